@@ -185,7 +185,7 @@ const listed = z.looseObject({ items: z.array(z.unknown()) });
 const namespaceEnds: RehearsalCheck = {
   id: "namespace",
   title: "a pod with a claim of the default class runs on Linux, and its namespace is gone once it is deleted",
-  run: async ({ api, note }) => {
+  run: async ({ api, note, waitingImage }) => {
     const [name, claimName] = ["deleted", "data"];
     await api.core.createNamespace({ body: { metadata: { name } } });
     const classes = { group: "storage.k8s.io", version: "v1", plural: "storageclasses" };
@@ -197,7 +197,7 @@ const namespaceEnds: RehearsalCheck = {
       await api.core.createNamespacedPersistentVolumeClaim({ namespace: name, body });
       const volumes = [{ name: claimName, persistentVolumeClaim: { claimName } }];
       const mounts = [{ name: claimName, mountPath: "/data" }];
-      const containers = [{ name: "main", image: "registry.example.test/app:1.0", volumeMounts: mounts }];
+      const containers = [{ name: "main", image: waitingImage, volumeMounts: mounts }];
       const pod = { metadata: { name: claimName }, spec: { containers, volumes, nodeSelector: onLinux } };
       await api.core.createNamespacedPod({ namespace: name, body: pod });
       await waitFor("the pod with a claim to run", limitsMs.change, async () => {

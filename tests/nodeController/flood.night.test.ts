@@ -1,10 +1,9 @@
 import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
 import path from "node:path";
-import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
-import { type ApiServer, startApiServer } from "../support/apiServer.ts";
-import { administrator } from "./python.ts";
+import type { ApiServer } from "../support/apiServer.ts";
+import { administrator, boundedApiServer } from "./python.ts";
 
 const count = Number(process.env.FLOOD ?? 10_000);
 /** Seconds that an honest request may wait beside those of another worker, and each of 1,000 machines that join; MiB. */
@@ -16,10 +15,7 @@ for (const kind of ["stranger", "first", "renewal", "serving"])
     let server: ApiServer;
     // One for each: to delete so many takes twenty minutes.
     before(async function () {
-      server = await startApiServer(this);
-      const bindings = new URL("../../components/machine/linux/rootfs/etc/fenestra/bindings.yaml", import.meta.url);
-      const { code, stderr } = await server.kubectl(["apply", "--server-side", "--filename", fileURLToPath(bindings)]);
-      assert.equal(code, 0, stderr);
+      server = await boundedApiServer(this);
     });
 
     it("keeps no other machine waiting", async () => {

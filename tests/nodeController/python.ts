@@ -1,9 +1,11 @@
+import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
+import path from "node:path";
 import { text } from "node:stream/consumers";
-import { fileURLToPath } from "node:url";
-import type { ApiServer } from "../support/apiServer.ts";
+import type { Context } from "mocha";
+import { type ApiServer, startApiServer } from "../support/apiServer.ts";
 
-const folder = fileURLToPath(new URL(".", import.meta.url));
+const folder = import.meta.dirname;
 const start = `import sys, unittest; sys.path.insert(0, "."); unittest.main(None, argv=["tests", "--failfast", *sys.argv[1:]])`;
 
 /**
@@ -34,4 +36,13 @@ export async function administrator({
     readonly users: readonly [{ readonly user: { readonly token: string } }];
   } = JSON.parse((await kubectl(["config", "view", "--raw", "--output", "json"])).stdout);
   return { ORIGIN: view.clusters[0].cluster.server, TOKEN: view.users[0].user.token };
+}
+
+/** An API server with what a cluster's machines apply to bound its workers. `suite` is `this` of a `before` hook. */
+export async function boundedApiServer(suite: Context): Promise<ApiServer> {
+  const server = await startApiServer(suite);
+  const bindings = path.join(folder, "../../components/machine/linux/rootfs/etc/fenestra/bindings.yaml");
+  const { code, stderr } = await server.kubectl(["apply", "--server-side", "--filename", bindings]);
+  assert.equal(code, 0, stderr);
+  return server;
 }

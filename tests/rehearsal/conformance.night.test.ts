@@ -1,19 +1,19 @@
 import assert from "node:assert/strict";
-import { type ChildProcess, execFile, execFileSync, spawn } from "node:child_process";
+import { type ChildProcess, execFile, spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdtempSync, readFileSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { readFileSync } from "node:fs";
 import path from "node:path";
 import { createInterface } from "node:readline";
-import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { z } from "zod";
+import { findOnPath } from "../../rehearsal/testkit/programs.ts";
 import { readDocument } from "../docs/documents.ts";
 import { skipIf } from "../support/skip.ts";
 import { stackDir } from "../support/stacks.ts";
+import { suiteFolder } from "../support/temporary.ts";
 
 const run = promisify(execFile);
-const root = fileURLToPath(new URL("../../", import.meta.url));
+const root = path.join(import.meta.dirname, "../../");
 const module = path.join(root, "tools/conformance");
 
 /** Groups whose tests need an API server, controllers, a scheduler and kubelets, and no program in a container. */
@@ -73,7 +73,7 @@ async function keep(): Promise<{ readonly rehearsal: ChildProcess; readonly kube
 
 describe("Kubernetes' own conformance tests on a kept rehearsal", function () {
   this.timeout(5 * 60 * 60_000);
-  const folder = mkdtempSync(path.join(tmpdir(), "fenestra-conformance-"));
+  const folder = suiteFolder();
   let rehearsal: ChildProcess | undefined;
 
   after(async () => {
@@ -81,11 +81,11 @@ describe("Kubernetes' own conformance tests on a kept rehearsal", function () {
       rehearsal.kill("SIGINT");
       await once(rehearsal, "exit");
     }
-    rmSync(folder, { recursive: true });
   });
 
   it("pass but for what the simulator cannot do", async function () {
-    skipIf(this, hasGo() ? undefined : "Go, which builds the suite, is not on PATH");
+    const go = await findOnPath("go", process.env.PATH ?? "");
+    skipIf(this, go === undefined ? "Go, which builds the suite, is not on PATH" : undefined);
     await build(folder);
     const kept = await keep();
     rehearsal = kept.rehearsal;
@@ -143,12 +143,3 @@ describe("Kubernetes' own conformance tests on a kept rehearsal", function () {
     assert.deepEqual(told?.slice(1).map(Number), [passed, wanted.length]);
   });
 });
-
-function hasGo(): boolean {
-  try {
-    execFileSync("go", ["version"], { stdio: "ignore" });
-    return true;
-  } catch {
-    return false;
-  }
-}

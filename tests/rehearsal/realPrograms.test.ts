@@ -1,13 +1,12 @@
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { mkdirSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { complaint, refusals } from "../../rehearsal/cluster/realPrograms.ts";
+import { suiteFolder } from "../support/temporary.ts";
 
 describe("programs of add-ons in a machine", () => {
-  const folder = mkdtempSync(path.join(tmpdir(), "fenestra-real-"));
-  after(() => rmSync(folder, { recursive: true }));
+  const folder = suiteFolder();
   /** A machine with a folder in place of its logs. */
   const run = ([shell = "", flag = "", command = ""]: readonly string[]) => {
     const stdout = execFileSync(shell, [flag, command.replaceAll("/var/log", folder)], { encoding: "utf8" });
