@@ -107,7 +107,7 @@ export const networkSchema = section("The cloud's network.", {
   ),
   natAddresses: described(
     z.int().min(1).max(16).default(1),
-    "Public addresses of each NAT gateway. One has 64,512 ports towards one destination: when they are used up, new connections fail. More of them are added and taken away in place.",
+    "Public addresses of each NAT gateway. One has 64,512 ports, of which 50,000 lead to one destination at a time: when they are used up, new connections fail. More of them are added and taken away in place.",
   ),
   existing: existingNetworkSchema.optional(),
   dns: dnsSchema.optional(),

@@ -50,8 +50,8 @@ export interface PeersGateArgs {
 
 /**
  * A gate before a control-plane machine: it holds what the machine is made from, so it is updated when the machine is
- * about to be replaced, and refuses that while the new one could not start or another one is not a healthy member. With two of three away etcd
- * would have no quorum. Kubernetes' Cluster API and kops check the same before each machine
+ * about to be replaced, and refuses that while the new one could not start or another one is not a healthy member. With
+ * two of three away etcd would have no quorum. Kubernetes' Cluster API and kops check the same before each machine
  * (kubernetes-sigs/cluster-api#2241).
  */
 export function peersGate(name: string, args: PeersGateArgs, opts: pulumi.CustomResourceOptions): pulumi.Stash {

@@ -121,7 +121,8 @@ async function giveBalancers({ core }: Api, cloud: "aws" | "azure"): Promise<voi
 
 /**
  * Fake of the provisioner of the CSI drivers: once the scheduler has chosen a node for a claim, a volume appears that
- * belongs to it and to that node's zone, and goes as its class says. On a Linux machine it is a folder, unless its driver runs.
+ * belongs to it and to that node's zone, and goes as its class says. On a Linux machine it is a folder, unless its driver
+ * runs.
  */
 async function provideVolumes({ core, custom }: Api): Promise<void> {
   const claims = (await core.listPersistentVolumeClaimForAllNamespaces()).items.filter(
