@@ -78,12 +78,14 @@ export function followWith(cluster: Cluster, lab: ControlPlaneLab, kubectl: stri
       PATH: `${path.dirname(kubectl)}:${hostPath()}`,
       KUBECONFIG: cluster.kubeconfigFile,
       ROOT: fileURLToPath(root),
+      // What a block writes goes with the cluster.
+      WORK: path.dirname(cluster.kubeconfigFile),
     };
     const machines =
       mark === "worker" ? [cluster.machines.get(worker)] : lab.indices.map((index) => lab.machine(index));
     const runs =
       mark === ""
-        ? [() => runCommand(["bash", "-e", "-c", `cd "$ROOT"\n${script}`], { env, timeoutMs })]
+        ? [() => runCommand(["bash", "-e", "-c", `cd "$WORK"\nln -sfn "$ROOT/cli" cli\n${script}`], { env, timeoutMs })]
         : machines.map((machine) => () => machine?.run(argv, { timeoutMs }));
     let said = "";
     for (const run of runs) {
