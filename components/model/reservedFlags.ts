@@ -24,17 +24,33 @@ export const flagKinds = {
 
 /** Names, parted by spaces. */
 const names = z.string().transform((text): readonly string[] => text.match(/\S+/g) ?? []);
+const programs = z.enum(Object.values(controlPlanePrograms));
+const list = z.array(z.string()).readonly();
 const programSchema = z.strictObject({
   version: z.string(),
   /** Feature gates that may be set: not those that are locked or gone. */
-  gates: names,
-  flags: z.strictObject({ bool: names, duration: names, float: names, int: names, value: names }),
+  gates: list,
+  flags: z.strictObject({ bool: list, duration: list, float: list, int: list, value: list }),
+});
+export const minorSchema = z.record(programs, programSchema);
+const flagKindNames = [
+  "bool",
+  "duration",
+  "float",
+  "int",
+  "value",
+] as const satisfies readonly (keyof typeof flagKinds)[];
+
+/** The data file: who was asked, and what these programs have in these minors, once. */
+const fileSchema = z.strictObject({
+  releases: z.record(z.string(), z.record(programs, z.string())),
+  rows: z.array(z.strictObject({ programs: names, minors: names, kind: z.enum(["gates", ...flagKindNames]), names })),
 });
 
 type ProgramName = (typeof controlPlanePrograms)[ControlPlaneProgram];
 type Complete<Table extends Record<Minor, Record<ProgramName, unknown>>> = Table;
 /** Does not compile while a minor of `versions.json` has no row in the data file. */
-type Recorded = Complete<typeof recorded>;
+type Recorded = Complete<typeof recorded.releases>;
 
 export type ProgramFlags = z.output<typeof programSchema>;
 export type MinorFlags = Readonly<Record<ProgramName, ProgramFlags>>;
@@ -42,7 +58,20 @@ export type MinorFlags = Readonly<Record<ProgramName, ProgramFlags>>;
 /** The data file, written by `tools/flags/controlPlane.ts`. */
 export const programFlagsFile = new URL("programFlags.json", import.meta.url);
 
-const tableSchema = z.record(z.string(), z.record(z.enum(Object.values(controlPlanePrograms)), programSchema));
+/** What the data file's text says of each minor. */
+export function readFlags(file: string): Readonly<Record<string, MinorFlags>> {
+  const { releases, rows } = fileSchema.parse(JSON.parse(file));
+  const minors = Object.entries(releases).map(([minor, versions]) => {
+    const records = Object.entries(versions).map(([program, version]) => {
+      const own = rows.filter((row) => row.programs.includes(program) && row.minors.includes(minor));
+      const all = (of: string) => own.flatMap(({ kind, names: found }) => (kind === of ? found : [])).sort();
+      const flags = Object.fromEntries(flagKindNames.map((kind) => [kind, all(kind)]));
+      return [program, { version, gates: all("gates"), flags }] as const;
+    });
+    return [minor, minorSchema.parse(Object.fromEntries(records))] as const;
+  });
+  return Object.fromEntries(minors);
+}
 
 /**
  * What was recorded of a release's minor.
@@ -51,7 +80,7 @@ const tableSchema = z.record(z.string(), z.record(z.enum(Object.values(controlPl
  */
 export function programFlags(version: string, table = readFileSync(programFlagsFile, "utf8")): MinorFlags {
   const minor: keyof Recorded = requireMinor(version);
-  const row = tableSchema.parse(JSON.parse(table))[minor];
+  const row = readFlags(table)[minor];
   if (row === undefined)
     throw new RangeError(
       `programFlags.json has no row of ${minor}: cli/with-node tools/flags/controlPlane.ts ${minor}.0`,

@@ -10,7 +10,13 @@ import { execFile } from "node:child_process";
 import { readFileSync, writeFileSync } from "node:fs";
 import { promisify } from "node:util";
 import { compareVersions, minorOf } from "../../components/model/releases.ts";
-import { controlPlanePrograms, flagKinds, programFlagsFile } from "../../components/model/reservedFlags.ts";
+import {
+  controlPlanePrograms,
+  flagKinds,
+  minorSchema,
+  programFlagsFile,
+  readFlags,
+} from "../../components/model/reservedFlags.ts";
 import { createProgress, obtainPrograms } from "../../rehearsal/testkit/programs.ts";
 import { etcdFlags, helpFlags, helpGates } from "./help.ts";
 
@@ -27,14 +33,35 @@ async function recordsOf(release: string) {
     const { path, version } = programs[program];
     const help = await ask(path, "--help");
     const flags = [...new Map(program === "etcd" ? etcdFlags(help) : helpFlags(help))].sort();
-    const ofKind = (kind: string) => flags.flatMap(([name, of]) => (of === kind ? [name] : [])).join(" ");
+    const ofKind = (kind: string) => flags.flatMap(([name, of]) => (of === kind ? [name] : []));
     const kinds = Object.fromEntries(Object.keys(flagKinds).map((kind) => [kind, ofKind(kind)]));
-    return [program, { version, gates: helpGates(help).join(" "), flags: kinds }] as const;
+    return [program, { version, gates: helpGates(help), flags: kinds }] as const;
   });
-  return Object.fromEntries(await Promise.all(records));
+  return minorSchema.parse(Object.fromEntries(await Promise.all(records)));
 }
 
-const table: Record<string, object> = JSON.parse(readFileSync(programFlagsFile, "utf8"));
+const table = { ...readFlags(readFileSync(programFlagsFile, "utf8")) };
 for (const release of process.argv.slice(2)) table[minorOf(release)] = await recordsOf(release);
-const rows = Object.entries(table).sort(([a], [b]) => compareVersions(`${a}.0`, `${b}.0`));
-writeFileSync(programFlagsFile, `${JSON.stringify(Object.fromEntries(rows), null, 2)}\n`);
+const all = Object.entries(table).sort(([a], [b]) => compareVersions(`${a}.0`, `${b}.0`));
+const single = all.flatMap(([minors, records]) =>
+  Object.entries(records).flatMap(([programs, { gates, flags }]) =>
+    Object.entries({ gates, ...flags }).flatMap(([kind, of]) => of.map((names) => ({ programs, minors, kind, names }))),
+  ),
+);
+const rows = merge(merge(merge(single, "programs"), "minors"), "names");
+const releases = all.map(([minor, records]) => {
+  const versions = Object.entries(records).map(([program, { version }]) => [program, version] as const);
+  return [minor, Object.fromEntries(versions)] as const;
+});
+writeFileSync(programFlagsFile, `${JSON.stringify({ releases: Object.fromEntries(releases), rows }, null, 2)}\n`);
+
+/** Rows that differ in one field alone become one, which has all its values. */
+function merge(rows: typeof single, field: keyof (typeof single)[number]) {
+  const merged = new Map<string, (typeof single)[number]>();
+  for (const row of rows) {
+    const key = JSON.stringify({ ...row, [field]: "" });
+    const before = merged.get(key);
+    merged.set(key, before === undefined ? row : { ...row, [field]: `${before[field]} ${row[field]}` });
+  }
+  return [...merged.values()];
+}

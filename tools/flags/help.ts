@@ -23,7 +23,7 @@ export function etcdFlags(text: string): readonly (readonly [string, string])[] 
     .map(([, name]) => [name ?? "", "value"] as const);
 }
 
-/** Feature gates that a program's help lists: those that may be set. */
+/** Feature gates that a program's help lists, some of them twice: those that may be set. */
 export function helpGates(text: string): readonly string[] {
-  return [...text.matchAll(/\b([A-Z]\w+)=true\|false \((?:ALPHA|BETA)/g)].map(([, name]) => name ?? "").sort();
+  return [...new Set(text.match(/\b[A-Z]\w+(?==true\|false \((?:ALPHA|BETA))/g))].sort();
 }
