@@ -58,19 +58,19 @@ export const podNetworkImages: readonly KnownImage[] = [
 export const windowsPlugin = "main/windows/win-overlay";
 
 /** What Azure's image has as `azure.conflist` (Azure/azure-container-networking: cni/azure-linux.conflist). */
-const azureConflist = JSON.stringify({
-  cniVersion: "0.3.0",
-  name: "azure",
-  plugins: [
+const azureCniConflist = `{
+  "cniVersion": "0.3.0",
+  "name": "azure",
+  "plugins": [
     {
-      type: "azure-vnet",
-      mode: "transparent",
-      ipsToRouteViaHost: ["169.254.20.10"],
-      ipam: { type: "azure-vnet-ipam" },
+      "type": "azure-vnet",
+      "mode": "transparent",
+      "ipsToRouteViaHost": ["169.254.20.10"],
+      "ipam": { "type": "azure-vnet-ipam" }
     },
-    { type: "portmap", capabilities: { portMappings: true }, snat: true },
-  ],
-});
+    { "type": "portmap", "capabilities": { "portMappings": true }, "snat": true }
+  ]
+}`;
 
 /** Bodies of fakes in a machine. Plug-ins are looked for, but not run: the runtime takes their place. */
 export const podNetworkCommands: Readonly<Record<string, string>> = {
@@ -80,7 +80,7 @@ export const podNetworkCommands: Readonly<Record<string, string>> = {
   // It deploys the files of Azure's image in the order of its arguments (dropgz/pkg/embed/payload.go).
   dropgz: `shift
 while [ $# -gt 0 ]; do
-  case $1 in azure-vnet | azure-vnet-ipam) text='#!/bin/sh' ;; azure.conflist) text='${azureConflist}' ;; *) exit 1 ;; esac
+  case $1 in azure-vnet | azure-vnet-ipam) text='#!/bin/sh' ;; azure.conflist) text='${azureCniConflist}' ;; *) exit 1 ;; esac
   [ "$2" = -o ] && printf '%s\\n' "$text" >"$3" && chmod 755 "$3" || exit 1
   shift 3
 done`,
