@@ -53,7 +53,7 @@ function start() {
       secretAccessKey: keys.SecretAccessKey,
       sessionToken: keys.Token,
     };
-    return { ...signedRequest(credentials, region, call), caller: machine(from).privateIp };
+    return { ...(await signedRequest(credentials, region, call)), caller: machine(from).privateIp };
   };
   const send = async (by: Who, call: Call, from = by): Promise<EndpointAnswer> =>
     await cloud.endpoints(await request(by, call, from));

@@ -56,12 +56,12 @@ const parameterLimit = 4096;
  * policies decide.
  */
 export function awsApi(cloud: AwsCloud): EndpointHandler {
-  return (request) => {
+  return async (request) => {
     const service = serviceOf(request.host, cloud.region);
     const machine = cloud.machineAt(request.caller);
     if (service === undefined || machine === undefined)
       return { status: 404, body: `no endpoint ${request.host} for ${request.caller}` };
-    const problem = signatureProblem(request, machine.credentials, service, cloud.region, Date.now());
+    const problem = await signatureProblem(request, machine.credentials, service, cloud.region, Date.now());
     if (problem !== undefined) return { status: 403, body: JSON.stringify({ __type: problem }) };
     if (service === "ssm") return parameterStore(cloud, machine, request);
     if (service === "autoscaling")

@@ -187,7 +187,7 @@ export function simulateAws(first: RecordedProgram, clusterName: string): CloudS
     }),
     objects: ({ role }) => awsObjects(program, role),
     readSecret: async (machine, name) => {
-      const answer = await endpoints(getParameter(byAddress.get(machine.privateIp), region, name));
+      const answer = await endpoints(await getParameter(byAddress.get(machine.privateIp), region, name));
       const body = String(answer.body ?? "");
       if (answer.status !== 200) throw new Error(`${name} for ${machine.id}: ${body}`);
       const parsed: { readonly Parameter: { readonly Value: string } } = JSON.parse(body);
@@ -219,11 +219,12 @@ function asAwsMachine(machine: SimulatedMachine): AwsMachine {
 }
 
 /** The request that a machine's script sends to read a parameter, with its signature. */
-function getParameter(machine: AwsMachine | undefined, region: string, name: string) {
+async function getParameter(machine: AwsMachine | undefined, region: string, name: string) {
   if (machine === undefined) throw new Error("there is no such machine");
   const headers = { "content-type": "application/x-amz-json-1.1", "x-amz-target": "AmazonSSM.GetParameter" };
   const body = JSON.stringify({ Name: name, WithDecryption: true });
-  return { ...signedRequest(machine.credentials, region, { service: "ssm", headers, body }), caller: machine.address };
+  const signed = await signedRequest(machine.credentials, region, { service: "ssm", headers, body });
+  return { ...signed, caller: machine.address };
 }
 
 function balancers(program: RecordedProgram): readonly SimulatedBalancer[] {

@@ -1,4 +1,7 @@
-import { createHash, createHmac, timingSafeEqual } from "node:crypto";
+import { createHash } from "node:crypto";
+import { parseQueryString } from "@smithy/core/protocols";
+import { Hash } from "@smithy/core/serde";
+import { SignatureV4 } from "@smithy/signature-v4";
 
 /** Credentials that the metadata service gave to a machine. */
 export interface AwsCredentials {
@@ -17,7 +20,6 @@ export interface SignedRequest {
 }
 
 const sha256 = (data: string | Buffer): string => createHash("sha256").update(data).digest("hex");
-const hmac = (key: string | Buffer, data: string): Buffer => createHmac("sha256", key).update(data).digest();
 
 /** Furthest that a signature's time may be from now: five minutes, as AWS has it. */
 const clockSkewMs = 5 * 60_000;
@@ -28,13 +30,13 @@ const clockSkewMs = 5 * 60_000;
  *
  * @param now milliseconds since the epoch
  */
-export function signatureProblem(
+export async function signatureProblem(
   request: SignedRequest,
   credentials: AwsCredentials,
   service: string,
   region: string,
   now: number,
-): string | undefined {
+): Promise<string | undefined> {
   const match = /^AWS4-HMAC-SHA256 Credential=([^,]+), ?SignedHeaders=([^,]+), ?Signature=([0-9a-f]{64})$/.exec(
     request.headers.authorization ?? "",
   );
@@ -53,13 +55,14 @@ export function signatureProblem(
     return "UnrecognizedClientException: session token";
   const unsigned = Object.keys(request.headers).filter((name) => name.startsWith("x-amz-") && !names.includes(name));
   if (unsigned.length > 0) return `SignatureDoesNotMatch: ${unsigned.join(", ")} not signed`;
-  const payload = service === "s3" ? request.headers["x-amz-content-sha256"] : undefined;
+  const payload = request.headers["x-amz-content-sha256"];
   // S3 API Reference, "Error responses": these two have status 400.
   if (service === "s3" && payload === undefined) return "MissingContentSHA256";
-  if (payload !== undefined && payload !== unsignedPayload && payload !== sha256(request.body))
-    return "XAmzContentSHA256Mismatch";
-  const expected = sign(request, { names, time, date, region, service, secret: credentials.secretAccessKey });
-  return timingSafeEqual(Buffer.from(expected), Buffer.from(signature)) ? undefined : "SignatureDoesNotMatch";
+  const isUnsigned = service === "s3" && payload === unsignedPayload;
+  if (payload !== undefined && !isUnsigned && payload !== sha256(request.body)) return "XAmzContentSHA256Mismatch";
+  const headers = Object.fromEntries(names.map((name) => [name, request.headers[name] ?? ""]));
+  const { authorization = "" } = await sign({ ...request, headers }, credentials, region, service, parsed);
+  return authorization.endsWith(`Signature=${signature}`) ? undefined : "SignatureDoesNotMatch";
 }
 
 /**
@@ -68,41 +71,20 @@ export function signatureProblem(
  */
 const unsignedPayload = "UNSIGNED-PAYLOAD";
 
-interface Scope {
-  readonly names: readonly string[];
-  readonly time: string;
-  readonly date: string;
-  readonly region: string;
-  readonly service: string;
-  readonly secret: string;
-}
-
-/** The signature that a request must bear. */
-export function sign(request: SignedRequest, scope: Scope): string {
-  const [rawPath = "/", query = ""] = request.url.split("?");
-  const canonical = [
-    request.method,
-    rawPath === "" ? "/" : rawPath,
-    query
-      .split("&")
-      .filter((part) => part !== "")
-      .map((part) => (part.includes("=") ? part : `${part}=`))
-      .sort()
-      .join("&"),
-    ...scope.names.map((name) => `${name}:${(request.headers[name] ?? "").trim().replaceAll(/ +/g, " ")}`),
-    "",
-    scope.names.join(";"),
-    scope.service === "s3" && request.headers["x-amz-content-sha256"] === unsignedPayload
-      ? unsignedPayload
-      : sha256(request.body),
-  ].join("\n");
-  const scopeText = `${scope.date}/${scope.region}/${scope.service}/aws4_request`;
-  const toSign = ["AWS4-HMAC-SHA256", scope.time, scopeText, sha256(canonical)].join("\n");
-  const key = [scope.date, scope.region, scope.service, "aws4_request"].reduce<string | Buffer>(
-    (secret, part) => hmac(secret, part),
-    `AWS4${scope.secret}`,
-  );
-  return hmac(key, toSign).toString("hex");
+/** The headers of a request when it is signed, all of them. */
+async function sign(
+  { method, url, headers, body }: SignedRequest,
+  credentials: AwsCredentials,
+  region: string,
+  service: string,
+  now: number,
+): Promise<Readonly<Record<string, string>>> {
+  const [path = "/", query = ""] = url.split("?");
+  const [isS3, sha256] = [service === "s3", Hash.bind(null, "sha256")];
+  const signer = new SignatureV4({ credentials, region, service, sha256, uriEscapePath: !isS3, applyChecksum: isS3 });
+  const request = { protocol: "https:", hostname: headers.host ?? "", path, query: parseQueryString(query) };
+  const options = { signingDate: new Date(now), signableHeaders: new Set(Object.keys(headers)) };
+  return (await signer.sign({ ...request, method, headers, body }, options)).headers;
 }
 
 /** A call before it is signed. */
@@ -119,21 +101,13 @@ export interface Call {
 }
 
 /** A call as a machine's script sends it, signed with all its headers. */
-export function signedRequest(
+export async function signedRequest(
   keys: AwsCredentials,
   region: string,
   call: Call,
-): SignedRequest & { readonly host: string } {
-  const { service, host = `${service}.${region}.amazonaws.com`, method = "POST", url = "/" } = call;
-  const time = new Date(call.now ?? Date.now()).toISOString().replaceAll(/[-:]|\.\d{3}/g, "");
-  const [date, body] = [time.slice(0, 8), Buffer.from(call.body ?? "")];
-  const digest = service === "s3" ? { "x-amz-content-sha256": sha256(body) } : {};
-  const headers = { host, "x-amz-date": time, "x-amz-security-token": keys.sessionToken, ...digest, ...call.headers };
-  const names = Object.keys(headers).sort();
-  const signature = sign(
-    { method, url, headers, body },
-    { names, time, date, region, service, secret: keys.secretAccessKey },
-  );
-  const authorization = `AWS4-HMAC-SHA256 Credential=${keys.accessKeyId}/${date}/${region}/${service}/aws4_request, SignedHeaders=${names.join(";")}, Signature=${signature}`;
-  return { method, url, headers: { ...headers, authorization }, body, host };
+): Promise<SignedRequest & { readonly host: string }> {
+  const { service, host = `${service}.${region}.amazonaws.com`, method = "POST", url = "/", now = Date.now() } = call;
+  const body = Buffer.from(call.body ?? "");
+  const headers = await sign({ method, url, headers: { host, ...call.headers }, body }, keys, region, service, now);
+  return { method, url, headers, body, host };
 }

@@ -1,9 +1,8 @@
-# The signature against AWS's published vectors and those of another implementation. The rehearsal's own test reads the
-# same file.
+# The signature against AWS's published vectors and those of another implementation.
 . "$PSScriptRoot/harness.ps1"
 . "$scripts/sigv4.ps1"
 
-$fakeFile = Get-Content -Raw -Encoding UTF8 -Path "$PSScriptRoot/../../../support/sigv4Vectors.json" | ConvertFrom-Json
+$fakeFile = Get-Content -Raw -Encoding UTF8 -Path "$PSScriptRoot/sigv4Vectors.json" | ConvertFrom-Json
 $get = @{ Method = 'GET'; Path = '/'; Query = ''; Body = ''; AccessKey = $fakeFile.accessKeyId; Secret = $fakeFile.secretAccessKey; Region = $fakeFile.region; Service = 'service' }
 
 function Get-HeaderTable {
