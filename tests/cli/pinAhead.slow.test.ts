@@ -1,44 +1,28 @@
 import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
 import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { createServer, type Server } from "node:http";
 import path from "node:path";
 import { renderLock } from "../../cli/pin/lock.ts";
 import { readArtifactLock } from "../../components/model/artifacts.ts";
-import { listening, suiteFolder } from "../support/temporary.ts";
+import { suiteFolder } from "../support/temporary.ts";
+import { a, b, digest as digestOf, publishers, text } from "./pinning.ts";
 
 const program = path.join(import.meta.dirname, "../../");
-const [a, b] = ["a".repeat(64), "b".repeat(64)] as const;
 
 describe("fenestra pin in a user's repository", function () {
   this.timeout(120_000);
   const user = suiteFolder();
   const file = path.join(user, "stacks/artifacts.lock.json");
-  const answers = new Map<string, string>();
-  let server: Server;
-  let via = "";
-
-  before(async () => {
-    mkdirSync(path.join(user, "stacks"));
-    writeFileSync(path.join(user, "Pulumi.yaml"), `name: u\nmain: ${program}\nstackConfigDir: stacks\n`);
-    server = createServer(({ url = "" }, response) => {
-      const answer = answers.get(url.replace(/^\//, "https://"));
-      if (answer === undefined) response.writeHead(404).end();
-      else if (url.includes("/manifests/"))
-        response.writeHead(200, { "docker-content-digest": `sha256:${answer}` }).end();
-      else response.end(answer);
-    });
-    via = `http://127.0.0.1:${await listening(server)}`;
-  });
-  after(() => server.close());
-  beforeEach(() => {
-    answers.clear();
-    rmSync(file, { force: true });
-  });
+  const { answers, via } = publishers();
+  const answer = (url: string, said: string) =>
+    answers.set(url.replace("https:/", ""), url.includes("/manifests/") ? digestOf(said) : text(said));
+  mkdirSync(path.join(user, "stacks"));
+  writeFileSync(path.join(user, "Pulumi.yaml"), `name: u\nmain: ${program}\nstackConfigDir: stacks\n`);
+  beforeEach(() => rmSync(file, { force: true }));
 
   const pin = (...args: readonly string[]) =>
     new Promise<{ code: number; said: string }>((done) => {
-      const all = [path.join(program, "cli/main.ts"), "pin", "--via", via, ...args];
+      const all = [path.join(program, "cli/main.ts"), "pin", "--via", via(), ...args];
       execFile(process.execPath, all, { cwd: user }, (error, out, err) =>
         done({ code: Number(error?.code ?? 0), said: out + err }),
       );
@@ -49,11 +33,11 @@ describe("fenestra pin in a user's repository", function () {
   const publish = (version: string, digest: string) => {
     for (const os of ["linux", "windows"]) {
       const archive = `containerd-${version}-${os}-amd64.tar.gz`;
-      answers.set(`${containerd}/v${version}/${archive}.sha256sum`, `${digest}  ${archive}\n`);
+      answer(`${containerd}/v${version}/${archive}.sha256sum`, `${digest}  ${archive}\n`);
     }
   };
   const releases = (...tags: readonly string[]) =>
-    answers.set(
+    answer(
       "https://api.github.com/repos/containerd/containerd/releases?per_page=100",
       JSON.stringify(tags.map((tag_name) => ({ tag_name, draft: false, prerelease: false }))),
     );
@@ -66,7 +50,7 @@ describe("fenestra pin in a user's repository", function () {
     publish("2.3.8", b);
     releases("v2.3.8", "v2.4.9");
     for (const minor of ["1.35", "1.36", "1.37"])
-      answers.set(`https://dl.k8s.io/release/stable-${minor}.txt`, `v${minor}.0`);
+      answer(`https://dl.k8s.io/release/stable-${minor}.txt`, `v${minor}.0`);
     const daily = await pin("--patches", "--only", "containerd");
     assert.equal(daily.code, 0, daily.said);
     assert.match(daily.said, /taken: containerd 2\.3\.7 -> 2\.3\.8\n/);
@@ -82,11 +66,11 @@ describe("fenestra pin in a user's repository", function () {
 
   it("moves partners with it, and takes a digest by hand where the publisher gives none", async () => {
     const archive = "etcd-v3.6.15-linux-amd64.tar.gz";
-    answers.set("https://github.com/etcd-io/etcd/releases/download/v3.6.15/SHA256SUMS", `${a}  ${archive}\n`);
+    answer("https://github.com/etcd-io/etcd/releases/download/v3.6.15/SHA256SUMS", `${a}  ${archive}\n`);
     const refused = await pin("etcd", "3.6.15");
     assert.deepEqual([refused.code, rows()], [1, []]);
     assert.match(refused.said, /registry\.k8s\.io\/etcd 3\.6\.15-0 .*HTTP 404/);
-    answers.set("https://registry.k8s.io/v2/etcd/manifests/3.6.15-0", b);
+    answer("https://registry.k8s.io/v2/etcd/manifests/3.6.15-0", b);
     assert.equal((await pin("etcd", "3.6.15")).code, 0);
     assert.deepEqual(shown(), ["etcd 3.6.15 linux a", "registry.k8s.io/etcd 3.6.15-0 linux b"]);
     assert.ok(rows()[1]?.url.endsWith(`etcd:3.6.15-0@sha256:${b}`));
@@ -99,7 +83,7 @@ describe("fenestra pin in a user's repository", function () {
 
   it("fills a row of the program that has no digest, by name or among all others", async () => {
     const exe = "https://dl.k8s.io/release/v1.37.1/bin/windows/amd64/kubelet.exe.sha256";
-    answers.set(exe, a);
+    answer(exe, a);
     assert.equal((await pin("kubelet.exe", "1.37.1")).code, 0);
     assert.deepEqual(shown(), ["kubelet.exe 1.37.1 windows a"]);
     rmSync(file);

@@ -1,0 +1,106 @@
+import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
+import path from "node:path";
+import { renderLock } from "../../cli/pin/lock.ts";
+import { type Artifact, readArtifactLock } from "../../components/model/artifacts.ts";
+import { fenestra } from "../support/fenestra.ts";
+import { listening, suiteFolder } from "../support/temporary.ts";
+
+/** Two digests. */
+export const [a, b] = ["a".repeat(64), "b".repeat(64)] as const;
+const lockPath = "components/model/artifacts.lock.json";
+
+/** A row of the lock file for a program. */
+export function file(
+  name: string,
+  digest: string | null,
+  url = `https://dl.k8s.io/release/v1.36.4/bin/linux/amd64/${name}`,
+  version = "1.36.4",
+) {
+  const checksum = digest === null ? { checksumUrl: `${url}.sha256` } : {};
+  const platform = { os: "linux", arch: "amd64", algorithm: "sha256" } as const;
+  return { name, version, ...platform, url, digest, source: "test", ...checksum } satisfies Artifact;
+}
+
+/** The same for an image. */
+export function image(name: string, tag: string, digest: string | null): Artifact {
+  const url = `${name}:${tag}${digest === null ? "" : `@sha256:${digest}`}`;
+  return {
+    name,
+    version: tag.replace(/^v/, ""),
+    os: "any",
+    arch: "any",
+    url,
+    algorithm: "sha256",
+    digest,
+    source: "test",
+  };
+}
+
+/** The same for one of the registry that the tests have. */
+export const container = (url: string, value: string | null) => image(`ghcr.io/${url}`, "1.0.0", value);
+
+/** Where the checksum of a program is, and what the newest release of the minor is. */
+export const program = (name: string) => `/dl.k8s.io/release/v1.36.4/bin/linux/amd64/${name}.sha256`;
+export const stable = "/dl.k8s.io/release/stable-1.36.txt";
+
+export type Answer = (request: IncomingMessage, response: ServerResponse) => void;
+export const text =
+  (body: string): Answer =>
+  (_, response) =>
+    void response.end(body);
+export const digest =
+  (value: string): Answer =>
+  (_, response) =>
+    void response.writeHead(200, { "docker-content-digest": `sha256:${value}` }).end();
+
+/** Publishers that give these answers by path, while the suite runs in whose body this stands. */
+export function publishers() {
+  const answers = new Map<string, Answer>();
+  const asked: string[] = [];
+  const server = createServer((request, response) => {
+    asked.push(`${request.method} ${request.url}`);
+    const answer = answers.get(request.url ?? "");
+    if (answer === undefined) response.writeHead(404).end();
+    else answer(request, response);
+  });
+  let port = 0;
+  before(async () => {
+    port = await listening(server);
+  });
+  after(() => {
+    server.closeAllConnections();
+    server.close();
+  });
+  beforeEach(() => {
+    answers.clear();
+    asked.length = 0;
+  });
+  return { answers, asked, via: () => `http://127.0.0.1:${port}` };
+}
+
+/** A checkout in which `fenestra pin` runs, with its publishers. */
+export function checkout() {
+  const root = suiteFolder();
+  const { answers, asked, via } = publishers();
+  for (const folder of ["stacks", path.dirname(lockPath)]) mkdirSync(path.join(root, folder), { recursive: true });
+  const write = (name: string, content: string) => writeFileSync(path.join(root, name), content);
+  const read = (name: string) => readFileSync(path.join(root, name), "utf8");
+
+  /** Runs it where the table of versions names what is in the lock file. */
+  async function pin(lock: readonly Artifact[], ...args: readonly string[]) {
+    const others = Object.fromEntries(
+      lock.filter(({ url }) => !url.includes("dl.k8s.io")).map(({ name, version }) => [name, version]),
+    );
+    return pinAs({ others }, lock, ...args);
+  }
+
+  async function pinAs(table: object, lock: readonly Artifact[], ...args: readonly string[]) {
+    const none = { components: {}, others: {}, images: {}, networks: {}, together: [] };
+    write("versions.json", JSON.stringify({ ...none, ...table }));
+    write(lockPath, renderLock(lock));
+    const said = await fenestra("pin", "--root", root, "--via", via(), ...args);
+    return { ...said, lock: readArtifactLock(path.join(root, lockPath)) };
+  }
+  return { answers, asked, via, write, read, pin, pinAs };
+}
