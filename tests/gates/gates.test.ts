@@ -1,28 +1,12 @@
 import assert from "node:assert/strict";
 import * as pulumi from "@pulumi/pulumi";
-import { type ApiClient, apiProblem, podProblem, Refused } from "../../components/gates/apiProbe.ts";
-import { changeGuard, reachedGuard } from "../../components/gates/changeGuard.ts";
+import { type ApiClient, apiProblem, podProblem } from "../../components/gates/apiProbe.ts";
 import { apiGate, memberGate } from "../../components/gates/controlPlane.ts";
 import { downVariable, peersGate } from "../../components/gates/peersGate.ts";
-import type { Clock } from "../../components/gates/poll.ts";
-import { waitFor } from "../../components/gates/waitFor.ts";
-import { type ReachedState, reachedOf } from "../../components/model/upgrade.ts";
 import { issueServerCertificate, newAuthority } from "../../plan/fakes/certificates.ts";
 import { resource, withMocks } from "../support/mocks.ts";
 import { exampleSpec } from "../support/stacks.ts";
 import { type Answer, serving } from "./serving.ts";
-
-/** A clock on which every sleep passes at once. */
-function fakeClock(): Clock & { readonly slept: number[] } {
-  const slept: number[] = [];
-  return {
-    slept,
-    now: () => slept.reduce((sum, one) => sum + one, 0),
-    sleep: async (milliseconds) => {
-      slept.push(milliseconds);
-    },
-  };
-}
 
 /** Any certificate with its key: the fake server asks for none. */
 const issueClient = () => issueServerCertificate(newAuthority("clients"), { commonName: "admin", dnsNames: ["admin"] });
@@ -42,82 +26,6 @@ const pod = (ready: string, startedAt?: string, nodeName = "i-1", component = "e
 
 /** The component whose mirror pod is asked for. */
 const component = (path: string): string => /pods\/(etcd|kube-apiserver)-/.exec(path)?.[1] ?? "";
-
-describe("waiting", () => {
-  it("ends when nothing is wrong any more", async () => {
-    const clock = fakeClock();
-    const answers = ["down", "starting", undefined];
-    await waitFor("it", async () => answers.shift(), { everySeconds: 7 }, { clock });
-    assert.deepEqual(clock.slept, [7000, 7000]);
-  });
-
-  it("gives up after the limit with the last thing that was wrong; a throw counts as wrong", async () => {
-    const clock = fakeClock();
-    const probe = async (): Promise<string | undefined> => {
-      throw new Error("connection refused");
-    };
-    await assert.rejects(
-      waitFor("the API", probe, { everySeconds: 10, limitSeconds: 60 }, { clock }),
-      /the API is not ready after 60 seconds; last answer: connection refused/,
-    );
-    assert.equal(clock.slept.length, 6);
-  });
-
-  it("begins its limit anew with each progress", async () => {
-    const clock = fakeClock();
-    let looks = 0;
-    const probe = async (progress: () => void): Promise<string> => {
-      looks += 1;
-      if (looks === 5) progress();
-      return "half way";
-    };
-    await assert.rejects(waitFor("it", probe, { everySeconds: 10, limitSeconds: 60 }, { clock }), /after 60 seconds/);
-    assert.equal(clock.slept.length, 4 + 6);
-  });
-});
-
-describe("a wait that people watch", () => {
-  it("tells its reason when it changes, at most each 15 seconds", async () => {
-    const clock = fakeClock();
-    const said: string[] = [];
-    let looks = 0;
-    const probe = async () => (++looks > 12 ? undefined : `reason ${Math.floor(looks / 2)}`);
-    await waitFor(
-      "it",
-      probe,
-      { everySeconds: 5 },
-      { clock, tell: (text) => said.push(`${clock.now() / 1000} ${text}`) },
-    );
-    assert.deepEqual(
-      said,
-      [0, 15, 30, 45].map((at) => `${at} waiting for it: reason ${Math.floor((at / 5 + 1) / 2)}`),
-    );
-  });
-
-  it("ends after a minute of what does not heal, and after an interrupt with its reason", async () => {
-    const refused = async () => {
-      throw new Refused("403");
-    };
-    const tools = { clock: fakeClock(), tell: () => undefined };
-    await assert.rejects(waitFor("it", refused, {}, tools), /not ready after 60 seconds; last answer: 403/);
-    const waiting = waitFor("it", async () => "half way", { everySeconds: 60 }, { tell: () => undefined });
-    setTimeout(() => process.emit("SIGINT"), 20);
-    await assert.rejects(waiting, /the wait for it was interrupted; last answer: half way/);
-  });
-
-  it("begins its limit anew when this machine slept", async () => {
-    const clock = fakeClock();
-    let looks = 0;
-    const probe = async () => {
-      looks += 1;
-      if (looks === 2) clock.slept.push(500_000);
-      return looks > 3 ? undefined : "lost";
-    };
-    const slow = { ...clock, sleep: async (ms: number) => void clock.slept.push(looks === 1 ? 500_000 : ms) };
-    await waitFor("it", probe, { everySeconds: 10, limitSeconds: 600 }, { clock: slow, tell: () => undefined });
-    assert.equal(looks, 4);
-  });
-});
 
 describe("asking the API", () => {
   it("waits until the administrator has his rights, which kubeadm binds after /readyz answers", async () => {
@@ -378,71 +286,6 @@ describe("the gate before a control-plane machine", () => {
         }),
         /no sign of life|has no time/,
       );
-    }
-  });
-});
-
-describe("the guards of changes", () => {
-  const guarded = async (make: () => pulumi.Resource, old: unknown): Promise<void> => {
-    const recorded = await withMocks(() => void make());
-    const hook = recorded.hooks.get("guard");
-    assert.ok(hook !== undefined && "opts" in hook);
-    assert.deepEqual(hook.opts, { onDryRun: true });
-    await Reflect.apply(hook.callback, undefined, [{ oldInputs: { input: old } }]);
-  };
-  const asked = (old: unknown): Promise<void> =>
-    guarded(() => changeGuard("guard", { version: "1.36.4", replicas: 3 }, {}), old);
-  const reached = (old: unknown, keys: Omit<ReachedState, "version"> = {}): Promise<void> =>
-    guarded(() => reachedGuard("guard", { version: "1.36.4", ...keys }, {}), old);
-
-  it("refuse in a preview", async () => {
-    await asked({ version: "1.35.1", replicas: 1 });
-    await assert.rejects(asked({ version: "1.34.1", replicas: 5 }), /2 problems(.|\n)*smaller(.|\n)*skips a minor/);
-    await reached("1.35.9");
-    await assert.rejects(reached("1.37.0"), /goes back from 1\.37\.0, which all control-plane machines have reached/);
-  });
-
-  for (const [list, first, second, verb] of [
-    ["encryptionKeys", "key1", "key2", "encrypts"],
-    ["serviceAccountKeys", "ecdsa", "rsa-1", "signs"],
-  ] as const)
-    it(`refuse to begin with a key of ${list} that was asked for by an update which was cut off`, async () => {
-      const [asked, begun] = [{ [list]: [first, second] }, { [list]: [second, first] }];
-      await reached("1.36.4", asked);
-      await reached({ version: "1.36.4", ...asked }, begun);
-      await assert.rejects(reached("1.36.4", begun), new RegExp(`${verb} with ${second}, which no API server`));
-      await assert.rejects(
-        reached({ version: "1.36.4", ...asked }, { [list]: [second] }),
-        new RegExp(`drops ${first}, which ${verb} until now`),
-      );
-    });
-
-  it("keep what was reached as it was, a release, as long as there are only the first keys", async () => {
-    for (const keys of [["ecdsa"], ["ecdsa", "rsa-1"]] as const) {
-      const state = reachedOf({ ...exampleSpec("aws-prod"), serviceAccountKeys: keys });
-      const recorded = await withMocks(() => void reachedGuard("guard", state, {}));
-      const { version } = exampleSpec("aws-prod").kubernetes;
-      const kept = keys.length === 1 ? version : { version, serviceAccountKeys: [...keys] };
-      assert.deepEqual(resource(recorded, "pulumi:index:Stash", "guard").inputs.input, kept);
-    }
-  });
-
-  it("refuse the first update of an example, and leave it alone in a preview", async () => {
-    const state = { version: "1.36.4", replicas: 3 };
-    const unfit = [{ path: "config.fenestra:httpProxy", value: "x", message: "is an example", allowed: "your own" }];
-    const recorded = await withMocks(() => void changeGuard("guard", state, {}, unfit));
-    const { hooks } = resource(recorded, "pulumi:index:Stash", "guard").options;
-    assert.deepEqual(hooks, { beforeCreate: ["guard-first"], beforeUpdate: ["guard"] });
-    const hook = recorded.hooks.get("guard-first");
-    assert.ok(hook !== undefined && "opts" in hook);
-    assert.notEqual(hook.opts?.onDryRun, true);
-    assert.throws(() => Reflect.apply(hook.callback, undefined, [{}]), /httpProxy: is an example/);
-  });
-
-  it("read what the engine hands them with distrust", async () => {
-    for (const odd of [null, 1, { version: 1, replicas: 3 }]) {
-      await assert.rejects(asked(odd), /cannot be read/);
-      await assert.rejects(reached(odd), /cannot be read/);
     }
   });
 });

@@ -1,0 +1,71 @@
+import assert from "node:assert/strict";
+import type * as pulumi from "@pulumi/pulumi";
+import { changeGuard, reachedGuard } from "../../components/gates/changeGuard.ts";
+import { type ReachedState, reachedOf } from "../../components/model/upgrade.ts";
+import { resource, withMocks } from "../support/mocks.ts";
+import { exampleSpec } from "../support/stacks.ts";
+
+describe("the guards of changes", () => {
+  const guarded = async (make: () => pulumi.Resource, old: unknown): Promise<void> => {
+    const recorded = await withMocks(() => void make());
+    const hook = recorded.hooks.get("guard");
+    assert.ok(hook !== undefined && "opts" in hook);
+    assert.deepEqual(hook.opts, { onDryRun: true });
+    await Reflect.apply(hook.callback, undefined, [{ oldInputs: { input: old } }]);
+  };
+  const asked = (old: unknown): Promise<void> =>
+    guarded(() => changeGuard("guard", { version: "1.36.4", replicas: 3 }, {}), old);
+  const reached = (old: unknown, keys: Omit<ReachedState, "version"> = {}): Promise<void> =>
+    guarded(() => reachedGuard("guard", { version: "1.36.4", ...keys }, {}), old);
+
+  it("refuse in a preview", async () => {
+    await asked({ version: "1.35.1", replicas: 1 });
+    await assert.rejects(asked({ version: "1.34.1", replicas: 5 }), /2 problems(.|\n)*smaller(.|\n)*skips a minor/);
+    await reached("1.35.9");
+    await assert.rejects(reached("1.37.0"), /goes back from 1\.37\.0, which all control-plane machines have reached/);
+  });
+
+  for (const [list, first, second, verb] of [
+    ["encryptionKeys", "key1", "key2", "encrypts"],
+    ["serviceAccountKeys", "ecdsa", "rsa-1", "signs"],
+  ] as const)
+    it(`refuse to begin with a key of ${list} that was asked for by an update which was cut off`, async () => {
+      const [asked, begun] = [{ [list]: [first, second] }, { [list]: [second, first] }];
+      await reached("1.36.4", asked);
+      await reached({ version: "1.36.4", ...asked }, begun);
+      await assert.rejects(reached("1.36.4", begun), new RegExp(`${verb} with ${second}, which no API server`));
+      await assert.rejects(
+        reached({ version: "1.36.4", ...asked }, { [list]: [second] }),
+        new RegExp(`drops ${first}, which ${verb} until now`),
+      );
+    });
+
+  it("keep what was reached as it was, a release, as long as there are only the first keys", async () => {
+    for (const keys of [["ecdsa"], ["ecdsa", "rsa-1"]] as const) {
+      const state = reachedOf({ ...exampleSpec("aws-prod"), serviceAccountKeys: keys });
+      const recorded = await withMocks(() => void reachedGuard("guard", state, {}));
+      const { version } = exampleSpec("aws-prod").kubernetes;
+      const kept = keys.length === 1 ? version : { version, serviceAccountKeys: [...keys] };
+      assert.deepEqual(resource(recorded, "pulumi:index:Stash", "guard").inputs.input, kept);
+    }
+  });
+
+  it("refuse the first update of an example, and leave it alone in a preview", async () => {
+    const state = { version: "1.36.4", replicas: 3 };
+    const unfit = [{ path: "config.fenestra:httpProxy", value: "x", message: "is an example", allowed: "your own" }];
+    const recorded = await withMocks(() => void changeGuard("guard", state, {}, unfit));
+    const { hooks } = resource(recorded, "pulumi:index:Stash", "guard").options;
+    assert.deepEqual(hooks, { beforeCreate: ["guard-first"], beforeUpdate: ["guard"] });
+    const hook = recorded.hooks.get("guard-first");
+    assert.ok(hook !== undefined && "opts" in hook);
+    assert.notEqual(hook.opts?.onDryRun, true);
+    assert.throws(() => Reflect.apply(hook.callback, undefined, [{}]), /httpProxy: is an example/);
+  });
+
+  it("read what the engine hands them with distrust", async () => {
+    for (const odd of [null, 1, { version: 1, replicas: 3 }]) {
+      await assert.rejects(asked(odd), /cannot be read/);
+      await assert.rejects(reached(odd), /cannot be read/);
+    }
+  });
+});
