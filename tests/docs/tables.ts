@@ -136,26 +136,28 @@ export function awsRightsTable(): string {
     "control plane: EBS driver": ebsDriverPolicy(scope),
     "control plane: autoscaler": autoscalerPolicy(scope),
   };
-  return markdownTable(
-    ["Role and policy", "Statement", "Actions", "On", "Only if"],
+  return statementLists(
     Object.entries(policies).flatMap(([role, document]) =>
-      document.Statement.map((statement) => [role, ...statementCells(statement)]),
+      document.Statement.map((statement) => [role, statement] as const),
     ),
   );
 }
 
-/** Cells of a statement: its id, actions, resources, or in a trust who may take the role, and conditions. */
-function statementCells({ Sid, Principal, Action, Resource, Condition }: Statement): readonly string[] {
-  return [
-    Sid,
-    lines(Action),
-    lines(Resource ?? Object.values(Principal ?? {})),
-    lines(
-      Object.entries(Condition ?? {}).flatMap(([operator, keys]) =>
-        Object.entries(keys).map(([key, value]) => `${key} ${operator} ${[value].flat().join(" or ")}`),
-      ),
-    ),
-  ];
+/**
+ * A list of statements below the name of each policy: id, actions, resources, or in a trust who may take the role, and
+ * conditions.
+ */
+function statementLists(statements: readonly (readonly [policy: string, statement: Statement])[]): string {
+  const entry = ({ Sid, Principal, Action, Resource, Condition }: Statement): string => {
+    const conditions = Object.entries(Condition ?? {}).flatMap(([operator, keys]) =>
+      Object.entries(keys).map(([key, value]) => `${key} ${operator} ${[value].flat().join(" or ")}`),
+    );
+    const only = conditions.length === 0 ? "" : `, only if ${lines(conditions)}`;
+    return `- ${Sid}: ${lines(Action)} on ${lines(Resource ?? Object.values(Principal ?? {}))}${only}`;
+  };
+  return [...Map.groupBy(statements, ([policy]) => policy)]
+    .map(([policy, own]) => [`**${policy}**`, "", ...own.map(([, statement]) => entry(statement)), ""].join("\n"))
+    .join("\n");
 }
 
 function lines(items: readonly string[]): string {
@@ -312,11 +314,11 @@ export function ciAwsRightsTable(): string {
     "drift and deploy": policies.drift(stackScope).drift,
     deploy: { Statement: [...state.Statement, ...resources.Statement] },
   };
-  const rows = Object.entries(documents).flatMap(([name, { Statement: all }]) =>
-    all.map((each) => [name, ...statementCells(each)]),
+  const all = Object.entries(documents).flatMap(([name, { Statement: own }]) =>
+    own.map((statement) => [name, statement] as const),
   );
-  const first = new Map(rows.toReversed().map((row) => [row[1], row]));
-  return markdownTable(["Policy", "Statement", "Actions", "On", "Only if"], [...first.values()].toReversed());
+  const first = new Map(all.toReversed().map((each) => [each[1].Sid, each]));
+  return statementLists([...first.values()].toReversed());
 }
 
 /** What the identities of the workflows may do on Azure. */
