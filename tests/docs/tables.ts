@@ -279,6 +279,7 @@ function scopeText(id: string, cluster: string): string {
     .join(", ")
     .replace(new RegExp(`${cluster}-(ca|join)-\\w{8}`), "CLUSTER-$1-...")
     .replace(/storageAccounts `\w+`/, "storageAccounts `CLUSTERetcd...`")
+    .replace(/`join-\S+-\w{8}`/, "`join-POOL-...`")
     .replace(/`\S+-pool-.*-identity`/, "`CLUSTER-pool-POOL-identity`");
 }
 
