@@ -119,7 +119,7 @@ export const machineQuestions: readonly Question<AwsNeeds>[] = [
           yield refused(`there is no key ${KeyId} in ${region}`, mend);
           continue;
         }
-        const [state, use] = [key.text("KeyMetadata.KeyState"), key.text("KeyMetadata.KeyUsage")];
+        const [state, use] = [key.text("KeyMetadata.KeyState"), key.text("KeyMetadata.KeyUsage", "ENCRYPT_DECRYPT")];
         if (state !== "Enabled" || use !== "ENCRYPT_DECRYPT")
           yield refused(`the key ${KeyId} is ${state}, for ${use}`, `aws kms enable-key --key-id ${KeyId}, or ${mend}`);
         const isOfPool = all.some(({ keys, isPool }) => isPool && keys.includes(KeyId));

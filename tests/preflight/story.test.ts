@@ -23,7 +23,7 @@ const account: Record<string, unknown> = {
   "sts:GetCallerIdentity Account": "999999999999",
   "ec2:DescribeRegions Regions.0.OptInStatus": "not-opted-in",
   "ec2:DescribeAvailabilityZones AvailabilityZones.2.State": "impaired",
-  "ec2:DescribeInstanceTypeOfferings InstanceTypeOfferings.1.InstanceType": "m7i.other",
+  "ec2:DescribeInstanceTypeOfferings InstanceTypeOfferings.1.InstanceType": "t2.nano",
   "ec2:DescribeImages Images.0.BlockDeviceMappings.0.Ebs.VolumeSize": 45,
   "ec2:DescribeImages $when": { [pool.image]: { $code: "InvalidAMIID.NotFound" } },
   "servicequotas:GetServiceQuota $when": { "L-1216C47A": { Quota: { Value: 1 } } },

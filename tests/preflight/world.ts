@@ -99,11 +99,12 @@ function answer(call: Call, given: unknown): unknown {
     if (data[field] !== undefined) throw new CallError(call, kind, data[field], data.message ?? data[field]);
   for (const [text, other] of Object.entries(data.$when))
     if (JSON.stringify(call.input).includes(text)) return answer(call, other);
-  if (data.$denies === undefined) return given;
+  const own = Object.fromEntries(Object.entries(world.parse(given)).filter(([key]) => !key.startsWith("$")));
+  if (data.$denies === undefined) return own;
   const EvaluationResults = simulated
     .parse(call.input)
     .ActionNames.map((EvalActionName) => ({
-      ...{ EvalActionName, ...world.parse(given) },
+      ...{ EvalActionName, ...own },
       EvalDecision: data.$denies?.includes(EvalActionName) ? "implicitDeny" : "allowed",
     }));
   return { EvaluationResults };
