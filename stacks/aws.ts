@@ -1,10 +1,17 @@
-import { Provider } from "@pulumi/aws/provider.js";
+import { Provider, type ProviderArgs } from "@pulumi/aws/provider.js";
 import type * as pulumi from "@pulumi/pulumi";
 import { Cluster } from "../components/aws/cluster.ts";
 import { stackGuard } from "../components/gates/changeGuard.ts";
 import type { MayStart } from "../components/gates/mayStart.ts";
 import type { ClusterSpec } from "../components/model/clusterSpec.ts";
 import { type ClusterOutputs, withInside } from "./outputs.ts";
+
+function ignoredTags(names: readonly string[]): Pick<ProviderArgs, "ignoreTags"> {
+  const [keyPrefixes = [], keys = []] = [true, false].map((begins) =>
+    names.filter((name) => name.endsWith("*") === begins).map((name) => name.replace(/\*$/, "")),
+  );
+  return names.length === 0 ? {} : { ignoreTags: { keyPrefixes, keys } };
+}
 
 export function deployAws(spec: ClusterSpec, credentials?: pulumi.Output<string>, mayStart?: MayStart): ClusterOutputs {
   const guard = stackGuard(spec);
@@ -13,6 +20,7 @@ export function deployAws(spec: ClusterSpec, credentials?: pulumi.Output<string>
     {
       region: spec.region,
       defaultTags: { tags: { ...spec.tags } },
+      ...ignoredTags(spec.ignoreTags),
       ...(spec.accountId === undefined ? {} : { allowedAccountIds: [spec.accountId] }),
     },
     // No cloud resource is touched before the guard has checked the change, not even in an update without a preview.

@@ -1,10 +1,21 @@
 import { Provider } from "@pulumi/azure-native/provider.js";
-import type * as pulumi from "@pulumi/pulumi";
+import * as pulumi from "@pulumi/pulumi";
 import { Cluster } from "../components/azure/cluster.ts";
 import { stackGuard } from "../components/gates/changeGuard.ts";
 import type { MayStart } from "../components/gates/mayStart.ts";
 import type { ClusterSpec } from "../components/model/clusterSpec.ts";
 import { type ClusterOutputs, withInside } from "./outputs.ts";
+
+/**
+ * An update sends all tags of a resource; of those that it ignores the engine sends what the state has, where a refresh
+ * has put what others added. The provider has no `ignoreTags`.
+ */
+const keepsTags =
+  (names: readonly string[]): pulumi.ResourceTransformation =>
+  ({ props, opts }) => {
+    if (!("tags" in props)) return undefined;
+    return { props, opts: pulumi.mergeOptions(opts, { ignoreChanges: names.map((name) => `tags["${name}"]`) }) };
+  };
 
 export function deployAzure(
   spec: ClusterSpec,
@@ -18,6 +29,13 @@ export function deployAzure(
     // No cloud resource is touched before the guard has checked the change, not even in an update without a preview.
     { dependsOn: [guard] },
   );
-  const cluster = new Cluster(spec.name, { spec, credentials, mayStart }, { providers: { "azure-native": provider } });
+  const cluster = new Cluster(
+    spec.name,
+    { spec, credentials, mayStart },
+    {
+      providers: { "azure-native": provider },
+      transformations: spec.ignoreTags.length === 0 ? [] : [keepsTags(spec.ignoreTags)],
+    },
+  );
   return withInside(spec, cluster, { cloudConfig: cluster.cloudConfig, gmsaObjectId: cluster.gmsaObjectId });
 }

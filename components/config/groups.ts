@@ -3,7 +3,7 @@ import { names } from "../model/cloudFacts/facts.ts";
 /** What few stacks set, and then because an organisation demands it, by path in docs/configuration.md. */
 export const organisationSettings = names(`
   iam mirror registryAccess certificateAuthorities noProxy httpProxy proxyCredentials registryCredentials
-  encryptionAtHost secretsEncryption acknowledge
+  encryptionAtHost secretsEncryption acknowledge ignoreTags
   kubernetes.podCidr kubernetes.serviceCidr
   network.existing network.dns network.azureCni
   controlPlane.image controlPlane.osDisk controlPlane.etcdDisk controlPlane.extraArgs

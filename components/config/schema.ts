@@ -280,6 +280,10 @@ export const stackSchema = z.strictObject({
     z.record(z.string().min(1), z.string()).default({}),
     "Tags on every cloud resource: at most 40, on Azure 13.",
   ),
+  ignoreTags: described(
+    z.array(z.string().min(1)).default([]),
+    "Names of tags that others write, which updates leave alone. On AWS with * at the end all that begin so; on Azure what `pulumi refresh` has seen.",
+  ),
   acknowledge: described(
     z.record(z.string().min(1), z.string().min(10)).default({}),
     "Findings of the plan that somebody has looked at and accepts, by their names, each with a reason of at least 10 characters. They stay in the plan and fail no check.",

@@ -86,6 +86,8 @@ export interface ClusterSpec extends NodeSettings {
   readonly addons: AddOns;
   /** When machines of pools are replaced by themselves. Minutes, percent of machines. */
   readonly repair: StackConfig["repair"];
+  /** Names of tags that others write. */
+  readonly ignoreTags: readonly string[];
   /** Reasons for findings of the plan that are accepted, by the names of the findings. */
   readonly acknowledge: Readonly<Record<string, string>>;
 }
@@ -179,6 +181,7 @@ export function clusterSpec(config: StackConfig, artifacts: readonly Artifact[] 
     certificateAuthorities: (config.certificateAuthorities ?? []).map((pem) => `${pem.trim().replaceAll("\r", "")}\n`),
     encryptionAtHost: config.encryptionAtHost,
     tags: { "fenestra:cluster": config.name, "fenestra:environment": config.environment, ...config.tags },
+    ignoreTags: config.ignoreTags,
     acknowledge: config.acknowledge,
     artifacts: withPauseImage(artifacts, kubernetes.pauseImage),
   };

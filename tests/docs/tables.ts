@@ -64,7 +64,9 @@ export function ownersTable(): string {
     Object.entries(table).flatMap(([type, { contested = {}, shared = {} }]) => {
       const row = (input: string, others: string, then: string) => [type.replace("*", provider), input, others, then];
       return [
-        ...Object.entries(contested).map(([input, others]) => row(input, others, "taken off")),
+        ...Object.entries(contested).map(([input, others]) =>
+          row(input, others, `taken off${input === "tags" ? ", but for `ignoreTags`" : ""}`),
+        ),
         ...Object.entries(shared).map(([input, { others }]) => row(input, others, "stays")),
       ];
     }),

@@ -60,6 +60,27 @@ function differences(
 }
 
 describe("the table of who owns an input", () => {
+  it("leaves tags of `ignoreTags` alone on both clouds, and takes none that the program sends", async function () {
+    this.timeout(600_000);
+    const run = async (stack: string, ignoreTags: readonly string[]) => {
+      const config = { ...stackConfig(stack), "fenestra:ignoreTags": JSON.stringify(ignoreTags) };
+      return (await runConfig(stack, config, "known-outputs")).program.resources.filter(({ type }) => known.test(type));
+    };
+    const aws = await run("aws-dev", ["CostCentre", "org:*"]);
+    const provider = aws.find(({ type }) => type === "pulumi:providers:aws");
+    assert.equal(provider?.inputs.ignoreTags, '{"keyPrefixes":["org:"],"keys":["CostCentre"]}');
+    const azure = (await run("azure-dev", ["created on"])).filter(({ inputs }) => inputs.tags !== undefined);
+    assert.ok(azure.length > 20);
+    const all = azure.filter(({ options }) => !options.ignoreChanges.includes('tags["created on"]'));
+    assert.deepEqual(all, []);
+
+    const names = (tags: unknown): readonly string[] =>
+      Array.isArray(tags) ? tags.map(({ key }) => String(key)) : Object.keys(Object(tags));
+    for (const [stack, resources] of Object.entries({ "aws-dev": aws, "azure-dev": azure }))
+      for (const name of new Set(resources.flatMap(({ inputs }) => names(inputs.tags))))
+        await assert.rejects(run(stack, [name]), /is a tag that the program sets/, name);
+  });
+
   it("has every list and mapping of every example, and what updates and deletions do about it", async function () {
     this.timeout(600_000);
     const all = Map.groupBy(await recorded(), ({ type }) => type);

@@ -46,6 +46,30 @@ function tag(name: string, value: string, names: readonly string[], cloud: Cloud
   return checks.flatMap(([wrong, message, allowed]) => (wrong ? refuse(path, value, message, allowed) : []));
 }
 
+/** Beginnings, or whole names, of tags that the program and the cloud set. */
+const ownTags = ["fenestra:", "fenestra_", "aws:", "kubernetes.io/", "kubernetescluster", "k8s.io/", "name"];
+
+/** What is wrong with a name, or with a beginning and `*`, of tags that others write. */
+function ignoredTag(name: string, index: number, given: { cloud: Cloud; tags: object }): readonly Problem[] {
+  const path = key(`ignoreTags[${index}]`);
+  const beginning = name.replace(/\*$/, "").toLowerCase();
+  const own = [...ownTags, ...Object.keys(given.tags).map((each) => each.toLowerCase())];
+  const isOwn = (each: string): boolean =>
+    beginning === each ||
+    (name.endsWith("*") && each.startsWith(beginning)) ||
+    (/[:/_]$/.test(each) && beginning.startsWith(each));
+  const { ignoresBeginnings } = cloudFacts[given.cloud].tags;
+  if (own.some(isOwn)) return refuse(path, name, "is a tag that the program sets", "tags that others write");
+  if (/["*]/.test(ignoresBeginnings ? beginning : name))
+    return refuse(
+      path,
+      name,
+      "is no name of a tag",
+      ignoresBeginnings ? "names, with * at the end at most" : "whole names",
+    );
+  return [];
+}
+
 export const stackRules: Rules = {
   version: rule(["kubernetes.version"], ({ "kubernetes.version": release }, lock) => {
     const allowed = selectableVersions(lock);
@@ -172,6 +196,10 @@ export const stackRules: Rules = {
     );
     return [...many, ...Object.entries(all).flatMap(([name, value]) => tag(name, value, names, cloud))];
   }),
+  ignoreTags: rule(["cloud", "tags", "ignoreTags"], ({ ignoreTags, ...given }) => [
+    ...ignoreTags.flatMap((name, index) => ignoredTag(name, index, given)),
+    ...repeated(ignoreTags, (index) => key(`ignoreTags[${index}]`), "each name once"),
+  ]),
   encryptionKeys: rule(["secretsEncryption"], ({ secretsEncryption: { keys = [] } = {} }) =>
     repeated(keys, (index) => key(`secretsEncryption.keys[${index}]`), "each key once"),
   ),

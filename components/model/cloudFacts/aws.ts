@@ -119,6 +119,7 @@ export const aws: CloudFacts = {
     ofGroup: 4 + 2 + 3,
     // A key of a tag has 128 characters.
     longestHint: 128 - "k8s.io/cluster-autoscaler/node-template/label/".length,
+    ignoresBeginnings: true,
   },
   // Amazon EC2 User Guide, Capacity Reservations.
   oneZone: { capacityReservation: /^cr-/, dedicatedHosts: undefined },

@@ -134,6 +134,7 @@ export const azure: CloudFacts = {
     most: [13, "Azure's DNS zones"],
     ofGroup: 3 + 4 + 3,
     longestHint: Number.POSITIVE_INFINITY,
+    ignoresBeginnings: false,
   },
   // Azure REST API, host groups.
   oneZone: { capacityReservation: undefined, dedicatedHosts: /./ },

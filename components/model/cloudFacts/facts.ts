@@ -108,6 +108,8 @@ export interface CloudFacts {
     readonly ofGroup: number;
     /** Longest key of a label or taint of such a group. */
     readonly longestHint: number;
+    /** Whether its provider ignores tags by how they begin. */
+    readonly ignoresBeginnings: boolean;
   };
   /** Which settings of a pool bind it to one zone: those whose value has this form. */
   readonly oneZone: Readonly<Record<"capacityReservation" | "dedicatedHosts", RegExp | undefined>>;
