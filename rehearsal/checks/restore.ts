@@ -1,3 +1,4 @@
+import { setTimeout } from "node:timers/promises";
 import { CheckFailure, expect, expectEqual } from "../../checks/check.ts";
 import { controlPlaneKey, ports } from "../../checks/facts.ts";
 import type { ControlPlaneLab } from "../cluster/controlPlaneLab.ts";
@@ -13,6 +14,7 @@ import type { CheckContext, RehearsalCheck } from "./context.ts";
  */
 export function restoreChecks(lab: ControlPlaneLab): readonly RehearsalCheck[] {
   return [
+    ...(lab.size === 1 ? [silence(lab)] : []),
     {
       id: "restore: snapshot",
       slow: lab.size === 1,
@@ -22,6 +24,38 @@ export function restoreChecks(lab: ControlPlaneLab): readonly RehearsalCheck[] {
     },
     ...(lab.size === 1 ? [] : ofSeveral(lab)),
   ];
+}
+
+/** Longer than a probe of the API server may fail: 80 s. */
+const silentMs = 100_000;
+
+/** etcd that is busy, as with a defragmentation, ends nobody who waits for it. */
+function silence(lab: ControlPlaneLab): RehearsalCheck {
+  const signal = (name: string) =>
+    lab
+      .machine(0)
+      .run([
+        "bash",
+        "-c",
+        `kill -${name} "$(ss -Hltnp 'sport = :${ports.etcdClient}' | grep -o 'pid=[0-9]*' | head -n 1 | cut -c 5-)"`,
+      ]);
+  return {
+    id: "etcd silent",
+    slow: true,
+    title: "etcd that says nothing for longer than the API server's probes may fail restarts neither",
+    run: async ({ api, note }) => {
+      const restarts = async () =>
+        (await api.core.listNamespacedPod({ namespace: "kube-system", labelSelector: "tier=control-plane" })).items
+          .filter(({ metadata }) => /^(etcd|kube-apiserver)-/.test(metadata?.name ?? ""))
+          .map(({ metadata, status }) => `${metadata?.name}: ${status?.containerStatuses?.[0]?.restartCount}`);
+      const before = await restarts();
+      expectEqual((await signal("STOP")).code, 0, "exit code of the signal to etcd");
+      await setTimeout(silentMs).finally(() => signal("CONT"));
+      await lab.untilHealthy();
+      expectEqual(await restarts(), before, "restarts");
+      note(`${silentMs / 1000} s; ${before.join(", ")}`);
+    },
+  };
 }
 
 async function restoreSnapshot(lab: ControlPlaneLab, context: CheckContext): Promise<void> {

@@ -240,6 +240,11 @@ export const breakages: Readonly<Record<string, NegativeControl>> = {
       inFile("/controller.py", (content) => content.replace("self.cloud.gone(action.node)", "True")),
     ]),
   },
+  "etcd-in-livez": {
+    what: "the API server is ended while its etcd is busy",
+    fails: "etcd silent",
+    ...inFile("/kube-apiserver+strategic.yaml", (content) => content.replace("?exclude=etcd", "")),
+  },
   "health-before-join": {
     what: "Linux workers open their health port whether their node is Ready or not",
     fails: "replaced: bad payload",

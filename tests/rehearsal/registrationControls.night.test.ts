@@ -83,6 +83,13 @@ describeControls("the rehearsal of registration and of the cluster", {
     faults: ["absence-by-lists"],
     ...replaced("without a Node", "azure-dev", /^Node of a machine that lists leave out/),
   },
+  "an API server that is ended with its etcd": {
+    faults: ["etcd-in-livez"],
+    only: "etcd silent",
+    stack: "aws-dev",
+    options: ["--full"],
+    fails: { "etcd silent": /^restarts: / },
+  },
   "a health port that is open before its node is Ready": {
     faults: ["health-before-join"],
     ...replaced("bad payload", "azure-dev", /^machines that work, after nothing/),
