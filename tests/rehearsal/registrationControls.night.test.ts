@@ -86,7 +86,7 @@ describeControls("the rehearsal of registration and of the cluster", {
   "an API server that is ended with its etcd": {
     faults: ["etcd-in-livez"],
     only: "etcd silent",
-    stack: "aws-dev",
+    stack: "azure-dev",
     options: ["--full"],
     fails: { "etcd silent": /^restarts: / },
   },
