@@ -187,8 +187,9 @@ def listed(method, path, body):
     node, control = f"{SET}/virtualMachines/10", f"{ROOT}/Microsoft.Compute/virtualMachines/c-cp-4"
     pages = {
         f"{ROOT}/Microsoft.Compute/virtualMachineScaleSets": [
-            {"name": "c-linux", "sku": {"capacity": 2}, "etag": '"7"'},
+            {"name": "c-linux", "sku": {"capacity": 2}, "etag": '"7"', "tags": {"fenestra:cluster": "c"}},
             {"name": "other"},
+            {"name": "c-2-linux", "tags": {"fenestra:cluster": "c-2"}},
         ],
         f"{SET}/virtualMachines": [vm(node, "Linux00000A"), vm("", "linux00000b", number="11")],
         f"{SET}/networkInterfaces": [card(node.upper(), "10.0.0.5")],

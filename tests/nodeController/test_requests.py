@@ -210,6 +210,12 @@ class Deciding(unittest.TestCase):
             with self.subTest(case):
                 self.assertEqual(self.decide(**case), expected)
 
+    def test_times(self):
+        for text in ("1970-01-12T13:46:40Z", "1970-01-12T13:46:40.9876543+00:00", "1970-01-12T15:46:40+02:00", "1970-01-12T13:46:40"):
+            self.assertEqual(requests.seconds(text), NOW, text)
+        for text in (None, 5, "", "0001-01-01T00:00:00Z", "gestern", "1970-01-12", "1970-01-12T13:46:40 CET"):
+            self.assertEqual(requests.seconds(text), 0.0, text)
+
     def test_addresses_are_compared_as_addresses(self):
         own = OWN._replace(addresses=frozenset({"10.0.0.1", "fd00::1"}))
         request = requests.reduce(item("serving", OWN.name, NOW, **MINE))

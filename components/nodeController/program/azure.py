@@ -82,7 +82,9 @@ class Azure:
         pools, machines, problems = {}, [], []
         for item in self.all(f"{self.group}/Microsoft.Compute/virtualMachineScaleSets", COMPUTE):
             name = item["name"]
-            if not lower(name).startswith(f"{self.cluster}-"):
+            # In a group that another cluster has as well, c-2-linux may be the set linux of the cluster c-2.
+            owner = (item.get("tags") or {}).get("fenestra:cluster", self.cluster)
+            if not lower(name).startswith(f"{self.cluster}-") or owner != self.cluster:
                 continue
             path = f"{self.group}/Microsoft.Compute/virtualMachineScaleSets/{name}"
             try:

@@ -10,6 +10,7 @@ from typing import NamedTuple
 import pkcs10
 from machines import PRESENT
 
+ZONE = re.compile(r"(?:Z|[+-]\d\d:\d\d|(?<=:\d\d))$")
 CLIENT, SERVING = "kubernetes.io/kube-apiserver-client-kubelet", "kubernetes.io/kubelet-serving"
 SIGNERS = (CLIENT, SERVING)
 BOOTSTRAPPER = re.compile(r"system:bootstrap:[a-z0-9]{6}")
@@ -51,10 +52,10 @@ class Request(NamedTuple):
 
 
 def seconds(stamp):
-    # RFC 3339 as the API server and both clouds write it, to the second.
+    # RFC 3339 as the API server and both clouds write it, to the second; 0 for what is none: .NET's empty time is of the year 1.
     try:
-        return datetime.fromisoformat(f"{stamp[:19]}+00:00").timestamp()
-    except (TypeError, ValueError, LookupError):
+        return max(0.0, datetime.fromisoformat(f"{stamp[:19]}{ZONE.search(stamp)[0]}").timestamp())
+    except (TypeError, ValueError, LookupError, OverflowError):
         return 0.0
 
 
