@@ -2,7 +2,7 @@ import { z } from "zod";
 import { type Artifact, readArtifactLock } from "../model/artifacts.ts";
 import { cloudFacts } from "../model/cloudFacts/cloudFacts.ts";
 import { fromJson } from "../model/json.ts";
-import { ConfigError, childPath, configPrefix, didYouMean, type Problem } from "../model/problem.ts";
+import { ConfigError, childPath, configPrefix, didYouMean, type Problem, problem } from "../model/problem.ts";
 import { schemaOf } from "./cloudSchema.ts";
 import { encryptedText } from "./encrypted.ts";
 import { configJsonSchema, describeAllowed, type JsonSchema, propertyOf, schemaAt } from "./jsonSchema.ts";
@@ -137,12 +137,14 @@ const rules = [
 function mistypedPrefix(key: string, text: string, all: Readonly<Record<string, string>>): readonly Problem[] {
   const own = configPrefix.slice(0, -1);
   const [namespace = "", ...rest] = key.split(":");
+  const allowed = `${configPrefix} before a setting of Fenestra`;
+  if (key === own && text.startsWith("{"))
+    return [problem(`config.${key}`, text, "holds settings that nothing reads", allowed, `write ${own}: before each`)];
   const name = rest.length === 0 ? namespace : rest.join(":");
   const isOurs = rest.length === 0 ? settings.has(name) : (schema().required ?? []).includes(name);
   const without = isOurs && all[configPrefix + name] === undefined ? `write ${configPrefix}${name}` : undefined;
-  const remedy = without ?? (rest.length === 0 ? undefined : didYouMean(namespace, [own]));
+  const remedy = without ?? (rest.length === 0 ? undefined : didYouMean(namespace.toLowerCase(), [own]));
   if (remedy === undefined) return [];
-  const allowed = `${configPrefix} before a setting of Fenestra`;
   return [{ path: `config.${key}`, value: text, message: "looks like a fenestra: key", allowed, remedy }];
 }
 
@@ -182,6 +184,7 @@ function merged(problems: readonly Problem[]): readonly Problem[] {
     const before = byPath.get(problem.path);
     // What else is wrong with a value of another type says nothing.
     if (before?.message === wrongType) continue;
+    if (before?.message === problem.message) continue;
     const message = before === undefined ? problem.message : `${before.message} and ${problem.message}`;
     byPath.set(problem.path, { ...problem, message });
   }
@@ -209,7 +212,8 @@ function fromIssue(issue: z.core.$ZodIssue, values: Readonly<Record<string, unkn
     return issue.keys.map((key) => {
       const path = [...issue.path, key];
       const at = { path: stackFilePath(path), value: valueAt(values, path) };
-      const instead = removedSettings[path.filter((step) => typeof step === "string").join(".")];
+      const setting = path.filter((step) => typeof step === "string").join(".");
+      const instead = Object.hasOwn(removedSettings, setting) ? removedSettings[setting] : undefined;
       const owner = ownerAt(path);
       const allowed = `nothing: only ${owner} has it`;
       if (owner !== undefined)
@@ -229,7 +233,7 @@ function fromIssue(issue: z.core.$ZodIssue, values: Readonly<Record<string, unkn
   const value = valueAt(values, issue.path);
   const here = schemaAt(mine, issue.path);
   const message = value === undefined ? "is missing" : messageOf(issue, value);
-  const remedy = remedyOf(here?.type, value, message);
+  const remedy = remedyOf(here, value, message);
   return [
     {
       path: stackFilePath(issue.path),
@@ -242,9 +246,10 @@ function fromIssue(issue: z.core.$ZodIssue, values: Readonly<Record<string, unkn
 }
 
 /** How a value of a likely other form is written. */
-function remedyOf(wanted: JsonSchema["type"], value: unknown, message: string): string | undefined {
+function remedyOf(here: JsonSchema | undefined, value: unknown, message: string): string | undefined {
+  const wanted = here?.type;
   if (wanted === "string" && (typeof value === "number" || typeof value === "boolean"))
-    return `put it in quotes: "${value}"`;
+    return new RegExp(here?.pattern ?? "").test(String(value)) ? `put it in quotes: "${value}"` : undefined;
   if (typeof value !== "string") return undefined;
   if (wanted === "array") return `put it in brackets: [${value}]`;
   if (wanted === "integer" && /^\d+$/.test(value)) return `without quotes: ${Number(value)}`;

@@ -90,7 +90,7 @@ const httpUrl = z
 
 const kubernetesSchema = section("Kubernetes release and the networks inside the cluster.", {
   version: described(
-    matching(/^\d+\.\d+\.\d+$/, `is not a release such as ${defaultRelease}`).default(defaultRelease),
+    matching(/^(0|[1-9]\d*)(\.(0|[1-9]\d*)){2}$/, `is not a release such as ${defaultRelease}`).default(defaultRelease),
     "Kubernetes release, major.minor.patch. Must be in the lock file of artifacts. Upgrades go one minor at a time.",
     { patternErrorMessage: "three numbers with dots", examples: [defaultRelease] },
   ),
@@ -285,7 +285,7 @@ export const stackSchema = z.strictObject({
     "Names of tags that others write, which updates leave alone. On AWS with * at the end all that begin so; on Azure what `pulumi refresh` has seen.",
   ),
   acknowledge: described(
-    z.record(z.string().min(1), z.string().min(10)).default({}),
+    z.record(z.string().min(1), z.string().trim().min(10)).default({}),
     "Findings of the plan that somebody has looked at and accepts, by their names, each with a reason of at least 10 characters. They stay in the plan and fail no check.",
   ),
 });

@@ -122,6 +122,9 @@ function notYaml(path: string, said: string): ConfigError {
 const goNumber =
   /^[-+]?(?:0[xX][\da-fA-F]+|0[oO]?[0-7]+|0[bB][01]+|\d+(?:\.\d*)?(?:[eE][-+]?\d+)?|\.\d+(?:[eE][-+]?\d+)?)$/;
 
+/** What is no number in JSON, in which Pulumi passes it on. */
+const noNumber = /^[-+]?\.(?:inf|nan)$/i;
+
 /**
  * A date, with or without a time, which the Go library makes a time and Pulumi a longer text (resolve.go,
  * `allowedTimestampFormats`).
@@ -150,7 +153,7 @@ function otherwiseRead(node: unknown, path: string): readonly Problem[] {
 
 function differs({ type, tag, source = "", value }: Scalar): boolean {
   if (type !== "PLAIN" || tag !== undefined) return false;
-  if (goTime.test(source)) return true;
+  if (goTime.test(source) || noNumber.test(source)) return true;
   // It drops the underscores of what begins like a number (resolve.go, `resolveTable`).
   if (!/^[-+.\d]/.test(source)) return false;
   return goNumber.test(source.replaceAll("_", "")) && (typeof value !== "number" || /^[-+]?0\d/.test(source));

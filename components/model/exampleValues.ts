@@ -29,12 +29,13 @@ export function exampleProblems(spec: ClusterSpec): readonly Problem[] {
     })),
     { path: "config.fenestra:httpProxy", url: spec.httpProxy },
   ].filter(({ url }) => url !== undefined && documentationHost.test(new URL(url).hostname));
-  const networks = (spec.publicAccess ?? []).filter((text) =>
-    documentationNetworks.some((network) => contains(network, cidr(text))),
-  );
+  const networks = [
+    ...(spec.publicAccess ?? []).map((value) => ["public", value] as const),
+    ...(spec.privateAccess ?? []).map((value) => ["private", value] as const),
+  ].filter(([, text]) => documentationNetworks.some((network) => contains(network, cidr(text))));
   return [
-    ...networks.map((value) => ({
-      path: "config.fenestra:access.public.allow",
+    ...networks.map(([way, value]) => ({
+      path: `config.fenestra:access.${way}.allow`,
       value,
       message: "is reserved for documentation: nobody reaches the API from there, not even the deployer",
       allowed: "the networks of your offices, runners and VPNs",

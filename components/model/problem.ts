@@ -41,10 +41,22 @@ export function childPath(path: string, step: PropertyKey): string {
   return /^[A-Za-z_][A-Za-z0-9_-]*$/.test(key) ? `${path}.${key}` : `${path}[${JSON.stringify(key)}]`;
 }
 
-/** A value as it is shown in a message: JSON, shortened; a missing one in words. Passwords in URLs are never shown. */
+/** Characters that look like nothing, or like a space. */
+const unseen = /[\p{Cf}\p{Zl}\p{Zp}\p{Co}]|(?! )\p{Zs}/gu;
+
+const codePoint = (character: string): string =>
+  `U+${character.codePointAt(0)?.toString(16).toUpperCase().padStart(4, "0")}`;
+
+/**
+ * A value as it is shown in a message: JSON, shortened, unseen characters by their numbers; a missing one in words.
+ * Passwords in URLs and private keys are never shown.
+ */
 export function showValue(value: unknown): string {
   if (value === undefined) return "nothing";
-  const text = (JSON.stringify(value) ?? String(value)).replaceAll(/\/\/[^/]*@/g, "//…@");
+  const text = (JSON.stringify(value) ?? String(value))
+    .replaceAll(/\/\/[^/]*@/g, "//…@")
+    .replaceAll(/(-----BEGIN [A-Z ]*PRIVATE KEY-----)[^"]*/g, "$1…")
+    .replaceAll(unseen, (character) => `<${codePoint(character)}>`);
   return text.length <= longestValue ? text : `${text.slice(0, longestValue - 1)}…`;
 }
 
@@ -70,13 +82,20 @@ export function hidesValue(path: string): boolean {
  */
 export function showProblem(problem: Problem): string {
   const secret = hidesValue(problem.path);
+  const remedy = problem.remedy ?? (secret ? undefined : beyondAscii(problem.value));
   const found = secret && problem.value !== undefined ? "not shown" : showValue(problem.value);
   return [
     `${problem.path}: ${problem.message}`,
     `    found:   ${found}`,
     `    allowed: ${problem.allowed}`,
-    ...(problem.remedy === undefined ? [] : [`    fix:     ${problem.remedy}`]),
+    ...(remedy === undefined ? [] : [`    fix:     ${remedy}`]),
   ].join("\n");
+}
+
+/** Letters of another alphabet, and spaces that come along when a text is copied, look like those that are meant. */
+function beyondAscii(value: unknown): string | undefined {
+  const odd = typeof value === "string" ? [...new Set(value.match(/[^\p{ASCII}]/gu))].slice(0, 4) : [];
+  return odd.length === 0 ? undefined : `type it anew: it has ${odd.map(codePoint).join(", ")}`;
 }
 
 /**

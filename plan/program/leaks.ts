@@ -42,8 +42,10 @@ export function secretsInUserData(program: RecordedProgram): readonly Leak[] {
 /** Secrets by their value, with the resource that has them. Certificates are public, whatever the program marks. */
 function knownSecrets(program: RecordedProgram): ReadonlyMap<string, string> {
   const secrets = new Map<string, string>();
-  for (const { name, inputs, outputs } of program.resources) {
-    for (const secret of [...secretsIn(inputs), ...secretsIn(outputs)]) {
+  for (const { name, type, inputs, outputs } of program.resources) {
+    // The stack's output of its own settings is secret as a whole for one of them; each is where the program puts it.
+    const told = type === "pulumi:pulumi:Stack" ? { ...outputs, config: null } : outputs;
+    for (const secret of [...secretsIn(inputs), ...secretsIn(told)]) {
       for (const { text } of plainTexts(reveal(secret))) {
         const value = text.trim();
         const isPublic = /^-----BEGIN (CERTIFICATE|PUBLIC KEY)-----/.test(value) && !value.includes("PRIVATE KEY");

@@ -51,7 +51,8 @@ const errorOf = (config: PlainConfig): ConfigError => refusal(config) ?? assert.
 
 describe("bad input", () => {
   it("is told with its path, its value, the reason and what is allowed", () => {
-    const line = (text: string): string => text.replace(releases, "RELEASES").slice(0, 140).trimEnd();
+    const line = (text: string): string =>
+      text.replace(releases, "RELEASES").replaceAll("\n", " ").slice(0, 140).trimEnd();
     // Once each, and not where they repeat the schema: its lists of keys and the settings' own descriptions.
     const seen = new Set<string>();
     const isNew = (message: string, allowed: string): boolean =>
@@ -149,6 +150,16 @@ describe("bad input", () => {
       errorOf(changed("azure", changes)).problems[0]?.remedy;
     assert.equal(fix({ "network.zones": [1, 2] }), 'put it in quotes: "1"');
     assert.equal(fix({ tags: { on: true } }), 'put it in quotes: "true"');
+    // What would not do in quotes either, what only an object of JavaScript has, and what cannot be seen.
+    assert.deepEqual(
+      [fix({ "kubernetes.version": 1.36 }), fix({ region: "West Europe" })],
+      [undefined, "write westeurope"],
+    );
+    assert.equal(fix({ constructor: 1 }), "remove it or correct its spelling");
+    assert.match(
+      errorOf(changed("azure", { "network.zones": ["1\u200b"] })).message,
+      /"1<U\+200B>"\n.*\n.*anew: it has U\+200B$/m,
+    );
     assert.equal(
       fix({ "kubernetes.version": "1.30.0" }),
       "choose one of these: this release of Fenestra has no other minor",

@@ -85,8 +85,13 @@ describe("loading a stack's config", () => {
   });
 
   it("takes a namespace that is a slip away for a mistyped one", () => {
-    const problems = problemsOf(() => loadConfig({ ...texts, "fenstra:tags": "{}" }));
-    assert.deepEqual(problems, [["config.fenstra:tags", "{}", "looks like a fenestra: key"]]);
+    const given = { "fenstra:tags": "{}", "FENESTRA:tags": "{}", fenestra: '{"tags":{}}' };
+    const problems = problemsOf(() => loadConfig({ ...texts, ...given }));
+    assert.deepEqual(problems, [
+      ["config.fenestra", '{"tags":{}}', "holds settings that nothing reads"],
+      ["config.FENESTRA:tags", "{}", "looks like a fenestra: key"],
+      ["config.fenstra:tags", "{}", "looks like a fenestra: key"],
+    ]);
   });
 
   it("tells broken JSON, and JSON of the wrong kind, by its key", () => {
@@ -198,7 +203,7 @@ describe("reading a stack file", () => {
       "  fenestra:name: 1.50",
       "  fenestra:region: True",
       "  fenestra:pools:",
-      "    - { count: 010, labels: { since: 2026-01-01, n: 1_000, b: 0b11, h: -0x1F, 010: x, at: 2026-1-2T3:4:5Z } }",
+      "    - { count: 010, labels: { since: 2026-01-01, n: 1_000, b: 0b11, h: -0x1F, i: .inf, 010: x, at: 2026-1-2T3:4:5Z } }",
     ];
     const label = "config.fenestra:pools[0].labels";
     const told = problemsOf(() => read(["config:", ...odd].join("\n"))).map(([where, value]) => [where, value]);
@@ -209,6 +214,7 @@ describe("reading a stack file", () => {
       [`${label}.at`, "2026-1-2T3:4:5Z"],
       [`${label}.b`, "0b11"],
       [`${label}.h`, "-0x1F"],
+      [`${label}.i`, ".inf"],
       [`${label}.n`, "1_000"],
       [`${label}.since`, "2026-01-01"],
       [`${label}["10"]`, "010"],

@@ -291,6 +291,28 @@ describe("findings", () => {
       ([level, bytes]) =>
         [{}, level === "" ? [] : [`${level} user-data-size m`], { machines: [machine(Number(bytes))] }] as const,
     ),
+    ...[
+      "TOKEN=abcdef123",
+      "msiexec /i a.msi PASSWORD=hunter2",
+      "curl -u admin:hunter2 https://x",
+      "git clone https://bob:hunter2@git.corp/x",
+      "net user bob P@ssw0rd /add",
+      "$p = ConvertTo-SecureString 'hunter2' -AsPlainText -Force",
+      "echo sk-abcdefghij01",
+    ].map(
+      (beforeJoin) =>
+        [
+          { pools: [{ name: "linux", os: "linux", image, beforeJoin }] },
+          ["warning script-with-secret pools[0].beforeJoin"],
+        ] as const,
+    ),
+    ...[
+      'TOKEN="$(cat /run/t)"',
+      "password=$1",
+      "net user bob",
+      "curl -u $LOGIN https://x",
+      "# no passwords: none here",
+    ].map((afterJoin) => [{ pools: [{ name: "linux", os: "linux", image, afterJoin }] }, []] as const),
     [
       {},
       ["error secret-in-the-open machine userData"],

@@ -132,6 +132,21 @@ describe("the search for secrets", () => {
       },
     ],
   });
+  it("does not take settings for secrets because one of them is", () => {
+    const outputs = { config: new Secret({ region: "eu-central-1-long" }), other: new Secret("a-secret-of-the-stack") };
+    const { resources, ...program } = withInput("eu-central-1-long, a-secret-of-the-stack");
+    const stack = { ...requestFor("pulumi:pulumi:Stack", "s", {}), urn: "u", id: undefined, outputs };
+    const told = secretsInUserData({ ...program, resources: [...resources, stack] }).map(({ what }) => what);
+    assert.deepEqual([...new Set(told)], ["the secret of s"]);
+    assert.deepEqual(
+      secretsInUserData({
+        ...withInput("eu-central-1-long"),
+        resources: [...withInput("eu-central-1-long").resources, stack],
+      }),
+      [],
+    );
+  });
+
   const cases: readonly (readonly [what: string, text: string])[] = [
     ["a private key", "x\n-----BEGIN EC PRIVATE KEY-----\nMHcC\n"],
     ["a private key", "-----BEGIN PRIVATE KEY-----"],

@@ -8,8 +8,8 @@ import { roomInSubnets } from "./existingNetwork.ts";
 import { whereNodesHaveRanges } from "./podNetworks.ts";
 import { key, type Rule, type Rules, rule } from "./rule.ts";
 
-/** Ranges that a cluster's networks must not overlap, with the reason. */
-const reservedRanges = [
+/** Ranges that a cluster's networks must not overlap, and from which nobody calls, with the reason. */
+export const reservedRanges = [
   { range: "0.0.0.0/8", reason: "addresses that mean this host" },
   { range: "127.0.0.0/8", reason: "the loopback range" },
   { range: "168.63.129.16/32", reason: "Azure's platform address" },

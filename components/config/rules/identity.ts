@@ -1,3 +1,4 @@
+import { isIPv4 } from "node:net";
 import { cloudFacts } from "../../model/cloudFacts/cloudFacts.ts";
 import { iamLimits, policyLength } from "../../model/cloudFacts/iamLimits.ts";
 import { dnsZone } from "../../model/dnsZone.ts";
@@ -11,13 +12,14 @@ const key = (path: string): string => `config.fenestra:access.${path}`;
 /** A host name of at least two labels, or an IPv4 address: what a certificate may have. */
 const hostName = /^(?=.{1,253}$)(?:[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?\.)+[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$/;
 
-const isName = (text: string): boolean => hostName.test(text) && !/^[0-9.]+$/.test(text);
+/** What ends in a number is an address, or nothing (WHATWG URL, "ends in a number"). */
+const isName = (text: string): boolean => hostName.test(text) && !/\.\d+$/.test(text);
 
 export const identityRules: Rules = {
   names: rule(["access.names"], ({ "access.names": all = [] }) =>
     all.flatMap((value, index): readonly Problem[] => {
       const path = key(`names[${index}]`);
-      if (!hostName.test(value))
+      if (!isName(value) && !isIPv4(value))
         return refuse(path, value, "is no host name", "lower-case names with a dot, or IPv4 addresses; no *");
       return all.indexOf(value) === index ? [] : refuse(path, value, "is listed twice", "each name once");
     }),

@@ -1,9 +1,9 @@
 import { reservations, shares, withOwn } from "../../model/allocatable.ts";
 import { cloudFacts } from "../../model/cloudFacts/cloudFacts.ts";
 import type { MachineSize } from "../../model/cloudFacts/machineSizes.ts";
-import { operatingSystem } from "../../model/operatingSystems.ts";
+import { type OperatingSystemName, operatingSystem } from "../../model/operatingSystems.ts";
 import { defaultDiskGb, machineSize } from "../../model/pools.ts";
-import { type Problem, problem, refuse } from "../../model/problem.ts";
+import { didYouMean, type Problem, problem, refuse } from "../../model/problem.ts";
 import type { Cloud, PoolConfig } from "../schema.ts";
 import { poolRule, type Rules } from "./rule.ts";
 
@@ -41,10 +41,19 @@ const keepers = {
 } as const;
 
 /** Whether an image reference has the cloud's form. */
-export function imageProblems(cloud: Cloud, image: string, path: string): readonly Problem[] {
-  const { pattern, words } = cloudFacts[cloud].images;
-  if (image === "latest" || pattern.test(image)) return [];
-  return refuse(path, image, "is neither latest nor a pinned image", words);
+export function imageProblems(
+  cloud: Cloud,
+  image: string,
+  path: string,
+  os: OperatingSystemName = "linux",
+): readonly Problem[] {
+  const { pattern, words, ofOther } = cloudFacts[cloud].images;
+  if (image === "latest") return [];
+  if (!pattern.test(image)) return refuse(path, image, "is neither latest nor a pinned image", words);
+  const system = operatingSystem(os);
+  return ofOther(image, system) === undefined
+    ? []
+    : refuse(path, image, `is no version of an image of ${system.title}`, words);
 }
 
 /**
@@ -63,6 +72,18 @@ const zoneNames = {
     allowed: "a name of Windows in words, such as W. Europe Standard Time (tzutil /l), or UTC",
   },
 } as const;
+
+/** Whether the tz database has a name: Linux looks for a file of it, and minds capital letters. */
+function isInTzDatabase(zone: string): boolean {
+  const known = Intl.supportedValuesOf("timeZone");
+  // Older names are not listed, but taken; in any case.
+  const likely = /^[A-Z]/.test(zone) && !known.some((each) => each.toLowerCase() === zone.toLowerCase());
+  try {
+    return known.includes(zone) || (likely && Intl.DateTimeFormat("en", { timeZone: zone }).format() !== "");
+  } catch {
+    return false;
+  }
+}
 
 /** The rules on the machines of a pool: size, disk, image, and what its kubelet and its system are set to. */
 export const machineRules: Rules = {
@@ -156,7 +177,9 @@ export const machineRules: Rules = {
         )
       : [];
   }),
-  image: poolRule(["image"], ["cloud"], (pool, path, { cloud }) => imageProblems(cloud, pool.image, `${path}.image`)),
+  image: poolRule(["image", "os"], ["cloud"], ({ image, os }, path, { cloud }) =>
+    imageProblems(cloud, image, `${path}.image`, os),
+  ),
   refusedSizes: poolRule(["size", "spot"], ["cloud"], (pool, path, { cloud }) => {
     const { sizes } = cloudFacts[cloud];
     const size = pool.size ?? sizes.default;
@@ -166,6 +189,16 @@ export const machineRules: Rules = {
   }),
   timeZone: poolRule(["os", "timeZone"], [], ({ os, timeZone: zone }, path) => {
     const { form, other, allowed } = zoneNames[os === "linux" ? "linux" : "windows"];
+    if (zone !== undefined && os === "linux" && form.test(zone) && !isInTzDatabase(zone)) {
+      const near = didYouMean(zone, Intl.supportedValuesOf("timeZone"));
+      return refuse(
+        `${path}.timeZone`,
+        zone,
+        "is not in the tz database: no machine of the pool would join",
+        allowed,
+        near,
+      );
+    }
     return zone === undefined || form.test(zone)
       ? []
       : refuse(

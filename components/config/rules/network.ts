@@ -1,8 +1,8 @@
 import { X509Certificate } from "node:crypto";
-import { contains, parseCidr } from "../../model/cidr.ts";
+import { cidr, contains, parseCidr } from "../../model/cidr.ts";
 import { cloudFacts } from "../../model/cloudFacts/cloudFacts.ts";
 import { childPath, type Problem, refuse } from "../../model/problem.ts";
-import { notANetwork } from "./addresses.ts";
+import { notANetwork, reservedRanges } from "./addresses.ts";
 import { encryptCommand, registryHost } from "./credentials.ts";
 import { whereNodesHaveRanges } from "./podNetworks.ts";
 import { key, type Rule, type Rules, rule } from "./rule.ts";
@@ -115,9 +115,13 @@ export const networkRules: Rules = {
       const allow = settings[`access.${way}`]?.allow ?? [];
       return allow.flatMap((value, index): readonly Problem[] => {
         const path = key(`access.${way}.allow[${index}]`);
-        const prefix = parseCidr(value)?.prefix;
-        if (prefix === undefined)
+        const network = parseCidr(value);
+        if (network === undefined)
           return refuse(path, value, notANetwork(value), "an IPv4 network whose host bits are zero");
+        const { prefix } = network;
+        const reserved = reservedRanges.find(({ range }) => contains(cidr(range), network));
+        if (reserved !== undefined)
+          return refuse(path, value, `is in ${reserved.range}, ${reserved.reason}`, "networks that callers come from");
         // On Azure the rule for callers from inside lets them in by the public balancer too, which keeps their
         // addresses.
         if (way === "private" && prefix < 8)
@@ -146,7 +150,8 @@ export const networkRules: Rules = {
     if (httpProxy === undefined && entries.length > 0)
       return refuse(path, entries, "needs a proxy to make exceptions from", "nothing without httpProxy");
     return entries.flatMap((value, index): readonly Problem[] =>
-      noProxyEntry.test(value) && (!value.includes("/") || parseCidr(value) !== undefined)
+      noProxyEntry.test(value) &&
+      (!/[.]\d+$|\//.test(value) || parseCidr(`${value}/32`.split("/", 2).join("/")) !== undefined)
         ? []
         : refuse(
             `${path}[${index}]`,

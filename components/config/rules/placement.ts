@@ -1,5 +1,5 @@
 import { cloudFacts } from "../../model/cloudFacts/cloudFacts.ts";
-import { regionOfArn } from "../../model/cloudFacts/iamLimits.ts";
+import { accountOfArn, partitionOfArn, regionOfArn } from "../../model/cloudFacts/iamLimits.ts";
 import { arn, type IdForm, idForms } from "../../model/cloudFacts/ids.ts";
 import { defaultDiskGb, machineSize } from "../../model/pools.ts";
 import { type Problem, problem, refuse } from "../../model/problem.ts";
@@ -23,6 +23,21 @@ function formProblems(
   return own === undefined || region === undefined || own === region
     ? []
     : refuse(path, value, `is in ${own}, and machines take those of their region only`, `one of ${region}`);
+}
+
+/** IAM takes policies and profiles of its own account and partition only (IAM User Guide, "ARNs"). */
+function iamProblems(
+  value: string,
+  path: string,
+  { cloud, region, accountId }: { cloud: Cloud; region: string; accountId?: string | undefined },
+): readonly Problem[] {
+  const [partition, account] = [partitionOfArn(value), accountOfArn(value)];
+  const wanted = cloudFacts[cloud].regions.partition(region);
+  if (partition !== undefined && wanted !== undefined && partition !== wanted)
+    return refuse(path, value, `is in the partition ${partition}, and ${region} is not`, `an ARN of ${wanted}`);
+  return account === undefined || accountId === undefined || account === accountId
+    ? []
+    : refuse(path, value, `is in the account ${account}, from which IAM takes none`, `one of ${accountId}`);
 }
 
 /**
@@ -141,6 +156,30 @@ export const placementRules: Rules = {
         ...diskProblems(cloud, etcd, `${etcdPath}`, etcdGb),
       ];
     },
+  ),
+  ofIam: rule(["cloud", "region", "accountId", "iam", "pools", "access.workloadIdentity"], (given) => [
+    ...iamProblems(given.iam.permissionsBoundary ?? "", "config.fenestra:iam.permissionsBoundary", given),
+    ...given.pools.flatMap(({ instanceProfile = "" }, index) =>
+      iamProblems(instanceProfile, `config.fenestra:pools[${index}].instanceProfile`, given),
+    ),
+    ...(given["access.workloadIdentity"]?.serviceAccounts ?? []).flatMap(({ policies }, account) =>
+      policies.flatMap((policy, index) => {
+        const path = `config.fenestra:access.workloadIdentity.serviceAccounts[${account}].policies[${index}]`;
+        const name = policy.split(":policy/")[1];
+        return [
+          ...iamProblems(policy, path, given),
+          ...(policies.findIndex((other) => other.split(":policy/")[1] === name) === index
+            ? []
+            : refuse(path, policy, "has the name of one before it", "policies whose names differ")),
+        ];
+      }),
+    ),
+  ]),
+  /** Reserved capacity is of shared hardware (EC2 User Guide and Azure documentation, limitations of reservations). */
+  hostsOrReservation: poolRule(["capacityReservation", "dedicatedHosts"], [], (pool, path) =>
+    pool.capacityReservation === undefined || pool.dedicatedHosts === undefined
+      ? []
+      : refuse(`${path}.dedicatedHosts`, pool.dedicatedHosts, "does not go with capacityReservation", "one of the two"),
   ),
   update: poolRule(["update"], [], ({ update: own }, path) => {
     const none = (amount: string | number | undefined): boolean => Number.parseInt(String(amount ?? 0), 10) === 0;

@@ -161,12 +161,23 @@ export const poolRules: Rules = {
       const size = machineSize(cloud, pool.size ?? cloudFacts[cloud].sizes.default, pool.capacity);
       if (pool.autoscale === undefined || size === undefined) return [];
       const { kubeletLabels, ownLabels, taints } = poolScheduling(pool, pool.name, size);
-      const { ofGroup, longestHint } = cloudFacts[cloud].tags;
+      const { ofGroup, longestHint, ignoreCase } = cloudFacts[cloud].tags;
       const { words } = cloudFacts[cloud];
       const keys = [...Object.keys({ ...ownLabels, ...kubeletLabels }), ...new Set(taints.map(({ key }) => key))];
       const free = mostGroupTags - ofGroup - Object.keys(tags).length;
       const long = keys.filter((key) => key.length > longestHint);
+      const twins = ignoreCase
+        ? keys.filter((key, at) => keys.findIndex((each) => each.toLowerCase() === key.toLowerCase()) !== at)
+        : [];
       return [
+        ...twins.map((key) =>
+          problem(
+            path,
+            key,
+            "differs from another label or taint by case only, and a pool with autoscale names both in tags",
+            `keys that differ without regard to case, as ${words.title} compares tags`,
+          ),
+        ),
         ...long.map((key) =>
           problem(
             path,

@@ -95,7 +95,9 @@ export const stackRules: Rules = {
     const refusal = regions.refusal(name);
     if (refusal !== undefined) return [{ ...at, message: refusal }];
     const message = `is not a region of ${words.title}`;
-    if (!regions.pattern.test(name)) return [{ ...at, message }];
+    const plain = name.toLowerCase().replaceAll(/[^a-z\d-]/g, "");
+    if (!regions.pattern.test(name))
+      return [{ ...at, message, ...(regions.known.includes(plain) && { remedy: `write ${plain}` }) }];
     // Digits are compared separately, since clouds add numbered regions: eu-west-4 is not a mistyped eu-west-3.
     const bare = (text: string): string => text.replaceAll(/\d/g, "");
     if (regions.known.some((each) => bare(each) === bare(name))) return [];

@@ -1,4 +1,5 @@
 import { type CloudFacts, names } from "./facts.ts";
+import { ec2Id } from "./ids.ts";
 import { awsArch, awsMachineSize, awsSizes, awsSizesOn } from "./machineSizes.ts";
 
 /**
@@ -89,6 +90,7 @@ export const aws: CloudFacts = {
         ? `is a region ${region.startsWith("cn-") ? "in China" : "of its own network"}, where endpoints have a domain that Fenestra's machines do not use`
         : undefined,
     withoutZones: new Set(),
+    partition: (region) => (region.startsWith("us-gov-") ? "aws-us-gov" : "aws"),
   },
   zones,
   sizes: {
@@ -105,7 +107,7 @@ export const aws: CloudFacts = {
     spotRefusal: () => undefined,
     startsFirst: () => true,
   },
-  images: { pattern: /^ami-[0-9a-f]{8,17}$/, words: "latest or an AMI id, ami-…" },
+  images: { pattern: ec2Id("ami"), words: "latest or an AMI id, ami- with 8 or 17 digits", ofOther: () => undefined },
   disks: { types: ["gp3", "io2"], windowsGb: 120, windowsLeastGb: 30, speeds: true },
   tags: {
     // Roles are tagged too, and IAM restricts names and values to these characters (IAM API Reference, Tag).
@@ -118,6 +120,7 @@ export const aws: CloudFacts = {
     most: undefined,
     ofGroup: 4 + 2 + 3,
     // A key of a tag has 128 characters.
+    ignoreCase: false,
     longestHint: 128 - "k8s.io/cluster-autoscaler/node-template/label/".length,
     ignoresBeginnings: true,
   },
@@ -129,9 +132,9 @@ export const aws: CloudFacts = {
     // addresses (Elastic Load Balancing, Classic Load Balancers, "Prepare your VPC and EC2 instances").
     smallest: 21,
     // Amazon EC2 User Guide, resource ids.
-    id: { pattern: /^vpc-([0-9a-f]{8}|[0-9a-f]{17})$/, words: "the id of a VPC, such as vpc-0123456789abcdef0" },
+    id: { pattern: ec2Id("vpc"), words: "the id of a VPC, such as vpc-0123456789abcdef0" },
     subnet: {
-      isId: (id) => /^subnet-([0-9a-f]{8}|[0-9a-f]{17})$/.test(id),
+      isId: (id) => ec2Id("subnet").test(id),
       refusal: () => ({
         message: "is not the id of a subnet",
         allowed: "the id of a subnet, such as subnet-0123456789abcdef0",

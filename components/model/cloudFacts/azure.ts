@@ -71,6 +71,7 @@ export const azure: CloudFacts = {
       australiacentral australiacentral2 australiasoutheast brazilsoutheast canadaeast francesouth germanynorth koreasouth
       northcentralus norwaywest southafricawest southindia switzerlandwest uaecentral ukwest westcentralus westindia westus`),
     ),
+    partition: () => undefined,
   },
   zones: {
     ofRegion: false,
@@ -118,6 +119,12 @@ export const azure: CloudFacts = {
     pattern:
       /^\d+\.\d+\.\d+$|^\/subscriptions\/[0-9a-f-]{36}\/resourceGroups\/[^/]+\/providers\/Microsoft\.Compute\/galleries\/[^/]+\/images\/[^/]+(\/versions\/\d+\.\d+\.\d+)?$/i,
     words: "latest, an image version of three numbers with dots, or the id of an image in a gallery",
+    // Canonical's begin with the release, Microsoft's with the build.
+    ofOther: (image, system) => {
+      const [, version] = /^(\d+\.\d+)\.\d+$/.exec(image) ?? [];
+      const own = system.family === "linux" ? system.title.replace(/^\D+/, "") : system.build.replace(/^10\.0\./, "");
+      return version === undefined || `${version}.`.startsWith(`${own}.`) ? undefined : version;
+    },
   },
   disks: {
     types: ["Premium_LRS", "Premium_ZRS", "StandardSSD_LRS", "StandardSSD_ZRS"],
@@ -133,6 +140,7 @@ export const azure: CloudFacts = {
     // They allow 15 (Azure documentation, tag resources, "Limitations"), and the program adds two.
     most: [13, "Azure's DNS zones"],
     ofGroup: 3 + 4 + 3,
+    ignoreCase: true,
     longestHint: Number.POSITIVE_INFINITY,
     ignoresBeginnings: false,
   },

@@ -1,4 +1,5 @@
 import type { RegistryKey } from "../machineParts.ts";
+import type { OperatingSystem } from "../operatingSystems.ts";
 import type { PodNetworkName } from "../podAddressing.ts";
 import type { MachineSize } from "./machineSizes.ts";
 
@@ -55,6 +56,8 @@ export interface CloudFacts {
     /** Why machines would not work in a region; `undefined` where they would. */
     readonly refusal: (region: string) => string | undefined;
     readonly withoutZones: ReadonlySet<string>;
+    /** Part of the cloud that a region is in, as its ids name it. */
+    readonly partition: (region: string) => string | undefined;
   };
   readonly zones: {
     /** Whether names of zones begin with the region's. */
@@ -84,7 +87,8 @@ export interface CloudFacts {
     /** Whether the cluster autoscaler starts the first machine of a size, for which it needs a list of its own. */
     readonly startsFirst: (size: string) => boolean;
   };
-  readonly images: Form;
+  /** `ofOther`: what a pinned image is of by its own name, where that is another system than a machine's. */
+  readonly images: Form & { readonly ofOther: (image: string, system: OperatingSystem) => string | undefined };
   readonly disks: {
     readonly types: readonly (typeof diskTypes)[number][];
     /** Default of a Windows node in GiB, as in the OpenShift guide for Windows machine sets. */
@@ -106,6 +110,8 @@ export interface CloudFacts {
      * its machines join, discovery, resources.
      */
     readonly ofGroup: number;
+    /** Whether two names that differ by case are the same. */
+    readonly ignoreCase: boolean;
     /** Longest key of a label or taint of such a group. */
     readonly longestHint: number;
     /** Whether its provider ignores tags by how they begin. */

@@ -15,5 +15,11 @@ export const iamLimits = {
 /** Characters as IAM counts them. */
 export const policyLength = (document: string): number => document.replaceAll(/\s/g, "").length;
 
+/** The partition in an ARN. */
+export const partitionOfArn = (arn: string): string | undefined => /^arn:([^:]*):/.exec(arn)?.[1];
+
+/** The account in an ARN; none in one of AWS's own. */
+export const accountOfArn = (arn: string): string | undefined => /^arn:[^:]*:[^:]*:[^:]*:(\d{12}):/.exec(arn)?.[1];
+
 /** The region in an ARN; none where it has no region. */
 export const regionOfArn = (arn: string): string | undefined => /^arn:[^:]*:[^:]*:([a-z0-9-]+):/.exec(arn)?.[1];

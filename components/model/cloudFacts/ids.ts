@@ -4,6 +4,9 @@ import type { Cloud } from "../../config/schema.ts";
 export const arn = (service: string, resource: string): RegExp =>
   new RegExp(`^arn:aws[a-z-]*:${service}:[a-z0-9-]*:\\d{12}:${resource}$`);
 
+/** Form of the id of something in EC2: eight digits of old, seventeen today. */
+export const ec2Id = (kind: string): RegExp => new RegExp(`^${kind}-([0-9a-f]{8}|[0-9a-f]{17})$`);
+
 /** Form of the id of something in Azure, which ignores case (Azure documentation, naming rules and restrictions). */
 const azureId = (type: string): RegExp =>
   new RegExp(`^/subscriptions/[0-9a-f-]{36}/resourceGroups/[^/]+/providers/${type.replace(".", "\\.")}/[^/]+$`, "i");
@@ -17,11 +20,11 @@ export const idForms: Readonly<
   aws: {
     encryptionKey: [arn("kms", "key/[A-Za-z0-9-]+"), "the ARN of a KMS key, arn:aws:kms:REGION:ACCOUNT:key/…"],
     capacityReservation: [
-      new RegExp(`^cr-[0-9a-f]{8,17}$|${arn("resource-groups", "group/.+").source}`),
+      new RegExp(`${ec2Id("cr").source}|${arn("resource-groups", "group/.+").source}`),
       "the id of a capacity reservation, cr-…, or the ARN of a resource group of them",
     ],
     dedicatedHosts: [arn("resource-groups", "group/.+"), "the ARN of a host resource group"],
-    securityGroup: [/^sg-[0-9a-f]{8,17}$/, "the id of a security group, sg-…"],
+    securityGroup: [ec2Id("sg"), "the id of a security group, sg-…"],
   },
   azure: {
     encryptionKey: [azureId("Microsoft.Compute/diskEncryptionSets"), "the id of a disk encryption set"],

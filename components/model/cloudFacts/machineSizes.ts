@@ -100,6 +100,14 @@ const azureBurstable: Readonly<Record<string, number>> = {
   Standard_B20ms: 80,
 };
 
+/** Versions of each family at the end of 2026 (Azure documentation, "Sizes for virtual machines"). */
+const azureVersions: Readonly<Record<string, readonly number[]>> = {
+  B: [1, 2],
+  D: [3, 4, 5, 6, 7],
+  E: [3, 4, 5, 6, 7],
+  F: [1, 2, 6, 7],
+};
+
 /** Azure's names: family, processors, `-` and fewer processors for licensing, features, version. */
 const azureName = /^Standard_([BDEF])([1-9]\d{0,2})(?:-([1-9]\d{0,2}))?([a-z]*)(?:_v(\d))?$/;
 
@@ -114,6 +122,7 @@ export function azureMachineSize(name: string): MachineSize | undefined {
   if (match === null) return undefined;
   const [, family = "", count = "", constrained, features = "", versionText = "1"] = match;
   const version = Number(versionText);
+  if (!azureVersions[family]?.includes(version) || (Number(count) > 104 && version < 6)) return undefined;
   // Sizes have 1, 2 or a multiple of 4 processors, but for B10 and F10 of early versions, which are gone.
   if (Number(count) > 2 && Number(count) % 4 !== 0) return undefined;
   const memoryGib = azureMemory(name, family, Number(count), features, version);
@@ -143,9 +152,9 @@ function azureMemory(
       // B2ts_v2 and its AMD and Arm twins have 1 GiB.
       return features.includes("t") ? 1 : count * (low ? 2 : 4);
     case "D":
-      return version < 3 ? undefined : count * (low ? 2 : 4);
+      return count * (low ? 2 : 4);
     case "E":
-      return version < 3 || count > 64 || (count === 64 && version < 5) ? undefined : count * 8;
+      return count > 64 || (count === 64 && version < 5) ? undefined : count * 8;
     default:
       if (version < 6) return count * 2;
       return count * (low ? 2 : features.includes("m") ? 8 : 4);

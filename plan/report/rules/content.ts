@@ -20,6 +20,18 @@ const leastWindowsDisk = 60;
 /** What the default size has. The rules of the stack file refuse what cannot run at all. */
 const leastWindowsMemory = 8;
 
+/** A value under the name of a secret that is no reference to one, a login in a URL or a header, a token by its form. */
+const saysSecret = new RegExp(
+  [
+    /(?:pass(?:w(?:or)?d|phrase)?|secret|token|credential|(?:api|access|account)[_-]?key)["']?\s*[:=]\s*["']?[^\s"'$%{}()<>;|&]{6}/,
+    /:\/\/[^\s/:@$]+:[^\s/@$]+@|authorization:\s*(?:basic|bearer)\s+[^\s$]{6}|-asplaintext|curl\b.*\s-u\s*["']?[^\s:$]+:[^\s$]/,
+    /net1?\s+user\s+\S+\s+[^\s$/*%]|\b(?:gh[pousr]_|glpat-|xox[abp]-|sk-)[a-z0-9_-]{10}/,
+  ]
+    .map(({ source }) => source)
+    .join("|"),
+  "i",
+);
+
 export const sizeRules = {
   "size-tier-too-small": {
     level: "warning",
@@ -124,6 +136,20 @@ export const contentRules = {
               },
             ];
       }),
+  },
+  "script-with-secret": {
+    level: "warning",
+    about: "a pool's script reads as if it held a password or a token, which user data shows to whoever reads it",
+    find: ({ spec }) =>
+      spec.pools.flatMap(({ path, beforeJoin = "", afterJoin = "" }) =>
+        Object.entries({ beforeJoin, afterJoin })
+          .filter(([, script]) => saysSecret.test(script))
+          .map(([name]) => ({
+            path: `${path}.${name}`,
+            message: "The script reads as if it held a password or a token: it is part of user data, for all to read.",
+            remedy: "Let the script fetch it from a secret store by the machine's identity, and change it.",
+          })),
+      ),
   },
   "secret-in-the-open": {
     level: "error",
