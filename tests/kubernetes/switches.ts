@@ -102,7 +102,8 @@ export function withoutWindows(spec: ClusterSpec): ClusterSpec {
 }
 
 /**
- * The table: every stack file as it is, with everything on, with nothing on, with samples alone, and without Windows.
+ * The table: every stack file as it is, with everything on, with nothing on, with samples alone, without Windows, and
+ * with one release of it.
  */
 export const combinations: readonly Combination[] = (
   ["aws-dev", "aws-prod", "azure-dev", "azure-prod"] as const
@@ -126,6 +127,13 @@ export const combinations: readonly Combination[] = (
     {
       title: `${stack}, everything on, no Windows`,
       spec: { ...withoutWindows(spec), addons: everythingOn(spec.cloud) },
+    },
+    {
+      title: `${stack}, one release of Windows`,
+      spec: withPools(
+        spec,
+        spec.pools.filter((pool) => pool.os === "linux" || pool.release.name === spec.windows[0]?.name),
+      ),
     },
   ];
 });

@@ -32,7 +32,8 @@ export function windowsPolicies(spec: Spec, setsClass: boolean): readonly PodPol
   return [
     placementPolicy(spec),
     limitsPolicy(spec, setsClass),
-    nodesPolicy(spec, setsClass),
+    // Of one release there is nothing to say where pods are changed.
+    ...(spec.windows.length > 1 || !setsClass ? [nodesPolicy(spec, setsClass)] : []),
     ...(setsClass ? [] : [daemonSetsPolicy(spec)]),
     imagePolicy(spec),
     osNamePolicy(spec),
