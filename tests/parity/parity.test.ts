@@ -143,6 +143,7 @@ describe("parity of the clouds", () => {
       proxyCredentials: { username: "svc", password: "[secret]" },
       registryCredentials: { "m.test": { username: "robot", password: "[secret]" } },
       tags: { owner: "me" },
+      ignoreTags: ["CostCenter"],
       acknowledge: {},
       secretsEncryption: { keys: ["key1", "key2"] },
       repair: {},

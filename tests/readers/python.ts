@@ -6,8 +6,13 @@ import path from "node:path";
 import { promisify } from "node:util";
 import type { Context } from "mocha";
 import { messageOf } from "../../components/gates/messageOf.ts";
-import { defaultCache, withLock, withWorkFolder } from "../../rehearsal/programs/cache.ts";
-import { createProgress, findOnPath } from "../../rehearsal/testkit/programs.ts";
+import {
+  createProgress,
+  defaultCache,
+  findOnPath,
+  withLock,
+  withWorkFolder,
+} from "../../rehearsal/testkit/programs.ts";
 import { skipIf } from "../support/skip.ts";
 
 const run = promisify(execFile);
