@@ -27,8 +27,8 @@ const domain = { dnsName: "corp.example.com", netBiosName: "CORP", sid: "S-1-5-2
 const account = (secret: object) => ({ credentialSpecs: [{ name: "web", account: "web1", domain, ...secret }] });
 const kmsKey = "arn:aws:kms:eu-central-1:123456789012:key/1234abcd-12ab-34cd-56ef-1234567890ab";
 const arn = "arn:aws:secretsmanager:eu-central-1:123456789012:secret:web-AbCdEf";
-const vaultSecret =
-  "/subscriptions/00000000-0000-4000-8000-000000000000/resourceGroups/shop/providers/Microsoft.KeyVault/vaults/vault/secrets/web";
+const shop = "/subscriptions/00000000-0000-4000-8000-000000000000/resourceGroups/shop/providers";
+const vaultSecret = `${shop}/Microsoft.KeyVault/vaults/vault/secrets/web`;
 
 /** What neither an example nor a changed config has, on top of each cloud's development stack. */
 const more: Readonly<Record<string, readonly Readonly<Record<string, unknown>>[]>> = {
@@ -42,10 +42,12 @@ const more: Readonly<Record<string, readonly Readonly<Record<string, unknown>>[]
       "pools.1.image": "ami-0a1b2c3d4e5f60719",
       "pools.1.ccgPlugin": true,
     },
+    { "controlPlane.osDisk": { encryptionKey: kmsKey } },
     { "pools.0.size": "u7i-6tb.112xlarge", "pools.0.capacity": { vcpus: 448, memoryGib: 6144 } },
   ],
   azure: [
     { "addons.gmsa": account({ secret: vaultSecret }), "pools.1.ccgPlugin": true },
+    { "controlPlane.osDisk": { encryptionKey: `${shop}/Microsoft.Compute/diskEncryptionSets/set-1` } },
     { "pools.0.size": "Standard_L8s_v3", "pools.0.capacity": { vcpus: 8, memoryGib: 64 } },
   ],
 };
