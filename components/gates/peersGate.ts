@@ -17,6 +17,7 @@ import {
 } from "./apiProbe.ts";
 import { type MachineToStart, type MayStart, refuseStart } from "./mayStart.ts";
 import { messageOf } from "./messageOf.ts";
+import { systemClock } from "./poll.ts";
 import { type Patience, resolvedValue, waitForApi } from "./waitFor.ts";
 
 /** What a control-plane machine is going to be made from. */
@@ -132,17 +133,21 @@ function refuseRelease(nodes: readonly ControlPlaneNode[], wanted: string): void
     throw new Error([`node ${oldest?.name} is what is compared:`, ...problems.map(showProblem)].join("\n"));
 }
 
+/** How long a kubelet counts that was heard, in milliseconds: two of its renewals. */
+const heardMs = 20_000;
+
 /**
  * Finds nodes whose kubelet lives now. What a kubelet has said stays until the node controller gives it up after 50
  * seconds (--node-monitor-grace-period), so the pods of a machine that has just died are ready until then. A kubelet
  * renews its lease every 10 seconds (kubernetes 1.36: pkg/kubelet/kubelet.go, nodeLeaseRenewIntervalFraction), and only
  * its own (NodeRestriction). Times are compared with each other and with no clock of this machine.
  *
- * @returns a probe that says what is wrong with a node, or `undefined` once its lease has been renewed since the first
- * look at it
+ * @returns a probe that says what is wrong with a node, or `undefined` while a look within the last {@link heardMs} saw
+ * its lease renewed: nodes renew at moments of their own, so one look sees no two of them
  */
 export function leaseRenewed(api: ApiClient): (node: string) => Promise<string | undefined> {
   const newest = new Map<string, number>();
+  const heard = new Map<string, number>();
   return async (node) => {
     const path = `/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases/${node}`;
     const renewed = text(field(field(await readObject(api, path), "spec"), "renewTime"));
@@ -151,7 +156,10 @@ export function leaseRenewed(api: ApiClient): (node: string) => Promise<string |
     // The newest of all looks: one of three API servers may be behind.
     const before = newest.get(node);
     newest.set(node, Math.max(at, before ?? at));
-    return before !== undefined && at > before ? undefined : `${node} has given no sign of life since ${renewed}`;
+    const now = systemClock.now();
+    if (before !== undefined && at > before) heard.set(node, now);
+    const silentMs = now - (heard.get(node) ?? Number.NEGATIVE_INFINITY);
+    return silentMs <= heardMs ? undefined : `${node} has given no sign of life since ${renewed}`;
   };
 }
 

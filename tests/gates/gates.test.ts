@@ -218,6 +218,19 @@ describe("the gate before a control-plane machine", () => {
     );
   });
 
+  it("hears kubelets that renew at moments of their own", async () => {
+    const looks = new Map<string, number>([["cp-2", 5]]);
+    const answer = answers([]);
+    await passing((path) => {
+      const name = /\/leases\/(.+)$/.exec(path)?.[1];
+      if (name === undefined) return answer(path);
+      const look = (looks.get(name) ?? 0) + 1;
+      looks.set(name, look);
+      const renewTime = new Date(10_000 * Math.floor(look / 10)).toISOString();
+      return { status: 200, body: JSON.stringify({ kind: "Lease", metadata: { name }, spec: { renewTime } }) };
+    });
+  });
+
   it("lets a machine go that is etcd's only member, since an update that was to add others was cut off", async () => {
     const alone = (addresses: readonly (string | undefined)[], readyz = 200) => {
       const usual = answers([], "1.36.4", ["cp-1", "cp-2"]);
