@@ -1,9 +1,7 @@
-import type * as kubernetes from "@pulumi/kubernetes";
 import { windowsPaths } from "../../machine/windows/paths.ts";
 import type { ClusterSpec } from "../../model/clusterSpec.ts";
-import { type ImageSource, image } from "../images.ts";
-import type { Container, Manifest, Plain, PodSpec, PolicyRule, Text } from "../manifest.ts";
-import { type Account, clusterRights, leaseRules, namespaceRights, rule, serviceAccount } from "../rights.ts";
+import type { Container, Manifest, PodSpec, PolicyRule, Text } from "../manifest.ts";
+import { type Account, clusterRights, leaseRules, namespaceRights, serviceAccount } from "../rights.ts";
 import {
   controllerReplicas,
   controlPlaneKey,
@@ -18,119 +16,9 @@ import {
   replicated,
   small,
 } from "../workload.ts";
+import { type CsiDriver, optional, type Patience } from "./csiDriver.ts";
+import { optionalRules, provisionerRules } from "./csiRights.ts";
 import { type ApiByFile, apiByFile, apiByName } from "./nodeAgents.ts";
-import { snapshotterRules } from "./volumeSnapshots.ts";
-
-/**
- * Images of the containers beside a driver. A driver that attaches nothing needs no attacher, one that never grows no
- * resizer.
- */
-interface CsiSidecars {
-  readonly provisioner: string;
-  readonly attacher?: string;
-  readonly resizer?: string;
-  readonly snapshotter?: string;
-  readonly registrar: { readonly linux: string; readonly windows: string };
-  readonly livenessProbe: string;
-}
-
-const optionalSidecars = ["attacher", "resizer", "snapshotter"] as const;
-type OptionalSidecar = (typeof optionalSidecars)[number];
-
-/** What comes of each sidecar that a driver has of those which others lack. */
-function optional<T>(
-  sidecars: CsiSidecars,
-  make: (name: OptionalSidecar, image: string) => readonly T[],
-): readonly T[] {
-  return optionalSidecars.flatMap((name) => (sidecars[name] === undefined ? [] : make(name, sidecars[name])));
-}
-
-type Sidecar =
-  | "csi-attacher"
-  | "csi-node-driver-registrar"
-  | "csi-provisioner"
-  | "csi-resizer"
-  | "csi-snapshotter"
-  | "livenessprobe";
-const sidecar = (spec: ImageSource, name: Sidecar, os?: "windows"): string =>
-  image(spec, `registry.k8s.io/sig-storage/${name}`, os);
-
-/** Those of every driver, from the project that publishes their digests. */
-export function csiSidecars(spec: ImageSource): CsiSidecars {
-  return {
-    provisioner: sidecar(spec, "csi-provisioner"),
-    registrar: {
-      linux: sidecar(spec, "csi-node-driver-registrar"),
-      windows: sidecar(spec, "csi-node-driver-registrar", "windows"),
-    },
-    livenessProbe: sidecar(spec, "livenessprobe"),
-  };
-}
-
-/** The same for a driver of disks. */
-export function diskSidecars(spec: Pick<ClusterSpec, "addons" | "artifacts" | "kubernetes">): CsiSidecars {
-  return {
-    ...csiSidecars(spec),
-    attacher: sidecar(spec, "csi-attacher"),
-    resizer: sidecar(spec, "csi-resizer"),
-    ...(spec.addons.volumeSnapshots ? { snapshotter: sidecar(spec, "csi-snapshotter") } : {}),
-  };
-}
-
-/** How long a driver may take to answer, and how often it may fail before it is ended. */
-interface Patience {
-  readonly seconds: number;
-  readonly failures: number;
-}
-
-/** A CSI driver, as far as drivers differ. Everything else is made from it in one way, see `csiManifests`. */
-export interface CsiDriver {
-  /** Name that StorageClasses refer to: `ebs.csi.aws.com`. */
-  readonly name: string;
-  /**
-   * Prefix of the names of its workloads: `ebs-csi` makes `ebs-csi-controller`, `ebs-csi-node` and
-   * `ebs-csi-node-windows`.
-   */
-  readonly prefix: string;
-  readonly sidecars: CsiSidecars;
-  readonly object: Plain<kubernetes.types.input.storage.v1.CSIDriverSpec>;
-  readonly controller: {
-    /** The driver itself; its socket and grace period are added. */
-    readonly plugin: Container;
-    /** Port of the liveness probe; on the machine's network, so each driver has another one. */
-    readonly healthPort: number;
-    /** Default: ten seconds, five times. */
-    readonly patience?: Patience;
-    /** What its sidecars may do; they share the socket of the driver, which must be of their user. */
-    readonly sidecarContext?: Container["securityContext"];
-    /** More flags of the resizer. */
-    readonly resizerArgs?: readonly string[];
-    /** Rights in its own namespace, beside the leases. */
-    readonly rules?: PolicyRule[];
-    /** Rights in the cluster, beside those of its sidecars. */
-    readonly clusterRules?: readonly PolicyRule[];
-  };
-  readonly linux: {
-    readonly plugin: Container;
-    readonly hostNetwork: boolean;
-    /** Ports of the liveness probes; with the host network they must be unique on the node. */
-    readonly healthPort: number;
-    readonly registrarPort: number;
-    readonly dnsPolicy?: string;
-  };
-  readonly windows: {
-    /** Makes the driver's container of the socket's address on a node. */
-    readonly plugin: (endpoint: string) => Container;
-    /** Whether it takes `--kubeconfig`; others look for their token below the container's folder by themselves. */
-    readonly kubeconfig: boolean;
-    /** As on Linux; none where upstream's HostProcess pod has no probe. */
-    readonly healthPort?: number;
-    readonly registrarPort?: number;
-  };
-  /** Rights of the node plug-ins; none for a driver that does not use the API server. */
-  readonly nodeRules: PolicyRule[];
-  readonly storageClasses: readonly Manifest[];
-}
 
 const socketFolder = { name: "socket", mountPath: "/csi" };
 const address = "--csi-address=/csi/csi.sock";
@@ -345,46 +233,6 @@ function windowsNodePod(
     ],
   };
 }
-
-const read = ["get", "list", "watch"];
-const events = rule("", ["events"], ["list", "watch", "create", "update", "patch"]);
-
-/** Rights of each sidecar of a controller (kubernetes-csi/external-*: deploy/kubernetes/rbac.yaml). */
-const provisionerRules: PolicyRule[] = [
-  rule("", ["persistentvolumes"], [...read, "create", "patch", "delete"]),
-  rule("", ["persistentvolumeclaims"], [...read, "update"]),
-  rule("", ["nodes"], read),
-  rule("storage.k8s.io", ["storageclasses", "csinodes", "volumeattributesclasses"], read),
-  events,
-];
-const optionalRules: Readonly<Record<OptionalSidecar, readonly PolicyRule[]>> = {
-  attacher: [
-    rule("", ["persistentvolumes"], [...read, "patch"]),
-    rule("storage.k8s.io", ["csinodes"], read),
-    rule("storage.k8s.io", ["volumeattachments"], [...read, "patch"]),
-    rule("storage.k8s.io", ["volumeattachments/status"], ["patch"]),
-  ],
-  resizer: [
-    rule("", ["persistentvolumes"], [...read, "patch"]),
-    rule("", ["persistentvolumeclaims", "pods"], read),
-    rule("", ["persistentvolumeclaims/status"], ["patch"]),
-    rule("storage.k8s.io", ["volumeattributesclasses"], read),
-    events,
-  ],
-  snapshotter: snapshotterRules,
-};
-
-/**
- * Rights of a node plug-in that reads its node from the API server. Upstream both drivers may patch Nodes, to remove a
- * taint of their own (`agent-not-ready`) which Fenestra's nodes do not have; that is no reason for such a token on
- * every worker. Attachments are listed by upstream's preStop hooks alone, which are left out.
- */
-export const diskNodeRules: PolicyRule[] = [
-  rule("", ["nodes"], ["get"]),
-  rule("storage.k8s.io", ["csinodes"], ["get"]),
-];
-
-export const diskDriver: CsiDriver["object"] = { attachRequired: true, podInfoOnMount: false, fsGroupPolicy: "File" };
 
 /** A service account of a driver, with its rights in the whole cluster; without a right it gets no role. */
 function nodeAccount(account: Account, rules: PolicyRule[]): readonly Manifest[] {

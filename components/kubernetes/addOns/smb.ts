@@ -5,7 +5,8 @@ import type { Manifest } from "../manifest.ts";
 import { rule } from "../rights.ts";
 import { nodeName, small } from "../workload.ts";
 import { cloudController } from "./cloudController.ts";
-import { type CsiDriver, csiManifests, csiSidecars } from "./csi.ts";
+import { csiManifests } from "./csi.ts";
+import { type CsiDriver, csiSidecars } from "./csiDriver.ts";
 import { networking } from "./networking.ts";
 
 const driverName = "smb.csi.k8s.io";

@@ -4,7 +4,9 @@ import { image } from "../images.ts";
 import { rule } from "../rights.ts";
 import { confined, nodeName, small, unprivileged } from "../workload.ts";
 import { cloudConfigSecret, cloudController } from "./cloudController.ts";
-import { type CsiDriver, csiManifests, diskClasses, diskDriver, diskNodeRules, diskSidecars } from "./csi.ts";
+import { csiManifests, diskClasses } from "./csi.ts";
+import { type CsiDriver, diskDriver, diskSidecars } from "./csiDriver.ts";
+import { diskNodeRules } from "./csiRights.ts";
 import { networking } from "./networking.ts";
 import { volumeSnapshots } from "./volumeSnapshots.ts";
 

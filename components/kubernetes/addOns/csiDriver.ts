@@ -1,0 +1,117 @@
+import type * as kubernetes from "@pulumi/kubernetes";
+import type { ClusterSpec } from "../../model/clusterSpec.ts";
+import { type ImageSource, image } from "../images.ts";
+import type { Container, Manifest, Plain, PolicyRule } from "../manifest.ts";
+
+/**
+ * Images of the containers beside a driver. A driver that attaches nothing needs no attacher, one that never grows no
+ * resizer.
+ */
+export interface CsiSidecars {
+  readonly provisioner: string;
+  readonly attacher?: string;
+  readonly resizer?: string;
+  readonly snapshotter?: string;
+  readonly registrar: { readonly linux: string; readonly windows: string };
+  readonly livenessProbe: string;
+}
+
+const optionalSidecars = ["attacher", "resizer", "snapshotter"] as const;
+export type OptionalSidecar = (typeof optionalSidecars)[number];
+
+/** What comes of each sidecar that a driver has of those which others lack. */
+export function optional<T>(
+  sidecars: CsiSidecars,
+  make: (name: OptionalSidecar, image: string) => readonly T[],
+): readonly T[] {
+  return optionalSidecars.flatMap((name) => (sidecars[name] === undefined ? [] : make(name, sidecars[name])));
+}
+
+type Sidecar =
+  | "csi-attacher"
+  | "csi-node-driver-registrar"
+  | "csi-provisioner"
+  | "csi-resizer"
+  | "csi-snapshotter"
+  | "livenessprobe";
+const sidecar = (spec: ImageSource, name: Sidecar, os?: "windows"): string =>
+  image(spec, `registry.k8s.io/sig-storage/${name}`, os);
+
+/** Those of every driver, from the project that publishes their digests. */
+export function csiSidecars(spec: ImageSource): CsiSidecars {
+  return {
+    provisioner: sidecar(spec, "csi-provisioner"),
+    registrar: {
+      linux: sidecar(spec, "csi-node-driver-registrar"),
+      windows: sidecar(spec, "csi-node-driver-registrar", "windows"),
+    },
+    livenessProbe: sidecar(spec, "livenessprobe"),
+  };
+}
+
+/** The same for a driver of disks. */
+export function diskSidecars(spec: Pick<ClusterSpec, "addons" | "artifacts" | "kubernetes">): CsiSidecars {
+  return {
+    ...csiSidecars(spec),
+    attacher: sidecar(spec, "csi-attacher"),
+    resizer: sidecar(spec, "csi-resizer"),
+    ...(spec.addons.volumeSnapshots ? { snapshotter: sidecar(spec, "csi-snapshotter") } : {}),
+  };
+}
+
+/** How long a driver may take to answer, and how often it may fail before it is ended. */
+export interface Patience {
+  readonly seconds: number;
+  readonly failures: number;
+}
+
+/** A CSI driver, as far as drivers differ. Everything else is made from it in one way, see `csiManifests`. */
+export interface CsiDriver {
+  /** Name that StorageClasses refer to: `ebs.csi.aws.com`. */
+  readonly name: string;
+  /**
+   * Prefix of the names of its workloads: `ebs-csi` makes `ebs-csi-controller`, `ebs-csi-node` and
+   * `ebs-csi-node-windows`.
+   */
+  readonly prefix: string;
+  readonly sidecars: CsiSidecars;
+  readonly object: Plain<kubernetes.types.input.storage.v1.CSIDriverSpec>;
+  readonly controller: {
+    /** The driver itself; its socket and grace period are added. */
+    readonly plugin: Container;
+    /** Port of the liveness probe; on the machine's network, so each driver has another one. */
+    readonly healthPort: number;
+    /** Default: ten seconds, five times. */
+    readonly patience?: Patience;
+    /** What its sidecars may do; they share the socket of the driver, which must be of their user. */
+    readonly sidecarContext?: Container["securityContext"];
+    /** More flags of the resizer. */
+    readonly resizerArgs?: readonly string[];
+    /** Rights in its own namespace, beside the leases. */
+    readonly rules?: PolicyRule[];
+    /** Rights in the cluster, beside those of its sidecars. */
+    readonly clusterRules?: readonly PolicyRule[];
+  };
+  readonly linux: {
+    readonly plugin: Container;
+    readonly hostNetwork: boolean;
+    /** Ports of the liveness probes; with the host network they must be unique on the node. */
+    readonly healthPort: number;
+    readonly registrarPort: number;
+    readonly dnsPolicy?: string;
+  };
+  readonly windows: {
+    /** Makes the driver's container of the socket's address on a node. */
+    readonly plugin: (endpoint: string) => Container;
+    /** Whether it takes `--kubeconfig`; others look for their token below the container's folder by themselves. */
+    readonly kubeconfig: boolean;
+    /** As on Linux; none where upstream's HostProcess pod has no probe. */
+    readonly healthPort?: number;
+    readonly registrarPort?: number;
+  };
+  /** Rights of the node plug-ins; none for a driver that does not use the API server. */
+  readonly nodeRules: PolicyRule[];
+  readonly storageClasses: readonly Manifest[];
+}
+
+export const diskDriver: CsiDriver["object"] = { attachRequired: true, podInfoOnMount: false, fsGroupPolicy: "File" };
