@@ -3,12 +3,12 @@ import { ownerOf } from "./cloudSchema.ts";
 import { grouped } from "./groups.ts";
 import { describeAllowed, type JsonSchema } from "./jsonSchema.ts";
 
-/** One row of the reference: a setting with what is allowed. */
+/** One entry of the reference: a setting with what is allowed. */
 interface Row {
   /** Path below `config`, without the prefix: `pools[].autoscale.min`. */
   readonly path: string;
   readonly allowed: string;
-  /** `required`, the default as it is written in YAML, or empty. */
+  /** `required`, the default as it is written in JSON, or empty. */
   readonly otherwise: string;
   readonly description: string;
 }
@@ -26,7 +26,7 @@ export function configurationMarkdown(schema: JsonSchema): string {
   const sections = settings.map((setting) => ({ ...setting, below: rowsBelow(setting.key, setting.value, known) }));
   const isSmall = ({ below }: { readonly below: readonly Row[] }): boolean => below.length < 5;
   const small = sections.filter(isSmall).map((setting) => ({ ...setting, path: setting.key }));
-  return [
+  const lines = [
     "# Configuration",
     "",
     "<!-- Made from components/config/schema.ts; `UPDATE_SNAPSHOTS=1` with tests/docs rewrites it. -->",
@@ -38,13 +38,14 @@ export function configurationMarkdown(schema: JsonSchema): string {
     "",
     "What there is no setting for, and what to do instead, is in [limits.md](limits.md); other arguments of a resource are\n[transforms](transforms.md).",
     "",
-    "In the tables a path such as `pools[].autoscale.min` means the field `min` of `autoscale` of each entry of `pools`.",
+    "A path such as `pools[].autoscale.min` means the field `min` of `autoscale` of each entry of `pools`. A name has",
+    "lower-case letters, digits and hyphens, a letter first, no hyphen last.",
     "",
     "What a stack needs comes first, then what is usual, then what few set, because their organisation demands it.",
     "",
     "## The stack",
     "",
-    ...table(
+    ...list(
       inGroups(
         small.map((setting) => ({
           ...setting,
@@ -59,9 +60,10 @@ export function configurationMarkdown(schema: JsonSchema): string {
         "",
         `${value.description ?? ""} ${required ? "Required" : "Optional"}: ${allowedText(value)}.`.trim(),
         "",
-        ...table(below),
+        ...list(below),
       ]),
-  ].join("\n");
+  ];
+  return lines.join("\n").replaceAll(/\n{3,}/g, "\n\n");
 }
 
 /** The schema that describes a setting's fields; `undefined` for a setting without fields. */
@@ -98,7 +100,7 @@ function rowsOf(path: string, schema: JsonSchema, required: boolean, known: Map<
   return [own, ...rowsBelow(path, schema, known)];
 }
 
-/** Rows with a heading over each group, where there are several. */
+/** Entries with a heading over each group, where there are several. */
 function inGroups(
   settings: readonly { readonly path: string; readonly required: boolean; readonly rows: readonly Row[] }[],
 ): readonly Row[] {
@@ -113,35 +115,50 @@ function row(path: string, schema: JsonSchema, required: boolean): Row {
   return {
     path,
     allowed: allowedText(schema),
-    otherwise: required ? "required" : schema.default === undefined ? "" : `\`${JSON.stringify(schema.default)}\``,
+    otherwise: required
+      ? "required"
+      : schema.default === undefined
+        ? ""
+        : `default \`${JSON.stringify(schema.default)}\``,
     description: [ownerOf(path)?.words.title, schema.description].filter((part) => part !== undefined).join(": "),
   };
 }
 
-/** What is allowed, in the words of the error messages. */
+/** What is allowed: the words of the error messages, shorter, since there are so many. */
 function allowedText(schema: JsonSchema): string {
-  // Keys have rows of their own.
-  return describeAllowed({ ...schema, description: undefined }).replace(/ with the keys .*/, "");
+  // Keys have entries of their own.
+  const words = describeAllowed({ ...schema, description: undefined }).replace(/ with the keys .*/, "");
+  return shorter.reduce((text, [long, short]) => text.replaceAll(long, short), words);
 }
 
-function table(rows: readonly Row[]): readonly string[] {
+const shorter: readonly (readonly [long: RegExp, short: string])[] = [
+  [/lower-case letters, digits and hyphens, a letter first, no hyphen last/g, "a name"],
+  [/\ba text that is not empty/g, "text, not empty"],
+  [/\ba list of at least 1 item/g, "list, not empty"],
+  [/\ba mapping of names to values/g, "names to values"],
+  [/\ba (whole )?number from /g, ""],
+  [/\ba whole number of at least (\d+)/g, "$1 or more"],
+  [/^a text(,| of) /g, ""],
+  [/ items$/g, ""],
+  [/^an? (?=list|mapping|text)/g, ""],
+];
+
+/** An entry for each setting: what is allowed, whether it is required or what its default is, and what it means. */
+function list(rows: readonly Row[]): readonly string[] {
   return [
-    "| Setting | Allowed | Default | Meaning |",
-    "| --- | --- | --- | --- |",
-    ...rows.map(({ path, allowed, otherwise, description }) =>
+    ...rows.flatMap(({ path, allowed, otherwise, description }) =>
       path === ""
-        ? `| **${description}** | | | |`
-        : ["", `\`${path}\``, cell(allowed), otherwise, cell(description), ""].join(" | ").trim(),
+        ? ["", `**${description}**`, ""]
+        : [`- \`${path}\` (${[allowed, otherwise].filter((part) => part !== "").join("; ")}): ${entry(description)}`],
     ),
     "",
   ];
 }
 
-/** Text for a table cell: a pipe or a new line would end the cell, an angle bracket would start a tag. */
-function cell(text: string): string {
+/** Text of an entry: a new line would end it, an angle bracket would start a tag. */
+function entry(text: string): string {
   return text
     .trim()
     .replaceAll(/\s*\n\s*/g, " ")
-    .replaceAll("|", "\\|")
     .replaceAll("<", "&lt;");
 }
