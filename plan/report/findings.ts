@@ -30,19 +30,16 @@ const unused = {
   about: "a reason in `acknowledge` for a finding that the plan does not have, or that cannot be accepted",
 } as const;
 
-/** The table of ids in docs/findings.md: a line each, in the order of their names. */
-export function findingTable(): string {
+/** The list of ids in docs/findings.md: a line each, in the order of their names. */
+export function findingList(): string {
   const rows: readonly (readonly [string, Pick<Rule, "level" | "about">])[] = [
     ...Object.entries<Rule>(findingRules),
     ["acknowledged-nothing", unused],
   ];
-  return [
-    "| Finding | Level | What it is about |",
-    "| --- | --- | --- |",
-    ...rows
-      .toSorted(([a], [b]) => (a < b ? -1 : 1))
-      .map(([id, { level, about }]) => `| \`${id}\` | ${[level].flat().join(" or ")} | ${about} |`),
-  ].join("\n");
+  return rows
+    .toSorted(([a], [b]) => (a < b ? -1 : 1))
+    .map(([id, { level, about }]) => `- \`${id}\` (${[level].flat().join(" or ")}): ${about}`)
+    .join("\n");
 }
 
 /** Orders places as a reader counts: `pools[2]` before `pools[10]`. */

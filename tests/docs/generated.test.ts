@@ -5,7 +5,7 @@ import { loadConfig } from "../../components/config/load.ts";
 import { configurationMarkdown } from "../../components/config/markdown.ts";
 import type { Cloud } from "../../components/config/schema.ts";
 import { type ClusterSpec, clusterSpec } from "../../components/model/clusterSpec.ts";
-import { findingTable } from "../../plan/report/findings.ts";
+import { findingList } from "../../plan/report/findings.ts";
 import { planOf } from "../support/planOf.ts";
 import { differenceOf, matchSnapshot } from "../support/snapshot.ts";
 import { configTexts, stackConfig } from "../support/stacks.ts";
@@ -52,7 +52,7 @@ describe("generated parts of the documentation", () => {
 
   it("platform.md: whose inputs are", () => matchGenerated("docs/platform.md", { owners: ownersTable() }));
 
-  it("findings.md: every kind of finding", () => matchGenerated("docs/findings.md", { findings: findingTable() }));
+  it("findings.md: every kind of finding", () => matchGenerated("docs/findings.md", { findings: findingList() }));
 
   it("ci.md: rights are those of its program", () =>
     matchGenerated("docs/ci.md", { "ci-aws-rights": ciAwsRightsTable(), "ci-azure-rights": ciAzureRightsTable() }));

@@ -218,7 +218,7 @@ export function linuxStagesTable(): string {
     return own ? "with `secretsEncryption`" : (conditions.get(name) ?? "");
   };
   return markdownTable(
-    ["Stage", "Exit code", "Control plane", "Worker", "Runs"],
+    ["Stage", "Exit code", "Control plane", "Worker", "At each boot"],
     names.map((name) => {
       const stage = all.find((other) => other.name === name);
       return [
@@ -226,7 +226,7 @@ export function linuxStagesTable(): string {
         String(stage?.exitCode ?? ""),
         runs(controlPlaneStages, name),
         runs(linuxWorkerStages, name),
-        stage?.mode === "always" ? "at each boot" : "until its inputs change",
+        stage?.mode === "always" ? "yes" : "",
       ];
     }),
   );
@@ -235,12 +235,12 @@ export function linuxStagesTable(): string {
 /** Stages of a Windows node with their exit codes. */
 export function windowsStagesTable(): string {
   return markdownTable(
-    ["Stage", "Exit code", "After", "Runs", "May ask for a reboot"],
+    ["Stage", "Exit code", "After", "At each boot", "May ask for a reboot"],
     windowsStages.map(({ name, exitCode, needs, scope: runs, reboots }) => [
       `\`${name}\``,
       String(exitCode),
       needs.map((need) => `\`${need}\``).join(", "),
-      runs === "boot" ? "at each boot" : "until its inputs change",
+      runs === "boot" ? "yes" : "",
       reboots ? "yes" : "",
     ]),
   );

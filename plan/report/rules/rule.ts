@@ -28,7 +28,7 @@ export interface Found extends Pick<Finding, "path" | "message" | "remedy"> {
 export interface Rule {
   /** Two where it depends: the second, worse one is production's, unless what is found has its own. */
   readonly level: Level | readonly [Level, Level];
-  /** What it is about, a clause for the table in docs/findings.md. */
+  /** What it is about, a clause for the list in docs/findings.md. */
   readonly about: string;
   /** Looks at one thing; no finding, or `false`, when it is as it should be. */
   readonly find: (input: FindingInput) => readonly Found[] | Found | false;
