@@ -8,13 +8,11 @@ import { newAuthority } from "../../plan/fakes/certificates.ts";
 import { groupFindings, placesOf } from "../../plan/finding.ts";
 import type { RecordedProgram } from "../../plan/program/recorded.ts";
 import { type FindingInput, findingRules, findings as findingsOf, reaches } from "../../plan/report/findings.ts";
-import { bareMachine } from "../support/planOf.ts";
 import { Recording } from "../support/recording.ts";
 import { exampleSpec } from "../support/stacks.ts";
+import { cases, gallery, image, key, linux, machine, onAzure, pool, production, zones } from "./findingCases.ts";
 
 const lock = readArtifactLock();
-const image = "ami-0a1b2c3d4e5f60718";
-const zones = ["eu-central-1a", "eu-central-1b", "eu-central-1c"];
 const program: RecordedProgram = { stack: "s", resources: [], outputs: {}, messages: [] };
 
 function input(config: Readonly<Record<string, unknown>> = {}, more: Partial<FindingInput> = {}): FindingInput {
@@ -55,12 +53,6 @@ const found = (given: FindingInput): readonly string[] =>
       ? []
       : [`${level} ${id} ${path}`],
   );
-const production = { environment: "production" } as const;
-const open = { public: { allow: ["100.64.7.0/24"] } };
-const key = (path: string): string => `config.fenestra:${path}`;
-
-const machine = (bytes: number) => bareMachine("m", { userData: { bytes, limit: 1000, sha256: "" } });
-
 describe("findings", () => {
   after("each is seen in one of these tests, and is away in another", () => {
     const ids = [...Object.keys(findingRules), "acknowledged-nothing"];
@@ -151,174 +143,6 @@ describe("findings", () => {
     ]);
   });
 
-  const pool = { name: "win", os: "windows-2022", image: "ami-0a1b2c3d4e5f60719" };
-  const linux = { name: "linux", os: "linux", image };
-  const profile = "arn:aws:iam::123456789012:instance-profile/own";
-  const built = { built: "2026-10-01T00:00:00Z", stages: [{ name: "features", hash: "a" }], images: [] };
-  const images = new Map([["win", { format: 1 as const, os: pool.os, product: "1.0.0", base: "b", ...built }]]);
-  const stages = [
-    { name: "features", content: "a" },
-    { name: "artifacts", content: "b" },
-  ];
-  const content = JSON.stringify({ pool: "win", os: { name: pool.os }, stages });
-  const own = { path: "C:\\fenestra\\machine.json", mode: null, bytes: 0, sha256: "", content };
-  const imaged = bareMachine("m", { files: [own] });
-  const networks = (count: number) => ({
-    public: { allow: Array.from({ length: count }, (_, index) => `100.64.${index}.0/24`) },
-  });
-  const azure = {
-    cloud: "azure",
-    accountId: "01234567-89ab-cdef-0123-456789abcdef",
-    network: { zones: ["1", "2", "3"], nat: "perZone" },
-  };
-  const onAzure = {
-    ...azure,
-    controlPlane: { replicas: 3, image: "24.04.202610010" },
-    pools: [{ ...linux, image: "24.04.202610010", perZone: true }],
-  };
-  const gallery =
-    "/subscriptions/00000000-0000-4000-8000-000000000000/resourceGroups/i/providers/Microsoft.Compute/galleries/g/images/i";
-  const account = (name: string, rights: object) => ({ namespace: "a", name, ...rights });
-  const serviceAccounts = [
-    account("a", { statements: [{ actions: ["s3:GetObject", "s3:List*"], resources: ["*"] }] }),
-    account("b", { policies: ["arn:aws:iam::aws:policy/AdministratorAccess"] }),
-    account("c", { statements: [{ actions: ["s3:*"], resources: ["arn:aws:s3:::shop/*"] }] }),
-  ];
-  /** What a config has beyond the careful one, and what is found: level, id and path. */
-  const cases: readonly (readonly [
-    config: Readonly<Record<string, unknown>>,
-    expected: readonly string[],
-    more?: Partial<FindingInput>,
-  ])[] = [
-    [{ pools: [{ ...linux, count: 48 }] }, ["warning size-tier-too-small kubernetes.sizeTier"]],
-    [{ pools: [{ ...linux, count: 47 }] }, []],
-    [{ access: networks(61) }, ["warning more-networks-than-rules access.public.allow"]],
-    [{ access: networks(60) }, []],
-    [
-      {
-        kubernetes: { sizeTier: "medium", podCidr: "10.192.0.0/14" },
-        pools: [{ ...linux, autoscale: { min: 0, max: 400 } }],
-      },
-      ["warning size-tier-too-small kubernetes.sizeTier", "note no-autoscaler pools[0].autoscale"],
-    ],
-    [{ pools: [{ ...linux, instanceProfile: profile }] }, ["note identity-of-your-own pools[0].instanceProfile"]],
-    [{ pools: [linux, { ...pool, size: "t3.medium", diskGb: 30 }] }, ["warning windows-machine-small pools[1]"]],
-    [
-      { region: "eu-west-9", network: { zones: ["eu-west-9a", "eu-west-9b", "eu-west-9c"], nat: "perZone" } },
-      ["warning region-unknown region"],
-    ],
-    [{ addons: { cloudController: false } }, ["warning no-cloud-controller addons.cloudController"]],
-    [{ addons: { autoscaler: true } }, ["warning autoscaler-without-pool addons.autoscaler"]],
-    [{ addons: { serviceMonitors: true } }, ["warning service-monitor-definition addons.serviceMonitors"]],
-    [
-      { addons: { serviceMonitors: true, exporters: true } },
-      ["note service-monitor-definition addons.serviceMonitors"],
-    ],
-    [
-      { access: { ...open, workloadIdentity: { serviceAccounts } } },
-      [0, 1].map((index) => `warning identity-too-wide access.workloadIdentity.serviceAccounts[${index}]`),
-    ],
-    [
-      { kubernetes: { version: "1.35.8" }, access: { ...open, workloadIdentity: {} } },
-      ["note identity-tokens-by-hand access.workloadIdentity"],
-    ],
-    ...[["0.0.0.0/0"], ["0.0.0.0/1", "128.0.0.0/1"], ["44.0.0.0/8", "45.0.0.0/16"]].map(
-      (allow) => [{ access: { public: { allow } } }, ["error public-api-open access.public.allow"]] as const,
-    ),
-    [{ network: { zones, cidr: "8.8.0.0/16" } }, ["warning network-public network.cidr"]],
-    [
-      { kubernetes: { podCidr: "203.0.0.0/16", serviceCidr: "100.64.0.0/16" } },
-      ["warning network-public kubernetes.podCidr"],
-    ],
-    [{ access: { public: { allow: ["192.168.1.0/24"] } } }, ["warning public-api-private-callers access.public.allow"]],
-    [
-      { pools: [{ name: "linux", os: "linux", image, size: "qq9.large", capacity: { vcpus: 2, memoryGib: 8 } }] },
-      ["note size-not-listed pools[0].size"],
-    ],
-    [
-      { ...onAzure, region: "westeurope", kubernetes: { sizeTier: "medium" } },
-      ["warning etcd-disk-slow controlPlane.etcdDiskGb"],
-    ],
-    [
-      {
-        ...{ ...onAzure, region: "westeurope", kubernetes: { sizeTier: "medium" } },
-        controlPlane: { replicas: 3, image: "24.04.202610010", etcdDiskGb: 128 },
-        pools: [{ ...linux, image: "24.04.202610010", perZone: true, count: 200 }],
-        network: { zones: ["1", "2", "3"], nat: "perZone" },
-      },
-      ["warning nat-ports network.natAddresses"],
-    ],
-    [{ access: {} }, ["note private-api access"]],
-    [{ ...onAzure, region: "westcentralus" }, ["warning region-without-zones region"]],
-    [{ ...onAzure, region: "westeurope" }, []],
-    [{ ...production, network: { zones, nat: "single" } }, ["warning single-nat-gateway network.nat"]],
-    [
-      { ...onAzure, ...production, region: "westeurope", pools: [{ ...linux, image: "24.04.202610010", count: 3 }] },
-      ["warning one-nat-gateway-for-pool pools[0].perZone"],
-    ],
-    [
-      { access: { ...open, private: { allow: ["10.244.0.0/15"] } } },
-      ["warning callers-among-pods access.private.allow"],
-    ],
-    [{ ...production, addons: { samples: true } }, ["warning samples-in-production addons.samples"]],
-    [{ addons: { samples: true } }, []],
-    [{ pools: [{ ...linux, nodeLogQuery: true }] }, ["note node-logs-by-api pools[0].nodeLogQuery"]],
-    [{ ...production, pools: [{ ...linux, nodeLogQuery: true }] }, ["warning node-logs-by-api pools[0].nodeLogQuery"]],
-    [{ ...production, controlPlane: { replicas: 1, image } }, ["warning single-control-plane controlPlane.replicas"]],
-    [{ controlPlane: { replicas: 1, image } }, ["note single-control-plane controlPlane.replicas"]],
-    [
-      { ...production, network: { zones: ["eu-central-1a"], nat: "perZone" } },
-      ["warning quorum-in-one-zone network.zones"],
-    ],
-    [{ ...production, controlPlane: { replicas: 5, image }, network: { zones, nat: "perZone" } }, []],
-    [{ pools: [pool] }, ["warning no-linux-capacity pools"]],
-    [{ pools: [linux, { ...pool, os: "windows-2019" }] }, ["warning windows-past-upstream-support pools[1].os"]],
-    [{ ...production, pools: [{ name: "linux", os: "linux" }] }, ["warning image-latest pools[0].image"]],
-    [{ pools: [linux, pool], httpProxy: "http://10.9.0.5:3128" }, ["note windows-roots certificateAuthorities"]],
-    [{ pools: [{ ...linux, autoscale: { min: 1, max: 2 } }] }, ["note no-autoscaler pools[0].autoscale"]],
-    [{ ...production, accountId: undefined }, ["warning no-account-guard accountId"]],
-    [{}, ["warning kubernetes-out-of-support kubernetes.version"], { asOf: "2027-06-29" }],
-    [{}, [], { asOf: "2027-06-28" }],
-    [{ pools: [linux, pool] }, ["warning image-old pools[1].image"], { asOf: "2026-11-16", images }],
-    [{ pools: [linux, pool] }, [], { asOf: "2026-11-15", images }],
-    [{ pools: [linux, pool] }, ["note image-brings pools[1].image"], { images, machines: [imaged] }],
-    ...[
-      ["", 900],
-      ["warning", 901],
-      ["warning", 1000],
-      ["error", 1001],
-    ].map(
-      ([level, bytes]) =>
-        [{}, level === "" ? [] : [`${level} user-data-size m`], { machines: [machine(Number(bytes))] }] as const,
-    ),
-    ...[
-      "TOKEN=abcdef123",
-      "msiexec /i a.msi PASSWORD=hunter2",
-      "curl -u admin:hunter2 https://x",
-      "git clone https://bob:hunter2@git.corp/x",
-      "net user bob P@ssw0rd /add",
-      "$p = ConvertTo-SecureString 'hunter2' -AsPlainText -Force",
-      "echo sk-abcdefghij01",
-    ].map(
-      (beforeJoin) =>
-        [
-          { pools: [{ name: "linux", os: "linux", image, beforeJoin }] },
-          ["warning script-with-secret pools[0].beforeJoin"],
-        ] as const,
-    ),
-    ...[
-      'TOKEN="$(cat /run/t)"',
-      "password=$1",
-      "net user bob",
-      "curl -u $LOGIN https://x",
-      "# no passwords: none here",
-    ].map((afterJoin) => [{ pools: [{ name: "linux", os: "linux", image, afterJoin }] }, []] as const),
-    [
-      {},
-      ["error secret-in-the-open machine userData"],
-      { leaks: [{ resource: "machine", path: "userData", what: "a private key" }] },
-    ],
-  ];
   for (const [config, expected, more] of cases)
     it(`say ${expected[0] ?? `nothing of ${JSON.stringify([config, more])}`} and nothing else`, () => {
       const told = found(input(config, more)).map((line) => line.replace(key(""), ""));
