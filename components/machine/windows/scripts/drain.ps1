@@ -20,14 +20,19 @@ function Invoke-Kubectl {
     Invoke-Program $Machine.programs.kubectl ($common + $Arguments) -Seconds ($seconds + 1) -Text $Text
 }
 
-# The node's pods, from the lines of kubectl: namespace, name, phase, kinds of owners, mirror, time of deletion.
+# The node's pods, from the lines of kubectl: namespace, name, phase, kinds of owners, mirror, time of deletion. A
+# DaemonSet's come back at once: without any the list is none, unless the Node is gone.
 function Get-OwnPods {
     param([object] $Machine, [string] $Node, [hashtable] $Deadline)
     $lines = Invoke-Kubectl $Machine @('get', 'pods', '--all-namespaces', '--field-selector', "spec.nodeName=$Node", '--no-headers', '-o', "custom-columns=$($Machine.drain.columns)") $Deadline
-    foreach ($line in @($lines | Where-Object { "$_".Trim() })) {
+    $pods = foreach ($line in @($lines | Where-Object { "$_".Trim() })) {
         $values = @(-split $line)
         @{ namespace = $values[0]; name = $values[1]; phase = $values[2]; owners = @($values[3] -split ','); mirror = $values[4] -ne '<none>'; leaves = $values[5] -ne '<none>' }
     }
+    if (-not ($pods | Where-Object { $_.owners -contains 'DaemonSet' }) -and (Invoke-Kubectl $Machine @('get', 'node', $Node, '--ignore-not-found', '-o', 'name') $Deadline)) {
+        throw 'the API names no pod of a DaemonSet, and the node has some'
+    }
+    $pods
 }
 
 # Pods that must go: not those of DaemonSets, which ignore a cordon, nor mirror pods, nor those that have ended.

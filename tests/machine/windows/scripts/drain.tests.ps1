@@ -43,12 +43,13 @@ function Invoke-Kubectl {
         if ($cluster.disks -ge 0) { return 'kubernetes.io/csi/disk' }
         return
     }
+    if ($Arguments[-1] -eq 'name' -and $cluster.gone) { return }
     if ($Arguments[1] -eq 'node' -and $cluster.gone) {
         throw 'kubectl.exe ended with 1: Error from server (NotFound): nodes "n" not found'
     }
     if ($Arguments[0] -eq 'get' -and $Arguments[1] -eq 'node') { return $cluster.node }
     if ($Arguments[0] -eq 'get') {
-        return $cluster.pods | ForEach-Object { $_.line }
+        return @($cluster.pods) + @($cluster.own) | Where-Object { $_ } | ForEach-Object { $_.line }
     }
     if ($Arguments[0] -eq 'create') {
         $name = ($Arguments[2] -split '/')[-2]
@@ -62,7 +63,7 @@ function Reset-Cluster {
     param([object[]] $Pods)
     $fakeNotices.told = @()
     Set-Values $cluster @{
-        pods = @($Pods); guarded = @(); calls = @(); beats = @(); node = ','; disks = 0
+        pods = @($Pods); own = @(New-Pod 'flannel' 'DaemonSet'); guarded = @(); calls = @(); beats = @(); node = ','; disks = 0
         clock = 0; silent = $false; unreachable = $false; gone = $false; mark = ''
     }
 }
@@ -172,6 +173,7 @@ Test 'the hook hears in intervals until the deadline, and not after it' {
 }
 Test 'somebody has deleted the Node already: its pods are evicted all the same, and none is deleted' {
     Reset-Cluster @((New-Pod 'a'), (New-Pod 'b'))
+    $cluster.own = @()
     $cluster.gone = $true
     Assert-Equal (Invoke-Drain $machine 'n' 30) $true
     Assert-Equal @($cluster.calls | Where-Object { $_ -like 'create *' }).Count 2
@@ -186,8 +188,15 @@ Test 'an API that answers again is used; one that never does leaves what is ther
     Assert-Equal (Invoke-Drain $machine 'n' 1) $false
     Assert-Equal $fakeNotices.told[-1] 'drain of node n reached its deadline, and nobody has said which pods are left'
 }
+Test 'a list without any pod of a DaemonSet is none: nobody has said that the machine is empty' {
+    Reset-Cluster @(New-Pod 'a')
+    $cluster.own = @()
+    $cluster.pods = @()
+    Assert-Equal (Invoke-Drain $machine 'n' 1) $false
+    Assert-Equal $fakeNotices.told[-1] 'drain of node n reached its deadline, and nobody has said which pods are left'
+}
 Test 'a warning that kubectl writes is not taken for a part of its answer' {
-    $program = New-Program 'kubectl' '[Console]::Error.WriteLine("Warning: v1 Endpoints is deprecated"); "default   a   Running   ReplicaSet   <none>   <none>"'
+    $program = New-Program 'kubectl' '[Console]::Error.WriteLine("Warning: v1 Endpoints is deprecated"); "default   a   Running   DaemonSet   <none>   <none>"'
     ${function:Invoke-Kubectl} = $realKubectl
     $real = ConvertTo-Data @{ drain = @{ columns = 'A:.a' }; programs = @{ kubectl = $program }; paths = @{ kubeconfig = 'k' } }
     Assert-Equal @(Get-OwnPods $real 'n' (New-Deadline 30) | ForEach-Object { $_.name }) @('a')
