@@ -136,6 +136,7 @@ export async function readObject(api: ApiClient, path: string): Promise<unknown>
  */
 export async function listNodes(api: ApiClient, label: string, what: string): Promise<readonly unknown[]> {
   const nodes: unknown[] = [];
+  const pages = new Set<string>();
   for (let next = ""; ; ) {
     const more = next === "" ? "" : `&continue=${encodeURIComponent(next)}`;
     const path = `/api/v1/nodes?labelSelector=${encodeURIComponent(label)}&limit=500${more}`;
@@ -145,10 +146,9 @@ export async function listNodes(api: ApiClient, label: string, what: string): Pr
     const problem = answerProblem("/api/v1/nodes", answer);
     if (problem !== undefined) throw new Error(`${what}: ${problem}`);
     nodes.push(...list(field(answer, "items")));
-    const before = next;
     next = text(field(field(answer, "metadata"), "continue"));
     if (next === "") break;
-    if (next === before) throw new Error(`the list of ${what} has no end`);
+    if (pages.size === pages.add(next).size) throw new Error(`the list of ${what} has no end`);
   }
   const names = nodes.map((node) => text(field(field(node, "metadata"), "name")));
   if (names.includes("") || new Set(names).size < names.length)

@@ -139,6 +139,8 @@ const changed =
   (change: (body: string) => string) =>
   (was: Answer): Answer => ({ ...was, body: change(was.body) });
 
+let pages = 0;
+
 /** What a network between a laptop and a load balancer may make of an answer. */
 export const faults: Readonly<Record<string, (was: Answer) => Answer>> = {
   ...Object.fromEntries([202, 204, 301, 400, 401, 403, 404, 429, 500, 503].map((code) => [code, other(code, "")])),
@@ -150,6 +152,8 @@ export const faults: Readonly<Record<string, (was: Answer) => Answer>> = {
   null: changed(() => "null"),
   "[]": changed(() => "[]"),
   half: changed((body) => body.slice(0, body.length / 2)),
+  "pages in a circle": changed((body) => body.replace('"items"', `"metadata":{"continue":"${pages++ % 2}"},"items"`)),
+  "byte order mark": changed((body) => `\ufeff${body}`.replace("\ufeffok", "\ufeff")),
   "another kind": changed((body) => body.replace(/"kind":"\w+"/, '"kind":"Secret"').replace(/^ok$/, "no")),
   "another node": changed((body) => body.replace(/"nodeName":"[^"]+"/, '"nodeName":"worker"')),
   closed: saying((response) => response.destroy()),
