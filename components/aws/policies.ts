@@ -1,4 +1,5 @@
 import { scriptsFolders } from "../machine/bundle.ts";
+import { partition } from "../model/cloudFacts/iamLimits.ts";
 import {
   agentChannels,
   allow,
@@ -10,7 +11,6 @@ import {
   ownedResource,
   type PolicyDocument,
   type PolicyScope,
-  partition,
   policy,
   type Statement,
 } from "./policyDocument.ts";

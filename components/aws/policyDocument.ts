@@ -1,3 +1,5 @@
+import { partition } from "../model/cloudFacts/iamLimits.ts";
+
 /** A condition block: operator, key, value or values of which one must match. */
 export type Condition = Readonly<Record<string, Readonly<Record<string, string | readonly string[]>>>>;
 
@@ -55,12 +57,6 @@ export interface PolicyScope {
   readonly region: string;
   readonly accountId: string;
   readonly keyArn: string;
-}
-
-/** Partition of a region: `aws`, `aws-cn` or `aws-us-gov`. */
-export function partition(region: string): string {
-  if (region.startsWith("cn-")) return "aws-cn";
-  return region.startsWith("us-gov-") ? "aws-us-gov" : "aws";
 }
 
 /** ARN of something in the cluster's account and region. */

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { partition } from "../../components/aws/policyDocument.ts";
+import { partition } from "../../components/model/cloudFacts/iamLimits.ts";
 import type { Call } from "../fakes/iam.ts";
 import type { SimulatedPlace } from "../fakes/provider.ts";
 import { type RecordedProgram, type RecordedResource, resourcesOfType } from "../program/recorded.ts";

@@ -1,4 +1,4 @@
-import { partition } from "../../components/aws/policyDocument.ts";
+import { partition } from "../../components/model/cloudFacts/iamLimits.ts";
 import type { SimulatedResource } from "../program/engine.ts";
 import type { ResourceRequest } from "../program/recorded.ts";
 import { listOf, mapOf, type PropertyMap, Secret, textOf } from "../program/values.ts";

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { partition } from "../../components/aws/policyDocument.ts";
+import { partition } from "../../components/model/cloudFacts/iamLimits.ts";
 import { awsCalls } from "../../plan/calls/aws.ts";
 import type { Call as IamCall } from "../../plan/fakes/iam.ts";
 import { mapOf, textOf } from "../../plan/program/values.ts";

@@ -8,13 +8,8 @@ import {
   scriptsArn,
   workerPolicy,
 } from "../../components/aws/policies.ts";
-import {
-  type PolicyDocument,
-  type PolicyScope,
-  partition,
-  policy,
-  unscopedActions,
-} from "../../components/aws/policyDocument.ts";
+import { type PolicyDocument, type PolicyScope, policy, unscopedActions } from "../../components/aws/policyDocument.ts";
+import { partition } from "../../components/model/cloudFacts/iamLimits.ts";
 import { allows, type Call, matches } from "../../plan/fakes/iam.ts";
 import { readDocument } from "../docs/documents.ts";
 import { gmsaSecrets } from "../kubernetes/switches.ts";

@@ -2,7 +2,8 @@ import fc from "fast-check";
 import { z } from "zod";
 import { stackSchema } from "../../components/config/schema.ts";
 import { readArtifactLock } from "../../components/model/artifacts.ts";
-import { operatingSystemNames } from "../../components/model/operatingSystems.ts";
+import { cloudFacts } from "../../components/model/cloudFacts/cloudFacts.ts";
+import { operatingSystemNames, operatingSystems } from "../../components/model/operatingSystems.ts";
 import { selectableVersions } from "../../components/model/releases.ts";
 import { newAuthority } from "../../plan/fakes/certificates.ts";
 import { settingsOf } from "./arbitrarySchema.ts";
@@ -30,7 +31,7 @@ const clouds = {
     zones: () => ["1", "2", "3"],
     sizes: ["Standard_D2s_v5", "Standard_B2ms", "Standard_F4s_v2", "Standard_E8ds_v5"],
     nesting: ["Standard_D4s_v5", "Standard_E8as_v5"],
-    images: ["latest", "20348.5499.260809", `${azureGroup}/Microsoft.Compute/galleries/g/images/node/versions/1.2.3`],
+    images: ["latest", "24.04.202610010", `${azureGroup}/Microsoft.Compute/galleries/g/images/node/versions/1.2.3`],
     odd: "Standard_L8s_v3",
     accountId: "01234567-89ab-cdef-0123-456789abcdef",
   },
@@ -128,6 +129,12 @@ const placements = {
   },
 } as const;
 
+/** First number of versions of an image of Windows. */
+function build(os: unknown): string | undefined {
+  const facts = Object.values(operatingSystems).find(({ name }) => name === os);
+  return facts?.family === "windows" ? facts.build.slice("10.0.".length) : undefined;
+}
+
 /** Pools of up to eight: the index is the first part of a name and keeps names apart. */
 function pools(facts: Cloud, zones: readonly string[]): fc.Arbitrary<readonly PlainConfig[]> {
   const bounds = fc.tuple(fc.nat(4), fc.nat(4)).map(([a, b]) => ({ min: Math.min(a, b), max: Math.max(a, b, 1) }));
@@ -184,6 +191,7 @@ function pools(facts: Cloud, zones: readonly string[]): fc.Arbitrary<readonly Pl
       ...(base.size === "Standard_B2ms" ? { spot: false } : {}),
       // Digits, then letters: with a zone's suffix nine characters are not exceeded.
       name: `p${index}${base.name}`,
+      ...(base.image === "24.04.202610010" && base.os !== "linux" ? { image: `${build(base.os)}.5499.260809` } : {}),
       ...count,
       ...(kind === "hyperV" && base.os !== "linux" ? { hyperV: true, size: nesting } : {}),
       ...(kind === "capacity" ? { size: facts.odd, capacity: { vcpus: 8, memoryGib: 61.5 } } : {}),
@@ -315,7 +323,12 @@ export const arbitraryValidConfig: fc.Arbitrary<PlainConfig> = fc.oneof(
       [1, 2, 3].map((zones) =>
         // What an ARN names must be in the region.
         validConfig(cloud, region, zones).map(
-          (config): PlainConfig => JSON.parse(JSON.stringify(config).replaceAll(":eu-central-1:", `:${region}:`)),
+          (config): PlainConfig =>
+            JSON.parse(
+              JSON.stringify(config)
+                .replaceAll(":eu-central-1:", `:${region}:`)
+                .replaceAll("arn:aws:", `arn:${cloudFacts.aws.regions.partition(region)}:`),
+            ),
         ),
       ),
     ),

@@ -1,4 +1,5 @@
 import { type CloudFacts, names } from "./facts.ts";
+import { partition } from "./iamLimits.ts";
 import { ec2Id } from "./ids.ts";
 import { awsArch, awsMachineSize, awsSizes, awsSizesOn } from "./machineSizes.ts";
 
@@ -90,7 +91,7 @@ export const aws: CloudFacts = {
         ? `is a region ${region.startsWith("cn-") ? "in China" : "of its own network"}, where endpoints have a domain that Fenestra's machines do not use`
         : undefined,
     withoutZones: new Set(),
-    partition: (region) => (region.startsWith("us-gov-") ? "aws-us-gov" : "aws"),
+    partition,
   },
   zones,
   sizes: {

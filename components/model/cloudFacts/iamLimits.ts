@@ -15,6 +15,12 @@ export const iamLimits = {
 /** Characters as IAM counts them. */
 export const policyLength = (document: string): number => document.replaceAll(/\s/g, "").length;
 
+/** Partition of a region: `aws`, `aws-cn` or `aws-us-gov`. */
+export function partition(region: string): string {
+  if (region.startsWith("cn-")) return "aws-cn";
+  return region.startsWith("us-gov-") ? "aws-us-gov" : "aws";
+}
+
 /** The partition in an ARN. */
 export const partitionOfArn = (arn: string): string | undefined => /^arn:([^:]*):/.exec(arn)?.[1];
 

@@ -1,4 +1,4 @@
-import { partition } from "../../../components/aws/policyDocument.ts";
+import { partition } from "../../../components/model/cloudFacts/iamLimits.ts";
 import type { CloudCall, CloudFaults } from "../cloud.ts";
 import { pageOf } from "../pages.ts";
 import type { EndpointAnswer, EndpointHandler, EndpointRequest } from "../server.ts";
