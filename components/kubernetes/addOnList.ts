@@ -17,8 +17,7 @@ import { storage } from "./addOns/storage.ts";
 import { volumeSnapshots } from "./addOns/volumeSnapshots.ts";
 import { volumes } from "./addOns/volumes.ts";
 import { workloadIdentity } from "./addOns/workloadIdentity.ts";
-import { podPolicy, policyManifests } from "./guardRails/policy.ts";
-import { roomPolicy } from "./guardRails/roomPolicy.ts";
+import { podWarnings } from "./guardRails/validationPolicies.ts";
 import { guardRails } from "./guardRails.ts";
 import { type Manifest, podSpec } from "./manifest.ts";
 import { runtimeClasses } from "./runtimeClasses.ts";
@@ -77,7 +76,7 @@ export function addOnOrder(spec: ClusterSpec, values: InClusterValues): readonly
     .filter(({ manifests }) => manifests.length > 0);
   const all = [
     ...made,
-    ...room(
+    ...warnings(
       spec,
       made.flatMap(({ manifests }) => manifests),
     ),
@@ -91,12 +90,13 @@ export function addOnOrder(spec: ClusterSpec, values: InClusterValues): readonly
   ];
 }
 
-/** The policy that knows what is left of nodes beside all that is made here. */
-function room(spec: ClusterSpec, made: readonly Manifest[]): readonly RenderedAddOn[] {
-  if (!spec.addons.guardRails || spec.pools.length === 0) return [];
+/** What is told of pods, with what is left of nodes beside all that is made here. */
+function warnings(spec: ClusterSpec, made: readonly Manifest[]): readonly RenderedAddOn[] {
+  if (!spec.addons.guardRails) return [];
   const daemonSets = made.flatMap((each) => (each.kind === "DaemonSet" ? (podSpec(each) ?? []) : []));
-  const manifests = policyManifests(podPolicy(roomPolicy(spec, daemonSets)));
-  return [{ name: "room", entry: { name: "room", after: [], manifests: () => manifests }, manifests }];
+  const manifests = podWarnings(spec, daemonSets);
+  const name = "pod-warnings";
+  return [{ name, entry: { name, after: [], manifests: () => manifests }, manifests }];
 }
 
 /**

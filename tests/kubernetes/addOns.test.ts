@@ -234,7 +234,9 @@ describe("switches", () => {
     assert.deepEqual(names("aws-dev, everything off"), [
       ["runtime-classes", "sign-in", "networking", "node-controller", "inventory"],
     ]);
-    assert.deepEqual(names("aws-prod, everything on"), [[...addOnList.map(({ name }) => name), "room", "inventory"]]);
+    assert.deepEqual(names("aws-prod, everything on"), [
+      [...addOnList.map(({ name }) => name), "pod-warnings", "inventory"],
+    ]);
   });
 
   it("make no sample that lacks its add-on", () => {

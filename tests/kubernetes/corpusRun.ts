@@ -167,7 +167,7 @@ export class CorpusCluster {
       `${kind}admissionpolicybinding`,
     ]);
     for (const kind of kinds) await this.#api.kubectl(["delete", kind, "--all", "--ignore-not-found"]);
-    const wanted = planOf(spec).filter(({ name }) => ["runtime-classes", "guard-rails", "room"].includes(name));
+    const wanted = planOf(spec).filter(({ name }) => ["runtime-classes", "guard-rails", "pod-warnings"].includes(name));
     await this.apply(wanted.flatMap(({ manifests }) => manifests));
     await policiesInForce(this.#api);
   }

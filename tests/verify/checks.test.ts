@@ -332,10 +332,10 @@ describe("what is missing of a cluster", () => {
       metadata: { managedFields: [{ manager, time: "2026-11-20T12:00:00Z", fieldsV1: fields, subresource }] },
     });
     const changes: Readonly<Record<string, object | undefined>> = {
-      "fenestra-host-process-deny": undefined,
+      "fenestra-pods-deny": undefined,
       "metrics-server": { spec: { replicas: 0 } },
       "fenestra:administrators": { subjects: [] },
-      "fenestra-control-plane": by("kubectl-patch", { "f:metadata": {}, "f:spec": { "f:validations": {} } }),
+      "fenestra-pods": by("kubectl-patch", { "f:metadata": {}, "f:spec": { "f:validations": {} } }),
       "windows-2022": by("kubectl-label", { "f:metadata": {} }),
       "ebs-csi-controller": by("kubectl-rollout", { "f:spec": {} }),
     };
@@ -345,8 +345,8 @@ describe("what is missing of a cluster", () => {
       return /^(Service|Mutating)/.test(header.kind) ? made(header) : { ...made(header), ...changes[name] };
     });
     assert.deepEqual(problems.toSorted(), [
-      "admissionregistration.k8s.io/v1 ValidatingAdmissionPolicy /fenestra-control-plane was changed: spec by kubectl-patch at 2026-11-20T12:00:00Z",
-      "admissionregistration.k8s.io/v1 ValidatingAdmissionPolicyBinding /fenestra-host-process-deny is missing",
+      "admissionregistration.k8s.io/v1 ValidatingAdmissionPolicy /fenestra-pods was changed: spec by kubectl-patch at 2026-11-20T12:00:00Z",
+      "admissionregistration.k8s.io/v1 ValidatingAdmissionPolicyBinding /fenestra-pods-deny is missing",
       "apps/v1 Deployment kube-system/metrics-server is scaled to 0",
       "rbac.authorization.k8s.io/v1 ClusterRoleBinding /fenestra:administrators has no subjects",
     ]);

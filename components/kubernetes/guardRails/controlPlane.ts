@@ -4,18 +4,8 @@ import type { Manifest } from "../manifest.ts";
 import { controlPlaneKey } from "../workload.ts";
 import { saysWindows } from "./cel.ts";
 import { affinityTerms, fitsControlPlane, osLabels } from "./nodes.ts";
-import {
-  add,
-  mutationManifests,
-  namespaceLabels,
-  notAllowed,
-  notSystem,
-  type PodPolicy,
-  pod,
-  podsWhen,
-  sum,
-  templates,
-} from "./policy.ts";
+import { type PodPolicy, type PodRule, pod } from "./podPolicy.ts";
+import { add, mutationManifests, namespaceLabels, notAllowed, notSystem, podsWhen, sum, templates } from "./policy.ts";
 import { text } from "./texts.ts";
 
 /** Tolerates the control plane's taint, by its key or by tolerating everything. */
@@ -74,13 +64,17 @@ function keepsOff(spec: Pick<ClusterSpec, "kubernetes">, at: string, name: strin
     name,
     resourceRules: [pods ? podsWhen("CREATE", "UPDATE") : templates("apps", "daemonsets")],
     conditions: {
-      "is-no-mirror": `!(${isMirror})`,
-      "would-get-there": `(${namesNode(pod)}) || ((${tolerates(pod)}) && (${fitsControlPlane(pod)}))`,
-      // Of a pod the affinity stays: what it has of here is put back when it is applied again.
-      "can-change": pods
-        ? `request.operation == "CREATE" || ${affinityTerms(own)}.exists(t, t.?matchExpressions.orValue([]).exists(e, e.key == ${text(poolLabel)}))`
-        : "true",
-      "lacks-it": `!${affinityTerms(pod)}.exists(t, t.?matchExpressions.orValue([]).exists(e, e.key == ${text(poolLabel)} && e.operator == "Exists"))`,
+      "would-get-there": [
+        `(${namesNode(pod)}) || ((${tolerates(pod)}) && (${fitsControlPlane(pod)}))`,
+        `!(${isMirror})`,
+        // Of a pod the affinity stays: what it has of here is put back when it is applied again.
+        pods
+          ? `request.operation == "CREATE" || ${affinityTerms(own)}.exists(t, t.?matchExpressions.orValue([]).exists(e, e.key == ${text(poolLabel)}))`
+          : "true",
+        `!${affinityTerms(pod)}.exists(t, t.?matchExpressions.orValue([]).exists(e, e.key == ${text(poolLabel)} && e.operator == "Exists"))`,
+      ]
+        .map((part) => `(${part})`)
+        .join(" && "),
     },
     variables: {
       // A pod that is placed names its node in any case.
@@ -123,26 +117,31 @@ const stays = (pod: string, before: string, field: string): string =>
  *
  * @param keeps whether the API server keeps new pods off by itself
  */
-export function controlPlanePolicies(spec: Pick<ClusterSpec, "kubernetes">, keeps: boolean): readonly PodPolicy[] {
+export function controlPlaneRule(keeps: boolean): PodRule {
   const kinds = keeps ? 'object.kind in ["Pod", "DaemonSet"]' : "true";
-  return [
+  return {
+    name: "controlPlane",
+    when: (pod, before) =>
+      `(${kinds}) && (${tolerates(pod)}) && !(${stays(pod, before, "tolerations")}) && (${fitsControlPlane(pod)}) && !(${isMirror})`,
+    unless: [namespaceLabels.controlPlane, "allowed"],
+    checks: [
+      {
+        expression: "false",
+        message: `pods that tolerate the taint ${controlPlaneKey}:NoSchedule, or every taint, could act as a control-plane machine: name the taints that you mean in {pod}.tolerations (in charts mostly the value tolerations, of kube-prometheus-stack prometheus-node-exporter.tolerations), or keep to the machines of pools by {pod}.nodeSelector or required affinity on ${poolLabel}, or ${instead}`,
+      },
+    ],
+    operations: ["CREATE", "UPDATE"],
+  };
+}
+
+/** Asks for each machine of the control plane, and makes a map of its Node. */
+export const controlPlaneNames = (spec: Pick<ClusterSpec, "kubernetes">): PodPolicy => ({
+  name: "fenestra-control-plane-names",
+  params: { apiVersion: "v1", kind: "Node", label: controlPlaneKey },
+  rules: [
     {
-      name: "fenestra-control-plane",
-      when: (pod, before) =>
-        `(${kinds}) && (${tolerates(pod)}) && !(${stays(pod, before, "tolerations")}) && (${fitsControlPlane(pod)}) && !(${isMirror})`,
-      checks: [
-        {
-          expression: "false",
-          message: `pods that tolerate the taint ${controlPlaneKey}:NoSchedule, or every taint, could act as a control-plane machine: name the taints that you mean in {pod}.tolerations (in charts mostly the value tolerations, of kube-prometheus-stack prometheus-node-exporter.tolerations), or keep to the machines of pools by {pod}.nodeSelector or required affinity on ${poolLabel}, or ${instead}`,
-        },
-      ],
-      operations: ["CREATE", "UPDATE"],
-      bindings: [{ suffix: "deny", actions: ["Deny"], namespaces: bound(spec) }],
-    },
-    {
-      name: "fenestra-control-plane-names",
+      name: "names",
       when: (pod, before) => `(${namesNode(pod)}) && !(${stays(pod, before, "nodeName")}) && !(${isMirror})`,
-      params: { apiVersion: "v1", kind: "Node", label: controlPlaneKey },
       checks: [
         {
           expression: `${pod}.nodeName != params.metadata.name`,
@@ -150,7 +149,7 @@ export function controlPlanePolicies(spec: Pick<ClusterSpec, "kubernetes">, keep
         },
       ],
       operations: ["CREATE", "UPDATE"],
-      bindings: [{ suffix: "deny", actions: ["Deny"], namespaces: bound(spec) }],
     },
-  ];
-}
+  ],
+  bindings: [{ suffix: "deny", actions: ["Deny"], namespaces: bound(spec) }],
+});

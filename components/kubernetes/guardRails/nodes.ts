@@ -43,7 +43,7 @@ export function knownValues({ linux, windows }: KnownNodes): Readonly<Record<str
   );
 }
 
-/** Keys of which every value is known: a node without one of these has another system, or is no pool's. */
+/** Keys of which every value is known. */
 const closed = [...osLabels, buildLabel];
 
 /** A CEL literal of strings, lists and maps. */
@@ -57,54 +57,49 @@ export function affinityTerms(pod: string): string {
 /** CEL: an integer as the scheduler reads one, for `Gt` and `Lt`. */
 const integer = (value: string): string => `${value}.matches("^-?[0-9]{1,18}$")`;
 
+/** Labels that a node has without its pool: from the cloud, the machine, or an agent that looks at it. */
+const without =
+  "^(kubernetes[.]io/(hostname|arch)|beta[.]kubernetes[.]io/(arch|instance-type)|node[.]kubernetes[.]io/instance-type|feature[.]node[.]kubernetes[.]io/.*|(topology|failure-domain)[.].*)$";
+
 /**
  * CEL: one of these nodes may fit the pod's node selector and required affinity (k8s.io/component-helpers:
- * scheduling/corev1/nodeaffinity).
+ * scheduling/corev1/nodeaffinity). Lists of one name what stands in it often: the controller that checks types compiles
+ * a policy's variables for every expression of it.
  *
- * @param strict keys of which every value is known
- * @param stranger CEL: of this key nothing is known, so any node may have it. Default: it is not among `values`
+ * @param isWhole whether of every key in `values` all values are known. Default: of a few.
+ * @param isAlone whether no node has other keys than those, and what comes without a pool. Default: any may have them.
  * @param and CEL that must be true of the node `n` as well
  */
 export function fits(
   pod: string,
   nodes: readonly Labels[],
   values: Readonly<Record<string, readonly string[]>>,
-  {
-    strict = closed,
-    stranger = (key) => `!(${key} in ${literal(values)})`,
-    and = "true",
-  }: { readonly strict?: readonly string[]; readonly stranger?: (key: string) => string; readonly and?: string } = {},
+  { isWhole = false, isAlone = false, and = "true" } = {},
 ): string {
   if (nodes.length === 0) return "false";
-  const known = literal(values);
-  const open = (key: string, value: string): string =>
-    `(!(${key} in ${literal(strict)}) && ${key} in ${known} && !(${value} in ${known}[${key}]))`;
+  const stranger = (key: string): string =>
+    isAlone ? `(!(${key} in known) && ${key}.matches(${text(without)}))` : `!(${key} in known)`;
+  // Of these a node without one of the values has another system, or is no pool's.
+  const open = (key: string): string => (isWhole ? "false" : `!(${key} in ${literal(closed)}) && ${key} in known`);
   const given = "e.?values.orValue([])";
   const number = (sign: string): string =>
     `e.key in n && ${given}.size() == 1 && ${integer("n[e.key]")} && ${integer(`${given}[0]`)} && int(n[e.key]) ${sign} int(${given}[0])`;
-  const selector = `(!has(${pod}.nodeSelector) || ${pod}.nodeSelector.all(k, ${stranger("k")} || (k in n && n[k] == ${pod}.nodeSelector[k]) || ${open("k", `${pod}.nodeSelector[k]`)}))`;
+  const selector = `(!has(${pod}.nodeSelector) || ${pod}.nodeSelector.all(k, ${stranger("k")} || (k in n && n[k] == ${pod}.nodeSelector[k]) || (${open("k")} && !(${pod}.nodeSelector[k] in known[k]))))`;
   const expression = [
     `${stranger("e.key")} || (`,
-    `e.operator == "In" ? (e.key in n && n[e.key] in ${given}) || (!(e.key in ${literal(strict)}) && e.key in ${known} && !${given}.exists(v, v in ${known}[e.key])) :`,
+    `e.operator == "In" ? (e.key in n && n[e.key] in ${given}) || (${open("e.key")} && !${given}.exists(v, v in known[e.key])) :`,
     `e.operator == "NotIn" ? !(e.key in n && n[e.key] in ${given}) :`,
     `e.operator == "Exists" ? e.key in n :`,
     `e.operator == "DoesNotExist" ? !(e.key in n) :`,
     `e.operator == "Gt" ? ${number(">")} : ${number("<")})`,
   ].join(" ");
-  const terms = affinityTerms(pod);
   const term = `(t.?matchExpressions.orValue([]).size() > 0 || has(t.matchFields)) && t.?matchExpressions.orValue([]).all(e, ${expression})`;
-  return `${literal(nodes)}.exists(n, ${and} && ${selector} && (${terms}.size() == 0 || ${terms}.exists(t, ${term})))`;
+  const fitting = `${literal(nodes)}.exists(n, ${and} && ${selector} && (terms.size() == 0 || terms.exists(t, ${term})))`;
+  return `[${literal(values)}].exists(known, [${affinityTerms(pod)}].exists(terms, ${fitting}))`;
 }
 
-/** Labels that a node has without its pool: from the cloud, the machine, or an agent that looks at it. */
-const without =
-  "^(kubernetes[.]io/(hostname|arch)|beta[.]kubernetes[.]io/(arch|instance-type)|node[.]kubernetes[.]io/instance-type|feature[.]node[.]kubernetes[.]io/.*|(topology|failure-domain)[.].*)$";
-
 /** Options of `fits`: what no pool is known to have no node has. */
-export const strictly = (values: Readonly<Record<string, readonly string[]>>) => ({
-  strict: Object.keys(values),
-  stranger: (key: string) => `(!(${key} in ${literal(values)}) && ${key}.matches(${text(without)}))`,
-});
+export const strictly = { isWhole: true, isAlone: true } as const;
 
 /** CEL: only Windows nodes fit the pod's selector and affinity; of a build that no pool has, none yet. */
 export function fitsWindowsAlone(pod: string, nodes: KnownNodes): string {
@@ -119,5 +114,5 @@ export function fitsWindowsAlone(pod: string, nodes: KnownNodes): string {
  */
 export function fitsControlPlane(pod: string): string {
   const values = Object.fromEntries([...osLabels, poolLabel].map((label) => [label, []]));
-  return fits(pod, [os("linux")], values, { strict: Object.keys(values) });
+  return fits(pod, [os("linux")], values, { isWhole: true });
 }

@@ -2,7 +2,6 @@ import { systemNamespaces } from "../../model/addOns.ts";
 import type { ClusterSpec } from "../../model/clusterSpec.ts";
 import { requireMinorFacts } from "../../model/releases.ts";
 import type { Manifest, Text } from "../manifest.ts";
-import { text } from "./texts.ts";
 
 /** A ValidatingAdmissionPolicy and where it acts. */
 export interface Policy {
@@ -170,105 +169,6 @@ export function policyManifests(policy: Policy): readonly Manifest[] {
       }),
     ),
   ];
-}
-
-interface Check {
-  /** CEL that is true when all is well. */
-  readonly expression: string;
-  /**
-   * What is wrong and how to fix it; `{pod}` stands for the path of the pod's spec in the object, `{x}` for the text
-   * `variables.x`.
-   */
-  readonly message: string;
-}
-
-/** A policy on pods, wherever they are described, and where it acts. */
-export interface PodPolicy {
-  readonly name: string;
-  /** CEL under which it looks at a pod at all, of the CEL for the pod's spec, and for that before an update. */
-  readonly when: (pod: string, before: string) => string;
-  readonly params?: Policy["params"];
-  /** Additional variables, in the order in which they refer to each other. `pod` and `before` exist already. */
-  readonly variables?: Variables;
-  readonly checks: readonly Check[];
-  /** Operations on Pods that are checked; workloads are checked whenever their pod template changes. */
-  readonly operations: ("CREATE" | "UPDATE")[];
-  /** Whether it also looks when ephemeral containers are added to a pod, a subresource of it. Default: no. */
-  readonly ephemeralContainers?: true;
-  readonly bindings: readonly Binding[];
-}
-
-/** The pod's spec in a policy's expressions. */
-export const pod = "variables.pod";
-
-/**
- * Path of a workload's pod template. Its author sees the warnings; those that the workload's controller gets are not
- * shown.
- */
-const workloadRules: Policy["resourceRules"] = [
-  templates("apps", "deployments", "daemonsets", "statefulsets", "replicasets"),
-  templates("batch", "jobs", "cronjobs"),
-  templates("", "replicationcontrollers"),
-];
-
-/** Chooses by the kind of an object with a pod's spec in it. */
-const byKind = (inPod: string, inCronJob: string, inTemplate: string): string =>
-  `(object.kind == "Pod" ? ${inPod} : object.kind == "CronJob" ? ${inCronJob} : ${inTemplate})`;
-
-/**
- * The pod's spec of an object. The kinds have no type in common, hence no type is checked: the tables of tests stand in
- * for that.
- */
-const specOf = (object: string): string =>
-  byKind(
-    `dyn(${object}).spec`,
-    `dyn(${object}).spec.jobTemplate.spec.template.spec`,
-    `dyn(${object}).spec.template.spec`,
-  );
-
-/** CEL: the kind and the name of the object: whoever applies many sees which one is meant, and each of equal ones. */
-const named = 'object.kind + " " + dyn(object).metadata.?name.orValue(dyn(object).metadata.?generateName.orValue(""))';
-
-/** A message, or the expression that puts texts into it; where that fails, they are left out. */
-function messageOf(message: string): Omit<Validation, "expression"> {
-  const parts = message.split(/\{(\w+)\}/);
-  const inText = (name: string): string => (name === "pod" ? "variables.path" : `variables.${name}`);
-  const all = parts.map((part, index) => (index % 2 === 0 ? text(part) : inText(part)));
-  return {
-    message: message.replaceAll("{pod}", "spec").replaceAll(/\{\w+\}/g, ""),
-    messageExpression: [named, text(": "), ...all].join(" + "),
-  };
-}
-
-/**
- * The policy of the API server: it looks at pods when they are made, and at workloads when their pods are described.
- * Whether it has anything to do with one stands in conditions, which cost a small part of what variables do.
- */
-export function podPolicy({ name, operations, ephemeralContainers, bindings, params, ...policy }: PodPolicy): Policy {
-  const [now, before] = [specOf("object"), specOf("oldObject")];
-  return {
-    name,
-    bindings,
-    ...(params === undefined ? {} : { params }),
-    resourceRules: [
-      podsWhen(...operations),
-      ...(ephemeralContainers ? [{ ...podsWhen("UPDATE"), resources: ["pods/ephemeralcontainers"] }] : []),
-      ...workloadRules,
-    ],
-    conditions: {
-      // A workload that is scaled or was there before the policy is left alone.
-      new: `request.operation == "CREATE" || object.kind == "Pod" || ${now} != ${before}`,
-      // A list of one gives the expression a name, that no other list of a policy uses.
-      concerned: `[${now}].exists(it, ${policy.when("it", `(${before})`)})`,
-    },
-    variables: {
-      pod: now,
-      before,
-      path: byKind('"spec"', '"spec.jobTemplate.spec.template.spec"', '"spec.template.spec"'),
-      ...policy.variables,
-    },
-    validations: policy.checks.map(({ expression, message }) => ({ expression, ...messageOf(message) })),
-  };
 }
 
 /** Labels by which an administrator changes what a policy does in a namespace. */

@@ -3,7 +3,8 @@ import type { ClusterSpec } from "../../model/clusterSpec.ts";
 import { buildLabel, type PoolSpec, poolLabel } from "../../model/pools.ts";
 import { type Room, roomInWords, roomOf, type Sized } from "../../model/room.ts";
 import { affinityTerms, fits, knownNodes, knownValues, strictly } from "./nodes.ts";
-import { namespaceLabels, notAllowed, notSystem, type PodPolicy, pod } from "./policy.ts";
+import { type PodRule, pod } from "./podPolicy.ts";
+import { namespaceLabels } from "./policy.ts";
 import { text, texts } from "./texts.ts";
 
 /** Labels by which other houses choose nodes, and what does here. */
@@ -48,10 +49,7 @@ const [cpuOf, memoryOf] = [" cpu", " memory"] as const;
  *
  * @param daemonSets pods of the cluster's DaemonSets
  */
-export function roomPolicy(
-  spec: Pick<ClusterSpec, "kubernetes" | "pools" | "windows">,
-  daemonSets: readonly Sized[],
-): PodPolicy {
+export function roomRule(spec: Pick<ClusterSpec, "pools" | "windows">, daemonSets: readonly Sized[]): PodRule {
   const { linux, windows } = knownNodes(spec);
   const values = knownValues({ linux, windows });
   // Of Linux the kernel keeps a part that only the machine knows: what is told here is certain.
@@ -65,7 +63,7 @@ export function roomPolicy(
     const sized = { [cpuOf]: `${cpu}.0`, [memoryOf]: `${memory}.0` };
     return (pool.os === "linux" ? known.linux.slice(1) : known.windows).map((labels) => ({ ...labels, ...sized }));
   });
-  const fitsSome = (pod: string, size = "true"): string => fits(pod, nodes, values, { ...strictly(values), and: size });
+  const fitsSome = (pod: string, size = "true"): string => fits(pod, nodes, values, { ...strictly, and: size });
   const smallest = (resource: typeof cpuOf | typeof memoryOf): string =>
     Math.min(...nodes.map((node) => Number(node[resource]))).toFixed(1);
   const enough = `variables.cpu <= double(n[${text(cpuOf)}]) && variables.memory <= double(n[${text(memoryOf)}])`;
@@ -82,7 +80,8 @@ export function roomPolicy(
   const known = Object.keys(values).toSorted();
   const rooms = spec.pools.map((pool) => `${pool.name} ${roomInWords(most(pool))}`);
   return {
-    name: "fenestra-room",
+    name: "room",
+    unless: [namespaceLabels.controlPlane, "allowed"],
     when: (pod) =>
       `(${lacks(pod)}) || ${requests(pod, "cpu", inMilli)} > ${smallest(cpuOf)} || ${requests(pod, "memory", inMib)} > ${smallest(memoryOf)}`,
     variables: {
@@ -108,12 +107,5 @@ export function roomPolicy(
       },
     ],
     operations: ["CREATE"],
-    bindings: [
-      {
-        suffix: "warn",
-        actions: ["Warn", "Audit"],
-        namespaces: [notSystem(spec), notAllowed(namespaceLabels.controlPlane)],
-      },
-    ],
   };
 }

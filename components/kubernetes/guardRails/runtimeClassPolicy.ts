@@ -180,7 +180,10 @@ export function runtimeClassPolicy(spec: Placing): readonly Manifest[] {
   return mutationManifests({
     name: runtimeClassPolicyName,
     resourceRules: [podsWhen("CREATE", "UPDATE")],
-    conditions: { "means-windows": meansWindows(pod, spec) },
+    conditions: {
+      // Not a second time for what the first one and the RuntimeClass gave.
+      "means-windows": `(request.operation == "UPDATE" || !((has(${pod}.runtimeClassName) || ${ofDaemonSet}) && (${toleratesWindows(pod)}) && (${selectsWindows(pod)}))) && (${meansWindows(pod, spec)})`,
+    },
     variables: {
       ...windowsVariables(spec, pod),
       tolerates: toleratesWindows(pod),

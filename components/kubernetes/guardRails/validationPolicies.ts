@@ -1,26 +1,27 @@
 import type { ClusterSpec } from "../../model/clusterSpec.ts";
 import { ports } from "../../model/ports.ts";
+import type { Sized } from "../../model/room.ts";
 import type { Manifest } from "../manifest.ts";
 import { allContainers, isHostProcess, usesAccount } from "./cel.ts";
-import { controlPlanePolicies } from "./controlPlane.ts";
+import { controlPlaneNames, controlPlaneRule } from "./controlPlane.ts";
+import { type PodRule, pod, podPolicy } from "./podPolicy.ts";
 import {
   changesPods,
   namespaceLabels,
   notAllowed,
   notSystem,
-  type PodPolicy,
   type Policy,
-  pod,
-  podPolicy,
   policyManifests,
   type Variables,
 } from "./policy.ts";
+import { roomRule } from "./roomPolicy.ts";
 import { text, texts } from "./texts.ts";
-import { windowsPolicies } from "./windowsPolicies.ts";
+import { imageRule, limitsRule, placementRule, windowsPolicies } from "./windowsPolicies.ts";
 
 /** A HostProcess pod is an administrator of the node. */
-const hostProcessPolicy = (spec: Pick<ClusterSpec, "kubernetes">): PodPolicy => ({
-  name: "fenestra-host-process",
+const hostProcessRule: PodRule = {
+  name: "hostProcess",
+  unless: [namespaceLabels.hostProcess, "allowed"],
   when: isHostProcess,
   variables: { space: "request.namespace" },
   checks: [
@@ -30,10 +31,7 @@ const hostProcessPolicy = (spec: Pick<ClusterSpec, "kubernetes">): PodPolicy => 
     },
   ],
   operations: ["CREATE"],
-  bindings: [
-    { suffix: "deny", actions: ["Deny"], namespaces: [notSystem(spec), notAllowed(namespaceLabels.hostProcess)] },
-  ],
-});
+};
 
 /**
  * Containers that are new here and that the webhook of windows-gmsa does not look at (v0.13.0, webhook.go:
@@ -47,8 +45,8 @@ const unauthorized = (pod: string): string =>
  * the pod and of its `containers` alone: written out in another container, it would make the pod any account of the
  * domain.
  */
-const gmsaPolicy = (spec: Pick<ClusterSpec, "kubernetes">): PodPolicy => ({
-  name: "fenestra-gmsa",
+const gmsaRule: PodRule = {
+  name: "gmsa",
   when: (pod) => `(${unauthorized(pod)}).exists(c, ${usesAccount("c.securityContext")})`,
   checks: [
     {
@@ -59,11 +57,10 @@ const gmsaPolicy = (spec: Pick<ClusterSpec, "kubernetes">): PodPolicy => ({
   ],
   operations: ["CREATE"],
   ephemeralContainers: true,
-  bindings: [{ suffix: "deny", actions: ["Deny"], namespaces: [notSystem(spec)] }],
-});
+};
 
 /** Ports of the host that programs of the nodes have: a pod that asks for one waits for ever. */
-function portsPolicy(spec: Pick<ClusterSpec, "addons" | "kubernetes">): PodPolicy {
+function portsRule(spec: Pick<ClusterSpec, "addons">): PodRule {
   const taken: readonly (readonly [port: number, by: string])[] = [
     [ports.kubelet, "the kubelet"],
     [ports.kubeProxyHealth, "kube-proxy"],
@@ -78,7 +75,7 @@ function portsPolicy(spec: Pick<ClusterSpec, "addons" | "kubernetes">): PodPolic
   const asks = (pod: string, ports: string): string =>
     `(${allContainers(pod)}).exists(c, has(c.ports) && c.ports.exists(p, (has(p.hostPort) ? p.hostPort : has(${pod}.hostNetwork) && ${pod}.hostNetwork ? p.containerPort : 0) in ${ports}))`;
   return {
-    name: "fenestra-taken-ports",
+    name: "takenPorts",
     when: (pod) => asks(pod, `[${taken.map(([number]) => number).join(", ")}]`),
     variables: {
       taken: `[${taken.map(([number, by]) => `${asks(pod, `[${number}]`)} ? ${text(`${number} by ${by}`)} : ""`).join(", ")}].filter(t, t != "").join(", ")`,
@@ -91,7 +88,6 @@ function portsPolicy(spec: Pick<ClusterSpec, "addons" | "kubernetes">): PodPolic
       },
     ],
     operations: ["CREATE"],
-    bindings: [{ suffix: "warn", actions: ["Warn", "Audit"], namespaces: [notSystem(spec)] }],
   };
 }
 
@@ -132,15 +128,37 @@ export function validationPolicies(
   spec: Pick<ClusterSpec, "addons" | "facts" | "kubernetes" | "pools" | "windows">,
   setsClass: boolean,
 ): readonly Manifest[] {
-  const policies = [
-    ...(spec.windows.length > 0
-      ? [...windowsPolicies(spec, setsClass), hostProcessPolicy(spec), gmsaPolicy(spec)]
-      : []),
-    ...controlPlanePolicies(spec, changesPods(spec)),
-    portsPolicy(spec),
-  ];
+  const windows = spec.windows.length > 0;
+  const refusals = {
+    name: "fenestra-pods",
+    rules: [...(windows ? [placementRule(spec), hostProcessRule, gmsaRule] : []), controlPlaneRule(setsClass)],
+    bindings: [{ suffix: "deny", actions: ["Deny" as const], namespaces: [notSystem(spec)] }],
+  };
+  const policies = [refusals, controlPlaneNames(spec), ...(windows ? windowsPolicies(spec, setsClass) : [])];
   return [...policies.map(podPolicy), servicePolicy(spec), ...unenforced(spec).map(networkPolicies)].flatMap(
     policyManifests,
+  );
+}
+
+/**
+ * What is told of pods.
+ *
+ * @param daemonSets pods of the cluster's DaemonSets
+ */
+export function podWarnings(
+  spec: Pick<ClusterSpec, "addons" | "kubernetes" | "pools" | "windows">,
+  daemonSets: readonly Sized[],
+): readonly Manifest[] {
+  return policyManifests(
+    podPolicy({
+      name: "fenestra-pod-warnings",
+      rules: [
+        ...(spec.windows.length > 0 ? [limitsRule(spec, changesPods(spec)), imageRule(spec)] : []),
+        portsRule(spec),
+        ...(spec.pools.length > 0 ? [roomRule(spec, daemonSets)] : []),
+      ],
+      bindings: [{ suffix: "warn", actions: ["Warn", "Audit"], namespaces: [notSystem(spec)] }],
+    }),
   );
 }
 

@@ -1,18 +1,8 @@
 import type { ClusterSpec } from "../../model/clusterSpec.ts";
 import { runtimeClassFacts } from "../runtimeClasses.ts";
-import { namespaceLabels, pod } from "./policy.ts";
+import { type PodRule, pod } from "./podPolicy.ts";
+import { namespaceLabels } from "./policy.ts";
 import { text, texts } from "./texts.ts";
-
-/** One thing that Windows ignores or cannot do. */
-interface WindowsLimit {
-  /**
-   * CEL that is true when the pod does not ask for it. `variables.pod` is its spec, `variables.containers` are all its
-   * containers, `variables.landsOn` the builds whose nodes may get it; `variables.ofDaemonSet` says whose pod it is.
-   */
-  readonly expression: string;
-  /** What happens and the fix; `{pod}` stands for the path of the pod's spec. */
-  readonly message: string;
-}
 
 /** A claim that a StatefulSet or a pod makes for itself names another class than that of Linux. */
 const notOfLinux = '?storageClassName.orValue("linux") != "linux"';
@@ -70,11 +60,12 @@ export const ignored = (() => {
 
 /**
  * What the API server accepts for a Windows pod although Windows does not do it (kubernetes/website:
- * concepts/windows/intro.md, "Compatibility and limitations").
+ * concepts/windows/intro.md, "Compatibility and limitations"). `variables.containers` are all containers,
+ * `variables.landsOn` the builds whose nodes may get the pod; `variables.ofDaemonSet` says whose it is.
  */
 export function windowsLimits(
   spec: Pick<ClusterSpec, "addons" | "kubernetes" | "pools" | "windows">,
-): readonly WindowsLimit[] {
+): PodRule["checks"] {
   const classes = texts(runtimeClassFacts(spec).map(({ name }) => name));
   const { windows: network } = spec.kubernetes.podNetwork;
   const deaf = spec.windows.filter((release) => !network.hostReachesOwnPods(release)).map(({ name }) => name);
@@ -149,7 +140,8 @@ export function windowsLimits(
       message: "Windows ignores mountPropagation",
     },
     {
-      expression: `(namespaceObject.metadata.?labels[?${text(namespaceLabels.memoryLimits)}].orValue("") == "defaulted" && object.kind != "Pod") || variables.containers.all(c, has(c.resources) && has(c.resources.limits) && "memory" in c.resources.limits)`,
+      orWhere: `namespaceObject.metadata.?labels[?${text(namespaceLabels.memoryLimits)}].orValue("") == "defaulted" && object.kind != "Pod"`,
+      expression: `variables.containers.all(c, has(c.resources) && has(c.resources.limits) && "memory" in c.resources.limits)`,
       message: `a Windows node ends no process when memory runs out and hangs instead: set resources.limits.memory on every container, or a default by a LimitRange of the namespace, and label that ${namespaceLabels.memoryLimits}: defaulted`,
     },
     {

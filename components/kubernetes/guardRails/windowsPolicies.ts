@@ -12,7 +12,8 @@ import {
 } from "./cel.ts";
 import { multiPlatform, windowsOnly } from "./imageReleases.ts";
 import { affinityTerms, fits, knownNodes, knownValues, strictly } from "./nodes.ts";
-import { namespaceLabels, notSystem, type PodPolicy, pod, type Requirement } from "./policy.ts";
+import { type PodPolicy, type PodRule, pod } from "./podPolicy.ts";
+import { namespaceLabels, notSystem, type Requirement } from "./policy.ts";
 import { windowsVariables } from "./runtimeClassPolicy.ts";
 import { text, texts } from "./texts.ts";
 import { ignored, windowsLimits } from "./windowsLimits.ts";
@@ -24,20 +25,12 @@ const warns = ["Warn", "Audit"] as const;
 const isFor = (spec: Spec, pod: string): string => meansWindows(pod, spec);
 
 /**
- * The policies on Windows pods.
+ * The policies on Windows pods that have some namespaces or kinds alone.
  *
  * @param setsClass whether the cluster has the policy that places them
  */
 export function windowsPolicies(spec: Spec, setsClass: boolean): readonly PodPolicy[] {
-  return [
-    placementPolicy(spec),
-    limitsPolicy(spec, setsClass),
-    // Of one release there is nothing to say where pods are changed.
-    ...(spec.windows.length > 1 || !setsClass ? [nodesPolicy(spec, setsClass)] : []),
-    ...(setsClass ? [] : [daemonSetsPolicy(spec)]),
-    imagePolicy(spec),
-    osNamePolicy(spec),
-  ];
+  return [...nodesPolicies(spec, setsClass), ...(setsClass ? [] : [daemonSetsPolicy(spec)]), osNamePolicy(spec)];
 }
 
 /** Labels by which alone nobody can have meant certain pools. */
@@ -52,10 +45,11 @@ const general = [
 const imagesOf = (pod: string): string => `(${allContainers(pod)}).map(c, c.image)`;
 
 /** What can run on no node, whatever happens: refused, since it would wait or fail without a word. */
-function placementPolicy(spec: Spec): PodPolicy {
+export function placementRule(spec: Spec): PodRule {
   const numbers = spec.windows.map(({ name, build }) => `${build} for ${name}`).join(", ");
   return {
-    name: "fenestra-windows-placement",
+    name: "placement",
+    mostlyWell: true,
     when: (pod, before) =>
       `!(request.operation == "UPDATE" && object.kind == "Pod" && ${imagesOf(pod)} == ${imagesOf(before)}) && (${isFor(spec, pod)}) && !(${isHostProcess(pod)}) && (object.kind == "DaemonSet" || !(${ofDaemonSet}))`,
     variables: {
@@ -87,15 +81,15 @@ function placementPolicy(spec: Spec): PodPolicy {
     ],
     // A pod's image can be changed.
     operations: ["CREATE", "UPDATE"],
-    bindings: [{ suffix: "deny", actions: ["Deny"], namespaces: [notSystem(spec)] }],
   };
 }
 
 /** What Windows ignores or cannot do, and what cannot be told: the pod is admitted with a warning to the client. */
-function limitsPolicy(spec: Spec, setsClass: boolean): PodPolicy {
+export function limitsRule(spec: Spec, setsClass: boolean): PodRule {
   const names = spec.windows.map(({ name }) => name).join(", ");
   return {
-    name: "fenestra-windows-limits",
+    name: "limits",
+    mostlyWell: true,
     when: (pod) => `(${isFor(spec, pod)}) && !(${isHostProcess(pod)})`,
     variables: {
       containers: allContainers(pod),
@@ -122,7 +116,6 @@ function limitsPolicy(spec: Spec, setsClass: boolean): PodPolicy {
       ...windowsLimits(spec),
     ],
     operations: ["CREATE"],
-    bindings: [{ suffix: "warn", actions: [...warns], namespaces: [notSystem(spec)] }],
   };
 }
 
@@ -134,15 +127,21 @@ function daemonSetsPolicy(spec: Spec): PodPolicy {
   const { key, value, effect } = windowsTaint;
   return {
     name: "fenestra-windows-daemon-sets",
-    when: (pod) =>
-      `object.kind == "DaemonSet" && (${isFor(spec, pod)}) && !((${choosesWindows(pod, knownNodes(spec))}) && (${toleratesWindows(pod)}))`,
-    checks: [
+    daemonSets: true,
+    rules: [
       {
-        expression: "false",
-        message: `which nodes get a pod of a DaemonSet is decided by its template alone, before the API server adds anything: set {pod}.nodeSelector to kubernetes.io/os: windows, and tolerate ${key}=${value}:${effect} in {pod}.tolerations, the value in small letters (in charts the value tolerations, of Datadog agents.tolerations, of csi-driver-smb windows.tolerations)`,
+        name: "unreached",
+        when: (pod) =>
+          `(${isFor(spec, pod)}) && !((${choosesWindows(pod, knownNodes(spec))}) && (${toleratesWindows(pod)}))`,
+        checks: [
+          {
+            expression: "false",
+            message: `which nodes get a pod of a DaemonSet is decided by its template alone, before the API server adds anything: set {pod}.nodeSelector to kubernetes.io/os: windows, and tolerate ${key}=${value}:${effect} in {pod}.tolerations, the value in small letters (in charts the value tolerations, of Datadog agents.tolerations, of csi-driver-smb windows.tolerations)`,
+          },
+        ],
+        operations: ["CREATE"],
       },
     ],
-    operations: ["CREATE"],
     bindings: [
       { suffix: "deny", actions: ["Deny"], namespaces: [notSystem(spec)] },
       { suffix: "warn", actions: [...warns], namespaces: [{ ...notSystem(spec), operator: "In" }] },
@@ -155,12 +154,12 @@ function daemonSetsPolicy(spec: Spec): PodPolicy {
  * were chosen before (kubernetes/kubernetes#111590). It is told in every namespace: HostProcess pods belong into those
  * of the system.
  */
-function nodesPolicy(spec: Spec, setsClass: boolean): PodPolicy {
+function nodesPolicies(spec: Spec, setsClass: boolean): readonly PodPolicy[] {
   const { key, value, effect } = windowsTaint;
   const names = spec.windows.map(({ name }) => name).join(", ");
   const choosesBuild = `(has(${pod}.nodeSelector) && ${text(buildLabel)} in ${pod}.nodeSelector) || (${affinityTerms(pod)}.size() > 0 && ${affinityTerms(pod)}.all(t, t.?matchExpressions.orValue([]).exists(e, e.key == ${text(buildLabel)})))`;
   const isDaemonSet = 'object.kind == "DaemonSet"';
-  const checks = [
+  const all: PodRule["checks"] = [
     {
       expression: `!(${isDaemonSet}) || !has(${pod}.runtimeClassName) || ${choosesBuild}`,
       message: `a DaemonSet makes a pod for every node that its template fits, and its RuntimeClass keeps those for another build Pending: leave {pod}.runtimeClassName out, or choose the build in {pod}.nodeSelector by ${buildLabel}`,
@@ -170,30 +169,40 @@ function nodesPolicy(spec: Spec, setsClass: boolean): PodPolicy {
       message: `this release of Kubernetes adds nothing to pods, so this one stays Pending: set {pod}.runtimeClassName to {fits}, or {pod}.nodeSelector to kubernetes.io/os: windows and tolerate ${key}=${value}:${effect} in {pod}.tolerations`,
     },
   ];
-  return {
+  const checks = all.filter((_, index) => (index === 0 ? spec.windows.length > 1 : !setsClass));
+  if (checks.length === 0) return [];
+  const policy: PodPolicy = {
     name: "fenestra-windows-nodes",
-    when: (pod) => isFor(spec, pod),
-    variables: {
-      ...windowsVariables(spec, pod),
-      fits: `variables.runtimeClass == "" ? ${text(`one of ${names}`)} : variables.runtimeClass`,
-    },
-    checks: checks.filter((_, index) => (index === 0 ? spec.windows.length > 1 : !setsClass)),
-    operations: ["CREATE"],
+    // With the class set, the rest is about their templates.
+    ...(setsClass ? { daemonSets: true } : {}),
+    rules: [
+      {
+        name: "nodes",
+        when: (pod) => isFor(spec, pod),
+        variables: {
+          ...windowsVariables(spec, pod),
+          fits: `variables.runtimeClass == "" ? ${text(`one of ${names}`)} : variables.runtimeClass`,
+        },
+        checks,
+        operations: ["CREATE"],
+      },
+    ],
     bindings: [{ suffix: "warn", actions: [...warns] }],
   };
+  return [policy];
 }
 
 const hasWindowsImage = (pod: string): string =>
   `(${allContainers(pod)}).exists(c, has(c.image) && c.image.matches(${text(windowsOnly)}))`;
 
 /** Images for Windows in pods that nothing sends there, and that Linux nodes get. */
-function imagePolicy(spec: Spec): PodPolicy {
+export function imageRule(spec: Spec): PodRule {
   const nodes = knownNodes(spec);
   const values = knownValues(nodes);
   return {
-    name: "fenestra-windows-images",
-    when: (pod) =>
-      `${hasWindowsImage(pod)} && !(${isFor(spec, pod)}) && (${fits(pod, nodes.linux, values, strictly(values))})`,
+    name: "unplaced",
+    unless: [namespaceLabels.windowsOsName, "required"],
+    when: (pod) => `${hasWindowsImage(pod)} && !(${isFor(spec, pod)}) && (${fits(pod, nodes.linux, values, strictly)})`,
     checks: [
       {
         expression: "false",
@@ -202,13 +211,6 @@ function imagePolicy(spec: Spec): PodPolicy {
       },
     ],
     operations: ["CREATE"],
-    bindings: [
-      {
-        suffix: "warn",
-        actions: [...warns],
-        namespaces: [notSystem(spec), { key: namespaceLabels.windowsOsName, operator: "NotIn", values: ["required"] }],
-      },
-    ],
   };
 }
 
@@ -220,15 +222,20 @@ function osNamePolicy(spec: Spec): PodPolicy {
   const required: Requirement = { key: namespaceLabels.windowsOsName, operator: "In", values: ["required"] };
   return {
     name: "fenestra-windows-os-name",
-    when: (pod) => `(${hasWindowsImage(pod)} || (${isFor(spec, pod)})) && !(${saysWindows(pod)})`,
-    checks: [
+    rules: [
       {
-        expression: "false",
-        message:
-          "this pod is meant for Windows by its image, node selector, affinity or RuntimeClass, but does not say so: set {pod}.os.name: windows, so that the API server refuses what Windows cannot do, and PodSecurity asks for nothing that only Linux has",
+        name: "unsaid",
+        when: (pod) => `(${hasWindowsImage(pod)} || (${isFor(spec, pod)})) && !(${saysWindows(pod)})`,
+        checks: [
+          {
+            expression: "false",
+            message:
+              "this pod is meant for Windows by its image, node selector, affinity or RuntimeClass, but does not say so: set {pod}.os.name: windows, so that the API server refuses what Windows cannot do, and PodSecurity asks for nothing that only Linux has",
+          },
+        ],
+        operations: ["CREATE"],
       },
     ],
-    operations: ["CREATE"],
     bindings: [
       {
         suffix: "warn",

@@ -1,0 +1,173 @@
+import { type Policy, podsWhen, templates, type Variables } from "./policy.ts";
+import { text } from "./texts.ts";
+
+interface Check {
+  /** CEL that is true when all is well. */
+  readonly expression: string;
+  /** CEL, which may ask `namespaceObject`, of where it is well in any case. */
+  readonly orWhere?: string;
+  /**
+   * What is wrong and how to fix it; `{pod}` stands for the path of the pod's spec in the object, `{x}` for the text
+   * `variables.x`.
+   */
+  readonly message: string;
+}
+
+/** What is held against some pods, wherever they are described. */
+export interface PodRule {
+  /** Its name among the variables. */
+  readonly name: string;
+  /** CEL under which it looks at a pod at all, of the CEL for the pod's spec, and for that before an update. */
+  readonly when: (pod: string, before: string) => string;
+  /** Label of namespaces in which it does not, and its value. */
+  readonly unless?: readonly [label: string, value: string];
+  /** Additional variables, in the order in which they refer to each other. `pod` and `before` exist already. */
+  readonly variables?: Variables;
+  readonly checks: readonly Check[];
+  /** Operations on Pods that are checked; workloads are checked whenever their pod template changes. */
+  readonly operations: ("CREATE" | "UPDATE")[];
+  /** Whether it also looks when ephemeral containers are added to a pod, a subresource of it. Default: no. */
+  readonly ephemeralContainers?: true;
+  /** Whether it looks at many pods with which nothing is wrong: conditions then ask its checks, too. Default: no. */
+  readonly mostlyWell?: true;
+}
+
+/** Rules on pods in one policy. */
+export interface PodPolicy extends Pick<Policy, "name" | "params" | "bindings"> {
+  readonly rules: readonly PodRule[];
+  /** Whether it looks at DaemonSets alone. Default: at pods and everything with a template of them. */
+  readonly daemonSets?: true;
+}
+
+/** The pod's spec in a policy's expressions. */
+export const pod = "variables.pod";
+
+/**
+ * Path of a workload's pod template. Its author sees the warnings; those that the workload's controller gets are not
+ * shown.
+ */
+const workloadRules: Policy["resourceRules"] = [
+  templates("apps", "deployments", "daemonsets", "statefulsets", "replicasets"),
+  templates("batch", "jobs", "cronjobs"),
+  templates("", "replicationcontrollers"),
+];
+
+/** Chooses by the kind of an object with a pod's spec in it. */
+const byKind = (inPod: string, inCronJob: string, inTemplate: string): string =>
+  `(object.kind == "Pod" ? ${inPod} : object.kind == "CronJob" ? ${inCronJob} : ${inTemplate})`;
+
+/**
+ * The pod's spec of an object. The kinds have no type in common, hence no type is checked: the tables of tests stand in
+ * for that.
+ */
+const specOf = (object: string): string =>
+  byKind(
+    `dyn(${object}).spec`,
+    `dyn(${object}).spec.jobTemplate.spec.template.spec`,
+    `dyn(${object}).spec.template.spec`,
+  );
+const [now, before] = [specOf("object"), specOf("oldObject")];
+
+/** CEL: the kind and the name of the object: whoever applies many sees which one is meant, and each of equal ones. */
+const named = 'object.kind + " " + dyn(object).metadata.?name.orValue(dyn(object).metadata.?generateName.orValue(""))';
+
+/** A message, or the expression that puts texts into it; where that fails, they are left out. */
+function messageOf(message: string): Omit<Policy["validations"][number], "expression"> {
+  const parts = message.split(/\{(\w+)\}/);
+  const inText = (name: string): string => (name === "pod" ? "variables.path" : `variables.${name}`);
+  const all = parts.map((part, index) => (index % 2 === 0 ? text(part) : inText(part)));
+  return {
+    message: message.replaceAll("{pod}", "spec").replaceAll(/\{\w+\}/g, ""),
+    messageExpression: [named, text(": "), ...all].join(" + "),
+  };
+}
+
+/** CEL with its variables as elements of lists of one: conditions know no others. */
+function inlined(variables: Variables, expression: string): string {
+  return Object.entries(variables)
+    .toReversed()
+    .reduce((inner, [name, value]) => {
+      const uses = new RegExp(`\\bvariables[.]${name}\\b`, "g");
+      return inner.search(uses) < 0 ? inner : `[${value}].exists(${name}_, ${inner.replaceAll(uses, `${name}_`)})`;
+    }, expression)
+    .replaceAll(/\bvariables[.]pod\b/g, "it");
+}
+
+const all = (parts: readonly string[]): string => parts.map((part) => `(${part})`).join(" && ");
+
+/** CEL: the request is one of those that this rule looks at, where others of its policy look at more. */
+function looksAt({ operations, ephemeralContainers }: PodRule, rules: readonly PodRule[]): readonly string[] {
+  const subresource = rules.some((rule) => rule.ephemeralContainers);
+  if (rules.some((rule) => rule.operations.includes("UPDATE")) && !operations.includes("UPDATE"))
+    return [
+      `object.kind != "Pod" || request.operation == "CREATE"${ephemeralContainers ? " || has(request.subResource)" : ""}`,
+    ];
+  return subresource && !ephemeralContainers ? ["!has(request.subResource)"] : [];
+}
+
+/** CEL: this rule may have something to say of the pod `it`. */
+function concerns(rule: PodRule, rules: readonly PodRule[]): string {
+  const wrong = rule.checks.map(({ expression }) => `!(${expression})`).join(" || ");
+  return all([
+    ...looksAt(rule, rules),
+    rule.when("it", `(${before})`),
+    ...(rule.mostlyWell ? [inlined(rule.variables ?? {}, wrong)] : []),
+  ]);
+}
+
+/** CEL: a rule is meant, once there are variables. */
+const isMeant = (rule: PodRule, rules: readonly PodRule[]): string =>
+  all([
+    ...(rule.unless === undefined
+      ? []
+      : [`namespaceObject.metadata.?labels[?${text(rule.unless[0])}].orValue("") != ${text(rule.unless[1])}`]),
+    ...looksAt(rule, rules),
+    rule.when(pod, "variables.before"),
+  ]);
+
+/** Whether it has so many checks that a variable says once whether it is meant; else its checks are spared one more. */
+const isLong = ({ checks }: PodRule): boolean => checks.length > 2;
+
+/**
+ * The policy of the API server: it looks at pods when they are made, and at workloads when their pods are described.
+ * For each policy the API server makes a map of the object for its condition, and three more where that holds, which
+ * costs more than what is then asked (k8s.io/apiserver: plugin/cel/activation.go, plugin/policy/validating): so there
+ * are few policies of many rules, and most conditions say no. Of several conditions none is spared when one says no.
+ */
+export function podPolicy({ name, rules, daemonSets, params, bindings }: PodPolicy): Policy {
+  const operations = [...new Set(rules.flatMap((rule) => rule.operations))];
+  return {
+    name,
+    bindings,
+    ...(params === undefined ? {} : { params }),
+    resourceRules: daemonSets
+      ? [templates("apps", "daemonsets")]
+      : [
+          podsWhen(...operations),
+          ...(rules.some((rule) => rule.ephemeralContainers)
+            ? [{ ...podsWhen("UPDATE"), resources: ["pods/ephemeralcontainers"] }]
+            : []),
+          ...workloadRules,
+        ],
+    conditions: {
+      // A workload that is scaled or was there before the policy is left alone.
+      concerned: all([
+        `request.operation == "CREATE" || object.kind == "Pod" || ${now} != ${before}`,
+        `[${now}].exists(it, ${rules.map((rule) => concerns(rule, rules)).join(" || ")})`,
+      ]),
+    },
+    variables: {
+      pod: now,
+      before,
+      path: byKind('"spec"', '"spec.jobTemplate.spec.template.spec"', '"spec.template.spec"'),
+      ...Object.assign({}, ...rules.map(({ variables }) => variables)),
+      ...Object.fromEntries(rules.flatMap((rule) => (isLong(rule) ? [[rule.name, isMeant(rule, rules)]] : []))),
+    },
+    validations: rules.flatMap((rule) =>
+      rule.checks.map(({ expression, orWhere = "false", message }) => ({
+        expression: `!(${isLong(rule) ? `variables.${rule.name}` : isMeant(rule, rules)}) || (${orWhere}) || (${expression})`,
+        ...messageOf(message),
+      })),
+    ),
+  };
+}

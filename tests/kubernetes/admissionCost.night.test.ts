@@ -1,0 +1,76 @@
+import assert from "node:assert/strict";
+import { type ApiServer, startApiServer } from "../support/apiServer.ts";
+import { policiesInForce } from "../support/policies.ts";
+import { exampleSpec } from "../support/stacks.ts";
+import { planOf } from "./switches.ts";
+
+const count = Number(process.env.PODS ?? 100);
+const blocks = 3;
+const container = (image: string, more = {}) => ({ containers: [{ name: "main", image, ...more }] });
+const iis = "mcr.microsoft.com/windows/servercore/iis:windowsservercore-ltsc2022";
+const onWindows = { nodeSelector: { "kubernetes.io/os": "windows" } };
+const pods: Readonly<Record<string, object>> = {
+  Linux: container("nginx:1.29"),
+  Windows: { ...onWindows, ...container(iis, { resources: { limits: { cpu: "1", memory: "800M" } } }) },
+  "Windows, with a warning": { ...onWindows, ...container(iis) },
+};
+
+describe("processor time of the API server for a pod", function () {
+  this.timeout(30 * 60_000);
+  let api: ApiServer;
+  const kinds = ["mutating", "validating"].map((kind) => `${kind}admissionpolicybinding`);
+  const manifests = planOf(exampleSpec("aws-dev"))
+    .filter(({ name }) => ["runtime-classes", "guard-rails", "pod-warnings"].includes(name))
+    .flatMap((each) => each.manifests);
+  const bind = async (): Promise<void> => {
+    const items = JSON.stringify({ apiVersion: "v1", kind: "List", items: manifests });
+    assert.equal((await api.kubectl(["apply", "--server-side", "-f", "-"], items)).code, 0);
+  };
+  const unbind = async (): Promise<void> => {
+    for (const kind of kinds) await api.kubectl(["delete", kind, "--all"]);
+  };
+  const used = async (): Promise<number> => {
+    const { stdout } = await api.kubectl(["get", "--raw", "/metrics"]);
+    return Number(/^process_cpu_seconds_total (\S+)$/m.exec(stdout)?.[1]);
+  };
+  /** Milliseconds for each pod of a block. */
+  const measure = async (spec: object): Promise<number> => {
+    const before = await used();
+    // Several at once: what the server does beside counts for little.
+    for (let index = 0; index < count; index += 10)
+      await Promise.all(
+        Array.from({ length: 10 }, async (_, other) => {
+          const metadata = { name: `p${index + other}` };
+          const body = JSON.stringify({ apiVersion: "v1", kind: "Pod", metadata, spec });
+          assert.ok((await api.send("POST", "/api/v1/namespaces/measured/pods?dryRun=All", body)).taken);
+        }),
+      );
+    return ((await used()) - before) * (1000 / count);
+  };
+
+  before(async function () {
+    api = await startApiServer(this);
+    await api.kubectl(["create", "namespace", "measured"]);
+    const labels = { "node-role.kubernetes.io/control-plane": "" };
+    const node = { apiVersion: "v1", kind: "Node", metadata: { name: "control", labels } };
+    await api.kubectl(["create", "-f", "-"], JSON.stringify(node));
+  });
+
+  it("is measured with and without the policies, block by block", async () => {
+    const sums = Object.keys(pods).map((name) => ({ name, without: 0, with: 0 }));
+    for (let block = 0; block <= blocks; block++)
+      for (const how of ["without", "with"] as const) {
+        await (how === "with" ? bind() : unbind());
+        await policiesInForce(api);
+        for (const sum of sums) {
+          const milliseconds = await measure(pods[sum.name] ?? {});
+          // The first block warms up.
+          if (block > 0) sum[how] += milliseconds / blocks;
+        }
+      }
+    for (const { name, ...sum } of sums)
+      console.log(
+        `      ${name}: ${sum.without.toFixed(1)} ms without our policies, ${sum.with.toFixed(1)} ms with, ${(sum.with / sum.without).toFixed(2)} times`,
+      );
+  });
+});
