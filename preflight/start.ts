@@ -7,7 +7,7 @@ import type { Objection } from "./question.ts";
 
 /** The SDK of the chosen cloud alone is loaded. */
 export const askers = { aws: () => import("./aws/ask.ts"), azure: () => import("./azure/ask.ts") };
-const name = "control-plane";
+const nameOf = (part: object): string => ("name" in part ? String(part.name) : "control-plane");
 
 /**
  * Asks the questions of `fenestra preflight` that one machine raises, before it goes, with the credentials of this
@@ -21,7 +21,7 @@ export function startCheck(
     const { askCloud } = await askers[cloud]();
     const provider = { type: `pulumi:providers:${cloud}`, inputs: { defaultTags: JSON.stringify({ tags }) } };
     const resources = [provider, ...parts].map(({ type, inputs, ...known }) => ({
-      ...plainRequest({ urn: name, type, name, inputs: mapFromWire(inputs) }),
+      ...plainRequest({ urn: type, type, name: nameOf(known), inputs: mapFromWire(inputs) }),
       id: "id" in known ? known.id : undefined,
       outputs: mapFromWire("outputs" in known ? (known.outputs ?? {}) : {}),
     }));

@@ -309,7 +309,7 @@ export class Cluster extends pulumi.ComponentResource {
       const needed = pool.os === "windows" && pool.ccgPlugin ? [...after, ...gmsa] : after;
       return new Pool(
         `${this.#name}-pool-${pool.name}`,
-        { ...attachment, spec: this.#spec, pool, api, after: needed },
+        { ...attachment, spec: this.#spec, pool, api, after: needed, mayStart: this.#mayStart },
         { parent: this },
       );
     });

@@ -1,9 +1,13 @@
-import { VirtualMachineScaleSet } from "@pulumi/azure-native/compute/virtualMachineScaleSet.js";
+import {
+  VirtualMachineScaleSet,
+  type VirtualMachineScaleSetArgs,
+} from "@pulumi/azure-native/compute/virtualMachineScaleSet.js";
 import type { Secret } from "@pulumi/azure-native/keyvault/secret.js";
 import type * as inputs from "@pulumi/azure-native/types/input.js";
 import * as pulumi from "@pulumi/pulumi";
 import * as random from "@pulumi/random";
-import type { ApiClient } from "../gates/apiProbe.ts";
+import { type ApiClient, field } from "../gates/apiProbe.ts";
+import { groupGate, type MayStart } from "../gates/mayStart.ts";
 import { type PoolRoll, releaseGuard, sizeGuard } from "../gates/poolGate.ts";
 import type { AzureAccess } from "../machine/cloudAccess.ts";
 import { packLinux } from "../machine/linux/cloudConfig.ts";
@@ -56,6 +60,8 @@ export interface PoolArgs extends Attachment {
    * API.
    */
   readonly after: readonly pulumi.Resource[];
+  /** Asks before all machines go for new ones. Default: nobody is asked. */
+  readonly mayStart?: MayStart | undefined;
 }
 
 /** What a pool's machines receive. It names things and holds no secret. */
@@ -91,6 +97,14 @@ const groupReplaceOnChanges: readonly string[] = [
   "virtualMachineProfile.storageProfile.imageReference.publisher",
   "virtualMachineProfile.storageProfile.osDisk.managedDisk",
 ];
+
+/** What starts a set's machines. */
+interface GroupShape {
+  readonly sku: object;
+  readonly zones: readonly string[];
+  readonly upgradePolicy: object;
+  readonly virtualMachineProfile: inputs.compute.VirtualMachineScaleSetVMProfileArgs;
+}
 
 /**
  * A group of equal worker machines: uniform scale set and a separate identity. A changed model replaces the machines
@@ -187,45 +201,59 @@ export class Pool extends pulumi.ComponentResource {
   ): VirtualMachineScaleSet {
     const { spec, pool, after } = this.#args;
     const gmsa = pool.os === "windows" && pool.ccgPlugin ? this.#args.gmsaIdentityId : undefined;
-    return new VirtualMachineScaleSet(
-      `${this.#name}-group`,
-      {
-        ...inResourceGroup(this.#resourceGroup),
-        vmScaleSetName: groupName(spec.name, pool.name),
-        tags: groupTags(spec, pool),
-        sku: { name: pool.size.name, tier: "Standard", capacity: groupSize(pool).desiredCapacity },
-        zones: [...pool.zones],
-        // The autoscaler and the cloud controller support flexible sets only as an option that is off.
-        orchestrationMode: "Uniform",
-        // Spread machines as far as a zone allows.
-        platformFaultDomainCount: 1,
-        // Up to 1000 machines instead of 100.
-        singlePlacementGroup: false,
-        // Otherwise Azure starts more machines than wanted; the surplus would join and be deleted.
-        overprovision: false,
-        identity: {
-          type: "UserAssigned",
-          userAssignedIdentities: [identity.id, ...(gmsa === undefined ? [] : [gmsa])],
-        },
-        upgradePolicy: this.#upgradePolicy(),
-        ...(pool.dedicatedHosts === undefined ? {} : { hostGroup: { id: pool.dedicatedHosts } }),
-        // The node controller repairs, with brakes that Azure does not have. Left out, the policy of an older program
-        // would stay.
-        automaticRepairsPolicy: { enabled: false },
-        virtualMachineProfile: this.#profile(payload),
-      },
-      {
-        parent: this,
-        // The controllers' rights too, so that they outlive the set: the controllers write to it until it is deleted.
-        dependsOn: [...after, handedOn, ...identity.roles],
-        ...this.#guarded(),
-        replaceOnChanges: [...groupReplaceOnChanges],
-        // The name is fixed: creating the new one first would fail because the name exists.
-        deleteBeforeReplace: true,
-        hideDiffs: ["virtualMachineProfile.osProfile.customData"],
-        customTimeouts: { create: "90m", update: `${updateMinutes(pool)}m`, delete: "90m" },
-      },
+    const set: VirtualMachineScaleSetArgs & GroupShape = {
+      ...inResourceGroup(this.#resourceGroup),
+      vmScaleSetName: groupName(spec.name, pool.name),
+      tags: groupTags(spec, pool),
+      sku: { name: pool.size.name, tier: "Standard", capacity: groupSize(pool).desiredCapacity },
+      zones: [...pool.zones],
+      // The autoscaler and the cloud controller support flexible sets only as an option that is off.
+      orchestrationMode: "Uniform",
+      // Spread machines as far as a zone allows.
+      platformFaultDomainCount: 1,
+      // Up to 1000 machines instead of 100.
+      singlePlacementGroup: false,
+      // Otherwise Azure starts more machines than wanted; the surplus would join and be deleted.
+      overprovision: false,
+      identity: { type: "UserAssigned", userAssignedIdentities: [identity.id, ...(gmsa === undefined ? [] : [gmsa])] },
+      upgradePolicy: this.#upgradePolicy(),
+      ...(pool.dedicatedHosts === undefined ? {} : { hostGroup: { id: pool.dedicatedHosts } }),
+      // The node controller repairs, with brakes that Azure does not have. Left out, the policy of an older program
+      // would stay.
+      automaticRepairsPolicy: { enabled: false },
+      virtualMachineProfile: this.#profile(payload),
+    };
+    // The controllers' rights too, so that they outlive the set: the controllers write to it until it is deleted.
+    const needed = [...after, handedOn, ...identity.roles];
+    return new VirtualMachineScaleSet(`${this.#name}-group`, set, {
+      parent: this,
+      dependsOn: [...needed, this.#gate(set, needed)],
+      ...this.#guarded(),
+      replaceOnChanges: [...groupReplaceOnChanges],
+      // The name is fixed: creating the new one first would fail because the name exists.
+      deleteBeforeReplace: true,
+      hideDiffs: ["virtualMachineProfile.osProfile.customData"],
+      customTimeouts: { create: "90m", update: `${updateMinutes(pool)}m`, delete: "90m" },
+    });
+  }
+
+  /** The set is deleted before its successor is made, since its name is fixed. */
+  #gate(set: GroupShape, needed: readonly pulumi.Resource[]): pulumi.Resource {
+    const { resourceGroup, subscriptionId, pool, spec, mayStart } = this.#args;
+    const { sku, zones, upgradePolicy, virtualMachineProfile } = set;
+    // Without its logins.
+    const { osProfile: _, ...profile } = virtualMachineProfile;
+    const id = pulumi.interpolate`/subscriptions/${subscriptionId}/resourceGroups/${resourceGroup}`;
+    const own = { type: "azure-native:compute:VirtualMachineScaleSet", name: `${this.#name}-group` };
+    const parts = pulumi.output([
+      { type: "azure-native:resources:ResourceGroup", id, inputs: {} },
+      { ...own, inputs: { sku, zones, upgradePolicy, virtualMachineProfile: profile } },
+    ]);
+    const kept = Object.fromEntries(
+      groupReplaceOnChanges.map((path) => [path, path.split(".").reduce<unknown>(field, set)]),
     );
+    const start = { what: "pool", name: groupName(spec.name, pool.name), parts };
+    return groupGate(`${this.#name}-before`, { kept, start, mayStart }, { parent: this, dependsOn: [...needed] });
   }
 
   /**

@@ -5,13 +5,17 @@ import { resolvedValue } from "./waitFor.ts";
 /** A resource that a machine is made of, as the program asks for it. */
 export interface StartPart {
   readonly type: string;
+  /** Its own; default: that of a control-plane machine. */
+  readonly name?: string;
   readonly id?: string;
   readonly inputs: object;
   readonly outputs?: object;
 }
 
-/** A machine that is going to be started, by its name in the cloud. */
+/** A machine that is going to be started, or a group of them, by its name in the cloud. */
 export interface MachineToStart {
+  /** In words. Default: control-plane machine. */
+  readonly what?: string;
   readonly name: string;
   readonly parts: pulumi.Input<readonly StartPart[]>;
 }
@@ -51,9 +55,23 @@ export async function refuseStart(machine: MachineToStart, ask: MayStart | undef
   if (refused.length > 0)
     throw new Error(
       [
-        `control-plane machine ${machine.name} is not replaced now, since a new one could not start:`,
+        `${machine.what ?? "control-plane machine"} ${machine.name} is not replaced now, since a new one could not start:`,
         ...refused.map((each) => `  ${each}`),
         `Mend it or undo the change, and update again. Where the cloud is known to be wrong: ${skipVariable}=ID,ID pulumi up`,
       ].join("\n"),
     );
+}
+
+/** What a group of machines that is deleted before its successor is made is replaced for, and how it starts. */
+interface GroupToCome {
+  readonly kept: object;
+  readonly start: MachineToStart;
+  /** Default: the cloud is not asked. */
+  readonly mayStart: MayStart | undefined;
+}
+
+/** A gate before such a group: it is updated when the group is about to be deleted. */
+export function groupGate(name: string, group: GroupToCome, opts: pulumi.CustomResourceOptions): pulumi.Stash {
+  const hook = new pulumi.ResourceHook(name, () => refuseStart(group.start, group.mayStart));
+  return new pulumi.Stash(name, { input: group.kept }, { ...opts, hooks: { beforeUpdate: [hook] } });
 }

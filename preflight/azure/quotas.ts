@@ -11,19 +11,28 @@ async function usagesOf(ask: Ask, { subscription, region }: AzureNeeds, provider
   return found.list("value");
 }
 
-/** Machines of this cluster that run, by their size; or the one that goes. */
-async function running(ask: Ask, { group, goes }: AzureNeeds): Promise<ReadonlyMap<string, number>> {
-  const counts = new Map<string, number>();
+/** Machines of this cluster that run, of a size; or those that go. */
+interface Running {
+  readonly size: string;
+  readonly isSpot: boolean;
+  readonly count: number;
+}
+
+async function running(ask: Ask, { group, goes }: AzureNeeds): Promise<readonly Running[]> {
+  const all: Running[] = [];
   for (const kind of ["virtualMachineScaleSets", "virtualMachines"]) {
     const at = path(`${group.id}/providers/Microsoft.Compute/${kind}`, "2024-07-01");
     const found = await ask(`Microsoft.Compute/${kind}/read`, at, /NotFound$/);
     for (const each of found.list("value")) {
       if (goes !== undefined && each.text("name", "") !== goes) continue;
-      const size = each.text("sku.name", "") || each.text("properties.hardwareProfile.vmSize");
-      counts.set(size, (counts.get(size) ?? 0) + each.number("sku.capacity", 1));
+      all.push({
+        size: each.text("sku.name", "") || each.text("properties.hardwareProfile.vmSize"),
+        isSpot: each.text("properties.virtualMachineProfile.priority", "") === "Spot",
+        count: each.number("sku.capacity", 1),
+      });
     }
   }
-  return counts;
+  return all;
 }
 
 const raise =
@@ -50,7 +59,7 @@ const counting = (id: string): Question<AzureNeeds> => ({
   async *run(needs, ask) {
     const usages = await usagesOf(ask, needs, "Network");
     // What the cluster has is in the numbers.
-    if ((await running(ask, needs)).size > 0) return;
+    if ((await running(ask, needs)).length > 0) return;
     for (const [of, what, type, pattern] of counted) {
       const needed = made(needs.program, `azure-native:network:${type}`).length;
       if (of !== id || needed === 0) continue;
@@ -91,12 +100,12 @@ export const quotaQuestions: readonly Question<AzureNeeds>[] = [
           group.reduce((sum, each) => sum + count(each) * vcpusOf(skus.get(each.sizes[0] ?? "")), 0);
         const sizes = new Set(group.flatMap((each) => each.sizes));
         // One that goes may have another size; of the others those are counted that are needed again.
-        const isCounted = (size: string): boolean =>
-          needs.goes === undefined ? sizes.has(size) : quota === "cores" || quota === familyOf(size);
-        const ownCores = [...own].reduce(
-          (sum, [size, count]) => sum + (isCounted(size) ? count * vcpusOf(skus.get(size)) : 0),
-          0,
-        );
+        const isCounted = ({ size, isSpot }: Running): boolean =>
+          isSpot === (quota === "lowPriorityCores") &&
+          (needs.goes === undefined ? sizes.has(size) : isSpot || quota === "cores" || quota === familyOf(size));
+        const ownCores = own
+          .filter(isCounted)
+          .reduce((sum, { size, count }) => sum + count * vcpusOf(skus.get(size)), 0);
         const settings = group.map(({ setting }) => setting).join("; ");
         yield* shortOf({
           what: "vCPUs",

@@ -1,13 +1,17 @@
 import assert from "node:assert/strict";
+import { isDeepStrictEqual } from "node:util";
 import { type MayStart, skipVariable } from "../../components/gates/mayStart.ts";
-import { reveal } from "../../plan/program/values.ts";
+import { valueAt } from "../../plan/diff/leaves.ts";
+import { mapOf, reveal } from "../../plan/program/values.ts";
+import { replacementRow } from "../../plan/replacement/table.ts";
 import { type Call, CallError, type Send } from "../../preflight/question.ts";
 import { startCheck } from "../../preflight/start.ts";
 import { deployAws } from "../../stacks/aws.ts";
 import { deployAzure } from "../../stacks/azure.ts";
 import { cloudOf, differing, sendTo } from "../preflight/world.ts";
 import { memo } from "../support/memo.ts";
-import { specOf, withMocks } from "../support/mocks.ts";
+import { previewReplaces, type Recorded, runConfig, runStack, specOf, withMocks } from "../support/mocks.ts";
+import { configTexts, stackConfig } from "../support/stacks.ts";
 
 const launch = "ec2:RunInstances";
 const versions = "Microsoft.Compute/locations/publishers/artifacttypes/offers/skus/versions/read";
@@ -189,3 +193,93 @@ for (const [cloud, { deploy, region, launches, refusals, told }] of Object.entri
       }
     });
   });
+
+describe("the gate before a group of machines that is deleted before its successor is made", function () {
+  this.timeout(300_000);
+  const pool = { name: "linux", os: "linux" };
+  const gateOf = ({ program }: Recorded) =>
+    program.resources.find(({ name }) => name === "azure-dev-pool-linux-before") ?? assert.fail("there is no gate");
+
+  it("is there for all that replaces one; no group of AWS is replaced", async () => {
+    for (const stack of ["azure-dev", "azure-prod", "aws-dev", "aws-spot"]) {
+      const { resources } = (await runStack(stack)).program;
+      for (const { type, inputs, options, dependencies } of resources) {
+        if (type === "aws:autoscaling/group:Group")
+          assert.deepEqual(
+            replacementRow(type)?.replaces.filter((input) => !options.ignoreChanges.includes(input)),
+            // Fixed by the pool's, which is the resource's.
+            ["name"],
+          );
+        if (type !== "azure-native:compute:VirtualMachineScaleSet") continue;
+        const gate = resources.find(({ urn, name }) => dependencies.includes(urn) && /-before$/.test(name));
+        const given = options.replaceOnChanges.filter((path) => valueAt(inputs, path) !== undefined);
+        assert.deepEqual(Object.keys(mapOf(gate?.inputs.input)).sort(), given.sort());
+      }
+    }
+  });
+
+  for (const [what, change] of Object.entries({
+    ...{ spot: { spot: true }, "another disk": { disk: { type: "StandardSSD_LRS" } } },
+    "an image of their own": {
+      image: `/subscriptions/${"0".repeat(8)}-0000-4000-8000-${"0".repeat(12)}/resourceGroups/g/providers/Microsoft.Compute/galleries/g/images/i`,
+    },
+    ...{ size: { size: "Standard_D4s_v5" }, count: { count: 3 }, labels: { labels: { a: "b" } } },
+  }))
+    it(`is passed when the group is replaced, and not else: ${what}`, async () => {
+      const [before, after] = [{ pools: [pool] }, { pools: [{ ...pool, ...change }] }].map((changes) => ({
+        ...stackConfig("azure-dev"),
+        ...configTexts(changes),
+      }));
+      assert.ok(before !== undefined && after !== undefined);
+      const replaced = await previewReplaces("azure-dev", before, after);
+      const [old, next] = await Promise.all(
+        [before, after].map(async (config) => gateOf(await runConfig("azure-dev", config, "known-outputs")).inputs),
+      );
+      assert.equal(
+        !isDeepStrictEqual(old, next),
+        replaced.some((urn) => urn.endsWith("::azure-dev-pool-linux-group")),
+      );
+    });
+
+  it("stays shut for what the group would be refused, and names the pool", async () => {
+    const { roomy } = cloudOf("azure");
+    const mayStart: MayStart = async (...given) => await startCheck(specOf("azure-dev"), { send })(...given);
+    let send: Send = sendTo(roomy);
+    const spec = specOf("azure-dev", { pools: [{ ...pool, count: 2, spot: true }] });
+    const { hooks } = await withMocks(() => deployAzure(spec, undefined, mayStart), { region: "westeurope" });
+    const pass = async (differences: object) => {
+      send = sendTo(differing(roomy, { ...spot, ...differences }));
+      await Reflect.apply(hooks.get("azure-dev-pool-linux-before")?.callback ?? assert.fail, undefined, [{}]);
+    };
+    const spot = {
+      "Microsoft.Compute/locations/usages/read value.2": {
+        name: { value: "lowPriorityCores" },
+        currentValue: 4,
+        limit: 8,
+      },
+    };
+    await pass({});
+    for (const [says, differences] of [
+      [
+        /pool azure-dev-linux is not replaced now, .*size: westeurope has no .*fenestra:pools, pool linux/s,
+        { "Microsoft.Compute/skus/read value": [] },
+      ],
+      [
+        /4 vCPUs are needed; the quota lowPriorityCores of westeurope is 6, others use 4/,
+        { "Microsoft.Compute/locations/usages/read value.2.limit": 6 },
+      ],
+      [/image: .* is withdrawn/, { [`${versions} properties.imageDeprecationStatus.imageState`]: "Deprecated" }],
+    ] as const)
+      await assert.rejects(pass(differences), says);
+    // A spot group of its own goes first.
+    const own = {
+      name: "azure-dev-linux",
+      sku: { name: "Standard_D2s_v5", capacity: 2 },
+      properties: { virtualMachineProfile: { priority: "Spot" } },
+    };
+    await pass({
+      "Microsoft.Compute/locations/usages/read value.2.limit": 4,
+      "Microsoft.Compute/virtualMachineScaleSets/read": { value: [own] },
+    });
+  });
+});
