@@ -18,7 +18,7 @@ const shapeSchema = z.object({
   ...{ min: number, max: number },
   error: z.object({ code: z.string().optional() }).optional(),
 });
-type Shape = z.output<typeof shapeSchema>;
+export type Shape = z.output<typeof shapeSchema>;
 const model = z.object({
   operations: z.record(
     z.string(),
@@ -52,23 +52,33 @@ function patternOf(pattern: string): RegExp {
   }
 }
 
-/**
- * What AWS's model has against a call's input or output: members, types, and enums, patterns, lengths and bounds, which
- * botocore's own validator leaves out.
- */
+/** Shapes of a call's service, and the names of those of its input and output; without a call of this name, neither. */
+export function shapesOf(packages: string, right: string) {
+  const [service = "", operation = ""] = right.split(":");
+  const { operations, shapes } = modelOf(packages, service);
+  const found = operations[operation];
+  return { shapes, isCall: found !== undefined, input: found?.input?.shape, output: found?.output?.shape };
+}
+
+/** What AWS's model has against a call's input or output. */
 export function modelProblems(
   packages: string,
   right: string,
   side: "input" | "output",
   value: unknown,
 ): readonly string[] {
-  const [service = "", operation = ""] = right.split(":");
-  const { operations, shapes } = modelOf(packages, service);
-  const found = operations[operation];
-  if (found === undefined) return [`there is no ${right}`];
-  const top = found[side]?.shape;
-  return top === undefined ? [] : [...problems(shapes, top, value, right)];
+  const { shapes, isCall, [side]: top } = shapesOf(packages, right);
+  if (!isCall) return [`there is no ${right}`];
+  return top === undefined ? [] : shapeProblems(shapes, top, value, right);
 }
+
+/**
+ * What AWS's model has against a value of a shape: members, types, and enums, patterns, lengths and bounds, which
+ * botocore's own validator leaves out.
+ */
+export const shapeProblems = (shapes: Readonly<Record<string, Shape>>, name: string, value: unknown, at: string) => [
+  ...problems(shapes, name, value, at),
+];
 
 /** Codes of errors that the model knows of a call; EC2's knows none. */
 export function modelErrors(packages: string, right: string): readonly string[] {

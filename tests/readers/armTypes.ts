@@ -1,0 +1,78 @@
+import { readFileSync } from "node:fs";
+import { z } from "zod";
+import type { RecordedProgram } from "../../plan/program/recorded.ts";
+import { reveal } from "../../plan/program/values.ts";
+
+/** Beside an `anyOf`, which says what is required flattened or nested, zod forgets which properties there are. */
+function strict(value: unknown): unknown {
+  if (typeof value !== "object" || value === null || !("anyOf" in value && "properties" in value)) return value;
+  const { anyOf: _, ...own } = value;
+  return own;
+}
+
+/**
+ * Azure's resource types as JSON Schema, at the versions that the SDK sends: reduced from Azure.Bicep.Types.Az 0.2.972
+ * (MIT), which Microsoft makes of its OpenAPI specifications. No registry of this project has that package: a new
+ * version of the SDK needs a new reduction.
+ */
+const types = z
+  .object({
+    resources: z.record(z.string(), z.object({ notInBody: z.array(z.string()), schema: z.looseObject({}) })),
+    $defs: z.record(z.string(), z.looseObject({})),
+  })
+  .parse(JSON.parse(readFileSync(new URL("armTypes.schema.json", import.meta.url), "utf8"), (_, each) => strict(each)));
+
+/** The SDK's own, no type of Azure's; and one that the reduction lacks. */
+const unknown = new Set(["storage:Blob", "monitor:AutoscaleSetting"]);
+
+const readers = new Map<string, z.ZodType>();
+
+function readerOf(type: string): z.ZodType | undefined {
+  const { [type]: found } = types.resources;
+  if (found === undefined) return undefined;
+  const reader = readers.get(type) ?? z.fromJSONSchema({ ...found.schema, $defs: types.$defs });
+  readers.set(type, reader);
+  return reader;
+}
+
+const asMap = (list: unknown) => (Array.isArray(list) ? Object.fromEntries(list.map((id) => [String(id), {}])) : list);
+
+/** Extensions of a scale set, whose own type is not that of the envelope. */
+const nested = (list: unknown) =>
+  wired(Array.isArray(list) ? list.map(({ name, ...properties }) => ({ name, properties })) : list);
+
+/** What the SDK changes on the way. */
+const onWire: Readonly<Record<string, readonly [name: string, value?: (given: unknown) => unknown]>> = {
+  enableHttpsTrafficOnly: ["supportsHttpsTrafficOnly"],
+  networkRuleSet: ["networkAcls"],
+  virtualNetworkResourceId: ["id"],
+  userAssignedIdentities: ["userAssignedIdentities", asMap],
+  extensions: ["extensions", nested],
+  // Bicep, whose types these are, knows no fractions.
+  maxPrice: ["maxPrice", (price) => (typeof price === "number" ? Math.round(price) : price)],
+};
+
+function wired(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(wired);
+  if (typeof value !== "object" || value === null) return value;
+  return Object.fromEntries(
+    Object.entries(value).map(([key, each]) => {
+      const [name = key, change = wired] = onWire[key] ?? [];
+      return [name, change(each)];
+    }),
+  );
+}
+
+/** What Microsoft's types have against the inputs of a program's resources. */
+export function armProblems({ resources }: RecordedProgram): readonly string[] {
+  return resources.flatMap(({ type, name, inputs, read }) => {
+    const [, kind] = /^azure-native:(.+)$/.exec(type) ?? [];
+    if (kind === undefined || read !== undefined || unknown.has(kind)) return [];
+    const reader = readerOf(kind);
+    if (reader === undefined) return [`${name}: nobody has the type ${kind}`];
+    const absent = types.resources[kind]?.notInBody ?? [];
+    const body = Object.entries(inputs).flatMap(([key, value]) => (absent.includes(key) ? [] : [[key, reveal(value)]]));
+    const found = reader.safeParse(wired(Object.fromEntries(body))).error?.issues ?? [];
+    return found.map(({ path, message }) => `${name} ${path.join(".")}: ${message}`);
+  });
+}
