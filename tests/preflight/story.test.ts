@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { questions } from "../../preflight/aws/ask.ts";
 import { awsNeeds } from "../../preflight/aws/needs.ts";
-import { askIn, cloudOf, differing, sendTo } from "./world.ts";
+import { askIn, cloudOf, differing, type Following, follow, sendTo } from "./world.ts";
 
 const key = "arn:aws:kms:eu-central-1:123456789012:key/disks";
 const pool = { os: "linux", size: "m7i.large", image: "ami-0a1b2c3d4e5f60718", diskGb: 40, count: 1 };
@@ -44,8 +44,7 @@ const mended = (name: string) => (): void => {
   delete account[name];
 };
 
-/** How somebody who knows nothing else follows the words. */
-const following: readonly (readonly [words: RegExp, act: (...found: string[]) => void])[] = [
+const following: Following = [
   [/^set AWS_PROFILE to a profile of/, mended("sts:GetCallerIdentity Account")],
   [/^aws account enable-region --region-name eu-central-1,/, mended("ec2:DescribeRegions Regions.0.OptInStatus")],
   [
@@ -110,28 +109,11 @@ describe("a first day on a new account", function () {
 
   it("is mended by following the messages and nothing else", async () => {
     const { roomy } = cloudOf("aws");
-    const followed = new Set<RegExp>();
-    for (let round = 0; round < 4; round += 1) {
-      const answers = await askIn(
-        questions,
-        awsNeeds,
-        "aws-dev",
-        { changes, skewMs },
-        sendTo(differing(roomy, account)),
-        (own, more) => ({ ...own, ...more }),
-      );
-      const refused = Object.values(answers).flatMap(({ objections }) =>
-        objections.flatMap(({ outcome, text, mend = text }) => (outcome === "refused" ? [mend] : [])),
-      );
-      if (refused.length === 0) break;
-      assert.ok(round < 3, refused.join("\n"));
-      for (const mend of refused) {
-        const [words, act] = following.find(([pattern]) => pattern.test(mend)) ?? [];
-        assert.ok(words !== undefined && act !== undefined, `nobody knows what to do by: ${mend}`);
-        act(...(words.exec(mend) ?? []));
-        followed.add(words);
-      }
-    }
-    assert.equal(followed.size, following.length);
+    const ask = () =>
+      askIn(questions, awsNeeds, "aws-dev", { changes, skewMs }, sendTo(differing(roomy, account)), (own, more) => ({
+        ...own,
+        ...more,
+      }));
+    await follow(ask, following);
   });
 });

@@ -1,3 +1,4 @@
+import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { parse } from "yaml";
 import { z } from "zod";
@@ -140,4 +141,32 @@ export async function askIn<N extends Needs>(
   const needs = complete(needsOf(await running, placeOf(config)), { asker, clock });
   const { answers } = await preflight(questions, needs, send, { limitMs, callMs: limitMs });
   return Object.fromEntries(answers.map((each) => [each.id, each]));
+}
+
+/** How somebody who knows nothing else follows the words of a refusal. */
+export type Following = readonly (readonly [words: RegExp, act: (...found: string[]) => void])[];
+
+/** Follows refusals, at most three rounds of them, and by each of the words once. */
+export async function follow(
+  ask: () => Promise<Readonly<Record<string, Answer>>>,
+  following: Following,
+): Promise<void> {
+  const followed = new Set<RegExp>();
+  for (let round = 0; round < 4; round += 1) {
+    const refused = Object.values(await ask()).flatMap(({ objections }) =>
+      objections.flatMap(({ outcome, text, mend = text }) => (outcome === "refused" ? [mend] : [])),
+    );
+    if (refused.length === 0) break;
+    assert.ok(round < 3, refused.join("\n"));
+    for (const mend of refused) {
+      const [words, act] = following.find(([pattern]) => pattern.test(mend)) ?? [];
+      assert.ok(words !== undefined && act !== undefined, `nobody knows what to do by: ${mend}`);
+      act(...(words.exec(mend) ?? []));
+      followed.add(words);
+    }
+  }
+  assert.deepEqual(
+    following.flatMap(([words]) => (followed.has(words) ? [] : [words])),
+    [],
+  );
 }
