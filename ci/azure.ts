@@ -11,12 +11,21 @@ import {
   type CiRole,
   ciRoles,
   federatedCredential,
+  preflightActions,
   type RoleScope,
   requireControllerRoles,
   rolesOf,
 } from "./azureRoles.ts";
 import type { CiSpec, CiStack } from "./config.ts";
-import { type CiOutputs, environmentName, purposes, type Repository, subject, type Variables } from "./environments.ts";
+import {
+  type CiOutputs,
+  environmentName,
+  type Purpose,
+  purposes,
+  type Repository,
+  subject,
+  type Variables,
+} from "./environments.ts";
 
 /** How long a deleted state, container or key can be brought back, in days. */
 const retentionDays = 90;
@@ -178,13 +187,24 @@ class AzureStack extends pulumi.ComponentResource {
       // (pulumi/pulumi#22338).
       PULUMI_SECRETS_PROVIDER: key.keyUriWithVersion.apply((uri) => uri.replace("https", "azurekeyvault")),
     };
+    const make = (purpose: Purpose) => {
+      const own = `fenestra-ci-${purpose}-${stack}`;
+      const identity = this.#identity(own, subject(repository, environmentName(purpose, stack)));
+      this.#giveRoles(own, rolesOf(purpose, grants), identity, scopes);
+      return identity;
+    };
+    const identities = { preview: make("preview"), deploy: make("deploy"), drift: make("drift") };
+    this.#letAsk(stack, identities.drift, scopes.subscription);
     this.environments = Object.fromEntries(
-      purposes.map((purpose) => {
-        const environment = environmentName(purpose, stack);
-        const identity = this.#identity(`fenestra-ci-${purpose}-${stack}`, subject(repository, environment));
-        this.#giveRoles(`fenestra-ci-${purpose}-${stack}`, rolesOf(purpose, grants), identity, scopes);
-        return [environment, { ...backend, AZURE_CLIENT_ID: identity.clientId }];
-      }),
+      purposes.map((purpose) => [
+        environmentName(purpose, stack),
+        {
+          ...backend,
+          AZURE_CLIENT_ID: identities[purpose].clientId,
+          // Preflight runs as the one and asks what the other may.
+          ...(purpose === "drift" ? { AZURE_DEPLOYER_ID: identities.deploy.principalId } : {}),
+        },
+      ]),
     );
     this.registerOutputs({});
   }
@@ -204,6 +224,27 @@ class AzureStack extends pulumi.ComponentResource {
         assignableScopes: [scope],
         permissions: [{ actions: [...controllerActions] }],
       },
+      { parent: this },
+    );
+  }
+
+  /** A role of its own, since no built-in one reads and has these rights. */
+  #letAsk(stack: string, { principalId }: managedidentity.UserAssignedIdentity, scope: pulumi.Output<string>): void {
+    const name = `fenestra-ci-ask-${stack}`;
+    const role = new authorization.RoleDefinition(
+      name,
+      {
+        roleName: `fenestra preflight ${stack}`,
+        description: `What fenestra preflight asks for ${stack}, beside reading`,
+        scope,
+        assignableScopes: [scope],
+        permissions: [{ actions: [...preflightActions] }],
+      },
+      { parent: this },
+    );
+    new authorization.RoleAssignment(
+      name,
+      { principalId, principalType: "ServicePrincipal", roleDefinitionId: role.id, scope },
       { parent: this },
     );
   }

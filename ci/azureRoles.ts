@@ -12,6 +12,9 @@ export const ciRoles = {
   storageBlobDataReader: "2a2b9908-6ea1-4ae2-8e65-a410df84e7d1",
 } as const;
 
+/** What `fenestra preflight` asks of Azure and no reader may; a contributor may. */
+export const preflightActions = ["Microsoft.PolicyInsights/checkPolicyRestrictions/action"] as const;
+
 /**
  * Where a role is given: the container of the stack's state, the key that encrypts its secrets, the subscription, or
  * what exists already.
