@@ -124,6 +124,10 @@ function silence(error: unknown): Objection {
 
 /** What stands between this machine and the cloud, by the code of Node or of a proxy. */
 const networkFaults: readonly (readonly [RegExp, string])[] = [
+  [
+    /Credential|Token|Authentication|InvalidSignature|AuthFailure|UnrecognizedClient/,
+    "log in again: the credentials of this process are missing, have ended, or are of another tenant",
+  ],
   [/ENOTFOUND|EAI_AGAIN/, "names are not resolved here: look at DNS, or set HTTPS_PROXY to your proxy"],
   [
     /CERT|SELF_SIGNED|UNABLE_TO|TLS/,

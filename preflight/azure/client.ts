@@ -70,7 +70,8 @@ export function azureSender(seen: (server: Date) => void): Send {
         const body = fromJson(bodyAsText ?? "");
         if (status < 300) return body;
         const { code, message } = failure.safeParse(body).data?.error ?? { code: String(status), message: "" };
-        const kind = status === 401 || status === 403 ? "denied" : status < 500 && status !== 429 ? "refused" : "none";
+        // 401 is for who asks, not for what may be asked.
+        const kind = status === 403 ? "denied" : status < 500 && ![401, 429].includes(status) ? "refused" : "none";
         // A proxy has no words of the resource manager's.
         throw new CallError(call, code === String(status) && kind === "denied" ? "none" : kind, code, message);
       };
