@@ -11,9 +11,11 @@ import { type Shape, shapeProblems, shapesOf } from "./botocore.ts";
  */
 const renamed: Readonly<Record<string, string>> = Object.fromEntries(
   `
-autoscaling/group:Group initialLifecycleHooks=LifecycleHookSpecificationList instanceRefresh.strategy=autoscaling:StartInstanceRefresh.Strategy
+autoscaling/group:Group initialLifecycleHooks=LifecycleHookSpecificationList
+  instanceRefresh.strategy=autoscaling:StartInstanceRefresh.Strategy
   instanceRefresh.preferences=autoscaling:StartInstanceRefresh.Preferences
-  protectFromScaleIn=NewInstancesProtectedFromScaleIn suspendedProcesses=autoscaling:SuspendProcesses.ScalingProcesses
+  protectFromScaleIn=NewInstancesProtectedFromScaleIn
+  suspendedProcesses=autoscaling:SuspendProcesses.ScalingProcesses
   vpcZoneIdentifiers=- waitForCapacityTimeout=-
 ebs/volume:Volume type=VolumeType
 ec2/defaultSecurityGroup:DefaultSecurityGroup egress=- ingress=- vpcId=-
@@ -30,21 +32,28 @@ iam/rolePolicyAttachment:RolePolicyAttachment role=RoleName
 kms/key:Key deletionWindowInDays=kms:ScheduleKeyDeletion.PendingWindowInDays enableKeyRotation=-
 lb/listener:Listener tcpIdleTimeoutSeconds=-
 lb/loadBalancer:LoadBalancer enableCrossZoneLoadBalancing=- internal=- loadBalancerType=Type
-lb/targetGroup:TargetGroup deregistrationDelay=- preserveClientIp=- healthCheck.healthyThreshold=HealthyThresholdCount
-  healthCheck.interval=HealthCheckIntervalSeconds healthCheck.matcher=Matcher.HttpCode healthCheck.path=HealthCheckPath
-  healthCheck.port=HealthCheckPort healthCheck.protocol=HealthCheckProtocol healthCheck.timeout=HealthCheckTimeoutSeconds
+lb/targetGroup:TargetGroup deregistrationDelay=- preserveClientIp=-
+  healthCheck.healthyThreshold=HealthyThresholdCount
+  healthCheck.interval=HealthCheckIntervalSeconds healthCheck.matcher=Matcher.HttpCode
+  healthCheck.path=HealthCheckPath
+  healthCheck.port=HealthCheckPort healthCheck.protocol=HealthCheckProtocol
+  healthCheck.timeout=HealthCheckTimeoutSeconds
   healthCheck.unhealthyThreshold=UnhealthyThresholdCount
 lb/targetGroupAttachment:TargetGroupAttachment port=Targets.*.Port targetId=Targets.*.Id
 s3/bucket:Bucket forceDestroy=-
 s3/bucketLifecycleConfiguration:BucketLifecycleConfiguration bucket=s3:PutBucketLifecycleConfiguration.Bucket
   rules=s3:PutBucketLifecycleConfiguration.LifecycleConfiguration.Rules
 s3/bucketObjectv2:BucketObjectv2 content=- overrideProvider=-
-s3/bucketPublicAccessBlock:BucketPublicAccessBlock bucket=- blockPublicAcls=- blockPublicPolicy=- ignorePublicAcls=- restrictPublicBuckets=-
-s3/bucketServerSideEncryptionConfiguration:BucketServerSideEncryptionConfiguration bucket=s3:PutBucketEncryption.Bucket
+s3/bucketPublicAccessBlock:BucketPublicAccessBlock bucket=- blockPublicAcls=- blockPublicPolicy=-
+  ignorePublicAcls=- restrictPublicBuckets=-
+s3/bucketServerSideEncryptionConfiguration:BucketServerSideEncryptionConfiguration
+  bucket=s3:PutBucketEncryption.Bucket
   rules=s3:PutBucketEncryption.ServerSideEncryptionConfiguration.Rules
-vpc/securityGroupEgressRule:SecurityGroupEgressRule cidrIpv4=IpPermissions.*.IpRanges.*.CidrIp description=IpPermissions.*.IpRanges.*.Description
+vpc/securityGroupEgressRule:SecurityGroupEgressRule cidrIpv4=IpPermissions.*.IpRanges.*.CidrIp
+  description=IpPermissions.*.IpRanges.*.Description
   referencedSecurityGroupId=IpPermissions.*.UserIdGroupPairs.*.GroupId securityGroupId=GroupId
-vpc/securityGroupIngressRule:SecurityGroupIngressRule cidrIpv4=IpPermissions.*.IpRanges.*.CidrIp description=IpPermissions.*.IpRanges.*.Description
+vpc/securityGroupIngressRule:SecurityGroupIngressRule cidrIpv4=IpPermissions.*.IpRanges.*.CidrIp
+  description=IpPermissions.*.IpRanges.*.Description
   referencedSecurityGroupId=IpPermissions.*.UserIdGroupPairs.*.GroupId securityGroupId=GroupId
 `
     .trim()
