@@ -66,7 +66,7 @@ function cellsOf(diff: PlanDiff): readonly string[] {
 }
 
 describe("a changed stack file", function () {
-  this.timeout(60_000);
+  this.timeout(300_000);
   const bases = new Map<string, BasePlan>();
   const types = new Set<string>();
   const words = new Map<string, Partial<Record<Cloud, string>>>();
