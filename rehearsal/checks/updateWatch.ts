@@ -62,7 +62,6 @@ export function movesOf(
   release: string,
 ): { order: readonly string[]; early: readonly string[] } {
   const [before, after] = [looks[0]?.programs ?? {}, looks.at(-1)?.programs ?? {}];
-  const size = Math.max(...looks.map(({ controlPlane }) => controlPlane.length));
   const first = (isMoved: (look: Versions) => boolean): number => {
     const at = looks.findIndex(isMoved);
     return at === -1 ? Number.POSITIVE_INFINITY : at;
@@ -72,10 +71,10 @@ export function movesOf(
     .map((name) => ({ name, at: first((look) => look.programs[name] !== before[name]) }))
     .sort((a, b) => a.at - b.at);
   const wanted = [
-    // A machine that is being replaced has no version.
+    // A machine that is being replaced has no version: once the last old one is gone, no API server is older.
     {
       name: "API servers",
-      at: first(({ controlPlane: all }) => all.filter((each) => each === release).length === size),
+      at: 1 + looks.findLastIndex(({ controlPlane }) => controlPlane.some((each) => each !== release)),
     },
     ...programs,
     { name: "kubelets", at: first(({ workers }) => workers.includes(release)) },

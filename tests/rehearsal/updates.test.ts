@@ -70,8 +70,9 @@ describe("the order of an update", () => {
   });
   const good = [
     look("666", "6", "66"),
+    look("-66", "6", "66"),
+    look("776", "6", "66"),
     look("77-", "6", "66"),
-    look("777", "6", "66"),
     look("777", "7", "66"),
     look("777", "7", "67"),
   ];
@@ -82,7 +83,10 @@ describe("the order of an update", () => {
 
   it("is wrong where one of them comes sooner", () => {
     const at = (index: number, sooner: Versions) => movesOf(good.with(index, sooner), "7").early;
-    assert.deepEqual(at(1, look("77-", "7", "66")), ["controller before API servers"]);
-    assert.deepEqual(at(2, look("777", "6", "67")), ["kubelets before controller"]);
+    assert.deepEqual(at(1, look("-66", "7", "66")), ["controller before API servers"]);
+    assert.deepEqual(at(2, look("776", "7", "66")), ["controller before API servers"]);
+    // The last old one is gone.
+    assert.deepEqual(at(3, look("77-", "7", "66")), []);
+    assert.deepEqual(at(3, look("777", "6", "67")), ["kubelets before controller"]);
   });
 });
