@@ -123,7 +123,7 @@ describe("snippets of the documentation", () => {
       if (command === "--help") continue;
       assert.ok(knownCommands.includes(command), `${at}: fenestra ${words.join(" ")}`);
       const { out, err } = await fenestra(command, "--help");
-      const taken: readonly string[] = (out + err).match(/--[a-z][a-z-]*/g) ?? [];
+      const taken: readonly string[] = (out + err).match(/--[a-z][a-z0-9-]*/g) ?? [];
       for (const [index, word] of rest.entries()) {
         if (word.startsWith("--")) assert.ok(taken.includes(word), `${at}: ${command} takes no ${word}`);
         if (rest[index - 1] === "--stack")
