@@ -159,7 +159,7 @@ describe("the workflows", () => {
       .object({ version: z.literal(2), updates: z.array(z.looseObject({ "package-ecosystem": z.string() })) })
       .parse(parse(file));
     const ecosystems = updates.updates.map((each) => each["package-ecosystem"]);
-    assert.deepEqual(ecosystems, ["github-actions", "npm", "gomod"]);
+    assert.deepEqual(ecosystems, ["github-actions", "npm", "gomod", "pip"]);
   });
 
   describe("by actionlint", () => {
