@@ -52,9 +52,10 @@ class Request(NamedTuple):
 
 
 def seconds(stamp):
-    # RFC 3339 as the API server and both clouds write it, to the second; 0 for what is none: .NET's empty time is of the year 1.
+    # RFC 3339 as the API server and both clouds write it, to the second, UTC where it says nothing; 0 for what is none:
+    # .NET's empty time is of the year 1.
     try:
-        return max(0.0, datetime.fromisoformat(f"{stamp[:19]}{ZONE.search(stamp)[0]}").timestamp())
+        return max(0.0, datetime.fromisoformat(f"{stamp[:19]}{ZONE.search(stamp)[0] or 'Z'}").timestamp())
     except (TypeError, ValueError, LookupError, OverflowError):
         return 0.0
 
