@@ -36,7 +36,7 @@ export function guardRailManifests(
   return [
     ...(placesPods(spec) ? [...runtimeClassPolicy(spec), ...daemonSetPolicy(spec)] : []),
     ...(changesPods(spec) ? controlPlaneMutations(spec) : []),
-    ...validationPolicies(spec, changesPods(spec)),
+    ...validationPolicies(spec),
   ];
 }
 

@@ -119,22 +119,17 @@ function unenforced({ kubernetes, windows }: Pick<ClusterSpec, "kubernetes" | "w
       ];
 }
 
-/**
- * The validating policies of a cluster; those about Windows only where it has Windows nodes.
- *
- * @param setsClass whether the cluster has the policy that sets the RuntimeClass of Windows pods
- */
+/** The validating policies of a cluster; those about Windows only where it has Windows nodes. */
 export function validationPolicies(
   spec: Pick<ClusterSpec, "addons" | "facts" | "kubernetes" | "pools" | "windows">,
-  setsClass: boolean,
 ): readonly Manifest[] {
   const windows = spec.windows.length > 0;
   const refusals = {
     name: "fenestra-pods",
-    rules: [...(windows ? [placementRule(spec), hostProcessRule, gmsaRule] : []), controlPlaneRule(setsClass)],
+    rules: [...(windows ? [placementRule(spec), hostProcessRule, gmsaRule] : []), controlPlaneRule(changesPods(spec))],
     bindings: [{ suffix: "deny", actions: ["Deny" as const], namespaces: [notSystem(spec)] }],
   };
-  const policies = [refusals, controlPlaneNames(spec), ...(windows ? windowsPolicies(spec, setsClass) : [])];
+  const policies = [refusals, controlPlaneNames(spec), ...(windows ? windowsPolicies(spec) : [])];
   return [...policies.map(podPolicy), servicePolicy(spec), ...unenforced(spec).map(networkPolicies)].flatMap(
     policyManifests,
   );
@@ -153,7 +148,7 @@ export function podWarnings(
     podPolicy({
       name: "fenestra-pod-warnings",
       rules: [
-        ...(spec.windows.length > 0 ? [limitsRule(spec, changesPods(spec)), imageRule(spec)] : []),
+        ...(spec.windows.length > 0 ? [limitsRule(spec), imageRule(spec)] : []),
         portsRule(spec),
         ...(spec.pools.length > 0 ? [roomRule(spec, daemonSets)] : []),
       ],

@@ -13,7 +13,7 @@ import {
 import { multiPlatform, windowsOnly } from "./imageReleases.ts";
 import { affinityTerms, fits, knownNodes, knownValues, strictly } from "./nodes.ts";
 import { type PodPolicy, type PodRule, pod } from "./podPolicy.ts";
-import { namespaceLabels, notSystem, type Requirement } from "./policy.ts";
+import { changesPods, namespaceLabels, notSystem, type Requirement } from "./policy.ts";
 import { windowsVariables } from "./runtimeClassPolicy.ts";
 import { text, texts } from "./texts.ts";
 import { ignored, windowsLimits } from "./windowsLimits.ts";
@@ -24,13 +24,9 @@ const joined = (name: string): string => `variables.${name}.join(", ")`;
 const warns = ["Warn", "Audit"] as const;
 const isFor = (spec: Spec, pod: string): string => meansWindows(pod, spec);
 
-/**
- * The policies on Windows pods that have some namespaces or kinds alone.
- *
- * @param setsClass whether the cluster has the policy that places them
- */
-export function windowsPolicies(spec: Spec, setsClass: boolean): readonly PodPolicy[] {
-  return [...nodesPolicies(spec, setsClass), ...(setsClass ? [] : [daemonSetsPolicy(spec)]), osNamePolicy(spec)];
+/** The policies on Windows pods that have some namespaces or kinds alone. */
+export function windowsPolicies(spec: Spec): readonly PodPolicy[] {
+  return [...nodesPolicies(spec), ...(changesPods(spec) ? [] : [daemonSetsPolicy(spec)]), osNamePolicy(spec)];
 }
 
 /** Labels by which alone nobody can have meant certain pools. */
@@ -85,7 +81,7 @@ export function placementRule(spec: Spec): PodRule {
 }
 
 /** What Windows ignores or cannot do, and what cannot be told: the pod is admitted with a warning to the client. */
-export function limitsRule(spec: Spec, setsClass: boolean): PodRule {
+export function limitsRule(spec: Spec): PodRule {
   const names = spec.windows.map(({ name }) => name).join(", ");
   return {
     name: "limits",
@@ -105,7 +101,7 @@ export function limitsRule(spec: Spec, setsClass: boolean): PodRule {
         expression: "variables.releases.size() != 1 || variables.able.size() > 0",
         message: `no node of this cluster runs images of {images_for}, so this pod waits for one: use an image for one of ${names}`,
       },
-      ...(setsClass
+      ...(changesPods(spec)
         ? [
             {
               expression: `variables.ofDaemonSet || variables.class != "" || variables.releases.size() > 0 || variables.builds.size() < 2 || variables.images.all(i, i.matches(${text(multiPlatform)}))`,
@@ -154,7 +150,8 @@ function daemonSetsPolicy(spec: Spec): PodPolicy {
  * were chosen before (kubernetes/kubernetes#111590). It is told in every namespace: HostProcess pods belong into those
  * of the system.
  */
-function nodesPolicies(spec: Spec, setsClass: boolean): readonly PodPolicy[] {
+function nodesPolicies(spec: Spec): readonly PodPolicy[] {
+  const setsClass = changesPods(spec);
   const { key, value, effect } = windowsTaint;
   const names = spec.windows.map(({ name }) => name).join(", ");
   const choosesBuild = `(has(${pod}.nodeSelector) && ${text(buildLabel)} in ${pod}.nodeSelector) || (${affinityTerms(pod)}.size() > 0 && ${affinityTerms(pod)}.all(t, t.?matchExpressions.orValue([]).exists(e, e.key == ${text(buildLabel)})))`;
