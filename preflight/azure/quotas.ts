@@ -18,13 +18,16 @@ interface Running {
   readonly count: number;
 }
 
-async function running(ask: Ask, { group, goes }: AzureNeeds): Promise<readonly Running[]> {
+async function running(ask: Ask, { group, goes, cluster }: AzureNeeds): Promise<readonly Running[]> {
   const all: Running[] = [];
   for (const kind of ["virtualMachineScaleSets", "virtualMachines"]) {
     const at = path(`${group.id}/providers/Microsoft.Compute/${kind}`, "2024-07-01");
     const found = await ask(`Microsoft.Compute/${kind}/read`, at, /NotFound$/);
     for (const each of found.list("value")) {
-      if (goes !== undefined && each.text("name", "") !== goes) continue;
+      // A group that exists already may have another cluster's.
+      const isOwn =
+        goes === undefined ? each.text("tags.fenestra:cluster", cluster) === cluster : each.text("name", "") === goes;
+      if (!isOwn) continue;
       all.push({
         size: each.text("sku.name", "") || each.text("properties.hardwareProfile.vmSize"),
         isSpot: each.text("properties.virtualMachineProfile.priority", "") === "Spot",
