@@ -234,7 +234,8 @@ class AzureStack extends pulumi.ComponentResource {
     const role = new authorization.RoleDefinition(
       name,
       {
-        roleName: `fenestra preflight ${stack}`,
+        // One name in a tenant, which may have more such setups.
+        roleName: pulumi.interpolate`fenestra preflight ${stack} ${this.#shared.subscriptionId}`,
         description: `What fenestra preflight asks for ${stack}, beside reading`,
         scope,
         assignableScopes: [scope],

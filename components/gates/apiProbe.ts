@@ -148,7 +148,8 @@ export async function listNodes(api: ApiClient, label: string, what: string): Pr
     nodes.push(...list(field(answer, "items")));
     next = text(field(field(answer, "metadata"), "continue"));
     if (next === "") break;
-    if (pages.size === pages.add(next).size) throw new Error(`the list of ${what} has no end`);
+    if (pages.has(next)) throw new Error(`the list of ${what} has no end`);
+    pages.add(next);
   }
   const names = nodes.map((node) => text(field(field(node, "metadata"), "name")));
   if (names.includes("") || new Set(names).size < names.length)

@@ -151,7 +151,7 @@ export const networkRules: Rules = {
       return refuse(path, entries, "needs a proxy to make exceptions from", "nothing without httpProxy");
     return entries.flatMap((value, index): readonly Problem[] =>
       noProxyEntry.test(value) &&
-      (!/[.]\d+$|\//.test(value) || parseCidr(`${value}/32`.split("/", 2).join("/")) !== undefined)
+      (!/[.]\d+$|\//.test(value) || parseCidr(value.includes("/") ? value : `${value}/32`) !== undefined)
         ? []
         : refuse(
             `${path}[${index}]`,
