@@ -1,7 +1,6 @@
-import assert from "node:assert/strict";
 import { questions } from "../../preflight/azure/ask.ts";
 import { azureNeeds } from "../../preflight/azure/needs.ts";
-import { askIn, cloudOf, differing, type Following, follow, sendTo } from "./world.ts";
+import { askIn, cloudOf, differing, type Following, firstDay, follow, sendTo } from "./world.ts";
 
 const set = (name: string) =>
   `/subscriptions/00000000-0000-4000-8000-000000000000/resourceGroups/keys/providers/Microsoft.Compute/diskEncryptionSets/${name}`;
@@ -20,12 +19,7 @@ const changes = {
     { ...pool, name: "rare", zones: ["1"], size: "Standard_D4s_v5" },
   ],
 };
-const poolOf = (name: string | undefined) => {
-  const found = changes.pools.find((each) => each.name === name);
-  assert.ok(found, name);
-  return found;
-};
-let skewMs = 400_000;
+const { day, poolOf, mends } = firstDay(changes);
 const versions = "Microsoft.Compute/locations/publishers/artifacttypes/offers/skus/versions/read $when";
 const policies = "Microsoft.PolicyInsights/checkPolicyRestrictions/action contentEvaluationResult.policyEvaluations";
 const lock = "/subscriptions/00000000-0000-4000-8000-000000000000/providers/Microsoft.Authorization/locks/a";
@@ -66,6 +60,13 @@ const mended = (name: string) => (): void => {
 };
 
 const following: Following = [
+  ...mends,
+  [
+    /^another image in fenestra:pools, pool (\w+): one of /,
+    (_, name) => {
+      poolOf(name).image = "latest";
+    },
+  ],
   [/^reactivate it: portal, Subscriptions/, mended("Microsoft.Resources/subscriptions/read state")],
   [
     /^az provider register --wait --namespace Microsoft.KeyVault$/,
@@ -99,31 +100,7 @@ const following: Following = [
       disk.encryptionKey = set("near");
     },
   ],
-  [
-    /^another image in fenestra:pools, pool (\w+): one of /,
-    (_, name) => {
-      poolOf(name).image = "latest";
-    },
-  ],
-  [
-    /^diskGb: (\d+) in fenestra:pools, pool (\w+)$/,
-    (_, gib, name) => {
-      poolOf(name).diskGb = Number(gib);
-    },
-  ],
   [/^az policy assignment show --ids regions; then .* exemption$/, mended(policies)],
-  [
-    /^add (\S+) to fenestra:access public.allow$/,
-    (_, network = "") => {
-      changes.access.public.allow.push(network);
-    },
-  ],
-  [
-    /^timedatectl set-ntp true$/,
-    () => {
-      skewMs = 0;
-    },
-  ],
 ];
 
 describe("a first day on a new subscription", function () {
@@ -132,14 +109,10 @@ describe("a first day on a new subscription", function () {
   it("is mended by following the messages and nothing else", async () => {
     const { roomy } = cloudOf("azure");
     const ask = () =>
-      askIn(
-        questions,
-        azureNeeds,
-        "azure-dev",
-        { changes, skewMs },
-        sendTo(differing(roomy, subscription)),
-        (own, more) => ({ ...own, ...more }),
-      );
+      askIn(questions, azureNeeds, "azure-dev", day, sendTo(differing(roomy, subscription)), (own, more) => ({
+        ...own,
+        ...more,
+      }));
     await follow(ask, following);
   });
 });

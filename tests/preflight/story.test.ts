@@ -1,7 +1,6 @@
-import assert from "node:assert/strict";
 import { questions } from "../../preflight/aws/ask.ts";
 import { awsNeeds } from "../../preflight/aws/needs.ts";
-import { askIn, cloudOf, differing, type Following, follow, sendTo } from "./world.ts";
+import { askIn, cloudOf, differing, type Following, firstDay, follow, sendTo } from "./world.ts";
 
 const key = "arn:aws:kms:eu-central-1:123456789012:key/disks";
 const pool = { os: "linux", size: "m7i.large", image: "ami-0a1b2c3d4e5f60718", diskGb: 40, count: 1 };
@@ -18,7 +17,7 @@ const changes = {
     { ...pool, name: "rare", image: "latest", size: "m7i.xlarge", diskGb: 50, zones: ["eu-central-1a"] },
   ],
 };
-let skewMs = 400_000;
+const { day, poolOf, mends } = firstDay(changes);
 const account: Record<string, unknown> = {
   "sts:GetCallerIdentity Account": "999999999999",
   "ec2:DescribeRegions Regions.0.OptInStatus": "not-opted-in",
@@ -34,17 +33,19 @@ const account: Record<string, unknown> = {
   "ssm:DescribeParameters Parameters": [{ Name: "/fenestra/aws-dev/join" }],
 };
 
-const poolOf = (name: string | undefined) => {
-  const found = changes.pools.find((each) => each.name === name);
-  assert.ok(found, name);
-  return found;
-};
 /** What the commands of AWS do, where a field is as in an account with room afterwards. */
 const mended = (name: string) => (): void => {
   delete account[name];
 };
 
 const following: Following = [
+  ...mends,
+  [
+    /^another image in fenestra:pools, pool (\w+)$/,
+    (_, name) => {
+      poolOf(name).image = "latest";
+    },
+  ],
   [/^set AWS_PROFILE to a profile of/, mended("sts:GetCallerIdentity Account")],
   [/^aws account enable-region --region-name eu-central-1,/, mended("ec2:DescribeRegions Regions.0.OptInStatus")],
   [
@@ -57,18 +58,6 @@ const following: Following = [
     /^zones of ([\w-]+), .* in fenestra:pools, pool (\w+)$/,
     (_, zone = "", name) => {
       poolOf(name).zones = [zone];
-    },
-  ],
-  [
-    /^another image in fenestra:pools, pool (\w+)$/,
-    (_, name) => {
-      poolOf(name).image = "latest";
-    },
-  ],
-  [
-    /^diskGb: (\d+) in fenestra:pools, pool (\w+)$/,
-    (_, gib, name) => {
-      poolOf(name).diskGb = Number(gib);
     },
   ],
   [
@@ -90,18 +79,6 @@ const following: Following = [
     mended("ec2:DescribeVpcBlockPublicAccessOptions VpcBlockPublicAccessOptions.InternetGatewayBlockMode"),
   ],
   [/aws ssm delete-parameters --names \/fenestra\/aws-dev\/join$/, mended("ssm:DescribeParameters Parameters")],
-  [
-    /^add (\S+) to fenestra:access public.allow$/,
-    (_, network = "") => {
-      changes.access.public.allow.push(network);
-    },
-  ],
-  [
-    /^timedatectl set-ntp true$/,
-    () => {
-      skewMs = 0;
-    },
-  ],
 ];
 
 describe("a first day on a new account", function () {
@@ -110,7 +87,7 @@ describe("a first day on a new account", function () {
   it("is mended by following the messages and nothing else", async () => {
     const { roomy } = cloudOf("aws");
     const ask = () =>
-      askIn(questions, awsNeeds, "aws-dev", { changes, skewMs }, sendTo(differing(roomy, account)), (own, more) => ({
+      askIn(questions, awsNeeds, "aws-dev", day, sendTo(differing(roomy, account)), (own, more) => ({
         ...own,
         ...more,
       }));

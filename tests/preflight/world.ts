@@ -146,6 +146,46 @@ export async function askIn<N extends Needs>(
 /** How somebody who knows nothing else follows the words of a refusal. */
 export type Following = readonly (readonly [words: RegExp, act: (...found: string[]) => void])[];
 
+interface DayPool {
+  readonly name: string;
+  diskGb: number;
+}
+
+/** What somebody has on the first day beside an account: a stack file, and a laptop whose clock is wrong. */
+export function firstDay<Pool extends DayPool>(changes: {
+  readonly access: { readonly public: { readonly allow: string[] } };
+  readonly pools: readonly Pool[];
+}) {
+  const day = { changes, skewMs: 400_000 };
+  const poolOf = (name: string | undefined): Pool => {
+    const found = changes.pools.find((each) => each.name === name);
+    assert.ok(found, name);
+    return found;
+  };
+  /** What mends these two, whatever the cloud. */
+  const mends: Following = [
+    [
+      /^diskGb: (\d+) in fenestra:pools, pool (\w+)$/,
+      (_, gib, name) => {
+        poolOf(name).diskGb = Number(gib);
+      },
+    ],
+    [
+      /^add (\S+) to fenestra:access public.allow$/,
+      (_, network = "") => {
+        changes.access.public.allow.push(network);
+      },
+    ],
+    [
+      /^timedatectl set-ntp true$/,
+      () => {
+        day.skewMs = 0;
+      },
+    ],
+  ];
+  return { day, poolOf, mends };
+}
+
 /** Follows refusals, at most three rounds of them, and by each of the words once. */
 export async function follow(
   ask: () => Promise<Readonly<Record<string, Answer>>>,
