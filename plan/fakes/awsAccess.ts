@@ -103,9 +103,13 @@ export function storedObjects(program: RecordedProgram): ReadonlyMap<string, Buf
  * The objects of `storedObjects` as a machine reads them.
  *
  * @param role reads with the rights of this role only; without it every object is there.
+ * @param objects what the buckets hold. Default: what the program puts into them.
  */
-export function awsObjects(program: RecordedProgram, role?: string): SimulatedObjects {
-  const objects = storedObjects(program);
+export function awsObjects(
+  program: RecordedProgram,
+  role?: string,
+  objects: ReadonlyMap<string, Buffer> = storedObjects(program),
+): SimulatedObjects {
   const statements = role === undefined ? undefined : statementsOfRole(program, role);
   const arns = new Map(
     resourcesOfType(program, "aws:s3/bucket:Bucket").map(({ outputs }) => [

@@ -1,11 +1,14 @@
 import assert from "node:assert/strict";
 import { once } from "node:events";
 import { createServer, get } from "node:http";
+import { decodeUserData } from "../../plan/decode/userData.ts";
 import { placeOf, simulatedCloud } from "../../plan/fakes/cloud.ts";
 import { plainRequest, type RecordedResource, type ResourceRequest } from "../../plan/program/recorded.ts";
 import { nextUpdate } from "../../plan/providers/nextUpdate.ts";
 import { movesOf, type Versions } from "../../rehearsal/checks/updateWatch.ts";
+import { simulateCloud } from "../../rehearsal/clouds/clouds.ts";
 import { staysShut } from "../../rehearsal/cluster/hooks.ts";
+import { runStack, specOf } from "../support/mocks.ts";
 import { stackConfig } from "../support/stacks.ts";
 import { listening } from "../support/temporary.ts";
 
@@ -59,6 +62,19 @@ describe("a further update of a stack", function () {
     });
     assert.equal(new Set(made.map(({ id }) => id)).size, 1);
     assert.equal(new Set(made.map(({ outputs }) => outputs.vmId)).size, 3);
+  });
+
+  it("keeps on AWS what it replaces, a role and its scripts, until it has ended", async () => {
+    const { program } = await runStack("aws-dev");
+    const cloud = simulateCloud(program, specOf("aws-dev"));
+    const machine = cloud.machines.find(({ role, group }) => role !== undefined && group?.name.includes("linux"));
+    assert.ok(machine);
+    const replaced = /^aws:(iam\/role|s3\/bucketObjectv2):/;
+    cloud.update({ ...program, resources: program.resources.filter(({ type }) => !replaced.test(type)) });
+    const read = () => decodeUserData(machine.userData, cloud.objects(machine)).entry;
+    assert.match(read(), /bootstrap/);
+    cloud.endUpdate();
+    assert.throws(read, /is not in the bucket/);
   });
 });
 

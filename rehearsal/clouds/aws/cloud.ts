@@ -22,6 +22,10 @@ import { signedRequest } from "./sigv4.ts";
 /** AWS as the machines of a program see it. */
 export function simulateAws(first: RecordedProgram, clusterName: string): CloudSimulation {
   let program = first;
+  /** Those of the update that goes on, the newest last: what it replaces is there to its end. */
+  let programs: readonly RecordedProgram[] = [first];
+  const programOf = (role = ""): RecordedProgram =>
+    programs.findLast((each) => resourcesOfType(each, "aws:iam/role:Role").some(({ id }) => id === role)) ?? program;
   const groups = () => resourcesOfType(program, "aws:autoscaling/group:Group");
   const machines = [...collectAwsMachines(program)];
   const region = machines[0]?.region ?? "";
@@ -49,7 +53,7 @@ export function simulateAws(first: RecordedProgram, clusterName: string): CloudS
   makeParameters();
   const statements = new Map<string, readonly PolicyStatement[]>();
   const statementsOf = (role: string): readonly PolicyStatement[] => {
-    const known = statements.get(role) ?? statementsOfRole(program, role);
+    const known = statements.get(role) ?? statementsOfRole(programOf(role), role);
     statements.set(role, known);
     return known;
   };
@@ -122,6 +126,7 @@ export function simulateAws(first: RecordedProgram, clusterName: string): CloudS
     },
     update: (next) => {
       program = next;
+      programs = [...programs, next];
       statements.clear();
       makeParameters();
       for (const [key, content] of storedObjects(next)) objects.set(key, content);
@@ -136,7 +141,13 @@ export function simulateAws(first: RecordedProgram, clusterName: string): CloudS
       }
       return wanted;
     },
-    endUpdate: () => undefined,
+    endUpdate: () => {
+      const kept = storedObjects(program);
+      for (const key of programs.flatMap((each) => [...storedObjects(each).keys()]))
+        if (!kept.has(key)) objects.delete(key);
+      programs = [program];
+      statements.clear();
+    },
     launch,
     terminate,
     announceEnd: (machine) => {
@@ -185,7 +196,7 @@ export function simulateAws(first: RecordedProgram, clusterName: string): CloudS
       privateDns: privateDnsName(machine),
       ofCluster: machine.tags[`kubernetes.io/cluster/${clusterName}`] !== undefined,
     }),
-    objects: ({ role }) => awsObjects(program, role),
+    objects: ({ role }) => awsObjects(programOf(role), role, objects),
     readSecret: async (machine, name) => {
       const answer = await endpoints(await getParameter(byAddress.get(machine.privateIp), region, name));
       const body = String(answer.body ?? "");
