@@ -141,8 +141,11 @@ export async function applyAll(
     );
     refused.push(...said.refused);
     warnings.push(...said.warnings);
-    for (const { name } of layer.filter(isGate))
+    // The engine has those that do not wait for each other wait at the same time.
+    const passOne = async ({ name }: RecordedResource): Promise<void> => {
       await passGate(name).catch((error: unknown) => refused.push(`gate ${name}: ${messageOf(error)}`));
+    };
+    await Promise.all(layer.filter(isGate).map(passOne));
   }
   return { refused, warnings };
 }
