@@ -2,7 +2,7 @@ import * as pulumi from "@pulumi/pulumi";
 import type { ControlPlaneMember } from "../model/addressPlan.ts";
 import type { ClusterSpec } from "../model/clusterSpec.ts";
 import { reachedOf } from "../model/upgrade.ts";
-import { type ApiClient, apiProblem, type MemberNode, memberProblem } from "./apiProbe.ts";
+import { type ApiClient, apiProblem, type MemberNode, markProblem, memberProblem } from "./apiProbe.ts";
 import { changeGuard, reachedGuard } from "./changeGuard.ts";
 import type { MayStart } from "./mayStart.ts";
 import { controlPlaneIsDown, leaseRenewed, type MachineToCome, peersGate } from "./peersGate.ts";
@@ -53,7 +53,7 @@ type Lives = ReturnType<typeof leaseRenewed>;
 
 /** Who has just died is ready for 50 seconds more, so its kubelet must have been heard since the first look. */
 async function livingProblem(api: ApiClient, member: MemberNode, lives: Lives): Promise<string | undefined> {
-  return (await memberProblem(api, member)) ?? (await lives(member.node));
+  return (await memberProblem(api, member)) ?? (await markProblem(api, member.node)) ?? (await lives(member.node));
 }
 
 interface MemberGateArgs {

@@ -62,6 +62,8 @@ function well(path: string, sent: string): Answer {
       conditions: [ready],
     },
   });
+  if (path.startsWith("/api/v1/nodes/"))
+    return say({ kind: "Node", metadata: { name, labels: { "node-role.kubernetes.io/control-plane": "" } } });
   return path.includes("control-plane")
     ? say({ kind: "NodeList", items: present.map(({ etcdName, address }) => node(etcdName, address)) })
     : say({ kind: "NodeList", items: Array.from({ length: count }, (_, index) => node(`n-${index}`, "10.0.0.1")) });

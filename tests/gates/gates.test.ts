@@ -3,6 +3,7 @@ import * as pulumi from "@pulumi/pulumi";
 import { type ApiClient, apiProblem, podProblem } from "../../components/gates/apiProbe.ts";
 import { apiGate, memberGate } from "../../components/gates/controlPlane.ts";
 import { downVariable, peersGate } from "../../components/gates/peersGate.ts";
+import type { Patience } from "../../components/gates/waitFor.ts";
 import { issueServerCertificate, newAuthority } from "../../plan/fakes/certificates.ts";
 import { resource, withMocks } from "../support/mocks.ts";
 import { exampleSpec } from "../support/stacks.ts";
@@ -25,6 +26,12 @@ const pod = (ready: string, startedAt?: string, nodeName = "i-1", component = "e
 });
 
 /** The component whose mirror pod is asked for. */
+/** A Node of the control plane. */
+const marked = (name: string): object => ({
+  kind: "Node",
+  metadata: { name, labels: { "node-role.kubernetes.io/control-plane": "" } },
+});
+
 const component = (path: string): string => /pods\/(etcd|kube-apiserver)-/.exec(path)?.[1] ?? "";
 
 describe("asking the API", () => {
@@ -101,20 +108,24 @@ describe("gates", () => {
 
   it("of a member asks for the node of the machine, with values that are outputs", async () => {
     const asked: string[] = [];
-    await passing(
-      (api) =>
-        memberGate(
-          "gate",
-          { machine: "x", node: pulumi.output({ node: "i-7" }), api: pulumi.secret(api), patience: patient },
-          {},
-        ),
-      (path) => {
-        asked.push(path.split("/").at(-1) ?? "");
-        return JSON.stringify(pod("True", undefined, "i-7", component(path)));
-      },
-    );
+    const gate = (node: object, limit: Patience) =>
+      passing(
+        (api) =>
+          memberGate(
+            "gate",
+            { machine: "x", node: pulumi.output({ node: "i-7" }), api: pulumi.secret(api), patience: limit },
+            {},
+          ),
+        (path) => {
+          asked.push(path.split("/").at(-1) ?? "");
+          return JSON.stringify(component(path) === "" ? node : pod("True", undefined, "i-7", component(path)));
+        },
+      );
+    await gate(marked("i-7"), patient);
     // Twice: a kubelet that was not heard since the first look may be dead.
-    assert.deepEqual(asked, Array(2).fill(["etcd-i-7", "kube-apiserver-i-7"]).flat());
+    assert.deepEqual(asked, Array(2).fill(["etcd-i-7", "kube-apiserver-i-7", "i-7"]).flat());
+    // The gate before the next machine gives it a minute only.
+    await assert.rejects(gate({ kind: "Node", metadata: { name: "i-7" } }, patience), /i-7 is not marked as control/);
   });
 
   it("of the API waits for every member, those that were added too", async () => {
@@ -125,7 +136,9 @@ describe("gates", () => {
         (path) =>
           path === "/readyz"
             ? "ok"
-            : JSON.stringify(pod(path.endsWith(sick) ? "False" : "True", undefined, path.slice(-3), component(path))),
+            : component(path) === ""
+              ? JSON.stringify(marked(path.slice(-3)))
+              : JSON.stringify(pod(path.endsWith(sick) ? "False" : "True", undefined, path.slice(-3), component(path))),
       );
     await gate("nobody", patient);
     await assert.rejects(gate("etcd-i-2"), /last answer: .*pod etcd-i-2 is not ready$/);
