@@ -1,5 +1,5 @@
 import { messageOf } from "../components/gates/messageOf.ts";
-import { type Counts, problemLines } from "./runner/commands.ts";
+import { type Counts, type Output, problemLines } from "./runner/commands.ts";
 import { type Step, tiers } from "./runner/tiers.ts";
 
 // Runs the tiers that are named, `fast` when none is, and ends with one line of counts for all. ONLY chooses steps by a
@@ -12,10 +12,10 @@ interface Row extends Counts {
   readonly seconds: string;
 }
 
-async function counted({ title, run }: Step): Promise<Row> {
+async function counted({ title, run }: Step, output: Output): Promise<Row> {
   console.log(`\n== ${title}`);
   const started = performance.now();
-  const counts = await run().catch((error: unknown): Counts => {
+  const counts = await run(output).catch((error: unknown): Counts => {
     console.log(messageOf(error));
     return { passed: 0, failed: 1, skipped: 0, problems: [messageOf(error)] };
   });
@@ -34,7 +34,8 @@ const rows = Object.entries(tiers)
   .flatMap(([, steps]) => steps())
   .map((row) => row.filter(({ title }) => title.includes(only)));
 const all: Row[] = [];
-for (const row of rows) all.push(...(await Promise.all(row.map(counted))));
+for (const row of rows)
+  all.push(...(await Promise.all(row.map((step, at) => counted(step, at === row.length - 1 ? "live" : "held")))));
 if (all.length === 0) {
   const step = `no step of ${names.join(", ")} has "${only}" in its title`;
   all.push({ step, seconds: "0.0", passed: 0, failed: 1, skipped: 0, problems: [step] });

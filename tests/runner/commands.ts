@@ -20,7 +20,7 @@ const root = path.join(import.meta.dirname, "../../");
 const bin = path.join(root, "node_modules", ".bin");
 
 /** How a command's output is shown: as it comes, or at once when it has ended, for one that runs beside another. */
-type Output = "live" | "held";
+export type Output = "live" | "held";
 
 async function show(
   argv: readonly string[],
@@ -79,8 +79,8 @@ export async function mocha(args: readonly string[], env: Readonly<Record<string
 const failedCheck = /^\[[ \d.]+ s\] FAIL /;
 
 /** `fenestra rehearse` with these arguments, which ends with the line `N passed, N failed[, N skipped]`. */
-export async function rehearsal(args: readonly string[]): Promise<Counts> {
-  const { code, lines } = await show([path.join(root, "cli/fenestra"), "rehearse", ...args], "live");
+export async function rehearsal(args: readonly string[], output: Output): Promise<Counts> {
+  const { code, lines } = await show([path.join(root, "cli/fenestra"), "rehearse", ...args], output);
   const match = /^(\d+) passed, (\d+) failed(?:, (\d+) skipped)?$/.exec(lines.at(-1) ?? "");
   if (match === null) return { passed: 0, failed: 1, skipped: 0, problems: [lines.slice(-problemLines).join("\n")] };
   const [passed = 0, failed = 0, skipped = 0] = match.slice(1).map((digits) => Number(digits ?? 0));

@@ -13,11 +13,12 @@ import {
   obtainPrograms,
 } from "../../rehearsal/testkit/programs.ts";
 import { stackDir, testStacks } from "../support/stacks.ts";
-import { type Counts, checks, mocha, rehearsal } from "./commands.ts";
+import { type Counts, checks, mocha, type Output, rehearsal } from "./commands.ts";
 
 export interface Step {
   readonly title: string;
-  run(): Promise<Counts>;
+  /** `live` for the last of a row: what runs beside it is printed when it has ended. */
+  run(output: Output): Promise<Counts>;
 }
 
 const progress = createProgress({ stream: process.stdout });
@@ -38,15 +39,15 @@ async function obtained<T>(obtain: () => Promise<T>): Promise<T | undefined> {
  * A rehearsal obtains its programs itself; it is skipped as a whole where there are none and no Go that would build
  * them.
  */
-async function rehearse(args: readonly string[]): Promise<Counts> {
+async function rehearse(args: readonly string[], output: Output = "live"): Promise<Counts> {
   const canBuild = (await findOnPath("go", process.env.PATH ?? "")) !== undefined;
   const found = canBuild || (await obtained(() => obtainPrograms({ progress })));
-  return found === undefined ? { passed: 0, failed: 0, skipped: 1 } : await rehearsal(args);
+  return found === undefined ? { passed: 0, failed: 0, skipped: 1 } : await rehearsal(args, output);
 }
 
 const stack = (name: string, ...options: readonly string[]): Step => ({
   title: `rehearsal of ${[name, ...options].join(" ")}`,
-  run: () => rehearse(["--stack", name, ...stackDir, ...options]),
+  run: (output) => rehearse(["--stack", name, ...stackDir, ...options], output),
 });
 
 /** A rehearsal of one of the tests' stacks with a line more in its file. */
@@ -121,8 +122,7 @@ export const tiers = {
   ],
   slow: (): readonly (readonly Step[])[] => [
     [{ title: "slow tests", run: () => buildPrograms().then(() => mocha([...parallel, slowFiles])) }],
-    [stack("aws-dev", "--every-add-on")],
-    [stack("azure-dev", "--every-add-on")],
+    [stack("aws-dev", "--every-add-on"), stack("azure-dev", "--every-add-on")],
   ],
   night: (): readonly (readonly Step[])[] => [
     ...stackNames(testStacks).map((name) => [
