@@ -8,7 +8,8 @@ import { controlPlaneKey } from "../checks/facts.ts";
 import { machinesPage, pageLines, unfinishedPools } from "../components/gates/machinesPage.ts";
 import { messageOf } from "../components/gates/messageOf.ts";
 import type { ClusterApi } from "../verify/api.ts";
-import { snapshotFindings, snapshotPage } from "../verify/checks/parts.ts";
+import { silentKubelets } from "../verify/checks/machines.ts";
+import { inventoryPage, snapshotFindings, snapshotPage } from "../verify/checks/parts.ts";
 import { readAttached, staleAttachments } from "../verify/checks/volumes.ts";
 import { type Command, type ExitCode, exitCodes, type Terminal, UsageError } from "./exit.ts";
 import { clusterOf } from "./kubeconfig.ts";
@@ -64,21 +65,32 @@ export async function show(
 }
 
 async function look(api: ClusterApi): Promise<Look> {
+  const unknown: string[] = [];
+  // Somebody may read Nodes and nothing else.
+  const part = async <T>(what: string, asked: Promise<T>, without: T): Promise<T> =>
+    await asked.catch((error: unknown) => {
+      unknown.push(`${what} not known: ${messageOf(error)}`);
+      return without;
+    });
   try {
-    const page = ({ name, namespace }: typeof machinesPage | typeof snapshotPage | typeof marksPage) =>
-      ifFound(api.core.readNamespacedConfigMap({ name, namespace }));
+    const page = (
+      what: string,
+      { name, namespace }: typeof machinesPage | typeof snapshotPage | typeof marksPage | typeof inventoryPage,
+    ) => part(what, ifFound(api.core.readNamespacedConfigMap({ name, namespace })), null);
     const listed = api.core.listPodForAllNamespaces();
-    const [{ items: nodes }, { items: pods }, volumes, machines, snapshots, marks] = await Promise.all([
+    const [{ items: nodes }, pods, volumes, leases, machines, snapshots, marks, made] = await Promise.all([
       api.core.listNode(),
-      listed,
-      // Somebody may read Nodes and no volumes.
-      readAttached(api, listed).then(
-        (attached) => staleAttachments(attached, api.now()),
-        (error: unknown) => [`volumes are not known: ${messageOf(error)}`],
+      part("what pools have left is", listed, undefined),
+      part(
+        "volumes are",
+        readAttached(api, listed).then((attached) => staleAttachments(attached, api.now())),
+        [],
       ),
-      page(machinesPage),
-      page(snapshotPage),
-      page(marksPage),
+      part("leases are", api.coordination.listNamespacedLease({ namespace: "kube-node-lease" }), undefined),
+      page("what the node controller says is", machinesPage),
+      page("snapshots are", snapshotPage),
+      page("marks are", marksPage),
+      page("the number of control-plane machines is", inventoryPage),
     ]);
     const certificates = {
       "this kubeconfig": api.config.getCurrentUser()?.certData,
@@ -86,15 +98,18 @@ async function look(api: ClusterApi): Promise<Look> {
     };
     const facts = {
       controlPlane: nodes.filter(({ metadata }) => metadata?.labels?.[controlPlaneKey] !== undefined),
-      page: machines?.data?.status ?? "",
-      snapshots: snapshots?.data ?? {},
+      members: Number(made?.data?.controlPlane ?? Number.NaN),
+      page: machines === null ? undefined : (machines?.data?.status ?? ""),
+      snapshots: snapshots === null ? undefined : (snapshots?.data ?? {}),
       marks: marks?.data ?? {},
-      room: roomLines(nodes, pods),
+      room: pods === undefined ? [] : roomLines(nodes, pods.items),
       names: nodes.map(({ metadata }) => metadata?.name ?? ""),
       remarks: [
         ...volumes,
+        ...(leases === undefined ? [] : silentKubelets(nodes, leases.items, api.now())),
         ...nodes.map(nodeFacts).flatMap(({ name, traces }) => traces.map((line) => `${name}: ${line}`)),
       ],
+      unknown,
       certificates,
       serving: await Promise.all(
         nodes.slice(0, mostKubelets).map(({ metadata }) => servingEnd(api, metadata?.name ?? "")),
@@ -111,25 +126,31 @@ const mostKubelets = 100;
 
 /** When a kubelet's serving certificate ends, by its own metrics; nothing while it does not say. */
 async function servingEnd({ core }: ClusterApi, name: string): Promise<ServingEnd> {
-  const metrics = await core.connectGetNodeProxyWithPath({ name, path: "metrics" }).catch(() => undefined);
-  const seconds = Number(
-    /^kubelet_certificate_manager_server_ttl_seconds (\S+)$/m.exec(metrics ?? "")?.[1] ?? Number.NaN,
-  );
-  return { name, seconds: Number.isFinite(seconds) ? seconds : undefined, silent: metrics === undefined };
+  let silent: string | undefined;
+  const metrics = await core.connectGetNodeProxyWithPath({ name, path: "metrics" }).catch((error: unknown) => {
+    silent = messageOf(error);
+    return "";
+  });
+  const seconds = Number(/^kubelet_certificate_manager_server_ttl_seconds (\S+)$/m.exec(metrics)?.[1] ?? Number.NaN);
+  // What a kubelet says may be anything.
+  return { name, seconds: Math.abs(seconds) < 1e10 ? seconds : undefined, silent };
 }
 
 interface ServingEnd {
   readonly name: string;
   readonly seconds: number | undefined;
-  /** The kubelet did not answer. */
-  readonly silent?: boolean;
+  /** Why the kubelet did not answer. */
+  readonly silent?: string | undefined;
 }
 
 export interface StatusFacts {
   readonly controlPlane: readonly V1Node[];
-  readonly page: string;
+  /** Machines of the control plane by the stack's own record, NaN without one. */
+  readonly members: number;
+  /** `undefined` where it could not be read, as of snapshots. */
+  readonly page: string | undefined;
   /** Of the ConfigMap of snapshots, by the etcd member's name, which no Node has. */
-  readonly snapshots: Readonly<Record<string, string>>;
+  readonly snapshots: Readonly<Record<string, string>> | undefined;
   /** What people have marked: a Node's name or `all`, to what is to be done with it. */
   readonly marks: Readonly<Record<string, string>>;
   /** What pools have left for pods. */
@@ -138,6 +159,8 @@ export interface StatusFacts {
   readonly names: readonly string[];
   /** Of volumes and machines that somebody should look at. */
   readonly remarks: readonly string[];
+  /** What could not be read. */
+  readonly unknown: readonly string[];
   /** Whose certificate to PEM, base64. */
   readonly certificates: Readonly<Record<string, string | undefined>>;
   /** Ends of kubelets' serving certificates. */
@@ -166,17 +189,19 @@ function markLines(marks: StatusFacts["marks"], names: readonly string[], now: D
 
 /** The text of a status. Pure. */
 export function statusText(facts: StatusFacts, now: Date): string {
-  const { controlPlane, page, snapshots, marks, room, names, remarks, certificates, serving } = facts;
-  const machines = controlPlane.map(({ metadata, status }) => {
+  const { controlPlane, members, page, snapshots, marks, room, names, remarks, unknown, certificates, serving } = facts;
+  const machines = controlPlane.map(({ metadata, spec, status }) => {
     const name = metadata?.name ?? "";
     const ready =
       status?.conditions?.some((condition) => condition.type === "Ready" && condition.status === "True") === true;
-    return `${name}: ${status?.nodeInfo?.kubeletVersion ?? ""}, ${ready ? "Ready" : "not Ready"}`;
+    const more = `${spec?.unschedulable === true ? ", cordoned" : ""}${metadata?.deletionTimestamp === undefined ? "" : ", being deleted"}`;
+    return `${name}: ${status?.nodeInfo?.kubeletVersion ?? ""}, ${ready ? "Ready" : "not Ready"}${more}`;
   });
   const created = controlPlane.map(({ metadata }) => metadata?.creationTimestamp ?? new Date(0));
-  const { problems, notDue } = snapshotFindings(snapshots, created, now);
+  const { problems, notDue } =
+    snapshots === undefined ? { problems: [], notDue: 0 } : snapshotFindings(snapshots, created, now);
   const saved = [
-    ...Object.entries(snapshots).map(([member, said]) => `last snapshot of etcd member ${member}: ${said}`),
+    ...Object.entries(snapshots ?? {}).map(([member, said]) => `last snapshot of etcd member ${member}: ${said}`),
     ...problems.map((problem) => `snapshots: ${problem}`),
     ...(notDue > 0 ? [`snapshots: ${notDue} of ${created.length} machines are too young to have sent one`] : []),
   ];
@@ -187,28 +212,32 @@ export function statusText(facts: StatusFacts, now: Date): string {
           `certificate of ${whose}: until ${new X509Certificate(Buffer.from(base64, "base64")).validToDate.toISOString()}`,
         ],
   );
-  const releases = new Set(controlPlane.map(({ status }) => status?.nodeInfo?.kubeletVersion ?? ""));
+  const releases = new Set(controlPlane.flatMap(({ status }) => status?.nodeInfo?.kubeletVersion || []));
   const waits = [
     ...(releases.size > 1 ? [`the control plane, of ${[...releases].sort().join(" and ")}`] : []),
-    ...unfinishedPools(page),
+    ...unfinishedPools(page ?? ""),
   ];
   const known = serving.flatMap(({ name, seconds }) => (seconds === undefined ? [] : [{ name, seconds }]));
   const [first] = known.toSorted((a, b) => a.seconds - b.seconds);
-  const silent = serving.filter((each) => each.silent === true).map(({ name }) => name);
+  const silent = serving.filter((each) => each.silent !== undefined);
   return [
     ...(machines.length === 0 ? ["no control-plane Node is listed"] : machines),
+    ...(members > machines.length ? [`${machines.length} control-plane Nodes, wanted ${members}`] : []),
+    ...unknown,
     ...saved,
     ...markLines(marks, names, now),
     ...remarks,
-    ...pageLines(page, now.getTime() / 1000),
+    ...(page === undefined ? [] : pageLines(page, now.getTime() / 1000)),
     ...(waits.length === 0 ? [] : [`an update in progress waits for ${waits.join(", ")}`]),
     ...room,
     ...ends,
     ...(first === undefined
       ? []
       : [
-          `serving certificates of ${known.length} of ${serving.length} kubelets: the first ends ${new Date(now.getTime() + first.seconds * 1000).toISOString()}, of ${first.name}`,
+          `serving certificates of ${known.length} of ${names.length} kubelets: the first ends ${new Date(now.getTime() + first.seconds * 1000).toISOString()}, of ${first.name}`,
         ]),
-    ...(silent.length === 0 ? [] : [`kubelets that did not answer: ${silent.join(", ")}`]),
+    ...(silent.length === 0
+      ? []
+      : [`kubelets that did not answer: ${silent.map(({ name }) => name).join(", ")}: ${silent[0]?.silent}`]),
   ].join("\n");
 }

@@ -10,7 +10,6 @@ import {
   IsomorphicFetchHttpLibrary,
   type KubeConfig,
   KubernetesObjectApi,
-  Metrics,
   NodeV1Api,
   type RequestContext,
   ResponseContext,
@@ -20,7 +19,7 @@ import {
   wrapHttpLibrary,
 } from "@kubernetes/client-node";
 import type { ApiClients } from "../checks/cluster/api.ts";
-import { bodyProblem, serverSeconds } from "../components/gates/apiProbe.ts";
+import { bodyProblem, Refused, serverSeconds } from "../components/gates/apiProbe.ts";
 import { messageOf } from "../components/gates/messageOf.ts";
 import { proxyTo } from "../components/gates/proxy.ts";
 
@@ -36,7 +35,6 @@ export interface ClusterApi extends ApiClients {
   readonly registration: ApiregistrationV1Api;
   readonly version: VersionApi;
   readonly objects: KubernetesObjectApi;
-  readonly metrics: Metrics;
   /** The cluster's time, by its last answer; this machine's before the first. */
   readonly now: () => Date;
 }
@@ -79,7 +77,6 @@ export function clusterApi(config: KubeConfig, server: string, limitMs = default
     registration: new ApiregistrationV1Api(configuration),
     version: new VersionApi(configuration),
     objects: new KubernetesObjectApi(configuration),
-    metrics: new Metrics(config),
     now: () => new Date(Date.now() + aheadMs),
   };
 }
@@ -104,7 +101,9 @@ async function wholeAnswer(request: RequestContext, limitMs: typeof defaultLimit
     const { httpStatusCode: status, headers, body } = await http.send(request).toPromise();
     const said = await body.text();
     if (status === 401 || status >= 500)
-      throw Object.assign(new Error(`the answer is ${status}: ${said.slice(0, 200)}`), { body: said });
+      throw Object.assign(new (status === 401 ? Refused : Error)(`the answer is ${status}: ${said.slice(0, 200)}`), {
+        body: said,
+      });
     const problem = method === "GET" && status === 200 ? bodyProblem(pathname, said) : undefined;
     if (problem !== undefined) throw new Error(problem);
     const whole = Buffer.from(said);
@@ -112,6 +111,8 @@ async function wholeAnswer(request: RequestContext, limitMs: typeof defaultLimit
     return new ResponseContext(status, headers, read);
   } catch (error) {
     const late = error instanceof Error && error.name === "TimeoutError";
-    throw new Error(`${method} ${pathname}: ${late ? `no whole answer within ${ms / 1000} s` : messageOf(error)}`);
+    throw new (error instanceof Refused ? Refused : Error)(
+      `${method} ${pathname}: ${late ? `no whole answer within ${ms / 1000} s` : messageOf(error)}`,
+    );
   }
 }

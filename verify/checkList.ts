@@ -111,7 +111,7 @@ export function checkList(facts: ClusterFacts): readonly VerifyCheck[] {
     workloadsCheck(),
     members === 0 ? missing("snapshots", snapshotsTitle, unseen) : snapshotsCheck(members),
     attachmentsCheck,
-    fileSystemsCheck(facts.nodes),
+    fileSystemsCheck,
     ...groups.filter(({ os }) => os === "windows").map(updatesCheck),
     ...placementChecks(facts, groups),
     ...groups.flatMap((group) => [onPods(logsCheck(group), group), onPods(execCheck(group), group)]),

@@ -2,7 +2,7 @@ import { randomBytes } from "node:crypto";
 import { writeFileSync } from "node:fs";
 import type { V1NamespaceCondition } from "@kubernetes/client-node";
 import type { CheckResult } from "../checks/check.ts";
-import { ifFound } from "../checks/cluster/api.ts";
+import { ifFound, statusOf } from "../checks/cluster/api.ts";
 import { nodeFacts } from "../checks/cluster/nodes.ts";
 import { runtimeClassPolicy } from "../checks/cluster/placement.ts";
 import { exporterNamespace, windowsBuildLabel } from "../checks/facts.ts";
@@ -10,6 +10,7 @@ import { junitXml } from "../checks/junit.ts";
 import { NotYet, until } from "../checks/poll.ts";
 import { type Output, plain, recapLines, resultLines, summaryLine, timed } from "../checks/report.ts";
 import { runChecks } from "../checks/run.ts";
+import { Refused } from "../components/gates/apiProbe.ts";
 import { messageOf } from "../components/gates/messageOf.ts";
 import type { ClusterApi } from "./api.ts";
 import type { VerifyCheck } from "./check.ts";
@@ -175,8 +176,9 @@ export async function orSaid<T>(
   try {
     return await ask();
   } catch (error) {
+    const refused = error instanceof Refused || statusOf(error) === 403;
     err(
-      `fenestra: the API server ${api.server} does not answer as it should: ${messageOf(error)}\nlook at: whether this machine may reach it (access.public.allow of the stack, VPN), and whether the kubeconfig is this cluster's\n`,
+      `fenestra: the API server ${api.server} ${refused ? "refuses this kubeconfig" : "does not answer as it should"}: ${messageOf(error)}\nlook at: ${refused ? "whose the kubeconfig is, what it may do, and until when it is valid" : "whether this machine may reach it (access.public.allow of the stack, VPN), and whether the kubeconfig is this cluster's"}\n`,
     );
     return undefined;
   }
@@ -195,7 +197,8 @@ export async function verify(
 ): Promise<boolean> {
   const started = performance.now();
   const line = (text: string): string => timed(text, performance.now() - started, paint);
-  const namespace = await makeNamespace(api, prefix);
+  const namespace = await orSaid(api, { err }, () => makeNamespace(api, prefix));
+  if (namespace === undefined) return false;
   err(`namespace ${namespace}; ${checks.length} checks, at most ${limitMs / 1000} s each\n`);
   const { interrupted, release } = untilInterrupted(namespace, err);
   let results: readonly CheckResult[] = [];

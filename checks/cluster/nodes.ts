@@ -23,7 +23,7 @@ export interface NodeFacts {
   readonly ready: boolean;
   /** What the kubelet says of its readiness. */
   readonly readyMessage: string;
-  /** Conditions such as `DiskPressure`, for which pods are evicted. */
+  /** What keeps pods away: conditions such as `DiskPressure`, taints of the same meaning, its own deletion. */
   readonly pressure: readonly string[];
   readonly internalIp: string | undefined;
   readonly podCidr: string | undefined;
@@ -100,8 +100,14 @@ export function nodeFacts(node: V1Node): NodeFacts {
     ready: ready?.status === "True",
     readyMessage: ready?.message ?? ready?.reason ?? "the kubelet has never reported",
     pressure: (status?.conditions ?? [])
-      .filter(({ type, status: is }) => type.endsWith("Pressure") && is === "True")
-      .map(({ type }) => type),
+      .filter(
+        ({ type, status: is }) => /(Pressure|Unavailable|Unhealthy|Deadlock|Filesystem)$/.test(type) && is === "True",
+      )
+      .map(({ type }) => type)
+      .concat(
+        (spec?.taints ?? []).map(({ key }) => key).filter((key) => /^node\.kubernetes\.io\/(?!unsched)/.test(key)),
+      )
+      .concat(metadata?.deletionTimestamp === undefined ? [] : "a deletionTimestamp"),
     internalIp: status?.addresses?.find(({ type }) => type === "InternalIP")?.address,
     podCidr: spec?.podCIDR,
     controlPlane: controlPlaneKey in labels,

@@ -19,11 +19,17 @@ interface Workloads {
   readonly nodes: readonly V1Node[];
 }
 
-/** Windows nodes that a DaemonSet chooses, and no Linux ones. */
-function chosenWindows({ spec }: V1DaemonSet, nodes: readonly V1Node[]): number {
-  const selector = Object.entries(spec?.template.spec?.nodeSelector ?? {});
+/** Why a DaemonSet should have pods that wants none: nodes that it chooses, whose taints it may not tolerate. */
+function unwanted({ spec }: V1DaemonSet, nodes: readonly V1Node[]): string | undefined {
+  const { nodeSelector = {}, affinity } = spec?.template.spec ?? {};
+  const selector = Object.entries(nodeSelector);
   const chosen = nodes.filter(({ metadata }) => selector.every(([key, value]) => metadata?.labels?.[key] === value));
-  return chosen.every(({ metadata }) => metadata?.labels?.["kubernetes.io/os"] === "windows") ? chosen.length : 0;
+  const free = chosen.filter((node) => (node.spec?.taints ?? []).length === 0).length;
+  if (chosen.length > 0 && chosen.every(({ metadata }) => metadata?.labels?.["kubernetes.io/os"] === "windows"))
+    return `wants no pods, although it chooses ${chosen.length} Windows nodes: its template does not tolerate their taints (os=windows:NoSchedule)`;
+  return free > 0 && affinity === undefined
+    ? `wants no pods, although it chooses ${free} nodes without taints: its controller does not work`
+    : undefined;
 }
 
 /** Why a pod is not Ready, in the words of the scheduler or the kubelet; `undefined` when it is. */
@@ -149,10 +155,9 @@ export function workloadProblems(
       } = set.status ?? {};
       if (set.status?.desiredNumberScheduled === undefined)
         return problem({ kind: "DaemonSet", metadata: set.metadata, selector: {} }, "has no status", pods);
-      const chosen = wanted === 0 ? chosenWindows(set, nodes) : 0;
       return of("DaemonSet", set, wanted, numberAvailable, () =>
-        chosen > 0
-          ? `wants no pods, although it chooses ${chosen} Windows nodes: its template does not tolerate their taints (os=windows:NoSchedule)`
+        wanted === 0
+          ? unwanted(set, nodes)
           : updated < wanted && set.spec?.updateStrategy?.type !== "OnDelete"
             ? `is not rolled out: ${updated} of ${wanted} pods at the new version`
             : undefined,

@@ -98,7 +98,10 @@ export function answerProblem(path: string, found: unknown): string | undefined 
   const parts = /^\/(?:api|apis\/[^/]+)\/[^/]+\/(?:namespaces\/[^/]+\/)?([a-z]+)(?:\/([^/]+))?$/.exec(path);
   if (parts === null) return undefined;
   const [, plural = "", name] = parts;
-  const kind = text(field(found, "kind")).toLowerCase();
+  // Lists of metrics name what is measured: NodeMetricsList.
+  const kind = text(field(found, "kind"))
+    .toLowerCase()
+    .replace(/metricslist$/, "list");
   const singular = name === undefined ? kind.replace(/list$/, "") : kind;
   const fits = [plural, plural.slice(0, -1), plural.slice(0, -2), `${plural.slice(0, -3)}y`].includes(singular);
   if (name === undefined)

@@ -149,14 +149,15 @@ export function pageProblems(page: string, wanted: readonly string[], now: numbe
     ...shortfalls(page, now),
     ...early(status, now),
     ...(Array.isArray(pools) || typeof pools !== "object" || pools === null ? ["the page names no pools"] : []),
-    ...wanted
-      .filter((pool) => named.length > 0 && !named.some(([group]) => `-${group}`.endsWith(`-${pool}`)))
-      .map((pool) => `the page names no pool ${pool}`),
+    ...unnamed(
+      wanted,
+      named.map(([group]) => group),
+    ).map((pool) => `the page names no pool ${pool}`),
     ...standstills(status),
     ...(waiting > 0 ? [`${waiting} certificate requests wait`] : []),
     ...named.flatMap(([name, pool]) => {
       const counts = [field(pool, "wanted"), field(pool, "ready")];
-      const well = counts.every(Number.isInteger) && counts[0] === counts[1];
+      const well = counts.every((each) => Number.isInteger(each) && Number(each) >= 0) && counts[0] === counts[1];
       const ill = lists.some(([key]) => troubles.has(key) && list(field(pool, key)).length > 0);
       const failed =
         rollProblem.test(text(field(field(pool, "roll"), "state"))) || text(field(field(pool, "roll"), "why")) !== "";
@@ -170,6 +171,15 @@ export function pageProblems(page: string, wanted: readonly string[], now: numbe
     }),
   ];
   return problems.map(safe);
+}
+
+/** Pools without a group. Groups are named by the cluster, which the page does not name, and the pool. */
+function unnamed(pools: readonly string[], groups: readonly string[]): readonly string[] {
+  const clusters = pools.flatMap((pool) =>
+    groups.flatMap((group) => (`-${group}`.endsWith(`-${pool}`) ? group.slice(0, group.length - pool.length) : [])),
+  );
+  const left = clusters.map((cluster) => pools.filter((pool) => !groups.includes(cluster + pool)));
+  return left.toSorted((a, b) => a.length - b.length)[0] ?? pools;
 }
 
 /**

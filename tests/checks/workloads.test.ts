@@ -70,8 +70,11 @@ describe("workloads", () => {
     assert.deepEqual(problems("OnDelete"), []);
   });
 
-  it("are not well where a DaemonSet chooses Windows nodes and wants none", () => {
-    const node = (os: string): V1Node => ({ metadata: { labels: { "kubernetes.io/os": os, team: "web" } } });
+  it("are not well where a DaemonSet chooses Windows nodes, or open ones, and wants none", () => {
+    const node = (os: string, taints = [{ key: "a", effect: "NoExecute" }]): V1Node => ({
+      metadata: { labels: { "kubernetes.io/os": os, team: "web" } },
+      spec: { taints },
+    });
     const problems = (nodeSelector: Record<string, string>, nodes: readonly V1Node[]) => {
       const status = { currentNumberScheduled: 0, desiredNumberScheduled: 0, numberMisscheduled: 0, numberReady: 0 };
       const set: V1DaemonSet = { spec: { selector: {}, template: { spec: { containers: [], nodeSelector } } }, status };
@@ -80,6 +83,7 @@ describe("workloads", () => {
     const both = [node("windows"), node("linux")];
     assert.equal(problems({ "kubernetes.io/os": "windows" }, both), 1);
     assert.equal(problems({ team: "web" }, both), 0);
+    assert.equal(problems({ team: "web" }, [...both, node("linux", [])]), 1);
     assert.equal(problems({ "kubernetes.io/os": "windows" }, both.slice(1)), 0);
   });
 

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { X509Certificate } from "node:crypto";
 import { roomLines } from "../../cli/room.ts";
-import { show, statusText } from "../../cli/status.ts";
+import { type StatusFacts, show, statusText } from "../../cli/status.ts";
 import { newAuthority } from "../../plan/fakes/certificates.ts";
 
 const now = new Date("2026-11-20T12:00:00Z");
@@ -13,8 +13,9 @@ describe("fenestra status", () => {
   it("says what the roomiest node of a pool has left", () => {
     const node = (name: string) => ({
       metadata: { name, labels: { "fenestra.dev/pool": "web" } },
-      status: { allocatable: { cpu: "1720m", memory: "4Gi" } },
+      status: { allocatable: { cpu: "1720m", memory: "4Gi" }, conditions: [{ type: "Ready", status: "True" }] },
     });
+    const cordoned = { ...node("c"), spec: { unschedulable: true } };
     const pods = [
       ["a", "1"],
       ["b", "0.5"],
@@ -24,8 +25,8 @@ describe("fenestra status", () => {
       spec: { nodeName, containers: [{ name: "a", resources: { requests: { cpu, memory: "500M" } } }] },
       status: { phase },
     }));
-    assert.deepEqual(roomLines([node("a"), node("b"), {}], pods), [
-      "pool web: of 2 nodes the one with most room has 1120m CPU, 3.0 GiB left for pods",
+    assert.deepEqual(roomLines([node("a"), node("b"), cordoned, {}], pods), [
+      "pool web: of 2 nodes that take pods the one with most room has 1120m CPU, 3.0 GiB left for pods",
     ]);
   });
 
@@ -35,6 +36,7 @@ describe("fenestra status", () => {
     status: object | undefined,
     marks: Readonly<Record<string, string>> = {},
     remarks: readonly string[] = [],
+    more: Partial<StatusFacts> = {},
   ): string[] =>
     statusText(
       {
@@ -43,6 +45,8 @@ describe("fenestra status", () => {
           status: { conditions: [{ type: "Ready", status: ready }] },
         })),
         names,
+        members: 2,
+        unknown: [],
         marks,
         remarks,
         room: [],
@@ -54,6 +58,7 @@ describe("fenestra status", () => {
           { name: "n3", seconds: undefined },
         ],
         certificates: { "the cluster": Buffer.from(certificate).toString("base64"), "this kubeconfig": undefined },
+        ...more,
       },
       now,
     ).split("\n");
@@ -71,7 +76,14 @@ describe("fenestra status", () => {
       lines[5],
       `certificate of the cluster: until ${new X509Certificate(certificate).validToDate.toISOString()}`,
     );
-    assert.equal(lines[6], "serving certificates of 2 of 3 kubelets: the first ends 2026-11-20T13:00:00.000Z, of n2");
+    assert.equal(lines[6], "serving certificates of 2 of 2 kubelets: the first ends 2026-11-20T13:00:00.000Z, of n2");
+  });
+
+  it("says what it could not read, and nothing of that else", () => {
+    const more = { page: undefined, snapshots: undefined, members: 3, unknown: ["snapshots are not known: forbidden"] };
+    const lines = text(undefined, {}, [], more);
+    assert.deepEqual(lines.slice(2, 4), ["2 control-plane Nodes, wanted 3", ...more.unknown]);
+    assert.match(lines[4] ?? "", /^certificate of the cluster/);
   });
 
   it("has remarks on volumes and machines", () => assert.equal(text(undefined, {}, ["w1: crashed"])[4], "w1: crashed"));

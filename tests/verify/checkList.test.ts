@@ -243,6 +243,13 @@ describe("state of nodes", () => {
       windows,
     ],
     ["status conditions 1", { type: "DiskPressure", status: "True" }, "it has DiskPressure"],
+    ["status conditions 1", { type: "NetworkUnavailable", status: "True" }, "it has NetworkUnavailable"],
+    [
+      "spec taints",
+      [{ key: "node.kubernetes.io/out-of-service", effect: "NoExecute" }],
+      "it has node.kubernetes.io/out-of-service",
+    ],
+    ["metadata deletionTimestamp", "2026-11-27T01:00:00Z", "it has a deletionTimestamp"],
     [
       "spec taints",
       taints("os", "Windows"),

@@ -280,9 +280,10 @@ describe("requests for kubelets' certificates", () => {
       of(request("new", 2, [["Approved", "FenestraApproved"]], "pem"), request("old", 1, [["Failed", ""]])),
       { problems: [], count: 1, again: [] },
     );
-    assert.deepEqual(of(request("late", 2, []), request("old", 1, [], "pem")).problems, [
-      "system:node:n1: late has no certificate yet",
-    ]);
+    for (const none of [undefined, ""])
+      assert.deepEqual(of(request("late", 2, [], none), request("old", 1, [], "pem")).problems, [
+        "system:node:n1: late has no certificate yet",
+      ]);
     assert.deepEqual(certificateProblems(new Set(), [request("evil", 1, [["Denied", "FenestraDenied"]])]), {
       problems: ["somebody made evil, which was denied: why"],
       count: 0,
@@ -336,6 +337,7 @@ describe("what is missing of a cluster", () => {
       "metrics-server": { spec: { replicas: 0 } },
       "fenestra:administrators": { subjects: [] },
       "fenestra-pods": by("kubectl-patch", { "f:metadata": {}, "f:spec": { "f:validations": {} } }),
+      "windows-2019": { metadata: { deletionTimestamp: "2026-11-20T12:00:00Z" } },
       "windows-2022": by("kubectl-label", { "f:metadata": {} }),
       "ebs-csi-controller": by("kubectl-rollout", { "f:spec": {} }),
     };
@@ -348,6 +350,7 @@ describe("what is missing of a cluster", () => {
       "admissionregistration.k8s.io/v1 ValidatingAdmissionPolicy /fenestra-pods was changed: spec by kubectl-patch at 2026-11-20T12:00:00Z",
       "admissionregistration.k8s.io/v1 ValidatingAdmissionPolicyBinding /fenestra-pods-deny is missing",
       "apps/v1 Deployment kube-system/metrics-server is scaled to 0",
+      "node.k8s.io/v1 RuntimeClass /windows-2019 is being deleted",
       "rbac.authorization.k8s.io/v1 ClusterRoleBinding /fenestra:administrators has no subjects",
     ]);
   });

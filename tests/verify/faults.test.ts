@@ -1,10 +1,12 @@
 import assert from "node:assert/strict";
-import { KubeConfig, V1MicroTime } from "@kubernetes/client-node";
+import { KubeConfig, V1MicroTime, type V1Node } from "@kubernetes/client-node";
 import { ifFound } from "../../checks/cluster/api.ts";
 import { answerProblem } from "../../components/gates/apiProbe.ts";
 import { type ClusterApi, clusterApi } from "../../verify/api.ts";
-import { clockProblems, machineProblems } from "../../verify/checks/machines.ts";
+import { clockProblems, machineProblems, releaseProblems, silentKubelets } from "../../verify/checks/machines.ts";
+import { metricsCheck } from "../../verify/checks/nodes.ts";
 import { addOnProblems } from "../../verify/checks/parts.ts";
+import { verify } from "../../verify/verify.ts";
 import { type Answer, serving } from "../gates/serving.ts";
 
 const now = 1_800_000_000;
@@ -16,11 +18,23 @@ describe("verify, of what should be", () => {
   it("passes a page on which all is well, and fails each that shows less", () => {
     const wanted = { members: 3, pools: ["win"] };
     assert.deepEqual(machineProblems(page({ roll: { state: "Successful" }, joining: ["i-1"] }), 3, wanted, now), []);
-    assert.match(machineProblems(page({}), 3, { ...wanted, pools: ["in"] }, now).join(), /^the page names no pool in$/);
+    const pools = ["win", "b-win"];
+    const named = { pools: { "c-b-win": well } };
+    for (const [text, pool, missing] of [
+      [page({}), ["in"], "in"],
+      [page({}, { pools: {} }), ["win"], "win"],
+      [page({}, named), pools, "b-win"],
+      [page({}, { pools: { "c-win": well, "d-b-win": well } }), pools, "win|b-win"],
+    ] as const)
+      assert.match(
+        machineProblems(text, 3, { ...wanted, pools: pool }, now).join(),
+        new RegExp(`^the page names no pool (${missing})$`),
+      );
     for (const [text, members, problem] of [
       [page({}), 1, /^1 control-plane Nodes, wanted 3/],
       [page({ ready: 0 }), 3, /^win: 0 of 2 Ready$/],
       [page({ wanted: "2" }), 3, /^win: /],
+      [page({ wanted: -1, ready: -1 }), 3, /^win: /],
       [page({ sick: ["i-1"] }), 3, /to be replaced: i-1/],
       [page({ frozen: "half are not well" }), 3, /nothing is replaced: half/],
       [page({ roll: { state: "Failed", why: "no capacity" } }), 3, /roll: Failed: no capacity/],
@@ -36,6 +50,32 @@ describe("verify, of what should be", () => {
 });
 
 describe("verify, of what differs", () => {
+  const [architecture, bootID, containerRuntimeVersion, kernelVersion] = ["", "", "", ""];
+  const rest = { kubeProxyVersion: "", machineID: "", operatingSystem: "linux", osImage: "", systemUUID: "" };
+  const same = { architecture, bootID, containerRuntimeVersion, kernelVersion, ...rest };
+  const node = (name: string, kubeletVersion: string): V1Node => ({
+    metadata: { name, labels: name === "w" ? {} : { "node-role.kubernetes.io/control-plane": "" } },
+    status: { conditions: [{ type: "Ready", status: "True" }], nodeInfo: { ...same, kubeletVersion } },
+  });
+
+  it("knows by their leases the kubelets of which nobody says that they are silent", () => {
+    const lease = (name: string, age: number) => ({
+      metadata: { name, managedFields: [{ time: new Date((now - age) * 1000) }] },
+    });
+    const nodes = ["a", "b", "c"].map((name) => node(name, "v1.36.4"));
+    const silent = silentKubelets(nodes, [lease("a", 10), lease("b", 121)], new Date(now * 1000));
+    assert.deepEqual(silent, ["Ready, but their leases have not been renewed for 2 minutes: b, c"]);
+  });
+
+  it("lets no releases stand beside one another that do not go together", () => {
+    const told = (...versions: string[]) =>
+      releaseProblems(versions.map((version, index) => node(["a", "b", "w"][index] ?? "", version))).join();
+    for (const worker of ["v1.36.9", "v1.33.0"]) assert.equal(told("v1.36.4", "v1.36.4", worker), "");
+    for (const worker of ["v1.37.0", "v1.32.9", ""])
+      assert.match(told("v1.36.4", "v1.36.4", worker), /^node w: its kubelet is (v1|of no release)/);
+    assert.match(told("v1.36.4", "v1.36.3", "v1.30.0"), /^its machines are of v1.36.3 and v1.36.4: an update has not/);
+  });
+
   it("names each node whose clock is off from the API server's, either way, and none that does not say", () => {
     const lease = (name: string, seconds: number | undefined) => ({
       metadata: { name, managedFields: [{ manager: "kubelet", time: new Date(now * 1000) }] },
@@ -60,17 +100,20 @@ describe("verify, of what differs", () => {
 });
 
 describe("calls of verify and status", () => {
+  const configOf = (server: string, caCertificate: string): KubeConfig => {
+    const config = new KubeConfig();
+    config.loadFromClusterAndUser(
+      { name: "c", server, caData: Buffer.from(caCertificate).toString("base64"), skipTLSVerify: false },
+      { name: "u" },
+    );
+    return config;
+  };
   /** Asks an API with this answer. */
   const ask = async (answer: Answer, action: (api: ClusterApi) => Promise<void>, limitMs?: () => number) =>
     await serving(
       () => answer,
       async ({ server, caCertificate }) => {
-        const config = new KubeConfig();
-        config.loadFromClusterAndUser(
-          { name: "c", server, caData: Buffer.from(caCertificate).toString("base64"), skipTLSVerify: false },
-          { name: "u" },
-        );
-        await action(clusterApi(config, server, limitMs));
+        await action(clusterApi(configOf(server, caCertificate), server, limitMs));
       },
     );
   const said = (body: object | string, status = 200): Answer => ({
@@ -95,7 +138,7 @@ describe("calls of verify and status", () => {
       [said({ kind: "PodList", items: [] }), /no list/],
       [said({ kind: "NodeList", metadata: { continue: "x" }, items: [] }), /not whole/],
       [said({ message: "etcd is away" }, 500), /^Error: GET \/api\/v1\/nodes: etcd is away$/],
-      [said("", 401), /^Error: GET \/api\/v1\/nodes: /],
+      [said("", 401), /^Refused: GET \/api\/v1\/nodes: /],
       [said("<html>", 200), /^Error: GET \/api\/v1\/nodes: /],
     ] as const)
       await ask(answer, (api) => assert.rejects(nodes(api), why));
@@ -105,6 +148,39 @@ describe("calls of verify and status", () => {
       await ask(said(other), (api) => assert.rejects(read(api), /the answer is none of configmaps a$/));
     const well = said({ kind: "ConfigMap", metadata: { name: "a" }, data: { x: "1" } });
     await ask(well, async (api) => assert.deepEqual((await read(api))?.data, { x: "1" }));
+  });
+
+  it("make no stack trace of a refusal, and say which it is", async () => {
+    for (const [status, why] of [
+      [403, /refuses this kubeconfig: namespaces is forbidden\nlook at: whose/],
+      [401, /refuses this kubeconfig: POST/],
+      [500, /does not answer as it should: POST .* is forbidden\nlook at: whether/],
+    ] as const)
+      await ask(said({ kind: "Status", message: "namespaces is forbidden" }, status), async (api) => {
+        const err: string[] = [];
+        const terminal = { out: assert.fail, err: (words: string) => void err.push(words) };
+        assert.equal(await verify(api, [], { junit: undefined, limitMs: 1, prefix: "x" }, terminal), false);
+        assert.match(err.join(""), why);
+      });
+  });
+
+  it("take no metrics for measured that have no value", async () => {
+    const lists = (usage: object) => ({ kind: "NodeMetricsList", items: [{ metadata: { name: "n" }, usage }] });
+    const run = (usage: object) =>
+      serving(
+        (path) =>
+          said(path.includes("metrics") ? lists(usage) : { kind: "NodeList", items: [{ metadata: { name: "n" } }] }),
+        async ({ server, caCertificate }) =>
+          await Reflect.apply(metricsCheck.run, undefined, [
+            {
+              api: clusterApi(configOf(server, caCertificate), server),
+              signal: AbortSignal.timeout(300),
+              note: () => {},
+            },
+          ]),
+      );
+    await run({ memory: "1Gi" });
+    for (const usage of [{}, { memory: "0Ki" }]) await assert.rejects(run(usage), /none for n$/);
   });
 
   it("tell the time of the cluster, not of this machine", async () => {

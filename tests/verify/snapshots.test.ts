@@ -30,8 +30,11 @@ describe("the age of etcd's snapshots", () => {
         "the last one of cp-0 is of soon, which is no time",
         `the last one of cp-1 is of ${ago(-2).toISOString()}, which is to come`,
         `the last one of node is of ${ago(1).toISOString()}, which has no size, which is of no member`,
+        "1 of 3 members have never sent one",
       ],
     );
+    const other = { "cp-0": entry(4), "cp-1": entry(4), "cp-3": entry(4) };
+    assert.deepEqual(findings(other).problems, ["1 of 3 members have never sent one"]);
     assert.deepEqual(findings({}, old).problems, ["3 of 3 members have never sent one"]);
   });
 });

@@ -3,6 +3,8 @@ import { CheckSkipped, expect } from "../../checks/check.ts";
 import { nodesCheck } from "../../checks/cluster/nodes.ts";
 import { ports } from "../../checks/facts.ts";
 import { NotYet, until } from "../../checks/poll.ts";
+import { field, list, text } from "../../components/gates/apiProbe.ts";
+import { quantity } from "../../components/model/quantity.ts";
 import type { VerifyCheck } from "../check.ts";
 import { controlPlaneId, type NodeGroup, nodeGroups } from "../nodes.ts";
 import { reaches } from "../probe.ts";
@@ -64,7 +66,7 @@ export function certificateProblems(nodes: ReadonlySet<string>, items: readonly 
     const refusal = status?.conditions?.find(({ type }) => type === "Denied" || type === "Failed");
     if (refusal !== undefined)
       return [`${user}: ${metadata?.name} was ${refusal.type}: ${refusal.reason ?? ""} ${refusal.message ?? ""}`];
-    return status?.certificate === undefined ? [`${user}: ${metadata?.name} has no certificate yet`] : [];
+    return (status?.certificate ?? "") === "" ? [`${user}: ${metadata?.name} has no certificate yet`] : [];
   });
   const again = items.flatMap(({ status }) =>
     (status?.conditions ?? []).flatMap(
@@ -106,9 +108,18 @@ export const servingCertificatesCheck: VerifyCheck = {
   },
 };
 
-/** Whether the metrics API has a value for memory. */
-function isMeasured(usage: { readonly memory: string } | undefined): boolean {
-  return usage !== undefined && usage.memory !== "0" && usage.memory !== "";
+const measured = { group: "metrics.k8s.io", version: "v1beta1" } as const;
+
+/** What the metrics API lists, by name: whether it has a value for memory, a pod for that of each container. */
+function isMeasured(listed: unknown): ReadonlyMap<string, boolean> {
+  return new Map(
+    list(field(listed, "items")).map((item) => {
+      const parts = field(item, "containers") === undefined ? [item] : list(field(item, "containers"));
+      const memory = parts.map((part) => text(field(field(part, "usage"), "memory")) || "0");
+      const well = memory.length > 0 && memory.every((each) => quantity(each) > 0);
+      return [text(field(field(item, "metadata"), "name")), well] as const;
+    }),
+  );
 }
 
 /** `kubectl top` has a value for each node. */
@@ -122,10 +133,8 @@ export const metricsCheck: VerifyCheck = {
       async () => {
         // Asked again each time: an autoscaler may take a node away meanwhile.
         const nodes = (await api.core.listNode()).items.map(({ metadata }) => metadata?.name ?? "");
-        const { items } = await api.metrics.getNodeMetrics();
-        const missing = nodes.filter(
-          (name) => !isMeasured(items.find(({ metadata }) => metadata.name === name)?.usage),
-        );
+        const known = isMeasured(await api.custom.listClusterCustomObject({ ...measured, plural: "nodes" }));
+        const missing = nodes.filter((name) => known.get(name) !== true);
         if (missing.length > 0) throw new NotYet(`none for ${missing.join(", ")}`);
         return nodes.length;
       },
@@ -150,15 +159,10 @@ export function podMetricsCheck(group: NodeGroup): VerifyCheck {
           lookAt: `kubectl top pods -n ${namespace} (while verify runs); kubectl -n kube-system logs deployment/metrics-server`,
         },
         async () => {
-          const { items } = await api.metrics.getPodMetrics(namespace);
-          const missing = pods.filter(({ pod }) => {
-            const own = items.find(({ metadata }) => metadata.name === pod);
-            return (
-              own === undefined ||
-              own.containers.length === 0 ||
-              !own.containers.every(({ usage }) => isMeasured(usage))
-            );
-          });
+          const known = isMeasured(
+            await api.custom.listNamespacedCustomObject({ ...measured, namespace, plural: "pods" }),
+          );
+          const missing = pods.filter(({ pod }) => known.get(pod) !== true);
           if (missing.length > 0) throw new NotYet(`none for ${missing.map(({ pod }) => pod).join(", ")}`);
         },
       );

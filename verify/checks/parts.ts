@@ -7,6 +7,7 @@ import { NotYet, until } from "../../checks/poll.ts";
 import { field, list, text } from "../../components/gates/apiProbe.ts";
 import type { ClusterApi } from "../api.ts";
 import type { VerifyCheck } from "../check.ts";
+import { releaseProblems } from "./machines.ts";
 
 /** Static pods of a control-plane machine (kubernetes: cmd/kubeadm/app/constants). */
 const programs = ["etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler"] as const;
@@ -21,7 +22,8 @@ export function controlPlaneProblems(machines: readonly string[], pods: readonly
   });
 }
 
-export const controlPlaneTitle = "etcd, API server, scheduler and controllers run on every control-plane machine";
+export const controlPlaneTitle =
+  "etcd, API server, scheduler and controllers run on every control-plane machine, of a release that goes with every kubelet";
 
 /** The control-plane Nodes. Throws when there are fewer than the first look at the cluster saw. */
 async function controlPlaneNodes({ core }: ClusterApi, members: number): Promise<readonly V1Node[]> {
@@ -60,12 +62,14 @@ export const controlPlaneCheck = (members: number): VerifyCheck => ({
         lookAt: "on the machine: crictl ps --all; /var/log/fenestra/bootstrap.log; systemctl status kubelet",
       },
       async () => {
-        const [{ items: pods }, proxy] = await Promise.all([
+        const [{ items: pods }, { items: all }, proxy] = await Promise.all([
           api.core.listNamespacedPod({ namespace: "kube-system", labelSelector: "tier=control-plane" }),
+          api.core.listNode(),
           ifFound(api.apps.readNamespacedDaemonSet({ namespace: "kube-system", name: "kube-proxy" })),
         ]);
         const problems = [
           ...controlPlaneProblems(nodes, pods),
+          ...releaseProblems(all),
           ...addOnProblems(
             machines.map(({ status }) => status?.nodeInfo?.kubeletVersion ?? ""),
             proxy?.spec?.template.spec?.containers[0]?.image,
@@ -133,6 +137,7 @@ export async function objectProblems(
     const found = await read({ apiVersion, kind, metadata: { name, ...(namespace === "" ? {} : { namespace }) } });
     if (found === undefined) problems.push(`${line} is missing`);
     else {
+      if (field(field(found, "metadata"), "deletionTimestamp") !== undefined) problems.push(`${line} is being deleted`);
       if (field(field(found, "spec"), "replicas") === 0) problems.push(`${line} is scaled to 0`);
       for (const path of field(found, "aggregationRule") === undefined ? (wantedLists[kind] ?? []) : [])
         if (list(path.split(".").reduce(field, found)).length === 0) problems.push(`${line} has no ${path}`);
@@ -150,11 +155,12 @@ export const objectsCheck: VerifyCheck = {
   id: "objects",
   title: "every object of the stack and of kubeadm is there as it was made, policies, bindings and agents included",
   run: async ({ api, note }) => {
-    const objects = (await ifFound(api.core.readNamespacedConfigMap(inventoryPage)))?.data?.objects;
+    const objects =
+      (await ifFound(api.core.readNamespacedConfigMap(inventoryPage)))?.data?.objects?.trim() || undefined;
     const lookAt = "docs/operations/incidents.md, Objects were changed by hand: pulumi up --refresh puts them back";
     if (objects === undefined)
       throw new CheckFailure(
-        `there is no ConfigMap ${inventoryPage.namespace}/${inventoryPage.name}, which an update writes`,
+        `there is no ConfigMap ${inventoryPage.namespace}/${inventoryPage.name} with its list, which an update writes`,
         lookAt,
       );
     const lines = [...ofKubeadm, ...objects.split("\n")];
@@ -205,7 +211,7 @@ export function snapshotFindings(
     if (hours <= lateSnapshotHours && wrong.length === 0) return [];
     return [`the last one of ${member} is of ${time}${wrong.map((why) => `, which ${why}`).join("")}`];
   });
-  const missing = Math.max(0, created.length - members.length);
+  const missing = created.filter((_, index) => !(`cp-${index}` in data)).length;
   const notDue = Math.min(missing, created.filter((at) => now.getTime() - at.getTime() < youngHours * hour).length);
   const never = missing === notDue ? [] : [`${missing - notDue} of ${created.length} members have never sent one`];
   return { problems: [...late, ...never], notDue };

@@ -1,7 +1,10 @@
 import type { V1PersistentVolume, V1PersistentVolumeClaim, V1Pod, V1VolumeAttachment } from "@kubernetes/client-node";
-import type { NodeFacts } from "../../checks/cluster/nodes.ts";
+import { ifFound } from "../../checks/cluster/api.ts";
+import { nodeFacts } from "../../checks/cluster/nodes.ts";
 import { NotYet, until } from "../../checks/poll.ts";
 import { field, list, text } from "../../components/gates/apiProbe.ts";
+import { messageOf } from "../../components/gates/messageOf.ts";
+import { fromJson } from "../../components/model/json.ts";
 import { quantity } from "../../components/model/quantity.ts";
 import type { ClusterApi } from "../api.ts";
 import type { VerifyCheck } from "../check.ts";
@@ -120,27 +123,34 @@ export function smallFileSystems(
 }
 
 /** File systems fill their claims. */
-export function fileSystemsCheck(nodes: readonly NodeFacts[]): VerifyCheck {
-  return {
-    id: "file-systems",
-    title: "the file systems of claims are as large as the claims, restored ones too",
-    run: async ({ api, signal, note }) => {
-      const options = {
-        signal,
-        limitMs: 60_000,
-        intervalMs: 5_000,
-        lookAt: "docs/operations/backup.md; kubectl get pvc -A",
+export const fileSystemsCheck: VerifyCheck = {
+  id: "file-systems",
+  title: "the file systems of claims are as large as the claims, restored ones too",
+  run: async ({ api, signal, note }) => {
+    const options = {
+      signal,
+      limitMs: 60_000,
+      intervalMs: 5_000,
+      lookAt: "docs/operations/backup.md; kubectl get pvc -A",
+    };
+    await until("file systems", options, async () => {
+      const claims = (await api.core.listPersistentVolumeClaimForAllNamespaces()).items;
+      const nodes = (await api.core.listNode()).items
+        .map(nodeFacts)
+        .filter(({ ready, simulated }) => ready && !simulated);
+      const of = async (name: string): Promise<readonly string[]> => {
+        const answer = await ifFound(api.core.connectGetNodeProxyWithPath({ name, path: "stats/summary" }));
+        const summary = fromJson(answer ?? "");
+        // Of a node that has gone meanwhile nobody asks.
+        if (answer !== undefined && field(field(summary, "node"), "nodeName") !== name)
+          throw new Error("its kubelet has no statistics");
+        return smallFileSystems(claims, summary, api.now());
       };
-      await until("file systems", options, async () => {
-        const claims = (await api.core.listPersistentVolumeClaimForAllNamespaces()).items;
-        const lines: string[] = [];
-        for (const { name } of nodes.filter((node) => node.ready && !node.simulated)) {
-          const answer = await api.core.connectGetNodeProxyWithPath({ name, path: "stats/summary" });
-          lines.push(...smallFileSystems(claims, JSON.parse(answer), api.now()));
-        }
-        if (lines.length > 0) throw new NotYet([...new Set(lines)].join("\n"));
-        note(`${claims.length} claims`);
-      });
-    },
-  };
-}
+      const lines = await Promise.all(
+        nodes.map(({ name }) => of(name).catch((error: unknown) => [`node ${name}: ${messageOf(error)}`])),
+      );
+      if (lines.flat().length > 0) throw new NotYet([...new Set(lines.flat())].join("\n"));
+      note(`${claims.length} claims`);
+    });
+  },
+};
