@@ -4,7 +4,8 @@ import { parseArgs } from "node:util";
 import { z } from "zod";
 import { moreArtifacts } from "../components/config/projectFile.ts";
 import { type Artifact, readArtifactLock } from "../components/model/artifacts.ts";
-import { isProgram, placesOf, runsAhead } from "../components/model/moreArtifacts.ts";
+import { isLaterPatch, isProgram, placesOf, runsAhead } from "../components/model/moreArtifacts.ts";
+import { ConfigError } from "../components/model/problem.ts";
 import {
   defaultRelease,
   minorOf,
@@ -109,10 +110,15 @@ async function pin(args: readonly string[], { out, err }: Terminal): Promise<Exi
   const own = readLock(root, path.join(root, lockPath));
   const versionFile = path.join(root, "versions.json");
   const file = project.own ? path.join(root, lockPath) : path.join(project.stacks, moreArtifacts);
-  const users = project.own || !existsSync(file) ? [] : readLock(root, file);
+  const textOf = () => (existsSync(file) ? readFileSync(file, "utf8") : "");
+  const textBefore = withUserFile(file, "a file", textOf);
+  const users = project.own || textBefore === "" ? [] : readLock(root, file);
   const before = project.own ? own : [...own.filter((row) => isProgram(row) || row.digest === null), ...users];
   const { together, follow } = readVersions(files);
   const number = version?.replace(/^v/, "");
+  const newer = users.find((row) => row.name === name && isLaterPatch(row.version, number ?? ""));
+  if (newer !== undefined)
+    throw new UsageError(`${file} has ${name} ${newer.version}: take its rows out for an earlier patch`);
   const moves = refusing(() => (name === undefined ? [] : movesTo(own, name, number ?? "", together)));
   const rows = refusing(() =>
     withDigests(
@@ -238,9 +244,12 @@ async function pin(args: readonly string[], { out, err }: Terminal): Promise<Exi
   const kept = project.own
     ? artifacts
     : artifacts.filter((row) => !own.includes(row) && !gone.some((each) => nameOf(each) === nameOf(row)));
-  if (kept.length > 0 || existsSync(file)) writeFileSync(file, renderLock(kept));
-  if (manifests.changed.length > 0) writeFileSync(upstream, `${JSON.stringify(manifests.lock, null, 2)}\n`);
-  for (const [name, text] of after) if (text !== files.get(name)) writeFileSync(name, text);
+  if (textOf() !== textBefore) throw new UsageError(`${file} has changed since this run read it: run it again`);
+  const write = (name: string, text: string) =>
+    withUserFile(name, "a file that is yours to write", () => writeFileSync(name, text));
+  if (kept.length > 0 || existsSync(file)) write(file, renderLock(kept));
+  if (manifests.changed.length > 0) write(upstream, `${JSON.stringify(manifests.lock, null, 2)}\n`);
+  for (const [name, text] of after) if (text !== files.get(name)) write(name, text);
   return exitCodes.fine;
 }
 
@@ -269,7 +278,7 @@ function readLock(root: string, file: string): readonly Artifact[] {
   try {
     return withUserFile(`--root ${root}`, "a checkout of this repository", () => readArtifactLock(file));
   } catch (error) {
-    if (!(error instanceof SyntaxError || error instanceof z.ZodError)) throw error;
+    if (!(error instanceof ConfigError) || file !== path.join(root, lockPath)) throw error;
     throw new UsageError(
       `--root ${root}: ${lockPath} is not a lock file of artifacts; allowed: a checkout of this repository`,
     );

@@ -24,7 +24,10 @@ export interface PinResult {
 
 /** Every artifact of a Kubernetes release, without digests. Throws RangeError for a release that cannot be chosen. */
 export function releaseArtifacts(version: string): readonly Artifact[] {
-  if (!/^\d+\.\d+\.\d+$/.test(version)) throw new RangeError(`${version} is not a release such as ${defaultRelease}`);
+  if (!/^\d+\.\d+\.\d+$/.test(version))
+    throw new RangeError(
+      `${version} is not a release such as ${defaultRelease}; of a program or an image: NAME VERSION`,
+    );
   if (!minors.some(({ minor }) => minor === minorOf(version)))
     throw new RangeError(
       `Kubernetes ${minorOf(version)} cannot be chosen; allowed: ${minors.map(({ minor }) => minor).join(", ")}`,
@@ -50,6 +53,10 @@ export function withRelease(lock: readonly Artifact[], version: string): readonl
   const releases = new Set(all.filter(isProgram).map((artifact) => artifact.version));
   const byMinor = Map.groupBy([...releases].sort(compareVersions), minorOf);
   const kept = new Set([...byMinor.values()].flatMap((some) => some.slice(-keptReleases)));
+  if (!kept.has(version))
+    throw new RangeError(
+      `${version} would not stay: of its minor the lock file keeps ${[...kept].filter((each) => minorOf(each) === minorOf(version)).join(" and ")}`,
+    );
   return sorted(all.filter((artifact) => !isProgram(artifact) || kept.has(artifact.version)));
 }
 

@@ -1,9 +1,10 @@
 import { existsSync, readFileSync } from "node:fs";
 import { z } from "zod";
 import { withMore } from "./moreArtifacts.ts";
+import { ConfigError, refuse } from "./problem.ts";
 
 /** One file or image that a machine or the cluster fetches, with the digest it must have. */
-const artifactSchema = z.strictObject({
+const rowSchema = z.strictObject({
   /** Name of the program or image: `kubelet.exe`, `registry.k8s.io/pause`. */
   name: z.string(),
   /** Version without a leading v. */
@@ -21,8 +22,19 @@ const artifactSchema = z.strictObject({
   checksumUrl: z.string().optional(),
 });
 
+const artifactSchema = rowSchema
+  .refine(
+    ({ algorithm, digest }) =>
+      digest === null || (/^[\da-f]+$/.test(digest) && digest.length * 4 === +algorithm.slice(3)),
+    "its digest is none of its algorithm",
+  )
+  .refine(
+    ({ url, digest }) => !/@sha256:/.test(url) || url.endsWith(`@sha256:${digest}`),
+    "its URL has another digest",
+  );
+
 /** One file or image that a machine or the cluster fetches, with the digest it must have. */
-export interface Artifact extends Readonly<z.output<typeof artifactSchema>> {
+export interface Artifact extends Readonly<z.output<typeof rowSchema>> {
   /** Of a user's row: the versions in whose place it stands; empty for one without effect. */
   readonly replaces?: readonly string[];
 }
@@ -40,14 +52,31 @@ export const artifactsVariable = "FENESTRA_ARTIFACTS";
  *
  * @param file Default: the one beside this module, and after it the one that {@link artifactsVariable} names, if it is
  * there.
+ * @throws ConfigError for a file that is none
  */
 export function readArtifactLock(file?: URL | string): readonly Artifact[] {
-  const read = (each: URL | string) => z.array(artifactSchema).parse(JSON.parse(readFileSync(each, "utf8")));
   if (file !== undefined) return read(file);
   const more = process.env[artifactsVariable];
   const own = read(artifactLockFile);
   if (more === undefined || !existsSync(more)) return own;
   return withMore(own, read(more));
+}
+
+function read(file: URL | string): readonly Artifact[] {
+  const refused = (why: string) =>
+    new ConfigError(
+      refuse(String(file), undefined, why, "rows as fenestra pin writes them", "repair it, or delete it and pin anew"),
+    );
+  try {
+    const rows = z.array(artifactSchema).parse(JSON.parse(readFileSync(file, "utf8").replace(/^\uFEFF/, "")));
+    const names = rows.map(({ name, version, os, arch }) => `${name} ${version} (${os}/${arch})`);
+    const twice = names.find((each, index) => names.indexOf(each) !== index);
+    if (twice !== undefined) throw new SyntaxError(`it names ${twice} twice`);
+    return rows;
+  } catch (error) {
+    if (!(error instanceof z.ZodError)) throw error instanceof SyntaxError ? refused(error.message) : error;
+    throw refused(error.issues.map((each) => `${each.path.join(".")}: ${each.message}`).join("; "));
+  }
 }
 
 /** Whether an artifact is an image: its reference has no scheme. */

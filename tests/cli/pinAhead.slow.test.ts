@@ -81,6 +81,18 @@ describe("fenestra pin in a user's repository", function () {
     assert.deepEqual(shown()[0], "azure-vnet 1.6.22 windows b");
   });
 
+  it("refuses an earlier patch than its file has, and a release that would not stay", async () => {
+    publish("2.3.8", b);
+    await pin("containerd", "2.3.8");
+    for (const [args, why] of [
+      [["containerd", "2.3.7"], /artifacts\.lock\.json has containerd 2\.3\.8: take its rows out/],
+      [["1.36.0"], /1\.36\.0 would not stay: of its minor the lock file keeps 1\.36\.3 and 1\.36\.4/],
+    ] as const) {
+      const { code, said } = await pin(...args);
+      assert.deepEqual([code, why.test(said)], [2, true], said);
+    }
+  });
+
   it("fills a row of the program that has no digest, by name or among all others", async () => {
     const exe = "https://dl.k8s.io/release/v1.37.1/bin/windows/amd64/kubelet.exe.sha256";
     answer(exe, a);

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
-import { readFileSync } from "node:fs";
+import { readFileSync, writeFileSync } from "node:fs";
+import path from "node:path";
 import fc from "fast-check";
 import {
   downloadUrl,
@@ -8,6 +9,7 @@ import {
   readArtifactLock,
   requireArtifact,
 } from "../../components/model/artifacts.ts";
+import { ConfigError } from "../../components/model/problem.ts";
 import {
   compareVersions,
   hasWeakness,
@@ -23,6 +25,7 @@ import {
 } from "../../components/model/releases.ts";
 import { programFlags, programFlagsFile } from "../../components/model/reservedFlags.ts";
 import { readDocument } from "../docs/documents.ts";
+import { suiteFolder } from "../support/temporary.ts";
 
 const lock = readArtifactLock();
 const hexLength = { sha256: 64, sha512: 128 } as const;
@@ -64,6 +67,31 @@ describe("lock file of artifacts", () => {
     );
     const differing = [...digests.values()].filter((same) => new Set(same.map(({ url }) => url)).size > 1);
     assert.deepEqual(differing, []);
+  });
+});
+
+describe("a user's lock file", () => {
+  const file = path.join(suiteFolder(), "artifacts.lock.json");
+  const [row] = readArtifactLock().filter(({ name }) => name === "containerd");
+  const read = (content: string) => {
+    writeFileSync(file, content);
+    return readArtifactLock(file);
+  };
+
+  it("is read with a byte order mark and Windows' ends of lines, and refused torn, doubled or without sound digests", () => {
+    const text = JSON.stringify([row], null, 2);
+    assert.deepEqual(read(`\uFEFF${text.replaceAll("\n", "\r\n")}`), [row]);
+    for (const [content, why] of [
+      [text.slice(0, 90), /: (Unterminated|Expected)/],
+      ["{}", /expected array/],
+      [JSON.stringify([row, row]), /it names containerd 2\S+ \(\w+\/amd64\) twice/],
+      [JSON.stringify([{ ...row, digest: "abc" }]), /0: its digest is none of its algorithm/],
+      [JSON.stringify([{ ...row, url: `a/b:1@sha256:${"c".repeat(64)}` }]), /0: its URL has another digest/],
+    ] as const)
+      assert.throws(
+        () => read(content),
+        (error) => error instanceof ConfigError && error.message.includes(file) && why.test(error.message),
+      );
   });
 });
 
