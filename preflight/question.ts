@@ -24,6 +24,11 @@ export class CallError extends Error {
   }
 }
 
+/** Most pages of one list that are read. */
+export const mostPages = 100;
+
+export const tooManyPages = `a list of more than ${mostPages} pages`;
+
 /** Sends a call. @throws CallError */
 export type Send = (call: Call, signal: AbortSignal) => Promise<unknown>;
 
@@ -142,7 +147,8 @@ export function* shortOf(need: QuotaNeed): Generator<Objection> {
   const text = (count: number, when = ""): string =>
     `${count} ${what} are needed${when}; the quota ${quota} is ${limit}, others use ${others}`;
   const mend = raise(most + others);
-  if (first + others > limit) yield refused(text(first), mend);
+  if (limit < 0) yield notAsked(`the quota ${quota} is told as ${limit}`);
+  else if (first + others > limit) yield refused(text(first), mend);
   else if (rolling + others > limit) yield (runs ? refused : doubtful)(text(rolling, " while pools roll"), mend);
   else if (most + others > limit) yield doubtful(text(most, " when pools are at their largest"), mend);
 }

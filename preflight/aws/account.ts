@@ -20,7 +20,15 @@ export const accountQuestions: readonly Question<AwsNeeds>[] = [
   {
     id: "account",
     async *run({ accountId, isAccountNamed, region }, ask) {
-      const caller = await ask("sts:GetCallerIdentity");
+      const caller = await ask("sts:GetCallerIdentity", {}, /^(InvalidClientTokenId|UnrecognizedClient)/);
+      // So answers a region that is off, whatever the credentials.
+      if (caller.isNone) {
+        yield refused(
+          `AWS in ${region} does not know these credentials`,
+          `log in again; or, where they are good elsewhere, aws account enable-region --region-name ${region}`,
+        );
+        return;
+      }
       const [account, arn] = [caller.text("Account"), caller.text("Arn")];
       if (isAccountNamed && account !== accountId)
         yield refused(

@@ -1,7 +1,7 @@
 import { Agent } from "node:https";
 import { defaultProvider } from "@aws-sdk/credential-provider-node";
 import { z } from "zod";
-import { type Call, CallError, type Send } from "../question.ts";
+import { type Call, CallError, mostPages, type Send, tooManyPages } from "../question.ts";
 
 /** Clients of the SDK by the service in the name of a right; each is loaded when it is called. */
 const clients: Readonly<Record<string, () => Promise<object>>> = {
@@ -65,10 +65,7 @@ export function awsSender(region: string, seen: (server: Date) => void): Send {
   };
 }
 
-/** Most pages of one list that are read. */
-const mostPages = 20;
-
-/** An answer with the lists of its pages joined. */
+/** An answer with the lists of its pages joined. @throws for one without end: half a list has room that is not there */
 async function allPages(send: (input: object) => Promise<object>, input: object): Promise<object> {
   let all: Readonly<Record<string, unknown>> = {};
   let next: object = {};
@@ -82,11 +79,11 @@ async function allPages(send: (input: object) => Promise<object>, input: object)
       }),
     );
     if (typeof answer.NextToken === "string" && answer.NextToken !== "") next = { NextToken: answer.NextToken };
-    else if (typeof answer.NextMarker === "string") next = { Marker: answer.NextMarker };
+    else if (typeof answer.NextMarker === "string" && answer.NextMarker !== "") next = { Marker: answer.NextMarker };
     else if (answer.IsTruncated === true) next = { Marker: answer.Marker };
     else return all;
   }
-  return all;
+  throw new Error(tooManyPages);
 }
 
 const denials = /^(AccessDenied|UnauthorizedOperation|AuthorizationError|UnauthorizedException)/;

@@ -114,6 +114,11 @@ export const quotaQuestions: readonly Question<AwsNeeds>[] = [
           yield notAsked(`the quota of ${first.sizes.join(", ")} is not known here`);
           continue;
         }
+        const unknown = group.find((machine) => largest(machine) === 0);
+        if (unknown !== undefined) {
+          yield notAsked(`AWS tells no vCPUs of ${unknown.sizes.join(", ")}`);
+          continue;
+        }
         const { limit, isDefault } = await quotaOf(ask, "ec2", quota);
         const used = all.filter(
           (each) => codeOf(each.text("InstanceType"), each.text("InstanceLifecycle", "") === "spot") === quota,

@@ -113,9 +113,15 @@ export const accountQuestions: readonly Question<AzureNeeds>[] = [
           yield refused(`there is no subnet ${id}`, mend);
           continue;
         }
-        const [range = found.text("properties.addressPrefix")] = found.texts("properties.addressPrefixes");
+        const prefixes = found.texts("properties.addressPrefixes");
+        const ranges = prefixes.length > 0 ? prefixes : [found.text("properties.addressPrefix")];
         // Azure keeps five addresses of each.
-        const free = 2 ** (32 - Number(range.split("/")[1])) - 5 - found.list("properties.ipConfigurations", []).length;
+        const free = ranges
+          .filter((range) => !range.includes(":"))
+          .reduce(
+            (all, range) => all + 2 ** (32 - Number(range.split("/")[1])) - 5,
+            -found.list("properties.ipConfigurations", []).length,
+          );
         if (free < needed)
           yield doubtful(
             `the subnet ${id} has ${free} free addresses, and ${needed} machines are needed with surge`,

@@ -9,7 +9,7 @@ import {
 } from "@azure/identity";
 import { z } from "zod";
 import { fromJson } from "../../components/model/json.ts";
-import { CallError, type Send } from "../question.ts";
+import { CallError, mostPages, type Send, tooManyPages } from "../question.ts";
 
 const manager = "https://management.azure.com";
 const http = createDefaultHttpClient();
@@ -35,7 +35,9 @@ function credentialOf(env: NodeJS.ProcessEnv): TokenCredential {
 async function oidcToken(env: NodeJS.ProcessEnv): Promise<string> {
   if (env.ARM_OIDC_TOKEN !== undefined) return env.ARM_OIDC_TOKEN;
   if (env.ARM_OIDC_TOKEN_FILE_PATH !== undefined) return await readFile(env.ARM_OIDC_TOKEN_FILE_PATH, "utf8");
-  const url = new URL(env.ARM_OIDC_REQUEST_URL ?? env.ACTIONS_ID_TOKEN_REQUEST_URL ?? "");
+  const url = URL.parse(env.ARM_OIDC_REQUEST_URL ?? env.ACTIONS_ID_TOKEN_REQUEST_URL ?? "");
+  if (url === null)
+    throw new Error("ARM_USE_OIDC is set without ARM_OIDC_TOKEN, ARM_OIDC_TOKEN_FILE_PATH or ARM_OIDC_REQUEST_URL");
   url.searchParams.set("audience", "api://AzureADTokenExchange");
   const request = createPipelineRequest({ url: url.href });
   request.headers.set("authorization", `bearer ${env.ARM_OIDC_REQUEST_TOKEN ?? env.ACTIONS_ID_TOKEN_REQUEST_TOKEN}`);
@@ -44,8 +46,7 @@ async function oidcToken(env: NodeJS.ProcessEnv): Promise<string> {
 }
 
 const failure = z.object({ error: z.object({ code: z.string(), message: z.string() }) });
-const page = z.looseObject({ value: z.array(z.unknown()), nextLink: z.string().optional() });
-const mostPages = 20;
+const page = z.looseObject({ value: z.array(z.unknown()), nextLink: z.string().nullish() });
 
 /** Sends calls to the resource manager. @param seen is told of the time of each answer */
 export function azureSender(seen: (server: Date) => void): Send {
@@ -92,7 +93,10 @@ async function allPages(send: (url: string) => Promise<unknown>, url: string): P
   if (list === undefined) return first;
   const all = [...list.value];
   let next = list.nextLink;
-  for (let read = 1; next?.startsWith(`${manager}/`) && read < mostPages; read += 1) {
+  for (let read = 1; next; read += 1) {
+    // Some name the port.
+    if (URL.parse(next)?.origin !== manager) throw new Error(`the next page is elsewhere: ${next}`);
+    if (read === mostPages) throw new Error(tooManyPages);
     const more = page.parse(await send(next));
     all.push(...more.value);
     next = more.nextLink;

@@ -26,7 +26,7 @@ async function running(ask: Ask, { group, goes, cluster }: AzureNeeds): Promise<
     for (const each of found.list("value")) {
       // A group that exists already may have another cluster's.
       const isOwn =
-        goes === undefined ? each.text("tags.fenestra:cluster", cluster) === cluster : each.text("name", "") === goes;
+        goes === undefined ? each.text("tags.fenestra:cluster", "") === cluster : each.text("name", "") === goes;
       if (!isOwn) continue;
       all.push({
         size: each.text("sku.name", "") || each.text("properties.hardwareProfile.vmSize"),
@@ -99,6 +99,11 @@ export const quotaQuestions: readonly Question<AzureNeeds>[] = [
           continue;
         }
         const group = needs.machines.filter((each) => quotasOf(each).includes(quota));
+        const unknown = group.find(({ sizes: [size = ""] }) => !(vcpusOf(skus.get(size)) > 0));
+        if (unknown !== undefined) {
+          yield notAsked(`Azure tells no vCPUs of ${unknown.sizes.join(", ")}`);
+          continue;
+        }
         const total = (count: (machine: AzureMachine) => number): number =>
           group.reduce((sum, each) => sum + count(each) * vcpusOf(skus.get(each.sizes[0] ?? "")), 0);
         const sizes = new Set(group.flatMap((each) => each.sizes));
