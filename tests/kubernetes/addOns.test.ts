@@ -63,6 +63,8 @@ describe("guard rails", () => {
           "fluent/fluent-bit:windows-2022-5.0.0",
           "mcr.microsoft.com/windows/nanoserver:10.0.20348.2340",
           "x:1.2.3-nano-ltsc2022",
+          "x:3.8.0-windows-ltsc-2022",
+          "x:win2022",
         ],
         `mcr.microsoft.com/windows/servercore:ltsc2022@sha256:${"0".repeat(64)}`,
       ],

@@ -246,7 +246,7 @@ export function differences(outcomes: readonly Outcome[], sets: boolean): readon
         ? [shape.says]
         : wanted === "waits"
           ? ["adds nothing to pods"]
-          : wanted !== shape.place && /refused|nowhere/.test(wanted)
+          : wanted === "nowhere" || (wanted !== shape.place && wanted === "refused")
             ? refused
             : [shape.says, ...(wanted === "refused" ? refused : [])];
     const fits = place === wanted || (wanted === "windows" && /^20(19|22)$/.test(place));

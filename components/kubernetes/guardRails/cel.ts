@@ -32,10 +32,10 @@ export function choosesWindows(pod: string, nodes: KnownNodes): string {
 /** What decides which pods are meant for Windows. */
 export type Placing = Pick<ClusterSpec, "pools" | "windows">;
 
-/** Is meant for Windows: it says so, chooses Windows nodes, or names a RuntimeClass of Windows. */
+/** Is meant for Windows: it says so, chooses Windows nodes, names a RuntimeClass of Windows, or is a HostProcess pod. */
 export function meansWindows(pod: string, spec: Placing): string {
   const classes = texts(runtimeClassFacts(spec).map(({ name }) => name));
-  return `(${saysWindows(pod)}) || (has(${pod}.runtimeClassName) && ${pod}.runtimeClassName in ${classes}) || ${choosesWindows(pod, knownNodes(spec))}`;
+  return `(${saysWindows(pod)}) || (has(${pod}.runtimeClassName) && ${pod}.runtimeClassName in ${classes}) || ${choosesWindows(pod, knownNodes(spec))} || ${isHostProcess(pod)}`;
 }
 
 const { key, value, effect } = windowsTaint;

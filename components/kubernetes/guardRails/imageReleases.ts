@@ -41,13 +41,13 @@ export const imageReleases: readonly ImageRelease[] = [
 
 /**
  * Expression for an image whose tag names a release: `:ltsc2022`, `:windowsservercore-ltsc2022`, `:windows-2022-5.0.0`,
- * `:3.1-nanoserver-1809`, `:10.0.20348.2340`.
+ * `:3-windows-ltsc-2022`, `:3.1-nanoserver-1809`, `:10.0.20348.2340`.
  */
 export function tagPattern({ build, tags, versions }: Pick<ImageRelease, "build" | "tags" | "versions">): string {
   const own = [
-    ...tags,
+    ...tags.map((tag) => tag.replace("ltsc", "ltsc-?")),
     `${build.replaceAll(".", "[.]")}([.][0-9]+)?`,
-    ...versions.map((version) => `windows(server)?-?${version}`),
+    ...versions.map((version) => `win(dows(server)?)?-?${version}`),
   ];
   const beside = versions.map((version) => `(servercore|nanoserver|microsoft[.]com/windows)([^@]*[:-])?${version}`);
   return `(${[`[:-](${own.join("|")})`, ...beside].join("|")})([-_@]|$)`;
@@ -66,6 +66,6 @@ export const multiPlatform =
   "^(mcr[.]microsoft[.]com/(dotnet/|powershell|oss/)|registry[.]k8s[.]io/(pause|e2e-test-images/)|(docker[.]io/(library/)?)?(golang|mongo|eclipse-temurin|hello-world)[:@])";
 
 /** Images that are for Windows alone, whatever their tag. */
-export const windowsOnly = `mcr[.]microsoft[.]com/(windows|dotnet/framework)|(^|/)microsoft/(iis|aspnet|dotnet-framework|windowsservercore|nanoserver)|nanoserver|windowsservercore|ltsc20(16|${windowsReleases
+export const windowsOnly = `mcr[.]microsoft[.]com/(windows|dotnet/framework)|(^|/)microsoft/(iis|aspnet|dotnet-framework|windowsservercore|nanoserver)|nanoserver|windowsservercore|ltsc-?20(16|${windowsReleases
   .map(({ imageTag }) => imageTag.replace("ltsc20", ""))
   .join("|")})`;
