@@ -195,7 +195,15 @@ describe("in-cluster objects on a real API server", function () {
       assert.deepEqual(
         checked,
         [
-          ...["control-plane-names", "external-addresses", "network-policies", "own-node", "pod-warnings", "pods"],
+          ...[
+            "claims",
+            "control-plane-names",
+            "external-addresses",
+            "network-policies",
+            "own-node",
+            "pod-warnings",
+            "pods",
+          ],
           ...["service-status", "windows-nodes", "windows-os-name"],
         ].map((name) => [`fenestra-${name}`, {}]),
       );
@@ -294,7 +302,8 @@ describe("in-cluster objects on a real API server", function () {
       for (const [index, row] of podTable.entries()) {
         if (row.answer !== "refused" || /PodSecurity|runhcs/.test(row.says.join())) continue;
         const namespace = `advice-${index}`;
-        const labels = { ...tableNamespaces[row.namespace] };
+        // What is there already has another value.
+        const labels = { "pod-security.kubernetes.io/warn": "baseline", ...tableNamespaces[row.namespace] };
         await apply(sent({ apiVersion: "v1", kind: "Namespace", metadata: { name: namespace, labels } }));
         const refused = JSON.parse((await create(namespace, row.spec)).body).message;
         const [, follow] = advice.find(([says]) => says.test(refused)) ?? assert.fail(refused);
@@ -363,7 +372,7 @@ describe("in-cluster objects on a real API server", function () {
         ...[
           "a Linux pod",
           "an image of 2022",
-          "the host's network",
+          "an emptyDir in memory",
           "an image without a build",
           "a Windows image without a place",
         ],
@@ -397,7 +406,7 @@ describe("in-cluster objects on a real API server", function () {
       }
     });
 
-    it("warn of claims without a class, of NetworkPolicies, and of memory only where no LimitRange is said to give it", async () => {
+    it("warn of claims without a class, of classes of others, of NetworkPolicies, and of memory only where no LimitRange is said to give it", async () => {
       const spec = { os: { name: "windows" }, containers: [{ name: "main", image: "x:ltsc2022" }] };
       const named = { name: "main", image: "x:ltsc2022", resources: { limits: { memory: "1Gi" } } };
       const set = podHomes.StatefulSet.object({
@@ -418,12 +427,19 @@ describe("in-cluster objects on a real API server", function () {
         nodeSelector: { "kubernetes.io/os": "windows" },
         containers: [named],
       });
+      const classed = (runtimeClassName: string) =>
+        podHomes.Deployment.object({ runtimeClassName, containers: [{ name: "main", image: "nginx" }] });
+      const foreign = { apiVersion: "v1", kind: "PersistentVolumeClaim", spec: claims("gp3")[0]?.spec };
       const rules = { apiVersion: "networking.k8s.io/v1", kind: "NetworkPolicy", spec: { podSelector: {} } };
       const deployment = podHomes.Deployment.object(spec);
       for (const [kinds, namespace, object, warning] of [
         ["statefulsets", "plain", sets(), /set storageClassName: windows/],
         ["statefulsets", "plain", sets("linux"), /set storageClassName: windows/],
         ["statefulsets", "plain", sets("windows"), undefined],
+        ["statefulsets", "plain", sets("managed-csi"), /no StorageClass managed-csi here .* set it to windows/],
+        ["persistentvolumeclaims", "plain", foreign, /no StorageClass gp3 here .* leave storageClassName out/],
+        ["deployments", "plain", classed("kata-vm-isolation"), /leave spec\.template\.spec\.runtimeClassName out/],
+        ["deployments", "plain", classed("runhcs-wcow-hypervisor"), /one of windows-2019, windows-2022/],
         ["networkpolicies", "kube-system", rules, /nothing in this cluster enforces NetworkPolicies/],
         ["deployments", "plain", deployment, /set resources\.limits\.memory/],
         ["deployments", "memory-defaulted", deployment, undefined],

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { readDocument } from "../docs/documents.ts";
 import { until } from "../support/apiServer.ts";
 import { exampleSpec } from "../support/stacks.ts";
-import { corpus } from "./corpus.ts";
+import { corpus, type Shape } from "./corpus.ts";
 import { CorpusCluster, differences, share, shareInManual } from "./corpusRun.ts";
 import { manifestsOf } from "./switches.ts";
 
@@ -103,6 +103,116 @@ describe("published workloads, on a real API server with its scheduler", functio
           await cluster.api.kubectl(["delete", "--force", "-f", "-"], text);
         });
 
+    it("make the pods of every node agent with the labels that the manual's table names, and none without", async () => {
+      const { blocks, text } = readDocument("docs/windows-applications.md");
+      const commands = blocks.find(({ text: each }) => each.includes("namespace agents"))?.text.trim() ?? "";
+      const [create = "", security = "", hostProcess = ""] = commands.split("\n");
+      const follow = async (command: string) =>
+        assert.equal((await cluster.api.kubectl(command.split(" ").slice(1))).code, 0, command);
+      const rows = (text.split("## Node agents")[1] ?? "").split("\n").filter((line) => /^\| .*`.*\|/.test(line));
+      const levels = rows.flatMap((row) => {
+        const [, names = "", needs = ""] = row.split("|");
+        const level = /^ nothing/.test(needs)
+          ? 0
+          : /^ (the labels|the same)/.test(needs)
+            ? 1
+            : /^ all/.test(needs)
+              ? 2
+              : 3;
+        return [...names.matchAll(/`([a-z-]+)`( on Windows)?/g)].map(([, chart = "", alone]) => ({
+          chart,
+          alone,
+          level,
+        }));
+      });
+      const agents = corpus.flatMap((shape) => {
+        const [, chart, system] = /^agents\/([a-z-]+)(, Windows)?$/.exec(shape.address) ?? [];
+        if (chart === undefined) return [];
+        const own = levels.filter((row) => row.chart === chart && (row.alone === undefined || system !== undefined));
+        return [{ chart, shape, level: own[0]?.level ?? assert.fail(`the manual has no ${chart}`) }];
+      });
+      assert.deepEqual(
+        levels.filter(({ chart, level }) => level < 3 && !agents.some((agent) => agent.chart === chart)),
+        [],
+      );
+      const pods = (namespace: string, { spec }: Shape) =>
+        cluster.api.send(
+          "POST",
+          `/api/v1/namespaces/${namespace}/pods?dryRun=All`,
+          pod("agent", spec).replace('"corpus"', `"${namespace}"`),
+        );
+      await follow(create);
+      for (const [level, command] of [[0], [1, security], [2, hostProcess]] as const) {
+        const own = agents.filter((agent) => agent.level === level);
+        assert.ok(own.length > 3);
+        for (const { chart, shape } of own) {
+          if (command === undefined) continue;
+          assert.ok(!(await pods("agents", shape)).taken, `${chart} needs no ${command}`);
+        }
+        if (command !== undefined) await follow(command);
+        const [first] = own;
+        // Labels are seen a moment later.
+        if (first !== undefined && command !== undefined)
+          await until(command, async () => (await pods("agents", first.shape)).taken);
+        const shapes = own.map(({ shape }) => (command === undefined ? shape : { ...shape, namespace: "agents" }));
+        const outcomes = await cluster.run(`agents-${level}`, shapes);
+        assert.deepEqual(
+          outcomes.map(({ place }) => place),
+          shapes.map(({ place }) => place),
+        );
+      }
+    });
+
+    it("tell the labels to whom Pod Security would refuse, and to nobody else", async () => {
+      const inContainer = (more: object) => ({ containers: [{ ...container, image: "x", ...more }] });
+      const secured = (securityContext: object) => [{ securityContext }, inContainer({ securityContext })];
+      const controls: readonly object[] = [
+        ...["hostNetwork", "hostPID", "hostIPC"].flatMap((field) => [{ [field]: true }, { [field]: false }]),
+        ...[{ hostPath: { path: "/" } }, { emptyDir: {} }].map((volume) => ({ volumes: [{ name: "v", ...volume }] })),
+        ...["Unconfined", "RuntimeDefault"].flatMap((type) => [
+          ...secured({ seccompProfile: { type } }),
+          ...secured({ appArmorProfile: { type } }),
+        ]),
+        ...["spc_t", "container_t", "container_init_t"].flatMap((type) => secured({ seLinuxOptions: { type } })),
+        ...["NET_ADMIN", "SYS_CHROOT", "ALL"].map((capability) =>
+          inContainer({ securityContext: { capabilities: { add: [capability], drop: ["ALL"] } } }),
+        ),
+        ...[true, false].map((privileged) => inContainer({ securityContext: { privileged } })),
+        ...[{ hostPort: 80 }, {}].map((port) => inContainer({ ports: [{ containerPort: 80, ...port }] })),
+        { hostUsers: false, ...inContainer({ securityContext: { procMount: "Unmasked" } }) },
+        ...corpus.filter(({ spec }) => !JSON.stringify(spec).includes("hostProcess")).map(({ spec }) => spec),
+      ];
+      const warnings = async (spec: object, namespace = "corpus") => {
+        const text = workload("Deployment", "asked", spec).replace('"corpus"', `"${namespace}"`);
+        return (await cluster.api.send("POST", `/apis/apps/v1/namespaces/${namespace}/deployments?dryRun=All`, text))
+          .warnings;
+      };
+      const [theirs, ours] = ["would violate PodSecurity", "Pod Security refuses its pods"];
+      let refused = 0;
+      for (const spec of controls) {
+        const told = await warnings(spec);
+        const wrong = told.some((each) => each.startsWith(theirs));
+        refused += wrong ? 1 : 0;
+        assert.equal(
+          told.some((each) => each.includes(ours)),
+          wrong,
+          `${JSON.stringify(spec)}: ${told.join("\n")}`,
+        );
+      }
+      assert.ok(refused > 20, `${refused} refused`);
+      await cluster.apply([
+        {
+          apiVersion: "v1",
+          kind: "Namespace",
+          metadata: { name: "let-in", labels: { "pod-security.kubernetes.io/enforce": "baseline" } },
+        },
+      ]);
+      const spec = { hostNetwork: true };
+      const command = / run kubectl (.*)$/.exec((await warnings(spec, "let-in")).join("\n"))?.[1] ?? assert.fail();
+      assert.equal((await cluster.api.kubectl(command.split(" "))).code, 0, command);
+      await until("the labels to count", async () => !(await warnings(spec, "let-in")).join().includes("Security"));
+    });
+
     it("find room on nodes of the default size beside every agent and sample, one by one", async () => {
       await cluster.asByDefault();
       for (const [index, shape] of corpus.filter(({ sized }) => sized).entries()) {
@@ -136,34 +246,6 @@ describe("published workloads, on a real API server with its scheduler", functio
       const classes = manifestsOf(exampleSpec("azure-dev")).filter(({ kind }) => kind === "StorageClass");
       for (const [, , , to = ""] of pairs)
         assert.ok(to.includes("/") || classes.some(({ metadata }) => metadata.name === to), to);
-    });
-
-    it("let the pods of node agents be made where the manual's commands were run", async () => {
-      const { blocks } = readDocument("docs/windows-applications.md");
-      const commands =
-        blocks
-          .find(({ text }) => text.includes("namespace agents"))
-          ?.text.trim()
-          .split("\n") ?? [];
-      assert.equal(commands.length, 3);
-      for (const command of commands) assert.equal((await cluster.api.kubectl(command.split(" ").slice(1))).code, 0);
-      const agents = {
-        linux: { hostNetwork: true, hostPID: true, volumes: [{ name: "logs", hostPath: { path: "/var/log" } }] },
-        windows: {
-          ...{ nodeSelector: win, hostNetwork: true },
-          securityContext: { windowsOptions: { hostProcess: true, runAsUserName: "NT AUTHORITY\\SYSTEM" } },
-        },
-      };
-      for (const [name, spec] of Object.entries(agents)) {
-        const set = workload("DaemonSet", name, spec).replace('"corpus"', '"agents"');
-        const made = async () =>
-          (await cluster.api.kubectl(["-n", "agents", "get", "pods", "-l", `app=${name}`, "-o", "name"])).stdout;
-        await until(`the pods of ${name}`, async () => {
-          // Labels are seen a moment later.
-          await cluster.api.kubectl(["apply", "-f", "-"], set);
-          return (await made()).trim().split("\n").length === 2;
-        });
-      }
     });
 
     it("take what the manual shows as it is, without a warning", async () => {

@@ -28,11 +28,12 @@ const os = "kubernetes.io/os";
 const onWindows = { [os]: "windows" };
 const tolerations = (more: object) => ({ tolerations: [{ effect: "NoSchedule", ...more }] });
 const build2022 = { "node.kubernetes.io/windows-build": "10.0.20348" };
-const affinity = (operator: "In" | "NotIn", ...values: readonly string[]) => ({
+const controlPlaneKey = "node-role.kubernetes.io/control-plane";
+const affinity = (operator: "In" | "NotIn" | "Exists", key: string, ...values: readonly string[]) => ({
   affinity: {
     nodeAffinity: {
       requiredDuringSchedulingIgnoredDuringExecution: {
-        nodeSelectorTerms: [{ matchExpressions: [{ key: os, operator, values }] }],
+        nodeSelectorTerms: [{ matchExpressions: [{ key, operator, values }] }],
       },
     },
   },
@@ -47,13 +48,16 @@ const pods: Readonly<Record<string, object>> = {
   build2022: selector(build2022),
   build2022os: selector({ ...onWindows, ...build2022 }),
   pool2022: selector({ "fenestra.dev/pool": "win2022" }),
-  notLinux: affinity("NotIn", "linux"),
+  notLinux: affinity("NotIn", os, "linux"),
   agentpool: selector({ agentpool: "winage", ...onWindows }),
   premerge: selector({ "premerge-platform": "windows-2022" }),
+  mode: selector({ "kubernetes.azure.com/mode": "user", [os]: "linux" }),
+  control: affinity("Exists", controlPlaneKey),
   sku: selector({ "kubernetes.azure.com/os-sku": "Windows2019" }),
   linux: selector({ [os]: "linux" }),
-  affine: affinity("In", "windows"),
-  both: affinity("In", "linux", "windows"),
+  affineLinux: affinity("In", os, "linux"),
+  affine: affinity("In", os, "windows"),
+  both: affinity("In", os, "linux", "windows"),
   says: { os: { name: "windows" } },
   class: { runtimeClassName: "windows-2019" },
   tolerate: tolerations({ key: "os", operator: "Exists" }),
@@ -61,11 +65,13 @@ const pods: Readonly<Record<string, object>> = {
   "tolerate:Windows": tolerations({ key: "os", value: "Windows" }),
   "tolerate:OS": tolerations({ key: "OS", value: "Windows" }),
   "tolerate:other": tolerations({ key: "node.kubernetes.io/os", operator: "Exists" }),
+  "tolerate:control": tolerations({ key: controlPlaneKey, operator: "Exists" }),
   "tolerate-all": tolerations({ operator: "Exists" }),
   all: { tolerations: [{ operator: "Exists" }] },
   claim: { volumes: [{ name: "data", persistentVolumeClaim: { claimName: "data" } }] },
   folder: { volumes: [{ name: "foo", hostPath: { path: "C:\\etc\\foo" } }] },
   network: { hostNetwork: true },
+  pid: { hostPID: true },
   host: {
     hostNetwork: true,
     securityContext: { windowsOptions: { hostProcess: true, runAsUserName: "NT AUTHORITY\\SYSTEM" } },
@@ -80,6 +86,7 @@ const containers: Readonly<Record<string, object>> = {
   fields: { securityContext: { runAsNonRoot: true, allowPrivilegeEscalation: false } },
   probe: { readinessProbe: { httpGet: { port: 80 } } },
   port: { ports: [{ containerPort: 9100 }] },
+  hostport: { ports: [{ containerPort: 4317, hostPort: 4317 }] },
 };
 
 /** Limits of its container, which are its requests too: `1/800M`. */

@@ -321,6 +321,10 @@ export const podTable: readonly PodCase[] = [
   choosing("a release as AKS does", { "kubernetes.azure.com/os-sku": "Windows2022" }, [
     "a release of Windows is chosen by node.kubernetes.io/windows-build here",
   ]),
+  choosing("a mode as AKS does", { "kubernetes.azure.com/mode": "user" }, ["need no such label here: leave it out"]),
+  choosing("a role", { "node-role.kubernetes.io/worker": "" }, ["which takes none of kubernetes.io and k8s.io"]),
+  choosing("spot as AKS does", { "kubernetes.azure.com/scalesetpriority": "spot" }, ["a pool with pools[].spot here"]),
+  choosing("a system as OpenShift does", { "node.openshift.io/os_id": "Windows" }, ["chosen by kubernetes.io/os here"]),
   choosing("two pools", { "fenestra.dev/pool": "linux", [buildLabel]: "10.0.20348" }, ["no pool of this stack"]),
   choosing("a pool that there is not", { "fenestra.dev/pool": "web" }, ["(fenestra.dev/pool: web)"]),
   choosing("a zone and a host", { "topology.kubernetes.io/zone": "a", "kubernetes.io/hostname": "b" }, []),

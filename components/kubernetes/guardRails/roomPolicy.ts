@@ -7,25 +7,36 @@ import { type PodRule, pod } from "./podPolicy.ts";
 import { namespaceLabels } from "./policy.ts";
 import { text, texts } from "./texts.ts";
 
-/** Labels by which other houses choose nodes, and what does here. */
+/** Labels by which other houses choose nodes, as an expression for their keys, and what does here. */
 const elsewhere = ({ pools, windows }: Pick<ClusterSpec, "pools" | "windows">) =>
   [
     [
-      [
-        "agentpool",
-        "kubernetes.azure.com/agentpool",
-        "eks.amazonaws.com/nodegroup",
-        "alpha.eksctl.io/nodegroup-name",
-        "cloud.google.com/gke-nodepool",
-        "karpenter.sh/nodepool",
-      ],
+      "agentpool|(kubernetes.azure.com/agent|eks.amazonaws.com/node|alpha.eksctl.io/node|cloud.google.com/gke-node|karpenter.sh/node)(pool|group|group-name)",
       `a pool is chosen by ${poolLabel} here (${pools.map(({ name }) => name).join(", ")})`,
     ],
     [
-      windows.length === 0 ? [] : ["kubernetes.azure.com/os-sku", "cloud.google.com/gke-os-distribution"],
-      `a release of Windows is chosen by ${buildLabel} here (${windows.map(({ name, build }) => `"${build}" for ${name}`).join(", ")})`,
+      "kubernetes.azure.com/os-sku|cloud.google.com/gke-os-distribution",
+      windows.length === 0
+        ? "there is no Windows here"
+        : `a release of Windows is chosen by ${buildLabel} here (${windows.map(({ name, build }) => `"${build}" for ${name}`).join(", ")})`,
     ],
-  ] as const;
+    [
+      "(node.openshift.io|cattle.io|rke.cattle.io)/os(_id)?|node-role.kubernetes.io/windows",
+      "a system is chosen by kubernetes.io/os here (linux, windows)",
+    ],
+    [
+      "(kubernetes.azure.com/scalesetpriority|eks.amazonaws.com/capacityType|karpenter.sh/capacity-type|cloud.google.com/gke-spot)",
+      `spot machines are a pool with pools[].spot here, chosen by ${poolLabel}`,
+    ],
+    [
+      "kubernetes.azure.com/(mode|role)|kubernetes.io/role|node-role.kubernetes.io/(worker|node|agent|compute)",
+      "machines of pools, which alone take pods, need no such label here: leave it out",
+    ],
+    [
+      "node-role.kubernetes.io/(control-?plane|master|etcd)",
+      `machines of the control plane take pods of namespaces alone that an administrator has labelled ${namespaceLabels.controlPlane}: allowed`,
+    ],
+  ].map(([keys = "", instead = ""]) => [`^(${keys.replaceAll(".", "[.]")})$`, instead] as const);
 
 /** CEL: what the scheduler counts the pod as, in units of so many. `requestsOf` is the same outside of the API server. */
 function requests(pod: string, resource: keyof Room, perUnit: string): string {
@@ -91,7 +102,7 @@ export function roomRule(spec: Pick<ClusterSpec, "pools" | "windows">, daemonSet
       instead: `([${elsewhere(spec)
         .map(
           ([keys, instead]) =>
-            `${selector(pod)}.exists(k, k in ${texts(keys)}) || ${affinityTerms(pod)}.exists(t, t.?matchExpressions.orValue([]).exists(e, e.key in ${texts(keys)})) ? ${text(`${instead}; `)} : ""`,
+            `${selector(pod)}.exists(k, k.matches(${text(keys)})) || ${affinityTerms(pod)}.exists(t, t.?matchExpressions.orValue([]).exists(e, e.key.matches(${text(keys)}))) ? ${text(`${instead}; `)} : ""`,
         )
         .join(", ")}]).join("")`,
       wants: `string(int(variables.cpu)) + "m CPU and " + string(int(variables.memory)) + "Mi of memory"`,
@@ -99,7 +110,7 @@ export function roomRule(spec: Pick<ClusterSpec, "pools" | "windows">, daemonSet
     checks: [
       {
         expression: `!(${lacks(pod)})`,
-        message: `no pool of this stack has nodes with the labels that this pod asks for ({asked}), so it stays Pending unless somebody has put them on Nodes: {instead}set {pod}.nodeSelector to labels of a pool, or give one the label in pools[].labels of the stack file`,
+        message: `no pool of this stack has nodes with the labels that this pod asks for ({asked}), so it stays Pending unless somebody has put them on Nodes: {instead}set {pod}.nodeSelector to labels of a pool, or give one the label in pools[].labels of the stack file, which takes none of kubernetes.io and k8s.io`,
       },
       {
         expression: `!(${fitsSome(pod)}) || ${fitsSome(pod, enough)}`,

@@ -2,9 +2,12 @@ import type { ClusterSpec } from "../../model/clusterSpec.ts";
 import { ports } from "../../model/ports.ts";
 import type { Sized } from "../../model/room.ts";
 import type { Manifest } from "../manifest.ts";
+import { runtimeClassFacts } from "../runtimeClasses.ts";
 import { allContainers, isHostProcess, usesAccount } from "./cel.ts";
+import { foreignClasses } from "./claims.ts";
 import { controlPlaneNames, controlPlaneRule } from "./controlPlane.ts";
 import { type PodRule, pod, podPolicy } from "./podPolicy.ts";
+import { letIn, securityRule, space } from "./podSecurity.ts";
 import {
   changesPods,
   namespaceLabels,
@@ -23,11 +26,11 @@ const hostProcessRule: PodRule = {
   name: "hostProcess",
   unless: [namespaceLabels.hostProcess, "allowed"],
   when: isHostProcess,
-  variables: { space: "request.namespace" },
+  variables: space,
   checks: [
     {
       expression: "false",
-      message: `HostProcess pods have every right on their node and run only in namespaces with the label ${namespaceLabels.hostProcess}: allowed, which Pod Security must let in as well. Run the pod in one, or have an administrator allow it here: kubectl label namespace {space} ${namespaceLabels.hostProcess}=allowed pod-security.kubernetes.io/enforce=privileged pod-security.kubernetes.io/warn=privileged`,
+      message: `HostProcess pods have every right on their node and run only in namespaces with the label ${namespaceLabels.hostProcess}: allowed, which Pod Security must let in as well. Run the pod in one, or have an administrator allow it here: ${letIn(` ${namespaceLabels.hostProcess}=allowed`)}`,
     },
   ],
   operations: ["CREATE"],
@@ -91,6 +94,25 @@ function portsRule(spec: Pick<ClusterSpec, "addons">): PodRule {
   };
 }
 
+/** RuntimeClasses of other houses, without which the API server makes no pod. */
+function classesRule(spec: Pick<ClusterSpec, "pools" | "windows">): PodRule {
+  const ours = runtimeClassFacts(spec).map(({ name }) => name);
+  const named = (pod: string): string => `${pod}.?runtimeClassName.orValue("")`;
+  return {
+    name: "classes",
+    when: (pod) =>
+      `${named(pod)}.matches("^(runhcs-wcow-|windows-|kata-|gvisor$)") && !(${named(pod)} in ${texts(ours)})`,
+    variables: { named: named(pod) },
+    checks: [
+      {
+        expression: "false",
+        message: `there is no RuntimeClass {named} here unless somebody has made it, so there will be no pod: leave {pod}.runtimeClassName out${ours.length === 0 ? "" : `, or for Windows set it to one of ${ours.join(", ")}`}`,
+      },
+    ],
+    operations: ["CREATE"],
+  };
+}
+
 /** What of NetworkPolicies nothing enforces. */
 const networkPolicies = (message: string): Policy => ({
   name: "fenestra-network-policies",
@@ -130,9 +152,12 @@ export function validationPolicies(
     bindings: [{ suffix: "deny", actions: ["Deny" as const], namespaces: [notSystem(spec)] }],
   };
   const policies = [refusals, controlPlaneNames(spec), ...(windows ? windowsPolicies(spec) : [])];
-  return [...policies.map(podPolicy), servicePolicy(spec), ...unenforced(spec).map(networkPolicies)].flatMap(
-    policyManifests,
-  );
+  return [
+    ...policies.map(podPolicy),
+    servicePolicy(spec),
+    ...(spec.addons.storage ? [foreignClasses] : []),
+    ...unenforced(spec).map(networkPolicies),
+  ].flatMap(policyManifests);
 }
 
 /**
@@ -141,7 +166,7 @@ export function validationPolicies(
  * @param daemonSets pods of the cluster's DaemonSets
  */
 export function podWarnings(
-  spec: Pick<ClusterSpec, "addons" | "kubernetes" | "pools" | "windows">,
+  spec: Pick<ClusterSpec, "addons" | "controlPlane" | "kubernetes" | "pools" | "windows">,
   daemonSets: readonly Sized[],
 ): readonly Manifest[] {
   return policyManifests(
@@ -150,6 +175,9 @@ export function podWarnings(
       rules: [
         ...(spec.windows.length > 0 ? [limitsRule(spec), imageRule(spec)] : []),
         portsRule(spec),
+        classesRule(spec),
+        // Another level by default has rules that nobody here knows.
+        ...(spec.controlPlane.admission?.some(({ name }) => name === "PodSecurity") ? [] : [securityRule]),
         ...(spec.pools.length > 0 ? [roomRule(spec, daemonSets)] : []),
       ],
       bindings: [{ suffix: "warn", actions: ["Warn", "Audit"], namespaces: [notSystem(spec)] }],

@@ -1,5 +1,5 @@
 import type { ClusterSpec } from "../../model/clusterSpec.ts";
-import { runtimeClassFacts } from "../runtimeClasses.ts";
+import { buildLabel } from "../../model/pools.ts";
 import { type PodRule, pod } from "./podPolicy.ts";
 import { namespaceLabels } from "./policy.ts";
 import { text, texts } from "./texts.ts";
@@ -66,7 +66,6 @@ export const ignored = (() => {
 export function windowsLimits(
   spec: Pick<ClusterSpec, "addons" | "kubernetes" | "pools" | "windows">,
 ): PodRule["checks"] {
-  const classes = texts(runtimeClassFacts(spec).map(({ name }) => name));
   const { windows: network } = spec.kubernetes.podNetwork;
   const deaf = spec.windows.filter((release) => !network.hostReachesOwnPods(release)).map(({ name }) => name);
   return [
@@ -84,12 +83,6 @@ export function windowsLimits(
           },
         ]
       : []),
-    {
-      expression: `variables.class == "" || variables.class in ${classes} || !variables.class.matches("^(runhcs-wcow-|windows-)")`,
-      message: `there is no RuntimeClass {class} here: set {pod}.runtimeClassName to one of ${runtimeClassFacts(spec)
-        .map(({ name }) => name)
-        .join(", ")}, or leave it out`,
-    },
     {
       expression: "!(has(variables.pod.hostNetwork) && variables.pod.hostNetwork)",
       message:
@@ -163,7 +156,7 @@ export function windowsLimits(
       : [
           {
             expression: `!variables.landsOn.exists(b, b in ${texts(deaf)}) || variables.containers.all(c, !(${probes}))`,
-            message: `nodes of ${deaf.join(", ")} cannot reach their own pods by address, so HTTP, TCP and gRPC probes and HTTP hooks fail there: use exec${spec.windows.length > 1 ? ", or choose another build by {pod}.runtimeClassName" : ""}`,
+            message: `nodes of ${deaf.join(", ")} cannot reach their own pods by address, so HTTP, TCP and gRPC probes and HTTP hooks fail there: use exec${spec.windows.length > 1 ? `, or choose another build by {pod}.runtimeClassName, in a DaemonSet by ${buildLabel} in {pod}.nodeSelector` : ""}`,
           },
         ]),
   ];
