@@ -96,7 +96,7 @@ esac`,
 case "$*" in
   *" create --raw "*eviction*) cat >"$STORE/created"; [ ! -e "$STORE/refuse" ] || { cat "$STORE/refuse" >&2; exit 1; } ;;
   *" delete "*"--filename -"*) cat >"$STORE/deleted" ;;
-  *" create "*) cat >"$STORE/created"; sed -n "s/.*join-pool: '\\(.*\\)'/\\1/p" "$STORE/created" >>"$STORE/tokens" ;;
+  *" create "*) cat >"$STORE/created"; sed -n "s/.*join-place: '\\(.*\\)'/\\1/p" "$STORE/created" >>"$STORE/tokens" ;;
   *" apply "*"--filename -"*) cat >"$STORE/applied" ;;
   *"get secrets"*) [ ! -e "$STORE/tokens" ] || cat "$STORE/tokens" ;;
   *"get --raw /version"*) cat "$STORE/version" ;;

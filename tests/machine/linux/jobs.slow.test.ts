@@ -50,8 +50,13 @@ describeOnMachine("jobs of Linux machines", () => {
     const publish = "/opt/fenestra/publish-join-secret.sh";
     const published = (here: Sandbox, place = ""): unknown =>
       JSON.parse(here.read(`/store/secrets/_fenestra_${spec.name}_join${place}.body`));
-    /** Pools for which tokens were made, in their order. */
-    const made = (here: Sandbox): readonly string[] => here.read("/store/tokens").split("\n").slice(0, -1);
+    /** Places for which tokens were made, in their order, behind the folder. */
+    const made = (here: Sandbox): readonly string[] =>
+      here
+        .read("/store/tokens")
+        .split("\n")
+        .slice(0, -1)
+        .map((place) => place.replace(/^.*\/join\b[/-]?/, ""));
 
     it("makes for each pool a token of two hours in a group of its own, with the CA and the endpoint", () => {
       const here = controlPlane();
@@ -98,7 +103,7 @@ describeOnMachine("jobs of Linux machines", () => {
       for (const pool of ["linux", "new"]) here.secret(`${secretPrefix}/join/${pool}`, "placeholder");
       here.runOrFail(publish);
       assert.deepEqual(made(here), ["", "linux", "linux", "new"]);
-      here.write("/store/tokens", "linux\n");
+      here.write("/store/tokens", `${secretPrefix}/join/linux\n`);
       here.runOrFail(publish);
       assert.deepEqual(made(here), ["linux", "", "new"]);
     });
@@ -119,8 +124,8 @@ describeOnMachine("jobs of Linux machines", () => {
       here.write("/var/lib/fenestra/identity.env", identity);
       here.write("/etc/kubernetes/pki/ca.crt", ca.slice(ca.indexOf("-----BEGIN CERT")));
       const folder = `https://${azure.name}-join-ab12cd.vault.azure.net/secrets`;
-      const list = (nextLink: string | null) => {
-        const names = ["credentials-01234567", "join", "join-web-a-01234567", "join-x"];
+      const list = (nextLink: string | null, ...more: readonly string[]) => {
+        const names = ["credentials-01234567", "join", "join-web-a-01234567", "join-x", ...more];
         here.write(
           "/store/vault",
           JSON.stringify({ value: names.map((each) => ({ id: `${folder}/${each}` })), nextLink }),
@@ -128,7 +133,11 @@ describeOnMachine("jobs of Linux machines", () => {
       };
       list(null);
       here.runOrFail(publish);
-      assert.deepEqual(made(here), ["", "web-a"]);
+      assert.deepEqual(made(here), ["", "web-a-01234567"]);
+      // A pool that was removed leaves its place behind (azure-native retains it); added again it has another one.
+      list(null, "join-web-a-89abcdef");
+      here.runOrFail(publish);
+      assert.deepEqual(made(here), ["", "web-a-01234567", "web-a-89abcdef"]);
       list("https://elsewhere.vault.azure.net/secrets?page=2");
       here.fails(1, /the list of join secrets was answered with 000/, publish);
     });

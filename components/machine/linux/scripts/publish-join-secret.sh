@@ -26,7 +26,8 @@ publish() {
   id=$(random 6)
   secret=$(random 16)
   printf '%s\n' 'apiVersion: v1' 'kind: Secret' 'type: bootstrap.kubernetes.io/token' 'metadata:' "  name: bootstrap-token-$id" \
-    '  namespace: kube-system' '  labels:' "    fenestra.dev/join-pool: '$2'" 'stringData:' "  token-id: '$id'" \
+    '  namespace: kube-system' '  labels:' "    fenestra.dev/join-pool: '$2'" \
+    '  annotations:' "    fenestra.dev/join-place: '$1'" 'stringData:' "  token-id: '$id'" \
     "  token-secret: '$secret'" "  expiration: '$expires'" "  usage-bootstrap-authentication: 'true'" \
     "  auth-extra-groups: system:bootstrappers:fenestra:workers${2:+,system:bootstrappers:fenestra:pool:$2}" |
     admin create --filename - >/dev/null
@@ -45,12 +46,13 @@ now=$(date +%s)
 expires=$(stamp "$((now + JOIN_TOKEN_TTL))")
 hash=$(openssl x509 -in /etc/kubernetes/pki/ca.crt -pubkey -noout | openssl pkey -pubin -outform DER | sha256sum | cut -d' ' -f1)
 ca=$(json_quote </etc/kubernetes/pki/ca.crt)
-# Pools whose token lasts as long as workers need: another machine may have just published it. After a restore of etcd,
-# or when somebody deleted it, the cluster has none.
+# Places whose token lasts as long as workers need: another machine may have just published it. After a restore of etcd,
+# or when somebody deleted it, the cluster has none. A vault keeps the place of a pool that was removed, beside that of
+# one with its name that was added later.
 admin get secrets --selector fenestra.dev/join-pool --output "go-template={{range .items}}\
 {{\$end := base64decode .data.expiration}}{{if and (gt \$end \"$(stamp "$((now + JOIN_TOKEN_TTL - JOIN_INTERVAL / 2))")\")\
  (lt \$end \"$(stamp "$((now + 2 * JOIN_TOKEN_TTL))")\")}}\
-{{index .metadata.labels \"fenestra.dev/join-pool\"}}{{\"\\n\"}}{{end}}{{end}}" >"$work/known"
+{{with .metadata.annotations}}{{index . \"fenestra.dev/join-place\"}}{{end}}{{\"\\n\"}}{{end}}{{end}}" >"$work/known"
 failed=0
 next=
 while :; do
@@ -71,7 +73,7 @@ EOF
   {
     read -r next
     while read -r state place pool; do
-      if [[ $state == old ]] && grep -qx -- "$pool" "$work/known"; then continue; fi
+      if [[ $state == old ]] && grep -qxF -- "$place" "$work/known"; then continue; fi
       # What fails for one pool stops no other.
       publish "$place" "$pool" &
       wait "$!" || failed=1
