@@ -14,7 +14,7 @@ from support import stamp
 from volumes import FINALIZER, HOLD
 from world import World, controller, settle
 
-TURN, LONG = 6, 1500
+TURN, SOON, LONG = 6, 600, 1500
 TIME = re.compile(r"time$|timestamp$|timecreated$", re.I)
 
 
@@ -91,6 +91,8 @@ def begin(start, reuse):
     world = World(1, reuse)
     ones = [controller(world, f"cp-{index}_1") for index in range(2)]
     sick, over = sorted(world.nodes)[3:5]
+    if start == "first":
+        return world, ones
     settle(world, ones, 60)
     if start == "well":
         return world, ones
@@ -146,8 +148,9 @@ def cell(start, reuse, call="", fault=""):
             world.volumes = []
         if now - since > LONG:
             world.fault = ("", None)
-        elif call and now - since > 600 and not world.hits:
-            return None
+        elif call and now - since > SOON and not world.hits:
+            world.harm.append("was not asked")
+            break
         # Answered so for three minutes and the ten seconds that a lease lasts.
         recent = [at for at in world.hits if now - at <= 200]
         again = fault in LOUD and now - since <= LONG and len(recent) > 4 and recent[0] <= now - 190 and recent[-1] > now - 40
@@ -160,14 +163,17 @@ def cell(start, reuse, call="", fault=""):
 
 
 def calls(reuse):
+    # By start, those of its first ten minutes; those of a cluster's very first ones alone last.
     found = {}
-    for start in STARTS[reuse]:
+    for start in [*STARTS[reuse], "first"]:
         world, ones = begin(start, reuse)
-        for turn in range(LONG // TURN):
+        world.calls.clear()
+        for turn in range(SOON // TURN):
             world.volumes = [] if turn > 15 else world.volumes
             settle(world, ones, TURN)
         for call in sorted(world.calls):
-            found.setdefault(call, []).append(start)
+            if start != "first" or call not in found:
+                found.setdefault(call, []).append(start)
     return found
 
 
@@ -175,8 +181,7 @@ if __name__ == "__main__":
     reuse, share, only = sys.argv[1] == "azure", int(sys.argv[2]), sys.argv[3:]
     found = sorted(calls(reuse).items())
     rows = [(call, fault, starts[(at + number) % len(starts)]) for at, (call, starts) in enumerate(found) for number, fault in enumerate({**LOUD, **QUIET})]
-    print(json.dumps({"calls": sorted({call for call, _, _ in rows}), "cells": len(rows)}), flush=True)
-    for call, fault, start in [("", "", start) for start in STARTS[reuse]] + rows[int(only[0]) if only and only[0].isdigit() else 0 :: share]:
-        result = cell(start, reuse, call, fault)
-        if result:
-            print(json.dumps(result), flush=True)
+    rows = [("", "", start) for start in STARTS[reuse]] + rows[int(only[0]) if only and only[0].isdigit() else 0 :: share]
+    print(json.dumps({"calls": sorted({call for call, _, _ in rows[len(STARTS[reuse]) :]}), "cells": len(rows)}), flush=True)
+    for call, fault, start in rows:
+        print(json.dumps(cell(start, reuse, call, fault)), flush=True)
