@@ -3,6 +3,7 @@ import path from "node:path";
 import { pathToFileURL } from "node:url";
 import * as pulumi from "@pulumi/pulumi";
 import { transformsVariable } from "../components/config/projectFile.ts";
+import { messageOf } from "../components/gates/messageOf.ts";
 
 type Properties = Readonly<Record<string, unknown>>;
 
@@ -39,6 +40,11 @@ const relied: readonly Relied[] = [
     touched: /^(minSize|maxSize|desiredCapacity|sku\.capacity|instanceRefreshs?|upgradePolicy|initialLifecycleHooks)\b/,
     why: "a pool's gate waits for that number of machines, and for its roll",
   },
+  {
+    type: /^aws:(ec2\/(instance|networkInterface|volumeAttachment)|ebs\/volume):|^azure-native:compute:(VirtualMachine|Disk)$/,
+    touched: /^(?!tags\b|opts\.|finalSnapshot$)/,
+    why: "a machine of the control plane stops or goes for it, and no gate looks at the others first",
+  },
   { touched: /^opts\./, why: "order, replacement and protection are decided by it" },
 ];
 
@@ -73,11 +79,30 @@ function warningsOf(type: string, name: string, paths: readonly string[]): reado
   });
 }
 
+/** What is wrong with what a transform returns; the SDK itself takes anything, and waits for ever for the rest. */
+function resultProblem(result: unknown, parent: unknown): string | undefined {
+  if (result === undefined || result === null) return undefined;
+  if (result instanceof Promise) return "it returns a promise: a transform is no async function";
+  const { props, opts }: Properties = typeof result === "object" ? { ...result } : {};
+  if (!isOpen(props) || typeof opts !== "object" || opts === null) return "it returns no { props, opts }";
+  return Reflect.get(opts, "parent") === parent ? undefined : "it changes opts.parent: begin with ...opts";
+}
+
 /** A user's transform, whose changes of what the program relies on are told. */
-function watched(transform: pulumi.ResourceTransformation): pulumi.ResourceTransformation {
+function watched(transform: pulumi.ResourceTransformation, where: string): pulumi.ResourceTransformation {
   return (args) => {
     const [props, opts] = [copyOf(args.props), { ...args.opts }];
-    const result = transform(args);
+    const refused = (why: string) => new pulumi.RunError(`${where}, for ${args.type} ${args.name}: ${why}`);
+    const tried = (): ReturnType<typeof transform> => {
+      try {
+        return transform(args);
+      } catch (error) {
+        throw refused(messageOf(error));
+      }
+    };
+    const result = tried();
+    const problem = resultProblem(result, opts.parent);
+    if (problem !== undefined) throw refused(problem);
     const paths = [
       ...changedPaths(props, result?.props ?? args.props),
       ...changedPaths({ opts }, { opts: { ...(result?.opts ?? args.opts) } }),
@@ -100,5 +125,6 @@ export async function registerTransforms(): Promise<void> {
     throw new pulumi.RunError(
       `${path.basename(file)} exports no transforms; allowed: export const transforms = [(args) => ({ props, opts }), ...], see docs/transforms.md`,
     );
-  for (const transform of transforms) pulumi.runtime.registerStackTransformation(watched(transform));
+  for (const [index, transform] of transforms.entries())
+    pulumi.runtime.registerStackTransformation(watched(transform, `${path.basename(file)}, transforms[${index}]`));
 }

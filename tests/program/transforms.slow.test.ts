@@ -73,6 +73,7 @@ describe("transforms beside the stack files", function () {
       "aws-dev",
       `export const transforms = [
         ({ type, props, opts }) => {
+          if (type === "aws:ebs/volume:Volume") props.size = 99;
           if (type === "aws:ec2/instance:Instance") props.privateIp = "10.0.0.77";
           if (type === "aws:autoscaling/group:Group") return { props: { ...props, minSize: 7 }, opts };
           if (type === "aws:kms/key:Key") return { props, opts: { ...opts, retainOnDelete: true } };
@@ -81,9 +82,10 @@ describe("transforms beside the stack files", function () {
       ];`,
     );
     const told = findingsOf("aws-dev", program).map((text) => text.replace(/^(\S+) \S+:/, "$1:"));
-    const touched = [...new Set(told.map((text) => text.replace(/: names.*|: a pool.*|: order.*/, "")))];
+    const touched = [...new Set(told.map((text) => text.replace(/: names.*|: a machine.*|: a pool.*|: order.*/, "")))];
     assert.deepEqual(touched.sort(), [
       "aws:autoscaling/group:Group: A transform changes minSize",
+      "aws:ebs/volume:Volume: A transform changes size",
       "aws:ec2/instance:Instance: A transform changes privateIp",
       "aws:kms/key:Key: A transform changes opts.retainOnDelete",
     ]);
@@ -94,6 +96,16 @@ describe("transforms beside the stack files", function () {
       await assert.rejects(
         run("aws-dev", text),
         /transforms\.ts exports no transforms; allowed: .*docs\/transforms\.md/,
+      );
+    for (const [returned, why] of [
+      ["{ opts: args.opts }", "no { props, opts }"],
+      ["Promise.resolve(args)", "a promise"],
+      ["{ props: args.props, opts: {} }", "changes opts.parent"],
+      ["nothing", "nothing is not defined"],
+    ])
+      await assert.rejects(
+        run("aws-dev", `export const transforms = [(args) => args.type.includes("vpc:") ? ${returned} : undefined];`),
+        new RegExp(`transforms\\.ts, transforms\\[0\\], for aws:ec2/vpc:Vpc aws-dev-network-vpc: .*${why}`),
       );
   });
 });
