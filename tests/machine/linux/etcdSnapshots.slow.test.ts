@@ -56,6 +56,17 @@ describeOnMachine("snapshots of etcd", () => {
     assert.deepEqual(deleted, []);
   });
 
+  it("are not sent by a member without a quorum, whose data may be old", () => {
+    const here = controlPlane();
+    here.write(database, "data");
+    here.write("/store/fail", "get health\n");
+    const { calls } = here.fails(1, /this member has no quorum, so its data may be old; nothing is sent/, snapshot);
+    assert.deepEqual(
+      calls.filter((call) => /snapshot save|PUT/.test(call)),
+      [],
+    );
+  });
+
   it("of a real etcd are whole, or are not sent", async function () {
     const here = controlPlane();
     await realEtcd(this, here);

@@ -27,6 +27,8 @@ if [[ ${1:-} == --before-start ]]; then
   gzip --fast --stdout "$database" >"$work/snapshot.db.gz"
   name=$CLUSTER/$ETCD_NAME/$time-before-start.db.gz
 else
+  # A member gives its data without a quorum too, however old; under the time of now it would be the newest of all.
+  retry 3 5 etcd_at https://127.0.0.1:2379 get health >/dev/null || die "this member has no quorum, so its data may be old; nothing is sent"
   etcd_at https://127.0.0.1:2379 --command-timeout 600s snapshot save "$work/snapshot.db" >/dev/null
   # Good ones go by their age, and a restore takes the newest. Behind the pages is their hash; etcd's own file may have
   # 16 MiB more than they need (etcd-io/bbolt: DB.AllocSize).
