@@ -146,7 +146,8 @@ function read(): readonly Shape[] {
     .split("\n")
     .filter((line) => line !== "" && !line.startsWith("#"))
     .flatMap((line) => {
-      if (!line.startsWith("@")) return [shape(base, line)];
+      const [names = "", ...cells] = line.split("|");
+      if (!line.startsWith("@")) return names.split(";").map((name) => shape(base, [name, ...cells].join("|")));
       base = line.slice(2);
       return [];
     });

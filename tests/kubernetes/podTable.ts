@@ -319,7 +319,7 @@ export const podTable: readonly PodCase[] = [
     "(agentpool: web), so it stays Pending unless somebody has put them on Nodes: a pool is chosen by fenestra.dev/pool here (linux, win2019, win2022)",
   ]),
   choosing("a release as AKS does", { "kubernetes.azure.com/os-sku": "Windows2022" }, [
-    "a release of Windows is chosen by node.kubernetes.io/windows-build here",
+    "a release of Windows by node.kubernetes.io/windows-build (",
   ]),
   choosing("a mode as AKS does", { "kubernetes.azure.com/mode": "user" }, ["need no such label here: leave it out"]),
   choosing("a role", { "node-role.kubernetes.io/worker": "" }, ["which takes none of kubernetes.io and k8s.io"]),

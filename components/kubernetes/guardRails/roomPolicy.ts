@@ -15,14 +15,8 @@ const elsewhere = ({ pools, windows }: Pick<ClusterSpec, "pools" | "windows">) =
       `a pool is chosen by ${poolLabel} here (${pools.map(({ name }) => name).join(", ")})`,
     ],
     [
-      "kubernetes.azure.com/os-sku|cloud.google.com/gke-os-distribution",
-      windows.length === 0
-        ? "there is no Windows here"
-        : `a release of Windows is chosen by ${buildLabel} here (${windows.map(({ name, build }) => `"${build}" for ${name}`).join(", ")})`,
-    ],
-    [
-      "(node.openshift.io|cattle.io|rke.cattle.io)/os(_id)?|node-role.kubernetes.io/windows",
-      "a system is chosen by kubernetes.io/os here (linux, windows)",
+      "(kubernetes.azure.com/os-sku|cloud.google.com/gke-os-distribution|(node.openshift|(rke.)?cattle).io/os(_id)?|node-role.kubernetes.io/windows)",
+      `a system is chosen by kubernetes.io/os here${windows.length === 0 ? "" : `, a release of Windows by ${buildLabel} (${windows.map(({ name, build }) => `"${build}" for ${name}`).join(", ")})`}`,
     ],
     [
       "(kubernetes.azure.com/scalesetpriority|eks.amazonaws.com/capacityType|karpenter.sh/capacity-type|cloud.google.com/gke-spot)",
