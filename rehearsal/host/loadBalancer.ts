@@ -26,6 +26,8 @@ export interface HealthRules {
   readonly endsConnections: boolean;
   /** Whether one answer that is no success makes a backend unhealthy; else only so many in a row, like no answer. */
   readonly answerDecides: boolean;
+  /** Port of the checks. Default: that of the connections. */
+  readonly port?: number;
   /** Path that must be answered with 200. */
   readonly path: string;
   /** Time limit of a check, milliseconds. */
@@ -167,15 +169,15 @@ function watch(target: Target, rules: HealthRules, intervalMs: number, changed: 
 }
 
 /** What a health check meets: 200, another answer or a reset, or nothing within its time. */
-function probe(target: Backend, { path, timeoutMs }: HealthRules): Promise<"ready" | "refused" | "none"> {
+function probe(
+  target: Backend,
+  { port = target.port, path, timeoutMs }: HealthRules,
+): Promise<"ready" | "refused" | "none"> {
   return new Promise((resolve) => {
-    const attempt = request(
-      { host: target.host, port: target.port, path, agent: false, rejectUnauthorized: false },
-      (response) => {
-        response.resume();
-        resolve(response.statusCode === 200 ? "ready" : "refused");
-      },
-    );
+    const attempt = request({ host: target.host, port, path, agent: false, rejectUnauthorized: false }, (response) => {
+      response.resume();
+      resolve(response.statusCode === 200 ? "ready" : "refused");
+    });
     // The request's own timeout counts idle time only. An answer that is there already counts, although this process
     // comes to it late.
     const timer = setTimeout(() => setImmediate(() => attempt.destroy(new Error("time limit"))), timeoutMs);

@@ -64,17 +64,40 @@ describe("a further update of a stack", function () {
     assert.equal(new Set(made.map(({ outputs }) => outputs.vmId)).size, 3);
   });
 
-  it("keeps on AWS what it replaces, a role and its scripts, until it has ended", async () => {
+  it("keeps on AWS what it replaces until it has ended, and what it retains for longer", async () => {
+    const { program } = await runStack("aws-dev");
+    const rest = (replaced: RegExp) => program.resources.filter(({ type }) => !replaced.test(type));
+    const read = (resources: readonly RecordedResource[]) => {
+      const cloud = simulateCloud(program, specOf("aws-dev"));
+      const machine = cloud.machines.find(({ role, group }) => role !== undefined && group?.name.includes("linux"));
+      assert.ok(machine);
+      cloud.update({ ...program, resources });
+      const look = () => decodeUserData(machine.userData, cloud.objects(machine)).entry;
+      assert.match(look(), /bootstrap/);
+      cloud.endUpdate();
+      return look;
+    };
+    assert.throws(read(rest(/^aws:iam\/role/)), /is not in the bucket/);
+    // A group starts machines from its old template after the update.
+    assert.match(read(rest(/^aws:s3\/bucketObjectv2:/))(), /bootstrap/);
+  });
+
+  it("gives AWS's parameters their new values, and takes those of a removed pool", async () => {
     const { program } = await runStack("aws-dev");
     const cloud = simulateCloud(program, specOf("aws-dev"));
-    const machine = cloud.machines.find(({ role, group }) => role !== undefined && group?.name.includes("linux"));
-    assert.ok(machine);
-    const replaced = /^aws:(iam\/role|s3\/bucketObjectv2):/;
-    cloud.update({ ...program, resources: program.resources.filter(({ type }) => !replaced.test(type)) });
-    const read = () => decodeUserData(machine.userData, cloud.objects(machine)).entry;
-    assert.match(read(), /bootstrap/);
+    const [join, ca] = ["/join/linux", "/kubernetes-ca"].map(
+      (end) => cloud.secretNames().find((name) => name.endsWith(end)) ?? assert.fail(end),
+    );
+    const [member] = cloud.machines;
+    assert.ok(member !== undefined && ca !== undefined);
+    const resources = program.resources
+      .filter(({ inputs }) => inputs.name !== join)
+      .map((each) => (each.inputs.name === ca ? { ...each, inputs: { ...each.inputs, value: "another" } } : each));
+    cloud.update({ ...program, resources });
+    assert.ok((await cloud.readSecret(member, ca)) === "another");
+    assert.ok(cloud.secretNames().includes(join ?? ""));
     cloud.endUpdate();
-    assert.throws(read, /is not in the bucket/);
+    assert.ok(!cloud.secretNames().includes(join ?? ""));
   });
 });
 

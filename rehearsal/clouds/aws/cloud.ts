@@ -3,17 +3,11 @@ import { awsObjects, collectParameters, statementsOfRole, storedObjects } from "
 import { collectAwsMachines } from "../../../plan/fakes/awsMachines.ts";
 import { allows, type PolicyStatement } from "../../../plan/fakes/iam.ts";
 import type { SimulatedMachine } from "../../../plan/fakes/machines.ts";
-import { type RecordedProgram, type RecordedResource, resourcesOfType } from "../../../plan/program/recorded.ts";
+import { type RecordedProgram, resourcesOfType } from "../../../plan/program/recorded.ts";
 import { listOf, mapOf, type PropertyMap, textOf } from "../../../plan/program/values.ts";
-import type { HealthRules } from "../../host/loadBalancer.ts";
-import {
-  type CloudCall,
-  type CloudFaults,
-  type CloudSimulation,
-  nodeTemplate,
-  type SimulatedBalancer,
-} from "../cloud.ts";
+import { type CloudCall, type CloudFaults, type CloudSimulation, nodeTemplate } from "../cloud.ts";
 import { awsApi, type StoredParameter } from "./api.ts";
+import { awsBalancers } from "./balancers.ts";
 import type { Refresh } from "./groups.ts";
 import { LifecycleActions } from "./lifecycle.ts";
 import { type AwsMachine, awsMetadata, newCredentials, privateDnsName } from "./metadata.ts";
@@ -45,9 +39,11 @@ export function simulateAws(first: RecordedProgram, clusterName: string): CloudS
   });
   const byAddress = new Map(machines.map((machine) => [machine.privateIp, asMachine(machine)]));
   const parameters = new Map<string, StoredParameter>();
-  const makeParameters = (): void => {
+  /** Those of another value are replaced; what machines have written stays, whose value the program does not change. */
+  const makeParameters = (before?: RecordedProgram): void => {
+    const known = before === undefined ? undefined : collectParameters(before);
     for (const [name, { id, key, value }] of collectParameters(program))
-      if (!parameters.has(name))
+      if (known?.get(name)?.value !== value)
         parameters.set(name, { arn: id, keyArn: key ?? "", value, version: 1, modified: new Date() });
   };
   makeParameters();
@@ -125,10 +121,11 @@ export function simulateAws(first: RecordedProgram, clusterName: string): CloudS
       return successor;
     },
     update: (next) => {
+      const before = program;
       program = next;
       programs = [...programs, next];
       statements.clear();
-      makeParameters();
+      makeParameters(before);
       for (const [key, content] of storedObjects(next)) objects.set(key, content);
       const wanted = collectAwsMachines(next, undefined, [...machines, ...past]);
       for (const machine of wanted) {
@@ -141,10 +138,15 @@ export function simulateAws(first: RecordedProgram, clusterName: string): CloudS
       }
       return wanted;
     },
+    // The engine deletes what no program asks for any more, but for what it retains (pulumi/pulumi 1b594989:
+    // pkg/resource/deploy/step.go, DeleteStep).
     endUpdate: () => {
-      const kept = storedObjects(program);
-      for (const key of programs.flatMap((each) => [...storedObjects(each).keys()]))
-        if (!kept.has(key)) objects.delete(key);
+      const [objectsNow, parametersNow] = [storedObjects(program), collectParameters(program)];
+      for (const each of programs) {
+        const owned = { ...each, resources: each.resources.filter(({ options }) => options.retainOnDelete !== true) };
+        for (const key of storedObjects(owned).keys()) if (!objectsNow.has(key)) objects.delete(key);
+        for (const name of collectParameters(owned).keys()) if (!parametersNow.has(name)) parameters.delete(name);
+      }
       programs = [program];
       statements.clear();
     },
@@ -185,7 +187,7 @@ export function simulateAws(first: RecordedProgram, clusterName: string): CloudS
       ...buckets.map((bucket) => `${bucket}.s3.${region}.amazonaws.com`),
     ],
     endpoints,
-    balancers: balancers(program),
+    balancers: awsBalancers(program),
     identity: (machine) => ({ nodeName: machine.id, providerId: providerId(machine) }),
     instance: (machine) => ({
       providerId: providerId(machine),
@@ -236,54 +238,6 @@ async function getParameter(machine: AwsMachine | undefined, region: string, nam
   const body = JSON.stringify({ Name: name, WithDecryption: true });
   const signed = await signedRequest(machine.credentials, region, { service: "ssm", headers, body });
   return { ...signed, caller: machine.address };
-}
-
-function balancers(program: RecordedProgram): readonly SimulatedBalancer[] {
-  const listeners = resourcesOfType(program, "aws:lb/listener:Listener");
-  const groups = new Map(
-    resourcesOfType(program, "aws:lb/targetGroup:TargetGroup").map((group) => [textOf(group.outputs.arn) ?? "", group]),
-  );
-  return resourcesOfType(program, "aws:lb/loadBalancer:LoadBalancer").flatMap((balancer) =>
-    listeners
-      .filter(({ inputs }) => textOf(inputs.loadBalancerArn) === textOf(balancer.outputs.arn))
-      .map((listener) => simulatedBalancer(program, balancer, listener, groups)),
-  );
-}
-
-function simulatedBalancer(
-  program: RecordedProgram,
-  balancer: RecordedResource,
-  listener: RecordedResource,
-  groups: ReadonlyMap<string, RecordedResource>,
-): SimulatedBalancer {
-  const arn = textOf(mapOf(listOf(listener.inputs.defaultActions)[0]).targetGroupArn) ?? "";
-  const group = groups.get(arn);
-  const targets = resourcesOfType(program, "aws:lb/targetGroupAttachment:TargetGroupAttachment")
-    .filter(({ inputs }) => textOf(inputs.targetGroupArn) === arn)
-    .map(({ inputs }) => ({
-      host: textOf(inputs.targetId) ?? "",
-      port: numberOf(inputs.port) ?? numberOf(group?.inputs.port) ?? 0,
-    }));
-  return {
-    dnsName: textOf(balancer.outputs.dnsName) ?? "",
-    port: numberOf(listener.inputs.port) ?? 0,
-    targets,
-    health: healthRules(mapOf(group?.inputs.healthCheck)),
-    answersTargets: true,
-  };
-}
-
-/** Defaults are those that the provider documents for HTTPS checks (pulumi-aws: TargetGroupHealthCheck). */
-function healthRules(check: PropertyMap): HealthRules {
-  return {
-    endsConnections: true,
-    answerDecides: false,
-    path: textOf(check.path) ?? "/",
-    timeoutMs: (numberOf(check.timeout) ?? 10) * 1000,
-    healthyThreshold: numberOf(check.healthyThreshold) ?? 3,
-    unhealthyThreshold: numberOf(check.unhealthyThreshold) ?? 3,
-    failsOpen: true,
-  };
 }
 
 function numberOf(value: unknown): number | undefined {
