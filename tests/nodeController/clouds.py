@@ -130,13 +130,16 @@ class Fleet:
 
 def instance(id, address, group="", state="running", platform="", made=1000, zone="eu-central-1a"):
     tag = f"<item><key>aws:autoscaling:groupName</key><value>{group}</value></item>" if group else ""
+    own = f"<privateIpAddress>{address}</privateIpAddress>"
+    card = f"<item>{own}<privateIpAddressesSet><item>{own}<primary>true</primary></item></privateIpAddressesSet></item>"
+    name = f"{id}.eu-central-1.compute.internal"
+    if state == "terminated":
+        own = card = name = ""
     return f"""<item><instanceId>{id}</instanceId><instanceState><code>16</code><name>{state}</name></instanceState>
-      <privateDnsName>{id}.eu-central-1.compute.internal</privateDnsName><launchTime>{stamp(made)}</launchTime>{platform}
-      <placement><availabilityZone>{zone}</availabilityZone></placement><privateIpAddress>{address}</privateIpAddress>
+      <privateDnsName>{name}</privateDnsName><launchTime>{stamp(made)}</launchTime>{platform}
+      <placement><availabilityZone>{zone}</availabilityZone></placement>{own}
       <tagSet><item><key>kubernetes.io/cluster/c</key><value>owned</value></item>{tag}</tagSet>
-      <networkInterfaceSet><item><privateIpAddress>{address}</privateIpAddress><privateIpAddressesSet>
-      <item><privateIpAddress>{address}</privateIpAddress><primary>true</primary></item></privateIpAddressesSet></item>
-      </networkInterfaceSet></item>"""
+      <networkInterfaceSet>{card}</networkInterfaceSet></item>"""
 
 
 def member(id, state="InService", zone="eu-central-1a", version="1"):

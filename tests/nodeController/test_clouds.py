@@ -78,7 +78,18 @@ class Amazon(unittest.TestCase):
                 if form["Action"] == "DescribeAutoScalingGroups"
                 else (200, described(instance(WORKER, "10.0.0.5", "c-linux", ec2)))
             )
-            self.assertEqual(cloud.list(0.0).machines[0].state, expected, phase)
+            [found] = cloud.list(0.0).machines
+            self.assertEqual((found.state, bool(found.addresses)), (expected, expected != "gone"), phase)
+
+    def test_a_group_that_chooses_among_sizes_has_its_template_in_its_policy(self):
+        head, tail = "<LaunchTemplate><LaunchTemplateId>lt-1</LaunchTemplateId><Version>2</Version>", "</LaunchTemplate><InstanceM"
+        inner = f"{head.replace('<LaunchTemplate>', '<LaunchTemplateSpecification>')}</LaunchTemplateSpecification>"
+        text = groups(member(WORKER)).replace(
+            f"{head}{tail}", f"<MixedInstancesPolicy><LaunchTemplate>{inner}</LaunchTemplate></MixedInstancesPolicy><InstanceM"
+        )
+        self.assertIn("Mixed", text)
+        cloud, _ = amazon(lambda form: (200, text if form["Action"] == "DescribeAutoScalingGroups" else described()))
+        self.assertEqual(cloud.list(0.0).pools["c-linux"].version, "lt-1:2")
 
     def test_a_zone_that_is_down_hides_its_own_machines_only(self):
         def answer(form):

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { mock } from "node:test";
 import type { SimulatedMachine } from "../../plan/fakes/machines.ts";
 import { resourcesOfType } from "../../plan/program/recorded.ts";
-import { textOf } from "../../plan/program/values.ts";
+import { type PropertyMap, textOf } from "../../plan/program/values.ts";
 import { simulateAws } from "../../rehearsal/clouds/aws/cloud.ts";
 import { type Call, signedRequest } from "../../rehearsal/clouds/aws/sigv4.ts";
 import type { EndpointAnswer, EndpointRequest } from "../../rehearsal/clouds/server.ts";
@@ -79,9 +79,9 @@ const put = (change: object) => () =>
     ...change,
   });
 const object =
-  (method: string, key: string, body = "") =>
+  (method: string, key: string, body = "", bucket = /snapshots/) =>
   (): Call => {
-    const host = `${outputOf("aws:s3/bucket:Bucket", "bucket", /snapshots/)}.s3.${region}.amazonaws.com`;
+    const host = `${outputOf("aws:s3/bucket:Bucket", "bucket", bucket)}.s3.${region}.amazonaws.com`;
     return { service: "s3", host, method, url: `/${key}`, body };
   };
 const form = (service: string, fields: Readonly<Record<string, string>>): Call => ({
@@ -129,6 +129,9 @@ describe("the simulated AWS refuses", () => {
     ["400 UnknownOperationException", "control plane", parameterCall("DeleteParameter", {})],
     ["403", "worker", object("PUT", "a/1", "x")],
     ["403", "worker", object("GET", "a/1")],
+    ["404", "control plane", object("GET", "a/1")],
+    // Who may not list is not told that there is no such object.
+    ["403", "control plane", object("GET", "linux/none.json", "", /scripts/)],
     ["403", "worker", object("DELETE", "a/1")],
     ["403", "worker", object("GET", "")],
     ["403", "control plane", object("DELETE", "a/1")],
@@ -204,6 +207,10 @@ describe("the simulated AWS refuses", () => {
     ];
     const answered = (await Promise.all(asked)).map(({ status }) => status);
     assert.deepEqual(answered, [401, 401, 404, 200]);
+    mock.timers.enable({ apis: ["Date"], now: Date.now() + 301_000 });
+    const { status: late } = await metadata(own, id, headers);
+    mock.timers.reset();
+    assert.equal(late, 401);
   });
 });
 
@@ -288,6 +295,32 @@ describe("the simulated AWS, where no rehearsal looks", () => {
     assert.deepEqual(await found({ [groups]: "aws-dev-l*", "tag:kubernetes.io/cluster/aws-dev": "owned" }), linux);
     assert.deepEqual(await found({ [groups]: "aws-dev-l" }), null);
     assert.deepEqual(await found({ "tag:kubernetes.io/cluster/other": "owned" }), null);
+  });
+
+  it("leaves to a terminated machine neither address nor name", async () => {
+    const { cloud, machine, send } = start();
+    const worker = machine("worker");
+    cloud.terminate(worker);
+    const { body } = await send("control plane", describeInstances({ "instance-id": worker.id }));
+    assert.match(String(body), /<name>terminated<.*<privateDnsName><\/privateDnsName>.*<networkInterfaceSet><\/n/);
+    assert.ok(!String(body).includes(worker.privateIp));
+  });
+
+  it("sends a target to itself unless the sender's address is kept, and looks where the check says", () => {
+    const changed = (inputs: PropertyMap) => {
+      const resources = program.resources.map((each) => {
+        if (each.type !== "aws:lb/targetGroup:TargetGroup") return each;
+        const { preserveClientIp: _, ...rest } = each.inputs;
+        return { ...each, inputs: { ...rest, ...inputs } };
+      });
+      return simulateAws({ ...program, resources }, "aws-dev").balancers[0];
+    };
+    const answers = (inputs: PropertyMap) => changed(inputs)?.answersTargets;
+    const [kept, notKept] = [{ preserveClientIp: "true" }, { preserveClientIp: "false" }];
+    assert.deepEqual([{}, kept, notKept, { targetType: "instance" }].map(answers), [true, false, true, false]);
+    const healthCheck = { protocol: "HTTPS", port: "8443" };
+    assert.equal(changed({ healthCheck })?.health.port, 8443);
+    assert.throws(() => changed({ healthCheck: { protocol: "TCP" } }), /is not HTTPS/);
   });
 
   it("refuses lists and hides machines while it is in trouble, and a second refresh of a group", async () => {

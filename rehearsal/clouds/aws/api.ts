@@ -305,7 +305,10 @@ function objectStore(cloud: AwsCloud, machine: AwsMachine, request: EndpointRequ
     return { status: 204 };
   }
   const object = cloud.objects.get(id);
-  return object === undefined ? { status: 404, body: "<Code>NoSuchKey</Code>" } : { status: 200, body: object };
+  if (object !== undefined) return { status: 200, body: object };
+  // What there is not, only who may list is told of (Amazon S3 API Reference, GetObject, "Permissions").
+  const lists = cloud.authorize(machine.role, "s3:ListBucket", arn.replace(/\/.*/, ""), {});
+  return lists ? { status: 404, body: "<Code>NoSuchKey</Code>" } : denied;
 }
 
 /** S3's ListObjectsV2 (Amazon S3 API Reference). */

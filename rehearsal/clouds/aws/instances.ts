@@ -52,13 +52,15 @@ function instanceItem(machine: AwsMachine): string {
   const tagSet = Object.entries(tags).map(
     ([key, value]) => `<item><key>${escapeXml(key)}</key><value>${escapeXml(value)}</value></item>`,
   );
+  // One that is terminated has no interface, address and name any more.
+  const of = (text: string): string => (terminated ? "" : text);
   const card = `<status>in-use</status><privateIpAddress>${address}</privateIpAddress><privateIpAddressesSet><item><privateIpAddress>${address}</privateIpAddress></item></privateIpAddressesSet>`;
   return [
     `<item><instanceId>${id}</instanceId><instanceState><code>${terminated ? 48 : 16}</code><name>${stateOf(machine)}</name></instanceState>`,
-    `<instanceType>${instanceType}</instanceType><privateDnsName>${privateDnsName(machine)}</privateDnsName><launchTime>${launched.toISOString()}</launchTime>`,
+    `<instanceType>${instanceType}</instanceType><privateDnsName>${of(privateDnsName(machine))}</privateDnsName><launchTime>${launched.toISOString()}</launchTime>`,
     `<placement><availabilityZone>${zone}</availabilityZone></placement>${windows ? "<platform>windows</platform>" : ""}`,
-    `<privateIpAddress>${address}</privateIpAddress><tagSet>${tagSet.join("")}</tagSet>`,
-    `<networkInterfaceSet><item>${card}</item></networkInterfaceSet></item>`,
+    `${of(`<privateIpAddress>${address}</privateIpAddress>`)}<tagSet>${tagSet.join("")}</tagSet>`,
+    `<networkInterfaceSet>${of(`<item>${card}</item>`)}</networkInterfaceSet></item>`,
   ].join("");
 }
 

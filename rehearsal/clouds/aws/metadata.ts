@@ -40,22 +40,26 @@ export function newCredentials(): AwsCredentials {
 
 /** The instance metadata service, version 2 only: without a session token it answers 401. */
 export function awsMetadata(machineAt: (address: string) => AwsMachine | undefined): EndpointHandler {
-  const tokens = new Map<string, string>();
+  const tokens: Tokens = new Map();
   return (request) => {
     const machine = machineAt(request.caller);
     if (machine === undefined) return { status: 404 };
     if (request.method === "PUT" && request.url === "/latest/api/token") return newToken(request, tokens);
-    if (tokens.get(request.headers["x-aws-ec2-metadata-token"] ?? "") !== machine.address) return { status: 401 };
+    const token = tokens.get(request.headers["x-aws-ec2-metadata-token"] ?? "");
+    if (token?.address !== machine.address || token.end <= Date.now()) return { status: 401 };
     const body = paths(machine)[request.url.replace(/\/$/, "")];
     return body === undefined ? { status: 404 } : { status: 200, body };
   };
 }
 
-function newToken(request: EndpointRequest, tokens: Map<string, string>): EndpointAnswer {
+/** Whose a session token is, and when it ends, in milliseconds since the epoch. */
+type Tokens = Map<string, { readonly address: string; readonly end: number }>;
+
+function newToken(request: EndpointRequest, tokens: Tokens): EndpointAnswer {
   const seconds = Number(request.headers["x-aws-ec2-metadata-token-ttl-seconds"]);
   if (!(seconds >= 1 && seconds <= 21600)) return { status: 400 };
   const token = randomBytes(40).toString("base64");
-  tokens.set(token, request.caller);
+  tokens.set(token, { address: request.caller, end: Date.now() + seconds * 1000 });
   return { status: 200, body: token, headers: { "x-aws-ec2-metadata-token-ttl-seconds": String(seconds) } };
 }
 
