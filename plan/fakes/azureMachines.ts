@@ -26,6 +26,8 @@ export interface AzureHost {
   readonly identities: readonly string[];
   readonly subnet: RecordedResource;
   readonly extensions: readonly AzureExtension[];
+  /** Seconds ahead of its end at which it is told of it, where its model says so. */
+  readonly noticeSeconds?: number;
 }
 
 /** Longest computer name that Windows takes (NetBIOS), and Linux (Azure, naming rules). */
@@ -99,9 +101,12 @@ function setInstances(index: ProgramIndex, resource: RecordedResource): readonly
   const subnet = subnetOf(index, configuration, resource);
   const extensions = extensionsOfSet(resource);
   const shared = common(resource, mapOf(profile.storageProfile), osProfile, extensions);
+  const notice = mapOf(mapOf(profile.scheduledEventsProfile).terminateNotificationProfile);
+  const minutes = /^PT(\d+)M$/.exec(textOf(notice.notBeforeTimeout) ?? "PT5M")?.[1];
   return groupNumbers(index, resource.urn, group).map(
     (number): AzureHost => ({
       ...shared.host,
+      ...(notice.enable === true ? { noticeSeconds: Number(minutes) * 60 } : {}),
       resourceId: `${resource.id ?? ""}/virtualMachines/${number}`,
       resourceName: `${setName}_${number}`,
       computerName: computerName(prefix, number),

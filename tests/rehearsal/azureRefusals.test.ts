@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { startedScript } from "../../plan/decode/userData.ts";
 import { collectMachines } from "../../plan/fakes/collect.ts";
-import type { PropertyMap } from "../../plan/program/values.ts";
+import { listOf, mapOf, type PropertyMap } from "../../plan/program/values.ts";
 import { simulateAzure } from "../../rehearsal/clouds/azure/cloud.ts";
 import type { EndpointAnswer } from "../../rehearsal/clouds/server.ts";
 import { Recording } from "../support/recording.ts";
@@ -103,7 +103,7 @@ describe("the simulated Azure refuses", () => {
     assert.equal(await change("POST", "/delete", { instanceIds: ["7"] }), "400 InstanceIdsListInstanceIdNotActiveVM");
     assert.equal(await change("PATCH", "", size, {}, await worker.token(management)), "403 AuthorizationFailed");
     assert.match(await change("PATCH", "", size, { "if-match": '"1"' }), /^202/);
-    assert.match(await change("POST", "/delete", one), /^202/);
+    assert.match(await change("POST", "/delete", one, { "if-match": '"1"' }), /^202/);
     assert.equal(await change("PATCH", "", size, { "if-match": '"3"' }), "409 Conflict");
     assert.match(
       String((await controlPlane.call("GET", `${sets}${api}`, token)).body),
@@ -297,9 +297,11 @@ describe("the simulated Azure, where no rehearsal looks", () => {
     const cloud = simulateAzure(azureCluster(), new Map([["azure-dev-linux", [event]]]));
     const ask = async (id: string, body?: string) =>
       await new Caller(cloud, id).metadata("scheduledevents?api-version=2020-07-01", { metadata: "true" }, body);
-    const told = async () =>
+    const told = async (status = "Scheduled") =>
       await Promise.all(
-        cloud.machines.map(async ({ id }) => `${id} ${Object(documentOf(await ask(id)).Events).length}`),
+        cloud.machines.map(
+          async ({ id }) => `${id} ${JSON.stringify(documentOf(await ask(id))).split(`"${status}"`).length - 1}`,
+        ),
       );
     assert.deepEqual((await told()).slice(0, 4), [
       "azure-dev-cp-0 0",
@@ -309,6 +311,42 @@ describe("the simulated Azure, where no rehearsal looks", () => {
     ]);
     assert.equal((await ask("linux000000", '{"StartRequests":[{"EventId":"a"}]}')).status, 200);
     assert.ok((await told()).every((line) => line.endsWith(" 0")));
+    assert.deepEqual((await told("Started")).slice(1, 3), ["linux000000 1", "linux000001 1"]);
+  });
+
+  it("announces an end as far ahead as the model says, and not where it says nothing", async () => {
+    const profile = (notice: PropertyMap) => (inputs: PropertyMap) =>
+      inside(inputs, ["virtualMachineProfile", "scheduledEventsProfile", "terminateNotificationProfile"], notice);
+    const announced = async (notice: PropertyMap) => {
+      const { cloud, worker } = start({ "pool-linux-group": profile(notice) });
+      const mayGo = cloud.announceEnd(worker.machine)();
+      const { Events } = documentOf(await worker.metadata("scheduledevents?api-version=2020-07-01"));
+      return [mayGo, ...JSON.stringify(Events).matchAll(/"NotBefore":"([^"]+)/g)].map((found) =>
+        typeof found === "boolean" ? found : Math.round((Date.parse(found[1] ?? "") - Date.now()) / 60_000),
+      );
+    };
+    assert.deepEqual(await announced({ enable: true, notBeforeTimeout: "PT9M" }), [false, 9]);
+    assert.deepEqual(await announced({ enable: false, notBeforeTimeout: "PT9M" }), [true]);
+  });
+
+  it("probes at the port that the probe has", () => {
+    const probes = (inputs: PropertyMap) => ({
+      ...inputs,
+      probes: listOf(inputs.probes).map((each) => ({ ...mapOf(each), port: 9 })),
+    });
+    const balancers = azureCluster().resources.filter(({ type }) => type.endsWith(":LoadBalancer"));
+    const changes = Object.fromEntries(balancers.map(({ name }) => [name.replace("azure-dev-", ""), probes]));
+    assert.ok(start(changes).cloud.balancers.every(({ health }) => health.port === 9));
+  });
+
+  it("takes a secret's new value, and leaves what machines have written", async () => {
+    const { cloud, controlPlane } = start();
+    const token = await controlPlane.token(vaultAudience);
+    const value = async (url: string) => documentOf(await controlPlane.call("GET", at(url), token)).value;
+    await controlPlane.call("PUT", at(joinUrl), token, put("mine"));
+    const secret = (inputs: PropertyMap) => inside(inputs, ["properties", "value"], "another");
+    cloud.update(azureCluster({ "secrets-kubernetes-ca": secret }));
+    assert.deepEqual([(await value(caUrl)) === "another", await value(joinUrl)], [true, "mine"]);
   });
 
   it("covers no machine beyond its cloud configuration", () => {

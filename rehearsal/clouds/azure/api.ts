@@ -94,8 +94,8 @@ const resize = z.strictObject({ sku: z.strictObject({ capacity: z.number().int()
 
 /**
  * Changes of a scale set (Azure REST API, Virtual Machine Scale Sets: Delete Instances, Update): deleting lowers the
- * size by itself, one change at a time, and `If-Match` holds a change back that was made for an older set. `undefined`
- * for any other request.
+ * size by itself, one change at a time, and `If-Match` holds an update back that was made for an older set; deleting does
+ * not know it. `undefined` for any other request.
  */
 function changeSet(
   cloud: AzureCloud,
@@ -111,7 +111,7 @@ function changeSet(
     return azureError(403, "AuthorizationFailed", `The client does not have authorization to perform ${action}`);
   const { capacity, etag } = setOf(cloud, id);
   const wanted = request.headers["if-match"];
-  if (wanted !== undefined && wanted !== `"${etag}"`)
+  if (!isDeletion && wanted !== undefined && wanted !== `"${etag}"`)
     return azureError(412, "PreconditionFailed", "The etag of the set is another one");
   const own = [...cloud.hosts()].filter(({ resourceId }) =>
     same(resourceId.replace(/\/virtualMachines\/\d+$/i, ""), id),

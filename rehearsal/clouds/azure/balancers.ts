@@ -43,6 +43,8 @@ function healthRules(probe: PropertyMap): HealthRules {
   return {
     endsConnections: false,
     answerDecides: true,
+    // One of its own (the same, `port`), whatever the rule's is.
+    port: numberOf(probe.port),
     path: textOf(probe.requestPath) ?? "/",
     timeoutMs: Math.min(numberOf(probe.intervalInSeconds) || 15, 30) * 1000,
     healthyThreshold: 1,

@@ -61,10 +61,12 @@ export function simulateAzure(program: RecordedProgram, events: ScheduledEvents 
     setEvents(machine, [...eventsOf(machine), { EventId, EventType, NotBefore: from.toUTCString(), Resources }]);
     return EventId;
   };
+  /** A machine whose model asks for no notice gets none. */
   const announceEnd = (machine: SimulatedMachine): (() => boolean) => {
-    // The shortest notice that Azure takes.
-    const id = announce(machine, "Terminate", new Date(Date.now() + 5 * 60_000));
-    return () => !eventsOf(machine).some(({ EventId }) => EventId === id);
+    const { noticeSeconds } = hostOf(machine);
+    if (noticeSeconds === undefined) return () => true;
+    const id = announce(machine, "Terminate", new Date(Date.now() + noticeSeconds * 1000));
+    return () => !eventsOf(machine).some(({ EventId, EventStatus }) => EventId === id && EventStatus === undefined);
   };
   const asked = new Set<string>();
   const models = new Map<string, SimulatedMachine>();
@@ -213,10 +215,13 @@ function cloudOf(
   const secrets = new Map<string, StoredValue>();
   let programs: readonly RecordedProgram[] = [];
   const update = (next: RecordedProgram): void => {
+    const before = programs.at(-1);
     programs = [...programs, next];
     roles.clear();
+    // What machines have written stays, whose value the program does not change.
+    const known = before === undefined ? undefined : collectVaultSecrets(before);
     for (const [url, { value }] of collectVaultSecrets(next))
-      if (!secrets.has(url)) secrets.set(url, { value, version: 1 });
+      if (known?.get(url)?.value !== value) secrets.set(url, { value, version: (secrets.get(url)?.version ?? 0) + 1 });
   };
   update(program);
   return {

@@ -20,6 +20,8 @@ export interface ScheduledEvent {
   readonly Resources: readonly string[];
   /** When it begins at the latest; default: it has begun. */
   readonly NotBefore?: string;
+  /** Default: it begins at its time. */
+  readonly EventStatus?: "Started";
 }
 
 /**
@@ -36,7 +38,7 @@ export interface AzureMetadata {
   /** Identities that a machine has. */
   readonly identitiesOf: (host: AzureHost) => readonly AzureIdentity[];
   readonly tokens: TokenIssuer;
-  /** An approval takes one away. */
+  /** An approval starts one. */
   readonly events: ScheduledEvents;
 }
 
@@ -125,16 +127,30 @@ function scheduledEvents(cloud: AzureMetadata, host: AzureHost, request: Endpoin
   const events = cloud.events.get(group) ?? [];
   if (request.method === "GET") {
     const common = { EventStatus: "Scheduled", ResourceType: "VirtualMachine", NotBefore: "", Description: "" };
-    return json(200, { DocumentIncarnation: events.length, Events: events.map((event) => ({ ...common, ...event })) });
+    const shown = events.map((event) => ({ ...common, ...(isOver(event) ? started(event) : event) }));
+    return json(200, { DocumentIncarnation: events.length, Events: shown });
   }
   if (request.method !== "POST") return failure(405, "Method not allowed");
   const approved = request.body.toString("utf8");
   if (!/^\{"StartRequests": ?\[\{"EventId": ?"[^"]+"\}\]\}$/.test(approved)) return failure(400, "Bad request");
   cloud.events.set(
     group,
-    events.filter(({ EventId }) => !approved.includes(`"${EventId}"`)),
+    events.map((event) => (approved.includes(`"${event.EventId}"`) ? started(event) : event)),
   );
   return { status: 200 };
+}
+
+/** Whether an event's time is over. */
+function isOver({ NotBefore }: ScheduledEvent): boolean {
+  return NotBefore !== undefined && Date.parse(NotBefore) <= Date.now();
+}
+
+/**
+ * An event that was approved, or whose time is over: it is listed until it has ended, without a time
+ * (MicrosoftDocs/azure-compute-docs: articles/virtual-machines/linux/scheduled-events.md, "Event properties").
+ */
+function started({ NotBefore: _, ...event }: ScheduledEvent): ScheduledEvent {
+  return { ...event, EventStatus: "Started" };
 }
 
 /**
