@@ -62,7 +62,7 @@ function problemsOf({ cell: [start, call, fault], harm, left, looks }: Cell): re
         ? [
             ...(told.length === 0 ? ["the page is green"] : []),
             ...(late.length === 0 ? ["no alert"] : []),
-            ...(look.event || /leases\/|events$|^PUT .*fenestra-machines$/.test(call) ? [] : ["no Event"]),
+            ...(look.event || /leases(\/|$)|events$|^PUT .*fenestra-machines$/.test(call) ? [] : ["no Event"]),
           ]
         : []),
       ...(look.due ? [] : [...told, ...names, ...(look.event ? ["an Event afterwards"] : [])]),

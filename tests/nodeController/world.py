@@ -145,7 +145,7 @@ class World(clouds.Fleet):
         call = call_of(host, method, path, body)
         self.calls[call] = self.calls.get(call, 0) + 1
         hit = self.fault[1] if self.fault[0] in (call, host) and self.faulty in (None, one) else None
-        if hit and (one.lease.fresh() or "/leases/" in call):
+        if hit and (one.lease.fresh() or "kube-system/leases" in call):
             self.hits.append(self.clock.at)
         if hit == "hang":
             self.elapse(one, timeout)

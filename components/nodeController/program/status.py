@@ -121,7 +121,8 @@ class Board:
         self.item, self.records, self.odd, self.shown, self.written, self.at = None, {}, [], None, 0.0, 0.0
 
     def load(self):
-        self.item = self.api.data(STATUS) or {
+        page = self.api.data(STATUS)
+        self.item = page or {
             "apiVersion": "v1",
             "kind": "ConfigMap",
             "metadata": {"name": STATUS, "namespace": "kube-system"},
@@ -130,7 +131,8 @@ class Board:
         try:
             self.at = float(json.loads(data["status"])["at"])
         except (KeyError, TypeError, ValueError):
-            self.at = self.clock.wall()
+            # One that was never made is due, whoever leads.
+            self.at = self.clock.wall() if page else 0.0
         try:
             found = json.loads(data.get("records", "{}")).items()
         except (ValueError, AttributeError):
