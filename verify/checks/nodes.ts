@@ -4,7 +4,6 @@ import { nodesCheck } from "../../checks/cluster/nodes.ts";
 import { ports } from "../../checks/facts.ts";
 import { NotYet, until } from "../../checks/poll.ts";
 import { field, list, text } from "../../components/gates/apiProbe.ts";
-import { quantity } from "../../components/model/quantity.ts";
 import type { VerifyCheck } from "../check.ts";
 import { controlPlaneId, type NodeGroup, nodeGroups } from "../nodes.ts";
 import { reaches } from "../probe.ts";
@@ -115,8 +114,8 @@ function isMeasured(listed: unknown): ReadonlyMap<string, boolean> {
   return new Map(
     list(field(listed, "items")).map((item) => {
       const parts = field(item, "containers") === undefined ? [item] : list(field(item, "containers"));
-      const memory = parts.map((part) => text(field(field(part, "usage"), "memory")) || "0");
-      const well = memory.length > 0 && memory.every((each) => quantity(each) > 0);
+      const memory = parts.map((part) => text(field(field(part, "usage"), "memory")));
+      const well = memory.length > 0 && memory.every((each) => /[1-9]/.test(each));
       return [text(field(field(item, "metadata"), "name")), well] as const;
     }),
   );

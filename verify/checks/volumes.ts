@@ -4,7 +4,6 @@ import { nodeFacts } from "../../checks/cluster/nodes.ts";
 import { NotYet, until } from "../../checks/poll.ts";
 import { field, list, text } from "../../components/gates/apiProbe.ts";
 import { messageOf } from "../../components/gates/messageOf.ts";
-import { fromJson } from "../../components/model/json.ts";
 import { quantity } from "../../components/model/quantity.ts";
 import type { ClusterApi } from "../api.ts";
 import type { VerifyCheck } from "../check.ts";
@@ -140,7 +139,7 @@ export const fileSystemsCheck: VerifyCheck = {
         .filter(({ ready, simulated }) => ready && !simulated);
       const of = async (name: string): Promise<readonly string[]> => {
         const answer = await ifFound(api.core.connectGetNodeProxyWithPath({ name, path: "stats/summary" }));
-        const summary = fromJson(answer ?? "");
+        const summary: unknown = JSON.parse(answer ?? "{}");
         // Of a node that has gone meanwhile nobody asks.
         if (answer !== undefined && field(field(summary, "node"), "nodeName") !== name)
           throw new Error("its kubelet has no statistics");
