@@ -322,6 +322,9 @@ export const podTable: readonly PodCase[] = [
     "a release of Windows by node.kubernetes.io/windows-build (",
   ]),
   choosing("a mode as AKS does", { "kubernetes.azure.com/mode": "user" }, ["need no such label here: leave it out"]),
+  choosing("a mode as EKS does", { "eks.amazonaws.com/compute-type": "auto" }, [
+    "need no such label here: leave it out",
+  ]),
   choosing("a role", { "node-role.kubernetes.io/worker": "" }, ["which takes none of kubernetes.io and k8s.io"]),
   choosing("spot as AKS does", { "kubernetes.azure.com/scalesetpriority": "spot" }, ["a pool with pools[].spot here"]),
   choosing("a system as OpenShift does", { "node.openshift.io/os_id": "Windows" }, ["chosen by kubernetes.io/os here"]),

@@ -1,10 +1,7 @@
 import { type Policy, podsWhen, templates } from "./policy.ts";
 import { text } from "./texts.ts";
 
-/**
- * StorageClasses of AKS, EKS and GKE, for which claims wait (learn.microsoft.com/azure/aks: concepts-storage;
- * docs.aws.amazon.com/eks: ebs-csi, auto mode; docs.cloud.google.com: persistent-volumes).
- */
+/** StorageClasses that the documentation of AKS, EKS and GKE names, for which claims wait here. */
 export const foreignClasses: Policy = (() => {
   const foreign =
     "^(default|managed|(managed|azurefile)(-csi)?(-premium)?(-v2)?|azurefile|azureblob-.*|gp[23](-csi)?|(auto-)?ebs-sc|efs-sc|standard(-rwo)?|premium-rwo)$";

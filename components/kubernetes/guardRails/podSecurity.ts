@@ -6,9 +6,9 @@ import { text, texts } from "./texts.ts";
 const level = "pod-security.kubernetes.io/enforce";
 
 /**
- * The command of an administrator after which Pod Security lets in whatever the namespace `variables.space` makes.
+ * The command after which Pod Security lets in what the namespace `variables.space` makes.
  *
- * @param more other labels that it sets, with a space before each
+ * @param more other labels, with a space before each
  */
 export const letIn = (more = ""): string =>
   `kubectl label namespace {space} --overwrite${more} ${level}=privileged pod-security.kubernetes.io/warn=privileged`;
@@ -39,10 +39,7 @@ function seesNode(pod: string): string {
   ].join(" || ");
 }
 
-/**
- * Pods of workloads that Pod Security would refuse where a namespace says nothing. Its own warning tells what is wrong,
- * not how to make them run; bare pods it refuses before this is asked.
- */
+/** Pod Security's own warning tells what is wrong, not what lets it in; bare pods it refuses before this is asked. */
 export const securityRule: PodRule = {
   name: "security",
   unless: [level, "privileged"],

@@ -23,7 +23,7 @@ const elsewhere = ({ pools, windows }: Pick<ClusterSpec, "pools" | "windows">) =
       `spot machines are a pool with pools[].spot here, chosen by ${poolLabel}`,
     ],
     [
-      "kubernetes.azure.com/(mode|role)|kubernetes.io/role|node-role.kubernetes.io/(worker|node|agent|compute)",
+      "kubernetes.azure.com/(mode|role)|eks.amazonaws.com/compute-type|kubernetes.io/role|node-role.kubernetes.io/(worker|node|agent|compute)",
       "machines of pools, which alone take pods, need no such label here: leave it out",
     ],
     [
