@@ -86,24 +86,24 @@ describeOnMachine("a drain on Azure", () => {
 
   const both = { Resources: ["azure-dev-linux_0", "azure-dev-linux_1"] };
   // What is approved begins at once, for all machines that it is about.
-  const cases: readonly (readonly [string, ScheduledEvent, readonly string[], readonly string[]])[] = [
-    ["an eviction", event("A", 0, "Preempt"), ["linux000000"], []],
+  const cases: readonly (readonly [string, () => ScheduledEvent, readonly string[], readonly string[]])[] = [
+    ["an eviction", () => event("A", 0, "Preempt"), ["linux000000"], []],
     ...(["Reboot", "Redeploy", "Freeze"] as const).map(
-      (type) => [`a ${type} soon`, event("A", 0, type, inSeconds(60)), ["linux000000"], []] as const,
+      (type) => [`a ${type} soon`, () => event("A", 0, type, inSeconds(60)), ["linux000000"], []] as const,
     ),
-    ["a Freeze in some days, not yet", event("A", 0, "Freeze", inSeconds(86_400)), [], ["A"]],
-    ["a Reboot of another machine, not at all", event("A", 1, "Reboot", inSeconds(60)), [], ["A"]],
+    ["a Freeze in some days, not yet", () => event("A", 0, "Freeze", inSeconds(86_400)), [], ["A"]],
+    ["a Reboot of another machine, not at all", () => event("A", 1, "Reboot", inSeconds(60)), [], ["A"]],
     [
       "a Redeploy of several machines, whose time it leaves",
-      event("A", 0, "Redeploy", { ...both, ...inSeconds(60) }),
+      () => event("A", 0, "Redeploy", { ...both, ...inSeconds(60) }),
       ["linux000000"],
       ["A"],
     ],
-    ["what has begun", event("A", 0, "Reboot"), ["linux000000"], ["A"]],
+    ["what has begun", () => event("A", 0, "Reboot"), ["linux000000"], ["A"]],
   ];
   for (const [title, notice, moved, left] of cases)
     it(`begins for ${title}`, async () => {
-      const run = await drain(0, [notice]);
+      const run = await drain(0, [notice()]);
       assert.deepEqual([cordons(run), run.left], [moved, left], run.output);
     });
 });
