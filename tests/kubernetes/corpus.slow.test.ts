@@ -110,37 +110,24 @@ describe("published workloads, on a real API server with its scheduler", functio
       const follow = async (command: string) =>
         assert.equal((await cluster.api.kubectl(command.split(" ").slice(1))).code, 0, command);
       const rows = (text.split("## Node agents")[1] ?? "").split("\n").filter((line) => /^\| .*`.*\|/.test(line));
+      const needed = [" nothing", " the labels", " all labels"];
       const levels = rows.flatMap((row) => {
         const [, names = "", needs = ""] = row.split("|");
-        const level = /^ nothing/.test(needs)
-          ? 0
-          : /^ (the labels|the same)/.test(needs)
-            ? 1
-            : /^ all/.test(needs)
-              ? 2
-              : 3;
-        return [...names.matchAll(/`([a-z-]+)`( on Windows)?/g)].map(([, chart = "", alone]) => ({
-          chart,
-          alone,
-          level,
-        }));
+        const level = needed.findIndex((each) => needs.startsWith(each));
+        return level < 0 ? [] : [...names.matchAll(/`([a-z-]+)`( on Windows)?/g)].map((found) => ({ found, level }));
       });
       const agents = corpus.flatMap((shape) => {
-        const [, chart, system] = /^agents\/([a-z-]+)(, Windows)?$/.exec(shape.address) ?? [];
-        if (chart === undefined) return [];
-        const own = levels.filter((row) => row.chart === chart && (row.alone === undefined || system !== undefined));
-        return [{ chart, shape, level: own[0]?.level ?? assert.fail(`the manual has no ${chart}`) }];
+        const [, chart = "", system] = /^agents\/([a-z-]+)(, Windows)?$/.exec(shape.address) ?? [];
+        if (chart === "") return [];
+        const own = levels.find(({ found: [, name, alone] }) => name === chart && (alone === undefined || system));
+        return [{ chart, shape, level: own?.level ?? assert.fail(`the manual has no ${chart}`) }];
       });
-      assert.deepEqual(
-        levels.filter(({ chart, level }) => level < 3 && !agents.some((agent) => agent.chart === chart)),
-        [],
-      );
-      const pods = (namespace: string, { spec }: Shape) =>
-        cluster.api.send(
-          "POST",
-          `/api/v1/namespaces/${namespace}/pods?dryRun=All`,
-          pod("agent", spec).replace('"corpus"', `"${namespace}"`),
-        );
+      const lost = levels.filter(({ found }) => !agents.some(({ chart }) => chart === found[1]));
+      assert.deepEqual(lost, []);
+      const pods = (namespace: string, { spec }: Shape) => {
+        const text = pod("agent", spec).replace('"corpus"', `"${namespace}"`);
+        return cluster.api.send("POST", `/api/v1/namespaces/${namespace}/pods?dryRun=All`, text);
+      };
       await follow(create);
       for (const [level, command] of [[0], [1, security], [2, hostProcess]] as const) {
         const own = agents.filter((agent) => agent.level === level);
@@ -156,10 +143,8 @@ describe("published workloads, on a real API server with its scheduler", functio
           await until(command, async () => (await pods("agents", first.shape)).taken);
         const shapes = own.map(({ shape }) => (command === undefined ? shape : { ...shape, namespace: "agents" }));
         const outcomes = await cluster.run(`agents-${level}`, shapes);
-        assert.deepEqual(
-          outcomes.map(({ place }) => place),
-          shapes.map(({ place }) => place),
-        );
+        const places = (of: readonly { readonly place: string }[]) => of.map(({ place }) => place);
+        assert.deepEqual(places(outcomes), places(shapes));
       }
     });
 
@@ -180,7 +165,9 @@ describe("published workloads, on a real API server with its scheduler", functio
         ...[true, false].map((privileged) => inContainer({ securityContext: { privileged } })),
         ...[{ hostPort: 80 }, {}].map((port) => inContainer({ ports: [{ containerPort: 80, ...port }] })),
         { hostUsers: false, ...inContainer({ securityContext: { procMount: "Unmasked" } }) },
-        ...corpus.filter(({ spec }) => !JSON.stringify(spec).includes("hostProcess")).map(({ spec }) => spec),
+        ...corpus.flatMap(({ kind, spec }) =>
+          kind === "DaemonSet" && !JSON.stringify(spec).includes("hostProcess") ? [spec] : [],
+        ),
       ];
       const warnings = async (spec: object, namespace = "corpus") => {
         const text = workload("Deployment", "asked", spec).replace('"corpus"', `"${namespace}"`);
@@ -193,20 +180,12 @@ describe("published workloads, on a real API server with its scheduler", functio
         const told = await warnings(spec);
         const wrong = told.some((each) => each.startsWith(theirs));
         refused += wrong ? 1 : 0;
-        assert.equal(
-          told.some((each) => each.includes(ours)),
-          wrong,
-          `${JSON.stringify(spec)}: ${told.join("\n")}`,
-        );
+        const says = told.some((each) => each.includes(ours));
+        assert.equal(says, wrong, `${JSON.stringify(spec)}: ${told.join("\n")}`);
       }
       assert.ok(refused > 20, `${refused} refused`);
-      await cluster.apply([
-        {
-          apiVersion: "v1",
-          kind: "Namespace",
-          metadata: { name: "let-in", labels: { "pod-security.kubernetes.io/enforce": "baseline" } },
-        },
-      ]);
+      const before = "label namespace let-in pod-security.kubernetes.io/enforce=baseline";
+      for (const text of ["create namespace let-in", before]) await cluster.api.kubectl(text.split(" "));
       const spec = { hostNetwork: true };
       const command = / run kubectl (.*)$/.exec((await warnings(spec, "let-in")).join("\n"))?.[1] ?? assert.fail();
       assert.equal((await cluster.api.kubectl(command.split(" "))).code, 0, command);
