@@ -41,7 +41,7 @@ export function simulateAws(first: RecordedProgram, clusterName: string): CloudS
   const parameters = new Map<string, StoredParameter>();
   /** Those of another value are replaced; what machines have written stays, whose value the program does not change. */
   const makeParameters = (before?: RecordedProgram): void => {
-    const known = before === undefined ? undefined : collectParameters(before);
+    const known = before && collectParameters(before);
     for (const [name, { id, key, value }] of collectParameters(program))
       if (known?.get(name)?.value !== value)
         parameters.set(name, { arn: id, keyArn: key ?? "", value, version: 1, modified: new Date() });

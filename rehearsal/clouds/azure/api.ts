@@ -184,7 +184,7 @@ export function setOf(cloud: AzureCloud, id: string): { readonly capacity: numbe
   );
 }
 
-/** Lists: what each path has, the action that reads it, and the versions of the API that know it. */
+/** Lists: what each path has, and the action that reads it. */
 const lists: readonly {
   readonly path: RegExp;
   readonly action: string;

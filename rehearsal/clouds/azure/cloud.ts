@@ -219,7 +219,7 @@ function cloudOf(
     programs = [...programs, next];
     roles.clear();
     // What machines have written stays, whose value the program does not change.
-    const known = before === undefined ? undefined : collectVaultSecrets(before);
+    const known = before && collectVaultSecrets(before);
     for (const [url, { value }] of collectVaultSecrets(next))
       if (known?.get(url)?.value !== value) secrets.set(url, { value, version: (secrets.get(url)?.version ?? 0) + 1 });
   };
