@@ -5,7 +5,7 @@ import { exampleControlPlane, fileOf } from "../machine/examples.ts";
 import { runSpec, specOf } from "../support/mocks.ts";
 
 describe("the API's load balancers, as the rehearsal has them", () => {
-  const both = { path: "/readyz", unhealthyThreshold: 2, failsOpen: true };
+  const both = { path: "/readyz", port: 6443, unhealthyThreshold: 2, failsOpen: true };
   const wanted = {
     aws: { ...both, timeoutMs: 6_000, healthyThreshold: 2, answerDecides: false, endsConnections: true },
     azure: { ...both, timeoutMs: 5_000, healthyThreshold: 1, answerDecides: true, endsConnections: false },
