@@ -1,5 +1,6 @@
 import { request } from "node:https";
 import { fromJson } from "../model/json.ts";
+import { controlPlaneKey } from "../model/pools.ts";
 import { ownConnection } from "./proxy.ts";
 
 export interface ApiClient {
@@ -211,13 +212,10 @@ export async function memberProblem(api: ApiClient, member: MemberNode): Promise
   return undefined;
 }
 
-/** Label of control-plane nodes, which no kubelet may give itself; kubeadm's `mark-control-plane` sets it. */
-const controlPlaneLabel = "node-role.kubernetes.io/control-plane";
-
 /** What is wrong with the mark of a control-plane machine's Node, or `undefined`: the next machine's gate looks for it. */
 export async function markProblem(api: ApiClient, node: string): Promise<string | undefined> {
   const found = await readObject(api, `/api/v1/nodes/${node}`);
-  return field(field(field(found, "metadata"), "labels"), controlPlaneLabel) === undefined
+  return field(field(field(found, "metadata"), "labels"), controlPlaneKey) === undefined
     ? `node ${node} is not marked as control plane yet: its bootstrap publishes the join secrets of pools before that`
     : undefined;
 }
@@ -232,7 +230,7 @@ export interface ControlPlaneNode {
 
 /** The nodes of the control plane. Throws when the API does not list them. */
 export async function controlPlaneNodes(api: ApiClient): Promise<readonly ControlPlaneNode[]> {
-  const nodes = await listNodes(api, controlPlaneLabel, "the control-plane nodes");
+  const nodes = await listNodes(api, controlPlaneKey, "the control-plane nodes");
   return nodes.map((node) => {
     const addresses = list(field(field(node, "status"), "addresses"));
     const internal = addresses.find((address) => field(address, "type") === "InternalIP");

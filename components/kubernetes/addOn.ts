@@ -1,10 +1,10 @@
 import { CustomResource as CustomObject } from "@pulumi/kubernetes/apiextensions/customResource.js";
 import type { CustomResource, CustomResourceOptions } from "@pulumi/pulumi";
 import * as pulumi from "@pulumi/pulumi";
+import { controlPlaneKey } from "../model/pools.ts";
 import { windowsWorkloadMinutes } from "../model/timings.ts";
 import { kinds } from "./kinds.ts";
 import { annotated, type Manifest, type ManifestOf, podSpec, withFieldManager } from "./manifest.ts";
-import { controlPlaneKey } from "./workload.ts";
 
 export interface AddOnArgs {
   /** Its objects, in any order: namespaces and definitions are created first, workloads last. */

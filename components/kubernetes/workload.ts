@@ -1,4 +1,5 @@
 import type { ClusterSpec } from "../model/clusterSpec.ts";
+import { controlPlaneKey } from "../model/pools.ts";
 import type { Container, Manifest, PodSpec, Schema, Text, Toleration, Volume } from "./manifest.ts";
 import type { Account } from "./rights.ts";
 
@@ -6,9 +7,6 @@ import type { Account } from "./rights.ts";
 export function systemLabels(name: string): Record<string, string> {
   return { "app.kubernetes.io/name": name, "app.kubernetes.io/part-of": "fenestra" };
 }
-
-/** Label and taint key of control-plane machines. */
-export const controlPlaneKey = "node-role.kubernetes.io/control-plane";
 
 /**
  * Where a Linux pod may run: the operating system is always set, so that no pod lands on Windows by a wide toleration.

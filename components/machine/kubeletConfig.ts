@@ -3,7 +3,7 @@ import type { ControlPlaneSettings } from "../model/clusterSpec.ts";
 import type { NodeSettings } from "../model/nodeSettings.ts";
 import { operatingSystems } from "../model/operatingSystems.ts";
 import { podsOfControlPlane } from "../model/podAddressing.ts";
-import type { PoolSpec, Taint } from "../model/pools.ts";
+import { controlPlaneKey, type PoolSpec, type Taint } from "../model/pools.ts";
 import { containerdPaths } from "./containerd.ts";
 import { kubeletPaths, settableGates } from "./kubeletFlags.ts";
 import { placeholders } from "./placeholders.ts";
@@ -17,11 +17,7 @@ export type KubeletArgs =
   | { readonly spec: Pick<ControlPlaneSettings, "kubernetes" | "controlPlane">; readonly pool?: undefined };
 
 /** Taint of control-plane nodes; kubeadm sets the same one (`mark-control-plane`). */
-export const controlPlaneTaint: Taint = {
-  key: "node-role.kubernetes.io/control-plane",
-  value: "",
-  effect: "NoSchedule",
-};
+export const controlPlaneTaint: Taint = { key: controlPlaneKey, value: "", effect: "NoSchedule" };
 
 /** The fields of KubeletConfiguration (kubelet.config.k8s.io/v1beta1) that Fenestra sets. */
 export interface KubeletConfiguration {

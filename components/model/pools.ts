@@ -14,6 +14,9 @@ export interface Taint {
 /** Taint of every Windows node, in lower case as charts and documentation write it. */
 export const windowsTaint: Taint = { key: "os", value: "windows", effect: "NoSchedule" };
 
+/** Label and taint key of control-plane nodes: of kubeadm's `mark-control-plane`, for no kubelet may give it itself. */
+export const controlPlaneKey = "node-role.kubernetes.io/control-plane";
+
 /** Label of a Windows node's build, which its kubelet sets. */
 export const buildLabel = "node.kubernetes.io/windows-build";
 

@@ -1,5 +1,5 @@
 import { type Manifest, podSpec } from "../../components/kubernetes/manifest.ts";
-import { controlPlaneKey } from "../../components/kubernetes/workload.ts";
+import { controlPlaneKey } from "../../components/model/pools.ts";
 
 /** What the built-in roles that the program binds may write; ownNode.slow.test.ts reads them from a real API server. */
 export const builtIn: Readonly<Record<string, readonly string[]>> = {

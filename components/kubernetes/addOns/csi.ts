@@ -1,10 +1,10 @@
 import { windowsPaths } from "../../machine/windows/paths.ts";
 import type { ClusterSpec } from "../../model/clusterSpec.ts";
+import { controlPlaneKey } from "../../model/pools.ts";
 import type { Container, Manifest, PodSpec, PolicyRule, Text } from "../manifest.ts";
 import { type Account, clusterRights, leaseRules, namespaceRights, serviceAccount } from "../rights.ts";
 import {
   controllerReplicas,
-  controlPlaneKey,
   daemonSet,
   everyTaint,
   hostProcessPod,

@@ -5,20 +5,12 @@ import { windowsPaths, windowsScript } from "../../machine/windows/paths.ts";
 import { type LogCollector, type LogSettings, logCollectors, logsAccount } from "../../model/addOns.ts";
 import { tokenFacts } from "../../model/cloudFacts/tokens.ts";
 import type { ClusterSpec } from "../../model/clusterSpec.ts";
+import { controlPlaneKey } from "../../model/pools.ts";
 import type { AddOnEntry } from "../addOnEntry.ts";
 import { type ImageSource, image } from "../images.ts";
 import type { Container, Manifest, Text, Volume } from "../manifest.ts";
 import { clusterRights, rule, serviceAccount } from "../rights.ts";
-import {
-  configMap,
-  controlPlaneKey,
-  daemonSet,
-  everyTaint,
-  hostPath,
-  linuxOnly,
-  nodeName,
-  onNodesThat,
-} from "../workload.ts";
+import { configMap, daemonSet, everyTaint, hostPath, linuxOnly, nodeName, onNodesThat } from "../workload.ts";
 import {
   collectorMebibytes,
   collectorName,

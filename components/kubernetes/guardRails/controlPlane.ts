@@ -1,7 +1,6 @@
 import type { ClusterSpec } from "../../model/clusterSpec.ts";
-import { poolLabel } from "../../model/pools.ts";
+import { controlPlaneKey, poolLabel } from "../../model/pools.ts";
 import type { Manifest } from "../manifest.ts";
-import { controlPlaneKey } from "../workload.ts";
 import { saysWindows } from "./cel.ts";
 import { affinityTerms, fitsControlPlane, osLabels } from "./nodes.ts";
 import { type PodPolicy, type PodRule, pod } from "./podPolicy.ts";
