@@ -1,5 +1,5 @@
 import { type RecordedResource, resourcesOfType } from "../program/recorded.ts";
-import { listOf, mapOf, type PropertyMap, type PropertyValue, textOf } from "../program/values.ts";
+import { listOf, mapOf, numberOf, type PropertyMap, type PropertyValue, textOf } from "../program/values.ts";
 import { hex } from "./identifiers.ts";
 import {
   groupNumbers,
@@ -82,7 +82,7 @@ function common(index: ProgramIndex, resource: RecordedResource, settings: Prope
 function groupOf(index: ProgramIndex, resource: RecordedResource): SimulatedGroup {
   const { inputs, outputs } = resource;
   const name = textOf(outputs.name) ?? resource.name;
-  const min = numberOf(inputs.minSize);
+  const min = numberOf(inputs.minSize) ?? 0;
   const hooks = [
     ...listOf(inputs.initialLifecycleHooks).map(mapOf),
     ...resourcesOfType(index.program, "aws:autoscaling/lifecycleHook:LifecycleHook")
@@ -100,8 +100,8 @@ function groupOf(index: ProgramIndex, resource: RecordedResource): SimulatedGrou
   return {
     name,
     min,
-    desired: typeof inputs.desiredCapacity === "number" ? inputs.desiredCapacity : min,
-    max: numberOf(inputs.maxSize),
+    desired: numberOf(inputs.desiredCapacity) ?? min,
+    max: numberOf(inputs.maxSize) ?? 0,
     launchHooks: named("LAUNCHING"),
     terminateHooks: named("TERMINATING"),
   };
@@ -124,11 +124,7 @@ function deviceVolumes(settings: PropertyMap): readonly SimulatedVolume[] {
   return listOf(settings.blockDeviceMappings).map((mapping) => {
     const { volumeSize, encrypted } = mapOf(mapOf(mapping).ebs);
     // Launch templates take the text "true".
-    return {
-      id: undefined,
-      sizeGib: typeof volumeSize === "number" ? volumeSize : undefined,
-      encrypted: encrypted === "true",
-    };
+    return { id: undefined, sizeGib: numberOf(volumeSize), encrypted: encrypted === "true" };
   });
 }
 
@@ -137,11 +133,7 @@ function attachedVolumes(index: ProgramIndex, instanceId: string): readonly Simu
     .filter(({ inputs }) => textOf(inputs.instanceId) === instanceId)
     .map(({ inputs }) => {
       const disk = index.find(textOf(inputs.volumeId));
-      return {
-        id: disk?.id,
-        sizeGib: typeof disk?.inputs.size === "number" ? disk.inputs.size : undefined,
-        encrypted: disk?.inputs.encrypted === true,
-      };
+      return { id: disk?.id, sizeGib: numberOf(disk?.inputs.size), encrypted: disk?.inputs.encrypted === true };
     });
 }
 
@@ -166,8 +158,4 @@ function groupTags(inputs: PropertyMap): Readonly<Record<string, string>> {
       .filter(({ propagateAtLaunch }) => propagateAtLaunch === true)
       .map(({ key, value }) => [textOf(key) ?? "", textOf(value) ?? ""]),
   );
-}
-
-function numberOf(value: PropertyMap[string] | undefined): number {
-  return typeof value === "number" ? value : 0;
 }

@@ -1,5 +1,5 @@
 import type { RecordedResource } from "../program/recorded.ts";
-import { isPropertyMap, listOf, mapOf, type PropertyMap, textOf } from "../program/values.ts";
+import { isPropertyMap, listOf, mapOf, numberOf, type PropertyMap, textOf } from "../program/values.ts";
 import {
   groupNumbers,
   type ProgramIndex,
@@ -180,14 +180,13 @@ function customData(text: string | undefined, name: string): Buffer {
 }
 
 function groupOf(inputs: PropertyMap, name: string): SimulatedGroup {
-  const capacity = mapOf(inputs.sku).capacity;
-  const desired = typeof capacity === "number" ? capacity : 0;
+  const desired = numberOf(mapOf(inputs.sku).capacity) ?? 0;
   const bound = (tag: string): number => Number(textOf(mapOf(inputs.tags)[tag]) ?? desired);
   return { name, min: bound("min"), desired, max: bound("max"), launchHooks: [], terminateHooks: [] };
 }
 
 function volumes(storage: PropertyMap): readonly SimulatedVolume[] {
-  const size = (disk: PropertyMap) => (typeof disk.diskSizeGB === "number" ? disk.diskSizeGB : undefined);
+  const size = (disk: PropertyMap) => numberOf(disk.diskSizeGB);
   // Managed disks are always encrypted at rest.
   const system = { id: undefined, sizeGib: size(mapOf(storage.osDisk)), encrypted: true };
   const data = listOf(storage.dataDisks).map((item) => {

@@ -94,6 +94,12 @@ export function textOf(value: PropertyValue | undefined): string | undefined {
   return typeof plain === "string" ? plain : undefined;
 }
 
+/** The number of a property, a secret one revealed; `undefined` when it is missing, unknown or of another type. */
+export function numberOf(value: PropertyValue | undefined): number | undefined {
+  const plain = value instanceof Secret ? value.reveal() : value;
+  return typeof plain === "number" ? plain : undefined;
+}
+
 /** The mapping at a property, empty when it is missing or of another type. */
 export function mapOf(value: PropertyValue | undefined): PropertyMap {
   const plain = value instanceof Secret ? value.reveal() : value;

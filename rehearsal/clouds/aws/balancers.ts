@@ -1,5 +1,5 @@
 import { type RecordedProgram, type RecordedResource, resourcesOfType } from "../../../plan/program/recorded.ts";
-import { listOf, mapOf, type PropertyMap, textOf } from "../../../plan/program/values.ts";
+import { listOf, mapOf, numberOf, type PropertyMap, textOf } from "../../../plan/program/values.ts";
 import type { HealthRules } from "../../host/loadBalancer.ts";
 import type { SimulatedBalancer } from "../cloud.ts";
 
@@ -56,8 +56,4 @@ function healthRules(check: PropertyMap): HealthRules {
     unhealthyThreshold: numberOf(check.unhealthyThreshold) ?? 3,
     failsOpen: true,
   };
-}
-
-function numberOf(value: unknown): number | undefined {
-  return typeof value === "number" ? value : undefined;
 }

@@ -4,7 +4,7 @@ import { collectAwsMachines } from "../../../plan/fakes/awsMachines.ts";
 import { allows, type PolicyStatement } from "../../../plan/fakes/iam.ts";
 import type { SimulatedMachine } from "../../../plan/fakes/machines.ts";
 import { type RecordedProgram, resourcesOfType } from "../../../plan/program/recorded.ts";
-import { listOf, mapOf, type PropertyMap, textOf } from "../../../plan/program/values.ts";
+import { listOf, mapOf, numberOf, type PropertyMap, textOf } from "../../../plan/program/values.ts";
 import { type CloudCall, type CloudFaults, type CloudSimulation, nodeTemplate } from "../cloud.ts";
 import { awsApi, type StoredParameter } from "./api.ts";
 import { awsBalancers } from "./balancers.ts";
@@ -16,10 +16,11 @@ import { signedRequest } from "./sigv4.ts";
 /** AWS as the machines of a program see it. */
 export function simulateAws(first: RecordedProgram, clusterName: string): CloudSimulation {
   let program = first;
-  /** Those of the update that goes on, the newest last: what it replaces is there to its end. */
-  let programs: readonly RecordedProgram[] = [first];
+  /** Those that the update which goes on replaces, the newest first: what they made is there to its end. */
+  let replaced: readonly RecordedProgram[] = [];
   const programOf = (role = ""): RecordedProgram =>
-    programs.findLast((each) => resourcesOfType(each, "aws:iam/role:Role").some(({ id }) => id === role)) ?? program;
+    [program, ...replaced].find((each) => resourcesOfType(each, "aws:iam/role:Role").some(({ id }) => id === role)) ??
+    program;
   const groups = () => resourcesOfType(program, "aws:autoscaling/group:Group");
   const machines = [...collectAwsMachines(program)];
   const region = machines[0]?.region ?? "";
@@ -40,8 +41,8 @@ export function simulateAws(first: RecordedProgram, clusterName: string): CloudS
   const byAddress = new Map(machines.map((machine) => [machine.privateIp, asMachine(machine)]));
   const parameters = new Map<string, StoredParameter>();
   /** Those of another value are replaced; what machines have written stays, whose value the program does not change. */
-  const makeParameters = (before?: RecordedProgram): void => {
-    const known = before && collectParameters(before);
+  const makeParameters = (): void => {
+    const known = replaced[0] && collectParameters(replaced[0]);
     for (const [name, { id, key, value }] of collectParameters(program))
       if (known?.get(name)?.value !== value)
         parameters.set(name, { arn: id, keyArn: key ?? "", value, version: 1, modified: new Date() });
@@ -121,11 +122,10 @@ export function simulateAws(first: RecordedProgram, clusterName: string): CloudS
       return successor;
     },
     update: (next) => {
-      const before = program;
+      replaced = [program, ...replaced];
       program = next;
-      programs = [...programs, next];
       statements.clear();
-      makeParameters(before);
+      makeParameters();
       for (const [key, content] of storedObjects(next)) objects.set(key, content);
       const wanted = collectAwsMachines(next, undefined, [...machines, ...past]);
       for (const machine of wanted) {
@@ -142,12 +142,12 @@ export function simulateAws(first: RecordedProgram, clusterName: string): CloudS
     // pkg/resource/deploy/step.go, DeleteStep).
     endUpdate: () => {
       const [objectsNow, parametersNow] = [storedObjects(program), collectParameters(program)];
-      for (const each of programs) {
+      for (const each of replaced) {
         const owned = { ...each, resources: each.resources.filter(({ options }) => options.retainOnDelete !== true) };
         for (const key of storedObjects(owned).keys()) if (!objectsNow.has(key)) objects.delete(key);
         for (const name of collectParameters(owned).keys()) if (!parametersNow.has(name)) parameters.delete(name);
       }
-      programs = [program];
+      replaced = [];
       statements.clear();
     },
     launch,
@@ -238,10 +238,6 @@ async function getParameter(machine: AwsMachine | undefined, region: string, nam
   const body = JSON.stringify({ Name: name, WithDecryption: true });
   const signed = await signedRequest(machine.credentials, region, { service: "ssm", headers, body });
   return { ...signed, caller: machine.address };
-}
-
-function numberOf(value: unknown): number | undefined {
-  return typeof value === "number" ? value : undefined;
 }
 
 /** Tags of a group, as pairs. */

@@ -1,6 +1,6 @@
 import { same } from "../../../plan/fakes/azureAccess.ts";
 import { type RecordedProgram, type RecordedResource, resourcesOfType } from "../../../plan/program/recorded.ts";
-import { listOf, mapOf, type PropertyMap, type PropertyValue, textOf } from "../../../plan/program/values.ts";
+import { listOf, mapOf, numberOf, type PropertyMap, type PropertyValue, textOf } from "../../../plan/program/values.ts";
 import type { HealthRules } from "../../host/loadBalancer.ts";
 import type { SimulatedBalancer } from "../cloud.ts";
 
@@ -23,11 +23,11 @@ function simulatedBalancer(program: RecordedProgram, balancer: RecordedResource,
   const probe = part(outputs.probes, rule.probe, name);
   if (textOf(probe.protocol) !== "Https") throw new Error(`${name}: its probe is not HTTPS`);
   const publicAddress = textOf(mapOf(frontend.publicIPAddress).id);
-  const port = numberOf(rule.backendPort);
+  const port = numberOf(rule.backendPort) ?? 0;
   return {
     dnsName:
       publicAddress === undefined ? privateName(program, frontend, name) : publicName(program, publicAddress, name),
-    port: numberOf(rule.frontendPort),
+    port: numberOf(rule.frontendPort) ?? 0,
     targets: members(program, textOf(pool.id)).map((host) => ({ host, port })),
     health: healthRules(probe),
     // A connection that an internal load balancer sends back to its sender is lost (kubernetes/kubeadm#1685).
@@ -44,7 +44,7 @@ function healthRules(probe: PropertyMap): HealthRules {
     endsConnections: false,
     answerDecides: true,
     // One of its own (the same, `port`), whatever the rule's is.
-    port: numberOf(probe.port),
+    port: numberOf(probe.port) ?? 0,
     path: textOf(probe.requestPath) ?? "/",
     timeoutMs: Math.min(numberOf(probe.intervalInSeconds) || 15, 30) * 1000,
     healthyThreshold: 1,
@@ -93,8 +93,4 @@ function publicName(program: RecordedProgram, id: string, balancer: string): str
   const fqdn = textOf(mapOf(address?.outputs.dnsSettings).fqdn);
   if (fqdn === undefined) throw new Error(`${balancer}: its public address has no DNS name`);
   return fqdn;
-}
-
-function numberOf(value: PropertyValue | undefined): number {
-  return typeof value === "number" ? value : 0;
 }
