@@ -72,8 +72,9 @@ const env: NodeJS.ProcessEnv = {
 /** Runs commands in the project; rejects where they fail. */
 async function run(text: string): Promise<string> {
   const STORE = at(`state/.pulumi/stacks/fenestra/${env.STACK}.json`);
-  const args = ["-e", "-o", "pipefail", "-c", text];
-  const options = { cwd: at("project"), env: { ...env, BASH_ENV: at("prelude"), STORE } };
+  // Not by BASH_ENV, which bash leaves out where its input is a socket and SHLVL is low (bash: shell.c, isnetconn).
+  const args = ["-e", "-o", "pipefail", "-c", `. ${at("prelude")}\n${text}`];
+  const options = { cwd: at("project"), env: { ...env, STORE } };
   return (await promisify(execFile)("bash", args, options)).stdout;
 }
 
