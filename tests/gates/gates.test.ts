@@ -25,13 +25,13 @@ const pod = (ready: string, startedAt?: string, nodeName = "i-1", component = "e
   },
 });
 
-/** The component whose mirror pod is asked for. */
 /** A Node of the control plane. */
 const marked = (name: string): object => ({
   kind: "Node",
   metadata: { name, labels: { "node-role.kubernetes.io/control-plane": "" } },
 });
 
+/** The component whose mirror pod is asked for. */
 const component = (path: string): string => /pods\/(etcd|kube-apiserver)-/.exec(path)?.[1] ?? "";
 
 describe("asking the API", () => {

@@ -178,10 +178,10 @@ def calls(reuse):
 
 
 if __name__ == "__main__":
-    reuse, share, only = sys.argv[1] == "azure", int(sys.argv[2]), sys.argv[3:]
+    reuse, share = sys.argv[1] == "azure", int(sys.argv[2])
     found = sorted(calls(reuse).items())
     rows = [(call, fault, starts[(at + number) % len(starts)]) for at, (call, starts) in enumerate(found) for number, fault in enumerate({**LOUD, **QUIET})]
-    rows = [("", "", start) for start in STARTS[reuse]] + rows[int(only[0]) if only and only[0].isdigit() else 0 :: share]
-    print(json.dumps({"calls": sorted({call for call, _, _ in rows[len(STARTS[reuse]) :]}), "cells": len(rows)}), flush=True)
+    rows = [("", "", start) for start in STARTS[reuse]] + rows[::share]
+    print(json.dumps({"calls": sorted({call for call, _, _ in rows if call}), "cells": len(rows)}), flush=True)
     for call, fault, start in rows:
         print(json.dumps(cell(start, reuse, call, fault)), flush=True)
