@@ -18,6 +18,11 @@ export interface AddOnProgram {
   readonly goPackage: string;
   /** Further files of the image that it reads: path there to path in the module. Default: none. */
   readonly files?: Readonly<Record<string, string>>;
+  /**
+   * Lines of go.sum for what its go.mod replaces by a folder that the module's archive lacks: what is published of the
+   * program's own version is built instead. Default: there is no such module.
+   */
+  readonly published?: readonly string[];
   /** The only cloud on which stacks have it. Default: both do. */
   readonly cloud?: Cloud;
   /** About how long a first build takes on two processors, in seconds. */
@@ -28,6 +33,25 @@ export interface AddOnProgram {
 
 /** Names of the programs that initialise nodes: on Azure one on each. */
 export const initialisers = ["cloud-node-manager", "aws-cloud-controller-manager"];
+
+const azureProvider = {
+  module: "sigs.k8s.io/cloud-provider-azure",
+  sum: "h1:Nmo/NdjJuYFH/NMHSFvCHjvWJwya9B2Z//f2ZIw2Hg8=",
+};
+
+/** The clients of external-snapshotter, which its go.mod takes from a folder beside it. */
+const snapshotClients = [
+  "github.com/kubernetes-csi/external-snapshotter/client/v8 v8.6.0 h1:FtGewu2k6HWw6evLGXY8JqUZ9eHpti1kd3e4amj+ilA=",
+  "github.com/kubernetes-csi/external-snapshotter/client/v8 v8.6.0/go.mod h1:Vxl89NySJ45J+ah3NTMan/KJXW+NpcGHE2Tw0GSw53k=",
+];
+
+const snapshotter = {
+  user: 0,
+  module: "github.com/kubernetes-csi/external-snapshotter/v8",
+  sum: "h1:PY0WimDZEra5nlQfg9XliMh0kXoZAaE92z4WSrTutdQ=",
+  published: snapshotClients,
+  buildSeconds: 60,
+};
 
 /** Programs that `--real-add-ons` runs; docs/architecture.md says why it does not run the others. */
 export const addOnPrograms: readonly AddOnProgram[] = [
@@ -76,6 +100,42 @@ export const addOnPrograms: readonly AddOnProgram[] = [
     buildSeconds: 60,
   },
   {
+    name: "csi-provisioner",
+    image: "registry.k8s.io/sig-storage/csi-provisioner",
+    path: "/csi-provisioner",
+    user: 0,
+    module: "github.com/kubernetes-csi/external-provisioner/v6",
+    sum: "h1:cC5Y10GbdTHXUTBBz0g7jKZKm7AJJk586WV5rVNWdck=",
+    goPackage: "./cmd/csi-provisioner",
+    cloud: "aws",
+    buildSeconds: 90,
+  },
+  {
+    ...snapshotter,
+    name: "csi-snapshotter",
+    image: "registry.k8s.io/sig-storage/csi-snapshotter",
+    path: "/csi-snapshotter",
+    goPackage: "./cmd/csi-snapshotter",
+    cloud: "aws",
+  },
+  {
+    ...snapshotter,
+    name: "snapshot-controller",
+    image: "registry.k8s.io/sig-storage/snapshot-controller",
+    path: "/snapshot-controller",
+    goPackage: "./cmd/snapshot-controller",
+  },
+  {
+    name: "kube-network-policies",
+    image: "registry.k8s.io/networking/kube-network-policies",
+    path: "/bin/netpol",
+    user: 0,
+    module: "sigs.k8s.io/kube-network-policies",
+    sum: "h1:ExnSqFxMUe8eQesK2ue5BM2pdZ6Z5d4MvJywDHJ6wqo=",
+    goPackage: "./cmd/kube-network-policies/standard",
+    buildSeconds: 85,
+  },
+  {
     name: "aws-cloud-controller-manager",
     image: "registry.k8s.io/provider-aws/cloud-controller-manager",
     path: "/bin/aws-cloud-controller-manager",
@@ -87,12 +147,21 @@ export const addOnPrograms: readonly AddOnProgram[] = [
     buildSeconds: 350,
   },
   {
+    name: "azure-cloud-controller-manager",
+    image: "mcr.microsoft.com/oss/v2/kubernetes/azure-cloud-controller-manager",
+    path: "/usr/local/bin/cloud-controller-manager",
+    user: 0,
+    ...azureProvider,
+    goPackage: "./cmd/cloud-controller-manager",
+    cloud: "azure",
+    buildSeconds: 150,
+  },
+  {
     name: "cloud-node-manager",
     image: "mcr.microsoft.com/oss/v2/kubernetes/azure-cloud-node-manager",
     path: "/usr/local/bin/cloud-node-manager",
     user: 65532,
-    module: "sigs.k8s.io/cloud-provider-azure",
-    sum: "h1:Nmo/NdjJuYFH/NMHSFvCHjvWJwya9B2Z//f2ZIw2Hg8=",
+    ...azureProvider,
     goPackage: "./cmd/cloud-node-manager",
     cloud: "azure",
     buildSeconds: 150,

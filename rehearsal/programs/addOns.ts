@@ -54,8 +54,8 @@ function programsOn(cloud: Cloud): readonly AddOnProgram[] {
 }
 
 function fileOf(program: AddOnProgram): string {
-  const { name, module, sum, goPackage, files } = program;
-  const parts = [module, sum, goPackage, goArch(process.arch), files].filter((part) => part !== undefined);
+  const { name, module, sum, goPackage, files, published } = program;
+  const parts = [module, sum, goPackage, goArch(process.arch), files, published].filter((part) => part !== undefined);
   const key = createHash("sha256").update(JSON.stringify(parts));
   return join(defaultCache(), key.digest("hex").slice(0, 16), name);
 }
@@ -74,7 +74,24 @@ async function buildOne(program: AddOnProgram, file: string, progress: Progress)
   await mkdir(dirname(file), { recursive: true });
   for (const place of Object.values(program.files ?? {}))
     await writeFile(join(dirname(file), basename(place)), await readFile(join(source.Dir, place)));
+  const modFile = await publishedModFile(program, source.Dir, dirname(file));
   const builds = [{ name, file, goPackage, buildSeconds }];
   const arch = goArch(process.arch);
-  await buildPrograms(builds, { folder: source.Dir, label: module, arch, progress, withoutGo });
+  await buildPrograms(builds, { folder: source.Dir, label: module, modFile, arch, progress, withoutGo });
+}
+
+/** A go.mod and go.sum that take from the proxy, at the program's own version, what the archive lacks. */
+async function publishedModFile(
+  program: AddOnProgram,
+  module: string,
+  folder: string,
+): Promise<string | undefined> {
+  const { published } = program;
+  if (published === undefined) return undefined;
+  const version = moduleOf(program).split("@").at(-1) ?? "";
+  const [goMod, goSum] = await Promise.all(["go.mod", "go.sum"].map((name) => readFile(join(module, name), "utf8")));
+  const modFile = join(folder, "published.mod");
+  await writeFile(modFile, (goMod ?? "").replaceAll(/^(replace (\S+) =>) \.\/\S+$/gm, `$1 $2 ${version}`));
+  await writeFile(join(folder, "published.sum"), `${goSum}${published.join("\n")}\n`);
+  return modFile;
 }

@@ -68,10 +68,30 @@ function resourceManager(cloud: AzureCloud, by: AzureCaller | string, request: E
     );
   const machine = /^(\/subscriptions\/.+\/virtualMachineScaleSets\/[^/]+\/virtualMachines\/\d+)$/i.exec(path)?.[1];
   if (machine !== undefined && request.method === "GET") return scaleSetMachine(cloud, by, machine);
+  if (/^\/subscriptions\/[^/]+\/providers\/Microsoft\.Compute$/i.test(path) && request.method === "GET")
+    return zonesOf(cloud);
   const change = changeSet(cloud, by, path, request);
   if (change !== undefined) return change;
   const page = request.method === "GET" ? listPage(cloud, by, path, query) : undefined;
-  return page ?? azureError(404, "NotFound", `no simulation of ${request.method} ${path}`);
+  // Not 404, from which the cloud controller would follow that a machine is gone.
+  return page ?? azureError(501, "NotImplemented", `no simulation of ${request.method} ${path}`);
+}
+
+/**
+ * A resource provider with its types' zones (Azure REST API, Providers - Get), without which the cloud controller does
+ * not start. Whoever has a right in the subscription reads it: the roles of a controller that does so have none for it
+ * (openshift/cluster-cloud-controller-manager-operator: manifests, credentialsrequest-azure).
+ */
+function zonesOf(cloud: AzureCloud): EndpointAnswer {
+  const machines = [...cloud.hosts()].map(({ machine }) => machine);
+  const location = machines[0]?.region ?? "";
+  const zones = [...new Set(machines.map(({ zone }) => zone).filter((zone) => zone !== ""))].toSorted();
+  const resourceTypes = [{ resourceType: "virtualMachines", zoneMappings: [{ location, zones }] }];
+  return {
+    status: 200,
+    headers: { "content-type": "application/json; charset=utf-8" },
+    body: JSON.stringify({ namespace: "Microsoft.Compute", resourceTypes }),
+  };
 }
 
 /** An instance of a scale set (Azure REST API, Virtual Machine Scale Set VMs - Get), with what its readers use. */
