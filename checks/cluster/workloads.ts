@@ -193,6 +193,8 @@ interface WantedWorkloads {
    * Whether pods may still wait for the first time that their readiness probe is asked. Default: they must be Ready.
    */
   readonly beforeProbes?: boolean;
+  /** Pods that need not be Ready. Default: none. */
+  readonly excused?: (pod: V1Pod) => boolean;
 }
 
 /** Every Deployment, StatefulSet and DaemonSet of the cluster has its pods. */
@@ -200,6 +202,7 @@ export function workloadsCheck({
   id = "workloads",
   slow = false,
   beforeProbes = false,
+  excused = () => false,
 }: WantedWorkloads = {}): Check<ApiTools> {
   return {
     id,
@@ -221,7 +224,10 @@ export function workloadsCheck({
           for (const kind of ["deployments", "daemonSets", "pods"] as const)
             if (workloads[kind].length === 0) throw new NotYet(`there are no ${kind}`);
           const now = Date.now();
-          const problems = workloadProblems(workloads, (pod) => beforeProbes && awaitsFirstProbe(pod, now));
+          const problems = workloadProblems(
+            workloads,
+            (pod) => excused(pod) || (beforeProbes && awaitsFirstProbe(pod, now)),
+          );
           lookAt = problems[0]?.lookAt;
           if (problems.length > 0) {
             throw new NotYet(

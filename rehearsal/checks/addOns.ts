@@ -1,5 +1,7 @@
 import { NOTFOUND } from "node:dns";
 import { Resolver } from "node:dns/promises";
+import { existsSync } from "node:fs";
+import type { V1Pod } from "@kubernetes/client-node";
 import { expect, expectEqual } from "../../checks/check.ts";
 import { coreDnsTag } from "../../checks/facts.ts";
 import type { StackConfig } from "../../components/config/schema.ts";
@@ -195,7 +197,7 @@ async function untilReady(cluster: Cluster, context: CheckContext): Promise<void
   let bad: readonly RealContainer[] = [];
   let refused: readonly string[] = [];
   let firstAt: number | undefined;
-  const measured = (await inMachines(cluster, "ls /sys/fs/cgroup/memory.stat")).length > 0;
+  const measured = (await inMachines(cluster, `ls ${counters}`)).length > 0;
   const look = async (): Promise<readonly RealContainer[]> => {
     const containers = await realContainers(context.api);
     expect(containers.length > 0, "no add-on's program runs");
@@ -219,6 +221,17 @@ async function untilReady(cluster: Cluster, context: CheckContext): Promise<void
   if (!measured)
     context.note("control groups of version 2 count no memory on this host: metrics-server has nothing to serve");
   context.note(containers.map(({ pod, name }) => `${pod.metadata?.name}: ${name}`).join(", "));
+}
+
+/** Where control groups of version 2 count. */
+const counters = "/sys/fs/cgroup/memory.stat";
+
+/** A pod that is never Ready on this host, as one of its programs has nothing to measure. */
+export function cannotMeasure({ spec }: V1Pod): boolean {
+  return (
+    !existsSync(counters) &&
+    (spec?.containers ?? []).some(({ image = "" }) => programOf(image)?.unmeasured !== undefined)
+  );
 }
 
 /**

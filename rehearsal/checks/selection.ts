@@ -14,7 +14,7 @@ import type { Updates } from "../cluster/update.ts";
 import { limitsMs } from "../host/limits.ts";
 import type { Checkers } from "../programs/checkers/obtain.ts";
 import { podAddressesOf } from "../programs/podNetworks.ts";
-import { addOnChecks, servingCertificates } from "./addOns.ts";
+import { addOnChecks, cannotMeasure, servingCertificates } from "./addOns.ts";
 import { availabilityChecks, firstOfAvailability } from "./availability.ts";
 import type { ExpectedPool, RehearsalCheck } from "./context.ts";
 import { fileChecks } from "./files.ts";
@@ -64,7 +64,7 @@ export function expectedPools({ pools, network }: Pick<StackConfig, "pools" | "n
 
 /** Every acceptance check of a stack, in the order of the report. */
 function acceptanceChecks(parts: ListParts): readonly RehearsalCheck[] {
-  const { stackConfig, program, cloud, lab, pools } = parts;
+  const { options, stackConfig, program, cloud, lab, pools } = parts;
   const samples = hasSamples(stackConfig);
   const gates = program.resources.filter(isGate).map(({ name }) => name);
   const windows = pools.flatMap((pool) =>
@@ -81,6 +81,7 @@ function acceptanceChecks(parts: ListParts): readonly RehearsalCheck[] {
     .filter(({ count }) => count > 0)
     .map(({ name }) => [gates.find((gate) => gate.endsWith(`-in-pool-${name}`)), name] as const);
   const [[poolGate, somePool] = []] = poolGates;
+  const excused = options.addOns === undefined ? {} : { excused: cannotMeasure };
   // What pods do says nothing where nodes do not have their labels and taints.
   const onNodes = (...checks: readonly RehearsalCheck[]) => needing(pools.map(poolRegistrationId), checks);
   return [
@@ -89,7 +90,7 @@ function acceptanceChecks(parts: ListParts): readonly RehearsalCheck[] {
     objectsAccepted,
     servingCertificates,
     ...onNodes(
-      workloadsCheck({ beforeProbes: true }),
+      workloadsCheck({ beforeProbes: true, ...excused }),
       daemonSetNodes,
       nameServers,
       noPodPending(pools),
@@ -108,7 +109,7 @@ function acceptanceChecks(parts: ListParts): readonly RehearsalCheck[] {
       autoscalerCheck(cloud.nodeTemplates),
       ...(samples ? [...builds.values()].map(sampleCheck) : []),
       staticPods,
-      workloadsCheck({ id: "workloads, ready", slow: true }),
+      workloadsCheck({ id: "workloads, ready", slow: true, ...excused }),
       ...verifyChecks(pools, samples, mutates),
     ),
     // After those that only look, and before those that break the control plane.

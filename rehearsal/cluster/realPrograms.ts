@@ -1,6 +1,7 @@
 import type { V1ContainerStatus, V1Pod } from "@kubernetes/client-node";
 import type { Api } from "../api/client.ts";
 import { programOf } from "../programs/addOns.ts";
+import { meantRefusals } from "../programs/addOnTable.ts";
 import { auditEventOf, auditLogs, hostileAgent, inMachines, type Machines } from "./inspect.ts";
 
 /** A container on Linux whose own program runs. */
@@ -67,5 +68,6 @@ export async function refusals(machines: Machines): Promise<readonly string[]> {
     (line) => /(?:User \\?")?system:serviceaccount:.*|\w[^"]*403 Forbidden.*/.exec(line)?.[0].slice(0, 200) ?? [],
   );
   // The audit policy leaves leases and events out; of the rest it knows more than a log.
-  return [...new Set([...found, ...(found.length > 0 ? [] : words)])];
+  const all = [...new Set([...found, ...(found.length > 0 ? [] : words)])];
+  return all.filter((each) => !meantRefusals.some(([refusal]) => refusal.test(each)));
 }

@@ -1,22 +1,22 @@
 import { randomBytes } from "node:crypto";
+import path from "node:path";
 import type { V1Container, V1Pod, V1Volume } from "@kubernetes/client-node";
 import type { Api } from "../api/client.ts";
 import { writeMachineFile } from "../host/machineFiles.ts";
 import type { Machine } from "../host/network.ts";
-import { type MachineProcess, runInMachine, startInMachine } from "../host/processes.ts";
+import { type MachineProcess, startInMachine } from "../host/processes.ts";
 import { onLinux } from "./windowsKubelet.ts";
 
 /**
  * Fake of what containerd's shim makes of a HostProcess container, for the Linux build of its program on a machine
- * whose `C:\` is `/` (microsoft/hcsshim v0.15.0-rc.1: internal/jobcontainers/jobcontainer.go, mounts.go). A mount is a
- * link below the container's folder. On a release that binds files it is at its own path too, and the folder is the same
- * for every container; Windows Server 2019 has no `bindfltapi.dll` and binds nothing. Of two containers on one machine
- * with a mount at the same path the later one wins, where a silo has each its own.
+ * whose `C:\` is `/` (microsoft/hcsshim v0.15.0-rc.1: internal/jobcontainers/jobcontainer.go, mounts.go). A mount is
+ * below the container's folder. On a release that binds files it is at its own path too, and the folder is the same for
+ * every container, each in a silo of its own; Windows Server 2019 has no `bindfltapi.dll` and binds nothing.
  */
 export interface HostProcess {
   readonly argv: readonly string[];
   readonly env: Readonly<Record<string, string>>;
-  /** Where each mount of the container is found, with its volume. */
+  /** Where each mount of the container is, with its volume. */
   readonly links: readonly { readonly at: string; readonly volume: string; readonly subPath: string }[];
 }
 
@@ -65,6 +65,13 @@ export interface HostProcessOptions {
   readonly logFile: string;
 }
 
+/** Mounts each two of its arguments up to `--`, for the program that follows alone, and becomes it. */
+const inSilo = [
+  ...["unshare", "--mount", "bash", "-c"],
+  'while [[ $1 != -- ]]; do [[ -f $1 ]] || mkdir -p "$1" "$2" && mkdir -p "${2%/*}/" && { [[ -e $2 ]] || touch "$2"; } && mount --bind "$1" "$2" || exit 1; shift 2; done; shift; exec "$@"',
+  "silo",
+];
+
 export async function startHostProcess(options: HostProcessOptions): Promise<MachineProcess> {
   const { machine, api, pod, container, program, binds, logFile } = options;
   const id = randomBytes(8).toString("hex");
@@ -75,13 +82,11 @@ export async function startHostProcess(options: HostProcessOptions): Promise<Mac
     if (links.some((link) => link.volume === volume.name))
       for (const [file, content] of Object.entries(await filesOf(api, pod, volume)))
         await writeMachineFile(machine.pid, `${folder(volume.name)}/${file}`, content);
-  for (const { at, volume, subPath } of links) {
-    const target = [folder(volume), ...(subPath === "" ? [] : [subPath])].join("/");
-    const script = 'mkdir -p "$(dirname "$1")" && ln -sfn "$2" "$1"';
-    const { code, stderr } = await runInMachine(machine, ["bash", "-c", script, "bash", at, target]);
-    if (code !== 0) throw new Error(`${machine.name}: ${at} could not be linked: ${stderr}`);
-  }
-  return await startInMachine(machine, [program, ...argv.slice(1)], { logFile, env: filled });
+  const mounts = links.flatMap(({ at, volume, subPath }) => [path.posix.join(folder(volume), subPath), at]);
+  return await startInMachine(machine, [...inSilo, ...mounts, "--", program, ...argv.slice(1)], {
+    logFile,
+    env: filled,
+  });
 }
 
 /** Variables of a container, with those of the API's Service (kubernetes: pkg/kubelet/envvars). */

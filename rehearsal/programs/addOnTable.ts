@@ -11,18 +11,20 @@ export interface AddOnProgram {
   readonly path: string;
   /** User that the image names. */
   readonly user: number;
-  /** Module; its version is the image's. */
+  /** Module. */
   readonly module: string;
+  /** Its version, where the module proxy lacks that of the image. Default: the image's. */
+  readonly version?: string;
   /** What the module's files of that version must add up to, as a go.sum has it. */
   readonly sum: string;
   readonly goPackage: string;
   /** Further files of the image that it reads: path there to path in the module. Default: none. */
   readonly files?: Readonly<Record<string, string>>;
   /**
-   * Lines of go.sum for what its go.mod replaces by a folder that the module's archive lacks: what is published of the
-   * program's own version is built instead. Default: there is no such module.
+   * Of a module that its go.mod replaces by a folder which the archive lacks: name, and the sums of its archive and of
+   * its go.mod. What is published of it at the program's own version is built instead. Default: there is none.
    */
-  readonly published?: readonly string[];
+  readonly published?: readonly [module: string, sum: string, goModSum: string];
   /** The only cloud on which stacks have it. Default: both do. */
   readonly cloud?: Cloud;
   /** About how long a first build takes on two processors, in seconds. */
@@ -30,6 +32,14 @@ export interface AddOnProgram {
   /** Path of its readiness without what not every host can measure for it. */
   readonly unmeasured?: string;
 }
+
+/** What accounts ask for, are refused and do without, as `refusals` writes it, each with the reason. */
+export const meantRefusals: readonly (readonly [refusal: RegExp, why: string])[] = [
+  [
+    /^system:serviceaccount:kube-system:csi-azuredisk-node(-windows)?: may not get secrets /,
+    "a worker needs no configuration of the cloud: the driver takes what its Node says, with --allow-empty-cloud-config",
+  ],
+];
 
 /** Names of the programs that initialise nodes: on Azure one on each. */
 export const initialisers = ["cloud-node-manager", "aws-cloud-controller-manager"];
@@ -39,17 +49,15 @@ const azureProvider = {
   sum: "h1:Nmo/NdjJuYFH/NMHSFvCHjvWJwya9B2Z//f2ZIw2Hg8=",
 };
 
-/** The clients of external-snapshotter, which its go.mod takes from a folder beside it. */
-const snapshotClients = [
-  "github.com/kubernetes-csi/external-snapshotter/client/v8 v8.6.0 h1:FtGewu2k6HWw6evLGXY8JqUZ9eHpti1kd3e4amj+ilA=",
-  "github.com/kubernetes-csi/external-snapshotter/client/v8 v8.6.0/go.mod h1:Vxl89NySJ45J+ah3NTMan/KJXW+NpcGHE2Tw0GSw53k=",
-];
-
-const snapshotter = {
+const snapshotter: Pick<AddOnProgram, "user" | "module" | "sum" | "published" | "buildSeconds"> = {
   user: 0,
   module: "github.com/kubernetes-csi/external-snapshotter/v8",
   sum: "h1:PY0WimDZEra5nlQfg9XliMh0kXoZAaE92z4WSrTutdQ=",
-  published: snapshotClients,
+  published: [
+    "github.com/kubernetes-csi/external-snapshotter/client/v8",
+    "h1:FtGewu2k6HWw6evLGXY8JqUZ9eHpti1kd3e4amj+ilA=",
+    "h1:Vxl89NySJ45J+ah3NTMan/KJXW+NpcGHE2Tw0GSw53k=",
+  ],
   buildSeconds: 60,
 };
 
@@ -78,6 +86,29 @@ export const addOnPrograms: readonly AddOnProgram[] = [
     buildSeconds: 100,
   },
   {
+    name: "azuredisk",
+    image: "mcr.microsoft.com/oss/v2/kubernetes-csi/azuredisk-csi",
+    path: "/azurediskplugin",
+    user: 0,
+    module: "sigs.k8s.io/azuredisk-csi-driver",
+    version: "v1.34.4",
+    sum: "h1:wiHCGPyYww8as9SXNEsNw/9+eC3+sJ/KxMiGgLr6Wg4=",
+    goPackage: "./pkg/azurediskplugin",
+    cloud: "azure",
+    buildSeconds: 300,
+  },
+  {
+    name: "smbplugin",
+    image: "registry.k8s.io/sig-storage/smbplugin",
+    path: "/smbplugin",
+    user: 0,
+    module: "github.com/kubernetes-csi/csi-driver-smb",
+    version: "v1.20.1",
+    sum: "h1:gmU0aKPOB5Qk8cfm6P9VvZhbFfQ7hXUXJPXPSjuo0AI=",
+    goPackage: "./cmd/smbplugin",
+    buildSeconds: 200,
+  },
+  {
     name: "csi-attacher",
     image: "registry.k8s.io/sig-storage/csi-attacher",
     path: "/csi-attacher",
@@ -85,7 +116,6 @@ export const addOnPrograms: readonly AddOnProgram[] = [
     module: "github.com/kubernetes-csi/external-attacher/v4",
     sum: "h1:HTz7b7dXnJ2SzNJVp82/gWlloxqNpMW6lSIg7d5olps=",
     goPackage: "./cmd/csi-attacher",
-    cloud: "aws",
     buildSeconds: 60,
   },
   {
@@ -94,9 +124,9 @@ export const addOnPrograms: readonly AddOnProgram[] = [
     path: "/csi-resizer",
     user: 0,
     module: "github.com/kubernetes-csi/external-resizer/v2",
+    version: "v2.2.0",
     sum: "h1:WkJDX324peM09nCwDlARzNM7jIF3zt8hp+LWXnhuDZ0=",
     goPackage: "./cmd/csi-resizer",
-    cloud: "aws",
     buildSeconds: 60,
   },
   {
@@ -107,7 +137,6 @@ export const addOnPrograms: readonly AddOnProgram[] = [
     module: "github.com/kubernetes-csi/external-provisioner/v6",
     sum: "h1:cC5Y10GbdTHXUTBBz0g7jKZKm7AJJk586WV5rVNWdck=",
     goPackage: "./cmd/csi-provisioner",
-    cloud: "aws",
     buildSeconds: 90,
   },
   {
@@ -116,7 +145,6 @@ export const addOnPrograms: readonly AddOnProgram[] = [
     image: "registry.k8s.io/sig-storage/csi-snapshotter",
     path: "/csi-snapshotter",
     goPackage: "./cmd/csi-snapshotter",
-    cloud: "aws",
   },
   {
     ...snapshotter,
@@ -152,6 +180,7 @@ export const addOnPrograms: readonly AddOnProgram[] = [
     path: "/usr/local/bin/cloud-controller-manager",
     user: 0,
     ...azureProvider,
+    version: "v1.36.5",
     goPackage: "./cmd/cloud-controller-manager",
     cloud: "azure",
     buildSeconds: 150,

@@ -22,10 +22,10 @@ function releaseOf(version: string): string {
 const known = (image: string | undefined): string =>
   namedVersions(undefined, minorOf(defaultRelease)).find(({ name }) => name === image)?.version ?? "";
 
-/** A program's module with the version of its image. */
-export function moduleOf({ module, image }: AddOnProgram): string {
+/** A program's module with its version. */
+export function moduleOf({ module, version, image }: AddOnProgram): string {
   const [name, tag] = image.split(":");
-  return `${module}@${tag ?? releaseOf(known(name))}`;
+  return `${module}@${version ?? tag ?? releaseOf(known(name))}`;
 }
 
 /** The program of a container's image. */
@@ -81,17 +81,16 @@ async function buildOne(program: AddOnProgram, file: string, progress: Progress)
 }
 
 /** A go.mod and go.sum that take from the proxy, at the program's own version, what the archive lacks. */
-async function publishedModFile(
-  program: AddOnProgram,
-  module: string,
-  folder: string,
-): Promise<string | undefined> {
-  const { published } = program;
-  if (published === undefined) return undefined;
+async function publishedModFile(program: AddOnProgram, module: string, folder: string): Promise<string | undefined> {
+  if (program.published === undefined) return undefined;
+  const [name, sum, goModSum] = program.published;
   const version = moduleOf(program).split("@").at(-1) ?? "";
   const [goMod, goSum] = await Promise.all(["go.mod", "go.sum"].map((name) => readFile(join(module, name), "utf8")));
   const modFile = join(folder, "published.mod");
   await writeFile(modFile, (goMod ?? "").replaceAll(/^(replace (\S+) =>) \.\/\S+$/gm, `$1 $2 ${version}`));
-  await writeFile(join(folder, "published.sum"), `${goSum}${published.join("\n")}\n`);
+  await writeFile(
+    join(folder, "published.sum"),
+    `${goSum}${name} ${version} ${sum}\n${name} ${version}/go.mod ${goModSum}\n`,
+  );
   return modFile;
 }

@@ -31,15 +31,17 @@ describe("programs of add-ons in a machine", () => {
       assert.equal(await complaint(machine, container), `agent-x, p is not ready: ${line}`);
     });
 
-  it("are named by what they were refused, each once, without what a check asked", async () => {
+  it("are named by what they were refused, each once, without what a check asked and what is meant", async () => {
     const who = "system:serviceaccount:kube-system:disks";
-    const event = (code: number, userAgent: string) =>
+    const event = (code: number, userAgent: string, username = who, resource = "volumeattachments") =>
       JSON.stringify({
-        ...{ verb: "list", userAgent, responseStatus: { code }, user: { username: who } },
-        objectRef: { resource: "volumeattachments", apiGroup: "storage.k8s.io" },
+        ...{ verb: "list", userAgent, responseStatus: { code }, user: { username } },
+        objectRef: { resource, apiGroup: resource === "secrets" ? "" : "storage.k8s.io" },
       });
     const refused = event(403, "csi-attacher/v1 (linux)");
-    write("kubernetes/audit/a.log", [refused, refused, event(200, "b/v1"), event(403, "hostile-worker")].join("\n"));
+    const meant = event(403, "azurediskplugin/v1", "system:serviceaccount:kube-system:csi-azuredisk-node", "secrets");
+    const others = [event(200, "b/v1"), event(403, "hostile-worker"), meant.replace('"list"', '"get"')];
+    write("kubernetes/audit/a.log", [refused, refused, ...others].join("\n"));
     assert.deepEqual(await refusals(machine), [`${who}: may not list volumeattachments.storage.k8s.io (csi-attacher)`]);
   });
 });

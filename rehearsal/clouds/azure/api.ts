@@ -219,7 +219,13 @@ const lists: readonly {
           const id = ofSet(host);
           if (id === undefined) return [];
           const { capacity, etag } = setOf(cloud, id);
-          return [[id, { id, name: id.split("/").at(-1), sku: { capacity }, etag: `"${etag}"` }]];
+          // Of six digits in base 36 with the prefix in front is the name of a set's machine.
+          const osProfile = { computerNamePrefix: host.computerName.slice(0, -6) };
+          const virtualMachineProfile = { osProfile, networkProfile: { networkInterfaceConfigurations: [] } };
+          const properties = {
+            ...{ orchestrationMode: "Uniform", provisioningState: "Succeeded", virtualMachineProfile },
+          };
+          return [[id, { id, name: id.split("/").at(-1), sku: { capacity }, etag: `"${etag}"`, properties }]];
         }),
       ),
   },
