@@ -14,7 +14,7 @@ const nameOf = (part: object): string => ("name" in part ? String(part.name) : "
  * process.
  */
 export function startCheck(
-  { cloud, region, tags, accountId = "" }: ClusterSpec,
+  { cloud, region, tags, accountId = "" }: Pick<ClusterSpec, "cloud" | "region" | "tags"> & Partial<Pick<ClusterSpec, "accountId">>,
   given: Pick<Asking, "send" | "limitMs"> = {},
 ): MayStart {
   return async (goes, parts, skip) => {

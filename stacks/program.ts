@@ -15,6 +15,7 @@ import { type ClusterSpec, clusterSpec } from "../components/model/clusterSpec.t
 import { credentialsDocument } from "../components/model/credentials.ts";
 import { ConfigError, configPrefix } from "../components/model/problem.ts";
 import type { ClusterOutputs, StackOutputs } from "./outputs.ts";
+import { startCheckLater } from "../preflight/later.ts";
 import { registerTransforms } from "./userTransforms.ts";
 
 /** Makes the resources of a cluster. `credentials` is the secret with its logins, where the stack file names any. */
@@ -25,12 +26,6 @@ const clouds: Readonly<Record<Cloud, () => Promise<Deploy>>> = {
   aws: async () => (await import("./aws.ts")).deployAws,
   azure: async () => (await import("./azure.ts")).deployAzure,
 };
-
-/** Loaded when a gate asks: the clients of the clouds are large. */
-const mayStart =
-  (spec: ClusterSpec): MayStart =>
-  async (...given) =>
-    (await import("../preflight/start.ts")).startCheck(spec)(...given);
 
 /**
  * The program: reads the stack's config, deploys the cluster on the cloud it names, exports its outputs.
@@ -58,7 +53,7 @@ export async function deployStack(): Promise<StackOutputs> {
   const credentials = credentialsDocument(config);
   await registerTransforms();
   return {
-    ...deploy(spec, credentials === undefined ? undefined : pulumi.secret(credentials), mayStart(spec)),
+    ...deploy(spec, credentials === undefined ? undefined : pulumi.secret(credentials), startCheckLater(spec)),
     config: configOutput(config),
   };
 }

@@ -1,6 +1,7 @@
 import { Provider } from "@pulumi/azure-native/provider.js";
 import { attachmentOutput } from "../../components/azure/attachment.ts";
 import { Pool } from "../../components/azure/pool.ts";
+import { startCheckLater } from "../../preflight/later.ts";
 import type { Attach } from "./attach.ts";
 
 /** Pools on Azure, in the resource group of the cluster, where its controllers have their rights. */
@@ -13,7 +14,7 @@ export const attachAzure: Attach = ({ spec, pools }, output, api) => {
       new Pool(
         `${spec.name}-pool-${pool.name}`,
         // The cluster is there, and with it all that a machine needs to boot.
-        { ...attachment, spec, pool, api, after: [] },
+        { ...attachment, spec, pool, api, after: [], mayStart: startCheckLater(spec) },
         { providers: { "azure-native": provider } },
       ),
   );

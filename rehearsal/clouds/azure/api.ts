@@ -171,6 +171,9 @@ function machineOf(cloud: AzureCloud, host: AzureHost): object {
       vmId: uuid(host.machine.urn, host.resourceId, cloud.madeAt(host).toISOString()),
       osProfile: { computerName: host.computerName },
       storageProfile: { osDisk: { osType: host.os === "windows" ? "Windows" : "Linux" } },
+      // Without it the cloud controller takes a machine for one that is not there (cloud-provider-azure v1.36.5,
+      // azure_vmss_cache.go).
+      networkProfile: { networkInterfaces: [{ id: cardId(host) }] },
       provisioningState: cloud.deleting.has(host.resourceId.toLowerCase()) ? "Deleting" : "Succeeded",
       // Seven digits of a second and an offset, as the resource manager writes times.
       timeCreated: cloud.madeAt(host).toISOString().replace("Z", "0000+00:00"),
@@ -178,10 +181,12 @@ function machineOf(cloud: AzureCloud, host: AzureHost): object {
   };
 }
 
+const cardId = ({ resourceId }: AzureHost): string => `${resourceId}/networkInterfaces/address`;
+
 function cardOf(host: AzureHost): object {
   const addresses = [host.machine.privateIp, ...(host.machine.secondaryIps ?? [])];
   return {
-    id: `${host.resourceId}/networkInterfaces/address`,
+    id: cardId(host),
     properties: {
       // Lists write ids in another case than the resource itself.
       virtualMachine: { id: host.resourceId.toUpperCase() },
