@@ -4,7 +4,7 @@ import type { V1NamespaceCondition } from "@kubernetes/client-node";
 import type { CheckResult } from "../checks/check.ts";
 import { ifFound, statusOf } from "../checks/cluster/api.ts";
 import { nodeFacts } from "../checks/cluster/nodes.ts";
-import { runtimeClassPolicy } from "../checks/cluster/placement.ts";
+import { placementPolicy } from "../checks/cluster/placement.ts";
 import { exporterNamespace, windowsBuildLabel } from "../checks/facts.ts";
 import { junitXml } from "../checks/junit.ts";
 import { NotYet, until } from "../checks/poll.ts";
@@ -40,7 +40,7 @@ export async function clusterFacts(
       api.core.listNode(),
       api.node.listRuntimeClass(),
       // Servers before 1.36 do not know the kind, and answer 404 as for a missing object.
-      ifFound(api.admission.readMutatingAdmissionPolicy({ name: runtimeClassPolicy })),
+      ifFound(api.admission.readMutatingAdmissionPolicy({ name: placementPolicy })),
       ifFound(api.registration.readAPIService({ name: "v1beta1.metrics.k8s.io" })),
       api.storage.listStorageClass(),
       api.storage.listCSIDriver(),

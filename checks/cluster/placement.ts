@@ -159,7 +159,7 @@ export function runtimeClassCheck({ name, build, count, mustStart }: WantedClass
 }
 
 /** Name of the policy that chooses the RuntimeClass; it is Fenestra's own and may be switched off. */
-export const runtimeClassPolicy = "fenestra-windows-runtime-class";
+export const placementPolicy = "fenestra-placement";
 
 /** A Windows pod with an image of this tag, as a dry run shows it after admission. */
 export async function admittedWindowsPod(
@@ -185,7 +185,7 @@ export function runtimeClassPolicyCheck(
     title: `a Windows pod with an image of ${imageTag} is given runtimeClassName ${name}, with its node selector and toleration`,
     run: async (context) => {
       const { api, signal } = context;
-      const lookAt = `kubectl get mutatingadmissionpolicy,mutatingadmissionpolicybinding ${runtimeClassPolicy} -o yaml`;
+      const lookAt = `kubectl get mutatingadmissionpolicy,mutatingadmissionpolicybinding ${placementPolicy} -o yaml`;
       const spec = await until("the policy", { signal, limitMs: inForceMs, intervalMs: 250, lookAt }, async () => {
         const admitted = await admittedWindowsPod(context, imageTag);
         const given = admitted?.runtimeClassName;

@@ -2,14 +2,10 @@ import type { PolicyProof } from "../gates/policyGate.ts";
 import type { ClusterSpec } from "../model/clusterSpec.ts";
 import type { AddOnEntry } from "./addOnEntry.ts";
 import { networking } from "./addOns/networking.ts";
-import { controlPlaneMutations } from "./guardRails/controlPlane.ts";
+import { controlPlaneDaemonSets } from "./guardRails/controlPlane.ts";
+import { placementPolicy, placementPolicyName } from "./guardRails/placementPolicy.ts";
 import { changesPods, withoutMutation } from "./guardRails/policy.ts";
-import {
-  daemonSetPolicy,
-  runtimeClassPolicy,
-  runtimeClassPolicyName,
-  runtimeClassProbes,
-} from "./guardRails/runtimeClassPolicy.ts";
+import { daemonSetPolicy, runtimeClassProbes } from "./guardRails/runtimeClassPolicy.ts";
 import { validationPolicies } from "./guardRails/validationPolicies.ts";
 import type { Manifest } from "./manifest.ts";
 import { runtimeClasses } from "./runtimeClasses.ts";
@@ -34,8 +30,8 @@ export function guardRailManifests(
   spec: Pick<ClusterSpec, "addons" | "facts" | "kubernetes" | "pools" | "windows">,
 ): readonly Manifest[] {
   return [
-    ...(placesPods(spec) ? [...runtimeClassPolicy(spec), ...daemonSetPolicy(spec)] : []),
-    ...(changesPods(spec) ? controlPlaneMutations(spec) : []),
+    ...(changesPods(spec) ? [...placementPolicy(spec), ...controlPlaneDaemonSets(spec)] : []),
+    ...(placesPods(spec) ? daemonSetPolicy(spec) : []),
     ...validationPolicies(spec),
   ];
 }
@@ -43,11 +39,7 @@ export function guardRailManifests(
 /** How the policy on RuntimeClasses shows that it is in force; `undefined` where the cluster has none. */
 function runtimeClassProof(spec: Pick<ClusterSpec, "kubernetes" | "pools" | "windows">): PolicyProof | undefined {
   if (!placesPods(spec)) return undefined;
-  return {
-    policy: runtimeClassPolicyName,
-    objects: runtimeClassPolicy(spec),
-    probes: runtimeClassProbes(spec.windows),
-  };
+  return { policy: placementPolicyName, objects: placementPolicy(spec), probes: runtimeClassProbes(spec.windows) };
 }
 
 function placesPods(spec: Pick<ClusterSpec, "kubernetes" | "windows">): boolean {

@@ -23,8 +23,8 @@ export function changesOf(template: Partial<V1PodSpec>, pod: Partial<V1PodSpec>)
       key in (template.nodeSelector ?? {}) ? [] : [`nodeSelector ${key}`],
     ),
   ]
-    .map((change) => `fenestra-windows-*: ${change}`)
-    .concat(affinity && !before ? ["fenestra-control-plane: affinity to machines of pools"] : [])
+    .map((change) => `fenestra-placement: ${change}`)
+    .concat(affinity && !before ? ["fenestra-placement: affinity to machines of pools"] : [])
     .concat(count(pod) > count(template) ? ["fenestra-workload-identity: variables"] : []);
 }
 

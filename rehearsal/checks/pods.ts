@@ -1,6 +1,6 @@
 import type { V1Node, V1Pod } from "@kubernetes/client-node";
 import { expect, expectEqual } from "../../checks/check.ts";
-import { admittedWindowsPod, runtimeClassPolicy } from "../../checks/cluster/placement.ts";
+import { admittedWindowsPod, placementPolicy } from "../../checks/cluster/placement.ts";
 import { controlPlaneKey, windowsBuilds } from "../../checks/facts.ts";
 import { cidr, overlaps } from "../../components/model/cidr.ts";
 import { staysShut } from "../cluster/hooks.ts";
@@ -209,16 +209,16 @@ export function policyGateCheck(gate: string, runtimeClass: string, apiServers: 
       const { kubectl, passGate, note } = context;
       const given = async () => (await admittedWindowsPod(context, `ltsc${runtimeClass.slice(-4)}`))?.runtimeClassName;
       const kind = "mutatingadmissionpolicybinding";
-      const { stdout } = await kubectl(["get", kind, runtimeClassPolicy, "--output=json"]);
+      const { stdout } = await kubectl(["get", kind, placementPolicy, "--output=json"]);
       const { apiVersion, kind: kindName, spec } = JSON.parse(stdout);
       const restore = async (): Promise<void> => {
         const { code, stderr } = await kubectl(
           ["apply", "--server-side", "--field-manager=fenestra", "--filename=-"],
-          JSON.stringify({ apiVersion, kind: kindName, metadata: { name: runtimeClassPolicy }, spec }),
+          JSON.stringify({ apiVersion, kind: kindName, metadata: { name: placementPolicy }, spec }),
         );
         expectEqual(code, 0, `exit code of making the binding again (${stderr.trim()})`);
       };
-      await kubectl(["delete", kind, runtimeClassPolicy]);
+      await kubectl(["delete", kind, placementPolicy]);
       try {
         // Several in a row: behind the load balancer each API server learns of it by itself.
         let row = 0;

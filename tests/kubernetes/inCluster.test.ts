@@ -152,7 +152,7 @@ describe("in-cluster layer", () => {
     assert.deepEqual(gate.options.hooks, { beforeCreate: [gate.name], beforeUpdate: [gate.name] });
     assert.equal(parentOf(gate), "in-guard-rails");
     // The policy and its binding have the same name.
-    const policy = "in-guard-rails-fenestra-windows-runtime-class";
+    const policy = "in-guard-rails-fenestra-placement";
     const kinds = gate.dependencies
       .filter((urn) => nameOfUrn(urn) === policy)
       .map((urn) => urn.split("::")[2]?.split(":").at(-1));

@@ -24,8 +24,8 @@ describe("objects of the user's own in a rehearsal", () => {
     const tolerations = [{ key: "node.kubernetes.io/not-ready" }, { key: "os" }];
     const nodeSelector = { "kubernetes.io/os": "windows" };
     assert.deepEqual(changesOf({ nodeSelector }, { tolerations, nodeSelector, runtimeClassName: "windows-2022" }), [
-      "fenestra-windows-*: runtimeClassName windows-2022",
-      "fenestra-windows-*: toleration of os",
+      "fenestra-placement: runtimeClassName windows-2022",
+      "fenestra-placement: toleration of os",
     ]);
     assert.deepEqual(changesOf({}, { tolerations: tolerations.slice(0, 1) }), []);
   });

@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { setTimeout as pause } from "node:timers/promises";
 import { type ApiServer, until } from "./apiServer.ts";
 
 const group = { apiVersion: "admissionregistration.k8s.io/v1" };
@@ -56,4 +57,20 @@ export async function policiesInForce({ kubectl, send }: ApiServer): Promise<voi
       });
       await kubectl(["delete", "-f", "-"], objects);
     }
+}
+
+/**
+ * What the controller of types says of each policy. For each expression and kind it compiles all variables, which takes
+ * minutes on a busy machine.
+ */
+export async function typesChecked({
+  kubectl,
+}: ApiServer): Promise<readonly (readonly [name: string, said: unknown])[]> {
+  const read = async (): Promise<readonly { metadata: { name: string }; status?: { typeChecking?: unknown } }[]> =>
+    JSON.parse((await kubectl(["get", "validatingadmissionpolicies", "-o", "json"])).stdout).items;
+  for (let tries = 0; tries < 120; tries++) {
+    if ((await read()).every(({ status }) => status?.typeChecking !== undefined)) break;
+    await pause(5000);
+  }
+  return (await read()).map(({ metadata, status }) => [metadata.name, status?.typeChecking]);
 }

@@ -21,7 +21,7 @@ export function selectsOs(pod: string, os: "linux" | "windows"): string {
 /** Says in its selector or required affinity that its nodes run Windows. */
 export function selectsWindows(pod: string): string {
   const term = `t.?matchExpressions.orValue([]).exists(e, e.key in ${texts(osLabels)} && e.operator == "In" && e.?values.orValue([]) == ["windows"])`;
-  return `(${selectsOs(pod, "windows")}) || (${affinityTerms(pod)}.size() > 0 && ${affinityTerms(pod)}.all(t, ${term}))`;
+  return `(${selectsOs(pod, "windows")}) || (has(${pod}.affinity) && ${affinityTerms(pod)}.size() > 0 && ${affinityTerms(pod)}.all(t, ${term}))`;
 }
 
 /** Chooses Windows nodes: says so, or no other node fits. */
@@ -32,10 +32,20 @@ export function choosesWindows(pod: string, nodes: KnownNodes): string {
 /** What decides which pods are meant for Windows. */
 export type Placing = Pick<ClusterSpec, "pools" | "windows">;
 
-/** Is meant for Windows: it says so, chooses Windows nodes, names a RuntimeClass of Windows, or is a HostProcess pod. */
-export function meansWindows(pod: string, spec: Placing): string {
+/** Says that it is for Windows, chooses Windows nodes, or names a RuntimeClass of Windows. */
+function asksForWindows(pod: string, spec: Placing): string {
   const classes = texts(runtimeClassFacts(spec).map(({ name }) => name));
-  return `(${saysWindows(pod)}) || (has(${pod}.runtimeClassName) && ${pod}.runtimeClassName in ${classes}) || ${choosesWindows(pod, knownNodes(spec))} || ${isHostProcess(pod)}`;
+  return `(${saysWindows(pod)}) || (has(${pod}.runtimeClassName) && ${pod}.runtimeClassName in ${classes}) || ${choosesWindows(pod, knownNodes(spec))}`;
+}
+
+/** Is meant for Windows: asks for it, or is a HostProcess pod. */
+export function meansWindows(pod: string, spec: Placing): string {
+  return `${asksForWindows(pod, spec)} || ${isHostProcess(pod)}`;
+}
+
+/** Is meant for Windows, and for containers of it. */
+export function meansContainers(pod: string, spec: Placing): string {
+  return `(${asksForWindows(pod, spec)}) && !(${isHostProcess(pod)})`;
 }
 
 const { key, value, effect } = windowsTaint;

@@ -3,8 +3,19 @@ import { controlPlaneKey, poolLabel } from "../../model/pools.ts";
 import type { Manifest } from "../manifest.ts";
 import { saysWindows } from "./cel.ts";
 import { affinityTerms, fitsControlPlane, osLabels } from "./nodes.ts";
-import { type PodPolicy, type PodRule, pod } from "./podPolicy.ts";
-import { add, mutationManifests, namespaceLabels, notAllowed, notSystem, podsWhen, sum, templates } from "./policy.ts";
+import { type PodPolicy, type PodRule, pod, workloadRules } from "./podPolicy.ts";
+import {
+  add,
+  type Change,
+  changesPods,
+  mutationManifests,
+  namespaceLabels,
+  notAllowed,
+  notSystem,
+  podsWhen,
+  sum,
+  templates,
+} from "./policy.ts";
 import { text } from "./texts.ts";
 
 /** Tolerates the control plane's taint, by its key or by tolerating everything. */
@@ -29,16 +40,26 @@ const bound = (spec: Pick<ClusterSpec, "kubernetes">) => [notSystem(spec), notAl
 const isPool = `{"key": dyn(${text(poolLabel)}), "operator": dyn("Exists")}`;
 const isLinux = '{"key": dyn("kubernetes.io/os"), "operator": dyn("In"), "values": dyn(["linux"])}';
 
+/** CEL of patches that make a place for node affinity. @param at path of the pod's spec in the object */
+export function affinityPlace(at: string): string {
+  const path = `/${at.replaceAll(".", "/")}/affinity`;
+  const affinity = `object.${at}.affinity`;
+  return sum(
+    `has(${affinity}) ? [] : [${add(text(path), "{}")}]`,
+    `has(${affinity}) && has(${affinity}.nodeAffinity) ? [] : [${add(text(`${path}/nodeAffinity`), "{}")}]`,
+  );
+}
+
 /**
  * Pods that would get onto machines of the control plane keep off them by required affinity to a pool's machines: who
  * tolerates everything means all nodes that it may have, and who names a worker means that one. The kubelet enforces it
  * for pods that pass by the scheduler, too (pkg/kubelet/lifecycle/predicate.go), and machines of the control plane have
  * no pool from their registration on. Who tolerates everything and says nothing of the system means Linux, as without
- * the toleration.
+ * the toleration. Its patches need a place for affinity to nodes, and the variable `system`: whether it means Linux.
  *
  * @param at path of the pod's spec in the object
  */
-function keepsOff(spec: Pick<ClusterSpec, "kubernetes">, at: string, name: string, pods: boolean): readonly Manifest[] {
+export function keepsOff(at: string, pods: boolean): Change & { readonly system: string } {
   const pod = `object.${at}`;
   const own = `oldObject.${at}`;
   const path = `/${at.replaceAll(".", "/")}/affinity`;
@@ -59,48 +80,43 @@ function keepsOff(spec: Pick<ClusterSpec, "kubernetes">, at: string, name: strin
     `${affinityTerms(pod)}.transformList(i, t, ${each}, ${add(`${index}/-"`, value)})`;
   const whole = `[${add(text(terms), `{"nodeSelectorTerms": dyn([{"matchExpressions": dyn(variables.system ? [${isPool}, ${isLinux}] : [${isPool}])}])}`)}]`;
   const meansLinux = `!(${namesNode(pod)}) && !(${saysOs}) && !(${saysWindows(pod)}) && !has(${pod}.runtimeClassName)`;
-  return mutationManifests({
-    name,
-    resourceRules: [pods ? podsWhen("CREATE", "UPDATE") : templates("apps", "daemonsets")],
-    conditions: {
-      "would-get-there": [
-        `(${namesNode(pod)}) || ((${tolerates(pod)}) && (${fitsControlPlane(pod)}))`,
-        `!(${isMirror})`,
-        // Of a pod the affinity stays: what it has of here is put back when it is applied again.
-        pods
-          ? `request.operation == "CREATE" || ${affinityTerms(own)}.exists(t, t.?matchExpressions.orValue([]).exists(e, e.key == ${text(poolLabel)}))`
-          : "true",
-        `!${affinityTerms(pod)}.exists(t, t.?matchExpressions.orValue([]).exists(e, e.key == ${text(poolLabel)} && e.operator == "Exists"))`,
-      ]
-        .map((part) => `(${part})`)
-        .join(" && "),
-    },
-    variables: {
-      // A pod that is placed names its node in any case.
-      system: pods
-        ? `request.operation == "UPDATE" ? !(${saysOs}) && ${affinityTerms(own)}.exists(t, t.?matchExpressions.orValue([]).exists(e, e.key == "kubernetes.io/os")) : (${meansLinux})`
-        : meansLinux,
-    },
-    reinvocationPolicy: "IfNeeded",
-    namespaces: bound(spec),
-    patches: sum(
-      `${has()} ? [] : [${add(text(path), "{}")}]`,
-      `${has("nodeAffinity")} ? [] : [${add(text(`${path}/nodeAffinity`), "{}")}]`,
-      `${has("nodeAffinity", required)} ? (${sum(
-        `${affinityTerms(pod)}.transformList(i, t, !has(t.matchExpressions) && (${each}), ${add(`${index}"`, "[]")})`,
-        into(isPool),
-        `variables.system ? ${into(isLinux)} : []`,
-      )}) : ${whole}`,
-    ),
-  });
+  return {
+    when: [
+      `(${namesNode(pod)}) || ((${tolerates(pod)}) && (${fitsControlPlane(pod)}))`,
+      `!(${isMirror})`,
+      // Of a pod the affinity stays: what it has of here is put back when it is applied again.
+      pods
+        ? `request.operation == "CREATE" || ${affinityTerms(own)}.exists(t, t.?matchExpressions.orValue([]).exists(e, e.key == ${text(poolLabel)}))`
+        : "true",
+      `!${affinityTerms(pod)}.exists(t, t.?matchExpressions.orValue([]).exists(e, e.key == ${text(poolLabel)} && e.operator == "Exists"))`,
+    ]
+      .map((part) => `(${part})`)
+      .join(" && "),
+    // A pod that is placed names its node in any case.
+    system: pods
+      ? `(request.operation == "UPDATE" ? !(${saysOs}) && ${affinityTerms(own)}.exists(t, t.?matchExpressions.orValue([]).exists(e, e.key == "kubernetes.io/os")) : (${meansLinux}))`
+      : meansLinux,
+    patches: `${has("nodeAffinity", required)} ? (${sum(
+      `${affinityTerms(pod)}.transformList(i, t, !has(t.matchExpressions) && (${each}), ${add(`${index}"`, "[]")})`,
+      into(isPool),
+      `variables.system ? ${into(isLinux)} : []`,
+    )}) : ${whole}`,
+  };
 }
 
-/** What keeps pods and DaemonSets off the control plane where the API server can change them. */
-export function controlPlaneMutations(spec: Pick<ClusterSpec, "kubernetes">): readonly Manifest[] {
-  return [
-    ...keepsOff(spec, "spec", "fenestra-control-plane", true),
-    ...keepsOff(spec, "spec.template.spec", "fenestra-control-plane-daemon-sets", false),
-  ];
+/** What keeps DaemonSets off the control plane where the API server can change them. */
+export function controlPlaneDaemonSets(spec: Pick<ClusterSpec, "kubernetes">): readonly Manifest[] {
+  const at = "spec.template.spec";
+  const { when, system, patches } = keepsOff(at, false);
+  return mutationManifests({
+    name: "fenestra-control-plane-daemon-sets",
+    resourceRules: [templates("apps", "daemonsets")],
+    conditions: { "would-get-there": when },
+    variables: { system },
+    reinvocationPolicy: "IfNeeded",
+    namespaces: bound(spec),
+    patches: sum(affinityPlace(at), patches),
+  });
 }
 
 const instead = `have an administrator label this namespace ${namespaceLabels.controlPlane}: allowed`;
@@ -133,7 +149,22 @@ export function controlPlaneRule(keeps: boolean): PodRule {
   };
 }
 
-/** Asks for each machine of the control plane, and makes a map of its Node. */
+/**
+ * Label of pods that were made for a node by its name. The API server chooses by it whom it asks about each machine of
+ * the control plane, for which it makes a map of its Node: nobody else's pods cost that.
+ */
+const namesNodeLabel = "fenestra.dev/names-node";
+
+/** Labels new pods that name their node. */
+export const labelsNamer: Change = {
+  when: `request.operation == "CREATE" && ${namesNode("object.spec")} && !(${isMirror}) && !(has(object.metadata.labels) && ${text(namesNodeLabel)} in object.metadata.labels)`,
+  patches: sum(
+    `has(object.metadata.labels) ? [] : [${add(text("/metadata/labels"), "{}")}]`,
+    `[${add(`"/metadata/labels/" + jsonpatch.escapeKey(${text(namesNodeLabel)})`, '""')}]`,
+  ),
+};
+
+/** Asks for each machine of the control plane. */
 export const controlPlaneNames = (spec: Pick<ClusterSpec, "kubernetes">): PodPolicy => ({
   name: "fenestra-control-plane-names",
   params: { apiVersion: "v1", kind: "Node", label: controlPlaneKey },
@@ -150,5 +181,13 @@ export const controlPlaneNames = (spec: Pick<ClusterSpec, "kubernetes">): PodPol
       operations: ["CREATE", "UPDATE"],
     },
   ],
-  bindings: [{ suffix: "deny", actions: ["Deny"], namespaces: bound(spec) }],
+  bindings: changesPods(spec)
+    ? [
+        { suffix: "deny", actions: ["Deny"], namespaces: bound(spec), resourceRules: workloadRules },
+        {
+          ...{ suffix: "pods-deny", actions: ["Deny"], namespaces: bound(spec) },
+          ...{ resourceRules: [podsWhen("CREATE")], label: namesNodeLabel },
+        },
+      ]
+    : [{ suffix: "deny", actions: ["Deny"], namespaces: bound(spec) }],
 });

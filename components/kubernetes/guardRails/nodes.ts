@@ -105,7 +105,7 @@ export const strictly = { isWhole: true, isAlone: true } as const;
 export function fitsWindowsAlone(pod: string, nodes: KnownNodes): string {
   const values = knownValues(nodes);
   const saysBuild = `(has(${pod}.nodeSelector) && ${text(buildLabel)} in ${pod}.nodeSelector) || ${affinityTerms(pod)}.exists(t, t.?matchExpressions.orValue([]).exists(e, e.key == ${text(buildLabel)}))`;
-  return `(has(${pod}.nodeSelector) || ${affinityTerms(pod)}.size() > 0) && !(${fits(pod, nodes.linux, values)}) && (${fits(pod, nodes.windows, values)} || ${saysBuild})`;
+  return `(has(${pod}.nodeSelector) || (has(${pod}.affinity) && ${affinityTerms(pod)}.size() > 0)) && !(${fits(pod, nodes.linux, values)}) && (${fits(pod, nodes.windows, values)} || ${saysBuild})`;
 }
 
 /**

@@ -2,8 +2,13 @@ import { type Policy, podsWhen, templates, type Variables } from "./policy.ts";
 import { text } from "./texts.ts";
 
 interface Check {
-  /** CEL that is true when all is well. */
-  readonly expression: string;
+  /** CEL that costs little and without which all is well. What `expression` alone needs is then not worked out. */
+  readonly asks?: string;
+  /** CEL that is true when all is well. Default: `true`. */
+  readonly expression?: string;
+  /** CEL that is true of each `c` of `variables.containers`, and of each volume `v`, when all is well. */
+  readonly ofContainer?: string;
+  readonly ofVolume?: string;
   /** CEL, which may ask `namespaceObject`, of where it is well in any case. */
   readonly orWhere?: string;
   /**
@@ -22,7 +27,7 @@ export interface PodRule {
   /** Label of namespaces in which it does not, and its value. */
   readonly unless?: readonly [label: string, value: string];
   /** Additional variables, in the order in which they refer to each other. `pod` and `before` exist already. */
-  readonly variables?: Variables;
+  readonly variables?: Readonly<Record<string, string>>;
   readonly checks: readonly Check[];
   /** Operations on Pods that are checked; workloads are checked whenever their pod template changes. */
   readonly operations: ("CREATE" | "UPDATE")[];
@@ -46,7 +51,7 @@ export const pod = "variables.pod";
  * Path of a workload's pod template. Its author sees the warnings; those that the workload's controller gets are not
  * shown.
  */
-const workloadRules: Policy["resourceRules"] = [
+export const workloadRules: Policy["resourceRules"] = [
   templates("apps", "deployments", "daemonsets", "statefulsets", "replicasets"),
   templates("batch", "jobs", "cronjobs"),
   templates("", "replicationcontrollers"),
@@ -105,14 +110,49 @@ function looksAt({ operations, ephemeralContainers }: PodRule, rules: readonly P
   return subresource && !ephemeralContainers ? ["!has(request.subResource)"] : [];
 }
 
+/** The variables that expressions need, with those that these need, in their order; and the others. */
+function divide<V extends Readonly<Record<string, string>>>(variables: V, expressions: readonly string[]) {
+  const needed = new Set<string>();
+  const inside = [...expressions];
+  const entries = Object.entries(variables);
+  for (const [name, value] of entries.toReversed())
+    if (inside.some((each) => new RegExp(`\\bvariables[.]${name}\\b`).test(each))) {
+      needed.add(name);
+      inside.push(value);
+    }
+  const where = (isNeeded: boolean) => Object.fromEntries(entries.filter(([name]) => needed.has(name) === isNeeded));
+  return [where(true), where(false)] as const;
+}
+
+/** CEL: what checks say of containers and of volumes, in one walk through each. */
+function ofParts(checks: readonly Check[]): readonly string[] {
+  const [containers, volumes] = [
+    checks.flatMap(({ ofContainer }) => ofContainer ?? []),
+    checks.flatMap(({ ofVolume }) => ofVolume ?? []),
+  ];
+  return [
+    ...(containers.length === 0 ? [] : [`variables.containers.all(c, ${all(containers)})`]),
+    ...(volumes.length === 0 ? [] : [`(!has(${pod}.volumes) || ${pod}.volumes.all(v, ${all(volumes)}))`]),
+  ];
+}
+
+/** CEL: a check of the pod `it` fails. What only a check needs that does not ask is not worked out. */
+function wrong({ checks, variables = {} }: PodRule): string {
+  const plain = checks.filter(({ asks }) => asks === undefined);
+  const well = [...plain.flatMap(({ expression }) => expression ?? []), ...ofParts(plain)];
+  const [needed, others] = divide(variables, [...well, ...checks.flatMap(({ asks }) => asks ?? [])]);
+  const fails = [
+    ...well.map((each) => `!(${each})`),
+    ...checks.flatMap(({ asks, expression = "true" }) =>
+      asks === undefined ? [] : [`((${asks}) && ${inlined(others, `!(${expression})`)})`],
+    ),
+  ];
+  return inlined(needed, fails.join(" || "));
+}
+
 /** CEL: this rule may have something to say of the pod `it`. */
 function concerns(rule: PodRule, rules: readonly PodRule[]): string {
-  const wrong = rule.checks.map(({ expression }) => `!(${expression})`).join(" || ");
-  return all([
-    ...looksAt(rule, rules),
-    rule.when("it", `(${before})`),
-    ...(rule.mostlyWell ? [inlined(rule.variables ?? {}, wrong)] : []),
-  ]);
+  return all([...looksAt(rule, rules), rule.when("it", `(${before})`), ...(rule.mostlyWell ? [wrong(rule)] : [])]);
 }
 
 /** CEL: a rule is meant, once there are variables. */
@@ -164,10 +204,19 @@ export function podPolicy({ name, rules, daemonSets, params, bindings }: PodPoli
       ...Object.fromEntries(rules.flatMap((rule) => (isLong(rule) ? [[rule.name, isMeant(rule, rules)]] : []))),
     },
     validations: rules.flatMap((rule) =>
-      rule.checks.map(({ expression, orWhere = "false", message }) => ({
-        expression: `!(${isLong(rule) ? `variables.${rule.name}` : isMeant(rule, rules)}) || (${orWhere}) || (${expression})`,
-        ...messageOf(message),
-      })),
+      rule.checks.map((check) => {
+        const { asks, orWhere, expression, message } = check;
+        const isWell = all([...(expression === undefined ? [] : [expression]), ...ofParts([check])]);
+        return {
+          expression: [
+            `!(${isLong(rule) ? `variables.${rule.name}` : isMeant(rule, rules)})`,
+            ...(asks === undefined ? [] : [`!(${asks})`]),
+            ...(orWhere === undefined ? [] : [`(${orWhere})`]),
+            `(${isWell})`,
+          ].join(" || "),
+          ...messageOf(message),
+        };
+      }),
     ),
   };
 }

@@ -41,7 +41,12 @@ interface Validation {
 interface Binding {
   readonly suffix: string;
   readonly actions: ("Deny" | "Warn" | "Audit")[];
-  readonly namespaces?: readonly Requirement[];
+  /** Default: all. */
+  readonly namespaces?: readonly Requirement[] | undefined;
+  /** Default: those of the policy. */
+  readonly resourceRules?: readonly ResourceRule[];
+  /** Label of the objects. Default: they need none. */
+  readonly label?: string;
 }
 
 /** A requirement on a namespace's labels. */
@@ -79,6 +84,14 @@ interface Mutation {
   readonly namespaces?: readonly Requirement[];
 }
 
+/** What a mutation does with some pods. */
+export interface Change {
+  /** CEL under which it does something. */
+  readonly when: string;
+  /** CEL of its patches. */
+  readonly patches: string;
+}
+
 /** Rules on pods, and on workloads with a template of pods. */
 export const podsWhen = (...operations: ResourceRule["operations"]): ResourceRule => ({
   apiGroups: [""],
@@ -113,7 +126,7 @@ export function mutationManifests({ name, namespaces, ...policy }: Mutation): re
       apiVersion: "admissionregistration.k8s.io/v1",
       kind: "MutatingAdmissionPolicyBinding",
       metadata: { name },
-      spec: { policyName: name, ...matching(namespaces) },
+      spec: { policyName: name, ...matching({ namespaces }) },
     },
   ];
 }
@@ -126,9 +139,15 @@ export function sum(...parts: readonly string[]): string {
   return parts.map((part) => `(${part})`).join(" + ");
 }
 
-/** The namespaces of a binding. */
-const matching = (namespaces: readonly Requirement[] | undefined) =>
-  namespaces === undefined ? {} : { matchResources: { namespaceSelector: { matchExpressions: [...namespaces] } } };
+/** Where a binding acts. */
+function matching({ namespaces, resourceRules, label }: Omit<Binding, "suffix" | "actions">) {
+  const matchResources = {
+    ...(namespaces === undefined ? {} : { namespaceSelector: { matchExpressions: [...namespaces] } }),
+    ...(resourceRules === undefined ? {} : { resourceRules: resourceRules.map((rule) => ({ ...rule })) }),
+    ...(label === undefined ? {} : { objectSelector: { matchExpressions: [{ key: label, operator: "Exists" }] } }),
+  };
+  return Object.keys(matchResources).length === 0 ? {} : { matchResources };
+}
 
 /** A policy that denies answers 403, as Pod Security does: what it refuses is not malformed. */
 export function policyManifests(policy: Policy): readonly Manifest[] {
@@ -152,7 +171,7 @@ export function policyManifests(policy: Policy): readonly Manifest[] {
       },
     },
     ...policy.bindings.map(
-      ({ suffix, actions, namespaces }): Manifest => ({
+      ({ suffix, actions, ...where }): Manifest => ({
         apiVersion: "admissionregistration.k8s.io/v1",
         kind: "ValidatingAdmissionPolicyBinding",
         metadata: { name: `${policy.name}-${suffix}` },
@@ -164,7 +183,7 @@ export function policyManifests(policy: Policy): readonly Manifest[] {
             : {
                 paramRef: { selector: { matchLabels: { [policy.params.label]: "" } }, parameterNotFoundAction: "Deny" },
               }),
-          ...matching(namespaces),
+          ...matching(where),
         },
       }),
     ),

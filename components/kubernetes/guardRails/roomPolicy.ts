@@ -2,6 +2,7 @@ import { shares } from "../../model/allocatable.ts";
 import type { ClusterSpec } from "../../model/clusterSpec.ts";
 import { buildLabel, type PoolSpec, poolLabel } from "../../model/pools.ts";
 import { type Room, roomInWords, roomOf, type Sized } from "../../model/room.ts";
+import { allContainers } from "./cel.ts";
 import { affinityTerms, fits, knownNodes, knownValues, strictly } from "./nodes.ts";
 import { type PodRule, pod } from "./podPolicy.ts";
 import { namespaceLabels } from "./policy.ts";
@@ -79,7 +80,9 @@ export function roomRule(spec: Pick<ClusterSpec, "pools" | "windows">, daemonSet
       ? "false"
       : `object.kind == "Pod" && !(${selector(pod)}[?${text(buildLabel)}].orValue(${text(builds[0] ?? "")}) in ${texts(builds)})`;
   const lacks = (pod: string): string =>
-    `(has(${pod}.nodeSelector) || ${affinityTerms(pod)}.size() > 0) && !(${fitsSome(pod)}) && !(${told(pod)})`;
+    `(has(${pod}.nodeSelector) || (has(${pod}.affinity) && ${affinityTerms(pod)}.size() > 0)) && !(${fitsSome(pod)}) && !(${told(pod)})`;
+  const asks = (pod: string): string =>
+    `(has(${pod}.resources) || (${allContainers(pod)}).exists(c, has(c.resources) && (has(c.resources.requests) || has(c.resources.limits))))`;
   const terms = `${affinityTerms(pod)}.map(t, t.?matchExpressions.orValue([])`;
   // A map has no order: what pools have comes first, in ours.
   const known = Object.keys(values).toSorted();
@@ -88,7 +91,7 @@ export function roomRule(spec: Pick<ClusterSpec, "pools" | "windows">, daemonSet
     name: "room",
     unless: [namespaceLabels.controlPlane, "allowed"],
     when: (pod) =>
-      `(${lacks(pod)}) || ${requests(pod, "cpu", inMilli)} > ${smallest(cpuOf)} || ${requests(pod, "memory", inMib)} > ${smallest(memoryOf)}`,
+      `(${lacks(pod)}) || (${asks(pod)} && (${requests(pod, "cpu", inMilli)} > ${smallest(cpuOf)} || ${requests(pod, "memory", inMib)} > ${smallest(memoryOf)}))`,
     variables: {
       cpu: requests(pod, "cpu", inMilli),
       memory: requests(pod, "memory", inMib),

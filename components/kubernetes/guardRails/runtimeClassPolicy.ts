@@ -14,13 +14,10 @@ import {
   selectsWindows,
   toleratesWindows,
 } from "./cel.ts";
-import { imageReleases, releasesExpression } from "./imageReleases.ts";
+import { imageReleases, inOneText, releasesExpression } from "./imageReleases.ts";
 import { fits, knownNodes, knownValues } from "./nodes.ts";
-import { add, mutationManifests, podsWhen, sum, templates, type Variables } from "./policy.ts";
+import { add, type Change, mutationManifests, sum, templates, type Variables } from "./policy.ts";
 import { text, texts } from "./texts.ts";
-
-/** Name of the policy that places Windows pods, and of its binding. */
-export const runtimeClassPolicyName = "fenestra-windows-runtime-class";
 
 /** Releases whose images a node of this one runs in process isolation. */
 const runs = ({ name, runsImagesOf }: WindowsFacts): readonly string[] => [name, ...runsImagesOf];
@@ -50,13 +47,14 @@ export function windowsVariables(spec: Placing, pod: string): Variables {
   return {
     // The mutation comes before the API server's own validation, which says that an image is missing.
     images: `(${allContainers(pod)}).map(c, has(c.image), c.image)`,
+    names: inOneText,
     releases: releasesExpression,
     class: `has(${pod}.runtimeClassName) ? ${pod}.runtimeClassName : ""`,
     // Builds whose nodes the pod itself allows, and those that run its images.
     chosen: buildsWhere(builds, ({ name, build }) =>
       [
-        fits(pod, ofBuild(build), knownValues(nodes)),
         `(variables.class == ${text(name)} || !(variables.class in ${names}))`,
+        fits(pod, ofBuild(build), knownValues(nodes)),
       ].join(" && "),
     ),
     // Of a class that is not ours, or of Hyper-V isolation, nobody here knows which images it runs.
@@ -117,7 +115,18 @@ const select = sum(
   `variables.lacking == "" ? [] : [${add(`"/spec/nodeSelector/" + jsonpatch.escapeKey(${text(buildLabel)})`, "variables.lacking")}]`,
 );
 
-/** Where nodes of several builds would do: the newest first. The pod's own order stays. */
+interface WindowsChange extends Change {
+  readonly variables: Variables;
+  /** CEL: the pod prefers some of its nodes, too. */
+  readonly prefers: string;
+  /** CEL of patches for that, in affinity for nodes that exists; none where there is one build. */
+  readonly orders: string | undefined;
+}
+
+/**
+ * Where nodes of several builds would do: the newest first, in affinity for nodes that exists. The pod's own order
+ * stays.
+ */
 function prefer(builds: readonly WindowsFacts[]): string {
   const terms = builds
     .slice(1)
@@ -126,12 +135,7 @@ function prefer(builds: readonly WindowsFacts[]): string {
       preference: { matchExpressions: [{ key: buildLabel, operator: "In", values: [build] }] },
     }));
   const field = "preferredDuringSchedulingIgnoredDuringExecution";
-  const path = "/spec/affinity";
-  return sum(
-    `has(object.spec.affinity) ? [] : [${add(text(path), "{}")}]`,
-    `has(object.spec.affinity) && has(object.spec.affinity.nodeAffinity) ? [] : [${add(text(`${path}/nodeAffinity`), "{}")}]`,
-    `has(object.spec.affinity) && has(object.spec.affinity.nodeAffinity) && has(object.spec.affinity.nodeAffinity.${field}) ? [] : [${add(text(`${path}/nodeAffinity/${field}`), literal(terms))}]`,
-  );
+  return `has(object.spec.affinity) && has(object.spec.affinity.nodeAffinity) && has(object.spec.affinity.nodeAffinity.${field}) ? [] : [${add(text(`/spec/affinity/nodeAffinity/${field}`), literal(terms))}]`;
 }
 
 /**
@@ -141,15 +145,10 @@ function prefer(builds: readonly WindowsFacts[]): string {
  * pkg/controller/daemon/daemon_controller.go: NodeShouldRunDaemonPod), and the selector would contradict a node that
  * runs images of an older build. A HostProcess image fits every build.
  */
-function placement(builds: readonly WindowsFacts[]): string {
-  const setClass = `[${add('"/spec/runtimeClassName"', "variables.runtimeClass")}]`;
-  const several = 'variables.free && variables.class == "" && variables.builds.size() > 1';
-  return sum(
-    tolerate(),
-    `variables.setsClass ? ${setClass} : variables.choosesLinux ? [] : ${select}`,
-    ...(builds.length > 1 ? [`variables.release == "" && ${several} ? ${prefer(builds)} : []`] : []),
-  );
-}
+const placement = sum(
+  tolerate(),
+  `variables.setsClass ? [${add('"/spec/runtimeClassName"', "variables.runtimeClass")}] : variables.choosesLinux ? [] : ${select}`,
+);
 
 /**
  * What placement gave a pod, and an update would take away: `nodeSelector` and `tolerations` are atomic, so whoever
@@ -170,20 +169,16 @@ function restore(classes: readonly RuntimeClassFacts[]): string {
  * Places Windows pods, in every namespace: those of the system need the toleration as well. Only fields that a pod
  * leaves out are set. It may run twice for one pod: the second time nothing is missing.
  */
-export function runtimeClassPolicy(spec: Placing): readonly Manifest[] {
+export function placesWindows(spec: Placing): WindowsChange {
   const builds = spec.windows;
   const pod = "object.spec";
   const classes = runtimeClassFacts(spec);
   const foreign = imageReleases.map(({ name, build }) => `${text(name)}: ${text(build)}`).join(", ");
   const undecided = 'variables.free && variables.class == ""';
   const lacks = `variables.releases.size() == 1 && variables.able.size() == 0 && variables.chosen.size() == ${builds.length}`;
-  return mutationManifests({
-    name: runtimeClassPolicyName,
-    resourceRules: [podsWhen("CREATE", "UPDATE")],
-    conditions: {
-      // Not a second time for what the first one and the RuntimeClass gave.
-      "means-windows": `(request.operation == "UPDATE" || !((has(${pod}.runtimeClassName) || ${ofDaemonSet}) && (${toleratesWindows(pod)}) && (${selectsWindows(pod)}))) && (${meansWindows(pod, spec)})`,
-    },
+  return {
+    // Not a second time for what the first one and the RuntimeClass gave.
+    when: `(request.operation == "UPDATE" || !((has(${pod}.runtimeClassName) || ${ofDaemonSet}) && (${toleratesWindows(pod)}) && (${selectsWindows(pod)}))) && (${meansWindows(pod, spec)})`,
     variables: {
       ...windowsVariables(spec, pod),
       tolerates: toleratesWindows(pod),
@@ -197,9 +192,11 @@ export function runtimeClassPolicy(spec: Placing): readonly Manifest[] {
       release: `variables.fits ? variables.runtimeClass : ${undecided} && ${lacks} ? variables.releases[0] : ""`,
       lacking: `variables.release == "" ? "" : {${foreign}}[variables.release]`,
     },
-    reinvocationPolicy: "IfNeeded",
-    patches: `request.operation == "CREATE" ? (${placement(builds)}) : (${restore(classes)})`,
-  });
+    patches: `request.operation == "CREATE" ? (${placement}) : (${restore(classes)})`,
+    prefers:
+      'request.operation == "CREATE" && variables.release == "" && variables.free && variables.class == "" && variables.builds.size() > 1',
+    orders: builds.length < 2 ? undefined : prefer(builds),
+  };
 }
 
 /**

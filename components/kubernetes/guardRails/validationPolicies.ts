@@ -101,7 +101,7 @@ function classesRule(spec: Pick<ClusterSpec, "pools" | "windows">): PodRule {
   return {
     name: "classes",
     when: (pod) =>
-      `${named(pod)}.matches("^(runhcs-wcow-|windows-|kata-|gvisor$)") && !(${named(pod)} in ${texts(ours)})`,
+      `has(${pod}.runtimeClassName) && ${named(pod)}.matches("^(runhcs-wcow-|windows-|kata-|gvisor$)") && !(${named(pod)} in ${texts(ours)})`,
     variables: { named: named(pod) },
     checks: [
       {

@@ -13,8 +13,7 @@ const ofWindows = [
   .map((test) => `(${test})`)
   .join(" && ");
 
-const noVolume = (test: string): string =>
-  `!has(variables.pod.volumes) || !variables.pod.volumes.exists(v, has(v.emptyDir) && has(v.emptyDir.medium) && ${test})`;
+const noMedium = (test: string): string => `!(has(v.emptyDir) && has(v.emptyDir.medium) && ${test})`;
 
 /** What a kubelet asks a container by its pod's address. */
 const probes = [
@@ -45,17 +44,30 @@ const linuxFields = {
   both: ["runAsUser", "runAsGroup", "seLinuxOptions", "seccompProfile", "appArmorProfile"],
 } as const;
 
+const own = ["hostUsers", "shareProcessNamespace"] as const;
+const ofPod = [...linuxFields.pod, ...linuxFields.both];
+const ofContainer = [...linuxFields.container, ...linuxFields.both];
+
 /** CEL: those that the pod has. */
 export const ignored = (() => {
   const inPod = (field: string) => `${pod}.?securityContext.?${field}.hasValue()`;
   const inContainer = (field: string) => `variables.containers.exists(c, c.?securityContext.?${field}.hasValue())`;
   const tests = [
-    ...["hostUsers", "shareProcessNamespace"].map((field) => [field, `has(${pod}.${field})`]),
+    ...own.map((field) => [field, `has(${pod}.${field})`]),
     ...linuxFields.pod.map((field) => [field, inPod(field)]),
     ...linuxFields.container.map((field) => [field, inContainer(field)]),
     ...linuxFields.both.map((field) => [field, `${inPod(field)} || ${inContainer(field)}`]),
   ];
   return `[${tests.map(([field = "", test]) => `${test} ? ${text(field)} : ""`).join(", ")}].filter(f, f != "")`;
+})();
+
+/** CEL: the pod has one of them, and its container `c` has. */
+const [podHasSome, containerHasSome] = (() => {
+  const any = (context: string, fields: readonly string[]): string =>
+    fields.map((field) => `has(${context}.${field})`).join(" || ");
+  const within = (it: string, fields: readonly string[]): string =>
+    `has(${it}.securityContext) && (${any(`${it}.securityContext`, fields)})`;
+  return [`${any(pod, own)} || (${within(pod, ofPod)})`, within("c", ofContainer)] as const;
 })();
 
 /**
@@ -70,14 +82,16 @@ export function windowsLimits(
   const deaf = spec.windows.filter((release) => !network.hostReachesOwnPods(release)).map(({ name }) => name);
   return [
     {
-      expression: "variables.ignored.size() == 0",
+      expression: `!(${podHasSome})`,
+      ofContainer: `!(${containerHasSome})`,
       message:
         "Windows has nothing of what these fields promise: {ignored_fields}. Leave them out; the user of a container is securityContext.windowsOptions.runAsUserName",
     },
     ...(spec.addons.gmsa === undefined
       ? [
           {
-            expression: `!(${usesName(`${pod}.securityContext`)}) && variables.containers.all(c, !(${usesName("c.securityContext")}))`,
+            expression: `!(${usesName(`${pod}.securityContext`)})`,
+            ofContainer: `!(${usesName("c.securityContext")})`,
             message:
               "this cluster fills in no gmsaCredentialSpecName, so the pod would run without its account: the administrator of the cluster sets addons.gmsa in the stack file",
           },
@@ -89,30 +103,30 @@ export function windowsLimits(
         "Windows ignores hostNetwork but for HostProcess pods: leave {pod}.hostNetwork out, or use a HostProcess pod",
     },
     {
-      expression: noVolume('v.emptyDir.medium == "Memory"'),
+      ofVolume: noMedium('v.emptyDir.medium == "Memory"'),
       message: "Windows has no memory-backed emptyDir: the volume lies on the node's disk",
     },
     {
-      expression: `!has(variables.pod.volumes) || !variables.pod.volumes.exists(v, ${noMount.map((type) => `has(v.${type})`).join(" || ")} || (has(v.hostPath) && has(v.hostPath.type) && v.hostPath.type == "Socket"))`,
+      ofVolume: `!(${noMount.map((type) => `has(v.${type})`).join(" || ")} || (has(v.hostPath) && has(v.hostPath.type) && v.hostPath.type == "Socket"))`,
       message: `Windows mounts no volumes of the types ${noMount.join(", ")} and no hostPath of type Socket: use a claim, of SMB in place of NFS`,
     },
     {
-      expression: noVolume('v.emptyDir.medium.startsWith("HugePages")'),
+      ofVolume: noMedium('v.emptyDir.medium.startsWith("HugePages")'),
       message: "Windows has no huge pages: use an emptyDir without medium",
     },
     {
-      expression: `variables.containers.all(c, !has(c.resources) || ((!has(c.resources.limits) || c.resources.limits.all(r, !r.startsWith("hugepages-"))) && (!has(c.resources.requests) || c.resources.requests.all(r, !r.startsWith("hugepages-")))))`,
+      ofContainer: `!has(c.resources) || ((!has(c.resources.limits) || c.resources.limits.all(r, !r.startsWith("hugepages-"))) && (!has(c.resources.requests) || c.resources.requests.all(r, !r.startsWith("hugepages-"))))`,
       message: "Windows has no huge pages: no node offers them, and the pod stays Pending",
     },
     {
-      expression: "variables.containers.all(c, !has(c.volumeDevices) || c.volumeDevices.size() == 0)",
+      ofContainer: "!has(c.volumeDevices) || c.volumeDevices.size() == 0",
       message: "Windows cannot attach block devices to containers: use a file system volume",
     },
     ...(network.hostPorts
       ? []
       : [
           {
-            expression: "variables.containers.all(c, !has(c.ports) || c.ports.all(p, !has(p.hostPort)))",
+            ofContainer: "!has(c.ports) || c.ports.all(p, !has(p.hostPort))",
             message:
               "the pod network of Windows nodes makes no host ports (containernetworking/plugins#530): use a Service of type NodePort or LoadBalancer",
           },
@@ -128,13 +142,13 @@ export function windowsLimits(
         "Windows pods have no host network, so dnsPolicy ClusterFirstWithHostNet means nothing there: leave {pod}.dnsPolicy out",
     },
     {
-      expression:
-        'variables.containers.all(c, !has(c.volumeMounts) || c.volumeMounts.all(m, !has(m.mountPropagation) || m.mountPropagation == "None"))',
+      ofContainer:
+        '!has(c.volumeMounts) || c.volumeMounts.all(m, !has(m.mountPropagation) || m.mountPropagation == "None")',
       message: "Windows ignores mountPropagation",
     },
     {
       orWhere: `namespaceObject.metadata.?labels[?${text(namespaceLabels.memoryLimits)}].orValue("") == "defaulted" && object.kind != "Pod"`,
-      expression: `variables.containers.all(c, has(c.resources) && has(c.resources.limits) && "memory" in c.resources.limits)`,
+      ofContainer: `has(c.resources) && has(c.resources.limits) && "memory" in c.resources.limits`,
       message: `a Windows node ends no process when memory runs out and hangs instead: set resources.limits.memory on every container, or a default by a LimitRange of the namespace, and label that ${namespaceLabels.memoryLimits}: defaulted`,
     },
     {
@@ -155,7 +169,8 @@ export function windowsLimits(
       ? []
       : [
           {
-            expression: `!variables.landsOn.exists(b, b in ${texts(deaf)}) || variables.containers.all(c, !(${probes}))`,
+            asks: `variables.containers.exists(c, ${probes})`,
+            expression: `!variables.landsOn.exists(b, b in ${texts(deaf)})`,
             message: `nodes of ${deaf.join(", ")} cannot reach their own pods by address, so HTTP, TCP and gRPC probes and HTTP hooks fail there: use exec${spec.windows.length > 1 ? `, or choose another build by {pod}.runtimeClassName, in a DaemonSet by ${buildLabel} in {pod}.nodeSelector` : ""}`,
           },
         ]),

@@ -3,7 +3,7 @@ import { buildLabel, windowsTaint } from "../../model/pools.ts";
 import {
   allContainers,
   choosesWindows,
-  isHostProcess,
+  meansContainers,
   meansWindows,
   ofDaemonSet,
   saysWindows,
@@ -47,7 +47,7 @@ export function placementRule(spec: Spec): PodRule {
     name: "placement",
     mostlyWell: true,
     when: (pod, before) =>
-      `!(request.operation == "UPDATE" && object.kind == "Pod" && ${imagesOf(pod)} == ${imagesOf(before)}) && (${isFor(spec, pod)}) && !(${isHostProcess(pod)}) && (object.kind == "DaemonSet" || !(${ofDaemonSet}))`,
+      `!(request.operation == "UPDATE" && object.kind == "Pod" && ${imagesOf(pod)} == ${imagesOf(before)}) && ${meansContainers(pod, spec)} && (object.kind == "DaemonSet" || !(${ofDaemonSet}))`,
     variables: {
       ...windowsVariables(spec, pod),
       images_for: joined("releases"),
@@ -61,17 +61,20 @@ export function placementRule(spec: Spec): PodRule {
           "{pod}.os.name says Windows and {pod}.nodeSelector chooses Linux, so no node fits: leave one of them out",
       },
       {
-        expression: "variables.releases.size() < 2 || variables.able.size() > 0",
+        asks: "variables.releases.size() > 1",
+        expression: "variables.able.size() > 0",
         message:
           "the images of this pod are for {images_for}, and no node runs them together: use images of one release",
       },
       {
+        // A pod with a class of ours has its nodes.
+        asks: 'variables.releases.size() > 0 && !(object.kind == "Pod" && variables.class in variables.able)',
         expression: "variables.chosen.size() == 0 || variables.able.size() == 0 || variables.builds.size() > 0",
         message: `the image of this pod is for {images_for}, but its RuntimeClass, node selector or affinity chooses nodes of {nodes_of}, which cannot run it: choose the image for {nodes_of}, or leave {pod}.runtimeClassName and the label ${buildLabel} out`,
       },
       {
-        expression:
-          'object.kind != "DaemonSet" || !variables.anywhere || variables.able.size() == 0 || variables.chosen.all(b, b in variables.able)',
+        asks: 'object.kind == "DaemonSet"',
+        expression: "!variables.anywhere || variables.able.size() == 0 || variables.chosen.all(b, b in variables.able)",
         message: `the image of this DaemonSet is for {images_for}, but its template fits nodes of {nodes_of}: choose the build in {pod}.nodeSelector by ${buildLabel} (${numbers})`,
       },
     ],
@@ -86,7 +89,7 @@ export function limitsRule(spec: Spec): PodRule {
   return {
     name: "limits",
     mostlyWell: true,
-    when: (pod) => `(${isFor(spec, pod)}) && !(${isHostProcess(pod)})`,
+    when: (pod) => meansContainers(pod, spec),
     variables: {
       containers: allContainers(pod),
       ofDaemonSet: ofDaemonSet,
@@ -98,13 +101,15 @@ export function limitsRule(spec: Spec): PodRule {
     },
     checks: [
       {
-        expression: "variables.releases.size() != 1 || variables.able.size() > 0",
+        asks: "variables.releases.size() == 1",
+        expression: "variables.able.size() > 0",
         message: `no node of this cluster runs images of {images_for}, so this pod waits for one: use an image for one of ${names}`,
       },
       ...(changesPods(spec)
         ? [
             {
-              expression: `variables.ofDaemonSet || variables.class != "" || variables.releases.size() > 0 || variables.builds.size() < 2 || variables.images.all(i, i.matches(${text(multiPlatform)}))`,
+              asks: 'variables.class == "" && !variables.ofDaemonSet && variables.releases.size() == 0',
+              expression: `variables.builds.size() < 2 || variables.images.all(i, i.matches(${text(multiPlatform)}))`,
               message: `the Windows build of this pod cannot be told from its image, so any Windows node may get it, of the newest build first: if the image is for one build, set {pod}.runtimeClassName to one of ${names}`,
             },
           ]
