@@ -14,7 +14,12 @@ const nameOf = (part: object): string => ("name" in part ? String(part.name) : "
  * process.
  */
 export function startCheck(
-  { cloud, region, tags, accountId = "" }: Pick<ClusterSpec, "cloud" | "region" | "tags"> & Partial<Pick<ClusterSpec, "accountId">>,
+  {
+    cloud,
+    region,
+    tags,
+    accountId = "",
+  }: Pick<ClusterSpec, "cloud" | "region" | "tags"> & Partial<Pick<ClusterSpec, "accountId">>,
   given: Pick<Asking, "send" | "limitMs"> = {},
 ): MayStart {
   return async (goes, parts, skip) => {

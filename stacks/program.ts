@@ -14,8 +14,8 @@ import { artifactsVariable } from "../components/model/artifacts.ts";
 import { type ClusterSpec, clusterSpec } from "../components/model/clusterSpec.ts";
 import { credentialsDocument } from "../components/model/credentials.ts";
 import { ConfigError, configPrefix } from "../components/model/problem.ts";
-import type { ClusterOutputs, StackOutputs } from "./outputs.ts";
 import { startCheckLater } from "../preflight/later.ts";
+import type { ClusterOutputs, StackOutputs } from "./outputs.ts";
 import { registerTransforms } from "./userTransforms.ts";
 
 /** Makes the resources of a cluster. `credentials` is the secret with its logins, where the stack file names any. */
