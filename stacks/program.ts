@@ -14,7 +14,6 @@ import { artifactsVariable } from "../components/model/artifacts.ts";
 import { type ClusterSpec, clusterSpec } from "../components/model/clusterSpec.ts";
 import { credentialsDocument } from "../components/model/credentials.ts";
 import { ConfigError, configPrefix } from "../components/model/problem.ts";
-import { startCheckLater } from "../preflight/later.ts";
 import type { ClusterOutputs, StackOutputs } from "./outputs.ts";
 import { registerTransforms } from "./userTransforms.ts";
 
@@ -26,6 +25,12 @@ const clouds: Readonly<Record<Cloud, () => Promise<Deploy>>> = {
   aws: async () => (await import("./aws.ts")).deployAws,
   azure: async () => (await import("./azure.ts")).deployAzure,
 };
+
+/** Loaded when a gate asks: the clients of the clouds are large. */
+const mayStart =
+  (spec: ClusterSpec): MayStart =>
+  async (...given) =>
+    (await import("../preflight/start.ts")).startCheck(spec)(...given);
 
 /**
  * The program: reads the stack's config, deploys the cluster on the cloud it names, exports its outputs.
@@ -53,7 +58,7 @@ export async function deployStack(): Promise<StackOutputs> {
   const credentials = credentialsDocument(config);
   await registerTransforms();
   return {
-    ...deploy(spec, credentials === undefined ? undefined : pulumi.secret(credentials), startCheckLater(spec)),
+    ...deploy(spec, credentials === undefined ? undefined : pulumi.secret(credentials), mayStart(spec)),
     config: configOutput(config),
   };
 }

@@ -68,7 +68,7 @@ export interface HostProcessOptions {
 /** Mounts each two of its arguments up to `--`, for the program that follows alone, and becomes it. */
 const inSilo = [
   ...["unshare", "--mount", "bash", "-c"],
-  'while [[ $1 != -- ]]; do [[ -f $1 ]] || mkdir -p "$1" "$2" && mkdir -p "${2%/*}/" && { [[ -e $2 ]] || touch "$2"; } && mount --bind "$1" "$2" || exit 1; shift 2; done; shift; exec "$@"',
+  'while [[ $1 != -- ]]; do [[ -f $1 ]] || mkdir -p "$1" "$2" && mkdir -p "$(dirname "$2")" && { [[ -e $2 ]] || touch "$2"; } && mount --bind "$1" "$2" || exit 1; shift 2; done; shift; exec "$@"',
   "silo",
 ];
 

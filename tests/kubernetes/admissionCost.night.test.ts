@@ -6,14 +6,21 @@ import { planOf } from "./switches.ts";
 
 const count = Number(process.env.PODS ?? 300);
 const blocks = 5;
-const median = (all: readonly number[]): number => all.toSorted((a, b) => a - b)[Math.floor(all.length / 2)] ?? Number.NaN;
+const median = (all: readonly number[]): number =>
+  all.toSorted((a, b) => a - b)[Math.floor(all.length / 2)] ?? Number.NaN;
 const container = (image: string, more = {}) => ({ containers: [{ name: "main", image, ...more }] });
 const iis = "mcr.microsoft.com/windows/servercore/iis:windowsservercore-ltsc2022";
 const onWindows = { nodeSelector: { "kubernetes.io/os": "windows" } };
-const pods: Readonly<Record<string, object>> = {
-  Linux: container("nginx:1.29"),
-  Windows: { ...onWindows, ...container(iis, { resources: { limits: { cpu: "1", memory: "800M" } } }) },
-  "Windows, with a warning": { ...onWindows, ...container(iis) },
+const linux = container("nginx:1.29");
+const windows = { ...onWindows, ...container(iis, { resources: { limits: { cpu: "1", memory: "800M" } } }) };
+/** As the controller of ReplicaSets labels its pods, which most pods of a cluster are. */
+const made = { labels: { "pod-template-hash": "5d7798c5b" } };
+const pods: Readonly<Record<string, { readonly labels?: object; readonly spec: object }>> = {
+  "Linux, of a ReplicaSet": { ...made, spec: linux },
+  "Windows, of a ReplicaSet": { ...made, spec: windows },
+  "Linux, bare": { spec: linux },
+  "Windows, bare": { spec: windows },
+  "Windows, bare, with a warning": { spec: { ...onWindows, ...container(iis) } },
 };
 
 describe("processor time of the API server for a pod", function () {
@@ -35,13 +42,13 @@ describe("processor time of the API server for a pod", function () {
     return Number(/^process_cpu_seconds_total (\S+)$/m.exec(stdout)?.[1]);
   };
   /** Milliseconds for each pod of a block. */
-  const measure = async (spec: object): Promise<number> => {
+  const measure = async ({ labels, spec }: NonNullable<(typeof pods)[string]>): Promise<number> => {
     const before = await used();
     // Several at once: what the server does beside counts for little.
     for (let index = 0; index < count; index += 10)
       await Promise.all(
         Array.from({ length: 10 }, async (_, other) => {
-          const metadata = { name: `p${index + other}` };
+          const metadata = { name: `p${index + other}`, labels };
           const body = JSON.stringify({ apiVersion: "v1", kind: "Pod", metadata, spec });
           assert.ok((await api.send("POST", "/api/v1/namespaces/measured/pods?dryRun=All", body)).taken);
         }),
@@ -67,7 +74,7 @@ describe("processor time of the API server for a pod", function () {
         await (how === "with" ? bind() : unbind());
         await policiesInForce(api);
         for (const each of found) {
-          const milliseconds = await measure(pods[each.name] ?? {});
+          const milliseconds = await measure(pods[each.name] ?? assert.fail());
           // The first block warms up.
           if (block > 0) each[how].push(milliseconds);
         }

@@ -33,7 +33,7 @@ const allowed: Readonly<Record<string, readonly string[]>> = {
     "components/model",
   ],
   ci: ["ci", "components"],
-  examples: ["examples", "components"],
+  examples: ["examples", "components", "preflight/start.ts"],
   plan: ["plan", "components"],
   "plan/diff": [
     "plan/diff",

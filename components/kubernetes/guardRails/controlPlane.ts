@@ -186,7 +186,7 @@ export const controlPlaneNames = (spec: Pick<ClusterSpec, "kubernetes">): PodPol
         { suffix: "deny", actions: ["Deny"], namespaces: bound(spec), resourceRules: workloadRules },
         {
           ...{ suffix: "pods-deny", actions: ["Deny"], namespaces: bound(spec) },
-          ...{ resourceRules: [podsWhen("CREATE")], label: namesNodeLabel },
+          ...{ resourceRules: [podsWhen("CREATE")], labels: { some: [namesNodeLabel] } },
         },
       ]
     : [{ suffix: "deny", actions: ["Deny"], namespaces: bound(spec) }],

@@ -45,8 +45,8 @@ interface Binding {
   readonly namespaces?: readonly Requirement[] | undefined;
   /** Default: those of the policy. */
   readonly resourceRules?: readonly ResourceRule[];
-  /** Label of the objects. Default: they need none. */
-  readonly label?: string;
+  /** Labels that the objects have, and that they have not. Default: it does not look at them. */
+  readonly labels?: { readonly some?: readonly string[]; readonly none?: readonly string[] };
 }
 
 /** A requirement on a namespace's labels. */
@@ -140,11 +140,15 @@ export function sum(...parts: readonly string[]): string {
 }
 
 /** Where a binding acts. */
-function matching({ namespaces, resourceRules, label }: Omit<Binding, "suffix" | "actions">) {
+function matching({ namespaces, resourceRules, labels }: Omit<Binding, "suffix" | "actions">) {
+  const requirements = [
+    ...(labels?.some ?? []).map((key) => ({ key, operator: "Exists" })),
+    ...(labels?.none ?? []).map((key) => ({ key, operator: "DoesNotExist" })),
+  ];
   const matchResources = {
     ...(namespaces === undefined ? {} : { namespaceSelector: { matchExpressions: [...namespaces] } }),
     ...(resourceRules === undefined ? {} : { resourceRules: resourceRules.map((rule) => ({ ...rule })) }),
-    ...(label === undefined ? {} : { objectSelector: { matchExpressions: [{ key: label, operator: "Exists" }] } }),
+    ...(labels === undefined ? {} : { objectSelector: { matchExpressions: requirements } }),
   };
   return Object.keys(matchResources).length === 0 ? {} : { matchResources };
 }

@@ -161,6 +161,12 @@ export function validationPolicies(
 }
 
 /**
+ * Labels of what controllers make: pods of ReplicaSets and these themselves, of DaemonSets and StatefulSets, of Jobs. The
+ * warnings would go to the controller; the author of the template had them.
+ */
+const made = ["pod-template-hash", "controller-revision-hash", "batch.kubernetes.io/controller-uid"];
+
+/**
  * What is told of pods.
  *
  * @param daemonSets pods of the cluster's DaemonSets
@@ -180,7 +186,7 @@ export function podWarnings(
         ...(spec.controlPlane.admission?.some(({ name }) => name === "PodSecurity") ? [] : [securityRule]),
         ...(spec.pools.length > 0 ? [roomRule(spec, daemonSets)] : []),
       ],
-      bindings: [{ suffix: "warn", actions: ["Warn", "Audit"], namespaces: [notSystem(spec)] }],
+      bindings: [{ suffix: "warn", actions: ["Warn", "Audit"], namespaces: [notSystem(spec)], labels: { none: made } }],
     }),
   );
 }
