@@ -161,10 +161,11 @@ export function validationPolicies(
 }
 
 /**
- * Labels of what controllers make: pods of ReplicaSets and these themselves, of DaemonSets and StatefulSets, of Jobs. The
- * warnings would go to the controller; the author of the template had them.
+ * Labels of pods of ReplicaSets and of these themselves, and of pods of DaemonSets and StatefulSets. The warnings would
+ * go to the controller; the author of the template had them. What Jobs give their pods a Job without labels has, too
+ * (kubernetes/kubernetes: pkg/apis/batch/v1/defaults.go, pkg/registry/batch/job/strategy.go).
  */
-const made = ["pod-template-hash", "controller-revision-hash", "batch.kubernetes.io/controller-uid"];
+const made = ["pod-template-hash", "controller-revision-hash"];
 
 /**
  * What is told of pods.
