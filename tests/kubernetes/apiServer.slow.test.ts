@@ -199,7 +199,7 @@ describe("in-cluster objects on a real API server", function () {
         ].map((name) => [`fenestra-${name}`, {}]),
       );
       const mutating = await api.kubectl(["get", "mutatingadmissionpolicies", "-o", "name"]);
-      assert.match(mutating.stdout, new RegExp(`/${placementPolicyName}\n$`));
+      assert.match(mutating.stdout, new RegExp(`/${placementPolicyName}\n`));
     });
 
     it("ask few policies about a pod with which all is well, and no more than their conditions", async () => {
