@@ -185,7 +185,7 @@ export async function allWorkloads({ core, apps }: ApiClients): Promise<Workload
 }
 
 /** Which workloads must have their pods, and how far these must be. */
-interface WantedWorkloads {
+export interface WantedWorkloads {
   /** Default: `workloads`. */
   readonly id?: string;
   readonly slow?: boolean;
@@ -194,7 +194,7 @@ interface WantedWorkloads {
    */
   readonly beforeProbes?: boolean;
   /** Pods that need not be Ready. Default: none. */
-  readonly excused?: (pod: V1Pod) => boolean;
+  readonly excused?: ((pod: V1Pod) => boolean) | undefined;
 }
 
 /** Every Deployment, StatefulSet and DaemonSet of the cluster has its pods. */

@@ -1,8 +1,8 @@
 import { NOTFOUND } from "node:dns";
 import { Resolver } from "node:dns/promises";
-import { existsSync } from "node:fs";
 import type { V1Pod } from "@kubernetes/client-node";
 import { expect, expectEqual } from "../../checks/check.ts";
+import { type WantedWorkloads, workloadsCheck } from "../../checks/cluster/workloads.ts";
 import { coreDnsTag } from "../../checks/facts.ts";
 import type { StackConfig } from "../../components/config/schema.ts";
 import type { Cluster } from "../cluster/cluster.ts";
@@ -197,7 +197,7 @@ async function untilReady(cluster: Cluster, context: CheckContext): Promise<void
   let bad: readonly RealContainer[] = [];
   let refused: readonly string[] = [];
   let firstAt: number | undefined;
-  const measured = (await inMachines(cluster, `ls ${counters}`)).length > 0;
+  const measured = await countsMemory(cluster);
   const look = async (): Promise<readonly RealContainer[]> => {
     const containers = await realContainers(context.api);
     expect(containers.length > 0, "no add-on's program runs");
@@ -223,15 +223,22 @@ async function untilReady(cluster: Cluster, context: CheckContext): Promise<void
   context.note(containers.map(({ pod, name }) => `${pod.metadata?.name}: ${name}`).join(", "));
 }
 
-/** Where control groups of version 2 count. */
-const counters = "/sys/fs/cgroup/memory.stat";
+/** Whether control groups of version 2 count memory on this host. */
+async function countsMemory(cluster: Cluster): Promise<boolean> {
+  return (await inMachines(cluster, "ls /sys/fs/cgroup/memory.stat")).length > 0;
+}
 
-/** A pod that is never Ready on this host, as one of its programs has nothing to measure. */
-export function cannotMeasure({ spec }: V1Pod): boolean {
-  return (
-    !existsSync(counters) &&
-    (spec?.containers ?? []).some(({ image = "" }) => programOf(image)?.unmeasured !== undefined)
-  );
+/** All workloads have their pods; where nothing is counted, those whose programs then are never Ready do not need to. */
+export function workloadsThatCount(cluster: Cluster, wanted: WantedWorkloads): RehearsalCheck {
+  const measures = ({ spec }: V1Pod): boolean =>
+    (spec?.containers ?? []).some(({ image = "" }) => programOf(image)?.unmeasured !== undefined);
+  return {
+    ...workloadsCheck(wanted),
+    run: async (context) => {
+      const excused = (await countsMemory(cluster)) ? undefined : measures;
+      await workloadsCheck({ ...wanted, excused }).run(context);
+    },
+  };
 }
 
 /**

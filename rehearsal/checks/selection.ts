@@ -1,6 +1,6 @@
 import { needing, within } from "../../checks/check.ts";
 import { plainPodsCheck, refusedFieldsCheck, runtimeClassCheck } from "../../checks/cluster/placement.ts";
-import { workloadsCheck } from "../../checks/cluster/workloads.ts";
+import { type WantedWorkloads, workloadsCheck } from "../../checks/cluster/workloads.ts";
 import { minorNumber, windowsBuild } from "../../checks/facts.ts";
 import type { StackConfig } from "../../components/config/schema.ts";
 import type { RecordedProgram } from "../../plan/program/recorded.ts";
@@ -14,7 +14,7 @@ import type { Updates } from "../cluster/update.ts";
 import { limitsMs } from "../host/limits.ts";
 import type { Checkers } from "../programs/checkers/obtain.ts";
 import { podAddressesOf } from "../programs/podNetworks.ts";
-import { addOnChecks, cannotMeasure, servingCertificates } from "./addOns.ts";
+import { addOnChecks, servingCertificates, workloadsThatCount } from "./addOns.ts";
 import { availabilityChecks, firstOfAvailability } from "./availability.ts";
 import type { ExpectedPool, RehearsalCheck } from "./context.ts";
 import { fileChecks } from "./files.ts";
@@ -64,7 +64,7 @@ export function expectedPools({ pools, network }: Pick<StackConfig, "pools" | "n
 
 /** Every acceptance check of a stack, in the order of the report. */
 function acceptanceChecks(parts: ListParts): readonly RehearsalCheck[] {
-  const { options, stackConfig, program, cloud, lab, pools } = parts;
+  const { options, stackConfig, program, cloud, cluster, lab, pools } = parts;
   const samples = hasSamples(stackConfig);
   const gates = program.resources.filter(isGate).map(({ name }) => name);
   const windows = pools.flatMap((pool) =>
@@ -81,7 +81,8 @@ function acceptanceChecks(parts: ListParts): readonly RehearsalCheck[] {
     .filter(({ count }) => count > 0)
     .map(({ name }) => [gates.find((gate) => gate.endsWith(`-in-pool-${name}`)), name] as const);
   const [[poolGate, somePool] = []] = poolGates;
-  const excused = options.addOns === undefined ? {} : { excused: cannotMeasure };
+  const workloads = (wanted: WantedWorkloads): RehearsalCheck =>
+    options.addOns === undefined ? workloadsCheck(wanted) : workloadsThatCount(cluster, wanted);
   // What pods do says nothing where nodes do not have their labels and taints.
   const onNodes = (...checks: readonly RehearsalCheck[]) => needing(pools.map(poolRegistrationId), checks);
   return [
@@ -90,7 +91,7 @@ function acceptanceChecks(parts: ListParts): readonly RehearsalCheck[] {
     objectsAccepted,
     servingCertificates,
     ...onNodes(
-      workloadsCheck({ beforeProbes: true, ...excused }),
+      workloads({ beforeProbes: true }),
       daemonSetNodes,
       nameServers,
       noPodPending(pools),
@@ -109,7 +110,7 @@ function acceptanceChecks(parts: ListParts): readonly RehearsalCheck[] {
       autoscalerCheck(cloud.nodeTemplates),
       ...(samples ? [...builds.values()].map(sampleCheck) : []),
       staticPods,
-      workloadsCheck({ id: "workloads, ready", slow: true, ...excused }),
+      workloads({ id: "workloads, ready", slow: true }),
       ...verifyChecks(pools, samples, mutates),
     ),
     // After those that only look, and before those that break the control plane.

@@ -58,7 +58,9 @@ export async function refusals(machines: Machines): Promise<readonly string[]> {
     `grep --text --no-filename '"code":403' ${auditLogs} | grep '"username":"system:serviceaccount:' | ${others}`,
   );
   const said = await inMachines(machines, "grep -rhiE 'is forbidden|403 Forbidden' /var/log/pods");
-  const found = audited.map((line) => {
+  const unmeant = (all: readonly string[]) =>
+    all.filter((each) => !meantRefusals.some(([refusal]) => refusal.test(each)));
+  const asked = audited.map((line) => {
     const { user, verb, objectRef, userAgent } = auditEventOf(line);
     const [program] = userAgent.split("/");
     return `${user.username}: may not ${verb} ${[objectRef?.resource, objectRef?.apiGroup].filter(Boolean).join(".")} (${program})`;
@@ -67,7 +69,7 @@ export async function refusals(machines: Machines): Promise<readonly string[]> {
   const words = said.flatMap(
     (line) => /(?:User \\?")?system:serviceaccount:.*|\w[^"]*403 Forbidden.*/.exec(line)?.[0].slice(0, 200) ?? [],
   );
+  const found = unmeant(asked);
   // The audit policy leaves leases and events out; of the rest it knows more than a log.
-  const all = [...new Set([...found, ...(found.length > 0 ? [] : words)])];
-  return all.filter((each) => !meantRefusals.some(([refusal]) => refusal.test(each)));
+  return [...new Set([...found, ...(found.length > 0 ? [] : unmeant(words))])];
 }

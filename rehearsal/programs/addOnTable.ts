@@ -33,10 +33,10 @@ export interface AddOnProgram {
   readonly unmeasured?: string;
 }
 
-/** What accounts ask for, are refused and do without, as `refusals` writes it, each with the reason. */
+/** What accounts ask for, are refused and do without, as audit logs and programs write it, each with the reason. */
 export const meantRefusals: readonly (readonly [refusal: RegExp, why: string])[] = [
   [
-    /^system:serviceaccount:kube-system:csi-azuredisk-node(-windows)?: may not get secrets /,
+    /\bsystem:serviceaccount:kube-system:csi-azuredisk-node(-windows)?\W+(may not get|cannot get resource)\W+secrets\b/,
     "a worker needs no configuration of the cloud: the driver takes what its Node says, with --allow-empty-cloud-config",
   ],
 ];

@@ -3,7 +3,7 @@ import fc from "fast-check";
 import { addonsSchema } from "../../components/config/addOnSchema.ts";
 import { addOnList, inOrder } from "../../components/kubernetes/addOnList.ts";
 import { credentialSpecContent, pluginHost } from "../../components/kubernetes/addOns/gmsa.ts";
-import { imageReleases, tagPattern } from "../../components/kubernetes/guardRails/imageReleases.ts";
+import { imageReleases, tagPattern, tokensOf } from "../../components/kubernetes/guardRails/imageReleases.ts";
 import { namespaceLabels } from "../../components/kubernetes/guardRails/policy.ts";
 import { classForImages, runtimeClassProbes } from "../../components/kubernetes/guardRails/runtimeClassPolicy.ts";
 import { guardRailFindings, guardRailManifests } from "../../components/kubernetes/guardRails.ts";
@@ -43,6 +43,15 @@ describe("guard rails", () => {
     assert.deepEqual(guardRailFindings(aws), []);
     assert.match(guardRailFindings(older).join(), /^Kubernetes 1\.35\.8 has no MutatingAdmissionPolicy/);
     assert.deepEqual(guardRailFindings(withoutWindows(older)), []);
+  });
+
+  it("look for a release by its pattern wherever that would find it", () => {
+    for (const release of imageReleases)
+      fc.assert(
+        fc.property(fc.stringMatching(new RegExp(tagPattern(release))), (image) =>
+          tokensOf(release).some((token) => image.includes(token)),
+        ),
+      );
   });
 
   it("tell each release by its own tags and by no other's", () => {

@@ -43,5 +43,17 @@ describe("programs of add-ons in a machine", () => {
     const others = [event(200, "b/v1"), event(403, "hostile-worker"), meant.replace('"list"', '"get"')];
     write("kubernetes/audit/a.log", [refused, refused, ...others].join("\n"));
     assert.deepEqual(await refusals(machine), [`${who}: may not list volumeattachments.storage.k8s.io (csi-attacher)`]);
+
+    // Of leases a program alone tells; what is meant does not stand in front of it.
+    write("kubernetes/audit/a.log", others.join("\n"));
+    const says = (name: string, resource: string) =>
+      `User "system:serviceaccount:kube-system:${name}" cannot get resource "${resource}"`;
+    const lines = [
+      says("csi-azuredisk-node", "secrets"),
+      says("disks", "leases"),
+      says("csi-azuredisk-node", "leases"),
+    ];
+    write("pods/kube-system_agent-x_1/c/0.log", lines.map((line) => `x is forbidden: ${line}`).join("\n"));
+    assert.deepEqual(await refusals(machine), lines.slice(1));
   });
 });

@@ -2,7 +2,7 @@ import type { ClusterSpec } from "../../model/clusterSpec.ts";
 import { controlPlaneKey, poolLabel } from "../../model/pools.ts";
 import type { Manifest } from "../manifest.ts";
 import { saysWindows } from "./cel.ts";
-import { affinityTerms, fitsControlPlane, osLabels } from "./nodes.ts";
+import { affinityTerms, fitsControlPlane, hasNodeAffinity, osLabels } from "./nodes.ts";
 import { type PodPolicy, type PodRule, pod, workloadRules } from "./podPolicy.ts";
 import {
   add,
@@ -43,10 +43,9 @@ const isLinux = '{"key": dyn("kubernetes.io/os"), "operator": dyn("In"), "values
 /** CEL of patches that make a place for node affinity. @param at path of the pod's spec in the object */
 export function affinityPlace(at: string): string {
   const path = `/${at.replaceAll(".", "/")}/affinity`;
-  const affinity = `object.${at}.affinity`;
   return sum(
-    `has(${affinity}) ? [] : [${add(text(path), "{}")}]`,
-    `has(${affinity}) && has(${affinity}.nodeAffinity) ? [] : [${add(text(`${path}/nodeAffinity`), "{}")}]`,
+    `has(object.${at}.affinity) ? [] : [${add(text(path), "{}")}]`,
+    `${hasNodeAffinity(`object.${at}`)} ? [] : [${add(text(`${path}/nodeAffinity`), "{}")}]`,
   );
 }
 
@@ -62,11 +61,8 @@ export function affinityPlace(at: string): string {
 export function keepsOff(at: string, pods: boolean): Change & { readonly system: string } {
   const pod = `object.${at}`;
   const own = `oldObject.${at}`;
-  const path = `/${at.replaceAll(".", "/")}/affinity`;
   const required = "requiredDuringSchedulingIgnoredDuringExecution";
-  const terms = `${path}/nodeAffinity/${required}`;
-  const has = (...fields: readonly string[]): string =>
-    ["affinity", ...fields].map((_, index, all) => `has(${pod}.${all.slice(0, index + 1).join(".")})`).join(" && ");
+  const terms = `/${at.replaceAll(".", "/")}/affinity/nodeAffinity/${required}`;
   const saysOs = osLabels
     .map(
       (key) =>
@@ -96,7 +92,7 @@ export function keepsOff(at: string, pods: boolean): Change & { readonly system:
     system: pods
       ? `(request.operation == "UPDATE" ? !(${saysOs}) && ${affinityTerms(own)}.exists(t, t.?matchExpressions.orValue([]).exists(e, e.key == "kubernetes.io/os")) : (${meansLinux}))`
       : meansLinux,
-    patches: `${has("nodeAffinity", required)} ? (${sum(
+    patches: `${hasNodeAffinity(pod, required)} ? (${sum(
       `${affinityTerms(pod)}.transformList(i, t, !has(t.matchExpressions) && (${each}), ${add(`${index}"`, "[]")})`,
       into(isPool),
       `variables.system ? ${into(isLinux)} : []`,

@@ -54,7 +54,7 @@ export function tagPattern({ build, tags, versions }: Pick<ImageRelease, "build"
 }
 
 /** One of these is in every text that the pattern finds: to look for them costs a tenth of it. */
-function tokensOf({ build, tags, versions }: ImageRelease): readonly string[] {
+export function tokensOf({ build, tags, versions }: ImageRelease): readonly string[] {
   const spelled = [...tags.map((tag) => tag.replace(/^[a-z]+/, "")), ...versions].flatMap((each) =>
     each.includes("[Hh]") ? ["H", "h"].map((letter) => each.replace("[Hh]", letter)) : [each],
   );

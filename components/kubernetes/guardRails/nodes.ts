@@ -54,6 +54,16 @@ export function affinityTerms(pod: string): string {
   return `${pod}.?affinity.?nodeAffinity.?requiredDuringSchedulingIgnoredDuringExecution.?nodeSelectorTerms.orValue([])`;
 }
 
+/** CEL: the pod says something of its nodes by affinity, or has this field of that. */
+export function hasNodeAffinity(pod: string, field?: string): string {
+  const paths = [
+    "affinity",
+    "affinity.nodeAffinity",
+    ...(field === undefined ? [] : [`affinity.nodeAffinity.${field}`]),
+  ];
+  return paths.map((path) => `has(${pod}.${path})`).join(" && ");
+}
+
 /** CEL: an integer as the scheduler reads one, for `Gt` and `Lt`. */
 const integer = (value: string): string => `${value}.matches("^-?[0-9]{1,18}$")`;
 

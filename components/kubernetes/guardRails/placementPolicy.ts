@@ -18,6 +18,7 @@ export const placementPolicyName = "fenestra-placement";
 export function placementPolicy(spec: Placing & Pick<ClusterSpec, "kubernetes">): readonly Manifest[] {
   const off = keepsOff("spec", true);
   const windows = spec.windows.length > 0 ? placesWindows(spec) : undefined;
+  const order = windows?.order;
   const bound = `!(request.namespace in ${texts(notSystem(spec).values)})`;
   const allowed = `namespaceObject.metadata.?labels[?${text(namespaceLabels.controlPlane)}].orValue("") == "allowed"`;
   return mutationManifests({
@@ -35,13 +36,13 @@ export function placementPolicy(spec: Placing & Pick<ClusterSpec, "kubernetes">)
       keepsOff: `variables.bound && (${off.when})`,
       // Who is meant for Windows gets its label beside this.
       system: windows === undefined ? off.system : `!variables.places && (${off.system})`,
-      prefers: windows === undefined ? "false" : `variables.places && (${windows.prefers})`,
+      ...(order === undefined ? {} : { prefers: `variables.places && (${order.when})` }),
     },
     reinvocationPolicy: "IfNeeded",
     patches: sum(
       ...(windows === undefined ? [] : [`variables.places ? (${windows.patches}) : []`]),
-      `variables.keepsOff || variables.prefers ? (${affinityPlace("spec")}) : []`,
-      ...(windows?.orders === undefined ? [] : [`variables.prefers ? (${windows.orders}) : []`]),
+      `variables.keepsOff${order === undefined ? "" : " || variables.prefers"} ? (${affinityPlace("spec")}) : []`,
+      ...(order === undefined ? [] : [`variables.prefers ? (${order.patches}) : []`]),
       `variables.keepsOff ? (${off.patches}) : []`,
       `variables.bound && (${labelsNamer.when}) ? (${labelsNamer.patches}) : []`,
     ),

@@ -87,15 +87,21 @@ function messageOf(message: string): Omit<Policy["validations"][number], "expres
   };
 }
 
+/** Where an expression has a variable. */
+const uses = (name: string): RegExp => new RegExp(`\\bvariables[.]${name}\\b`, "g");
+
 /** CEL with its variables as elements of lists of one: conditions know no others. */
 function inlined(variables: Variables, expression: string): string {
   return Object.entries(variables)
     .toReversed()
-    .reduce((inner, [name, value]) => {
-      const uses = new RegExp(`\\bvariables[.]${name}\\b`, "g");
-      return inner.search(uses) < 0 ? inner : `[${value}].exists(${name}_, ${inner.replaceAll(uses, `${name}_`)})`;
-    }, expression)
-    .replaceAll(/\bvariables[.]pod\b/g, "it");
+    .reduce(
+      (inner, [name, value]) =>
+        inner.search(uses(name)) < 0
+          ? inner
+          : `[${value}].exists(${name}_, ${inner.replaceAll(uses(name), `${name}_`)})`,
+      expression,
+    )
+    .replaceAll(uses("pod"), "it");
 }
 
 const all = (parts: readonly string[]): string => parts.map((part) => `(${part})`).join(" && ");
@@ -111,12 +117,12 @@ function looksAt({ operations, ephemeralContainers }: PodRule, rules: readonly P
 }
 
 /** The variables that expressions need, with those that these need, in their order; and the others. */
-function divide<V extends Readonly<Record<string, string>>>(variables: V, expressions: readonly string[]) {
+function divide(variables: NonNullable<PodRule["variables"]>, expressions: readonly string[]) {
   const needed = new Set<string>();
   const inside = [...expressions];
   const entries = Object.entries(variables);
   for (const [name, value] of entries.toReversed())
-    if (inside.some((each) => new RegExp(`\\bvariables[.]${name}\\b`).test(each))) {
+    if (inside.some((each) => uses(name).test(each))) {
       needed.add(name);
       inside.push(value);
     }

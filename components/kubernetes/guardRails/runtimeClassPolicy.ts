@@ -15,7 +15,7 @@ import {
   toleratesWindows,
 } from "./cel.ts";
 import { imageReleases, inOneText, releasesExpression } from "./imageReleases.ts";
-import { fits, knownNodes, knownValues } from "./nodes.ts";
+import { fits, hasNodeAffinity, knownNodes, knownValues } from "./nodes.ts";
 import { add, type Change, mutationManifests, sum, templates, type Variables } from "./policy.ts";
 import { text, texts } from "./texts.ts";
 
@@ -117,10 +117,8 @@ const select = sum(
 
 interface WindowsChange extends Change {
   readonly variables: Variables;
-  /** CEL: the pod prefers some of its nodes, too. */
-  readonly prefers: string;
-  /** CEL of patches for that, in affinity for nodes that exists; none where there is one build. */
-  readonly orders: string | undefined;
+  /** What it does in affinity for nodes, which must have a place; `undefined` where there is one build. */
+  readonly order: Change | undefined;
 }
 
 /**
@@ -135,7 +133,7 @@ function prefer(builds: readonly WindowsFacts[]): string {
       preference: { matchExpressions: [{ key: buildLabel, operator: "In", values: [build] }] },
     }));
   const field = "preferredDuringSchedulingIgnoredDuringExecution";
-  return `has(object.spec.affinity) && has(object.spec.affinity.nodeAffinity) && has(object.spec.affinity.nodeAffinity.${field}) ? [] : [${add(text(`/spec/affinity/nodeAffinity/${field}`), literal(terms))}]`;
+  return `${hasNodeAffinity("object.spec", field)} ? [] : [${add(text(`/spec/affinity/nodeAffinity/${field}`), literal(terms))}]`;
 }
 
 /**
@@ -193,9 +191,13 @@ export function placesWindows(spec: Placing): WindowsChange {
       lacking: `variables.release == "" ? "" : {${foreign}}[variables.release]`,
     },
     patches: `request.operation == "CREATE" ? (${placement}) : (${restore(classes)})`,
-    prefers:
-      'request.operation == "CREATE" && variables.release == "" && variables.free && variables.class == "" && variables.builds.size() > 1',
-    orders: builds.length < 2 ? undefined : prefer(builds),
+    order:
+      builds.length < 2
+        ? undefined
+        : {
+            when: 'request.operation == "CREATE" && variables.release == "" && variables.free && variables.class == "" && variables.builds.size() > 1',
+            patches: prefer(builds),
+          },
   };
 }
 
