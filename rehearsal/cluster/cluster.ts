@@ -224,13 +224,18 @@ export class Cluster {
     return [...this.#failedJoins, ...(await this.#unable()), ...found.flat()];
   }
 
+  /** How programs in HostProcess pods have ended that do not run now. */
+  get endedOnWindows(): readonly string[] {
+    return this.#hostProcesses.ended;
+  }
+
   /** Why programs of add-ons do not run: they have ended, or were refused something. */
   async #unable(): Promise<readonly string[]> {
     if (this.#parts.addOnPrograms.size === 0) return [];
     // The API may be away on purpose.
     const ended = (await realContainers(this.api).catch(() => [])).filter((each) => exitCode(each) !== undefined);
     const complaints = await Promise.all(ended.map((each) => complaint(this, each)));
-    const all = [...this.#hostProcesses.ended, ...complaints, ...(await refusals(this))];
+    const all = [...this.endedOnWindows, ...complaints, ...(await refusals(this))];
     return all.length === 0 ? [] : [`add-ons: ${all.join("; ")}`];
   }
 

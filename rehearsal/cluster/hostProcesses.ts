@@ -41,13 +41,15 @@ export class HostProcesses {
       const pods = await this.#api.core.listPodForAllNamespaces({ fieldSelector: `spec.nodeName=${node}` });
       for (const pod of pods.items.filter(({ spec }) => spec?.securityContext?.windowsOptions?.hostProcess === true))
         for (const container of pod.spec?.containers ?? []) {
-          const program = this.#programs.get(programOf(container.image ?? "")?.name ?? "");
+          const known = programOf(container.image ?? "");
+          const program = this.#programs.get(known?.name ?? "");
           const id = `${pod.metadata?.uid}/${container.name}`;
           if (program === undefined || this.#running.has(id)) continue;
           this.#running.add(id);
           this.#start(machine, pod, container, program, year !== "2019")
             .catch((error: unknown) => messageOf(error))
             .then((how) => {
+              if (known?.endsOnWindows?.test(how)) return;
               this.#ended.set(id, `${node}, ${container.name} ${how}`);
               setTimeout(() => this.#running.delete(id), pauseMs.restart);
             });

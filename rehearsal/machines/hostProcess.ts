@@ -4,7 +4,7 @@ import type { V1Container, V1Pod, V1Volume } from "@kubernetes/client-node";
 import type { Api } from "../api/client.ts";
 import { writeMachineFile } from "../host/machineFiles.ts";
 import type { Machine } from "../host/network.ts";
-import { type MachineProcess, startInMachine } from "../host/processes.ts";
+import { type MachineProcess, runInMachine, startInMachine } from "../host/processes.ts";
 import { onLinux } from "./windowsKubelet.ts";
 
 /**
@@ -72,6 +72,18 @@ const inSilo = [
   "silo",
 ];
 
+/**
+ * The folder that an init container makes, as its command names it: nothing else of PowerShell is known here.
+ *
+ * @throws Error for any other command
+ */
+export function folderOf({ command = [] }: V1Container): string {
+  const [, folder] =
+    /^powershell\.exe .*New-Item -ItemType Directory -Force -Path (\S+)$/.exec(command.join(" ")) ?? [];
+  if (folder === undefined) throw new Error(`the fake of HostProcess pods does not know: ${command.join(" ")}`);
+  return slashes(onLinux(folder));
+}
+
 export async function startHostProcess(options: HostProcessOptions): Promise<MachineProcess> {
   const { machine, api, pod, container, program, binds, logFile } = options;
   const id = randomBytes(8).toString("hex");
@@ -82,6 +94,11 @@ export async function startHostProcess(options: HostProcessOptions): Promise<Mac
     if (links.some((link) => link.volume === volume.name))
       for (const [file, content] of Object.entries(await filesOf(api, pod, volume)))
         await writeMachineFile(machine.pid, `${folder(volume.name)}/${file}`, content);
+  const folders = (pod.spec?.initContainers ?? []).map(folderOf);
+  if (folders.length > 0) {
+    const { code, stderr } = await runInMachine(machine, ["mkdir", "-p", ...folders]);
+    if (code !== 0) throw new Error(`${machine.name}: ${folders.join()} could not be made: ${stderr}`);
+  }
   const mounts = links.flatMap(({ at, volume, subPath }) => [path.posix.join(folder(volume), subPath), at]);
   return await startInMachine(machine, [...inSilo, ...mounts, "--", program, ...argv.slice(1)], {
     logFile,

@@ -27,6 +27,11 @@ export interface AddOnProgram {
   readonly published?: readonly [module: string, sum: string, goModSum: string];
   /** The only cloud on which stacks have it. Default: both do. */
   readonly cloud?: Cloud;
+  /**
+   * With which words its Linux build ends in a HostProcess pod, where only that of Windows goes on; until then its flags,
+   * its account and its rights have been read. Default: it runs.
+   */
+  readonly endsOnWindows?: RegExp;
   /** About how long a first build takes on two processors, in seconds. */
   readonly buildSeconds: number;
   /** Path of its readiness without what not every host can measure for it. */
@@ -83,6 +88,8 @@ export const addOnPrograms: readonly AddOnProgram[] = [
     sum: "h1:fWvOYJ9DgkSS8G49r2ShJl2F/6Ukkaj16qZUtFlXfvs=",
     goPackage: "./cmd",
     cloud: "aws",
+    // pkg/mounter/mount_linux.go
+    endsOnWindows: /NewSafeMounterV2 is not supported on this platform/,
     buildSeconds: 100,
   },
   {

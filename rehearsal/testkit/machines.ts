@@ -4,4 +4,4 @@ export { isRoot, unshareFlags } from "../host/hostCheck.ts";
 export { machineEnvironment } from "../host/processes.ts";
 export { commandFolder, enterRoot, fillRoot } from "../host/rootScripts.ts";
 export { diskFolder, kernelAndDisk } from "../machines/fakeCommands.ts";
-export { hostProcess } from "../machines/hostProcess.ts";
+export { folderOf, hostProcess } from "../machines/hostProcess.ts";

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { rightOf, unusedRights } from "../../rehearsal/testkit/cluster.ts";
-import { hostProcess } from "../../rehearsal/testkit/machines.ts";
+import { folderOf, hostProcess } from "../../rehearsal/testkit/machines.ts";
 
 /** As hcsshim starts it: internal/jobcontainers of v0.15.0-rc.1, mounts.go and `replaceWithMountPoint`. */
 describe("the fake of HostProcess containers", () => {
@@ -23,6 +23,12 @@ describe("the fake of HostProcess containers", () => {
       links.map(({ at }) => at),
       ["/hpc/c1/var/run", "/hpc/c1/config.yml"],
     );
+  });
+
+  it("makes the folder that an init container makes, and refuses what it does not know", () => {
+    const init = (...words: readonly string[]) => ({ name: "init", command: ["powershell.exe", "-Command", ...words] });
+    assert.equal(folderOf(init("New-Item -ItemType Directory -Force -Path C:\\var\\lib\\x")), "/var/lib/x");
+    assert.throws(() => folderOf(init("Remove-Item C:\\var")), /does not know: powershell.exe -Command Remove-Item/);
   });
 
   it("has them at both places on later releases", () => {
