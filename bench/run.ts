@@ -88,7 +88,7 @@ for (let run = 0; run < rehearsals; run++) {
 
 for (const [test, figure] of [
   ["tests/nodeController/flood.night.test.ts", /\d+ requests in .*/g],
-  ["tests/kubernetes/admissionCost.night.test.ts", /.* ms without our policies.*/g],
+  ["tests/rehearsal/admissionCost.night.test.ts", /.* ms without our policies.*/g],
 ] as const) {
   const { stdout } = spawnSync(path.join(import.meta.dirname, "../node_modules/.bin/mocha"), [test], {
     cwd: root,

@@ -254,7 +254,7 @@ function placementChecks(
           missing(
             "runtime-class-policy",
             "Windows pods are given their RuntimeClass",
-            "there is no MutatingAdmissionPolicy fenestra-placement: the guard rails are switched off",
+            "there is no MutatingAdmissionPolicy fenestra-placement: the guard rails are switched off, or of a release before 0.2 (update the cluster)",
           ),
         ]),
     refusedFieldsCheck,

@@ -1,16 +1,15 @@
 import assert from "node:assert/strict";
-import { type ChildProcess, execFile, spawn } from "node:child_process";
+import { execFile, spawn } from "node:child_process";
 import { once } from "node:events";
 import { readFileSync } from "node:fs";
 import path from "node:path";
-import { createInterface } from "node:readline";
 import { promisify } from "node:util";
 import { z } from "zod";
 import { findOnPath } from "../../rehearsal/testkit/programs.ts";
 import { readDocument } from "../docs/documents.ts";
 import { skipIf } from "../support/skip.ts";
-import { stackDir } from "../support/stacks.ts";
 import { suiteFolder } from "../support/temporary.ts";
+import { type KeptRehearsal, keepRehearsal } from "./kept.ts";
 
 const run = promisify(execFile);
 const root = path.join(import.meta.dirname, "../../");
@@ -58,43 +57,19 @@ async function build(folder: string): Promise<void> {
   await go(["test", "-c", "-vet=off", "-ldflags", linker, ...suite]);
 }
 
-/** Starts a rehearsal that stays, and gives the words of kubectl that it prints. */
-async function keep(): Promise<{ readonly rehearsal: ChildProcess; readonly kubectl: readonly string[] }> {
-  const args = ["rehearse", "--stack", "aws-dev", ...stackDir, "--keep", "--only", "nodes"];
-  const rehearsal = spawn(path.join(root, "cli/fenestra"), args, { stdio: ["ignore", "pipe", "inherit"] });
-  const lines: string[] = [];
-  for await (const line of createInterface({ input: rehearsal.stdout })) {
-    lines.push(line);
-    const [, words] = /^\s+(\S.*) get nodes$/.exec(line) ?? [];
-    if (words !== undefined) return { rehearsal, kubectl: words.split(" ") };
-  }
-  throw new Error(`the rehearsal ended:\n${lines.slice(-20).join("\n")}`);
-}
-
 describe("Kubernetes' own conformance tests on a kept rehearsal", function () {
   this.timeout(5 * 60 * 60_000);
   const folder = suiteFolder();
-  let rehearsal: ChildProcess | undefined;
+  let rehearsal: KeptRehearsal | undefined;
 
-  after(async () => {
-    if (rehearsal !== undefined) {
-      rehearsal.kill("SIGINT");
-      await once(rehearsal, "exit");
-    }
-  });
+  after(() => rehearsal?.end());
 
   it("pass but for what the simulator cannot do", async function () {
     const go = await findOnPath("go", process.env.PATH ?? "");
     skipIf(this, go === undefined ? "Go, which builds the suite, is not on PATH" : undefined);
     await build(folder);
-    const kept = await keep();
-    rehearsal = kept.rehearsal;
-    const at = kept.kubectl.indexOf("--kubeconfig");
-    const [enter, kubectl = "", kubeconfig = ""] = [
-      kept.kubectl.slice(0, at - 1),
-      kept.kubectl[at - 1],
-      kept.kubectl[at + 1],
-    ];
+    rehearsal = await keepRehearsal();
+    const { enter, kubectl, kubeconfig } = rehearsal;
     const known = limits();
     const escaped = (name: string): string => name.replaceAll(/[.*+?^${}()|[\]\\]/g, "\\$&");
     const focus = `\\[sig-(${groups.join("|")})\\].*\\[Conformance\\]`;

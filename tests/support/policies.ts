@@ -26,7 +26,7 @@ const sentinel = (kind: string, name: string, spec: object, binding: object) => 
  * of the test's own that is in force was preceded by the others in its watch, and a second one shows what was computed
  * after that.
  */
-export async function policiesInForce({ kubectl, send }: ApiServer): Promise<void> {
+export async function policiesInForce({ kubectl, send }: Pick<ApiServer, "kubectl" | "send">): Promise<void> {
   const mutates = (await kubectl(["get", "mutatingadmissionpolicies"])).code === 0;
   const kinds = [
     ["ValidatingAdmissionPolicy", { validations: [{ expression: "false" }] }, { validationActions: ["Deny"] }],
@@ -65,7 +65,7 @@ export async function policiesInForce({ kubectl, send }: ApiServer): Promise<voi
  */
 export async function typesChecked({
   kubectl,
-}: ApiServer): Promise<readonly (readonly [name: string, said: unknown])[]> {
+}: Pick<ApiServer, "kubectl">): Promise<readonly (readonly [name: string, said: unknown])[]> {
   const read = async (): Promise<readonly { metadata: { name: string }; status?: { typeChecking?: unknown } }[]> =>
     JSON.parse((await kubectl(["get", "validatingadmissionpolicies", "-o", "json"])).stdout).items;
   for (let tries = 0; tries < 120; tries++) {
