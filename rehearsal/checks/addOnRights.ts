@@ -1,6 +1,6 @@
 import type { V1ResourceRule } from "@kubernetes/client-node";
 
-/** Groups and resources of which no audit log of the program's policy says who used them, and what everybody may. */
+/** Groups and resources whose users no audit log of the program's policy names, and what everybody may do. */
 const unrecorded = /^(?:events|leases)\b|\.(?:authorization|authentication)\.k8s\.io$/;
 
 /** A right as people write it: `update nodes`, `list volumeattachments.storage.k8s.io`. */
@@ -9,7 +9,7 @@ export function rightOf(verb: string, group: string | undefined, resource: strin
   return `${verb} ${[whole, group].filter(Boolean).join(".")}`;
 }
 
-/** What an account's rules give it besides the rights that it used. */
+/** Rights by an account's rules that it did not use. */
 export function unusedRights(rules: readonly V1ResourceRule[], used: ReadonlySet<string>): readonly string[] {
   const rights = rules.flatMap(({ apiGroups = [], resources = [], verbs }) =>
     apiGroups.flatMap((group) => resources.flatMap((resource) => verbs.map((verb) => rightOf(verb, group, resource)))),

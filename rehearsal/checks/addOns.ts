@@ -14,22 +14,16 @@ import { programOf } from "../programs/addOns.ts";
 import { rightOf, unusedRights } from "./addOnRights.ts";
 import type { CheckContext, RehearsalCheck } from "./context.ts";
 
-/**
- * Longest that a program takes to end when something is wrong with its start, in milliseconds: without a probe it
- * counts as ready at once.
- */
+/** How long a program with a bad start may take to end, in milliseconds: without a probe it is ready at once. */
 const settledMs = 10_000;
 
-/** How long after the first failure others are waited for, in milliseconds. */
+/** How long others are waited for after the first failure, in milliseconds. */
 const othersMs = 30_000;
 
 /** Signer of serving certificates; nobody but the node controller approves its requests. */
 const servingSigner = "kubernetes.io/kubelet-serving";
 
-/**
- * Every kubelet gets the serving certificates that it asks for: before and after the cloud controller has named its
- * machine.
- */
+/** Before and after the cloud controller has named a machine, its kubelet gets the serving certificates it asks for. */
 export const servingCertificates: RehearsalCheck = {
   id: "serving certificates",
   title: "the node controller gives each kubelet the serving certificates that it asks for, and refuses none",
@@ -62,10 +56,7 @@ export const servingCertificates: RehearsalCheck = {
   },
 };
 
-/**
- * Checks of the add-ons whose own programs run. They look at what the programs do, so they come after the others that
- * only look.
- */
+/** Checks of the add-ons whose own programs run; they look at what these do, so they follow those that only look. */
 export function addOnChecks(
   cluster: Cluster,
   { kubernetes: { version: release }, addons }: Pick<StackConfig, "kubernetes" | "addons">,
@@ -103,7 +94,7 @@ export function addOnChecks(
   ];
 }
 
-/** Compares what accounts may do with what the audit logs have of them. */
+/** Compares what accounts may do with what the audit logs show of them. */
 async function compareRights(cluster: Cluster, context: CheckContext): Promise<void> {
   const { api } = context;
   const pods = (await api.core.listPodForAllNamespaces()).items.filter(({ spec }) =>
@@ -139,7 +130,7 @@ function hasCoreDns(release: string): boolean {
   return programOf(`registry.k8s.io/coredns/coredns:${coreDnsTag(release)}`) !== undefined;
 }
 
-/** Asks each CoreDNS at its pod's address, and throws when an answer is another than it should be. */
+/** Asks each CoreDNS at its pod's address. @throws when an answer is wrong */
 async function askClusterDns({ api, cloud, note }: CheckContext): Promise<boolean> {
   const { spec } = await api.core.readNamespacedService({ name: "kubernetes", namespace: "default" });
   const { items } = await api.core.listNamespacedPod({ namespace: "kube-system", labelSelector: "k8s-app=kube-dns" });
@@ -167,7 +158,7 @@ async function askClusterDns({ api, cloud, note }: CheckContext): Promise<boolea
   return true;
 }
 
-/** The agents see their machine, not their container: its folder of metrics, its kernel's log. */
+/** The agents see their machine rather than their container: its folder of metrics, its kernel's log. */
 const nodeReports: RehearsalCheck = {
   id: "add-ons: reports of nodes",
   title:
@@ -204,7 +195,7 @@ async function untilReady(cluster: Cluster, context: CheckContext): Promise<void
     const ready = await Promise.all(containers.map((container) => isReady(cluster, container, measured)));
     const unready = containers.filter((container, index) => exitCode(container) === undefined && ready[index] !== true);
     bad = [...containers.filter((container) => exitCode(container) !== undefined), ...unready];
-    // A program without a right asks again until its liveness probe ends it.
+        // A program without a right asks again until its liveness probe ends it.
     refused = await refusals(cluster);
     return containers;
   };
@@ -231,7 +222,7 @@ async function countsMemory(cluster: Cluster): Promise<boolean> {
   return (await inMachines(cluster, "ls /sys/fs/cgroup/memory.stat")).length > 0;
 }
 
-/** All workloads have their pods; where nothing is counted, those whose programs then are never Ready do not need to. */
+/** All workloads have their pods; where memory is not counted, those that are then never Ready are excused. */
 export function workloadsThatCount(cluster: Cluster, wanted: WantedWorkloads): RehearsalCheck {
   const measures = ({ spec }: V1Pod): boolean =>
     (spec?.containers ?? []).some(({ image = "" }) => programOf(image)?.unmeasured !== undefined);
@@ -245,8 +236,8 @@ export function workloadsThatCount(cluster: Cluster, wanted: WantedWorkloads): R
 }
 
 /**
- * Whether a container is ready. Where control groups of version 2 do not count memory, a kubelet has no figure of its
- * node's, and metrics-server has nothing to serve: it is then asked for everything else.
+ * Whether a container is ready. Where memory is not counted, metrics-server has nothing to serve, and is asked for
+ * everything else.
  */
 async function isReady(cluster: Cluster, { status, unmeasured }: RealContainer, measured: boolean): Promise<boolean> {
   const started = status?.state?.running?.startedAt;

@@ -5,13 +5,12 @@ import type { ControlPlaneLab } from "../cluster/controlPlaneLab.ts";
 import { limitsMs } from "../host/limits.ts";
 import type { CheckContext, RehearsalCheck, RehearsalTools } from "./context.ts";
 
-/** Longest that the API may be away after a machine is gone: detection by the load balancer and an election of etcd. */
+/** Longest that the API may be away after a loss: the load balancer notices, and etcd elects. */
 export const outageLimitMs = 30_000;
 
 /**
- * Writes through the load balancer one after the other until so many in a row have succeeded. A few may fail first:
- * those that meet a connection to the lost machine, or an election of etcd. The time of the last failure is what users
- * see of the loss.
+ * Writes through the load balancer until so many in a row have succeeded. A few may fail first: those that meet a
+ * connection to the lost machine, or an election of etcd. Users see the loss until the last failure.
  */
 async function writesAfterLoss(context: CheckContext, name: string, inARow: number): Promise<void> {
   const started = performance.now();
@@ -32,11 +31,11 @@ async function writesAfterLoss(context: CheckContext, name: string, inARow: numb
   );
 }
 
-/** A call that is made once, as it comes; the harness's own clients repeat theirs. */
+/** A call that is made once; the harness's own clients repeat theirs. */
 const once: ConfigurationOptions = { httpApi: new IsomorphicFetchHttpLibrary() };
 
 /**
- * Writes objects one after the other through the load balancer and counts what succeeds.
+ * Writes objects one after the other through the load balancer. @returns how many succeeded
  * @param how how each call is made. Default: repeated while there is no answer.
  */
 export async function writes(
@@ -59,7 +58,7 @@ export async function writes(
   return good;
 }
 
-/** How many objects of that name the API knows. */
+/** How many objects of that name the API has. */
 export async function readBack({ api }: CheckContext, name: string): Promise<number> {
   const { items } = await api.core.listNamespacedConfigMap({ namespace: "default", labelSelector: "rehearsal=write" });
   return items.filter(({ metadata }) => metadata?.name?.startsWith(`${name}-`)).length;
@@ -71,15 +70,14 @@ async function held(lab: ControlPlaneLab, index: number, name: string): Promise<
   return keys.split("\n").filter((line) => line !== "").length;
 }
 
-/** Id of the first check that looks at what the others then break. */
+/** Id of the first check that looks at what the later ones break. */
 export const firstOfAvailability = "quorum";
 
 /**
- * What a control plane of several machines must survive. Each check begins with what the one before has left, and
- * leaves it healthy again.
+ * What a control plane of several machines must survive. Each check leaves it healthy for the next.
  *
  * @param gates names of the program's gates that wait already in the first update
- * @param later checks that go on from there
+ * @param later checks that follow
  */
 export function availabilityChecks(
   lab: ControlPlaneLab,
@@ -133,9 +131,7 @@ export function availabilityChecks(
       run: async (context) => {
         await lab.replace(1);
         await lab.untilHealthy();
-        const seen = (await lab.etcdctl(1, "get", "/registry/configmaps/default/lost-", "--prefix", "--keys-only"))
-          .split("\n")
-          .filter((line) => line !== "").length;
+                const seen = await held(lab, 1, "lost");
         expectEqual(seen, await readBack(context, "lost"), "objects that the new machine's etcd holds");
         await passBefore(context);
       },
@@ -180,7 +176,7 @@ export function availabilityChecks(
     },
     ...later,
   ]);
-  // The gate leaves nothing behind, so nothing needs it.
+    // The gate leaves nothing behind that others need.
   return within(
     limitsMs.steps,
     checks.flatMap((check) => (check.id === lost ? [check, gateCheck] : [check])),

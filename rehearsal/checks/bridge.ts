@@ -5,8 +5,8 @@ import { waitFor } from "../host/processes.ts";
 import type { LinuxMachine } from "../machines/linuxMachine.ts";
 
 /**
- * The bridge of a machine, where pods have had addresses there: it is in the range of the Node of now, since the runtime
- * refuses pods otherwise.
+ * The bridge of a machine whose pods have had addresses: the runtime refuses pods unless it is in the Node's range of
+ * now.
  */
 export async function bridgeOf(machine: LinuxMachine | undefined, api: Api, node: string): Promise<string> {
   let bridge = "none";

@@ -17,7 +17,7 @@ import {
 /** What the checks of files need. */
 export interface FileSources {
   readonly machines: readonly DecodedMachine[];
-  /** Programs that are built from upstream's code; the reason in words where they are not at hand. */
+    /** Programs built from upstream's code; the reason in words where they are not at hand. */
   readonly checkers: Checkers | string | Promise<Checkers | string>;
   /** Path of kubeadm. */
   readonly kubeadm: string;
@@ -26,8 +26,8 @@ export interface FileSources {
 }
 
 /**
- * Has each file of the decoded user data read by the program that it is for, or by what stands for that one on this
- * host. One check per kind of file; a kind that no machine of the stack has is not there.
+ * Has each file of the decoded user data read by the program it is for, or its stand-in on this host. One check per
+ * kind of file that the stack has.
  *
  * @returns those that run at once, and those whose readers may still be built
  */
@@ -94,7 +94,7 @@ function linuxChecks(linux: readonly DecodedMachine[], kubeadm: string): readonl
   ];
 }
 
-/** Reads files and returns what is wrong with each of them, in their order. */
+/** Reads files and returns each one's problems, in their order. */
 type Reader = (files: readonly SharedFile[]) => Promise<readonly (readonly string[])[]>;
 
 /** Reads one file after the other. */
@@ -106,7 +106,7 @@ function each(read: (text: string) => Promise<readonly string[]> | readonly stri
   };
 }
 
-/** A check that fails with machine, path and problem of all that is wrong. */
+/** A check that fails with machine, path and problem. */
 function check(kind: string, title: string, files: () => readonly SharedFile[], reader: Reader): Check {
   return {
     id: `files: ${kind}`,
@@ -153,7 +153,7 @@ function systemd(machines: readonly DecodedMachine[]): Check {
   };
 }
 
-/** A check by a program that is built from upstream's code: every machine must have one such file. */
+/** A check by a program built from upstream's code: every machine must have one such file. */
 function upstreamCheck(
   kind: "kubelet" | "containerd",
   title: string,
@@ -174,7 +174,7 @@ function upstreamCheck(
   });
 }
 
-/** A file with every machine that received exactly this text under this path. */
+/** A file with every machine that received this text under this path. */
 interface SharedFile {
   readonly machines: readonly string[];
   readonly os: "linux" | "windows";
@@ -187,10 +187,7 @@ function shared(machines: readonly DecodedMachine[], wanted: (file: DecodedFile)
   return grouped(machines, ({ payload }) => payload.files.filter(wanted));
 }
 
-/**
- * The one file of its kind that every machine must have.
- * @throws CheckFailure when a machine has none or more than one
- */
+/** The one file of its kind that every machine must have. @throws CheckFailure when one has none or several */
 function onePer(
   machines: readonly DecodedMachine[],
   kind: string,
@@ -206,7 +203,7 @@ function onePer(
 /** What the cloud's own agent reads: the cloud-config, or the loader of a Windows machine. */
 function sources(machines: readonly DecodedMachine[]): readonly SharedFile[] {
   return grouped(machines, ({ payload }) => {
-    // EC2Launch takes the script out of its tags; Azure's custom data is the script itself.
+        // EC2Launch takes the script out of its tags; Azure's custom data is the script itself.
     const content = /^<powershell>\n([\s\S]*?)^<\/powershell>/m.exec(payload.source)?.[1] ?? payload.source;
     return [{ path: "user data", content, mode: undefined }];
   });

@@ -22,7 +22,7 @@ interface Row {
 const windows = { os: { name: "windows" } };
 const limits = { resources: { limits: { memory: "256Mi" } } };
 const servercore = "mcr.microsoft.com/windows/servercore";
-/** A namespace of the check's own, in which PodSecurity refuses nothing, so that the policies are heard. */
+/** A namespace where PodSecurity refuses nothing, so that the policies are heard. */
 const free = "guard-rails";
 
 /** The rows for a cluster with these RuntimeClasses. */
@@ -96,7 +96,7 @@ const takesAddress = {
   spec: { ports: [{ port: 443 }], externalIPs: ["192.0.2.1"] },
 };
 
-/** Sends a pod for a dry run and gives the answer of the API server. */
+/** Sends a pod for a dry run. */
 async function dryRun(
   { kubectl }: CheckContext,
   row: Row,
@@ -120,7 +120,6 @@ async function dryRun(
 
 /**
  * The admission policies as the API server enforces them, on a table of pods.
- *
  * @param mutates whether the API server has policies that change pods
  */
 export function guardRailChecks(classes: readonly string[], mutates: boolean): readonly RehearsalCheck[] {

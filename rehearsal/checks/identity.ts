@@ -19,10 +19,7 @@ const clouds = {
 const discovery = z.object({ issuer: z.string(), jwks_uri: z.string() });
 const volume = "fenestra-identity";
 
-/**
- * Checks that pods get rights in the cloud by their tokens; none where the stack file gives none, or no sample has an
- * object.
- */
+/** Checks that pods get rights in the cloud by their tokens; none where the stack has no such rights or samples. */
 export function identityChecks(
   { cloud, access }: Pick<StackConfig, "cloud" | "access">,
   program: RecordedProgram,

@@ -6,14 +6,14 @@ import { limitsMs } from "../host/limits.ts";
 import { logTail, waitFor } from "../host/processes.ts";
 import type { RehearsalCheck } from "./context.ts";
 
-/** Life of the first token in this check, in seconds: long enough to be published, short enough to be waited for. */
+/** Life of this check's first token, in seconds: long enough to be published, short enough to wait for. */
 const shortLife = 5;
 const environment = "/etc/fenestra/machine.env";
 const job = "fenestra-join-secret";
 
 /**
- * A worker that boots when the published token has died waits, and joins with the next one that the payload's own
- * script publishes. Token life is a parameter of the payload; it is shortened here for the first token only.
+ * A worker that boots after the published token has died waits, and joins with the next one that the payload's own
+ * script publishes. Only the first token's life is shortened, which is a parameter of the payload.
  */
 export function lateJoinCheck(cluster: Cluster, lab: ControlPlaneLab, worker: DecodedMachine): RehearsalCheck {
   return {
@@ -34,7 +34,7 @@ export function lateJoinCheck(cluster: Cluster, lab: ControlPlaneLab, worker: De
       await run(
         `cp ${environment} ${environment}.kept && sed -i 's/^JOIN_TOKEN_TTL=.*/JOIN_TOKEN_TTL=${shortLife}/; s/^JOIN_INTERVAL=.*/JOIN_INTERVAL=2/' ${environment}`,
       );
-      // The place of its pool, which counts as old only by the token that the cluster has.
+            // The place of its pool, which counts as old only by the token that the cluster has.
       await run(
         `kubectl --kubeconfig /etc/kubernetes/admin.conf delete secrets -n kube-system -l fenestra.dev/join-pool`,
       );

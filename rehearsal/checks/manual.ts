@@ -13,11 +13,10 @@ const root = new URL("../../", import.meta.url);
 const folder = new URL("docs/operations/", root);
 
 /**
- * Where a block of commands is run that is marked so, behind the language of its fence, which no reader sees; unmarked,
- * beside kubectl.
+ * Where a block is run whose fence is marked so behind its language, which no reader sees; unmarked, beside kubectl.
  */
 export const places = ["control-plane", "worker"];
-/** Why a block that is marked so is not run here. */
+/** Why a block marked so is not run here. */
 export const elsewhere: Readonly<Record<string, string>> = {
   account: "it asks a cloud, Pulumi's engine or a publisher",
   example: "what it names is the reader's own",
@@ -25,7 +24,7 @@ export const elsewhere: Readonly<Record<string, string>> = {
   restore: "the check `restore: snapshot` runs it with names of its own",
   windows: "it is a shell on a Windows node, whose containers do not run here",
 };
-/** Sections that a check of their own goes through step by step. */
+/** Sections that have a check of their own. */
 const walked = ["A kubeconfig leaked", "A node is compromised"] as const;
 
 /** A block of shell commands of the manual. */
@@ -36,7 +35,7 @@ export interface Step {
   readonly text: string;
 }
 
-/** Every block of shell commands of docs/operations, in its order. */
+/** Every block of shell commands of docs/operations, in order. */
 export function manual(): readonly Step[] {
   return readdirSync(folder).flatMap((file) => {
     let section = "";
@@ -55,10 +54,7 @@ export function walk(section: (typeof walked)[number]): readonly Step[] {
   return manual().filter((step) => step.section === section && !(step.mark in elsewhere));
 }
 
-/**
- * Runs a step with these in place of the names that it has for what is the reader's; on each machine of the control
- * plane.
- */
+/** Runs a step, on each control-plane machine if marked so, with `names` in place of what is the reader's own. */
 export type Follow = (
   step: Step | undefined,
   context: CheckContext,
@@ -97,7 +93,7 @@ export function followWith(cluster: Cluster, lab: ControlPlaneLab, kubectl: stri
   };
 }
 
-/** Goes through all that the manual says to run, but the sections that have a check of their own. */
+/** Runs all that the manual says to run, but the sections with a check of their own. */
 export function manualCheck(cluster: Cluster, follow: Follow): RehearsalCheck {
   return {
     id: "manual",
@@ -120,7 +116,7 @@ export function manualCheck(cluster: Cluster, follow: Follow): RehearsalCheck {
       const steps = manual().filter(
         ({ section, mark }) => !(mark in elsewhere) && !walked.some((each) => each === section),
       );
-      // What machines do first is looked at by the others.
+            // What machines do first is looked at by the others.
       for (const place of [...places, ""])
         for (const step of steps.filter(({ mark }) => mark === place)) {
           const isGone = place === "worker" && step.section === "A Node object was deleted";

@@ -11,9 +11,9 @@ import { type ImageSources, imagesCheck, registriesCheck, workloads } from "./mi
 
 /** What the checks of a network that reaches only a mirror look at. */
 export interface MirrorSources extends ImageSources {
-  /** Hosts that were looked up and do not exist, a live list. */
+    /** Hosts looked up that do not exist, a live list. */
   readonly lookUps: readonly LookUp[];
-  /** Whether the machines may also ask publishers, because the stack has a way to them. */
+    /** Whether the machines may also ask publishers. */
   readonly wayOut: boolean;
 }
 
@@ -29,12 +29,12 @@ export function mirrorChecks(of: MirrorSources): readonly RehearsalCheck[] {
   ];
 }
 
-/** A file of the list as machines name it: its place on the mirror and its digest, `-` for none. */
+/** Files of the list as machines name them: place on the mirror to digest, `-` for none. */
 function heldFiles({ artifacts, list }: MirrorOnly): ReadonlyMap<string, string> {
   return new Map(list.files.map(({ url, digest }) => [placeOnMirror(artifacts, url), digest ?? "-"]));
 }
 
-/** Where the scripts of a Linux machine note what they have installed: URL and digest, one file per artifact. */
+/** Where a Linux machine's scripts note what they installed: URL and digest, one file per artifact. */
 const installedFolder = "/var/lib/fenestra/artifacts";
 
 function filesCheck({ mirror, decoded, running }: MirrorSources): RehearsalCheck {
@@ -172,7 +172,7 @@ function nothingElseCheck({ mirror, lookUps, running }: MirrorSources): Rehearsa
       }
       const [from] = machines;
       expect(from !== undefined, "no machine runs");
-      // What follows also shows that look-ups and requests are seen at all.
+            // What follows also shows that look-ups and requests are seen at all.
       for (const host of publishers) {
         const asked = lookUps.length;
         const direct = await head(from, host, ["--noproxy", "*"]);
@@ -259,7 +259,7 @@ function loginsCheck({ mirror, registries, decoded, running }: MirrorSources): R
   };
 }
 
-/** curl's exit code for a host name that it cannot resolve (curl(1)). */
+/** curl's exit code for a host name that does not resolve (curl(1)). */
 const cannotResolve = 6;
 
 /** Exit code of a curl that asks a host. */

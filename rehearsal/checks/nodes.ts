@@ -6,10 +6,10 @@ import { uninitializedTaintKey } from "../../checks/facts.ts";
 import type { NodeTemplate } from "../clouds/cloud.ts";
 import type { ExpectedPool, RehearsalCheck } from "./context.ts";
 
-/** Taint of every Windows node, in lower case; written out here because a check must not learn it from the program. */
+/** Taint of every Windows node, in lower case; written out, since a check must not learn it from the program. */
 const windowsTaint = { key: "os", value: "windows", effect: "NoSchedule" };
 
-/** Whether a certificate request is one that a kubelet made for this node and the controller-manager signed. */
+/** Whether a certificate request was made by a kubelet for this node and signed by the controller-manager. */
 function isSignedFor({ spec, status }: V1CertificateSigningRequest, node: string): boolean {
   if (spec.signerName !== "kubernetes.io/kube-apiserver-client-kubelet" || status?.certificate === undefined)
     return false;
@@ -17,7 +17,7 @@ function isSignedFor({ spec, status }: V1CertificateSigningRequest, node: string
   return subject === `O=system:nodes\nCN=system:node:${node}` && (spec.username ?? "").startsWith("system:bootstrap:");
 }
 
-/** Id of the check that a pool's nodes register themselves, without which no pod gets to them. */
+/** Id of the check that a pool's nodes register, without which no pod gets to them. */
 export const poolRegistrationId = (pool: Pick<ExpectedPool, "name">): string => `pool ${pool.name}: registration`;
 
 const nodes = (count: number): string => (count === 1 ? "1 node" : `${count} nodes`);
@@ -76,7 +76,7 @@ export function poolChecks(pool: ExpectedPool): readonly RehearsalCheck[] {
   ];
 }
 
-/** The promises for scaling from zero are what nodes of the pool really register. */
+/** What scaling from zero is promised is what nodes of the pool really register. */
 export function autoscalerCheck(templates: readonly NodeTemplate[]): RehearsalCheck {
   return {
     id: "scale from zero",
@@ -85,15 +85,14 @@ export function autoscalerCheck(templates: readonly NodeTemplate[]): RehearsalCh
       const seen: string[] = [];
       for (const { pool, labels, taints } of templates) {
         const node = [...registered.values()].find((candidate) => candidate.pool === pool);
-        // A pool of none has no node to compare with.
+                // An empty pool has no node to compare with.
         if (node === undefined) continue;
         seen.push(pool);
         for (const [key, value] of Object.entries(labels))
           expectEqual(node.labels[key], value, `label ${key} of a node of ${pool}`);
-        const lasting = node.taints.filter(
-          ({ key }) =>
-            key !== "node.cloudprovider.kubernetes.io/uninitialized" && !key.startsWith("node.kubernetes.io/"),
-        );
+                const lasting = node.taints.filter(
+                  ({ key }) => key !== uninitializedTaintKey && !key.startsWith("node.kubernetes.io/"),
+                );
         expectEqual(
           Object.fromEntries(lasting.map(({ key, value, effect }) => [key, `${value ?? ""}:${effect}`])),
           taints,

@@ -31,13 +31,13 @@ export function changesOf(template: Partial<V1PodSpec>, pod: Partial<V1PodSpec>)
 const titleOf = ({ kind, metadata: { name, namespace = "default" } }: OwnObject): string =>
   `${kind} ${namespace}/${name}`;
 
-/** The same objects of a user's own before an update and after it. */
+/** A user's own objects, the same before an update and after it. */
 export function ownObjectChecks(objects: readonly OwnObject[]) {
   const seen = new Map<string, readonly (string | undefined)[]>();
   return (when: "" | " after the update" = ""): readonly RehearsalCheck[] => {
     let applied: Promise<number> | undefined;
     const said = new Map<OwnObject, { readonly code: number; readonly lines: readonly string[] }>();
-    /** One after the other: a namespace that nobody makes is made, without a label. */
+        /** One after the other. A namespace that nobody makes is made, without a label. */
     const apply = async ({ kubectl }: CheckContext): Promise<number> => {
       for (const object of objects) {
         const { namespace } = object.metadata;

@@ -36,7 +36,7 @@ const places: Readonly<Record<string, Place>> = {
   "fenestra-samples-host/host-process": "windows",
 };
 
-/** Names of the nodes of a place. Linux means every Linux node, the control plane's too. Pure. */
+/** Names of the nodes of a place; `linux` includes the control plane. Pure. */
 function nodesOf(place: Place, nodes: readonly V1Node[]): readonly string[] {
   const isMeant = ({ metadata }: V1Node): boolean => {
     const labels = metadata?.labels ?? {};
@@ -100,8 +100,7 @@ export const daemonSetNodes: RehearsalCheck = {
 };
 
 /**
- * Name servers that share a machine would go with it. On a control plane of one machine they start before there is
- * another.
+ * A machine must not take all name servers with it. A control plane of one machine starts them before there is another.
  */
 export const nameServers: RehearsalCheck = {
   id: "name servers",
@@ -118,10 +117,7 @@ export const nameServers: RehearsalCheck = {
   },
 };
 
-/**
- * What the scheduler or the kubelet says of a pod that does not run; `undefined` for one that does, or has ended well.
- * Pure.
- */
+/** What the scheduler or the kubelet says of a pod that neither runs nor has ended well. Pure. */
 export function podTrouble({ metadata, spec, status }: V1Pod): string | undefined {
   if (status?.phase === "Running" || status?.phase === "Succeeded") return undefined;
   const scheduled = status?.conditions?.find(({ type }) => type === "PodScheduled");
@@ -160,10 +156,7 @@ export function noPodPending(pools: readonly ExpectedPool[]): RehearsalCheck {
   };
 }
 
-/**
- * The gate behind a pool is shut while a node says that its machine was made from something else, and open once none
- * does.
- */
+/** A pool's gate is shut while a node says that its machine was made from something else. */
 export function poolGateCheck(gate: string, pool: string): RehearsalCheck {
   return {
     id: "pool gate",
@@ -197,8 +190,8 @@ export function poolGateCheck(gate: string, pool: string): RehearsalCheck {
 }
 
 /**
- * The gate behind the policy is shut while no API server enforces the policy, and open when all of them do: its binding
- * is taken away and made again under the eyes of the program's own hook.
+ * The gate behind the policy is open when every API server enforces it: its binding is taken away and made again under
+ * the eyes of the program's own hook.
  */
 export function policyGateCheck(gate: string, runtimeClass: string, apiServers: number): RehearsalCheck {
   return {
@@ -220,7 +213,7 @@ export function policyGateCheck(gate: string, runtimeClass: string, apiServers: 
       };
       await kubectl(["delete", kind, placementPolicy]);
       try {
-        // Several in a row: behind the load balancer each API server learns of it by itself.
+                // Several in a row, since behind the load balancer each API server learns of it by itself.
         let row = 0;
         await waitFor(
           "the policy to be out of force",
@@ -232,8 +225,8 @@ export function policyGateCheck(gate: string, runtimeClass: string, apiServers: 
           100,
         );
         const passing = passGate(gate);
-        // A gate that were content would ask for a pod of each build and one of none, and of several API servers in
-        // eight rounds.
+                // A contented gate would ask for a pod of each build and one of none, with several API servers in eight
+                // rounds.
         const answers = (Object.keys(windowsBuilds).length + 1) * (apiServers > 1 ? 8 : 1);
         const shut = await staysShut(passing, /^\/api\/v1\/namespaces\/default\/pods\?dryRun=All$/, answers);
         expect(shut, "the gate is open although the policy has no binding");
@@ -292,8 +285,8 @@ export function sampleCheck(
 }
 
 /**
- * Every pod with a network of its own has an address of its node's own range or interface. Only Linux nodes have pods
- * with real addresses.
+ * Each pod with a network of its own has an address of its node's own range or interface. Only pods of Linux nodes have
+ * real addresses.
  */
 export const podAddresses: RehearsalCheck = {
   id: "pod addresses",

@@ -16,9 +16,9 @@ import { askFor, joinSecretOf } from "./trust.ts";
 /** Asks for a client certificate of that node. */
 export const ask = (api: Api, node: string): Promise<string> => askFor(api, `system:node:${node}`, "system:nodes");
 
-/** Sees to it that no request of these is approved, and deletes them. @returns those that were, of all requests */
+/** Expects none of these requests to be approved, and deletes them. @returns the approved ones of all requests */
 export async function expectRefused({ certificates }: Api, names: readonly string[]) {
-  // Its turn, and a list of the cloud that is newer than the request.
+    // The node controller's turn, and a list of the cloud that is newer than the request.
   await new Promise((resolve) => setTimeout(resolve, 20_000));
   const { items } = await certificates.listCertificateSigningRequest();
   const approved = items.filter(({ status }) => status?.conditions?.some(({ type }) => type === "Approved"));
@@ -28,7 +28,7 @@ export async function expectRefused({ certificates }: Api, names: readonly strin
   return approved;
 }
 
-/** Names of nodes of requests for first certificates, by the name of the request. */
+/** Names of nodes in requests for first certificates, by the name of the request. */
 export async function firstRequests({ certificates }: Api): Promise<ReadonlyMap<string, string>> {
   const { items } = await certificates.listCertificateSigningRequest();
   const first = items.filter(({ spec }) => spec.username?.startsWith("system:bootstrap:") === true);
@@ -105,7 +105,7 @@ export function replacementTools({ cluster, lab, worker }: Replacements) {
       limitsMs.machine,
       async () => (await requestsOf(api, nodeName)).length >= count,
     );
-  /** Sees to it that Events tell of a machine's further certificates. @returns how often it asked and was answered */
+    /** Expects Events of a machine's further certificates. @returns how often it asked and was answered */
   const toldOf = async (api: Api, nodeName: string): Promise<string> => {
     const { items } = await api.core.listNamespacedEvent({ namespace: "default" });
     const told = items.filter(

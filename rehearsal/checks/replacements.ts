@@ -17,12 +17,11 @@ import { rollChecks } from "./rolls.ts";
 import { askFor } from "./trust.ts";
 
 const hostileOnes = 300;
-/** Seconds that a machine's request for its first certificate may wait among hostile ones. */
+/** Seconds that a machine may wait for its first certificate among hostile requests. */
 const patience = 30;
 
 /**
  * Copies each first request that `seen` shows from now on, with each of these tokens and a name that sorts before it.
- *
  * @returns a function that ends it and gives the names of the copies
  */
 async function startThief(seen: Api, tokens: readonly Api[]): Promise<() => Promise<readonly string[]>> {
@@ -82,7 +81,7 @@ export function replacementChecks(parts: Replacements): readonly RehearsalCheck[
           ({ zone, group }) => group !== undefined && zone !== machine.zone,
         )?.zone;
         cloud.faults.throttled = 2;
-        // Another worker of the pool, and one of another pool where there is one: their tokens of now.
+                // Another worker of the pool, and one of another pool, if any: their tokens of now.
         const others = [
           workers(cloud).find((each) => each !== machine),
           cloud.machines.find(({ group }) => group !== undefined && group.name !== machine.group?.name),

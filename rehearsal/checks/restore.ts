@@ -9,7 +9,7 @@ import { bridgeOf } from "./bridge.ts";
 import type { CheckContext, RehearsalCheck } from "./context.ts";
 
 /**
- * How the data of a control plane comes back: of one machine by its snapshot. With several they come after the checks of
+ * How the data of a control plane comes back: a single machine's by its snapshot; that of several after the checks of
  * availability, whose objects and copies they use.
  */
 export function restoreChecks(lab: ControlPlaneLab): readonly RehearsalCheck[] {
@@ -26,10 +26,10 @@ export function restoreChecks(lab: ControlPlaneLab): readonly RehearsalCheck[] {
   ];
 }
 
-/** Longer than a probe of the API server may fail: 80 s. */
+/** Longer than a probe of the API server may fail, which is 80 s. */
 const silentMs = 100_000;
 
-/** etcd that is busy, as with a defragmentation, ends nobody who waits for it. */
+/** A busy etcd, as during a defragmentation, ends nobody who waits for it. */
 function silence(lab: ControlPlaneLab): RehearsalCheck {
   const signal = (name: string) =>
     lab
@@ -65,7 +65,7 @@ async function restoreSnapshot(lab: ControlPlaneLab, context: CheckContext): Pro
   expectEqual(good, 3, "writes before the snapshot");
   // The nodes of machines that are gone may still be there.
   const members = lab.indices.map((index) => context.cloud.identity(lab.member(index).machine).nodeName);
-  // Its machine is then one that joined after the snapshot.
+    // Its machine then counts as one that joined after the snapshot.
   if (lab.size > 1) await context.api.core.deleteNode({ name: members.at(-1) ?? "" });
   const began = Date.now();
   await lab.script(0, "etcd-snapshot.sh");
@@ -89,10 +89,10 @@ async function restoreSnapshot(lab: ControlPlaneLab, context: CheckContext): Pro
   const stopping = performance.now();
   await lab.onAll(restore, "--stop");
   const stopped = performance.now();
-  // Nothing of the old data may be of use to anybody.
+    // Nothing of the old data may be of use.
   for (const index of lab.indices) await lab.machine(index).run(["bash", "-c", "rm -rf /var/lib/etcd-data/*/member"]);
   if (lab.size > 1) {
-    // A likely mistake, after which the kubelet there never reaches its API: it can be corrected by the same commands.
+        // A likely mistake, after which the kubelet there never reaches its API: the same commands correct it.
     await lab.script(0, restore, name);
     await lab.onAll(restore, "--stop");
   }
@@ -156,7 +156,7 @@ function ofSeveral(lab: ControlPlaneLab): readonly RehearsalCheck[] {
         "new machines with empty volumes wait for data; a copy that was made before etcd's first start brings the objects of then back",
       run: async (context) => {
         expectEqual(await readBack(context, "kept"), 3, "objects that are not in the copy");
-        // The machines that were all replaced at once have each sent what they found.
+                // The machines that were all replaced at once have each sent what they found.
         const { stdout } = await lab.script(0, "etcd-restore.sh", "--list");
         const copy = stdout
           .trim()
@@ -194,7 +194,7 @@ function byTime(a: string, b: string): number {
   return left < right ? -1 : 1;
 }
 
-/** Names of the nodes that are marked as control plane. */
+/** Names of the nodes marked as control plane. */
 async function controlPlaneNodes({ api }: CheckContext): Promise<readonly string[]> {
   const { items } = await api.core.listNode({ labelSelector: controlPlaneKey });
   return items.map(({ metadata }) => metadata?.name ?? "");

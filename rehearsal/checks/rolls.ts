@@ -12,12 +12,12 @@ import { joinSecretOf, killLeader, machinesPage } from "./trust.ts";
 
 /** Milliseconds after which a group gives a payload up. */
 const badMs = 120_000;
-/** Seconds that a Linux machine has to join, where a check waits for one that does not. */
+/** Seconds that a Linux machine has to join, in checks that wait for one that does not. */
 const shortJoin = 120;
 const settings = { name: "fenestra-node-controller", namespace: "kube-system" };
 const poolsSchema = z.array(z.looseObject({ os: z.string() }));
 
-/** Lets the node controller wait less for a Linux machine, and end as many as it finds, while a check runs. */
+/** Makes the node controller wait less for a Linux machine, and end as many as it finds, during a check. */
 const impatient =
   (run: RehearsalCheck["run"]) =>
   async (context: CheckContext): Promise<void> => {
@@ -45,7 +45,7 @@ export function rollChecks(parts: Replacements): readonly RehearsalCheck[] {
         const { cloud, note } = context;
         const { machine } = current(cloud);
         await cluster.powerOffMachine(machine);
-        // The cloud runs it; what there is of it never boots.
+                // The cloud runs it, but it never boots.
         const silent = cloud.replace(machine);
         await waitFor(`${silent.id} to be given up`, limitsMs.machine, async () => cloud.isToGo(silent));
         note(`${await successorOf(context, silent)} came after ${silent.id}`);
@@ -66,7 +66,7 @@ export function rollChecks(parts: Replacements): readonly RehearsalCheck[] {
         const uidOf = async () =>
           (await nodesByName(api)).get(other === undefined ? "" : cloud.identity(other).nodeName)?.metadata?.uid;
         const [uid, { thief }] = [await uidOf(), await thiefOf(cloud, machine)];
-        // One whose Node it has never seen is one that never joined, and of those it ends one an hour.
+                // One whose Node it has never seen counts as never joined, and of those it ends one an hour.
         await waitFor(
           "the node controller to know it",
           limitsMs.machine,

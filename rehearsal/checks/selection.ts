@@ -44,7 +44,7 @@ import { updateChecks } from "./update.ts";
 import { verifyChecks } from "./verify.ts";
 import { windowsDrainCheck, windowsKubeletCheck, windowsProgramChecks } from "./windowsPrograms.ts";
 
-/** The pools that a stack file asks for, as the user wrote them: what checks expect does not come from the program. */
+/** The pools of a stack file as the user wrote them: what checks expect does not come from the program. */
 export function expectedPools({ pools, network }: Pick<StackConfig, "pools" | "network">): readonly ExpectedPool[] {
   return pools.flatMap((pool) => {
     const year = /^windows-(\d{4})$/.exec(pool.os)?.[1];
@@ -83,7 +83,7 @@ function acceptanceChecks(parts: ListParts): readonly RehearsalCheck[] {
   const [[poolGate, somePool] = []] = poolGates;
   const workloads = (wanted: WantedWorkloads): RehearsalCheck =>
     options.addOns === undefined ? workloadsCheck(wanted) : workloadsThatCount(cluster, wanted);
-  // What pods do says nothing where nodes do not have their labels and taints.
+    // Pods prove nothing where nodes lack their labels and taints.
   const onNodes = (...checks: readonly RehearsalCheck[]) => needing(pools.map(poolRegistrationId), checks);
   return [
     ...pools.flatMap(poolChecks),
@@ -102,7 +102,7 @@ function acceptanceChecks(parts: ListParts): readonly RehearsalCheck[] {
       ),
     ),
     refusedFieldsCheck,
-    // A pod is judged before it is placed: pools that have no node yet count too.
+        // A pod is judged before it is placed: pools without a node count too.
     ...guardRailChecks([...new Set(windows.map(({ runtimeClass }) => runtimeClass))], mutates),
     ...(policyGate === undefined || someClass === undefined ? [] : [policyGateCheck(policyGate, someClass, lab.size)]),
     ...(poolGate === undefined || somePool === undefined ? [] : [poolGateCheck(poolGate, somePool)]),
@@ -113,7 +113,7 @@ function acceptanceChecks(parts: ListParts): readonly RehearsalCheck[] {
       workloads({ id: "workloads, ready", slow: true }),
       ...verifyChecks(pools, samples, mutates),
     ),
-    // After those that only look, and before those that break the control plane.
+        // After those that only look, and before those that break the control plane.
     ...changing(parts),
     ...(lab.size >= 3
       ? availabilityChecks(lab, gates, restoreChecks(lab))
@@ -121,27 +121,24 @@ function acceptanceChecks(parts: ListParts): readonly RehearsalCheck[] {
   ];
 }
 
-/** What of a rehearsal's options decides which checks there are. */
+/** The options of a rehearsal that decide which checks there are. */
 export interface CheckOptions extends Release {
-  /** Release that a cluster with a control plane of three is updated to in place of the acceptance checks. */
+    /** Release that a control plane of three is updated to, in place of the acceptance checks. */
   readonly updateTo: Release | undefined;
-  /** Folder of an older version of the program, with which such a cluster comes up. */
+    /** Folder of an older version of the program, with which such a cluster comes up. */
   readonly updateFrom: string | undefined;
   /** Objects of the user's own. Default: none. */
   readonly objects: readonly OwnObject[];
-  /** Programs of add-ons that are run for real, name to path, and when they are there. Default: none. */
+    /** Programs of add-ons that run for real, name to path, and when they are there. Default: none. */
   readonly addOns: { readonly programs: ReadonlyMap<string, string>; readonly atHand: Promise<void> } | undefined;
-  /**
-   * Readers of the machines' files; the reason in words where they are not at hand, and then those checks are skipped.
-   */
+    /** Readers of the machines' files; where they are not at hand the reason in words, and their checks are skipped. */
   readonly checkers: Promise<Checkers | string>;
-  /** Private folder in memory that goes with the process. */
+    /** Private folder in memory. */
   readonly workFolder: string;
 }
 
 /**
  * The checks of the machines' files, which need no cluster.
- *
  * @param minor Kubernetes minor of the cluster: `1.36`
  */
 export function checksOfFiles(
@@ -174,16 +171,13 @@ export interface ListParts {
 export interface ClusterChecks {
   /** In the order of the report. */
   readonly readOnly: readonly RehearsalCheck[];
-  /** Lists that are run beside `readOnly`: they mostly wait, and need only what none of these takes away. */
+    /** Run beside `readOnly`: they mostly wait, and need only what no other takes away. */
   readonly concurrent: readonly (readonly RehearsalCheck[])[];
-  /**
-   * Run when the others are done. From the first one on some take a machine, a secret or the whole control plane away;
-   * they need the order that they are in.
-   */
+    /** Run last, in this order: they take machines, a secret or the whole control plane away. */
   readonly disruptive: readonly RehearsalCheck[];
 }
 
-/** The acceptance checks of a stack, or those of an update of its control plane where one is asked for. */
+/** The acceptance checks of a stack, or of an update of its control plane where one is asked for. */
 export function checksOfCluster(parts: ListParts): ClusterChecks {
   const { options, stackConfig, cluster, lab, updates } = parts;
   const { updateFrom } = options;
@@ -246,7 +240,7 @@ function followOf({ options, cluster, lab }: ListParts): Follow {
   return followWith(cluster, lab, options.programs.kubectl.path);
 }
 
-/** As docs/configuration.md has it. */
+/** By docs/configuration.md. */
 function hasSamples({ addons, environment }: StackConfig): boolean {
   return addons.samples ?? environment !== "production";
 }

@@ -6,28 +6,26 @@ import { limitsMs } from "../host/limits.ts";
 import type { Progress } from "../host/progress.ts";
 import { isStrict } from "../programs/atHand.ts";
 
-/** Settings of a part of the checks. */
 export interface PartOptions {
-  /** Whether a result is reported and counted. Default: every one is. */
+    /** Whether a result is reported and counted. Default: each is. */
   readonly isShown?: (result: CheckResult) => boolean;
 }
 
 /** Which checks of a rehearsal are run. */
 export interface Selection {
-  /** What their ids begin with; empty for all. */
+    /** What their ids begin with; empty for all. */
   readonly only: string;
-  /** What those that are left out begin with. */
+    /** What the ids of those left out begin with. */
   readonly skip: readonly string[];
   /** The slow ones too. */
   readonly full: boolean;
 }
 
-/** Whether a check is asked for, by its id. */
 export function isAsked({ id }: { readonly id: string }, { only, skip }: Selection): boolean {
   return id.startsWith(only) && !skip.some((beginning) => id.startsWith(beginning));
 }
 
-/** The checks that are asked for. Those that only `--full` runs are skipped, and so counted. */
+/** The checks that are asked for; those that only `--full` runs are skipped, and so counted. */
 export function selected<Context>(checks: readonly Check<Context>[], selection: Selection): readonly Check<Context>[] {
   return checks
     .filter((check) => isAsked(check, selection))
@@ -37,9 +35,8 @@ export function selected<Context>(checks: readonly Check<Context>[], selection: 
 }
 
 /**
- * Sees to it that a selection chooses something, before machines boot for nothing.
- *
- * @throws RehearsalError when no id begins so, or only those of slow checks without `--full`
+ * Makes sure, before machines boot for nothing, that a selection chooses something.
+ * @throws RehearsalError when no id begins so, or without `--full` only those of slow checks
  */
 export function requireChosen(selection: Selection, checks: readonly Pick<Check, "id" | "slow">[]): void {
   const { only, full } = selection;
@@ -53,7 +50,7 @@ export function requireChosen(selection: Selection, checks: readonly Pick<Check,
     throw new RehearsalError(`--only ${only}: chooses slow checks alone (${ids(chosen)}); add --full`);
 }
 
-/** Runs the checks of one rehearsal in parts, as the cluster comes up, and numbers them as one list. */
+/** Runs a rehearsal's checks in parts, as the cluster comes up, and numbers them as one list. */
 export class CheckSession {
   readonly #results: CheckResult[] = [];
   readonly #progress: Progress;
@@ -67,7 +64,6 @@ export class CheckSession {
     this.#of = of;
   }
 
-  /** What was reported so far. */
   get results(): readonly CheckResult[] {
     return this.#results;
   }
@@ -86,7 +82,7 @@ export class CheckSession {
     return await runChecks(checks, context, {
       limitMs: limitsMs.check,
       earlier: this.#results,
-      // Where everything can be installed, a check that was skipped would be missed.
+            // Where everything can be installed, a skipped check would be missed.
       skipsFail: isStrict(),
       onWaiting: (id, _, seconds) =>
         this.#progress.line(`...   ${positionText(this.#position)}  [${id}] for ${Math.round(seconds)} s`),
@@ -99,10 +95,7 @@ export class CheckSession {
   }
 }
 
-/**
- * Last lines of a rehearsal and whether it passed. Checks that were asked for and are not there, or are all skipped,
- * are no success.
- */
+/** Last lines of a rehearsal, and whether it passed: checks that are not there, or are all skipped, are no success. */
 export function summary(
   results: readonly CheckResult[],
   only: string,

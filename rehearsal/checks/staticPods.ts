@@ -5,10 +5,7 @@ import { limitsMs } from "../host/limits.ts";
 import { waitFor } from "../host/processes.ts";
 import type { RehearsalCheck } from "./context.ts";
 
-/**
- * The label that kubeadm gives the static pods of a control plane (kubernetes: cmd/kubeadm/app/constants,
- * ControlPlaneTier).
- */
+/** kubeadm's label of a control plane's static pods (kubernetes: cmd/kubeadm/app/constants, ControlPlaneTier). */
 const selector = "tier=control-plane";
 /** etcd, kube-apiserver, kube-controller-manager and kube-scheduler. */
 const perMachine = 4;
@@ -30,7 +27,7 @@ function startMs({ spec }: V1Pod): number {
   return Math.max(...seconds) * 1000;
 }
 
-/** Whether a pod has not been ready for longer than it may take to start, so that waiting is pointless. Pure. */
+/** Whether a pod has been unready for longer than it may take to start, so that waiting is pointless. Pure. */
 export function staysUnready(pod: V1Pod, now: number): boolean {
   return (pod.status?.conditions ?? []).some(
     ({ type, status, lastTransitionTime = now }) =>
@@ -38,11 +35,11 @@ export function staysUnready(pod: V1Pod, now: number): boolean {
   );
 }
 
-/** A static pod that is not ready, with what its kubelet has said of it last. Pure. */
+/** A static pod that is not ready, with its kubelet's last word on it. Pure. */
 function staticPodProblem(pod: V1Pod, events: readonly CoreV1Event[]): string {
   const name = pod.metadata?.name ?? "";
   const last = events
-    // That the kubelet waits before it starts a program again says nothing of why.
+        // That the kubelet waits before it starts a program again does not say why.
     .filter(
       ({ involvedObject, type, reason }) => involvedObject.name === name && type === "Warning" && reason !== "BackOff",
     )
@@ -51,7 +48,7 @@ function staticPodProblem(pod: V1Pod, events: readonly CoreV1Event[]): string {
   return `${name} is not ready: ${last?.message ?? "its kubelet says nothing"}`;
 }
 
-/** The control plane's pods are ready by the probes of their manifests, asked by the kubelets. */
+/** The control plane's pods are ready, by their manifests' probes. */
 export const staticPods: RehearsalCheck = {
   id: "static pods",
   title:
@@ -76,7 +73,7 @@ export const staticPods: RehearsalCheck = {
     const { items: events } = await api.core.listNamespacedEvent({ namespace: "kube-system" });
     const problems = pods.filter((pod) => !isReady(pod)).map((pod) => staticPodProblem(pod, events));
     expect(problems.length === 0, problems.join("; "));
-    // kubeadm passes over a patch whose name it does not know.
+        // kubeadm ignores a patch whose name it does not know.
     const periods = pods.flatMap(({ spec }) => spec?.containers.map(({ startupProbe }) => startupProbe?.periodSeconds));
     expectEqual([...new Set(periods)], [2], "seconds between two startup probes of a static pod");
     note(`${pods.length} pods on ${nodes.length} machines`);

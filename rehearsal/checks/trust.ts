@@ -63,13 +63,13 @@ export async function machinesPage(api: Api): Promise<z.output<typeof pageSchema
   return pageSchema.parse(JSON.parse(items[0]?.data?.status ?? '{"pools":{}}'));
 }
 
-/** Which node controller leads: its node, and what tells it from others there. */
+/** Holder of the node controllers' lease: its node, and what tells it from others there. */
 async function leaderOf({ coordination }: Api): Promise<string> {
   const lease = { name: "fenestra-node-controller", namespace: "kube-system" };
   return (await coordination.readNamespacedLease(lease)).spec?.holderIdentity ?? "";
 }
 
-/** Kills the node controller that leads, wherever it is in its work. @returns which it was */
+/** Kills the node controller that leads, wherever it is in its work. @returns its holder identity */
 export async function killLeader(api: Api, lab: ControlPlaneLab): Promise<string> {
   const first = await leaderOf(api);
   const leader = lab.indices.find((index) => lab.member(index).machine.id === first.split("_")[0]);
@@ -81,7 +81,7 @@ export async function killLeader(api: Api, lab: ControlPlaneLab): Promise<string
   return first;
 }
 
-/** What the identities of a worker are tried with, by method, path and content; `NODE` is a control-plane node. */
+/** What is tried with a worker's identities, by method, path and content; `NODE` is a control-plane node. */
 const hostile: readonly (readonly [method: string, path: string, body: object])[] = [
   ["PATCH", "/api/v1/nodes/NODE/status", { metadata: { annotations: { "fenestra.test/hostile": "1" } } }],
   ["PATCH", "/api/v1/nodes/NODE/status", { metadata: { finalizers: ["fenestra.test/hostile"] } }],
@@ -111,10 +111,7 @@ const hostileRequests: readonly object[] = [
   { generateName: "csr-", finalizers: ["fenestra.test/hostile"] },
 ];
 
-/**
- * Checks that a worker stays a worker, each by what a hostile one would try with the identity, the join secret or the
- * network that it has.
- */
+/** Checks that a worker stays a worker, by what a hostile one would try with its identity, join secret or network. */
 export function trustChecks(cluster: Cluster, lab: ControlPlaneLab, follow: Follow): readonly RehearsalCheck[] {
   const workerOf = ({ linuxWorkers: [id = ""] }: CheckContext): LinuxMachine => {
     const machine = cluster.machines.get(id);
@@ -217,7 +214,8 @@ export function trustChecks(cluster: Cluster, lab: ControlPlaneLab, follow: Foll
           // Other checks beside this one delete pods.
           if (token === "") continue;
           const { aud = [], iss = "" } = decodeJwt(token);
-          // The API takes tokens for its issuer. One for another audience, the cloud's, is nobody there.
+                    // The API takes tokens for its issuer. One for another audience, such as the cloud's, is nobody
+                    // there.
           identities.push({
             file,
             identity: `--header "Authorization: Bearer $(cat '${file}')"`,
@@ -248,7 +246,7 @@ export function trustChecks(cluster: Cluster, lab: ControlPlaneLab, follow: Foll
           const found = await problem(identity, known);
           expect(found === undefined || (await run(`test -e '${file}' || echo gone`)) === "gone", found ?? "");
         }
-        // Its kubelet's certificate, and its join secret, for requests that no kubelet makes.
+                // Requests that no kubelet makes, with its kubelet's certificate and with its join secret.
         const machine = context.cloud.machines.find(({ id }) => id === context.linuxWorkers[0]);
         if (machine === undefined) throw new Error("there is no Linux worker");
         const { server, caCertificate: ca, token } = await joinSecretOf(context.cloud, machine);
@@ -283,7 +281,7 @@ export function trustChecks(cluster: Cluster, lab: ControlPlaneLab, follow: Foll
         const bootstrap = apiFor(kubeconfig({ server, ca, user: { token } }));
         const names = [...registered.values()];
         const other = names.find(({ pool }) => pool !== undefined)?.name ?? "";
-        // It may have registered before the registrations were recorded.
+                // It may have registered before registrations were recorded.
         const { items: own } = await api.core.listNode({ labelSelector: controlPlaneKey });
         const controlPlane = own[0]?.metadata?.name;
         expect(controlPlane !== undefined, "there is no control-plane node");
@@ -293,7 +291,7 @@ export function trustChecks(cluster: Cluster, lab: ControlPlaneLab, follow: Foll
           [`system:node:${other}`, "system:nodes"],
           [`system:node:${controlPlane}`, "system:nodes"],
           [`system:node:${invented}`, "system:nodes"],
-          // The last one is refused at once, which says that the others were looked at.
+                    // The last one is refused at once, which shows that the others were looked at.
           ["kubernetes-admin", "kubeadm:cluster-admins"],
         ] as const;
         const made: string[] = [];
@@ -333,14 +331,14 @@ export function trustChecks(cluster: Cluster, lab: ControlPlaneLab, follow: Foll
         };
         const open = (port: number) =>
           waitFor(`port ${port} to be open`, limitsMs.steps, () => context.listens(id, port));
-        // In place of its certificate one of an authority that the API does not know.
+                // In place of its certificate, one of an authority that the API does not know.
         const own = "/var/lib/kubelet/pki/kubelet-client-current.pem";
         const make = `openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 2 -keyout - -out - -subj`;
         await open(healthPort);
         await run(`mv ${own} ${own}.kept; ${make} "/O=system:nodes/CN=system:node:${id}" >${own}`);
         await run("systemctl restart kubelet fenestra-health");
         await open(ports.kubelet);
-        // It looks at once when it starts.
+                // The health job looks at once when it starts.
         await new Promise((resolve) => setTimeout(resolve, 6_000));
         const closed = !(await context.listens(id, healthPort));
         await run(`mv ${own}.kept ${own}; systemctl restart kubelet fenestra-health`);

@@ -26,9 +26,9 @@ export interface UpdateChecks {
 const releaseOf = ({ programs }: Release): string => programs["kube-apiserver"].version;
 
 /**
- * A control plane of three goes to another release, machine by machine, and the workers follow. Before that the update
- * stops behind the first machine, as one that has failed there, and is taken back. Each check begins with what the one
- * before has left.
+ * A control plane of three goes to another release, machine by machine, and the workers follow; before that an update
+ * stops behind the first machine, as if it failed there, and is taken back. Each check begins with what the one before
+ * has left.
  */
 export function updateChecks({ cluster, lab, updates, kubeconfig, from, to }: UpdateChecks): readonly RehearsalCheck[] {
   const watch = new UpdateWatch(kubeconfigClient(kubeconfig), cluster.api);
@@ -38,7 +38,7 @@ export function updateChecks({ cluster, lab, updates, kubeconfig, from, to }: Up
     if (update === undefined) throw new Error("no update was begun");
     return update;
   };
-  /** The program alone is another one: Kubernetes stays at its release. */
+    /** Only the program changes. */
   const sameRelease = from === to;
   const ofRelease = [
     "update: skipped minor",
@@ -110,7 +110,7 @@ export function updateChecks({ cluster, lab, updates, kubeconfig, from, to }: Up
         const before = await watch.pods();
         watch.forgetVersions();
         update = await updates.begin(to);
-        // Another version of the program may leave the control plane as it is.
+                // Another version of the program may leave the control plane as it is.
         if (sameRelease && !begun().steps.includes(step("-control-plane-api"))) return note("it stays");
         await begun().run(cluster, lab, step("-control-plane-api"));
         await lab.untilHealthy();
@@ -165,8 +165,8 @@ export function updateChecks({ cluster, lab, updates, kubeconfig, from, to }: Up
             throw new Error(`${nodes.length} nodes, ${before} before, with ${[...new Set(versions)].join(", ")}`);
           return true;
         };
-        // The controller-manager gives a node up after 50 s without a lease, and only then the cloud controller looks
-        // for its machine.
+                // The controller-manager gives a node up after 50 s without a lease; only then the cloud controller
+                // looks for its machine.
         await waitFor("the nodes of old machines to be gone", 180_000, look);
         expectEqual(cloud.machines.length, before, "machines in the cloud");
         note(`${before} nodes`);
@@ -178,7 +178,7 @@ export function updateChecks({ cluster, lab, updates, kubeconfig, from, to }: Up
       run: async ({ note }) => {
         const { order, early } = movesOf(watch.seen.versions, `v${releaseOf(to)}`);
         expectEqual(early, [], "what moved too early");
-        // A release of another minor has another cloud controller.
+                // Another minor has another cloud controller.
         if (minorNumber(releaseOf(from)) !== minorNumber(releaseOf(to)))
           expect(
             order.some((name) => name.includes("cloud-controller")),
@@ -209,10 +209,7 @@ export function updateChecks({ cluster, lab, updates, kubeconfig, from, to }: Up
   return inOrder<RehearsalTools>(checks.filter(({ id }) => !(sameRelease ? ofRelease : ofProgram).includes(id)));
 }
 
-/**
- * What each control-plane machine runs: the kubelet as its Node tells it, the API server and etcd as they answer
- * themselves.
- */
+/** What each control-plane machine runs: the kubelet by its Node, the API server and etcd by their own answers. */
 async function expectReleases(
   { api, cloud }: RehearsalTools,
   lab: ControlPlaneLab,

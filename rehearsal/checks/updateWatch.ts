@@ -12,7 +12,7 @@ const name = "rehearsal-update";
 const selector = `app=${name}`;
 const namespace = "default";
 
-/** Two copies that an ordinary user would run on Linux workers, of which one may be away. */
+/** Two copies of an ordinary user's workload on Linux workers, of which one may be away. */
 const workload = {
   apiVersion: "v1",
   kind: "List",
@@ -54,8 +54,8 @@ export interface Versions {
 }
 
 /**
- * What an update to a release has moved, in its order, and what came too early: the cluster's programs follow the last API
- * server, the first kubelet of a pool follows them (kubernetes.io/releases/version-skew-policy). Pure.
+ * What an update to a release has moved, in order, and what moved too early: the cluster's programs follow the last API
+ * server, and the first kubelet of a pool follows them (kubernetes.io/releases/version-skew-policy). Pure.
  */
 export function movesOf(
   looks: readonly Versions[],
@@ -71,7 +71,7 @@ export function movesOf(
     .map((name) => ({ name, at: first((look) => look.programs[name] !== before[name]) }))
     .sort((a, b) => a.at - b.at);
   const wanted = [
-    // A machine that is being replaced has no version: once the last old one is gone, no API server is older.
+        // A machine that is being replaced has no version: behind the last old one, no API server is older.
     {
       name: "API servers",
       at: 1 + looks.findLastIndex(({ controlPlane }) => controlPlane.some((each) => each !== release)),
@@ -86,10 +86,7 @@ export function movesOf(
   return { order: wanted.map(({ name }) => name), early };
 }
 
-/**
- * What users see of a cluster while it is updated: writes through the load balancer, a workload, and which kubelets
- * there are.
- */
+/** What users see of a cluster while it is updated: writes through the load balancer, a workload, and kubelets. */
 export class UpdateWatch {
   readonly #client: ApiClient;
   readonly #api: Api;
@@ -101,16 +98,16 @@ export class UpdateWatch {
   #tooNew = new Set<string>();
   #versions: Versions[] = [];
 
-  /** @param client speaks through the load balancer, with a connection for each request */
+    /** @param client speaks through the load balancer, with a connection per request */
   constructor(client: ApiClient, api: Api) {
     this.#client = client;
     this.#api = api;
   }
 
-  /**
-   * Starts the workload, and looks from then on. A node stays for a minute after its machine: `cloud` knows which ones
-   * run.
-   */
+    /**
+     * Starts the workload, and looks from then on. A node stays for a minute after its machine: `cloud` knows which
+     * run.
+     */
   async start(kubectl: Kubectl, cloud: Pick<CloudSimulation, "machines" | "identity">): Promise<void> {
     const { code, stderr } = await kubectl(["apply", "--filename=-"], JSON.stringify(workload));
     if (code !== 0) throw new Error(stderr.trim());
@@ -128,21 +125,20 @@ export class UpdateWatch {
       .sort();
   }
 
-  /** Forgets the versions that were seen. */
   forgetVersions(): void {
     this.#versions = [];
   }
 
-  /** What was seen so far. */
   get seen() {
     const open = performance.now() - this.#lastWrite;
     return {
       /** Longest time without a write that succeeded, in milliseconds. */
       longestMs: Math.max(this.#longestMs, open),
       failed: this.#failed,
-      /**
-       * How often the workload and the nodes were seen. One that fails is no look: the API may be away for a moment.
-       */
+            /**
+             * How often the workload and the nodes were seen; a failed look does not count, as the API may be away a
+             * moment.
+             */
       looks: this.#looks,
       /** Fewest copies of the workload that were ready. */
       fewest: this.#fewest,

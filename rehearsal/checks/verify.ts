@@ -37,7 +37,7 @@ function resultsOf(output: string): ReadonlyMap<string, { readonly outcome: stri
   );
 }
 
-/** What needs packets or containers, and so has no answer here; the part of the id before the slash. */
+/** What needs packets or containers, and so has no answer here: the part of the id before the slash. */
 const unanswerable: readonly string[] = [
   "metrics",
   "pod-metrics",
@@ -153,7 +153,7 @@ function verifyFails(sample: string): RehearsalCheck {
 
 const objectSchema = z.looseObject({ metadata: z.looseObject({}) });
 
-/** Negative control: an object that somebody has deleted makes `fenestra verify` fail, with its name and no other. */
+/** Negative control: a deleted object makes `fenestra verify` fail, with its name and no other. */
 const verifyMisses: RehearsalCheck = {
   id: "verify, deleted object",
   slow: true,
@@ -168,7 +168,7 @@ const verifyMisses: RehearsalCheck = {
       const { code, stdout: output } = await verify(context, ["--only", "objects", "--timeout", "10"]);
       const result = resultsOf(output).get("objects");
       expectEqual([result?.outcome, code], ["FAIL", 1], "outcome and exit code");
-      // Failed checks are told once more at the end.
+            // Failed checks are told again at the end.
       const missing = [...new Set(result?.text.match(/\S+ \S+ \S+ (is missing|is scaled to 0)/g))];
       expectEqual(missing, ["policy/v1 PodDisruptionBudget kube-system/coredns is missing"], "what it names");
     } finally {
@@ -181,7 +181,7 @@ const verifyMisses: RehearsalCheck = {
 const onLinux = { "kubernetes.io/os": "linux" };
 const listed = z.looseObject({ items: z.array(z.unknown()) });
 
-/** What a person's first `kubectl delete namespace` meets: it ends only while every registered API answers. */
+/** What a first `kubectl delete namespace` meets: it ends only while every registered API answers. */
 const namespaceEnds: RehearsalCheck = {
   id: "namespace",
   title: "a pod with a claim of the default class runs on Linux, and its namespace is gone once it is deleted",
@@ -211,7 +211,7 @@ const namespaceEnds: RehearsalCheck = {
   },
 };
 
-/** `fenestra verify` as a program against the rehearsal's cluster. One of its negative controls needs a sample. */
+/** `fenestra verify` against the rehearsal's cluster. One negative control needs a sample. */
 export function verifyChecks(
   pools: readonly ExpectedPool[],
   samples: boolean,

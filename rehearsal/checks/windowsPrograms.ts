@@ -11,8 +11,8 @@ import type { CheckContext, RehearsalCheck } from "./context.ts";
 import { driveFile, onDrive, oneLine, onMachine, type Subject, writeDrive } from "./windowsSubject.ts";
 
 /**
- * What only a real kubelet knows to say of itself: the Windows nodes were made by kubelet.exe. Where the host has no
- * Wine, something else has registered them, and the check is skipped.
+ * What only a real kubelet says of itself. Where the host has no Wine, something else has registered the nodes, and the
+ * check is skipped.
  */
 export function windowsKubeletCheck(later: Promise<Wine | string>): RehearsalCheck {
   return {
@@ -46,7 +46,7 @@ export function windowsKubeletCheck(later: Promise<Wine | string>): RehearsalChe
   };
 }
 
-/** What a pod network has whose addresses host-local gives out. */
+/** The settings of a pod network whose addresses host-local gives out. */
 const overlaySchema = z.looseObject({
   name: z.string(),
   hostLocal: z.string(),
@@ -65,15 +65,15 @@ interface Outcome {
 }
 
 /**
- * What kube-proxy.exe says of an HNS that it does not find (kubernetes: pkg/proxy/winkernel/supported.go). It asks for
- * it after it has read its own node (cmd/kube-proxy/app/server.go, newProxyServer).
+ * What kube-proxy.exe says where it finds no HNS (kubernetes: pkg/proxy/winkernel/supported.go), after it has read its
+ * own node (cmd/kube-proxy/app/server.go, newProxyServer).
  */
 const withoutHns = "Windows kernel is not compatible for Kernel mode";
 
 /**
- * Programs that the scripts of a Windows machine start, under Wine with the payload's own arguments and files. Wine has
- * no host network service (HNS): kube-proxy.exe and the CNI plug-in read everything that they are given, and end where
- * they look for it. They change nothing in the cluster.
+ * Programs that a Windows machine's scripts start, under Wine with the payload's own arguments and files. Wine has no
+ * host network service (HNS): kube-proxy.exe and the CNI plug-in read all that they are given, and end where they look
+ * for it. They change nothing in the cluster.
  */
 export function windowsProgramChecks(
   wine: Promise<Wine | string>,
@@ -173,7 +173,7 @@ async function cniPlugin(subject: Subject, context: CheckContext): Promise<void>
 }
 
 /**
- * What start-kube-proxy.ps1 and pod.ps1 do once the network is there: a kubeconfig with the pod's token, and the
+ * What start-kube-proxy.ps1 and pod.ps1 do once there is a network: a kubeconfig with the pod's token, and the
  * payload's command line.
  */
 async function kubeProxy({ machine, settings, programs }: Subject, { api, note }: CheckContext): Promise<void> {
@@ -216,7 +216,7 @@ async function kubeProxy({ machine, settings, programs }: Subject, { api, note }
   note(last);
 }
 
-/** kubectl.exe drains a node, as the machine's scripts do before it ends. */
+/** kubectl.exe drains a node, as the machine's scripts do. */
 export function windowsDrainCheck(wine: Promise<Wine | string>, cluster: Cluster): RehearsalCheck {
   return onMachine(wine, cluster, {
     name: "kubectl.exe",

@@ -7,7 +7,7 @@ import type { WindowsPrograms } from "../programs/windowsPrograms.ts";
 import type { Wine } from "../programs/wine.ts";
 import type { CheckContext, RehearsalCheck } from "./context.ts";
 
-/** The parts of `machine.json` from which the machine's scripts call programs. */
+/** The parts of `machine.json` by which the machine's scripts call programs. */
 const settingsSchema = z.looseObject({
   paths: z.looseObject({
     state: z.string(),
@@ -72,7 +72,7 @@ async function subjectOf(wine: Wine, { windowsMachines }: Cluster, { api }: Chec
   };
 }
 
-/** Path of a file of `C:\` from the drive's root on. */
+/** Path of a file of `C:\`, from the drive's root. */
 export function driveFile(path: string): string {
   return path.replace(/^C:[\\/]/i, "").replaceAll("\\", "/");
 }
