@@ -9,7 +9,7 @@ import { hasAnswer, retryWhileUnavailable } from "./client.ts";
 /** Runs kubectl with the program's own admin kubeconfig. */
 export type Kubectl = (args: readonly string[], stdin?: string) => Promise<CommandResult>;
 
-/** kubectl with a kubeconfig file. A command that had no answer is repeated, as the provider does it. */
+/** kubectl with a kubeconfig file. A command without an answer is repeated, as by the provider. */
 export function kubectlWith(program: string, kubeconfigFile: string): Kubectl {
   const options = { timeoutMs: limitsMs.program };
   return (args, stdin) =>
@@ -23,7 +23,6 @@ export function kubectlWith(program: string, kubeconfigFile: string): Kubectl {
     );
 }
 
-/** A Kubernetes object. */
 export type KubernetesObject = Readonly<Record<string, unknown>>;
 
 /** Whether a resource is an object for the API server. */
@@ -32,18 +31,18 @@ export function isKubernetesObject({ type, custom }: RecordedResource): boolean 
 }
 
 /**
- * Whether a resource is a gate: the engine makes it only after its hook, which has its name, has seen what it waits
- * for. The guard's hook that refuses values of documentation is left out: a rehearsal is of an example as well.
+ * Whether a resource is a gate: the engine makes it only after the hook of its name has seen what it waits for. The
+ * guard's hook against values of documentation is left out: examples are rehearsed too.
  */
 export function isGate({ type, name, options }: RecordedResource): boolean {
   return type === "pulumi:index:Stash" && (options.hooks.beforeCreate ?? []).includes(name);
 }
 
-/** The object that a resource asks for, as the provider would send it. Throws when a part of it is not known. */
+/** The object that a resource asks for, as the provider would send it. @throws Error when a part is not known */
 export function objectOf(resource: RecordedResource): KubernetesObject {
   const plain = plainMap(resource.inputs, resource.name);
   const metadata = typeof plain.metadata === "object" && plain.metadata !== null ? plain.metadata : {};
-  // The provider makes a name from the resource's when the program gives none.
+  // As the provider does when the program gives no name.
   const named =
     "name" in metadata || "generateName" in metadata
       ? metadata
@@ -62,7 +61,7 @@ function fieldName(key: string): string {
   return key.startsWith("x_kubernetes_") ? key.replaceAll("_", "-") : key;
 }
 
-/** A value as plain data, secrets revealed. Throws when a part of it is not known. */
+/** A value as plain data, secrets revealed. @throws Error when a part is not known */
 export function plainValue(value: PropertyValue, where: string): unknown {
   if (value instanceof Secret) return plainValue(value.reveal(), where);
   if (value instanceof Unknown) throw new Error(`${where} is not known`);
@@ -75,8 +74,8 @@ function isList(value: PropertyValue): value is readonly PropertyValue[] {
 }
 
 /**
- * How many steps come before each resource of a program, itself included, by its URN. Resources that are no steps only
- * pass on what they wait for.
+ * How many steps come before each resource of a program, itself included, by its URN; other resources only pass on what
+ * they wait for.
  */
 export function depths(
   program: RecordedProgram,
@@ -87,7 +86,7 @@ export function depths(
   const depthOf = (urn: string): number => {
     const known = depths.get(urn);
     if (known !== undefined) return known;
-    // A cycle cannot be registered; the mark only keeps a broken recording from running for ever.
+    // A cycle cannot be registered; the mark keeps a broken recording from running for ever.
     depths.set(urn, 0);
     const resource = byUrn.get(urn);
     if (resource === undefined) return 0;
@@ -100,7 +99,7 @@ export function depths(
   return depths;
 }
 
-/** Steps in layers: those of one layer wait only for those of earlier ones. */
+/** Steps in layers, which wait only for earlier ones. */
 export function layers(
   steps: readonly RecordedResource[],
   depths: ReadonlyMap<string, number>,
@@ -108,20 +107,19 @@ export function layers(
   return [...Map.groupBy(steps, ({ urn }) => depths.get(urn) ?? 0)].sort(([a], [b]) => a - b).map(([, layer]) => layer);
 }
 
-/** What the API server said to the program's objects, one text for each. */
+/** What the API server said to the program's objects, a text for each. */
 export interface Applied {
   /** What it refused, and gates that did not open. */
   readonly refused: readonly string[];
-  /** Its warnings. */
   readonly warnings: readonly string[];
 }
 
 /**
- * Applies every Kubernetes resource of a program in the order of its dependencies, with server-side apply and strict
+ * Applies the Kubernetes resources of a program in the order of their dependencies, with server-side apply and strict
  * validation, and passes the gates in between.
  *
- * @param passGate runs the hook of the gate with this name, as the engine would
- * @param change what a negative control makes of an object. Default: nothing.
+ * @param passGate runs the hook of the gate with this name
+ * @param change a negative control's change of an object. Default: none.
  */
 export async function applyAll(
   program: RecordedProgram,
@@ -135,13 +133,13 @@ export async function applyAll(
     const said = await applyLayer(
       layer.filter(isKubernetesObject).map((resource) => change(objectOf(resource))),
       kubectl,
-      // The provider would take a field that somebody else has (`takesFields`). In a new cluster nobody may have one of
-      // these: seen only without.
+      // The provider takes a field that somebody else has (`takesFields`). In a new cluster nobody may have one of
+      // these, which shows only without force.
       false,
     );
     refused.push(...said.refused);
     warnings.push(...said.warnings);
-    // The engine has those that do not wait for each other wait at the same time.
+    // Gates that do not wait for each other wait together in the engine.
     const passOne = async ({ name }: RecordedResource): Promise<void> => {
       await passGate(name).catch((error: unknown) => refused.push(`gate ${name}: ${messageOf(error)}`));
     };
@@ -161,8 +159,8 @@ export function takesFields({ resources }: RecordedProgram): boolean {
 }
 
 /**
- * Name under which the provider applies an object: the annotation's, or a random one for each run, as it has for an
- * object without a state (pulumi/pulumi-kubernetes: provider/pkg/provider/provider.go, `fieldManagerName`).
+ * Name under which the provider applies an object: the annotation's, or a random one per run, as for an object without
+ * a state (pulumi/pulumi-kubernetes: provider/pkg/provider/provider.go, `fieldManagerName`).
  */
 function fieldManagerOf({ metadata }: KubernetesObject): string {
   const annotations = isObject(metadata) && isObject(metadata.annotations) ? metadata.annotations : {};
@@ -176,8 +174,7 @@ function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
 
 /**
  * Applies objects that do not wait for each other.
- *
- * @param force whether it takes fields that others own, see {@link takesFields}
+ * @param force takes fields that others own, see {@link takesFields}
  */
 export async function applyLayer(
   objects: readonly KubernetesObject[],
@@ -200,7 +197,7 @@ async function applyGroup(
   const list = JSON.stringify({ apiVersion: "v1", kind: "List", items: objects });
   const first = await kubectl(apply, list);
   if (first.code === 0) return { refused: [], warnings: warningsIn(first) };
-  // A type made a moment ago may not be served yet: once more, each by itself, so that one bad object does not hide the
+  // A type made a moment ago may not be served yet: once more, and each alone, so that a bad object does not hide
   // others.
   await new Promise((resolve) => setTimeout(resolve, 1000));
   const results = await Promise.all(
@@ -218,7 +215,6 @@ function warningsIn({ stderr }: CommandResult): readonly string[] {
   return stderr.split("\n").filter((line) => line.startsWith("Warning: "));
 }
 
-/** Name of an object. */
 export function nameOf({ metadata }: KubernetesObject): string {
   return isObject(metadata) && "name" in metadata ? String(metadata.name) : "";
 }

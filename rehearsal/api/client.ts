@@ -27,14 +27,11 @@ export interface Api extends ApiClients {
   readonly coordination: CoordinationV1Api;
   readonly authorization: AuthorizationV1Api;
   readonly custom: CustomObjectsApi;
-  /** The same API server, with a token of somebody else. */
+  /** The same API server, with another's token. */
   readonly withToken: (token: string) => Api;
 }
 
-/**
- * Clients for the identity of a kubeconfig's current context. They repeat what has no answer, or one of an API server
- * that is not well (5xx).
- */
+/** Clients for the identity of a kubeconfig's current context. They repeat what has no answer, or 5xx. */
 export function apiFor(kubeconfig: string): Api {
   const config = new KubeConfig();
   config.loadFromString(kubeconfig);
@@ -44,7 +41,7 @@ export function apiFor(kubeconfig: string): Api {
 function clients(config: KubeConfig): Api {
   const cluster = config.getCurrentCluster();
   if (cluster === null) throw new Error("the kubeconfig has no cluster");
-  // As KubeConfig.makeApiClient does it, which takes no httpApi.
+  // As KubeConfig.makeApiClient, which takes no httpApi.
   const configuration = createConfiguration({
     baseServer: new ServerConfiguration(cluster.server, {}),
     authMethods: { default: config },
@@ -69,8 +66,8 @@ function clients(config: KubeConfig): Api {
 const http = new IsomorphicFetchHttpLibrary();
 
 /**
- * Sends a request until the server answers it. What a request without an answer may have done already is no error of
- * the next one: the object that it was to make is read, one that it was to delete is gone.
+ * Sends a request until it is answered. What an unanswered one may have done is no error of the next: the object to be
+ * made is read, one to be deleted is gone.
  */
 async function repeating(request: RequestContext): Promise<ResponseContext> {
   const method = request.getHttpMethod();
@@ -91,7 +88,7 @@ async function repeating(request: RequestContext): Promise<ResponseContext> {
   );
 }
 
-/** Address of the object that a request asks to make; nothing when the server chooses its name. */
+/** Address of the object that a request would make; `undefined` when the server chooses its name. */
 function objectUrl(request: RequestContext): string | undefined {
   const url = new URL(request.getUrl());
   const name = bodySchema.parse(JSON.parse(String(request.getBody()))).metadata?.name;
@@ -116,10 +113,7 @@ export async function answersReady(kubeconfig: string): Promise<boolean> {
   });
 }
 
-/**
- * Keeps so many watches open, as clients do: each begins anew when it ends.
- * @returns what ends them
- */
+/** Keeps so many watches open, as clients do: each begins anew when it ends. @returns what ends them */
 export async function openWatches(kubeconfig: string, count: number): Promise<() => void> {
   const config = new KubeConfig();
   config.loadFromString(kubeconfig);
@@ -137,7 +131,6 @@ export async function openWatches(kubeconfig: string, count: number): Promise<()
   return () => ended.abort();
 }
 
-/** What a kubeconfig needs. */
 export interface KubeconfigParts {
   readonly server: string;
   /** Cluster CA, PEM. */
@@ -186,10 +179,7 @@ export async function retryWhileUnavailable<T>(
   }
 }
 
-/**
- * What kubectl says when there was no answer, or one of the API server that its etcd gave none. What is refused reads
- * otherwise.
- */
+/** What kubectl says when the API server, or its etcd, gave no answer; a refusal reads otherwise. */
 const noAnswer =
   /Unable to connect to the server|server \S+ was refused|unexpected EOF|connection re(set|fused)|connection lost|server is currently unable|\(Timeout\)|Client\.Timeout exceeded|etcdserver: (leader changed|no leader|request timed out|too many requests)/;
 

@@ -3,7 +3,7 @@ import path from "node:path";
 import type { V1PodTemplateSpec } from "@kubernetes/client-node";
 import { parseAllDocuments } from "yaml";
 
-/** An object of the user's own; a workload has its pods described in `spec.template`. */
+/** A user's own object; a workload describes its pods in `spec.template`. */
 export interface OwnObject {
   readonly kind: string;
   readonly metadata: { readonly name: string; readonly namespace?: string };
@@ -12,8 +12,7 @@ export interface OwnObject {
 
 /**
  * The objects of a folder's YAML and JSON files, of one file or of standard input (`-`).
- *
- * @throws RangeError for what is no Kubernetes object, with its place
+ * @throws RangeError with its place for what is no Kubernetes object
  */
 export function readObjects(from: string): readonly OwnObject[] {
   const isFolder = from !== "-" && statSync(from).isDirectory();
@@ -27,7 +26,7 @@ export function readObjects(from: string): readonly OwnObject[] {
     .toSorted((a, b) => Number(isNeeded(b)) - Number(isNeeded(a)));
 }
 
-/** The objects of a text of YAML or JSON; empty documents, as charts render them, are none. */
+/** The objects of a text of YAML or JSON, without the empty documents that charts render. */
 export function objectsIn(file: string, text: string): readonly OwnObject[] {
   const listed = (place: string, value: unknown): readonly OwnObject[] => {
     if (value === null || value === undefined) return [];

@@ -195,7 +195,7 @@ async function untilReady(cluster: Cluster, context: CheckContext): Promise<void
     const ready = await Promise.all(containers.map((container) => isReady(cluster, container, measured)));
     const unready = containers.filter((container, index) => exitCode(container) === undefined && ready[index] !== true);
     bad = [...containers.filter((container) => exitCode(container) !== undefined), ...unready];
-        // A program without a right asks again until its liveness probe ends it.
+    // A program without a right asks again until its liveness probe ends it.
     refused = await refusals(cluster);
     return containers;
   };

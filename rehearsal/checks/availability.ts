@@ -131,7 +131,7 @@ export function availabilityChecks(
       run: async (context) => {
         await lab.replace(1);
         await lab.untilHealthy();
-                const seen = await held(lab, 1, "lost");
+        const seen = await held(lab, 1, "lost");
         expectEqual(seen, await readBack(context, "lost"), "objects that the new machine's etcd holds");
         await passBefore(context);
       },
@@ -176,7 +176,7 @@ export function availabilityChecks(
     },
     ...later,
   ]);
-    // The gate leaves nothing behind that others need.
+  // The gate leaves nothing behind that others need.
   return within(
     limitsMs.steps,
     checks.flatMap((check) => (check.id === lost ? [check, gateCheck] : [check])),

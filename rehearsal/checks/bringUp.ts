@@ -15,16 +15,16 @@ export interface BringUp {
   readonly workers: readonly DecodedMachine[];
   /** Passes a gate of the program by its name, as the engine would. */
   readonly passGate: (name: string) => Promise<void>;
-    /** Ends a wait that has become pointless. */
+  /** Ends a wait that has become pointless. */
   readonly unlessLacking: <T>(waiting: Promise<T>) => Promise<T>;
   readonly progress: Progress;
-    /** Wine for the workers. */
+  /** Wine for the workers. */
   readonly wine: Promise<unknown>;
-    /** Resolves when the programs of add-ons that run for real are there. Default: none does. */
+  /** Resolves when the programs of add-ons that run for real are there. Default: none does. */
   readonly addOnsAtHand: Promise<void> | undefined;
-    /** Change of an object by a negative control. */
+  /** Change of an object by a negative control. */
   readonly change: ((object: KubernetesObject) => KubernetesObject) | undefined;
-    /** Receives what came of the program's objects. */
+  /** Receives what came of the program's objects. */
   readonly onApplied: (applied: Applied) => void;
 }
 
@@ -33,7 +33,7 @@ export function bringUpChecks(of: BringUp): readonly Check[] {
   const { cluster, program, controlPlane, workers, progress, unlessLacking } = of;
   const count = controlPlane.length + workers.length;
   const ready = Promise.withResolvers<void>();
-    // The hook of a pool's gate looks every 15 seconds, so it is called when there is something to see.
+  // The hook of a pool's gate looks every 15 seconds, so it is called when there is something to see.
   const passGate = async (name: string): Promise<void> => {
     if (name.includes("-in-pool-")) await ready.promise;
     await of.passGate(name);
@@ -53,13 +53,13 @@ export function bringUpChecks(of: BringUp): readonly Check[] {
           await cluster.startKwok();
           await of.wine;
         }
-                // What takes longest comes first: the program's objects wait for the API gate anyway.
+        // What takes longest comes first: the program's objects wait for the API gate anyway.
         await cluster.startWorkers(workers);
         progress.line(`workers: ${workers.length} machines boot from their user data`);
         await defineServiceMonitors(program, cluster.kubectl);
         await of.addOnsAtHand;
         applying = applyAll(program, cluster.kubectl, passGate, of.change);
-                // Its failure is seen where it is awaited.
+        // Its failure is seen where it is awaited.
         applying.catch(() => undefined);
         await unlessLacking(cluster.untilRegistered(count));
         note(`${count} Nodes`);

@@ -24,9 +24,9 @@ export interface RehearsalTools extends ApiTools {
   readonly api: Api;
   readonly kubectl: Kubectl;
   readonly pools: readonly ExpectedPool[];
-    /** Users that created Nodes, by the API servers' audit logs: node name to user. */
+  /** Users that created Nodes, by the API servers' audit logs: node name to user. */
   readonly creators: ReadonlyMap<string, string>;
-    /** Nodes at their registration, before the cloud controller touched them. */
+  /** Nodes at their registration, before the cloud controller touched them. */
   readonly registered: ReadonlyMap<string, RegisteredNode>;
   readonly cloud: CloudSimulation;
   /** Calls to the cloud that machines had made when the checks began. */
@@ -35,19 +35,19 @@ export interface RehearsalTools extends ApiTools {
   readonly refusedObjects: readonly string[];
   /** Its warnings of them. */
   readonly warnings: readonly string[];
-    /** Passes a gate of the program by its name, as the engine would: resolves when it opens. `kept` is its state. */
+  /** Passes a gate of the program by its name, as the engine would: resolves when it opens. `kept` is its state. */
   readonly passGate: (name: string, kept?: unknown) => Promise<void>;
   /** Instance ids of the workers that boot in namespaces. */
   readonly linuxWorkers: readonly string[];
-    /** Whether a machine in a namespace, by its id, reaches a TCP port of its own by the name localhost. */
+  /** Whether a machine in a namespace, by its id, reaches a TCP port of its own by the name localhost. */
   readonly listens: (id: string, port: number) => Promise<boolean>;
   /** The API with the kubeconfig that the program exports. */
   readonly peoplesApi: Api;
-    /** What Secrets begin with in etcd, by the stack file. */
+  /** What Secrets begin with in etcd, by the stack file. */
   readonly secretPrefix: string;
   /** The bytes that etcd holds under a key, as text. */
   readonly rawEtcd: (key: string) => Promise<string>;
-    /** Runs the bootstrap again on every machine in a namespace. */
+  /** Runs the bootstrap again on every machine in a namespace. */
   readonly repeatBootstrap: () => Promise<readonly RepeatedBootstrap[]>;
 }
 

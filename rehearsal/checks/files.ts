@@ -17,7 +17,7 @@ import {
 /** What the checks of files need. */
 export interface FileSources {
   readonly machines: readonly DecodedMachine[];
-    /** Programs built from upstream's code; the reason in words where they are not at hand. */
+  /** Programs built from upstream's code; the reason in words where they are not at hand. */
   readonly checkers: Checkers | string | Promise<Checkers | string>;
   /** Path of kubeadm. */
   readonly kubeadm: string;
@@ -203,7 +203,7 @@ function onePer(
 /** What the cloud's own agent reads: the cloud-config, or the loader of a Windows machine. */
 function sources(machines: readonly DecodedMachine[]): readonly SharedFile[] {
   return grouped(machines, ({ payload }) => {
-        // EC2Launch takes the script out of its tags; Azure's custom data is the script itself.
+    // EC2Launch takes the script out of its tags; Azure's custom data is the script itself.
     const content = /^<powershell>\n([\s\S]*?)^<\/powershell>/m.exec(payload.source)?.[1] ?? payload.source;
     return [{ path: "user data", content, mode: undefined }];
   });

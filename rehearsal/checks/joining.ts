@@ -34,7 +34,7 @@ export function lateJoinCheck(cluster: Cluster, lab: ControlPlaneLab, worker: De
       await run(
         `cp ${environment} ${environment}.kept && sed -i 's/^JOIN_TOKEN_TTL=.*/JOIN_TOKEN_TTL=${shortLife}/; s/^JOIN_INTERVAL=.*/JOIN_INTERVAL=2/' ${environment}`,
       );
-            // The place of its pool, which counts as old only by the token that the cluster has.
+      // The place of its pool, which counts as old only by the token that the cluster has.
       await run(
         `kubectl --kubeconfig /etc/kubernetes/admin.conf delete secrets -n kube-system -l fenestra.dev/join-pool`,
       );

@@ -116,7 +116,7 @@ export function manualCheck(cluster: Cluster, follow: Follow): RehearsalCheck {
       const steps = manual().filter(
         ({ section, mark }) => !(mark in elsewhere) && !walked.some((each) => each === section),
       );
-            // What machines do first is looked at by the others.
+      // What machines do first is looked at by the others.
       for (const place of [...places, ""])
         for (const step of steps.filter(({ mark }) => mark === place)) {
           const isGone = place === "worker" && step.section === "A Node object was deleted";

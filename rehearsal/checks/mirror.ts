@@ -11,9 +11,9 @@ import { type ImageSources, imagesCheck, registriesCheck, workloads } from "./mi
 
 /** What the checks of a network that reaches only a mirror look at. */
 export interface MirrorSources extends ImageSources {
-    /** Hosts looked up that do not exist, a live list. */
+  /** Hosts looked up that do not exist, a live list. */
   readonly lookUps: readonly LookUp[];
-    /** Whether the machines may also ask publishers. */
+  /** Whether the machines may also ask publishers. */
   readonly wayOut: boolean;
 }
 
@@ -172,7 +172,7 @@ function nothingElseCheck({ mirror, lookUps, running }: MirrorSources): Rehearsa
       }
       const [from] = machines;
       expect(from !== undefined, "no machine runs");
-            // What follows also shows that look-ups and requests are seen at all.
+      // What follows also shows that look-ups and requests are seen at all.
       for (const host of publishers) {
         const asked = lookUps.length;
         const direct = await head(from, host, ["--noproxy", "*"]);

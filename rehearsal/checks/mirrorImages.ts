@@ -10,7 +10,7 @@ export interface ImageSources {
   /** Registry to the URL of its mirror, as the stack file has it. */
   readonly registries: Readonly<Record<string, string>>;
   readonly decoded: readonly DecodedMachine[];
-    /** Machines in namespaces, a live list. */
+  /** Machines in namespaces, a live list. */
   readonly running: () => readonly LinuxMachine[];
 }
 
@@ -42,10 +42,10 @@ export function registryProblem(
   const config = payload.files.find(({ path }) => path.endsWith(`containerd${separator}config.toml`));
   const folder = /^config_path = '(.+)'$/m.exec(config?.content ?? "")?.[1];
   const named = mirrors[registry] === undefined ? "_default" : registry;
-    // Windows allows no colon in a folder's name.
+  // Windows allows no colon in a folder's name.
   const own = payload.system === "windows" ? named.replace(/:(\d+)$/, "_$1_") : named;
   const path = [folder, own, "hosts.toml"].join(separator);
-    // With a login it is made from a template.
+  // With a login it is made from a template.
   const template = `\\templates${path.replace(/^[A-Z]:/, "")}`.replaceAll("\\", separator);
   const hosts = payload.files.find((file) => file.path === path || file.path.endsWith(template))?.content;
   if (hosts === undefined) return [`${machine.name} has no ${path}`];

@@ -85,14 +85,14 @@ export function autoscalerCheck(templates: readonly NodeTemplate[]): RehearsalCh
       const seen: string[] = [];
       for (const { pool, labels, taints } of templates) {
         const node = [...registered.values()].find((candidate) => candidate.pool === pool);
-                // An empty pool has no node to compare with.
+        // An empty pool has no node to compare with.
         if (node === undefined) continue;
         seen.push(pool);
         for (const [key, value] of Object.entries(labels))
           expectEqual(node.labels[key], value, `label ${key} of a node of ${pool}`);
-                const lasting = node.taints.filter(
-                  ({ key }) => key !== uninitializedTaintKey && !key.startsWith("node.kubernetes.io/"),
-                );
+        const lasting = node.taints.filter(
+          ({ key }) => key !== uninitializedTaintKey && !key.startsWith("node.kubernetes.io/"),
+        );
         expectEqual(
           Object.fromEntries(lasting.map(({ key, value, effect }) => [key, `${value ?? ""}:${effect}`])),
           taints,

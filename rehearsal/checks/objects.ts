@@ -37,7 +37,7 @@ export function ownObjectChecks(objects: readonly OwnObject[]) {
   return (when: "" | " after the update" = ""): readonly RehearsalCheck[] => {
     let applied: Promise<number> | undefined;
     const said = new Map<OwnObject, { readonly code: number; readonly lines: readonly string[] }>();
-        /** One after the other. A namespace that nobody makes is made, without a label. */
+    /** One after the other. A namespace that nobody makes is made, without a label. */
     const apply = async ({ kubectl }: CheckContext): Promise<number> => {
       for (const object of objects) {
         const { namespace } = object.metadata;

@@ -213,7 +213,7 @@ export function policyGateCheck(gate: string, runtimeClass: string, apiServers: 
       };
       await kubectl(["delete", kind, placementPolicy]);
       try {
-                // Several in a row, since behind the load balancer each API server learns of it by itself.
+        // Several in a row, since behind the load balancer each API server learns of it by itself.
         let row = 0;
         await waitFor(
           "the policy to be out of force",
@@ -225,8 +225,7 @@ export function policyGateCheck(gate: string, runtimeClass: string, apiServers: 
           100,
         );
         const passing = passGate(gate);
-                // A contented gate would ask for a pod of each build and one of none, with several API servers in eight
-                // rounds.
+        // A contented gate would ask for a pod of each build and one of none, with several API servers in eight rounds.
         const answers = (Object.keys(windowsBuilds).length + 1) * (apiServers > 1 ? 8 : 1);
         const shut = await staysShut(passing, /^\/api\/v1\/namespaces\/default\/pods\?dryRun=All$/, answers);
         expect(shut, "the gate is open although the policy has no binding");

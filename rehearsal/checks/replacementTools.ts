@@ -18,7 +18,7 @@ export const ask = (api: Api, node: string): Promise<string> => askFor(api, `sys
 
 /** Expects none of these requests to be approved, and deletes them. @returns the approved ones of all requests */
 export async function expectRefused({ certificates }: Api, names: readonly string[]) {
-    // The node controller's turn, and a list of the cloud that is newer than the request.
+  // The node controller's turn, and a list of the cloud that is newer than the request.
   await new Promise((resolve) => setTimeout(resolve, 20_000));
   const { items } = await certificates.listCertificateSigningRequest();
   const approved = items.filter(({ status }) => status?.conditions?.some(({ type }) => type === "Approved"));
@@ -105,7 +105,7 @@ export function replacementTools({ cluster, lab, worker }: Replacements) {
       limitsMs.machine,
       async () => (await requestsOf(api, nodeName)).length >= count,
     );
-    /** Expects Events of a machine's further certificates. @returns how often it asked and was answered */
+  /** Expects Events of a machine's further certificates. @returns how often it asked and was answered */
   const toldOf = async (api: Api, nodeName: string): Promise<string> => {
     const { items } = await api.core.listNamespacedEvent({ namespace: "default" });
     const told = items.filter(

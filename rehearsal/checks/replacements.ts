@@ -81,7 +81,7 @@ export function replacementChecks(parts: Replacements): readonly RehearsalCheck[
           ({ zone, group }) => group !== undefined && zone !== machine.zone,
         )?.zone;
         cloud.faults.throttled = 2;
-                // Another worker of the pool, and one of another pool, if any: their tokens of now.
+        // Another worker of the pool, and one of another pool, if any: their tokens of now.
         const others = [
           workers(cloud).find((each) => each !== machine),
           cloud.machines.find(({ group }) => group !== undefined && group.name !== machine.group?.name),

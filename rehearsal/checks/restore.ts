@@ -65,7 +65,7 @@ async function restoreSnapshot(lab: ControlPlaneLab, context: CheckContext): Pro
   expectEqual(good, 3, "writes before the snapshot");
   // The nodes of machines that are gone may still be there.
   const members = lab.indices.map((index) => context.cloud.identity(lab.member(index).machine).nodeName);
-    // Its machine then counts as one that joined after the snapshot.
+  // Its machine then counts as one that joined after the snapshot.
   if (lab.size > 1) await context.api.core.deleteNode({ name: members.at(-1) ?? "" });
   const began = Date.now();
   await lab.script(0, "etcd-snapshot.sh");
@@ -89,10 +89,10 @@ async function restoreSnapshot(lab: ControlPlaneLab, context: CheckContext): Pro
   const stopping = performance.now();
   await lab.onAll(restore, "--stop");
   const stopped = performance.now();
-    // Nothing of the old data may be of use.
+  // Nothing of the old data may be of use.
   for (const index of lab.indices) await lab.machine(index).run(["bash", "-c", "rm -rf /var/lib/etcd-data/*/member"]);
   if (lab.size > 1) {
-        // A likely mistake, after which the kubelet there never reaches its API: the same commands correct it.
+    // A likely mistake, after which the kubelet there never reaches its API: the same commands correct it.
     await lab.script(0, restore, name);
     await lab.onAll(restore, "--stop");
   }
@@ -156,7 +156,7 @@ function ofSeveral(lab: ControlPlaneLab): readonly RehearsalCheck[] {
         "new machines with empty volumes wait for data; a copy that was made before etcd's first start brings the objects of then back",
       run: async (context) => {
         expectEqual(await readBack(context, "kept"), 3, "objects that are not in the copy");
-                // The machines that were all replaced at once have each sent what they found.
+        // The machines that were all replaced at once have each sent what they found.
         const { stdout } = await lab.script(0, "etcd-restore.sh", "--list");
         const copy = stdout
           .trim()

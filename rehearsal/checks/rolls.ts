@@ -45,7 +45,7 @@ export function rollChecks(parts: Replacements): readonly RehearsalCheck[] {
         const { cloud, note } = context;
         const { machine } = current(cloud);
         await cluster.powerOffMachine(machine);
-                // The cloud runs it, but it never boots.
+        // The cloud runs it, but it never boots.
         const silent = cloud.replace(machine);
         await waitFor(`${silent.id} to be given up`, limitsMs.machine, async () => cloud.isToGo(silent));
         note(`${await successorOf(context, silent)} came after ${silent.id}`);
@@ -66,7 +66,7 @@ export function rollChecks(parts: Replacements): readonly RehearsalCheck[] {
         const uidOf = async () =>
           (await nodesByName(api)).get(other === undefined ? "" : cloud.identity(other).nodeName)?.metadata?.uid;
         const [uid, { thief }] = [await uidOf(), await thiefOf(cloud, machine)];
-                // One whose Node it has never seen counts as never joined, and of those it ends one an hour.
+        // One whose Node it has never seen counts as never joined, and of those it ends one an hour.
         await waitFor(
           "the node controller to know it",
           limitsMs.machine,

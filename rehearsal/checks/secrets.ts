@@ -17,7 +17,7 @@ export const secretChecks: readonly RehearsalCheck[] = [
     id: "worker secrets",
     title: "a worker's identity reads the join secret of its pool, and no other pool's or other secret of the cluster",
     run: async ({ cloud, note }) => {
-            // Workers may read logins for downloads too; `join` is of the release before.
+      // Workers may read logins for downloads too; `join` is of the release before.
       const names = cloud.secretNames().filter((name) => !/\/(credentials(-[a-z0-9]{8})?|join)$/.test(name));
       const workers = cloud.machines.filter(({ group }) => group !== undefined);
       const pools = new Set(workers.map((worker) => joinSecretName(cloud, worker)));

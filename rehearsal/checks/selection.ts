@@ -83,7 +83,7 @@ function acceptanceChecks(parts: ListParts): readonly RehearsalCheck[] {
   const [[poolGate, somePool] = []] = poolGates;
   const workloads = (wanted: WantedWorkloads): RehearsalCheck =>
     options.addOns === undefined ? workloadsCheck(wanted) : workloadsThatCount(cluster, wanted);
-    // Pods prove nothing where nodes lack their labels and taints.
+  // Pods prove nothing where nodes lack their labels and taints.
   const onNodes = (...checks: readonly RehearsalCheck[]) => needing(pools.map(poolRegistrationId), checks);
   return [
     ...pools.flatMap(poolChecks),
@@ -102,7 +102,7 @@ function acceptanceChecks(parts: ListParts): readonly RehearsalCheck[] {
       ),
     ),
     refusedFieldsCheck,
-        // A pod is judged before it is placed: pools without a node count too.
+    // A pod is judged before it is placed: pools without a node count too.
     ...guardRailChecks([...new Set(windows.map(({ runtimeClass }) => runtimeClass))], mutates),
     ...(policyGate === undefined || someClass === undefined ? [] : [policyGateCheck(policyGate, someClass, lab.size)]),
     ...(poolGate === undefined || somePool === undefined ? [] : [poolGateCheck(poolGate, somePool)]),
@@ -113,7 +113,7 @@ function acceptanceChecks(parts: ListParts): readonly RehearsalCheck[] {
       workloads({ id: "workloads, ready", slow: true }),
       ...verifyChecks(pools, samples, mutates),
     ),
-        // After those that only look, and before those that break the control plane.
+    // After those that only look, and before those that break the control plane.
     ...changing(parts),
     ...(lab.size >= 3
       ? availabilityChecks(lab, gates, restoreChecks(lab))
@@ -123,17 +123,17 @@ function acceptanceChecks(parts: ListParts): readonly RehearsalCheck[] {
 
 /** The options of a rehearsal that decide which checks there are. */
 export interface CheckOptions extends Release {
-    /** Release that a control plane of three is updated to, in place of the acceptance checks. */
+  /** Release that a control plane of three is updated to, in place of the acceptance checks. */
   readonly updateTo: Release | undefined;
-    /** Folder of an older version of the program, with which such a cluster comes up. */
+  /** Folder of an older version of the program, with which such a cluster comes up. */
   readonly updateFrom: string | undefined;
   /** Objects of the user's own. Default: none. */
   readonly objects: readonly OwnObject[];
-    /** Programs of add-ons that run for real, name to path, and when they are there. Default: none. */
+  /** Programs of add-ons that run for real, name to path, and when they are there. Default: none. */
   readonly addOns: { readonly programs: ReadonlyMap<string, string>; readonly atHand: Promise<void> } | undefined;
-    /** Readers of the machines' files; where they are not at hand the reason in words, and their checks are skipped. */
+  /** Readers of the machines' files; where they are not at hand the reason in words, and their checks are skipped. */
   readonly checkers: Promise<Checkers | string>;
-    /** Private folder in memory. */
+  /** Private folder in memory. */
   readonly workFolder: string;
 }
 
@@ -171,9 +171,9 @@ export interface ListParts {
 export interface ClusterChecks {
   /** In the order of the report. */
   readonly readOnly: readonly RehearsalCheck[];
-    /** Run beside `readOnly`: they mostly wait, and need only what no other takes away. */
+  /** Run beside `readOnly`: they mostly wait, and need only what no other takes away. */
   readonly concurrent: readonly (readonly RehearsalCheck[])[];
-    /** Run last, in this order: they take machines, a secret or the whole control plane away. */
+  /** Run last, in this order: they take machines, a secret or the whole control plane away. */
   readonly disruptive: readonly RehearsalCheck[];
 }
 

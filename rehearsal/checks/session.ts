@@ -7,15 +7,15 @@ import type { Progress } from "../host/progress.ts";
 import { isStrict } from "../programs/atHand.ts";
 
 export interface PartOptions {
-    /** Whether a result is reported and counted. Default: each is. */
+  /** Whether a result is reported and counted. Default: each is. */
   readonly isShown?: (result: CheckResult) => boolean;
 }
 
 /** Which checks of a rehearsal are run. */
 export interface Selection {
-    /** What their ids begin with; empty for all. */
+  /** What their ids begin with; empty for all. */
   readonly only: string;
-    /** What the ids of those left out begin with. */
+  /** What the ids of those left out begin with. */
   readonly skip: readonly string[];
   /** The slow ones too. */
   readonly full: boolean;
@@ -82,7 +82,7 @@ export class CheckSession {
     return await runChecks(checks, context, {
       limitMs: limitsMs.check,
       earlier: this.#results,
-            // Where everything can be installed, a skipped check would be missed.
+      // Where everything can be installed, a skipped check would be missed.
       skipsFail: isStrict(),
       onWaiting: (id, _, seconds) =>
         this.#progress.line(`...   ${positionText(this.#position)}  [${id}] for ${Math.round(seconds)} s`),

@@ -39,7 +39,7 @@ export function staysUnready(pod: V1Pod, now: number): boolean {
 function staticPodProblem(pod: V1Pod, events: readonly CoreV1Event[]): string {
   const name = pod.metadata?.name ?? "";
   const last = events
-        // That the kubelet waits before it starts a program again does not say why.
+    // That the kubelet waits before it starts a program again does not say why.
     .filter(
       ({ involvedObject, type, reason }) => involvedObject.name === name && type === "Warning" && reason !== "BackOff",
     )
@@ -73,7 +73,7 @@ export const staticPods: RehearsalCheck = {
     const { items: events } = await api.core.listNamespacedEvent({ namespace: "kube-system" });
     const problems = pods.filter((pod) => !isReady(pod)).map((pod) => staticPodProblem(pod, events));
     expect(problems.length === 0, problems.join("; "));
-        // kubeadm ignores a patch whose name it does not know.
+    // kubeadm ignores a patch whose name it does not know.
     const periods = pods.flatMap(({ spec }) => spec?.containers.map(({ startupProbe }) => startupProbe?.periodSeconds));
     expectEqual([...new Set(periods)], [2], "seconds between two startup probes of a static pod");
     note(`${pods.length} pods on ${nodes.length} machines`);

@@ -214,8 +214,7 @@ export function trustChecks(cluster: Cluster, lab: ControlPlaneLab, follow: Foll
           // Other checks beside this one delete pods.
           if (token === "") continue;
           const { aud = [], iss = "" } = decodeJwt(token);
-                    // The API takes tokens for its issuer. One for another audience, such as the cloud's, is nobody
-                    // there.
+          // The API takes tokens for its issuer. One for another audience, such as the cloud's, is nobody there.
           identities.push({
             file,
             identity: `--header "Authorization: Bearer $(cat '${file}')"`,
@@ -246,7 +245,7 @@ export function trustChecks(cluster: Cluster, lab: ControlPlaneLab, follow: Foll
           const found = await problem(identity, known);
           expect(found === undefined || (await run(`test -e '${file}' || echo gone`)) === "gone", found ?? "");
         }
-                // Requests that no kubelet makes, with its kubelet's certificate and with its join secret.
+        // Requests that no kubelet makes, with its kubelet's certificate and with its join secret.
         const machine = context.cloud.machines.find(({ id }) => id === context.linuxWorkers[0]);
         if (machine === undefined) throw new Error("there is no Linux worker");
         const { server, caCertificate: ca, token } = await joinSecretOf(context.cloud, machine);
@@ -281,7 +280,7 @@ export function trustChecks(cluster: Cluster, lab: ControlPlaneLab, follow: Foll
         const bootstrap = apiFor(kubeconfig({ server, ca, user: { token } }));
         const names = [...registered.values()];
         const other = names.find(({ pool }) => pool !== undefined)?.name ?? "";
-                // It may have registered before registrations were recorded.
+        // It may have registered before registrations were recorded.
         const { items: own } = await api.core.listNode({ labelSelector: controlPlaneKey });
         const controlPlane = own[0]?.metadata?.name;
         expect(controlPlane !== undefined, "there is no control-plane node");
@@ -291,7 +290,7 @@ export function trustChecks(cluster: Cluster, lab: ControlPlaneLab, follow: Foll
           [`system:node:${other}`, "system:nodes"],
           [`system:node:${controlPlane}`, "system:nodes"],
           [`system:node:${invented}`, "system:nodes"],
-                    // The last one is refused at once, which shows that the others were looked at.
+          // The last one is refused at once, which shows that the others were looked at.
           ["kubernetes-admin", "kubeadm:cluster-admins"],
         ] as const;
         const made: string[] = [];
@@ -331,14 +330,14 @@ export function trustChecks(cluster: Cluster, lab: ControlPlaneLab, follow: Foll
         };
         const open = (port: number) =>
           waitFor(`port ${port} to be open`, limitsMs.steps, () => context.listens(id, port));
-                // In place of its certificate, one of an authority that the API does not know.
+        // In place of its certificate, one of an authority that the API does not know.
         const own = "/var/lib/kubelet/pki/kubelet-client-current.pem";
         const make = `openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 2 -keyout - -out - -subj`;
         await open(healthPort);
         await run(`mv ${own} ${own}.kept; ${make} "/O=system:nodes/CN=system:node:${id}" >${own}`);
         await run("systemctl restart kubelet fenestra-health");
         await open(ports.kubelet);
-                // The health job looks at once when it starts.
+        // The health job looks at once when it starts.
         await new Promise((resolve) => setTimeout(resolve, 6_000));
         const closed = !(await context.listens(id, healthPort));
         await run(`mv ${own}.kept ${own}; systemctl restart kubelet fenestra-health`);

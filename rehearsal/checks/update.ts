@@ -38,7 +38,7 @@ export function updateChecks({ cluster, lab, updates, kubeconfig, from, to }: Up
     if (update === undefined) throw new Error("no update was begun");
     return update;
   };
-    /** Only the program changes. */
+  /** Only the program changes. */
   const sameRelease = from === to;
   const ofRelease = [
     "update: skipped minor",
@@ -110,7 +110,7 @@ export function updateChecks({ cluster, lab, updates, kubeconfig, from, to }: Up
         const before = await watch.pods();
         watch.forgetVersions();
         update = await updates.begin(to);
-                // Another version of the program may leave the control plane as it is.
+        // Another version of the program may leave the control plane as it is.
         if (sameRelease && !begun().steps.includes(step("-control-plane-api"))) return note("it stays");
         await begun().run(cluster, lab, step("-control-plane-api"));
         await lab.untilHealthy();
@@ -165,8 +165,8 @@ export function updateChecks({ cluster, lab, updates, kubeconfig, from, to }: Up
             throw new Error(`${nodes.length} nodes, ${before} before, with ${[...new Set(versions)].join(", ")}`);
           return true;
         };
-                // The controller-manager gives a node up after 50 s without a lease; only then the cloud controller
-                // looks for its machine.
+        // The controller-manager gives a node up after 50 s without a lease; only then the cloud controller looks for
+        // its machine.
         await waitFor("the nodes of old machines to be gone", 180_000, look);
         expectEqual(cloud.machines.length, before, "machines in the cloud");
         note(`${before} nodes`);
@@ -178,7 +178,7 @@ export function updateChecks({ cluster, lab, updates, kubeconfig, from, to }: Up
       run: async ({ note }) => {
         const { order, early } = movesOf(watch.seen.versions, `v${releaseOf(to)}`);
         expectEqual(early, [], "what moved too early");
-                // Another minor has another cloud controller.
+        // Another minor has another cloud controller.
         if (minorNumber(releaseOf(from)) !== minorNumber(releaseOf(to)))
           expect(
             order.some((name) => name.includes("cloud-controller")),

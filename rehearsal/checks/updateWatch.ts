@@ -71,7 +71,7 @@ export function movesOf(
     .map((name) => ({ name, at: first((look) => look.programs[name] !== before[name]) }))
     .sort((a, b) => a.at - b.at);
   const wanted = [
-        // A machine that is being replaced has no version: behind the last old one, no API server is older.
+    // A machine that is being replaced has no version: behind the last old one, no API server is older.
     {
       name: "API servers",
       at: 1 + looks.findLastIndex(({ controlPlane }) => controlPlane.some((each) => each !== release)),
@@ -98,16 +98,15 @@ export class UpdateWatch {
   #tooNew = new Set<string>();
   #versions: Versions[] = [];
 
-    /** @param client speaks through the load balancer, with a connection per request */
+  /** @param client speaks through the load balancer, with a connection per request */
   constructor(client: ApiClient, api: Api) {
     this.#client = client;
     this.#api = api;
   }
 
-    /**
-     * Starts the workload, and looks from then on. A node stays for a minute after its machine: `cloud` knows which
-     * run.
-     */
+  /**
+   * Starts the workload, and looks from then on. A node stays for a minute after its machine: `cloud` knows which run.
+   */
   async start(kubectl: Kubectl, cloud: Pick<CloudSimulation, "machines" | "identity">): Promise<void> {
     const { code, stderr } = await kubectl(["apply", "--filename=-"], JSON.stringify(workload));
     if (code !== 0) throw new Error(stderr.trim());
@@ -135,10 +134,9 @@ export class UpdateWatch {
       /** Longest time without a write that succeeded, in milliseconds. */
       longestMs: Math.max(this.#longestMs, open),
       failed: this.#failed,
-            /**
-             * How often the workload and the nodes were seen; a failed look does not count, as the API may be away a
-             * moment.
-             */
+      /**
+       * How often the workload and the nodes were seen; a failed look does not count, as the API may be away a moment.
+       */
       looks: this.#looks,
       /** Fewest copies of the workload that were ready. */
       fewest: this.#fewest,

@@ -168,7 +168,7 @@ const verifyMisses: RehearsalCheck = {
       const { code, stdout: output } = await verify(context, ["--only", "objects", "--timeout", "10"]);
       const result = resultsOf(output).get("objects");
       expectEqual([result?.outcome, code], ["FAIL", 1], "outcome and exit code");
-            // Failed checks are told again at the end.
+      // Failed checks are told again at the end.
       const missing = [...new Set(result?.text.match(/\S+ \S+ \S+ (is missing|is scaled to 0)/g))];
       expectEqual(missing, ["policy/v1 PodDisruptionBudget kube-system/coredns is missing"], "what it names");
     } finally {

@@ -18,7 +18,7 @@ export interface ArtifactLine {
   readonly rest: readonly string[];
 }
 
-/** Reads the payload's list of artifacts: tab-separated, name, URL, algorithm, digest, further columns. */
+/** Reads the payload's list of artifacts: name, URL, algorithm, digest and further columns, separated by tabs. */
 export function parseArtifacts(text: string): readonly ArtifactLine[] {
   return text
     .split("\n")
@@ -32,22 +32,18 @@ export function parseArtifacts(text: string): readonly ArtifactLine[] {
 /** Fakes of the publishers' downloads, by artifact name. */
 export type ArtifactFiles = ReadonlyMap<string, Buffer>;
 
-/** A program that does nothing but say that it is a fake. */
+/** A program that only says that it is a fake. */
 const fakeProgram = (name: string): string =>
   `#!/bin/sh\n# Fake of the rehearsal: ${name} is simulated.\ncase "$*" in *version*) echo "${name} fake";; esac\n`;
 
-/**
- * A launcher of a program outside of the machine's own folders: copies for every machine would cost time and memory.
- */
+/** A launcher of a program outside the machine's folders: a copy per machine would cost time and memory. */
 const launcher = (name: string): string =>
   `#!/bin/sh\n# Launcher of the rehearsal: the real program, the same for all machines.\nexec ${programFolder}/${name} "$@"\n`;
 
-/** Launchers of programs that are started with more than their own command line. */
+/** Launchers of programs that start with more than their command line. */
 const launchers: Readonly<Record<string, string>> = { kubelet: kubeletLauncher, containerd: runtimeLauncher };
 
-/**
- * What is in an archive: path in it to a program's name. A program that was obtained is the real one, others are fakes.
- */
+/** What an archive holds: path in it to a program's name. */
 const archives: Readonly<Record<string, (version: string) => Readonly<Record<string, string>>>> = {
   containerd: () => ({
     "bin/containerd": "containerd",
@@ -69,15 +65,12 @@ const archives: Readonly<Record<string, (version: string) => Readonly<Record<str
   }),
 };
 
-/** What is served in the place of a program: it leads to the real one where the rehearsal has it. */
+/** What is served in place of a program: a launcher of the real one where the rehearsal has it, else a fake. */
 function programFile(name: string): string {
   return launchers[name] ?? (isProgram(name) ? launcher(name) : fakeProgram(name));
 }
 
-/**
- * Makes the files that the simulated publishers serve: launchers of real programs where the rehearsal has them, else
- * fakes.
- */
+/** The files that the simulated publishers serve, by artifact. */
 export async function artifactFiles(lines: readonly ArtifactLine[], workFolder: string): Promise<ArtifactFiles> {
   const files = new Map<string, Buffer>();
   for (const { name, url } of lines) {
@@ -110,8 +103,8 @@ function isProgram(name: string): boolean {
 }
 
 /**
- * The payload's list with the digests of the fakes: the only file of a payload that the rehearsal changes. What the
- * scripts do with it, download, compare, unpack, is theirs.
+ * The payload's list with the digests of the fakes: the only file of a payload that the rehearsal changes. To download,
+ * compare and unpack is left to the scripts.
  */
 export function substituteDigests(text: string, files: ArtifactFiles): string {
   const replaced = parseArtifacts(text).map(({ name, url, algorithm, digest, rest }) => {

@@ -8,9 +8,7 @@ import type { LifecycleActions } from "./lifecycle.ts";
 import type { AwsMachine } from "./metadata.ts";
 import { signatureProblem } from "./sigv4.ts";
 
-/**
- * Asks whether a role may do something; the context holds condition keys such as `kms:EncryptionContext:PARAMETER_ARN`.
- */
+/** Whether a role may do something; the context holds condition keys such as `kms:EncryptionContext:PARAMETER_ARN`. */
 type Authorize = (role: string, action: string, resource: string, context: Readonly<Record<string, string>>) => boolean;
 
 /** A parameter of the simulated Parameter Store. */
@@ -36,9 +34,9 @@ export interface AwsCloud {
   readonly lifecycle: LifecycleActions;
   /** Every call, in order. */
   readonly calls: CloudCall[];
-  /** Machines that were terminated; lists have them for an hour. */
+  /** Terminated machines; lists have them for an hour. */
   readonly ended: readonly AwsMachine[];
-  /** Ends an instance of a group as the group does: its hooks wait, and when it is gone another one comes. */
+  /** Ends an instance as its group does: hooks wait, and another one comes when it is gone. */
   readonly end: (machine: AwsMachine) => void;
   readonly groups: () => readonly AwsGroup[];
   /** The newest instance refresh of each group that had one. */
@@ -52,8 +50,7 @@ export interface AwsCloud {
 const parameterLimit = 4096;
 
 /**
- * The simulated endpoints of AWS: each request needs a right signature of the machine's own role, and the role's
- * policies decide.
+ * The simulated endpoints of AWS: a request needs a right signature of the machine's own role, whose policies decide.
  */
 export function awsApi(cloud: AwsCloud): EndpointHandler {
   return async (request) => {
@@ -64,12 +61,10 @@ export function awsApi(cloud: AwsCloud): EndpointHandler {
     const problem = await signatureProblem(request, machine.credentials, service, cloud.region, Date.now());
     if (problem !== undefined) return { status: 403, body: JSON.stringify({ __type: problem }) };
     if (service === "ssm") return parameterStore(cloud, machine, request);
-    if (service === "autoscaling")
-      return autoScaling(cloud, machine, new URLSearchParams(request.body.toString("utf8")));
-    if (service === "ec2") return compute(cloud, machine, new URLSearchParams(request.body.toString("utf8")));
-    if (service === "elasticloadbalancing")
-      return loadBalancing(cloud, machine, new URLSearchParams(request.body.toString("utf8")));
-    return objectStore(cloud, machine, request);
+    if (service === "s3") return objectStore(cloud, machine, request);
+    const form = new URLSearchParams(request.body.toString("utf8"));
+    if (service === "autoscaling") return autoScaling(cloud, machine, form);
+    return service === "ec2" ? compute(cloud, machine, form) : loadBalancing(cloud, machine, form);
   };
 }
 
@@ -131,7 +126,7 @@ function parameterStore(cloud: AwsCloud, machine: AwsMachine, request: EndpointR
     const value = String(input.get("Value") ?? "");
     if (value.length > parameterLimit) return failure("ParameterMaxLengthExceeded", `${value.length} characters`);
     if (input.get("Overwrite") !== true) return failure("ParameterAlreadyExists");
-    // The default tier of an account may be advanced, whose values are encrypted by a data key; the default key is the
+    // An account's default tier may be advanced, whose values are encrypted by a data key; the default key is the
     // account's own (SSM API Reference, PutParameter; KMS Developer Guide, "How AWS Systems Manager Parameter Store
     // uses AWS KMS").
     const encrypt = input.get("Tier") === "Standard" ? "kms:Encrypt" : "kms:GenerateDataKey";
@@ -147,8 +142,8 @@ function parameterStore(cloud: AwsCloud, machine: AwsMachine, request: EndpointR
 }
 
 /**
- * GetParametersByPath (AWS Systems Manager API reference): the right is one to the path and goes for all below it; values
- * are encrypted without `WithDecryption`, which is not simulated, and a page may have fewer than asked for.
+ * GetParametersByPath (AWS Systems Manager API reference): the right to a path goes for all below it; values are
+ * encrypted without `WithDecryption`, which is not simulated; a page may have fewer than asked for.
  */
 function listParameters(cloud: AwsCloud, machine: AwsMachine, input: ReadonlyMap<string, unknown>): EndpointAnswer {
   const path = String(input.get("Path") ?? "");
@@ -195,19 +190,19 @@ function autoScaling(cloud: AwsCloud, machine: AwsMachine, form: URLSearchParams
   return problem === undefined ? { status: 200, body: `<${action}Response/>` } : invalid(problem);
 }
 
-/** Whether the role may change a group; its conditions see the group's tags. */
+/** Whether the role may change a group; conditions see its tags. */
 function mayChange(cloud: AwsCloud, by: AwsMachine, action: string, name: string): boolean {
   const tags = cloud.groups().find((group) => group.name === name)?.tags ?? new Map<string, string>();
   const context = Object.fromEntries([...tags].map(([key, value]) => [`aws:ResourceTag/${key}`, value]));
   return allowed(cloud, by, [`autoscaling:${action}`, cloud.groupArn(name), context]);
 }
 
-/** The machines that a list has. */
+/** The machines that lists show. */
 function listed({ faults }: AwsCloud, machines: Iterable<AwsMachine>): readonly AwsMachine[] {
   return [...machines].filter(({ id }) => !faults.hidden.has(id));
 }
 
-/** StartInstanceRefresh (Amazon EC2 Auto Scaling API reference): one at a time for a group. */
+/** StartInstanceRefresh (Amazon EC2 Auto Scaling API reference): one at a time per group. */
 function startRefresh(cloud: AwsCloud, by: AwsMachine, group: string): EndpointAnswer {
   if (!mayChange(cloud, by, "StartInstanceRefresh", group)) return denied;
   if (cloud.refreshes.get(group)?.status === "InProgress")
@@ -228,8 +223,8 @@ function invalid(problem: string): EndpointAnswer {
 }
 
 /**
- * TerminateInstanceInAutoScalingGroup without a smaller group (Amazon EC2 Auto Scaling API reference); rights are asked
- * of its group.
+ * TerminateInstanceInAutoScalingGroup without a smaller group (Amazon EC2 Auto Scaling API reference); rights are those
+ * on its group.
  */
 function terminate(cloud: AwsCloud, by: AwsMachine, form: URLSearchParams): EndpointAnswer {
   const id = form.get("InstanceId") ?? "";
@@ -245,7 +240,7 @@ function terminate(cloud: AwsCloud, by: AwsMachine, form: URLSearchParams): Endp
 
 function compute(cloud: AwsCloud, machine: AwsMachine, form: URLSearchParams): EndpointAnswer {
   const action = form.get("Action") ?? "";
-  // The EBS driver asks with it whether it may speak to EC2 at all (pkg/cloud/cloud.go, `DryRun`).
+  // By it the EBS driver asks whether it may speak to EC2 at all (pkg/cloud/cloud.go, `DryRun`).
   const trial = action === "DescribeAvailabilityZones" && form.get("DryRun") === "true";
   const answer = action === "DescribeInstances" ? undefined : otherList(cloud.region, cloud.machines(), action);
   if (action !== "DescribeInstances" && answer === undefined) return failure("InvalidAction", action);
@@ -269,8 +264,8 @@ function compute(cloud: AwsCloud, machine: AwsMachine, form: URLSearchParams): E
 }
 
 /**
- * There is no load balancer of a Service, and none is made; the cloud controller asks before it gives a deleted Service
- * up (Elastic Load Balancing API reference, DescribeLoadBalancers of both versions).
+ * No Service has a load balancer, and none is made; the cloud controller asks before it gives a deleted Service up
+ * (Elastic Load Balancing API reference, DescribeLoadBalancers of both versions).
  */
 function loadBalancing(cloud: AwsCloud, machine: AwsMachine, form: URLSearchParams): EndpointAnswer {
   const action = form.get("Action") ?? "";
@@ -306,7 +301,7 @@ function objectStore(cloud: AwsCloud, machine: AwsMachine, request: EndpointRequ
   }
   const object = cloud.objects.get(id);
   if (object !== undefined) return { status: 200, body: object };
-  // What there is not, only who may list is told of (Amazon S3 API Reference, GetObject, "Permissions").
+  // Only who may list is told that an object is not there (Amazon S3 API Reference, GetObject, "Permissions").
   const lists = cloud.authorize(machine.role, "s3:ListBucket", arn.replace(/\/.*/, ""), {});
   return lists ? { status: 404, body: "<Code>NoSuchKey</Code>" } : denied;
 }

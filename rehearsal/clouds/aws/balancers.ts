@@ -44,7 +44,7 @@ function simulatedBalancer(
   };
 }
 
-/** Defaults are those that the provider documents for HTTPS checks (pulumi-aws: TargetGroupHealthCheck). */
+/** Defaults as the provider documents them for HTTPS checks (pulumi-aws: TargetGroupHealthCheck). */
 function healthRules(check: PropertyMap): HealthRules {
   return {
     endsConnections: true,

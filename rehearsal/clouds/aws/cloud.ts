@@ -16,7 +16,7 @@ import { signedRequest } from "./sigv4.ts";
 /** AWS as the machines of a program see it. */
 export function simulateAws(first: RecordedProgram, clusterName: string): CloudSimulation {
   let program = first;
-  /** Those that the update which goes on replaces, the newest first: what they made is there to its end. */
+  /** Programs that the update in progress replaces, the newest first: what they made stays until its end. */
   let replaced: readonly RecordedProgram[] = [];
   const programOf = (role = ""): RecordedProgram =>
     [program, ...replaced].find((each) => resourcesOfType(each, "aws:iam/role:Role").some(({ id }) => id === role)) ??
@@ -24,7 +24,7 @@ export function simulateAws(first: RecordedProgram, clusterName: string): CloudS
   const groups = () => resourcesOfType(program, "aws:autoscaling/group:Group");
   const machines = [...collectAwsMachines(program)];
   const region = machines[0]?.region ?? "";
-  /** What groups' launch templates gave their machines, version by version, by the group's name. */
+  /** Versions of each group's launch template, by the group's name. */
   const templates = new Map<string, readonly string[]>();
   const templateOf = ({ group, image, size, userData }: SimulatedMachine): number => {
     const content = [image, size, userData.toString("base64")].join(" ");
@@ -40,7 +40,7 @@ export function simulateAws(first: RecordedProgram, clusterName: string): CloudS
   });
   const byAddress = new Map(machines.map((machine) => [machine.privateIp, asMachine(machine)]));
   const parameters = new Map<string, StoredParameter>();
-  /** Those of another value are replaced; what machines have written stays, whose value the program does not change. */
+  /** Replaces parameters whose value the program changes; what machines have written to others stays. */
   const makeParameters = (): void => {
     const known = replaced[0] && collectParameters(replaced[0]);
     for (const [name, { id, key, value }] of collectParameters(program))
@@ -64,7 +64,7 @@ export function simulateAws(first: RecordedProgram, clusterName: string): CloudS
     byAddress.set(machine.privateIp, asMachine(machine));
   };
   const ended: AwsMachine[] = [];
-  /** Machines that are gone: no other gets the id of one. */
+  /** Machines that are gone, whose ids are not given again. */
   const past: SimulatedMachine[] = [];
   const terminate = (machine: SimulatedMachine): void => {
     const gone = byAddress.get(machine.privateIp);
@@ -138,7 +138,7 @@ export function simulateAws(first: RecordedProgram, clusterName: string): CloudS
       }
       return wanted;
     },
-    // The engine deletes what no program asks for any more, but for what it retains (pulumi/pulumi 1b594989:
+    // The engine deletes what no program asks for, unless it retains it (pulumi/pulumi 1b594989:
     // pkg/resource/deploy/step.go, DeleteStep).
     endUpdate: () => {
       const [objectsNow, parametersNow] = [storedObjects(program), collectParameters(program)];
@@ -173,7 +173,7 @@ export function simulateAws(first: RecordedProgram, clusterName: string): CloudS
       if (refresh !== undefined) refreshes.set(name, { ...refresh, status, reason: problem ?? "" });
     },
     isToGo: ({ id }) => asked.has(id),
-    // A group makes another one for each that it loses.
+    // A group replaces each machine that it loses.
     sizeOf: ({ desired }) => desired,
     metadata: awsMetadata((address) => byAddress.get(address)),
     // Amazon's resolver answers at the network's base plus two (AWS: "DHCP option sets in Amazon VPC").
@@ -231,7 +231,7 @@ function asAwsMachine(machine: SimulatedMachine): AwsMachine {
   };
 }
 
-/** The request that a machine's script sends to read a parameter, with its signature. */
+/** The signed request by which a machine's script reads a parameter. */
 async function getParameter(machine: AwsMachine | undefined, region: string, name: string) {
   if (machine === undefined) throw new Error("there is no such machine");
   const headers = { "content-type": "application/x-amz-json-1.1", "x-amz-target": "AmazonSSM.GetParameter" };
@@ -240,7 +240,6 @@ async function getParameter(machine: AwsMachine | undefined, region: string, nam
   return { ...signed, caller: machine.address };
 }
 
-/** Tags of a group, as pairs. */
 function tagsOf({ tags }: PropertyMap): readonly (readonly [string, string])[] {
   return listOf(tags).map((tag) => [textOf(mapOf(tag).key) ?? "", textOf(mapOf(tag).value) ?? ""]);
 }

@@ -58,7 +58,7 @@ function answer(action: string, result: string): EndpointAnswer {
   return { status: 200, body: `<${action}Response><${action}Result>${result}</${action}Result></${action}Response>` };
 }
 
-/** DescribeInstanceRefreshes of a group, the newest one alone. */
+/** DescribeInstanceRefreshes of a group, only the newest. */
 export function describeRefreshes(refresh: Refresh | undefined): EndpointAnswer {
   if (refresh === undefined) return answer("DescribeInstanceRefreshes", "<InstanceRefreshes/>");
   const { id, status, started, reason } = refresh;

@@ -3,8 +3,8 @@ import type { EndpointAnswer } from "../server.ts";
 import { type AwsMachine, privateDnsName } from "./metadata.ts";
 
 /**
- * EC2's DescribeInstances, as far as filters go (Amazon EC2 API reference, DescribeInstances: all filters must hold,
- * one of the values of each; `*` and `?` are wildcards; a filter that it does not know is refused).
+ * EC2's DescribeInstances with filters (Amazon EC2 API reference, DescribeInstances: every filter must hold by one of
+ * its values; `*` and `?` are wildcards; an unknown filter is refused).
  */
 export function describeInstances(machines: Iterable<AwsMachine>, form: URLSearchParams): EndpointAnswer {
   const filters = filtersOf(form);
@@ -37,12 +37,12 @@ export function describeInstances(machines: Iterable<AwsMachine>, form: URLSearc
 }
 
 /**
- * Milliseconds until a new instance is in lists (Amazon EC2 Developer Guide, "Ensure idempotency", eventual
+ * Milliseconds until lists have a new instance (Amazon EC2 Developer Guide, "Ensure idempotency", eventual
  * consistency).
  */
 const lagMs = 2_000;
 
-/** What lists have of the machines by now. */
+/** The machines that lists have by now. */
 export function seen(machines: Iterable<AwsMachine>): readonly AwsMachine[] {
   return [...machines].filter(({ launched }) => Date.now() - launched.getTime() > lagMs);
 }
@@ -52,7 +52,7 @@ function instanceItem(machine: AwsMachine): string {
   const tagSet = Object.entries(tags).map(
     ([key, value]) => `<item><key>${escapeXml(key)}</key><value>${escapeXml(value)}</value></item>`,
   );
-  // One that is terminated has no interface, address and name any more.
+  // A terminated one has no interface, address and name any more.
   const of = (text: string): string => (terminated ? "" : text);
   const card = `<status>in-use</status><privateIpAddress>${address}</privateIpAddress><privateIpAddressesSet><item><privateIpAddress>${address}</privateIpAddress></item></privateIpAddressesSet>`;
   return [
@@ -68,7 +68,6 @@ function stateOf({ terminated = false }: AwsMachine): "running" | "terminated" {
   return terminated ? "terminated" : "running";
 }
 
-/** Text in an XML document. */
 export function escapeXml(text: string): string {
   return text.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;");
 }
@@ -88,7 +87,7 @@ function filtersOf(form: URLSearchParams): readonly Filter[] {
   });
 }
 
-/** What a filter looks at; `undefined` for a filter that is not simulated. */
+/** What a filter looks at; `undefined` where it is not simulated. */
 function readerOf(filter: string): ((machine: AwsMachine) => string | undefined) | undefined {
   if (filter === "instance-id") return ({ id }) => id;
   if (filter === "instance-state-name") return stateOf;
@@ -109,8 +108,7 @@ function refused(code: string, message: string): EndpointAnswer {
 
 /**
  * What AWS's cloud controller asks of EC2 besides instances (Amazon EC2 API reference): the zones with their ids, and
- * the network topology, which is empty for sizes that are not for clusters of accelerators. `undefined` for any other
- * action.
+ * the network topology, empty for sizes that are not for clusters of accelerators. `undefined` for other actions.
  */
 export function otherList(region: string, machines: Iterable<AwsMachine>, action: string): EndpointAnswer | undefined {
   const answer = (content: string): EndpointAnswer => ({

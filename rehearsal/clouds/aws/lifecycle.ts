@@ -10,45 +10,41 @@ interface Waiting {
 }
 
 /**
- * The lifecycle actions of Auto Scaling groups: an instance waits at each hook of its group from its launch and from
- * the announcement of its end, until the action is completed, once (Amazon EC2 Auto Scaling User Guide, "How lifecycle
- * hooks work"; CompleteLifecycleAction). Time does not end an action here.
+ * The lifecycle actions of Auto Scaling groups: from its launch, and from the announcement of its end, an instance
+ * waits at each hook of its group until the action is completed (Amazon EC2 Auto Scaling User Guide, "How lifecycle
+ * hooks work"; CompleteLifecycleAction). Time ends no action here.
  */
 export class LifecycleActions {
   /** By the id of the instance. */
   readonly #waiting = new Map<string, Waiting[]>();
   readonly #launched = new Set<string>();
 
-  /** Machines of which each launch hook was completed with CONTINUE; there was one at least. */
+  /** Machines whose launch hooks, one at least, were all completed with CONTINUE. */
   get launched(): ReadonlySet<string> {
     return this.#launched;
   }
 
-  /** A machine starts: it waits at its group's launch hooks. */
   launch(machine: SimulatedMachine): void {
     this.#begin(machine, "launch");
   }
 
-  /** A machine's end is announced: it waits at its group's termination hooks and at no other any more. */
+  /** A machine's end is announced: it waits at its group's termination hooks alone. */
   terminate(machine: SimulatedMachine): void {
     this.#begin(machine, "terminate");
   }
 
-  /** A machine is gone. */
   forget({ id }: SimulatedMachine): void {
     this.#waiting.delete(id);
     this.#launched.delete(id);
   }
 
-  /** Whether a machine waits at a hook. */
   waits({ id }: Pick<SimulatedMachine, "id">): boolean {
     return (this.#waiting.get(id) ?? []).length > 0;
   }
 
   /**
    * CompleteLifecycleAction or RecordLifecycleActionHeartbeat, by the form that was sent.
-   *
-   * @returns message of the ValidationError, `undefined` when the call is right
+   * @returns message of the ValidationError, if there is one
    */
   act(form: URLSearchParams): string | undefined {
     const group = form.get("AutoScalingGroupName") ?? "";
@@ -56,13 +52,13 @@ export class LifecycleActions {
     const id = form.get("InstanceId") ?? "";
     const waiting = this.#waiting.get(id) ?? [];
     const action = waiting.find((one) => one.group === group && one.hook === hook);
-    // The service's own text (convox/rack#2432). That it is also the answer to a name that no hook has is not
-    // documented; of all answers it is the one that machines take for success.
+    // The service's own text (convox/rack#2432). That a name of no hook gets it too is not documented; of all answers
+    // it is the one that machines take for success.
     if (action === undefined) return `No active Lifecycle Action found with instance ID ${id}`;
     if (form.get("Action") === "RecordLifecycleActionHeartbeat") return undefined;
     const result = form.get("LifecycleActionResult") ?? "";
     if (result !== "CONTINUE" && result !== "ABANDON") return `LifecycleActionResult ${result} is invalid`;
-    // One ABANDON ends an instance's launch; at its end it only lets the other hooks wait no longer.
+    // One ABANDON ends a launch; at the end of an instance it only lets the other hooks wait no longer.
     const left = result === "ABANDON" ? [] : waiting.filter((one) => one !== action);
     this.#waiting.set(id, left);
     if (action.phase === "launch" && result === "CONTINUE" && left.length === 0) this.#launched.add(id);

@@ -9,20 +9,19 @@ export interface AwsMachine {
   readonly region: string;
   readonly address: string;
   readonly instanceType: string;
-  /** Name of the role in its instance profile. */
+  /** Role in its instance profile. */
   readonly role: string;
   readonly credentials: AwsCredentials;
   readonly tags: Readonly<Record<string, string>>;
   /** Name of its Auto Scaling group. */
   readonly group: string | undefined;
   readonly windows: boolean;
-  /** When it was started. */
   readonly launched: Date;
-  /** State of its life in the Auto Scaling group: `InService`, `Terminated`; none outside of a group. */
+  /** State in the Auto Scaling group: `InService`, `Terminated`; none outside of one. */
   lifecycleState: string | undefined;
   /** Scheduled events as the service gives them (Amazon EC2 User Guide, "View scheduled events"). Default none. */
   maintenance?: string;
-  /** Version of the launch template that it was made from. Default 1. */
+  /** Version of its launch template. Default 1. */
   readonly template?: number;
   /** Whether it is gone. Default false. */
   readonly terminated?: boolean;
@@ -38,7 +37,7 @@ export function newCredentials(): AwsCredentials {
   };
 }
 
-/** The instance metadata service, version 2 only: without a session token it answers 401. */
+/** The instance metadata service, version 2 only: 401 without a session token. */
 export function awsMetadata(machineAt: (address: string) => AwsMachine | undefined): EndpointHandler {
   const tokens: Tokens = new Map();
   return (request) => {
@@ -52,7 +51,7 @@ export function awsMetadata(machineAt: (address: string) => AwsMachine | undefin
   };
 }
 
-/** Whose a session token is, and when it ends, in milliseconds since the epoch. */
+/** A session token's machine, and its end in milliseconds since the epoch. */
 type Tokens = Map<string, { readonly address: string; readonly end: number }>;
 
 function newToken(request: EndpointRequest, tokens: Tokens): EndpointAnswer {
@@ -105,7 +104,7 @@ function paths(machine: AwsMachine): Readonly<Record<string, string>> {
   };
 }
 
-/** Private DNS name of an instance that is named by its resource (AWS, VPC user guide: DNS attributes for your VPC). */
+/** Private DNS name of an instance named by its resource (AWS, VPC user guide: DNS attributes for your VPC). */
 export function privateDnsName({ id, region }: { readonly id: string; readonly region: string }): string {
   return `${id}.${region === "us-east-1" ? "ec2" : `${region}.compute`}.internal`;
 }

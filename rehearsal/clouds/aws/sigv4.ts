@@ -3,7 +3,7 @@ import { parseQueryString } from "@smithy/core/protocols";
 import { Hash } from "@smithy/core/serde";
 import { SignatureV4 } from "@smithy/signature-v4";
 
-/** Credentials that the metadata service gave to a machine. */
+/** Credentials from the metadata service. */
 export interface AwsCredentials {
   readonly accessKeyId: string;
   readonly secretAccessKey: string;
@@ -21,13 +21,11 @@ export interface SignedRequest {
 
 const sha256 = (data: string | Buffer): string => createHash("sha256").update(data).digest("hex");
 
-/** Furthest that a signature's time may be from now: five minutes, as AWS has it. */
+/** Furthest that a signature's time may be from now: five minutes, by AWS. */
 const clockSkewMs = 5 * 60_000;
 
 /**
- * Why a signature is refused, or `undefined` when it is right (AWS General Reference, "Signature Version 4 signing
- * process").
- *
+ * Why a signature is refused, if it is (AWS General Reference, "Signature Version 4 signing process").
  * @param now milliseconds since the epoch
  */
 export async function signatureProblem(
@@ -71,7 +69,7 @@ export async function signatureProblem(
  */
 const unsignedPayload = "UNSIGNED-PAYLOAD";
 
-/** The headers of a request when it is signed, all of them. */
+/** All headers of a request, signed. */
 async function sign(
   { method, url, headers, body }: SignedRequest,
   credentials: AwsCredentials,
@@ -96,11 +94,11 @@ export interface Call {
   readonly url?: string;
   readonly headers?: Readonly<Record<string, string>>;
   readonly body?: string;
-  /** When the caller believes it is, in milliseconds since the epoch. Default: now. */
+  /** The caller's time, in milliseconds since the epoch. Default: now. */
   readonly now?: number;
 }
 
-/** A call as a machine's script sends it, signed with all its headers. */
+/** A call as a machine's script sends it, with all headers signed. */
 export async function signedRequest(
   keys: AwsCredentials,
   region: string,
