@@ -6,20 +6,16 @@ import type { HealthRules } from "../host/loadBalancer.ts";
 import type { BootIdentity } from "../machines/windowsNode.ts";
 import type { EndpointHandler } from "./server.ts";
 
-/** One call to a cloud's API that a machine made, for the checks. */
+/** A machine's call to its cloud's API, for the checks. */
 export interface CloudCall {
-  /** Id of the machine. */
   readonly machine: string;
-  /**
-   * What was asked for, in the cloud's own words: `ssm:GetParameter`,
-   * `Microsoft.KeyVault/vaults/secrets/getSecret/action`.
-   */
+  /** In the cloud's own words: `ssm:GetParameter`, `Microsoft.KeyVault/vaults/secrets/getSecret/action`. */
   readonly action: string;
-  /** ARN or resource id of what it was asked on. */
+  /** ARN or resource id. */
   readonly resource: string;
   /** Whether the rights of the machine's identity allow it. */
   readonly allowed: boolean;
-  /** Status of the HTTP answer to the right, before anything else that may be wrong with the call. */
+  /** HTTP status by the right alone, whatever else may be wrong with the call. */
   readonly status: number;
 }
 
@@ -30,7 +26,7 @@ export interface CloudInstance {
   readonly region: string;
   readonly instanceType: string;
   readonly address: string;
-  /** Private DNS name, which the cloud controller on AWS writes into the Node. */
+  /** Private DNS name, which AWS's cloud controller writes into the Node. */
   readonly privateDns?: string;
   /** Whether it carries the tag by which the cloud controller knows the cluster's instances. */
   readonly ofCluster: boolean;
@@ -42,16 +38,13 @@ export interface SimulatedBalancer {
   readonly port: number;
   readonly targets: readonly { readonly host: string; readonly port: number }[];
   readonly health: HealthRules;
-  /**
-   * Whether its own targets reach it too. A name that they do not reach, they must resolve to themselves by their
-   * payload.
-   */
+  /** Whether its own targets reach it too; else their payload must resolve its name to themselves. */
   readonly answersTargets: boolean;
 }
 
-/** What a group of machines promises to the autoscaler about a node that does not exist yet. */
+/** What a group promises the autoscaler of a node that does not exist yet. */
 export interface NodeTemplate {
-  /** Pool by its name in the stack file. */
+  /** Name in the stack file. */
   readonly pool: string;
   readonly labels: Readonly<Record<string, string>>;
   /** `<value>:<effect>` by key. */
@@ -59,8 +52,8 @@ export interface NodeTemplate {
 }
 
 /**
- * The hints in a group's tags (kubernetes/autoscaler: cluster-autoscaler/cloudprovider/aws/README.md); nothing for a
- * group without any.
+ * The hints in a group's tags (kubernetes/autoscaler: cluster-autoscaler/cloudprovider/aws/README.md), if there are
+ * any.
  * @param enabled tag of a group that is autoscaled
  */
 export function nodeTemplate(
@@ -94,48 +87,39 @@ export function joinSecretName(
 
 /** What a cloud does wrong for a while. */
 export interface CloudFaults {
-  /** Ids of machines that lists leave out, although they run. */
+  /** Ids of running machines that lists leave out. */
   readonly hidden: Set<string>;
-  /** AWS: a zone that is down. A list of all instances fails then, and one of its own instances too. */
+  /** AWS: a zone that is down. Lists of all instances, or with one of its own, fail. */
   zone: string | undefined;
-  /** How many of the next lists are refused, since there are too many questions. */
+  /** How many of the next lists are refused as too many questions. */
   throttled: number;
 }
 
-/**
- * A simulated cloud: the part that machines talk to, made from what the program registered; the same for both clouds.
- */
+/** A simulated cloud: what machines talk to, made from what the program registered. */
 export interface CloudSimulation {
   readonly machines: readonly SimulatedMachine[];
   /**
-   * Replaces a machine as the cloud does when a program replaces it: same address, zone and disks, another instance.
-   * The old one is gone from `machines`, which is a live list.
-   *
-   * @param sameName whether a new machine of a group gets the name of the old one, where the cloud gives names again.
+   * Replaces a machine as the cloud does: same address, zone and disks, another instance. The old one leaves
+   * `machines`, a live list.
+   * @param sameName whether a new machine of a group gets the old one's name, where the cloud gives names again.
    * Default no.
    */
   readonly replace: (machine: SimulatedMachine, sameName?: boolean) => SimulatedMachine;
   /**
-   * What the cloud has after another update of the program: its objects, rights and templates.
-   * @returns the machines that the program asks for. Those that are not running yet do so from `launch` on.
+   * Gives the cloud the objects, rights and templates of another program.
+   * @returns the machines that it asks for; new ones run from `launch` on
    */
   readonly update: (program: RecordedProgram) => readonly SimulatedMachine[];
   /** Ends an update: what it has replaced is gone. */
   readonly endUpdate: () => void;
   readonly launch: (machine: SimulatedMachine) => void;
   readonly terminate: (machine: SimulatedMachine) => void;
-  /**
-   * Announces to a machine of a group that it is going to be terminated. @returns whether it has said by now that it
-   * may go
-   */
+  /** Announces its end to a machine of a group. @returns whether it has said by now that it may go */
   readonly announceEnd: (machine: SimulatedMachine) => () => boolean;
-  /** Announces that the machine is going to be restarted from then on. @returns what ends it */
+  /** Announces that the machine will be restarted. @returns what ends it */
   readonly announceMaintenance: (machine: SimulatedMachine, from: Date) => () => void;
   readonly faults: CloudFaults;
-  /**
-   * Whether a group replaces machines of an older template now: from an update on, or since somebody has had it begin
-   * again.
-   */
+  /** Whether a group replaces machines of an older template now: since an update, or since somebody began it again. */
   readonly isRolling: (group: SimulatedGroup) => boolean;
   /** Ends that. @param problem why it has failed. Default: it has not */
   readonly endRoll: (group: SimulatedGroup, problem?: string) => void;
@@ -145,37 +129,34 @@ export interface CloudSimulation {
   readonly sizeOf: (group: SimulatedGroup) => number;
   /** The instance metadata service at 169.254.169.254. */
   readonly metadata: EndpointHandler;
-  /** Another address at which the platform answers machines over HTTP; `undefined` where there is none. */
+  /** Another address at which the platform answers machines over HTTP, if it has one. */
   readonly platform?: { readonly address: string; readonly handle: EndpointHandler };
-  /** Where a network's name server answers, as its DHCP says. */
+  /** A network's name server, by its DHCP. */
   readonly nameServer: (network: Cidr) => string;
   /** Names of the cloud's own TLS endpoints. */
   readonly hosts: readonly string[];
   readonly endpoints: EndpointHandler;
   readonly balancers: readonly SimulatedBalancer[];
   readonly identity: (machine: SimulatedMachine) => BootIdentity;
-  /** What the cloud controller would find for a machine. */
+  /** What the cloud controller would find of a machine. */
   readonly instance: (machine: SimulatedMachine) => CloudInstance;
-  /** What a machine finds in the object store by its identity. */
+  /** A machine's object store, by its identity. */
   readonly objects: (machine: SimulatedMachine) => ObjectStore;
   /**
-   * Reads a secret by the identity of a machine through the simulated endpoints, as its scripts would. Throws when
-   * refused.
+   * Reads a secret by a machine's identity through the simulated endpoints, as its scripts would. @throws Error when
+   * refused
    */
   readonly readSecret: (machine: SimulatedMachine, name: string, clientId?: string) => Promise<string>;
-  /** Every call that machines made. */
   readonly calls: readonly CloudCall[];
-  /** Action of the call by which machines read a secret. */
+  /** Action by which machines read a secret. */
   readonly readAction: string;
-  /** What groups that are autoscaled promise of a node that does not exist yet, read from their tags. */
+  /** What autoscaled groups promise, by their tags. */
   readonly nodeTemplates: readonly NodeTemplate[];
-  /** Names of the secrets that exist. */
   readonly secretNames: () => readonly string[];
   /**
-   * Whether a machine's group takes it for one in service: each launch hook was completed for it, or its health
-   * extension finds it healthy.
-   *
-   * @param listens whether the machine itself finds a TCP port of its own open
+   * Whether a machine's group takes it for one in service: each launch hook was completed, or its health extension
+   * finds it healthy.
+   * @param listens whether the machine finds a TCP port of its own open
    */
   readonly inService: (machine: SimulatedMachine, listens: (port: number) => Promise<boolean>) => Promise<boolean>;
 }

@@ -9,9 +9,8 @@ import { answerForWebhook } from "./gmsaWebhook.ts";
 import { answerForMetrics } from "./metrics.ts";
 
 /**
- * Fake of the cloud controller manager: it finds the instance by the node's provider id, sets addresses and the labels
- * of zone, region and type, and removes the `uninitialized` taint. A node whose provider id it cannot find keeps the
- * taint, as with the real one.
+ * Fake of the cloud controller manager: by a node's provider id it finds the instance, sets addresses and the labels of
+ * zone, region and type, and removes the `uninitialized` taint, which stays where it finds none.
  */
 export async function initialiseNodes({ core }: Api, instances: readonly CloudInstance[]): Promise<void> {
   const nodes = (await core.listNode()).items.filter(({ spec }) =>
@@ -19,9 +18,7 @@ export async function initialiseNodes({ core }: Api, instances: readonly CloudIn
   );
   await Promise.all(nodes.map((node) => ignoringConflict(initialise(node))));
 
-  /**
-   * Addresses as on AWS (kubernetes/cloud-provider-aws v1.35.2: pkg/providers/v1/aws.go, `extractIPv4NodeAddresses`).
-   */
+  /** On AWS (kubernetes/cloud-provider-aws v1.35.2: pkg/providers/v1/aws.go, `extractIPv4NodeAddresses`). */
   async function withAddresses(node: V1Node, { address, privateDns }: CloudInstance): Promise<V1Node> {
     if (privateDns === undefined) return node;
     const addresses = [
@@ -50,17 +47,17 @@ export async function initialiseNodes({ core }: Api, instances: readonly CloudIn
 }
 
 /**
- * The node lifecycle part of the cloud controller: removes nodes whose instance the cloud does not know any more. A
- * taint of instances that are shut down is not imitated: none is, here.
+ * The node lifecycle part of the cloud controller: removes nodes of unknown instances. The taint of instances that are
+ * shut down is not imitated, as none is.
  */
 async function removeGoneNodes({ core }: Api, instances: readonly CloudInstance[]): Promise<void> {
   for (const name of goneNodes((await core.listNode()).items, instances)) await core.deleteNode({ name });
 }
 
 /**
- * Names of the nodes that are to be removed. A node that is Ready is never looked for in the cloud: until the
- * controller-manager has missed its lease for long enough it stays (kubernetes/cloud-provider v0.36.2:
- * controllers/nodelifecycle/node_lifecycle_controller.go, `MonitorNodes`).
+ * Names of the nodes to remove. One that is Ready, until the controller-manager has long missed its lease, is never
+ * looked for in the cloud (kubernetes/cloud-provider v0.36.2: controllers/nodelifecycle/node_lifecycle_controller.go,
+ * `MonitorNodes`).
  */
 export function goneNodes(nodes: readonly V1Node[], instances: readonly CloudInstance[]): readonly string[] {
   const known = new Set(instances.map(({ providerId }) => providerId));
@@ -72,8 +69,8 @@ export function goneNodes(nodes: readonly V1Node[], instances: readonly CloudIns
 }
 
 /**
- * Where a simulated load balancer is reached: a name on AWS (cloud-provider-aws v1.35.2: pkg/providers/v1/aws.go,
- * `toStatus`), on Azure an address, of TEST-NET-3 (RFC 5737).
+ * Where a simulated load balancer is reached: on AWS a name (cloud-provider-aws v1.35.2: pkg/providers/v1/aws.go,
+ * `toStatus`), on Azure an address of TEST-NET-3 (RFC 5737).
  */
 const balancerAt = {
   aws: (uid: string) => ({ hostname: `a${uid.replaceAll("-", "").slice(0, 31)}.elb.example.test` }),
@@ -81,8 +78,8 @@ const balancerAt = {
 };
 
 /**
- * Why a Service of type LoadBalancer gets no load balancer; `undefined` when it does. What the cloud would refuse is
- * not imitated: subnets without a route or tag, quotas, rights, annotations of ports and certificates.
+ * Why a Service of type LoadBalancer gets none, if so. The cloud's own refusals are not imitated: subnets without a
+ * route or tag, quotas, rights, annotations of ports and certificates.
  *
  * Sources: kubernetes/cloud-provider v0.36.2, controllers/service/controller.go, `wantsLoadBalancer`;
  * kubernetes/cloud-provider-aws v1.35.2, pkg/providers/v1/aws.go, `EnsureLoadBalancer`. Azure refuses none of these
@@ -99,8 +96,8 @@ export function balancerRefusal({ metadata, spec }: V1Service, cloud: "aws" | "a
 }
 
 /**
- * Fake of the service controller of the cloud controller manager: gives a Service of type LoadBalancer an address. No
- * packet gets there, and the finalizer by which the original deletes a load balancer is not set, as there is none.
+ * Fake of the cloud controller manager's service controller: gives a Service of type LoadBalancer an address, which no
+ * packet reaches, and without the finalizer by which the original deletes a load balancer.
  */
 async function giveBalancers({ core }: Api, cloud: "aws" | "azure"): Promise<void> {
   const services = (await core.listServiceForAllNamespaces()).items.filter(
@@ -120,8 +117,8 @@ async function giveBalancers({ core }: Api, cloud: "aws" | "azure"): Promise<voi
 }
 
 /**
- * Fake of the provisioner of the CSI drivers: once the scheduler has chosen a node for a claim, a volume appears that
- * belongs to it and to that node's zone, and goes as its class says. On a Linux machine it is a folder, unless its driver
+ * Fake of the CSI drivers' provisioner: once the scheduler has chosen a node for a claim, a volume appears that belongs
+ * to the claim and the node's zone, and goes as its class says. On a Linux machine it is a folder, unless its driver
  * runs.
  */
 async function provideVolumes({ core, custom }: Api): Promise<void> {
@@ -150,7 +147,7 @@ async function provideVolumes({ core, custom }: Api): Promise<void> {
 
 const storage = { group: "storage.k8s.io", version: "v1" };
 
-/** A real kubelet mounts only for a driver that has registered there, which one whose container is a fake never does. */
+/** A real kubelet mounts only for a driver that has registered there, which a fake container's never does. */
 async function hasDriver(custom: Api["custom"], name: string, driver: string): Promise<boolean> {
   const found = await custom.getClusterCustomObject({ ...storage, plural: "csinodes", name });
   const { spec } = z.looseObject({ spec: z.looseObject({ drivers: drivers.nullish() }) }).parse(found);
@@ -187,8 +184,7 @@ function volumeFor(
 }
 
 /**
- * Two rounds may see the same object: the second gets a conflict and has nothing left to do. One that changed in
- * between is seen again by the next round.
+ * Two rounds may see the same object: the second gets a conflict, and the next one sees what has changed in between.
  */
 async function ignoringConflict(call: Promise<unknown>): Promise<void> {
   try {
@@ -199,10 +195,9 @@ async function ignoringConflict(call: Promise<unknown>): Promise<void> {
 }
 
 /**
- * Plays the parts of the cloud that go on for as long as the cluster lives: addresses of load balancers, volumes of
- * claims, the gMSA webhook, metrics, new nodes and gone ones.
- *
- * @param initialises whether new nodes are left to it
+ * Plays the lasting parts of the cloud: addresses of load balancers, volumes of claims, the gMSA webhook, metrics, new
+ * nodes and gone ones.
+ * @param initialises whether it initialises new nodes
  */
 export function startCloudController(api: Api, cloud: CloudSimulation, network: Network, initialises: boolean): void {
   const kind = cloud.machines[0]?.cloud;
@@ -215,7 +210,7 @@ export function startCloudController(api: Api, cloud: CloudSimulation, network: 
     if (initialises) await initialiseNodes(api, cloud.machines.map(cloud.instance));
     await removeGoneNodes(api, cloud.machines.map(cloud.instance));
   };
-  // A round that fails is followed by the next: the API may be away on purpose.
+  // The next round follows one that failed: the API may be away on purpose.
   const loop = (): void => void setTimeout(() => round().then(loop, loop), 500);
   loop();
 }

@@ -5,15 +5,14 @@ import { uuid } from "../../../plan/fakes/identifiers.ts";
 import { pageOf } from "../pages.ts";
 import type { EndpointAnswer, EndpointHandler, EndpointRequest } from "../server.ts";
 import { blobStore } from "./blobs.ts";
-import { type AzureCaller, type AzureCloud, azureError } from "./state.ts";
+import { type AzureCaller, type AzureCloud, azureError, jsonAnswer } from "./state.ts";
 import { keyVault } from "./vault.ts";
 
 /** Name of the resource manager's server. */
 export const managementHost = "management.azure.com";
 
 /**
- * The simulated endpoints of Azure: each request needs a token for the right resource, and the roles of its identity
- * decide.
+ * The simulated endpoints of Azure: a request needs a token for the right resource, and its identity's roles decide.
  */
 export function azureApi(cloud: AzureCloud): EndpointHandler {
   return (request) => {
@@ -55,7 +54,7 @@ function caller(
   };
 }
 
-/** What machines ask of the resource manager: lists of machines, and one instance of a scale set. */
+/** What machines ask of the resource manager. */
 function resourceManager(cloud: AzureCloud, by: AzureCaller | string, request: EndpointRequest): EndpointAnswer {
   if (typeof by === "string") return azureError(401, "AuthenticationFailed", by);
   const [path = "", search = ""] = request.url.split("?");
@@ -79,7 +78,7 @@ function resourceManager(cloud: AzureCloud, by: AzureCaller | string, request: E
 
 /**
  * A resource provider with its types' zones (Azure REST API, Providers - Get), without which the cloud controller does
- * not start. Whoever has a right in the subscription reads it: the roles of a controller that does so have none for it
+ * not start. Whoever has a right in the subscription reads it: a controller's roles have none for it
  * (openshift/cluster-cloud-controller-manager-operator: manifests, credentialsrequest-azure).
  */
 function zonesOf(cloud: AzureCloud): EndpointAnswer {
@@ -87,35 +86,29 @@ function zonesOf(cloud: AzureCloud): EndpointAnswer {
   const location = machines[0]?.region ?? "";
   const zones = [...new Set(machines.map(({ zone }) => zone).filter((zone) => zone !== ""))].toSorted();
   const resourceTypes = [{ resourceType: "virtualMachines", zoneMappings: [{ location, zones }] }];
-  return {
-    status: 200,
-    headers: { "content-type": "application/json; charset=utf-8" },
-    body: JSON.stringify({ namespace: "Microsoft.Compute", resourceTypes }),
-  };
+  return jsonAnswer(200, { namespace: "Microsoft.Compute", resourceTypes });
 }
 
-/** An instance of a scale set (Azure REST API, Virtual Machine Scale Set VMs - Get), with what its readers use. */
+/** An instance of a scale set (Azure REST API, Virtual Machine Scale Set VMs - Get), as far as it is read. */
 function scaleSetMachine(cloud: AzureCloud, by: AzureCaller, id: string): EndpointAnswer {
   const action = "Microsoft.Compute/virtualMachineScaleSets/virtualMachines/read";
-  if (!by.allowed({ action, plane: "control", resource: id }))
-    return azureError(403, "AuthorizationFailed", `The client does not have authorization to perform ${action}`);
+  if (!by.allowed({ action, plane: "control", resource: id })) return unauthorized(action);
   const host = [...cloud.hosts()].find(({ resourceId }) => same(resourceId, id));
   if (host === undefined) return azureError(404, "NotFound", `The entity was not found: ${id}`);
-  return {
-    status: 200,
-    headers: { "content-type": "application/json; charset=utf-8" },
-    body: JSON.stringify(machineOf(cloud, host)),
-  };
+  return jsonAnswer(200, machineOf(cloud, host));
 }
+
+const unauthorized = (action: string): EndpointAnswer =>
+  azureError(403, "AuthorizationFailed", `The client does not have authorization to perform ${action}`);
 
 const compute = "Microsoft.Compute/virtualMachineScaleSets";
 const deletion = z.strictObject({ instanceIds: z.array(z.string()).min(1) });
 const resize = z.strictObject({ sku: z.strictObject({ capacity: z.number().int().min(0) }) });
 
 /**
- * Changes of a scale set (Azure REST API, Virtual Machine Scale Sets: Delete Instances, Update): deleting lowers the
- * size by itself, one change at a time, and `If-Match` holds an update back that was made for an older set; deleting does
- * not know it. `undefined` for any other request.
+ * Changes of a scale set (Azure REST API, Virtual Machine Scale Sets: Delete Instances, Update), one at a time:
+ * deleting lowers the size by itself; `If-Match` holds back an update, but no deletion, made for an older set.
+ * `undefined` for other requests.
  */
 function changeSet(
   cloud: AzureCloud,
@@ -127,15 +120,12 @@ function changeSet(
   const isDeletion = request.method === "POST" && tail !== undefined;
   if (id === "" || !(isDeletion || (request.method === "PATCH" && tail === undefined))) return undefined;
   const action = isDeletion ? `${compute}/delete/action` : `${compute}/write`;
-  if (!by.allowed({ action, plane: "control", resource: id }))
-    return azureError(403, "AuthorizationFailed", `The client does not have authorization to perform ${action}`);
+  if (!by.allowed({ action, plane: "control", resource: id })) return unauthorized(action);
   const { capacity, etag } = setOf(cloud, id);
   const wanted = request.headers["if-match"];
   if (!isDeletion && wanted !== undefined && wanted !== `"${etag}"`)
     return azureError(412, "PreconditionFailed", "The etag of the set is another one");
-  const own = [...cloud.hosts()].filter(({ resourceId }) =>
-    same(resourceId.replace(/\/virtualMachines\/\d+$/i, ""), id),
-  );
+  const own = [...cloud.hosts()].filter((host) => same(ofSet(host), id));
   if (own.some(({ resourceId }) => cloud.deleting.has(resourceId.toLowerCase())))
     return azureError(409, "Conflict", "Another operation on the set is in progress");
   const content: unknown = JSON.parse(request.body.toString("utf8"));
@@ -152,10 +142,7 @@ function changeSet(
   return { status: 202 };
 }
 
-/**
- * A machine as the resource manager has it: a VM, or an instance of a scale set (Azure REST API, Virtual Machine Scale
- * Set VMs).
- */
+/** A VM, or an instance of a scale set (Azure REST API, Virtual Machine Scale Set VMs). */
 function machineOf(cloud: AzureCloud, host: AzureHost): object {
   const model = cloud.modelOf(host);
   return {
@@ -163,7 +150,7 @@ function machineOf(cloud: AzureCloud, host: AzureHost): object {
     name: host.resourceName,
     instanceId: host.resourceId.split("/").at(-1),
     zones: host.machine.zone === "" ? [] : [host.machine.zone],
-    // Whether those of a set are at once those of all its instances is not documented: the worse case.
+    // Whether a set's tags are at once those of its instances is not documented: the worse case.
     tags: model.tags,
     properties: {
       ...(host.machine.group === undefined ? {} : { latestModelApplied: model.userData.equals(host.machine.userData) }),
@@ -171,11 +158,10 @@ function machineOf(cloud: AzureCloud, host: AzureHost): object {
       vmId: uuid(host.machine.urn, host.resourceId, cloud.madeAt(host).toISOString()),
       osProfile: { computerName: host.computerName },
       storageProfile: { osDisk: { osType: host.os === "windows" ? "Windows" : "Linux" } },
-      // Without it the cloud controller takes a machine for one that is not there (cloud-provider-azure v1.36.5,
-      // azure_vmss_cache.go).
+      // Without it the cloud controller takes the machine for gone (cloud-provider-azure v1.36.5, azure_vmss_cache.go).
       networkProfile: { networkInterfaces: [{ id: cardId(host) }] },
       provisioningState: cloud.deleting.has(host.resourceId.toLowerCase()) ? "Deleting" : "Succeeded",
-      // Seven digits of a second and an offset, as the resource manager writes times.
+      // As the resource manager writes times: seven digits of a second, and an offset.
       timeCreated: cloud.madeAt(host).toISOString().replace("Z", "0000+00:00"),
     },
   };
@@ -209,7 +195,7 @@ export function setOf(cloud: AzureCloud, id: string): { readonly capacity: numbe
   );
 }
 
-/** Lists: what each path has, and the action that reads it. */
+/** Lists by path, with the action that reads them. */
 const lists: readonly {
   readonly path: RegExp;
   readonly action: string;
@@ -224,12 +210,10 @@ const lists: readonly {
           const id = ofSet(host);
           if (id === undefined) return [];
           const { capacity, etag } = setOf(cloud, id);
-          // Of six digits in base 36 with the prefix in front is the name of a set's machine.
+          // A set's machine is named by the prefix and six digits in base 36.
           const osProfile = { computerNamePrefix: host.computerName.slice(0, -6) };
           const virtualMachineProfile = { osProfile, networkProfile: { networkInterfaceConfigurations: [] } };
-          const properties = {
-            ...{ orchestrationMode: "Uniform", provisioningState: "Succeeded", virtualMachineProfile },
-          };
+          const properties = { orchestrationMode: "Uniform", provisioningState: "Succeeded", virtualMachineProfile };
           return [[id, { id, name: id.split("/").at(-1), sku: { capacity }, etag: `"${etag}"`, properties }]];
         }),
       ),
@@ -262,7 +246,7 @@ const lists: readonly {
   },
 ];
 
-/** A page of one of the lists that a cluster's machines read; `undefined` for any other path. */
+/** A page of a list that machines read; `undefined` for other paths. */
 function listPage(
   cloud: AzureCloud,
   by: AzureCaller,
@@ -271,8 +255,7 @@ function listPage(
 ): EndpointAnswer | undefined {
   const list = lists.find((each) => each.path.test(path));
   if (list === undefined) return undefined;
-  if (!by.allowed({ action: list.action, plane: "control", resource: path }))
-    return azureError(403, "AuthorizationFailed", `The client does not have authorization to perform ${list.action}`);
+  if (!by.allowed({ action: list.action, plane: "control", resource: path })) return unauthorized(list.action);
   if (cloud.faults.throttled > 0) {
     cloud.faults.throttled -= 1;
     return { ...azureError(429, "TooManyRequests", "too many requests"), headers: { "retry-after": "3" } };
@@ -282,12 +265,8 @@ function listPage(
   const page = pageOf(items.keys(), "", query.get("$skiptoken"));
   if (page === undefined) return azureError(400, "InvalidSkipToken", "the token is of no page");
   const next = new URLSearchParams({ "api-version": query.get("api-version") ?? "", $skiptoken: page.next });
-  return {
-    status: 200,
-    headers: { "content-type": "application/json; charset=utf-8" },
-    body: JSON.stringify({
-      value: page.names.map((name) => items.get(name)),
-      ...(page.next === "" ? {} : { nextLink: `https://management.azure.com${path}?${next}` }),
-    }),
-  };
+  return jsonAnswer(200, {
+    value: page.names.map((name) => items.get(name)),
+    ...(page.next === "" ? {} : { nextLink: `https://management.azure.com${path}?${next}` }),
+  });
 }

@@ -5,10 +5,9 @@ import type { HealthRules } from "../../host/loadBalancer.ts";
 import type { SimulatedBalancer } from "../cloud.ts";
 
 /**
- * The load balancers of a program on Azure, one per rule. The name of an internal one is that of the record in a
- * private DNS zone with its address; of a public one, that of its public address.
- *
- * @throws Error when a load balancer has no name that machines could resolve, or a probe that is not HTTPS.
+ * The load balancers of a program on Azure, one per rule. An internal one is named by the record of a private DNS zone
+ * with its address, a public one by its public address.
+ * @throws Error when machines could resolve no name of one, or its probe is not HTTPS
  */
 export function azureBalancers(program: RecordedProgram): readonly SimulatedBalancer[] {
   return resourcesOfType(program, "azure-native:network:LoadBalancer").flatMap((balancer) =>
@@ -36,14 +35,14 @@ function simulatedBalancer(program: RecordedProgram, balancer: RecordedResource,
 }
 
 /**
- * Defaults are those of the API (Azure/azure-rest-api-specs: ProbePropertiesFormat). A probe ends with its interval,
- * after 30 seconds at the latest.
+ * Defaults of the API (Azure/azure-rest-api-specs: ProbePropertiesFormat). A probe ends with its interval, after 30
+ * seconds at the latest.
  */
 function healthRules(probe: PropertyMap): HealthRules {
   return {
     endsConnections: false,
     answerDecides: true,
-    // One of its own (the same, `port`), whatever the rule's is.
+    // Its own (the same, `port`), whatever the rule's is.
     port: numberOf(probe.port) ?? 0,
     path: textOf(probe.requestPath) ?? "/",
     timeoutMs: Math.min(numberOf(probe.intervalInSeconds) || 15, 30) * 1000,
@@ -53,7 +52,7 @@ function healthRules(probe: PropertyMap): HealthRules {
   };
 }
 
-/** The part of the load balancer that a reference names; the last segment of its id is the name. */
+/** The part of the load balancer that a reference names by the last segment of its id. */
 function part(list: PropertyValue | undefined, reference: PropertyValue | undefined, balancer: string): PropertyMap {
   const wanted = textOf(mapOf(reference).id)?.split("/").at(-1);
   const found = listOf(list)

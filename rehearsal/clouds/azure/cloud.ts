@@ -29,8 +29,7 @@ import { type AzureCloud, type StoredValue, TokenIssuer } from "./state.ts";
 
 /**
  * Azure as the machines of a program see it.
- *
- * @param events what the platform is about to do; none by default.
+ * @param events what the platform is about to do. Default: nothing.
  */
 export function simulateAzure(program: RecordedProgram, events: ScheduledEvents = new Map()): CloudSimulation {
   const hosts = new Map(collectAzureHosts(program).map((host) => [host.machine.privateIp, host]));
@@ -112,7 +111,7 @@ export function simulateAzure(program: RecordedProgram, events: ScheduledEvents 
       launch(successor);
       return successor.machine;
     },
-    // An update of a release changes neither vaults nor accounts here: its scripts are in the user data.
+    // A release's update changes neither vaults nor accounts: its scripts are in the user data.
     update: (next) => {
       cloud.update(next);
       const wanted = collectAzureHosts(next, undefined, machines);
@@ -158,8 +157,8 @@ export function simulateAzure(program: RecordedProgram, events: ScheduledEvents 
       const host = hostOf(machine);
       return {
         providerId: providerId(host),
-        // Without a zone the cloud controller takes the number of the fault domain
-        // (kubernetes-sigs/cloud-provider-azure: azure_zones.go).
+        // Without a zone the cloud controller takes the fault domain (kubernetes-sigs/cloud-provider-azure:
+        // azure_zones.go).
         zone: machine.zone === "" ? "0" : `${machine.region}-${machine.zone}`,
         region: machine.region,
         instanceType: machine.size,
@@ -182,8 +181,7 @@ export function simulateAzure(program: RecordedProgram, events: ScheduledEvents 
       return nodeTemplate(tags, "cluster-autoscaler-enabled");
     }),
     secretNames: () => [...cloud.secrets.keys()],
-    // The extension connects to the port from inside of its machine (Azure/applicationhealth-extension-linux v2.0.29:
-    // main/health.go).
+    // The extension connects from inside its machine (Azure/applicationhealth-extension-linux v2.0.29: main/health.go).
     inService: async (machine, listens) => {
       const port = healthPortOf(hostOf(machine).extensions);
       return port !== undefined && (await listens(port));
@@ -218,7 +216,7 @@ function cloudOf(
     const before = programs.at(-1);
     programs = [...programs, next];
     roles.clear();
-    // What machines have written stays, whose value the program does not change.
+    // What machines have written stays where the program does not change the value.
     const known = before && collectVaultSecrets(before);
     for (const [url, { value }] of collectVaultSecrets(next))
       if (known?.get(url)?.value !== value) secrets.set(url, { value, version: (secrets.get(url)?.version ?? 0) + 1 });
@@ -226,7 +224,7 @@ function cloudOf(
   update(program);
   return {
     update,
-    // Only then an update deletes the roles that it has replaced.
+    // An update deletes the roles that it replaced only at its end.
     endUpdate: () => {
       programs = programs.slice(-1);
       roles.clear();
@@ -274,9 +272,8 @@ function providerId({ resourceId }: AzureHost): string {
 }
 
 /**
- * Whether the cloud controller would find the machine by the configuration that the program gives it: in that resource
- * group, and a VM outside of scale sets only when those are not disabled (kubernetes-sigs/cloud-provider-azure:
- * topics/node-types.md).
+ * Whether the cloud controller would find the machine by its configuration from the program: in that resource group,
+ * and outside of scale sets only unless disabled (kubernetes-sigs/cloud-provider-azure: topics/node-types.md).
  */
 function inCloudConfig(program: RecordedProgram, { resourceGroup, machine }: AzureHost): boolean {
   const secret = resourcesOfType(program, "kubernetes:core/v1:Secret").find(
@@ -295,10 +292,7 @@ function inCloudConfig(program: RecordedProgram, { resourceGroup, machine }: Azu
     : inGroup && config.vmType === "vmss";
 }
 
-/**
- * Reads a secret as a machine's scripts do: a token from the metadata service, by any of its identities, and a call
- * with it.
- */
+/** Reads a secret as a machine's scripts do: with a token from the metadata service, by any of its identities. */
 async function readSecret(
   machine: SimulatedMachine,
   url: string,

@@ -2,7 +2,7 @@ import type { AzureHost } from "../../../plan/fakes/azureMachines.ts";
 import { uuid } from "../../../plan/fakes/identifiers.ts";
 import { macOf } from "../../host/network.ts";
 import type { EndpointAnswer, EndpointHandler, EndpointRequest } from "../server.ts";
-import type { TokenIssuer } from "./state.ts";
+import { jsonAnswer, type TokenIssuer } from "./state.ts";
 
 /** A user-assigned identity of the program. */
 export interface AzureIdentity {
@@ -12,30 +12,29 @@ export interface AzureIdentity {
   readonly principalId: string;
 }
 
-/** Something that the platform is about to do to a machine (Azure, "Scheduled Events"). */
+/** What the platform is about to do to a machine (Azure, "Scheduled Events"). */
 export interface ScheduledEvent {
   readonly EventId: string;
   readonly EventType: "Terminate" | "Preempt" | "Reboot" | "Redeploy" | "Freeze";
-  /** Names of the machines that it is about: `<set>_<instance>`. */
+  /** Names of its machines: `<set>_<instance>`. */
   readonly Resources: readonly string[];
-  /** When it begins at the latest; default: it has begun. */
+  /** When it begins at the latest. Default: it has begun. */
   readonly NotBefore?: string;
   /** Default: it begins at its time. */
   readonly EventStatus?: "Started";
 }
 
 /**
- * Events by the placement group: the name of the scale set, or of a machine outside of one. Every machine of the group
- * sees all of them, and may approve any (MicrosoftDocs/azure-compute-docs:
- * articles/virtual-machines/linux/scheduled-events.md, "Scope").
+ * Events by placement group: the name of a scale set, or of a machine outside of one. Every machine of the group sees
+ * all, and may approve any (MicrosoftDocs/azure-compute-docs: articles/virtual-machines/linux/scheduled-events.md,
+ * "Scope").
  */
 export type ScheduledEvents = Map<string, readonly ScheduledEvent[]>;
 
-/** What the metadata service answers. */
+/** What the metadata service answers from. */
 export interface AzureMetadata {
   readonly subscriptionId: string;
   readonly hostAt: (address: string) => AzureHost | undefined;
-  /** Identities that a machine has. */
   readonly identitiesOf: (host: AzureHost) => readonly AzureIdentity[];
   readonly tokens: TokenIssuer;
   /** An approval starts one. */
@@ -57,8 +56,8 @@ const versions: Readonly<Record<string, readonly string[]>> = {
 };
 
 /**
- * The instance metadata service: a request without `Metadata: true`, or one that came through a proxy, is refused
- * (Azure Instance Metadata Service, "Security and authentication").
+ * The instance metadata service, which refuses requests without `Metadata: true` or through a proxy (Azure Instance
+ * Metadata Service, "Security and authentication").
  */
 export function azureMetadata(cloud: AzureMetadata): EndpointHandler {
   return (request) => {
@@ -76,7 +75,7 @@ export function azureMetadata(cloud: AzureMetadata): EndpointHandler {
     if (known === undefined) return failure(404, "Not found");
     const version = query.get("api-version");
     if (version === null || !known.includes(version)) {
-      return json(400, {
+      return jsonAnswer(400, {
         error: "Bad request. api-version was not specified in the request or is not known",
         "newest-versions": [...known].reverse(),
       });
@@ -87,16 +86,13 @@ export function azureMetadata(cloud: AzureMetadata): EndpointHandler {
   };
 }
 
-function json(status: number, body: unknown): EndpointAnswer {
-  return { status, headers: { "content-type": "application/json; charset=utf-8" }, body: JSON.stringify(body) };
-}
-
 function failure(status: number, error: string): EndpointAnswer {
-  return json(status, { error });
+  return jsonAnswer(status, { error });
 }
 
 function token(cloud: AzureMetadata, host: AzureHost, query: URLSearchParams): EndpointAnswer {
-  const refused = (description: string) => json(400, { error: "invalid_request", error_description: description });
+  const refused = (description: string) =>
+    jsonAnswer(400, { error: "invalid_request", error_description: description });
   const resource = query.get("resource");
   if (resource === null || resource === "") return refused("Required query variable 'resource' is missing");
   const own = cloud.identitiesOf(host);
@@ -110,7 +106,7 @@ function token(cloud: AzureMetadata, host: AzureHost, query: URLSearchParams): E
   const now = Date.now();
   const { token: text, claims } = cloud.tokens.issue(resource, identity.principalId, now);
   const seconds = (ms: number) => String(Math.floor(ms / 1000));
-  return json(200, {
+  return jsonAnswer(200, {
     access_token: text,
     client_id: identity.clientId,
     expires_in: seconds(claims.expires - now),
@@ -128,7 +124,7 @@ function scheduledEvents(cloud: AzureMetadata, host: AzureHost, request: Endpoin
   if (request.method === "GET") {
     const common = { EventStatus: "Scheduled", ResourceType: "VirtualMachine", NotBefore: "", Description: "" };
     const shown = events.map((event) => ({ ...common, ...(isOver(event) ? started(event) : event) }));
-    return json(200, { DocumentIncarnation: events.length, Events: shown });
+    return jsonAnswer(200, { DocumentIncarnation: events.length, Events: shown });
   }
   if (request.method !== "POST") return failure(405, "Method not allowed");
   const approved = request.body.toString("utf8");
@@ -140,13 +136,12 @@ function scheduledEvents(cloud: AzureMetadata, host: AzureHost, request: Endpoin
   return { status: 200 };
 }
 
-/** Whether an event's time is over. */
 function isOver({ NotBefore }: ScheduledEvent): boolean {
   return NotBefore !== undefined && Date.parse(NotBefore) <= Date.now();
 }
 
 /**
- * An event that was approved, or whose time is over: it is listed until it has ended, without a time
+ * An event that was approved, or whose time is over: listed without a time until it has ended
  * (MicrosoftDocs/azure-compute-docs: articles/virtual-machines/linux/scheduled-events.md, "Event properties").
  */
 function started({ NotBefore: _, ...event }: ScheduledEvent): ScheduledEvent {
@@ -158,7 +153,7 @@ function started({ NotBefore: _, ...event }: ScheduledEvent): ScheduledEvent {
  * format").
  */
 function instance(document: unknown, leaf: string | undefined, format: string | null): EndpointAnswer {
-  if (leaf === undefined) return json(200, document);
+  if (leaf === undefined) return jsonAnswer(200, document);
   const found = leaf
     .split("/")
     .reduce((node: unknown, key) => new Map(Object.entries(Object(node))).get(key), document);
@@ -167,10 +162,10 @@ function instance(document: unknown, leaf: string | undefined, format: string | 
     return failure(400, "Bad request. The requested format is not supported");
   return format === "text" && typeof found === "string"
     ? { status: 200, headers: { "content-type": "text/plain; charset=utf-8" }, body: found }
-    : json(200, found);
+    : jsonAnswer(200, found);
 }
 
-/** The document as Azure lays it out; its names are those of version 2021-02-01. */
+/** The document as Azure lays it out, with the names of version 2021-02-01. */
 function instanceDocument({ subscriptionId }: AzureMetadata, host: AzureHost): unknown {
   const { machine, image } = host;
   const own = host.subnet.outputs;
@@ -225,8 +220,8 @@ function instanceDocument({ subscriptionId }: AzureMetadata, host: AzureHost): u
 const question = "/machine/plugins?comp=nmagent&type=getinterfaceinfov1";
 
 /**
- * The addresses of the calling machine's network interface, as the platform tells them: in the form that the IPAM
- * plug-in reads (the same, common/ioutil.go, XmlDocument; an example is in ipam/azure_test.go).
+ * The addresses of the caller's network interface, in the form that the IPAM plug-in reads (the same, common/ioutil.go,
+ * XmlDocument; an example is in ipam/azure_test.go).
  */
 export function azureAddresses(hostAt: (address: string) => AzureHost | undefined): EndpointHandler {
   return ({ caller, url }) => {

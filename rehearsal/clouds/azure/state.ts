@@ -17,15 +17,14 @@ export interface AzureCloud {
   readonly hostAt: (address: string) => AzureHost | undefined;
   /** All machines that there are now. */
   readonly hosts: () => Iterable<AzureHost>;
-  /** Scale sets by id in lower case: size and version, since the first change of it. */
+  /** Scale sets that were changed, by id in lower case. */
   readonly sets: Map<string, { readonly capacity: number; readonly etag: number }>;
   /** Machines that are being deleted, by id in lower case. */
   readonly deleting: Set<string>;
   /** Begins to delete an instance of a scale set: it is told, and gone some time later. */
   readonly end: (host: AzureHost) => void;
-  /** When a machine was made. */
   readonly madeAt: (host: AzureHost) => Date;
-  /** Newest model of a machine's set: whoever came from it has its user data. */
+  /** Newest model of a machine's set: who came from it has its user data. */
   readonly modelOf: (host: AzureHost) => SimulatedMachine;
   readonly faults: CloudFaults;
   readonly tokens: TokenIssuer;
@@ -48,18 +47,21 @@ export interface AzureCaller {
   readonly allowed: (request: AzureRequest) => boolean;
 }
 
+/** An answer in JSON. */
+export function jsonAnswer(status: number, body: unknown): EndpointAnswer {
+  return { status, headers: { "content-type": "application/json; charset=utf-8" }, body: JSON.stringify(body) };
+}
+
 /** The error document that Azure's services have in common. */
 export function azureError(status: number, code: string, message: string, inner?: string): EndpointAnswer {
-  return {
-    status,
-    headers: { "content-type": "application/json; charset=utf-8" },
-    body: JSON.stringify({ error: { code, message, ...(inner === undefined ? {} : { innererror: { code: inner } }) } }),
-  };
+  return jsonAnswer(status, {
+    error: { code, message, ...(inner === undefined ? {} : { innererror: { code: inner } }) },
+  });
 }
 
 /** What a token says. */
 interface TokenClaims {
-  /** Resource that it is for: `https://vault.azure.net`. */
+  /** Its resource: `https://vault.azure.net`. */
   readonly audience: string;
   /** Object id of the identity. */
   readonly principalId: string;
@@ -67,14 +69,13 @@ interface TokenClaims {
   readonly expires: number;
 }
 
-/** How long a managed identity's token lives, in milliseconds: a day. */
+/** Life of a managed identity's token, in milliseconds: a day. */
 const tokenLifeMs = 24 * 3_600_000;
 
-/** Access tokens of a simulated tenant. Whoever bears one may use it, as in the real one. */
+/** Access tokens of a simulated tenant; whoever bears one may use it. */
 export class TokenIssuer {
   readonly #tokens = new Map<string, TokenClaims>();
 
-  /** A new token for a resource. */
   issue(audience: string, principalId: string, now: number): { readonly token: string; readonly claims: TokenClaims } {
     const claims = { audience, principalId, expires: now + tokenLifeMs };
     // Real ones are JSON Web Tokens of about this length.
@@ -84,9 +85,8 @@ export class TokenIssuer {
   }
 
   /**
-   * What the bearer token of a request says, or why it is refused.
-   *
-   * @param audiences resources that the server answers for.
+   * What a request's bearer token says, or why it is refused.
+   * @param audiences resources that the server answers for
    */
   read(authorization: string | undefined, audiences: readonly string[], now: number): TokenClaims | string {
     const token = /^Bearer (\S+)$/.exec(authorization ?? "")?.[1];

@@ -5,7 +5,7 @@ import type { SimulatedVault } from "../../../plan/fakes/azureAccess.ts";
 import type { AzureHost } from "../../../plan/fakes/azureMachines.ts";
 import { pageOf } from "../pages.ts";
 import type { EndpointAnswer, EndpointRequest } from "../server.ts";
-import { type AzureCaller, type AzureCloud, azureError, type StoredValue } from "./state.ts";
+import { type AzureCaller, type AzureCloud, azureError, jsonAnswer, type StoredValue } from "./state.ts";
 
 /** Largest value of a secret, in bytes (Key Vault, "Secrets": 25 kB). */
 const secretLimit = 25_600;
@@ -18,10 +18,7 @@ const putSchema = z.strictObject({
   attributes: z.looseObject({}).optional(),
 });
 
-/**
- * The data of a Key Vault: secrets are read and written, each write makes a new version (Key Vault REST API, Get
- * Secret, Set Secret).
- */
+/** The secrets of a Key Vault, of which each write makes a new version (Key Vault REST API, Get Secret, Set Secret). */
 export function keyVault(
   cloud: AzureCloud,
   vault: SimulatedVault,
@@ -53,28 +50,24 @@ export function keyVault(
     return azureError(404, "NotFound", `no simulation of ${request.method} ${path}`);
   const verb = request.method === "GET" ? "getSecret" : "setSecret";
   const action = `Microsoft.KeyVault/vaults/secrets/${verb}/action`;
-  if (!by.allowed({ action, plane: "data", resource: `${vault.id}/secrets/${name}` }))
-    return azureError(403, "Forbidden", `Caller is not authorized to perform action ${action}`, "ForbiddenByRbac");
+  if (!by.allowed({ action, plane: "data", resource: `${vault.id}/secrets/${name}` })) return forbidden(action);
   const url = `https://${vault.host}/secrets/${name}`;
   return request.method === "GET" ? read(cloud, url, name) : write(cloud, url, request.body);
 }
 
-/** Get Secrets: what the vault has, without values, in pages whose address has the port too. */
+const forbidden = (action: string): EndpointAnswer =>
+  azureError(403, "Forbidden", `Caller is not authorized to perform action ${action}`, "ForbiddenByRbac");
+/** Get Secrets: a vault's secrets without values, in pages whose address has the port too. */
 function list(cloud: AzureCloud, vault: SimulatedVault, by: AzureCaller, query: URLSearchParams): EndpointAnswer {
   const action = "Microsoft.KeyVault/vaults/secrets/readMetadata/action";
-  if (!by.allowed({ action, plane: "data", resource: vault.id }))
-    return azureError(403, "Forbidden", `Caller is not authorized to perform action ${action}`, "ForbiddenByRbac");
+  if (!by.allowed({ action, plane: "data", resource: vault.id })) return forbidden(action);
   const page = pageOf(cloud.secrets.keys(), `https://${vault.host}/secrets/`, query.get("$skiptoken"));
   if (page === undefined) return azureError(400, "BadParameter", "the page is none of this list");
   const next = `https://${vault.host}:443/secrets?api-version=7.4&$skiptoken=${encodeURIComponent(page.next)}`;
-  return {
-    status: 200,
-    headers: { "content-type": "application/json; charset=utf-8" },
-    body: JSON.stringify({
-      value: page.names.map((id) => ({ id, attributes: { enabled: true } })),
-      nextLink: page.next === "" ? null : next,
-    }),
-  };
+  return jsonAnswer(200, {
+    value: page.names.map((id) => ({ id, attributes: { enabled: true } })),
+    nextLink: page.next === "" ? null : next,
+  });
 }
 
 function read(cloud: AzureCloud, url: string, name: string): EndpointAnswer {
@@ -97,9 +90,6 @@ function write(cloud: AzureCloud, url: string, body: Buffer): EndpointAnswer {
 
 function bundle(url: string, { value, version }: StoredValue): EndpointAnswer {
   const id = createHash("sha256").update(`${url}/${version}`).digest("hex").slice(0, 32);
-  return {
-    status: 200,
-    headers: { "content-type": "application/json; charset=utf-8" },
-    body: JSON.stringify({ value, id: `${url}/${id}`, attributes: { enabled: true, recoveryLevel: "Recoverable" } }),
-  };
+  const attributes = { enabled: true, recoveryLevel: "Recoverable" };
+  return jsonAnswer(200, { value, id: `${url}/${id}`, attributes });
 }
