@@ -7,9 +7,7 @@ import { listen } from "./server.ts";
 const service = { namespace: "kube-system", name: "gmsa-webhook" };
 const definition = { group: "windows.k8s.io", version: "v1", plural: "gmsacredentialspecs" };
 
-/**
- * What the webhook asks the API server, with the rights of its own service account. Both throw the API server's error.
- */
+/** What the webhook asks the API server with its service account's rights. Both throw the API server's error. */
 export interface GmsaQuestions {
   /** Whether a service account may `use` a credential specification. */
   readonly mayUse: (account: string, namespace: string, credentialSpec: string) => Promise<boolean>;
@@ -20,7 +18,7 @@ export interface GmsaQuestions {
 const options = z.looseObject({ gmsaCredentialSpecName: z.string().optional() });
 const secured = z.looseObject({ securityContext: z.looseObject({ windowsOptions: options.optional() }).optional() });
 
-/** Review of a pod as the API server sends it to a webhook. */
+/** Review of a pod, as the API server sends it. */
 export const podReview = z.looseObject({
   request: z.looseObject({
     uid: z.string(),
@@ -34,8 +32,8 @@ export const podReview = z.looseObject({
 
 /**
  * Decides of a new pod as the gMSA webhook does (kubernetes-sigs/windows-gmsa v0.12.1: admission-webhook/webhook.go and
- * kube_client.go), init containers left out as there. Not imitated: contents that a pod brings itself, which no object
- * of the program does, changes of a pod, and random host names.
+ * kube_client.go, which leave init containers out too). Not imitated: contents that a pod brings itself, which no
+ * object of the program does, changes of a pod, and random host names.
  *
  * @returns `AdmissionResponse` of admission.k8s.io/v1; `undefined` for a path that the webhook does not have
  */
@@ -78,12 +76,11 @@ export async function answerReview(path: string, { request }: z.output<typeof po
 }
 
 /**
- * Fake of the container of the gMSA webhook, since no container starts here and the API server refuses pods with an
- * account while nothing answers. It answers at the address of the webhook's Service with the certificate of its Secret,
- * which the API server checks against name and authority of the webhook's configuration, with the rights of the
- * webhook's service account.
+ * Fake of the gMSA webhook's container: none starts here, and without an answer the API server refuses pods with an
+ * account. It answers at the address of the webhook's Service, with its Secret's certificate, which the API server
+ * checks against the webhook's configuration, and its service account's rights.
  *
- * @returns whether there is such a webhook to answer for
+ * @returns whether there is such a webhook
  */
 export async function answerForWebhook(api: Api, network: Pick<Network, "addAddress">): Promise<boolean> {
   const { core } = api;
@@ -109,7 +106,7 @@ export async function answerForWebhook(api: Api, network: Pick<Network, "addAddr
 }
 
 function questions(api: Api): GmsaQuestions {
-  /** The webhook's own identity: a token of its service account, as its pod would have one. */
+  /** With a token of the webhook's service account, as its pod would have one. */
   const own = async (): Promise<Api> => {
     const { status } = await api.core.createNamespacedServiceAccountToken({
       ...service,

@@ -8,8 +8,8 @@ const version = "metrics.k8s.io/v1beta1";
 const json = { "content-type": "application/json" };
 
 /**
- * Fake of metrics-server, at the address of its Service: it has figures of nothing. While nobody answers for an API that
- * is registered, no namespace that is deleted ends (kubernetes/kubernetes#60807).
+ * Fake of metrics-server, without figures, at the address of its Service: while nobody answers for a registered API, no
+ * deleted namespace ends (kubernetes/kubernetes#60807).
  *
  * @returns whether the cluster has that Service
  */
@@ -17,7 +17,7 @@ export async function answerForMetrics({ core }: Api, network: Pick<Network, "ad
   const { items } = await core.listNamespacedService({ namespace: service.namespace });
   const address = items.find(({ metadata }) => metadata?.name === service.name)?.spec?.clusterIP;
   if (address === undefined) return false;
-  // The APIService does not look at it.
+  // The APIService does not verify it.
   const { certificate: cert, key } = newAuthority(service.name);
   await network.addAddress(address);
   await listen(address, 443, ({ url }) => ({ status: 200, headers: json, body: JSON.stringify(answerOf(url)) }), {
@@ -27,7 +27,7 @@ export async function answerForMetrics({ core }: Api, network: Pick<Network, "ad
   return true;
 }
 
-/** What the API of metrics says at a path (kubernetes-sigs/metrics-server: pkg/api/install.go). */
+/** The answers of the API of metrics (kubernetes-sigs/metrics-server: pkg/api/install.go). */
 function answerOf(url: string): unknown {
   const resource = (name: string, kind: string, namespaced: boolean) => ({
     ...{ name, singularName: "", kind, namespaced },

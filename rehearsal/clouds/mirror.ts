@@ -7,19 +7,16 @@ import { type EndpointHandler, listen } from "./server.ts";
 
 /** A request to the mirror. */
 export interface MirrorRequest {
-  /** URL of the request, below the mirror's own name. */
+  /** Below the mirror's own name. */
   readonly url: string;
   readonly status: 200 | 401 | 404;
 }
 
-/** A mirror of files. */
 interface FilledMirror {
   readonly handle: EndpointHandler;
   /** Every request so far, a live list. */
   readonly requests: readonly MirrorRequest[];
-  /**
-   * Is never fulfilled; rejected by the first request for a file that the mirror does not hold, or without its login.
-   */
+  /** Rejected by the first request for a file that the mirror does not hold, or without its login; never fulfilled. */
   readonly lacks: Promise<never>;
 }
 
@@ -32,8 +29,8 @@ export class MirrorLacksError extends Error {
 }
 
 /**
- * Where a mirror holds a publisher's file, as the help of `fenestra mirror` has it: below its base URL, host and path.
- * Without one it stays.
+ * Where a mirror holds a publisher's file, by the help of `fenestra mirror`: below its base URL, host and path. Without
+ * one it stays.
  */
 export function placeOnMirror(base: string | undefined, url: string): string {
   if (base === undefined) return url;
@@ -42,12 +39,12 @@ export function placeOnMirror(base: string | undefined, url: string): string {
 }
 
 /**
- * A mirror that is filled from the list of `fenestra mirror --list` and from nothing else.
+ * A mirror that holds what `fenestra mirror --list` names, and nothing else.
  *
  * @param base base URL of the mirror; without one these are the publishers themselves
  * @param files files of the list
  * @param contents a file by its place on the mirror
- * @param login `user:password` that every request must carry; `undefined` for none
+ * @param login `user:password` that every request must carry, if any
  */
 export function filledMirror(
   base: string | undefined,
@@ -61,7 +58,7 @@ export function filledMirror(
     const content = contents(place);
     held.set(place, content);
     if (checksumUrl === null) continue;
-    // A publisher may have one checksum file for all files of a release.
+    // One checksum file may be for all files of a release.
     const sum = `${createHash("sha256").update(content).digest("hex")}  ${url.split("/").at(-1)}\n`;
     const at = placeOnMirror(base, checksumUrl);
     held.set(at, Buffer.concat([held.get(at) ?? Buffer.alloc(0), Buffer.from(sum)]));
@@ -80,7 +77,7 @@ export function filledMirror(
         lacking.reject(new Error(`${caller} asks the mirror for ${url} without its login`));
         return { status: 401, headers: { "www-authenticate": basicChallenge } };
       }
-      // The root of a registry's API says that it is one (OCI distribution specification, end-1). Images are not
+      // The root of a registry's API shows that it is one (OCI distribution specification, end-1). Images are not
       // simulated.
       if (path.startsWith("/v2/")) return { status: 200, body: "{}" };
       const body = held.get(url);
@@ -92,34 +89,34 @@ export function filledMirror(
   };
 }
 
-/** What a stack says of its way out. */
+/** A stack's way out. */
 export interface MirrorSettings {
-  /** Base URL of the mirror of files; without one the proxy leads to the publishers, and nothing else does. */
+  /** Base URL of the mirror of files; without one only the proxy leads to the publishers. */
   readonly artifacts: string | undefined;
-  /** URL of a proxy in front of them. */
+  /** URL of a proxy in front. */
   readonly httpProxy: string | undefined;
   /** Logins that the proxy and the mirror want, `user:password`. */
   readonly proxyLogin?: string | undefined;
   readonly mirrorLogin?: string | undefined;
-  /** Authority of the certificates of mirror and proxy. Default that of the cloud's own endpoints. */
+  /** Authority of mirror and proxy. Default: that of the cloud's own endpoints. */
   readonly authority?: KeyAndCertificate | undefined;
-  /** Hosts of issuers of sign-in, which the API server looks for by itself: not simulated. */
+  /** Hosts of sign-in issuers, which the API server itself looks for: not simulated. */
   readonly issuers?: readonly string[];
   /** What `fenestra mirror --list` prints for the stack. */
   readonly list: MirrorList;
 }
 
-/** Surroundings of machines that reach a mirror and, the cloud's own endpoints aside, nothing else. */
+/** Surroundings of machines that reach a mirror and the cloud's own endpoints only. */
 export interface MirrorOnly extends MirrorSettings {
-  /** Lines of /etc/hosts of every machine: the mirror's name, or in front of it the proxy's. */
+  /** Lines of every machine's /etc/hosts: the mirror's name, or in front of it the proxy's. */
   readonly hosts: readonly string[];
   /** Requests to the mirror so far. */
   readonly requests: readonly MirrorRequest[];
   /** Requests to the proxy so far. */
   readonly proxied: readonly ProxiedRequest[];
   /**
-   * Is never fulfilled; rejected when a machine wants a file that the list does not name, comes without a login, or
-   * does not trust the mirror.
+   * Rejected when a machine wants a file that the list does not name, has no login, or does not trust the mirror; never
+   * fulfilled.
    */
   readonly lacks: Promise<never>;
 }
@@ -127,7 +124,7 @@ export interface MirrorOnly extends MirrorSettings {
 /** What {@link startMirrorOnly} needs. */
 interface MirrorParts {
   readonly settings: MirrorSettings;
-  /** Gives the network an address outside of the stack's own, or this one. */
+  /** Gives the network this address, or one outside of the stack's own. */
   readonly newAddress: (wanted?: string) => Promise<string>;
   /** CA that the machines trust. */
   readonly authority: KeyAndCertificate;
@@ -136,9 +133,8 @@ interface MirrorParts {
 }
 
 /**
- * Starts a mirror that is filled from the list alone, and the proxy that the stack names, which leads to the publishers
- * of the list where there is no mirror. Publishers have no address in this network, and the name server knows none of
- * them.
+ * Starts a mirror of the list alone, and the stack's proxy, which leads to the list's publishers where there is no
+ * mirror. Publishers have no address in this network, and its name server knows none of them.
  */
 export async function startMirrorOnly(parts: MirrorParts): Promise<MirrorOnly> {
   const { settings, newAddress, contents } = parts;
@@ -164,7 +160,7 @@ export async function startMirrorOnly(parts: MirrorParts): Promise<MirrorOnly> {
   return { ...settings, hosts: (proxy ?? place).hosts, requests: mirror.requests, proxied, lacks };
 }
 
-/** Where a server of a URL listens in this network, and how machines find it there. */
+/** Where a URL's server listens in this network, and how machines find it. */
 async function standAt(
   { protocol, hostname, port: written }: URL,
   newAddress: MirrorParts["newAddress"],

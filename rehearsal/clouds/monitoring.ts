@@ -2,10 +2,7 @@ import type { RecordedProgram } from "../../plan/program/recorded.ts";
 import type { Kubectl } from "../api/apply.ts";
 import { waitFor } from "../host/processes.ts";
 
-/**
- * What the API server must know of a kind, and no more: its fields are the Prometheus operator's matter and are not
- * checked here.
- */
+/** What the API server must know of a kind: its fields are the Prometheus operator's, and not checked here. */
 const definition = (kind: string) => ({
   apiVersion: "apiextensions.k8s.io/v1",
   kind: "CustomResourceDefinition",
@@ -27,12 +24,10 @@ const definition = (kind: string) => ({
 
 const definitions = { apiVersion: "v1", kind: "List", items: ["ServiceMonitor", "PrometheusRule"].map(definition) };
 
-/**
- * Fake of the Prometheus operator of a cluster whose stack asks for ServiceMonitors: the definitions that come with it.
- */
+/** Fake of the Prometheus operator for stacks that ask for ServiceMonitors: its definitions. */
 export async function defineServiceMonitors({ resources }: RecordedProgram, kubectl: Kubectl): Promise<void> {
   if (!resources.some(({ type }) => type === "kubernetes:monitoring.coreos.com/v1:ServiceMonitor")) return;
-  // The administrator has no rights before kubeadm has bound them, a moment after the API server is ready.
+  // The administrator has no rights before kubeadm binds them, a moment after the API server is ready.
   await waitFor("the fake definitions of ServiceMonitor and PrometheusRule to be taken", 60_000, async () => {
     const { code, stderr } = await kubectl(["apply", "--server-side", "--filename=-"], JSON.stringify(definitions));
     if (code !== 0) throw new Error(stderr.trim());

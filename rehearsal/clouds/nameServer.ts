@@ -5,7 +5,7 @@ import { type Answer, type DecodedPacket, decode, encode, RECURSION_AVAILABLE, R
 
 /** A look-up of a host that does not exist. */
 export interface LookUp {
-  /** Address of the machine or pod that asked. */
+  /** Address of the machine or pod. */
   readonly caller: string;
   readonly name: string;
 }
@@ -15,15 +15,13 @@ export interface NameServerOptions {
   readonly address: string;
   /** Default: 53. */
   readonly port?: number;
-  /** IPv4 address of a host for who asks; `undefined` when there is no such host. */
+  /** IPv4 address of a host for the caller, if there is one. */
   readonly find: (name: string, caller: string) => string | undefined;
 }
 
 /**
- * The name server of a simulated network. Of names that it does not know it says so at once, and keeps whose addresses
- * it was asked for.
- *
- * @returns a live list
+ * The name server of a simulated network. It denies unknown names at once. @returns the look-ups of their addresses, a
+ * live list
  */
 export async function startNameServer(options: NameServerOptions): Promise<readonly LookUp[]> {
   const { address, port = 53, find } = options;
@@ -38,7 +36,7 @@ export async function startNameServer(options: NameServerOptions): Promise<reado
     const { type } = question;
     const name = question.name.toLowerCase();
     const found = find(name, caller);
-    // CoreDNS also asks for other things than addresses, of names that are random numbers (coredns: plugin/loop).
+    // CoreDNS also asks for other types, of random numbers (coredns: plugin/loop).
     if (found === undefined && (type === "A" || type === "AAAA")) lookUps.push({ caller, name });
     const answers: Answer[] =
       type === "A" && found !== undefined && isIPv4(found) ? [{ ...question, type, ttl: 60, data: found }] : [];
@@ -51,7 +49,6 @@ export async function startNameServer(options: NameServerOptions): Promise<reado
 /** Response code of RFC 1035, 4.1.1. */
 const noSuchName = 3;
 
-/** A query; `undefined` for what is none. */
 function decoded(message: Buffer): DecodedPacket | undefined {
   try {
     return decode(message);

@@ -1,25 +1,20 @@
 /**
- * Most names in one answer. S3 gives up to 1,000 and Blob Storage up to 5,000, and either may give fewer at any time
- * (Amazon S3 API Reference, ListObjectsV2; Azure documentation, "Enumerating Blob Resources"); with so few, even the
- * snapshots of a small cluster need several pages.
+ * Most names in one answer. S3 gives up to 1,000 and Blob Storage up to 5,000, and either may give fewer (Amazon S3 API
+ * Reference, ListObjectsV2; Azure documentation, "Enumerating Blob Resources"); with so few, even a small cluster's
+ * snapshots need several pages.
  */
 const pageLength = 2;
 
 /** A part of a list in alphabetical order. */
 export interface Page {
   readonly names: readonly string[];
-  /**
-   * What to ask for the next one with; empty at the end of the list. It has characters that a query cannot carry as
-   * they are.
-   */
+  /** Marker of the next page, empty at the end. A query cannot carry its characters as they are. */
   readonly next: string;
 }
 
 /**
- * A page of the names that begin with the prefix.
- *
+ * A page of the names that begin with the prefix; `undefined` for a marker that no page gave.
  * @param marker `next` of the page before; none or empty: the first page
- * @returns `undefined` for a marker that no page gave
  */
 export function pageOf(names: Iterable<string>, prefix: string, marker: string | null): Page | undefined {
   const after = marker ? readMarker(marker) : "";

@@ -13,12 +13,11 @@ interface Upstream {
 
 /** A request that came to the proxy. */
 export interface ProxiedRequest {
-  /** Address of the machine that asked. */
   readonly caller: string;
-  /** Host and port that it wanted: `mirror.example.com:443`. */
+  /** `mirror.example.com:443`. */
   readonly target: string;
   readonly refused: boolean;
-  /** Whether it came without the login that the proxy wants; such a request is refused too. */
+  /** Whether it lacked the login that the proxy wants; it is refused then too. */
   readonly denied?: true;
 }
 
@@ -28,7 +27,7 @@ export interface ProxyOptions {
   readonly port: number;
   /** Speaks TLS when given. */
   readonly tls?: TlsIdentity;
-  /** The hosts that it lets through, by `host:port`; all others it refuses with 403. */
+  /** The hosts that it lets through, by `host:port`; others get 403. */
   readonly routes: ReadonlyMap<string, Upstream>;
   /** `user:password` that every request must carry. Default none. */
   readonly login?: string | undefined;
@@ -37,10 +36,8 @@ export interface ProxyOptions {
 }
 
 /**
- * An HTTP proxy, for tunnels (CONNECT) and for plain requests, that keeps what it was asked for. Without the login that
- * it wants it answers as RFC 9110, section 11.7, has it, whatever is asked for.
- *
- * @returns a live list
+ * An HTTP proxy, for tunnels (CONNECT) and plain requests. Without the login that it wants it answers by RFC 9110,
+ * section 11.7, whatever is asked for. @returns its requests, a live list
  */
 export async function startProxy({
   address,
@@ -51,7 +48,6 @@ export async function startProxy({
   onDenied,
 }: ProxyOptions): Promise<readonly ProxiedRequest[]> {
   const requests: ProxiedRequest[] = [];
-  /** Where a request goes, or the status of its refusal. */
   const route = ({ socket, headers }: IncomingMessage, target: string): Upstream | 403 | 407 => {
     const caller = socket.remoteAddress ?? "";
     if (login !== undefined && headers["proxy-authorization"] !== basicAuthorization(login)) {
@@ -84,10 +80,10 @@ export async function startProxy({
   return requests;
 }
 
-/** What a server answers to a request without the login that it wants (RFC 7617, section 2). */
+/** The answer to a request without the wanted login (RFC 7617, section 2). */
 export const basicChallenge = 'Basic realm="rehearsal"';
 
-/** The value of the header that carries `user:password` (RFC 7617, section 2). */
+/** The header's value for `user:password` (RFC 7617, section 2). */
 export function basicAuthorization(login: string): string {
   return `Basic ${Buffer.from(login).toString("base64")}`;
 }

@@ -5,10 +5,10 @@ import { messageOf } from "../../components/gates/messageOf.ts";
 
 /** A request to a simulated endpoint. */
 export interface EndpointRequest {
-  /** Address of the machine that calls: it identifies the machine, as the cloud's fabric does. */
+  /** Address of the caller, which identifies the machine, as in the cloud's fabric. */
   readonly caller: string;
   readonly method: string;
-  /** Name of the server that the caller meant. */
+  /** Server that the caller meant. */
   readonly host: string;
   /** Path and query as sent. */
   readonly url: string;
@@ -16,7 +16,6 @@ export interface EndpointRequest {
   readonly body: Buffer;
 }
 
-/** The answer of a simulated endpoint. */
 export interface EndpointAnswer {
   readonly status: number;
   readonly headers?: Readonly<Record<string, string>>;

@@ -25,10 +25,10 @@ const endpointIndex = 10;
 const firstMirrorIndex = 11;
 const firstBalancerIndex = 20;
 const metadataAddress = "169.254.169.254";
-/** Path of the payload's list of artifacts on a Linux machine. */
+/** The payload's list of artifacts on a Linux machine. */
 const artifactList = "/etc/fenestra/artifacts.tsv";
 
-/** A machine with what its user data holds. */
+/** A machine with its decoded user data. */
 export interface DecodedMachine {
   readonly machine: SimulatedMachine;
   readonly payload: DecodedUserData;
@@ -37,29 +37,28 @@ export interface DecodedMachine {
 /** The surroundings that machines boot into: network, endpoints, load balancers, artifacts. */
 export interface SimulatedInfra {
   readonly network: Network;
-  /** A machine's address with the prefix of its whole range, since one bridge stands for the network. */
+  /** A machine's address with the prefix of its whole range: one bridge is the network. */
   readonly interfaceOf: (address: string) => string;
   /** The router's address in a machine's range. */
   readonly gatewayOf: (address: string) => string;
   /**
-   * Lines of /etc/hosts of the machine with an address, which lead to the simulated endpoints and to the load balancers
-   * that it reaches.
+   * Lines of the /etc/hosts of the machine with an address: the simulated endpoints, and the load balancers that it
+   * reaches.
    */
   readonly hosts: (address: string) => readonly string[];
-  /** Content of /etc/resolv.conf of every Linux machine. */
+  /** /etc/resolv.conf of every Linux machine. */
   readonly resolvConf: string;
-  /** Hosts that machines and pods have looked up and that do not exist, a live list. */
+  /** Look-ups, by machines and pods, of hosts that do not exist, a live list. */
   readonly lookUps: readonly LookUp[];
   readonly endpointCa: string;
   readonly artifacts: ArtifactFiles;
-  /** What takes the publishers' place in a network that reaches nothing but a mirror or a proxy. */
+  /** In the publishers' place in a network that reaches only a mirror or a proxy. */
   readonly mirror: MirrorOnly | undefined;
 }
 
 /**
  * Builds the surroundings in the rehearsal's own namespaces.
- *
- * @param mirror the stack's mirror or proxy; with it publishers cannot be reached otherwise.
+ * @param mirror the stack's mirror or proxy, the only way to publishers then
  */
 export async function buildSimulatedInfra(
   cloud: CloudSimulation,
@@ -118,7 +117,7 @@ export async function buildSimulatedInfra(
           },
           contents: (place) => {
             const file = files.get(lines.find(({ url }) => url === place)?.name ?? "");
-            // Windows does not run here: nothing but its digest in the list is looked at.
+            // Windows does not run here: only the file's digest in the list is looked at.
             return file ?? Buffer.from(`Fake of the rehearsal for ${place}\n`);
           },
         });
@@ -137,7 +136,7 @@ export async function buildSimulatedInfra(
   await useHosts(hosts(), workFolder);
   const nameServer = cloud.nameServer(ranges[0] ?? outside);
   if (nameServer !== cloud.platform?.address) await network.addAddress(nameServer);
-  // Machines have the same names in their hosts file and do not ask for them, but their pods do.
+  // Machines have these names in their hosts file, but their pods ask for them.
   const find = (name: string, caller: string) =>
     hosts(caller)
       .find((line) => line.endsWith(` ${name}`))
@@ -155,17 +154,14 @@ export async function buildSimulatedInfra(
   };
 }
 
-/**
- * The harness itself resolves the load balancers' names too; its mount namespace is its own, so the host's file stays
- * as it is.
- */
+/** The harness resolves the load balancers' names too; its mount namespace is its own, so the host's file stays. */
 async function useHosts(hosts: readonly string[], workFolder: string): Promise<void> {
   const file = path.join(workFolder, "hosts");
   await writeFile(file, `127.0.0.1 localhost\n${hosts.join("\n")}\n`);
   await runOrFail(["mount", "--bind", file, "/etc/hosts"]);
 }
 
-/** The files of a Linux payload with the digests of the files that the simulated publishers serve. */
+/** A Linux payload with the digests of what the simulated publishers serve. */
 export function withServedDigests(payload: DecodedUserData, artifacts: ArtifactFiles): DecodedUserData {
   return {
     ...payload,

@@ -29,9 +29,9 @@ import { complaint, exitCode, realContainers, refusals } from "./realPrograms.ts
 import { Refusals } from "./refusals.ts";
 import { type RegisteredNode, recordRegistrations } from "./registrations.ts";
 
-/** Programs that lie ready for the launchers of a Linux machine. */
+/** Programs for the launchers of a Linux machine. */
 const nodePrograms = ["kubelet", "kubeadm", "kubectl", "etcdctl", "etcdutl"] as const;
-/** Unit that runs the bootstrap of a machine. */
+/** Unit of a machine's bootstrap. */
 const bootstrapUnit = "fenestra-bootstrap.service";
 const kubeletUnit = "kubelet.service";
 
@@ -48,7 +48,7 @@ export interface ClusterParts extends Release {
   readonly infra: SimulatedInfra;
   /** Path of the rehearsal's own container runtime. */
   readonly containerRuntime: string;
-  /** Programs of add-ons that are run for real, name to path. */
+  /** Programs of add-ons that run for real, name to path. */
   readonly addOnPrograms: ReadonlyMap<string, string>;
   readonly progress: Progress;
   readonly workFolder: string;
@@ -57,19 +57,18 @@ export interface ClusterParts extends Release {
   readonly kubeconfig: string;
 }
 
-/** A cluster of the rehearsal. */
 export class Cluster {
   readonly #parts: ClusterParts;
   #release: Release;
   readonly #machines = new Map<string, LinuxMachine>();
   readonly #failedJoins: string[] = [];
-  /** Logs of the kubelets of Windows machines by the machines' names. */
+  /** Kubelet logs of Windows machines, by the machines' names. */
   readonly #windowsLogs = new Map<string, string>();
   /** Why kubelets have no Node. */
   readonly refusals = new Refusals(async () => [...(await this.#refused()), ...(await this.#stuck())]);
   readonly #failures = new Refusals(() => this.#stuck());
   readonly registered = new Map<string, RegisteredNode>();
-  /** Windows machines under Wine whose nodes are registered. */
+  /** Windows machines under Wine with a registered node. */
   readonly windowsMachines: WindowsMachine[] = [];
   readonly #hostProcesses: HostProcesses;
   readonly api: Api;
@@ -90,13 +89,13 @@ export class Cluster {
     return this.#machines;
   }
 
-  /** Machines that start from now on find the programs of this release. */
+  /** Gives machines that start from now on the programs of this release. */
   useRelease(release: Release): void {
     this.#release = release;
   }
 
   /**
-   * Starts the control plane and waits until its load balancer's name answers. From then on registrations are recorded.
+   * Starts the control plane, waits until it answers through its load balancer, and records registrations from then on.
    */
   async startControlPlane(decoded: readonly DecodedMachine[]): Promise<void> {
     const { progress, workFolder, kubeconfig } = this.#parts;
@@ -199,7 +198,6 @@ export class Cluster {
     if (started !== undefined) this.windowsMachines.push(started);
   }
 
-  /** What keeps kubelets from having a Node now. */
   async #refused(): Promise<readonly string[]> {
     const linux = [...this.#machines.values()].map(
       ({ name, systemd }) => [name, systemd.logFile(kubeletUnit)] as const,
@@ -224,7 +222,7 @@ export class Cluster {
     return [...this.#failedJoins, ...(await this.#unable()), ...found.flat()];
   }
 
-  /** How programs in HostProcess pods have ended that do not run now. */
+  /** How programs in HostProcess pods that do not run now have ended. */
   get endedOnWindows(): readonly string[] {
     return this.#hostProcesses.ended;
   }
@@ -240,7 +238,7 @@ export class Cluster {
   }
 
   /**
-   * Waits for what the machines must reach, as long as nothing lasts that keeps them from it. @throws CheckFailure with
+   * Waits for what the machines must reach, unless something lasts that keeps them from it. @throws CheckFailure with
    * what does
    */
   async #reached(description: string, look: () => Promise<boolean>, failures: Refusals): Promise<void> {
@@ -257,7 +255,7 @@ export class Cluster {
     expect(lasting.length === 0, lasting.join("\n"));
   }
 
-  /** The power of a machine fails. Its disk stays, or is lost too. */
+  /** A machine's power fails; its disk stays, or is lost too. */
   async powerOff(member: DecodedMachine, disk: "kept" | "lost"): Promise<void> {
     await this.powerOffMachine(member.machine);
     if (disk === "lost") await wipeDisk(this.#parts.workFolder, diskOf(member.machine));
@@ -279,8 +277,8 @@ export class Cluster {
   }
 
   /**
-   * Makes a machine anew: another instance with the same user data, address and disk, and the same name if its cloud
-   * does that.
+   * Makes a machine anew: another instance with the same user data, address and disk, and with `sameName` the name, if
+   * its cloud does that.
    */
   async replaceMachine(member: DecodedMachine, sameName = false): Promise<DecodedMachine> {
     const successor = { machine: this.#parts.cloud.replace(member.machine, sameName), payload: member.payload };
@@ -309,7 +307,7 @@ export class Cluster {
     return program !== undefined && this.#parts.addOnPrograms.has(program.name);
   }
 
-  /** Whether a real program initialises nodes, and no fake. */
+  /** Whether a real program, and no fake, initialises nodes. */
   get #initialised(): boolean {
     return initialisers.some((name) => this.#parts.addOnPrograms.has(name));
   }
@@ -327,7 +325,7 @@ export class Cluster {
       );
       state = `${ready.length} of ${nodes.length} nodes Ready, ${count} wanted`;
       const late = nodes.filter(({ spec }) => spec?.taints?.some(({ key }) => key === uninitializedTaintKey));
-      // The fake leaves out a node that it does not know, which a later check reports by its pool.
+      // The fake passes over an unknown node, which a later check reports by its pool.
       if (this.#initialised && late.length > 0) state += `, ${late.length} not initialised`;
       else if (ready.length >= count) return true;
       throw new Error(state);
@@ -336,7 +334,7 @@ export class Cluster {
     progress.line(`nodes: ${state}; ${this.#initialised ? "by the real programs" : "the cloud controller is a fake"}`);
   }
 
-  /** Plays the parts of the cloud that go on for as long as the cluster lives. */
+  /** Plays the lasting parts of the cloud. */
   startCloudController(): void {
     startCloudController(this.api, this.#parts.cloud, this.#parts.infra.network, !this.#initialised);
   }

@@ -21,12 +21,10 @@ export class ControlPlaneLab {
     this.#members = [...members];
   }
 
-  /** Number of machines. */
   get size(): number {
     return this.#members.length;
   }
 
-  /** Numbers of the machines. */
   get indices(): readonly number[] {
     return this.#members.map((_, index) => index);
   }
@@ -45,17 +43,16 @@ export class ControlPlaneLab {
     return member;
   }
 
-  /** Takes a machine's power away. */
   async powerOff(index: number, disk: "kept" | "lost" = "kept"): Promise<void> {
     await this.#cluster.powerOff(this.member(index), disk);
   }
 
-  /** Replaces the machine, as the program does. */
+  /** Replaces a machine, as the program does. */
   async replace(index: number): Promise<void> {
     this.#members[index] = await this.#cluster.replaceMachine(this.member(index));
   }
 
-  /** Replaces a machine by another one of the same resource. */
+  /** Replaces a machine by another one of its resource. */
   async replaceBy(successor: DecodedMachine): Promise<void> {
     const index = this.#members.findIndex(({ machine }) => machine.urn === successor.machine.urn);
     await this.#cluster.replaceBy(this.member(index), successor);
@@ -74,13 +71,12 @@ export class ControlPlaneLab {
     return await Promise.all(this.#members.map((_, index) => this.script(index, name, ...args)));
   }
 
-  /** Runs something while clients watch through the load balancer. */
   async watched<T>(run: () => Promise<T>): Promise<T> {
     const end = await openWatches(await readFile(this.#cluster.kubeconfigFile, "utf8"), 50);
     return await run().finally(end);
   }
 
-  /** kubectl on a machine, as the administrator and with this machine's own API server. */
+  /** kubectl on a machine, as its administrator, with its own API server. */
   async kubectl(index: number, ...args: readonly string[]): Promise<string> {
     const machine = this.machine(index);
     const server = `https://${machine.address}:${ports.api}`;
@@ -140,9 +136,9 @@ export class ControlPlaneLab {
   }
 
   /**
-   * Waits until the bootstraps of all machines have ended well: kubeadm restarts the kubelet in one of the last stages,
-   * and who takes manifests away from one that just starts waits for two minutes (etcd-restore.sh). In an update they
-   * end when all machines have its release.
+   * Waits until all bootstraps have ended well: kubeadm restarts the kubelet in one of the last stages, and whoever
+   * takes manifests from a starting one waits for two minutes (etcd-restore.sh). In an update they end when all
+   * machines have its release.
    */
   async untilBooted(): Promise<void> {
     await this.#cluster.untilBooted();

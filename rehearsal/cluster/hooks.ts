@@ -28,8 +28,8 @@ export async function callHook(
 }
 
 /**
- * Whether a gate stays shut while the API answers it so often. Its hook runs in this process and asks with a request
- * for each look, which Node reports (node:diagnostics_channel, `http.client.response.finish`).
+ * Whether a gate stays shut while the API answers it so often. Its hook runs in this process, with a request per look,
+ * which Node reports (node:diagnostics_channel, `http.client.response.finish`).
  *
  * @param opening resolves when the gate opens
  * @param path what the gate's hook asks for
@@ -45,7 +45,7 @@ export async function staysShut(opening: Promise<void>, path: RegExp, answers: n
   };
   subscribe(channel, count);
   try {
-    // The head of an answer comes before its text, by which the hook judges.
+    // An answer's head comes before its text, by which the hook judges.
     const held = enough.promise.then(async () => await sleep(1_000)).then(() => true);
     return await Promise.race([held, opening.then(() => false)]);
   } finally {

@@ -13,8 +13,8 @@ import { programOf } from "../programs/addOns.ts";
 const pauseMs = { look: 500, restart: 3_000 };
 
 /**
- * Plays the kubelet of Windows machines for containers of HostProcess pods whose program is at hand: they run, and start
- * again when they end.
+ * Plays the kubelet of Windows machines for HostProcess containers whose program is at hand: they run, and start again
+ * when they end.
  */
 export class HostProcesses {
   readonly #running = new Set<string>();
@@ -23,19 +23,19 @@ export class HostProcesses {
   readonly #programs: ReadonlyMap<string, string>;
   readonly #workFolder: string;
 
-  /** @param programs paths of the add-ons' programs in the host's cache, by name */
+  /** @param programs paths in the host's cache of the add-ons' programs, by name */
   constructor(api: Api, programs: ReadonlyMap<string, string>, workFolder: string) {
     this.#api = api;
     this.#programs = programs;
     this.#workFolder = workFolder;
   }
 
-  /** How programs have ended that do not run now. */
+  /** How programs that do not run now have ended. */
   get ended(): readonly string[] {
     return [...this.#ended.values()];
   }
 
-  /** Runs what is on a machine's node, for as long as the rehearsal lives. */
+  /** Runs what is on a machine's node, as long as the rehearsal lives. */
   run(machine: Machine, node: string, { year }: WindowsRelease): void {
     const look = async (): Promise<void> => {
       const pods = await this.#api.core.listPodForAllNamespaces({ fieldSelector: `spec.nodeName=${node}` });

@@ -2,7 +2,6 @@ import { z } from "zod";
 import { limitsMs } from "../host/limits.ts";
 import type { LinuxMachine } from "../machines/linuxMachine.ts";
 
-/** Linux machines by id, as a cluster has them. */
 export interface Machines {
   readonly machines: ReadonlyMap<string, Pick<LinuxMachine, "run">>;
 }
@@ -16,7 +15,7 @@ export interface RepeatedBootstrap {
   readonly once: readonly string[];
 }
 
-/** Lines that a shell command prints in the Linux machines; a machine in which it fails has none. */
+/** Lines that a shell command prints in the Linux machines where it succeeds. */
 export async function inMachines(cluster: Machines, command: string): Promise<readonly string[]> {
   const outputs = await Promise.all(
     [...cluster.machines.values()].map(({ run }) => run(["bash", "-c", `${command} 2>/dev/null || true`])),
@@ -24,7 +23,7 @@ export async function inMachines(cluster: Machines, command: string): Promise<re
   return outputs.flatMap(({ stdout }) => stdout.split("\n").filter((line) => line !== ""));
 }
 
-/** Who created each Node, by the audit logs of the API servers: node name to user. */
+/** Who created each Node, by the API servers' audit logs: node name to user. */
 export async function creators(cluster: Machines): Promise<ReadonlyMap<string, string>> {
   const created = `grep --text --no-filename '"verb":"create"' ${auditLogs} | grep --text '"resource":"nodes"'`;
   return creatorsIn(await inMachines(cluster, created));
@@ -33,9 +32,9 @@ export async function creators(cluster: Machines): Promise<ReadonlyMap<string, s
 /**
  * Who created each Node, by lines of audit logs.
  *
- * An answer of 201 says it for certain. A busy API server can also create a Node and answer with an error of its own
- * (etcd's leader changed, the time of the request was over); the kubelet repeats the request and gets 409 then
- * (tryRegisterWithAPIServer in pkg/kubelet/kubelet_node_status.go, 1.36.3). What was refused created nothing.
+ * An answer of 201 is certain. A busy API server can also create a Node and answer with an error of its own (etcd's
+ * leader changed, the request's time was over); the kubelet then repeats the request and gets 409
+ * (tryRegisterWithAPIServer in pkg/kubelet/kubelet_node_status.go, 1.36.3).
  */
 export function creatorsIn(lines: readonly string[]): ReadonlyMap<string, string> {
   const events = lines
@@ -50,16 +49,16 @@ export function creatorsIn(lines: readonly string[]): ReadonlyMap<string, string
   return new Map([...possible, ...certain].map(({ node, username }) => [node, username]));
 }
 
-/** Where the API servers write their audit logs, as a shell pattern. */
+/** The API servers' audit logs, as a shell pattern. */
 export const auditLogs = "/var/log/kubernetes/audit/*.log";
 
-/** User agent, as audit logs have it, of requests that a check makes in the name of identities that lie on a worker. */
+/** User agent in audit logs of requests that a check makes with identities of a worker. */
 export const hostileAgent = "hostile-worker";
 
 const auditEvent = z.looseObject({
   verb: z.string(),
   userAgent: z.string().default(""),
-  /** Nobody in the event of a request whose credentials were refused. */
+  /** Absent when the request's credentials were refused. */
   user: z.looseObject({ username: z.string().default("") }),
   objectRef: z
     .looseObject({
@@ -72,12 +71,12 @@ const auditEvent = z.looseObject({
   responseStatus: z.looseObject({ code: z.number().optional() }).optional(),
 });
 
-/** The event of a line of an audit log. @throws Error when the line is none */
+/** The event in a line of an audit log. @throws Error when there is none */
 export function auditEventOf(line: string): z.output<typeof auditEvent> {
   return auditEvent.parse(JSON.parse(line));
 }
 
-/** Whether a machine reaches a TCP port of its own by the name localhost; a machine that does not run does not. */
+/** Whether a machine runs, and reaches a TCP port of its own by the name localhost. */
 export async function listensOnItself(machine: LinuxMachine | undefined, port: number): Promise<boolean> {
   const connected = await machine?.run(["bash", "-c", `exec 3<>/dev/tcp/localhost/${port}`]);
   return connected?.code === 0;

@@ -4,11 +4,11 @@ import { runOrFail } from "../host/command.ts";
 import type { LinuxMachine } from "../machines/linuxMachine.ts";
 
 /**
- * Plays flannel between the machines: each is told by which other one it reaches a range of pods, as flannel's backend
- * `host-gw` does (flannel-io/flannel: pkg/backend/hostgw). What a machine runs is reached by its own routes
- * (tools/runtime). With Azure CNI it is the cloud that brings a pod's address to the machine on whose interface it is.
+ * Plays flannel between the machines: each learns by which other one it reaches a range of pods, as by flannel's
+ * backend `host-gw` (flannel-io/flannel: pkg/backend/hostgw). Its own pods it reaches by its own routes
+ * (tools/runtime). With Azure CNI the cloud brings a pod's address to the machine whose interface has it.
  *
- * @param machines those that get the routes
+ * @param machines get the routes
  * @param inCloud every machine with its addresses
  */
 export async function routePods(
@@ -28,7 +28,7 @@ export async function routePods(
       .filter(({ address }) => address !== own)
       .map(({ range, address }) => `route replace ${range} via ${address}\n`)
       .join("");
-  // The cloud's name server gets back to a pod that asks: nobody puts the machine's address in place of the pod's here.
+  // The cloud's name server answers pods directly: nobody puts the machine's address in place of the pod's here.
   await runOrFail(["ip", "-batch", "-"], { stdin: linesFor() });
   await Promise.all(
     machines.map(async (machine) => {

@@ -17,7 +17,6 @@ export interface RealContainer {
   readonly unmeasured: string | undefined;
 }
 
-/** All of them. */
 export async function realContainers(api: Api): Promise<readonly RealContainer[]> {
   return (await api.core.listPodForAllNamespaces()).items.flatMap((pod) =>
     (pod.spec?.os?.name === "windows" ? [] : (pod.spec?.containers ?? [])).flatMap(({ name, image = "", ports }) => {
@@ -41,7 +40,7 @@ export async function complaint(machines: Machines, container: RealContainer): P
   const { namespace, name: podName, uid } = container.pod.metadata ?? {};
   const logs = await inMachines(machines, `cat /var/log/pods/${namespace}_${podName}_${uid}/${container.name}/*.log`);
   const lines = logs.map((line) => line.replace(/^\S+ std(?:out|err) [FP] /, ""));
-  // Usage follows it, in which errors are a matter of flags.
+  // Usage follows it, whose errors are a matter of flags.
   const flag = lines.find((line) => /unknown (?:long )?flag|not defined/i.test(line));
   const last = flag ?? lines.findLast((line) => /\berror\b|^E\d{4}|forbidden/i.test(line));
   const words = (last ?? lines.at(-1) ?? "it said nothing").slice(0, 500);
@@ -51,7 +50,7 @@ export async function complaint(machines: Machines, container: RealContainer): P
 
 /** What service accounts were refused, each once, with the program that asked. */
 export async function refusals(machines: Machines): Promise<readonly string[]> {
-  // Neither what a check asked for in their name (`hostile worker`), nor what comes too late for a namespace.
+  // Neither what a check asked for with their identities (`hostile worker`), nor what is too late for a namespace.
   const others = `grep --invert-match --regexp '"userAgent":"${hostileAgent}"' --regexp 'because it is being terminated'`;
   const audited = await inMachines(
     machines,
@@ -65,7 +64,7 @@ export async function refusals(machines: Machines): Promise<readonly string[]> {
     const [program] = userAgent.split("/");
     return `${user.username}: may not ${verb} ${[objectRef?.resource, objectRef?.apiGroup].filter(Boolean).join(".")} (${program})`;
   });
-  // Lines of logs differ by their times, the rest repeats itself.
+  // Lines of logs differ by their times.
   const words = said.flatMap(
     (line) => /(?:User \\?")?system:serviceaccount:.*|\w[^"]*403 Forbidden.*/.exec(line)?.[0].slice(0, 200) ?? [],
   );

@@ -1,7 +1,6 @@
 /**
- * How long a refusal must have been the last word, in milliseconds. A kubelet also asks before it has its rights; it
- * asks for its first certificate again after 2, 4 and 8 seconds (client-go: util/certificate/certificate_manager.go),
- * and for its Node after 7 at most.
+ * How long a refusal must last, in milliseconds. A kubelet also asks before it has its rights: again after 2, 4 and 8
+ * seconds for its first certificate (client-go: util/certificate/certificate_manager.go), after 7 at most for its Node.
  */
 const patienceMs = 15_000;
 
@@ -13,7 +12,7 @@ export class Refusals {
   readonly #since = new Map<string, number>();
   readonly #look: () => Promise<readonly string[]>;
 
-  /** @param look finds what is refused now, each as `machine: reason` */
+  /** @param look finds the refusals of now, each as `machine: reason` */
   constructor(look: () => Promise<readonly string[]>) {
     this.#look = look;
   }
@@ -29,12 +28,11 @@ export class Refusals {
   }
 }
 
-/** Machine of a problem, `machine: reason`. */
 function machineOf(problem: string): string {
   return problem.split(": ", 1)[0] ?? "";
 }
 
-/** Puts problems of one reason into one line: `a (and 2 more): reason`. Pure. */
+/** Problems with each reason in one line: `a (and 2 more): reason`. Pure. */
 export function byReason(problems: readonly string[]): readonly string[] {
   const machines = new Map<string, string[]>();
   for (const problem of problems) {

@@ -13,15 +13,14 @@ export interface RegisteredNode {
 }
 
 /**
- * Records every Node as it was when its kubelet made it. A watch gives each version of an object, so what the cloud
- * controller changes a moment later does not come in between. Nodes that are there already are passed over.
- *
+ * Records every Node as its kubelet made it, but for those already there: a watch gives each version, so the cloud
+ * controller's changes a moment later do not get between.
  * @param registered gets them by name
  */
 export async function recordRegistrations(kubeconfig: string, registered: Map<string, RegisteredNode>): Promise<void> {
   const config = new KubeConfig();
   config.loadFromString(kubeconfig);
-  // The administrator has no rights before kubeadm has bound them, a moment after the API server is ready.
+  // The administrator has no rights before kubeadm binds them, a moment after the API server is ready.
   let version = await waitFor(
     "the list of nodes",
     limitsMs.answer,
@@ -34,7 +33,7 @@ export async function recordRegistrations(kubeconfig: string, registered: Map<st
           version = node.metadata?.resourceVersion ?? version;
           if (phase === "ADDED") registered.set(node.metadata?.name ?? "", registeredNode(node));
         };
-        // An API server may go away on purpose: the next one goes on where this one ended.
+        // An API server may go away on purpose: the next watch goes on where this one ended.
         const watching = new Watch(config).watch("/api/v1/nodes", { resourceVersion: version }, seen, () => resolve());
         watching.catch(() => resolve());
       });

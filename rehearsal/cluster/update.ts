@@ -23,7 +23,7 @@ type Config = Readonly<Record<string, string>>;
 /** What updates of a stack begin with. */
 export interface UpdateParts {
   readonly stack: string;
-  /** Config of the first update. */
+  /** Of the first update. */
   readonly config: Config;
   /** Absolute path of the program's entry. */
   readonly entry: string;
@@ -36,8 +36,8 @@ export interface UpdateParts {
 }
 
 /**
- * Further updates of a stack, one after the other: the program runs again with another release, and the state is what
- * the updates before have reached.
+ * Further updates of a stack: the program runs again with another release, from the state that the updates before have
+ * reached.
  */
 export class Updates {
   readonly #parts: UpdateParts;
@@ -50,8 +50,7 @@ export class Updates {
 
   /**
    * Runs the program for a release; nothing happens to the cluster yet.
-   *
-   * @param change what else is another in the stack's config. Default nothing.
+   * @param change another change of the stack's config. Default: none.
    */
   async begin(release: Release, change: (config: Config) => Config = (same) => same): Promise<Update> {
     const { stack, config, entry, simulate, cloud, decode } = this.#parts;
@@ -72,7 +71,7 @@ interface Prepared extends UpdateParts {
   /** The machines that the program asks for. */
   readonly machines: readonly DecodedMachine[];
   readonly release: Release;
-  /** Is brought up to date as the update goes on. */
+  /** Is kept up to date as the update goes on. */
   readonly state: Map<string, RecordedResource>;
 }
 
@@ -96,12 +95,11 @@ export class Update {
     this.#layers = [...layers(of.program.resources.filter(isStep), this.#depths)];
   }
 
-  /** The machines that the program asks for. */
   get machines(): readonly DecodedMachine[] {
     return this.#of.machines;
   }
 
-  /** Names of what is left to be done, in its order. */
+  /** Names of the steps that are left, in order. */
   get steps(): readonly string[] {
     return this.#layers.flat().map(({ name }) => name);
   }
@@ -111,10 +109,7 @@ export class Update {
     await callHook(this.#of, name, kept);
   }
 
-  /**
-   * Carries the update out.
-   * @param until name of the resource to stop behind, as if the update had failed there. Default: to the end.
-   */
+  /** @param until name of the resource to stop behind, as if the update had failed there. Default: to the end. */
   async run(cluster: Cluster, lab: ControlPlaneLab, until?: string): Promise<void> {
     const { release, program, state } = this.#of;
     cluster.useRelease(release);
@@ -131,7 +126,7 @@ export class Update {
     if (until !== undefined) throw new Error(`the update has no step ${until}`);
   }
 
-  /** Deletes the objects that the program does not ask for any more, as the engine does at the end. */
+  /** Deletes the objects that the program no longer asks for, as the engine does at the end. */
   async #deleteOthers({ kubectl }: Cluster): Promise<void> {
     const { program, state, progress } = this.#of;
     const asked = new Set(program.resources.map(({ urn }) => urn));
@@ -187,10 +182,8 @@ export class Update {
 
 /**
  * Replaces a group's machines one by one, the new one first.
- *
- * @param untilUp waits until a new machine is what the group takes for well, and throws when it gives up; then the roll
- * ends there. Default:
- *     until its node is Ready.
+ * @param untilUp waits until the group takes a new machine for well; when it throws, the roll ends there. Default:
+ * until its node is Ready.
  */
 export async function rollGroup(
   running: readonly SimulatedMachine[],
@@ -234,8 +227,8 @@ async function untilReady(name: string, { api, refusals }: Cluster): Promise<voi
 }
 
 /**
- * Takes a machine of a group away, when its pods have moved: a Linux machine drains itself by its own script, for a
- * Windows machine it is done here.
+ * Takes a machine of a group away when its pods have moved: a Linux machine drains itself by its own script, a Windows
+ * machine is drained here.
  */
 async function retire(machine: SimulatedMachine, cloud: CloudSimulation, cluster: Cluster): Promise<void> {
   const { nodeName } = cloud.identity(machine);
@@ -253,7 +246,6 @@ async function retire(machine: SimulatedMachine, cloud: CloudSimulation, cluster
   cloud.terminate(machine);
 }
 
-/** The stack's config with another Kubernetes release. */
 function withRelease(config: Readonly<Record<string, string>>, version: string): Readonly<Record<string, string>> {
   const key = "fenestra:kubernetes";
   const present: unknown = JSON.parse(config[key] ?? "{}");
@@ -278,7 +270,7 @@ export function withPatchOf(
   return withRelease(config, version);
 }
 
-/** Which releases ran, in their order. Pure. */
+/** The releases that ran, in order. Pure. */
 export function releasesText(ran: readonly Programs[]): string {
   const releases = (name: ProgramName): string =>
     [...new Set(ran.map((programs) => releaseOf(programs[name])))].join(", then ");

@@ -4,7 +4,6 @@ import { access, realpath, stat } from "node:fs/promises";
 import { constants } from "node:os";
 import { isAbsolute, join } from "node:path";
 
-/** What a finished program left. */
 export interface CommandResult {
   /** Exit code; 128 plus the signal's number when a signal ended it. */
   readonly code: number;
@@ -18,18 +17,16 @@ export interface CommandOptions {
   readonly stdin?: string;
   /** The whole environment. Default: this process's, with {@link hostPath}. */
   readonly env?: Readonly<Record<string, string | undefined>>;
-  /** After this many milliseconds the program and its process group are killed and the call fails. Default: 60,000. */
+  /** Milliseconds until the program and its process group are killed and the call fails. Default: 60,000. */
   readonly timeoutMs?: number;
 }
 
-/**
- * PATH for host tools. Debian keeps `ip` and `pivot_root` in /usr/sbin, which an ordinary user does not have on PATH.
- */
+/** PATH for host tools: Debian keeps `ip` and `pivot_root` in /usr/sbin, which is not on an ordinary user's. */
 export function hostPath(): string {
   return [process.env.PATH ?? "", "/usr/sbin", "/sbin", "/usr/bin", "/bin"].filter((entry) => entry !== "").join(":");
 }
 
-/** The first executable file of that name on PATH; relative entries are ignored. */
+/** The first executable file of that name on PATH, without its relative entries. */
 export async function findOnPath(name: string, path: string): Promise<string | undefined> {
   for (const folder of path.split(":").filter(isAbsolute)) {
     const candidate = join(folder, name);
@@ -44,12 +41,11 @@ export async function findOnPath(name: string, path: string): Promise<string | u
 }
 
 /**
- * Node's pipes are sockets, which bash takes for a connection of rshd and therefore reads ~/.bashrc, unless it is not
- * the outermost shell (bash(1), INVOCATION).
+ * Node's pipes are sockets, which bash takes for a connection of rshd, so that it reads ~/.bashrc unless it is not the
+ * outermost shell (bash(1), INVOCATION).
  */
 export const withoutBashrc: Readonly<Record<string, string>> = { SHLVL: "1" };
 
-/** The exit code a shell would report. */
 export function exitCodeOf(code: number | null, signal: NodeJS.Signals | null): number {
   return code ?? 128 + (signal === null ? 0 : constants.signals[signal]);
 }
@@ -62,8 +58,8 @@ export function runCommand(argv: readonly string[], options: CommandOptions = {}
   const [file = "", ...args] = argv;
   const timeoutMs = options.timeoutMs ?? 60_000;
   return new Promise((resolve, reject) => {
-    // A process group of its own: the time limit also reaches what a script left in the background, and Ctrl-C reaches
-    // the harness first, which ends things in order.
+    // A process group of its own: the time limit reaches what a script left in the background, and Ctrl-C only the
+    // harness, which ends things in order.
     const child = spawn(file, args, {
       env: { ...(options.env ?? { ...process.env, PATH: hostPath() }), ...withoutBashrc },
       detached: true,

@@ -1,7 +1,6 @@
 import { machineSize } from "../../components/model/pools.ts";
 import type { SimulatedMachine } from "../../plan/fakes/machines.ts";
 
-/** What a machine is made of. */
 export interface Hardware {
   readonly vcpus: number;
   /** Memory of the machine size as the cloud names it. */
@@ -10,19 +9,17 @@ export interface Hardware {
 }
 
 /**
- * Share of a machine's memory that its firmware and kernel keep, so that the operating system never shows it. Karpenter
- * reckons with the same for machines that it has not seen yet (kubernetes-sigs/karpenter: VM_MEMORY_OVERHEAD_PERCENT).
+ * Share of a machine's memory that firmware and kernel keep from the operating system; the same as Karpenter's for
+ * unseen machines (kubernetes-sigs/karpenter: VM_MEMORY_OVERHEAD_PERCENT).
  */
 const keptByKernel = 0.075;
 
-/**
- * Memory in use of such a machine, in KiB. What its pods need is not counted: the programs of most of them do not run.
- */
+/** Memory in use, in KiB, without what pods need: most of their programs do not run. */
 const usedMemory = 512 * 1024;
 
 /**
- * Kernel settings that a kubelet changes or wants to find changed, with the kernel's defaults (kubernetes:
- * pkg/kubelet/cm, setupKernelTunables).
+ * Kernel settings that a kubelet writes or checks, with the kernel's defaults (kubernetes: pkg/kubelet/cm,
+ * setupKernelTunables).
  */
 const kernelSettings: Readonly<Record<string, number>> = {
   "vm/overcommit_memory": 0,
@@ -39,8 +36,8 @@ export function memoryKib({ memoryGib }: Hardware): number {
 }
 
 /**
- * Files by which programs of a machine learn of its hardware and its kernel, by path, over those of the host:
- * processors, memory, swap (a cloud image has none), and the settings that a node's programs write.
+ * Files, by path, that show a machine's hardware and kernel to its programs in place of the host's: processors, memory,
+ * swap (a cloud image has none), and the settings that a node's programs write.
  */
 export function hardwareFiles(hardware: Hardware): Readonly<Record<string, string>> {
   const { vcpus } = hardware;
@@ -76,10 +73,10 @@ export function hardwareFiles(hardware: Hardware): Readonly<Record<string, strin
   };
 }
 
-/** Processors and memory of a size whose name does not tell them: the smallest that Fenestra uses by default. */
+/** For a size whose name does not tell them: the smallest that Fenestra uses by default. */
 const defaultCapacity = { vcpus: 2, memoryGib: 8 };
 
-/** What the cloud gives a machine of this size, so that requests must fit as they must there. */
+/** What the cloud gives a machine of this size. */
 export function hardwareOf({ cloud, size, volumes }: SimulatedMachine): Hardware {
   const { vcpus, memoryGib } = machineSize(cloud, size) ?? defaultCapacity;
   return { vcpus, memoryGib, diskGib: volumes.find(({ sizeGib }) => sizeGib !== undefined)?.sizeGib ?? 50 };

@@ -3,15 +3,15 @@ import { readFile } from "node:fs/promises";
 import { runCommand } from "./command.ts";
 import { RehearsalError } from "./errors.ts";
 
-/** What is known about a host on which namespaces could not be made. */
+/** A host on which namespaces could not be made. */
 export interface HostFacts {
   readonly platform: string;
   readonly root: boolean;
   /** Host tools that were not found. */
   readonly missingTools: readonly string[];
-  /** Error output of the attempt, empty when it was not made. */
+  /** Error output of the attempt, empty when there was none. */
   readonly attempt: string;
-  /** Values under /proc/sys, only those that exist. */
+  /** Values under /proc/sys, if they exist. */
   readonly settings: Readonly<Partial<Record<HostSetting, string>>>;
 }
 
@@ -29,19 +29,18 @@ const settings: readonly HostSetting[] = [
 
 const tools = ["bash", "unshare", "nsenter", "setpriv", "mount", "pivot_root", "ip", "cp"];
 
-/** What decides about the flags of `unshare`. */
+/** What decides the flags of `unshare`. */
 export interface UnshareFacts {
   readonly root: boolean;
-  /** Whether the user has ids beside their own for a user namespace. */
+  /** Whether the user has further ids for a user namespace. */
   readonly moreIds: boolean;
-  /** Whether the host's control groups are of version 2. Default: as it is here. */
+  /** Whether control groups are of version 2. Default: as on this host. */
   readonly cgroup2?: boolean;
 }
 
 /**
- * The flags of `unshare` for the rehearsal. Without root, a user namespace comes first: it gives the right to make the
- * others. On a host whose control groups are of version 1, the machines mount those of version 2, which takes a
- * namespace of that kind too.
+ * The flags of `unshare` for the rehearsal. Without root, a user namespace gives the right to make the others. Where
+ * control groups are of version 1, the machines mount those of version 2, which takes such a namespace too.
  */
 export function unshareFlags({ root, moreIds, cgroup2 = hasCgroup2() }: UnshareFacts): readonly string[] {
   const flags = ["--net", "--mount", "--uts", "--pid", "--fork", "--kill-child", "--mount-proc"];
@@ -53,17 +52,13 @@ function hasCgroup2(): boolean {
   return existsSync("/sys/fs/cgroup/cgroup.controllers");
 }
 
-/**
- * Why a user namespace of this user would hold one id only; nothing when it holds more, or when this is root. Kubelets
- * give files to the users of their pods, which takes an id each.
- */
+/** Why a user namespace of this user would hold a single id, if so: kubelets need an id for each user of their pods. */
 export async function lackOfIds(): Promise<string | undefined> {
   if (isRoot() || process.platform !== "linux") return undefined;
   const attempt = await runCommand(["unshare", "--user", "--map-root-user", "--map-auto", "true"]);
   return attempt.code === 0 ? undefined : attempt.stderr.trim() || `exit code ${attempt.code}`;
 }
 
-/** The error for a user without more ids. */
 export function idsProblem(lack: string): RehearsalError {
   return new RehearsalError(
     `The kubelets of the rehearsal give files to the users of their pods, and this user has no ids for them: ${lack}`,
@@ -76,14 +71,13 @@ export function idsProblem(lack: string): RehearsalError {
   );
 }
 
-/** Whether this process is root; decides about the user namespace. */
 export function isRoot(): boolean {
   return process.geteuid?.() === 0;
 }
 
 /**
- * Tries what the rehearsal needs of the host: the tools, the namespaces, a tmpfs, a bridge and a veth pair.
- * @throws RehearsalError that names what is missing and how to fix it
+ * Tries what the rehearsal needs of the host: tools, namespaces, a tmpfs, a bridge and a veth pair.
+ * @throws RehearsalError that says what is missing and how to fix it
  */
 export async function checkHost(): Promise<void> {
   const problem = hostProblem(await hostFacts());
@@ -101,7 +95,7 @@ async function hostFacts(): Promise<HostFacts> {
   ]);
   const missingTools = found.stdout.split("\n").filter((line) => line !== "");
   if (missingTools.length > 0) return { ...facts, missingTools, attempt: "" };
-  // Ubuntu lets anybody make a user namespace but then denies its capabilities, so they are put to use here.
+  // Ubuntu lets anybody make a user namespace but denies its capabilities, so they are tried here.
   const script =
     "set -e; mount -t tmpfs fenestra /proc; ip link add fen0 type bridge; ip link add a0 type veth peer name b0";
   const attempt = await runCommand([
@@ -129,7 +123,7 @@ async function settingValue(name: HostSetting): Promise<string | undefined> {
   }
 }
 
-/** The error for a host on which the rehearsal cannot run; nothing when it can. */
+/** The error for a host on which the rehearsal cannot run, if so. */
 export function hostProblem(facts: HostFacts): RehearsalError | undefined {
   if (facts.platform !== "linux") {
     return new RehearsalError(`The rehearsal needs Linux (network and mount namespaces); this is ${facts.platform}.`, [

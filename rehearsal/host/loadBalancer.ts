@@ -2,35 +2,32 @@ import { once } from "node:events";
 import { request } from "node:https";
 import { connect, createServer, type Socket } from "node:net";
 
-/** Where the load balancer sends connections. */
 export interface Backend {
   readonly host: string;
   readonly port: number;
 }
 
 /**
- * How a load balancer checks its backends, and what it does with connections to unhealthy ones. The sources are the
- * clouds' own pages, as of 2026:
+ * How a load balancer checks its backends, and what it does with connections to unhealthy ones, by the clouds' own
+ * pages, as of 2026:
  *
  * - `aws`, a Network Load Balancer ("Health checks for Network Load Balancer target groups", "Increase in
- * TCP_ELB_Reset_Count metric"):
- *   connections of an unhealthy target are reset, unless all are unhealthy; then it fails open.
+ * TCP_ELB_Reset_Count metric"): connections of an unhealthy target are reset, unless all are unhealthy; then it fails
+ * open.
  * - `azure`, the Standard load balancer ("Azure Load Balancer health probes": "Probe threshold", "Probe down
- * behavior"): any answer counts
- *   at once, thresholds are for checks without one. An unhealthy backend gets no new connections; established ones go
- * on, if the pool has
- *   another backend.
+ * behavior"): any answer counts at once, thresholds are for checks without one. An unhealthy backend gets no new
+ * connections; established ones go on, if the pool has another backend.
  */
 export interface HealthRules {
   /** Whether connections to an unhealthy backend end while there are others. */
   readonly endsConnections: boolean;
-  /** Whether one answer that is no success makes a backend unhealthy; else only so many in a row, like no answer. */
+  /** Whether one answer that is no success makes a backend unhealthy; else as many in a row as without answers. */
   readonly answerDecides: boolean;
-  /** Port of the checks. Default: that of the connections. */
+  /** Port of the checks. Default: the connections'. */
   readonly port?: number;
   /** Path that must be answered with 200. */
   readonly path: string;
-  /** Time limit of a check, milliseconds. */
+  /** Time limit of a check, in milliseconds. */
   readonly timeoutMs: number;
   /** Checks in a row that must pass to make a backend healthy. */
   readonly healthyThreshold: number;
@@ -44,25 +41,22 @@ export interface HealthRules {
 export interface LoadBalancerOptions {
   /** An address of the bridge. */
   readonly host: string;
-  /** Port; 0 picks a free one. */
+  /** 0 picks a free one. */
   readonly port: number;
   readonly backends: readonly Backend[];
   readonly health: HealthRules;
   /**
-   * Pause between two health checks of a backend, milliseconds. Default: 500, shorter than a cloud's, so that nobody
-   * waits for them.
+   * Pause between two checks of a backend, in milliseconds. Default: 500, shorter than a cloud's, so that nobody waits.
    */
   readonly intervalMs?: number;
 }
 
-/** What the load balancer knows of a backend. */
 interface BackendState extends Backend {
   readonly healthy: boolean;
   /** Connections sent there so far. */
   readonly connections: number;
 }
 
-/** A running load balancer. */
 export interface LoadBalancer {
   readonly port: number;
   /** The backends as of now. */
@@ -78,8 +72,7 @@ interface Target extends Backend {
 }
 
 /**
- * A TCP load balancer with HTTPS health checks, which do not verify the certificate. Its backends are unhealthy until
- * they are checked.
+ * A TCP load balancer with HTTPS health checks that do not verify certificates. Backends are unhealthy until checked.
  */
 export async function startLoadBalancer(options: LoadBalancerOptions): Promise<LoadBalancer> {
   const { health, intervalMs = 500 } = options;
@@ -130,7 +123,7 @@ function forward(client: Socket, target: Target): void {
   const upstream = connect({ host: target.host, port: target.port, noDelay: true });
   client.setNoDelay(true);
   target.sockets.add(upstream);
-  // A failure on one side is a failure on the other; nothing is retried, as a client of a real one would see it.
+  // A failure on one side is one on the other; nothing is retried, as with a real one.
   upstream.on("error", () => client.destroy());
   client.on("error", () => upstream.destroy());
   client.on("close", () => upstream.destroy());
@@ -142,7 +135,7 @@ function forward(client: Socket, target: Target): void {
   upstream.pipe(client);
 }
 
-/** Checks a backend until the function that it returns is called. */
+/** Checks a backend until the returned function is called. */
 function watch(target: Target, rules: HealthRules, intervalMs: number, changed: () => void): () => void {
   let stopped = false;
   let timer: NodeJS.Timeout | undefined;
@@ -168,7 +161,7 @@ function watch(target: Target, rules: HealthRules, intervalMs: number, changed: 
   };
 }
 
-/** What a health check meets: 200, another answer or a reset, or nothing within its time. */
+/** What a health check meets: 200, another answer or a reset, or nothing in time. */
 function probe(
   target: Backend,
   { port = target.port, path, timeoutMs }: HealthRules,
@@ -178,8 +171,8 @@ function probe(
       response.resume();
       resolve(response.statusCode === 200 ? "ready" : "refused");
     });
-    // The request's own timeout counts idle time only. An answer that is there already counts, although this process
-    // comes to it late.
+    // The request's own timeout counts idle time only. An answer that is there counts, although this process reads it
+    // late.
     const timer = setTimeout(() => setImmediate(() => attempt.destroy(new Error("time limit"))), timeoutMs);
     attempt.on("error", ({ code }: NodeJS.ErrnoException) =>
       resolve(code === "ECONNREFUSED" || code === "ECONNRESET" ? "refused" : "none"),

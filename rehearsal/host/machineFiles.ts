@@ -2,9 +2,9 @@ import { access, chmod, mkdir, readFile, readlink, rename, writeFile } from "nod
 import { basename, dirname, join } from "node:path";
 
 /**
- * The path by which the harness reaches a file of a machine: /proc/<pid>/root plus the path with its symbolic links
- * resolved as the machine sees them. The kernel would resolve an absolute link on the way against the harness's own
- * root, that is, against the host's files (symlink(7)).
+ * The harness's path of a machine's file: /proc/<pid>/root plus the path with symbolic links resolved as the machine
+ * sees them. The kernel would resolve an absolute link against the harness's own root, and so against the host's files
+ * (symlink(7)).
  * @param pid a process of the machine
  * @param path absolute path in the machine; its last parts need not exist
  */
@@ -44,7 +44,6 @@ async function linkTarget(path: string): Promise<string | undefined> {
   }
 }
 
-/** Whether the machine has the file or folder. */
 export async function machineFileExists(pid: number, path: string): Promise<boolean> {
   try {
     await access(await pathInMachine(pid, path));
@@ -54,18 +53,14 @@ export async function machineFileExists(pid: number, path: string): Promise<bool
   }
 }
 
-/**
- * The text of a file of a machine.
- * @throws Error when there is no such file
- */
+/** @throws Error when there is no such file */
 export async function readMachineFile(pid: number, path: string): Promise<string> {
   return await readFile(await pathInMachine(pid, path), "utf8");
 }
 
 /**
- * Writes a file of a machine; its folder is created when missing. An existing file is replaced in one step, so that a
- * program that reads at this moment sees the old text or the new one; a symbolic link there is replaced too, since it
- * may lead to a read-only folder.
+ * Writes a file of a machine, with its folder. An existing file is replaced in one step, so that readers see the old
+ * text or the new one; so is a symbolic link, which may lead to a read-only folder.
  * @param mode permissions. Default: 0o644
  */
 export async function writeMachineFile(

@@ -9,23 +9,23 @@ import { bootRoot, commandFolder, fillRoot, hardwareFolder, programFolder } from
 
 /** Settings of {@link createMachineRoot}. */
 export interface MachineRootOptions {
-  /** The rehearsal's tmpfs; the machine's files and volumes lie in it. */
+  /** The rehearsal's tmpfs, with the machine's files and volumes. */
   readonly workFolder: string;
   /** Lines of /etc/hosts after those of localhost. Default: the machine's own name and address. */
   readonly hosts?: readonly string[];
   /** Content of /etc/resolv.conf. Default: no name server, so a look-up fails at once. */
   readonly resolvConf?: string;
-  /** A CA in PEM that the machine's programs shall trust besides the public ones; for simulated endpoints. */
+  /** A CA in PEM, for simulated endpoints, that the machine's programs trust besides the public ones. */
   readonly extraCa?: string;
-  /** What the machine is made of, as its programs see it. Default: what the host is made of. */
+  /** The hardware that its programs see. Default: the host's. */
   readonly hardware?: Hardware;
   /** Fake commands, name to script; they come first on PATH. */
   readonly commands?: Readonly<Record<string, string>>;
-  /** Host programs that launchers and containers of the machine start, name to path; read-only and not on PATH. */
+  /** Host programs for launchers and containers of the machine, name to path; read-only and not on PATH. */
   readonly programs?: Readonly<Record<string, string>>;
   /**
-   * Path in the machine to the name of a volume. A volume is a mount point of its own that outlives the machine: a
-   * machine that is given the same name again has the same data.
+   * Path in the machine to the name of a volume, a mount point that outlives the machine: who gets the name again has
+   * its data.
    */
   readonly volumes?: Readonly<Record<string, string>>;
 }
@@ -77,12 +77,12 @@ async function writeIdentity(machine: Machine, options: MachineRootOptions): Pro
   await writeMachineFile(machine.pid, "/etc/hostname", `${machine.name}\n`);
   await writeMachineFile(machine.pid, "/etc/machine-id", `${randomUUID().replaceAll("-", "")}\n`);
   await writeMachineFile(machine.pid, "/etc/os-release", osRelease);
-  // The second one is what systemd-resolved writes for those who do not want its stub.
+  // The second one is systemd-resolved's for those who do not want its stub.
   for (const path of ["/etc/resolv.conf", "/run/systemd/resolve/resolv.conf"])
     await writeMachineFile(machine.pid, path, options.resolvConf ?? "# The rehearsal has no name server.\n");
 }
 
-/** The image that the Linux machines boot from; the programs are the host's. */
+/** The image that Linux machines boot from; the programs are the host's. */
 const osRelease = `PRETTY_NAME="Ubuntu 24.04.4 LTS"
 NAME="Ubuntu"
 VERSION_ID="24.04"
@@ -99,14 +99,14 @@ const caBundles = [
   "/etc/ssl/cert.pem",
 ];
 
-/** Adds a CA to every bundle the machine has, and to Debian's in any case, which Go and the payload read first. */
+/** Adds a CA to every bundle of the machine, and in any case to Debian's, which Go and the payload read first. */
 async function trust(pid: number, ca: string): Promise<void> {
   const pem = ca.endsWith("\n") ? ca : `${ca}\n`;
   const existing = await Promise.all(caBundles.map((path) => machineFileExists(pid, path)));
   const found = caBundles.filter((_, index) => existing[index]);
   const texts = await Promise.all(found.map((path) => readMachineFile(pid, path)));
   const [debian = ""] = caBundles;
-  // What the bundle is made from: a machine that trusts authorities of its stack file makes it anew.
+  // The bundle's source: a machine that trusts authorities of its stack file makes it anew.
   await writeMachineFile(pid, "/usr/local/share/ca-certificates/rehearsal.crt", pem);
   const wanted = new Map([
     [debian, texts[0] ?? ""],

@@ -10,46 +10,43 @@ import { exitCodeOf, hostPath, killGroup, withoutBashrc } from "./command.ts";
 import { RehearsalError } from "./errors.ts";
 import { checkHost, isRoot, lackOfIds, unshareFlags } from "./hostCheck.ts";
 
-/** Tells the inner process that it is inside, and where its work folder is. */
+/** Marks the inner process, and tells it its work folder. */
 const marker = "FENESTRA_REHEARSAL_WORK_FOLDER";
 
-/** Tells the inner process, which sees itself as root in any case, that there is a user namespace. */
+/** Tells the inner process, always root to itself, that there is a user namespace. */
 const userNamespaceMarker = "FENESTRA_REHEARSAL_USER_NAMESPACE";
 
-/** In the work folder: the first process's pid as the host sees it. */
+/** In the work folder: the first process's pid on the host. */
 const pidFile = ".first-process";
 
 /** What the inner side of a rehearsal knows of its surroundings. */
 export interface Inside {
-  /** An empty tmpfs that exists only in this mount namespace; gone with the last process. */
+  /** An empty tmpfs of this mount namespace alone, gone with the last process. */
   readonly workFolder: string;
   /**
-   * The beginning of a command by which the same user, in another terminal, runs something in these namespaces. Nothing
-   * when the outer side could not tell (a kernel without CONFIG_PROC_CHILDREN).
+   * Beginning of a command by which the user runs something in these namespaces from another terminal. `undefined`
+   * where the outer side could not tell (a kernel without CONFIG_PROC_CHILDREN).
    */
   enterCommand(): readonly string[] | undefined;
 }
 
 /** Settings of {@link runInsideNamespaces}. */
 export interface InsideOptions {
-  /** Added to this process's environment. */
+  /** Added to the environment. */
   readonly env?: Readonly<Record<string, string>>;
-  /** Time for an orderly end after SIGINT or SIGTERM, in milliseconds; then everything is killed. Default: 10,000. */
+  /** Time for an orderly end after SIGINT or SIGTERM, in milliseconds, before everything is killed. Default: 10,000. */
   readonly graceMs?: number;
 }
 
-/** The command line of this very process, to run it once more inside. */
+/** The command line of this process, to run it once more inside. */
 export function thisCommand(): readonly string[] {
   return [process.execPath, ...process.execArgv, ...process.argv.slice(1)];
 }
 
-/**
- * The surroundings when this process was started by {@link runInsideNamespaces}; nothing when it is an ordinary
- * process.
- */
+/** The surroundings of a process that {@link runInsideNamespaces} started; `undefined` in any other. */
 export function insideNamespaces(): Inside | undefined {
   const workFolder = process.env[marker];
-  // Only the direct child of the namespace's first process is the inner side; what it starts inherits the variable.
+  // What the inner side starts inherits the variable, but is no direct child of the namespace's first process.
   if (workFolder === undefined || process.ppid !== 1) return undefined;
   return { workFolder, enterCommand: () => enterCommand(join(workFolder, pidFile)) };
 }
@@ -61,12 +58,12 @@ function enterCommand(file: string): readonly string[] | undefined {
 }
 
 /**
- * The first process of the pid namespace: prepares, runs the command, reaps orphans. When it ends, the kernel kills
- * every process of the namespace and releases the mounts and network devices.
+ * The first process of the pid namespace: prepares, runs the command, reaps orphans. At its end the kernel kills every
+ * process of the namespace and releases mounts and network devices.
  *
- * It dies with the outer process in two independent ways: by the parent-death signals of setpriv and `unshare
- * --kill-child`, and by the end of file on descriptor 3, whose other end only the outer process holds. The second
- * closes the gap between starting a process and setting its signal.
+ * It dies with the outer process in two ways: by the parent-death signals of setpriv and `unshare --kill-child`, and by
+ * the end of file on descriptor 3, whose other end only the outer process holds. The latter closes the gap between
+ * starting a process and setting its signal.
  */
 const firstProcess = `
 set -e
@@ -88,7 +85,7 @@ exit "$code"
 /**
  * Runs a command in network, mount and pid namespaces of its own (and a user namespace when not root). Whatever happens
  * to either side, no process, mount, network device or file is left. SIGINT and SIGTERM are passed on; a second one, or
- * the end of the time for an orderly end, kills everything inside.
+ * the end of the grace time, kills everything inside.
  * @param argv the command; `thisCommand()` runs this program again, which sees itself inside by `insideNamespaces()`
  * @returns the command's exit code, 128 plus the signal's number when a signal ended it
  * @throws RehearsalError when the host does not allow it
@@ -99,7 +96,7 @@ export async function runInsideNamespaces(argv: readonly string[], options: Insi
   const visible = [process.cwd(), homedir(), cache, ...argv];
   const workFolder = workMountPoint(visible.filter((path) => existsSync(path)).map((path) => realpathSync(path)));
   const inner = ["bash", "-c", firstProcess, "fenestra-rehearsal", ...argv];
-  // A session of its own: Ctrl-C on the terminal then reaches only this process, which passes it on once.
+  // A session of its own: Ctrl-C on the terminal reaches this process alone, which passes it on once.
   const flags = unshareFlags({ root: isRoot(), moreIds: (await lackOfIds()) === undefined });
   const child = spawn("setpriv", ["--pdeathsig", "KILL", "unshare", ...flags, ...inner], {
     env: {
@@ -121,7 +118,7 @@ export async function runInsideNamespaces(argv: readonly string[], options: Insi
     if (timer !== undefined) return child.kill("SIGKILL");
     timer = setTimeout(() => child.kill("SIGKILL"), options.graceMs ?? 10_000);
     console.error("interrupted: everything is taken down; a second time kills it");
-    // Reaches the inner process. unshare blocks both signals and the first process of a pid namespace is immune to
+    // Reaches the inner process. unshare blocks both signals, and the first process of a pid namespace is immune to
     // them.
     return killGroup(child.pid, signal);
   };
@@ -137,7 +134,7 @@ export async function runInsideNamespaces(argv: readonly string[], options: Insi
   }
 }
 
-/** Tells the inner side which pid its first process has on the host, as soon as `parent` has started it. */
+/** Tells the inner side its first process's pid on the host, as soon as `parent` has started it. */
 async function announce(parent: number, lifeline: Writable): Promise<void> {
   for (let attempt = 0; attempt < 250 && existsSync(`/proc/${parent}`); attempt += 1) {
     const children = await readFile(`/proc/${parent}/task/${parent}/children`, "utf8").catch(() => "");
@@ -151,8 +148,8 @@ async function announce(parent: number, lifeline: Writable): Promise<void> {
 }
 
 /**
- * A folder that exists on the host and hides nothing that is needed when a tmpfs is mounted over it. No folder is
- * created for this, because a killed process could not remove it.
+ * A folder of the host under which a tmpfs hides nothing needed. None is created, since a killed process could not
+ * remove it.
  * @param needed paths that must stay visible
  * @param exists whether a path exists; a parameter for tests
  */

@@ -8,11 +8,10 @@ import { waitFor } from "./processes.ts";
 
 /** Settings of {@link createNetwork}. */
 export interface NetworkOptions {
-  /** The cloud's own addresses with their prefix, for example the first address of each subnet: `["10.0.0.1/20"]`. */
+  /** The cloud's own addresses with prefix, such as the first of each subnet: `["10.0.0.1/20"]`. */
   readonly addresses: readonly string[];
   /**
-   * Addresses of the instance metadata service and the like; each machine gets a route to them. Default:
-   * `169.254.169.254`.
+   * Addresses such as the instance metadata service's, to which each machine gets a route. Default: `169.254.169.254`.
    */
   readonly linkLocal?: readonly string[];
 }
@@ -21,52 +20,49 @@ export interface NetworkOptions {
 interface MachineOptions {
   /** Host name. */
   readonly name: string;
-  /** Address of `eth0` with its prefix, as planned: `10.0.0.10/20`. */
+  /** Planned address of `eth0` with prefix: `10.0.0.10/20`. */
   readonly address: string;
-  /** The bridge's address in the same subnet: the machine's default route. */
+  /** The machine's default route: the bridge's address in its subnet. */
   readonly gateway: string;
 }
 
-/** One simulated machine: network, mount and host name namespaces, held open by one process. */
+/** A simulated machine: network, mount and host name namespaces, held open by one process. */
 export interface Machine {
   readonly name: string;
   /** Address of `eth0` without prefix. */
   readonly address: string;
   /** The process that holds the namespaces open, for nsenter. */
   readonly pid: number;
-  /** Pulls the network cable: nothing gets in or out, the machine itself sees its link down. */
+  /** Pulls the network cable: the machine sees its link down. */
   cut(): Promise<void>;
-  /** Plugs the cable in again. */
   heal(): Promise<void>;
-  /** Kills every process of the machine at once, as a power failure, and removes its network. Its volumes stay. */
+  /** Kills all processes of the machine at once, as a power failure, and removes its network. Its volumes stay. */
   destroy(): Promise<void>;
 }
 
 /** A bridge that stands in for a cloud's network. */
 export interface Network {
-  /** Gives the bridge one more address, where a simulated endpoint can listen. A prefix is optional (default /32). */
+  /** Gives the bridge a further address for a simulated endpoint. Default prefix: /32. */
   addAddress(address: string): Promise<void>;
-  /** Starts a machine and connects it. */
   addMachine(options: MachineOptions): Promise<Machine>;
 }
 
 const bridge = "fen0";
 
 /**
- * Creates the bridge in the current network namespace, which must be the rehearsal's own (see `insideNamespaces`). All
- * machines hang on this one bridge and the namespace routes between subnets, as a VPC's router does.
+ * Creates the bridge in the current network namespace, the rehearsal's own (see `insideNamespaces`). All machines hang
+ * on it, and the namespace routes between subnets, as a VPC's router does.
  */
 export async function createNetwork(options: NetworkOptions): Promise<Network> {
   const linkLocal = options.linkLocal ?? ["169.254.169.254"];
   await ipBatch([
-    // Without an address of its own a bridge takes the lowest of its ports and changes it whenever a machine comes or
-    // goes.
+    // A bridge without an address of its own takes the lowest of its ports', which changes as machines come and go.
     `link add ${bridge} address 02:fe:00:00:00:01 type bridge`,
     ...[...options.addresses, ...linkLocal].map(addAddressLine),
     `link set ${bridge} up`,
   ]);
   await writeFile("/proc/sys/net/ipv4/ip_forward", "1");
-  // Two subnets share the bridge, so the kernel would tell machines to talk directly; a cloud's router does not.
+  // Since subnets share the bridge, the kernel would tell machines to talk directly; a cloud's router does not.
   await writeFile("/proc/sys/net/ipv4/conf/all/send_redirects", "0");
   await writeFile(`/proc/sys/net/ipv4/conf/${bridge}/send_redirects`, "0");
   let machines = 0;
@@ -122,8 +118,8 @@ async function connectMachine(options: MachineOptions, link: string, linkLocal: 
 }
 
 /**
- * A locally administered MAC address from the IPv4 address, so that a replaced machine with the same address is not
- * unreachable until its peers' ARP entries expire.
+ * A locally administered MAC address from the IPv4 address: a replaced machine with the same address is reached before
+ * its peers' ARP entries expire.
  */
 export function macOf(address: string): string {
   const bytes = address.split(".").map((part) => Number(part).toString(16).padStart(2, "0"));
@@ -131,8 +127,8 @@ export function macOf(address: string): string {
 }
 
 /**
- * Waits until the bridge forwards what comes from the machine. The kernel handles changes of a link's carrier at most
- * once a second (net/core/link_watch.c); packets sent before that are lost, and their repetition takes another second.
+ * Waits until the bridge forwards from the machine. The kernel handles changes of a link's carrier at most once a
+ * second (net/core/link_watch.c); packets sent before are lost, and repeated a second later.
  */
 async function untilForwarding(link: string): Promise<void> {
   await waitFor(
@@ -151,10 +147,7 @@ async function ipBatch(lines: readonly string[], prefix: readonly string[] = [])
   await runOrFail([...prefix, "ip", "-batch", "-"], { stdin: `${lines.join("\n")}\n` });
 }
 
-/**
- * Starts the process that keeps a machine's namespaces open, with the machine's host name.
- * @returns its pid, once the namespaces exist
- */
+/** Starts the process that keeps a machine's namespaces open, with its host name. @returns its pid, once they exist */
 async function startHolder(name: string): Promise<number> {
   // Writing to /proc needs root of the initial user namespace, `hostname` only the right to change this one.
   const script = 'hostname "$0" 2>/dev/null || echo "$0" > /proc/sys/kernel/hostname; echo ready; exec sleep infinity';
@@ -182,8 +175,8 @@ async function startHolder(name: string): Promise<number> {
 }
 
 /**
- * The processes of the machine of `pid`, itself included. Containers may have their own network and mounts, never their
- * own host name.
+ * The processes of the machine of `pid`, itself included. Containers may have their own network and mounts, but no host
+ * name.
  */
 async function machineProcesses(pid: number): Promise<readonly number[]> {
   const own = await namespaceOf(pid);
@@ -193,11 +186,10 @@ async function machineProcesses(pid: number): Promise<readonly number[]> {
   return all.filter(({ namespace }) => namespace === own).map(({ other }) => other);
 }
 
-/** Kills every process in the namespaces of `pid` and waits until they are gone. */
 async function killMachineProcesses(pid: number): Promise<void> {
   const own = process.pid;
-  // Twice at most in practice: a process may fork between the listing and its end. The holder comes last, as it names
-  // the machine.
+  // At most twice in practice: a process may fork between the listing and its end. The holder, which names the machine,
+  // comes last.
   for (let others = await othersOf(pid); others.length > 0; others = await othersOf(pid)) {
     if (others.includes(own)) throw new Error("this process is inside the machine it should kill");
     for (const other of others) kill(other);
@@ -219,7 +211,7 @@ function kill(pid: number): void {
   }
 }
 
-/** The namespace of host names. A zombie has none any more, so it counts as gone. */
+/** The namespace of host names, which a zombie, so counted as gone, no longer has. */
 async function namespaceOf(pid: number): Promise<string | undefined> {
   try {
     return await readlink(`/proc/${pid}/ns/uts`);

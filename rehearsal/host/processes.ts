@@ -8,32 +8,29 @@ import { poll } from "../../components/gates/poll.ts";
 import { type CommandResult, exitCodeOf, runCommand } from "./command.ts";
 import { machinePath } from "./rootScripts.ts";
 
-/** What of a machine is needed to run something in it. */
 export interface MachineNamespaces {
-  /** A process that is in the machine's namespaces. */
+  /** A process in the machine's namespaces. */
   readonly pid: number;
 }
 
 /** Settings of {@link startInMachine}. */
 export interface StartOptions {
-  /** File in the harness's own view that gets standard output and error; appended to. */
+  /** File of the harness's that output and errors are appended to. */
   readonly logFile: string;
-  /** Added to PATH, HOME and LANG, which is all a program in a machine inherits. */
+  /** Added to PATH, HOME and LANG, all that a program in a machine inherits. */
   readonly env?: Readonly<Record<string, string>>;
 }
 
-/** A program that runs in a machine. It is not started again when it ends. */
+/** A program in a machine. It is not started again when it ends. */
 export interface MachineProcess {
-  /** The exit code, as a shell would give it, once the program has ended. */
+  /** The exit code as of a shell, once the program has ended. */
   readonly exited: Promise<number>;
-  /** The exit code when the program has ended. */
   exitCode(): number | undefined;
   /**
-   * Sends SIGTERM, after `graceMs` SIGKILL, to the `whole` group of its processes if asked; resolves with the exit
-   * code.
+   * Sends SIGTERM, after `graceMs` SIGKILL, to the program or the `whole` of its process group. @returns the exit code
    */
   stop(graceMs: number, whole?: boolean): Promise<number>;
-  /** Sends SIGKILL, as when the power fails; resolves with the exit code. */
+  /** Sends SIGKILL, as when the power fails. @returns the exit code */
   kill(): Promise<number>;
 }
 
@@ -46,10 +43,7 @@ export interface RunOptions {
   readonly timeoutMs?: number;
 }
 
-/**
- * Root of a machine may not touch what is not in a namespace: kernel modules, clocks, raw devices, a reboot of the
- * host.
- */
+/** Root of a machine may not touch what is in no namespace: kernel modules, clocks, raw devices, the host's power. */
 const withheld = "-sys_module,-sys_boot,-sys_time,-sys_rawio,-syslog";
 
 function inMachine(machine: MachineNamespaces, argv: readonly string[]): readonly string[] {
@@ -57,12 +51,11 @@ function inMachine(machine: MachineNamespaces, argv: readonly string[]): readonl
   return [...enter, "setpriv", "--bounding-set", withheld, "--", ...argv];
 }
 
-/** The environment of a program in a machine, with what is added to it. */
 export function machineEnvironment(added: Readonly<Record<string, string>> = {}): Readonly<Record<string, string>> {
   return { PATH: machinePath, HOME: "/root", LANG: "C.UTF-8", ...added };
 }
 
-/** The command line of a person's shell in a machine. */
+/** A person's shell in a machine. */
 export function shellIn(machine: MachineNamespaces): readonly string[] {
   const variables = Object.entries(machineEnvironment()).map(([name, value]) => `${name}=${value}`);
   return inMachine(machine, ["env", "--ignore-environment", "TERM=xterm", ...variables, "bash", "--norc", "-i"]);
@@ -81,8 +74,8 @@ export function runInMachine(
 }
 
 /**
- * Starts a program in a machine. nsenter and setpriv replace themselves by it, so the pid is the program's own.
- * @throws Error when the program cannot be started at all; a program that is not found ends with exit code 127
+ * Starts a program in a machine. nsenter and setpriv replace themselves by it, so the pid is its own.
+ * @throws Error when the program cannot be started; one that is not found ends with exit code 127
  */
 export async function startInMachine(
   machine: MachineNamespaces,
@@ -92,7 +85,7 @@ export async function startInMachine(
   mkdirSync(dirname(options.logFile), { recursive: true });
   const log = openSync(options.logFile, "a");
   const [file = "", ...args] = inMachine(machine, argv);
-  // A process group of its own: Ctrl-C reaches the harness first, which ends things in order.
+  // A process group of its own: Ctrl-C only reaches the harness, which ends things in order.
   const child = spawn(file, args, {
     env: machineEnvironment(options.env),
     detached: true,
@@ -125,11 +118,11 @@ export async function startInMachine(
 }
 
 /**
- * Waits until `condition` gives something that is neither `undefined` nor `false`, and returns it. A condition that
- * throws is tried again; its message is kept as the last problem.
- * @param what what is waited for, completing "waited 30 s for ..."
+ * Waits until `condition` gives something that is neither `undefined` nor `false`, and returns it. One that throws is
+ * tried again.
+ * @param what completes "waited 30 s for ..."
  * @param intervalMs pause between two attempts
- * @throws Error with what was waited for and the last problem
+ * @throws Error with `what` and the last problem
  */
 export async function waitFor<T>(
   what: string,

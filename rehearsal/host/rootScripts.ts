@@ -1,25 +1,25 @@
 /**
- * The root of a simulated Linux machine: the host's programs read-only, a copy of its /etc, and empty writable folders
- * for all else, with no mount point of the host's. Works as root and in a user namespace. Scripts for bash, so that
+ * The root of a simulated Linux machine: the host's programs read-only, a copy of its /etc, and else empty writable
+ * folders, without mount points of the host's. Works as root and in a user namespace. Scripts for bash, so that
  * rehearsal and tests make the same.
  */
 
-/** Where the harness puts what a real machine does not have. */
+/** For what a real machine does not have. */
 const harnessFolder = "/.rehearsal";
 
-/** Fake commands; they come first on PATH. */
+/** Fake commands, first on PATH. */
 export const commandFolder = `${harnessFolder}/commands`;
 
-/** Files about the machine's hardware by their path in the machine. */
+/** Files about the machine's hardware, by path. */
 export const hardwareFolder = `${harnessFolder}/hardware`;
 
 /** PATH of what runs in a machine: fake commands, what the machine installed itself, the system's programs. */
 export const machinePath = `${commandFolder}:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin`;
 
-/** Where a machine finds the harness's programs. */
+/** The harness's programs in a machine. */
 export const programFolder = `${harnessFolder}/programs`;
 
-/** Private folders by their permissions. All else in the root is the host's and read-only. */
+/** Private folders by their permissions; all else in the root is the host's and read-only. */
 const privateFolders = {
   "0755": [
     ...["boot", "etc", "home", "media", "mnt", "opt", "proc", "run", "run/lock", "srv", "var"],
@@ -31,7 +31,7 @@ const privateFolders = {
   "1777": ["tmp", "var/tmp", ".shm"],
 };
 
-/** What a fresh cloud image does not have, although a host that is itself a Kubernetes node has it. */
+/** What a fresh cloud image lacks, although a host that is a Kubernetes node has it. */
 const forgottenOfEtc = [
   "kubernetes",
   "cni",
@@ -48,9 +48,9 @@ const forgottenOfEtc = [
 ];
 
 /**
- * Fills the empty folder $1 with what is the machine's own; the other arguments are what it has of the host's /etc, `.`
- * is all. Owners cannot be kept in a user namespace, and an ordinary user cannot read shadow and the like: the copy
- * goes without.
+ * Fills the empty folder $1 with what is the machine's own; further arguments are its part of the host's /etc, `.` for
+ * all. The copy goes without owners, which a user namespace cannot keep, and without shadow and the like, which an
+ * ordinary user cannot read.
  */
 export const fillRoot = `
 set -eu
@@ -68,9 +68,9 @@ rm -rf ${forgottenOfEtc.join(" ")}
 `;
 
 /**
- * Runs in the machine's mount namespace with the mount point of its filled root as $1, and the additional mounts on
- * standard input, a line of source, target and rw or ro each. Control groups are version 2, as on a cloud image,
- * without controllers where the host gave them to version 1. `remount,bind,ro` acts on one mount only, hence the loop
+ * Runs in the machine's mount namespace with the mount point of its filled root as $1, and further mounts on standard
+ * input, a line of source, target and rw or ro each. Control groups are version 2, as on a cloud image, without
+ * controllers where the host gave them to version 1. `remount,bind,ro` acts on one mount only, hence the loop
  * (mount(8), before util-linux 2.39).
  */
 export const enterRoot = `
@@ -128,7 +128,7 @@ rmdir /.host
 `;
 
 /**
- * {@link enterRoot} of a copy of the filled folder $1 on a disk in memory that goes with the namespace; $2 are further
+ * {@link enterRoot} of a copy of the filled folder $1 on a disk in memory, gone with the namespace; $2 are further
  * options of that disk.
  */
 export const bootRoot = `

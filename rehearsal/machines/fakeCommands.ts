@@ -1,14 +1,14 @@
 import { podNetworkCommands } from "../programs/podNetworks.ts";
 
-/** Folder of a machine that holds the socket to the harness. */
+/** Holds a machine's socket to the harness. */
 export const controlFolder = "/.rehearsal/control";
-/** Socket by which the fakes of a machine reach the harness. */
+/** Leads a machine's fakes to the harness. */
 const controlSocket = `${controlFolder}/socket`;
 
-/** Where the content of a machine's data disk lies; the fake mount binds it to the place that the payload asks for. */
+/** Holds the content of a machine's data disk, which the fake mount binds to where the payload wants it. */
 export const diskFolder = "/.rehearsal/disk";
 
-/** Sends the words of a call to the harness, shows its answer and ends with the code that it names. */
+/** Sends a call's words to the harness, shows the answer and ends with its code. */
 const forward = `#!/bin/bash
 # Fake: hands the call to the harness.
 set -u
@@ -25,13 +25,13 @@ const script = (why: string, body: string): string => `#!/bin/bash
 ${body}
 `;
 
-/** Does nothing, successfully: what a kernel or a disk would do cannot be done in a namespace. */
+/** Succeeds without what a kernel or a disk would do, which a namespace cannot. */
 const nothing = (why: string): string => script(why, "exit 0");
 
 /**
- * Commands of a machine that a namespace cannot carry out, in the rehearsal and in tests: those of its kernel and of
- * its data disk. {@link diskFolder} holds the disk's content; `formatted` once there is a file system, with another
- * type than ext4 in it if it has one; `dirty` when it holds something that is no file system.
+ * Commands of a machine, in the rehearsal and in tests, that a namespace cannot carry out: those of its kernel and of
+ * its data disk. {@link diskFolder} holds the disk's content; `formatted` once there is a file system, with its type in
+ * it unless that is ext4; `dirty` when it holds something that is no file system.
  */
 export const kernelAndDisk: Readonly<Record<string, string>> = {
   crictl: script(
@@ -90,7 +90,7 @@ esac`,
   ),
 };
 
-/** Fake commands of the rehearsal's machines. Everything else that a payload's scripts call is the real program. */
+/** Fake commands of the rehearsal's machines. All else that a payload's scripts call is real. */
 export const fakeCommands: Readonly<Record<string, string>> = {
   ...kernelAndDisk,
   systemctl: forward,
