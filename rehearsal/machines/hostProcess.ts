@@ -8,15 +8,15 @@ import { type MachineProcess, runInMachine, startInMachine } from "../host/proce
 import { onLinux } from "./windowsKubelet.ts";
 
 /**
- * Fake of what containerd's shim makes of a HostProcess container, for the Linux build of its program on a machine
- * whose `C:\` is `/` (microsoft/hcsshim v0.15.0-rc.1: internal/jobcontainers/jobcontainer.go, mounts.go). A mount is
- * below the container's folder. On a release that binds files it is at its own path too, and the folder is the same for
- * every container, each in a silo of its own; Windows Server 2019 has no `bindfltapi.dll` and binds nothing.
+ * Fake of what containerd's shim makes of a HostProcess container, for its program's Linux build on a machine whose
+ * `C:\` is `/` (microsoft/hcsshim v0.15.0-rc.1: internal/jobcontainers/jobcontainer.go, mounts.go). A mount is below
+ * the container's folder. A release that binds files has it at its own path too, and the same folder for every
+ * container, each in a silo of its own; Windows Server 2019 has no `bindfltapi.dll` and binds nothing.
  */
 export interface HostProcess {
   readonly argv: readonly string[];
   readonly env: Readonly<Record<string, string>>;
-  /** Where each mount of the container is, with its volume. */
+  /** Where the container's mounts are, with their volumes. */
   readonly links: readonly { readonly at: string; readonly volume: string; readonly subPath: string }[];
 }
 
@@ -53,7 +53,7 @@ export function hostProcess(
 
 const slashes = (text: string): string => text.replaceAll("\\", "/");
 
-/** A container of a pod on a machine, and the program that takes its program's place. */
+/** A container of a pod on a machine, and the program in place of its own. */
 export interface HostProcessOptions {
   readonly machine: Machine;
   readonly api: Api;
@@ -65,18 +65,14 @@ export interface HostProcessOptions {
   readonly logFile: string;
 }
 
-/** Mounts each two of its arguments up to `--`, for the program that follows alone, and becomes it. */
+/** Mounts each two of its arguments up to `--`, for the following program alone, and becomes it. */
 const inSilo = [
   ...["unshare", "--mount", "bash", "-c"],
   'while [[ $1 != -- ]]; do [[ -f $1 ]] || mkdir -p "$1" "$2" && mkdir -p "$(dirname "$2")" && { [[ -e $2 ]] || touch "$2"; } && mount --bind "$1" "$2" || exit 1; shift 2; done; shift; exec "$@"',
   "silo",
 ];
 
-/**
- * The folder that an init container makes, as its command names it: nothing else of PowerShell is known here.
- *
- * @throws Error for any other command
- */
+/** The folder that an init container makes, by its command. @throws Error for any other command */
 export function folderOf({ command = [] }: V1Container): string {
   const [, folder] =
     /^powershell\.exe .*New-Item -ItemType Directory -Force -Path (\S+)$/.exec(command.join(" ")) ?? [];
@@ -106,7 +102,7 @@ export async function startHostProcess(options: HostProcessOptions): Promise<Mac
   });
 }
 
-/** Variables of a container, with those of the API's Service (kubernetes: pkg/kubelet/envvars). */
+/** A container's variables, with those of the API's Service (kubernetes: pkg/kubelet/envvars). */
 async function environment(api: Api, pod: V1Pod, { env = [] }: V1Container): Promise<Readonly<Record<string, string>>> {
   const { spec } = await api.core.readNamespacedService({ name: "kubernetes", namespace: "default" });
   const fields: Readonly<Record<string, string | undefined>> = {

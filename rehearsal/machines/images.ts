@@ -4,16 +4,13 @@ import { addOnPrograms } from "../programs/addOnTable.ts";
 import { defaultCache } from "../programs/cache.ts";
 import { type KnownImage, podNetworkImages } from "../programs/podNetworks.ts";
 
-/** Where the container runtime finds the table in a machine. */
+/** The container runtime's table in a machine. */
 const tablePath = "/.rehearsal/images.json";
 
-/**
- * Authorities that a program trusts: its image's, for which the machine's stand, since they include that of the
- * simulated endpoints.
- */
+/** Authorities that an image's program trusts: the machine's in their place, which include the simulated endpoints'. */
 const authorities = "/etc/ssl/certs/ca-certificates.crt";
 
-/** Programs of Kubernetes' own images, which lie in /usr/local/bin there (kubernetes: build/server-image). */
+/** Programs of Kubernetes' own images, there in /usr/local/bin (kubernetes: build/server-image). */
 export const imagePrograms = ["etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler"] as const;
 
 const knownImages: readonly KnownImage[] = [
@@ -26,9 +23,7 @@ const knownImages: readonly KnownImage[] = [
 
 /**
  * The table of known images as a file of a machine, by path.
- *
- * @param programs paths of the add-ons' programs in the host's cache, by name; an add-on's is run where its own is
- * among them.
+ * @param programs paths in the host's cache, by name, of add-ons' programs; those images run their own
  */
 export function imageTable(programs: ReadonlyMap<string, string>): Readonly<Record<string, string>> {
   const addOns: readonly KnownImage[] = addOnPrograms
@@ -51,15 +46,12 @@ export function imageTable(programs: ReadonlyMap<string, string>): Readonly<Reco
   return { [tablePath]: JSON.stringify([...knownImages, ...addOns], null, 2) };
 }
 
-/** Where a machine that has the host's cache of programs finds a file of it. */
+/** Where a machine finds a file of the host's cache of programs. */
 export function programInCache(file: string): string {
   return `${programFolder}/cache/${path.relative(defaultCache(), file)}`;
 }
 
-/**
- * What lies where the publisher's containerd would: the rehearsal's own runtime, which reads containerd's
- * configuration.
- */
+/** In place of the publisher's containerd: the rehearsal's own runtime, which reads containerd's configuration. */
 export const runtimeLauncher = `#!/bin/sh
 # Launcher of the rehearsal: its own container runtime in containerd's place.
 exec ${programFolder}/container-runtime --config /etc/containerd/config.toml --images ${tablePath}

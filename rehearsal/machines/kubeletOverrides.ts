@@ -1,7 +1,7 @@
 import { stringify } from "yaml";
 import { programFolder } from "../host/rootScripts.ts";
 
-/** A field of KubeletConfiguration that the rehearsal sets over the payload's. */
+/** A field of KubeletConfiguration that the rehearsal overrides. */
 interface KubeletOverride {
   readonly field: string;
   readonly value: unknown;
@@ -9,10 +9,7 @@ interface KubeletOverride {
   readonly reason: string;
 }
 
-/**
- * All fields that the rehearsal overrides. What is overridden is not checked by running it; every other field is the
- * payload's.
- */
+/** All overrides. Running does not check what they replace; every other field is the payload's. */
 const kubeletOverrides: readonly KubeletOverride[] = [
   {
     field: "cgroupsPerQOS",
@@ -22,13 +19,13 @@ const kubeletOverrides: readonly KubeletOverride[] = [
   { field: "enforceNodeAllocatable", value: ["none"], reason: "what cgroupsPerQOS: false demands" },
 ];
 
-/** Where the rehearsal's runtime answers kubelet.exe, in the machine's own network. */
+/** The runtime's address for kubelet.exe, in the machine's own network. */
 export const windowsRuntimeAddress = "127.0.0.1:10010";
 
-/** Where it answers the Linux build in kubelet.exe's place, which takes nothing but a socket. */
+/** Its address for the Linux build in kubelet.exe's place, which takes only a socket. */
 export const linuxRuntimeAddress = "unix:///run/rehearsal.sock";
 
-/** The same for the kubelets of Windows machines, which run under Wine. */
+/** The same for kubelets under Wine. */
 const windowsOverrides: readonly KubeletOverride[] = [
   {
     field: "containerRuntimeEndpoint",
@@ -37,30 +34,30 @@ const windowsOverrides: readonly KubeletOverride[] = [
   },
 ];
 
-/** Flags of kubelet.exe that are left out, each with the reason. */
+/** Flags of kubelet.exe that are left out, with the reason. */
 export const withheldFlags: Readonly<Record<string, string>> = {
   "--windows-service": "Wine's service manager does not start it",
 };
 
 export const windowsDropInFolder = "C:\\rehearsal\\kubelet.conf.d";
 
-/** The drop-in file of a Windows machine, by path. */
+/** A Windows machine's drop-in file, by path. */
 export function windowsDropIn(): Readonly<Record<string, string>> {
   return { [`${windowsDropInFolder}\\rehearsal.conf`]: dropIn(windowsOverrides) };
 }
 
-/** The drop-in file of a Windows machine whose node is registered by the kubelet's Linux build, by path. */
+/** The same where the kubelet's Linux build registers the node. */
 export function linuxBuildDropIn(): Readonly<Record<string, string>> {
   const endpoint = { field: "containerRuntimeEndpoint", value: linuxRuntimeAddress, reason: "there is no named pipe" };
   return { [`${windowsDropInFolder}\\rehearsal.conf`]: dropIn([...kubeletOverrides, endpoint]) };
 }
 
-/** Folder of the drop-in in a machine; outside of everything that a payload writes. */
+/** Outside of everything that a payload writes. */
 const dropInFolder = "/.rehearsal/kubelet.conf.d";
 
 /**
- * The drop-in file of a machine, by path. The kubelet merges it into the file that `--config` names (kubernetes:
- * cmd/kubelet/app, mergeKubeletConfigurations).
+ * A machine's drop-in file, by path, which the kubelet merges into that of `--config` (kubernetes: cmd/kubelet/app,
+ * mergeKubeletConfigurations).
  */
 export function kubeletDropIn(): Readonly<Record<string, string>> {
   return { [`${dropInFolder}/rehearsal.conf`]: dropIn(kubeletOverrides) };
@@ -71,10 +68,7 @@ function dropIn(overrides: readonly KubeletOverride[]): string {
   return stringify({ apiVersion: "kubelet.config.k8s.io/v1beta1", kind: "KubeletConfiguration", ...fields });
 }
 
-/**
- * What lies where the publisher's kubelet would: it starts the real one with the machine's own command line and the
- * drop-in.
- */
+/** In place of the publisher's kubelet: starts the real one with the machine's own command line and the drop-in. */
 export const kubeletLauncher = `#!/bin/sh
 # Launcher of the rehearsal: the real kubelet, with the few settings that a namespace needs.
 exec ${programFolder}/kubelet "$@" --config-dir=${dropInFolder}

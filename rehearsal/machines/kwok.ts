@@ -8,12 +8,12 @@ import { startInMachine, waitFor } from "../host/processes.ts";
 const label = "kwok.x-k8s.io/node";
 
 /**
- * Nodes that are KWOK's, as a selector. Not by KWOK's annotation: a watch by label says of a node that gets it later
- * that it is new, and only of new nodes does KWOK take the lease (kwok: pkg/kwok/controllers/node_controller.go).
+ * Selects KWOK's nodes. Not by KWOK's annotation: a watch by label calls a node that gets it later new, and only of new
+ * nodes does KWOK take the lease (kwok: pkg/kwok/controllers/node_controller.go).
  */
 const kwokSelector = `${label}=fake`;
 
-/** Lets KWOK take a node that is registered, with more labels if they are given. */
+/** Lets KWOK take a registered node, with `more` labels. */
 export async function giveToKwok(
   { core }: ApiClients,
   name: string,
@@ -23,9 +23,9 @@ export async function giveToKwok(
 }
 
 /**
- * Takes a node from KWOK, as when its machine ends: nobody renews its lease, and the controller-manager finds it lost
- * after its grace period (kwok v0.8.0: pkg/kwok/controllers/node_controller.go; to a watch by label the node is
- * deleted).
+ * Takes a node from KWOK, as when its machine ends: nobody renews its lease, and after its grace period the
+ * controller-manager finds it lost (kwok v0.8.0: pkg/kwok/controllers/node_controller.go; a watch by label sees the
+ * node deleted).
  */
 export async function takeFromKwok({ core }: ApiClients, name: string): Promise<void> {
   await relabel(core, name, ({ [label]: _, ...others }) => others);
@@ -41,11 +41,11 @@ async function relabel(
     const labels = change(node.metadata?.labels ?? {});
     return await core.replaceNode({ name, body: { ...node, metadata: { ...node.metadata, labels } } });
   };
-  // Controllers write to a node, too.
+  // Controllers write to a node too.
   await waitFor(`the labels of node ${name} to be written`, limitsMs.change, write);
 }
 
-/** A rule of KWOK: objects that match the selector get the next status, or are deleted. */
+/** A rule of KWOK: objects of the selector get the next status, or are deleted. */
 interface Stage {
   readonly name: string;
   readonly kind: "Node" | "Pod";
@@ -129,15 +129,15 @@ const pod = (name: string, phase: string, statusTemplate: string, ...more: Stage
 });
 
 /**
- * What KWOK does with the nodes and pods of a rehearsal: nodes get Ready and stay so, pods run, those that are not
- * to be started again end, deleted ones go.
+ * KWOK's rules in a rehearsal: nodes get Ready and stay so, pods run, those not to be started again end, deleted ones
+ * go.
  */
 const stages: readonly Stage[] = [
   { name: "node-ready", kind: "Node", when: [notReady], next: { statusTemplate: nodeReady } },
   pod("pod-running", "Pending", podRunning),
-  // One that the node controller has called not ready when its node seemed lost; a kubelet says again what it is
-  // (kubernetes: pkg/kubelet/status/status_manager.go, needsReconcile). It keeps its address: KWOK gives a new one each
-  // time, which the API refuses.
+  // The node controller called it not ready when its node seemed lost; a kubelet would repeat its status (kubernetes:
+  // pkg/kubelet/status/status_manager.go, needsReconcile). It keeps its address: KWOK would give a new one, which the
+  // API refuses.
   pod("pod-ready-again", "Running", podReady, notReady),
   pod("pod-succeeded", "Running", podSucceeded, [".spec.restartPolicy", "NotIn", ["Always"]]),
   { name: "pod-deleted", kind: "Pod", when: [[".metadata.deletionTimestamp", "Exists"]], next: { delete: true } },
@@ -163,11 +163,11 @@ function kwokStages(): string {
   return documents.map((document) => stringify(document)).join("---\n");
 }
 
-/** Starts KWOK for the nodes that it is to keep alive. Its stages and its log are in the work folder. */
+/** Starts KWOK for the nodes that it keeps alive. Its stages and its log are in the work folder. */
 export async function startKwok(program: string, kubeconfigFile: string, workFolder: string): Promise<void> {
   const stages = path.join(workFolder, "kwok.yaml");
   await writeFile(stages, kwokStages());
-  // nsenter into one's own namespaces changes nothing; so KWOK runs beside the harness.
+  // nsenter into one's own namespaces changes nothing, so KWOK runs beside the harness.
   await startInMachine(
     { pid: process.pid },
     [

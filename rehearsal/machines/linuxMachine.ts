@@ -32,10 +32,10 @@ export interface LinuxMachineOptions {
   /** CA of the simulated endpoints, PEM. */
   readonly endpointCa: string;
   readonly programs: Readonly<Record<string, string>>;
-  /** Programs of add-ons that its containers run, path of the host's cache by name. */
+  /** Programs of add-ons for its containers: name to path in the host's cache. */
   readonly addOnPrograms: ReadonlyMap<string, string>;
   readonly payload: DecodedUserData;
-  /** Name of the data disk; a machine that gets the same name again gets the same disk. None without. */
+  /** Name of the data disk, which a machine with the same name gets again. Default: there is none. */
   readonly disk?: string;
   readonly hardware: Hardware;
 }
@@ -50,13 +50,13 @@ export interface LinuxMachine {
     argv: readonly string[],
     options?: { readonly stdin?: string; readonly timeoutMs?: number },
   ): ReturnType<typeof runInMachine>;
-  /** The power fails: every process is gone at once, the machine too; its disk stays. */
+  /** The power fails: every process and the machine are gone at once; its disk stays. */
   destroy(): Promise<void>;
 }
 
 /**
- * Starts a machine from its decoded user data: files are written and commands run as cloud-init does it. What it
- * fetches, its own script brings.
+ * Starts a machine from its decoded user data: writes files and runs commands as cloud-init does. What it fetches, its
+ * own script brings.
  */
 export async function startLinuxMachine(options: LinuxMachineOptions): Promise<LinuxMachine> {
   const { name, network, workFolder } = options;
@@ -85,8 +85,7 @@ export async function startLinuxMachine(options: LinuxMachineOptions): Promise<L
   const { files, fetched } = options.payload;
   for (const { path: file, content, mode } of files.filter(({ path: file }) => !fetched.includes(file)))
     await writeMachineFile(machine.pid, file, content, Number.parseInt(mode ?? "0644", 8));
-  // cloud-init's source for Azure puts all addresses on the interface, before it runs user data (canonical/cloud-init:
-  // DataSourceAzure.py).
+  // cloud-init's source for Azure does so before it runs user data (canonical/cloud-init: DataSourceAzure.py).
   if (options.secondaryAddresses.length > 0) {
     const lines = options.secondaryAddresses.map((address) => `address add ${address} dev eth0\n`);
     await runInMachine(machine, ["ip", "-batch", "-"], { stdin: lines.join("") });
@@ -109,7 +108,7 @@ export async function startLinuxMachine(options: LinuxMachineOptions): Promise<L
   };
 }
 
-/** Takes away all content of a data disk, as a new one has none. */
+/** Makes a data disk as empty as a new one. */
 export async function wipeDisk(workFolder: string, disk: string): Promise<void> {
   const folder = path.join(workFolder, "volumes", disk);
   await rm(folder, { recursive: true, force: true });
@@ -117,13 +116,13 @@ export async function wipeDisk(workFolder: string, disk: string): Promise<void> 
   await chmod(folder, 0o755);
 }
 
-/** Name of the data disk of a control-plane machine, which outlives the machine. */
+/** Name of a control-plane machine's data disk, which outlives the machine. */
 export function diskOf(machine: SimulatedMachine): string {
   return `disk-${machine.volumes.find(({ id }) => id !== undefined)?.id ?? machine.name}`;
 }
 
 /**
- * Listens for the fake commands of one machine on a socket in `folder`, which the machine sees too.
+ * Listens for a machine's fake commands on a socket in `folder`, which the machine sees too.
  * @param handle carries out a call: the command's name and its arguments
  */
 async function serveControl(

@@ -2,10 +2,10 @@
 const withError = (message: string): RegExp => new RegExp(String.raw`"${message}" err="((?:[^"\\]|\\.)*)"`);
 
 /**
- * What a kubelet writes on its way to a Node, by the messages of 1.36, and which of its errors do not pass by
- * themselves: its end by a flag or a configuration that it does not take (component-base: cli/run.go), a first
- * certificate that it does not get (client-go: util/certificate/certificate_manager.go), and the registration
- * (kubernetes: pkg/kubelet/kubelet_node_status.go), which it tries without a certificate too, and is then unauthorized.
+ * A kubelet's steps to a Node, by the messages of 1.36, and its errors there that do not pass by themselves: its end by
+ * a flag or a configuration that it does not take (component-base: cli/run.go), a first certificate that it does not
+ * get (client-go: util/certificate/certificate_manager.go), and the registration (kubernetes:
+ * pkg/kubelet/kubelet_node_status.go), which it also tries without a certificate, and so unauthorized.
  */
 const milestones: readonly { readonly pattern: RegExp; readonly lasting: RegExp }[] = [
   { pattern: withError("command failed"), lasting: /./ },
@@ -13,7 +13,7 @@ const milestones: readonly { readonly pattern: RegExp; readonly lasting: RegExp 
     pattern: withError("Failed while requesting a signed certificate from the control plane"),
     lasting: /forbidden|Unauthorized|x509/,
   },
-  // One for serving passes by itself: the cloud controller may not have named the machine yet.
+  // A serving one passes by itself: the cloud controller may not have named the machine yet.
   {
     pattern: new RegExp(
       `${withError("Certificate request was not signed").source} logger="kubernetes\\.io/kube-apiserver-client-kubelet`,
@@ -24,7 +24,7 @@ const milestones: readonly { readonly pattern: RegExp; readonly lasting: RegExp 
   { pattern: /"Successfully registered node"/, lasting: /./ },
 ];
 
-/** Why a kubelet has no Node, by the last milestone in its log; nothing while nothing is wrong. Pure. */
+/** Why a kubelet has no Node, by the last milestone in its log, if anything is wrong. Pure. */
 export function refusal(kubeletLog: string): string | undefined {
   let last = "";
   for (const line of inOneLine(kubeletLog))
@@ -32,15 +32,15 @@ export function refusal(kubeletLog: string): string | undefined {
       const found = pattern.exec(line);
       if (found === null) continue;
       const error = found[1] ?? "";
-      // Without the certificate that it was denied it goes on to ask for its Node.
+      // Denied its certificate, it goes on to ask for its Node.
       if (error !== "Unauthorized" || !last.includes("is denied")) last = lasting.test(error) ? error : "";
     }
   return last === "" ? undefined : last.replaceAll('\\"', '"').trim();
 }
 
 /**
- * The lines of a log. An error of several lines stands in a block (klog: internal/serialize/keyvalues.go); here it is
- * quoted like any other.
+ * The lines of a log, with errors of several lines, which stand in blocks (klog: internal/serialize/keyvalues.go),
+ * quoted like others.
  */
 function inOneLine(log: string): readonly string[] {
   return log
@@ -51,15 +51,15 @@ function inOneLine(log: string): readonly string[] {
     .split("\n");
 }
 
-/** A stage that ended sooner than this was not waiting for something that may still come, in seconds. */
+/** A stage that ended sooner was not waiting for anything, in seconds. */
 const atOnceSeconds = 60;
-/** So many failures in a row are no coincidence. */
+/** No coincidence. */
 const failuresInARow = 3;
 
 /**
- * The stage of a Linux machine's bootstrap that fails again and again without waiting for anything, with what it first
- * complained of and its last words; nothing while the bootstrap may still get on. Pure.
- * @param log what components/machine/linux/scripts/bootstrap.sh and its stages have written
+ * The stage of a Linux machine's bootstrap, if there is one, that fails again and again without waiting, with its first
+ * complaint and last words. Pure.
+ * @param log of components/machine/linux/scripts/bootstrap.sh and its stages
  */
 export function stuckStage(log: string): string | undefined {
   const lines = log.split("\n");

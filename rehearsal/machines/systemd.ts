@@ -21,47 +21,39 @@ export interface ControlAnswer {
 
 export interface SystemdOptions {
   readonly machine: Machine;
-  /** Folder of the harness for the services' logs. */
+  /** The harness's folder for the services' logs. */
   readonly logFolder: string;
 }
 
 export interface ServiceState {
   readonly starts: number;
-  /** Exit code of the last run that ended. */
   readonly lastCode: number | undefined;
   readonly active: boolean;
 }
 
 const unitFolders = ["/etc/systemd/system", "/usr/local/lib/systemd/system"];
 /**
- * Verbs that do nothing here but read the units again, as systemctl(1) has it for those that change how units are
- * enabled.
+ * Verbs that do nothing here but read the units again, as do those that change how units are enabled (systemctl(1)).
  */
 const reloads = new Set(["daemon-reload", "mask", "unmask", "preset"]);
 
 /**
- * Whether a program sends datagrams of sd_notify(3) itself: there is no socket for them here, so it counts as ready
- * once it runs.
+ * Whether a program itself sends datagrams of sd_notify(3): without a socket for them here, it counts as ready once it
+ * runs.
  */
 function speaksItself(unit: Unit): boolean {
   return setting(unit, "Service", "NotifyAccess") === "main";
 }
 
-/**
- * The part of systemd that a machine's payload uses: it reads the payload's own unit files and runs their commands in
- * the machine.
- */
+/** The part of systemd that payloads use: it reads their unit files and runs the commands in the machine. */
 export class Systemd {
   readonly #options: SystemdOptions;
   readonly #running = new Map<string, MachineProcess>();
   readonly #states = new Map<string, ServiceState>();
-  /**
-   * Units as they were first read: what has changed since is not seen before the next reload (systemctl(1),
-   * daemon-reload).
-   */
+  /** Units as first read: changes are not seen before the next reload (systemctl(1), daemon-reload). */
   readonly #units = new Map<string, Unit>();
   readonly #timers = new Map<string, NodeJS.Timeout>();
-  /** What waits for a service of Type=notify to say that it is ready. */
+  /** Tells who waits that a service of Type=notify is ready. */
   readonly #starting = new Map<string, () => void>();
   #stopped = false;
 
@@ -69,7 +61,6 @@ export class Systemd {
     this.#options = options;
   }
 
-  /** What is known of a service, by unit name. */
   state(unit: string): ServiceState {
     return this.#states.get(unit) ?? { starts: 0, lastCode: undefined, active: false };
   }
@@ -128,13 +119,12 @@ export class Systemd {
     return { code: 0 };
   }
 
-  /** Starts a unit. A oneshot service is waited for; its exit code is the result. */
+  /** Starts a unit. A oneshot service is waited for, and its exit code is the result. */
   async start(name: string): Promise<number> {
     const unit = await this.#unit(name);
     if (name.endsWith(".timer")) return this.#startTimer(name, unit);
     if (unit === undefined) return 5;
-    // A service that remains after its end is active, and nothing starts it again (systemd.service(5),
-    // RemainAfterExit=).
+    // A service that remains active after its end is not started again (systemd.service(5), RemainAfterExit=).
     if (this.#running.has(name) || this.state(name).active) return 0;
     if ((await this.#environment(unit)) === undefined) return 1;
     const type = setting(unit, "Service", "Type");
@@ -144,7 +134,7 @@ export class Systemd {
     return type === "notify" && !speaksItself(unit) ? await Promise.race([ready, ended]) : 0;
   }
 
-  /** A service of Type=notify says that it is ready, sd_notify(3). */
+  /** A service of Type=notify is ready, sd_notify(3). */
   notified(name: string): ControlAnswer {
     this.#starting.get(name)?.();
     return { code: 0 };
@@ -155,14 +145,13 @@ export class Systemd {
     this.#timers.delete(name);
     const process = this.#running.get(name);
     this.#running.delete(name);
-    // systemd.kill(5): the default is the whole control group.
+    // The default is the whole control group (systemd.kill(5)).
     const unit = process === undefined ? undefined : await this.#unit(name);
     await process?.stop(2_000, unit !== undefined && setting(unit, "Service", "KillMode") !== "process");
     this.#mark(name, { active: false });
     return 0;
   }
 
-  /** Ends everything, as at power off. */
   async shutDown(): Promise<void> {
     this.#stopped = true;
     for (const timer of this.#timers.values()) clearTimeout(timer);
@@ -263,7 +252,7 @@ export class Systemd {
   }
 
   /**
-   * `undefined` without an environment file that is not optional: systemd then does not start the service
+   * `undefined` where a file is missing that is not optional: systemd then does not start the service
    * (systemd.exec(5)).
    */
   async #environment(unit: Unit): Promise<Readonly<Record<string, string>> | undefined> {

@@ -1,11 +1,11 @@
 export interface Unit {
-  /** `Service`, `Timer`, `Unit` and so on to their settings; a setting may be given several times. */
+  /** `Service`, `Timer`, `Unit` and so on to their settings, each with all its values. */
   readonly sections: Readonly<Record<string, Readonly<Record<string, readonly string[]>>>>;
 }
 
 /**
- * Reads a unit file and its drop-ins in order. An empty assignment clears what came before, as systemd.syntax(7) and
- * systemd.service(5) have it for lists; a line that ends in a backslash continues.
+ * Reads a unit file and its drop-ins in order. An empty assignment clears a list, by systemd.syntax(7) and
+ * systemd.service(5); a line that ends in a backslash continues.
  */
 export function parseUnit(texts: readonly string[]): Unit {
   const sections: Record<string, Record<string, string[]>> = {};
@@ -34,14 +34,14 @@ export function settings(unit: Unit, section: string, key: string): readonly str
   return unit.sections[section]?.[key] ?? [];
 }
 
-/** The last value of a setting, which is the one that counts. */
+/** A setting's last value, which counts. */
 export function setting(unit: Unit, section: string, key: string): string | undefined {
   return settings(unit, section, key).at(-1);
 }
 
 /**
- * The words of a command line with the variables replaced: `$NAME` as a word of its own is split at blanks, `${NAME}`
- * stays one word (systemd.service(5), "Command lines"). The prefixes `-`, `@`, `+`, `!` of the program are dropped.
+ * The words of a command line with its variables: `$NAME` as a word is split at blanks, `${NAME}` stays one word
+ * (systemd.service(5), "Command lines"). The program's prefixes `-`, `@`, `+`, `!` are dropped.
  */
 export function commandLine(text: string, environment: Readonly<Record<string, string>>): readonly string[] {
   const words = splitWords(text).flatMap((word) => {
@@ -64,7 +64,7 @@ export function splitWords(text: string): readonly string[] {
   return words;
 }
 
-/** The variables of an environment file, systemd.exec(5): `NAME=value` lines, quotes taken away. */
+/** The variables of an environment file (systemd.exec(5)): `NAME=value` lines, without quotes. */
 export function parseEnvironmentFile(text: string): Readonly<Record<string, string>> {
   const variables: Record<string, string> = {};
   for (const line of text.split("\n")) {
@@ -75,7 +75,7 @@ export function parseEnvironmentFile(text: string): Readonly<Record<string, stri
   return variables;
 }
 
-/** Seconds of units of a systemd time span, by the beginnings of their names. */
+/** Seconds by the names of units of a systemd time span. */
 const spans: readonly (readonly [unit: RegExp, seconds: number])[] = [
   [/^ms$/, 0.001],
   [/^(s|sec|seconds?)?$/, 1],
@@ -85,7 +85,7 @@ const spans: readonly (readonly [unit: RegExp, seconds: number])[] = [
   [/^(w|weeks?)$/, 604_800],
 ];
 
-/** Seconds of a systemd time span such as `1h 30min`, `5s`, `90`. Throws for one that it does not know. */
+/** Seconds of a systemd time span such as `1h 30min`, `5s`, `90`. @throws RangeError for one that it does not know */
 export function timeSpanSeconds(text: string): number {
   const parts = [...text.matchAll(/([\d.]+)\s*([a-z]*)/g)].map(([, amount = "", unit = ""]) => {
     const [, seconds] = spans.find(([pattern]) => pattern.test(unit)) ?? [];

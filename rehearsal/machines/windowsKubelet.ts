@@ -16,7 +16,7 @@ import {
 } from "./kubeletOverrides.ts";
 import type { JoinedPayload, WindowsRelease } from "./windowsNode.ts";
 
-/** What a kubelet is started from. */
+/** What a kubelet starts from. */
 interface KubeletParts {
   readonly machine: Machine;
   readonly joined: JoinedPayload;
@@ -26,21 +26,20 @@ interface KubeletParts {
   readonly logFile: string;
 }
 
-/** What starts a Windows machine's kubelet, once or again, and the runtime that answers it. */
+/** Starts a Windows machine's kubelet, once or again, and the runtime that answers it. */
 interface KubeletStart {
   readonly start: () => Promise<MachineProcess>;
   readonly runtime: MachineProcess;
 }
 
-/** Labels by which a kubelet says what system it was built for. */
+/** Labels by which a kubelet tells its system. */
 export const systemLabels = { "kubernetes.io/os": "windows", "kubernetes.io/arch": "amd64" };
 
-/** Path of kubelet.exe in a prefix. */
 const exePath = "C:\\fenestra\\bin\\kubelet.exe";
 
 /**
- * Makes kubelet.exe ready under Wine in a prefix of the machine's own with the payload's files. Paths of `wine` are the
- * machine's.
+ * Makes kubelet.exe ready under Wine, in the machine's own prefix with the payload's files. `wine` has the machine's
+ * paths.
  */
 export async function kubeletExe(parts: KubeletParts, wine: Wine): Promise<KubeletStart> {
   const { machine, joined, release, hardware, logFile } = parts;
@@ -58,9 +57,9 @@ export async function kubeletExe(parts: KubeletParts, wine: Wine): Promise<Kubel
 }
 
 /**
- * Makes the Linux build of the kubelet ready in place of kubelet.exe, with the payload's files below `/` instead of `C:\`.
- * What a kubelet finds out about its system is given as labels (kubernetes: pkg/kubelet/kubelet_node_status.go,
- * initialNode, lets them win).
+ * Makes the kubelet's Linux build ready in place of kubelet.exe, with the payload's files below `/` instead of `C:\`.
+ * What a kubelet finds out about its system is given as labels, which win (kubernetes:
+ * pkg/kubelet/kubelet_node_status.go, initialNode).
  */
 export async function linuxKubelet(parts: KubeletParts): Promise<KubeletStart> {
   const { machine, joined, release, logFile } = parts;
@@ -75,10 +74,7 @@ export async function linuxKubelet(parts: KubeletParts): Promise<KubeletStart> {
   return { runtime, start: () => startInMachine(machine, argv, { logFile }) };
 }
 
-/**
- * Starts the runtime and waits until it listens: on a machine the service that a kubelet depends on does so before the
- * kubelet starts.
- */
+/** Starts the runtime and waits until it listens, as the service that a kubelet depends on does before. */
 async function startRuntime({ machine, logFile }: KubeletParts, address: string): Promise<MachineProcess> {
   const log = path.join(path.dirname(logFile), "container-runtime.log");
   const runtime = await startInMachine(machine, [`${programFolder}/container-runtime`, "windows", address], {
@@ -106,7 +102,7 @@ async function writeFiles(machine: Machine, files: Files, place: (file: string) 
     await writeMachineFile(machine.pid, place(file), place === onLinux ? onLinux(content) : content);
 }
 
-/** A text with the paths of `C:\` that a kubelet reads as those of a Linux machine. */
+/** A text with the paths of `C:\` that a kubelet reads as a Linux machine's. */
 export function onLinux(text: string): string {
   return text.replaceAll(/\bC:[\\/][\w.\\/-]*/g, (found) => found.slice(2).replaceAll(/\\+/g, "/"));
 }

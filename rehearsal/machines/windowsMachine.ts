@@ -20,9 +20,8 @@ import {
   windowsRelease,
 } from "./windowsNode.ts";
 
-/** What a Windows machine is made of. */
 export interface WindowsMachineOptions extends WindowsIdentity {
-  /** What its programs run in. Without it the Linux build of the kubelet registers the node. */
+  /** Without Wine the kubelet's Linux build registers the node. */
   readonly wine: Wine | undefined;
   /** Path of the kubelet's Linux build. */
   readonly kubelet: string;
@@ -40,11 +39,11 @@ export interface WindowsMachineOptions extends WindowsIdentity {
   readonly logFile: string;
   /** Goes on with a machine whose kubelet has ended. Default: nothing does, and one without Wine is removed. */
   readonly goOn?: ((machine: Machine, release: WindowsRelease) => void) | undefined;
-  /** Kills the first kubelet, before a second one starts. Default: there is one. */
+  /** Kills the first kubelet, before a second one starts. Default: only one starts. */
   readonly first?: ((nodeName: string, kill: () => Promise<unknown>) => Promise<void>) | undefined;
 }
 
-/** A Windows machine under Wine after its kubelet has ended: other programs of its payload can be run on its drive. */
+/** A Windows machine under Wine after its kubelet has ended: other programs of its payload can run on its drive. */
 export interface WindowsMachine {
   /** Name of its node. */
   readonly name: string;
@@ -53,14 +52,14 @@ export interface WindowsMachine {
   install(at: string, program: string): Promise<void>;
   /** Runs a program of `C:\` to its end. */
   run(argv: readonly string[], options?: RunOptions): Promise<CommandResult>;
-  /** Runs a Linux program, for which `C:\` is the working directory. */
+  /** Runs a Linux program, with `C:\` as its working directory. */
   runOnDrive(argv: readonly string[], options?: RunOptions): Promise<CommandResult>;
 }
 
 /**
- * Starts a Windows machine's kubelet from its payload and waits until its node is registered and its serving certificate asked for. Then
- * the kubelet ends, since Wine 8 has no Unix sockets and a kubelet without them runs no pods, and KWOK goes on with the node.
- * @returns the machine where it has Wine
+ * Starts a Windows machine's kubelet from its payload and waits until it has registered its node and asked for its
+ * serving certificate. Then it ends, since Wine 8 has no Unix sockets, without which a kubelet runs no pods, and KWOK
+ * goes on with the node. @returns the machine, under Wine
  */
 export async function startWindowsMachine(
   payload: DecodedUserData,
@@ -99,16 +98,16 @@ export async function startWindowsMachine(
   return wine === undefined ? undefined : underWine(machine, joined, wine, name);
 }
 
-/** Paths of Wine's template and programs as a machine has them, where the cache is mounted as a whole. */
+/** Wine with the paths of a machine, where the cache is mounted as a whole. */
 function inCache({ loader, server, template, programs }: Wine): Wine {
   const kubelet = programInCache(programs.kubelet);
   return { loader, server, template: programInCache(template), programs: { ...programs, kubelet } };
 }
 
 /**
- * Starts Wine's server so that it stays (wine: server/main.c, `-p`), and its services: else each program starts them again. They are
- * started by a program of their own, since they keep its output open. The server that the kubelet had goes within a second, and no second
- * one starts before.
+ * Starts Wine's server so that it stays (wine: server/main.c, `-p`), and its services, which each program would start
+ * again: by a program of their own, since they keep its output open. The kubelet's server goes within a second, and no
+ * other starts before.
  */
 const startServer = 'for i in {1..50}; do "$1" -p && exec "$2" cmd /c rem; sleep 0.2; done; exit 1';
 
@@ -173,9 +172,9 @@ async function untilRegistered(
 }
 
 /**
- * Leaves the node to KWOK, with a lease that nobody holds, the disk, which a kubelet that runs no pods does not measure, and the system
- * where a kubelet of another one has registered it: with each status it writes its own into the label (kubernetes:
- * pkg/kubelet/kubelet_node_status.go, updateNode).
+ * Leaves the node to KWOK: with a lease that nobody holds, with the disk, which a kubelet without pods does not
+ * measure, and with its system where another one's kubelet has registered it, which writes its own into the label with
+ * each status (kubernetes: pkg/kubelet/kubelet_node_status.go, updateNode).
  */
 async function handOver(options: WindowsMachineOptions): Promise<void> {
   const { identity, hardware, api, wine } = options;

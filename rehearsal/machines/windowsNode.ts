@@ -6,13 +6,13 @@ import type { Hardware } from "../host/hardware.ts";
 import { limitsMs } from "../host/limits.ts";
 import { waitFor } from "../host/processes.ts";
 
-/** What boot-time values a machine learns from its cloud. */
+/** What a machine learns from its cloud at boot. */
 export interface BootIdentity {
   readonly nodeName: string;
   readonly providerId: string;
 }
 
-/** The part of `machine.json` that the simulated kubelet needs; everything else in it is for the scripts. */
+/** The part of `machine.json` that the simulated kubelet needs; the rest is for the scripts. */
 const machineSchema = z.looseObject({
   kubelet: z.looseObject({ arguments: z.array(z.string()) }),
   cloud: z.discriminatedUnion("kind", [
@@ -30,17 +30,12 @@ const joinSecretSchema = z.looseObject({
   expires: z.string(),
 });
 
-/**
- * Year of a Windows Server image: from the name of the public parameter or the Marketplace SKU; a pinned id tells none.
- */
+/** Year of a Windows Server image, by its public parameter or Marketplace SKU; a pinned id tells none. */
 function windowsYear(image: string): string | undefined {
   return /(?:Windows_Server-|:)(20(?:19|22|25))/i.exec(image)?.[1];
 }
 
-/**
- * Years of pinned images by their id: a rehearsal has no cloud to ask what an id stands for, so it believes the stack
- * file.
- */
+/** Years of pinned images by id, as the stack file tells them: no cloud can be asked here. */
 export type PinnedImages = ReadonlyMap<string, string>;
 
 /** Release of Windows Server: `2022`, `10.0.20348`. */
@@ -49,7 +44,7 @@ export interface WindowsRelease {
   readonly build: string;
 }
 
-/** Release that a machine boots into, which its image decides and nothing else. */
+/** Release that a machine boots into, by its image alone. */
 export function windowsRelease(machine: SimulatedMachine, pinned: PinnedImages): WindowsRelease {
   const year = windowsYear(machine.image) ?? pinned.get(machine.image) ?? "";
   const build = windowsBuilds[year];
@@ -58,17 +53,16 @@ export function windowsRelease(machine: SimulatedMachine, pinned: PinnedImages):
   return { year, build };
 }
 
-/** What a Windows machine is joined with, besides its payload. */
+/** What a Windows machine joins with, besides its payload. */
 export interface WindowsIdentity {
   readonly machine: SimulatedMachine;
   readonly hardware: Hardware;
   readonly identity: BootIdentity;
-  /** Reads a secret by the machine's identity. */
   readonly readSecret: (name: string, clientId?: string) => Promise<string>;
   readonly pinnedImages: PinnedImages;
 }
 
-/** What the stages have made of a machine's payload when the kubelet starts. PowerShell itself does not run here. */
+/** A payload as the stages leave it when the kubelet starts. PowerShell itself does not run here. */
 export interface JoinedPayload {
   readonly kubeletArguments: readonly string[];
   /** Files below `C:\\`, with what the join stage fills in or writes. */
@@ -77,8 +71,8 @@ export interface JoinedPayload {
 }
 
 /**
- * Does what the join stage of a Windows machine does (components/machine/windows/scripts/stage-join.ps1): the join secret is read by the
- * machine's identity, and values known at boot are put into the payload's files.
+ * Does what the join stage of a Windows machine does (components/machine/windows/scripts/stage-join.ps1): reads the
+ * join secret by the machine's identity, and puts values known at boot into the payload's files.
  */
 export async function joinPayload(
   payload: DecodedUserData,
@@ -87,7 +81,7 @@ export async function joinPayload(
   const { kubelet, paths, cloud, stages } = machineSchema.parse(
     JSON.parse(fileContent(payload, "C:\\fenestra\\machine.json")),
   );
-  // A machine with accounts of Active Directory has another identity beside its own in Azure.
+  // In Azure a machine with accounts of Active Directory has another identity beside its own.
   const { joinSecret, clientId } =
     cloud.kind === "aws"
       ? { joinSecret: cloud.joinSecret, clientId: undefined }
@@ -117,7 +111,7 @@ export async function joinPayload(
   };
 }
 
-/** The join secret when one was published that has not expired; a machine waits for it, as its scripts do. */
+/** A published join secret that has not expired; machines wait for it, as their scripts do. */
 function freshSecret(text: string): z.output<typeof joinSecretSchema> {
   if (!text.startsWith("{")) throw new Error("no join secret was published yet");
   const secret = joinSecretSchema.parse(JSON.parse(text));

@@ -2,43 +2,42 @@ import type { Cloud } from "../../components/config/schema.ts";
 import type { ImageName } from "../../components/kubernetes/images.ts";
 import { defaultRelease, requireMinorFacts } from "../../components/model/releases.ts";
 
-/** An add-on's program that is built from its own module, with the versions that the module's go.mod names. */
+/** An add-on's program, built from its own module with the versions of the module's go.mod. */
 export interface AddOnProgram {
   readonly name: string;
-  /** Repository of the image that holds it; with its tag where kubeadm chooses the version by its own. */
+  /** Repository of its image; with a tag where kubeadm's version decides it. */
   readonly image: ImageName | `registry.k8s.io/coredns/coredns:${string}`;
-  /** Where it lies in the image; that is the image's entry point too (its Dockerfile). */
+  /** Its place in the image, and the image's entry point (its Dockerfile). */
   readonly path: string;
-  /** User that the image names. */
+  /** The image's user. */
   readonly user: number;
-  /** Module. */
   readonly module: string;
-  /** Its version, where the module proxy lacks that of the image. Default: the image's. */
+  /** Version of the module, where the module proxy lacks the image's. Default: the image's. */
   readonly version?: string;
-  /** What the module's files of that version must add up to, as a go.sum has it. */
+  /** Sum of that version, as in a go.sum. */
   readonly sum: string;
   readonly goPackage: string;
   /** Further files of the image that it reads: path there to path in the module. Default: none. */
   readonly files?: Readonly<Record<string, string>>;
   /**
-   * Of a module that its go.mod replaces by a folder which the archive lacks: name, and the sums of its archive and of
-   * its go.mod. What is published of it at the program's own version is built instead. Default: there is none.
+   * A module that its go.mod replaces by a folder which the archive lacks: name, and the sums of its archive and
+   * go.mod. It is built as published at the program's own version. Default: there is none.
    */
   readonly published?: readonly [module: string, sum: string, goModSum: string];
-  /** The only cloud on which stacks have it. Default: both do. */
+  /** The only cloud that has it. Default: both do. */
   readonly cloud?: Cloud;
   /**
-   * With which words its Linux build ends in a HostProcess pod, where only that of Windows goes on; until then its flags,
-   * its account and its rights have been read. Default: it runs.
+   * Last words of its Linux build in a HostProcess pod, where only Windows' goes on; flags, account and rights have
+   * been read by then. Default: it runs.
    */
   readonly endsOnWindows?: RegExp;
   /** About how long a first build takes on two processors, in seconds. */
   readonly buildSeconds: number;
-  /** Path of its readiness without what not every host can measure for it. */
+  /** Path of its readiness without what a host may be unable to measure for it. */
   readonly unmeasured?: string;
 }
 
-/** What accounts ask for, are refused and do without, as audit logs and programs write it, each with the reason. */
+/** What accounts ask for, are refused and do without, in the words of audit logs and programs, with the reason. */
 export const meantRefusals: readonly (readonly [refusal: RegExp, why: string])[] = [
   [
     /\bsystem:serviceaccount:kube-system:csi-azuredisk-node(-windows)?\W+(may not get|cannot get resource)\W+secrets\b/,
@@ -46,7 +45,7 @@ export const meantRefusals: readonly (readonly [refusal: RegExp, why: string])[]
   ],
 ];
 
-/** Names of the programs that initialise nodes: on Azure one on each. */
+/** Programs that initialise nodes: on Azure one on each. */
 export const initialisers = ["cloud-node-manager", "aws-cloud-controller-manager"];
 
 const azureProvider = {
@@ -66,7 +65,7 @@ const snapshotter: Pick<AddOnProgram, "user" | "module" | "sum" | "published" | 
   buildSeconds: 60,
 };
 
-/** Programs that `--real-add-ons` runs; docs/architecture.md says why it does not run the others. */
+/** Programs that `--real-add-ons` runs; docs/architecture.md says why not the others. */
 export const addOnPrograms: readonly AddOnProgram[] = [
   {
     name: "metrics-server",

@@ -13,12 +13,12 @@ import { GoMissing } from "./atHand.ts";
 import { buildPrograms } from "./build.ts";
 import { defaultCache, goArch } from "./cache.ts";
 
-/** Release of a program from its image's version: who builds the image anew adds something to it. */
+/** Release of a program by its image's version, to which who builds it anew adds something. */
 function releaseOf(version: string): string {
   return `v${version.replace(/-(?:eksbuild\.\d+|windows-.+|\d+)$/, "")}`;
 }
 
-/** The version of an image at the default release's minor. */
+/** An image's version at the default release's minor. */
 const known = (image: string | undefined): string =>
   namedVersions(undefined, minorOf(defaultRelease)).find(({ name }) => name === image)?.version ?? "";
 
@@ -37,14 +37,14 @@ const downloaded = z.looseObject({ Dir: z.string(), Sum: z.string() });
 
 /**
  * Builds the add-ons' programs that are not in the cache.
- * @throws RehearsalError when there is no Go, when a module cannot be had or is another one, or when a build fails
+ * @throws RehearsalError when there is no Go, a module cannot be had or is another one, or a build fails
  */
 export async function obtainAddOnPrograms(cloud: Cloud, progress: Progress): Promise<void> {
   const missing = programsOn(cloud).filter((program) => !existsSync(fileOf(program)));
   for (const program of missing) await buildOne(program, fileOf(program), progress);
 }
 
-/** Where the programs lie once they are built, by name. */
+/** Where the built programs lie, by name. */
 export function addOnFiles(cloud: Cloud): ReadonlyMap<string, string> {
   return new Map(programsOn(cloud).map((program) => [program.name, fileOf(program)]));
 }
@@ -80,7 +80,7 @@ async function buildOne(program: AddOnProgram, file: string, progress: Progress)
   await buildPrograms(builds, { folder: source.Dir, label: module, modFile, arch, progress, withoutGo });
 }
 
-/** A go.mod and go.sum that take from the proxy, at the program's own version, what the archive lacks. */
+/** A go.mod and go.sum that take what the archive lacks from the proxy, at the program's own version. */
 async function publishedModFile(program: AddOnProgram, module: string, folder: string): Promise<string | undefined> {
   if (program.published === undefined) return undefined;
   const [name, sum, goModSum] = program.published;

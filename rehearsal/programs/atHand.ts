@@ -1,20 +1,14 @@
 import { RehearsalError } from "../host/errors.ts";
 
-/**
- * Whether what a machine lacks is an error where tests and checks are skipped otherwise: where everything can be
- * installed a skip would be missed.
- */
+/** Whether lacking programs are an error instead of a skip, which would be missed where everything can be installed. */
 export function isStrict(): boolean {
   return process.env.STRICT === "1";
 }
 
-/** Programs can neither be found nor downloaded, and there is no Go that would build them. */
+/** Programs that can be neither found nor downloaded, and no Go to build them. */
 export class GoMissing extends RehearsalError {}
 
-/**
- * Obtains programs, or says why they cannot be had on this machine. A build or a download that fails is an error as
- * before.
- */
+/** Obtains programs, or says why there is no Go for them. Other failures stay errors. */
 export async function obtainOrReason<T>(
   obtain: () => Promise<T>,
 ): Promise<{ readonly programs: T } | { readonly reason: string }> {
