@@ -10,8 +10,8 @@ import { aboutTime, seconds, withLock, withWorkFolder } from "./cache.ts";
 import type { Versions } from "./catalog.ts";
 
 /**
- * Linker flags: no debug information, and the version stamps. Without the stamps kubeadm takes itself for v0.0.0 and
- * refuses the cluster's version; kubectl reads its own from client-go.
+ * Linker flags: no debug information, and version stamps. Without them kubeadm takes itself for v0.0.0 and refuses the
+ * cluster's version; kubectl reads its own from client-go.
  */
 export function linkerFlags(versions: Versions): string {
   const [major = "", minor = ""] = versions.kubernetes.split(".");
@@ -24,16 +24,16 @@ export function linkerFlags(versions: Versions): string {
   return ["-s", "-w", ...stamps.map((stamp) => `-X ${stamp}`)].join(" ");
 }
 
-/** A program that is to be built. */
 export interface Build {
-  /** Name for messages. */
+  /** For messages. */
   readonly name: string;
-  /** Package to build: its import path, or its folder in the module. */
+  /** Import path of the package, or its folder in the module. */
   readonly goPackage: string;
-  /** Where the program goes; {@link buildPrograms} leaves out what is there already. */
+  /** Where the program goes; {@link buildPrograms} leaves out what is there. */
   readonly file: string;
   /**
-   * About how long it takes on two processors, in seconds, beside the others of its module: they share most packages.
+   * About how long it takes on two processors, in seconds, beside the others of its module, with most packages in
+   * common.
    */
   readonly buildSeconds: number;
 }
@@ -42,7 +42,7 @@ export interface Build {
 export interface BuildOptions {
   /** Folder of the Go module. */
   readonly folder: string;
-  /** What the module is called in messages: `tools`. */
+  /** The module in messages: `tools`. */
   readonly label: string;
   /** File beside go.mod that pins other versions, a `-modfile` of `go build`. Default: go.mod itself. */
   readonly modFile?: string | undefined;
@@ -53,18 +53,18 @@ export interface BuildOptions {
   /** GOARCH. */
   readonly arch: string;
   readonly progress: Progress;
-  /** Pause between two lines during a long build, milliseconds. Default: 15,000. */
+  /** Pause between two lines during a long build, in milliseconds. Default: 15,000. */
   readonly heartbeatMs?: number | undefined;
-  /** PATH of the build, on which Go is looked for too. Default: this process's. */
+  /** PATH of the build, and of Go. Default: this process's. */
   readonly path?: string | undefined;
-  /** What to say when there is no Go. */
+  /** The error without Go. */
   readonly withoutGo: () => RehearsalError;
 }
 
 /**
- * Builds static programs of one module by one `go build`, which checks every source file's module against go.sum and
- * links them side by side. They come to their places in one step each, so that the cache never has half of one. Of two
- * processes that want the same, one waits for the other.
+ * Builds static programs of a module by one `go build`, which checks all source files against go.sum and links side by
+ * side. Each comes to its place in one step, so that the cache never has half of one. Of two processes that want the
+ * same, one waits for the other.
  * @throws RehearsalError when there is no Go or the build fails
  */
 export async function buildPrograms(builds: readonly Build[], options: BuildOptions): Promise<void> {
@@ -106,18 +106,17 @@ export async function buildPrograms(builds: readonly Build[], options: BuildOpti
 const alone = "program";
 
 /**
- * Name that `go build` gives one of several programs: the last part of its package's path, without the number of a
- * major version.
+ * Name that `go build` gives one of several programs: the last part of its package's path, without a major version's
+ * number.
  */
 function outputName(goPackage: string): string {
   return goPackage.replace(/\/v\d+$/, "").replace(/^.*\//, "");
 }
 
 interface GoBuild extends Pick<BuildOptions, "folder" | "modFile" | "linker" | "os" | "arch"> {
-  /** Path of Go. */
   readonly go: string;
   readonly path: string;
-  /** Folder that the programs go to. */
+  /** Where the programs go. */
   readonly work: string;
   readonly names: string;
   readonly packages: readonly string[];
@@ -140,8 +139,8 @@ async function goBuild(options: GoBuild): Promise<void> {
       env: {
         ...process.env,
         PATH: options.path,
-        // The compiler collects less garbage: a seventh less processor time (kubeadm with nothing built: 187 s of it,
-        // not 219), for memory.
+        // The compiler collects less garbage: a seventh less processor time (kubeadm with nothing built: 187 s, not
+        // 219), for memory.
         GOGC: process.env.GOGC ?? "400",
         CGO_ENABLED: "0",
         GOWORK: "off",

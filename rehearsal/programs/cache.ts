@@ -10,14 +10,11 @@ import type { Progress } from "../host/progress.ts";
 /** Folder of downloaded and built programs: `fenestra/programs` in XDG_CACHE_HOME or ~/.cache. */
 export function defaultCache(): string {
   const configured = process.env.XDG_CACHE_HOME ?? "";
-  // A relative value is to be ignored (XDG Base Directory Specification).
+  // Relative values are ignored (XDG Base Directory Specification).
   return join(isAbsolute(configured) ? configured : join(homedir(), ".cache"), "fenestra", "programs");
 }
 
-/**
- * GOARCH of a processor as Node names it.
- * @throws RehearsalError for a processor that the programs are not built for
- */
+/** GOARCH of a processor as Node names it. @throws RehearsalError for one without programs */
 export function goArch(nodeArch: string): string {
   if (nodeArch === "x64") return "amd64";
   if (nodeArch === "arm64") return "arm64";
@@ -43,8 +40,8 @@ export async function withWorkFolder<T>(folder: string, use: (work: string) => P
 }
 
 /**
- * Does something that no other process does at the same time. The kernel frees the lock with the process that waits on
- * our pipe, so a killed one leaves none behind.
+ * Does something while no other process does. The kernel frees the lock with the process that waits on our pipe, so a
+ * killed one leaves none behind.
  */
 export async function withLock<T>(file: string, progress: Progress, use: () => Promise<T>): Promise<T> {
   const holder = spawn("flock", [file, "sh", "-c", "echo; exec cat"], {
@@ -53,7 +50,7 @@ export async function withLock<T>(file: string, progress: Progress, use: () => P
   });
   const notice = setTimeout(() => progress.line("another process builds programs: waiting for it"), 1_000);
   try {
-    // A host without flock is left to its luck.
+    // Without flock there is no lock.
     await new Promise((resolve) => holder.once("error", resolve).once("close", resolve).stdout.once("data", resolve));
     clearTimeout(notice);
     return await use();
@@ -68,7 +65,7 @@ export function seconds(start: number): string {
   return `${((performance.now() - start) / 1000).toFixed(1)} s`;
 }
 
-/** Time as people say it: `45 s`, `4 minutes`. */
+/** `45 s`, `4 minutes`. */
 export function aboutTime(seconds: number): string {
   return seconds < 90 ? `${seconds} s` : `${Math.round(seconds / 60)} minutes`;
 }

@@ -3,7 +3,6 @@ import { join } from "node:path";
 import { minorOf } from "../../components/model/releases.ts";
 import { RehearsalError } from "../host/errors.ts";
 
-/** The programs of a rehearsal. */
 export const programNames = [
   "kube-apiserver",
   "kube-controller-manager",
@@ -17,23 +16,23 @@ export const programNames = [
   "kwok",
 ] as const;
 
-/** Name of a program. */
 export type ProgramName = (typeof programNames)[number];
 
-/** The projects they come from. */
+/** The projects that they come from. */
 export type Project = "kubernetes" | "etcd" | "kwok";
 
 /** Version of each project, without `v`. */
 export type Versions = Readonly<Record<Project, string>>;
 
-/** What is fixed about a program. */
 interface CatalogEntry {
   readonly project: Project;
   /** Go package that builds it. */
   readonly goPackage: string;
-  /** Arguments that make it print its version. */
+  /** Make it print its version. */
   readonly versionArguments: readonly string[];
-  /** About how long a first build takes on two processors, in seconds, beside the others: they share most packages. */
+  /**
+   * About how long a first build takes on two processors, in seconds, beside the others, with most packages in common.
+   */
   readonly buildSeconds: number;
 }
 
@@ -44,7 +43,6 @@ const kubernetes = (name: string, versionArguments: readonly string[], buildSeco
   buildSeconds,
 });
 
-/** All programs. */
 export const catalog: Readonly<Record<ProgramName, CatalogEntry>> = {
   "kube-apiserver": kubernetes("kube-apiserver", ["--version"], 160),
   "kube-controller-manager": kubernetes("kube-controller-manager", ["--version"], 45),
@@ -58,7 +56,7 @@ export const catalog: Readonly<Record<ProgramName, CatalogEntry>> = {
   kwok: { project: "kwok", goPackage: "sigs.k8s.io/kwok/cmd/kwok", versionArguments: ["--version"], buildSeconds: 15 },
 };
 
-/** Programs whose version depends on the Kubernetes minor. The others are the same for every minor. */
+/** Whether a program's version depends on the Kubernetes minor. */
 export function ofMinor(name: ProgramName): boolean {
   return catalog[name].project !== "kwok";
 }
@@ -69,17 +67,14 @@ const modules: Readonly<Record<Project, string>> = {
   kwok: "sigs.k8s.io/kwok",
 };
 
-/** The Go version and the projects' versions that a go.mod pins. */
+/** The versions that a go.mod pins. */
 export interface Pins {
   readonly versions: Versions;
-  /** The `go` line, for the advice when Go is missing: `1.26.0`. */
+  /** The `go` line, for advice without Go: `1.26.0`. */
   readonly go: string;
 }
 
-/**
- * Reads the pinned versions from the text of tools/go.mod.
- * @throws RehearsalError when one of them is not there
- */
+/** The versions in the text of tools/go.mod. @throws RehearsalError when one is not there */
 export function pinsOf(goMod: string): Pins {
   const find = (what: string, pattern: RegExp): string => {
     const found = pattern.exec(goMod)?.[1];
@@ -96,7 +91,7 @@ export function pinsOf(goMod: string): Pins {
   };
 }
 
-/** go.mod and go.sum of a module as text, or the files that take their place: a `-modfile` of `go build`. */
+/** go.mod and go.sum of a module, or of a `-modfile` of `go build` in their place. */
 export async function readToolsModule(
   toolsFolder: string,
   modFile = "go.mod",
@@ -125,20 +120,20 @@ export async function pinnedMinors(folder: string, label: string): Promise<Reado
   ]);
 }
 
-/** Release of Kubernetes that programs are wanted of. */
+/** A wanted release of Kubernetes. */
 export interface Wanted {
   /** `1.37`. */
   readonly minor: string;
   /**
-   * `1.37.0`. Default: the release of that minor that `tools` pins. What cannot be downloaded is the pinned source with
-   * this number.
+   * `1.37.0`. Default: what `tools` pins of that minor. Where it cannot be downloaded, the pinned source gets this
+   * number.
    */
   readonly release?: string | undefined;
 }
 
 /**
- * What a module pins for a wanted release: the file that takes go.mod's place, go.sum's text, the versions, and the
- * release whose source is at hand where that is another one.
+ * What a module pins for a wanted release: the file in go.mod's place, go.sum's text, the versions, and the release of
+ * the source at hand where it is another one.
  */
 export async function pinsFor({ minor, release }: Wanted, toolsFolder: string) {
   const modFile = modFileOf(minor, await pinnedMinors(toolsFolder, "tools"), "tools");
@@ -149,10 +144,7 @@ export async function pinsFor({ minor, release }: Wanted, toolsFolder: string) {
   return { modFile, goSum, pins: { ...pins, versions }, source };
 }
 
-/**
- * The file that pins a minor, of {@link pinnedMinors}.
- * @throws RehearsalError when there is none
- */
+/** The file that pins a minor, of {@link pinnedMinors}. @throws RehearsalError when there is none */
 export function modFileOf(
   minor: string,
   pinned: ReadonlyMap<string, string | undefined>,
@@ -164,12 +156,12 @@ export function modFileOf(
   ]);
 }
 
-/** The first version number in what a program prints, without `v`. */
+/** The first version number in a program's output, without `v`. */
 export function versionIn(output: string): string | undefined {
   return /\bv?(\d+\.\d+\.\d+)(?:[-+][0-9A-Za-z.+-]+)?\b/.exec(output)?.[1];
 }
 
-/** Whether a program that is already on the host can stand in for the wanted one: same major and minor version. */
+/** Whether a program on the host can stand in for the wanted one: same major and minor version. */
 export function fits(found: string, wanted: string): boolean {
   return minorOf(found) === minorOf(wanted);
 }

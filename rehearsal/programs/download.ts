@@ -8,10 +8,7 @@ import { runCommand, runOrFail } from "../host/command.ts";
 import { RehearsalError } from "../host/errors.ts";
 import { catalog, type ProgramName, type Versions } from "./catalog.ts";
 
-/**
- * Base addresses of the official downloads, without a slash at the end; parameters, so that mirrors and tests can stand
- * in.
- */
+/** Base addresses of the official downloads, without a slash at the end; parameters for mirrors and tests. */
 export interface DownloadBases {
   /** Default: `https://dl.k8s.io/release`. */
   readonly kubernetes: string;
@@ -20,13 +17,12 @@ export interface DownloadBases {
   /** Default: `https://github.com/kubernetes-sigs/kwok/releases/download`. */
   readonly kwok: string;
   /**
-   * kwok publishes no checksum file; GitHub's description of the release has a digest. Default:
+   * kwok publishes no checksum file, but GitHub's description of a release has digests. Default:
    * `https://api.github.com/repos/kubernetes-sigs/kwok/releases/tags`.
    */
   readonly kwokRelease: string;
 }
 
-/** The official addresses. */
 export const officialBases: DownloadBases = {
   kubernetes: "https://dl.k8s.io/release",
   etcd: "https://github.com/etcd-io/etcd/releases/download",
@@ -34,22 +30,21 @@ export const officialBases: DownloadBases = {
   kwokRelease: "https://api.github.com/repos/kubernetes-sigs/kwok/releases/tags",
 };
 
-/** The official download cannot be used: no connection, or no such file there. Another way may work. */
+/** There is no connection to the official download, or no such file. Another way may work. */
 export class NotReachable extends Error {
   override readonly name = "NotReachable";
 }
 
-/** One download: a file and where its SHA-256 is published. */
+/** A file and where its SHA-256 is published. */
 export interface Download {
   readonly url: string;
   readonly checksumUrl: string;
-  /** The hexadecimal SHA-256 of the file in the text at `checksumUrl`. */
+  /** The file's hexadecimal SHA-256 in the text at `checksumUrl`. */
   readonly checksumIn: (text: string) => string | undefined;
-  /** `<folder>/<name of the program>` inside, when the file is a tar archive. */
+  /** `<folder>/<name of the program>` in a tar archive. */
   readonly member?: string;
 }
 
-/** Where a program's official download is. */
 export function downloadOf(name: ProgramName, versions: Versions, arch: string, bases: DownloadBases): Download {
   const { project } = catalog[name];
   const version = `v${versions[project]}`;
@@ -74,7 +69,7 @@ export function downloadOf(name: ProgramName, versions: Versions, arch: string, 
   };
 }
 
-/** The checksum of one file in the output of sha256sum. */
+/** A file's checksum in the output of sha256sum. */
 function sumOf(text: string, file: string): string | undefined {
   const line = text.split("\n").find((candidate) => candidate.trimEnd().split(/[\s*]+/)[1] === file);
   return line?.slice(0, 64);
@@ -82,19 +77,16 @@ function sumOf(text: string, file: string): string | undefined {
 
 const release = z.looseObject({ assets: z.array(z.looseObject({ name: z.string(), digest: z.string().nullish() })) });
 
-/**
- * The digest of one file in GitHub's description of a release (REST API, "Get a release by tag name",
- * `assets[].digest`).
- */
+/** A file's digest in GitHub's description of a release (REST API, "Get a release by tag name", `assets[].digest`). */
 function digestOf(text: string, file: string): string | undefined {
   const asset = release.parse(JSON.parse(text)).assets.find(({ name }) => name === file);
   return /^sha256:([0-9a-f]{64})$/.exec(asset?.digest ?? "")?.[1];
 }
 
 /**
- * Downloads a program, compares its checksum with the published one, and puts it at `target`. An archive stays beside
- * it, so that the next program from the same archive need not be downloaded.
- * @param patience seconds without a connection or data after which it is given up. Default: 10.
+ * Downloads a program to `target`, if its checksum is the published one. An archive stays beside it for the next
+ * program.
+ * @param patience seconds without a connection or data before it is given up. Default: 10.
  * @throws NotReachable when the server does not answer in time or does not have the file, or there is no curl
  * @throws RehearsalError when the checksum differs
  */
@@ -122,7 +114,7 @@ async function fetchVerified(what: Download, file: string, patience: number | un
   ]);
 }
 
-/** Fetches a file, and gives up after so many seconds without a connection or without data. */
+/** Gives up after so many seconds without a connection or data. */
 async function fetched(url: string, target: string, patience = 10): Promise<Buffer> {
   const limits = ["--connect-timeout", "--speed-time"].flatMap((limit) => [limit, String(patience)]);
   const argv = [

@@ -26,28 +26,27 @@ import {
 import { type DownloadBases, download, downloadOf, NotReachable, officialBases } from "./download.ts";
 import { containerRuntime, kubeletChecker, toolsFolder as ownTools, repoBuilds } from "./repoPrograms.ts";
 
-/** A program that is there to be run. */
+/** A program that can be run. */
 interface Program {
   /** Absolute path. */
   readonly path: string;
   /** Its version without `v`. */
   readonly version: string;
-  /** Where it came from in this call; `cache` when an earlier call downloaded or built it. */
+  /** Where it came from in this call; `cache` after an earlier download or build. */
   readonly origin: "path" | "download" | "built" | "cache";
-  /** Release whose source it is, where it only has the number of its version. */
+  /** Release of its source, where it only has the number of its version. */
   readonly source?: string;
 }
 
-/** All programs of a rehearsal. */
 export type Programs = Readonly<Record<ProgramName, Program>>;
 
 /** Where programs are looked for. */
 export interface ProgramSources {
   /** Default: this process's PATH. */
   readonly path?: string;
-  /** Those given replace the official addresses. */
+  /** Replace official addresses. */
   readonly bases?: Partial<DownloadBases>;
-  /** Seconds without data after which a download is given up. Default: 10. */
+  /** Seconds without data before a download is given up. Default: 10. */
   readonly patience?: number;
   /** The Go module that pins the versions. Default: the project's `tools`. */
   readonly toolsFolder?: string;
@@ -61,7 +60,7 @@ export interface ObtainOptions {
   /** Default: `fenestra/programs` in XDG_CACHE_HOME or ~/.cache. */
   readonly cacheDir?: string;
   readonly sources?: ProgramSources;
-  /** Pause between two lines during a long build, milliseconds. Default: 15,000. */
+  /** Pause between two lines during a long build, in milliseconds. Default: 15,000. */
   readonly heartbeatMs?: number;
 }
 
@@ -76,17 +75,17 @@ interface Search {
   /** File beside the module's go.mod that pins these versions; `undefined` for go.mod itself. */
   readonly modFile: string | undefined;
   readonly cacheDir: string;
-  /** The cache's folder for exactly these versions. */
+  /** The cache's folder for these versions. */
   readonly folder: string;
-  /** Release of Kubernetes whose source is at hand, where the wanted one is another. */
+  /** Release of Kubernetes whose source is at hand, where another one is wanted. */
   readonly source: string | undefined;
   readonly heartbeatMs: number;
 }
 
 /**
- * Finds the control-plane programs: on PATH when the minor version fits, else in the cache, else by the official
- * download with its checksum, else built from the Go module that pins them.
- * @throws RehearsalError when a checksum differs, when a build fails, or when there is no way left
+ * Finds the control-plane programs: on PATH with the right minor, else in the cache, else by the official download with
+ * its checksum, else built from the Go module that pins them.
+ * @throws RehearsalError when a checksum differs, a build fails, or no way is left
  */
 export async function obtainPrograms(options: ObtainOptions): Promise<Programs> {
   const toolsFolder = options.sources?.toolsFolder ?? ownTools;
@@ -165,7 +164,7 @@ async function alreadyThere(name: ProgramName, search: Search): Promise<Program 
 
 type Report = (name: ProgramName, program: Program, how: string) => void;
 
-/** Tries the projects at the same time, since a firewall may swallow each connection until its time limit. */
+/** Tries the projects at once, since a firewall may swallow each connection until its time limit. */
 async function downloadAll(names: readonly ProgramName[], work: string, search: Search, report: Report): Promise<void> {
   const problems = new Map<Project, string>();
   const projects = [...new Set(names.map((name) => catalog[name].project))];
@@ -188,14 +187,14 @@ async function downloadAll(names: readonly ProgramName[], work: string, search: 
       }
     }),
   );
-  // All have come to rest: nothing writes into the work folder any more while it is removed.
+  // All are done: nothing writes into the work folder while it is removed.
   for (const outcome of outcomes) if (outcome.status === "rejected") throw outcome.reason;
   if (problems.size === 0) return;
   const waiting = names.filter((name) => problems.has(catalog[name].project) && !existsSync(join(search.folder, name)));
   search.progress.line([`official download not reachable: ${waiting.join(", ")}`, ...problems.values()].join("\n"));
 }
 
-/** Builds programs, with what is made of Kubernetes' code beside them, by one call. */
+/** Builds programs, and beside them what is made of Kubernetes' code, by one call. */
 async function buildMissing(names: readonly ProgramName[], search: Search): Promise<void> {
   if (names.length === 0) return;
   const { pins, toolsFolder, modFile, source, cacheDir } = search;
@@ -217,7 +216,7 @@ function programOf(name: ProgramName, { folder, pins }: Search, origin: Program[
   return { path: join(folder, name), version: pins.versions[catalog[name].project], origin };
 }
 
-/** A program that was built: apart from official ones where the source is of another release. */
+/** A built program, apart from official ones where its source is of another release. */
 function builtProgram(name: ProgramName, search: Search, origin: Program["origin"]): Program {
   const { source, folder } = search;
   if (source === undefined || catalog[name].project !== "kubernetes") return programOf(name, search, origin);
@@ -237,7 +236,6 @@ function goMissing(pins: Pins): RehearsalError {
   );
 }
 
-/** Looks a program up on PATH and asks it for its version. */
 async function programOnPath(
   name: ProgramName,
   path: string,

@@ -1,36 +1,31 @@
 import type { StackConfig } from "../../components/config/schema.ts";
 
-/**
- * What the rehearsal knows of each pod network. Expected values are written out: a check must not learn them from the
- * program.
- */
+/** What the rehearsal knows of each pod network, written out: a check must not learn it from the program. */
 
-/** An image whose programs the rehearsal has; the fields are those of tools/runtime/config.go. */
+/** An image whose programs the rehearsal has, with the fields of tools/runtime/config.go. */
 export interface KnownImage {
   /** Repository without tag and digest. */
   readonly image: string;
-  /** Path in the container to the file of the machine that lies there. */
+  /** Path in the container to the machine's file there. */
   readonly files?: Readonly<Record<string, string>>;
-  /** Whether the image is a small distribution: the machine's own programs stand for its. */
+  /** Whether it is a small distribution, for whose programs the machine's own stand. */
   readonly system?: boolean;
   readonly entrypoint?: readonly string[];
-  /** User that the image names. Default: root. */
+  /** The image's user. Default: root. */
   readonly user?: number;
-  /** The only programs of it that are run. Default: all. */
+  /** The only programs of it that run. Default: all. */
   readonly programs?: readonly string[];
 }
 
-/** DaemonSets of pod networks, and the nodes that they are meant for. */
+/** Pod networks' DaemonSets and their nodes. */
 export const podNetworkDaemonSets = {
   "kube-system/azure-cni-installer": "linux",
   "kube-flannel/kube-flannel": "linux",
   "kube-flannel/kube-flannel-windows": "windows",
 } as const;
 
-/** Images of pod networks. */
 export const podNetworkImages: readonly KnownImage[] = [
-  // flannel's init containers copy the pod network's configuration and plug-in to the machine, and do so for real.
-  // flanneld is not run.
+  // flannel's init containers really copy its configuration and plug-in to the machine. flanneld does not run.
   {
     image: "ghcr.io/flannel-io/flannel-cni-plugin",
     files: { "/flannel": "/.rehearsal/commands/flannel" },
@@ -51,13 +46,10 @@ export const podNetworkImages: readonly KnownImage[] = [
   },
 ];
 
-/**
- * Plug-in of containernetworking/plugins that makes the pods' endpoints on Windows: its folder there. It is run under
- * Wine.
- */
+/** Folder, in containernetworking/plugins, of the plug-in for pods' endpoints on Windows, which runs under Wine. */
 export const windowsPlugin = "main/windows/win-overlay";
 
-/** What Azure's image has as `azure.conflist` (Azure/azure-container-networking: cni/azure-linux.conflist). */
+/** `azure.conflist` of Azure's image (Azure/azure-container-networking: cni/azure-linux.conflist). */
 const azureCniConflist = `{
   "cniVersion": "0.3.0",
   "name": "azure",
@@ -72,12 +64,12 @@ const azureCniConflist = `{
   ]
 }`;
 
-/** Bodies of fakes in a machine. Plug-ins are looked for, but not run: the runtime takes their place. */
+/** Bodies of fakes in a machine. Plug-ins must be there, but the runtime takes their place. */
 export const podNetworkCommands: Readonly<Record<string, string>> = {
   flannel: "exit 0",
   // cmd/install_conf/main.go
   "install-conf": '[ $# = 2 ] && cp "$1" "$2.tmp" && mv "$2.tmp" "$2"',
-  // It deploys the files of Azure's image in the order of its arguments (dropgz/pkg/embed/payload.go).
+  // Deploys the files of Azure's image in the order of its arguments (dropgz/pkg/embed/payload.go).
   dropgz: `shift
 while [ $# -gt 0 ]; do
   case $1 in azure-vnet | azure-vnet-ipam) text='#!/bin/sh' ;; azure.conflist) text='${azureCniConflist}' ;; *) exit 1 ;; esac
@@ -86,10 +78,7 @@ while [ $# -gt 0 ]; do
 done`,
 };
 
-/**
- * Where pods have their addresses, by the stack file's `network.pods`: in a range of their node, or on its own
- * interface.
- */
+/** Where pods have their addresses by the stack file's `network.pods`: in their node's range, or on its interface. */
 export function podAddressesOf({ pods = "flannel" }: Pick<StackConfig["network"], "pods">): "range" | "interface" {
   return pods === "azure-cni" ? "interface" : "range";
 }

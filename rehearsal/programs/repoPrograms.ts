@@ -12,10 +12,10 @@ import { defaultCache, goArch } from "./cache.ts";
 export interface RepoProgram extends Omit<Build, "file"> {
   /** Folder of the Go module. */
   readonly module: string;
-  /** What the module is called in messages: `tools`. */
+  /** The module in messages: `tools`. */
   readonly label: string;
   /**
-   * Folder of the program in the module. With the module's versions it decides what comes out. Default: all of the
+   * The program's folder in the module, which with the module's versions decides the result. Default: all of the
    * module.
    */
   readonly source?: string;
@@ -30,11 +30,11 @@ export interface RepoProgramOptions {
   readonly cacheDir?: string | undefined;
   /** PATH on which Go is looked for. Default: this process's. */
   readonly path?: string | undefined;
-  /** Pause between two lines during a long build, milliseconds. Default: 15,000. */
+  /** Pause between two lines during a long build, in milliseconds. Default: 15,000. */
   readonly heartbeatMs?: number | undefined;
 }
 
-/** Programs of this project as they are built: those of one module and selection of versions in one call. */
+/** How this project's programs are built: those of one module and its versions in one call. */
 export async function repoBuilds(
   programs: readonly RepoProgram[],
   cacheDir = defaultCache(),
@@ -45,9 +45,9 @@ export async function repoBuilds(
 }
 
 /**
- * Finds programs of this project in the cache, or builds them. Nobody publishes them, so there is no download.
+ * Finds this project's programs in the cache, or builds them; nobody publishes them.
  * @returns path by name
- * @throws RehearsalError when there is no Go or when a build fails
+ * @throws RehearsalError when there is no Go or a build fails
  */
 export async function obtainRepoPrograms(
   programs: readonly RepoProgram[],
@@ -66,7 +66,7 @@ export async function obtainRepoPrograms(
   return found;
 }
 
-/** Name of the cache's folder: it changes with every source file, since the programs have no version of their own. */
+/** Name of the cache's folder, which changes with every source file: the programs have no versions. */
 async function keyOf({ module, source = ".", modFile = "go.mod" }: RepoProgram): Promise<string> {
   const hash = createHash("sha256").update(goArch(process.arch));
   const entries = await readdir(join(module, source), { recursive: true, withFileTypes: true });
@@ -82,10 +82,10 @@ function goMissing(label: string, names: string): GoMissing {
   ]);
 }
 
-/** The project's Go module with Kubernetes' programs and what is made of its code. */
+/** The Go module of Kubernetes' programs and of what is made of its code. */
 export const toolsFolder = fileURLToPath(new URL("../../tools", import.meta.url));
 
-/** The program that takes containerd's place in the machines. */
+/** The program in containerd's place. */
 export function containerRuntime(module: string): RepoProgram {
   return {
     name: "container-runtime",
@@ -98,8 +98,8 @@ export function containerRuntime(module: string): RepoProgram {
 }
 
 /**
- * Its path; {@link obtainPrograms} has built it where it built Kubernetes.
- * @throws RehearsalError when there is no Go or when the build fails
+ * Its path; {@link obtainPrograms} built it where it built Kubernetes. @throws RehearsalError when there is no Go or
+ * the build fails
  */
 export async function obtainContainerRuntime(progress: Progress): Promise<string> {
   const program = containerRuntime(toolsFolder);
@@ -107,8 +107,7 @@ export async function obtainContainerRuntime(progress: Progress): Promise<string
 }
 
 /**
- * The reader of KubeletConfigurations of a Kubernetes minor, built with the same versions as its kubelet: what that
- * build compiled is not compiled again.
+ * The reader of a minor's KubeletConfigurations, built with its kubelet's versions, so that nothing is compiled twice.
  */
 export function kubeletChecker(module: string, minor: string, modFile: string | undefined): RepoProgram {
   const goPackage = "./check-kubelet";

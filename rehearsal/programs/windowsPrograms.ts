@@ -14,9 +14,9 @@ import { download, NotReachable, officialBases } from "./download.ts";
 import { windowsPlugin } from "./podNetworks.ts";
 
 interface WindowsProgram extends Pick<Build, "goPackage" | "buildSeconds"> {
-  /** Folder of the Go module that pins it. */
+  /** Folder of its Go module. */
   readonly module: string;
-  /** Where the publisher has it, by the version of Kubernetes. */
+  /** The publisher's, by the version of Kubernetes. */
   readonly url?: (version: string) => string;
 }
 
@@ -33,7 +33,6 @@ function plugin(folder: string): WindowsProgram {
   };
 }
 
-/** The Windows programs of a rehearsal. */
 const windowsPrograms = {
   kubelet: kubernetes("kubelet", 230),
   "kube-proxy": kubernetes("kube-proxy", 15),
@@ -48,16 +47,16 @@ const windowsProgramNames = ["kubelet", "kube-proxy", "kubectl", "host-local", "
 /** Path by name. */
 export type WindowsPrograms = Readonly<Record<WindowsProgramName, string>>;
 
-/** How far {@link obtainWindowsPrograms} goes for what the cache does not have. */
+/** How far {@link obtainWindowsPrograms} goes for what the cache lacks. */
 export type Effort = "look" | "download" | "build";
 
 /**
- * Finds Windows programs in the cache, else downloads them, else builds them: Kubernetes' take about 5 minutes on 2
- * cores, the others one. So Kubernetes' are built only where the effort allows it, and those of a release that
- * `tools/go.mod` does not pin never are.
+ * Finds Windows programs in the cache, else downloads them, else builds them. Kubernetes' take about 5 minutes on 2
+ * cores, the others one; so they are built only if the effort allows it, and never of a release that `tools/go.mod`
+ * does not pin.
  * @param wanted release of Kubernetes' programs
  * @returns the reason in words where those can only be built
- * @throws RehearsalError when there is no Go or when a build fails
+ * @throws RehearsalError when there is no Go or a build fails
  */
 export async function obtainWindowsPrograms(
   progress: Progress,
@@ -83,20 +82,20 @@ export async function obtainWindowsPrograms(
     .parse(Object.fromEntries(all.map(({ name, file }) => [name, file])));
 }
 
-/** Whether none of Kubernetes' own is yet to be downloaded or built; the others take a minute. */
+/** Whether none of Kubernetes' own is to be downloaded or built; the others take a minute. */
 export async function windowsProgramsAtHand(wanted: Wanted): Promise<boolean> {
   return (await placed(wanted)).every(({ file, program }) => program.url === undefined || existsSync(file));
 }
 
 const folderOf = (module: string): string => fileURLToPath(new URL(`../../${module}`, import.meta.url));
 
-/** A program with where it comes from and where it lies once it is there. */
+/** A program with its origin and its place. */
 interface Placed {
   readonly name: WindowsProgramName;
   readonly program: WindowsProgram;
   readonly versions: Versions;
   readonly file: string;
-  /** Whether its version is one that a module here pins. */
+  /** Whether a module here pins its version. */
   readonly isPinned: boolean;
 }
 
@@ -141,7 +140,7 @@ async function build(
   });
 }
 
-/** Why a program cannot be downloaded; nothing when it has been. */
+/** Why a program cannot be downloaded, unless it has been. */
 async function downloadProblem(
   { name, program, versions, file }: Placed,
   progress: Progress,

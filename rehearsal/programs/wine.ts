@@ -9,24 +9,25 @@ import { defaultCache, seconds, withLock, withWorkFolder } from "./cache.ts";
 import type { Wanted } from "./catalog.ts";
 import { type Effort, obtainWindowsPrograms, type WindowsPrograms } from "./windowsPrograms.ts";
 
-/** Wine with what Windows programs need in it. */
+/** Wine with what Windows programs need. */
 export interface Wine {
-  /** Path of the program that starts a Windows program. */
+  /** Path of the starter of Windows programs. */
   readonly loader: string;
-  /** Path of the program that keeps a prefix alive; each prefix has one of its own. */
+  /** Path of the program that keeps a prefix alive, one for each. */
   readonly server: string;
-  /** Folder of a prefix that machines take theirs from: registry, and the system's folder, which they may share. */
+  /**
+   * Folder of the prefix that machines take theirs from: its registry, and the system's folder, which they may share.
+   */
   readonly template: string;
   readonly programs: WindowsPrograms;
 }
 
-/** Debian keeps the programs themselves here; `wine` on PATH is a script that wants a 32-bit Wine. */
+/** Where Debian keeps the programs themselves; `wine` on PATH is a script that wants a 32-bit Wine. */
 const wineFolders = ["/usr/lib/wine", "/usr/lib64/wine", "/opt/wine-stable/bin"];
 
-/** Where Wine's own libraries lie. */
 const libraryFolders = ["/usr/lib/x86_64-linux-gnu/wine/x86_64-windows", "/usr/lib/wine/x86_64-windows"];
 
-/** Libraries in place of those that Wine lacks, and the files in `tools/wine` that they are made of. */
+/** Libraries in place of those that Wine lacks, and their sources in `tools/wine`. */
 const shims: Readonly<Record<string, readonly string[]>> = {
   "bcryptprimitives.dll": ["bcryptprimitives.c", "hooks.c", "symbolicLink.c", "memory.c"],
   "pdh.dll": ["pdh.c"],
@@ -36,7 +37,7 @@ const compiler = "x86_64-w64-mingw32-gcc";
 const compilerFlags = ["-O2", "-Wall", "-Wextra", "-Werror", "-Wno-cast-function-type", "-shared", "-s"];
 const shimFolder = fileURLToPath(new URL("../../tools/wine", import.meta.url));
 
-/** Wine's own programs and the compiler of the shims, or the reason in words where the host lacks one of them. */
+/** Wine's own programs and the shims' compiler, or the reason in words where the host lacks one. */
 export async function findWine(): Promise<{ loader: string; server: string; gcc: string } | string> {
   if (process.arch !== "x64") return `Wine runs programs of Windows for x86-64 only, this machine is ${process.arch}`;
   const path = [...wineFolders, hostPath()].join(":");
@@ -49,9 +50,9 @@ export async function findWine(): Promise<{ loader: string; server: string; gcc:
 }
 
 /**
- * Finds Wine and makes what runs in it: the shims, a prefix, the Windows programs. All of it is cached.
+ * Finds Wine and makes what runs in it: the shims, a prefix, the Windows programs. All is cached.
  * @param wanted release of kubelet.exe
- * @returns the reason in words where the host lacks Wine or the compiler, or where that kubelet.exe is not at hand
+ * @returns the reason in words where the host lacks Wine or the compiler, or that kubelet.exe is not at hand
  * @throws RehearsalError when something does not build
  */
 export async function obtainWine(progress: Progress, wanted: Wanted, effort: Effort): Promise<Wine | string> {
@@ -100,7 +101,7 @@ async function makeTemplate(work: string, template: string, tools: Tools): Promi
   await rename(prefix, template);
 }
 
-/** A prefix whose system folder has links to Wine's libraries, not copies: 650 MB less. */
+/** A prefix whose system folder links to Wine's libraries instead of copying them: 650 MB less. */
 async function makePrefix(prefix: string, { loader, server }: Tools): Promise<void> {
   await mkdir(prefix);
   const env = {
@@ -125,11 +126,11 @@ async function makePrefix(prefix: string, { loader, server }: Tools): Promise<vo
 /** Folder of a Windows machine's own prefix. */
 export const machinePrefix = "/wine";
 
-/** Folders of `C:\` that no program of a rehearsal writes to, so that all prefixes share them. */
+/** Folders of `C:\` that no program of a rehearsal writes to, shared by all prefixes. */
 const sharedFolders = ["windows", "Program Files"];
 
 /**
- * Shell commands that make a prefix from the template, with programs in it.
+ * Shell commands that make a prefix from the template.
  * @param programs path of the host by path of `C:\`
  */
 export function prefixScript(template: string, prefix: string, programs: Readonly<Record<string, string>>): string {
@@ -144,23 +145,23 @@ export function prefixScript(template: string, prefix: string, programs: Readonl
   ].join("\n");
 }
 
-/** Shell command that puts a program of the host at a path of `C:\`. */
+/** Shell command that puts a host program at a path of `C:\`. */
 export function installScript(prefix: string, at: string, file: string): string {
   const path = pathInPrefix(prefix, at);
   return `mkdir -p '${path.replace(/\/[^/]*$/, "")}' && ln -sfn '${file}' '${path}'`;
 }
 
-/** Where a file of `C:\` lies for Linux programs. */
+/** A file of `C:\` for Linux programs. */
 export function pathInPrefix(prefix: string, file: string): string {
   return `${prefix}/drive_c/${file.replace(/^C:[\\/]/i, "").replaceAll("\\", "/")}`;
 }
 
-/** Values of a registry key by their names: texts, and numbers as DWORD. */
+/** A registry key's values by name: texts, and numbers as DWORD. */
 type Key = Readonly<Record<string, string | number>>;
 
 /**
- * Keys as Wine keeps them in the files of a prefix (wine: server/registry.c, save_registry). A key that the file has
- * already is completed.
+ * Keys as in the files of a prefix (wine: server/registry.c, save_registry). A key that a file has already is
+ * completed.
  */
 function registryText(keys: Readonly<Record<string, Key>>): string {
   const valueText = (value: string | number): string =>
@@ -182,27 +183,25 @@ function escaped(text: string): string {
 }
 
 /**
- * Settings of Wine itself, below HKEY_CURRENT_USER: the version that it gives itself for, and the shims in place of its
- * own libraries.
+ * Wine's own settings, below HKEY_CURRENT_USER: the version that it claims, and the shims in place of its libraries.
  */
 const wineSettings = registryText({
   "Software\\Wine": { Version: "win10" },
   "Software\\Wine\\DllOverrides": { bcryptprimitives: "native", pdh: "native" },
 });
 
-/** What a Windows machine says of itself in its registry. */
+/** What a Windows machine's registry says of it. */
 interface WindowsFacts {
-  /** Year of the Windows Server. */
   readonly year: string;
   /** `10.0.20348`. */
   readonly build: string;
-  /** Number of the firmware's system, as SMBIOS has it. */
+  /** The firmware's system number, as in SMBIOS. */
   readonly systemUuid: string;
 }
 
 /**
- * Values below HKEY_LOCAL_MACHINE from which the kubelet learns what system it is on: its build label, kernel version,
- * image and system id (kubernetes: pkg/kubelet/winstats, getOSInfo, getSystemUUID, getBootID).
+ * Values below HKEY_LOCAL_MACHINE from which the kubelet learns its system: build label, kernel version, image and
+ * system id (kubernetes: pkg/kubelet/winstats, getOSInfo, getSystemUUID, getBootID).
  */
 export function windowsRegistry({ year, build, systemUuid }: WindowsFacts): string {
   const [major = "", minor = "", number = ""] = build.split(".");

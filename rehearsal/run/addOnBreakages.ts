@@ -4,7 +4,7 @@ import { programOf } from "../programs/addOns.ts";
 
 type Change = (object: KubernetesObject) => KubernetesObject;
 
-/** Programs of the cloud: nodes wait for some of them, other programs for nodes. */
+/** Programs of the cloud, for some of which nodes wait, as other programs for nodes. */
 const isOfCloud = (name: string): boolean => name.startsWith("cloud-");
 
 const workload = z.looseObject({
@@ -18,7 +18,7 @@ const workload = z.looseObject({
   }),
 });
 
-/** Gives each container of a program a flag that none has: of the cloud's programs, or of all others. */
+/** Gives each container of the cloud's programs, or of all others, a flag that no program has. */
 export function withUnknownFlag(ofCloud: boolean): Change {
   return (object) => {
     const { data } = workload.safeParse(object);
@@ -34,7 +34,7 @@ const binding = z.looseObject({
   subjects: z.array(z.looseObject({ kind: z.literal("ServiceAccount"), name: z.string() })).length(1),
 });
 
-/** Takes away the rights in the cluster of the accounts of the cloud's programs, or of all others but our own. */
+/** Takes the rights in the cluster from the accounts of the cloud's programs, or of all others but our own. */
 export function withoutRights(ofCloud: boolean): Change {
   return (object) => {
     const { data } = binding.safeParse(object);

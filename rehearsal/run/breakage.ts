@@ -6,19 +6,19 @@ import type { CloudSimulation } from "../clouds/cloud.ts";
 import type { EndpointHandler } from "../clouds/server.ts";
 import type { DecodedMachine } from "../cluster/bringUp.ts";
 
-/** Breaks something on purpose: a negative control expects that this is seen. */
+/** Breaks something on purpose, which a negative control expects to be seen. */
 export interface Breakage {
-  /** Changes a machine's decoded files before it boots, but for what a Linux machine fetches. */
+  /** Changes a machine's decoded files before it boots, except those that a Linux machine fetches. */
   readonly payload?: (machine: DecodedMachine) => DecodedUserData;
-  /** Changes the list by which the mirror is filled. */
+  /** Changes the list that fills the mirror. */
   readonly mirror?: (list: MirrorList) => MirrorList;
   /** Changes an object before it is applied. */
   readonly object?: (object: KubernetesObject) => KubernetesObject;
-  /** Changes what the cloud's platform tells machines of their network interface. */
+  /** Changes what the platform tells machines of their network interface. */
   readonly platform?: (answer: string) => string;
 }
 
-/** A cloud whose platform gives changed answers. */
+/** A cloud with a platform's changed answers. */
 export function withPlatform(cloud: CloudSimulation, change: Breakage["platform"]): CloudSimulation {
   const { platform } = cloud;
   if (platform === undefined || change === undefined) return cloud;
@@ -29,7 +29,7 @@ export function withPlatform(cloud: CloudSimulation, change: Breakage["platform"
   return { ...cloud, platform: { ...platform, handle } };
 }
 
-/** What a machine's user data holds, changed by a breakage. */
+/** A machine with its user data, changed by a breakage. */
 export function decodeMachine(
   machine: SimulatedMachine,
   cloud: CloudSimulation,

@@ -12,10 +12,10 @@ import type { DecodedMachine } from "../cluster/bringUp.ts";
 import type { Cluster } from "../cluster/cluster.ts";
 import type { Progress } from "../host/progress.ts";
 
-/** What a rehearsal hands over to an engine. */
+/** What a rehearsal hands to an engine. */
 export interface EngineParts {
   readonly stack: string;
-  /** Config of the recorded run. */
+  /** Of the recorded run. */
   readonly config: Readonly<Record<string, string>>;
   readonly program: RecordedProgram;
   readonly simulate: SimulatedCloud;
@@ -29,19 +29,18 @@ export interface EngineParts {
 
 /** What an engine needs, inside the rehearsal's namespaces. */
 export interface EngineAccess {
-  /** Lines for a shell. */
+  /** For a shell. */
   readonly variables: string;
-  /** The project. */
+  /** The project's. */
   readonly folder: string;
 }
 
 const isWorker = ({ machine }: DecodedMachine): boolean => machine.group !== undefined;
 
 /**
- * Serves the simulated clouds to an engine, which runs the same program once more. A machine boots when the engine
- * makes its instance, its virtual machine or its group, and loses its power when the engine deletes that. It boots from
- * the user data of the recorded run, so its resource must be asked for with the same inputs; of another one nothing is
- * started, and it is told why.
+ * Serves the simulated clouds to an engine, which runs the program once more. A machine boots when the engine makes its
+ * instance, virtual machine or group, and loses its power when that is deleted. It boots from the recorded run's user
+ * data, so its resource must have the same inputs; of another one nothing starts, and a line says why.
  */
 export async function serveEngine(parts: EngineParts): Promise<EngineAccess> {
   const { stack, config, program, simulate, cluster, machines, workFolder, progress } = parts;

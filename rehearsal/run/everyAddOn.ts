@@ -4,7 +4,7 @@ import type { StackConfigInput } from "../../components/config/schema.ts";
 
 type Input = Required<NonNullable<StackConfigInput["addons"]>>;
 
-/** Values of the add-ons that are no mere switch, of documentation: nobody asks for any of them in a rehearsal. */
+/** Values of documentation for add-ons that are more than a switch: nobody asks for them in a rehearsal. */
 const examples: { readonly [Key in keyof Input as Input[Key] extends boolean | undefined ? never : Key]: Input[Key] } =
   {
     autoscalerLimits: { nodes: 100 },
@@ -27,16 +27,13 @@ const examples: { readonly [Key in keyof Input as Input[Key] extends boolean | u
     logs: { otlp: { endpoint: "https://otlp.example.com/v1/logs" }, windowsSecurity: true },
   };
 
-/** Every add-on that the schema has, switched on. */
+/** Every add-on of the schema, switched on. */
 export const everyAddOn = {
   ...Object.fromEntries(Object.keys(addonsSchema.shape).map((key) => [key, true])),
   ...examples,
 };
 
-/**
- * Rights in the cloud for the sample that reads an object, and two keys of service accounts, as in the middle of a
- * change.
- */
+/** Rights in the cloud for the sample that reads an object, and two keys of service accounts, as amid a change. */
 const identity = { serviceAccountKeys: ["rsa-1", "ecdsa"], workloadIdentity: {} } satisfies StackConfigInput["access"];
 
 const mappingSchema = z.looseObject({});
@@ -45,9 +42,8 @@ const poolsSchema = z.array(
 );
 
 /**
- * A stack's config with every add-on, all samples and rights in the cloud for pods, and at least one node in every
- * pool, so that each of their pods has a place. All else stays as the stack file has it, sizes of the machines
- * included.
+ * A stack's config with every add-on, all samples and pods' rights in the cloud, and a node at least in every pool, so
+ * that each pod has a place. All else, sizes of the machines included, stays as in the stack file.
  */
 export function withEveryAddOn(config: Readonly<Record<string, string>>): Readonly<Record<string, string>> {
   const pools = poolsSchema.parse(JSON.parse(config["fenestra:pools"] ?? "[]"));
@@ -59,7 +55,7 @@ export function withEveryAddOn(config: Readonly<Record<string, string>>): Readon
   const own = (key: string) => mappingSchema.parse(JSON.parse(config[key] ?? "{}"));
   // A pool may need the secret of an account of its own.
   const { gmsa = everyAddOn.gmsa } = own("fenestra:addons");
-  // The agent of NetworkPolicies is an add-on whose switch is the network's, and not for every pod network.
+  // The agent of NetworkPolicies is an add-on with the network's switch, and not for every pod network.
   const { pods = "flannel", ...network } = own("fenestra:network");
   const policies = pods === "flannel" ? "linux" : "none";
   return {

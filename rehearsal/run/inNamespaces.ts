@@ -29,33 +29,30 @@ import { withEveryAddOn } from "./everyAddOn.ts";
 import { type KeptView, type RehearsalOptions, runRehearsal } from "./runRehearsal.ts";
 
 const startVariable = "FENESTRA_REHEARSAL_STARTED";
-/**
- * Names the folder in which the outer process, which has the network, says what it has obtained beside the bring-up.
- */
+/** The folder in which the outer process, which has the network, says what it has obtained beside the bring-up. */
 const besideVariable = "FENESTRA_REHEARSAL_BESIDE";
 
 /** Settings of {@link rehearseInNamespaces}. */
 export interface RehearsalSettings
   extends Selection,
     Pick<RehearsalOptions, "stack" | "config" | "logs" | "breakage" | "updateFrom" | "objects"> {
-  /** Every add-on and all samples switched on. */
+  /** Switch every add-on and all samples on. */
   readonly everyAddOn: boolean;
-  /** Some add-ons' own programs run. */
+  /** Run some add-ons' own programs. */
   readonly realAddOns: boolean;
   /** Wait for Ctrl-C after the checks, with everything running. */
   readonly keep: boolean;
   /** Serve the simulated clouds to the official Pulumi CLI in place of the plan's engine. */
   readonly engine: boolean;
-  /** Who deploys there. Default: somebody who may do everything. */
+  /** Who deploys. Default: somebody who may do everything. */
   readonly deployer: ((stack: string, config: Readonly<Record<string, string>>) => Deployer) | undefined;
-  /** Release that the cluster is updated to in place of the acceptance checks. */
+  /** Release that the cluster is updated to, in place of the acceptance checks. */
   readonly updateTo: Wanted | undefined;
 }
 
 /**
- * Rehearses a stack on this host. The process that calls it obtains what the network has and starts its own command
- * once more in namespaces; there the rehearsal takes place, and its machines and servers keep that process alive, so it
- * must exit.
+ * Rehearses a stack on this host. The caller's process obtains what the network has and starts its own command once
+ * more in namespaces, where the rehearsal's machines and servers keep that process alive, so it must exit.
  *
  * @returns whether every check passed
  * @throws ConfigError for a mistake in the stack file, RehearsalError when the host does not allow a rehearsal
@@ -78,7 +75,6 @@ export async function rehearseInNamespaces(settings: RehearsalSettings): Promise
     : await withinNamespaces({ ...settings, config, cloud, wanted }, inside, progress);
 }
 
-/** Settings with cloud and Kubernetes release of the stack file. */
 interface Resolved extends RehearsalSettings {
   readonly cloud: Cloud;
   readonly wanted: Wanted;
@@ -102,7 +98,7 @@ async function outside(settings: Resolved, progress: Progress): Promise<boolean>
   if (lack !== undefined) throw idsProblem(lack);
   const programs = await obtainPrograms({ progress, wanted });
   if (updateTo !== undefined) {
-    // Where nothing can be downloaded, two patch releases of a minor are the one that was built.
+    // Without downloads, two patch releases of a minor are the one that was built.
     const next = await obtainPrograms({ progress, wanted: updateTo });
     const version = next["kube-apiserver"].version;
     if (version === programs["kube-apiserver"].version)
@@ -128,7 +124,8 @@ async function outside(settings: Resolved, progress: Progress): Promise<boolean>
 }
 
 /**
- * A plain rehearsal does not wait for minutes until Windows programs or readers are built; whoever asks for more does.
+ * A plain rehearsal does not wait minutes for the build of Windows programs or readers; one that is asked for more
+ * does.
  */
 function effortFor({ full, everyAddOn, only, breakage, updateTo, updateFrom }: RehearsalSettings): Effort {
   const asksForMore =
@@ -136,20 +133,20 @@ function effortFor({ full, everyAddOn, only, breakage, updateTo, updateFrom }: R
   return asksForMore || isStrict() ? "build" : "download";
 }
 
-/** Groups of programs that are not needed before the control plane runs, in the order in which they are. */
+/** Programs that nothing needs before the control plane runs, in the order in which they are needed. */
 type LaterGroup = "wine" | "add-ons" | "checkers";
 
 /** Downloads and builds that continue while the cluster boots. */
 interface ConcurrentPrograms {
-  /** Where the other process looks; for {@link untilAtHand}. */
+  /** For {@link untilAtHand} of the other process. */
   readonly folder: string;
   /** Resolves when every group is at hand or cannot be had. */
   readonly done: Promise<void>;
 }
 
 /**
- * Obtains what is not needed before the control plane runs, while it comes up: one group after the other. A file says
- * of each that it is at hand, or why it cannot be had.
+ * Obtains, group by group while the cluster boots, what nothing needs before the control plane runs. A file tells that
+ * a group is at hand, or why not.
  */
 async function obtainLater(programs: Programs, settings: Resolved, progress: Progress): Promise<ConcurrentPrograms> {
   const { cloud, wanted, updateTo, realAddOns } = settings;
@@ -179,13 +176,13 @@ async function obtainLater(programs: Programs, settings: Resolved, progress: Pro
   return { folder, done: obtainAll() };
 }
 
-/** Programs that read the machines' files for this control plane's version. */
+/** Readers of the machines' files for this control plane's version. */
 function checkersOf(programs: Programs, settings: RehearsalSettings, progress: Progress): CheckerOptions {
   const effort = effortFor(settings) === "build" ? "build" : "cache";
   return { progress, effort, minors: [minorOf(programs["kube-apiserver"].version)] };
 }
 
-/** Why there are no programs that a check can be skipped without. */
+/** Why programs are missing without which a check can be skipped. */
 function reasonOf(error: unknown): string {
   if (error instanceof RehearsalError) return error.message;
   throw error;
@@ -264,8 +261,8 @@ async function interruption(): Promise<void> {
 }
 
 /**
- * Waits until the other process has a group of programs, and finds them in the cache.
- * @throws RehearsalError with its reason when it cannot have them
+ * Waits until the other process has a group of programs, and finds it in the cache. @throws RehearsalError with the
+ * reason why it cannot
  */
 async function untilAtHand<T>(folder: string, group: LaterGroup, find: () => Promise<T>): Promise<T> {
   for (;;) {

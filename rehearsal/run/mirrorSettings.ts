@@ -8,7 +8,7 @@ import { mirrorList } from "../../plan/report/mirrorList.ts";
 import type { MirrorSettings } from "../clouds/mirror.ts";
 import type { Breakage } from "./breakage.ts";
 
-/** What `fenestra mirror --list` tells of a stack with a mirror of files or a proxy; nothing for a stack without. */
+/** What `fenestra mirror --list` tells of a stack with a mirror of files or a proxy; `undefined` for others. */
 export async function mirrorSettings(
   { entry, stack, config }: PlanRequest,
   stackConfig: StackConfig,
@@ -24,7 +24,7 @@ export async function mirrorSettings(
   const issuers = access.signIn.map(({ issuer }) => new URL(issuer).hostname);
   return {
     artifacts,
-    // Machines then ask the mirror themselves, and nothing is left that the proxy leads to.
+    // Machines ask such a mirror themselves, and nothing is left for the proxy.
     httpProxy: artifacts !== undefined && withoutProxy(new URL(artifacts).hostname, noProxy) ? undefined : httpProxy,
     proxyLogin: basicLogin(proxyCredentials),
     mirrorLogin: artifacts === undefined ? undefined : basicLogin(registryCredentials[new URL(artifacts).host]),
@@ -48,12 +48,12 @@ export function withoutProxy(host: string, exceptions: readonly string[]): boole
   );
 }
 
-/** A login in the form in which basic authentication has it. */
+/** A login as in basic authentication. */
 function basicLogin(login: StackConfig["proxyCredentials"]): string | undefined {
   return login === undefined ? undefined : `${login.username}:${login.password}`;
 }
 
-/** What a user is told of a mirror before it is used. */
+/** What a user is told of a mirror before its use. */
 export function mirrorLine({ artifacts, httpProxy, authority, list }: MirrorSettings): string {
   const files = `the ${list.files.length} files of \`fenestra mirror --list\``;
   if (artifacts === undefined) return `proxy: ${httpProxy} leads to ${files}; nothing else can be reached`;
@@ -62,16 +62,16 @@ export function mirrorLine({ artifacts, httpProxy, authority, list }: MirrorSett
   return `mirror: ${artifacts}${trust}${way} holds ${files}; no publisher can be reached`;
 }
 
-/** A stack's config in which the rehearsal has the key of an authority. */
+/** A stack's config with an authority whose key the rehearsal has. */
 interface RehearsalCa {
   readonly config: Readonly<Record<string, string>>;
   readonly authority: KeyAndCertificate;
 }
 
 /**
- * Puts an authority in the place of the first of `certificateAuthorities`, whose key nobody has here. The mirror and
- * its proxy are then certified by it, and nothing but the payload makes a machine trust them. `undefined` for a stack
- * without authorities, or without a mirror by HTTPS.
+ * Puts an authority in place of the first of `certificateAuthorities`, whose key nobody has here. It certifies the
+ * mirror and its proxy, which only the payload makes machines trust. `undefined` for a stack without authorities, or
+ * without a mirror by HTTPS.
  */
 export function withRehearsalCa(config: RehearsalCa["config"]): RehearsalCa | undefined {
   const { certificateAuthorities: [, ...others] = [], mirror } = loadConfig(config);

@@ -13,8 +13,7 @@ type Changed = (machine: DecodedMachine) => boolean;
 
 /**
  * Changes the content of the files of all machines, or of some.
- *
- * @throws where a Linux machine fetches what is changed: it comes as it is. Another stack has it in its user data
+ * @throws where a Linux machine fetches what is changed, and so unchanged. Other stacks have it in their user data
  */
 function inFiles(change: (file: DecodedFile) => string, changed: Changed = () => true): Breakage {
   return {
@@ -35,9 +34,8 @@ function inFiles(change: (file: DecodedFile) => string, changed: Changed = () =>
 }
 
 /**
- * Changes the content of one file of all machines, or of some; its path or the end of that.
- *
- * @throws where the file does not have what is changed
+ * Changes the content of one file, by its path or the end of that, on all machines, or on some.
+ * @throws where the file lacks what is changed
  */
 function inFile(end: string, change: (content: string) => string, changed?: Changed): Breakage {
   return inFiles(({ path, content }) => {
@@ -52,7 +50,7 @@ const isWindows: Changed = ({ payload }) => payload.system === "windows";
 const isLinuxWorker: Changed = ({ machine, payload }) => payload.system === "linux" && machine.group !== undefined;
 
 /**
- * A patch of the scheduler's manifest, which kubeadm applies after the program's own, in the order of names
+ * A patch of the scheduler's manifest, which kubeadm applies after the program's own, by the order of names
  * (kubernetes: cmd/kubeadm/app/util/patches). A start that cannot succeed is given up soon.
  */
 const schedulerPatch = {
@@ -71,7 +69,6 @@ function withDuplicateTaint(content: string): string {
   return stringify({ ...configuration, registerWithTaints: [...configuration.registerWithTaints, taint] });
 }
 
-/** Changes the JSON of one of the program's objects. */
 function inObject(kind: string, name: string, change: (text: string) => string): Breakage {
   return {
     object: (object) => {
@@ -83,19 +80,19 @@ function inObject(kind: string, name: string, change: (text: string) => string):
 
 const objectSchema = z.record(z.string(), z.unknown());
 
-/** A negative control: what it breaks, and the check that must then fail. */
+/** What it breaks, and the check that must then fail. */
 interface NegativeControl extends Breakage {
   /** What is broken, for people. */
   readonly what: string;
   /** Id of the check that must fail. */
   readonly fails: string;
-  /** The program that it breaks runs with `--real-add-ons` only. */
+  /** Its broken program runs with `--real-add-ons` only. */
   readonly realAddOns?: true;
 }
 
 /**
  * Negative controls: each breaks one thing in the decoded payloads or around them, after the program and before the
- * machines, and the named check must then fail. A check that cannot fail would be worth nothing.
+ * machines, and its check must then fail: one that cannot fail would be worth nothing.
  */
 export const breakages: Readonly<Record<string, NegativeControl>> = {
   "windows-taint": {
@@ -117,7 +114,7 @@ export const breakages: Readonly<Record<string, NegativeControl>> = {
     fails: "nodes register",
     ...inFile("kubelet-config.yaml", withDuplicateTaint, isWindows),
   },
-  // The kubelet itself looks at NodeRestriction's list first (kubernetes: pkg/kubelet/apis/well_known_labels.go).
+  // The kubelet itself checks NodeRestriction's list first (kubernetes: pkg/kubelet/apis/well_known_labels.go).
   "refused-label": {
     what: "Linux workers ask for a label that NodeRestriction refuses",
     fails: "nodes register",
@@ -333,7 +330,7 @@ export const breakages: Readonly<Record<string, NegativeControl>> = {
   },
 };
 
-/** The list for people, a line each. */
+/** The list, a line each. */
 export function breakagesText(): string {
   const width = Math.max(...Object.keys(breakages).map((name) => name.length));
   return Object.entries(breakages)
@@ -344,7 +341,7 @@ export function breakagesText(): string {
     .join("\n");
 }
 
-/** Several breakages as one: each changes what those before it have left. */
+/** Several breakages as one: each changes what those before have left. */
 export function together(broken: readonly Breakage[]): Breakage {
   const { mirror } = broken.find((one) => one.mirror !== undefined) ?? {};
   return {

@@ -36,7 +36,7 @@ import { mirrorLine, mirrorSettings, withRehearsalCa } from "./mirrorSettings.ts
 /** Settings of a rehearsal. */
 export interface RehearsalOptions extends CheckOptions, Selection {
   readonly stack: string;
-  /** Config of the stack as Pulumi hands it over. */
+  /** The stack's config as Pulumi hands it over. */
   readonly config: Readonly<Record<string, string>>;
   /** Path of the rehearsal's own container runtime. */
   readonly containerRuntime: string;
@@ -47,32 +47,31 @@ export interface RehearsalOptions extends CheckOptions, Selection {
   readonly breakage: Breakage | undefined;
   /** Colours of the report. */
   readonly paint: Paint;
-  /** Who deploys there. Default: somebody who may do everything. */
+  /** Who deploys to an engine's clouds. Default: somebody who may do everything. */
   readonly deployer: Deployer | undefined;
-  /** Called in place of the bring-up: an engine does it. What it is left with is not checked. */
+  /** Called in place of the bring-up, which is left to an engine, without checks. */
   readonly onEngine: ((access: EngineAccess) => Promise<void>) | undefined;
-  /** Called when the checks are done, before everything is taken down, so that a person can look around. */
+  /** Called after the checks, before everything is taken down, so that a person can look around. */
   readonly onReady: ((view: KeptView) => Promise<void>) | undefined;
 }
 
-/** What a person needs to look around. */
 export interface KeptView {
   readonly kubeconfigFile: string;
   readonly kubectl: string;
-  /** Names of machines to the command lines of a shell there. */
+  /** Names of machines to command lines of a shell there. */
   readonly shells: ReadonlyMap<string, readonly string[]>;
 }
 
 const entry = path.join(import.meta.dirname, "../../index.ts");
 
 /**
- * The whole rehearsal of one stack, inside its own namespaces. The caller ends the process afterwards; the kernel then
- * takes everything down.
+ * The whole rehearsal of a stack, inside its own namespaces. The caller then ends the process, and the kernel takes
+ * everything down.
  */
 export async function runRehearsal(options: RehearsalOptions): Promise<readonly CheckResult[]> {
   const { progress, workFolder, programs, stack } = options;
   const addOnPrograms = options.addOns?.programs ?? new Map<string, string>();
-  // Whoever needs one of them sees its failure.
+  // Their failure is seen where one is needed.
   for (const later of [options.wine, options.addOns?.atHand, options.checkers]) later?.catch(() => undefined);
   const patched = withPatchOf(options.config, programs, progress);
   // An engine runs the program with the stack file as it is.
@@ -97,7 +96,7 @@ export async function runRehearsal(options: RehearsalOptions): Promise<readonly 
   const { updateTo, updateFrom } = options;
   if (updateFrom !== undefined) progress.line("this is the cluster of the older program; this one updates it");
   const next = updateTo ?? (updateFrom === undefined ? undefined : options);
-  // The simulated publishers have what these machines download, too.
+  // The simulated publishers have what these machines download too.
   const coming = next === undefined ? [] : (await updates.begin(next)).machines;
   progress.line(
     `machines: ${decoded.map(({ machine }) => machine.name).join(", ")}; from here on only their user data and the simulated stores are read`,
@@ -113,10 +112,10 @@ export async function runRehearsal(options: RehearsalOptions): Promise<readonly 
   const { mirror } = infra;
   progress.line("network, metadata service, TLS endpoints, load balancers and artifact server are up (simulated)");
   if (mirror !== undefined) progress.line(mirrorLine(mirror));
-  /** A file that the mirror lacks ends the waiting for what cannot come. */
+  /** A file that the mirror lacks ends the wait for what cannot come. */
   const unlessLacking = async <T>(waiting: Promise<T>): Promise<T> =>
     await (mirror === undefined ? waiting : Promise.race([waiting, mirror.lacks]));
-  // What makes the objects; that for people has rights only by one of them.
+  // It makes the objects, one of which gives the people's its rights.
   const kubeconfig = textOf(
     program.resources.find(({ type }) => type === "pulumi:providers:kubernetes")?.inputs.kubeconfig,
   );
@@ -212,7 +211,7 @@ export async function runRehearsal(options: RehearsalOptions): Promise<readonly 
     pools,
     registered: cluster.registered,
     cloud,
-    // Those of now: checks replace machines.
+    // Of now: checks replace machines.
     get linuxWorkers() {
       return cloud.machines.flatMap(({ id, group }) => (group !== undefined && cluster.machines.has(id) ? [id] : []));
     },
@@ -240,9 +239,7 @@ export async function runRehearsal(options: RehearsalOptions): Promise<readonly 
   return session.results;
 }
 
-/**
- * Runs the checks whose readers may still be built, which the first rehearsal on a machine does beside everything else.
- */
+/** Runs the checks whose readers a machine's first rehearsal builds beside everything else. */
 async function runAtLast(
   session: CheckSession,
   checks: readonly Check[],
@@ -262,8 +259,8 @@ function pinnedImages({ pools }: StackConfig): PinnedImages {
 }
 
 /**
- * Copies what would go with the rehearsal: the logs of units and commands, also of machines that are gone, and
- * `/var/log` of the Linux machines that run, with their pods' logs and the audit log.
+ * Copies the logs that would go with the rehearsal: of units and commands, also of machines that are gone, and
+ * `/var/log` of running Linux machines, with their pods' logs and the audit log.
  */
 async function keepLogs(cluster: Cluster, workFolder: string, folder: string): Promise<void> {
   await cp(path.join(workFolder, "logs"), folder, { recursive: true });

@@ -4,7 +4,7 @@ import { type Control, describeControls } from "./controls.ts";
 
 const options = ["--real-add-ons"];
 
-/** A fault in every program of the cloud, or in every other, of which each must be named. */
+/** A fault in every program of the cloud, or in every other; each must be named. */
 function control(cloud: "aws" | "azure", fault: "flag" | "rights", ofCloud: boolean): Control {
   const names = addOnPrograms
     .filter(({ name, cloud: only = cloud }) => only === cloud && /cloud-/.test(name) === ofCloud)
@@ -25,7 +25,7 @@ function control(cloud: "aws" | "azure", fault: "flag" | "rights", ofCloud: bool
   };
 }
 
-/** CoreDNS is kubeadm's object, and what these do here needs no right. */
+/** CoreDNS is kubeadm's object, and the others need no right here. */
 const without = { flag: ["coredns"], rights: ["coredns", "node-exporter", "aws-ebs-csi-driver"] };
 const faults = {
   flag: ["add-ons-unknown-flag", "cloud-programs-unknown-flag"],

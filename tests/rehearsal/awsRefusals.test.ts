@@ -8,8 +8,8 @@ import { type Call, signedRequest } from "../../rehearsal/clouds/aws/sigv4.ts";
 import type { EndpointAnswer, EndpointRequest } from "../../rehearsal/clouds/server.ts";
 import { runStack } from "../support/mocks.ts";
 
-// What the simulated AWS gives is seen by every rehearsal; here is what it refuses to machines of aws-dev, as AWS
-// would, and what no rehearsal reaches.
+// What the simulated AWS gives every rehearsal sees; here is what it refuses to machines of aws-dev, as AWS would, and
+// what no rehearsal reaches.
 const region = "eu-central-1";
 const join = "/fenestra/aws-dev/join";
 const ttl = "x-aws-ec2-metadata-token-ttl-seconds";
@@ -41,7 +41,7 @@ function start() {
     });
   const life = async (caller: string, seconds?: string) =>
     await metadata(caller, "api/token", seconds === undefined ? {} : { [ttl]: seconds }, "PUT");
-  /** A call as `by` signs it, by the keys of its role, and `from` sends it. */
+  /** A call as signed by the keys of `by`'s role, and sent by `from`. */
   const request = async (by: Who, call: Call, from = by): Promise<EndpointRequest> => {
     const { privateIp, role } = machine(by);
     const session = { "x-aws-ec2-metadata-token": String((await life(privateIp, "300")).body) };
@@ -60,7 +60,7 @@ function start() {
   return { cloud, machine, metadata, life, request, send };
 }
 
-/** A call of Parameter Store, of the join secret if no other is named. */
+/** A call of Parameter Store, by default of the join secret. */
 function parameterCall(operation: string, input: object): Call {
   const headers = { "content-type": "application/x-amz-json-1.1", "x-amz-target": `AmazonSSM.${operation}` };
   return { service: "ssm", headers, body: JSON.stringify({ Name: join, ...input }) };
@@ -99,7 +99,7 @@ const describeInstances = (filters: Readonly<Record<string, string>> = {}): Call
     ),
   });
 
-/** Status and kind of an error, in whichever form the service has. */
+/** Status and kind of an error in any service's form. */
 function refusalOf({ status, body }: EndpointAnswer): string {
   const kind = /"__type":"([^"]+)"|<Message>(.*)<\/Message>/.exec(String(body));
   return [status, ...(kind?.slice(1).filter((text) => text !== undefined) ?? [])].join(" ");
@@ -118,7 +118,7 @@ describe("the simulated AWS refuses", () => {
     ["403", "worker", form("ec2", { Action: "DescribeInstanceTopology" })],
     ["200", "control plane", form("ec2", { Action: "DescribeInstanceTopology" })],
     ["400 AccessDeniedException", "worker", put({})],
-    // The account's defaults, for which the role has no right.
+    // The account's defaults, to which the role has no right.
     ["400 AccessDeniedException", "control plane", put({ Tier: undefined })],
     ["400 AccessDeniedException", "control plane", put({ KeyId: undefined })],
     ["400 ParameterMaxLengthExceeded", "control plane", put({ Value: "x".repeat(4097) })],

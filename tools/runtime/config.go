@@ -13,17 +13,16 @@ import (
 	cri "k8s.io/cri-api/pkg/apis/runtime/v1"
 )
 
-// runtimeConfig is the part of containerd's configuration that this runtime acts on; what the file leaves out has
-// containerd's own default.
+// runtimeConfig is the part of containerd's configuration that this runtime acts on, with containerd's own defaults.
 type runtimeConfig struct {
-	// Address is the path of the socket.
+	// Address is the socket's path.
 	Address string
 	// Root is where images would lie.
 	Root string
 	// CNIConf and CNIBin are the folders of network configurations and plug-ins.
 	CNIConf string
 	CNIBin  []string
-	// SystemdCgroup is the cgroup driver of the default runtime, which the kubelet asks for.
+	// SystemdCgroup is the default runtime's cgroup driver, which the kubelet asks for.
 	SystemdCgroup bool
 }
 
@@ -81,22 +80,21 @@ func or(text, otherwise string) string {
 	return text
 }
 
-// imageConfig is what is known of an image: where its programs lie and what its configuration says. The fields are
-// those of an OCI image (opencontainers/image-spec: config.md) as far as containers here need them.
+// imageConfig is what is known of an image: the places of its programs, and the fields of an OCI image's configuration
+// (opencontainers/image-spec: config.md) that containers need here.
 type imageConfig struct {
 	// Image is the repository without tag and digest, `registry.k8s.io/etcd`.
 	Image string `json:"image"`
-	// Files maps a path in the container to the file of the machine that lies there.
+	// Files maps a path in the container to the machine's file there.
 	Files map[string]string `json:"files"`
-	// System adds the machine's own programs, read-only, for an image that is a small distribution.
+	// System adds the machine's own programs, read-only, for a small distribution.
 	System     bool     `json:"system"`
 	Entrypoint []string `json:"entrypoint"`
 	Command    []string `json:"command"`
 	Env        []string `json:"env"`
-	// Programs are the only first words of a command that are run, for an image of which not every program is at hand.
-	// Default: all.
+	// Programs are the only first words of commands that run, where not every program is at hand. Default: all.
 	Programs []string `json:"programs"`
-	// User is the numeric user that the image names.
+	// User is the image's numeric user.
 	User int64 `json:"user"`
 }
 
@@ -131,8 +129,8 @@ func readImageTable(path string) (map[string]*imageConfig, error) {
 	return table, nil
 }
 
-// network loads the pod network's configuration as containerd does, with its messages (containerd/go-cni:
-// loadFromConfDir): the first file by name counts.
+// network loads the pod network's configuration, of which the first file by name counts, with containerd's messages
+// (containerd/go-cni: loadFromConfDir).
 func (config *runtimeConfig) network() (*libcni.NetworkConfigList, error) {
 	files, err := libcni.ConfFiles(config.CNIConf, []string{".conf", ".conflist", ".json"})
 	if err != nil {
@@ -155,11 +153,10 @@ func (config *runtimeConfig) network() (*libcni.NetworkConfigList, error) {
 	return libcni.ConfListFromConf(single)
 }
 
-// imagePath is PATH where an image sets none, as in runc's default and in the images of Kubernetes.
+// imagePath is PATH where an image sets none, runc's default and that of the images of Kubernetes.
 const imagePath = "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
-// commandOf is the command line by the rules of Kubernetes: a command replaces the image's entrypoint and its
-// arguments.
+// commandOf is the command line by Kubernetes' rules: a command replaces the image's entrypoint and its arguments.
 func commandOf(config *cri.ContainerConfig, image *imageConfig) []string {
 	entrypoint, arguments := config.GetCommand(), config.GetArgs()
 	if image != nil && len(entrypoint) == 0 {
@@ -182,7 +179,7 @@ func environmentOf(config *cri.ContainerConfig, image *imageConfig, pod *sandbox
 	return env
 }
 
-// hostnameOf is a pod's host name. Its processes see the machine's: by the namespace of host names the rehearsal knows
+// hostnameOf is a pod's host name. Its processes see the machine's: the namespace of host names shows the rehearsal
 // what belongs to a machine.
 func hostnameOf(pod *sandbox) string {
 	if name := pod.Config.GetHostname(); name != "" {

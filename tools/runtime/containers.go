@@ -65,7 +65,7 @@ func (s *runtimeService) StartContainer(_ context.Context, request *cri.StartCon
 	}
 	shim, pid, wait, err := startShim(s.bundleOf(c, pod))
 	if err != nil {
-		// containerd's code and reason for a process that could not be started (internal/cri/server/container_start.go).
+		// containerd's code and reason for a process that does not start (internal/cri/server/container_start.go).
 		s.ended(c, 128, "StartError", 0)
 		s.store.update(c, func(c *container) { c.Message = err.Error() })
 		return nil, status.Errorf(codes.Unknown, "failed to start container %q: %v", c.ID, err)
@@ -77,14 +77,14 @@ func (s *runtimeService) StartContainer(_ context.Context, request *cri.StartCon
 	return &cri.StartContainerResponse{}, nil
 }
 
-// follow waits for the end of a container's supervisor and notes what it wrote down.
+// follow waits for the end of a container's supervisor and notes what it wrote.
 func (s *runtimeService) follow(c *container, wait func()) {
 	wait()
 	code, finished := readExit(s.store.path("containers", c.ID))
 	s.ended(c, code, "", finished)
 }
 
-// ended notes the end of a container; a second end changes nothing.
+// ended notes a container's first end.
 func (s *runtimeService) ended(c *container, code int32, reason string, finished int64) {
 	if finished == 0 {
 		finished = time.Now().UnixNano()
@@ -103,7 +103,7 @@ func (s *runtimeService) ended(c *container, code int32, reason string, finished
 	})
 }
 
-// reattach follows the containers that an earlier run of the runtime has started.
+// reattach follows the containers of an earlier run of the runtime.
 func (s *runtimeService) reattach() {
 	for _, c := range s.store.containers {
 		if c.State != cri.ContainerState_CONTAINER_RUNNING {
@@ -132,7 +132,7 @@ func (s *runtimeService) StopContainer(_ context.Context, request *cri.StopConta
 	return &cri.StopContainerResponse{}, nil
 }
 
-// stop ends a container: by its stop signal, and by SIGKILL after the time of grace.
+// stop ends a container by its stop signal, and by SIGKILL after the time of grace.
 func (s *runtimeService) stop(c *container, grace time.Duration) {
 	if s.stateOf(c) != cri.ContainerState_CONTAINER_RUNNING {
 		return

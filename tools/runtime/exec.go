@@ -20,7 +20,7 @@ import (
 	cri "k8s.io/cri-api/pkg/apis/runtime/v1"
 )
 
-// command is a command in a container: it enters the namespaces of the container's first process.
+// command is a command in the namespaces of a container's first process; nil for a fake.
 func (s *runtimeService) command(ctx context.Context, id string, argv []string) (*exec.Cmd, error) {
 	c, err := s.store.container(id)
 	if err != nil {
@@ -38,7 +38,7 @@ func (s *runtimeService) command(ctx context.Context, id string, argv []string) 
 	return command, nil
 }
 
-// ExecSync runs a command, such as that of a probe. A fake has no programs; there it succeeds.
+// ExecSync runs a command, such as a probe's. In a fake, which has no programs, it succeeds.
 func (s *runtimeService) ExecSync(ctx context.Context, request *cri.ExecSyncRequest) (*cri.ExecSyncResponse, error) {
 	if limit := request.GetTimeout(); limit > 0 {
 		var cancel context.CancelFunc
@@ -83,7 +83,7 @@ func (s *runtimeService) Exec(_ context.Context, request *cri.ExecRequest) (*cri
 	return s.streaming.GetExec(request)
 }
 
-// streams carries out `kubectl exec`. A terminal is not offered.
+// streams carries out `kubectl exec`, without a terminal.
 type streams struct{ service *runtimeService }
 
 func (s *streams) Exec(ctx context.Context, id string, argv []string, in io.Reader, out, err io.WriteCloser, _ bool, _ <-chan remotecommand.TerminalSize) error {

@@ -33,9 +33,9 @@ import (
 	"k8s.io/kubernetes/pkg/probe"
 )
 
-// A fake is a container without a program: it runs until it is stopped, answers the probes that its pod names as a
-// healthy program would, and ends where a program would come to an end: as init container, and in a pod that is not to be started
-// again. The CRI tells none of that, so the pod is read from the API with the kubelet's own credentials.
+// A fake is a container without a program: it runs until it is stopped, answers its pod's probes as a healthy program
+// would, and ends where one would: as init container, and in a pod that is not started again. The CRI tells none of
+// that, so the pod is read from the API with the kubelet's credentials.
 
 // Kubernetes' labels of a container (kubernetes: pkg/kubelet/types/labels.go).
 const (
@@ -45,7 +45,7 @@ const (
 	labelContainerName = "io.kubernetes.container.name"
 )
 
-// jobSeconds is how long a container of such a pod runs.
+// jobSeconds is how long such a pod's container runs.
 const jobSeconds = 1
 
 type fakeContainers struct {
@@ -60,7 +60,7 @@ func newFakeContainers(kubeconfig string) (*fakeContainers, error) {
 	return &fakeContainers{kubeconfig: kubeconfig, probes: probes, running: map[string]context.CancelFunc{}}, err
 }
 
-// start begins a fake; `ended` is called when it comes to its end by itself.
+// start begins a fake; `ended` is called when it ends by itself.
 func (s *fakeContainers) start(c *container, pod *sandbox, ended func(code int32)) {
 	ctx, cancel := context.WithCancel(context.Background())
 	s.mu.Lock()
@@ -109,7 +109,7 @@ func (s *fakeContainers) stop(c *container) {
 	}
 }
 
-// podOf reads the pod of a container; nil for one that the API does not know, such as a static pod's.
+// podOf reads a container's pod; nil for one unknown to the API, such as a static pod's.
 func (s *fakeContainers) podOf(ctx context.Context, c *container) (*core.Pod, error) {
 	labels := c.Config.GetLabels()
 	for {
@@ -134,7 +134,7 @@ func (s *fakeContainers) read(ctx context.Context, namespace, name string) (*cor
 		return nil, err
 	}
 	config.Timeout = 5 * time.Second
-	// The proxy in the environment is containerd's, for images; a kubelet has none either.
+	// The environment's proxy is containerd's, for images; a kubelet has none either.
 	config.Proxy = func(*http.Request) (*url.URL, error) { return nil, nil }
 	client, err := corev1.NewForConfig(config)
 	if err != nil {
@@ -143,7 +143,7 @@ func (s *fakeContainers) read(ctx context.Context, namespace, name string) (*cor
 	return client.Pods(namespace).Get(ctx, name, meta.GetOptions{ResourceVersion: "0"})
 }
 
-// partOf finds a container in its pod, and tells whether its program would come to an end.
+// partOf finds a container in its pod, and tells whether its program would end.
 func partOf(pod *core.Pod, name string) (own *core.Container, ends bool) {
 	for index := range pod.Spec.InitContainers {
 		if one := &pod.Spec.InitContainers[index]; one.Name == name {
@@ -158,11 +158,11 @@ func partOf(pod *core.Pod, name string) (own *core.Container, ends bool) {
 	return nil, false
 }
 
-// comesToAnEnd tells of a pod that is not to be started again: a Job's, or the hook and test of a chart. KWOK has the same
-// rule (rehearsal/machines/kwok.ts).
+// comesToAnEnd tells of a pod that is not started again: a Job's, or a chart's hook or test. KWOK has the same rule
+// (rehearsal/machines/kwok.ts).
 func comesToAnEnd(pod *core.Pod) bool { return pod.Spec.RestartPolicy != core.RestartPolicyAlways }
 
-// probePorts are the ports at which the kubelet asks this container.
+// probePorts are the ports at which the kubelet asks a container.
 func probePorts(own *core.Container) []int32 {
 	ports := []int32{}
 	for _, each := range []*core.Probe{own.StartupProbe, own.ReadinessProbe, own.LivenessProbe} {
@@ -199,7 +199,7 @@ func portsOf(pod *core.Pod, own *core.Container) []int32 {
 	return ports
 }
 
-// livenessPort is where the side-car of a CSI driver answers the driver's probe (kubernetes-csi/livenessprobe:
+// livenessPort is where a CSI driver's side-car answers the driver's probe (kubernetes-csi/livenessprobe:
 // cmd/livenessprobe); 0 for others.
 func livenessPort(own *core.Container) int32 {
 	for _, argument := range own.Args {
@@ -212,10 +212,10 @@ func livenessPort(own *core.Container) int32 {
 	return 0
 }
 
-// address is where a program listens that names no address.
+// address is where a program listens that names none.
 func address(port int32) string { return fmt.Sprintf(":%d", port) }
 
-// explainFake writes the only line that a fake's log has: the kubelet wants the file to be there.
+// explainFake writes the only line of a fake's log: the kubelet wants the file.
 func (s *runtimeService) explainFake(c *container, pod *sandbox) error {
 	log := &logFile{path: filepath.Join(pod.Config.GetLogDirectory(), c.Config.GetLogPath())}
 	if err := log.open(); err != nil {
@@ -236,7 +236,7 @@ func newProbeAnswers() (*probeAnswers, error) {
 	if err != nil {
 		return nil, err
 	}
-	// The kubelet does not look at it (kubernetes: pkg/probe/http, InsecureSkipVerify).
+	// The kubelet does not verify it (kubernetes: pkg/probe/http, InsecureSkipVerify).
 	template := &x509.Certificate{SerialNumber: big.NewInt(1), NotAfter: time.Now().Add(24 * time.Hour)}
 	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
 	if err != nil {

@@ -17,13 +17,12 @@ import (
 	cri "k8s.io/cri-api/pkg/apis/runtime/v1"
 )
 
-// imageStore answers for images. Nothing is downloaded: a pull succeeds for every reference that containerd could
-// parse.
+// imageStore answers for images, without downloads: a pull succeeds for every reference that containerd could parse.
 type imageStore struct {
 	cri.UnimplementedImageServiceServer
 	table map[string]*imageConfig
 	root  string
-	// file keeps every reference that was ever pulled, as it was asked for, one a line: the rehearsal's checks read it.
+	// file keeps every reference ever pulled, as it was asked for, one a line, for the rehearsal's checks.
 	file string
 	mu   sync.Mutex
 	// pulled maps an image's id to its reference in full.
@@ -44,7 +43,7 @@ func openImages(root, file string, table map[string]*imageConfig) (*imageStore, 
 	return s, nil
 }
 
-// parse gives the full form of a reference, as containerd's CRI plug-in normalises it (containerd: internal/cri/util,
+// parse gives a reference's full form, as containerd's CRI plug-in does (containerd: internal/cri/util,
 // NormalizeImageRef).
 func parse(image string) (reference.Named, error) {
 	named, err := reference.ParseDockerRef(image)
@@ -54,7 +53,7 @@ func parse(image string) (reference.Named, error) {
 	return named, nil
 }
 
-// idOf makes an id from a reference, since there is no content to make it from.
+// idOf makes an id from a reference, as there is no content.
 func idOf(named reference.Named) string {
 	sum := sha256.Sum256([]byte(named.String()))
 	return "sha256:" + hex.EncodeToString(sum[:])
@@ -75,7 +74,7 @@ func (s *imageStore) lookUp(image string) (id, full string, ok bool) {
 	return idOf(named), full, ok
 }
 
-// config is what is known of a pulled image; nil when no program of it is at hand.
+// config is what is known of a pulled image; nil without a program of it.
 func (s *imageStore) config(image string) *imageConfig {
 	_, full, ok := s.lookUp(image)
 	if !ok {
@@ -88,8 +87,7 @@ func (s *imageStore) config(image string) *imageConfig {
 	return s.known(named)
 }
 
-// known is what the table says of an image: of its tag, where the program of one version is at hand, or of all its
-// versions.
+// known is what the table says of an image: of its tag, where one version's program is at hand, or of all versions.
 func (s *imageStore) known(named reference.Named) *imageConfig {
 	if tagged, ok := named.(reference.Tagged); ok {
 		if found := s.table[named.Name()+":"+tagged.Tag()]; found != nil {
@@ -147,8 +145,8 @@ func (s *imageStore) describe(id, full string) *cri.Image {
 	} else {
 		image.RepoTags = []string{full}
 	}
-	// Without a user the kubelet takes an image for root's (kubernetes: pkg/kubelet/kuberuntime/helpers.go, getImageUser), and
-	// starts none that says runAsNonRoot. One that is not known here has that of distroless' `nonroot`.
+	// Without a user the kubelet takes an image for root's (kubernetes: pkg/kubelet/kuberuntime/helpers.go,
+	// getImageUser), and starts none with runAsNonRoot. An unknown one has that of distroless' `nonroot`.
 	image.Uid = &cri.Int64Value{Value: 65532}
 	if known := s.known(named); known != nil {
 		image.Uid = &cri.Int64Value{Value: known.User}

@@ -13,13 +13,13 @@ import (
 	cri "k8s.io/cri-api/pkg/apis/runtime/v1"
 )
 
-// problemFile is where the first process tells its supervisor why it cannot become the program.
+// problemFile is where a first process tells its supervisor why it cannot become the program.
 const problemFile = 3
 
-// initMain is the first process of a container, in a mount namespace of its own: it makes the container's root and
-// becomes the program.
+// initMain is a container's first process, in its own mount namespace: it makes the container's root and becomes the
+// program.
 func initMain(file string) {
-	// What follows is a matter of this thread: network namespace, capabilities.
+	// What follows concerns this thread: network namespace, capabilities.
 	runtime.LockOSThread()
 	unix.CloseOnExec(problemFile)
 	err := become(file)
@@ -67,8 +67,7 @@ func become(file string) error {
 func workingDir(b *bundle) string { return or(b.Config.GetWorkingDir(), "/") }
 
 // makeRoot makes the container's root and moves into it: the image's files, what the container mounts, and nothing else
-// of the machine. A program that is given the path of a file which its pod does not mount finds nothing, as in a real
-// container.
+// of the machine. A file that its pod does not mount is missing, as in a real container.
 func makeRoot(b *bundle) error {
 	root := filepath.Join(b.Folder, "root")
 	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
@@ -96,7 +95,7 @@ func makeRoot(b *bundle) error {
 		}
 	}
 	for _, mount := range b.Config.GetMounts() {
-		// Deeper paths come after those that hold them, as the kubelet gives them; each is resolved as the machine sees it.
+		// The kubelet gives deeper paths after those that hold them; each is resolved as the machine sees it.
 		if err := bind(mount.GetHostPath(), filepath.Join(root, mount.GetContainerPath()), mount.GetReadonly()); err != nil {
 			return fmt.Errorf("mount %s: %w", mount.GetContainerPath(), err)
 		}
@@ -119,7 +118,7 @@ func makeRoot(b *bundle) error {
 	return nil
 }
 
-// systemMounts are what every container has of its machine, or a small distribution.
+// systemMounts are what every container, or a small distribution, has of its machine.
 func systemMounts(root string, b *bundle) error {
 	privileged := b.Config.GetLinux().GetSecurityContext().GetPrivileged()
 	if err := bind("/proc", filepath.Join(root, "proc"), false); err != nil {
@@ -149,7 +148,7 @@ func systemMounts(root string, b *bundle) error {
 	return writeNames(root, b)
 }
 
-// systemFolder shows a folder of programs and libraries of the machine, or repeats the link that it is.
+// systemFolder shows a folder of the machine's programs and libraries, or repeats the link that it is.
 func systemFolder(root, folder string) error {
 	target, err := os.Readlink("/" + folder)
 	if err == nil {
@@ -165,7 +164,7 @@ func systemFolder(root, folder string) error {
 	return bind("/"+folder, filepath.Join(root, folder), true)
 }
 
-// writeNames writes the files by which names are resolved; /etc/hosts is the kubelet's.
+// writeNames writes the files that resolve names; /etc/hosts is the kubelet's.
 func writeNames(root string, b *bundle) error {
 	var lines []string
 	for _, server := range b.DNS.GetServers() {
@@ -191,8 +190,8 @@ func writeNames(root string, b *bundle) error {
 	return nil
 }
 
-// bind shows a file or folder at another place. What must exist for that is made, as a container runtime does, the
-// source as well.
+// bind shows a file or folder at another place, and makes what must exist for that, the source included, as container
+// runtimes do.
 func bind(source, target string, ro bool) error {
 	info, err := os.Stat(source)
 	if os.IsNotExist(err) {
@@ -223,7 +222,7 @@ func bind(source, target string, ro bool) error {
 	return nil
 }
 
-// readOnly needs Linux 5.12; a remount would have to repeat every flag that a user namespace has locked.
+// readOnly needs Linux 5.12; a remount would have to repeat each flag that a user namespace has locked.
 func readOnly(path string, recursive bool) error {
 	var flags uint
 	if recursive {
@@ -232,8 +231,7 @@ func readOnly(path string, recursive bool) error {
 	return unix.MountSetattr(-1, path, flags, &unix.MountAttr{Attr_set: unix.MOUNT_ATTR_RDONLY})
 }
 
-// defaultCapabilities are those of a container that asks for nothing (containerd: pkg/oci, defaultUnixCaps), by their
-// numbers in capability(7).
+// defaultCapabilities are those of a container that asks for none (containerd: pkg/oci, defaultUnixCaps).
 var defaultCapabilities = []string{
 	"CHOWN", "DAC_OVERRIDE", "FSETID", "FOWNER", "MKNOD", "NET_RAW", "SETGID", "SETUID", "SETFCAP", "SETPCAP", "NET_BIND_SERVICE", "SYS_CHROOT",
 	"KILL", "AUDIT_WRITE",
@@ -261,7 +259,7 @@ func dropRights(b *bundle, security *cri.LinuxContainerSecurityContext) error {
 				slices.Contains(kept, name) && !slices.Contains(asked.GetDropCapabilities(), name) {
 				continue
 			}
-			// A kernel that does not know a capability has nothing to drop.
+			// What the kernel does not know need not be dropped.
 			_ = unix.Prctl(unix.PR_CAPBSET_DROP, uintptr(number), 0, 0, 0)
 		}
 	}
@@ -291,7 +289,7 @@ func dropRights(b *bundle, security *cri.LinuxContainerSecurityContext) error {
 	return unix.Setresuid(int(user), int(user), int(user))
 }
 
-// oneUserOnly tells whether this is a user namespace that knows root alone.
+// oneUserOnly tells whether this is a user namespace of root alone.
 func oneUserOnly() bool {
 	text, err := os.ReadFile("/proc/self/uid_map")
 	fields := strings.Fields(string(text))

@@ -12,7 +12,7 @@ import (
 	"github.com/containernetworking/cni/libcni"
 )
 
-// azureQuery is what azure-vnet-ipam asks the platform (Azure/azure-container-networking v1.6.48: ipam/azure.go).
+// azureQuery is azure-vnet-ipam's question to the platform (Azure/azure-container-networking v1.6.48: ipam/azure.go).
 const azureQuery = "http://168.63.129.16/machine/plugins?comp=nmagent&type=getinterfaceinfov1"
 
 // azureInterfaces is the part of the answer that the plug-in reads (the same, common: XmlDocument).
@@ -28,7 +28,7 @@ type azureInterfaces struct {
 	}
 }
 
-// onInterface says whether pods have addresses of the machine's own interface: azure-vnet with azure-vnet-ipam.
+// onInterface says whether pods have addresses of the machine's interface: azure-vnet with azure-vnet-ipam.
 func onInterface(list *libcni.NetworkConfigList) bool {
 	for _, plugin := range list.Plugins {
 		if plugin.Network.Type == "azure-vnet" && plugin.Network.IPAM.Type == "azure-vnet-ipam" {
@@ -38,10 +38,10 @@ func onInterface(list *libcni.NetworkConfigList) bool {
 	return false
 }
 
-// address gives a pod an address: of the node's range, or where the plug-in is azure-vnet, of the machine's interface.
-// The fake imitates azure-vnet-ipam: it asks at each pod, takes interfaces that the machine has by their MAC address,
-// and leaves the primary address to the host. Stricter than the original, it refuses an address that the machine itself
-// has, since packets to it would never reach the pod.
+// address gives a pod an address of the node's range, or, where the plug-in is azure-vnet, of the machine's interface.
+// The fake imitates azure-vnet-ipam: it asks for each pod, takes the machine's interfaces by MAC address, and leaves
+// the primary address to the host. Stricter than the original, it refuses an address of the machine's own, since
+// packets to it would never reach the pod.
 func (n *podNetwork) address(id string) (netip.Addr, error) {
 	list, err := n.config.network()
 	if err != nil {
@@ -104,7 +104,7 @@ func secondaryAddresses() ([]netip.Addr, error) {
 	return addresses, nil
 }
 
-// machineInterfaces returns the addresses of the machine, and the MAC addresses of its interfaces without colons.
+// machineInterfaces returns the machine's addresses, and the MAC addresses of its interfaces without colons.
 func machineInterfaces() (map[netip.Addr]bool, map[string]bool, error) {
 	interfaces, err := net.Interfaces()
 	if err != nil {

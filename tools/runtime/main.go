@@ -1,6 +1,6 @@
-// Command container-runtime is the container runtime of the rehearsal: it answers the CRI in containerd's place, on the
-// address that containerd's own configuration names. Containers of images that it was given a program for are processes
-// in the machine; every other container is kept as running without one (see fakeContainers.go).
+// Command container-runtime is the rehearsal's container runtime: it answers the CRI in containerd's place, at the
+// address of containerd's own configuration. Containers whose images it has a program for are processes in the machine;
+// all others count as running without one (see fakeContainers.go).
 package main
 
 import (
@@ -105,7 +105,7 @@ func listen(address string) (net.Listener, error) {
 	return net.Listen("unix", address)
 }
 
-// notifyReady tells a service manager of a unit with Type=notify.
+// notifyReady tells the service manager of a unit with Type=notify.
 func notifyReady() {
 	if os.Getenv("NOTIFY_SOCKET") == "" {
 		return
@@ -115,17 +115,16 @@ func notifyReady() {
 	}
 }
 
-// windowsRuntime answers kubelet.exe under Wine, which can reach no named pipe there. It has no pods, takes none, and
-// says that it is not ready: a kubelet that hears the contrary starts its device manager, which needs a Unix socket
-// that Wine 8 does not have, and ends. The Node, its certificates and what it says of itself do not wait for a ready
-// runtime.
+// windowsRuntime answers kubelet.exe under Wine, where it reaches no named pipe. It has no pods, takes none, and is not
+// ready: a kubelet that hears the contrary starts its device manager, which needs a Unix socket that Wine 8 does not
+// have, and ends. The Node, its certificates and its status do not wait for a ready runtime.
 type windowsRuntime struct {
 	cri.UnimplementedRuntimeServiceServer
 	cri.UnimplementedImageServiceServer
 }
 
-// serveWindows answers until the process is ended. The address is host:port, or unix:// with a path for a kubelet that
-// was built for Linux.
+// serveWindows answers until the process is ended, at host:port, or at unix:// with a path for a kubelet built for
+// Linux.
 func serveWindows(address string) error {
 	network := "tcp"
 	if path, isPath := strings.CutPrefix(address, "unix://"); isPath {

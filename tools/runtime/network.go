@@ -15,21 +15,21 @@ import (
 )
 
 // podNetwork gives pods addresses of the node's own range, and a network namespace that the machine reaches. It stands
-// in for the plug-ins that the pod network's configuration names; those must be there, but do not run.
+// in for the plug-ins of the pod network's configuration, which must be there, but do not run.
 type podNetwork struct {
 	config *runtimeConfig
 	folder string
 	mu     sync.Mutex
-	// prefix is the node's range; the kubelet tells it once the node has one.
+	// prefix is the node's range, from the kubelet once the node has one.
 	prefix netip.Prefix
 	used   map[netip.Addr]string
 	next   netip.Addr
 }
 
-// newPodNetwork takes up the addresses of the pods that are there already.
+// newPodNetwork takes up the addresses of existing pods.
 func newPodNetwork(config *runtimeConfig, folder string, pods *store) *podNetwork {
 	n := &podNetwork{config: config, folder: folder, used: map[netip.Addr]string{}}
-	// The machine's own setting of it goes through sysctl, which is a fake.
+	// The machine's own setting goes through sysctl, a fake.
 	_ = os.WriteFile("/proc/sys/net/ipv4/ip_forward", []byte("1"), 0)
 	for id, pod := range pods.sandboxes {
 		if address, err := netip.ParseAddr(pod.IP); err == nil && pod.Ready {
@@ -40,7 +40,7 @@ func newPodNetwork(config *runtimeConfig, folder string, pods *store) *podNetwor
 }
 
 func (n *podNetwork) setRange(text string) error {
-	// A node of two families has two, separated by a comma; the first one counts.
+	// A node of two families has two, with a comma between; the first one counts.
 	prefix, err := netip.ParsePrefix(strings.Split(text, ",")[0])
 	if err != nil {
 		return err
@@ -51,15 +51,15 @@ func (n *podNetwork) setRange(text string) error {
 	return nil
 }
 
-// problem says why pods get no network now; nil when they do. Only the configuration counts for the condition
-// NetworkReady, as in containerd.
+// problem says why pods get no network now, if so. Only the configuration counts for the condition NetworkReady, as in
+// containerd.
 func (n *podNetwork) problem() error {
 	_, err := n.config.network()
 	return err
 }
 
 // ready checks what adding a pod needs: every plug-in's program (containernetworking/cni: pkg/invoke), and the range,
-// which flannel's plug-in would read from the file that flanneld writes.
+// which flannel's plug-in would read from flanneld's file.
 func (n *podNetwork) ready() error {
 	list, err := n.config.network()
 	if err != nil {
@@ -69,7 +69,7 @@ func (n *podNetwork) ready() error {
 	for _, plugin := range list.Plugins {
 		plugins = append(plugins, plugin.Network.Type)
 		if plugin.Network.Type == "flannel" {
-			// What it delegates to on Linux (flannel-io/cni-plugin: flannel_linux.go).
+			// Its delegates on Linux (flannel-io/cni-plugin: flannel_linux.go).
 			plugins = append(plugins, "bridge", "host-local")
 		}
 	}
@@ -89,7 +89,7 @@ func (n *podNetwork) ready() error {
 	return n.bridge()
 }
 
-// bridge makes the interface that the bridge plug-in leaves in a machine's kernel, with the first address of the range;
+// bridge makes the interface that the bridge plug-in leaves in a machine's kernel, with the range's first address;
 // beside another one it is refused (containernetworking/plugins: plugins/main/bridge/bridge.go, ensureAddr).
 func (n *podNetwork) bridge() error {
 	wanted := netip.PrefixFrom(n.prefix.Addr().Next(), n.prefix.Bits()).String()
@@ -106,7 +106,7 @@ func (n *podNetwork) bridge() error {
 func (n *podNetwork) allocate(id string) (netip.Addr, error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	// The first address of the range is the bridge's, as host-local has it.
+	// The range's first address is the bridge's, as with host-local.
 	first := n.prefix.Addr().Next().Next()
 	if !n.next.IsValid() || !n.prefix.Contains(n.next) {
 		n.next = first
@@ -123,7 +123,7 @@ func (n *podNetwork) allocate(id string) (netip.Addr, error) {
 	return netip.Addr{}, fmt.Errorf("no address is left in %s", n.prefix)
 }
 
-// add makes the namespace of a pod and returns its address and the namespace's file.
+// add makes a pod's namespace and returns its address and the namespace's file.
 func (n *podNetwork) add(id string) (ip, netns string, err error) {
 	if err := n.ready(); err != nil {
 		return "", "", err
@@ -162,7 +162,7 @@ func (n *podNetwork) add(id string) (ip, netns string, err error) {
 	return address.String(), netns, ipBatch([]string{"nsenter", "--net=" + netns}, inside)
 }
 
-// remove takes a pod's network away; nothing is done twice.
+// remove takes a pod's network away, once.
 func (n *podNetwork) remove(id, netns string) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -202,7 +202,7 @@ func newNetNS(file string) error {
 	return <-result
 }
 
-// inNetNS calls a function with a thread that is in a network namespace; an empty name is the machine's own.
+// inNetNS calls a function on a thread in a network namespace; an empty name is the machine's own.
 func inNetNS(file string, call func() error) error {
 	if file == "" {
 		return call()

@@ -13,17 +13,16 @@ import (
 	cri "k8s.io/cri-api/pkg/apis/runtime/v1"
 )
 
-// apiService takes kube-proxy's place for one Service: the API server's, whose address the kubelet gives to every
-// container. A connection to it goes on to the server that the kubelet itself speaks to, byte by byte: who connects
-// sees the API server's own certificate.
+// apiService takes kube-proxy's place for the API server's Service, whose address the kubelet gives to every container.
+// Connections go on, byte by byte, to the server that the kubelet itself speaks to, so who connects sees the API
+// server's own certificate.
 type apiService struct {
 	kubeconfig string
 	mu         sync.Mutex
 	served     map[string]bool
 }
 
-// serve makes the address answer that a container's environment names. A container that was given a host name instead
-// is left alone.
+// serve makes the address answer that a container's environment names; a host name in its place is left alone.
 func (s *apiService) serve(config *cri.ContainerConfig) error {
 	env := map[string]string{}
 	for _, pair := range config.GetEnvs() {

@@ -18,10 +18,10 @@ import (
 	cri "k8s.io/cri-api/pkg/apis/runtime/v1"
 )
 
-// A container with a program has a supervisor of its own, as containerd's has its shim: the container outlives the
-// runtime, its output reaches the log and its exit code a file.
+// A container with a program has a supervisor of its own, as containerd's has its shim: it outlives the runtime, its
+// output reaches the log and its exit code a file.
 
-// bundle is what the supervisor and the first process of a container need to know.
+// bundle is what a container's supervisor and first process need to know.
 type bundle struct {
 	Folder  string
 	LogFile string
@@ -50,7 +50,7 @@ func (s *runtimeService) bundleOf(c *container, pod *sandbox) *bundle {
 	return b
 }
 
-// started is the supervisor's only line on its standard output.
+// started is the only line on a supervisor's standard output.
 type started struct {
 	PID   int
 	Error string
@@ -92,14 +92,14 @@ func startShim(b *bundle) (shim, pid int, wait func(), err error) {
 	return command.Process.Pid, answer.PID, func() { _ = command.Wait() }, nil
 }
 
-// waitForShim waits for a supervisor that an earlier run of the runtime has started.
+// waitForShim waits for a supervisor of an earlier run of the runtime.
 func waitForShim(pid int) {
 	for unix.Kill(pid, 0) == nil {
 		time.Sleep(200 * time.Millisecond)
 	}
 }
 
-// readExit gives what the supervisor wrote at the end; 255 when it was killed, as containerd has it for a lost shim.
+// readExit gives what the supervisor wrote at the end; 255 when it was killed, as containerd's for a lost shim.
 func readExit(folder string) (int32, int64) {
 	var end exited
 	text, err := os.ReadFile(filepath.Join(folder, "exit.json"))
@@ -161,7 +161,7 @@ func shimMain(file string) int {
 	}
 	_ = command.Wait()
 	finished := time.Now().UnixNano()
-	// Whoever is left of the container goes with its first process, as with a namespace of processes.
+	// What is left of the container goes with its first process, as in a namespace of processes.
 	killGroup(command.Process.Pid)
 	for limit := time.After(time.Second); len(copied) < 2; {
 		select {
@@ -185,7 +185,7 @@ func end(b *bundle, command *exec.Cmd, finished int64) int {
 	return 0
 }
 
-// startInit starts the container's first process and returns once its program runs in its place.
+// startInit starts a container's first process and returns once its program runs in its place.
 func startInit(file string) (*bundle, *exec.Cmd, map[string]io.Reader, error) {
 	b, err := readBundle(file)
 	if err != nil {
@@ -194,7 +194,7 @@ func startInit(file string) (*bundle, *exec.Cmd, map[string]io.Reader, error) {
 	command := exec.Command("/proc/self/exe", "init", file)
 	command.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Cloneflags: syscall.CLONE_NEWNS}
 	command.Env = []string{}
-	// Pipes of our own: those of os/exec would be closed by Wait before all was read.
+	// Pipes of our own: Wait would close those of os/exec before all was read.
 	output := map[string]io.Reader{}
 	var ends []*os.File
 	pipe := func() (*os.File, *os.File, error) {
@@ -222,7 +222,7 @@ func startInit(file string) (*bundle, *exec.Cmd, map[string]io.Reader, error) {
 	for _, end := range ends {
 		end.Close()
 	}
-	// The program's start closes the pipe; what comes before is why it could not be started.
+	// The program's start closes the pipe; before that comes why it could not start.
 	if problem, _ := io.ReadAll(problems); len(problem) > 0 {
 		_ = command.Wait()
 		return nil, nil, nil, errors.New(string(problem))
@@ -239,8 +239,7 @@ func readBundle(file string) (*bundle, error) {
 	return b, json.Unmarshal(text, b)
 }
 
-// logFile is a container's log in the format that the kubelet reads (kubernetes/design-proposals-archive:
-// kubelet-cri-logging).
+// logFile is a container's log in the kubelet's format (kubernetes/design-proposals-archive: kubelet-cri-logging).
 type logFile struct {
 	path string
 	mu   sync.Mutex
@@ -264,7 +263,7 @@ func (l *logFile) open() error {
 	return nil
 }
 
-// Longest line that is written in one piece (containerd: max_container_log_line_size).
+// Longest line in one piece (containerd: max_container_log_line_size).
 const lineLimit = 16 * 1024
 
 func (l *logFile) copy(stream string, from io.Reader) {

@@ -35,7 +35,7 @@ type container struct {
 	ID        string
 	SandboxID string
 	Config    *cri.ContainerConfig
-	// Argv and Env are the whole command line and environment, the image's included.
+	// Argv and Env include the image's.
 	Argv []string
 	Env  []string
 	// Fake tells that the rehearsal has no program for it.
@@ -48,7 +48,7 @@ type container struct {
 	PID, Shim int
 }
 
-// store keeps sandboxes and containers, in memory and as files that a runtime which was started again reads.
+// store keeps sandboxes and containers, in memory and as files for a restarted runtime.
 type store struct {
 	folder     string
 	mu         sync.Mutex
@@ -91,7 +91,7 @@ func load[T any](folder string, into map[string]*T) error {
 // path is the folder of a container or sandbox.
 func (s *store) path(kind, id string) string { return filepath.Join(s.folder, kind, id) }
 
-// save writes a record in one step. The caller holds the lock or is the only one who knows the record.
+// save writes a record in one step. The caller holds the lock or alone knows the record.
 func (s *store) save(kind, id string, record any) {
 	folder := s.path(kind, id)
 	text, err := json.Marshal(record)
@@ -178,7 +178,7 @@ func (s *runtimeService) ListContainerStats(_ context.Context, request *cri.List
 	return answer, nil
 }
 
-// statsOf measures a container's first process, which with these programs is the only one. A fake uses nothing.
+// statsOf measures a container's first process, with these programs the only one. A fake uses nothing.
 func statsOf(c *container) *cri.ContainerStats {
 	now := time.Now().UnixNano()
 	cpu, memory := usageOf(c.PID)

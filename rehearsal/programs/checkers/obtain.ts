@@ -12,21 +12,21 @@ import {
   toolsFolder,
 } from "../repoPrograms.ts";
 
-/** Programs that read a machine's files with upstream's own code. */
+/** Programs that read a machine's files by upstream's own code. */
 export interface Checkers {
-  /** Path of the reader of containerd's configuration; undefined where it was not to be built. */
+  /** Path of the reader of containerd's configuration; `undefined` where it was not to be built. */
   readonly containerd: string | undefined;
-  /** Paths of the readers of KubeletConfigurations by the Kubernetes minor that they were built from: `1.36`. */
+  /** Paths of the readers of KubeletConfigurations, by their Kubernetes minor: `1.36`. */
   readonly kubelet: ReadonlyMap<string, string>;
 }
 
 /** Settings of {@link obtainCheckers}. */
 export interface CheckerOptions extends RepoProgramOptions {
-  /** Kubernetes minors whose kubelet is asked for. Default: every one that `tools` pins. */
+  /** Kubernetes minors of the kubelets. Default: all that `tools` pins. */
   readonly minors?: readonly string[];
   /**
-   * `cache`: leave the reader of containerd's configuration out where it is not built yet. Default: build it, which
-   * takes a minute.
+   * `cache`: leave the reader of containerd's configuration out unless it is built. Default: build it, which takes a
+   * minute.
    */
   readonly effort?: "cache" | "build";
   /** Folder with the modules `.` and `readers`. Default: the project's `tools`. */
@@ -34,8 +34,8 @@ export interface CheckerOptions extends RepoProgramOptions {
 }
 
 /**
- * Finds the checkers in the cache, or builds them. Nobody publishes them, so there is no download.
- * @throws RehearsalError when a minor is not pinned, when there is no Go or when a build fails
+ * Finds the checkers in the cache, or builds them; nobody publishes them.
+ * @throws RehearsalError when a minor is not pinned, there is no Go or a build fails
  */
 export async function obtainCheckers(options: CheckerOptions): Promise<Checkers> {
   const { folder = toolsFolder } = options;
@@ -53,7 +53,7 @@ export async function obtainCheckers(options: CheckerOptions): Promise<Checkers>
   return { containerd: found.get(containerd.name), kubelet };
 }
 
-/** containerd selects other versions than Kubernetes does: a module of its own. */
+/** A module of its own: containerd selects other versions than Kubernetes. */
 function containerdChecker(tools: string): RepoProgram {
   const name = "check-containerd";
   return {
@@ -66,13 +66,10 @@ function containerdChecker(tools: string): RepoProgram {
   };
 }
 
-/** A file for the checkers. */
 export interface ConfigRequest {
-  /** Comes back with the answer; unique among the requests of a call. */
+  /** Comes back with the answer; unique in a call. */
   readonly id: string;
-  /** Program that reads the file. */
   readonly kind: "kubelet" | "containerd";
-  /** System of the machine. */
   readonly os: "linux" | "windows";
   /** Kubernetes minor of the machine: `1.36`. containerd's version does not depend on it. */
   readonly minor: string;
@@ -82,8 +79,7 @@ export interface ConfigRequest {
 const answersSchema = z.array(z.strictObject({ id: z.string(), problems: z.array(z.string()) }));
 
 /**
- * Has each file read by the code of the program that it is for.
- *
+ * Has each file read by its program's code.
  * @returns problems by the request's id; an empty list for a file that is fine.
  * @throws RehearsalError when there is no checker of a kubelet's minor
  */

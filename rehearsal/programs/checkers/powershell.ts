@@ -3,9 +3,7 @@ import { Language, type Node, Parser } from "web-tree-sitter";
 
 const grammar = fileURLToPath(import.meta.resolve("tree-sitter-powershell/tree-sitter-powershell.wasm"));
 
-/**
- * Places in a PowerShell script that its grammar does not know, as `line:column text`. Empty for a script that parses.
- */
+/** Places in a PowerShell script that its grammar does not know, as `line:column text`. */
 export async function syntaxErrors(script: string): Promise<readonly string[]> {
   const found: string[] = [];
   const parsed = await visitNodes(script, (node) => {
@@ -17,7 +15,7 @@ export async function syntaxErrors(script: string): Promise<readonly string[]> {
   return parsed ? found : ["the parser gave no tree"];
 }
 
-/** Shows every node of the script's syntax tree to `visit`, parents first. False when there is no tree. */
+/** Shows each node of a script's syntax tree to `visit`, parents first. False when there is no tree. */
 export async function visitNodes(script: string, visit: (node: Node) => void): Promise<boolean> {
   await Parser.init();
   const parser = new Parser();

@@ -7,8 +7,8 @@ import { ports } from "../../../components/model/ports.ts";
 import { runCommand } from "../../host/command.ts";
 
 /**
- * Keys of a cloud-config that Fenestra's machines use, with what cloud-init wants under them (canonical/cloud-init
- * 26.2, cloudinit/config/schemas/schema-cloud-config-v1.json).
+ * Keys of a cloud-config that Fenestra's machines use, and what cloud-init wants there (canonical/cloud-init 26.2,
+ * cloudinit/config/schemas/schema-cloud-config-v1.json).
  */
 const cloudConfigSchema = z.strictObject({
   write_files: z.array(
@@ -22,7 +22,7 @@ const cloudConfigSchema = z.strictObject({
   runcmd: z.array(z.union([z.string(), z.array(z.string()).min(1)])).min(1),
 });
 
-/** What cloud-init, which reads YAML 1.1 and passes over unknown keys with a warning, would not take as it is meant. */
+/** What cloud-init would not take as meant: it reads YAML 1.1 and passes over unknown keys with a warning. */
 export function cloudConfigProblems(source: string): readonly string[] {
   if (!source.startsWith("#cloud-config\n")) return ["its first line is not #cloud-config"];
   const document = parseDocument(source, { version: "1.1", uniqueKeys: true });
@@ -41,16 +41,16 @@ export async function cloudInitProblems(cloudInit: string, source: string): Prom
   });
 }
 
-/** A unit of systemd: its name, `kubelet.service`, and text. */
+/** A unit of systemd; its name is like `kubelet.service`. */
 export interface NamedUnit {
   readonly name: string;
   readonly text: string;
 }
 
-/** Settings that came with systemd 254; the machines have Ubuntu 24.04's 255, the host may have an older one. */
+/** Settings since systemd 254: the machines have Ubuntu 24.04's 255, the host may have an older one. */
 const newUnitSettings = /Unknown key (?:name )?'(?:RestartSteps|RestartMaxDelaySec)'/;
 
-/** What systemd says of the units of a machine. Whether the programs are there that they start, is another matter. */
+/** What systemd says of a machine's units, except that programs are missing. */
 export async function unitProblems(analyze: string, units: readonly NamedUnit[]): Promise<readonly string[]> {
   return await withFiles(units, async (files) => {
     const argv = [analyze, "verify", "--man=no", "--recursive-errors=no", ...files];
@@ -63,7 +63,7 @@ export async function unitProblems(analyze: string, units: readonly NamedUnit[])
   });
 }
 
-/** What bash cannot parse in a script; nothing of it is run. */
+/** What bash cannot parse in a script, without running it. */
 export async function bashProblems(script: string): Promise<readonly string[]> {
   const { code, stderr } = await runCommand(["bash", "-n"], { stdin: script });
   return code === 0 ? [] : lines(stderr, `exit code ${code}`);
@@ -74,13 +74,12 @@ const shellcheckSchema = z.object({
 });
 
 /**
- * Left out, since comments, which explain them to shellcheck, do not travel to the machine: files that are sourced
- * (SC1090, SC1091) and the variables that scripts share by it (SC2034, SC2154). The tests check the scripts as they are
- * in the repository, without exception.
+ * Left out, since the comments that explain them do not travel to the machine: files that are sourced (SC1090, SC1091)
+ * and the variables that scripts so share (SC2034, SC2154). The tests check the repository's scripts without exception.
  */
 const excluded = "SC1090,SC1091,SC2034,SC2154";
 
-/** What shellcheck finds in each of the scripts, in their order. */
+/** What shellcheck finds in each script, in their order. */
 export async function shellcheckProblems(
   shellcheck: string,
   scripts: readonly string[],
@@ -101,7 +100,7 @@ export async function shellcheckProblems(
   });
 }
 
-/** Fakes of what a machine fills into kubeadm's configuration when it boots. */
+/** Fakes of what a booting machine fills into kubeadm's configuration. */
 const filled: Readonly<Record<string, string>> = {
   "@NODE_NAME@": "node-0",
   "@NODE_IP@": "10.0.0.10",
@@ -109,14 +108,14 @@ const filled: Readonly<Record<string, string>> = {
   "@ETCD_MEMBERS@": `cp-0=https://10.0.0.10:${ports.etcdPeer}`,
 };
 
-/** What `kubeadm config validate` says of a configuration, placeholders filled. */
+/** What `kubeadm config validate` says of a configuration with its placeholders filled. */
 export async function kubeadmProblems(kubeadm: string, config: string): Promise<readonly string[]> {
   const text = config.replaceAll(/@[A-Z_]+@/g, (placeholder) => filled[placeholder] ?? placeholder);
   const left = [...new Set(text.match(/@[A-Z_]+@/g) ?? [])];
   if (left.length > 0) return left.map((placeholder) => `nothing fills the placeholder ${placeholder}`);
   return await withFiles([{ name: "kubeadm.yaml", text }], async ([file = ""]) => {
     const { code, stderr } = await runCommand([kubeadm, "config", "validate", "--config", file]);
-    // kubeadm passes over unknown fields with a warning of its decoder.
+    // The decoder of kubeadm only warns of unknown fields.
     const warned = /strict decoding error|unknown field|duplicate field|warning/i.test(stderr);
     return code === 0 && !warned ? [] : lines(stderr, `exit code ${code}`);
   });
@@ -127,7 +126,7 @@ function lines(text: string, otherwise: string): readonly string[] {
   return found.length === 0 ? [otherwise] : found;
 }
 
-/** Writes texts into a private folder, which is gone afterwards. */
+/** Writes texts into a private folder while it is used. */
 async function withFiles<T>(
   texts: readonly { readonly name: string; readonly text: string }[],
   use: (files: readonly string[]) => Promise<T>,
