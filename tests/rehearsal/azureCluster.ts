@@ -12,11 +12,11 @@ const { program: recorded } = await runStack("azure-dev");
 /** Resource group of the example, with capitals, which Azure takes as well. */
 export const group = "/subscriptions/00000000-0000-4000-8000-000000000000/resourceGroups/Fenestra-Azure-Dev";
 
-/** Changes the inputs of a resource, by its name without the stack's: a negative control breaks one of them. */
+/** Changes the inputs of a resource, by its name without the stack's. */
 export type Changes = Readonly<Record<string, (inputs: PropertyMap) => PropertyMap>>;
 
 /**
- * The program of azure-dev: one control-plane machine, two Linux workers, two Windows workers of each of two releases.
+ * The program of azure-dev: a control-plane machine, two Linux workers, two Windows workers of each of two releases.
  */
 export function azureCluster(changes: Changes = {}): RecordedProgram {
   const resources = recorded.resources.map((resource) => {
@@ -32,7 +32,7 @@ export function azureCluster(changes: Changes = {}): RecordedProgram {
   return { ...recorded, resources };
 }
 
-/** An output of a resource, by the resource's name without the stack's. */
+/** An output of a resource, by its name without the stack's. */
 export function outputOf(name: string, key: string): string {
   const found = azureCluster().resources.find(
     (each) => each.name === `azure-dev-${name}` && each.outputs[key] !== undefined,

@@ -20,8 +20,8 @@ import {
   vaultAudience,
 } from "./azureCluster.ts";
 
-// What the simulated Azure gives is seen by every rehearsal; here is what it refuses, as Azure would, and what no
-// rehearsal reaches.
+// What the simulated Azure gives every rehearsal sees; here is what it refuses, as Azure would, and what no rehearsal
+// reaches.
 const at = (url: string) => `${url}?api-version=7.4`;
 const put = (value: string) => ({ body: JSON.stringify({ value }) });
 const management = "https://management.azure.com";

@@ -140,7 +140,7 @@ describe("commands of the manual", () => {
       assert.ok(["", ...places, ...Object.keys(elsewhere)].includes(mark), `${at}: ${mark}`);
       assert.equal(/\b(pulumi|aws|az|fenestra pin) /.test(text), mark === "account", `${at}: ${text}`);
     }
-    // Commands are in blocks that say so, whatever their language would be.
+    // Commands are in blocks marked so.
     for (const { language, text } of blocks)
       assert.ok(language !== "" || !/^(aws|az|kubectl|pulumi) /.test(text), text);
   });

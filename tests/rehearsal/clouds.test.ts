@@ -95,7 +95,7 @@ describe("the simulated gMSA webhook", () => {
   });
 });
 
-/** Releases whose source the fakes of a folder say that they follow, as `cloud-provider-aws v1.35.2`. */
+/** Releases that the fakes of a folder say they follow, as `cloud-provider-aws v1.35.2`. */
 function followed(folder: string): readonly (readonly [repository: string, release: string])[] {
   return readdirSync(folder, { recursive: true, encoding: "utf8" })
     .filter((name) => name.endsWith(".ts"))
@@ -104,7 +104,7 @@ function followed(folder: string): readonly (readonly [repository: string, relea
     .map(([, repository = "", release = ""]) => [repository, release]);
 }
 
-/** Image whose program is made of a repository. */
+/** Image of a repository's program. */
 const images: Readonly<Record<string, string>> = {
   "cloud-provider-aws": "registry.k8s.io/provider-aws/cloud-controller-manager",
   "cloud-provider-azure": "mcr.microsoft.com/oss/v2/kubernetes/azure-cloud-controller-manager",

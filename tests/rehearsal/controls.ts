@@ -18,18 +18,18 @@ export interface Control {
   /** Default aws-dev. */
   readonly stack?: string;
   readonly options?: readonly string[];
-  /** Whether it needs programs of Windows; where the host has no Wine the control is skipped. */
+  /** Whether it needs programs of Windows; without Wine it is skipped. */
   readonly wine?: boolean;
-  /** The checks that fail, and no others, with what each says. */
+  /** All checks that fail, with what they say. */
   readonly fails: Readonly<Record<string, RegExp>>;
-  /** The line of counts, where checks that follow from a failure must be skipped. */
+  /** The line of counts, where what follows from a failure must be skipped. */
   readonly counts?: RegExp;
 }
 
-/** A suite with a test for each control. */
+/** A suite with a test per control. */
 export function describeControls(title: string, controls: Readonly<Record<string, Control>>): void {
   describe(title, function () {
-    // Programs are built when no earlier run has left them in the cache.
+    // Programs are built unless an earlier run has left them in the cache.
     this.timeout(45 * 60_000);
     for (const [name, control] of Object.entries(controls))
       it(`sees ${name}`, async function () {
@@ -67,7 +67,7 @@ export async function broken(control: Omit<Control, "fails">): Promise<{ code: n
   return { code: outcome.code, lines: outcome.stdout.trimEnd().split("\n") };
 }
 
-/** Ids of the checks that failed, with the reason on the line below. */
+/** Ids of failed checks, with the reason on the line below. */
 function failures(lines: readonly string[]): readonly (readonly [id: string, reason: string])[] {
   return lines.flatMap((line, index) => {
     const id = /FAIL {2} *\d+\/\d+ {2}\[([^\]]+)\]/.exec(line)?.[1];

@@ -69,7 +69,7 @@ describe("the files that stand in", () => {
     };
     assert.match(String(files.get("kubectl")), /^exec \/\.rehearsal\/programs\/kubectl "\$@"$/m);
     assert.equal(run("runc", "--version"), "runc fake\n");
-    // The only thing that the rehearsal adds to a kubelet's command line.
+    // All that the rehearsal adds to a kubelet's command line.
     assert.match(
       String(files.get("kubelet")),
       /^exec \/\.rehearsal\/programs\/kubelet "\$@" --config-dir=\/\.rehearsal\/kubelet\.conf\.d$/m,

@@ -1,6 +1,4 @@
-/**
- * Go as far as a build needs it: each program tells what it was built from, and answers a checker's request with that.
- */
+/** Go for a build: each program tells what it was built from, and answers a checker's request with that. */
 export const fakeGo = `#!/bin/bash
 mod=go.mod
 packages=()

@@ -16,7 +16,7 @@ let kubeadm = "";
 /** A machine of the control plane, two Linux workers and one of Windows, with short names. */
 let machines: readonly DecodedMachine[] = [];
 
-/** The machines with changed files; the change must reach at least one. */
+/** The machines with changed files, at least on one. */
 function withFiles(change: (file: DecodedFile, system: "linux" | "windows") => string): readonly DecodedMachine[] {
   const changed = machines.map(({ machine, payload }) => ({
     machine,
@@ -26,7 +26,6 @@ function withFiles(change: (file: DecodedFile, system: "linux" | "windows") => s
   return changed;
 }
 
-/** Replaces text in the files at a path. */
 const edited = (path: string, from: string | RegExp, to: string): readonly DecodedMachine[] =>
   withFiles((file) => (file.path === path ? file.content.replace(from, to) : file.content));
 
@@ -43,7 +42,6 @@ async function reports(
   );
 }
 
-/** Failure of one check, without its time. */
 async function failure(kind: string, of: readonly DecodedMachine[], checkers?: Checkers): Promise<string | undefined> {
   const [report, ...more] = await reports(kind, of, checkers);
   assert.ok(report !== undefined && more.length === 0, `there must be one check of ${kind}`);
@@ -193,8 +191,7 @@ describe("the rehearsal's checks of files", () => {
         const path = { linux: "/etc/fenestra/kubelet.yaml", windows: "C:\\etc\\kubernetes\\kubelet-config.yaml" };
         const toml = { linux: "/etc/containerd/config.toml", windows: "C:\\fenestra\\containerd\\config.toml" };
         const { linux, windows } = kind === "kubelet" ? path : toml;
-        // containerd's file is the same on every Linux machine, the kubelet's differs between workers and control
-        // plane.
+        // containerd's file is the same on all Linux machines, the kubelet's differs between workers and control plane.
         const onLinux =
           kind === "kubelet" ? ["control-plane-0", "linux[0], linux[1]"] : ["control-plane-0, linux[0], linux[1]"];
         assert.deepEqual(lines, [

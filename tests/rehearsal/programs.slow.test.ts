@@ -68,7 +68,7 @@ describe("obtainPrograms", () => {
     server = undefined;
   });
 
-  /** A server of the files in `files`; with `silent` it accepts connections and never answers. */
+  /** A server of `files`; a `silent` one accepts connections and never answers. */
   async function serve(silent = false): Promise<DownloadBases> {
     server = createServer((request, response) => {
       requests.push(request.url ?? "");

@@ -44,7 +44,7 @@ describe("programs of add-ons in a machine", () => {
     write("kubernetes/audit/a.log", [refused, refused, ...others].join("\n"));
     assert.deepEqual(await refusals(machine), [`${who}: may not list volumeattachments.storage.k8s.io (csi-attacher)`]);
 
-    // Of leases a program alone tells; what is meant does not stand in front of it.
+    // Only a program itself tells of leases; what is meant does not hide it.
     write("kubernetes/audit/a.log", others.join("\n"));
     const says = (name: string, resource: string) =>
       `User "system:serviceaccount:kube-system:${name}" cannot get resource "${resource}"`;

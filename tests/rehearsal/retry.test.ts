@@ -16,10 +16,7 @@ describe("a call of the harness to the control plane", function () {
   const authority = newAuthority("test");
   const identity = issueServerCertificate(authority, { commonName: "api", dnsNames: ["localhost"] });
 
-  /**
-   * A client of a server whose answers to the requests come one after the other: a status, or none for a connection
-   * that ends.
-   */
+  /** A client of a server with these answers in turn: a status, or none for a connection that ends. */
   async function clientOf(...answers: readonly (number | undefined)[]) {
     const left = [...answers];
     const listener: RequestListener = ({ method, url, socket }, response) => {

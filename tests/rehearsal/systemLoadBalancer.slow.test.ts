@@ -33,7 +33,7 @@ describe("load balancer", () => {
     for (const server of servers.splice(0)) server.close().closeAllConnections();
   });
 
-  /** A backend that answers health checks as it is told to: well, with 500, or not at all. */
+  /** A backend that answers health checks well, with 500, or not at all. */
   async function backend(name: string, state: "ready" | "unready" | "silent" = "ready") {
     const server = createServer(tls ?? {}, (incoming, response) => {
       if (incoming.url !== "/readyz") response.end(name);
@@ -44,7 +44,7 @@ describe("load balancer", () => {
     return own;
   }
 
-  /** As the program asks both clouds for, but faster. */
+  /** As the program asks both clouds, but faster. */
   const rules: Readonly<Record<"aws" | "azure", HealthRules>> = {
     aws: {
       endsConnections: true,
@@ -91,7 +91,7 @@ describe("load balancer", () => {
   const until = (balancer: LoadBalancer, wanted: readonly boolean[]) =>
     waitFor(`health ${wanted.join()}`, 5_000, () => health(balancer).join() === wanted.join(), 5);
 
-  /** An open connection to a backend, by the number of the backend. */
+  /** An open connection to the backend of this number. */
   async function open(balancer: LoadBalancer, index: number): Promise<Socket> {
     const count = (): number => balancer.backends()[index]?.connections ?? 0;
     const before = count();

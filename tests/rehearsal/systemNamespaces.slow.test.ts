@@ -15,15 +15,13 @@ import { macOf } from "../../rehearsal/host/network.ts";
 import { machinePath } from "../../rehearsal/host/rootScripts.ts";
 import { skip } from "../support/skip.ts";
 
-/** The scenarios of systemScenario.ts. */
 type Scenario = "exit" | "hang" | "orderly" | "roots";
 
-/** Who runs a scenario. */
 interface ScenarioUser {
   readonly name: "root" | "an ordinary user";
-  /** Goes before the command. */
+  /** Before the command. */
   readonly prefix: readonly string[];
-  /** Why this host cannot run a scenario as that user; nothing when it can. */
+  /** Why this host cannot run a scenario as that user, if so. */
   unavailable(): string | undefined;
 }
 
@@ -48,7 +46,7 @@ const scenarioUsers: readonly ScenarioUser[] = [
   },
 ];
 
-/** A `before` hook that skips a suite, and says why, where this host cannot run a scenario as that user. */
+/** A `before` hook that skips a suite, with the reason, where this host cannot run a scenario as that user. */
 function needUser(user: ScenarioUser): Func {
   return function () {
     const reason = user.unavailable();
@@ -56,10 +54,7 @@ function needUser(user: ScenarioUser): Func {
   };
 }
 
-/**
- * Starts a scenario.
- * @param graceMs time for an orderly end after a signal
- */
+/** @param graceMs time for an orderly end after a signal */
 function startScenario(
   scenario: Scenario,
   user: ScenarioUser,
@@ -69,7 +64,7 @@ function startScenario(
   return spawn(file, args, { stdio: ["ignore", "pipe", "pipe"] });
 }
 
-/** Runs a scenario to its end and returns what it saw. */
+/** Runs a scenario to its end. @returns what it saw */
 async function seenBy(scenario: Scenario, user: ScenarioUser): Promise<Readonly<Record<string, unknown>>> {
   const child = startScenario(scenario, user);
   const [stdout, stderr, [code]] = await Promise.all([text(child.stdout), text(child.stderr), once(child, "exit")]);
@@ -77,17 +72,16 @@ async function seenBy(scenario: Scenario, user: ScenarioUser): Promise<Readonly<
   return JSON.parse(stdout);
 }
 
-/** The namespaces of a scenario, and a moment at which they existed, in seconds since the host's start. */
+/** A scenario's namespaces, and a moment at which they existed, in seconds since the host's start. */
 interface Witness {
   readonly namespaces: readonly string[];
   readonly at: number;
 }
 
-/** What of a rehearsal could be seen on the host. */
+/** What the host could see of a rehearsal. */
 function traces({ namespaces, at }: Witness) {
   const processes = readdirSync("/proc").filter((pid) => {
-    // The kernel gives the number of a namespace that has ended to the next one, of a test beside this one for
-    // instance.
+    // The kernel gives an ended namespace's number to the next one, for instance of a test beside this one.
     if (!/^\d+$/.test(pid) || !runsSince(pid, at)) return false;
     return ["net", "mnt", "pid"].some((kind) => namespaces.includes(linkOf(`/proc/${pid}/ns/${kind}`)));
   });
@@ -108,8 +102,8 @@ function traces({ namespaces, at }: Witness) {
 const nothing = { processes: [], links: [], mounts: [], folders: [] };
 
 /**
- * Whether a process was there at a moment, and still is. A zombie holds nothing any more; the first one here waits only
- * for the host's init to notice it, up to a second.
+ * Whether a process was there at a moment, and still is. A zombie holds nothing; the first one here only waits, up to a
+ * second, for the host's init.
  */
 function runsSince(pid: string, at: number): boolean {
   try {
@@ -151,7 +145,7 @@ async function tracesAfterwards(witness: Witness) {
 interface Started {
   readonly child: ChildProcessByStdio<null, Readable, Readable>;
   readonly witness: Witness;
-  /** The beginning of a command that goes inside; only of "hang". */
+  /** Beginning of a command that goes inside; only of "hang". */
   readonly enter: readonly string[];
   readonly ended: Promise<readonly [code: number | null, signal: string | null]>;
 }
@@ -180,7 +174,7 @@ for (const user of scenarioUsers)
 
     it("can be entered from outside and leaves nothing when the outer process is killed", async () => {
       const { child, witness, enter, ended } = await startAndWait("hang", user);
-      // The first process, its guard, node, the machine's holder and a program in the machine: the check can see them.
+      // The first process, its guard, node, the machine's holder and a program in the machine: the check sees them.
       assert.ok(traces(witness).processes.length >= 5, JSON.stringify(traces(witness)));
       const [file = "", ...args] = [...user.prefix, ...enter, "ip", "-brief", "link"];
       const links = execFileSync(file, args, { encoding: "utf8" }).split("\n");

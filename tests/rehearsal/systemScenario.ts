@@ -1,7 +1,7 @@
 /**
  * What the tests run inside namespaces: `node systemScenario.ts <scenario> [ms for an orderly end]` goes inside by
- * itself, acts, and prints what it saw as one line of JSON. Run as a separate program because a test must see it from
- * outside, too.
+ * itself, acts, and prints what it saw as a line of JSON. A program of its own, since tests must also see it from
+ * outside.
  */
 import { execFileSync } from "node:child_process";
 import { mkdirSync, readFileSync, readlinkSync, writeFileSync } from "node:fs";
@@ -15,7 +15,7 @@ import { runInMachine, startInMachine, waitFor } from "../../rehearsal/host/proc
 
 const scenarios: Readonly<Record<string, (inside: Inside) => Promise<unknown>>> = { exit, hang, orderly, roots };
 
-/** Ends with a distinct exit code, leaving a background process behind. */
+/** Ends with a distinct exit code, and leaves a background process behind. */
 async function exit(inside: Inside): Promise<unknown> {
   writeFileSync(join(inside.workFolder, "left-behind"), "x");
   mkdirSync(join(inside.workFolder, "folder"));
@@ -24,7 +24,7 @@ async function exit(inside: Inside): Promise<unknown> {
   return { parent: process.ppid, ...witness("self") };
 }
 
-/** Builds a whole machine and then never ends, not even on SIGTERM. */
+/** Builds a whole machine and never ends, not even on SIGTERM. */
 async function hang(inside: Inside): Promise<unknown> {
   const machine = await aMachine(inside);
   const enter = await waitFor("the pid", 5_000, () => inside.enterCommand());
@@ -65,7 +65,7 @@ async function aMachine(inside: Inside) {
   return machine;
 }
 
-/** The root of a machine: what is private, what is the host's, what outlives it. */
+/** A machine's root: what is private, what is the host's, what outlives it. */
 async function roots(inside: Inside): Promise<unknown> {
   const { workFolder } = inside;
   const network = await createNetwork({ addresses: ["10.0.0.1/24"] });
@@ -100,7 +100,7 @@ async function roots(inside: Inside): Promise<unknown> {
     writableB: await sh(b, writable),
     privateToA: await sh(b, "rm /etc/x && ls /etc/x 2>/dev/null; true"),
     stillInA: await readMachineFile(a.pid, "/etc/x"),
-    // access(2) says whether it could be written; a failing test shall not write to the host.
+    // access(2) says whether it could be written, so that a failing test does not write to the host.
     notWritable: await sh(a, "for f in /usr /usr/bin /sys /proc/sys/vm/swappiness; do [ -w $f ] || echo $f; done"),
     networkSettings: await sh(a, "echo 1 > /proc/sys/net/ipv4/ip_forward && cat /proc/sys/net/ipv4/ip_forward"),
     nothingOfTheHost: await sh(a, "ls -A /home /root /srv /mnt /opt; ls -d /.host /work 2>/dev/null; true"),
@@ -116,7 +116,7 @@ async function roots(inside: Inside): Promise<unknown> {
     capabilities: await sh(a, "sed -n 's/CapBnd:\\t//p' /proc/self/status"),
     runAndModes: await sh(a, "ls /var/run/x && stat -c %a /tmp /root"),
   };
-  // An absolute link in the machine must lead the harness to the machine's file, not to its own.
+  // An absolute link in the machine must lead the harness to the machine's file, not its own.
   await sh(a, "ln -s /etc/linked /var/lib/link; echo machine > /etc/linked; ln -s /opt /var/lib/folder");
   await writeMachineFile(a.pid, "/var/lib/folder/new", "written", 0o600);
   facts.throughLinks = [
@@ -131,7 +131,7 @@ async function roots(inside: Inside): Promise<unknown> {
   return facts;
 }
 
-/** Takes the CA bundle and /usr/local away from what later machines see of the host. */
+/** Hides the CA bundle and /usr/local from what later machines see of the host. */
 const leanHost = `
 set -e
 mkdir /mnt/etc /mnt/usr 2>/dev/null || true
