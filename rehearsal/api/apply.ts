@@ -25,7 +25,6 @@ export function kubectlWith(program: string, kubeconfigFile: string): Kubectl {
 
 export type KubernetesObject = Readonly<Record<string, unknown>>;
 
-/** Whether a resource is an object for the API server. */
 export function isKubernetesObject({ type, custom }: RecordedResource): boolean {
   return custom && type.startsWith("kubernetes:");
 }

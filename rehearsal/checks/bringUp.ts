@@ -7,7 +7,6 @@ import type { Cluster } from "../cluster/cluster.ts";
 import { limitsMs } from "../host/limits.ts";
 import type { Progress } from "../host/progress.ts";
 
-/** What a cluster is brought up from. */
 export interface BringUp {
   readonly cluster: Cluster;
   readonly program: RecordedProgram;
@@ -18,7 +17,6 @@ export interface BringUp {
   /** Ends a wait that has become pointless. */
   readonly unlessLacking: <T>(waiting: Promise<T>) => Promise<T>;
   readonly progress: Progress;
-  /** Wine for the workers. */
   readonly wine: Promise<unknown>;
   /** Resolves when the programs of add-ons that run for real are there. Default: none does. */
   readonly addOnsAtHand: Promise<void> | undefined;

@@ -15,7 +15,6 @@ export interface ExpectedPool {
   /** `windows-2022`. */
   readonly runtimeClass: string | undefined;
   readonly count: number;
-  /** Where its pods have their addresses. */
   readonly podAddresses: "range" | "interface";
 }
 
@@ -51,7 +50,6 @@ export interface RehearsalTools extends ApiTools {
   readonly repeatBootstrap: () => Promise<readonly RepeatedBootstrap[]>;
 }
 
-/** What a check of the running cluster may use. */
 export type CheckContext = RehearsalTools & CheckRun;
 
 /** An acceptance check. Negative controls refer to it by its id. */

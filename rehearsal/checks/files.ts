@@ -14,7 +14,6 @@ import {
   unitProblems,
 } from "../programs/checkers/readers.ts";
 
-/** What the checks of files need. */
 export interface FileSources {
   readonly machines: readonly DecodedMachine[];
   /** Programs built from upstream's code; the reason in words where they are not at hand. */

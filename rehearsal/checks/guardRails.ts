@@ -25,7 +25,6 @@ const servercore = "mcr.microsoft.com/windows/servercore";
 /** A namespace where PodSecurity refuses nothing, so that the policies are heard. */
 const free = "guard-rails";
 
-/** The rows for a cluster with these RuntimeClasses. */
 function rows(classes: readonly string[], mutates: boolean): readonly Row[] {
   const [only] = classes;
   const several = classes.length > 1;
@@ -96,7 +95,6 @@ const takesAddress = {
   spec: { ports: [{ port: 443 }], externalIPs: ["192.0.2.1"] },
 };
 
-/** Sends a pod for a dry run. */
 async function dryRun(
   { kubectl }: CheckContext,
   row: Row,

@@ -93,7 +93,6 @@ export function followWith(cluster: Cluster, lab: ControlPlaneLab, kubectl: stri
   };
 }
 
-/** Runs all that the manual says to run, but the sections with a check of their own. */
 export function manualCheck(cluster: Cluster, follow: Follow): RehearsalCheck {
   return {
     id: "manual",

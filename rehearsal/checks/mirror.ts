@@ -9,7 +9,6 @@ import type { LinuxMachine } from "../machines/linuxMachine.ts";
 import type { RehearsalCheck } from "./context.ts";
 import { type ImageSources, imagesCheck, registriesCheck, workloads } from "./mirrorImages.ts";
 
-/** What the checks of a network that reaches only a mirror look at. */
 export interface MirrorSources extends ImageSources {
   /** Hosts looked up that do not exist, a live list. */
   readonly lookUps: readonly LookUp[];

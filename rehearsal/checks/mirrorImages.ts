@@ -4,7 +4,6 @@ import type { DecodedMachine } from "../cluster/bringUp.ts";
 import type { LinuxMachine } from "../machines/linuxMachine.ts";
 import type { CheckContext, RehearsalCheck } from "./context.ts";
 
-/** What the checks of images from a mirror look at. */
 export interface ImageSources {
   readonly mirror: MirrorOnly;
   /** Registry to the URL of its mirror, as the stack file has it. */
@@ -14,7 +13,6 @@ export interface ImageSources {
   readonly running: () => readonly LinuxMachine[];
 }
 
-/** Whether machines ask the mirror for images. */
 export function registriesCheck({ mirror, registries, decoded }: ImageSources): RehearsalCheck {
   return {
     id: "mirror: registries",
@@ -55,7 +53,6 @@ export function registryProblem(
     : [`${machine.name}: ${path} does not ask ${wanted} first`];
 }
 
-/** Whether the list names every image in use. */
 export function imagesCheck({ mirror, decoded, running }: ImageSources): RehearsalCheck {
   return {
     id: "mirror: images",

@@ -22,7 +22,6 @@ export const poolRegistrationId = (pool: Pick<ExpectedPool, "name">): string => 
 
 const nodes = (count: number): string => (count === 1 ? "1 node" : `${count} nodes`);
 
-/** The checks on one pool's nodes. */
 export function poolChecks(pool: ExpectedPool): readonly RehearsalCheck[] {
   return [
     {

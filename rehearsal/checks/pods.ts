@@ -74,7 +74,6 @@ export function daemonSetProblems(
   });
 }
 
-/** DaemonSets get exactly the nodes they are meant for. */
 export const daemonSetNodes: RehearsalCheck = {
   id: "daemon sets",
   title: "every DaemonSet has one pod on each node that it is meant for, and none elsewhere",
@@ -242,7 +241,6 @@ export function policyGateCheck(gate: string, runtimeClass: string, apiServers: 
   };
 }
 
-/** Every object of the program is accepted. */
 export const objectsAccepted: RehearsalCheck = {
   id: "objects",
   title:
@@ -254,7 +252,6 @@ export const objectsAccepted: RehearsalCheck = {
   },
 };
 
-/** The samples of each build run on it. */
 export function sampleCheck(
   pool: ExpectedPool & { readonly runtimeClass: string; readonly build: string },
 ): RehearsalCheck {

@@ -45,12 +45,10 @@ export async function firstRequests({ certificates }: Api): Promise<ReadonlyMap<
   );
 }
 
-/** The Nodes that there are. */
 export async function nodesByName({ core }: Api): Promise<ReadonlyMap<string, V1Node>> {
   return new Map((await core.listNode()).items.map((node) => [node.metadata?.name ?? "", node]));
 }
 
-/** What the checks of replaced machines work with. */
 export interface Replacements {
   readonly cluster: Cluster;
   readonly lab: ControlPlaneLab;
@@ -61,7 +59,6 @@ export interface Replacements {
   readonly follow: Follow;
 }
 
-/** What these checks do with workers and their requests. */
 export function replacementTools({ cluster, lab, worker }: Replacements) {
   const workers = ({ machines }: CloudSimulation): readonly SimulatedMachine[] =>
     machines.filter(({ id, urn }) => urn === worker.machine.urn && cluster.machines.has(id));

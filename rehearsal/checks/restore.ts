@@ -194,7 +194,6 @@ function byTime(a: string, b: string): number {
   return left < right ? -1 : 1;
 }
 
-/** Names of the nodes marked as control plane. */
 async function controlPlaneNodes({ api }: CheckContext): Promise<readonly string[]> {
   const { items } = await api.core.listNode({ labelSelector: controlPlaneKey });
   return items.map(({ metadata }) => metadata?.name ?? "");

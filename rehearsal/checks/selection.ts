@@ -150,7 +150,6 @@ export function checksOfFiles(
   return { atOnce: within(limitsMs.steps, atOnce), last: within(limitsMs.steps, last) };
 }
 
-/** What the checks of a cluster that is up are made of. */
 export interface ListParts {
   readonly options: CheckOptions;
   readonly stackConfig: StackConfig;
@@ -160,14 +159,12 @@ export interface ListParts {
   readonly decoded: readonly DecodedMachine[];
   readonly cluster: Cluster;
   readonly lab: ControlPlaneLab;
-  /** The pools that the stack file asks for. */
   readonly pools: readonly ExpectedPool[];
   readonly updates: Updates;
   /** Kubeconfig of the program itself. */
   readonly kubeconfig: string;
 }
 
-/** The checks of a cluster that is up. */
 export interface ClusterChecks {
   /** In the order of the report. */
   readonly readOnly: readonly RehearsalCheck[];

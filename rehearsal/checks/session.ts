@@ -11,7 +11,6 @@ export interface PartOptions {
   readonly isShown?: (result: CheckResult) => boolean;
 }
 
-/** Which checks of a rehearsal are run. */
 export interface Selection {
   /** What their ids begin with; empty for all. */
   readonly only: string;

@@ -10,7 +10,6 @@ const selector = "tier=control-plane";
 /** etcd, kube-apiserver, kube-controller-manager and kube-scheduler. */
 const perMachine = 4;
 
-/** Whether all containers of a pod are ready. */
 function isReady({ status }: V1Pod): boolean {
   return status?.conditions?.some((condition) => condition.type === "Ready" && condition.status === "True") === true;
 }
@@ -48,7 +47,6 @@ function staticPodProblem(pod: V1Pod, events: readonly CoreV1Event[]): string {
   return `${name} is not ready: ${last?.message ?? "its kubelet says nothing"}`;
 }
 
-/** The control plane's pods are ready, by their manifests' probes. */
 export const staticPods: RehearsalCheck = {
   id: "static pods",
   title:

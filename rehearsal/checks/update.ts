@@ -13,7 +13,6 @@ import { outageLimitMs } from "./availability.ts";
 import type { RehearsalCheck, RehearsalTools } from "./context.ts";
 import { movesOf, UpdateWatch } from "./updateWatch.ts";
 
-/** What the checks of an update work with. */
 export interface UpdateChecks {
   readonly cluster: Cluster;
   readonly lab: ControlPlaneLab;

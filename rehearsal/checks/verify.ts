@@ -106,7 +106,6 @@ function verifyPasses(pools: readonly ExpectedPool[], mutates: boolean): Rehears
   };
 }
 
-/** Node selector that no node satisfies. */
 const nowhere = "fenestra.dev/nowhere";
 
 /** Negative control: a sample that cannot be placed makes `fenestra verify` fail, with the scheduler's reason. */

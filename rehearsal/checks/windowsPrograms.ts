@@ -216,7 +216,6 @@ async function kubeProxy({ machine, settings, programs }: Subject, { api, note }
   note(last);
 }
 
-/** kubectl.exe drains a node, as the machine's scripts do. */
 export function windowsDrainCheck(wine: Promise<Wine | string>, cluster: Cluster): RehearsalCheck {
   return onMachine(wine, cluster, {
     name: "kubectl.exe",

@@ -33,7 +33,6 @@ export interface Subject {
 
 const machineFile = "C:\\fenestra\\machine.json";
 
-/** A program of a Windows machine that is run by itself. */
 interface ProgramCheck {
   readonly name: string;
   readonly title: string;
@@ -85,13 +84,11 @@ export async function onDrive(machine: WindowsMachine, script: string, stdin?: s
   return stdout;
 }
 
-/** Writes a file of the machine. */
 export async function writeDrive(machine: WindowsMachine, path: string, text: string): Promise<void> {
   const file = driveFile(path);
   await onDrive(machine, `mkdir -p '${file.replace(/\/[^/]*$/, "")}' && cat > '${file}'`, text);
 }
 
-/** A text without its line breaks. */
 export function oneLine(text: string): string {
   return text
     .trim()

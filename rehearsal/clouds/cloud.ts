@@ -19,7 +19,6 @@ export interface CloudCall {
   readonly status: number;
 }
 
-/** An instance as the cloud knows it. */
 export interface CloudInstance {
   readonly providerId: string;
   readonly zone: string;
@@ -32,7 +31,6 @@ export interface CloudInstance {
   readonly ofCluster: boolean;
 }
 
-/** A load balancer of the program. */
 export interface SimulatedBalancer {
   readonly dnsName: string;
   readonly port: number;

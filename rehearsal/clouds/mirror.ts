@@ -5,7 +5,6 @@ import type { MirrorFile, MirrorList } from "../../plan/report/mirrorList.ts";
 import { basicAuthorization, basicChallenge, type ProxiedRequest, startProxy } from "./proxy.ts";
 import { type EndpointHandler, listen } from "./server.ts";
 
-/** A request to the mirror. */
 export interface MirrorRequest {
   /** Below the mirror's own name. */
   readonly url: string;
@@ -121,7 +120,6 @@ export interface MirrorOnly extends MirrorSettings {
   readonly lacks: Promise<never>;
 }
 
-/** What {@link startMirrorOnly} needs. */
 interface MirrorParts {
   readonly settings: MirrorSettings;
   /** Gives the network this address, or one outside of the stack's own. */

@@ -10,7 +10,6 @@ export interface LookUp {
   readonly name: string;
 }
 
-/** Settings of {@link startNameServer}. */
 export interface NameServerOptions {
   readonly address: string;
   /** Default: 53. */

@@ -82,7 +82,6 @@ export async function listensOnItself(machine: LinuxMachine | undefined, port: n
   return connected?.code === 0;
 }
 
-/** Runs the bootstrap once more on every machine. */
 export async function repeatBootstrap(machines: readonly LinuxMachine[]): Promise<readonly RepeatedBootstrap[]> {
   return await Promise.all(
     machines.map(async ({ name, run }) => {

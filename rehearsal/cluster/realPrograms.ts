@@ -9,7 +9,6 @@ export interface RealContainer {
   readonly pod: V1Pod;
   readonly status: V1ContainerStatus | undefined;
   readonly name: string;
-  /** Name of its program. */
   readonly program: string;
   /** Its first port. */
   readonly port: number | undefined;

@@ -20,7 +20,6 @@ import { callHook } from "./hooks.ts";
 
 type Config = Readonly<Record<string, string>>;
 
-/** What updates of a stack begin with. */
 export interface UpdateParts {
   readonly stack: string;
   /** Of the first update. */

@@ -11,7 +11,6 @@ export interface CommandResult {
   readonly stderr: string;
 }
 
-/** Settings of {@link runCommand}. */
 export interface CommandOptions {
   /** Written to standard input, which is then closed. Default: empty. */
   readonly stdin?: string;

@@ -7,7 +7,6 @@ import { RehearsalError } from "./errors.ts";
 export interface HostFacts {
   readonly platform: string;
   readonly root: boolean;
-  /** Host tools that were not found. */
   readonly missingTools: readonly string[];
   /** Error output of the attempt, empty when there was none. */
   readonly attempt: string;
@@ -29,7 +28,6 @@ const settings: readonly HostSetting[] = [
 
 const tools = ["bash", "unshare", "nsenter", "setpriv", "mount", "pivot_root", "ip", "cp"];
 
-/** What decides the flags of `unshare`. */
 export interface UnshareFacts {
   readonly root: boolean;
   /** Whether the user has further ids for a user namespace. */

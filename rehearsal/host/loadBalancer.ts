@@ -37,7 +37,6 @@ export interface HealthRules {
   readonly failsOpen: boolean;
 }
 
-/** Settings of {@link startLoadBalancer}. */
 export interface LoadBalancerOptions {
   /** An address of the bridge. */
   readonly host: string;
@@ -59,7 +58,6 @@ interface BackendState extends Backend {
 
 export interface LoadBalancer {
   readonly port: number;
-  /** The backends as of now. */
   backends(): readonly BackendState[];
   /** Stops listening and ends all connections. */
   close(): Promise<void>;

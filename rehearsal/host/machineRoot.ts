@@ -7,7 +7,6 @@ import { machineFileExists, readMachineFile, writeMachineFile } from "./machineF
 import type { Machine } from "./network.ts";
 import { bootRoot, commandFolder, fillRoot, hardwareFolder, programFolder } from "./rootScripts.ts";
 
-/** Settings of {@link createMachineRoot}. */
 export interface MachineRootOptions {
   /** The rehearsal's tmpfs, with the machine's files and volumes. */
   readonly workFolder: string;

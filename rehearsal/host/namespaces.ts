@@ -30,7 +30,6 @@ export interface Inside {
   enterCommand(): readonly string[] | undefined;
 }
 
-/** Settings of {@link runInsideNamespaces}. */
 export interface InsideOptions {
   /** Added to the environment. */
   readonly env?: Readonly<Record<string, string>>;

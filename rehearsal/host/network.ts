@@ -6,7 +6,6 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { hostPath, runOrFail } from "./command.ts";
 import { waitFor } from "./processes.ts";
 
-/** Settings of {@link createNetwork}. */
 export interface NetworkOptions {
   /** The cloud's own addresses with prefix, such as the first of each subnet: `["10.0.0.1/20"]`. */
   readonly addresses: readonly string[];
@@ -16,9 +15,7 @@ export interface NetworkOptions {
   readonly linkLocal?: readonly string[];
 }
 
-/** Settings of {@link Network.addMachine}. */
 interface MachineOptions {
-  /** Host name. */
   readonly name: string;
   /** Planned address of `eth0` with prefix: `10.0.0.10/20`. */
   readonly address: string;

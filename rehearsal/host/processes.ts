@@ -13,7 +13,6 @@ export interface MachineNamespaces {
   readonly pid: number;
 }
 
-/** Settings of {@link startInMachine}. */
 export interface StartOptions {
   /** File of the harness's that output and errors are appended to. */
   readonly logFile: string;
@@ -34,7 +33,6 @@ export interface MachineProcess {
   kill(): Promise<number>;
 }
 
-/** Settings of {@link runInMachine}. */
 export interface RunOptions {
   readonly stdin?: string;
   /** Added to PATH, HOME and LANG. */

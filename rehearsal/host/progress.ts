@@ -5,7 +5,6 @@ export interface ProgressStream extends NodeJS.WritableStream {
   readonly isTTY?: boolean;
 }
 
-/** Settings of {@link createProgress}. */
 export interface ProgressOptions {
   /** Default: standard error; standard output is for results. */
   readonly stream?: ProgressStream;

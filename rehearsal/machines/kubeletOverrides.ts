@@ -1,7 +1,6 @@
 import { stringify } from "yaml";
 import { programFolder } from "../host/rootScripts.ts";
 
-/** A field of KubeletConfiguration that the rehearsal overrides. */
 interface KubeletOverride {
   readonly field: string;
   readonly value: unknown;

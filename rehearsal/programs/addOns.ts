@@ -28,7 +28,6 @@ export function moduleOf({ module, version, image }: AddOnProgram): string {
   return `${module}@${version ?? tag ?? releaseOf(known(name))}`;
 }
 
-/** The program of a container's image. */
 export function programOf(reference: string): AddOnProgram | undefined {
   return addOnPrograms.find(({ image }) => reference === image || reference.startsWith(`${image}:`));
 }

@@ -38,7 +38,6 @@ export interface Build {
   readonly buildSeconds: number;
 }
 
-/** How {@link buildPrograms} builds. */
 export interface BuildOptions {
   /** Folder of the Go module. */
   readonly folder: string;

@@ -18,7 +18,6 @@ export const programNames = [
 
 export type ProgramName = (typeof programNames)[number];
 
-/** The projects that they come from. */
 export type Project = "kubernetes" | "etcd" | "kwok";
 
 /** Version of each project, without `v`. */
@@ -120,7 +119,6 @@ export async function pinnedMinors(folder: string, label: string): Promise<Reado
   ]);
 }
 
-/** A wanted release of Kubernetes. */
 export interface Wanted {
   /** `1.37`. */
   readonly minor: string;

@@ -114,7 +114,6 @@ async function fetchVerified(what: Download, file: string, patience: number | un
   ]);
 }
 
-/** Gives up after so many seconds without a connection or data. */
 async function fetched(url: string, target: string, patience = 10): Promise<Buffer> {
   const limits = ["--connect-timeout", "--speed-time"].flatMap((limit) => [limit, String(patience)]);
   const argv = [

@@ -26,7 +26,6 @@ import {
 import { type DownloadBases, download, downloadOf, NotReachable, officialBases } from "./download.ts";
 import { containerRuntime, kubeletChecker, toolsFolder as ownTools, repoBuilds } from "./repoPrograms.ts";
 
-/** A program that can be run. */
 interface Program {
   /** Absolute path. */
   readonly path: string;
@@ -40,7 +39,6 @@ interface Program {
 
 export type Programs = Readonly<Record<ProgramName, Program>>;
 
-/** Where programs are looked for. */
 export interface ProgramSources {
   /** Default: this process's PATH. */
   readonly path?: string;
@@ -52,7 +50,6 @@ export interface ProgramSources {
   readonly toolsFolder?: string;
 }
 
-/** Settings of {@link obtainPrograms}. */
 export interface ObtainOptions {
   readonly progress: Progress;
   /** Default: the release that `tools/go.mod` pins. */

@@ -23,7 +23,6 @@ export interface RepoProgram extends Omit<Build, "file"> {
   readonly modFile?: string | undefined;
 }
 
-/** Settings of {@link obtainRepoPrograms}. */
 export interface RepoProgramOptions {
   readonly progress: Progress;
   /** Default: `fenestra/programs` in XDG_CACHE_HOME or ~/.cache. */

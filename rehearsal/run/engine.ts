@@ -12,7 +12,6 @@ import type { DecodedMachine } from "../cluster/bringUp.ts";
 import type { Cluster } from "../cluster/cluster.ts";
 import type { Progress } from "../host/progress.ts";
 
-/** What a rehearsal hands to an engine. */
 export interface EngineParts {
   readonly stack: string;
   /** Of the recorded run. */

@@ -32,7 +32,6 @@ const startVariable = "FENESTRA_REHEARSAL_STARTED";
 /** The folder in which the outer process, which has the network, says what it has obtained beside the bring-up. */
 const besideVariable = "FENESTRA_REHEARSAL_BESIDE";
 
-/** Settings of {@link rehearseInNamespaces}. */
 export interface RehearsalSettings
   extends Selection,
     Pick<RehearsalOptions, "stack" | "config" | "logs" | "breakage" | "updateFrom" | "objects"> {
@@ -188,7 +187,6 @@ function reasonOf(error: unknown): string {
   throw error;
 }
 
-/** The rehearsal itself. */
 async function withinNamespaces(settings: Resolved, inside: Inside, progress: Progress): Promise<boolean> {
   const { stack, config, cloud, realAddOns, keep, engine, deployer, only, wanted, updateTo } = settings;
   const later = process.env[besideVariable] ?? "";

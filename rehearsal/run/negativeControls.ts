@@ -330,7 +330,6 @@ export const breakages: Readonly<Record<string, NegativeControl>> = {
   },
 };
 
-/** The list, a line each. */
 export function breakagesText(): string {
   const width = Math.max(...Object.keys(breakages).map((name) => name.length));
   return Object.entries(breakages)

@@ -33,7 +33,6 @@ import { type Breakage, decodeMachine, withPlatform } from "./breakage.ts";
 import { type EngineAccess, serveEngine } from "./engine.ts";
 import { mirrorLine, mirrorSettings, withRehearsalCa } from "./mirrorSettings.ts";
 
-/** Settings of a rehearsal. */
 export interface RehearsalOptions extends CheckOptions, Selection {
   readonly stack: string;
   /** The stack's config as Pulumi hands it over. */
@@ -43,7 +42,6 @@ export interface RehearsalOptions extends CheckOptions, Selection {
   readonly progress: Progress;
   /** Folder that the logs are copied to at the end. Default: none. */
   readonly logs: string | undefined;
-  /** What is broken on purpose. */
   readonly breakage: Breakage | undefined;
   /** Colours of the report. */
   readonly paint: Paint;

@@ -11,7 +11,6 @@ import { signatureProblem } from "./sigv4.ts";
 /** Whether a role may do something; the context holds condition keys such as `kms:EncryptionContext:PARAMETER_ARN`. */
 type Authorize = (role: string, action: string, resource: string, context: Readonly<Record<string, string>>) => boolean;
 
-/** A parameter of the simulated Parameter Store. */
 export interface StoredParameter {
   readonly arn: string;
   readonly keyArn: string;
@@ -32,7 +31,6 @@ export interface AwsCloud {
   /** Objects of the simulated S3, by `bucket/key`. */
   readonly objects: Map<string, Buffer>;
   readonly lifecycle: LifecycleActions;
-  /** Every call, in order. */
   readonly calls: CloudCall[];
   /** Terminated machines; lists have them for an hour. */
   readonly ended: readonly AwsMachine[];
@@ -42,7 +40,6 @@ export interface AwsCloud {
   /** The newest instance refresh of each group that had one. */
   readonly refreshes: Map<string, Refresh>;
   readonly faults: CloudFaults;
-  /** ARN of an Auto Scaling group. */
   readonly groupArn: (name: string) => string;
 }
 

@@ -4,7 +4,6 @@ import { escapeXml } from "./instances.ts";
 import type { LifecycleActions } from "./lifecycle.ts";
 import type { AwsMachine } from "./metadata.ts";
 
-/** An Auto Scaling group of the program. */
 export interface AwsGroup {
   readonly name: string;
   readonly desired: number;

@@ -8,7 +8,6 @@ import { blobStore } from "./blobs.ts";
 import { type AzureCaller, type AzureCloud, azureError, jsonAnswer } from "./state.ts";
 import { keyVault } from "./vault.ts";
 
-/** Name of the resource manager's server. */
 export const managementHost = "management.azure.com";
 
 /**
@@ -54,7 +53,6 @@ function caller(
   };
 }
 
-/** What machines ask of the resource manager. */
 function resourceManager(cloud: AzureCloud, by: AzureCaller | string, request: EndpointRequest): EndpointAnswer {
   if (typeof by === "string") return azureError(401, "AuthenticationFailed", by);
   const [path = "", search = ""] = request.url.split("?");

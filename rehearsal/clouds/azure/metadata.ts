@@ -31,7 +31,6 @@ export interface ScheduledEvent {
  */
 export type ScheduledEvents = Map<string, readonly ScheduledEvent[]>;
 
-/** What the metadata service answers from. */
 export interface AzureMetadata {
   readonly subscriptionId: string;
   readonly hostAt: (address: string) => AzureHost | undefined;

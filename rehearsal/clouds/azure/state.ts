@@ -28,7 +28,6 @@ export interface AzureCloud {
   readonly modelOf: (host: AzureHost) => SimulatedMachine;
   readonly faults: CloudFaults;
   readonly tokens: TokenIssuer;
-  /** Whether an identity's roles allow a call. */
   readonly authorize: (principalId: string, request: AzureRequest) => boolean;
   readonly vaults: readonly SimulatedVault[];
   /** Secrets by their URL without version. */
@@ -36,7 +35,6 @@ export interface AzureCloud {
   readonly accounts: readonly SimulatedAccount[];
   /** Blobs by `<server>/<container>/<name>`. */
   readonly blobs: Map<string, Buffer>;
-  /** Every call, in order. */
   readonly calls: CloudCall[];
 }
 
@@ -47,7 +45,6 @@ export interface AzureCaller {
   readonly allowed: (request: AzureRequest) => boolean;
 }
 
-/** An answer in JSON. */
 export function jsonAnswer(status: number, body: unknown): EndpointAnswer {
   return { status, headers: { "content-type": "application/json; charset=utf-8" }, body: JSON.stringify(body) };
 }
@@ -59,7 +56,6 @@ export function azureError(status: number, code: string, message: string, inner?
   });
 }
 
-/** What a token says. */
 interface TokenClaims {
   /** Its resource: `https://vault.azure.net`. */
   readonly audience: string;

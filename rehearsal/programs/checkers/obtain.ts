@@ -20,7 +20,6 @@ export interface Checkers {
   readonly kubelet: ReadonlyMap<string, string>;
 }
 
-/** Settings of {@link obtainCheckers}. */
 export interface CheckerOptions extends RepoProgramOptions {
   /** Kubernetes minors of the kubelets. Default: all that `tools` pins. */
   readonly minors?: readonly string[];
