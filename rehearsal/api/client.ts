@@ -14,6 +14,8 @@ import {
   RequestContext,
   ResponseContext,
   ServerConfiguration,
+  type V1Node,
+  type V1Pod,
   wrapHttpLibrary,
 } from "@kubernetes/client-node";
 import { z } from "zod";
@@ -96,6 +98,11 @@ function objectUrl(request: RequestContext): string | undefined {
 }
 
 const bodySchema = z.looseObject({ metadata: z.looseObject({ name: z.string().optional() }).optional() });
+
+/** Whether a Node or a pod has the condition Ready. */
+export function isReady({ status }: V1Node | V1Pod): boolean {
+  return status?.conditions?.some((condition) => condition.type === "Ready" && condition.status === "True") === true;
+}
 
 /** Whether the API server says that it is ready. */
 export async function answersReady(kubeconfig: string): Promise<boolean> {

@@ -1,6 +1,7 @@
 import type { CoreV1Event, V1Pod } from "@kubernetes/client-node";
 import { expect, expectEqual } from "../../checks/check.ts";
 import { controlPlaneKey } from "../../checks/facts.ts";
+import { isReady } from "../api/client.ts";
 import { limitsMs } from "../host/limits.ts";
 import { waitFor } from "../host/processes.ts";
 import type { RehearsalCheck } from "./context.ts";
@@ -9,10 +10,6 @@ import type { RehearsalCheck } from "./context.ts";
 const selector = "tier=control-plane";
 /** etcd, kube-apiserver, kube-controller-manager and kube-scheduler. */
 const perMachine = 4;
-
-function isReady({ status }: V1Pod): boolean {
-  return status?.conditions?.some((condition) => condition.type === "Ready" && condition.status === "True") === true;
-}
 
 /**
  * Milliseconds that a pod's containers have to start, by their startup probes (staticPodPatches.ts). One that times out

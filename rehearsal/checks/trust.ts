@@ -25,6 +25,12 @@ export async function joinSecretOf(cloud: CloudSimulation, machine: SimulatedMac
   return secretSchema.parse(JSON.parse(await cloud.readSecret(machine, joinSecretName(cloud, machine))));
 }
 
+async function secretOfWorker({ cloud, linuxWorkers: [worker] }: CheckContext) {
+  const machine = cloud.machines.find(({ id }) => id === worker);
+  if (machine === undefined) throw new Error("there is no Linux worker");
+  return { machine, ...(await joinSecretOf(cloud, machine)) };
+}
+
 /** Asks for a client certificate. @returns name of the request */
 export async function askFor(
   { certificates }: Api,
@@ -246,9 +252,7 @@ export function trustChecks(cluster: Cluster, lab: ControlPlaneLab, follow: Foll
           expect(found === undefined || (await run(`test -e '${file}' || echo gone`)) === "gone", found ?? "");
         }
         // Requests that no kubelet makes, with its kubelet's certificate and with its join secret.
-        const machine = context.cloud.machines.find(({ id }) => id === context.linuxWorkers[0]);
-        if (machine === undefined) throw new Error("there is no Linux worker");
-        const { server, caCertificate: ca, token } = await joinSecretOf(context.cloud, machine);
+        const { machine, server, caCertificate: ca, token } = await secretOfWorker(context);
         const pem = await worker.readFile(certificate);
         const users = [{ certificate: pem, key: pem }, { token }];
         const { nodeName } = context.cloud.identity(machine);
@@ -273,10 +277,8 @@ export function trustChecks(cluster: Cluster, lab: ControlPlaneLab, follow: Foll
       title:
         "the join secret is worth one's own name: no other node's, no control-plane node's, no invented one, no other group",
       run: async (context) => {
-        const { api, cloud, note, linuxWorkers, registered } = context;
-        const worker = cloud.machines.find(({ id }) => id === linuxWorkers[0]);
-        if (worker === undefined) throw new Error("there is no Linux worker");
-        const { server, caCertificate: ca, token } = await joinSecretOf(cloud, worker);
+        const { api, note, registered } = context;
+        const { server, caCertificate: ca, token } = await secretOfWorker(context);
         const bootstrap = apiFor(kubeconfig({ server, ca, user: { token } }));
         const names = [...registered.values()];
         const other = names.find(({ pool }) => pool !== undefined)?.name ?? "";

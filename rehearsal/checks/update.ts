@@ -3,6 +3,7 @@ import { coreDnsTag, minorNumber } from "../../checks/facts.ts";
 import { kubeconfigClient } from "../../components/gates/adminClient.ts";
 import { messageOf } from "../../components/gates/messageOf.ts";
 import { decodeUserData } from "../../plan/decode/userData.ts";
+import { isReady } from "../api/client.ts";
 import type { DecodedMachine } from "../cluster/bringUp.ts";
 import type { Cluster, Release } from "../cluster/cluster.ts";
 import type { ControlPlaneLab } from "../cluster/controlPlaneLab.ts";
@@ -143,10 +144,7 @@ export function updateChecks({ cluster, lab, updates, kubeconfig, from, to }: Up
         await cluster.powerOffMachine(old.machine);
         const { machine } = await cluster.replaceMachine(old);
         const name = cloud.identity(machine).nodeName;
-        const look = async (): Promise<boolean> =>
-          (await api.core.readNode({ name })).status?.conditions?.some(
-            ({ type, status }) => type === "Ready" && status === "True",
-          ) === true;
+        const look = async (): Promise<boolean> => isReady(await api.core.readNode({ name }));
         await waitFor(`node ${name} to be Ready`, limitsMs.machine, look);
         note(`${name} in place of ${nodeName}`);
       },

@@ -4,7 +4,7 @@ import { expect } from "../../checks/check.ts";
 import { uninitializedTaintKey } from "../../checks/facts.ts";
 import { messageOf } from "../../components/gates/messageOf.ts";
 import { type Kubectl, kubectlWith } from "../api/apply.ts";
-import { type Api, answersReady, apiFor } from "../api/client.ts";
+import { type Api, answersReady, apiFor, isReady } from "../api/client.ts";
 import type { CloudSimulation } from "../clouds/cloud.ts";
 import { initialiseNodes, startCloudController } from "../clouds/cloudController.ts";
 import { hardwareOf } from "../host/hardware.ts";
@@ -320,9 +320,7 @@ export class Cluster {
     const look = async (): Promise<boolean> => {
       if (!this.#initialised) await initialiseNodes(this.api, instances);
       const nodes = (await this.api.core.listNode()).items;
-      const ready = nodes.filter(({ status }) =>
-        status?.conditions?.some(({ type, status: value }) => type === "Ready" && value === "True"),
-      );
+      const ready = nodes.filter(isReady);
       state = `${ready.length} of ${nodes.length} nodes Ready, ${count} wanted`;
       const late = nodes.filter(({ spec }) => spec?.taints?.some(({ key }) => key === uninitializedTaintKey));
       // The fake passes over an unknown node, which a later check reports by its pool.

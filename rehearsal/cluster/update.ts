@@ -6,6 +6,7 @@ import type { RecordedProgram, RecordedResource } from "../../plan/program/recor
 import { runProgramWithHooks } from "../../plan/program/runProgram.ts";
 import { type Fate, fateOf, nextUpdate } from "../../plan/providers/nextUpdate.ts";
 import { applyLayer, depths, isKubernetesObject, layers, objectOf, plainValue, takesFields } from "../api/apply.ts";
+import { isReady } from "../api/client.ts";
 import type { CloudSimulation } from "../clouds/cloud.ts";
 import { limitsMs } from "../host/limits.ts";
 import { waitFor } from "../host/processes.ts";
@@ -214,9 +215,8 @@ async function apply(resource: RecordedResource, { kubectl }: Cluster, force: bo
 
 async function untilReady(name: string, { api, refusals }: Cluster): Promise<void> {
   const look = async (): Promise<boolean> => {
-    const { status, spec } = await api.core.readNode({ name });
-    const ready = status?.conditions?.some((condition) => condition.type === "Ready" && condition.status === "True");
-    if (ready !== true || spec?.taints?.some(({ key }) => key.startsWith("node.cloudprovider")) === true)
+    const node = await api.core.readNode({ name });
+    if (!isReady(node) || node.spec?.taints?.some(({ key }) => key.startsWith("node.cloudprovider")) === true)
       throw new Error("it is not Ready");
     return true;
   };

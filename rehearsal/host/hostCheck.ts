@@ -15,16 +15,12 @@ export interface HostFacts {
 }
 
 /** Kernel settings that forbid user namespaces. */
-type HostSetting =
-  | "user/max_user_namespaces"
-  | "kernel/unprivileged_userns_clone"
-  | "kernel/apparmor_restrict_unprivileged_userns";
-
-const settings: readonly HostSetting[] = [
+const settings = [
   "user/max_user_namespaces",
   "kernel/unprivileged_userns_clone",
   "kernel/apparmor_restrict_unprivileged_userns",
-];
+] as const;
+type HostSetting = (typeof settings)[number];
 
 const tools = ["bash", "unshare", "nsenter", "setpriv", "mount", "pivot_root", "ip", "cp"];
 

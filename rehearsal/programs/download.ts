@@ -8,18 +8,12 @@ import { runCommand, runOrFail } from "../host/command.ts";
 import { RehearsalError } from "../host/errors.ts";
 import { catalog, type ProgramName, type Versions } from "./catalog.ts";
 
-/** Base addresses of the official downloads, without a slash at the end; parameters for mirrors and tests. */
+/** Base addresses of downloads, without a slash at the end; parameters for mirrors and tests. */
 export interface DownloadBases {
-  /** Default: `https://dl.k8s.io/release`. */
   readonly kubernetes: string;
-  /** Default: `https://github.com/etcd-io/etcd/releases/download`. */
   readonly etcd: string;
-  /** Default: `https://github.com/kubernetes-sigs/kwok/releases/download`. */
   readonly kwok: string;
-  /**
-   * kwok publishes no checksum file, but GitHub's description of a release has digests. Default:
-   * `https://api.github.com/repos/kubernetes-sigs/kwok/releases/tags`.
-   */
+  /** kwok publishes no checksum file, but GitHub's description of a release has digests. */
   readonly kwokRelease: string;
 }
 

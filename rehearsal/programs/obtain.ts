@@ -6,9 +6,8 @@ import { z } from "zod";
 import { minorOf } from "../../components/model/releases.ts";
 import { findOnPath, runCommand } from "../host/command.ts";
 import type { RehearsalError } from "../host/errors.ts";
-import type { Progress } from "../host/progress.ts";
 import { GoMissing } from "./atHand.ts";
-import { buildPrograms, linkerFlags } from "./build.ts";
+import { type BuildOptions, buildPrograms, linkerFlags } from "./build.ts";
 import { defaultCache, goArch, seconds, withWorkFolder } from "./cache.ts";
 import {
   catalog,
@@ -50,21 +49,16 @@ export interface ProgramSources {
   readonly toolsFolder?: string;
 }
 
-export interface ObtainOptions {
-  readonly progress: Progress;
+export interface ObtainOptions extends Pick<BuildOptions, "progress" | "heartbeatMs"> {
   /** Default: the release that `tools/go.mod` pins. */
   readonly wanted?: Wanted;
-  /** Default: `fenestra/programs` in XDG_CACHE_HOME or ~/.cache. */
+  /** Default: {@link defaultCache}. */
   readonly cacheDir?: string;
   readonly sources?: ProgramSources;
-  /** Pause between two lines during a long build, in milliseconds. Default: 15,000. */
-  readonly heartbeatMs?: number;
 }
 
-interface Search {
-  readonly progress: Progress;
+interface Search extends Pick<BuildOptions, "progress" | "arch" | "heartbeatMs"> {
   readonly pins: Pins;
-  readonly arch: string;
   readonly path: string;
   readonly bases: DownloadBases;
   readonly patience: number | undefined;
@@ -76,7 +70,6 @@ interface Search {
   readonly folder: string;
   /** Release of Kubernetes whose source is at hand, where another one is wanted. */
   readonly source: string | undefined;
-  readonly heartbeatMs: number;
 }
 
 /**
@@ -142,7 +135,7 @@ async function searchOf(options: ObtainOptions, toolsFolder: string, wanted: Wan
     cacheDir,
     folder: join(cacheDir, key),
     source,
-    heartbeatMs: options.heartbeatMs ?? 15_000,
+    heartbeatMs: options.heartbeatMs,
   };
 }
 

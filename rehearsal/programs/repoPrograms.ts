@@ -5,32 +5,23 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import type { Progress } from "../host/progress.ts";
 import { GoMissing } from "./atHand.ts";
-import { type Build, buildPrograms } from "./build.ts";
+import { type Build, type BuildOptions, buildPrograms } from "./build.ts";
 import { defaultCache, goArch } from "./cache.ts";
 
 /** A program whose source is part of this project. */
-export interface RepoProgram extends Omit<Build, "file"> {
+export interface RepoProgram extends Omit<Build, "file">, Pick<BuildOptions, "label" | "modFile"> {
   /** Folder of the Go module. */
   readonly module: string;
-  /** The module in messages: `tools`. */
-  readonly label: string;
   /**
    * The program's folder in the module, which with the module's versions decides the result. Default: all of the
    * module.
    */
   readonly source?: string;
-  /** File beside go.mod that pins other versions, a `-modfile` of `go build`. Default: go.mod itself. */
-  readonly modFile?: string | undefined;
 }
 
-export interface RepoProgramOptions {
-  readonly progress: Progress;
-  /** Default: `fenestra/programs` in XDG_CACHE_HOME or ~/.cache. */
+export interface RepoProgramOptions extends Pick<BuildOptions, "progress" | "path" | "heartbeatMs"> {
+  /** Default: {@link defaultCache}. */
   readonly cacheDir?: string | undefined;
-  /** PATH on which Go is looked for. Default: this process's. */
-  readonly path?: string | undefined;
-  /** Pause between two lines during a long build, in milliseconds. Default: 15,000. */
-  readonly heartbeatMs?: number | undefined;
 }
 
 /** How this project's programs are built: those of one module and its versions in one call. */

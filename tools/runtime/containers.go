@@ -60,9 +60,7 @@ func (s *runtimeService) StartContainer(_ context.Context, request *cri.StartCon
 		s.fakes.start(c, pod, func(code int32) { s.ended(c, code, "", 0) })
 		return &cri.StartContainerResponse{}, nil
 	}
-	if err := s.api.serve(c.Config); err != nil {
-		log.Printf("the API server's Service: %v", err)
-	}
+	s.api.serve(c.Config)
 	shim, pid, wait, err := startShim(s.bundleOf(c, pod))
 	if err != nil {
 		// containerd's code and reason for a process that does not start (internal/cri/server/container_start.go).
@@ -110,9 +108,7 @@ func (s *runtimeService) reattach() {
 			continue
 		}
 		if !c.Fake {
-			if err := s.api.serve(c.Config); err != nil {
-				log.Printf("the API server's Service: %v", err)
-			}
+			s.api.serve(c.Config)
 			go s.follow(c, func() { waitForShim(c.Shim) })
 			continue
 		}

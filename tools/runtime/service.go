@@ -23,7 +23,13 @@ type apiService struct {
 }
 
 // serve makes the address answer that a container's environment names; a host name in its place is left alone.
-func (s *apiService) serve(config *cri.ContainerConfig) error {
+func (s *apiService) serve(config *cri.ContainerConfig) {
+	if err := s.answer(config); err != nil {
+		log.Printf("the API server's Service: %v", err)
+	}
+}
+
+func (s *apiService) answer(config *cri.ContainerConfig) error {
 	env := map[string]string{}
 	for _, pair := range config.GetEnvs() {
 		env[pair.GetKey()] = string(pair.GetValue())

@@ -195,27 +195,14 @@ func startInit(file string) (*bundle, *exec.Cmd, map[string]io.Reader, error) {
 	command.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Cloneflags: syscall.CLONE_NEWNS}
 	command.Env = []string{}
 	// Pipes of our own: Wait would close those of os/exec before all was read.
-	output := map[string]io.Reader{}
-	var ends []*os.File
-	pipe := func() (*os.File, *os.File, error) {
-		reader, writer, err := os.Pipe()
-		ends = append(ends, writer)
-		return reader, writer, err
+	var pipes, ends [3]*os.File
+	for i := range pipes {
+		if pipes[i], ends[i], err = os.Pipe(); err != nil {
+			return nil, nil, nil, err
+		}
 	}
-	stdout, stdoutEnd, err := pipe()
-	if err != nil {
-		return nil, nil, nil, err
-	}
-	stderr, stderrEnd, err := pipe()
-	if err != nil {
-		return nil, nil, nil, err
-	}
-	problems, problemsEnd, err := pipe()
-	if err != nil {
-		return nil, nil, nil, err
-	}
-	output["stdout"], output["stderr"] = stdout, stderr
-	command.Stdout, command.Stderr, command.ExtraFiles = stdoutEnd, stderrEnd, []*os.File{problemsEnd}
+	stdout, stderr, problems := pipes[0], pipes[1], pipes[2]
+	command.Stdout, command.Stderr, command.ExtraFiles = ends[0], ends[1], ends[2:]
 	if err := command.Start(); err != nil {
 		return nil, nil, nil, err
 	}
@@ -227,7 +214,7 @@ func startInit(file string) (*bundle, *exec.Cmd, map[string]io.Reader, error) {
 		_ = command.Wait()
 		return nil, nil, nil, errors.New(string(problem))
 	}
-	return b, command, output, nil
+	return b, command, map[string]io.Reader{"stdout": stdout, "stderr": stderr}, nil
 }
 
 func readBundle(file string) (*bundle, error) {

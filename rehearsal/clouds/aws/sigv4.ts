@@ -2,6 +2,7 @@ import { createHash } from "node:crypto";
 import { parseQueryString } from "@smithy/core/protocols";
 import { Hash } from "@smithy/core/serde";
 import { SignatureV4 } from "@smithy/signature-v4";
+import type { EndpointRequest } from "../server.ts";
 
 /** Credentials from the metadata service. */
 export interface AwsCredentials {
@@ -11,13 +12,7 @@ export interface AwsCredentials {
 }
 
 /** A request as it came in. */
-export interface SignedRequest {
-  readonly method: string;
-  /** Path and query as sent. */
-  readonly url: string;
-  readonly headers: Readonly<Record<string, string>>;
-  readonly body: Buffer;
-}
+export type SignedRequest = Pick<EndpointRequest, "method" | "url" | "headers" | "body">;
 
 const sha256 = (data: string | Buffer): string => createHash("sha256").update(data).digest("hex");
 
