@@ -138,7 +138,7 @@ export async function openWatches(kubeconfig: string, count: number): Promise<()
   return () => ended.abort();
 }
 
-export interface KubeconfigParts {
+interface KubeconfigParts {
   readonly server: string;
   /** Cluster CA, PEM. */
   readonly ca: string;

@@ -7,7 +7,7 @@ import type { Cluster } from "../cluster/cluster.ts";
 import { limitsMs } from "../host/limits.ts";
 import type { Progress } from "../host/progress.ts";
 
-export interface BringUp {
+interface BringUp {
   readonly cluster: Cluster;
   readonly program: RecordedProgram;
   readonly controlPlane: readonly DecodedMachine[];

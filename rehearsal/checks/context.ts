@@ -34,7 +34,7 @@ export interface RehearsalTools extends ApiTools {
   readonly refusedObjects: readonly string[];
   /** Its warnings of them. */
   readonly warnings: readonly string[];
-  /** Passes a gate of the program by its name, as the engine would: resolves when it opens. `kept` is what the state holds of it. */
+  /** Passes a gate of the program by its name, as the engine would, until it opens. `kept` is its part of the state. */
   readonly passGate: (name: string, kept?: unknown) => Promise<void>;
   /** Instance ids of the workers that boot in namespaces. */
   readonly linuxWorkers: readonly string[];

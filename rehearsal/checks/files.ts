@@ -14,7 +14,7 @@ import {
   unitProblems,
 } from "../programs/checkers/readers.ts";
 
-export interface FileSources {
+interface FileSources {
   readonly machines: readonly DecodedMachine[];
   /** Programs built from upstream's code; the reason in words where they are not at hand. */
   readonly checkers: Checkers | string | Promise<Checkers | string>;

@@ -9,7 +9,7 @@ import type { LinuxMachine } from "../machines/linuxMachine.ts";
 import type { RehearsalCheck } from "./context.ts";
 import { type ImageSources, imagesCheck, registriesCheck, workloads } from "./mirrorImages.ts";
 
-export interface MirrorSources extends ImageSources {
+interface MirrorSources extends ImageSources {
   /** Hosts looked up that do not exist, a live list. */
   readonly lookUps: readonly LookUp[];
   /** Whether the machines may also ask publishers. */

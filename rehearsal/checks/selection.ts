@@ -150,7 +150,7 @@ export function checksOfFiles(
   return { atOnce: within(limitsMs.steps, atOnce), last: within(limitsMs.steps, last) };
 }
 
-export interface ListParts {
+interface ListParts {
   readonly options: CheckOptions;
   readonly stackConfig: StackConfig;
   readonly program: RecordedProgram;
@@ -165,7 +165,7 @@ export interface ListParts {
   readonly kubeconfig: string;
 }
 
-export interface ClusterChecks {
+interface ClusterChecks {
   /** In the order of the report. */
   readonly readOnly: readonly RehearsalCheck[];
   /** Run beside `readOnly`: they mostly wait, and need only what no other takes away. */

@@ -6,7 +6,7 @@ import { limitsMs } from "../host/limits.ts";
 import type { Progress } from "../host/progress.ts";
 import { isStrict } from "../programs/atHand.ts";
 
-export interface PartOptions {
+interface PartOptions {
   /** Whether a result is reported and counted. Default: each is. */
   readonly isShown?: (result: CheckResult) => boolean;
 }

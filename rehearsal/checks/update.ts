@@ -14,7 +14,7 @@ import { outageLimitMs } from "./availability.ts";
 import type { RehearsalCheck, RehearsalTools } from "./context.ts";
 import { movesOf, UpdateWatch } from "./updateWatch.ts";
 
-export interface UpdateChecks {
+interface UpdateChecks {
   readonly cluster: Cluster;
   readonly lab: ControlPlaneLab;
   readonly updates: Updates;

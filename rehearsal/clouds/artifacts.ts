@@ -9,7 +9,7 @@ import { programNames } from "../programs/catalog.ts";
 import type { EndpointHandler } from "./server.ts";
 
 /** One line of the payload's list of artifacts. */
-export interface ArtifactLine {
+interface ArtifactLine {
   readonly name: string;
   readonly url: string;
   readonly algorithm: string;

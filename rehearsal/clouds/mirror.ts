@@ -5,7 +5,7 @@ import type { MirrorFile, MirrorList } from "../../plan/report/mirrorList.ts";
 import { basicAuthorization, basicChallenge, type ProxiedRequest, startProxy } from "./proxy.ts";
 import { type EndpointHandler, listen } from "./server.ts";
 
-export interface MirrorRequest {
+interface MirrorRequest {
   /** Below the mirror's own name. */
   readonly url: string;
   readonly status: 200 | 401 | 404;

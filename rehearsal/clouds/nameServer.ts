@@ -10,7 +10,7 @@ export interface LookUp {
   readonly name: string;
 }
 
-export interface NameServerOptions {
+interface NameServerOptions {
   readonly address: string;
   /** Default: 53. */
   readonly port?: number;

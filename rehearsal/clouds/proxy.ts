@@ -22,7 +22,7 @@ export interface ProxiedRequest {
 }
 
 /** Settings of {@link startProxy}. */
-export interface ProxyOptions {
+interface ProxyOptions {
   readonly address: string;
   readonly port: number;
   /** Speaks TLS when given. */

@@ -43,7 +43,7 @@ export interface Release {
 }
 
 /** What a cluster is brought up from. */
-export interface ClusterParts extends Release {
+interface ClusterParts extends Release {
   readonly cloud: CloudSimulation;
   readonly infra: SimulatedInfra;
   /** Path of the rehearsal's own container runtime. */

@@ -21,7 +21,7 @@ import { callHook } from "./hooks.ts";
 
 type Config = Readonly<Record<string, string>>;
 
-export interface UpdateParts {
+interface UpdateParts {
   readonly stack: string;
   /** Of the first update. */
   readonly config: Config;

@@ -11,7 +11,7 @@ export interface CommandResult {
   readonly stderr: string;
 }
 
-export interface CommandOptions {
+interface CommandOptions {
   /** Written to standard input, which is then closed. Default: empty. */
   readonly stdin?: string;
   /** The whole environment. Default: this process's, with {@link hostPath}. */

@@ -24,7 +24,7 @@ type HostSetting = (typeof settings)[number];
 
 const tools = ["bash", "unshare", "nsenter", "setpriv", "mount", "pivot_root", "ip", "cp"];
 
-export interface UnshareFacts {
+interface UnshareFacts {
   readonly root: boolean;
   /** Whether the user has further ids for a user namespace. */
   readonly moreIds: boolean;

@@ -12,11 +12,11 @@ export interface Backend {
  * pages, as of 2026:
  *
  * - `aws`, a Network Load Balancer ("Health checks for Network Load Balancer target groups", "Increase in
- * TCP_ELB_Reset_Count metric"): connections of an unhealthy target are reset, unless all are unhealthy; then it fails
- * open.
+ *   TCP_ELB_Reset_Count metric"): connections of an unhealthy target are reset, unless all are unhealthy; then it fails
+ *   open.
  * - `azure`, the Standard load balancer ("Azure Load Balancer health probes": "Probe threshold", "Probe down
- * behavior"): any answer counts at once, thresholds are for checks without one. An unhealthy backend gets no new
- * connections; established ones go on, if the pool has another backend.
+ *   behavior"): any answer counts at once, thresholds are for checks without one. An unhealthy backend gets no new
+ *   connections; established ones go on, if the pool has another backend.
  */
 export interface HealthRules {
   /** Whether connections to an unhealthy backend end while there are others. */
@@ -37,7 +37,7 @@ export interface HealthRules {
   readonly failsOpen: boolean;
 }
 
-export interface LoadBalancerOptions {
+interface LoadBalancerOptions {
   /** An address of the bridge. */
   readonly host: string;
   /** 0 picks a free one. */

@@ -7,7 +7,7 @@ import { machineFileExists, readMachineFile, writeMachineFile } from "./machineF
 import type { Machine } from "./network.ts";
 import { bootRoot, commandFolder, fillRoot, hardwareFolder, programFolder } from "./rootScripts.ts";
 
-export interface MachineRootOptions {
+interface MachineRootOptions {
   /** The rehearsal's tmpfs, with the machine's files and volumes. */
   readonly workFolder: string;
   /** Lines of /etc/hosts after those of localhost. Default: the machine's own name and address. */

@@ -30,7 +30,7 @@ export interface Inside {
   enterCommand(): readonly string[] | undefined;
 }
 
-export interface InsideOptions {
+interface InsideOptions {
   /** Added to the environment. */
   readonly env?: Readonly<Record<string, string>>;
   /** Time for an orderly end after SIGINT or SIGTERM, in milliseconds, before everything is killed. Default: 10,000. */

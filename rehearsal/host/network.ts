@@ -6,7 +6,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { hostPath, runOrFail } from "./command.ts";
 import { waitFor } from "./processes.ts";
 
-export interface NetworkOptions {
+interface NetworkOptions {
   /** The cloud's own addresses with prefix, such as the first of each subnet: `["10.0.0.1/20"]`. */
   readonly addresses: readonly string[];
   /**

@@ -8,12 +8,12 @@ import { poll } from "../../components/gates/poll.ts";
 import { type CommandResult, exitCodeOf, runCommand } from "./command.ts";
 import { machinePath } from "./rootScripts.ts";
 
-export interface MachineNamespaces {
+interface MachineNamespaces {
   /** A process in the machine's namespaces. */
   readonly pid: number;
 }
 
-export interface StartOptions {
+interface StartOptions {
   /** File of the harness's that output and errors are appended to. */
   readonly logFile: string;
   /** Added to PATH, HOME and LANG, all that a program in a machine inherits. */

@@ -1,11 +1,11 @@
 import { paintFor, timed } from "../../checks/report.ts";
 
 /** Where progress goes, such as `process.stderr`. */
-export interface ProgressStream extends NodeJS.WritableStream {
+interface ProgressStream extends NodeJS.WritableStream {
   readonly isTTY?: boolean;
 }
 
-export interface ProgressOptions {
+interface ProgressOptions {
   /** Default: standard error; standard output is for results. */
   readonly stream?: ProgressStream;
   /**

@@ -54,7 +54,7 @@ export function hostProcess(
 const slashes = (text: string): string => text.replaceAll("\\", "/");
 
 /** A container of a pod on a machine, and the program in place of its own. */
-export interface HostProcessOptions {
+interface HostProcessOptions {
   readonly machine: Machine;
   readonly api: Api;
   readonly pod: V1Pod;

@@ -16,7 +16,7 @@ import { imageTable } from "./images.ts";
 import { kubeletDropIn } from "./kubeletOverrides.ts";
 import { type ControlAnswer, Systemd } from "./systemd.ts";
 
-export interface LinuxMachineOptions {
+interface LinuxMachineOptions {
   readonly name: string;
   readonly address: string;
   /** Address with the prefix of the whole network, and the router's. */

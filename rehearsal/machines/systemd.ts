@@ -19,13 +19,13 @@ export interface ControlAnswer {
   readonly text?: string;
 }
 
-export interface SystemdOptions {
+interface SystemdOptions {
   readonly machine: Machine;
   /** The harness's folder for the services' logs. */
   readonly logFolder: string;
 }
 
-export interface ServiceState {
+interface ServiceState {
   readonly starts: number;
   readonly lastCode: number | undefined;
   readonly active: boolean;

@@ -12,7 +12,7 @@ import type { DecodedMachine } from "../cluster/bringUp.ts";
 import type { Cluster } from "../cluster/cluster.ts";
 import type { Progress } from "../host/progress.ts";
 
-export interface EngineParts {
+interface EngineParts {
   readonly stack: string;
   /** Of the recorded run. */
   readonly config: Readonly<Record<string, string>>;

@@ -20,7 +20,7 @@ export interface StoredParameter {
 }
 
 /** What the simulated AWS endpoints work on. */
-export interface AwsCloud {
+interface AwsCloud {
   readonly region: string;
   readonly machineAt: (address: string) => AwsMachine | undefined;
   /** All machines that run now. */

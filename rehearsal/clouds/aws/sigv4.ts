@@ -12,7 +12,7 @@ export interface AwsCredentials {
 }
 
 /** A request as it came in. */
-export type SignedRequest = Pick<EndpointRequest, "method" | "url" | "headers" | "body">;
+type SignedRequest = Pick<EndpointRequest, "method" | "url" | "headers" | "body">;
 
 const sha256 = (data: string | Buffer): string => createHash("sha256").update(data).digest("hex");
 

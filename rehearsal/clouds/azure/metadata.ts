@@ -31,7 +31,7 @@ export interface ScheduledEvent {
  */
 export type ScheduledEvents = Map<string, readonly ScheduledEvent[]>;
 
-export interface AzureMetadata {
+interface AzureMetadata {
   readonly subscriptionId: string;
   readonly hostAt: (address: string) => AzureHost | undefined;
   readonly identitiesOf: (host: AzureHost) => readonly AzureIdentity[];

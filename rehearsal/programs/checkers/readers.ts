@@ -42,7 +42,7 @@ export async function cloudInitProblems(cloudInit: string, source: string): Prom
 }
 
 /** A unit of systemd; its name is like `kubelet.service`. */
-export interface NamedUnit {
+interface NamedUnit {
   readonly name: string;
   readonly text: string;
 }
