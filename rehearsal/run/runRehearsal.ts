@@ -47,7 +47,7 @@ export interface RehearsalOptions extends CheckOptions, Selection {
   readonly paint: Paint;
   /** Who deploys to an engine's clouds. Default: somebody who may do everything. */
   readonly deployer: Deployer | undefined;
-  /** Called in place of the bring-up, which is left to an engine, without checks. */
+  /** Called in place of the bring-up, which an engine does. What that leaves is not checked. */
   readonly onEngine: ((access: EngineAccess) => Promise<void>) | undefined;
   /** Called after the checks, before everything is taken down, so that a person can look around. */
   readonly onReady: ((view: KeptView) => Promise<void>) | undefined;
