@@ -231,7 +231,7 @@ func readOnly(path string, recursive bool) error {
 	return unix.MountSetattr(-1, path, flags, &unix.MountAttr{Attr_set: unix.MOUNT_ATTR_RDONLY})
 }
 
-// defaultCapabilities are those of a container that asks for none (containerd: pkg/oci, defaultUnixCaps).
+// defaultCapabilities are those of a container that asks for none (containerd: pkg/oci, defaultUnixCaps; capability(7)).
 var defaultCapabilities = []string{
 	"CHOWN", "DAC_OVERRIDE", "FSETID", "FOWNER", "MKNOD", "NET_RAW", "SETGID", "SETUID", "SETFCAP", "SETPCAP", "NET_BIND_SERVICE", "SYS_CHROOT",
 	"KILL", "AUDIT_WRITE",
