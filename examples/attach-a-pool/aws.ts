@@ -5,7 +5,7 @@ import { Scripts } from "../../components/aws/scripts.ts";
 import { scriptsObject } from "../../components/machine/bundle.ts";
 import type { Attach } from "./attach.ts";
 
-/** Pools on AWS. Their scripts lie in a bucket of this program: it needs no right to write to the cluster's, and leaves nothing there. */
+/** Pools on AWS. Their scripts lie in a bucket of this program, which needs no right to the cluster's. */
 export const attachAws: Attach = ({ spec, pools }, output, api) => {
   const attachment = attachmentOutput.parse(output);
   const provider = new Provider(`${spec.name}-aws`, {

@@ -33,7 +33,7 @@ export default async function attachAPool(): Promise<object> {
   return { pools: pools.map(({ spec, groupName }) => ({ name: spec.name, os: spec.release.name, group: groupName })) };
 }
 
-/** An output of the cluster's last update, as a plain value: it decides which resources there are, so it must be known in a preview. */
+/** An output of the cluster's last update, as a plain value: a preview must know which resources there are. */
 async function deployed(cluster: pulumi.StackReference, stack: string, name: string): Promise<object> {
   const { value, secretValue } = await cluster.getOutputDetails(name);
   const output: unknown = value ?? secretValue;
