@@ -25,10 +25,7 @@ const blocks = documents().flatMap(({ file, text: all }) =>
     .map(({ index, 2: text = "" }) => ({ at: `${file}:${all.slice(0, index).split("\n").length}`, text })),
 );
 
-/**
- * The clouds' commands answer what recipes ask; a folder and a Vault that rotates as Azure's does stand for stores and
- * keys. Of what needs providers only the options are tried.
- */
+/** A folder and a Vault that rotates as Azure's does stand for stores and keys; of what needs providers only options count. */
 const prelude = `
 aws() { case "$*" in *copy-object*) cp "$STORE.good" "$STORE" ;; *) echo x ;; esac; }
 az() { case "$*" in

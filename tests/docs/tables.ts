@@ -122,7 +122,7 @@ export function azurePortsTable(spec: ClusterSpec): string {
 
 const scope: PolicyScope = { cluster: "CLUSTER", region: "REGION", accountId: "ACCOUNT", keyArn: "KEY" };
 
-/** What each role of machines may do on AWS: every statement of every policy, with placeholders in capitals. */
+/** What each role of machines may do on AWS, with placeholders in capitals. */
 export function awsRightsTable(): string {
   const { initialised, ...read } = controlPlaneParameters(scope.cluster);
   const shared = joinParameter(scope.cluster);
@@ -145,10 +145,7 @@ export function awsRightsTable(): string {
   );
 }
 
-/**
- * A list of statements below the name of each policy: id, actions, resources, or in a trust who may take the role, and
- * conditions.
- */
+/** Statements below the name of each policy: id, actions, resources, or in a trust who may take the role, conditions. */
 function statementLists(statements: readonly (readonly [policy: string, statement: Statement])[]): string {
   const entry = ({ Sid, Principal, Action, Resource, Condition }: Statement): string => {
     const conditions = Object.entries(Condition ?? {}).flatMap(([operator, keys]) =>
@@ -246,7 +243,7 @@ export function windowsStagesTable(): string {
   );
 }
 
-/** Every role that a stack gives on Azure, read off its plan; the pools, which are alike, are shown as one. */
+/** Every role that a stack gives on Azure, by its plan; the pools, which are alike, are one. */
 export function azureRightsTable(plan: Plan): string {
   const name = plan.cluster.name;
   const rows = plan.resources

@@ -51,10 +51,7 @@ async function runExample(cloud: string, outputs: PropertyMap, mode: OutputMode)
   });
 }
 
-/**
- * What the cloud gives a pool's own resources, and the bucket of its scripts: the only values in which two equal pools
- * may differ.
- */
+/** What the cloud gives a pool's own resources and the bucket of its scripts: all in which two equal pools may differ. */
 function identities({ resources }: RecordedProgram): ReadonlyMap<string, string> {
   const own = resources.filter(
     ({ custom, name, type }) =>

@@ -12,8 +12,7 @@ function strict(value: unknown): unknown {
 
 /**
  * Azure's resource types as JSON Schema, at the versions that the SDK sends: reduced from Azure.Bicep.Types.Az 0.2.972
- * (MIT), which Microsoft makes of its OpenAPI specifications. No registry of this project has that package: a new
- * version of the SDK needs a new reduction.
+ * (MIT), which Microsoft makes of its OpenAPI specifications. A new version of the SDK needs a new reduction.
  */
 const types = z
   .object({

@@ -6,8 +6,8 @@ import { providerTags } from "../../preflight/aws/needs.ts";
 import { type Shape, shapeProblems, shapesOf } from "./botocore.ts";
 
 /**
- * Where an input goes whose name AWS has not in any call of its type: `*` is each of a list, `-` the provider's own. An
- * input of another name than these and AWS's own is a problem, so that none is left unread.
+ * Where an input goes whose name no call of its type has: `*` is each of a list, `-` the provider's own. Any other
+ * unknown name is a problem, so that none is left unread.
  */
 const renamed: Readonly<Record<string, string>> = Object.fromEntries(
   `

@@ -35,8 +35,8 @@ const choosing: Readonly<Record<string, string>> = {
 };
 
 /**
- * Names of a cloud in code: `aws` as a text, in a path of an import or within a name. Names of the pod network and of
- * Azure's log service are settings; what others call their types, images and hosts is no name of ours.
+ * Names of a cloud in code: `aws` as a text, in a path of an import or within a name. Those of the pod network and of
+ * Azure's log service are settings, and those of types, images and hosts are others'.
  */
 function namesIn(text: string): readonly string[] {
   const found: string[] = [];

@@ -22,10 +22,7 @@ const tables = [
 
 const nearest = "the one nearest to its image's that module proxies have";
 
-/**
- * Places that repeat one on purpose: file, text, reason. One that is no longer there fails too, so a changed port shows
- * where it is repeated.
- */
+/** Places that repeat one on purpose. One that is gone fails too, so a changed port shows where it is repeated. */
 const scripts = "a script is a file of its own; its text is part of the machine's fingerprint";
 const exceptions: readonly (readonly [file: string, text: string, reason: string])[] = [
   ["components/machine/linux/scripts/etcd-defrag.sh", String(ports.etcdClient), scripts],

@@ -22,10 +22,7 @@ const others: Readonly<Record<string, string>> = {
   "rehearsal/programs/podNetworks.ts": "programs in images",
 };
 
-/**
- * Tables from which a row may be missing although the type check passes: by minor, cloud, system or pod network, typed by
- * any text, or in part.
- */
+/** Tables by minor, cloud, system or pod network whose type, of any text or in part, lets a row be missing. */
 function openTables(text: string): readonly string[] {
   const inPart = text.match(/Partial<Record<(OperatingSystemName|Minor|Cloud|PodNetworkName|WindowsFacts)\b/g) ?? [];
   const byText = [...text.matchAll(/Record<string, [^;={]*?= \{\n([\s\S]*?)\n\}/g)].flatMap(([, body = ""]) =>

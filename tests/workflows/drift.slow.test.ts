@@ -58,10 +58,7 @@ function azurePipelineScript(): string {
   return script.replaceAll(new RegExp(`^${indent}  `, "gm"), "");
 }
 
-/**
- * Runs a script with a program in Pulumi's place, which has a state of these resources. Returns its commands but
- * `login`, and a failure.
- */
+/** Runs a script with a program in Pulumi's place. Returns its commands but `login`, and a failure. */
 function runWithPulumi(
   script: string,
   { resources, fails }: { readonly resources: unknown; readonly fails: string },

@@ -8,10 +8,7 @@ import { needJq, scriptOf } from "./read.ts";
 
 const root = path.join(import.meta.dirname, "../../");
 
-/**
- * In place of GitHub's program: writes down each call with what it is given, and answers from a file named after the
- * path that is asked.
- */
+/** In place of GitHub's program: writes each call down, and answers from a file named after method and path. */
 const gh = `#!/usr/bin/env node
 const fs = require("node:fs"), path = require("node:path");
 const args = process.argv.slice(3), folder = path.dirname(process.argv[1]);
