@@ -25,7 +25,10 @@ const blocks = documents().flatMap(({ file, text: all }) =>
     .map(({ index, 2: text = "" }) => ({ at: `${file}:${all.slice(0, index).split("\n").length}`, text })),
 );
 
-/** A folder and a Vault that rotates as Azure's does stand for stores and keys; of what needs providers only options count. */
+/**
+ * A folder and a Vault that rotates as Azure's does stand for stores and keys. Of what needs providers only the options
+ * are tried.
+ */
 const prelude = `
 aws() { case "$*" in *copy-object*) cp "$STORE.good" "$STORE" ;; *) echo x ;; esac; }
 az() { case "$*" in
