@@ -75,9 +75,7 @@ describe("the table of the CIS benchmark", () => {
   const apiHas = (...names: readonly string[]): boolean => names.every(api);
   const onNodes = (holds: (config: KubeletConfiguration) => boolean): boolean => kubelets.every(holds);
 
-  /**
-   * What shows in the files that machines are started with that a row of the table is right. The others are judgements.
-   */
+  /** What shows in the files of machines that a row of the table is right. The others are judgements. */
   const shown: Readonly<Record<string, () => boolean>> = {
     "1.1.1 to 1.1.8": () =>
       manifests.length === 4 &&

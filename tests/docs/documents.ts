@@ -1,7 +1,6 @@
 import { readdirSync, readFileSync } from "node:fs";
 import path from "node:path";
 
-/** Root of the repository. */
 export const root = path.join(import.meta.dirname, "../../");
 
 /** A fenced block of a document. */
@@ -13,7 +12,6 @@ export interface Block {
   readonly text: string;
 }
 
-/** A Markdown document of the repository. */
 export interface Document {
   /** Path from the root. */
   readonly file: string;
@@ -23,7 +21,6 @@ export interface Document {
   readonly prose: string;
 }
 
-/** Reads a document. */
 export function readDocument(file: string): Document {
   const text = readFileSync(path.join(root, file), "utf8");
   return { file, text, ...split(text) };
@@ -53,7 +50,6 @@ export function anchors({ prose }: Document): ReadonlySet<string> {
   return found;
 }
 
-/** Blocks of a text, and what is left without them. */
 function split(text: string): Pick<Document, "blocks" | "prose"> {
   const fenced = /^```(\w*).*\n([\s\S]*?)^```$/gm;
   const blocks = [...text.matchAll(fenced)].map(({ index, 1: language = "", 2: inner = "" }) => ({

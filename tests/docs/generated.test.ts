@@ -25,7 +25,6 @@ import {
   windowsStagesTable,
 } from "./tables.ts";
 
-/** A cluster with a public endpoint and exporters, as the tables of ports show it. */
 function exampleSpec(cloud: Cloud): ClusterSpec {
   const over = { access: { public: { allow: ["198.51.100.0/24"] } }, addons: { exporters: true } };
   return clusterSpec(loadConfig({ ...stackConfig(`${cloud}-dev`), ...configTexts(over) }));

@@ -7,7 +7,6 @@ import { anchors, type Document, documents, readDocument, root } from "./documen
 const all = documents();
 const linkPattern = /\[[^\]]*\]\(([^)\s]+)\)/g;
 
-/** What is wrong with a relative link. */
 function linkProblem(document: Document, target: string): string | undefined {
   const [file = "", anchor] = target.split("#");
   const wanted = file === "" ? document.file : path.join(path.dirname(document.file), file);
@@ -17,7 +16,7 @@ function linkProblem(document: Document, target: string): string | undefined {
   return anchors(other).has(anchor) ? undefined : `${document.file}: ${target} has no such heading`;
 }
 
-/** Paths of this repository that a document names as code, such as `components/aws/pool.ts`. */
+/** Paths that a document names as code, such as `components/aws/pool.ts`. */
 function namedPaths({ prose }: Document): readonly string[] {
   return [
     ...prose.matchAll(

@@ -23,7 +23,7 @@ const snippets: readonly Snippet[] = documents().flatMap(({ file, blocks }) =>
 const ofLanguage = (language: string): readonly Snippet[] => snippets.filter((block) => block.language === language);
 const shell = ofLanguage("sh");
 
-/** Lines of the shell blocks, comments and loops' keywords aside. */
+/** Lines of the shell blocks but comments. */
 const lines = shell.flatMap(({ at, text }) =>
   text
     .split("\n")

@@ -58,7 +58,7 @@ export function mergedRows(
   );
 }
 
-/** Inputs to which others are known to add. */
+/** Inputs to which others add. */
 export function ownersTable(): string {
   const rows = Object.entries({ aws: awsOwners, "azure-native": azureOwners }).flatMap(([provider, table]) =>
     Object.entries(table).flatMap(([type, { contested = {}, shared = {} }]) => {
@@ -74,7 +74,6 @@ export function ownersTable(): string {
   return markdownTable(["Type", "Input", "Who adds", "What they add"], mergedRows(rows, [1]));
 }
 
-/** Alerts, with the sections that say what to do. */
 export function alertsTable(): string {
   return markdownTable(
     ["Alert", "While", "Minutes", "Section"],
@@ -87,7 +86,6 @@ export function alertsTable(): string {
   );
 }
 
-/** Every rule of the security groups on AWS, for a cluster with a public endpoint. */
 export function awsPortsTable(spec: ClusterSpec): string {
   const cells = ({ group, direction, peer, protocol, ports, purpose }: AwsRule) => [
     group,
@@ -103,7 +101,6 @@ export function awsPortsTable(spec: ClusterSpec): string {
   );
 }
 
-/** Every rule of the network security groups on Azure, for a cluster with a public endpoint. */
 export function azurePortsTable(spec: ClusterSpec): string {
   const cells = ({ group, priority, access, peer, protocol, ports, purpose }: AzureRule) => [
     group,
@@ -184,7 +181,6 @@ export function fillGenerated(document: string, parts: Readonly<Record<string, s
   return filled;
 }
 
-/** Flags that a stack file may not set. */
 export function reservedFlagsTable(): string {
   return markdownTable(
     ["Program", "Flags", "Why"],
@@ -196,7 +192,6 @@ export function reservedFlagsTable(): string {
   );
 }
 
-/** Stages of a Linux machine with their exit codes. */
 export function linuxStagesTable(): string {
   const ofNetworks = Object.values(podNetworks).flatMap(({ linux }) => linux.stages);
   const ofKeys = [encryptionStage, encryptedStage];
@@ -229,7 +224,6 @@ export function linuxStagesTable(): string {
   );
 }
 
-/** Stages of a Windows node with their exit codes. */
 export function windowsStagesTable(): string {
   return markdownTable(
     ["Stage", "Exit code", "After", "At each boot", "May ask for a reboot"],
@@ -243,7 +237,7 @@ export function windowsStagesTable(): string {
   );
 }
 
-/** Every role that a stack gives on Azure, by its plan; the pools, which are alike, are one. */
+/** Roles that a stack gives on Azure, by its plan; the pools, which are alike, are one. */
 export function azureRightsTable(plan: Plan): string {
   const name = plan.cluster.name;
   const rows = plan.resources
@@ -253,7 +247,6 @@ export function azureRightsTable(plan: Plan): string {
   return markdownTable(["Identity", "Built-in role", "On"], [...unique.values()].sort(byText));
 }
 
-/** Identity, role and scope of a role that a plan gives. */
 function assignment(resource: string, inputs: unknown, cluster: string): readonly string[] {
   const { roleDefinitionId, scope: on } = z.object({ roleDefinitionId: z.string(), scope: z.string() }).parse(inputs);
   const id = roleDefinitionId.split("/").at(-1);
@@ -321,7 +314,6 @@ export function ciAwsRightsTable(): string {
   return statementLists([...first.values()].toReversed());
 }
 
-/** What the identities of the workflows may do on Azure. */
 export function ciAzureRightsTable(): string {
   const places = {
     state: "container `STACK`",

@@ -18,7 +18,7 @@ const folder = new URL("../../examples/attach-a-pool/", import.meta.url);
 const fileOf = (url: URL): string => fileURLToPath(url);
 const names = ["batch", "tools"];
 
-/** The cluster's program, with the pools of the example in its own stack file as well when `pools` is their text. */
+/** The cluster's program; `pools` is the text of more pools in its stack file. */
 async function runCluster(stack: string, pools?: string): Promise<RecordedProgram> {
   const config = stackConfig(stack);
   const own: unknown = JSON.parse(config["fenestra:pools"] ?? "");

@@ -27,7 +27,6 @@ const urns = (glob: string): RegExp =>
 const readAction = ({ type }: RecordedResource): string =>
   type === "azure-native:storage:Blob" ? "Microsoft.Storage/storageAccounts/listKeys/action" : `${type}/read`;
 
-/** Whether the roles that an identity of the workflows has on the subscription let it read a resource. */
 function mayRead(purpose: Purpose, resource: RecordedResource): boolean {
   const held = rolesOf(purpose, { pods: undefined, network: undefined }).flatMap(({ role, on }) => {
     const rights = builtInRoles[ciRoles[role]];
@@ -51,7 +50,6 @@ describe("the nightly comparison", () => {
   });
 });
 
-/** The script with which Azure DevOps updates a stack. */
 function azurePipelineScript(): string {
   const text = readFileSync(new URL("../../examples/pipelines/azure-pipelines.yml", import.meta.url), "utf8");
   const [, indent = "", script = ""] = /^( +)inlineScript: \|\n((?:\1 .*\n)+)/m.exec(text) ?? [];

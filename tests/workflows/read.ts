@@ -6,7 +6,6 @@ import { parse } from "yaml";
 import { z } from "zod";
 import { skipIf } from "../support/skip.ts";
 
-/** Folder of the workflows. */
 export const folder = path.join(import.meta.dirname, "../../.github/workflows/");
 
 const step = z.looseObject({

@@ -8,7 +8,7 @@ import { until } from "../support/apiServer.ts";
 import { listening, suiteFolder } from "../support/temporary.ts";
 import { needJq, scriptOf } from "./read.ts";
 
-/** In place of the pause between two tokens: as long as the test wants, and a moment. */
+/** In place of the pause between two tokens: as long as the test wants. */
 const pause = '#!/bin/bash\nuntil [ -e "$RUNNER_TEMP/go-on" ]; do /bin/sleep 0.05; done\nexec /bin/sleep 0.05\n';
 
 describe("the token for the state on Azure", function () {
