@@ -1,5 +1,4 @@
-// Fakes of the programs of Kubernetes on a Windows machine that boots in a test: one file, which does what its name
-// says.
+// Fakes of the programs of Kubernetes on a Windows machine that boots in a test: one file, which acts by its name.
 package main
 
 import (
@@ -35,7 +34,7 @@ func run(name string, args []string) error {
 	case "containerd":
 		return containerd(args)
 	case "kube-log-runner":
-		// The service is this one; the kubelet is its child, which a stop of the service ends too.
+		// The kubelet is its child, which a stop of the service ends too.
 		for len(args) > 0 && strings.HasPrefix(args[0], "-") {
 			args = args[1:]
 		}

@@ -1,6 +1,6 @@
 // Command check-kubelet reads KubeletConfigurations and CredentialProviderConfigs as a kubelet of the Kubernetes
-// version that it was built with does: decoding, defaults, validation, in that order. Unlike a kubelet, which goes on
-// with a warning, it takes unknown and repeated fields for problems.
+// version that it was built with does: decoding, defaults, validation. Unlike a kubelet, which warns, it takes unknown
+// and repeated fields for problems.
 package main
 
 import (
@@ -49,7 +49,7 @@ func serve(check func(request) []string) {
 }
 
 func main() {
-	// As cmd/kubelet/app/server.go does; the other feature gates register themselves with k8s.io/kubernetes/pkg/features.
+	// As cmd/kubelet/app/server.go does; k8s.io/kubernetes/pkg/features registers the other feature gates.
 	if err := logsapi.AddFeatureGates(utilfeature.DefaultMutableFeatureGate); err != nil {
 		panic(err)
 	}
@@ -86,8 +86,8 @@ func check(codecs *serializer.CodecFactory, request request) []string {
 	return append(problems, messages(unpack(validation.ValidateKubeletConfiguration(config, utilfeature.DefaultFeatureGate)))...)
 }
 
-// decode returns as an error what ends a kubelet with a panic: defaulting does so for a feature gate that it does not
-// know (pkg/kubelet/apis/config/v1beta1/defaults.go).
+// decode returns a kubelet's panic as an error: defaulting has one for an unknown feature gate
+// (pkg/kubelet/apis/config/v1beta1/defaults.go).
 func decode(codecs *serializer.CodecFactory, text string) (object runtime.Object, kind *schema.GroupVersionKind, err error) {
 	defer func() {
 		if reason := recover(); reason != nil {

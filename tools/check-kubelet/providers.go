@@ -11,8 +11,7 @@ import (
 	"k8s.io/kubernetes/pkg/credentialprovider/plugin"
 )
 
-// providerProblems has the kubelet's own code take a configuration of credential providers, with a program for each:
-// that they are at their place on a machine is not a matter of the file.
+// providerProblems has the kubelet's own code take a configuration of credential providers, with a program for each.
 func providerProblems(text string, config *kubeletconfig.CredentialProviderConfig) (problems []string) {
 	folder, err := os.MkdirTemp("", "check-kubelet-")
 	if err != nil {
@@ -33,8 +32,7 @@ func providerProblems(text string, config *kubeletconfig.CredentialProviderConfi
 			return []string{err.Error()}
 		}
 	}
-	// The last thing that it does, after every rule, is to remember the name for good: the next file of the same provider
-	// ends in a panic.
+	// After every rule it remembers the name for good: the next file of the same provider ends in a panic.
 	defer func() {
 		if reason := recover(); reason != nil && !strings.Contains(fmt.Sprint(reason), "was registered twice") {
 			panic(reason)

@@ -10,8 +10,8 @@ import (
 
 // windowsProblems restates the rules that upstream compiles for Windows only, in
 // k8s.io/kubernetes/pkg/kubelet/apis/config/validation/validation_windows.go and
-// pkg/kubelet/network/dns/dns_windows.go. What upstream merely logs as ignored is a problem here, since both defaults
-// are those of Linux and a file that leaves them has not thought of Windows (kubernetes/kubeadm#2967).
+// pkg/kubelet/network/dns/dns_windows.go. What upstream merely logs as ignored is a problem here: both defaults are
+// Linux', and a file that leaves them has not thought of Windows (kubernetes/kubeadm#2967).
 func windowsProblems(config *kubeletconfig.KubeletConfiguration) []string {
 	var problems []string
 	add := func(format string, values ...any) { problems = append(problems, fmt.Sprintf(format, values...)) }

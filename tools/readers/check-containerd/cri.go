@@ -47,8 +47,7 @@ SandboxIsolation = 1
 ScaleCpuLimitsToSandbox = true
 `
 
-// What this program looks at in settings whose Go types are internal to containerd; containerd itself has read the rest
-// by then.
+// What this program looks at in settings whose Go types are internal to containerd.
 type runtimeSettings struct {
 	Containerd struct {
 		Runtimes map[string]struct {
@@ -76,7 +75,7 @@ func view(settings, into any) error {
 }
 
 // checkRuntimes reads each runtime's options into the type that its shim takes, as GenerateRuntimeOptions of
-// internal/cri/config does when the first pod starts; there an unknown option is dropped without a word.
+// internal/cri/config does when the first pod starts, which drops unknown options.
 func checkRuntimes(settings any) error {
 	var read runtimeSettings
 	if err := view(settings, &read); err != nil {
@@ -122,7 +121,7 @@ func checkImages(settings any) error {
 	if _, err := time.ParseDuration(read.ImagePullProgressTimeout); read.ImagePullProgressTimeout != "" && err != nil {
 		return fmt.Errorf("invalid image pull progress timeout: %w", err)
 	}
-	// A plain map to containerd, so that a misspelt name would pass; CRI looks up this one only.
+	// A map to containerd, so that a misspelt name would pass; CRI looks up this one only.
 	for _, name := range slices.Sorted(maps.Keys(read.PinnedImages)) {
 		if name != "sandbox" {
 			return fmt.Errorf("pinned_images names %q, CRI knows sandbox only", name)

@@ -16,7 +16,7 @@ import (
 	"slices"
 	"strings"
 
-	// Every plugin of the real program, so that a plugin's name that is misspelt is seen as well.
+	// Every plugin of the real program, so that a misspelt plugin is seen.
 	_ "github.com/containerd/containerd/v2/cmd/containerd/builtins"
 	"github.com/containerd/containerd/v2/cmd/containerd/server/config"
 	"github.com/containerd/containerd/v2/plugins"
@@ -125,9 +125,9 @@ func ownConfig(registration plugin.Registration, os string) (any, error) {
 	return own, toml.Unmarshal(text, own)
 }
 
-// validate has the CRI plugins check their settings. The runtime plugin does so first thing when it starts, and needs
-// no more than a folder; the image plugin asks for a database first, so its one rule that concerns files like ours is
-// restated (ValidateImageConfig in internal/cri/config/config.go).
+// validate has the CRI plugins check their settings. The runtime plugin does so first when it starts, and needs only a
+// folder; the image plugin needs a database, so its one rule for files like ours is restated (ValidateImageConfig in
+// internal/cri/config/config.go).
 func validate(ctx context.Context, registration plugin.Registration, own any, folder string) error {
 	switch registration.URI() {
 	case runtimeURI:

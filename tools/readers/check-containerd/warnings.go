@@ -17,7 +17,7 @@ func (*warnings) Levels() []logrus.Level {
 	return []logrus.Level{logrus.PanicLevel, logrus.FatalLevel, logrus.ErrorLevel, logrus.WarnLevel}
 }
 
-// Fire keeps one message. That an older version of the file is lifted to the newest one at each start is no problem.
+// Fire keeps one message. The migration of an older version of the file is no problem.
 func (heard *warnings) Fire(entry *logrus.Entry) error {
 	if strings.HasPrefix(entry.Message, "Configuration migrated from version") {
 		return nil

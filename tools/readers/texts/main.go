@@ -1,5 +1,5 @@
-// Command texts reads small texts with the code of the programs that they are for. Unlike those programs, which pass
-// over a key that they do not know, it takes one for a problem.
+// Command texts reads small texts with the code of the programs that they are for. Unlike these, it takes an unknown
+// key for a problem.
 //
 // Standard input is a JSON list of texts, standard output the list of what each was read as.
 package main
@@ -85,8 +85,8 @@ func azureConfig(one request) ([]string, error) {
 	return nil, yaml.UnmarshalStrict([]byte(one.Text), &config)
 }
 
-// certificateRequest is ParseCSR of client-go (util/certificate/csr), and what the API server and its signer take from
-// that.
+// certificateRequest is ParseCSR of client-go (util/certificate/csr), and what the API server and its signer take of
+// it.
 func certificateRequest(one request) ([]string, error) {
 	block, _ := pem.Decode([]byte(one.Text))
 	if block == nil || block.Type != "CERTIFICATE REQUEST" {
@@ -128,7 +128,7 @@ func cniList(one request) ([]string, error) {
 	return read, nil
 }
 
-// registryHosts asks as containerd's image service does, and returns whom it would ask in turn and for what.
+// registryHosts returns whom containerd's image service would ask in turn and for what.
 func registryHosts(one request) ([]string, error) {
 	folder, err := os.MkdirTemp("", "readers-")
 	if err != nil {
@@ -178,8 +178,7 @@ func flannelConfig(one request) ([]string, error) {
 	return []string{config.Network.String(), config.BackendType, backend.String()}, nil
 }
 
-// pluginMonitor does what the monitor does before it starts. The program that a rule names lies on the node only: this
-// one stands for it.
+// pluginMonitor does what the monitor does before it starts. This program stands for those that rules name.
 func pluginMonitor(one request) ([]string, error) {
 	var config npd.CustomPluginConfig
 	if err := strictJSON(one.Text, &config); err != nil {
