@@ -34,7 +34,7 @@ func run(name string, args []string) error {
 	case "containerd":
 		return containerd(args)
 	case "kube-log-runner":
-		// The kubelet is its child, which a stop of the service ends too.
+		// The kubelet is a child of this service, whose stop ends it too.
 		for len(args) > 0 && strings.HasPrefix(args[0], "-") {
 			args = args[1:]
 		}
