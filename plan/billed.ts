@@ -13,10 +13,7 @@ const flat: Readonly<Record<string, string>> = {
   "aws:kms/key:Key": "key",
 };
 
-/**
- * Counts what the program's own resources are billed for. Traffic, snapshots and what Services and claims make later
- * are not in it.
- */
+/** Counts what the program's own resources are billed for; not traffic, snapshots, or what Services and claims make. */
 export function billedOf(
   { resources }: RecordedProgram,
   machines: readonly Pick<PlanMachine, "name" | "role" | "count" | "size">[],

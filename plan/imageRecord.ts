@@ -33,8 +33,8 @@ const machineSchema = z.looseObject({
 });
 
 /**
- * Stages that a pool's machines would skip with an image, and those that they would run all the same; `undefined` where
- * the text is no machine's.
+ * Stages that a pool's machines skip with an image, and those that they run; `undefined` where the text is no
+ * machine's.
  */
 export function broughtBy({ os, stages }: ImageRecord, machineJson: string) {
   const { data: machine } = machineSchema.safeParse(JSON.parse(machineJson));

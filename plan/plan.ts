@@ -2,13 +2,10 @@ import { z } from "zod";
 import { cloudNames } from "../components/model/cloudFacts/facts.ts";
 import { findingSchema } from "./finding.ts";
 
-/** Version of the schema of plan.json. It grows by one when a field changes its meaning or is removed. */
+/** Version of plan.json's schema: one more when a field changes its meaning or goes. */
 export const planVersion = 2;
 
-/**
- * What the cloud bills by time, with the number of it at first. Prices are the cloud's to tell: no list of them is kept
- * here.
- */
+/** What the cloud bills by time, with its number at first; prices are the cloud's to tell. */
 export const billedSchema = z.record(z.string(), z.int().nonnegative()).readonly();
 
 export type Billed = z.output<typeof billedSchema>;
@@ -146,12 +143,10 @@ export const planSchema = record({
   findings: list(findingSchema).describe("What a reviewer should look at, worst first."),
 });
 
-/** A plan: everything that a reviewer sees, as plain data without a secret. */
 export type Plan = z.output<typeof planSchema>;
 /** A kind of machine: one control-plane machine, or the machines of one pool. */
 export type PlanMachine = z.output<typeof machineSchema>;
 export type PlanPool = z.output<typeof poolSchema>;
-/** A resource without the URN's repetition of the stack. */
 export type PlanResource = z.output<typeof resourceSchema>;
 
 /** JSON Schema of plan.json. */

@@ -7,10 +7,9 @@ import { listOf, mapOf, type PropertyValue, textOf } from "../program/values.ts"
 import { type Operation, operations } from "./operation.ts";
 
 /**
- * AWS: the calls of hashicorp/terraform-provider-aws (internal/service), with those that a call needs besides by the
- * Service Authorization Reference: the tags of what is made, PassRole, and KMS behind Parameter Store. A setting that
- * no stack has is left out. To make, read, change and delete one, apart by `|`; an action without its service is of the
- * type's own.
+ * Calls to make | read | change | delete a resource: those of hashicorp/terraform-provider-aws (internal/service) and
+ * what they need besides by the Service Authorization Reference (tags, PassRole, KMS behind Parameter Store), without
+ * settings that no stack has. An action without a service is of the type's own.
  */
 const rows: Readonly<Record<string, string>> = {
   "autoscaling/group:Group": `
@@ -138,10 +137,7 @@ const services: Readonly<Record<string, string>> = {
   vpc: "ec2",
 };
 
-/**
- * Actions that a disk with a key of the user's needs on that key (Amazon EBS User Guide, "Requirements for Amazon EBS
- * encryption").
- */
+/** Needed on a user's key for disks (Amazon EBS User Guide, "Requirements for Amazon EBS encryption"). */
 const ofDiskKey = [
   "kms:CreateGrant",
   "kms:Decrypt",
@@ -151,8 +147,7 @@ const ofDiskKey = [
 ];
 
 /**
- * The calls with which the deployer makes, reads, changes or deletes a recorded resource, each with what IAM is told of
- * it.
+ * The calls of the deployer's operation on a recorded resource, each with what IAM is told of it.
  *
  * @throws Error for a type without a row
  */
@@ -178,7 +173,7 @@ export function awsCalls(
   ];
 }
 
-/** Keys of the user's for the disks that the deployer makes itself; those of groups are made by AWS's own role. */
+/** The user's keys for disks that the deployer makes itself; AWS's own role makes those of groups. */
 function diskKeys(program: RecordedProgram, { type, inputs }: RecordedResource): readonly string[] {
   if (type === "aws:ebs/volume:Volume") return [textOf(inputs.kmsKeyId)].filter((key) => key !== undefined);
   if (type !== "aws:ec2/instance:Instance") return [];
@@ -216,7 +211,7 @@ function sceneOf(program: RecordedProgram, resource: RecordedResource) {
   };
 }
 
-/** What the provider says of every resource, which IAM sees as the tags of a key. */
+/** The provider's default tags, which IAM sees on a key. */
 function tagsIn(program: RecordedProgram): Readonly<Record<string, string>> {
   const provider = program.resources.find(({ type }) => type === "pulumi:providers:aws");
   return z

@@ -10,8 +10,8 @@ export interface DeployerRequest extends AzureRequest {
 }
 
 /**
- * What a resource that refers to another one needs on that (Azure RBAC, linked access checks; Azure documentation,
- * permissions of networking).
+ * What a reference needs on its target (Azure RBAC, linked access checks; Azure documentation, permissions of
+ * networking).
  */
 const linked: readonly (readonly [type: RegExp, action: string])[] = [
   [/^Microsoft\.Network\/(?!privateDnsZones)/i, "join/action"],
@@ -19,10 +19,9 @@ const linked: readonly (readonly [type: RegExp, action: string])[] = [
 ];
 
 /**
- * The calls to the resource manager with which azure-native makes, reads, changes or deletes a resource: a PUT, GET or
- * DELETE of its id (pulumi/pulumi-azure-native, provider/pkg/provider/provider.go), with what its references need. A
- * blob is one of its account's keys (provider/pkg/resources/customresources/custom_storage_azidentity.go,
- * `newBlobClient`).
+ * The resource manager's actions for azure-native's PUT, GET or DELETE of an id (pulumi/pulumi-azure-native,
+ * provider/pkg/provider/provider.go), with what its references need. A blob needs its account's keys
+ * (provider/pkg/resources/customresources/custom_storage_azidentity.go, `newBlobClient`).
  */
 export function azureActions(
   { type, id, inputs, read }: RecordedResource,

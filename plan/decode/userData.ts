@@ -39,7 +39,8 @@ export function fileContent(data: DecodedUserData, path: string): string {
 }
 
 /**
- * An object of a simulated store by its bucket and key; `undefined` when there is none, or the machine may not read it.
+ * The store from which a machine fetches what its user data has no room for; `undefined` for an object that is not
+ * there or that the machine may not read.
  */
 export type ObjectStore = (bucket: string, key: string) => Buffer | undefined;
 
@@ -54,13 +55,7 @@ const referenceSchema = z.strictObject({
   sha256: z.string().regex(/^[0-9a-f]{64}$/),
 });
 
-/**
- * Fetches the scripts that user data has no room for, and holds them against their digest, as the machine does.
- *
- * @param file path of the file that names the object.
- * @param reference what it says.
- * @throws UserDataError when the machine could not go on.
- */
+/** Fetches the object that a file refers to and checks its digest, as the machine does. @throws UserDataError */
 function fetchScripts(file: string, reference: unknown, objects: ObjectStore): Archive {
   const parsed = referenceSchema.safeParse(reference);
   if (!parsed.success) throw new UserDataError(`${file}: ${z.prettifyError(parsed.error)}`);
@@ -72,14 +67,14 @@ function fetchScripts(file: string, reference: unknown, objects: ObjectStore): A
   return readArchive(bytes.toString("utf8"));
 }
 
-/** Reads an archive. @throws UserDataError when it is damaged. */
+/** @throws UserDataError when the archive is damaged. */
 function readArchive(text: string): Archive {
   const parsed = archiveSchema.safeParse(parseJson(text));
   if (!parsed.success) throw new UserDataError(z.prettifyError(parsed.error));
   return parsed.data;
 }
 
-/** What gzip has packed. @throws UserDataError when it is damaged. */
+/** Unpacks gzip. @throws UserDataError when it is damaged. */
 function unpack(bytes: Buffer, what: string): string {
   try {
     return gunzipSync(bytes).toString("utf8");
@@ -88,7 +83,7 @@ function unpack(bytes: Buffer, what: string): string {
   }
 }
 
-/** JSON out of user data. @throws UserDataError when it is none. */
+/** @throws UserDataError when the text is no JSON. */
 function parseJson(text: string): unknown {
   try {
     return JSON.parse(text);
@@ -97,11 +92,7 @@ function parseJson(text: string): unknown {
   }
 }
 
-/**
- * Reads user data of either system, recognised by its first bytes: gzip or a cloud-config is Linux.
- *
- * @param objects the store from which a machine fetches what its user data has no room for.
- */
+/** Reads user data of either system: gzip or a cloud-config is Linux's. @throws UserDataError */
 export function decodeUserData(userData: Buffer, objects?: ObjectStore): DecodedUserData {
   return isGzip(userData) || userData.subarray(0, 1).toString() === "#"
     ? decodeLinux(userData, objects)
@@ -136,12 +127,10 @@ const windowsScripts = "C:\\fenestra\\scripts.json";
 const isGzip = (bytes: Buffer): boolean => bytes[0] === 0x1f && bytes[1] === 0x8b;
 
 /**
- * Reads a Linux machine's user data as cloud-init does: gzip taken off when there is some, then a cloud-config whose
- * files and commands are taken as they are. Where they name an object with the scripts, that is fetched and checked
- * against its digest, as the machine does.
+ * Reads a Linux machine's user data as cloud-init does: gzip is unpacked, files and commands of the cloud-config are
+ * taken as they are, scripts that they refer to are fetched.
  *
  * @param userData bytes after the base64 of the cloud's API.
- * @param objects the store that the machine would fetch from, by default an empty one.
  * @throws UserDataError when cloud-init would not take it.
  */
 export function decodeLinux(userData: Buffer, objects: ObjectStore = () => undefined): DecodedUserData {
@@ -195,11 +184,9 @@ function entryOf(files: readonly DecodedFile[], commands: readonly (readonly str
 const holder = /^\$p='([A-Za-z0-9+/]+={0,2})'$/gm;
 
 /**
- * Reads a Windows machine's user data as its agent and the loader do: the script in `<powershell>` (EC2Launch v2), or
- * the whole text (Azure's CustomData.bin), then the base64 archive in it, as JSON. Where the archive names an object
- * with the rest of the scripts, that is fetched and held against its digest, as the machine does.
+ * Reads a Windows machine's user data as its agent and the loader do: the script in `<powershell>` (EC2Launch v2) or
+ * the whole text (Azure's CustomData.bin), the base64 archive in it as JSON, and the scripts that this refers to.
  *
- * @param objects the store that the machine would fetch from, by default an empty one.
  * @throws UserDataError when the machine could not read it.
  */
 export function decodeWindows(userData: Buffer, objects: ObjectStore = () => undefined): DecodedUserData {
@@ -235,8 +222,8 @@ const customData = "C:\\AzureData\\CustomData.bin";
 const commandLimit = 8191;
 
 /**
- * Reads the command of Azure's CustomScriptExtension as cmd would and makes sure that it runs the custom data: a copy
- * with a name that PowerShell takes, and that copy run.
+ * Reads the command of Azure's CustomScriptExtension as cmd would: it must copy the custom data to a name that
+ * PowerShell takes, and run that.
  *
  * @returns path of the script that runs.
  * @throws UserDataError when the machine would never start its payload.

@@ -17,7 +17,9 @@ export interface NodeChange {
   readonly count: readonly [before: number, now: number];
   /** How many of them a roll takes at a time. */
   readonly atATime: number;
-  /** Machines that may run above what is allowed from now on, where the autoscaler decided how many: the cloud knows. */
+  /**
+   * Machines that may run above what is allowed from now on, where the autoscaler decided how many: the cloud knows.
+   */
   readonly mayEnd?: number;
   /** Whether the disk of the control-plane machine is lost with it. */
   readonly data?: string;
@@ -94,10 +96,7 @@ export function diffPlans(base: BasePlan, plan: Plan): PlanDiff {
 
 const guardInput = z.object({ inputs: z.object({ input: z.unknown() }) });
 
-/**
- * What the program keeps of a cluster in its guard, whose name had the cluster's before: a comparison refuses what an
- * update would.
- */
+/** What the guard (once named after the cluster) keeps of it: a comparison refuses what an update would. */
 function stateOf({ cluster, controlPlane, resources }: BasePlan | Plan): ClusterState {
   const { name, cloud, kubernetes: version, accountId } = cluster;
   const guards = [stackGuardName, `${name}-guard`];
@@ -213,10 +212,7 @@ function withoutOperation(old: Machine | undefined, now: Machine | undefined): N
   return old.userData.sha256 === now.userData.sha256 ? "stays" : "may-be-replaced";
 }
 
-/**
- * Digests of what differs elsewhere: of stages, of what a machine is made of, and where Windows machines fetch their
- * scripts.
- */
+/** Digests of what differs elsewhere: stages, what a machine is made of, Windows scripts to fetch. */
 const derived =
   /(?<=\t)[0-9a-f]{16}(?=\t)|(?<="hash": ?")[0-9a-f]+|(?<=payload=)[0-9a-f]+|(?<="windows\/)[0-9a-f]{64}\.json", ?"sha256": ?"[0-9a-f]{64}/g;
 

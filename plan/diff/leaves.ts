@@ -18,8 +18,7 @@ const isSameSecret = (old: unknown, now: unknown): boolean =>
   old === "[secret]" && typeof now === "string" && now.startsWith("[secret, sha256 ");
 
 /**
- * The leaves that differ, sorted by path. Lists of plain values are leaves; texts that are JSON are compared by what
- * they say.
+ * The leaves that differ, sorted by path. Lists of plain values are leaves; JSON in texts is opened.
  *
  * @param exact Pulumi's own paths: items by their place, nothing but lists and mappings opened
  */
@@ -79,18 +78,18 @@ export function valueAt(value: unknown, path: string): unknown {
     );
 }
 
-/** Longest rendering of one value, in characters. */
+/** Longest rendering of a value, in characters. */
 const longest = 120;
 
-/** Characters before the difference that are shown of two values that begin with the same text. */
+/** Characters shown before the difference of long values. */
 const context = 20;
 
-/** `+ path: old -> now` of a leaf; of long values the part that differs. */
+/** A changed leaf with its sign: `~ path: old -> now`. */
 export function showSigned(leaf: LeafChange): string {
   return `${leaf.old === undefined ? "+" : leaf.now === undefined ? "-" : "~"} ${showChange(leaf)}`;
 }
 
-/** `old -> now` of a leaf; of long values the part that differs. */
+/** `path: old -> now` of a leaf; of long values the part that differs. */
 export function showChange({ path, old, now }: LeafChange): string {
   const [left, right] = [textOf(old), textOf(now)];
   const short = left.length <= longest && right.length <= longest;

@@ -7,9 +7,8 @@ import { changedLeaves, type LeafChange, valueAt } from "./leaves.ts";
 const changes = ["replaced", "refused", "may-be-replaced", "removed", "rolled", "changed", "added"] as const;
 
 /**
- * What happens to a resource. `refused`: the cloud refuses the update. `replaced`: a new one takes its place.
- * `may-be-replaced`: unknown here. `rolled`: changed, and its machines are replaced one by one. `changed`: updated in
- * place.
+ * What happens to a resource. `refused`: by the cloud. `may-be-replaced`: unknown here. `rolled`: changed, and its
+ * machines replaced one by one. `changed`: in place.
  */
 export type Change = (typeof changes)[number];
 
@@ -137,8 +136,8 @@ function own(old: BaseResource | undefined, resource: Compared): Draft {
 }
 
 /**
- * The inputs that differ, ignored ones aside, and those by which the provider replaces a resource or the cloud refuses
- * the update.
+ * The inputs that differ, ignored ones aside; by which of them the provider replaces the resource, and the cloud
+ * refuses.
  *
  * @param exact paths as Pulumi writes them
  */
@@ -152,7 +151,7 @@ export function ownChanges(
   const { replaces = [], when = {}, refuses = {} } = replacementRow(type) ?? {};
   const touched = (key: string): boolean => inputs.some(({ path }) => concerns(path, key));
   const judged = (key: string, judge: (old: unknown, now: unknown) => boolean): boolean => {
-    // What is not known yet is shown as an update where the provider would look at the values.
+      // Where values are not known yet, Pulumi shows an update.
     const value = valueAt(now, key);
     const known = !(Array.isArray(value) ? value : [value]).some((item) => item instanceof Unknown);
     return known && judge(valueAt(old, key), value);
@@ -198,10 +197,10 @@ function propagateReplacement(draft: Draft, drafts: ReadonlyMap<string, Draft>):
       const cause = drafts.get(urn);
       if (cause?.change !== "replaced" && cause?.change !== "may-be-replaced") continue;
       const why = `${cause.resource.name} is replaced`;
-      // What refers to another resource inside an object of Kubernetes is never its name or selector.
+      // A reference inside a Kubernetes object is never its name or selector.
       const forces = !kubernetes && (replacementRow(resource.type)?.replaces ?? []).some((key) => concerns(input, key));
       const declares = textsOf(resource.options.replaceOnChanges).some((key) => concerns(input, key));
-      // An id on Azure is made of names, so that what refers to it may find it unchanged.
+      // An Azure id is made of names: a replacement may leave it unchanged.
       if (forces) raise(cause.change, why);
       else if (declares) raise(ofNames ? "may-be-replaced" : cause.change, why);
       else if (!ofNames && cause.change === "replaced") raise("changed", why);

@@ -5,8 +5,8 @@ import { showChange, showSigned } from "./leaves.ts";
 import type { Change, Operation } from "./operations.ts";
 
 /**
- * Minutes from the start of a machine to its Ready node, with the drain of the one before it: rough, as the first boot
- * is described in docs/web-server.md. Windows pulls its base image and restarts once.
+ * Rough minutes from a drain to the next Ready node (first boot: docs/web-server.md). Windows pulls its base image and
+ * restarts.
  */
 const minutes = { "control-plane": 8, linux: 6, windows: 20 } as const;
 
@@ -78,8 +78,8 @@ function api(nodes: readonly NodeChange[]): string {
 }
 
 /**
- * What happens, as the reader sees it: word, mark of a line, which a pull request's comment shows in colour with `-`
- * and `!`, and colour on a terminal.
+ * What happens in words, with the mark of a line (a pull request's comment colours `-` and `!`) and the terminal's
+ * colour.
  */
 export const changeLooks: Readonly<
   Record<Change | "stays", readonly [word: string, mark: string, colour?: "red" | "yellow"]>
@@ -94,7 +94,7 @@ export const changeLooks: Readonly<
   stays: ["stays", " "],
 };
 
-/** Colours a line of the terminal; leaves it as it is where there are no colours. */
+/** Colours a line of the terminal, where there are colours. */
 export type Paint = (colour: "red" | "yellow" | "green", text: string) => string;
 
 const plain: Paint = (_, text) => text;

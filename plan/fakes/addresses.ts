@@ -1,10 +1,10 @@
 import { addressAt, addressCount, cidr, contains } from "../../components/model/cidr.ts";
 import { digest } from "./identifiers.ts";
 
-/** Addresses at the start of a subnet that both clouds keep for themselves; they keep the last one too. */
+/** Addresses that both clouds keep at the start of a subnet; they keep the last one too. */
 const kept = 4;
 
-/** An address of a range that follows from a seed; never one that the cloud keeps. */
+/** An address of a range by a seed; never one that the cloud keeps. */
 export function addressIn(range: string, seed: string): string {
   const network = cidr(range);
   const size = Math.max(addressCount(network.prefix) - kept - 1, 1);
@@ -22,7 +22,7 @@ export function requireInside(address: string, range: string | undefined): void 
     throw new Error(`the address ${address} does not fall within the subnet's range ${range}`);
 }
 
-/** Gives the lowest free addresses of subnets, one after the other, as both clouds do for the machines of a group. */
+/** Gives the lowest free addresses of subnets in turn, as both clouds do for machines of a group. */
 export class AddressPool {
   readonly #taken: Set<string>;
 

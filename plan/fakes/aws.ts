@@ -8,8 +8,7 @@ import { autoName, characters, digest, hex, uuid } from "./identifiers.ts";
 import type { SimulatedContext, SimulatedProvider } from "./provider.ts";
 
 /**
- * Kinds whose id is a prefix and 17 hexadecimal digits (Amazon EC2 User Guide, resource IDs), and their name in an ARN
- * that ends with it.
+ * Kinds whose id is a prefix and 17 hexadecimal digits (Amazon EC2 User Guide, resource IDs), and their name in an ARN.
  */
 const kinds: Readonly<Record<string, readonly [prefix: string, inArn?: string]>> = {
   "ec2/vpc:Vpc": ["vpc", "vpc"],
@@ -220,7 +219,7 @@ export const awsResource: SimulatedProvider = (request, context) => {
   );
   const made = makers[kind]?.(request, context, id, name);
   if (made !== undefined) return { id: made.id ?? id, outputs: { ...own, ...made.outputs } };
-  // Everything without a special form of id or an ARN that is read: attachments, rules, hooks.
+  // No special id, no ARN that is read: attachments, rules, hooks.
   return { id, outputs: given !== undefined && prefix === undefined ? { name } : own };
 };
 

@@ -1,4 +1,5 @@
 import { z } from "zod";
+import type { ObjectStore } from "../decode/userData.ts";
 import { type RecordedProgram, resourcesOfType } from "../program/recorded.ts";
 import { listOf, textOf } from "../program/values.ts";
 import { allows, type PolicyStatement, trusts } from "./iam.ts";
@@ -31,14 +32,13 @@ const trustSchema = z.strictObject({
   ),
 });
 
-/** The statements of every policy that a role has: its inline ones, and attached ones that the program made. */
+/** The statements of a role's policies: its inline ones, and attached ones that the program made. */
 export function statementsOfRole(program: RecordedProgram, role: string): readonly PolicyStatement[] {
-  const matches = (reference: string | undefined) => reference === role;
   const inline = resourcesOfType(program, "aws:iam/rolePolicy:RolePolicy")
-    .filter(({ inputs }) => matches(textOf(inputs.role)))
+    .filter(({ inputs }) => textOf(inputs.role) === role)
     .map(({ inputs }) => textOf(inputs.policy));
   const attached = resourcesOfType(program, "aws:iam/rolePolicyAttachment:RolePolicyAttachment")
-    .filter(({ inputs }) => matches(textOf(inputs.role)))
+    .filter(({ inputs }) => textOf(inputs.role) === role)
     .map(({ inputs }) => {
       const policyArn = textOf(inputs.policyArn);
       const own = resourcesOfType(program, "aws:iam/policy:Policy").find(
@@ -55,9 +55,7 @@ export function statementsOfRole(program: RecordedProgram, role: string): readon
   });
 }
 
-/**
- * Every SSM parameter that the program writes. The values are secrets: they go to the simulated store and nowhere else.
- */
+/** Every SSM parameter that the program writes; the secret values go to the simulated store and nowhere else. */
 export function collectParameters(program: RecordedProgram): ReadonlyMap<string, StoredSecret> {
   return new Map(
     resourcesOfType(program, "aws:ssm/parameter:Parameter").map(({ name, id, inputs, outputs }) => {
@@ -81,11 +79,6 @@ function keyArn(program: RecordedProgram, reference: string | undefined): string
   return key === undefined ? reference : textOf(key.outputs.arn);
 }
 
-/**
- * An object of a simulated bucket by its bucket and key; `undefined` when there is none, or the reader may not read it.
- */
-export type SimulatedObjects = (bucket: string, key: string) => Buffer | undefined;
-
 /** Every object that the program puts into a bucket of S3, by `bucket/key`. */
 export function storedObjects(program: RecordedProgram): ReadonlyMap<string, Buffer> {
   return new Map(
@@ -102,14 +95,14 @@ export function storedObjects(program: RecordedProgram): ReadonlyMap<string, Buf
 /**
  * The objects of `storedObjects` as a machine reads them.
  *
- * @param role reads with the rights of this role only; without it every object is there.
- * @param objects what the buckets hold. Default: what the program puts into them.
+ * @param role reads with this role's rights only; default: every object is there.
+ * @param objects what the buckets hold; default: what the program puts there.
  */
 export function awsObjects(
   program: RecordedProgram,
   role?: string,
   objects: ReadonlyMap<string, Buffer> = storedObjects(program),
-): SimulatedObjects {
+): ObjectStore {
   const statements = role === undefined ? undefined : statementsOfRole(program, role);
   const arns = new Map(
     resourcesOfType(program, "aws:s3/bucket:Bucket").map(({ outputs }) => [
@@ -126,8 +119,7 @@ export function awsObjects(
 }
 
 /**
- * An object of S3 that everybody may read by HTTPS: the bucket's policy says so, and its block of public access lets
- * it.
+ * An object of S3 that the bucket's policy and block of public access let everybody read by HTTPS.
  *
  * @throws Error for a public policy in a bucket that blocks such: S3 refuses to store it (PutBucketPolicy,
  * "AccessDenied")
@@ -159,9 +151,8 @@ export function publicObject(program: RecordedProgram, url: string): string | un
 }
 
 /**
- * Names of the roles that a token may be exchanged for, as STS decides (AWS STS API reference,
- * AssumeRoleWithWebIdentity): the issuer is an OIDC provider of the account, the token is signed by its published keys
- * for an audience of the provider, and the role's trust policy agrees.
+ * Names of the roles that STS gives for a token (AWS STS API reference, AssumeRoleWithWebIdentity): signed by published
+ * keys of an OIDC provider of the account, for its audience, and accepted by the role's trust policy.
  */
 export async function rolesFor(program: RecordedProgram, token: string): Promise<readonly string[]> {
   const issuer = issuerOf(token);

@@ -12,8 +12,8 @@ import {
 } from "./machines.ts";
 
 /**
- * Every machine that AWS would run for a recorded program: instances, and those of Auto Scaling groups. Sorted by name.
- * Parameters as `programIndex` has them.
+ * Every machine that AWS would run for a recorded program, also those of Auto Scaling groups, sorted by name.
+ * Parameters: `programIndex`.
  *
  * @throws Error when a machine refers to something that the program did not make.
  */

@@ -6,8 +6,8 @@ import { digest, hex, uuid } from "./identifiers.ts";
 import type { SimulatedContext, SimulatedPlace, SimulatedProvider } from "./provider.ts";
 
 /**
- * Ids of resources inside a resource group, behind its providers, with the inputs that they are made of (Azure REST API
- * reference, the URI of each create operation).
+ * Ids inside a resource group, after `providers`, by inputs (Azure REST API reference, the URI of each create
+ * operation).
  */
 const paths: Readonly<Record<string, string>> = {
   "network:VirtualNetwork": "Microsoft.Network/virtualNetworks/{virtualNetworkName}",
@@ -47,11 +47,11 @@ const paths: Readonly<Record<string, string>> = {
 };
 
 /**
- * Id and name of a resource. A resource that the program does not name gets its logical name and eight hexadecimal
- * digits (Pulumi Azure Native, "auto-naming").
+ * Id and name of a resource; without a given name the logical one and eight hexadecimal digits (Pulumi Azure Native,
+ * "auto-naming").
  *
  * @param kind type token without the provider: `network:Subnet`.
- * @throws Error for a kind that is not known.
+ * @throws Error for an unknown kind.
  */
 function azurePath(
   kind: string,
@@ -93,7 +93,7 @@ type Outputs = (
   named: ReturnType<typeof azurePath>,
 ) => PropertyMap;
 
-/** Outputs beyond name and location, of resources that have some that a program may read. */
+/** Outputs beyond name and location that a program may read. */
 const outputs: Readonly<Record<string, Outputs>> = {
   "managedidentity:UserAssignedIdentity": ({ urn }, { place }) => ({
     clientId: uuid(urn, "client"),
@@ -111,7 +111,7 @@ const outputs: Readonly<Record<string, Outputs>> = {
   },
   "authorization:RoleAssignment": (request, { made }) => {
     const wanted = assignment(request);
-    // What replaces a resource has its URN and more (plan/providers/cloud.ts, nextUpdate.ts).
+    // A replacement has the resource's URN and a suffix (plan/providers/cloud.ts, nextUpdate.ts).
     const resource = ({ urn }: { readonly urn: string }): string => urn.replace(/#.*$/, "");
     const twice = [...made()].some(
       ({ request: other }) =>
@@ -187,7 +187,7 @@ const outputs: Readonly<Record<string, Outputs>> = {
 /**
  * The provider `azure-native`: resource ids of the form and length that Azure gives.
  *
- * @throws Error for a kind whose id is not known, so that no resource gets a made-up one by accident.
+ * @throws Error for a kind whose id is not known.
  */
 export const azureResource: SimulatedProvider = (request, context): SimulatedResource => {
   const kind = request.type.replace(/^azure-native:/, "").replace(/\/v\d{8}(preview)?:/, ":");
@@ -203,7 +203,7 @@ export const azureResource: SimulatedProvider = (request, context): SimulatedRes
   };
 };
 
-/** What no two role assignments have in common, without regard to case; `undefined` while a part is unknown. */
+/** What is unique to a role assignment, without regard to case; `undefined` while a part is unknown. */
 function assignment({ inputs }: ResourceRequest): string | undefined {
   const parts = [inputs.principalId, inputs.roleDefinitionId, inputs.scope].map(textOf);
   return parts.includes(undefined) ? undefined : parts.join(" ").toLowerCase();

@@ -9,7 +9,7 @@ import { issuerOf, verifiedClaims } from "./tokens.ts";
 export interface AzureRequest {
   /** `Microsoft.KeyVault/vaults/secrets/getSecret/action`. */
   readonly action: string;
-  /** Whether it is about data inside a resource, such as a secret's value, or about the resource. */
+  /** Whether it touches data inside a resource, such as a secret's value, or the resource. */
   readonly plane: "data" | "control";
   readonly resource: string;
 }
@@ -24,7 +24,7 @@ export interface HeldRole {
  * The roles of an identity by the program's role assignments.
  *
  * @param principalId object id of the identity.
- * @throws Error for a role or a condition that cannot be judged: what cannot be checked must not pass as checked.
+ * @throws Error for a role or condition that cannot be judged, which must not pass as checked.
  */
 export function rolesOf(program: RecordedProgram, principalId: string): readonly HeldRole[] {
   return resourcesOfType(program, "azure-native:authorization:RoleAssignment")
@@ -50,10 +50,7 @@ function rightsOf(program: RecordedProgram, definition: string, assignment: stri
   return rights;
 }
 
-/**
- * A role of somebody else's on a network is the one that ci makes for the cluster's controllers
- * (`network.existing.controllerRole`).
- */
+/** Another's role on a network is the one that ci makes for the controllers (`network.existing.controllerRole`). */
 function rightsInNetwork(scope: string): RoleRights | undefined {
   return /\/virtualNetworks\/[^/]+$/i.test(scope) ? { actions: controllerActions } : undefined;
 }
@@ -71,9 +68,7 @@ function customRights({ inputs }: RecordedResource): RoleRights {
   };
 }
 
-/**
- * Whether roles allow a call: one of them at the resource or above it must name the action and not take it away again.
- */
+/** Whether roles allow a call: one at the resource or above must name the action and not take it away again. */
 export function rolesAllow(roles: readonly HeldRole[], { action, plane, resource }: AzureRequest): boolean {
   return roles.some(({ scope, rights }) => {
     if (!within(resource, scope)) return false;
@@ -94,7 +89,7 @@ function matches(pattern: string, action: string): boolean {
   return new RegExp(`^${expression}$`, "i").test(action);
 }
 
-/** Whether two names are the same to Azure, which ignores case in ids. */
+/** Whether two names are the same to Azure, which ignores case. */
 export function same(a: string | undefined, b: string | undefined): boolean {
   return a !== undefined && b !== undefined && a.toLowerCase() === b.toLowerCase();
 }
@@ -107,11 +102,7 @@ export interface SimulatedVault {
   readonly admits: Firewall;
 }
 
-/**
- * Every Key Vault of the program.
- *
- * @throws Error when a vault decides by access policies and not by roles.
- */
+/** Every Key Vault of the program. @throws Error when a vault decides by access policies and not by roles. */
 export function collectVaults(program: RecordedProgram): readonly SimulatedVault[] {
   return resourcesOfType(program, "azure-native:keyvault:Vault").map((vault) => {
     const properties = mapOf(vault.inputs.properties);
@@ -126,10 +117,7 @@ export function collectVaults(program: RecordedProgram): readonly SimulatedVault
   });
 }
 
-/**
- * Vaults that are not of the program, by the roles that it gives on what is in them. Their firewalls are unknown, and
- * taken to admit the machines.
- */
+/** Vaults of others in which the program gives roles; their unknown firewalls are taken to admit the machines. */
 export function collectOtherVaults(program: RecordedProgram): readonly SimulatedVault[] {
   const own = resourcesOfType(program, "azure-native:keyvault:Vault").flatMap(({ id }) => id ?? []);
   const found = resourcesOfType(program, "azure-native:authorization:RoleAssignment").flatMap(({ inputs }) => {
@@ -165,7 +153,7 @@ export function collectAccounts(program: RecordedProgram): readonly SimulatedAcc
 /** Whether a machine of a subnet gets past the firewall of a vault or a storage account. */
 type Firewall = (subnet: RecordedResource | undefined) => boolean;
 
-/** A firewall lets in everybody, or subnets with the endpoint of its service. */
+/** Lets in everybody, or subnets with the endpoint of its service. */
 function firewall(
   service: string,
   rules: PropertyValue | undefined,
@@ -183,7 +171,7 @@ function firewall(
 }
 
 /**
- * Every secret that the program writes to a vault, by its URL. The values go to the simulated store and nowhere else.
+ * Every secret that the program writes to a vault, by its URL; the values go to the simulated store and nowhere else.
  */
 export function collectVaultSecrets(program: RecordedProgram): ReadonlyMap<string, StoredSecret> {
   return new Map(
@@ -197,10 +185,7 @@ export function collectVaultSecrets(program: RecordedProgram): ReadonlyMap<strin
   );
 }
 
-/**
- * A blob that everybody may read: account and container must both say so (Azure Storage, "Configure anonymous read
- * access").
- */
+/** A blob that account and container both open to everybody (Azure Storage, "Configure anonymous read access"). */
 export function publicBlob(program: RecordedProgram, url: string): string | undefined {
   const { host, pathname } = new URL(url);
   const [, container = "", ...path] = pathname.split("/");
@@ -222,9 +207,8 @@ export function publicBlob(program: RecordedProgram, url: string): string | unde
 }
 
 /**
- * Names of the identities that a token may be exchanged for, as Entra ID decides (Microsoft documentation, "Workload
- * identity federation"): issuer, subject and audience of a credential match exactly, and a published RSA key has signed
- * the token.
+ * Names of the identities that Entra ID gives for a token (Microsoft documentation, "Workload identity federation"): a
+ * credential's issuer, subject and audience match exactly, and a published RSA key has signed the token.
  */
 export async function identitiesFor(program: RecordedProgram, token: string): Promise<readonly string[]> {
   const issuer = issuerOf(token) ?? "";

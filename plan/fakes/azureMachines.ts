@@ -13,12 +13,12 @@ import {
 /** A machine with what only Azure knows of it. */
 export interface AzureHost {
   readonly machine: SimulatedMachine;
-  /** Id of the VM, or of the instance in its scale set, as the metadata service and the cloud controller have it. */
+  /** Id of the VM or scale-set instance for the metadata service and the cloud controller. */
   readonly resourceId: string;
   readonly resourceGroup: string;
   /** Name of the resource: the VM's, or `<set>_<instance>`. */
   readonly resourceName: string;
-  /** Name that the operating system has; the node's name is the same in lower case. */
+  /** Name in the operating system; the node's in lower case. */
   readonly computerName: string;
   readonly os: "linux" | "windows";
   readonly image: PropertyMap;
@@ -26,7 +26,7 @@ export interface AzureHost {
   readonly identities: readonly string[];
   readonly subnet: RecordedResource;
   readonly extensions: readonly AzureExtension[];
-  /** Seconds ahead of its end at which it is told of it, where its model says so. */
+  /** Seconds of notice ahead of its end, where its model gives some. */
   readonly noticeSeconds?: number;
 }
 
@@ -36,10 +36,10 @@ const computerNameLimits = { windows: 15, linux: 64 } as const;
 const suffixLength = 6;
 
 /**
- * Every machine that Azure would run for a recorded program, with its resource: VMs, and instances of scale sets by
- * their capacity. Sorted by name. Parameters as `programIndex` has them.
+ * Every machine that Azure would run for a recorded program: VMs, and instances of scale sets by their capacity, sorted
+ * by name. Parameters: `programIndex`.
  *
- * @throws Error when a machine refers to something that the program did not make, or when two have one computer name.
+ * @throws Error when a machine refers to something that the program did not make, or two have one computer name.
  */
 export function collectAzureHosts(...given: Parameters<typeof programIndex>): readonly AzureHost[] {
   const index = programIndex(...given);
@@ -125,7 +125,7 @@ function setInstances(index: ProgramIndex, resource: RecordedResource): readonly
   );
 }
 
-/** The replacement of an instance of a scale set: with the same address, but a new number and so a new name. */
+/** What replaces an instance of a scale set: the same address, a new number and name. */
 export function successorOf(host: AzureHost, number: number): AzureHost {
   const name = computerName(host.computerName.slice(0, -suffixLength), number);
   return {
@@ -137,9 +137,7 @@ export function successorOf(host: AzureHost, number: number): AzureHost {
   };
 }
 
-/**
- * Computer name of an instance: its number in base 36 after the prefix, as the cloud controller takes it apart again.
- */
+/** An instance's number in base 36 after the prefix, as the cloud controller takes it apart again. */
 function computerName(prefix: string, number: number): string {
   return prefix + number.toString(36).toUpperCase().padStart(suffixLength, "0");
 }
@@ -212,8 +210,8 @@ function subnetOf(index: ProgramIndex, configuration: PropertyMap, { name }: Rec
 const mostAddresses = 256;
 
 /**
- * The addresses of an interface, its own first. Azure refuses several of one name, none or two that are primary, and
- * addresses in different application security groups (Azure/azure-cli#21551:
+ * The addresses of an interface, its own first. Azure refuses two of one name, none or two that are primary, and
+ * different application security groups (Azure/azure-cli#21551:
  * AllIpConfigurationsOnANicMustBelongToTheSameApplicationSecurityGroups).
  */
 function configurationsOf({ ipConfigurations }: PropertyMap, { name }: RecordedResource) {
@@ -255,9 +253,7 @@ function extensionsOfSet({ inputs }: RecordedResource): readonly AzureExtension[
 }
 
 /**
- * The command of a machine's CustomScriptExtension; `undefined` when it has none.
- *
- * @throws Error where Azure would refuse the settings.
+ * The command of a machine's CustomScriptExtension, if it has one. @throws Error where Azure would refuse the settings.
  */
 function startCommandOf(extensions: readonly AzureExtension[], name: string): string | undefined {
   const scripts = extensions.filter(
@@ -274,9 +270,8 @@ function startCommandOf(extensions: readonly AzureExtension[], name: string): st
 }
 
 /**
- * Port at which an application health extension looks after its own machine by TCP; `undefined` when none does. A TCP
- * probe takes a port and no path (Azure documentation, "Application Health extension"). A probe by HTTP, whose answers
- * it reads, is not imitated: nobody looks.
+ * Port that an application health extension probes by TCP, without a path (Azure documentation, "Application Health
+ * extension"); `undefined` when none does. Probes by HTTP are not imitated.
  */
 export function healthPortOf(extensions: readonly AzureExtension[]): number | undefined {
   const probe = extensions.find(

@@ -14,8 +14,8 @@ function inside(place: string, actions: string): readonly string[] {
 }
 
 /**
- * Built-in roles by their id with what Microsoft publishes of them, as far as machines of a cluster could use it (Azure
- * RBAC, "Azure built-in roles"). A role that is not here cannot be judged.
+ * Built-in roles by id, as far as machines of a cluster could use them (Azure RBAC, "Azure built-in roles"). Another
+ * role cannot be judged.
  */
 export const builtInRoles: Readonly<Record<string, RoleRights>> = {
   // Owner

@@ -27,7 +27,7 @@ function newKey(): string {
   return made("privateKey:PrivateKey", "privateKeyPemPkcs8", { algorithm: "ECDSA", ecdsaCurve: "P256" });
 }
 
-/** A certificate authority of the harness itself, for the endpoints that it simulates; ECDSA P-256, valid for a day. */
+/** An authority for the harness's simulated endpoints; ECDSA P-256, valid for a day. */
 export function newAuthority(commonName: string): KeyAndCertificate {
   const key = newKey();
   const allowedUses = ["cert_signing", "digital_signature"];

@@ -12,10 +12,10 @@ import { tlsResource } from "./tls.ts";
 /** Objects that machines fetch by a role; a cloud without such objects has none. */
 export const fetchedObjects = awsObjects;
 
-/** Account and subscription of a simulated cloud when the stack names none: the number of AWS's own documentation. */
+/** Account and subscription when the stack names none; the number is AWS's own of documentation. */
 export const documentationAccounts = { aws: "123456789012", azure: "00000000-0000-4000-8000-000000000000" } as const;
 
-/** Where a stack's config puts it, in another account if one is given: null is that of documentation. */
+/** Where a stack's config puts it, by default in its account; null is that of documentation. */
 export function placeOf(
   config: Readonly<Record<string, string>>,
   account: string | null | undefined = config["fenestra:accountId"],
@@ -27,8 +27,8 @@ export function placeOf(
 }
 
 /**
- * The provider `kubernetes`: what server-side apply adds that a program could read. The id is `<namespace>/<name>`, or
- * the name alone for objects of the cluster (pulumi-kubernetes, provider.go, `fqObjName`).
+ * The provider `kubernetes`: what server-side apply adds. The id is `<namespace>/<name>`, or the name of a cluster-wide
+ * object (pulumi-kubernetes, provider.go, `fqObjName`).
  */
 const kubernetesResource: SimulatedProvider = ({ type, name, urn, inputs }) => {
   const metadata: PropertyMap = mapOf(inputs.metadata);
@@ -58,9 +58,8 @@ const providers: Readonly<Record<string, SimulatedProvider>> = {
 };
 
 /**
- * A simulated cloud: every provider that a Fenestra program uses. Its answers depend on a resource's URN and inputs and
- * nothing else, so two runs agree. A provider that it does not know is an error, so that no resource gets made-up
- * outputs by accident.
+ * A simulated cloud with every provider of a Fenestra program; an unknown one is an error. Answers depend on nothing
+ * but a resource's URN and inputs, so two runs agree.
  *
  * @param certificates `fake` for a plan: fast and the same in every run; `real` for a rehearsal.
  */

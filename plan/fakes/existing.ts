@@ -14,10 +14,8 @@ export interface ExistingResource {
 export type ExistingResources = ReadonlyMap<string, ExistingResource>;
 
 /**
- * The answer to a read. A provider that finds nothing ends the run with this sentence (pulumi/pulumi v3.260.0:
+ * The answer to a read. A provider that finds nothing ends the run with this error (pulumi/pulumi v3.260.0:
  * pkg/resource/deploy/step.go, ReadStep).
- *
- * @throws Error when there is no such resource of that type
  */
 export function readExisting(existing: ExistingResources, { type, read = "" }: ResourceRequest): SimulatedResource {
   const found = findExisting(existing, type, read);
@@ -33,8 +31,7 @@ export function findExisting(existing: ExistingResources, type: string, id: stri
 }
 
 /**
- * The network that a stack file names, as it is when all that the file says is true: a plan has no cloud to ask. Other
- * networks are made from it by tests.
+ * The network that a stack file names, if all that the file says is true: a plan has no cloud to ask.
  *
  * @param network text of `fenestra:network`
  */
@@ -86,7 +83,7 @@ export function existingOf(network: string | undefined, region: string, owner: s
   return found;
 }
 
-/** What a stack file says of the network; nothing when it says it wrongly, which the program then reports. */
+/** What a stack file says of the network; nothing when it is wrong, which the program reports. */
 function parse(network: string | undefined): Partial<StackConfig["network"]> {
   return networkSchema.safeParse(fromJson(network ?? "{}")).data ?? {};
 }

@@ -18,8 +18,7 @@ export interface Call {
 
 /**
  * Whether identity policies allow a call: a matching Deny wins, else one matching Allow is needed (AWS IAM User Guide,
- * "Policy evaluation logic"). It knows the operators that our policies use; another one is an error, so that no
- * condition is ignored.
+ * "Policy evaluation logic"). An operator that our policies do not use is an error, not ignored.
  */
 export function allows(policies: readonly { readonly Statement: readonly PolicyStatement[] }[], call: Call): boolean {
   const { action, resource, context = {} } = call;
@@ -32,9 +31,7 @@ export function allows(policies: readonly { readonly Statement: readonly PolicyS
 /** Who asks for a role: `{ Federated: <ARN of the provider> }`. */
 type Principal = Readonly<Record<string, string>>;
 
-/**
- * Whether a trust policy lets somebody with a token have the role: the same, with a principal in place of a resource.
- */
+/** Whether a trust policy gives the role for a token: as `allows`, with a principal in place of a resource. */
 export function trusts(
   statements: readonly (PolicyStatement & { readonly Principal: Principal | "*" })[],
   who: Principal,
@@ -57,7 +54,7 @@ function decide(matching: readonly PolicyStatement[]): boolean {
 function takes(statement: PolicyStatement, action: string, context: Readonly<Record<string, string>>): boolean {
   const found = new Map(Object.entries(context).map(([key, value]) => [key.toLowerCase(), value]));
   return (
-    // Actions and condition keys are compared without regard to case, resources with it.
+    // Only resources are compared with regard to case.
     statement.Action.some((pattern) => matches(pattern.toLowerCase(), action.toLowerCase())) &&
     Object.entries(statement.Condition ?? {}).every(([operator, keys]) =>
       Object.entries(keys).every(([key, wanted]) => holds(operator, [wanted].flat(), found.get(key.toLowerCase()))),
@@ -72,13 +69,12 @@ function holds(operator: string, wanted: readonly string[], found: string | unde
       return found !== undefined && wanted.includes(found);
     case "StringNotEquals":
       return found === undefined || !wanted.includes(found);
-    // A call here has one value. Without the key it is false.
+    // A call here has one value.
     case "ForAnyValue:StringNotEquals":
       return found !== undefined && !wanted.includes(found);
     case "Null":
       return wanted.includes(String(found === undefined));
-    // True without the key, too (IAM User Guide, "Set operators for multivalued context keys"). A call here has one
-    // value.
+    // True without the key, too (IAM User Guide, "Set operators for multivalued context keys").
     case "ForAllValues:StringEquals":
       return found === undefined || wanted.includes(found);
     case "ArnLike":

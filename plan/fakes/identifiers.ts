@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 
-/** Bytes that depend on the parts and nothing else: the same program gets the same ids in every run. */
+/** Bytes that depend on the parts alone, so that ids are the same in every run. */
 export function digest(...parts: readonly string[]): Buffer {
   return createHash("sha256").update(parts.join("\0")).digest();
 }
@@ -36,10 +36,7 @@ export function characters(length: number, alphabet: string, ...parts: readonly 
   return [...bytes(length, ...parts)].map((byte) => alphabet[byte % alphabet.length]).join("");
 }
 
-/**
- * The name that a provider makes up when the program gives none: the logical name and seven hexadecimal digits
- * (Pulumi's auto-naming).
- */
+/** The name that Pulumi's auto-naming makes up: the logical name and seven hexadecimal digits. */
 export function autoName(name: string, urn: string): string {
   return `${name}-${hex(7, urn, "name")}`;
 }

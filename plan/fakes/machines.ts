@@ -10,7 +10,7 @@ export interface SimulatedVolume {
   readonly encrypted: boolean;
 }
 
-/** The group that a machine belongs to, which makes it and takes it away. */
+/** The group that makes a machine and takes it away. */
 export interface SimulatedGroup {
   readonly name: string;
   /** Fewest, wanted and most machines. */
@@ -22,7 +22,7 @@ export interface SimulatedGroup {
   readonly terminateHooks: readonly string[];
 }
 
-/** A machine as a cloud would run it, with exactly what it was given. */
+/** A machine as a cloud would run it. */
 export interface SimulatedMachine {
   readonly cloud: "aws" | "azure";
   /** `i-` and 17 hexadecimal digits; the computer name on Azure, which is also the node's name. */
@@ -40,13 +40,11 @@ export interface SimulatedMachine {
   readonly size: string;
   /** AMI id, `resolve:ssm:` and a parameter's name, or an image's reference on Azure. */
   readonly image: string;
-  /** The bytes that the machine reads as its user data or customData: base64 of the API taken off. */
+  /** User data or customData as the machine reads it, after the API's base64. */
   readonly userData: Buffer;
-  /**
-   * Command by which the cloud starts what `userData` holds; `undefined` where an agent of the image does so by itself.
-   */
+  /** Command by which the cloud starts `userData`; `undefined` where the image's agent does so. */
   readonly startCommand: string | undefined;
-  /** Name of the role or identity by which it reads secrets; none when it has none. */
+  /** Role or identity by which it reads secrets, if any. */
   readonly role: string | undefined;
   readonly tags: Readonly<Record<string, string>>;
   readonly volumes: readonly SimulatedVolume[];
@@ -66,9 +64,8 @@ export interface ProgramIndex {
 }
 
 /**
- * @param howMany machines of a group; default its desired count. A plan asks for one of each, also of a group that
- * starts empty.
- * @param running machines that there are already: those of groups are others, with numbers and addresses of their own.
+ * @param howMany machines of a group; default its desired count. A plan asks for one of each, also of empty groups.
+ * @param running machines that there are already: others of a group get numbers and addresses of their own.
  */
 export function programIndex(
   program: RecordedProgram,

@@ -3,9 +3,9 @@ import type { ResourceRequest } from "../program/recorded.ts";
 import type { ExistingResources } from "./existing.ts";
 
 /**
- * How keys and certificates are made. `real`: new keys, signatures that verify, valid from now. `fake`: of the same
- * form and length, but keys follow from the URN, signatures are filler, dates are fixed and the organisational unit
- * says so: worth nothing, and the same in every run.
+ * How keys and certificates are made. `real`: new keys, valid signatures and dates. `fake`: worth nothing, of the same
+ * form and length, the same in every run (keys by URN, filler signatures, fixed dates), marked in the organisational
+ * unit.
  */
 export type CertificateMode = "real" | "fake";
 
@@ -21,7 +21,7 @@ export interface SimulatedPlace {
 export interface SimulatedContext {
   readonly place: SimulatedPlace;
   readonly certificates: CertificateMode;
-  /** A resource that was made before in this run, by its id; with the resources it was made from. */
+  /** A resource made before in this run, by its id, with its request. */
   readonly find: (id: string) => MadeResource | undefined;
   readonly made: () => Iterable<MadeResource>;
 }

@@ -1,19 +1,18 @@
 import { mapOf, type PropertyMap, type PropertyValue, textOf } from "../program/values.ts";
 
-/** An input that the program leaves out, and that the provider's Read finds all the same. */
+/** An input that the program leaves out and the provider's Read finds. */
 interface ReadBack {
   readonly field: string;
   readonly source: string;
-  /** Whether the state has it from the start, or only once it has been read again. */
+  /** Whether it is in the state from the start, or only after a refresh. */
   readonly from: "create" | "refresh";
   /** What is read, from the inputs of the resource and of others that were made before. */
   readonly value: (inputs: PropertyMap, inputsOf: (id: string) => PropertyMap) => PropertyValue | undefined;
 }
 
 /**
- * By type, what the provider's Read puts into the state although the program gave nothing, for inputs that are optional
- * and not computed. The next update compares it with the program's nothing and removes it from the live resource. An
- * input that is also computed makes no difference.
+ * By type, what the provider's Read puts into the state for an optional input that is not computed and was not given.
+ * The next update removes it from the live resource.
  */
 export const readBack: Readonly<Record<string, ReadBack>> = {
   "aws:ec2/instance:Instance": {

@@ -4,15 +4,13 @@ import { ExtensionRequest, id_pkcs9_at_extensionRequest } from "@peculiar/asn1-p
 import { AsnConvert, OctetString } from "@peculiar/asn1-schema";
 import * as x509 from "@peculiar/asn1-x509";
 
-// Certificates by schemas and `node:crypto`: `@peculiar/x509`, which is built on the same schemas, signs by WebCrypto
-// alone, which is asynchronous and cannot give a plan's fake certificates a filler in the place of a signature.
+// `@peculiar/x509` signs by asynchronous WebCrypto alone, which cannot put filler in place of a signature.
 
 /** Attributes of a subject that the program sets, in the order in which Go's `pkix.Name` writes them. */
 const subjectAttributes = { organization: "2.5.4.10", organizationalUnit: "2.5.4.11", commonName: "2.5.4.3" };
 
 /**
- * Usages that the program gives, by the provider's names: bits of the key usage, or ids of the extended one (RFC 5280,
- * 4.2.1.3 and 4.2.1.12).
+ * Usages by the provider's names: bits of the key usage, or ids of the extended one (RFC 5280, 4.2.1.3 and 4.2.1.12).
  */
 const usages: Readonly<Record<string, x509.KeyUsageFlags | string>> = {
   digital_signature: x509.KeyUsageFlags.digitalSignature,
@@ -23,7 +21,7 @@ const usages: Readonly<Record<string, x509.KeyUsageFlags | string>> = {
   client_auth: "1.3.6.1.5.5.7.3.2",
 };
 
-/** Signs the bytes and says with which algorithm; the signature is DER as the algorithm requires. */
+/** Signs bytes; the signature is DER as the algorithm requires. */
 export interface Signer {
   readonly algorithm: x509.AlgorithmIdentifier;
   readonly sign: (bytes: Buffer) => Buffer;
@@ -137,7 +135,7 @@ function extension(extnID: string, critical: boolean, value: object): x509.Exten
   return new x509.Extension({ extnID, critical, extnValue: new OctetString(der(value)) });
 }
 
-/** SHA-1 of the public key's bits, the first method of RFC 5280, 4.2.1.2; a name and not a safeguard. */
+/** SHA-1 of the public key's bits (first method of RFC 5280, 4.2.1.2); a name and not a safeguard. */
 function keyIdentifier({ subjectPublicKey }: x509.SubjectPublicKeyInfo): Buffer {
   return createHash("sha1").update(Buffer.from(subjectPublicKey)).digest();
 }

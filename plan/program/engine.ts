@@ -28,12 +28,12 @@ export interface SimulatedResource {
   readonly outputs: PropertyMap;
 }
 
-/** Answers for every cloud and provider of a program. It may remember what it made; a new one is needed per run. */
+/** Answers for every provider of one run; it may remember what it made. */
 export type SimulatedCloud = (request: ResourceRequest) => SimulatedResource;
 
 /**
- * Whether the outputs of resources are known to the program: a first preview, an update, or the preview of an update,
- * in which the simulated cloud says which are.
+ * Whether a program knows outputs: in a first preview, an update, or an update's preview, where the simulated cloud
+ * says which.
  */
 export type OutputMode = "unknown-outputs" | "known-outputs" | "next-preview";
 
@@ -61,19 +61,15 @@ function answerOrFail<T>(callback: Callback<T | undefined>, answer: () => T): vo
   }
 }
 
-/**
- * What the SDK asks of an answer about a resource; a new one is asked for its object, one that was read for its
- * properties.
- */
+/** An answer about a resource, as the SDK reads it: the object of a new one, the properties of one that was read. */
 function known(urn: string, outputs: PropertyMap) {
   const wire = { toJavaScript: () => toWire(outputs) };
   return { getUrn: () => urn, getObject: () => wire, getProperties: () => wire, getUnknown: () => false };
 }
 
 /**
- * The part of Pulumi's engine that a program talks to: it writes down what the program says and answers with what the
- * simulated cloud says. It adds three things that the SDK's mocks lack: the options of a resource, hooks, and the
- * program's log.
+ * The engine as a program sees it: it records what the program says and answers as the simulated cloud does. Beyond the
+ * SDK's mocks it has options of resources, hooks, and the program's log.
  */
 export class RecordingEngine {
   readonly place: ProgramPlace;
@@ -161,9 +157,7 @@ export class RecordingEngine {
     });
   }
 
-  /**
-   * A resource that this program did not make, such as a subnet or a stack: its outputs are known in a preview as well.
-   */
+  /** A resource of others, such as a subnet or a stack: its outputs are known in a preview as well. */
   #readResource(request: ReadResourceRequest, callback: Callback<ReadResponse | undefined>): void {
     answerOrFail(callback, () => {
       const read = existingRequest(this.place, request);
@@ -175,7 +169,7 @@ export class RecordingEngine {
 
   #answer(request: ResourceRequest): { readonly id: string | undefined; readonly outputs: PropertyMap } {
     if (!request.custom) return { id: undefined, outputs: {} };
-    // In a preview the engine knows the inputs only; what the provider adds is unknown to the program.
+    // In a preview the engine knows the inputs only.
     if (this.mode === "unknown-outputs") return { id: undefined, outputs: request.inputs };
     const made = this.#simulate(request);
     const outputs: Record<string, PropertyMap[string]> = { ...request.inputs, ...made.outputs };
@@ -203,8 +197,8 @@ function isRuntimeStore(value: unknown): value is RuntimeStore {
 }
 
 /**
- * Runs an action with this engine instead of the SDK's mock monitor and with separate state, as the Automation API runs
- * its inline programs: nothing is left behind, and two runs do not see each other.
+ * Runs an action with this engine in place of the SDK's mock monitor, and with separate state, as the Automation API
+ * runs inline programs.
  *
  * @throws when the SDK keeps its state elsewhere than version 3.270 does.
  */

@@ -2,7 +2,7 @@ import { gunzipSync, inflateRawSync } from "node:zlib";
 import type { RecordedProgram } from "./recorded.ts";
 import { plainTexts, reveal, secretsIn } from "./values.ts";
 
-/** A secret in a place that anyone can read. The value itself is not part of it. */
+/** A secret, without its value, in a place that anyone can read. */
 export interface Leak {
   readonly resource: string;
   /** Path of the property: `userData`. */
@@ -12,8 +12,7 @@ export interface Leak {
 
 const patterns: readonly { readonly what: string; readonly pattern: RegExp }[] = [
   { what: "a private key", pattern: /-----BEGIN (?:[A-Z]+ )?PRIVATE KEY-----/ },
-  // Kubernetes documentation, Bootstrap tokens: six characters, a dot, sixteen characters. A token has a digit
-  // somewhere, a domain name such as config.kubernetes has none.
+  // Kubernetes documentation, Bootstrap tokens. A token has a digit, a domain name such as config.kubernetes has none.
   { what: "a bootstrap token", pattern: /(?<![a-z0-9.-])(?=[a-z0-9.]*\d)[a-z0-9]{6}\.[a-z0-9]{16}(?![a-z0-9.-])/ },
   { what: "an AWS access key", pattern: /\bA(?:KIA|SIA)[A-Z0-9]{16}\b/ },
   { what: "a signed token", pattern: /\beyJ[A-Za-z0-9_-]{10,}\.eyJ[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{20,}/ },
@@ -23,8 +22,8 @@ const patterns: readonly { readonly what: string; readonly pattern: RegExp }[] =
 const shortestSecret = 12;
 
 /**
- * Every secret in a plain input: by its form, or because it equals a value that the program marks as secret elsewhere.
- * What is packed (base64, gzip, deflate) is unpacked first, as deep as it goes.
+ * Every secret in a plain input, however deep it is packed (base64, gzip, deflate): by its form, or because it equals a
+ * value that the program marks as secret elsewhere.
  */
 export function secretsInUserData(program: RecordedProgram): readonly Leak[] {
   const values = knownSecrets(program);
@@ -39,11 +38,11 @@ export function secretsInUserData(program: RecordedProgram): readonly Leak[] {
   );
 }
 
-/** Secrets by their value, with the resource that has them. Certificates are public, whatever the program marks. */
+/** The owners of secrets by value. Certificates are public, whatever the program marks. */
 function knownSecrets(program: RecordedProgram): ReadonlyMap<string, string> {
   const secrets = new Map<string, string>();
   for (const { name, type, inputs, outputs } of program.resources) {
-    // The stack's output of its own settings is secret as a whole for one of them; each is where the program puts it.
+    // One secret setting makes the stack's output of all of them secret.
     const told = type === "pulumi:pulumi:Stack" ? { ...outputs, config: null } : outputs;
     for (const secret of [...secretsIn(inputs), ...secretsIn(told)]) {
       for (const { text } of plainTexts(reveal(secret))) {
@@ -63,9 +62,7 @@ function findings(text: string, secrets: ReadonlyMap<string, string>): readonly 
   ];
 }
 
-/**
- * The text itself and every text packed in it. Three layers are enough for gzip of a cloud-config with packed files.
- */
+/** The text and every text packed in it: three layers are enough for gzip of a cloud-config with packed files. */
 function unpacked(text: string, depth = 0): readonly string[] {
   if (depth > 3) return [text];
   const runs = text.match(/[A-Za-z0-9+/]{64,}={0,2}/g) ?? [];

@@ -11,7 +11,7 @@ export type HookTime =
   | "afterDelete"
   | "onError";
 
-/** The options of a resource as the program declared them. An option that was not given is `undefined` or empty. */
+/** The options of a resource; one that was not given is `undefined` or empty. */
 export interface RecordedOptions {
   readonly protect: boolean | undefined;
   readonly retainOnDelete: boolean | undefined;
@@ -23,7 +23,7 @@ export interface RecordedOptions {
   readonly hideDiffs: readonly string[];
   /** A change of this value replaces the resource. */
   readonly replacementTrigger: PropertyValue | undefined;
-  /** URN of the resource whose deletion deletes this one too, without a separate call. */
+  /** URN of the resource whose deletion deletes this one too. */
   readonly deletedWith: string | undefined;
   /** URNs of resources whose replacement replaces this one. */
   readonly replaceWith: readonly string[];
@@ -44,10 +44,10 @@ export interface RecordedResource {
   readonly parent: string | undefined;
   /** Whether a provider manages it; `false` for components and the stack. */
   readonly custom: boolean;
-  /** Id by which the program reads a resource that exists already; absent for what it makes. */
+  /** Id by which the program reads an existing resource. */
   readonly read?: string;
   readonly inputs: PropertyMap;
-  /** What the simulated cloud answered, or what a component registered as its outputs. */
+  /** What the simulated cloud answered, or a component registered. */
   readonly outputs: PropertyMap;
   /** The cloud's id; `undefined` for components and where it is unknown. */
   readonly id: string | undefined;
@@ -84,7 +84,7 @@ export function nameOfUrn(urn: string): string {
   return urn.split("::").slice(3).join("::");
 }
 
-/** A registration before the cloud has answered. */
+/** A registration that the cloud has not answered. */
 export type ResourceRequest = Omit<RecordedResource, "id" | "outputs">;
 
 /** Where a program runs; both are part of every URN. */
@@ -94,9 +94,8 @@ export interface ProgramPlace {
 }
 
 /**
- * The URN of a resource as the engine makes it (pulumi/pulumi, sdk/go/common/resource/urn): types of the parents are
- * joined by `$`, the stack itself left out. The SDK's mock monitor keeps only the last parent, so that two components
- * of one kind could clash.
+ * A URN as the engine makes it (pulumi/pulumi, sdk/go/common/resource/urn): the parents' types but the stack's, joined
+ * by `$`. The SDK's mock monitor keeps the last parent only, so that two components of one kind could clash.
  */
 function urnOf({ project, stack }: ProgramPlace, parent: string, type: string, name: string): string {
   const parentType = parent.split("::")[2] ?? "";
@@ -104,7 +103,7 @@ function urnOf({ project, stack }: ProgramPlace, parent: string, type: string, n
   return `urn:pulumi:${stack}::${project}::${qualified}::${name}`;
 }
 
-/** Reads a registration request: everything that the engine would see. */
+/** Reads a registration request as the engine would. */
 export function readRequest(place: ProgramPlace, request: RegisterResourceRequest): ResourceRequest {
   const type = request.getType();
   const name = request.getName();
@@ -137,7 +136,7 @@ function providerOf(request: { getProvider(): string }): string | undefined {
   return absent(request.getProvider())?.split("::").slice(0, 4).join("::");
 }
 
-/** Reads a request for a resource that exists already, by its id. */
+/** Reads a request for an existing resource. */
 export function existingRequest(place: ProgramPlace, request: ReadResourceRequest): ResourceRequest {
   const [type, name, parent] = [request.getType(), request.getName(), request.getParent()];
   const inputs = mapFromWire(request.getProperties()?.toJavaScript() ?? {});
@@ -145,7 +144,7 @@ export function existingRequest(place: ProgramPlace, request: ReadResourceReques
   return { ...plain, parent: absent(parent), provider: providerOf(request) };
 }
 
-/** A registration with nothing but these, every option left out. */
+/** A registration with these alone. */
 export function plainRequest(
   given: Pick<ResourceRequest, "urn" | "type" | "name" | "inputs" | "read">,
 ): ResourceRequest {
@@ -186,10 +185,7 @@ function readHooks(request: RegisterResourceRequest): RecordedOptions["hooks"] {
   return Object.fromEntries(hooks.map(([time, names]) => [time.replace(/List$/, ""), names]));
 }
 
-/**
- * What Go's time.ParseDuration takes, but for signs: the engine refuses the rest (pulumi/pulumi,
- * pkg/resource/deploy/source_eval.go).
- */
+/** What the engine takes of Go's time.ParseDuration: no signs (pulumi/pulumi, pkg/resource/deploy/source_eval.go). */
 const goDuration = /^(?:(?:\d+(?:\.\d*)?|\.\d+)(?:ns|us|µs|ms|s|m|h))+$/;
 
 function readTimeouts(request: RegisterResourceRequest): RecordedOptions["timeouts"] {

@@ -5,10 +5,7 @@ import { connected, type OutputMode, type RecordedHook, RecordingEngine, type Si
 import type { RecordedProgram } from "./recorded.ts";
 
 export interface ProgramRun {
-  /**
-   * Absolute path of the program's entry, a module whose default export is the function that deploys: the project's
-   * `index.ts`.
-   */
+  /** Absolute path of a module whose default export deploys: the project's `index.ts`. */
   readonly entry: string;
   /** Name of the project. Default `fenestra`. */
   readonly project?: string;
@@ -25,7 +22,7 @@ export interface ProgramResult {
   readonly hooks: ReadonlyMap<string, RecordedHook>;
 }
 
-/** The program itself failed; the message says why. A mistake in the stack's config comes as ConfigError instead. */
+/** The program itself failed; a mistake in the config is a ConfigError instead. */
 export class ProgramError extends Error {
   constructor(entry: string, errors: readonly Error[]) {
     super(`${entry} failed: ${errors.map(({ message }) => message).join("; ")}`, { cause: errors[0] });
@@ -34,8 +31,7 @@ export class ProgramError extends Error {
 }
 
 /**
- * Runs the program and writes down every resource that it registers. A run is a call of the entry's function; modules
- * are shared between runs, since none of them keeps state.
+ * Runs the entry's function and records every resource that it registers. Runs share the modules, which keep no state.
  *
  * @throws ConfigError when the program refuses its config; ProgramError when it fails otherwise.
  */
@@ -53,8 +49,7 @@ export async function runProgramWithHooks(run: ProgramRun): Promise<ProgramResul
       await runtime.disconnect();
     }),
   );
-  // The program shows a mistake in the config as a RunError, whose stack trace Pulumi leaves out, and keeps the
-  // original as its cause.
+  // The program shows a mistake in the config as a RunError, without a stack trace, whose cause is the original.
   const first = errors.flatMap((error) => [error, error.cause]).find((error) => error instanceof ConfigError);
   if (first !== undefined) throw first;
   const logged = engine.recorded().messages.filter(({ severity }) => severity === "error");
@@ -71,14 +66,14 @@ async function deploy(entry: string): Promise<unknown> {
 }
 
 /**
- * Every error of the action, each once. An error inside an `apply` reaches only the process's handler for unhandled
- * rejections, so that is ours while the action runs.
+ * Every error of the action, once each. Those inside an `apply` reach only the process's handler for unhandled
+ * rejections.
  */
 async function collectErrors(action: () => Promise<void>): Promise<readonly Error[]> {
   const errors = new Set<Error>();
   const add = (error: unknown) => errors.add(error instanceof Error ? error : new Error(String(error)));
   const others = process.listeners("unhandledRejection");
-  // The program switches stack traces off for its own run; here others follow.
+  // The program switches stack traces off.
   const { stackTraceLimit, prepareStackTrace } = Error;
   process.removeAllListeners("unhandledRejection");
   process.on("unhandledRejection", add);
@@ -88,7 +83,7 @@ async function collectErrors(action: () => Promise<void>): Promise<readonly Erro
     add(error);
   } finally {
     Object.assign(Error, { stackTraceLimit, prepareStackTrace });
-    // Rejections are reported at the end of a turn of the event loop.
+    // Rejections are reported at the end of the event loop's turn.
     await new Promise((resolve) => setImmediate(resolve));
     process.removeAllListeners("unhandledRejection");
     for (const listener of others) process.on("unhandledRejection", listener);
@@ -103,8 +98,8 @@ export interface ResourceDifference {
 }
 
 /**
- * Compares a first preview (outputs unknown) with an update (outputs known) by type and name of every resource. They
- * must be equal: a resource that depends on a value that only the cloud knows would be in no preview.
+ * Compares a first preview (outputs unknown) with an update by type and name of resources: one that depends on a value
+ * that only the cloud knows would be in no preview.
  */
 function resourceDifference(unknownRun: RecordedProgram, knownRun: RecordedProgram): ResourceDifference {
   const names = (program: RecordedProgram) => program.resources.map(({ type, name }) => `${type} ${name}`);

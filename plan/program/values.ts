@@ -6,7 +6,7 @@ const secretMark = "[secret]";
 /** Text printed in place of a value that only the cloud knows. */
 const unknownMark = "[known after the update]";
 
-/** A value that Pulumi treats as secret. Every way of printing it gives `[secret]`; only `reveal` gives the value. */
+/** A value that Pulumi treats as secret: printed as `[secret]`, and given by `reveal` alone. */
 export class Secret {
   readonly #value: PropertyValue;
 
@@ -14,7 +14,7 @@ export class Secret {
     this.#value = value;
   }
 
-  /** The value itself. Only for simulated clouds and for the search for leaks; never print it. */
+  /** The value, for simulated clouds and the search for leaks; never print it. */
   reveal(): PropertyValue {
     return this.#value;
   }
@@ -53,7 +53,7 @@ export interface PropertyMap {
   readonly [name: string]: PropertyValue;
 }
 
-/** A value as a resource has it, with secrets and unknown values marked at their place. */
+/** A value of a resource, with secrets and unknown values marked in place. */
 export type PropertyValue =
   | string
   | number
@@ -64,7 +64,6 @@ export type PropertyValue =
   | readonly PropertyValue[]
   | PropertyMap;
 
-/** Whether a value is a mapping of names to values. */
 export function isPropertyMap(value: PropertyValue | undefined): value is PropertyMap {
   return (
     typeof value === "object" &&
@@ -75,12 +74,12 @@ export function isPropertyMap(value: PropertyValue | undefined): value is Proper
   );
 }
 
-/** Whether a value is a list. (`Array.isArray` does not narrow a readonly array.) */
+/** `Array.isArray` does not narrow a readonly array. */
 export function isPropertyList(value: PropertyValue | undefined): value is readonly PropertyValue[] {
   return Array.isArray(value);
 }
 
-/** The value without the wrappers of secrets, at any depth. For simulated clouds, which see what a cloud would see. */
+/** The value as a cloud sees it: without the wrappers of secrets, at any depth. */
 export function reveal(value: PropertyValue): PropertyValue {
   if (value instanceof Secret) return reveal(value.reveal());
   if (isPropertyList(value)) return value.map(reveal);
@@ -94,7 +93,7 @@ export function textOf(value: PropertyValue | undefined): string | undefined {
   return typeof plain === "string" ? plain : undefined;
 }
 
-/** The number of a property, a secret one revealed; `undefined` when it is missing, unknown or of another type. */
+/** As `textOf`, of a number. */
 export function numberOf(value: PropertyValue | undefined): number | undefined {
   const plain = value instanceof Secret ? value.reveal() : value;
   return typeof plain === "number" ? plain : undefined;
@@ -126,9 +125,7 @@ const unknownValues: ReadonlySet<unknown> = new Set([
   "dd056dcd-154b-4c76-9bd3-c8f88648b5ff",
 ]);
 
-/**
- * A value of the SDK's wire format with its marks: a mapping with a signature key is a secret, a resource or an asset.
- */
+/** Reads the SDK's wire format, in which a mapping with a signature key is a secret, a resource or an asset. */
 export function fromWire(value: unknown): PropertyValue {
   if (unknownValues.has(value)) return unknown;
   if (value === null || typeof value === "string" || typeof value === "number" || typeof value === "boolean")
@@ -142,7 +139,7 @@ export function fromWire(value: unknown): PropertyValue {
   return Object.fromEntries(rest.map(([key, item]) => [key, fromWire(item)]));
 }
 
-/** A value as JSON has it: what goes over the wire. */
+/** A value as JSON has it. */
 type WireValue = string | number | boolean | null | WireValue[] | { [key: string]: WireValue };
 
 /** The SDK's wire format of a value. */
@@ -168,7 +165,7 @@ export function secretsIn(value: PropertyValue): readonly Secret[] {
   return [];
 }
 
-/** Every text inside a value that is not inside a secret, with its path: `userData`, `rules[0].cidr`. */
+/** Every text outside of secrets, with its path: `userData`, `rules[0].cidr`. */
 export function plainTexts(
   value: PropertyValue,
   path = "",

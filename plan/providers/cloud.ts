@@ -35,24 +35,18 @@ interface Made {
 
 /** Observer of what an engine does to the simulated clouds. */
 export interface CloudWatch {
-  /**
-   * A resource was made. `differences` are the paths at which its inputs differ from the recorded ones; `undefined`
-   * where none was recorded.
-   */
+  /** A resource was made. `differences`: paths at which its inputs differ from the recorded ones, if there were any. */
   readonly created?: (urn: string, differences: readonly string[] | undefined) => void;
   readonly deleted?: (urn: string) => void;
 }
 
 /**
- * Refuses an operation by an error where one of its calls is more than whoever deploys may. The program is what there
- * is, and the resource.
+ * Refuses an operation by an error where one of its calls is more than the deployer may. The program is what there is,
+ * and the resource.
  */
 export type Deployer = (operation: Operation, resource: RecordedResource, program: RecordedProgram) => void;
 
-/**
- * The provider reports a failure after the cloud has done something. The engine keeps what it is told, and goes on with
- * it next time.
- */
+/** A failure after the cloud has done something: the engine keeps what it is told, and goes on with it next time. */
 export class HalfDone extends Error {
   readonly id: string;
   readonly outputs: PropertyMap;
@@ -64,25 +58,22 @@ export class HalfDone extends Error {
   }
 }
 
-/** Kinds that live in the state only: no cloud has them, so they are read as the state has them. */
+/** Kinds that live in the state only, and are read from it. */
 const onlyInState = /^(tls|random):/;
 
-/** Names by which AWS refuses a second one, although the id has a part that is its own. */
+/** Names that AWS gives once, although the id has a part of its own. */
 const namedOnce = /^(arn:[^:]*:elasticloadbalancing:.*:(?:loadbalancer|targetgroup)\/.*)\/[0-9a-f]{16}$/;
 
-/**
- * Kinds whose names stay taken when they are deleted, until somebody purges them (Azure documentation, Key Vault soft
- * delete).
- */
+/** Kinds whose names stay taken after deletion, until they are purged (Azure documentation, Key Vault soft delete). */
 const keptNames = /^azure-native:keyvault:/;
 
-/** Kinds that are written over what has their name: their creation is a PUT without a look. */
+/** Kinds that are created by a PUT over what has their name. */
 const writtenOver = /:(Blob|BucketObjectv2)$/;
 
 /**
- * The simulated clouds with a memory, as providers of Pulumi show a cloud: what was made is there until it is deleted,
- * has one name once, and is read back with what the cloud filled in. Answers are those of `simulatedCloud`, so plan and
- * rehearsal have the same.
+ * The simulated clouds with a memory, as Pulumi's providers show a cloud: what was made is there until it is deleted,
+ * has one name once, and is read back with what the cloud filled in. Answers are those of `simulatedCloud`, as in plan
+ * and rehearsal.
  */
 export class ServedCloud {
   /** Who deploys. Default: somebody who may do everything. */
@@ -100,9 +91,8 @@ export class ServedCloud {
   readonly #providers = new Map<string, RecordedResource>();
 
   /**
-   * @param recorded resources of an earlier run of the same program. Each is answered as it was then, once and if it is
-   * asked for with the same
-   *   inputs: another engine gets the same keys and certificates, so what was made from them fits.
+   * @param recorded resources of an earlier run: each is answered as then, once, if asked for with the same inputs, so
+   * that another engine gets the same keys and certificates, and what was made from them fits.
    * @param existing what was there before, which is read and neither made nor deleted
    */
   constructor(
@@ -128,7 +118,7 @@ export class ServedCloud {
     this.#providers.set(name, { ...plainRequest({ urn: "", type, name, inputs }), id: name, outputs: inputs });
   }
 
-  /** What changes: of AWS also what has tags, where the provider's default tags are others. */
+  /** What changes: of AWS also resources with tags, where the provider's default tags differ. */
   difference(question: DiffQuestion): Difference {
     const found = difference(question);
     const [old, now] = [question.oldOutputs.tagsAll, this.#tagsAll(question.type, question.inputs)];
@@ -146,10 +136,10 @@ export class ServedCloud {
     return { ...mapOf(defaults.tags), ...mapOf(tags) };
   }
 
-  /** Makes a resource. Throws where another one has its name, or one had that stays taken. */
+  /** Makes a resource. Throws where its name is taken. */
   create(subject: Subject, inputs: PropertyMap): Omit<Made, "request"> {
     const life = (this.#lives.get(subject.urn) ?? 0) + 1;
-    // Ids follow from the URN; a resource that replaces another one of the same URN needs a new id.
+    // Ids follow from the URN; a replacement needs a new one.
     const request = plainRequest({ ...subject, urn: life === 1 ? subject.urn : `${subject.urn}#${life}`, inputs });
     const recorded = this.#recorded.get(subject.urn);
     this.#recorded.delete(subject.urn);
@@ -174,7 +164,7 @@ export class ServedCloud {
     return made;
   }
 
-  /** The resource as it is now; `undefined` where there is none, and what is only in the state as the state has it. */
+  /** The resource as it is now, if there is one; what is only in the state as the state has it. */
   read(subject: Subject, id: string, inputs: PropertyMap, state: PropertyMap) {
     if (onlyInState.test(subject.type)) return { inputs, outputs: state };
     const made = this.#made.get(keyOf(subject, id, inputs));
@@ -187,8 +177,8 @@ export class ServedCloud {
   }
 
   /**
-   * Changes a resource in place. Throws where there is none, and where the cloud refuses a change that its provider
-   * takes for an update.
+   * Changes a resource in place. Throws where there is none, and where the cloud refuses what its provider takes for an
+   * update.
    */
   update(subject: Subject, id: string, question: Omit<DiffQuestion, "type">): PropertyMap {
     const { inputs, oldInputs, oldOutputs } = question;
@@ -211,7 +201,7 @@ export class ServedCloud {
     return outputs;
   }
 
-  /** Takes a resource away, with all below it; one that is not there is no mistake, as with the real providers. */
+  /** Takes a resource away, with all below it; as with the real providers, a missing one is no mistake. */
   delete(subject: Subject, id: string, inputs: PropertyMap): void {
     const key = keyOf(subject, id, inputs);
     const old = this.#made.get(key);
@@ -262,16 +252,15 @@ function keyOf({ type }: Subject, id: string, inputs: PropertyMap): string {
   return [type, id.replace(namedOnce, "$1"), ...(typeof group === "string" ? [group] : [])].join(" ");
 }
 
-/** Outputs of a resource that a preview would make: its inputs; everything else that it gives is not known yet. */
+/** Outputs of a previewed creation: the inputs, and all others unknown. */
 export function previewCreate(type: string, inputs: PropertyMap): PropertyMap {
   const outputs = [...declaredResource(type).outputs.keys()].map((name): [string, PropertyValue] => [name, unknown]);
   return { ...Object.fromEntries(outputs), ...inputs };
 }
 
 /**
- * Outputs of a resource that a preview would change. azure-native keeps name and location only
- * (pulumi/pulumi-azure-native, provider/pkg/provider/provider.go, `Update`); the others keep what they gave, but for
- * what the change itself counts up.
+ * Outputs of a previewed update. azure-native keeps name and location only (pulumi/pulumi-azure-native,
+ * provider/pkg/provider/provider.go, `Update`), others all but what the change counts up.
  */
 export function previewUpdate(type: string, question: Omit<DiffQuestion, "type">): PropertyMap {
   const { inputs, oldOutputs } = question;

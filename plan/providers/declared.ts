@@ -8,10 +8,7 @@ interface Declared {
   readonly optional: boolean;
   /** Whether it maps names of the user's to values. */
   readonly isMap: boolean;
-  /**
-   * Types of objects that are allowed there: `ec2.InstanceMetadataOptions`; none for texts, numbers and other values
-   * without fields.
-   */
+  /** Types of objects allowed there, if any: `ec2.InstanceMetadataOptions`. */
   readonly objects: readonly string[];
 }
 
@@ -23,7 +20,7 @@ interface DeclaredResource {
   readonly outputs: Properties;
 }
 
-/** The result for each text is made once. */
+/** Makes the result for each text once. */
 function memo<T>(make: (text: string) => T): (text: string) => T {
   const made = new Map<string, T>();
   return (text) => {
@@ -50,9 +47,7 @@ function propertiesIn(body: string, indent: string, prefix = ""): Properties {
   );
 }
 
-/**
- * Package, module and name of a type token: `aws:ec2/vpc:Vpc`, `azure-native:network:Subnet`, `pulumi:providers:aws`.
- */
+/** Parts of a type token: `aws:ec2/vpc:Vpc`, `azure-native:network:Subnet`, `pulumi:providers:aws`. */
 function parts(type: string): { readonly packageName: string; readonly module: string; readonly name: string } {
   const [provider = "", module = "", name = ""] = type.split(":");
   if (type.startsWith("pulumi:providers:")) return { packageName: name, module: "provider", name: "Provider" };
@@ -61,7 +56,7 @@ function parts(type: string): { readonly packageName: string; readonly module: s
   return { packageName: provider, module: folder === "index" ? file : `${folder}/${file}`, name };
 }
 
-/** The declarations of a resource's type in the package of its SDK. Throws where the package has no such resource. */
+/** The declarations of a resource in its SDK. Throws where that has no such resource. */
 export const declaredResource = memo((type): DeclaredResource => {
   const { packageName, module, name } = parts(type);
   const text = textOfFile(`@pulumi/${packageName}/${module}.d.ts`);
@@ -77,7 +72,7 @@ function bodyAt(text: string, head: string, indent: string): string {
   return start < 0 ? "" : text.slice(start, text.indexOf(`\n${indent}}`, start));
 }
 
-/** The types of objects among the inputs of a package, by namespace and name. */
+/** Types of objects among a package's inputs, by namespace and name. */
 const declaredObjects = memo((packageName): ReadonlyMap<string, Properties> => {
   const text = textOfFile(`@pulumi/${packageName}/types/input.d.ts`);
   const found = new Map<string, Properties>();
@@ -100,8 +95,8 @@ export interface InputFailure {
 }
 
 /**
- * Inputs that the SDK of the provider does not declare, at any depth, and missing ones that it requires. The compiler
- * finds the same in our program; here the values count that reach the provider, whatever their way.
+ * Inputs that the provider's SDK does not declare, at any depth, and required ones that are missing. Beyond the
+ * compiler's check of our program, these are the values that reach the provider, whatever their way.
  */
 export function wrongInputs(type: string, inputs: PropertyMap): readonly InputFailure[] {
   const { packageName } = parts(type);
@@ -153,7 +148,7 @@ function wrongBelow(
   return wrongIn(packageName, types, value, path);
 }
 
-/** Lists and mappings of names of the user's among the inputs, at any depth; items of a list are `[*]` in a path. */
+/** Lists and mappings of the user's names among the inputs, at any depth; items of a list are `[*]` in a path. */
 export function collections(type: string, inputs: PropertyMap): readonly string[] {
   const { packageName } = parts(type);
   const fields = (types: readonly Properties[], values: PropertyMap, path: string): readonly string[] =>

@@ -9,7 +9,7 @@ export interface Change {
   readonly path: string;
   readonly kind: "add" | "delete" | "update";
   readonly replaces: boolean;
-  /** Whether the old value is of the state only: no program has given it. */
+  /** Whether no program has given the old value. */
   readonly inState: boolean;
 }
 
@@ -28,7 +28,7 @@ export interface DiffQuestion {
   readonly ignoreChanges: readonly string[];
 }
 
-/** Outputs that count the writes of a resource. A change of tags alone makes no version of a template. */
+/** Outputs that count writes; a change of tags alone makes no version of a template. */
 const counters: Readonly<Record<string, { readonly output: string; readonly uncounted: readonly string[] }>> = {
   "aws:ec2/launchTemplate:LaunchTemplate": { output: "latestVersion", uncounted: ["tags"] },
   "aws:ssm/parameter:Parameter": { output: "version", uncounted: ["tags"] },
@@ -42,8 +42,8 @@ export function countedOutput(question: DiffQuestion): string | undefined {
 }
 
 /**
- * Outputs that an update in place gives beside those of a new resource: what it counts, and inputs that the cloud sets
- * back, since the provider sends them only where they change. Tags alone are another call.
+ * What an update in place gives besides a new resource's outputs: what it counts, and inputs that the cloud sets back,
+ * since the provider sends them only where they change. Tags alone are another call.
  *
  * @param found outputs that the cloud has; default those of the state
  */
@@ -62,7 +62,7 @@ export function updatedOutputs(question: DiffQuestion, found = question.oldOutpu
   };
 }
 
-/** What changes, and what the provider replaces for it; what the program's options add is the engine's work. */
+/** What changes, and what the provider replaces for it; the program's options are the engine's work. */
 export function difference(question: DiffQuestion): Difference {
   const { type, inputs, ignoreChanges } = question;
   if (replacementRow(type) === undefined && !type.startsWith("pulumi:providers:"))
@@ -83,8 +83,8 @@ export function difference(question: DiffQuestion): Difference {
 }
 
 /**
- * Old inputs as a provider compares new ones with them. AWS's bridge looks at the state besides: an optional input that
- * was read back and that the program does not give would be taken away; one that the cloud has set back is so.
+ * Old inputs as a provider compares new ones with them. AWS's bridge also looks at the state: an optional input that
+ * was read back and is not given would be taken away; one that the cloud has set back is so.
  */
 export function comparedInputs({
   type,
@@ -113,10 +113,9 @@ export function refusedInputs({ type, oldInputs, inputs }: DiffQuestion): readon
 }
 
 /**
- * Whether the provider itself asks for the old one to be deleted first. AWS: a name that Pulumi could have made up is
- * given and stays (pulumi/pulumi-terraform-bridge, pkg/tfbridge/schema.go, `nameRequiresDeleteBeforeReplace`). Azure:
- * whenever no name is made up at random, which is that of role assignments only (pulumi/pulumi-azure-native,
- * provider/pkg/provider/provider.go, `Diff`).
+ * Whether the provider asks to delete the old one first. AWS: where a name that Pulumi could make up is given and stays
+ * (pulumi/pulumi-terraform-bridge, pkg/tfbridge/schema.go, `nameRequiresDeleteBeforeReplace`). Azure: unless a name is
+ * made up at random, as for role assignments (pulumi/pulumi-azure-native, provider/pkg/provider/provider.go, `Diff`).
  */
 function deletedFirst(type: string, old: PropertyMap, now: PropertyMap): boolean {
   if (type.startsWith("azure-native:"))

@@ -8,9 +8,8 @@ import { artifactsVariable } from "../../components/model/artifacts.ts";
 const root = path.join(import.meta.dirname, "../../");
 
 /**
- * The config with values of documentation replaced by others of their form that lead nowhere either: the program
- * refuses the former in front of an engine (`components/model/exampleValues.ts`), since they belong to no one. Here
- * nothing uses them.
+ * The config with documentation's values, which the program refuses in front of an engine
+ * (`components/model/exampleValues.ts`), replaced by others of their form that lead nowhere either.
  */
 export function withoutExamples(config: Readonly<Record<string, string>>): Readonly<Record<string, string>> {
   return Object.fromEntries(
@@ -37,10 +36,9 @@ export interface EngineProject {
 /**
  * A Pulumi project with this program, a copy of the stack file and separate state, so that an engine writes nothing
  * into the real ones.
- *
- * Without the automatic acquisition of plug-ins the engine downloads none of those whose place is taken: what is
- * attached or installed is used (pulumi/pulumi v3.260.0, sdk/go/common/env/env.go; pkg/engine/plugins.go continues
- * without what is missing).
+ * Without automatic acquisition the engine downloads no plug-in whose place is taken: it uses what is attached or
+ * installed (pulumi/pulumi v3.260.0, sdk/go/common/env/env.go; pkg/engine/plugins.go continues without what is
+ * missing).
  *
  * @returns lines for a shell that make the engine use it.
  */
@@ -53,7 +51,7 @@ export function makeEngineProject({ folder, stack, config, ports }: EngineProjec
   if (more !== undefined && existsSync(more)) copyFileSync(more, path.join(folder, "stacks", moreArtifacts));
   const own = process.env[transformsVariable];
   if (own !== undefined && existsSync(own)) copyFileSync(own, path.join(folder, "stacks", transformsFile));
-  // JSON is YAML. The program gets structures as JSON text in any case.
+  // JSON is YAML; the program gets structures as JSON text in any case.
   writeFileSync(path.join(folder, "stacks", `Pulumi.${stack}.yaml`), `${JSON.stringify({ config }, null, 2)}\n`);
   const variables = {
     [skipVariable]: "all",

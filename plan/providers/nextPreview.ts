@@ -4,8 +4,8 @@ import { previewCreate, previewUpdate } from "./cloud.ts";
 import { type Fate, fateOf } from "./nextUpdate.ts";
 
 /**
- * A simulated cloud as `pulumi preview` of another update of the same stack sees it: what is made anew or changed in
- * place has outputs that are not known, and whatever they flow into may be called replaced.
+ * A simulated cloud as `pulumi preview` of another update sees it: outputs of what is made anew or changed are unknown,
+ * and what they flow into may be called replaced.
  *
  * @param state resources of the update before, by URN
  * @param seen told what becomes of each resource

@@ -11,8 +11,8 @@ export type Fate = "stays" | "changed" | "replaced" | "refused";
 type ByUrn<R> = ReadonlyMap<string, R>;
 
 /**
- * What another update does to a resource, read from the comparison that a plan makes too. Here the outputs of what it
- * refers to are known, so only its provider and what it goes with are looked at besides. Pure.
+ * What another update does to a resource, by the plan's comparison. The outputs that it refers to are known here, so
+ * only its provider and what it goes with matter besides. Pure.
  */
 export function fateOf(urn: string, state: ByUrn<RecordedResource>, asked: ByUrn<ResourceRequest>): Fate {
   const urns = goesWith(urn, asked);
@@ -44,7 +44,7 @@ function goesWith(urn: string, asked: ByUrn<ResourceRequest>, known = new Set<st
   return known;
 }
 
-/** What a resource refers to is not compared: its own inputs have it. */
+/** References are not compared: the inputs have them. */
 function compared({ urn, type, name, custom, provider, options }: ResourceRequest, inputs: PropertyMap): Compared {
   const { replacementTrigger: trigger } = options;
   return {
@@ -54,8 +54,8 @@ function compared({ urn, type, name, custom, provider, options }: ResourceReques
 }
 
 /**
- * A simulated cloud as another update of the same stack sees it: what stays is as the state has it, keys and
- * certificates too; what is replaced gets another id.
+ * A simulated cloud as another update sees it: what stays is as the state has it, also keys and certificates; what is
+ * replaced gets another id.
  *
  * @param state resources of the update before, by URN
  */
@@ -70,8 +70,7 @@ export function nextUpdate(simulate: SimulatedCloud, state: ReadonlyMap<string, 
       throw new Error(`${request.name}: the cloud refuses this update; \`fenestra plan --base\` names the inputs`);
     if (fate === "stays") return { id: old.id, outputs: old.outputs };
     if (fate === "replaced") {
-      // Ids follow from the URN, and a replacement of a replacement is another one again; Azure tells when it made a
-      // machine.
+      // Ids follow from the URN, and each replacement needs another; Azure tells when it made a machine.
       const { id, outputs } = simulate({ ...request, urn: `${request.urn}#${randomUUID()}` });
       return {
         id,

@@ -14,10 +14,7 @@ import { HalfDone, previewCreate, previewUpdate, type ServedCloud, type Subject 
 import { wrongInputs } from "./declared.ts";
 import { type Change, difference } from "./diff.ts";
 
-/**
- * Packages whose place the simulated clouds take. The Kubernetes provider is real: it needs no cloud, but an API
- * server.
- */
+/** Packages that the simulated clouds serve. Kubernetes' provider is real: it needs an API server and no cloud. */
 export const servedPackages = ["aws", "azure-native", "tls", "random"] as const;
 
 export interface ServedProviders {
@@ -26,9 +23,9 @@ export interface ServedProviders {
 }
 
 /**
- * Serves the simulated clouds over the provider protocol on the loopback, a port for each package, as pulumi/pulumi
- * v3.260.0 calls it (sdk/go/common/resource/plugin/provider_plugin.go): with PULUMI_DEBUG_PROVIDERS the engine attaches
- * to them instead of starting plug-ins.
+ * Serves the simulated clouds over the provider protocol on the loopback, a port for each package. With
+ * PULUMI_DEBUG_PROVIDERS the engine attaches to them in place of starting plug-ins (pulumi/pulumi v3.260.0,
+ * sdk/go/common/resource/plugin/provider_plugin.go).
  */
 export async function serveProviders(cloud: ServedCloud): Promise<ServedProviders> {
   const servers = servedPackages.map((name) => {
@@ -55,7 +52,7 @@ function listen(server: Server): Promise<number> {
   );
 }
 
-/** A method that answers once; an error becomes the message that the engine shows beside the resource. */
+/** A method that answers once; the engine shows an error's message beside the resource. */
 function unary<Q, A>(answer: (request: Q) => A) {
   return ({ request }: ServerUnaryCall<Q, A>, callback: sendUnaryData<A>): void => {
     try {
@@ -67,10 +64,7 @@ function unary<Q, A>(answer: (request: Q) => A) {
   };
 }
 
-/**
- * What the engine keeps of a resource that is only half made (sdk/go/common/resource/plugin/provider_plugin.go:
- * parseError).
- */
+/** What the engine keeps of a half-made resource (sdk/go/common/resource/plugin/provider_plugin.go: parseError). */
 function partsOf({ id, outputs, message }: HalfDone): Metadata {
   const half = new messages.ErrorResourceInitFailed().setId(id).setReasonsList([message]);
   half.setProperties(write(outputs));
@@ -100,10 +94,7 @@ const write = (properties: PropertyMap): struct.Struct =>
     Object.fromEntries(Object.entries(properties).map(([key, value]) => [key, toWire(value)])),
   );
 
-/**
- * The methods that the engine calls. Any other is answered with UNIMPLEMENTED: components, parameters, lists and
- * mappings.
- */
+/** The methods that the engine calls; others are UNIMPLEMENTED. */
 function methods(packageName: string, cloud: ServedCloud) {
   return {
     handshake: unary((_: messages.ProviderHandshakeRequest) =>
@@ -117,7 +108,7 @@ function methods(packageName: string, cloud: ServedCloud) {
       ),
     ),
     checkConfig: unary((request: messages.CheckRequest) => {
-      // The engine adds the version of the plug-in to the inputs of a provider.
+      // The engine adds the plug-in's version to a provider's inputs.
       const { version: _, ...inputs } = read(request.getNews());
       return checked(request, inputs);
     }),
@@ -155,7 +146,7 @@ function methods(packageName: string, cloud: ServedCloud) {
         read(request.getProperties()),
       );
       const answer = new messages.ReadResponse();
-      // Without an id the engine takes it out of the state: it was deleted outside of Pulumi.
+      // Without an id the engine takes it out of the state, as deleted outside of Pulumi.
       if (found === undefined) return answer;
       answer.setId(request.getId());
       answer.setProperties(write(found.outputs));

@@ -1,11 +1,11 @@
 import { loses, older, type ReplacementRow, row } from "./row.ts";
 
-/** First address of an interface: it is replaced when the new list lacks it. */
+/** An interface is replaced when the new list lacks its first address. */
 const loses0 = (old: unknown, now: unknown): boolean =>
   Array.isArray(old) && Array.isArray(now) && !now.includes(old[0]);
 const empty = (value: unknown): boolean => !Array.isArray(value) || value.length === 0;
 const present = (value: unknown): boolean => value !== undefined && value !== null;
-/** From or to nothing: the kind of a rule's peer changes. */
+/** The kind of a rule's peer changes. */
 const comesOrGoes = (old: unknown, now: unknown): boolean => present(old) !== present(now);
 
 const rule = row(
@@ -16,8 +16,7 @@ const rule = row(
 
 /**
  * AWS: `ForceNew` and CustomizeDiff of hashicorp/terraform-provider-aws, internal/service, which @pulumi/aws bridges. A
- * job compares it with the schema of the version in package.json (compare.ts). A name that Pulumi makes up is kept from
- * the state and never changes by itself.
+ * job compares it with the schema (compare.ts). A name that Pulumi made up stays as in the state.
  */
 export const awsRows: Readonly<Record<string, ReplacementRow>> = {
   "aws:autoscaling/group:Group": row("autoscaling/group.go", ["name", "initialLifecycleHooks"]),
@@ -100,7 +99,7 @@ export const awsRows: Readonly<Record<string, ReplacementRow>> = {
   }),
   "aws:vpc/securityGroupEgressRule:SecurityGroupEgressRule": rule,
   "aws:vpc/securityGroupIngressRule:SecurityGroupIngressRule": rule,
-  // A region is a resource's own since version 7 of the package: its change replaces resources, and not the provider
+  // Since version 7 of the package a region is the resource's own and its change replaces resources, not the provider
   // (internal/provider/sdkv2/region.go, forceNewIfRegionChanges).
   "pulumi:providers:aws": row("../provider", []),
 };

@@ -1,16 +1,16 @@
 import { any, loses, older, type ReplacementRow, row } from "./row.ts";
 
-/** Every resource is known by its path: a changed part of it is another resource. Last of `parts` is the own name. */
+/** A resource is known by its path; last of `parts` is its own name. */
 const path = (...parts: readonly string[]): readonly string[] => ["resourceGroupName", ...parts];
 
 const pan = "pulumi/pulumi-azure-native: provider/pkg/gen/replacement.go";
 const azr = (file: string): string => `hashicorp/terraform-provider-azurerm: internal/services/${file}`;
 
 /**
- * Azure: path parameters, fields that the API's specification marks as create-only, and the list of
- * provider/pkg/gen/replacement.go in pulumi/pulumi-azure-native; compare.ts compares it with the schema. The provider
- * takes all else for an update, and Azure may refuse it: `refuses`, by the hand-made rules of
- * hashicorp/terraform-provider-azurerm. `replaceOnChanges` of the program is in the plan.
+ * Azure: path parameters, create-only fields of the API's specification, and the list of
+ * provider/pkg/gen/replacement.go in pulumi/pulumi-azure-native; compare.ts compares it with the schema. Azure may
+ * refuse what the provider takes for an update: `refuses`, by the hand-made rules of
+ * hashicorp/terraform-provider-azurerm. The program's `replaceOnChanges` is in the plan.
  */
 export const azureRows: Readonly<Record<string, ReplacementRow>> = {
   "azure-native:authorization:RoleAssignment": row(pan, ["roleAssignmentName", "scope", "principalId"]),
@@ -63,7 +63,7 @@ export const azureRows: Readonly<Record<string, ReplacementRow>> = {
     "Azure documentation: change, or delete a virtual network subnet",
     path("virtualNetworkName", "subnetName"),
     {
-      // While something is in it, which is always so.
+      // While something is in it, as always.
       refuses: { addressPrefix: any },
     },
   ),

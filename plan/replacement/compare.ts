@@ -10,7 +10,7 @@ const propertySchema = z.looseObject({
 type Property = z.output<typeof propertySchema>;
 const properties = z.record(z.string(), propertySchema);
 
-/** As much of a package's schema (`pulumi package get-schema`) as says what replaces a resource. */
+/** The part of a package's schema (`pulumi package get-schema`) that says what replaces a resource. */
 const packageSchema = z.looseObject({
   resources: z.record(z.string(), z.looseObject({ inputProperties: properties.default({}) })),
   types: z.record(z.string(), z.looseObject({ properties: properties.default({}) })).default({}),
@@ -21,9 +21,8 @@ const planSchema = z.looseObject({
 });
 
 /**
- * Where the table says otherwise than a package's schema, property by property, for the types and inputs that these
- * plans use. A type without any mark says nothing, as of Terraform's newer framework. What a row decides by values is
- * in the provider's code, which no schema shows.
+ * Where the table and a package's schema differ, for the types and inputs of these plans. A type without any mark
+ * (Terraform's newer framework) says nothing, and no schema shows what a row decides by values.
  */
 export function differencesFrom(schemaText: string, planTexts: readonly string[]): readonly string[] {
   const { resources, types } = packageSchema.parse(JSON.parse(schemaText));

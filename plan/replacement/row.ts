@@ -1,30 +1,23 @@
-/**
- * What a changed input of a type of resource does, beyond an update in place. Paths are those of the inputs:
- * `spec.selector`, `zones`.
- */
+/** What a changed input does beyond an update in place, by the inputs' paths: `spec.selector`, `zones`. */
 export interface ReplacementRow {
-  /** Inputs, or parents of inputs, whose change makes the provider replace the resource. */
+  /** Inputs, or parents of inputs, whose change replaces the resource. */
   readonly replaces: readonly string[];
-  /** Of `replaces`, those for which the provider looks at the values: whether this change replaces the resource. */
+  /** Of `replaces`, those of which only some changes do. */
   readonly when?: Readonly<Record<string, (old: unknown, now: unknown) => boolean>>;
-  /**
-   * Inputs whose change a preview shows as an update and the cloud refuses, with the change that it refuses. Default:
-   * any.
-   */
+  /** Inputs that a preview shows as updated, with the changes that the cloud refuses. */
   readonly refuses?: Readonly<Record<string, (old: unknown, now: unknown) => boolean>>;
-  /** Inputs that an update in place sends only where they change themselves, with what the cloud takes otherwise. */
+  /** Inputs that an update sends only where they change, with what the cloud takes otherwise. */
   readonly resets?: Readonly<Record<string, string>>;
   /** What is gone for good with the resource, in words. */
   readonly data?: string;
   /** What no longer works without the resource, in words. */
   readonly ends?: string;
-  /** What is gone for good with an update in place, by the inputs before and now, in words. */
+  /** What is gone for good with this update in place, in words. */
   readonly forgets?: (old: unknown, now: unknown) => string | undefined;
-  /** Where it is decided: file below the folder of the table's source. */
+  /** File that decides it, below the folder of the table's source. */
   readonly source: string;
 }
 
-/** A row. */
 export function row(
   source: string,
   replaces: readonly string[],
@@ -33,9 +26,7 @@ export function row(
   return { source, replaces, ...more };
 }
 
-/**
- * Of a retention that gets shorter: everything older, soon and for good. `key` holds its days, wherever in the inputs.
- */
+/** Everything older is gone when the retention gets shorter. `key` holds its days, wherever in the inputs. */
 export function older(key: string, what: string): NonNullable<ReplacementRow["forgets"]> {
   const least = (inputs: unknown): number =>
     Math.min(
@@ -48,7 +39,7 @@ export function older(key: string, what: string): NonNullable<ReplacementRow["fo
 
 export const any = (): boolean => true;
 
-/** Whether one of the old items is missing in the new ones, in any order. */
+/** Whether an old item is missing in the new ones. */
 export function loses(old: unknown, now: unknown): boolean {
   return Array.isArray(old) && Array.isArray(now) && old.some((item) => !now.includes(item));
 }

@@ -10,8 +10,7 @@ const subject = ["privateKeyPem", "subject", "dnsNames", "ipAddresses", "uris"];
 
 /**
  * hashicorp/terraform-provider-tls and hashicorp/terraform-provider-random, internal/provider, which @pulumi/tls and
- * @pulumi/random bridge. A certificate is also replaced when its time to renew has come, which no comparison of inputs
- * shows.
+ * @pulumi/random bridge. No comparison of inputs shows that a certificate is also replaced at its time to renew.
  */
 const otherRows: Readonly<Record<string, ReplacementRow>> = {
   "random:index/randomBytes:RandomBytes": row("internal/provider/resource_bytes.go", ["length", "keepers"], {
@@ -44,13 +43,13 @@ const otherRows: Readonly<Record<string, ReplacementRow>> = {
 const source = "provider/pkg/provider/diff.go";
 const named = ["metadata.name", "metadata.namespace"];
 
-/** By kind, what is replaced besides an object of another name or namespace. */
+/** By kind, what replaces it besides another name or namespace. */
 const kinds: Readonly<Record<string, readonly string[]>> = {
   "apps/v1:DaemonSet": ["spec.selector"],
   "apps/v1:Deployment": ["spec.selector"],
   "batch/v1:Job": ["spec.completions", "spec.parallelism", "spec.selector", "spec.template"],
   "core/v1:PersistentVolumeClaim": ["spec.accessModes", "spec.selector", "spec.storageClassName", "spec.volumeName"],
-  // Its data too, unless the provider's enableSecretMutable is on, which InCluster sets; likewise for a ConfigMap.
+  // Its data too, as a ConfigMap's, unless the provider's enableSecretMutable is on, which InCluster sets.
   "core/v1:Secret": ["type"],
   "core/v1:Service": ["spec.clusterIP"],
   "rbac.authorization.k8s.io/v1:ClusterRoleBinding": ["roleRef"],
@@ -64,16 +63,15 @@ const data: Readonly<Record<string, string>> = {
   "apiextensions.k8s.io/v1:CustomResourceDefinition": "all objects of this kind",
 };
 
-/** What no longer works without an object that holds no data. */
+/** What no longer works without it. */
 const ends: Readonly<Record<string, string>> = {
   "storage.k8s.io/v1:CSIDriver": "volumes of this driver are no longer mounted",
   "node.k8s.io/v1:RuntimeClass": "pods that name it are refused from then on",
 };
 
 /**
- * Objects of Kubernetes: `forceNew` of pulumi/pulumi-kubernetes, provider/pkg/provider/diff.go. A kind without a row of
- * its own is replaced by its name and namespace only; what the API server refuses beyond,
- * components/kubernetes/addOn.ts declares.
+ * Objects of Kubernetes: `forceNew` of pulumi/pulumi-kubernetes, provider/pkg/provider/diff.go. What the API server
+ * refuses beyond, components/kubernetes/addOn.ts declares.
  */
 function kubernetesRow(type: string): ReplacementRow | undefined {
   const [provider, ...rest] = type.split(":");
@@ -88,16 +86,13 @@ const rows: Readonly<Record<string, ReplacementRow>> = {
   ...awsRows,
   ...azureRows,
   ...otherRows,
-  // Its objects are another cluster's when the cluster is another one.
+  // Objects of another cluster.
   "pulumi:providers:kubernetes": row("provider/pkg/provider/provider.go", ["clusterIdentifier"]),
   // Kept by the engine itself (pulumi/pulumi: pkg/resource/deploy/builtins.go).
   "pulumi:index:Stash": row("pkg/resource/deploy/builtins.go", []),
 };
 
-/**
- * What a change of a type of resource does; `undefined` for a type that is not known here, of which anything may be
- * true.
- */
+/** What a change of a type does; `undefined` for an unknown type, of which anything may be true. */
 export function replacementRow(type: string): ReplacementRow | undefined {
   return rows[type] ?? kubernetesRow(type);
 }

@@ -10,8 +10,8 @@ export interface OutputFile {
 }
 
 /**
- * Every file of a plan's folder: the three forms of the plan, and each machine's files as they are on the machine. With
- * an older plan the page shows what changes.
+ * Every file of a plan's folder: the plan's three forms, and each machine's files. With an older plan the page shows
+ * what changes.
  */
 export function planFiles(plan: Plan, comparison?: Comparison): readonly OutputFile[] {
   return [
@@ -24,10 +24,7 @@ export function planFiles(plan: Plan, comparison?: Comparison): readonly OutputF
   ];
 }
 
-/**
- * Path on a machine as a path inside a folder: `/etc/a` to `etc/a`, `C:\\a\\b` to `C/a/b`. No part leads out of the
- * folder.
- */
+/** Path on a machine as one that stays inside a folder: `/etc/a` to `etc/a`, `C:\\a\\b` to `C/a/b`. */
 export function relativePath(path: string): string {
   return path
     .replace(/^([A-Za-z]):/, "$1")

@@ -10,12 +10,12 @@ export type { FindingInput } from "./rules/rule.ts";
 export { type Level, levels };
 
 /**
- * Findings that cannot be acknowledged: anyone who reads the user data has the secret, and a weakness is accepted by its
+ * Findings that cannot be acknowledged: anyone who reads the user data has the secret; a weakness is accepted by its
  * own name.
  */
 const neverAccepted = ["known-vulnerability", "secret-in-the-open"];
 
-/** Every kind of finding by its id, `acknowledged-nothing` apart, which is about the others. */
+/** Every kind of finding by its id, but `acknowledged-nothing`, which is about the others. */
 export const findingRules = {
   ...stackRules,
   ...sizeRules,
@@ -30,7 +30,7 @@ const unused = {
   about: "a reason in `acknowledge` for a finding that the plan does not have, or that cannot be accepted",
 } as const;
 
-/** The list of ids in docs/findings.md: a line each, in the order of their names. */
+/** The list of ids in docs/findings.md, sorted. */
 export function findingList(): string {
   const rows: readonly (readonly [string, Pick<Rule, "level" | "about">])[] = [
     ...Object.entries<Rule>(findingRules),
@@ -45,7 +45,7 @@ export function findingList(): string {
 /** Orders places as a reader counts: `pools[2]` before `pools[10]`. */
 const collator = new Intl.Collator("en", { numeric: true });
 
-/** Everything that a reviewer should look at, each once, worst first, then by rule and place. */
+/** Every finding once, worst first, then by rule and place. */
 export function findings(input: FindingInput): readonly Finding[] {
   const rules: Rules = findingRules;
   const found = Object.entries(rules).flatMap(([id, { level, find }]) => {

@@ -29,15 +29,15 @@ export interface PlanRequest {
   /** What own images say of themselves, by the pool's name. */
   readonly images?: ReadonlyMap<string, ImageRecord> | undefined;
   /**
-   * Account of the simulated cloud in place of the stack file's: that of a plan to compare with, or each ARN and id
-   * would differ.
+   * Account of the simulated cloud in place of the stack file's: that of a compared plan, or each ARN and id would
+   * differ.
    */
   readonly account?: string | null | undefined;
 }
 
 /**
- * Runs the program twice, with unknown outputs and with fake ones of realistic length, and makes the plan from the
- * second run. No network, no credentials.
+ * Runs the program with unknown outputs and with fake ones of realistic length, and makes the plan from the second run.
+ * No network, no credentials.
  *
  * @throws ConfigError for a mistake in the stack file; ShapeError when the two runs make other resources; ProgramError
  * when the program fails.
@@ -56,16 +56,15 @@ interface PlanInput {
   readonly stack: string;
   readonly spec: ClusterSpec;
   readonly program: RecordedProgram;
-  /** Day to judge support by, ISO date. */
   readonly asOf: string | undefined;
-  /** Keys of the stack file whose values are encrypted, and so fakes here. Default: none. */
+  /** Keys of the stack file whose values are encrypted, and so fakes here. */
   readonly encrypted?: readonly string[];
   /** The stack file, as Pulumi hands it to a program. */
   readonly config?: Readonly<Record<string, string>>;
   readonly images?: PlanRequest["images"];
 }
 
-/** Names under which user data, and the objects that belong to it, go to a cloud. */
+/** Names of inputs with user data, or objects that belong to it. */
 const userDataProperties = ["userData", "userDataBase64", "customData", "content"];
 
 /** The plan of a run with simulated outputs. Pure: the same program gives the same plan. */
@@ -177,9 +176,7 @@ function planPool(pool: PoolSpec, daemonSets: readonly Sized[]): PlanPool {
   };
 }
 
-/**
- * One entry per control-plane machine and per group: machines of a group are the same but for what they learn at boot.
- */
+/** One entry per control-plane machine and per group, whose machines differ only in what they learn at boot. */
 function machineKinds(program: RecordedProgram, spec: ClusterSpec): readonly PlanMachine[] {
   const machines = collectMachines(program, ({ desired }) => Math.max(desired, 1));
   const groups = Map.groupBy(machines, ({ urn }) => urn);
@@ -240,10 +237,10 @@ function planResource(resource: RecordedResource): PlanResource {
   };
 }
 
-/** A value as it may be shown: secrets as a mark with a digest, user data as its size and digest, keys in order. */
+/** A value as it may be shown: digests of secrets and user data, keys in order. */
 function printable(value: PropertyValue): unknown {
   if (isPropertyList(value)) return value.map(printable);
-  // What a plan knows of a secret is a fake, so that its digest tells nothing, but that it is another one.
+  // A plan's secret is a fake: the digest tells only that it is another one.
   if (value instanceof Secret) return hiddenSecret(sha256(JSON.stringify(reveal(value))).slice(0, 8));
   if (!isPropertyMap(value)) return typeof value === "object" && value !== null ? String(value) : value;
   return Object.fromEntries(
@@ -262,10 +259,7 @@ function sha256(data: string | Buffer): string {
   return createHash("sha256").update(data).digest("hex");
 }
 
-/**
- * The stack file as it is, by its keys, so that a comparison can say what somebody changed in it; without what may be a
- * secret.
- */
+/** The stack file by its keys, for comparisons to say what somebody changed; without what may be a secret. */
 function settingsOf(config: Readonly<Record<string, string>>): Readonly<Record<string, unknown>> {
   const own = Object.entries(config).filter(([key]) => key.startsWith(configPrefix));
   return Object.fromEntries(
@@ -285,7 +279,7 @@ function shown(value: unknown, path: string): unknown {
   return typeof value === "string" ? value.replaceAll(/\/\/[^/]*@/g, "//…@") : value;
 }
 
-/** What a stack file chooses beyond nodes and network, a line each; what it leaves at its default is left out. Pure. */
+/** What a stack file chooses beyond nodes and network and other than by default, a line each. Pure. */
 export function choicesInWords(spec: ClusterSpec): readonly string[] {
   const { apiNames, apiDns, signIn, workloadIdentity, certificateAuthorities, httpProxy, controlPlane, pools } = spec;
   const { extraArgs, auditPolicy, admission = [], osDisk, etcdDisk } = controlPlane;

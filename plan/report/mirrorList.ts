@@ -8,9 +8,9 @@ import { imagesIn } from "../program/images.ts";
 
 export interface MirrorFile {
   readonly url: string;
-  /** `sha256:<hex>` or `sha512:<hex>`; `null` while the lock file has none. */
+  /** `sha256:<hex>` or `sha512:<hex>`; `null` without one in the lock file. */
   readonly digest: string | null;
-  /** Publisher's checksum file, which the machines read as long as there is no digest. */
+  /** Publisher's checksum file, which machines read without a digest. */
   readonly checksumUrl: string | null;
   /** Where the machines of this stack look for it; `null` without a mirror. */
   readonly mirror: string | null;
@@ -34,9 +34,8 @@ export interface MirrorList {
 }
 
 /**
- * What a stack downloads: files named in the machines' payloads and in the Kubernetes objects; images of the payloads,
- * of the Kubernetes objects, of the control plane (which kubeadm chooses), and of the pods that `fenestra verify`
- * makes. Pure.
+ * What a stack downloads: files and images named in machines' payloads and Kubernetes objects, images of the control
+ * plane (chosen by kubeadm) and of the pods of `fenestra verify`. Pure.
  *
  * @throws RangeError for a Kubernetes minor whose images are not in the table of releases.
  */
@@ -79,12 +78,12 @@ export function mirrorList(plan: Plan, spec: ClusterSpec): MirrorList {
   };
 }
 
-/** References in a file of a machine: of the images that the lock file knows. */
+/** Images of the lock file that a machine's file refers to. */
 function referencesIn(text: string, lock: readonly Artifact[]): readonly string[] {
   return lock.filter((artifact) => isImage(artifact) && text.includes(artifact.url)).map(({ url }) => url);
 }
 
-/** A list as text: one line per file and image, columns parted by a tab; `-` for a digest that is not recorded. */
+/** A line per file and image, tabs between columns; `-` for a digest that is not recorded. */
 export function mirrorText({ files, images }: MirrorList): string {
   return [
     ...files.flatMap(({ url, digest, checksumUrl }) => [
