@@ -1,31 +1,30 @@
-/** What the engine adds to the context of every check. */
+/** What a run adds to a check's context. */
 export interface CheckRun {
   /** Ends with the check's time limit, or when the user interrupts. */
   readonly signal: AbortSignal;
-  /** Prints a line under the check's result. */
+  /** Prints a line below the result. */
   readonly note: (text: string) => void;
 }
 
-/** One check. What it may look at is `Context`, which the caller of the run provides. */
+/** One check, which looks at the caller's `Context`. */
 export interface Check<Context = object> {
-  /** Stable name, by which it is chosen and referred to: `pod-to-pod/linux->windows-2022`. */
+  /** Stable name: `pod-to-pod/linux->windows-2022`. */
   readonly id: string;
   /** What holds when it passes, as a sentence. */
   readonly title: string;
-  /** Why there is no answer here; known before anything runs. Default: it runs. */
+  /** Why there is no answer here, known before the run. */
   readonly skip?: string;
   /**
-   * Ids of checks that must not have failed: without what they show this one would only fail as well. It is then
-   * skipped, and the report names the cause. Ids that are not part of the run do not count. Default: none.
+   * Ids of checks without which this one could only fail: when one has failed it is skipped, and the report names the
+   * cause. Ids outside the run do not count.
    */
   readonly needs?: readonly string[];
-  /** Waits on purpose for what takes its time, such as the end of a token's life. Default: not slow. */
+  /** Waits on purpose, such as for the end of a token's life. */
   readonly slow?: boolean;
   /** Longest that it may take, in milliseconds. Default: the limit of the run. */
   readonly limitMs?: number;
   /**
-   * Throws {@link CheckFailure} or any other error when it does not hold, {@link CheckSkipped} when there turns out to
-   * be no answer.
+   * Throws {@link CheckFailure} or another error when it does not hold, {@link CheckSkipped} when there is no answer.
    */
   readonly run: (context: Context & CheckRun) => Promise<void>;
 }
@@ -59,9 +58,7 @@ export class CheckFailure extends Error {
   }
 }
 
-/**
- * A check found while it ran that there is no answer here: the cluster has nothing for it, or the host lacks a program.
- */
+/** A check found while it ran that there is no answer: the cluster has nothing for it, or the host lacks a program. */
 export class CheckSkipped extends Error {
   override readonly name = "CheckSkipped";
 }
@@ -87,7 +84,7 @@ function sorted(value: unknown): unknown {
   );
 }
 
-/** Checks in a fixed order, each of which needs all before it: what one leaves behind is where the next begins. */
+/** Checks in a fixed order, each of which needs all before it and begins where they end. */
 export function inOrder<Context>(checks: readonly Check<Context>[]): readonly Check<Context>[] {
   return checks.map((check, index) => ({
     ...check,
@@ -95,12 +92,12 @@ export function inOrder<Context>(checks: readonly Check<Context>[]): readonly Ch
   }));
 }
 
-/** The same checks, each of which may take that long, in milliseconds. */
+/** The same checks with this limit, in milliseconds. */
 export function within<Context>(limitMs: number, checks: readonly Check<Context>[]): readonly Check<Context>[] {
   return checks.map((check) => ({ ...check, limitMs }));
 }
 
-/** The same checks, each of which needs these as well. */
+/** The same checks, which need these as well. */
 export function needing<Context>(
   needs: readonly string[],
   checks: readonly Check<Context>[],

@@ -1,6 +1,6 @@
-/** What clusters must be like, from their upstreams: no check learns an expected value from the program. */
+/** What clusters must be like by their upstreams: no check learns an expected value from the program. */
 
-/** Taint of a node that the cloud controller has not seen yet (kubernetes/cloud-provider: api/well_known_taints.go). */
+/** Taint of a node before the cloud controller (kubernetes/cloud-provider: api/well_known_taints.go). */
 export const uninitializedTaintKey = "node.cloudprovider.kubernetes.io/uninitialized";
 /** Label of a Windows node's build (kubernetes/api: core/v1/well_known_labels.go). */
 export const windowsBuildLabel = "node.kubernetes.io/windows-build";
@@ -26,7 +26,6 @@ export const ports = {
   windowsExporter: 9182,
 } as const;
 
-/** Build of such a year. */
 export function windowsBuild(year: string): string {
   const build = windowsBuilds[year];
   if (build === undefined) throw new Error(`checks/facts.ts has no build of Windows Server ${year}`);
@@ -36,7 +35,6 @@ export function windowsBuild(year: string): string {
 /** Tag of CoreDNS by Kubernetes minor (kubernetes: cmd/kubeadm/app/constants, CoreDNSVersion). */
 const coreDnsTags: Readonly<Record<number, string>> = { 35: "v1.13.1", 36: "v1.14.2", 37: "v1.14.6" };
 
-/** Tag of the CoreDNS that kubeadm of a release installs. */
 export function coreDnsTag(release: string): string {
   const tag = coreDnsTags[minorNumber(release)];
   if (tag === undefined) throw new Error(`checks/facts.ts has no CoreDNS of Kubernetes ${release}`);
@@ -48,17 +46,17 @@ export function minorNumber(release: string): number {
   return Number(release.split(".")[1]);
 }
 
-/** Version of the interface of network plug-ins by which containerd 2 calls them (containernetworking/cni: SPEC.md). */
+/** Version by which containerd 2 calls network plug-ins (containernetworking/cni: SPEC.md). */
 export const cniVersion = "1.0.0";
-/** Where containerd looks for the hosts of registries on Linux (containerd: docs/hosts.md). */
+/** Where containerd looks for registries' hosts on Linux (containerd: docs/hosts.md). */
 export const registryFolder = "/etc/containerd/certs.d";
 
 /**
- * Below an issuer of tokens: discovery document (OpenID Connect Discovery 1.0, 4) and key set (kubernetes:
+ * Below an issuer: discovery document (OpenID Connect Discovery 1.0, 4) and key set (kubernetes:
  * pkg/serviceaccount/openidmetadata.go).
  */
 export const issuerPaths = { discovery: ".well-known/openid-configuration", keySet: "openid/v1/jwks" } as const;
-/** For whom tokens for a cloud's identities are (AWS: IAM OIDC providers; Azure: workload identity federation). */
+/** Audience of tokens for a cloud's identities (AWS: IAM OIDC providers; Azure: workload identity federation). */
 export const tokenAudiences = { aws: "sts.amazonaws.com", azure: "api://AzureADTokenExchange" } as const;
 
 /** A cloud of which something is expected. */
@@ -72,10 +70,7 @@ const instanceQuestion: Question = [
   ["-H", "Metadata: true"],
 ];
 
-/**
- * What a pod must not get an answer from. A token may be asked for by PUT only, and it is the key to everything else on
- * AWS.
- */
+/** What must not answer a pod. On AWS a PUT gives the token for everything else. */
 export const metadataQuestions: Readonly<Record<ExpectedCloud, (os: "linux" | "windows") => readonly Question[]>> = {
   aws: () => [
     ["http://169.254.169.254/latest/api/token", ["-X", "PUT", "-H", "X-aws-ec2-metadata-token-ttl-seconds: 60"]],
@@ -87,8 +82,7 @@ export const metadataQuestions: Readonly<Record<ExpectedCloud, (os: "linux" | "w
 };
 
 /**
- * What Fenestra's documentation names: the sample that reads an object, the namespace of exporters, labels of
- * namespaces, late snapshots.
+ * By Fenestra's documentation: sample that reads an object, exporters' namespace, labels of namespaces, late snapshots.
  */
 export const sampleAccount = { namespace: "fenestra-samples", name: "object-reader" } as const;
 export const exporterNamespace = "fenestra-monitoring";
@@ -97,5 +91,5 @@ export const allowingLabels = {
   controlPlane: "fenestra.dev/control-plane",
 } as const;
 export const lateSnapshotHours = 9;
-/** Port of a worker that is open while its node is Ready. */
+/** Worker's port that is open while its node is Ready. */
 export const healthPort = 10261;

@@ -1,6 +1,6 @@
 import type { CheckResult } from "./check.ts";
 
-/** Characters that XML 1.0 allows (W3C XML 1.0, production 2); others cannot be written even as references. */
+/** Characters outside of XML 1.0 (W3C XML 1.0, production 2), which even references cannot write. */
 const notAllowed = /[^\t\n\r\u{20}-\u{D7FF}\u{E000}-\u{FFFD}\u{10000}-\u{10FFFF}]/gu;
 
 const references: Readonly<Record<string, string>> = {
@@ -8,13 +8,13 @@ const references: Readonly<Record<string, string>> = {
   "<": "&lt;",
   ">": "&gt;",
   '"': "&quot;",
-  // As they are, a reader of an attribute takes them for spaces.
+  // Raw, an attribute's reader takes them for spaces.
   "\n": "&#10;",
   "\r": "&#13;",
   "\t": "&#9;",
 };
 
-/** Text as it may stand in an attribute or between tags; a character that XML does not know becomes U+FFFD. */
+/** Text for an attribute or between tags; a character that XML does not know becomes U+FFFD. */
 export function xmlText(text: string): string {
   return text
     .toWellFormed()
@@ -22,7 +22,7 @@ export function xmlText(text: string): string {
     .replaceAll(/[&<>"\n\r\t]/g, (character) => references[character] ?? character);
 }
 
-/** The lines of an element. Text is escaped before, so that no line break of a value is among them. */
+/** The lines of an element. Escaped text has no line breaks. */
 function element(
   name: string,
   attributes: Readonly<Record<string, string | number>>,
@@ -35,7 +35,7 @@ function element(
 }
 
 /**
- * Results of `fenestra verify` in the form that CI systems read: one test case per check.
+ * Results of `fenestra verify` for CI systems: a test case per check.
  *
  * @param server host that was checked
  */

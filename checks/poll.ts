@@ -1,13 +1,12 @@
 import { GaveUp, poll } from "../components/gates/poll.ts";
 import { CheckFailure } from "./check.ts";
 
-/** Settings of {@link until}. */
 interface UntilOptions {
-  /** Ends the waiting; a check passes on its own. */
+  /** Ends the waiting; pass a check's own. */
   readonly signal: AbortSignal;
   /** Longest wait in milliseconds. Default: as long as the signal allows. */
   readonly limitMs?: number;
-  /** Pause between two attempts, in milliseconds. Default: 500. */
+  /** Pause between attempts in milliseconds. Default: 500. */
   readonly intervalMs?: number;
   /** What to look at when it never comes. */
   readonly lookAt?: string;
@@ -19,10 +18,10 @@ export class NotYet extends Error {
 }
 
 /**
- * Repeats an attempt until it gives a value. One that throws is repeated, and its message is the reason when the time
- * is up; a {@link CheckFailure} is final at once.
+ * Repeats an attempt until it gives a value; a {@link CheckFailure} is final at once.
+ *
  * @param what what is waited for, completing "gave up waiting for ..."
- * @throws CheckFailure with the last reason when the time is up
+ * @throws CheckFailure with the last attempt's message when the time is up
  */
 export async function until<T>(what: string, options: UntilOptions, attempt: () => Promise<T>): Promise<T> {
   const { signal, limitMs, intervalMs = 500 } = options;

@@ -13,17 +13,14 @@ export interface Output {
 
 export const plain: Paint = (_style, text) => text;
 
-/**
- * Colours for a stream that is a terminal and takes colours (`NO_COLOR` says that it does not); plain text for any
- * other.
- */
+/** Colours for a terminal that takes them (`NO_COLOR` refuses), else plain text. */
 export function paintFor(stream: NodeJS.WritableStream & { readonly isTTY?: boolean }): Paint {
   return stream.isTTY === true ? (style, text) => styleText(style, text, { stream }) : plain;
 }
 
 const words = { passed: ["green", "pass"], failed: ["red", "FAIL"], skipped: ["yellow", "skip"] } as const;
 
-/** A node writes its conditions itself: nothing of it may steer the terminal. */
+/** A node writes its conditions itself: they must not steer the terminal. */
 function harmless(text: string): string {
   return text.replaceAll(/[^\P{Cc}\n\t]/gu, "\u{FFFD}");
 }
@@ -34,12 +31,12 @@ export function timed(text: string, milliseconds: number, paint: Paint = plain):
   return `${paint("dim", label)} ${text.replaceAll("\n", `\n${" ".repeat(label.length + 1)}`)}\n`;
 }
 
-/** `12/31`, padded so that the numbers of a run stand below each other. */
+/** `12/31`, padded to one width per run. */
 export function positionText({ number, of }: Position): string {
   return `${String(number).padStart(String(of).length)}/${of}`;
 }
 
-/** The lines of one result, without a line break at the end. */
+/** The lines of a result, without a final line break. */
 export function resultLines(result: CheckResult, position: Position, paint: Paint = plain): string {
   const [style, word] = words[result.outcome];
   const below = [
@@ -51,7 +48,7 @@ export function resultLines(result: CheckResult, position: Position, paint: Pain
   return [first, ...below.map((line) => `      ${line}`)].join("\n");
 }
 
-/** The failed checks once more, each with the first line of its reason; nothing when none failed. */
+/** The failed checks again, with the first line of each reason. */
 export function recapLines(results: readonly CheckResult[], paint: Paint = plain): readonly string[] {
   const failed = results.filter(({ outcome }) => outcome === "failed");
   if (failed.length === 0) return [];

@@ -3,9 +3,9 @@ import { messageOf } from "../components/gates/messageOf.ts";
 import { type Check, CheckFailure, type CheckResult, CheckSkipped, type Position } from "./check.ts";
 
 export interface RunOptions {
-  /** Longest that a check may take that has no limit of its own, in milliseconds. */
+  /** Limit of checks without one of their own, in milliseconds. */
   readonly limitMs: number;
-  /** Called with each result as soon as it is there. */
+  /** Called with each result at once. */
   readonly onResult: (result: CheckResult, position: Position) => void;
   /** Called when a check begins that will run. */
   readonly onBegin?: (id: string, position: Position) => void;
@@ -13,22 +13,22 @@ export interface RunOptions {
   readonly onWaiting?: (id: string, position: Position, seconds: number) => void;
   /** Milliseconds between two calls of `onWaiting`. Default: 15,000. */
   readonly heartbeatMs?: number;
-  /** Ends the run: the check that runs is given up, the others are not begun. */
+  /** Ends the run: the running check is given up, no other begun. */
   readonly interrupted?: AbortSignal;
-  /** A check fails when it finds while it runs that there is no answer here. Default: it is skipped. */
+  /** A check fails that finds no answer while it runs. Default: it is skipped. */
   readonly skipsFail?: boolean;
   /** Results of an earlier run that checks of this one may need. */
   readonly earlier?: readonly CheckResult[];
 }
 
-/** How long a check that ignores its signal may go on after its time limit, in milliseconds. */
+/** Milliseconds that a check may go on after its time limit. */
 const graceMs = 2_000;
 
 type Outcome = Pick<CheckResult, "outcome" | "reason" | "lookAt">;
 
 /**
- * Runs the checks one after the other. Those that need one that failed are skipped with its id; so are those that an
- * interruption kept from being begun, with that reason.
+ * Runs the checks in turn. Those that need a failed one are skipped with its id, those that an interruption prevents
+ * with that reason.
  */
 export async function runChecks<Context extends object>(
   checks: readonly Check<Context>[],
@@ -101,7 +101,7 @@ async function overdue(signal: AbortSignal, limitMs: number, { interrupted }: Ru
     if (signal.aborted) resolve();
     else signal.addEventListener("abort", () => resolve(), { once: true });
   });
-  // A check that waits by its signal gives a better reason than this one.
+  // A check that waits by its signal gives a better reason.
   await sleep(graceMs, undefined, { ref: false });
   return {
     outcome: "failed",

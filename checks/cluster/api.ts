@@ -1,29 +1,29 @@
 import type { AppsV1Api, CoreV1Api, NodeV1Api, V1Pod, V1PodSpec } from "@kubernetes/client-node";
 
-/** The parts of the Kubernetes API that the shared checks use, with one identity. */
+/** The parts of the Kubernetes API that the shared checks use. */
 export interface ApiClients {
   readonly core: CoreV1Api;
   readonly apps: AppsV1Api;
   readonly node: NodeV1Api;
 }
 
-/** What checks that need only an API server may use. */
+/** Tools of checks that need only an API server. */
 export interface ApiTools {
   readonly api: ApiClients;
-  /** Where they make pods, which they remove again. */
+  /** Where they make and remove pods. */
   readonly namespace: string;
-  /** Image of a container that only waits; there is one for every system under this name. */
+  /** Image of a container that only waits, for every system. */
   readonly waitingImage: string;
 }
 
-/** HTTP status of an answer that was an error; `undefined` for anything else. */
+/** HTTP status of an answer that was an error. */
 export function statusOf(error: unknown): number | undefined {
   return typeof error === "object" && error !== null && "code" in error && typeof error.code === "number"
     ? error.code
     : undefined;
 }
 
-/** The object, or nothing when there is none of that name. */
+/** The object, if there is one of that name. */
 export async function ifFound<T>(asked: Promise<T>): Promise<T | undefined> {
   return await asked.catch((error: unknown) => {
     if (statusOf(error) === 404) return undefined;
@@ -31,10 +31,10 @@ export async function ifFound<T>(asked: Promise<T>): Promise<T | undefined> {
   });
 }
 
-/** Marks every object that a check makes, whatever its namespace. */
+/** Marks every object that a check makes. */
 export const checkLabels = { "app.kubernetes.io/part-of": "fenestra-verify" };
 
-/** A pod of a check that is nothing but its spec. */
+/** A check's pod. */
 export function checkPod(name: string, spec: V1PodSpec, labels: Readonly<Record<string, string>> = {}): V1Pod {
   return {
     apiVersion: "v1",

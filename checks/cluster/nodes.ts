@@ -13,7 +13,7 @@ import type { ApiTools } from "./api.ts";
 export interface NodeFacts {
   readonly name: string;
   readonly os: string;
-  /** Windows build by what the node itself reports as its kernel: `10.0.20348`. */
+  /** Windows build by the reported kernel: `10.0.20348`. */
   readonly build: string | undefined;
   /** The same with its update: `10.0.20348.2340`. */
   readonly update: string | undefined;
@@ -21,46 +21,46 @@ export interface NodeFacts {
   /** `key=value:effect`. */
   readonly taints: readonly string[];
   readonly ready: boolean;
-  /** What the kubelet says of its readiness. */
+  /** The kubelet's words on its readiness. */
   readonly readyMessage: string;
-  /** What keeps pods away: conditions such as `DiskPressure`, taints of the same meaning, its own deletion. */
+  /** What keeps pods away: conditions such as `DiskPressure`, taints like them, its own deletion. */
   readonly pressure: readonly string[];
   readonly internalIp: string | undefined;
   readonly podCidr: string | undefined;
   readonly controlPlane: boolean;
   readonly cordoned: boolean;
-  /** Services and duties of the machine that have failed, as it says itself; nothing of another form counts. */
+  /** Failed services and duties by the machine's own word; nothing of another form counts. */
   readonly failed: string | undefined;
-  /** How long the task that looks after the machine has been silent; `undefined` while it is not. */
+  /** How long its health task has been silent, if it has. */
   readonly silent: string | undefined;
   /** What a Windows machine says of its past; nothing of another form counts. */
   readonly traces: readonly string[];
-  /** It belongs to a rehearsal: KWOK plays it, or most of its containers have no program. */
+  /** It is a rehearsal's: played by KWOK, or with containers that mostly have no program. */
   readonly simulated: boolean;
-  /** By the provider id; `undefined` for none that is known. */
+  /** By the provider id, where known. */
   readonly cloud: ExpectedCloud | undefined;
 }
 
-/** Annotation by which KWOK finds the nodes that it plays (kwok.sigs.k8s.io: "Manage Nodes"). */
+/** Annotation of nodes that KWOK plays (kwok.sigs.k8s.io: "Manage Nodes"). */
 const simulatedAnnotation = "kwok.x-k8s.io/node";
-/** What the scripts of a machine write on their Node (lib.sh, joined.ps1). */
+/** What a machine's scripts write on its Node (lib.sh, joined.ps1). */
 const failedAnnotation = "fenestra.dev/failed";
 const beatAnnotation = "fenestra.dev/beat";
 const crashAnnotation = "fenestra.dev/crashes";
 const signatureAnnotation = "fenestra.dev/signatures";
 /**
- * Seconds for a beat (300), the limit of a round (600) and the pause before the next task (300), as worker.ts of
- * Windows has them.
+ * Seconds for a beat (300), the limit of a round (600) and the pause before the next task (300), by worker.ts of
+ * Windows.
  */
 const silentSeconds = 1200;
 /** Name of the rehearsal's container runtime (tools/runtime/main.go). */
 const rehearsalRuntime = "rehearsal://";
-/** Taint of every Windows node, by which plain pods stay away. */
+/** Taint of Windows nodes, which keeps plain pods away. */
 export const windowsTaint = "os=windows:NoSchedule";
 
 /**
- * Compares the last beat of a machine's health task with the kubelet's own last word: both are by the machine's clock,
- * and a kubelet that is silent too is not Ready. Linux has no such task.
+ * Compares the health task's last beat with the kubelet's last word, both by the machine's clock; a kubelet that is
+ * silent too is not Ready. Linux has no such task.
  */
 function silence(beat: string | undefined, kubelet: Date | undefined, windows: boolean): string | undefined {
   if (beat === undefined || !/^\d{4}(-\d\d){2}T(\d\d:){2}\d\dZ$/.test(beat))
@@ -69,10 +69,7 @@ function silence(beat: string | undefined, kubelet: Date | undefined, windows: b
   return late ? `been silent since ${beat}` : undefined;
 }
 
-/**
- * Starts of Windows without an end before, by their annotation, and the day of Defender's signatures: updates are off,
- * and signatures of a machine that lives for months may age.
- */
+/** Starts of Windows without an end before, and the day of Defender's signatures: updates are off, so they age. */
 function traces(annotations: Readonly<Record<string, string>> = {}): readonly string[] {
   const crashes = /^\d{1,4}, last [\dTZ:-]{20}(, stop 0x[0-9a-f]{8})?$/.exec(annotations[crashAnnotation] ?? "")?.[0];
   const signatures = /^\d{4}-\d\d-\d\d$/.exec(annotations[signatureAnnotation] ?? "")?.[0];
@@ -82,7 +79,6 @@ function traces(annotations: Readonly<Record<string, string>> = {}): readonly st
   ];
 }
 
-/** Facts of a Node. */
 export function nodeFacts(node: V1Node): NodeFacts {
   const { metadata, spec, status } = node;
   const labels = metadata?.labels ?? {};
@@ -122,7 +118,7 @@ export function nodeFacts(node: V1Node): NodeFacts {
   };
 }
 
-/** What is wrong with a Node's state, labels and taints; empty when all is well. */
+/** What is wrong with a Node's state, labels and taints. */
 export function nodeProblems(node: NodeFacts): readonly string[] {
   const { labels, taints } = node;
   const label = (key: string, wanted: string | undefined): readonly string[] =>
@@ -146,7 +142,7 @@ export function nodeProblems(node: NodeFacts): readonly string[] {
   ].map((problem) => `node ${node.name}: ${problem}`);
 }
 
-/** The nodes that a check is about, and what must be so of them. */
+/** The nodes of a check, and what must be so of them. */
 export interface WantedNodes {
   readonly id: string;
   readonly title: string;

@@ -15,7 +15,7 @@ const describe = (namespace: string, name: string): string =>
 interface Placed {
   readonly pod: V1Pod;
   readonly node: string | undefined;
-  /** The scheduler's words when it found no node. */
+  /** Why it found no node. */
   readonly refusal: string | undefined;
 }
 
@@ -45,7 +45,7 @@ async function untilStarted({ api, namespace, signal }: Context, name: string): 
   });
 }
 
-/** Makes pods, gives the scheduler's decisions to `judge`, and removes the pods again. */
+/** Makes pods, lets `judge` see the scheduler's decisions, and removes the pods. */
 async function withPlaced(
   context: Context,
   pods: readonly V1Pod[],
@@ -62,11 +62,11 @@ async function withPlaced(
 
 /** What is expected of pods that say nothing about their system. */
 interface PlainPods {
-  /** How many are made: more than there are nodes in a small cluster, so that chance does not decide. */
+  /** More than a small cluster has nodes, so that chance does not decide. */
   readonly count: number;
-  /** Whether every one must get a node and start there. A cluster in use may have no room for them. */
+  /** Whether each must get a node and start; a cluster in use may have no room. */
   readonly mustStart: boolean;
-  /** What the names of pods in kube-system begin with that must be there. */
+  /** Beginnings of names of pods that kube-system must have. */
   readonly system: readonly string[];
 }
 
@@ -118,10 +118,10 @@ export function plainPodsCheck({ count, mustStart, system }: PlainPods): Check<A
 
 interface WantedClass {
   readonly name: string;
-  /** Build of the nodes to which it leads: `10.0.20348`. */
+  /** Windows build to which it leads: `10.0.20348`. */
   readonly build: string;
   readonly count: number;
-  /** Whether their containers must start too. */
+  /** Whether containers must start too. */
   readonly mustStart: boolean;
 }
 
@@ -158,10 +158,10 @@ export function runtimeClassCheck({ name, build, count, mustStart }: WantedClass
   };
 }
 
-/** Name of the policy that chooses the RuntimeClass; it is Fenestra's own and may be switched off. */
+/** Fenestra's own policy that chooses the RuntimeClass; it may be switched off. */
 export const placementPolicy = "fenestra-placement";
 
-/** A Windows pod with an image of this tag, as a dry run shows it after admission. */
+/** A Windows pod with an image of this tag as a dry run admits it. */
 export async function admittedWindowsPod(
   { api, namespace }: Pick<ApiTools, "api" | "namespace">,
   imageTag: string,
@@ -174,7 +174,7 @@ export async function admittedWindowsPod(
 /**
  * The API server chooses the RuntimeClass by the image's tag.
  *
- * @param inForceMs how long the policy may take until it is in force, in milliseconds
+ * @param inForceMs milliseconds until the policy must be in force
  */
 export function runtimeClassPolicyCheck(
   { name, imageTag }: { readonly name: string; readonly imageTag: string },
@@ -240,7 +240,7 @@ const refusedFields: readonly (readonly [field: string, spec: Partial<V1PodSpec>
   ["spec.containers[0].securityContext.procMount", inContainer({ procMount: "Default" })],
 ];
 
-/** Fields that Windows cannot honour are refused by name; nothing is made, each is asked as a dry run. */
+/** Fields that Windows cannot honour are refused by name, in dry runs. */
 export const refusedFieldsCheck: Check<ApiTools> = {
   id: "refused-fields",
   title: "the API server refuses on a Windows pod what Windows cannot honour, each field by its name",
@@ -256,7 +256,7 @@ export const refusedFieldsCheck: Check<ApiTools> = {
         },
       );
     };
-    // Without any of the fields it must be taken, or the refusals would have another cause.
+    // Else the refusals would have another cause.
     const plain = await asked({});
     expect(plain === undefined, `a Windows pod without any of these fields was refused: ${plain}`);
     for (const [field, spec] of refusedFields) {

@@ -6,7 +6,7 @@ import type { ApiClients, ApiTools } from "./api.ts";
 interface WorkloadProblem {
   /** `Deployment fenestra-samples/iis-2022 has 0 of 1 pods available`. */
   readonly what: string;
-  /** What the scheduler or the kubelet says of one of its pods. */
+  /** The scheduler's or the kubelet's words on one of its pods. */
   readonly reason: string | undefined;
   readonly lookAt: string;
 }
@@ -19,7 +19,7 @@ interface Workloads {
   readonly nodes: readonly V1Node[];
 }
 
-/** Why a DaemonSet should have pods that wants none: nodes that it chooses, whose taints it may not tolerate. */
+/** Why a DaemonSet that wants no pods should: it chooses nodes, whose taints it may not tolerate. */
 function unwanted({ spec }: V1DaemonSet, nodes: readonly V1Node[]): string | undefined {
   const { nodeSelector = {}, affinity } = spec?.template.spec ?? {};
   const selector = Object.entries(nodeSelector);
@@ -32,7 +32,7 @@ function unwanted({ spec }: V1DaemonSet, nodes: readonly V1Node[]): string | und
     : undefined;
 }
 
-/** Why a pod is not Ready, in the words of the scheduler or the kubelet; `undefined` when it is. */
+/** Why a pod is not Ready, if so, in the words of the scheduler or the kubelet. */
 export function podProblem({ metadata, spec, status }: V1Pod): string | undefined {
   const condition = (type: string) => status?.conditions?.find((each) => each.type === type);
   if (condition("Ready")?.status === "True" && metadata?.deletionTimestamp === undefined) return undefined;
@@ -86,8 +86,7 @@ function problem(owned: Owned, state: string | undefined, pods: readonly V1Pod[]
 const defaultPeriod = 10;
 
 /**
- * Whether a pod runs, and each container of it that is not ready is going to be asked for the first time only after the
- * initial delay of its readiness probe.
+ * Whether a pod runs, and all containers that are not ready still wait for the initial delay of their readiness probes.
  *
  * @param now milliseconds since the epoch
  */
@@ -105,9 +104,9 @@ export function awaitsFirstProbe({ spec, status }: V1Pod, now: number): boolean 
 }
 
 /**
- * The workloads that do not have all their pods at their newest version, as `kubectl rollout status` judges it.
+ * The workloads without all pods at their newest version, as `kubectl rollout status` judges.
  *
- * @param excused pods that count as available although they are not. Default: none
+ * @param excused pods that count as available. Default: none
  */
 export function workloadProblems(
   { deployments, statefulSets, daemonSets, pods, nodes }: Workloads,
@@ -166,7 +165,6 @@ export function workloadProblems(
   ];
 }
 
-/** All of the cluster. */
 export async function allWorkloads({ core, apps }: ApiClients): Promise<Workloads> {
   const [deployments, statefulSets, daemonSets, pods, nodes] = await Promise.all([
     apps.listDeploymentForAllNamespaces(),
@@ -184,16 +182,14 @@ export async function allWorkloads({ core, apps }: ApiClients): Promise<Workload
   };
 }
 
-/** Which workloads must have their pods, and how far these must be. */
+/** Which workloads must have their pods, and in which state. */
 export interface WantedWorkloads {
   /** Default: `workloads`. */
   readonly id?: string;
   readonly slow?: boolean;
-  /**
-   * Whether pods may still wait for the first time that their readiness probe is asked. Default: they must be Ready.
-   */
+  /** Whether pods may still wait for their first readiness probe. */
   readonly beforeProbes?: boolean;
-  /** Pods that need not be Ready. Default: none. */
+  /** Pods that need not be Ready. */
   readonly excused?: ((pod: V1Pod) => boolean) | undefined;
 }
 

@@ -6,7 +6,7 @@ import type { Plan } from "../plan.ts";
 
 const marks = { error: "✗", warning: "!", note: "·" } as const;
 
-/** The plan as the terminal shows it: short enough to read in one go. */
+/** The plan on the terminal: short enough to read in one go. */
 export function planSummary(plan: Plan): string {
   const { cluster } = plan;
   const read = plan.resources.filter(({ existing }) => existing === true).length;
@@ -54,12 +54,12 @@ function machineTable({ machines }: Plan): readonly string[] {
   return table([["Machine", "Files", "User data", "Limit", "Used"], ...rows], true);
 }
 
-/** Resources that the program makes: neither components nor what exists already. */
+/** Resources that the program makes. */
 export function madeResources({ resources }: Plan): Plan["resources"] {
   return resources.filter(({ custom, existing }) => custom && existing !== true);
 }
 
-/** How many resources the program makes, in all and of each provider. */
+/** How many resources the program makes, in all and by provider. */
 export function resourcesInWords(plan: Plan): string {
   const made = madeResources(plan);
   const providers = [...Map.groupBy(made, ({ type }) => type.split(":")[0] ?? "")].sort(
@@ -101,7 +101,7 @@ function findingLines(plan: Plan): readonly string[] {
   ];
 }
 
-/** Rows in plain text, columns as wide as they must be; with a line below the first where that is their head. */
+/** Rows in plain text, columns aligned; underlined where the first is the head. */
 export function table(rows: readonly (readonly string[])[], underlined = false): readonly string[] {
   const widths = (rows[0] ?? []).map((_, column) => Math.max(...rows.map((row) => row[column]?.length ?? 0)));
   const line = (cells: readonly string[]): string =>
@@ -134,7 +134,7 @@ function nodeTree(plan: Plan): readonly string[] {
   ];
 }
 
-/** The network in words; of an existing one all ranges, and that it is not created. */
+/** The network in words; of an existing one all ranges. */
 export function networkInWords({ network }: Plan): string {
   const { existing, cidr, nat } = network;
   if (existing === undefined) return `network ${cidr}, NAT ${nat}`;

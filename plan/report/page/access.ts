@@ -13,7 +13,7 @@ export interface Reach {
   readonly purpose: string;
 }
 
-/** What keeps data for machines, with those whose roles let them at it. */
+/** What keeps data for machines, with whom roles let at it. */
 export interface Store {
   /** `Parameter Store: 5 secrets`, `Bucket: snapshots`. */
   readonly title: string;
@@ -82,14 +82,14 @@ function azureRule(plan: Plan, { inputs, propertyDependencies }: PlanResource): 
   ];
 }
 
-/** What a firewall's group is called by a reader. */
+/** A reader's name of a firewall's group. */
 function groupName({ cluster, resources }: Plan, urns: readonly string[] | undefined): string {
   const name = resources.find(({ urn }) => urns?.includes(urn))?.name ?? "anything";
   const short = name.replace(`${cluster.name}-security-`, "").replace(`${cluster.name}-network-`, "");
   return { "api-internal": "internal load balancer", "api-public": "public load balancer" }[short] ?? words(short);
 }
 
-/** The stores of the program: secrets by who is let at them, then buckets. */
+/** The program's stores: secrets by who is let at them, then buckets. */
 export function stores(plan: Plan): readonly Store[] {
   const grants = plan.cluster.cloud === "aws" ? awsGrants(plan) : azureGrants(plan);
   const holders = (check: (grant: Grant) => boolean): readonly string[] => [
@@ -127,7 +127,7 @@ export function stores(plan: Plan): readonly Store[] {
   ];
 }
 
-/** Whether anybody may read something in it: a container of public blobs, or a bucket whose policy lets all in. */
+/** Whether anybody may read something in it. */
 function isPublic({ resources }: Plan, store: PlanResource): boolean {
   return (
     valueAt(store.inputs, "publicAccess") === "Blob" ||
@@ -247,7 +247,7 @@ export function shortZone({ cluster }: Plan, zone: string): string {
   return zone.startsWith(cluster.region) ? zone.slice(cluster.region.length) : zone;
 }
 
-/** Holders in words, all pools together where they are the same: `control plane, all pools`. */
+/** Holders in words: `control plane, all pools`. */
 export function holdersInWords(plan: Plan, holders: readonly string[]): string {
   if (holders.length === 0) return "nobody";
   if (holders.includes(everyone)) return everyone;

@@ -22,12 +22,12 @@ export interface Comparison {
   readonly diff: PlanDiff;
 }
 
-/** The older plan in full; `undefined` when an older version made it without something that the page shows. */
+/** The older plan in full, unless its version lacks something that the page shows. */
 export function olderPlan(comparison: Comparison | undefined): Plan | undefined {
   return comparison === undefined ? undefined : planSchema.safeParse(comparison.base).data;
 }
 
-/** What happens to the pools and members of the picture, by name of the pool or of the machine. */
+/** What happens to pools and members, by their names. */
 function marksOf(comparison: Comparison | undefined): Marks {
   const changed = (comparison?.diff.nodes ?? []).filter(({ change }) => change !== "stays");
   return new Map(changed.map(({ name, change }) => [nodeName(name), changeLooks[change][0]]));

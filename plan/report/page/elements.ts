@@ -6,8 +6,8 @@ ${content}</section>`;
 }
 
 /**
- * A table whose rows become cards in a narrow window. The roles say what it is also where the style takes the table's
- * display away. The cells are HTML, the heads text.
+ * A table whose rows become cards in a narrow window, where the style takes its display away: hence the roles. Cells
+ * are HTML, heads text.
  */
 export function table(caption: string, head: readonly string[], rows: readonly (readonly string[])[]): string {
   const heads = head.map((title) => `<th role="columnheader" scope="col">${escapeHtml(title)}</th>`).join("");
@@ -27,12 +27,12 @@ export function folded(summary: string, content: string, attributes = ""): strin
   return `<details${attributes}><summary>${summary}</summary>\n${content}</details>`;
 }
 
-/** Text that is monospaced; nothing for an empty one. */
+/** Monospaced text, if any. */
 export function code(text: string): string {
   return text === "" ? "" : `<code>${escapeHtml(text)}</code>`;
 }
 
-/** Texts that are monospaced, one below the other. */
+/** Monospaced texts, one below the other. */
 export function codes(texts: readonly string[]): string {
   return texts.map(code).join("<br>");
 }

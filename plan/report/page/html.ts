@@ -45,7 +45,7 @@ ${parts.map(({ id, title, content, lead }) => section(id, title, content, lead))
 `;
 }
 
-/** Script of the page: the search. The page is complete without it. */
+/** The page's search; the page is complete without it. */
 export const pageScript = `
 const search = document.getElementById("search"), hits = document.getElementById("hits");
 const nodes = [...document.querySelectorAll("[data-text]")];

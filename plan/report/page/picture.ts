@@ -4,12 +4,11 @@ import type { Plan, PlanPool } from "../../plan.ts";
 import { escapeHtml } from "../markdown.ts";
 import { edge, holdersInWords, shortZone, stores } from "./access.ts";
 
-/** What happens to pools and members since an older plan, in words, by their names. */
+/** What happened to pools and members since an older plan, in words, by name. */
 export type Marks = ReadonlyMap<string, string>;
 
 /**
- * The topology as nested boxes: who may reach the API, the network with its zones and pools, and what is reached from
- * it.
+ * The topology as nested boxes: who may reach the API, the network with zones and pools, and what is reached from it.
  */
 export function picture(plan: Plan, marks: Marks): string {
   const { cluster, network, controlPlane, pools } = plan;
@@ -63,7 +62,7 @@ function poolBox(
   return box(`pool ${build === null ? "linux" : "windows"}`, name, details, mark);
 }
 
-/** What the machines reach outside of their subnets: the internet, and stores by their identity. */
+/** What the machines reach outside: the internet, and stores by their identity. */
 function outside(plan: Plan): string {
   const { endpoints } = edge(plan);
   const { nat, existing } = plan.network;

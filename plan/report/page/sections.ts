@@ -65,7 +65,7 @@ function scheduling({ taints, labels, runtimeClass, name }: PlanPool): string {
   ].join("<br>");
 }
 
-/** What is billed by time, and what of it is another number than before. */
+/** What is billed by time, and which numbers changed. */
 export function billedList({ billed }: Plan, changes: readonly BilledChange[] = []): string {
   const rows = changes.map(({ what, before, now }) => [
     escapeHtml(what),
@@ -78,7 +78,7 @@ ${list(billedLines(billed))}`;
 
 const headings: Readonly<Record<Level, string>> = { error: "Errors", warning: "Warnings", note: "Notes" };
 
-/** Findings by level and kind, each with its places; the accepted ones last. */
+/** Findings by level and kind, with their places; accepted ones last. */
 export function findingList(plan: Plan): string {
   if (plan.findings.length === 0) return "<p>None.</p>";
   const { open, accepted } = byAcceptance(plan);
@@ -128,7 +128,7 @@ ${files
   );
 }
 
-/** The resources as nested details elements: every browser opens and closes them by keyboard. */
+/** The resources as nested details elements, which every browser opens by keyboard. */
 export function resourceTree(plan: Plan): string {
   const { resources } = plan;
   const urns = new Set(resources.map(({ urn }) => urn));
@@ -206,7 +206,7 @@ export function figures(plan: Plan): readonly Figure[] {
   ];
 }
 
-/** Name, what it is, and the figures; beside each the one before, where there is an older plan. */
+/** Name, kind and figures, with an older plan's beside them. */
 export function titleCard(plan: Plan, before: Plan | undefined): string {
   const { cluster } = plan;
   const older = new Map(before === undefined ? [] : figures(before).map(({ name, value }) => [name, value]));

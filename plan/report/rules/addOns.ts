@@ -1,7 +1,7 @@
 import type { AuditPolicy } from "../../../components/config/flagSchema.ts";
 import { key, type Rules } from "./rule.ts";
 
-/** Rules on add-ons that need something which the stack file switches off or does not have. */
+/** Rules on add-ons that lack what they need. */
 export const addOnRules = {
   "no-cloud-controller": {
     level: "warning",
@@ -81,8 +81,8 @@ export const addOnRules = {
 } as const satisfies Rules;
 
 /**
- * Whether an audit policy can log a body of a Secret: the first rule that fits a request decides, and a rule for some
- * requests only may not fit.
+ * Whether an audit policy can log a body of a Secret: the first rule that fits decides, and a rule for some requests
+ * may not fit.
  */
 function logsBodiesOfSecrets(policy: AuditPolicy | undefined): boolean {
   for (const { level, resources, ...conditions } of policy?.rules ?? []) {
@@ -100,7 +100,7 @@ function logsBodiesOfSecrets(policy: AuditPolicy | undefined): boolean {
   return false;
 }
 
-/** Whether a rule has no condition on who asks, for what, and where. */
+/** Whether a rule has no condition on who, what and where. */
 function isForAll(conditions: object): boolean {
   return ["users", "userGroups", "verbs", "namespaces", "nonResourceURLs"].every((name) => !(name in conditions));
 }

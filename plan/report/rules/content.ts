@@ -8,19 +8,19 @@ import type { RecordedProgram } from "../../program/recorded.ts";
 import { mapOf, textOf } from "../../program/values.ts";
 import { key, type Rules } from "./rule.ts";
 
-/** Nodes up to which each size tier is meant, as the setting's description has it. */
+/** Nodes up to which a size tier is meant, by the setting's description. */
 const tierNodes = { small: 50, medium: 250, large: 1000 } as const;
 
 /**
- * Half of the default, from the OpenShift guide for Windows machine sets: below it a few images of Windows fill the
- * disk.
+ * Half of the default, which is of OpenShift's guide for Windows machine sets: below it a few images of Windows fill
+ * the disk.
  */
 const leastWindowsDisk = 60;
 
-/** What the default size has. The rules of the stack file refuse what cannot run at all. */
+/** The default size's. */
 const leastWindowsMemory = 8;
 
-/** A value under the name of a secret that is no reference to one, a login in a URL or a header, a token by its form. */
+/** A value under a secret's name that is no reference, a login in a URL or a header, a token by its form. */
 const saysSecret = new RegExp(
   [
     /(?:pass(?:w(?:or)?d|phrase)?|secret|token|credential|(?:api|access|account)[_-]?key)["']?\s*[:=]\s*["']?[^\s"'$%{}()<>;|&]{6}/,
@@ -115,10 +115,10 @@ export const sizeRules = {
   },
 } as const satisfies Rules;
 
-/** Part of the limit from which on user data counts as nearly full. */
+/** Part of the limit from which user data is nearly full. */
 const nearlyFull = 0.9;
 
-/** Rules on what the program made: machines with their files, and resources. */
+/** Rules on what the program made. */
 export const contentRules = {
   "transform-of-what-is-relied-on": {
     level: "warning",

@@ -3,17 +3,17 @@ import { documentationNetworks } from "../../../components/model/exampleValues.t
 import { groupSize } from "../../../components/model/pools.ts";
 import { type FindingInput, key, production, type Rules } from "./rule.ts";
 
-/** Addresses that an organisation may have at most: a /8, of which each registry gave a handful. */
+/** Most addresses of an organisation: a /8, of which each registry gave a handful. */
 const mostCallers = addressCount(8);
 
 /** RFC 1918. */
 const privateNetworks = ["10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16"].map(cidr);
 
-/** What nobody has on the internet: those, carriers' and laboratories' (RFC 6598, RFC 2544). */
+/** Those, carriers' and laboratories' (RFC 6598, RFC 2544): nobody's on the internet. */
 const unroutedNetworks = [...privateNetworks, ...["100.64.0.0/10", "198.18.0.0/15"].map(cidr)];
 
 /**
- * Ports of a NAT gateway for each machine: as many as Azure's load balancers give each of up to 50 (Azure documentation,
+ * A machine's ports of a NAT gateway: as many as Azure's load balancers give each of up to 50 (Azure documentation,
  * "Use Source Network Address Translation for outbound connections").
  */
 const portsPerMachine = 1024;
@@ -57,7 +57,7 @@ export const rangeRules = {
         ["kubernetes.serviceCidr", kubernetes.serviceCidr] as const,
       ]
         .filter(([, range]) => !unroutedNetworks.some((each) => contains(each, cidr(range))))
-        // Where pods have addresses of the network.
+        // Pods may have addresses of the network.
         .filter(([, range], index, all) => all.findIndex(([, other]) => other === range) === index)
         .map(([path, range]) => ({
           path: key(path),

@@ -14,7 +14,7 @@ import {
 import { imagesIn } from "../../program/images.ts";
 import { type FindingInput, type Found, key, type Rules } from "./rule.ts";
 
-/** Days after which a release is old: upstream makes one each month. */
+/** Days after which a release is old; upstream makes one each month. */
 const oldAfterDays = 60;
 const dayMs = 86_400_000;
 
@@ -27,7 +27,7 @@ interface Used {
   readonly path: string;
 }
 
-/** What the machines and objects of a stack are made of, each version once. */
+/** What a stack's machines and objects are made of, each version once. */
 function used({ spec, program }: FindingInput): readonly Used[] {
   const { version } = spec.kubernetes;
   const roles = new Set<MachineRole>(["control-plane", ...spec.pools.map(({ os }) => os)]);

@@ -18,23 +18,21 @@ export interface FindingInput {
 }
 
 export interface Found extends Pick<Finding, "path" | "message" | "remedy"> {
-  /** By which it is accepted, where the id would accept too much. */
+  /** Name by which it is accepted, where the id would accept too much. */
   readonly name?: string;
-  /** One of the rule's levels, where not production decides. */
+  /** One of the rule's levels, where production does not decide. */
   readonly level?: Level;
 }
 
-/** One kind of finding. Its name in the record is its id, which `acknowledge` of a stack file takes. */
+/** One kind of finding. Its name in the record is its id, for a stack file's `acknowledge`. */
 export interface Rule {
-  /** Two where it depends: the second, worse one is production's, unless what is found has its own. */
+  /** The second, worse one is production's, unless a finding has its own. */
   readonly level: Level | readonly [Level, Level];
-  /** What it is about, a clause for the list in docs/findings.md. */
+  /** A clause for the list in docs/findings.md. */
   readonly about: string;
-  /** Looks at one thing; no finding, or `false`, when it is as it should be. */
   readonly find: (input: FindingInput) => readonly Found[] | Found | false;
 }
 
-/** Rules by the ids of their findings. */
 export type Rules = Readonly<Record<string, Rule>>;
 
 export const key = (name: string): string => `config.fenestra:${name}`;
