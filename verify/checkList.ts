@@ -31,14 +31,14 @@ import { attachmentsCheck, fileSystemsCheck } from "./checks/volumes.ts";
 import { controlPlaneGroup, controlPlaneId, type NodeGroup, nodeGroups } from "./nodes.ts";
 import type { BalancerKind } from "./probePods.ts";
 
-/** What of a cluster decides which checks there are. */
+/** What of a cluster decides on its checks. */
 export interface ClusterFacts {
   readonly nodes: readonly NodeFacts[];
   readonly wanted: WantedMachines;
   readonly runtimeClasses: readonly { readonly name: string; readonly build: string; readonly isolated: boolean }[];
   readonly runtimeClassPolicy: boolean;
   readonly metricsApi: boolean;
-  /** The driver of the cloud's disks, and the StorageClass for pods of each system; `undefined` without a driver. */
+  /** The cloud's driver of disks, if any, and the StorageClass for pods of each system. */
   readonly disks:
     | {
         readonly driver: NonNullable<ReturnType<typeof diskDriverOf>>;
@@ -50,9 +50,9 @@ export interface ClusterFacts {
   readonly snapshots: boolean;
   /** StorageClasses of SMB shares. */
   readonly shares: readonly string[];
-  /** Whether there are Prometheus exporters on nodes of each system. */
+  /** Whether nodes of each system have Prometheus exporters. */
   readonly exporters: Readonly<Record<NodeGroup["os"], boolean>>;
-  /** What pods must reach outside; `undefined` when nothing. */
+  /** What pods must reach outside, if anything. */
   readonly outbound: string | undefined;
   readonly loadBalancer: BalancerKind;
   /** Networks that a public load balancer lets in. */
@@ -67,22 +67,19 @@ function real(check: VerifyCheck, ...groups: readonly Pick<NodeGroup, "id" | "si
   return unreal.length === 0 ? check : { ...check, skip: `${[...new Set(unreal)].join(", ")}: ${simulated}` };
 }
 
-/**
- * The same for a check that needs the Ready pods of groups: without them it would wait out its time limit and fail as
- * well.
- */
+/** The same for a check that needs groups' Ready pods, and would else wait out its limit. */
 function onPods(check: VerifyCheck, ...groups: readonly NodeGroup[]): VerifyCheck {
   return { ...real(check, ...groups), needs: groups.map(podsReadyId) };
 }
 
-/** Stands in the report for checks that a cluster has nothing for, so that they are not passed over in silence. */
+/** Stands in the report for checks that a cluster has nothing for. */
 function missing(id: string, title: string, skip: string): VerifyCheck {
   return { id, title, skip, run: () => Promise.resolve() };
 }
 
 const unseen = "the cluster shows no control-plane machine";
 
-/** A Windows build without RuntimeClass: its pods would have to spell out selector and toleration. */
+/** Without RuntimeClass, pods of a Windows build have to spell out selector and toleration. */
 function missingClass(name: string, build: string): VerifyCheck {
   return {
     id: `runtime-class/${name}`,
@@ -92,13 +89,13 @@ function missingClass(name: string, build: string): VerifyCheck {
   };
 }
 
-/** The checks for a cluster, in the order of the report: what others rest upon comes first. */
+/** The checks for a cluster, in the report's order: what others rest upon first. */
 export function checkList(facts: ClusterFacts): readonly VerifyCheck[] {
   const groups = nodeGroups(facts.nodes);
   const network = podNetworkOf(facts.nodes);
   const controlPlane = controlPlaneGroup(facts.nodes);
   const members = facts.nodes.filter((node) => node.controlPlane).length;
-  // From the control plane is asked as well, which is what upstream's guides for Windows do by hand.
+  // Upstream's guides for Windows ask from the control plane, too, by hand.
   const askers = controlPlane === undefined ? groups : [controlPlane, ...groups];
   const fromPods = (check: (start: NodeGroup, target: NodeGroup) => VerifyCheck) =>
     groups.flatMap((start) => groups.map((target) => onPods(check(start, target), start, target)));
@@ -137,14 +134,14 @@ export function checkList(facts: ClusterFacts): readonly VerifyCheck[] {
     ...groups.map((group) => onPods(metadataCheck(group), group)),
     ...exporterChecks(facts, askers),
     ...diskChecks(facts, groups),
-    // On AWS some kernels have `cifs` in a package of their own: a control-plane machine without it makes no folder.
+    // On AWS some kernels have `cifs` in its own package: a control-plane machine without it makes no folder.
     ...groups.flatMap((group) =>
       facts.shares.map((name) => real(volumeCheck(group, name, `share/${group.id}/${name}`), group)),
     ),
   ];
 }
 
-/** A running cluster's pod network is known by its nodes: they have ranges of pod addresses, or none. */
+/** A running cluster's pod network, by whether its nodes have ranges of pod addresses. */
 function podNetworkOf(nodes: readonly NodeFacts[]): PodNetwork {
   const ranges = nodes.some(({ podCidr }) => podCidr !== undefined);
   return (
@@ -153,7 +150,7 @@ function podNetworkOf(nodes: readonly NodeFacts[]): PodNetwork {
   );
 }
 
-/** From where nodes are asked by their own addresses: Linux nodes, or else those of another group. */
+/** From where nodes are asked by address: Linux nodes, or else those of another group. */
 function nearby(group: NodeGroup, askers: readonly NodeGroup[]): readonly NodeGroup[] {
   const others = askers.filter(({ id }) => id !== group.id);
   const linux = others.filter(({ os }) => os === "linux");
@@ -166,7 +163,7 @@ function exporterChecks({ exporters }: ClusterFacts, groups: readonly NodeGroup[
   if (!exporters.linux && !exporters.windows)
     return [missing("exporters", title, "there are no Services of exporters: addons.exporters is off")];
   return groups.map((group) => {
-    // Within a group another node of it may ask.
+    // Within a group another node may ask.
     const starts = group.os === "linux" ? [...nearby(group, groups), group] : nearby(group, groups);
     return exporters[group.os]
       ? real(exporterCheck(group, starts), group, ...starts)
@@ -244,7 +241,7 @@ function placementChecks(
     ),
     ...runtimeClasses.map(({ name, build, isolated }) => {
       const own = groups.find(({ nodes }) => nodes.some((node) => node.build === build));
-      // What no other check has seen of a class is isolation by Hyper-V: its container must start.
+      // No other check sees isolation by Hyper-V: its container must start.
       const check = runtimeClassCheck({ name, build, count: 1, mustStart: isolated && own?.simulated === false });
       return own === undefined ? { ...check, skip: `the cluster has no node of build ${build}` } : check;
     }),
@@ -262,7 +259,8 @@ function placementChecks(
 }
 
 /**
- * The checks that `--only` asks for, those of `--skip` marked as such: by whole id or by the part before the slash.
+ * The checks of `--only`, those of `--skip` marked: by whole id or the part before the slash.
+ *
  * @returns the checks, or the words that name none
  */
 export function chosenChecks(

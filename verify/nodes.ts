@@ -1,25 +1,25 @@
 import type { NodeFacts } from "../checks/cluster/nodes.ts";
 import { type WindowsFacts, windowsReleases } from "../components/model/operatingSystems.ts";
 
-/** Nodes that are alike for the checks: workers of one system and build, or the control plane. */
+/** Nodes that checks treat alike: workers of one system and build, or the control plane. */
 export interface NodeGroup {
-  /** `linux`, `windows-2022`, the build of a release that is not known, or `control-plane`. */
+  /** `linux`, `windows-2022`, an unknown release's build, or `control-plane`. */
   readonly id: string;
   readonly os: "linux" | "windows";
-  /** The Windows release; `undefined` for Linux and for builds that are not known. */
+  /** The Windows release, where known. */
   readonly release: WindowsFacts | undefined;
-  /** Not cordoned first, then by name. */
+  /** Cordoned ones last, then by name. */
   readonly nodes: readonly NodeFacts[];
-  /** At least one of the nodes is simulated, so that nothing can be said of packets and containers. */
+  /** One of the nodes is simulated: nothing can be said of packets and containers. */
   readonly simulated: boolean;
 }
 
-/** The Windows releases that Fenestra knows, by build. */
+/** Windows releases by build. */
 const releases: ReadonlyMap<string, WindowsFacts> = new Map(
   windowsReleases.map((release): [string, WindowsFacts] => [release.build, release]),
 );
 
-/** The workers by system and Windows build: Linux first, then the builds, oldest first. */
+/** The workers by system and build: Linux first, then Windows, oldest first. */
 export function nodeGroups(nodes: readonly NodeFacts[]): readonly NodeGroup[] {
   const workers = nodes.filter(({ controlPlane }) => !controlPlane);
   return [...Map.groupBy(workers, groupId)]
@@ -29,10 +29,7 @@ export function nodeGroups(nodes: readonly NodeFacts[]): readonly NodeGroup[] {
 
 export const controlPlaneId = "control-plane";
 
-/**
- * The control plane, from which is asked and to which no other pod is sent. `undefined` for a cluster that shows none,
- * as managed ones do.
- */
+/** The control plane, which asks and gets no other pod; managed clusters show none. */
 export function controlPlaneGroup(nodes: readonly NodeFacts[]): NodeGroup | undefined {
   const members = nodes.filter(({ controlPlane }) => controlPlane);
   return members.length === 0 ? undefined : groupOf(controlPlaneId, "linux", members);

@@ -12,21 +12,18 @@ export interface ExecResult {
   readonly stderr: string;
 }
 
-/** Runs a command in a pod of the run. Throws when it cannot be run at all: no such pod, no way to its kubelet. */
+/** Runs a command in a pod of the run. Throws when there is no such pod, or no way to its kubelet. */
 export type Execute = (pod: string, command: readonly string[]) => Promise<ExecResult>;
 
-/** Longest that one command may take, in milliseconds. */
+/** Longest time of one command, in milliseconds. */
 const limitMs = 60_000;
 
-/**
- * Commands in the probe container of pods of a namespace, by the API server and the kubelet, as `kubectl exec` does it.
- */
+/** Commands in the probe container of a namespace's pods, as `kubectl exec` runs them. */
 export function executor(config: KubeConfig, namespace: string): Execute {
   return async (pod, command) => {
     const [stdout, stderr] = [new PassThrough(), new PassThrough()];
     const end = Promise.withResolvers<V1Status>();
-    // A failure before the socket is there is thrown by the call itself; this keeps the other promise from being
-    // unheard of.
+    // A failure before the socket is there is thrown by the call itself.
     end.promise.catch(() => undefined);
     const timer = setTimeout(
       () => end.reject(new Error(`${command.join(" ")} in pod ${pod} had no end after ${limitMs / 1000} s`)),
@@ -62,7 +59,8 @@ export function executor(config: KubeConfig, namespace: string): Execute {
 /**
  * Exit code by the status that ends the stream (kubernetes/kubernetes:
  * staging/src/k8s.io/apimachinery/pkg/util/remotecommand).
- * @throws Error when the command was not run, for example because the container has no such program
+ *
+ * @throws Error when the command was not run, as when the container lacks the program
  */
 export function exitCode({ status, message, reason, details }: V1Status): number {
   if (status === "Success") return 0;
@@ -73,7 +71,7 @@ export function exitCode({ status, message, reason, details }: V1Status): number
   throw new Error(message ?? reason ?? "ended without a word");
 }
 
-/** WebSocket libraries throw an event and not always an error. */
+/** WebSocket libraries may throw an event. */
 function socketMessage(error: unknown): string {
   return typeof error === "object" && error !== null && "message" in error && typeof error.message === "string"
     ? error.message
@@ -89,37 +87,32 @@ export interface ProbeStart {
   readonly run: RunThere;
 }
 
-/** Settings of {@link reaches}. */
 interface ReachOptions {
   readonly signal: AbortSignal;
-  /** What the answer must be, as `undefined`, or why it is wrong. */
+  /** Why an answer is wrong; `undefined` when it is right. */
   readonly judge: (answer: string) => string | undefined;
-  /**
-   * Time for a path to come up, in milliseconds. Default: 30,000: what upstream's tests give a new Windows endpoint.
-   */
+  /** Milliseconds for a path to come up. Default: 30,000, as upstream's tests give a new Windows endpoint. */
   readonly warmUpMs?: number;
-  /** Pause between two attempts, in milliseconds. Default: 1,000. */
+  /** Pause between attempts, in milliseconds. Default: 1,000. */
   readonly pauseMs?: number;
   readonly lookAt?: string;
 }
 
-/** One good answer may be luck while half of a Service's endpoints are broken. */
+/** One good answer may be luck when half of a Service's endpoints are broken. */
 const answersInARow = 5;
 
-/**
- * curl's exit codes when a peer does not answer: refused, time is up, nothing came, connection reset (curl(1), "EXIT
- * CODES").
- */
+/** curl's exit codes for no answer: refused, time is up, nothing came, reset (curl(1), "EXIT CODES"). */
 const unanswered = new Set([7, 28, 52, 56]);
 
-/** An HTTP request as a command. curl is part of Windows since build 17763. */
+/** An HTTP request as a command; Windows has curl since build 17763. */
 export function curl(os: "linux" | "windows", url: string, options: readonly string[] = []): readonly string[] {
   return [os === "windows" ? "curl.exe" : "curl", "-sS", "--connect-timeout", "5", "-m", "10", ...options, url];
 }
 
 /**
  * Asks until the answer was right several times in a row.
- * @throws CheckFailure with the last wrong answer when that has not happened after the warm-up
+ *
+ * @throws CheckFailure with the last wrong answer when it was not after the warm-up
  */
 export async function reaches(start: ProbeStart, url: string, options: ReachOptions): Promise<void> {
   const until = performance.now() + (options.warmUpMs ?? 30_000);
@@ -149,9 +142,9 @@ async function ask(start: ProbeStart, url: string, judge: ReachOptions["judge"])
 }
 
 /**
- * Negative control: where nothing listens nothing may answer, and the command itself must work. Without it a probe that
- * cannot fail would pass for a proof (upstream's Windows connectivity test could not fail: kubernetes/kubernetes
- * test/e2e/windows/hybrid_network.go).
+ * Negative control: nothing may answer, and the command must work. Without it a probe that cannot fail would pass (as
+ * upstream's Windows connectivity test did: kubernetes/kubernetes test/e2e/windows/hybrid_network.go).
+ *
  * @throws CheckFailure when something answers or the command does not run
  */
 export async function staysSilent(

@@ -11,18 +11,18 @@ import type { ClusterApi } from "./api.ts";
 import { controlPlaneId, type NodeGroup } from "./nodes.ts";
 import type { ExecResult, Execute } from "./probe.ts";
 
-/** A pod of this run that answers HTTP with its name, and in which commands can be run. */
+/** A pod of this run that answers HTTP with its name and runs commands. */
 export interface ProbePod {
   readonly pod: string;
   readonly group: string;
   readonly os: "linux" | "windows";
   readonly node: string;
-  /** In the node's own network: a pod with hostNetwork on Linux, a HostProcess pod on Windows. It answers nothing. */
+  /** In the node's network: hostNetwork on Linux, HostProcess on Windows. It answers nothing. */
   readonly host: boolean;
 }
 
 export const probePort = 8080;
-/** A port on which no probe pod listens. A probe that "reaches" it proves nothing. */
+/** A port on which no probe pod listens. */
 export const closedPort = 8099;
 /** Port of the Services in front of probe pods. */
 export const servicePort = 80;
@@ -37,10 +37,7 @@ export function probeImage({ release }: Pick<NodeGroup, "release">): string {
 /** Image of a pod that only waits. */
 export const pauseImage = images.pause;
 
-/**
- * Labels of the namespace: HostProcess and hostNetwork pods are part of the checks, and a pod on a control-plane
- * machine.
- */
+/** Checks make HostProcess and hostNetwork pods, and one on a control-plane machine. */
 export const verifyNamespaceLabels = {
   ...checkLabels,
   "pod-security.kubernetes.io/enforce": "privileged",
@@ -48,7 +45,7 @@ export const verifyNamespaceLabels = {
   [allowingLabels.controlPlane]: "allowed",
 };
 
-/** The group's probe pods: two on one node and one on another, as far as there are nodes. */
+/** A group's probe pods: two on one node and one on another, as far as there are nodes. */
 export function probePodsOf({ id, os, nodes }: NodeGroup): readonly ProbePod[] {
   const [first, second] = nodes.filter(({ cordoned }) => !cordoned);
   const on = (suffix: string, node: NodeFacts | undefined): readonly ProbePod[] =>
@@ -56,16 +53,13 @@ export function probePodsOf({ id, os, nodes }: NodeGroup): readonly ProbePod[] {
   return [...on("a0", first), ...on("a1", first), ...on("b0", second)];
 }
 
-/** The group's probe pod in the network of its first node. */
+/** A group's probe pod in the network of its first node. */
 export function hostProbePodOf({ id, os, nodes }: NodeGroup): ProbePod | undefined {
   const node = nodes.find(({ cordoned }) => !cordoned);
   return node === undefined ? undefined : { pod: `${id}-host`, group: id, os, node: node.name, host: true };
 }
 
-/**
- * Where a pod that names its node may run: by affinity, since naming it outright would pass by the scheduler and its
- * taints.
- */
+/** A pod's node by affinity: named outright it would pass by the scheduler and its taints. */
 function onNode(node: string): Pick<V1PodSpec, "affinity"> {
   const term = { matchFields: [{ key: "metadata.name", operator: "In", values: [node] }] };
   return {
@@ -77,7 +71,7 @@ const [windowsKey = "", windowsValue = ""] = windowsTaint.replace(/:.*/, "").spl
 const toleratesWindows = [{ key: windowsKey, operator: "Equal", value: windowsValue, effect: "NoSchedule" }];
 const toleratesControlPlane = [{ key: controlPlaneKey, operator: "Exists", effect: "NoSchedule" }];
 
-/** What makes a pod a pod for the group's system, beyond its node. */
+/** What makes a pod one of a group's system. */
 export function forGroup({ os, release }: Pick<NodeGroup, "os" | "release">): Partial<V1PodSpec> {
   if (os === "linux") return { os: { name: "linux" }, nodeSelector: { "kubernetes.io/os": "linux" } };
   return {
@@ -89,13 +83,12 @@ export function forGroup({ os, release }: Pick<NodeGroup, "os" | "release">): Pa
 
 const resources = { requests: { cpu: "10m", memory: "32Mi" }, limits: { memory: "256Mi" } };
 
-/** The pod itself. */
 export function probePodManifest(probePod: ProbePod, group: NodeGroup): V1Pod {
   if (probePod.host) return hostPod(probePod);
   const container = {
     name: "probe",
     image: probeImage(group),
-    // Not netexec, which runs whatever command anybody asks it to, and a load balancer of the check may be public.
+    // Not netexec: it runs anybody's commands, and the check's load balancer may be public.
     args: ["serve-hostname", `--port=${probePort}`],
     ports: [{ containerPort: probePort }],
     resources,
@@ -133,25 +126,22 @@ function hostPod({ pod, os, node, group }: ProbePod): V1Pod {
   });
 }
 
-/** Name of the Service in front of a group's probe pods. */
+/** Name of the Service of a group's probe pods. */
 export function serviceName(group: string): string {
   return `to-${group}`.replaceAll(".", "-");
 }
 
-/** From where the load balancers of a run are reached; `none`: there are none. */
+/** From where a run's load balancers are reached; `none`: there are none. */
 export const balancerKinds = ["internal", "public", "none"] as const;
 export type BalancerKind = (typeof balancerKinds)[number];
 
-/** What makes a cloud's load balancer one of the network's own, by cloud. */
+/** Annotations of an internal load balancer, by cloud. */
 const internal = {
   "service.beta.kubernetes.io/aws-load-balancer-internal": "true",
   "service.beta.kubernetes.io/azure-load-balancer-internal": "true",
 };
 
-/**
- * A Service in front of a group's probe pods; its load balancer is an internal one unless it is to be public, for these
- * networks.
- */
+/** A Service of a group's probe pods; its load balancer is internal, or public for these networks. */
 export function probeService(
   group: string,
   type: "NodePort" | "LoadBalancer",
@@ -185,9 +175,7 @@ interface ProbeService {
   readonly nodePort: number;
 }
 
-/**
- * The pods of a run that answer and ask. Each group's are made when the first check needs them, and stay until the end.
- */
+/** The pods of a run that answer and ask, made when a check first needs a group's, and kept to the end. */
 export class ProbePods {
   readonly #api: ClusterApi;
   readonly #namespace: string;
@@ -199,10 +187,7 @@ export class ProbePods {
     this.#execute = execute;
   }
 
-  /**
-   * The group's probe pods when all are Ready. Throws CheckFailure with the reason of the first that is not, when the
-   * signal ends the waiting.
-   */
+  /** The group's probe pods when all are Ready. Throws CheckFailure with a reason when the signal ends the waiting. */
   async ready(group: NodeGroup, signal: AbortSignal): Promise<readonly ReadyProbePod[]> {
     const wanted = probePodsOf(group);
     if (wanted.length === 0) throw new CheckFailure(`every node of ${group.id} is cordoned`, "kubectl get nodes");
@@ -218,7 +203,7 @@ export class ProbePods {
     return await this.#untilReady(probePod, signal);
   }
 
-  /** The Service in front of the group's probe pods, by cluster address and node port. */
+  /** The Service of the group's probe pods. */
   async service(group: NodeGroup): Promise<ProbeService> {
     const name = serviceName(group.id);
     const namespace = this.#namespace;

@@ -9,7 +9,7 @@ import { controlPlaneId, type NodeGroup, nodeGroups } from "../nodes.ts";
 import { reaches } from "../probe.ts";
 import { from } from "./pods.ts";
 
-/** The nodes of a group, or the control plane, are Ready with the labels and taints of their system. */
+/** A group's nodes are Ready with their system's labels and taints. */
 export function groupNodesCheck(id: string, count: number, describe: string): VerifyCheck {
   return nodesCheck({
     id: `nodes/${id}`,
@@ -23,7 +23,7 @@ export function groupNodesCheck(id: string, count: number, describe: string): Ve
 
 export const podsReadyId = ({ id }: Pick<NodeGroup, "id">): string => `pods-ready/${id}`;
 
-/** Pods that are made for a group get Ready on each of its first two nodes. */
+/** A group's pods get Ready on each of its first two nodes. */
 export function podsReadyCheck(group: NodeGroup): VerifyCheck {
   return {
     id: podsReadyId(group),
@@ -36,18 +36,17 @@ export function podsReadyCheck(group: NodeGroup): VerifyCheck {
   };
 }
 
-/** Signer of the certificates with which kubelets answer (kubernetes.io: "Certificate Signing Requests"). */
+/** Signer of kubelets' serving certificates (kubernetes.io: "Certificate Signing Requests"). */
 const servingSigner = "kubernetes.io/kubelet-serving";
 
 /**
- * What is wrong with requests for kubelets' certificates; how many nodes have a serving certificate; whose tokens got a
- * first certificate after one that was not used. Pure.
+ * What is wrong with requests for kubelets' certificates, how many nodes have a serving one, and whose tokens got a
+ * first one after another that was not used. Pure.
  *
- * @param nodes names of the nodes that there are: one that is gone needs no certificate any more, whatever became of
- * its request
+ * @param nodes names of present nodes: one that is gone needs no certificate
  */
 export function certificateProblems(nodes: ReadonlySet<string>, items: readonly V1CertificateSigningRequest[]) {
-  // The node controller denies only what no machine of the cluster asks for.
+  // The node controller denies only what no machine of the cluster asks.
   const hostile = items.flatMap(({ metadata, status }) =>
     (status?.conditions ?? []).flatMap(({ reason, message }) =>
       reason === "FenestraDenied" ? [`somebody made ${metadata?.name}, which was denied: ${message}`] : [],
@@ -57,7 +56,7 @@ export function certificateProblems(nodes: ReadonlySet<string>, items: readonly 
   const own = items.filter(
     ({ spec }) => spec.signerName === servingSigner && nodes.has((spec.username ?? "").replace("system:node:", "")),
   );
-  // Requests stay for an hour or a day after their end, and a node that was refused asks again: its newest counts.
+  // Requests stay for an hour or a day, and a refused node asks again: the newest counts.
   const newest = new Map(
     own.toSorted((a, b) => age(a) - age(b)).map((request) => [request.spec.username ?? "", request]),
   );
@@ -109,7 +108,7 @@ export const servingCertificatesCheck: VerifyCheck = {
 
 const measured = { group: "metrics.k8s.io", version: "v1beta1" } as const;
 
-/** What the metrics API lists, by name: whether it has a value for memory, a pod for that of each container. */
+/** Whether the metrics API has a value for the memory of what it lists, of a pod for each container. */
 function isMeasured(listed: unknown): ReadonlyMap<string, boolean> {
   return new Map(
     list(field(listed, "items")).map((item) => {
@@ -130,7 +129,7 @@ export const metricsCheck: VerifyCheck = {
       "metrics of every node",
       { signal, intervalMs: 5_000, lookAt: "kubectl top nodes; kubectl -n kube-system logs deployment/metrics-server" },
       async () => {
-        // Asked again each time: an autoscaler may take a node away meanwhile.
+        // Anew each time: an autoscaler may take a node away.
         const nodes = (await api.core.listNode()).items.map(({ metadata }) => metadata?.name ?? "");
         const known = isMeasured(await api.custom.listClusterCustomObject({ ...measured, plural: "nodes" }));
         const missing = nodes.filter((name) => known.get(name) !== true);
@@ -143,7 +142,7 @@ export const metricsCheck: VerifyCheck = {
   },
 };
 
-/** The metrics API has a value for pods of the group, by which HorizontalPodAutoscalers decide. */
+/** The metrics API has values for a group's pods, by which HorizontalPodAutoscalers decide. */
 export function podMetricsCheck(group: NodeGroup): VerifyCheck {
   return {
     id: `pod-metrics/${group.id}`,
@@ -169,16 +168,16 @@ export function podMetricsCheck(group: NodeGroup): VerifyCheck {
   };
 }
 
-/** Port of each exporter, and how the names of its metrics begin. */
+/** Port of each exporter, and how its metrics begin. */
 const exporters = {
   linux: { port: ports.linuxExporter, metric: /^node_/m },
   windows: { port: ports.windowsExporter, metric: /^windows_/m },
 } as const;
 
 /**
- * Nodes' exporters answer other nodes, as a Prometheus anywhere in the cluster asks them.
+ * Nodes' exporters answer other nodes, as they must a Prometheus anywhere in the cluster.
  *
- * @param askers groups from whose first node is asked
+ * @param askers groups whose first node asks
  */
 export function exporterCheck(group: NodeGroup, askers: readonly NodeGroup[]): VerifyCheck {
   const { port, metric } = exporters[group.os];

@@ -6,13 +6,10 @@ import { type ProbeStart, reaches, staysSilent } from "../probe.ts";
 import { probePort } from "../probePods.ts";
 import { answeredBy, from, hostname } from "./pods.ts";
 
-/**
- * A site that is asked by its address when another one does not answer by its name: the address stays with the resolver
- * that it is.
- */
+/** Asked by its address when another site does not answer by name; a resolver, whose address stays. */
 const byAddress = "https://1.1.1.1/";
 
-/** Whether a site answers, whatever the status: certificates and rights are not the matter here. */
+/** Whether a site answers, whatever its status, certificate and rights. */
 async function answers(
   start: ProbeStart,
   url: string,
@@ -27,7 +24,7 @@ async function answers(
 /**
  * Pods reach the world.
  *
- * @param warmUpMs time for the first answer, in milliseconds; default as {@link reaches} has it
+ * @param warmUpMs time for the first answer, in milliseconds; default: of {@link reaches}
  */
 export function outboundCheck(group: NodeGroup, url: string | undefined, warmUpMs?: number): VerifyCheck {
   return {
@@ -69,7 +66,7 @@ export function metadataCheck(group: NodeGroup): VerifyCheck {
       const start = from(context, asking);
       const lookAt =
         "on Windows the ACL policies of the pod's endpoint (Get-HnsEndpoint); on AWS the hop limit of the instance; on Azure the FORWARD chain";
-      // A pod that reaches nothing at all would pass this check for the wrong reason.
+      // A pod that reaches nothing at all would pass.
       await reaches(start, hostname(other.ip, probePort), { signal, judge: answeredBy([other]), lookAt });
       const questions = cloud === undefined ? [] : metadataQuestions[cloud](group.os);
       for (const [url, options] of questions) await staysSilent(start, url, lookAt, options);

@@ -12,7 +12,7 @@ import { releaseProblems } from "./machines.ts";
 /** Static pods of a control-plane machine (kubernetes: cmd/kubeadm/app/constants). */
 const programs = ["etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler"] as const;
 
-/** What is missing of the control plane on these machines, or not ready. Pure. */
+/** What of the control plane is missing or not ready on these machines. Pure. */
 export function controlPlaneProblems(machines: readonly string[], pods: readonly V1Pod[]): readonly string[] {
   const names = machines.flatMap((machine) => programs.map((program) => `${program}-${machine}`));
   return names.flatMap((name) => {
@@ -25,7 +25,7 @@ export function controlPlaneProblems(machines: readonly string[], pods: readonly
 export const controlPlaneTitle =
   "etcd, API server, scheduler and controllers run on every control-plane machine, of a release that goes with every kubelet";
 
-/** The control-plane Nodes. Throws when there are fewer than the first look at the cluster saw. */
+/** The control-plane Nodes. Throws when there are fewer than at the first look. */
 async function controlPlaneNodes({ core }: ClusterApi, members: number): Promise<readonly V1Node[]> {
   const { items } = await core.listNode({ labelSelector: controlPlaneKey });
   if (items.length < members) throw new CheckFailure(`${items.length} of ${members} control-plane Nodes are listed`);
@@ -33,8 +33,8 @@ async function controlPlaneNodes({ core }: ClusterApi, members: number): Promise
 }
 
 /**
- * A kube-proxy that is not of the release that all machines of the control plane have: the stage that sets them is the last
- * of an update, and its failure stops no other. Pure.
+ * A kube-proxy of another release than all machines of the control plane: the last stage of an update sets it, and its
+ * failure stops no other. Pure.
  */
 export function addOnProblems(kubelets: readonly string[], proxy: string | undefined): readonly string[] {
   const [release, ...others] = new Set(kubelets);
@@ -44,10 +44,7 @@ export function addOnProblems(kubelets: readonly string[], proxy: string | undef
   ];
 }
 
-/**
- * A kubelet that lives hides that a program of the control plane beside it does not; so does a balancer with two
- * others.
- */
+/** A living kubelet, or a balancer with two others, hides that a program of the control plane does not live. */
 export const controlPlaneCheck = (members: number): VerifyCheck => ({
   id: "control-plane",
   title: controlPlaneTitle,
@@ -98,7 +95,7 @@ interface ObjectHeader {
   readonly metadata: { readonly name: string; readonly namespace?: string };
 }
 
-/** Lists of kinds that do nothing while they are empty, by path. */
+/** Lists by path without which kinds do nothing. */
 const wantedLists: Readonly<Record<string, readonly string[]>> = {
   RoleBinding: ["subjects"],
   ClusterRoleBinding: ["subjects"],
@@ -110,9 +107,9 @@ const wantedLists: Readonly<Record<string, readonly string[]>> = {
 };
 
 /**
- * What people have changed in an object, by the managers of its fields that kubectl's commands write under
- * (kubernetes: staging/src/k8s.io/kubectl/pkg/cmd, `DefaultFieldManager...`). Labels, annotations and status are
- * theirs; a restart, another scale and an object that was put back are no change.
+ * What people changed in an object, by kubectl's field managers (kubernetes: staging/src/k8s.io/kubectl/pkg/cmd,
+ * `DefaultFieldManager...`). Labels, annotations and status are theirs; a restart, another scale and an object that was
+ * put back are no change.
  */
 function byHand(found: unknown): readonly string[] {
   return list(field(field(found, "metadata"), "managedFields")).flatMap((entry) => {
@@ -126,7 +123,7 @@ function byHand(found: unknown): readonly string[] {
   });
 }
 
-/** Which of the listed objects are missing, emptied, changed by hand, or have no pods. */
+/** Which listed objects are missing, emptied, changed by hand, or scaled to nothing. */
 export async function objectProblems(
   lines: readonly string[],
   read: (header: ObjectHeader) => Promise<unknown>,
@@ -147,10 +144,7 @@ export async function objectProblems(
   return problems;
 }
 
-/**
- * Nothing that the program or kubeadm has made was deleted, or scaled to nothing: the other checks see only what is
- * there.
- */
+/** Nothing of the program or kubeadm was deleted or scaled to nothing: other checks see only what is there. */
 export const objectsCheck: VerifyCheck = {
   id: "objects",
   title: "every object of the stack and of kubeadm is there as it was made, policies, bindings and agents included",
@@ -171,17 +165,16 @@ export const objectsCheck: VerifyCheck = {
 };
 
 /**
- * Where each control-plane machine notes its last snapshot: member to time, name and size
+ * Where control-plane machines note their last snapshot: member to time, name and size
  * (components/machine/linux/scripts/etcd-snapshot.sh).
  */
 export const snapshotPage = { namespace: "kube-system", name: "fenestra-etcd-snapshots" } as const;
 
-/** The first snapshot is taken half an hour after a machine has come up. */
+/** A machine takes its first snapshot after half an hour. */
 const youngHours = 1;
 
 const hour = 3_600_000;
 
-/** What was found about the snapshots of a cluster. */
 export interface SnapshotFindings {
   readonly problems: readonly string[];
   /** Members whose first snapshot is not due yet. */
@@ -219,7 +212,7 @@ export function snapshotFindings(
 
 export const snapshotsTitle = `every member of etcd has sent a snapshot within ${lateSnapshotHours} hours`;
 
-/** Every etcd member has sent a snapshot of late. Backups that fail say nothing by themselves. */
+/** Every etcd member has sent a snapshot of late; failing backups are silent. */
 export const snapshotsCheck = (members: number): VerifyCheck => ({
   id: "snapshots",
   title: snapshotsTitle,

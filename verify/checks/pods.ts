@@ -17,13 +17,13 @@ export function from({ probePods }: VerifyContext, probePod: ProbePod): ProbeSta
   };
 }
 
-/** The pod that an answer names. Windows may shorten a host name to its NetBIOS length of 15. */
+/** The pod that an answer names; Windows may shorten a host name to NetBIOS's 15 characters. */
 export function answering<Pod extends { readonly pod: string }>(pods: readonly Pod[], answer: string): Pod | undefined {
   const short = (name: string): string => name.toLowerCase().slice(0, 15);
   return pods.find(({ pod }) => short(pod) === short(answer));
 }
 
-/** Judges the name in the answer of a probe pod. */
+/** Judges whether an answer is the name of a probe pod. */
 export function answeredBy(pods: readonly { readonly pod: string }[]): (answer: string) => string | undefined {
   return (answer) =>
     answering(pods, answer) === undefined
@@ -31,21 +31,18 @@ export function answeredBy(pods: readonly { readonly pod: string }[]): (answer: 
       : undefined;
 }
 
-/** URL at which a probe pod answers its name. */
+/** URL at which a probe pod tells its name. */
 export const hostname = (address: string, port: number): string => `http://${address}:${port}/hostname`;
 
-/** What to look at when two nodes of these systems do not reach each other's pods. */
+/** What to look at when nodes of these systems do not reach each other's pods. */
 function routes(groups: readonly NodeGroup[], { verify: { lookAt } }: PodNetwork): string {
   return groups.some(({ os }) => os === "windows") ? lookAt.windows : lookAt.linux;
 }
 
-/**
- * Larger than the frames of any network: such a request is lost where the pods' network believes in larger ones than
- * there are.
- */
+/** Larger than the frames of any network: lost where the pods' network believes in larger ones. */
 const padding = "x".repeat(16_384);
 
-/** Asks each of the pods by its address, also at length, and a port of it on which nothing listens. */
+/** Asks each pod by its address, also at length, and on a port where nothing listens. */
 async function probeAll(
   { signal }: VerifyContext,
   start: ProbeStart,
@@ -158,7 +155,7 @@ export function logsCheck(group: NodeGroup): VerifyCheck {
           { signal, intervalMs: 2_000, lookAt: kubelet },
           async () => {
             const log = await api.core.readNamespacedPodLog({ namespace, name: pod, container: "probe" });
-            // The test image says on which port it serves.
+            // The test image says so.
             if (!/^.*serving on port/i.test(log)) throw new NotYet(`it reads "${log.slice(0, 200)}"`);
           },
         );
@@ -167,7 +164,7 @@ export function logsCheck(group: NodeGroup): VerifyCheck {
   };
 }
 
-/** `kubectl exec` works for pods of the group, and reports how a command ended. */
+/** `kubectl exec` works for pods of the group, and reports exit codes. */
 export function execCheck(group: NodeGroup): VerifyCheck {
   const shell = (line: string): readonly string[] =>
     group.os === "windows" ? ["cmd.exe", "/c", line] : ["sh", "-c", line];

@@ -16,8 +16,7 @@ import { answeredBy, answering, from, hostname, kubeProxy } from "./pods.ts";
 
 /** A Service's address leads to its pods, from a pod or from a node. */
 export function serviceIpCheck(start: NodeGroup, target: NodeGroup, source: "pod" | "node"): VerifyCheck {
-  // kubernetes.io, "Networking on Windows": hosts cannot reach the addresses of Services scheduled on them, only pods
-  // can.
+  // kubernetes.io, "Networking on Windows": only pods, not hosts, reach addresses of Services scheduled on them.
   const windowsHost = source === "node" && start.os === "windows";
   return {
     id: `service-ip-from-${source}/${start.id}->${target.id}`,
@@ -44,7 +43,7 @@ export function serviceIpCheck(start: NodeGroup, target: NodeGroup, source: "pod
   };
 }
 
-/** The Service by which programs in pods find the API, without it no controller or operator works. */
+/** The Service by which pods find the API. */
 const apiService = "https://kubernetes.default.svc.cluster.local/readyz";
 
 /** Pods reach the API by the Service `kubernetes`. */
@@ -57,7 +56,7 @@ export function apiFromPodCheck(group: NodeGroup): VerifyCheck {
       const [asking] = await probePods.ready(group, signal);
       expect(asking !== undefined, `there is no pod on ${group.id}`);
       const start = from(context, asking);
-      // Neither the certificate matters here, nor whether callers without credentials may know.
+      // Certificates and rights do not matter here.
       const run: typeof start.run = (command) => start.run([...command, "-k"]);
       await reaches({ ...start, run }, apiService, {
         signal,
@@ -72,18 +71,16 @@ export function apiFromPodCheck(group: NodeGroup): VerifyCheck {
 }
 
 /**
- * Names by which a pod finds a Service of its namespace. Windows appends the one suffix of the pod's namespace only, so
- * a name with the namespace and nothing more is not found there (kubernetes.io: "DNS for Services and Pods", DNS
- * resolution on Windows nodes).
+ * Names by which a pod finds a Service of its namespace. Windows appends the suffix of the pod's namespace alone, so
+ * `name.namespace` is not found (kubernetes.io: "DNS for Services and Pods", DNS resolution on Windows nodes).
  */
 export function serviceNames(os: NodeGroup["os"], name: string, namespace: string): readonly string[] {
   return [name, ...(os === "windows" ? [] : [`${name}.${namespace}`]), `${name}.${namespace}.svc.cluster.local`];
 }
 
 /**
- * What is wrong with curl's exit code for a name that is not there. 6 says that the name could not be resolved; 28 may
- * be a lost packet to the DNS server, so it is asked again (curl(1), "EXIT CODES"). Anything else means that the name
- * was found.
+ * What is wrong with curl's exit code for a missing name: 6 is unresolved, 28 may be a packet lost on the way to the
+ * DNS server and is asked again (curl(1), "EXIT CODES"), anything else means that it was found.
  */
 export function unknownNameProblem(code: number): { readonly final: boolean; readonly text: string } | undefined {
   if (code === 6) return undefined;
@@ -121,7 +118,7 @@ export function dnsCheck(group: NodeGroup): VerifyCheck {
 /**
  * Nodes of a group hand what comes in at a NodePort to pods.
  *
- * @param askers groups from whose nodes the request comes; a group asks none of its own nodes
+ * @param askers groups whose nodes ask; a group asks none of its own
  */
 export function nodePortCheck(group: NodeGroup, askers: readonly NodeGroup[]): VerifyCheck {
   const others = askers.filter(({ id }) => id !== group.id);
@@ -155,12 +152,12 @@ export function nodePortCheck(group: NodeGroup, askers: readonly NodeGroup[]): V
   };
 }
 
-/** Good answers in a row that a load balancer must give at the end. */
+/** Good answers in a row that end the check of a load balancer. */
 const steadyAnswers = 20;
 
 /**
- * Collects answers of a load balancer until pods of each node have answered, and the last twenty were good: with a node
- * left out, or an unhealthy one not, the first answer may be good all the same.
+ * Collects a load balancer's answers until pods of each node have answered, and the last twenty were good: the first
+ * may be good also with a node left out, or an unhealthy one in.
  *
  * @returns a function that takes an answer and throws {@link NotYet} until that is so
  */
@@ -177,10 +174,7 @@ export function steadiness(pods: readonly Pick<ReadyProbePod, "pod" | "node">[])
   };
 }
 
-/**
- * The body of an answer over a new connection: a balancer of connections gives every request of one connection to the
- * same pod.
- */
+/** An answer's body over a new connection: a balancer gives all requests of one to the same pod. */
 async function ask(url: string): Promise<string> {
   const { promise, resolve, reject } = Promise.withResolvers<string>();
   const request = get(url, { agent: false, signal: AbortSignal.timeout(10_000) }, (response) => {
@@ -199,9 +193,8 @@ async function ask(url: string): Promise<string> {
 /**
  * A load balancer of the cloud leads to pods.
  *
- * @param asker the group from a node of which an internal one is asked: none of its nodes is behind it, since what a
- * balancer sends back to
- *     the node that asked may get lost. A public one is asked from where verify runs.
+ * @param asker the group whose node asks an internal one: none of its nodes is behind it, as what a balancer sends back
+ * to the asking node may get lost. A public one is asked from where verify runs.
  */
 export function loadBalancerCheck(
   group: NodeGroup,
@@ -253,12 +246,12 @@ export function loadBalancerCheck(
             intervalMs: 250,
             lookAt: `${lookAt}; and whether ${start?.name ?? "this machine"} may reach ${address}`,
           },
-          // An answer that does not come counts as a wrong one.
+          // A missing answer counts as a wrong one.
           async () => heard(await answer().catch((error: unknown) => String(error))),
         );
         note(address);
       } finally {
-        // A check that fails leaves nothing that others reach.
+        // Others may reach it.
         await api.core.deleteNamespacedService({ namespace, name });
       }
     },

@@ -12,22 +12,21 @@ import { forGroup, probeImage } from "../probePods.ts";
 
 const snapshotGroup = "snapshot.storage.k8s.io";
 
-/** Drivers of the clouds' disks, with the label in which each keeps a node's zone. */
+/** Drivers of the clouds' disks, with their labels of a node's zone. */
 const diskDrivers = {
   "ebs.csi.aws.com": "topology.ebs.csi.aws.com/zone",
   "disk.csi.azure.com": "topology.disk.csi.azure.com/zone",
 } as const;
 type DiskDriver = keyof typeof diskDrivers;
 
-/** The driver of the cloud's disks among the drivers of a cluster. */
+/** The driver of the cloud's disks among a cluster's. */
 export function diskDriverOf(names: readonly string[]): DiskDriver | undefined {
   return names.find((name): name is DiskDriver => name in diskDrivers);
 }
 
 /**
- * The StorageClass from which pods of a system take disks: on Windows one that makes NTFS volumes, in either spelling
- * that drivers know; on Linux the default one, of several the newest (kubernetes: pkg/volume/util/storageclass.go,
- * `GetDefaultClass`).
+ * The StorageClass for disks of a system's pods: on Windows one of NTFS volumes, in either spelling of drivers; on
+ * Linux the default one, of several the newest (kubernetes: pkg/volume/util/storageclass.go, `GetDefaultClass`).
  */
 export function storageClassFor(
   os: NodeGroup["os"],
@@ -46,10 +45,10 @@ export function storageClassFor(
     )?.metadata?.name;
 }
 
-/** Zones as clouds write them; on Azure a machine without zone has the number of its fault domain there. */
+/** Zones as clouds write them; Azure gives a machine without zone the number of its fault domain. */
 const zoneForm = { "ebs.csi.aws.com": /^[a-z]+-.*\d[a-z]$/, "disk.csi.azure.com": /^[a-z0-9]+-\d$/ } as const;
 
-/** What is wrong with a driver's registration on nodes; empty when all is well. */
+/** What is wrong with a driver's registration on nodes. */
 export function registrationProblems(
   driver: DiskDriver,
   nodes: readonly NodeFacts[],
@@ -70,7 +69,7 @@ export function registrationProblems(
   });
 }
 
-/** The driver of disks runs on the nodes of a group, and knows their zones: a kubelet keeps what it got first. */
+/** The driver of disks runs on a group's nodes and knows their zones: a kubelet keeps what it got first. */
 export function diskDriverCheck(group: NodeGroup, driver: DiskDriver): VerifyCheck {
   return {
     id: `disk-driver/${group.id}`,
@@ -97,7 +96,7 @@ export function diskDriverCheck(group: NodeGroup, driver: DiskDriver): VerifyChe
   };
 }
 
-/** Shell lines that write a text to a mounted claim and read it, by the claim's folder. */
+/** Shell lines that write a text to a mounted claim's folder and read it. */
 const commands = {
   linux: {
     folder: (name: string) => `/${name}`,
@@ -108,20 +107,20 @@ const commands = {
   windows: {
     folder: (name: string) => `C:\\${name}`,
     shell: ["cmd.exe", "/c"],
-    // The redirection first: a digit right before it would be read as the number of a stream.
+    // Redirected first: a digit right before it would be a stream's number.
     write: (folder: string, text: string) => `>${folder}\\probe.txt echo ${text}`,
     read: (folder: string) => `type ${folder}\\probe.txt`,
   },
 } as const;
 
-/** StorageClasses of shares, whose driver makes a folder on a control-plane machine before any node mounts it. */
+/** StorageClasses of shares, whose driver makes a folder on a control-plane machine before a node mounts it. */
 export function shareClasses(classes: readonly Pick<V1StorageClass, "metadata" | "provisioner">[]): readonly string[] {
   return classes.flatMap(({ metadata, provisioner }) =>
     provisioner === "smb.csi.k8s.io" ? [metadata?.name ?? ""] : [],
   );
 }
 
-/** Makes a claim of 4 GiB, with the content of a snapshot where one is named. */
+/** Makes a claim of 4 GiB, with a snapshot's content where one is named. */
 async function makeClaim(
   { api, namespace }: Pick<VerifyContext, "api" | "namespace">,
   name: string,
@@ -146,9 +145,9 @@ async function makeClaim(
 }
 
 /**
- * Runs shell lines in a pod of a group that mounts claims, each in a folder of its name, and removes it.
+ * Runs shell lines in a group's pod that mounts claims in folders of their names, and removes it.
  *
- * @param lines given the folders, in the order of the claims
+ * @param lines given the folders in the order of the claims
  * @returns what each line wrote
  */
 async function withClaims(
@@ -166,7 +165,7 @@ async function withClaims(
         name: "probe",
         image: probeImage(group),
         args: ["pause"],
-        // The root of a new NTFS volume lets only administrators make files.
+        // Only administrators write to the root of a new NTFS volume.
         ...(group.os === "windows"
           ? { securityContext: { windowsOptions: { runAsUserName: "ContainerAdministrator" } } }
           : {}),
@@ -188,7 +187,7 @@ async function withClaims(
     answers.push(stdout.trim());
   }
   await api.core.deleteNamespacedPod({ namespace, name });
-  // While it ends its node holds the disk, and the next pod would read through the same mount.
+  // Until then its node holds the disk, and the next pod would read through the same mount.
   await until(`pod ${name} to be gone`, { signal, intervalMs: 1_000, lookAt }, async () => {
     if ((await ifFound(api.core.readNamespacedPod({ namespace, name }))) !== undefined)
       throw new NotYet("it is still there");
@@ -196,7 +195,7 @@ async function withClaims(
   return answers;
 }
 
-/** The class, or a failure that says what is missing. */
+/** The class, or a failure. */
 function classOf(group: NodeGroup, storageClass: string | undefined): string {
   if (storageClass !== undefined) return storageClass;
   throw new CheckFailure(
@@ -208,10 +207,9 @@ function classOf(group: NodeGroup, storageClass: string | undefined): string {
 }
 
 /**
- * Claims keep what was written to them when the pod goes.
+ * Claims keep what was written when the pod goes.
  *
- * @param storageClass class of the claim; without one the cluster has disks and no class for this system, which is a
- * failure
+ * @param storageClass class of the claim; a cluster with disks and no class for this system fails
  * @param id of the check, and part of the names of what it makes
  */
 export function volumeCheck(
@@ -241,8 +239,8 @@ export function volumeCheck(
 }
 
 /**
- * A volume restored from a snapshot is mounted beside its source on one node, as to take one file back. On Windows both
- * disks have the same ids, and the second comes online only with new ones.
+ * A volume restored from a snapshot is mounted beside its source on one node. On Windows both disks have the same ids,
+ * and the second comes online only with new ones.
  */
 export function restoredCheck(group: NodeGroup, storageClass: string | undefined): VerifyCheck {
   const { write, read } = commands[group.os];

@@ -12,7 +12,7 @@ const versionOf = (words: string): readonly [build: string, update: number] | un
   return build === undefined ? undefined : [build, Number(update)];
 };
 
-/** Pods whose images are newer than their node, a line each: by a tag with the update, or the code of an end. Pure. */
+/** Pods with images newer than their node, by a tag with the update or the code of an end. Pure. */
 export function newerImages(
   nodes: readonly Pick<NodeFacts, "name" | "update">[],
   pods: readonly V1Pod[],
@@ -37,7 +37,7 @@ export function newerImages(
   });
 }
 
-/** Nodes have the updates that their images ask for. */
+/** Nodes have the updates that images ask for. */
 export function updatesCheck(group: NodeGroup): VerifyCheck {
   return {
     id: `updates/${group.id}`,

@@ -8,14 +8,14 @@ import { quantity } from "../../components/model/quantity.ts";
 import type { ClusterApi } from "../api.ts";
 import type { VerifyCheck } from "../check.ts";
 
-/** Volumes that are attached, and the pods that may use them. */
+/** Attached volumes, and the pods that may use them. */
 interface Attached {
   readonly attachments: readonly V1VolumeAttachment[];
   readonly volumes: readonly V1PersistentVolume[];
   readonly pods: readonly V1Pod[];
 }
 
-/** Reads it, for `status` too, which lists the pods for more than this. */
+/** `status` passes its own list of pods. */
 export async function readAttached(
   { core, storage }: Pick<ClusterApi, "core" | "storage">,
   listed: ReturnType<ClusterApi["core"]["listPodForAllNamespaces"]>,
@@ -28,7 +28,7 @@ export async function readAttached(
   return { attachments: attachments.items, volumes: volumes.items, pods: pods.items };
 }
 
-/** Milliseconds that an attachment may outlive its pods, and that a mounted file system may take to grow. */
+/** Milliseconds that an attachment may outlive its pods, and a mounted file system may take to grow. */
 const patienceMs = 600_000;
 
 /** Claims in use, as `node namespace/claim`. */
@@ -46,8 +46,8 @@ function used(pods: readonly V1Pod[]): ReadonlySet<string> {
 }
 
 /**
- * Attachments, with the mounts behind them, that have outlived their pods, a line each: they should have gone, or no pod
- * of their node uses them. Since when not is written nowhere: then their own age counts. Pure.
+ * Attachments and their mounts that have outlived their pods: they should have gone, or no pod of their node uses them.
+ * Since when is written nowhere; then their own age counts. Pure.
  */
 export function staleAttachments({ attachments, volumes, pods }: Attached, now: Date): readonly string[] {
   const users = used(pods);
@@ -90,10 +90,10 @@ export const attachmentsCheck: VerifyCheck = {
 };
 
 /**
- * Claims whose file systems are smaller by more than a tenth, a line each, by a kubelet's `/stats/summary`: the EBS driver
- * on Windows extends none that was restored from a smaller snapshot (v1.63.1, pkg/mounter/mount_windows.go). And mounted
- * ones that do not grow: that of Azure Disk on Windows wants the new size before it extends (v1.34.5,
- * pkg/azuredisk/nodeserver.go). Pure.
+ * Claims whose file systems are smaller by more than a tenth, by a kubelet's `/stats/summary`: the EBS driver on
+ * Windows extends none restored from a smaller snapshot (v1.63.1, pkg/mounter/mount_windows.go). And mounted ones that
+ * do not grow: Azure Disk's on Windows wants the new size before it extends (v1.34.5, pkg/azuredisk/nodeserver.go).
+ * Pure.
  */
 export function smallFileSystems(
   claims: readonly V1PersistentVolumeClaim[],
@@ -140,7 +140,7 @@ export const fileSystemsCheck: VerifyCheck = {
       const of = async (name: string): Promise<readonly string[]> => {
         const answer = await ifFound(api.core.connectGetNodeProxyWithPath({ name, path: "stats/summary" }));
         const summary: unknown = JSON.parse(answer ?? "{}");
-        // Of a node that has gone meanwhile nobody asks.
+        // Nobody asks about a node that has gone.
         if (answer !== undefined && field(field(summary, "node"), "nodeName") !== name)
           throw new Error("its kubelet has no statistics");
         return smallFileSystems(claims, summary, api.now());
