@@ -5,11 +5,11 @@ const boots = ["before", "stock", "baked"] as const;
 type Seconds = readonly [before: number, stock: number, baked: number];
 
 /**
- * Seconds of a boot's parts, in its order. None was measured on a cloud: orders of magnitude of what users of EC2, EKS
- * and AKS publish (runs-on/runner-images-for-aws#71, aws/karpenter-provider-aws#3798, jenkins-infra/jenkins-infra#4331).
+ * Seconds of a boot's parts, in order; none was measured on a cloud: orders of magnitude that users of EC2, EKS and AKS
+ * publish (runs-on/runner-images-for-aws#71, aws/karpenter-provider-aws#3798, jenkins-infra/jenkins-infra#4331).
  */
 const parts: readonly { readonly what: string; readonly aws: Seconds; readonly azure: Seconds }[] = [
-  // EBS fetches blocks of an image at 5 MiB/s when they are touched, unless a rate is paid for.
+  // EBS fetches touched blocks of an image at 5 MiB/s, unless a rate is paid for.
   { what: "start to first code", aws: [120, 75, 75], azure: [110, 110, 110] },
   { what: "scripts, or Azure's extension", aws: [5, 5, 5], azure: [35, 35, 35] },
   { what: "features beside downloads", aws: [180, 110, 0], azure: [150, 150, 0] },
@@ -24,7 +24,7 @@ const starts = { aws: 2, azure: 1 } as const;
 const megabytes: Seconds = [300, 300, 0];
 const restarts: Seconds = [1, 1, 0];
 
-/** A boot's model in lines, for `make bench`. */
+/** The model for `make bench`. */
 export function bootModel(): readonly string[] {
   const stages = stagesOf({ credentials: { proxy: false, registries: [] } }, { ccgPlugin: false, annotations: {} });
   const columns = (["aws", "azure"] as const).flatMap((cloud) => boots.map((boot, index) => ({ cloud, boot, index })));

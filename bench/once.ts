@@ -2,9 +2,8 @@ import path from "node:path";
 import { makePlan } from "../plan/report/makePlan.ts";
 
 /**
- * Plans once and prints how long it took, in milliseconds: the plan alone, this process's own time, and how many
- * resources there were. Its own process, so that nothing is warm but the compile cache. The argument is the config as
- * JSON.
+ * Plans once, in its own process with nothing but a warm compile cache, and prints milliseconds: the plan alone and the
+ * process's time, and the number of resources. The argument is the config as JSON.
  */
 const config: Readonly<Record<string, string>> = JSON.parse(process.argv[2] ?? "{}");
 const started = performance.now();

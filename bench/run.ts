@@ -5,10 +5,7 @@ import { z } from "zod";
 import { readStackFile, stacksFolder } from "../components/config/stackFile.ts";
 import { bootModel } from "./boot.ts";
 
-/**
- * Figures of speed: medians of `RUNS` runs (default 5) after one that warms the caches. Nothing is asserted: a machine
- * is not a test.
- */
+/** Figures of speed: medians of `RUNS` runs (default 5) after a warming one. Nothing is asserted. */
 const runs = Number(process.env.RUNS ?? 5);
 const root = path.join(import.meta.dirname, "../");
 const once = path.join(import.meta.dirname, "once.ts");
@@ -66,7 +63,7 @@ if (first !== undefined && last !== undefined)
     `each pool more: ${((last.result.cpu - first.result.cpu) / (last.count - first.count)).toFixed(0)} ms of processor time`,
   );
 
-/** Its own part, and that of the SDK: a cloud that refuses every connection takes no time. */
+/** Its own part and the SDK's: a cloud that refuses connections takes no time. */
 function preflight(): number {
   const nobody = { AWS_ENDPOINT_URL: "http://127.0.0.1:9", AWS_MAX_ATTEMPTS: "1", AWS_REGION: "eu-central-1" };
   const env = { ...process.env, ...nobody, AWS_ACCESS_KEY_ID: "any", AWS_SECRET_ACCESS_KEY: "any" };
@@ -97,7 +94,7 @@ for (const [test, figure] of [
   console.log(stdout.match(figure)?.join("\n") ?? `${test} fails: ${stdout.slice(-1000)}`);
 }
 
-// Only when asked, since it takes half an hour: what `make test` and `.ci/run` run, with the programs at hand.
+// Only when asked, since it takes half an hour: `make test` and `.ci/run`, with the programs at hand.
 if (process.env.TESTS === "1")
   for (const [command, ...tiers] of [
     ["make test", "fast"],

@@ -13,15 +13,11 @@ import {
   type Variables,
 } from "./environments.ts";
 
-/**
- * Longest session of an update, in seconds: the workflow asks for as much, since it can renew none, and its time limit
- * is shorter.
- */
+/** Longest session of an update, in seconds: the workflow, whose time limit is shorter, can renew none. */
 export const deploySeconds = 21_600;
 
 /**
- * What the workflows need on AWS: the identity provider, and for each stack a bucket, a key and a role for each
- * purpose.
+ * What the workflows need on AWS: the identity provider; for each stack a bucket, a key, and a role for each purpose.
  */
 export function setUpAws(spec: CiSpec): CiOutputs {
   const { region, accountId } = spec;
@@ -34,7 +30,7 @@ export function setUpAws(spec: CiSpec): CiOutputs {
   const github = { url: issuer, clientIdLists: [audience] };
   const oidc =
     spec.oidcProviderArn ??
-    // Without thumbprints AWS trusts GitHub's certificate by its own list of authorities (IAM User Guide, "Obtain the
+    // Without thumbprints AWS trusts GitHub's certificate by its own authorities (IAM User Guide, "Obtain the
     // thumbprint").
     new aws.iam.OpenIdConnectProvider("fenestra-ci-github", github, { provider, protect: true }).arn;
   const stacks = spec.stacks.map((stack) => new AwsStack(stack, { spec, oidc }, { providers }));
@@ -46,10 +42,7 @@ interface AwsStackArgs {
   readonly oidc: pulumi.Input<string>;
 }
 
-/**
- * The place of one stack's state and the roles that handle it. Each stack has its own, so that a preview of one reads
- * no other's secrets.
- */
+/** One stack's state and the roles for it: a preview of one stack reads no other's secrets. */
 class AwsStack extends pulumi.ComponentResource {
   readonly environments: Readonly<Record<string, Variables>>;
 
@@ -115,7 +108,7 @@ class AwsStack extends pulumi.ComponentResource {
       },
       { parent: this },
     );
-    // The keys are the same for every scope; only the documents depend on it.
+    // Only the documents depend on the scope.
     for (const part of partsOf(purpose)) {
       const document = scope.apply((known) =>
         JSON.stringify(new Map(Object.entries(policies[purpose](known))).get(part)),
@@ -127,7 +120,7 @@ class AwsStack extends pulumi.ComponentResource {
   }
 }
 
-/** Names of the policies of a role: no resource's existence may hang on an output. */
+/** Names of a role's policies: no resource's existence may hang on an output. */
 function partsOf(purpose: Purpose): readonly string[] {
   const nothing = {
     permissionsBoundary: undefined,

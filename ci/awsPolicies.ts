@@ -9,13 +9,13 @@ export interface StackScope extends Omit<CiStack, "stack"> {
   readonly region: string;
   /** AWS account id. */
   readonly accountId: string;
-  /** ARN of the bucket that holds the stack's state, and nothing else. */
+  /** ARN of the bucket for the stack's state alone. */
   readonly bucketArn: string;
-  /** ARN of the key that encrypts the secrets in it, and nothing else. */
+  /** ARN of the key for the secrets in it alone. */
   readonly keyArn: string;
 }
 
-/** Names that Fenestra gives to what a cluster is made of, as patterns. */
+/** Patterns of the names that Fenestra gives to a cluster's resources. */
 function ownNames({ cluster, region, accountId, rolePath, record, pods }: StackScope) {
   const all = `arn:${partition(region)}`;
   return {
@@ -35,17 +35,17 @@ function ownNames({ cluster, region, accountId, rolePath, record, pods }: StackS
     objects: ["scripts", ...(pods !== undefined && pods.issuer === undefined ? ["workload-identity-issuer"] : [])].map(
       (bucket) => `${all}:s3:::${cluster}-${bucket}-*/*`,
     ),
-    // The cluster's own issuer is a bucket of its own.
+    // The cluster's own issuer is a bucket.
     issuer: `${all}:iam::${accountId}:oidc-provider/${pods?.issuer?.replace("https://", "") ?? `${cluster}-*`}`,
   };
 }
 
 const issuerHost = issuer.replace("https://", "");
 
-/** Audience that the action for AWS asks for in a token. */
+/** Audience of the tokens of the action for AWS. */
 export const audience = "sts.amazonaws.com";
 
-/** Who may take a role: runs with exactly this subject. */
+/** Lets runs with exactly this subject take a role. */
 export function trustPolicy(providerArn: string, subject: string): PolicyDocument {
   return policy({
     Sid: "ThisEnvironmentOnly",
@@ -66,7 +66,7 @@ function readState({ bucketArn, keyArn }: StackScope): readonly Statement[] {
 }
 
 /**
- * What the provider reads of a VPC and of subnets (internal/service/ec2: vpc_.go, vpc_subnet.go). These calls know no
+ * What the provider reads of a VPC and subnets (internal/service/ec2: vpc_.go, vpc_subnet.go); these calls know no
  * rights on single ones.
  */
 const lookAtNetwork: Statement = allow(
@@ -77,12 +77,12 @@ const lookAtNetwork: Statement = allow(
   ["*"],
 );
 
-/** Looking at everything that a stack makes. */
+/** Looking at what a stack makes. */
 function look(scope: StackScope): readonly Statement[] {
   const { cluster } = scope;
   const own = ownNames(scope);
   return [
-    // These calls list, and know no rights on single resources.
+    // Calls without rights on single resources.
     allow(
       "LookAtMachinesAndNetwork",
       {
@@ -108,12 +108,12 @@ function look(scope: StackScope): readonly Statement[] {
       StringEquals: { "aws:ResourceTag/fenestra:cluster": cluster },
     }),
     allow("LookAtParameters", { ssm: "GetParameter ListTagsForResource" }, [own.parameters]),
-    // The provider reads a parameter with its value. The state has the same values.
+    // The provider reads a parameter with its value, which the state has too.
     allow("DecryptParameters", { kms: "Decrypt" }, [own.keys], {
       StringEquals: { "aws:ResourceTag/fenestra:cluster": cluster },
       StringLike: { "kms:EncryptionContext:PARAMETER_ARN": own.parameters },
     }),
-    // Settings of the buckets, and what the program puts into them. Not the snapshots of etcd.
+    // Settings of buckets, and what the program puts there; not the snapshots of etcd.
     allow("LookAtBuckets", { s3: "GetBucket* Get*Configuration ListBucket ListTagsForResource" }, [own.buckets]),
     // Tags are read after each object (terraform-provider-aws, internal/provider/sdkv2/tags_interceptor.go).
     allow("LookAtObjects", { s3: "GetObject GetObjectTagging" }, own.objects),
@@ -124,7 +124,7 @@ function look(scope: StackScope): readonly Statement[] {
   ];
 }
 
-/** What `fenestra preflight` reads of an account, beside that. */
+/** What `fenestra preflight` reads besides. */
 const ask = (scope: StackScope): readonly Statement[] => [
   allow(
     "LookAtAccount",
@@ -139,7 +139,7 @@ const ask = (scope: StackScope): readonly Statement[] => [
   allow("LookAtImages", { ssm: "GetParameter" }, [ownNames(scope).images]),
 ];
 
-/** Making, changing and deleting everything that a stack makes. */
+/** Making, changing and deleting what a stack makes. */
 function change(scope: StackScope): readonly Statement[] {
   const { cluster, region } = scope;
   const own = ownNames(scope);
@@ -171,17 +171,16 @@ function change(scope: StackScope): readonly Statement[] {
       },
       own.logs,
     ),
-    // Only bound roles, where the stack file has a boundary: it bounds what a run makes, too.
+    // A boundary in the stack file also bounds what a run makes.
     allow("MakeRoles", { iam: "CreateRole PutRolePolicy" }, [own.roles], bound),
-    // None of AWS's own policies, which reach beyond the cluster, but those that the stack file names for pods.
+    // Of AWS's policies, which reach beyond the cluster, only those that the stack file names for pods.
     allow("GiveOwnPolicies", { iam: "AttachRolePolicy" }, [own.roles], { ...bound, ...ownPolicies }),
     // Whatever others attached goes with the role.
     allow("TakePolicies", { iam: "DetachRolePolicy" }, [own.roles]),
     ...(bound === undefined
       ? []
       : [
-          // Another one for roles that exist. Taking it away is not allowed: a role without it would have all that its
-          // policies say.
+          // Another one for existing roles; without one a role would have all that its policies say.
           allow("BoundRoles", { iam: "PutRolePermissionsBoundary" }, [own.roles], bound),
         ]),
     allow("HandRolesToMachines", { iam: "PassRole" }, [own.roles], {
@@ -193,8 +192,8 @@ function change(scope: StackScope): readonly Statement[] {
       },
     }),
     // A tag given with the key needs the right to tag all keys of the region (AWS KMS Developer Guide, "Managing KMS
-    // key tags with API operations"), which would make any key the cluster's own: the next statements keep it from
-    // those that are somebody else's.
+    // key tags with API operations"), which could make any key the cluster's: the next statements keep others' from
+    // that.
     allow("MakeKeys", { kms: "CreateKey TagResource" }, ["*"], {
       StringEquals: { "aws:RequestTag/fenestra:cluster": cluster, "aws:RequestedRegion": region },
     }),
@@ -219,7 +218,7 @@ function change(scope: StackScope): readonly Statement[] {
         Condition,
       }),
     ),
-    // By the tag, so that the keys of other clusters and of states are out of reach.
+    // By tag, out of reach of keys of other clusters and states.
     allow(
       "Keys",
       {
@@ -229,7 +228,7 @@ function change(scope: StackScope): readonly Statement[] {
       [own.keys],
       { StringEquals: { "aws:ResourceTag/fenestra:cluster": cluster } },
     ),
-    // The same calls ask for a right on the alias too, which has no tag.
+    // The same calls need a right on the alias, which has no tag.
     allow("Aliases", { kms: "CreateAlias DeleteAlias UpdateAlias" }, [own.alias]),
     allow("Parameters", { ssm: "AddTagsToResource DeleteParameter PutParameter RemoveTagsFromResource" }, [
       own.parameters,
@@ -237,8 +236,7 @@ function change(scope: StackScope): readonly Statement[] {
     ...(scope.diskKeys.length === 0
       ? []
       : [
-          // For the disks of control-plane machines alone: those of pools are made by AWS's own role, which the key's
-          // policy names.
+          // For disks of control-plane machines: AWS's own role, which the key's policy names, makes those of pools.
           allow(
             "DiskKeys",
             { kms: "Decrypt DescribeKey GenerateDataKeyWithoutPlaintext ReEncryptFrom" },
@@ -265,9 +263,7 @@ function change(scope: StackScope): readonly Statement[] {
   ];
 }
 
-/**
- * The one record, and no other of its zone (Amazon Route 53 Developer Guide, conditions for changes of record sets).
- */
+/** The one record of its zone (Amazon Route 53 Developer Guide, conditions for changes of record sets). */
 function recordStatements({ name }: DnsRecord, zone: string): readonly Statement[] {
   return [
     allow("Record", { route53: "ChangeResourceRecordSets" }, [zone], {
@@ -281,21 +277,16 @@ function recordStatements({ name }: DnsRecord, zone: string): readonly Statement
 }
 
 /**
- * The policies of a role by their purpose. What an update may do are separate ones: one may have 6,144 characters (AWS
- * IAM User Guide, "IAM and AWS STS quotas"). Network and machines are bound to the region, everything that has the
- * cluster's name or tag to the cluster.
+ * A role's policies by its purpose; several for an update, as one may have 6,144 characters (AWS IAM User Guide, "IAM
+ * and AWS STS quotas"). Network and machines are bound to the region, what has the cluster's name or tag to the
+ * cluster.
  */
 export const policies = {
-  /**
-   * Reading and decrypting the state of a stack, and looking at a network that exists already: all that a preview
-   * needs.
-   */
+  /** Reading and decrypting a stack's state, and looking at an existing network. */
   preview: (scope: StackScope) => ({
     preview: policy(...readState(scope), ...(scope.network === undefined ? [] : [lookAtNetwork])),
   }),
-  /**
-   * As the preview, and looking at what the stack has made, `pulumi refresh --preview-only`, and at the account.
-   */
+  /** As the preview, and looking at what the stack has made (`pulumi refresh --preview-only`) and at the account. */
   drift: (scope: StackScope) => ({
     drift: policy(...readState(scope), ...look(scope)),
     preflight: policy(...ask(scope)),
@@ -308,7 +299,7 @@ export const policies = {
     ),
     look: policy(...look(scope)),
     resources: policy(...change(scope)),
-    // Before a machine goes its gate asks whether another one could start.
+    // A gate asks whether another machine could start before one goes.
     preflight: policy(...ask(scope)),
   }),
 } satisfies Readonly<Record<Purpose, (scope: StackScope) => Readonly<Record<string, PolicyDocument>>>>;

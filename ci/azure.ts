@@ -27,10 +27,10 @@ import {
   type Variables,
 } from "./environments.ts";
 
-/** How long a deleted state, container or key can be brought back, in days. */
+/** Days in which a deleted state, container or key can be brought back. */
 const retentionDays = 90;
 
-/** What the stacks of a subscription share. Rights are given on a container and a key of it, never on the whole. */
+/** What a subscription's stacks share; rights are given on a container and a key of it alone. */
 interface Shared {
   readonly repository: Repository;
   readonly location: string;
@@ -42,7 +42,7 @@ interface Shared {
 }
 
 /**
- * What the workflows need on Azure: an account and a vault for the states, and for each stack a container, a key and
+ * What the workflows need on Azure: an account and a vault for states; for each stack a container, a key and
  * identities.
  */
 export function setUpAzure({ region: location, accountId, repository, stacks }: CiSpec): CiOutputs {
@@ -57,11 +57,11 @@ export function setUpAzure({ region: location, accountId, repository, stacks }: 
     { resourceGroupName: "fenestra-state", location },
     { ...opts, protect: true },
   );
-  // Names of accounts and vaults are unique in the whole of Azure.
+  // Unique in the whole of Azure.
   const suffix = new random.RandomString("fenestra-state-suffix", { length: 8, upper: false, special: false }).result;
   const place = { resourceGroupName: group.name, location };
   const account = stateAccount(place, suffix, opts);
-  // Any identity has the tenant id that a vault needs; this one has no rights.
+  // A vault needs the tenant id, which any identity has; this one has no rights.
   const tenant = new managedidentity.UserAssignedIdentity("fenestra-ci-tenant", place, opts);
   const vault = stateVault(place, suffix, tenant.tenantId, opts);
   const shared: Shared = {
@@ -97,7 +97,7 @@ function stateAccount(
       kind: "StorageV2",
       sku: { name: "Standard_ZRS" },
       allowBlobPublicAccess: false,
-      // No key of the account opens it: roles only.
+      // Roles only.
       allowSharedKeyAccess: false,
       enableHttpsTrafficOnly: true,
       minimumTlsVersion: "TLS1_2",
@@ -138,7 +138,7 @@ function stateVault(
         enableRbacAuthorization: true,
         enableSoftDelete: true,
         softDeleteRetentionInDays: retentionDays,
-        // A key that is gone for good takes every state with it.
+        // Without its key every state is lost.
         enablePurgeProtection: true,
       },
     },
@@ -146,10 +146,7 @@ function stateVault(
   );
 }
 
-/**
- * The place of one stack's state and the identities that handle it. Each stack has its own, so that a preview of one
- * reads no other's secrets.
- */
+/** One stack's state and the identities for it: a preview of one stack reads no other's secrets. */
 class AzureStack extends pulumi.ComponentResource {
   readonly environments: Readonly<Record<string, Variables>>;
   readonly #shared: Shared;
@@ -170,7 +167,7 @@ class AzureStack extends pulumi.ComponentResource {
       { resourceGroupName: group, vaultName: vault.name, keyName: stack, properties: { kty: "RSA", keySize: 3072 } },
       { parent: this, protect: true },
     );
-    // The id of an ARM key without its version, as roles are given on it.
+    // The id without version, on which roles are given.
     const scopes: Readonly<Record<RoleScope, pulumi.Output<string>>> = {
       state: container.id,
       key: key.id,
@@ -183,7 +180,7 @@ class AzureStack extends pulumi.ComponentResource {
       AZURE_TENANT_ID: tenantId,
       AZURE_SUBSCRIPTION_ID: subscriptionId,
       PULUMI_BACKEND_URL: pulumi.interpolate`azblob://${stack}?storage_account=${account.name}`,
-      // With its version: without one the newest is taken, and what an older one encrypted stays so after a rotation
+      // With its version: the newest leaves what an older one encrypted as it is after a rotation
       // (pulumi/pulumi#22338).
       PULUMI_SECRETS_PROVIDER: key.keyUriWithVersion.apply((uri) => uri.replace("https", "azurekeyvault")),
     };
@@ -201,7 +198,7 @@ class AzureStack extends pulumi.ComponentResource {
         {
           ...backend,
           AZURE_CLIENT_ID: identities[purpose].clientId,
-          // Preflight runs as the one and asks what the other may.
+          // Preflight asks as the one what the other may.
           ...(purpose === "drift" ? { AZURE_DEPLOYER_ID: identities.deploy.principalId } : {}),
         },
       ]),
@@ -209,9 +206,7 @@ class AzureStack extends pulumi.ComponentResource {
     this.registerOutputs({});
   }
 
-  /**
-   * The role of the cluster's controllers in a network that exists already: a run may give it away, but write no role.
-   */
+  /** The role of the cluster's controllers in an existing network: a run may give it, but write no role. */
   #controllerRole(cluster: string, network: string, roleDefinitionId: string): void {
     const scope = network.split("/").slice(0, 5).join("/");
     new authorization.RoleDefinition(
@@ -228,13 +223,13 @@ class AzureStack extends pulumi.ComponentResource {
     );
   }
 
-  /** A role of its own, since no built-in one reads and has these rights. */
+  /** No built-in role reads and has these rights. */
   #letAsk(stack: string, { principalId }: managedidentity.UserAssignedIdentity, scope: pulumi.Output<string>): void {
     const name = `fenestra-ci-ask-${stack}`;
     const role = new authorization.RoleDefinition(
       name,
       {
-        // One name in a tenant, which may have more such setups.
+        // Unique in a tenant, which may have more such setups.
         roleName: pulumi.interpolate`fenestra preflight ${stack} ${this.#shared.subscriptionId}`,
         description: `What fenestra preflight asks for ${stack}, beside reading`,
         scope,
@@ -281,7 +276,7 @@ class AzureStack extends pulumi.ComponentResource {
         on === "group" ? `${name}-${role}-group` : `${name}-${role}`,
         {
           principalId: identity.principalId,
-          // Without it a role for an identity that was made a moment ago is refused (Azure RBAC, troubleshooting).
+          // Without it a role for a new identity is refused (Azure RBAC, troubleshooting).
           principalType: "ServicePrincipal",
           roleDefinitionId: this.#shared.subscriptionId.apply((id) => roleDefinitionId(id, role)),
           scope: scopes[on],

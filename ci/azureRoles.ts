@@ -2,7 +2,7 @@ import { roles as clusterRoles } from "../components/azure/roles.ts";
 import { CiConfigError, type CiStack } from "./config.ts";
 import { issuer, type Purpose } from "./environments.ts";
 
-/** Ids of Azure's built-in roles for the workflows (Azure documentation, "Azure built-in roles"). */
+/** Azure's built-in roles for the workflows (Azure documentation, "Azure built-in roles"). */
 export const ciRoles = {
   contributor: "b24988ac-6180-42a0-ab88-20f7382dd24c",
   keyVaultCryptoUser: clusterRoles.keyVaultCryptoUser,
@@ -12,13 +12,10 @@ export const ciRoles = {
   storageBlobDataReader: "2a2b9908-6ea1-4ae2-8e65-a410df84e7d1",
 } as const;
 
-/** What `fenestra preflight` asks of Azure and no reader may; a contributor may. */
+/** What `fenestra preflight` asks that a contributor may and no reader. */
 export const preflightActions = ["Microsoft.PolicyInsights/checkPolicyRestrictions/action"] as const;
 
-/**
- * Where a role is given: the container of the stack's state, the key that encrypts its secrets, the subscription, or
- * what exists already.
- */
+/** Where a role is given: container of the state, key of its secrets, subscription, or what exists already. */
 export type RoleScope = "state" | "key" | "subscription" | "network" | "group";
 
 export interface CiRole {
@@ -29,9 +26,9 @@ export interface CiRole {
 }
 
 /**
- * Limits the right to assign and remove roles to those that a cluster's machines have, those that the stack file names
- * for pods, and to identities of services: its holder cannot become an owner (Azure documentation, "Delegate Azure
- * access management with conditions").
+ * Limits the right to give and take roles to those of a cluster's machines and of pods in the stack file, and to
+ * services' identities: its holder cannot become an owner (Azure documentation, "Delegate Azure access management with
+ * conditions").
  */
 function onlyClusterRoles(more: readonly string[]): string {
   const ids = [...new Set([...Object.values(clusterRoles), ...more])].sort().join(", ");
@@ -43,7 +40,7 @@ function onlyClusterRoles(more: readonly string[]): string {
   return `${guarded("write", "Request", services)} AND ${guarded("delete", "Resource", "")}`;
 }
 
-/** What an identity may do, by its purpose. Contributor makes records in DNS zones of the subscription too. */
+/** What an identity may do by its purpose. Contributor also makes records in the subscription's DNS zones. */
 export function rolesOf(purpose: Purpose, { pods, network }: Pick<CiStack, "pods" | "network">): readonly CiRole[] {
   const key: CiRole = { role: "keyVaultCryptoUser", on: "key" };
   if (purpose === "preview")
@@ -76,7 +73,7 @@ export function requireControllerRoles(stacks: readonly CiStack[]): void {
     );
 }
 
-/** The trust in runs with exactly this subject. */
+/** Trusts runs with exactly this subject. */
 export function federatedCredential(subject: string) {
   return { issuer, subject, audiences: ["api://AzureADTokenExchange"] };
 }

@@ -12,27 +12,26 @@ import type { Repository } from "./environments.ts";
 export interface CiStack {
   /** `aws-dev`. */
   readonly stack: string;
-  /** Name of its cluster, with which the names of its resources begin. */
+  /** Name of its cluster, the beginning of its resources' names. */
   readonly cluster: string;
   readonly rolePath: string;
   /** ARN of the policy that bounds its roles on AWS. */
   readonly permissionsBoundary: string | undefined;
-  /** Record of the API that it makes in a zone, which is not its own. */
+  /** The API's record in a zone that is not its own. */
   readonly record: DnsRecord | undefined;
   /** What it gives to pods; `undefined` without workload identity. */
   readonly pods: PodGrants | undefined;
-  /** The network that it is put into, which a preview reads; `undefined` for one of its own. */
+  /** The existing network that it is put into and a preview reads. */
   readonly network: GivenNetwork | undefined;
-  /** AWS: ARNs of the keys of the user's that encrypt disks of control-plane machines. */
+  /** AWS: ARNs of the user's keys for disks of control-plane machines. */
   readonly diskKeys: readonly string[];
 }
 
-/** A network that exists already. */
 export interface GivenNetwork {
   readonly id: string;
-  /** Azure: name of the resource group for everything that is made. */
+  /** Azure: resource group of everything that is made. */
   readonly resourceGroup: string | undefined;
-  /** Azure: id of the role that the cluster's controllers have in it. */
+  /** Azure: id of the controllers' role in it. */
   readonly controllerRole: string | undefined;
 }
 
@@ -41,7 +40,7 @@ export interface DnsRecord {
   readonly name: string;
 }
 
-/** What a stack gives to pods beside what it makes itself. */
+/** What a stack gives to pods beside what it makes. */
 export interface PodGrants {
   /** URL of the issuer; `undefined` for the cluster's own. */
   readonly issuer: string | undefined;
@@ -49,15 +48,15 @@ export interface PodGrants {
   readonly rights: readonly string[];
 }
 
-/** What is set up: everything for the stacks of one account and region. */
+/** What is set up for the stacks of one account and region. */
 export interface CiSpec {
   readonly cloud: Cloud;
   readonly region: string;
-  /** Account id on AWS or subscription id on Azure, when the stack files name one. */
+  /** AWS account or Azure subscription id, where a stack file names one. */
   readonly accountId: string | undefined;
   readonly repository: Repository;
   readonly stacks: readonly CiStack[];
-  /** ARN of the account's identity provider of GitHub, when it is there already: an account has at most one. */
+  /** ARN of GitHub's identity provider, where the account, which has at most one, has it already. */
   readonly oidcProviderArn: string | undefined;
 }
 
@@ -82,13 +81,13 @@ const schema = z.strictObject({
     .optional(),
 });
 
-/** Keys that are lists or maps, which Pulumi hands over as JSON text. */
+/** Lists or maps, which Pulumi hands over as JSON text. */
 const structured: readonly string[] = ["repositoryIds", "stacks"];
 
 const prefix = "fenestra-ci:";
 
 /**
- * Reads the config of this program, and of each stack its own stack file, so that nothing is written down twice.
+ * Reads this program's config, and the file of each stack.
  *
  * @param config values as Pulumi hands them to a program
  * @param root folder of the project. Default: that of this program
@@ -101,7 +100,7 @@ export function loadCiConfig(
   const own = Object.entries(config).filter(([key]) => key.startsWith(prefix));
   const values = own.map(([key, text]): [string, unknown] => {
     const name = key.slice(prefix.length);
-    // A text that is not JSON is left as it is, for the schema to refuse.
+    // The schema refuses a text that is no JSON.
     return [name, structured.includes(name) ? (fromJson(text) ?? text) : text];
   });
   const result = schema.safeParse(Object.fromEntries(values));
@@ -133,7 +132,7 @@ export function loadCiConfig(
   };
 }
 
-/** What the rights of a stack hang on. */
+/** What a stack's rights hang on. */
 export function ciStackOf(
   stack: string,
   { name: cluster, iam, access, network: { existing }, controlPlane }: StackConfig,
@@ -163,9 +162,8 @@ function grantsOf({ workloadIdentity }: StackConfig["access"]): PodGrants | unde
 }
 
 /**
- * Clusters whose name is a prefix of another name, or could be one of this program, which all begin with `fenestra-`:
- * rights are limited by prefixes of names, and such a cluster's identity would own the identities of the workflows or
- * the states.
+ * Clusters whose name begins another name, or `fenestra-`, as this program's do: rights are limited by prefixes of
+ * names, and such a cluster's identity would own the workflows' identities or the states.
  */
 export function overlapping(clusters: readonly string[]): readonly string[] {
   return clusters.filter(

@@ -9,7 +9,7 @@ const clouds: Readonly<Record<Cloud, () => Promise<(spec: CiSpec) => CiOutputs>>
   azure: async () => (await import("./azure.ts")).setUpAzure,
 };
 
-/** The program: a place for the state of each stack, and an identity for each environment that handles it. */
+/** A place for each stack's state, and an identity for each environment that handles it. */
 export default async function fenestraCi(): Promise<CiOutputs> {
   const root = pulumi.getRootDirectory();
   const spec = loadCiConfig(pulumi.runtime.allConfig(), path.isAbsolute(root) ? root : undefined);

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Fails where the workflow that was called is of another version than the program in the submodule $PROGRAM: one would
-# run with the other's files. GitHub says the workflow's commit; a server that does not leaves $WORKFLOW_SHA empty.
+# Fails where the called workflow is of another version than the program in the submodule $PROGRAM: one would run with
+# the other's files. A server other than GitHub leaves $WORKFLOW_SHA empty.
 set -euo pipefail
 pinned="$(git rev-parse "HEAD:$PROGRAM")"
 if [[ -n $WORKFLOW_SHA && $WORKFLOW_SHA != "$pinned" ]]; then

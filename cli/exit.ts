@@ -24,11 +24,11 @@ export class UsageError extends Error {
   }
 }
 
-/** Where a command writes: the process's own streams, or a test's. */
+/** Where a command writes. */
 export interface Terminal extends Output {
-  /** Asks a person and returns the line; absent where no person can answer, as in a pipeline. */
+  /** Asks a person; absent where none can answer, as in a pipeline. */
   readonly ask?: (question: string) => Promise<string>;
-  /** Prepares the process for a command, before it is loaded; absent where it is not the process of one command. */
+  /** Prepares the process before its one command is loaded. */
   readonly prepare?: () => void;
 }
 
@@ -41,7 +41,7 @@ export interface Command {
 }
 
 /**
- * Does something with a file or a folder that the command line names.
+ * Uses a file or folder of the command line.
  *
  * @param named the option with its value, for the message: `--out out`.
  * @param allowed what the user may give there.

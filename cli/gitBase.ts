@@ -11,35 +11,29 @@ import { findProject, isInside, packagesOf, programFolder } from "./project.ts";
 export interface CheckoutOptions {
   /** Folder of the project. Default: the one that the command is for. */
   readonly repository?: string;
-  /** Folder of the program, whose packages are installed. Default: this one. */
+  /** Folder of the program with installed packages. Default: this one. */
   readonly program?: string;
-  /** The command line's option that names the commit, for messages. Default: `--diff`. */
+  /** Option that names the commit, for messages. Default: `--diff`. */
   readonly option?: string;
   /**
-   * Installs the packages of a checkout whose package-lock.json differs from the one here. Default: such a commit is
-   * refused, since a plan asks nothing of the network.
+   * Installs packages where package-lock.json differs. Default: the commit is refused, since a plan needs no network.
    */
   readonly install?: (folder: string) => void;
-  /** Folder of the stack files in place of the project's: one of the repository is read as that commit has it. */
+  /** Folder of the stack files in place of the project's; the commit's version of it, if in the repository. */
   readonly stackDir?: string | undefined;
 }
 
 export interface Checkout {
-  /** Folder of the program that it has. */
+  /** Folder of its program. */
   readonly program: string;
   readonly stacks: readonly string[];
-  /**
-   * The plan.json of a stack as that version makes it.
-   *
-   * @throws UsageError when it cannot
-   */
+  /** A stack's plan.json by that version. @throws UsageError when there is none */
   readonly plan: (stack: string) => string;
   readonly close: () => void;
 }
 
 /**
- * The plan.json of a stack as the repository's own version at a commit makes it, with the packages that are installed
- * here.
+ * A stack's plan.json by the repository's version at a commit, with the packages installed here.
  *
  * @throws UsageError when there is no such commit, or it needs other packages, or it has no such stack.
  */
@@ -53,8 +47,8 @@ export function planAtRef(ref: string, stack: string, options: CheckoutOptions =
 }
 
 /**
- * Checks a commit out, in a worktree in the temporary folder, with the version of the program that it pins where that
- * is a submodule. The caller closes it, also after an error.
+ * Checks a commit out in a temporary worktree, with the version of the program that it pins as a submodule. The caller
+ * closes it, also after an error.
  *
  * @throws UsageError when there is no such commit, or it needs other packages and they are not installed.
  */
@@ -76,7 +70,7 @@ export function openCheckout(ref: string, options: CheckoutOptions = {}): Checko
   try {
     git(repository, ["worktree", "add", "--detach", "--quiet", tree, commit]);
     const project = path.join(tree, path.relative(top, realpathSync(repository)));
-    // A version without a project file is a program alone.
+    // Without a project file it is a program alone.
     const then = readProjectFile(project) ?? { program: project, stacks: path.join(project, "stacks") };
     if (!existsSync(path.join(then.program, "package-lock.json")))
       addPinned(tree, then.program, commit, named, { repository, program });
@@ -108,8 +102,7 @@ export function openCheckout(ref: string, options: CheckoutOptions = {}): Checko
 }
 
 /**
- * Adds the version of the program that a commit pins as a submodule; one that is not here, as in a shallow clone, is
- * fetched.
+ * Adds the version of the program that a commit pins as a submodule, and fetches it if needed, as in a shallow clone.
  */
 function addPinned(
   tree: string,
@@ -131,7 +124,7 @@ function addPinned(
 
 function commitOf(ref: string, option: string, repository: string): string {
   try {
-    // After --end-of-options nothing is read as an option of git.
+    // After --end-of-options git reads no options.
     return git(repository, ["rev-parse", "--verify", "--quiet", "--end-of-options", `${ref}^{commit}`]).trim();
   } catch {
     const commit = "a commit, branch or tag of this repository";
@@ -155,10 +148,10 @@ function runPlan(program: string, project: string, named: string, stack: string,
   const command = path.join(program, "cli", "main.ts");
   if (!existsSync(command)) throw new UsageError(`${named}: that version has no fenestra plan`);
   try {
-    // Findings of the base, exit code 1, are of no interest here.
+    // Findings of the base, exit code 1, do not matter.
     const args = [command, "plan", "--stack", stack, ...stackArgs, "--json"];
     return execFileSync(process.execPath, args, {
-      // By which it finds the releases that the project adds.
+      // To find the releases that the project adds.
       cwd: project,
       encoding: "utf8",
       maxBuffer: 2 ** 28,
@@ -167,7 +160,7 @@ function runPlan(program: string, project: string, named: string, stack: string,
   } catch (error) {
     const output = (name: string) => String(error instanceof Error ? (Reflect.get(error, name) ?? "") : "");
     if (output("stdout").startsWith("{")) return output("stdout");
-    // A message has a part for each problem; of an error that nobody expected the trace is left out.
+    // A part for each problem; of an unexpected error not the trace.
     const reason = output("stderr")
       .trim()
       .replaceAll(/\n +at .*/g, "");
@@ -175,7 +168,7 @@ function runPlan(program: string, project: string, named: string, stack: string,
   }
 }
 
-/** Standard output of git in a folder. Throws when it fails. */
+/** Standard output of git in a folder. @throws Error when it fails */
 export function git(repository: string, args: readonly string[]): string {
   return execFileSync("git", ["-C", repository, ...args], {
     encoding: "utf8",
@@ -184,11 +177,7 @@ export function git(repository: string, args: readonly string[]): string {
   });
 }
 
-/**
- * Installs the packages of a version.
- *
- * @throws UsageError when npm fails
- */
+/** Installs the packages of a version. @throws UsageError when npm fails */
 export function npmCi(folder: string): void {
   try {
     execFileSync("npm", ["ci", "--no-audit", "--no-fund", "--loglevel=error"], {

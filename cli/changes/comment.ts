@@ -1,27 +1,23 @@
 import { lstatSync, readFileSync } from "node:fs";
 import { parseChanges, type StackChange, type Status, table } from "./stackChange.ts";
 
-// Runs where a token may write to the repository, on what anyone's branch left behind, and before any package is
-// installed: it imports nothing but Node's own modules and treats every text as hostile.
+// Runs with a token that may write to the repository, on what anyone's branch left, before packages are installed: it
+// imports Node's own modules alone and treats every text as hostile.
 
-/**
- * GitHub refuses a comment of more than 65,536 characters. Counted in bytes, of which a text never has fewer than
- * characters.
- */
+/** Bytes, never fewer than the characters of which GitHub refuses more than 65,536. */
 export const commentLimit = 65_000;
 
 export const marker = "<!-- fenestra plan -->";
 
-/** Largest file that is looked at, in bytes. Those of big stacks have about one megabyte. */
+/** Largest file in bytes; those of big stacks have about one megabyte. */
 const largestFile = 32 * 1024 * 1024;
 
-/** Most stacks that are shown. */
 const mostStacks = 40;
 
-/** Where the plans come from, as GitHub says and not as the branch does. */
+/** Where the plans come from, by GitHub's word and not the branch's. */
 export interface CommentSource {
   readonly sha: string;
-  /** Page of the run, which shows the rendered plans and keeps the files. */
+  /** Page of the run, with the rendered plans and the files. */
   readonly runUrl: string;
 }
 
@@ -31,9 +27,8 @@ export function failureComment({ sha, runUrl }: CommentSource): string {
 }
 
 /**
- * The comment that shows the outcome for every stack. Every text of the branch is in a fenced block, where no user is
- * mentioned, no link, picture or HTML works and no bot reads a command; what is outside is ours. Texts that are too
- * long are cut at a line, each to its fair share.
+ * The comment on every stack. The branch's texts are in fenced blocks, where no mention, link, picture or HTML works
+ * and no bot reads a command. Long texts are cut at a line, each to its fair share.
  */
 export function changesComment(changes: readonly StackChange[], { sha, runUrl }: CommentSource): string {
   const order: readonly Status[] = ["failed", "changed", "unknown", "added", "removed"];
@@ -66,20 +61,15 @@ interface Part {
   /** HTML of ours. */
   readonly title: string;
   readonly language: "diff" | "text";
-  /** Whether the reader sees it without a click. */
+  /** Whether it is unfolded. */
   readonly open: boolean;
   readonly text: string;
 }
 
-/**
- * Most lines of all blocks of a stack, folded ones too: with the table, a comment on one stack has fewer than sixty.
- */
+/** Most lines of all blocks of a stack, folded ones too; a comment on one stack has fewer than sixty with its table. */
 const stackLines = 50;
 
-/**
- * What a reviewer decides by first: why there is no plan, what is refused and lost, the nodes; then as much of the rest
- * as there is room for. The whole comparison is with the run.
- */
+/** What a reviewer decides by first; then as much of the rest as there is room for. The run has all of it. */
 function partsOf({ stack, reason, nodes, values, findings, files, summary }: StackChange): readonly Part[] {
   const of = (what: string, text: string, language: Part["language"], open = false): Part => {
     return { title: `<code>${stack}</code>: ${what}`, language, open, text };
@@ -104,7 +94,7 @@ function partsOf({ stack, reason, nodes, values, findings, files, summary }: Sta
   });
 }
 
-/** Longer than any run of backticks that `plain` leaves, so that no line of a text ends the block. */
+/** Longer than any backticks that `plain` leaves. */
 const fence = "````";
 
 function block({ title, language, open }: Part, text: string): readonly string[] {
@@ -124,8 +114,8 @@ function block({ title, language, open }: Part, text: string): readonly string[]
 const frameLines = block({ title: "", language: "text", open: true, text: "" }, "").length - 1;
 
 /**
- * A text that looks like what it is: without control characters, without the ones that turn the direction of writing or
- * have no width, and without a run of backticks as long as the fence.
+ * A text that looks like what it is: without control characters, turns of direction, characters of no width, and
+ * backticks like the fence's.
  */
 function plain(text: string): string {
   return text
@@ -136,7 +126,7 @@ function plain(text: string): string {
     .trimEnd();
 }
 
-/** The texts, together no longer than `room` bytes: the short ones whole, the long ones cut to equal lengths. */
+/** The texts in `room` bytes together: short ones whole, long ones cut to equal lengths. */
 function shorten(texts: readonly string[], room: number): readonly string[] {
   const shares = new Map<number, number>();
   let left = room;
@@ -154,7 +144,7 @@ const cutNote = "... the rest is with the run";
 function cut(text: string, room: number): string {
   if (bytes(text) <= room) return text;
   const kept = Buffer.from(text).subarray(0, Math.max(0, room - bytes(`\n${cutNote}`)));
-  // A line that is cut in the middle says something else; so does a character.
+  // Half a line says something else; so does half a character.
   const end = kept.lastIndexOf("\n");
   return room < bytes(`\n${cutNote}`) ? "" : `${kept.subarray(0, Math.max(0, end)).toString("utf8")}\n${cutNote}`;
 }
@@ -163,10 +153,7 @@ function bytes(text: string): number {
   return Buffer.byteLength(text);
 }
 
-/**
- * The comment for the file that a run left. One that is missing, is no plain file or has another form is as good as
- * none.
- */
+/** The comment for a run's file; a missing one, no plain file, or another form is as good as none. */
 export function commentOfFile(file: string, source: CommentSource): string {
   let changes: readonly StackChange[];
   try {

@@ -21,7 +21,7 @@ import { bareChange, type Overview, type StackChange } from "./stackChange.ts";
 
 export interface Version<T> {
   readonly stacks: readonly string[];
-  /** Plans a stack of it. Throws what a plan throws. */
+  /** Plans a stack of it; throws as a plan does. */
   readonly plan: (stack: string, account?: string | null) => Promise<T>;
 }
 
@@ -32,18 +32,17 @@ export interface ComparedStack {
 }
 
 /**
- * The outcome for each stack of either version, by name. Whether a stack changes is decided by its two plans, byte by
- * byte, and not by the files that were edited: a stack depends on nearly all of them, and most edits change no plan.
+ * The outcome for each stack of either version, by name. Its two plans decide, byte by byte, and not the edited files:
+ * a stack depends on nearly all of them, and most edits change no plan.
  */
 export async function compareStacks(base: Version<string>, now: Version<Plan>): Promise<readonly ComparedStack[]> {
   const names = [...new Set([...base.stacks, ...now.stacks])].sort();
   const compared: ComparedStack[] = [];
-  // One after the other: a run of the program has the process's Pulumi runtime to itself.
+  // In turn: a run has the process's Pulumi runtime to itself.
   for (const stack of names) compared.push(await compareStack(stack, base, now));
   return compared;
 }
 
-/** What it means that there is no stack file any more. */
 const fileRemoved =
   "The stack file is removed. No resource is deleted by that: pulumi destroy does it, before the file goes. If the file has a new name, pulumi stack rename gives it to the stack too.";
 
@@ -67,15 +66,12 @@ async function compareStack(stack: string, base: Version<string>, now: Version<P
   return { change: changed(stack, diff), plan };
 }
 
-/**
- * The plan with the ids and ARNs of the older one's account, for a stack file that names another one or no longer none.
- */
+/** The plan with the older one's account in ids and ARNs, for a stack file that names another or none. */
 async function inAccountOf(old: BasePlan, stack: string, plan: Plan, now: Version<Plan>): Promise<Plan> {
   if (old.cluster.accountId === plan.cluster.accountId) return plan;
   return now.plan(stack, old.cluster.accountId);
 }
 
-/** What the comparison of a stack's two plans says. */
 export function changed(stack: string, diff: PlanDiff): StackChange {
   const text = (...parts: readonly (readonly string[])[]): string =>
     parts
@@ -138,10 +134,7 @@ function overviewOf({ refused, lost, resources, nodes, findings }: PlanDiff): Ov
   };
 }
 
-/**
- * The result, or the message of an error that says that a stack cannot be planned. Any other error is ours and is
- * thrown on.
- */
+/** The result, or the message of an error that a stack cannot be planned; other errors are ours. */
 async function orReason<T>(action: () => Promise<T>): Promise<T | string> {
   try {
     return await action();

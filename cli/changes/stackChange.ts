@@ -1,13 +1,13 @@
 /**
- * The outcome for a stack between two versions. `failed`: it cannot be planned now. `unknown`: it can, but the older
- * version cannot plan it.
+ * The outcome for a stack between two versions. `failed`: it cannot be planned now. `unknown`: not by the older
+ * version.
  */
 export const statuses = ["failed", "changed", "unknown", "added", "removed", "same"] as const;
 
 /** One of `statuses`. */
 export type Status = (typeof statuses)[number];
 
-/** What happens to machines, as the table says it. */
+/** What happens to machines, in the table. */
 const nodeFates = [
   "refused",
   "replaced",
@@ -29,7 +29,7 @@ export interface NodeRow {
   readonly fate: NodeFate;
 }
 
-/** Numbers of a row of the table, by their names in `changes.json`. */
+/** Numbers of the table, by their names in `changes.json`. */
 const numbers = ["added", "removed", "changed", "replaced", "refused", "lost", "newFindings", "goneFindings"] as const;
 
 /** A stack's row of the table: names and numbers, no text. */
@@ -47,12 +47,12 @@ export type StackChange = Readonly<Record<(typeof textNames)[number], string>> &
   readonly overview: Overview | null;
 };
 
-/** A stack of which there is nothing to say but its status. */
+/** A stack with nothing but a status. */
 export function bareChange(stack: string, status: Status, reason = ""): StackChange {
   return { stack, status, overview: null, reason, nodes: "", values: "", findings: "", files: "", summary: "" };
 }
 
-/** File of `fenestra changes --out` that holds the outcome for every stack. */
+/** File of `fenestra changes --out` with every stack's outcome. */
 export const changesFile = "changes.json";
 
 /** Version of that file's form. */
@@ -64,7 +64,7 @@ export function changesJson(stacks: readonly StackChange[]): string {
 }
 
 /**
- * Reads that file without trust in its author: nothing of its form is assumed.
+ * Reads that file without trust in its author.
  *
  * @throws TypeError when it has another form
  */
@@ -75,7 +75,7 @@ export function parseChanges(text: string): readonly StackChange[] {
   return parsed.stacks.map(parseChange);
 }
 
-/** A stack's name is in the comment as it is, so only characters that Pulumi allows in one are accepted. */
+/** The comment has stacks' names as they are: only characters that Pulumi allows. */
 const stackName = /^[A-Za-z0-9_.-]{1,100}$/;
 
 /** Names of machines are in the comment too. */
@@ -157,7 +157,7 @@ const fates: Readonly<Record<NodeFate, string>> = {
 /** Most names in one cell. */
 const mostNames = 5;
 
-/** The table of a comment: one row per stack, made of names and numbers only. */
+/** A comment's table: a row per stack, of names and numbers only. */
 export function table(changes: readonly StackChange[]): readonly string[] {
   return [
     "| Stack | | Control plane | Pools | + new ~ changed - removed ! replaced or may be | Findings |",
@@ -184,7 +184,7 @@ function statusCell(status: Status, { refused, lost }: Overview): string {
 }
 
 /**
- * `**replaced**: win2019; rolled one by one: linux, win2022`, those that stay left out; at most `names` names in all.
+ * `**replaced**: win2019; rolled one by one: linux, win2022`, without those that stay; at most `names` names in all.
  */
 function nodeCell(nodes: readonly NodeRow[], names: number): string {
   const moving = nodes.filter(({ fate }) => fate !== "stays");

@@ -1,4 +1,4 @@
-/** What one does with the files on AWS, line by line. */
+/** What to do with the files on AWS. */
 export const awsCommands = [
   "Packer (rights: those that its documentation lists for amazon-ebs), in a subnet with a way out:",
   "",

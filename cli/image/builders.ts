@@ -4,11 +4,10 @@ import type { WindowsPool } from "../../components/model/pools.ts";
 import { awsCommands } from "./awsCommands.ts";
 import { azureCommands } from "./azureCommands.ts";
 
-/** What the builders' files are made from. */
 export interface Build {
   readonly spec: Pick<ClusterSpec, "cloud" | "region">;
   readonly pool: WindowsPool;
-  /** The vendor's image: `latest`, or one of its ids or versions. */
+  /** The vendor's image: `latest`, an id or a version. */
   readonly base: string;
   /** SHA-256 of bake.ps1, hexadecimal. */
   readonly sha256: string;
@@ -18,9 +17,7 @@ const script = "C:\\Windows\\Temp\\bake.ps1";
 const call = `powershell.exe -NoProfile -ExecutionPolicy Bypass -File ${script}`;
 const restartMinutes = 30;
 
-/**
- * Takes away what Packer came in by, once its last command has been answered: a process of WMI outlives the session.
- */
+/** Takes away what Packer came in by after its last command: a process of WMI outlives the session. */
 const closeDoor = [
   "Start-Sleep 10",
   "$l=Get-ChildItem WSMan:\\localhost\\Listener",
@@ -39,7 +36,7 @@ const openDoor = [
   "</powershell>",
 ].join("\n");
 
-/** The steps are those of every builder: a restart whether it was asked for or not, since a seal needs one. */
+/** Every builder's steps; the restart comes asked for or not, since a seal needs one. */
 function provisioners() {
   const asSystem = { elevated_user: "SYSTEM", elevated_password: "" };
   const run = (inline: readonly string[], exitCodes: readonly number[] = [0]) => ({
@@ -150,7 +147,7 @@ function packerAzure({ spec, pool, base }: Build) {
   };
 }
 
-/** A document of EC2 Image Builder, which generalizes Windows itself behind it. */
+/** A document of EC2 Image Builder, which then generalizes Windows. */
 function ec2Component({ pool, sha256 }: Build) {
   const step = (name: string, command: string, good: readonly number[] = [0]) => ({
     name,
@@ -160,7 +157,7 @@ function ec2Component({ pool, sha256 }: Build) {
       commands: [
         `if((Get-FileHash ${script}).Hash -ne '${sha256}'){throw 'bake.ps1 is another one'}`,
         command,
-        // The agent has its own meaning of 3010.
+        // 3010 means something else to the agent.
         `if(${good.join(",")} -notcontains $LASTEXITCODE){exit 1}`,
         "exit 0",
       ],
@@ -189,7 +186,7 @@ function ec2Component({ pool, sha256 }: Build) {
   };
 }
 
-/** A template of Azure Image Builder, which generalizes Windows itself behind it. */
+/** A template of Azure Image Builder, which then generalizes Windows. */
 function azureImageBuilder({ pool, base, sha256, spec }: Build) {
   const run = (name: string, command: string, validExitCodes: number[] = [0]) => ({
     type: "PowerShell" as const,
