@@ -71,7 +71,7 @@ export const command: Command = {
 };
 
 /**
- * Makes the files of a repository, around the program as a submodule or of a clone.
+ * Makes the files of a repository with the program as a submodule, or out of a clone.
  *
  * @param url where the program comes from, for a clone
  */
@@ -110,7 +110,7 @@ async function makeRepository(
 /**
  * Asks for what is not given, checks the file as the program would, and writes it.
  *
- * @throws UsageError when something needed is missing or the file exists; ConfigError when a value is not allowed.
+ * @throws UsageError when something is missing or the file exists; ConfigError when a value is not allowed.
  */
 export async function init(
   given: Given,

@@ -5,7 +5,8 @@ import { type ClusterApi, clusterApi } from "../verify/api.ts";
 import { UsageError } from "./exit.ts";
 
 /**
- * Clients for the current context of a kubeconfig that the command line names.
+ * Clients for the current context of a kubeconfig of the command line.
+ *
  * @throws UsageError when the file cannot be read or is no kubeconfig with a current context
  */
 export function clusterOf(file: string): ClusterApi {

@@ -8,10 +8,7 @@ import project from "../package.json" with { type: "json" };
 import { type Command, type ExitCode, exitCodes, type Terminal, UsageError } from "./exit.ts";
 import { projectNotes, projectOrNone, requirePackages } from "./project.ts";
 
-/**
- * Commands by name, with what they do. Each is loaded when it is called: the cloud SDKs take most of the time of a
- * start.
- */
+/** Commands by name, with what they do, loaded when called: cloud SDKs take most of a start's time. */
 const commands: Readonly<
   Record<string, readonly [summary: string, load: () => Promise<{ readonly command: Command }>]>
 > = {
@@ -49,7 +46,7 @@ export function usage(): string {
   ].join("\n");
 }
 
-/** Runs the program with its arguments; a user's mistake becomes its message and exit code 2, never a stack trace. */
+/** Runs the program; a user's mistake becomes its message and exit code 2, never a stack trace. */
 export async function main(args: readonly string[], terminal: Terminal): Promise<ExitCode> {
   const [name, ...rest] = args;
   try {
@@ -84,7 +81,7 @@ export async function main(args: readonly string[], terminal: Terminal): Promise
       return exitCodes.badConfig;
     }
     if (isArgumentError(error)) {
-      // Without the rest, which says how an argument may begin with a hyphen; ours do not.
+      // The rest says how arguments begin with a hyphen; ours do not.
       const [mistake = ""] = error.message.split(/\.\s/);
       terminal.err(`fenestra: ${mistake}; fenestra ${name} --help shows what is allowed\n`);
       return exitCodes.badConfig;
@@ -93,12 +90,12 @@ export async function main(args: readonly string[], terminal: Terminal): Promise
   }
 }
 
-/** What `parseArgs` of Node throws for an option that it does not know. */
+/** What Node's `parseArgs` throws for an unknown option. */
 function isArgumentError(error: unknown): error is Error {
   return error instanceof Error && "code" in error && String(error.code).startsWith("ERR_PARSE_ARGS_");
 }
 
-/** Asks on the terminal. The question goes to standard error, so that a command's result can be sent to a file. */
+/** Asks on standard error, so that a result can go to a file. */
 async function ask(question: string): Promise<string> {
   const terminal = createInterface({ input: process.stdin, output: process.stderr });
   try {
@@ -108,10 +105,7 @@ async function ask(question: string): Promise<string> {
   }
 }
 
-/**
- * Prepares the process for the project: the packages are this version's, and releases that its repository adds are
- * known.
- */
+/** Requires this version's packages, and makes releases known that the project's repository adds. */
 function prepare(err: (text: string) => void): void {
   requirePackages();
   const project = projectOrNone();
@@ -121,7 +115,7 @@ function prepare(err: (text: string) => void): void {
 }
 
 if (import.meta.main) {
-  // A reader that has seen enough, such as head, closes the pipe.
+  // A reader such as head closes the pipe when it has seen enough.
   process.stdout.on("error", (error: NodeJS.ErrnoException) => {
     if (error.code === "EPIPE") process.exit();
     process.stderr.write(`fenestra: the output cannot be written: ${error.message}\n`);

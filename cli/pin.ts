@@ -75,7 +75,7 @@ too, and what they say otherwise is printed (${upstreamPath}). The lock file is 
 Exit code 1 when a digest differs, a publisher failed, or --check finds a newer patch release.
 `;
 
-/** `fenestra pin`. Exit code 1 when a digest differs, a publisher failed, or a check finds a newer patch release. */
+/** `fenestra pin`. */
 export const command: Command = { help, run: (args, terminal) => pin(args, terminal) };
 
 async function pin(args: readonly string[], { out, err }: Terminal): Promise<ExitCode> {
@@ -126,7 +126,7 @@ async function pin(args: readonly string[], { out, err }: Terminal): Promise<Exi
       values.sha256,
     ),
   );
-  /** Where the program is a submodule, what it names and pins is its own affair. */
+  /** What the program names and pins as a submodule is its own affair. */
   const named = (table: ReadonlyMap<string, string>, minor?: string) =>
     project.own ? namedVersions(readVersions(table), minor) : [];
   const chosen = ({ name, version: own }: Artifact) => only === undefined || `${name} ${own}`.includes(only);
@@ -168,7 +168,7 @@ async function pin(args: readonly string[], { out, err }: Terminal): Promise<Exi
   const lock = taken
     .filter(({ name }) => name === kubernetesName)
     .reduce((some, { newest }) => withRelease(some, newest), moved);
-  /** Of the program's own rows a user's run asks only for those that lack a digest. */
+  /** Of the program's rows a user's run asks only for those without a digest. */
   const mayFill = ({ digest }: Artifact) => digest === null && version === undefined && !check;
   const isAsked = (artifact: Artifact) =>
     name !== undefined
@@ -253,7 +253,7 @@ async function pin(args: readonly string[], { out, err }: Terminal): Promise<Exi
   return exitCodes.fine;
 }
 
-/** What has one reason, such as a host that cannot be reached, is said of the first three and then counted. */
+/** Messages with one reason, such as a host out of reach: the first three, and a count. */
 function shortened(messages: readonly string[]): readonly string[] {
   return [...Map.groupBy(messages, (message) => message.slice(message.lastIndexOf(": ") + 2))].flatMap(
     ([reason, all]) => [...all.slice(0, 3), ...(all.length > 3 ? [`... and ${all.length - 3} more: ${reason}`] : [])],
@@ -285,7 +285,7 @@ function readLock(root: string, file: string): readonly Artifact[] {
   }
 }
 
-/** What is refused of a command line. */
+/** Turns a refusal into a mistake of the command line. */
 function refusing<T>(read: () => T): T {
   try {
     return read();

@@ -41,7 +41,7 @@ export const command: Command = {
     try {
       return await plan(args, terminal);
     } catch (error) {
-      // The program or a payload is broken: the worst of findings, as the error itself says.
+      // The program or a payload is broken: the worst of findings.
       if (!(error instanceof ProgramError || error instanceof ShapeError || error instanceof UserDataError))
         throw error;
       terminal.err(`fenestra: ${error.message}\n`);
@@ -91,7 +91,7 @@ async function plan(args: readonly string[], { out, err }: Terminal): Promise<Ex
   return values["fail-on"] === lostData && (diff?.lost.length ?? 0) > 0 ? exitCodes.lostData : exitCodes.fine;
 }
 
-/** Colours where a person reads, by the rules that Node has for it: a terminal, NO_COLOR, FORCE_COLOR. */
+/** Colours by Node's rules: a terminal, NO_COLOR, FORCE_COLOR. */
 const paint: Paint = (colour, text) => styleText(colour, text, { stream: process.stdout });
 
 /** A file wins over a commit of the same name. */
@@ -107,11 +107,7 @@ function readBase(fileOrRef: string, stack: string, folder: string | undefined):
   return base;
 }
 
-/**
- * Writes files below the folder of `--out`, which is made when it is not there.
- *
- * @throws UsageError when that cannot be
- */
+/** Writes files below the folder of `--out`, which is made if missing. @throws UsageError when that cannot be */
 export function writePlan(folder: string, files: readonly OutputFile[]): void {
   const allowed = "a folder that is yours to write; it is made when it is not there";
   if (folder === "") throw new UsageError(`--out names no folder; allowed: ${allowed}`);
@@ -124,10 +120,7 @@ export function writePlan(folder: string, files: readonly OutputFile[]): void {
   });
 }
 
-/**
- * As `recursive` does it, which never ends where a folder cannot be and says that its parent is not there, as in /proc
- * (nodejs/node).
- */
+/** Unlike `recursive`, ends where a folder cannot be and says that its parent is missing, as in /proc (nodejs/node). */
 function makeFolder(folder: string): void {
   if (existsSync(folder)) return;
   makeFolder(path.dirname(folder));
@@ -159,7 +152,7 @@ function imageOf(given: string, config: Readonly<Record<string, string>>): reado
 }
 
 function dateOf(text: string | undefined): string | undefined {
-  // A day that its month does not have is read as one of the next month.
+  // A day beyond its month's end is read as one of the next.
   const day = text === undefined ? Number.NaN : Date.parse(`${text}T00:00:00Z`);
   if (text !== undefined && (Number.isNaN(day) || new Date(day).toISOString().slice(0, 10) !== text))
     throw new UsageError(`--as-of ${text} is not a date; allowed: a day such as 2026-11-30`);

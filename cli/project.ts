@@ -6,28 +6,27 @@ import { readProjectFile, transformsFile, transformsVariable } from "../componen
 import { readStackFile, stackNames } from "../components/config/stackFile.ts";
 import { UsageError, withUserFile } from "./exit.ts";
 
-/** Folder of the program: a clone, or `fenestra` in the repository of a user. */
+/** Folder of the program: a clone, or `fenestra` in a user's repository. */
 export const programFolder = realpathSync(fileURLToPath(new URL("../", import.meta.url)));
 
 /** The module that Pulumi starts. */
 export const programEntry = path.join(programFolder, "index.ts");
 
-/** Where the files are that belong to the user. */
+/** Where the user's files are. */
 export interface Project {
   /** Folder of Pulumi.yaml. */
   readonly root: string;
   /** Folder of the stack files. */
   readonly stacks: string;
-  /** Whether it is the program's own folder, as in a clone. */
+  /** Whether it is the program's own folder. */
   readonly own: boolean;
 }
 
 /**
- * The project that a command is for: the nearest Pulumi.yaml whose `main` is this program, above the working folder or
- * else above the program; in a clone the program's own.
+ * The nearest Pulumi.yaml whose `main` is this program, above the working folder or else the program; in a clone its
+ * own.
  *
- * @throws UsageError where the program is a submodule and no project names it: the program's own stack files are
- * examples there
+ * @throws UsageError where the program is a submodule and no project names it: its own stack files are examples there
  */
 export function findProject(): Project {
   const found = projectOrNone();
@@ -38,14 +37,14 @@ export function findProject(): Project {
   return found;
 }
 
-/** As {@link findProject}, for what can do without. */
+/** As {@link findProject}, or none. */
 export function projectOrNone(): Project | undefined {
   const from = realpathSync(process.cwd());
   const found = above(from) ?? above(path.dirname(programFolder)) ?? above(programFolder);
   return found?.own && isSubmodule() && !isInside(programFolder, from) ? undefined : found;
 }
 
-/** What somebody should know who takes the answers of a command for those about another repository or version. */
+/** Whether a command's answers may be taken for another repository's or version's. */
 export function projectNotes({ root, own }: Project): readonly string[] {
   const outer = own ? above(path.dirname(programFolder)) : undefined;
   if (outer !== undefined)
@@ -57,7 +56,7 @@ export function projectNotes({ root, own }: Project): readonly string[] {
   const [, pinned] = ask(root, "ls-files", "--stage", "--", where).split(" ");
   const there = ask(programFolder, "rev-parse", "HEAD").trim();
   if (pinned === undefined || pinned === there) return [];
-  // Before the first commit it is a release that was checked out, behind what was added.
+  // Before the first commit, a checked out release is behind what was added.
   const cures = [`git submodule update ${where}`, `git add ${where} to pin what is there`];
   const isNew = spawnSync("git", ["-C", root, "rev-parse", "--verify", `HEAD:${where}`]).status !== 0;
   const [first, second] = isNew ? cures.toReversed() : cures;
@@ -72,18 +71,18 @@ function above(start: string): Project | undefined {
   }
 }
 
-/** The stack files of a project as a URL, which ends with a slash. */
+/** Folder of a project's stack files, with a final slash. */
 export function stacksOf({ stacks }: Pick<Project, "stacks">): URL {
   return pathToFileURL(`${stacks}/`);
 }
 
-/** Whether a path is a folder or lies in it. */
+/** Whether a path is a folder or in it. */
 export function isInside(folder: string, inner: string): boolean {
   const relative = path.relative(folder, inner);
   return relative !== ".." && !relative.startsWith(`..${path.sep}`) && !path.isAbsolute(relative);
 }
 
-/** Whether the program's folder is a submodule: a worktree has a file of that name too. */
+/** A worktree has a file `.git`, too. */
 function isSubmodule(): boolean {
   const file = path.join(programFolder, ".git");
   return existsSync(file) && statSync(file).isFile() && readFileSync(file, "utf8").includes("/modules/");
@@ -91,14 +90,14 @@ function isSubmodule(): boolean {
 
 type Package = { readonly version?: unknown } & { readonly [flag in "optional" | "devOptional" | "peer"]?: boolean };
 
-/** Packages of a lock file by their folders, without the version of the program itself, which each release changes. */
+/** Packages of a lock file by folder, without the program's own version, which each release changes. */
 export function packagesOf(lock: string): Readonly<Record<string, Package>> {
   const { packages: { "": own, ...others } = {} }: { packages?: Record<string, Package> } = JSON.parse(lock);
   return { ...others, "": { ...own, version: undefined } };
 }
 
 /**
- * Refuses packages of another version of the program, which no message of theirs would tell.
+ * Refuses packages of another version of the program.
  *
  * @throws UsageError with the command that repairs it
  */
@@ -108,10 +107,7 @@ export function requirePackages(): void {
     throw new UsageError(`the packages in ${where} are those of another version: run npm ci --prefix ${where}`);
 }
 
-/**
- * Whether the installed packages are those of the lock file. Packages that something else than npm has put there are
- * not judged.
- */
+/** Whether the installed packages are the lock file's; those that npm has not put there are not judged. */
 export function isCurrent(folder: string): boolean {
   const installed = path.join(folder, "node_modules/.package-lock.json");
   if (!existsSync(installed)) return existsSync(path.dirname(installed));
@@ -125,10 +121,10 @@ export function isCurrent(folder: string): boolean {
   );
 }
 
-/** Options of every command that is about one stack, for `parseArgs`. */
+/** Options of commands about one stack, for `parseArgs`. */
 export const stackOptions = { stack: { type: "string" }, "stack-dir": { type: "string" } } as const;
 
-/** Lines of a command's help for them, beginning at the same column. */
+/** Lines of help for them, from the same column. */
 export function stackHelp(width: number): string {
   return [
     ["--stack NAME", "the stack: NAME of stacks/Pulumi.NAME.yaml"],
@@ -138,7 +134,7 @@ export function stackHelp(width: number): string {
     .join("\n");
 }
 
-/** Lets the program take the transforms beside these stack files. */
+/** Lets the program take the transforms beside stack files. */
 export function useTransforms(folder: URL): void {
   process.env[transformsVariable] = fileURLToPath(new URL(transformsFile, folder));
 }
@@ -149,9 +145,9 @@ export interface Stack {
 }
 
 /**
- * Reads the stack file that the command line names.
+ * Reads the command line's stack file.
  *
- * @param needs what the command needs, for the message when no stack is named: `plan needs --stack NAME`
+ * @param needs for the message when no stack is named: `plan needs --stack NAME`
  * @throws UsageError when no stack is named or the folder cannot be read
  * @throws ConfigError when the folder has no such stack, or its file is no stack file
  */

@@ -44,18 +44,18 @@ ${stackHelp(17)}
 ${breakagesText()}
 `;
 
-/** Names the folder of the older program to the process inside the namespaces. */
+/** Names the older program's folder to the process inside the namespaces. */
 const olderVariable = "FENESTRA_OLDER_PROGRAM";
 
-/** Names the file with the objects to those processes: standard input is read once. */
+/** Names the file of objects to it: standard input is read once. */
 const objectsVariable = "FENESTRA_OWN_OBJECTS";
 
-/** `fenestra rehearse`. Exit code 0 when every check passed, 1 otherwise. */
+/** `fenestra rehearse`. */
 export const command: Command = {
   help,
   run: async (args) => {
     const { from, ...settings } = parseArguments(args);
-    // The process inside the namespaces takes what the one outside has checked out.
+    // The inner process takes what the outer one has checked out.
     const given = process.env[olderVariable];
     const older =
       from === undefined || given !== undefined
@@ -65,11 +65,10 @@ export const command: Command = {
     const updateFrom = from === undefined ? undefined : (given ?? older?.program);
     try {
       const code = (await rehearseInNamespaces({ ...settings, updateFrom })) ? exitCodes.fine : exitCodes.findings;
-      // Machines and servers would keep the inner process alive; with its end the kernel takes all of them down.
+      // Machines and servers would keep the inner process alive; the kernel ends them with it.
       return insideNamespaces() === undefined ? code : process.exit(code);
     } catch (error) {
-      // A mistake in the stack file is printed by the caller; anything else ends with the counts, as a rehearsal always
-      // does.
+      // The caller prints a mistake in the stack file; anything else ends with counts, as a rehearsal always does.
       if (error instanceof ConfigError) throw error;
       console.log(`The rehearsal broke off: ${messageOf(error)}`);
       console.log("0 passed, 1 failed");
@@ -166,7 +165,7 @@ function wantedOf(
   return { minor: minorOf(text), release: minorOf(text) === text ? undefined : text };
 }
 
-/** What an update needs to be rehearsed. */
+/** Requires what a rehearsed update needs. */
 function requireThree(option: string, config: Readonly<Record<string, string>>, engine: boolean): void {
   const { controlPlane, mirror } = loadConfig(config);
   if (controlPlane.replicas !== 3 || mirror.artifacts !== undefined || engine)

@@ -8,7 +8,7 @@ import { type Command, exitCodes } from "./exit.ts";
 /** Where the stack files' first line finds the schema. */
 export const schemaFile = new URL("schema.json", stacksFolder);
 
-/** JSON Schema of a stack file as `stacks/schema.json` has it. */
+/** JSON Schema of a stack file. */
 export function renderSchema(): string {
   return `${JSON.stringify(stackFileJsonSchema(), null, 2)}\n`;
 }

@@ -40,13 +40,12 @@ export const command: Command = {
   },
 };
 
-/** What a look has found. */
 interface Look {
   readonly text: string;
   readonly failed: boolean;
 }
 
-/** Shows what a look finds, once or each time that it has changed. */
+/** Shows a look, once or whenever it changes. */
 export async function show(
   once: () => Promise<Look>,
   { watch, pauseMs }: { readonly watch: boolean; readonly pauseMs: number },
@@ -66,7 +65,7 @@ export async function show(
 
 async function look(api: ClusterApi): Promise<Look> {
   const unknown: string[] = [];
-  // Somebody may read Nodes and nothing else.
+  // Some may read Nodes alone.
   const part = async <T>(what: string, asked: Promise<T>, without: T): Promise<T> =>
     await asked.catch((error: unknown) => {
       unknown.push(`${what} not known: ${messageOf(error)}`);
@@ -121,10 +120,10 @@ async function look(api: ClusterApi): Promise<Look> {
   }
 }
 
-/** Kubelets that are asked for the end of their certificates. */
+/** Most kubelets asked when their certificates end. */
 const mostKubelets = 100;
 
-/** When a kubelet's serving certificate ends, by its own metrics; nothing while it does not say. */
+/** When a kubelet's serving certificate ends, by its metrics. */
 async function servingEnd({ core }: ClusterApi, name: string): Promise<ServingEnd> {
   let silent: string | undefined;
   const metrics = await core.connectGetNodeProxyWithPath({ name, path: "metrics" }).catch((error: unknown) => {
@@ -132,7 +131,7 @@ async function servingEnd({ core }: ClusterApi, name: string): Promise<ServingEn
     return "";
   });
   const seconds = Number(/^kubelet_certificate_manager_server_ttl_seconds (\S+)$/m.exec(metrics)?.[1] ?? Number.NaN);
-  // What a kubelet says may be anything.
+  // A kubelet may say anything.
   return { name, seconds: Math.abs(seconds) < 1e10 ? seconds : undefined, silent };
 }
 
@@ -145,19 +144,19 @@ interface ServingEnd {
 
 export interface StatusFacts {
   readonly controlPlane: readonly V1Node[];
-  /** Machines of the control plane by the stack's own record, NaN without one. */
+  /** Control-plane machines by the stack's record, NaN without one. */
   readonly members: number;
-  /** `undefined` where it could not be read, as of snapshots. */
+  /** `undefined`, as of snapshots, where it could not be read. */
   readonly page: string | undefined;
-  /** Of the ConfigMap of snapshots, by the etcd member's name, which no Node has. */
+  /** The ConfigMap of snapshots, by etcd member, which no Node names. */
   readonly snapshots: Readonly<Record<string, string>> | undefined;
-  /** What people have marked: a Node's name or `all`, to what is to be done with it. */
+  /** People's marks, by Node's name or `all`. */
   readonly marks: Readonly<Record<string, string>>;
   /** What pools have left for pods. */
   readonly room: readonly string[];
   /** Of all Nodes. */
   readonly names: readonly string[];
-  /** Of volumes and machines that somebody should look at. */
+  /** On volumes and machines to look at. */
   readonly remarks: readonly string[];
   /** What could not be read. */
   readonly unknown: readonly string[];
@@ -170,7 +169,7 @@ export interface StatusFacts {
 /** Where people mark machines (components/nodeController/program/status.py). */
 const marksPage = { namespace: "kube-system", name: "fenestra-marks" } as const;
 
-/** What each mark does, by the form that the node controller reads (judge.py, `kept`). */
+/** What each mark does, in the form that the node controller reads (judge.py, `kept`). */
 function markLines(marks: StatusFacts["marks"], names: readonly string[], now: Date): readonly string[] {
   return Object.entries(marks).map(([name, mark]) => {
     const [word = "", ...rest] = mark.toLowerCase().trim().split(/\s+/);

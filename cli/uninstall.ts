@@ -17,7 +17,7 @@ load balancers and disks would be left in the cloud, and objects whose deletion 
 Exit code: 0 nothing would be left, 1 something would, or the cluster does not answer, 2 a mistake in the command line.
 `;
 
-/** `fenestra uninstall --check`. Exit code 1 when something would be left in the cloud. */
+/** `fenestra uninstall --check`. */
 export const command: Command = {
   help,
   run: async (args, terminal) => {
@@ -37,7 +37,7 @@ export const command: Command = {
   },
 };
 
-/** Reads what may tie the cluster to resources of the cloud. */
+/** Reads what may tie the cluster to the cloud. */
 async function inventory({ core }: ClusterApi): Promise<Inventory> {
   const [services, claims, volumes, namespaces] = await Promise.all([
     core.listServiceForAllNamespaces(),
@@ -62,7 +62,7 @@ async function inventory({ core }: ClusterApi): Promise<Inventory> {
       handle: spec?.csi?.volumeHandle,
       claim: spec?.claimRef === undefined ? undefined : `${spec.claimRef.namespace}/${spec.claimRef.name}`,
     })),
-    // An empty one that waits for an API that does not answer ties the cluster to nothing.
+    // An empty one that waits for a silent API ties it to nothing.
     namespaces: namespaces.items
       .filter(({ status }) =>
         status?.conditions?.some(({ type, status: is }) => holdsContent.has(type) && is === "True"),
@@ -71,7 +71,7 @@ async function inventory({ core }: ClusterApi): Promise<Inventory> {
   };
 }
 
-/** Conditions of a namespace that is being deleted while something in it does not go. */
+/** Conditions of a namespace whose deletion something in it stops. */
 const holdsContent: ReadonlySet<string> = new Set(["NamespaceContentRemaining", "NamespaceFinalizersRemaining"]);
 
 function found(kind: string, metadata: V1ObjectMeta | undefined): FoundObject {
@@ -103,9 +103,9 @@ export interface FoundObject {
 interface FoundVolume extends FoundObject {
   /** `Delete`, `Retain` or `Recycle`. */
   readonly reclaimPolicy: string;
-  /** The volume in the cloud: volume handle, or the driver's own name. */
+  /** The volume in the cloud: volume handle, or the driver's name. */
   readonly handle: string | undefined;
-  /** Claim that it is bound to: `namespace/name`. */
+  /** Its claim: `namespace/name`. */
   readonly claim: string | undefined;
 }
 
@@ -114,11 +114,11 @@ interface FoundClaim extends FoundObject {
 }
 
 interface FoundService extends FoundObject {
-  /** Address of the load balancer; `undefined` while there is none. */
+  /** Address of the load balancer, if there is one. */
   readonly address: string | undefined;
 }
 
-/** Everything that may tie a cluster to resources of the cloud. */
+/** What may tie a cluster to the cloud. */
 export interface Inventory {
   readonly services: readonly FoundService[];
   readonly claims: readonly FoundClaim[];
@@ -126,7 +126,7 @@ export interface Inventory {
   readonly namespaces: readonly FoundObject[];
 }
 
-/** Something that a user made and that would outlive the cluster, or keep its removal from ending. */
+/** A user's object that would outlive the cluster, or keep its removal from ending. */
 export interface Leftover {
   /** `Service shop/front` */
   readonly object: string;
@@ -134,12 +134,12 @@ export interface Leftover {
   readonly fix: string;
 }
 
-/** Value of `app.kubernetes.io/part-of` of this program's objects begins so. */
+/** Beginning of `app.kubernetes.io/part-of` of this program's objects. */
 const ownPart = "fenestra";
 
 /**
- * Whether the program made an object; then `pulumi destroy` removes it in the right order. Users' own programs of
- * Pulumi have other names.
+ * Whether the program made an object, which `pulumi destroy` then removes; users' own programs of Pulumi have other
+ * names.
  */
 function isOwn({ metadata }: Pick<FoundObject, "metadata">): boolean {
   return (
@@ -157,7 +157,7 @@ function deleteCommand({ kind, metadata }: FoundObject): string {
   return `kubectl ${where}delete ${kind.toLowerCase()} ${metadata.name}`;
 }
 
-/** What users made themselves that would be left in the cloud, and what is already stuck. Sorted by object. */
+/** What users made that would be left in the cloud, and what is stuck, sorted by object. */
 export function leftovers({ services, claims, volumes, namespaces }: Inventory): readonly Leftover[] {
   const ownClaims = new Set(claims.filter(isOwn).map(({ metadata }) => `${metadata.namespace}/${metadata.name}`));
   const userVolumes = volumes.filter((volume) => volume.claim === undefined || !ownClaims.has(volume.claim));
@@ -213,8 +213,5 @@ function volumeLeftover({
   };
 }
 
-/**
- * Azure's disk driver makes disks in the cluster's own resource group, and a group takes all that is in it along when
- * it is deleted.
- */
+/** Azure's driver makes disks in the cluster's resource group, whose deletion takes them along. */
 const inOwnGroup = /\/resourceGroups\/fenestra-[^/]+\//i;

@@ -52,7 +52,7 @@ Nothing is committed, and nothing in a cloud is touched. git restore --staged an
       err("installing the packages of that release\n");
       npmCi(programFolder);
     }
-    // What is loaded here is the version before.
+    // This process has the version before.
     const changes = [path.join(programFolder, "cli/main.ts"), "changes", "--since", "HEAD", "--install"];
     const { status } = spawnSync(process.execPath, changes, { cwd: root, stdio: ["ignore", "inherit", "inherit"] });
     out(`Next: git commit -m "Fenestra ${tag}", and a pull request.\n`);

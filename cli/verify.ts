@@ -8,7 +8,7 @@ import { type Command, exitCodes, UsageError, withUserFile } from "./exit.ts";
 import { clusterOf } from "./kubeconfig.ts";
 
 const defaults = {
-  /** The first pull of a Windows image can take most of it. */
+  /** The first pull of a Windows image may take most of it. */
   timeout: "1200",
   prefix: "fenestra-verify",
   loadBalancer: "internal",
@@ -35,7 +35,7 @@ A check passes, fails with the reason and what to look at, or is skipped with th
 Exit code: 0 no check failed, 1 a check failed, the cluster does not answer or more than an empty namespace is left, 2 a mistake in the command line.
 `;
 
-/** `fenestra verify`. Exit code 0 when no check failed. */
+/** `fenestra verify`. */
 export const command: Command = {
   help,
   run: async (args, terminal) => {
@@ -77,7 +77,7 @@ function parseArguments(args: readonly string[]) {
   if (kubeconfig === undefined) throw new UsageError("verify needs --kubeconfig FILE");
   if (!/^[1-9]\d{0,5}$/.test(timeout))
     throw new UsageError(`--timeout ${timeout} is not a time limit; allowed: whole seconds from 1 to 999999`);
-  // Room for the random end: a namespace's name is a DNS label of at most 63 characters.
+  // A namespace's name, with its random end, is a DNS label of at most 63 characters.
   if (!/^[a-z]([-a-z0-9]{0,53}[a-z0-9])?$/.test(prefix))
     throw new UsageError(
       `--namespace-prefix ${prefix} cannot begin a namespace's name; allowed: 1 to 55 lower-case letters, digits and hyphens, a letter first, no hyphen last`,
@@ -117,7 +117,7 @@ const words = (text: string): readonly string[] =>
     .map((word) => word.trim())
     .filter((word) => word !== "");
 
-/** Reported before the checks, which take minutes: their results would be lost. */
+/** Reported before the checks, whose results would be lost. */
 function requireWritable(junit: string): void {
   const allowed = "a file in a folder that is there and yours to write";
   withUserFile(`--junit ${junit}`, allowed, () => accessSync(path.dirname(junit), constants.W_OK));

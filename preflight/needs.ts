@@ -4,9 +4,9 @@ import { listOf, type PropertyValue, textOf } from "../plan/program/values.ts";
 import { doubtful, type Objection, type Question, refused, type Send } from "./question.ts";
 import type { Answer } from "./run.ts";
 
-/** A machine, or machines of one pool, as the program asks for them. */
+/** A machine, or those of one pool, as the program asks for them. */
 export interface MachineNeed {
-  /** Where its settings are in the stack file. */
+  /** Its place in the stack file. */
   readonly setting: string;
   /** Any of them will do. */
   readonly sizes: readonly string[];
@@ -23,32 +23,31 @@ export interface MachineNeed {
 export interface Needs<Machine extends MachineNeed = MachineNeed> {
   readonly cluster: string;
   readonly region: string;
-  /** Account or subscription; that of the documentation where the stack file names none. */
+  /** Account or subscription; documentation's where the stack file names none. */
   readonly accountId: string;
-  /** Whether the stack file names the account. */
   readonly isAccountNamed: boolean;
   readonly program: RecordedProgram;
   readonly machines: readonly Machine[];
-  /** Networks that may reach the public API; `undefined` when it has none. */
+  /** Networks that may reach the public API, if there is one. */
   readonly publicAccess: readonly string[] | undefined;
   /** Networks that reach it inside. */
   readonly privateAccess: readonly string[];
-  /** The call that anybody may send. */
+  /** A call that anybody may send. */
   readonly greeting: readonly [right: string, path?: string];
   readonly asker: Asker;
   readonly clock: Clock;
-  /** Name of the one machine that goes for the one that is needed: all else of the cluster stays. */
+  /** Name of the one machine that goes for the needed one: all else stays. */
   readonly goes?: string | undefined;
 }
 
-/** The part that the program tells. */
+/** What the program tells. */
 export type NeedsOf<All extends Needs> = Omit<All, "asker" | "clock" | "goes">;
 
 /** Who asks, and from where. */
 export interface Asker {
-  /** Who deploys, when that is somebody else: the ARN of a role, or an object id. */
+  /** ARN of a role, or object id, of whoever deploys instead. */
   readonly deployer?: string;
-  /** Own address on the internet; `undefined` when it is not known. */
+  /** Own address on the internet, where known. */
   readonly address?: string;
   /** Addresses of this machine. */
   readonly local: readonly string[];
@@ -60,7 +59,7 @@ export function settingOf(resource: string): string {
   return pool === undefined ? "fenestra:controlPlane" : `fenestra:pools, pool ${pool}`;
 }
 
-/** Resources of a type that the program makes; those that exist already are not among them. */
+/** Resources of a type that the program makes. */
 export function made({ resources }: RecordedProgram, type: string): readonly RecordedResource[] {
   return resources.filter((each) => each.type === type && each.read === undefined);
 }
@@ -74,7 +73,7 @@ export function* diskOf(image: string, gib: number, { setting, diskGib }: Machin
     yield refused(`the image ${image} needs a disk of ${gib} GiB, not ${diskGib}`, `diskGb: ${gib} in ${setting}`);
 }
 
-/** Where a pool has one zone only. */
+/** A pool has one zone. */
 export function* oneZone({ setting, zones, spot }: MachineNeed): Generator<Objection> {
   if (zones.length === 1 && (spot || setting !== "fenestra:controlPlane"))
     yield doubtful(`${setting} has one zone: what is offered may still be sold out there`, `more zones in ${setting}`);
@@ -93,16 +92,16 @@ export interface Asking {
   readonly limitMs?: number | undefined;
 }
 
-/** Questions that are asked: those of one machine alone before it goes. */
+/** Questions to ask: before one machine goes, those about machines. */
 export function asked<N>(all: readonly Question<N>[], { skip, goes }: Asking): readonly Question<N>[] {
   return all.filter(({ id, ofMachine }) => !skip.includes(id) && (goes === undefined || ofMachine));
 }
 
-/** Keeps the greatest distance of a server's clock from this machine's, milliseconds. */
+/** Keeps the greatest distance of a server's clock from ours, milliseconds. */
 export class Clock {
   skewMs = 0;
 
-  /** A server's time has a step of a second, and an answer takes its time. */
+  /** A server's time has steps of a second, and answers take their time. */
   readonly see = (server: Date): void => {
     const skew = server.getTime() - Date.now();
     if (Math.abs(skew) > Math.abs(this.skewMs)) this.skewMs = skew;

@@ -20,23 +20,21 @@ export interface Answer {
 
 export interface Preflight {
   readonly answers: readonly Answer[];
-  /** Calls that were sent. */
   readonly calls: number;
   /** Rights that would answer the rest. */
   readonly missingRights: readonly string[];
 }
 
 interface Options {
-  /** Longest for all, and for one call with its repetitions, milliseconds. */
+  /** Limits of all, and of a call with its repetitions, milliseconds. */
   readonly limitMs?: number | undefined;
   readonly callMs?: number;
   readonly onAnswer?: ((answer: Answer) => void) | undefined;
 }
 
-/** Calls under way at once. */
 const mostCalls = 40;
 
-/** Asks all questions at once, and each call once. Ends within the limit, whatever the cloud does. */
+/** Asks all questions at once, each call once, and ends within the limit whatever the cloud does. */
 export async function preflight<Needs>(
   questions: readonly Question<Needs>[],
   needs: Needs,
@@ -87,7 +85,7 @@ export async function preflight<Needs>(
         await Promise.race([collect(), aborted(end, late)]);
       } catch (error) {
         const found = silence(error);
-        // A cloud that nobody reaches, or without credentials, is no "yes" to everything.
+        // A cloud out of reach, or without credentials, is no "yes".
         const isSilent = id === "account" && found.right === undefined && !isAnswered;
         objections.push(isSilent ? { ...found, outcome: "refused" } : found);
       }
@@ -101,7 +99,7 @@ export async function preflight<Needs>(
   return { answers, calls: asked.size, missingRights: [...new Set(missing)].sort() };
 }
 
-/** Rejects when the signal does; what lost the race is nobody's error any more. */
+/** Rejects when the signal does; the race's loser is nobody's error. */
 function aborted(signal: AbortSignal, error: Error): Promise<never> {
   const { promise, reject } = Promise.withResolvers<never>();
   signal.addEventListener("abort", () => reject(error), { once: true });
@@ -109,7 +107,7 @@ function aborted(signal: AbortSignal, error: Error): Promise<never> {
   return promise;
 }
 
-/** What a question says that got no answer. An error of the program's own is thrown on. */
+/** What a question without an answer says; throws an error of the program's own. */
 function silence(error: unknown): Objection {
   if (!(error instanceof Error)) throw error;
   if (!(error instanceof CallError)) {
@@ -122,7 +120,7 @@ function silence(error: unknown): Objection {
   return notAsked(`${message} (${code})`, network);
 }
 
-/** What stands between this machine and the cloud, by the code of Node or of a proxy. */
+/** What stands between this machine and the cloud, by Node's or a proxy's code. */
 const networkFaults: readonly (readonly [RegExp, string])[] = [
   [
     /Credential|Token|Authentication|InvalidSignature|AuthFailure|UnrecognizedClient/,

@@ -7,7 +7,7 @@ const inside = (networks: readonly string[], address: string): boolean =>
 
 export const sharedQuestions: readonly Question<Needs>[] = [
   {
-    // The API answers whoever deploys: the update waits for it.
+    // The update waits for the API to answer whoever deploys.
     id: "reach-api",
     async *run({ publicAccess, privateAccess, asker: { address, local, deployer } }) {
       if (local.some((each) => inside(privateAccess, each))) return;

@@ -82,13 +82,10 @@ export async function clusterFacts(
   };
 }
 
-/** Longest that the service account of a new namespace may take, in milliseconds. */
+/** Milliseconds for the service account of a new namespace. */
 const accountMs = 30_000;
 
-/**
- * Makes the namespace of a run; its name is new. It returns when pods can be made in it: each needs the account
- * `default`.
- */
+/** Makes a run's namespace under a new name, until pods, which need the account `default`, can be made. */
 async function makeNamespace(api: ClusterApi, prefix: string): Promise<string> {
   const name = `${prefix}-${randomBytes(3).toString("hex")}`;
   await api.core.createNamespace({
@@ -105,16 +102,16 @@ async function makeNamespace(api: ClusterApi, prefix: string): Promise<string> {
   return name;
 }
 
-/** Longest that a namespace may take to go: a load balancer or a disk of it must go in the cloud first. */
+/** Milliseconds for a namespace to go: a load balancer or a disk of it must go in the cloud first. */
 const goneMs = 600_000;
 
 export interface Removal {
-  /** Nothing of the run is left that costs anything or is in anybody's way. */
+  /** Nothing is left that costs or is in anybody's way. */
   readonly clean: boolean;
   readonly left: string | undefined;
 }
 
-/** Removes the namespace of a run and waits until all in it is gone. */
+/** Removes a run's namespace and waits until all in it is gone. */
 async function removeNamespace(api: ClusterApi, name: string): Promise<Removal> {
   const signal = AbortSignal.timeout(goneMs);
   try {
@@ -131,8 +128,9 @@ async function removeNamespace(api: ClusterApi, name: string): Promise<Removal> 
 }
 
 /**
- * A namespace stays, empty, as long as an API that is registered does not answer, for instance metrics without
- * metrics-server: the controller cannot know whether that API holds something in it (kubernetes/kubernetes#60807).
+ * A namespace stays, empty, while a registered API does not answer, such as metrics without metrics-server: it may hold
+ * something in it for all that the controller knows (kubernetes/kubernetes#60807).
+ *
  * @returns that, when it is so
  * @throws NotYet while something is left in it
  */
@@ -146,7 +144,6 @@ export function emptied(conditions: readonly V1NamespaceCondition[]): string {
   throw new NotYet(reasons.join("; ") || "it is Terminating");
 }
 
-/** Settings of {@link verify}. */
 interface VerifyOptions {
   /** File for the results as JUnit XML. */
   readonly junit: string | undefined;
@@ -156,7 +153,7 @@ interface VerifyOptions {
   readonly prefix: string;
 }
 
-/** Says which cluster it is; whether it does not answer. */
+/** Says which cluster it is. @returns whether it does not answer */
 export async function greet(api: ClusterApi, { err }: Output): Promise<boolean> {
   const found = await orSaid(api, { err }, async () => {
     const { gitVersion } = (await api.version.getCode()) ?? {};
@@ -167,7 +164,7 @@ export async function greet(api: ClusterApi, { err }: Output): Promise<boolean> 
   return found === undefined;
 }
 
-/** What the API says; `undefined` when it does not answer as it should, which is told. */
+/** What the API says; nothing, and a message, when it does not answer as it should. */
 export async function orSaid<T>(
   api: ClusterApi,
   { err }: Pick<Output, "err">,
@@ -187,7 +184,7 @@ export async function orSaid<T>(
 /**
  * Runs checks in a namespace of their own, which is removed at the end, also after Ctrl-C or a failure.
  *
- * @returns whether no check failed, nothing was left behind, and nobody interrupted it
+ * @returns whether no check failed, nothing was left, and nobody interrupted it
  */
 export async function verify(
   api: ClusterApi,
@@ -230,10 +227,7 @@ export async function verify(
   return !failed && removal.clean && !interrupted.aborted;
 }
 
-/**
- * A signal that ends the run on Ctrl-C; the second Ctrl-C ends the program at once, with the exit code of a failed
- * check.
- */
+/** Ends the run on Ctrl-C; the second one ends the program at once, with a failed check's exit code. */
 function untilInterrupted(
   namespace: string,
   err: Output["err"],

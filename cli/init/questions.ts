@@ -19,20 +19,19 @@ export interface Given {
   readonly account?: string | undefined;
 }
 
-/** How one option is asked for and read. */
 interface Question<T> {
   readonly option: string;
   readonly ask: string;
   readonly allowed: string;
-  /** What an empty answer means; without it an answer is needed. */
+  /** An empty answer's meaning; without it an answer is needed. */
   readonly preset?: string;
   /** `undefined` for an answer that is not allowed. */
   readonly read: (answer: string) => T | undefined;
 }
 
 /**
- * The name of the stack and what its file is made from. What no option gives is asked for, again after a wrong answer;
- * where no person can be asked, its default counts.
+ * The stack's name and what its file is made from. What no option gives is asked for, again after a wrong answer; where
+ * nobody can be asked, defaults count.
  *
  * @throws UsageError for an option that is not allowed, or is needed and missing.
  */
@@ -163,9 +162,9 @@ export interface NewStack {
   readonly zones: readonly string[];
   /** Windows releases, a pool of two machines each. */
   readonly windows: readonly WindowsFacts["name"][];
-  /** Protects what cannot be made again, and takes three control-plane machines and a NAT gateway for each zone. */
+  /** Protects what cannot be made again; three control-plane machines, a NAT gateway for each zone. */
   readonly production: boolean;
-  /** Networks that reach the API from outside; without any it stays private. */
+  /** Networks that reach the API from outside, if any. */
   readonly allow: readonly string[];
   /** Whether pods get rights in the cloud by their service accounts. */
   readonly workloadIdentity: boolean;
@@ -173,15 +172,14 @@ export interface NewStack {
 }
 
 /**
- * Text of the stack file, with comments where the reader decides next. It may still break a rule: the caller checks it
- * before it is written.
+ * Text of the stack file, with comments where the reader decides next; the caller checks it.
  *
  * @param program path from the file's folder to the program's
  */
 export function newStackText(stack: NewStack, program = ".."): string {
   const { cloud, production } = stack;
   const account = cloudFacts[cloud].words.account;
-  // Else the NAT gateways of all zones but the first serve nobody.
+  // Else only the first zone's NAT gateway serves anybody.
   const byZone = production && cloudFacts[cloud].network.subnetsSpanZones;
   const count = byZone ? [`      count: ${stack.zones.length}`, "      perZone: true"] : ["      count: 2"];
   const pools = [
@@ -228,7 +226,7 @@ export function newStackText(stack: NewStack, program = ".."): string {
 
 function access({ cloud, allow, workloadIdentity }: NewStack): readonly string[] {
   const identity = [
-    // Changed later, it takes three updates.
+    // Later it takes three updates.
     ...(cloudFacts[cloud].access.rsaTokens
       ? ["    # Entra ID takes tokens of RSA keys only.", "    serviceAccountKeys: [rsa-1]"]
       : []),
@@ -255,7 +253,7 @@ function access({ cloud, allow, workloadIdentity }: NewStack): readonly string[]
   ];
 }
 
-/** A value as YAML, in quotes only where it needs them. */
+/** A value as YAML, in quotes where needed. */
 function scalar(value: string): string {
   return stringify(value, { lineWidth: 0 }).trimEnd();
 }

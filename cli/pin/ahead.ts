@@ -4,17 +4,17 @@ import { didYouMean } from "../../components/model/problem.ts";
 import { minorOf } from "../../components/model/releases.ts";
 import { atVersion, nameOf } from "./lock.ts";
 
-/** A row, and what it is in place of: itself where only its digest is missing. */
+/** A row, and what it replaces: itself where only its digest is missing. */
 interface Move {
   readonly from: Artifact;
   readonly to: Artifact;
 }
 
 /**
- * Rows of a name at a later patch than the lock file's, for every system, and those of what moves together with it; or
- * the lock file's own rows of that version that have no digest.
+ * Rows of a name at a later patch than the lock file's, for every system, with what moves together; or its rows of that
+ * version without a digest.
  *
- * @throws RangeError for a name that it has not, and for any other version
+ * @throws RangeError for an unknown name and any other version
  */
 export function movesTo(
   lock: readonly Artifact[],
@@ -54,9 +54,9 @@ export function movesTo(
 }
 
 /**
- * The rows with digests that were given by hand, each as `[NAME:][OS=]SHA256`.
+ * The rows with digests given by hand, each as `[NAME:][OS=]SHA256`.
  *
- * @throws RangeError for a text of another form, and for one that is not about exactly one of them
+ * @throws RangeError for another form, and for one that is not about exactly one row
  */
 export function withDigests(rows: readonly Artifact[], given: readonly string[]): readonly Artifact[] {
   return given.reduce((some, text) => {

@@ -1,6 +1,6 @@
 import { z } from "zod";
 
-/** What objects say, by nested keys. A list of texts is one text, sorted. */
+/** What objects say, by nested keys; a list of texts is one sorted text. */
 export interface Facts {
   readonly [key: string]: Fact;
 }
@@ -8,7 +8,7 @@ type Fact = string | Facts | undefined;
 
 const isFacts = (value: Fact): value is Facts => typeof value === "object";
 
-/** A part of facts by its keys; empty where there is none. */
+/** A part of facts by its keys, if any. */
 export function at(value: Fact, ...keys: string[]): Facts {
   const found = keys.reduce((some: Fact, key) => (isFacts(some) ? some[key] : undefined), value);
   return isFacts(found) ? found : {};
@@ -18,12 +18,12 @@ const text = (value: Fact): string => (typeof value === "string" ? value : "");
 const lines = (value: Fact): readonly string[] => text(value).split("\n").filter(Boolean);
 const pick = (value: Facts, keys: readonly string[]): Facts => Object.fromEntries(keys.map((key) => [key, value[key]]));
 
-/** Texts for people, what generators add, and what says nothing. */
+/** Texts for people, generators' additions, and what says nothing. */
 const unsaid = /^(description|message|caBundle|annotations|labels|conversion|listKind|singular|jsonPath|priority)$/;
 const mapping = z.record(z.string(), z.unknown());
 const named = z.object({ mountPath: z.string(), rule: z.string(), key: z.string(), name: z.string() }).partial();
 
-/** Any value as facts; what is in a list is found by its path, rule, key or name. */
+/** Any value as facts; items of a list by path, rule, key or name. */
 function factOf(value: unknown, key = ""): Fact {
   if (Array.isArray(value)) {
     if (/^(command|args)$/.test(key)) return value.join("\n").replaceAll("\\\\", "\\");
@@ -42,7 +42,7 @@ function factOf(value: unknown, key = ""): Fact {
     : String(value).replaceAll("\\\\", "\\");
 }
 
-/** The SDK has underscores where a definition has hyphens; a path may have its backslashes doubled. */
+/** The SDK writes hyphens as underscores; paths may have doubled backslashes. */
 const factsIn = (value: Readonly<Record<string, unknown>>): Facts =>
   Object.fromEntries(
     Object.entries(value)
@@ -152,13 +152,13 @@ interface Named {
   readonly facts: Facts;
 }
 
-/** Versions that are served, by the fields that a user can write. */
+/** Served versions, by the fields that users can write. */
 function definition(spec: Facts): Facts {
   const served = Object.entries(at(spec.versions)).filter(([, each]) => at(each).served !== "false");
   return { ...spec, versions: Object.fromEntries(served) };
 }
 
-/** What objects say, without texts. Throws where one is no object of Kubernetes. */
+/** What objects say, without texts. Throws for what is no object of Kubernetes. */
 export function factsOf(documents: readonly unknown[]): Facts {
   const form = z.looseObject({ kind: z.string(), metadata: z.looseObject({ name: z.string() }) });
   const objects = documents.map((each): Named => {
@@ -190,7 +190,7 @@ const shown = (value: Fact): string =>
         .join(", ")
     : (value ?? "-");
 
-/** What differs, as lines `path: ours|theirs`; a dash for what one of them has not, as a whole. */
+/** Differences as lines `path: ours|theirs`; a dash for what is missing as a whole. */
 export function differences(ours: Fact, theirs: Fact, path: string): readonly string[] {
   if (isFacts(ours) && isFacts(theirs))
     return [...new Set([...Object.keys(ours), ...Object.keys(theirs)])].flatMap((key) =>

@@ -13,7 +13,7 @@ import {
 import { windowsImageQueries } from "../../components/model/windowsImages.ts";
 import type { Publishers, Said } from "./publishers.ts";
 
-/** Releases of a minor that the lock file keeps: the newest, and the one that a stack can go back to. */
+/** Releases of a minor in the lock file: the newest, and one to go back to. */
 const keptReleases = 2;
 
 export interface PinResult {
@@ -22,7 +22,7 @@ export interface PinResult {
   readonly message?: string;
 }
 
-/** Every artifact of a Kubernetes release, without digests. Throws RangeError for a release that cannot be chosen. */
+/** A Kubernetes release's artifacts, without digests. Throws RangeError for a release that cannot be chosen. */
 export function releaseArtifacts(version: string): readonly Artifact[] {
   if (!/^\d+\.\d+\.\d+$/.test(version))
     throw new RangeError(
@@ -46,7 +46,7 @@ export function releaseArtifacts(version: string): readonly Artifact[] {
   );
 }
 
-/** The lock file with the artifacts of a release that it lacks, and with the newest releases of each minor alone. */
+/** The lock file with a release's missing artifacts, and each minor's newest releases alone. */
 export function withRelease(lock: readonly Artifact[], version: string): readonly Artifact[] {
   const known = new Set(lock.map(identity));
   const all = [...lock, ...releaseArtifacts(version).filter((artifact) => !known.has(identity(artifact)))];
@@ -61,9 +61,9 @@ export function withRelease(lock: readonly Artifact[], version: string): readonl
 }
 
 /**
- * The lock file with what is named and it lacks, without digests: for the platforms and at the place of the newest of
- * that name and minor. Of a name that it does not know nobody can say where it is published. Of a name that it knows, versions
- * that are not named any more go.
+ * The lock file with what is named and missing, without digests: for the platforms and at the place of the newest of
+ * that name and minor, since nobody knows where an unknown name is published. Versions of a known name that are not
+ * named go.
  */
 export function withNamed(
   lock: readonly Artifact[],
@@ -74,7 +74,7 @@ export function withNamed(
   const added = all.flatMap(({ name, version, os }) => {
     const known = lock.filter((artifact) => artifact.name === name && (os === undefined || artifact.os === os));
     if (known.some((artifact) => artifact.version === version)) return [];
-    // Of its own minor first: the tags of an image may be made otherwise in another one.
+    // Of its own minor first: another's image tags may be made otherwise.
     const near = known.filter((artifact) => minorOf(artifact.version) === minorOf(version));
     const newest = sorted(near.length > 0 ? near : known).at(-1)?.version;
     return known
@@ -87,7 +87,7 @@ export function withNamed(
   return sorted([...lock.filter((artifact) => isProgram(artifact) || isNamed(artifact)), ...added]);
 }
 
-/** An artifact at another version, whose digest nobody has asked for. */
+/** An artifact at another version, without a digest. */
 export function atVersion(artifact: Artifact, version: string): Artifact {
   const url = artifact.url.replace(/@sha256:.*$/, "").replaceAll(artifact.version, version);
   const { checksumUrl: _, replaces: __, ...rest } = artifact;
@@ -96,9 +96,8 @@ export function atVersion(artifact: Artifact, version: string): Artifact {
 }
 
 /**
- * What an answer means for an artifact: a digest that is not recorded yet is taken; one that is recorded must be the
- * publisher's. A tag of an image may be moved by its publisher, a file may not be changed: only the first can be
- * accepted.
+ * What an answer means for an artifact: a missing digest is taken, a recorded one must be the publisher's. Of a moved
+ * tag the new image can be accepted; a file may not change.
  */
 function judge(artifact: Artifact, { digest, from }: Said, acceptMoved: boolean): PinResult {
   const what = nameOf(artifact);
@@ -120,10 +119,10 @@ function judge(artifact: Artifact, { digest, from }: Said, acceptMoved: boolean)
   };
 }
 
-/** Publishers asked at the same time: few enough for those that count. */
+/** Publishers asked at once: few enough for those that count. */
 const atOnce = 8;
 
-/** Asks for every chosen artifact and judges the answers, in the order of the lock file. */
+/** Asks for the chosen artifacts and judges the answers, in the lock file's order. */
 export async function pinLock(
   lock: readonly Artifact[],
   publishers: Publishers,
@@ -131,7 +130,7 @@ export async function pinLock(
   chosen: (artifact: Artifact) => boolean,
 ): Promise<readonly PinResult[]> {
   const results = lock.map((artifact): PinResult => ({ artifact, outcome: "kept" }));
-  // One iterator for all workers: each takes the next.
+  // All workers take from one iterator.
   const waiting = [...lock.entries()].filter(([, artifact]) => chosen(artifact)).values();
   const worker = async (): Promise<void> => {
     for (const [index, artifact] of waiting)
@@ -153,7 +152,7 @@ function identity({ name, version, os, arch }: Artifact): string {
   return [name, version, os, arch].join(" ");
 }
 
-/** In the order of the lock file: by name, then by version, then by platform. */
+/** In the lock file's order: name, version, platform. */
 export function sorted(lock: readonly Artifact[]): readonly Artifact[] {
   const text = (a: string, b: string) => (a < b ? -1 : a > b ? 1 : 0);
   return lock.toSorted(
@@ -172,18 +171,18 @@ export function renderLock(lock: readonly Artifact[]): string {
 
 /** A publisher's newer patch release. */
 export interface Newer {
-  /** As in the lock file; `kubernetes` for all programs of a release. */
+  /** As in the lock file; `kubernetes` for a release's programs. */
   readonly name: string;
   readonly version: string;
   readonly newest: string;
 }
 
-/** The name under which the programs of a Kubernetes release stand together. */
+/** Name of all programs of a Kubernetes release. */
 export const kubernetesName = "kubernetes";
 
 /**
- * Asks which patch releases there are of every minor in the lock file, and of which names there is a newer minor. What
- * has no number, such as the tag `ltsc2022`, is not looked for.
+ * Asks for the patch releases of each minor in the lock file, and for newer minors. What has no number, such as the tag
+ * `ltsc2022`, is skipped.
  *
  * @param follow names of which a newer minor is as good as a patch
  */
@@ -222,14 +221,14 @@ export async function findNewer(
   );
   const inOrder = (some: readonly Newer[]) =>
     some.toSorted((a, b) => (a.name === b.name ? compareVersions(a.version, b.version) : a.name < b.name ? -1 : 1));
-  // Of a name with a version for each minor of Kubernetes, its newest counts.
+  // Of a name with a version per Kubernetes minor, the newest counts.
   const last = new Map(inOrder(minors).map((each) => [each.name, each]));
   const isNew = ({ name, newest }: Newer) =>
     !lock.some((row) => row.name === name && compareVersions(row.version, newest) >= 0);
   return { newer: inOrder(newer), minors: [...last.values()].filter(isNew), failed, skipped };
 }
 
-/** Those of these versions that are later and of the same form, the newest first; `v` in front does not matter. */
+/** Later versions of the same form, the newest first, whether or not with `v`. */
 function laterVersions(version: string, all: readonly string[]): readonly string[] {
   const numbersOf = (text: string) => {
     const parts = partsOf(text);
@@ -246,7 +245,7 @@ function laterVersions(version: string, all: readonly string[]): readonly string
     .sort((a, b) => compareNumbers(numbersOf(b).numbers, numbersOf(a).numbers));
 }
 
-/** Those of them that can be taken: a program and its image move together or not at all. */
+/** Those that can be taken: a program and its image move together or not at all. */
 export function takeable(newer: readonly Newer[], together: readonly (readonly string[])[]): readonly Newer[] {
   return newer.filter(({ name, newest }) =>
     (together.find((group) => group.includes(name)) ?? []).every((own) =>
@@ -264,7 +263,7 @@ export function newerVersions(text: string, newer: readonly Newer[]): string {
   });
 }
 
-/** A stack file with a newer Kubernetes, where it has the newest one of its minor so far. */
+/** A stack file with a newer Kubernetes, where it has its minor's newest so far. */
 export function newerStack(text: string, newer: readonly Newer[]): string {
   return withScalars(text, (keys, value) =>
     keys.join(" ") === "config fenestra:kubernetes version"
@@ -273,10 +272,7 @@ export function newerStack(text: string, newer: readonly Newer[]): string {
   );
 }
 
-/**
- * A text of YAML or JSON with scalars replaced where they stand, in block or flow style. The rest stays as it is, to
- * the byte.
- */
+/** A text of YAML or JSON with scalars replaced in place, in block or flow style; the rest stays to the byte. */
 function withScalars(text: string, replace: (keys: readonly string[], value: unknown) => string | undefined): string {
   const parts: string[] = [];
   let done = 0;

@@ -10,11 +10,11 @@ const factSchema: z.ZodType<Facts> = z.record(z.string(), z.union([z.string(), z
 const upstreamSchema = z.strictObject({
   /** On GitHub. */
   repository: z.string(),
-  /** With `{version}` for the image's. */
+  /** `{version}` is the image's. */
   tag: z.string(),
   /** Pattern of the manifests' paths in the repository. */
   paths: z.string(),
-  /** What was read last: at which version of the image, commit, and the digests of git of the files. */
+  /** What was read last: the image's version, the commit, and git's digests of the files. */
   read: z
     .strictObject({
       version: z.string(),
@@ -26,7 +26,7 @@ const upstreamSchema = z.strictObject({
 });
 const lockSchema = z.record(z.string(), z.union([upstreamSchema, z.strictObject({ none: z.string() })]));
 
-/** `upstream.lock.json`: by image where its project has manifests and what they say, or why there are none. */
+/** `upstream.lock.json`: by image where its project's manifests are and what they say, or why there are none. */
 export type UpstreamLock = z.infer<typeof lockSchema>;
 
 export function readUpstream(file: string): UpstreamLock {
@@ -39,13 +39,13 @@ const treeSchema = z.object({
   tree: z.array(z.object({ path: z.string(), type: z.string(), sha: z.string() })),
 });
 
-/** Reads the manifests of a version. Each file must be the very one of the commit's tree. */
+/** Reads a version's manifests; each file must be the commit's. */
 async function read(
   { repository, tag, paths }: z.infer<typeof upstreamSchema>,
   version: string,
   publishers: Publishers,
 ): Promise<NonNullable<z.infer<typeof upstreamSchema>["read"]>> {
-  // An image may have a suffix of its own: 1.36.5-1.
+  // An image may have its own suffix: 1.36.5-1.
   const name = tag.replace("{version}", version.replace(/-.*/, ""));
   const api = `https://api.github.com/repos/${repository}`;
   const json = async (url: string): Promise<unknown> => JSON.parse(await publishers.text(url));
@@ -70,7 +70,7 @@ async function read(
   return { version, commit, files, facts: factsOf(documents) };
 }
 
-/** The lock with the manifests of each version that it has not read yet, and what that changes, line by line. */
+/** The lock with manifests of versions that it has not read, and what changes, line by line. */
 export async function withManifests(
   lock: UpstreamLock,
   named: readonly NamedVersion[],

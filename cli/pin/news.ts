@@ -4,7 +4,7 @@ import { isProgram } from "../../components/model/moreArtifacts.ts";
 import { kubernetesName } from "./lock.ts";
 import type { Publishers } from "./publishers.ts";
 
-/** Where GitHub has the releases of a name, and the Go modules by which its advisories know it. */
+/** Where GitHub has a name's releases, and the Go modules of its advisories. */
 const projects: Readonly<Record<string, { readonly repository: string; readonly modules: readonly string[] }>> = {
   [kubernetesName]: { repository: "kubernetes/kubernetes", modules: ["k8s.io/kubernetes"] },
   "cni-plugins": { repository: "containernetworking/plugins", modules: ["github.com/containernetworking/plugins"] },
@@ -34,8 +34,8 @@ const advisorySchema = z.array(
 );
 
 /**
- * `versions.json` with the days on which pinned versions were published and with what GitHub's advisories have against
- * them. What it has already stays. Where it has no such sections nobody is asked.
+ * `versions.json` with the days of pinned versions and GitHub's advisories against them. What it has stays; without
+ * these sections nobody is asked.
  */
 export async function withNews(
   text: string,
@@ -80,7 +80,7 @@ export async function withNews(
     : { text: written(text, { published, known }), news: news.sort(), failed };
 }
 
-/** The text with these sections, which are its last ones; what is before them stays to the byte. */
+/** The text with these sections, its last ones; what is before them stays to the byte. */
 function written(text: string, sections: object): string {
   const rest = text.slice(0, text.search(/\s*"published":/));
   const own = JSON.stringify(sections, null, 2).replaceAll(

@@ -6,12 +6,12 @@ import { minorOf } from "../../components/model/releases.ts";
 type File = Pick<Artifact, "url" | "algorithm">;
 
 export interface Said {
-  /** Hexadecimal; `undefined` when it gives none. */
+  /** Hexadecimal, if it gives one. */
   readonly digest: string | undefined;
   readonly from: string;
 }
 
-/** Most pages of a list of tags that are read: repositories have some thousand tags. */
+/** Most pages of a list of tags: repositories have some thousand. */
 const mostPages = 100;
 
 const assetSchema = z.object({ assets: z.array(z.object({ name: z.string(), digest: z.string().nullish() })) });
@@ -19,10 +19,7 @@ const releaseSchema = z.array(z.object({ tag_name: z.string(), draft: z.boolean(
 const tagSchema = z.object({ tags: z.array(z.string()).nullable() });
 const tokenSchema = z.object({ token: z.string().optional(), access_token: z.string().optional() });
 
-/**
- * Formats of an image's index or manifest (OCI image specification, media types; Docker's own are older). The index
- * comes first.
- */
+/** Formats of an image's index, first, or manifest (OCI image specification, media types; Docker's own are older). */
 const manifests = [
   "application/vnd.oci.image.index.v1+json",
   "application/vnd.docker.distribution.manifest.list.v2+json",
@@ -30,10 +27,10 @@ const manifests = [
   "application/vnd.docker.distribution.manifest.v2+json",
 ].join(", ");
 
-/** Where the publisher of a file gives its digest. `undefined` for a publisher that is not known here. */
+/** Where a file's publisher gives its digest; `undefined` for an unknown publisher. */
 export function checksumUrl({ url, algorithm }: File): string | undefined {
   const { host, pathname } = new URL(url);
-  // Kubernetes documentation, "Download Kubernetes": the file's name and .sha256 or .sha512, the digest alone.
+  // Kubernetes documentation, "Download Kubernetes": the file's name and .sha256 or .sha512.
   if (host === "dl.k8s.io" || host === "artifacts.k8s.io") return `${url}.${algorithm}`;
   if (host !== "github.com" || algorithm !== "sha256") return undefined;
   const [, owner, repository, , , tag] = pathname.split("/");
@@ -44,14 +41,13 @@ export function checksumUrl({ url, algorithm }: File): string | undefined {
     "opencontainers/runc": new URL("runc.sha256sum", url).href,
     "etcd-io/etcd": new URL("SHA256SUMS", url).href,
   };
-  // Without a checksum file GitHub itself gives the digest of a release's files (REST API, "Get a release by tag
-  // name").
+  // GitHub gives the digest of a release's files (REST API, "Get a release by tag name").
   return known[`${owner}/${repository}`] ?? `https://api.github.com/repos/${owner}/${repository}/releases/tags/${tag}`;
 }
 
 /**
- * A file's digest in what its publisher sends: GitHub's description of a release, the output of sha256sum, or the
- * digest alone.
+ * A file's digest in its publisher's answer: GitHub's description of a release, sha256sum's output, or the digest
+ * alone.
  */
 export function digestIn(text: string, { url, algorithm }: File): string | undefined {
   const file = url.slice(url.lastIndexOf("/") + 1);
@@ -64,23 +60,21 @@ export function digestIn(text: string, { url, algorithm }: File): string | undef
     : undefined;
 }
 
-/**
- * Asks publishers and registries. Each URL is fetched once; what goes wrong is thrown with the address in its message.
- */
+/** Asks publishers and registries, for each URL once; errors name the address. */
 export class Publishers {
   readonly #via: string | undefined;
   readonly #timeoutMs: number;
   readonly #texts = new Map<string, Promise<string>>();
 
-  /** @param via URL below which every publisher is reached as `<via>/<host>/<path>`: a mirror, or a test's server. */
+  /** @param via URL below which publishers are reached as `<via>/<host>/<path>`: a mirror, or a test's server. */
   constructor(via?: string, timeoutMs = 20_000) {
     this.#via = via?.replace(/\/+$/, "");
     this.#timeoutMs = timeoutMs;
   }
 
   /**
-   * The digest of a file, or of an image's tag by HEAD (OCI distribution specification, "Checking if content exists in
-   * the registry").
+   * The digest of a file, or of a tag by HEAD (OCI distribution specification, "Checking if content exists in the
+   * registry").
    */
   async digest(artifact: Artifact): Promise<Said> {
     if (!isImage(artifact)) {
@@ -96,7 +90,7 @@ export class Publishers {
     return { digest, from: `${registry}/${repository}:${tag}` };
   }
 
-  /** The versions that the publisher of an artifact has; `undefined` where it has no list of them. */
+  /** The versions that an artifact's publisher lists; `undefined` without a list. */
   async versions(artifact: Artifact): Promise<readonly string[] | undefined> {
     // kubernetes.io, "Download Kubernetes".
     if (isProgram(artifact))
@@ -104,7 +98,7 @@ export class Publishers {
     if (isImage(artifact)) return this.#tags(artifact.url);
     const { host, pathname } = new URL(artifact.url);
     const [, folder = "", repository = ""] = pathname.split("/");
-    // artifacts.k8s.io/binaries/NAME has no list; the releases of kubernetes/NAME have the same numbers.
+    // artifacts.k8s.io/binaries/NAME has no list; kubernetes/NAME's releases have the same numbers.
     const owner = host === "github.com" ? folder : host === "artifacts.k8s.io" ? "kubernetes" : undefined;
     if (owner === undefined) return undefined;
     // The last hundred (REST API, "List releases").
@@ -115,8 +109,7 @@ export class Publishers {
   }
 
   /**
-   * The tags of an image, page by page (OCI distribution specification, "Listing Tags": the next one is in the header
-   * Link).
+   * The tags of an image, page by page (OCI distribution specification, "Listing Tags": the header Link has the next).
    */
   async #tags(reference: string): Promise<readonly string[]> {
     const { registry, repository } = imageReference(reference);
@@ -126,7 +119,7 @@ export class Publishers {
       const response = await this.#ask(url);
       tags.push(...(tagSchema.parse(await response.json()).tags ?? []));
       const next: string | undefined = /<([^>]+)>;\s*rel="?next"?/.exec(response.headers.get("link") ?? "")?.[1];
-      // It is a path in most registries, which leads to the host that was asked.
+      // A path in most registries, of the host that was asked.
       url = next && new URL(next, `https://${registry}`).href;
     }
     return tags;
@@ -142,10 +135,7 @@ export class Publishers {
     return text;
   }
 
-  /**
-   * Asks once more, with the token that a registry gives to everybody for reading, where one is wanted. Redirects are
-   * followed.
-   */
+  /** Asks again, with a registry's token for anybody's reading, where one is wanted. Follows redirects. */
   async #ask(
     url: string,
     init: { readonly method?: string; readonly headers?: Readonly<Record<string, string>> } = {},
@@ -154,7 +144,7 @@ export class Publishers {
       let response = await this.#request(this.#through(url), init);
       if (response.status === 401) {
         const token = await this.#token(response.headers.get("www-authenticate") ?? "");
-        // To where a redirect led: a token is not sent on to another host.
+        // Where a redirect led: fetch sends no token on to another host.
         response = await this.#request(response.url, {
           ...init,
           headers: { ...init.headers, authorization: `Bearer ${token}` },

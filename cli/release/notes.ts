@@ -4,16 +4,15 @@ import path from "node:path";
 import { compareVersions, selectableVersions } from "../../components/model/releases.ts";
 import { parseChanges, type StackChange, table } from "../changes/stackChange.ts";
 
-/** What a release is, by what it does to the example stacks. */
+/** What a release does to the example stacks. */
 const levels = ["patch", "minor", "major"] as const;
 
 /** One of `levels`. */
 export type ReleaseLevel = (typeof levels)[number];
 
 /**
- * Patch: every machine stays and nothing is replaced or taken away. Major: a stack file that was planned before is
- * refused, or data, an address, a name or a pool goes for good. Minor: all between, such as machines that are replaced
- * one by one with their data.
+ * Patch: every machine stays and nothing is replaced or removed. Major: an older stack file is refused, or data, an
+ * address, a name or a pool goes for good. Minor: all between, such as machines that are replaced one by one.
  */
 export function levelOf(changes: readonly StackChange[]): ReleaseLevel {
   const levelsOf = changes.map(({ status, overview }): ReleaseLevel => {
@@ -32,10 +31,10 @@ export function levelOf(changes: readonly StackChange[]): ReleaseLevel {
 
 type Fate = NonNullable<StackChange["overview"]>["pools"][number]["fate"];
 const goes = (fate: Fate): boolean => fate === "removed" || fate === "refused";
-/** A pool that is made anew drains at once, where one that rolls goes machine by machine. */
+/** A pool made anew drains at once, not machine by machine. */
 const isNew = (fate: Fate): boolean => fate === "replaced" || fate === "may-be-replaced";
 
-/** The lowest number that a release may have. Before 1.0.0 a minor may do what a major does. */
+/** A release's lowest number. Before 1.0.0 a minor may do what a major does. */
 export function lowestVersion(previous: string, level: ReleaseLevel): string {
   const [major = 0, minor = 0, patch = 0] = previous.replace(/^v/, "").split(".").map(Number);
   if (level === "patch") return [major, minor, patch + 1].join(".");
@@ -45,13 +44,12 @@ export function lowestVersion(previous: string, level: ReleaseLevel): string {
 /** What a version says of itself. */
 export interface Facts {
   readonly kubernetes: readonly string[];
-  /** Node and Pulumi CLI, as package.json and Pulumi.yaml have them. */
+  /** Node and Pulumi CLI, by package.json and Pulumi.yaml. */
   readonly needs: readonly string[];
-  /** What `ci` gives to the workflows, as text. */
+  /** Rights of the workflows, as text. */
   readonly rights: string;
 }
 
-/** Text of a release. */
 export function releaseNotes(section: string, changes: readonly StackChange[], before: Facts, now: Facts): string {
   const other = (from: readonly string[], than: readonly string[]) =>
     from.filter((each) => !than.includes(each)).join(", ") || "none";
@@ -79,7 +77,7 @@ export function sectionOf(text: string, version: string): string {
   return found.split("\n").slice(1).join("\n").trim();
 }
 
-/** Refuses a number that says less than the release does. */
+/** Refuses a number too low for the release. */
 export function requireVersion(version: string, previous: string, changes: readonly StackChange[]): void {
   const level = levelOf(changes);
   const lowest = lowestVersion(previous, level);

@@ -4,21 +4,19 @@ import { parse, stringify } from "yaml";
 import { UsageError } from "../exit.ts";
 import { git } from "../gitBase.ts";
 
-/** A file of a user's repository, by its path in it. */
+/** Files of a user's repository, by path. */
 export type Files = Readonly<Record<string, string>>;
 
 /** A version of the program as a repository pins it. */
 export interface Pinned {
-  /**
-   * `OWNER/NAME` of the program's repository on GitHub, whose workflows are called; `undefined` where it is elsewhere.
-   */
+  /** `OWNER/NAME` of the program's repository on GitHub, if it is there: its workflows are called. */
   readonly repository: string | undefined;
   readonly commit: string;
   /** `v1.2.3`, where the commit has such a tag. */
   readonly tag: string | undefined;
 }
 
-/** Workflows of this program that a repository calls. */
+/** Workflows of this program for repositories to call. */
 const callable = ["preview", "preview-comment", "deploy", "drift", "patches"];
 
 type Rights = Readonly<Record<string, string>>;
@@ -28,7 +26,7 @@ interface Workflow {
   readonly jobs: Readonly<Record<string, { readonly permissions?: Rights }>>;
 }
 
-/** What calls a workflow, by its text: upon the same events, with the rights of all its jobs. */
+/** What calls a workflow, by its text: upon the same events, with all its jobs' rights. */
 function caller(name: string, text: string, program: string, pinned: Pinned): string {
   const { on, permissions, jobs }: Workflow = parse(text);
   const { workflow_call: called, ...events } = on;
@@ -40,7 +38,7 @@ function caller(name: string, text: string, program: string, pinned: Pinned): st
     `\${{ inputs.${key} || '${other}' }}`,
   ]);
   const job = {
-    // In this order "write" of one job stands over "read" of another.
+    // Sorted, one job's "write" wins over another's "read".
     permissions: Object.fromEntries(rights.toSorted()),
     uses: `${pinned.repository}/.github/workflows/${name}.yml@main`,
     with: { ...Object.fromEntries(inputs), program },
@@ -48,16 +46,16 @@ function caller(name: string, text: string, program: string, pinned: Pinned): st
   return withVersion(stringify({ name, on: events, jobs: { [name]: job } }, { lineWidth: 0, nullStr: "" }), pinned);
 }
 
-/** A line that calls one of these workflows, up to the version. */
+/** A line that calls such a workflow, up to the version. */
 const usesLine = new RegExp(`(uses: (\\S+)/\\.github/workflows/(?:${callable.join("|")})\\.yml@)\\S+(?: # \\S+)?`, "g");
 
-/** A workflow whose calls of this program's workflows are at another version. */
+/** A workflow with its calls of this program's workflows at a version. */
 export function withVersion(text: string, { commit, tag }: Pinned): string {
   return text.replaceAll(usesLine, (_, before: string) => `${before}${commit}${tag === undefined ? "" : ` # ${tag}`}`);
 }
 
 /**
- * Everything of a user's repository but the stack files.
+ * All of a user's repository but the stack files.
  *
  * @param program folder of the program in it
  * @param from folder in which the program is
@@ -107,14 +105,14 @@ updates:
   };
 }
 
-/** A project file whose `main` is in the program's folder: `index.ts` there, or that of its folder `ci`. */
+/** A project file whose `main` is in the program's folder, or its folder `ci`. */
 function projectIn(text: string, program: string): string {
   return text.replace(/^main: index\.ts$/m, () =>
     text.includes("stackConfigDir") ? `main: ${program}/index.ts` : `main: ../${program}/ci/index.ts`,
   );
 }
 
-/** Writes files that are not there yet, and makes the folder of the stack files; says of each what became of it. */
+/** Writes missing files, and makes the folder of stack files; says what became of each. */
 export function writeFiles(root: string, files: Files): readonly string[] {
   mkdirSync(path.join(root, "stacks"), { recursive: true });
   return Object.entries(files).map(([name, text]) => {
@@ -127,7 +125,7 @@ export function writeFiles(root: string, files: Files): readonly string[] {
 }
 
 /**
- * The version that is checked out in the program's folder.
+ * The version in the program's folder.
  *
  * @param named the repository whose workflows are called. Default: the origin, where it is on GitHub
  */
@@ -138,22 +136,22 @@ export function pinnedIn(folder: string, named?: string): Pinned {
   return { repository: named ?? repository, commit: git(folder, ["rev-parse", "HEAD"]).trim(), tag: tags[0] };
 }
 
-/** Whether a tag is one of a release. */
+/** Whether a tag is a release's. */
 export function isRelease(tag: string): boolean {
   return /^v\d+\.\d+\.\d+$/.test(tag);
 }
 
-/** Files of a user: they stay, whatever they were. */
+/** A user's files, which stay as they are. */
 const isUsers = (file: string): boolean =>
   /^(stacks|ci)\/Pulumi\.[^/]+\.yaml$|^stacks\/artifacts\.lock\.json$/.test(file);
-/** Files of the program that many change for themselves: they stay when they were changed. */
+/** Files that many change for themselves, and that then stay. */
 const mayDiffer = (file: string): boolean =>
   isUsers(file) || /^(\.[^/]*|[^/]+\.md|Makefile|\.github\/.*|\.ci\/.*)$/.test(file);
 const projects = ["Pulumi.yaml", "ci/Pulumi.yaml"];
 
 /**
- * Turns a clone with stack files into a repository that has the program as a submodule, at the commit that the clone
- * was made from. Project name, state and everything that trusts the repository stay. Nothing is committed.
+ * Turns a clone with stack files into a repository with the program as a submodule, at the commit that it was cloned
+ * from. Project name, state and everything that trusts the repository stay; nothing is committed.
  *
  * @param url where the program comes from
  * @returns what was done, a line each

@@ -3,7 +3,7 @@ import { textOf } from "../../plan/program/values.ts";
 import { doubtful, type Question, refused, some } from "../question.ts";
 import type { AwsNeeds } from "./needs.ts";
 
-/** Names that nobody else may have: call, list, field, type here, and what deletes them. */
+/** Names that are taken once: call, list, field, type here, and what deletes them. */
 const fixedNames = [
   [
     "elasticloadbalancing:DescribeLoadBalancers",
@@ -21,7 +21,7 @@ export const accountQuestions: readonly Question<AwsNeeds>[] = [
     id: "account",
     async *run({ accountId, isAccountNamed, region }, ask) {
       const caller = await ask("sts:GetCallerIdentity", {}, /^(InvalidClientTokenId|UnrecognizedClient)/);
-      // So answers a region that is off, whatever the credentials.
+      // The answer of a region that is off, whatever the credentials.
       if (caller.isNone) {
         yield refused(
           `AWS in ${region} does not know these credentials`,
@@ -62,7 +62,7 @@ export const accountQuestions: readonly Question<AwsNeeds>[] = [
     },
   },
   {
-    // What is left under the cluster's fixed names while nothing carries its tag.
+    // What is left under the cluster's fixed names while nothing has its tag.
     id: "names",
     async *run({ program, cluster }, ask) {
       const filter = (Name: string, value: string) => ({ Name, Values: [value] });

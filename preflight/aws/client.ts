@@ -3,7 +3,7 @@ import { defaultProvider } from "@aws-sdk/credential-provider-node";
 import { z } from "zod";
 import { type Call, CallError, mostPages, type Send, tooManyPages } from "../question.ts";
 
-/** Clients of the SDK by the service in the name of a right; each is loaded when it is called. */
+/** Clients of the SDK by a right's service, loaded when called. */
 const clients: Readonly<Record<string, () => Promise<object>>> = {
   autoscaling: () => import("@aws-sdk/client-auto-scaling"),
   ec2: () => import("@aws-sdk/client-ec2"),
@@ -27,9 +27,9 @@ const isClass = (value: unknown): value is new (options: object) => Client => ty
 const dated = z.object({ response: z.object({ headers: z.object({ date: z.string() }) }) });
 
 /**
- * Sends calls with the credentials that Pulumi's provider finds: variables, profiles, sign-on, OIDC, metadata.
+ * Sends calls with the credentials of Pulumi's provider: variables, profiles, sign-on, OIDC, metadata.
  *
- * @param seen is told of the time of each server
+ * @param seen is told each server's time
  */
 export function awsSender(region: string, seen: (server: Date) => void): Send {
   const credentials = defaultProvider();
@@ -65,7 +65,7 @@ export function awsSender(region: string, seen: (server: Date) => void): Send {
   };
 }
 
-/** An answer with the lists of its pages joined. @throws for one without end: half a list has room that is not there */
+/** Joins the lists of an answer's pages. @throws for endless ones: half a list has room that is not there */
 async function allPages(send: (input: object) => Promise<object>, input: object): Promise<object> {
   let all: Readonly<Record<string, unknown>> = {};
   let next: object = {};
@@ -89,11 +89,11 @@ async function allPages(send: (input: object) => Promise<object>, input: object)
 const denials = /^(AccessDenied|UnauthorizedOperation|AuthorizationError|UnauthorizedException)/;
 const busy = /Throttl|TooManyRequests|RequestLimitExceeded/;
 
-/** What went wrong, by what the SDK throws. */
+/** What went wrong, by the SDK's error. */
 function callError(call: Call, error: unknown): unknown {
   if (!(error instanceof Error)) return error;
   const { name } = error;
-  // Behind the first line of what cannot be read stands advice to programmers.
+  // Behind the first line stands advice to programmers.
   const [first = ""] = error.message.split("\n");
   const message = "$response" in error ? `the answer to ${call.right} is not understood: ${first}` : first;
   if (!("$fault" in error)) return new CallError(call, "none", "code" in error ? String(error.code) : name, message);

@@ -4,7 +4,7 @@ import { diskOf, made, oneZone } from "../needs.ts";
 import { type Ask, doubtful, type Question, type Reply, refused } from "../question.ts";
 import type { AwsNeeds } from "./needs.ts";
 
-/** An image by its id; `undefined` where AWS does not have it. */
+/** An image by its id, if AWS has it. */
 export async function imageOf(ask: Ask, image: string): Promise<Reply | undefined> {
   const [, Name] = /^resolve:ssm:(.+)$/.exec(image) ?? [];
   const id = Name === undefined ? image : await latest(ask, Name);
@@ -18,7 +18,7 @@ const latest = async (ask: Ask, Name: string): Promise<string> => {
   return found.isNone ? "" : found.text("Parameter.Value");
 };
 
-/** Longest before the end of an image at which it is told, days. */
+/** Days before an image's end at which it is told. */
 const soonDays = 30;
 
 export const machineQuestions: readonly Question<AwsNeeds>[] = [
@@ -108,7 +108,7 @@ export const machineQuestions: readonly Question<AwsNeeds>[] = [
           const keys = [...JSON.stringify(inputs).matchAll(/"kmsKeyId":"([^"]+)"/g)].map(([, key = ""]) => key);
           return { keys, isPool: /-pool-/.test(name) };
         });
-      // What has no key of its own is encrypted with the account's.
+      // Disks without a key have the account's.
       const isDefaultUsed = disks.some(({ keys }) => keys.length === 0);
       const standard = isDefaultUsed ? (await ask("ec2:GetEbsDefaultKmsKeyId")).text("KmsKeyId") : "";
       const all = disks.map(({ keys, isPool }) => ({ isPool, keys: keys.length === 0 ? [standard] : keys }));

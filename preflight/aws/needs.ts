@@ -12,7 +12,7 @@ export interface AwsMachine extends MachineNeed {
 
 export type AwsNeeds = Needs<AwsMachine>;
 
-/** What the recorded program needs of an account of AWS. */
+/** What the recorded program needs of an account. */
 export function awsNeeds(program: RecordedProgram, { region, accountId }: SimulatedPlace): NeedsOf<AwsNeeds> {
   const of = (type: string) => resourcesOfType(program, `aws:${type}`);
   const [provider] = resourcesOfType(program, "pulumi:providers:aws");
@@ -41,7 +41,7 @@ export function awsNeeds(program: RecordedProgram, { region, accountId }: Simula
 
 const tags = z.object({ tags: z.object({ "fenestra:cluster": z.string() }).catchall(z.string()) });
 
-/** Tags that the provider gives to all that it makes. */
+/** Tags of all that the provider makes. */
 export function providerTags(program: RecordedProgram) {
   const [provider] = resourcesOfType(program, "pulumi:providers:aws");
   return tags.parse(fromJson(textOf(provider?.inputs.defaultTags) ?? "")).tags;
@@ -68,13 +68,13 @@ function instance(program: RecordedProgram, resource: RecordedResource): AwsMach
   return {
     ...common(template, resource),
     sizes: texts([template.instanceType ?? null]),
-    // One goes before the next one comes.
+    // One goes before the next comes.
     ...{ count: 1, surge: 0, most: 1, spot: false },
     zones: zoneOf(program, card?.inputs.subnetId),
   };
 }
 
-/** The machines of a group: those on demand, and those that AWS may take back. */
+/** A group's machines: on demand, and spot. */
 function group(program: RecordedProgram, resource: RecordedResource): readonly AwsMachine[] {
   const { inputs } = resource;
   const mixed = mapOf(inputs.mixedInstancesPolicy);

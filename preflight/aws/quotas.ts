@@ -10,14 +10,14 @@ const isOwn = (thing: Reply, cluster: string, name?: string): boolean => {
   return tag("fenestra:cluster") === cluster && (name === undefined || tag("Name") === name);
 };
 
-/** Machines that count against quotas, of the whole region. */
+/** The region's machines that count against quotas. */
 const running = async (ask: Ask): Promise<readonly Reply[]> =>
   (await ask("ec2:DescribeInstances"))
     .list("Reservations")
     .flatMap((each) => each.list("Instances", []))
     .filter((each) => /^(pending|running|stopping|shutting-down)$/.test(each.text("State.Name")));
 
-/** A quota, and whether only AWS's default is known: new accounts have less than that. */
+/** A quota, and whether it is AWS's default: new accounts have less. */
 async function quotaOf(ask: Ask, ServiceCode: string, QuotaCode: string) {
   const input = { ServiceCode, QuotaCode };
   const own = await ask("servicequotas:GetServiceQuota", input, /^NoSuchResource/);
@@ -30,7 +30,7 @@ const raise =
   (value: number): string =>
     `aws service-quotas request-service-quota-increase --service-code ${service} --quota-code ${code} --desired-value ${value}`;
 
-/** Quotas of vCPUs by the families that they are for, on demand and spot (Service Quotas, `ec2`). */
+/** Quotas of vCPUs by their families, on demand and spot (Service Quotas, `ec2`). */
 const vcpuQuotas = [
   [/^[acdhimrtz]\d/, "L-1216C47A", "L-34B43A08"],
   [/^(g|vt)\d/, "L-DB2E81BA", "L-3819A6DF"],
@@ -42,7 +42,7 @@ const vcpuQuotas = [
 const codeOf = (size: string, spot: boolean): string | undefined =>
   vcpuQuotas.find(([families]) => families.test(size))?.[spot ? 2 : 1];
 
-/** Things of which there is a quota, with the list of those that there are and what names one there. */
+/** Things with a quota: where the present ones are listed, and what names one there. */
 const countedThings = [
   ["address-quota", "public addresses", "ec2/eip:Eip", "ec2 L-0263D0A3", "ec2:DescribeAddresses Addresses"],
   ["network-quota", "VPCs", "ec2/vpc:Vpc", "vpc L-F678F1CE", "ec2:DescribeVpcs Vpcs"],
@@ -95,7 +95,7 @@ const counting = (id: string): Question<AwsNeeds> => ({
 
 export const quotaQuestions: readonly Question<AwsNeeds>[] = [
   {
-    // With what others use, with surge and up to the autoscalers' bounds.
+    // With others' use, surge, and up to the autoscalers' bounds.
     id: "vcpu-quota",
     ofMachine: true,
     async *run({ machines, cluster, goes }, ask) {

@@ -18,7 +18,7 @@ import {
 import { imageOf } from "./machines.ts";
 import { type AwsNeeds, providerTags } from "./needs.ts";
 
-/** The principal whose rights count, as IAM knows it; `undefined` for the root user. */
+/** The principal whose rights count, by IAM; none for the root user. */
 async function principalOf(ask: Ask, { asker }: AwsNeeds): Promise<string | undefined> {
   if (asker.deployer !== undefined) return asker.deployer;
   const arn = (await ask("sts:GetCallerIdentity")).text("Arn");
@@ -28,7 +28,7 @@ async function principalOf(ask: Ask, { asker }: AwsNeeds): Promise<string | unde
   return arn.endsWith(":root") ? undefined : arn;
 }
 
-/** Decisions over calls on one resource. */
+/** Refusals of calls on one resource. */
 async function simulate(ask: Ask, PolicySourceArn: string, calls: readonly IamCall[]): Promise<readonly Reply[]> {
   const context = Object.assign({}, ...calls.map((each) => each.context ?? {}));
   const found = await ask("iam:SimulatePrincipalPolicy", {
@@ -44,7 +44,7 @@ async function simulate(ask: Ask, PolicySourceArn: string, calls: readonly IamCa
 
 const linked = "iam:CreateServiceLinkedRole";
 
-/** Calls that make the stack, a resource of each kind for all like it. */
+/** Calls that make the stack, one of each kind. */
 function callsOf({ program, region, accountId }: AwsNeeds): readonly IamCall[] {
   const calls = program.resources
     .filter(({ type, read }) => type.startsWith("aws:") && read === undefined)
@@ -52,7 +52,7 @@ function callsOf({ program, region, accountId }: AwsNeeds): readonly IamCall[] {
   return [...new Map(calls.map((each) => [each.action, each])).values()].filter(({ action }) => action !== linked);
 }
 
-/** Roles that AWS makes for its own services, and what wants them. */
+/** Roles of AWS's own services, and what wants them. */
 const serviceRoles: readonly (readonly [role: string, service: string, wanted: (needs: AwsNeeds) => boolean])[] = [
   ["AutoScaling", "autoscaling", ({ program }) => made(program, "aws:autoscaling/group:Group").length > 0],
   [
@@ -67,7 +67,7 @@ const tagSpecifications = z.array(z.object({ resourceType: z.string(), tags: z.r
 
 const tagsOf = (tags: object) => Object.entries(tags).map(([Key, Value]) => ({ Key, Value }));
 
-/** What the first machine asks EC2 for, as far as it is there before the first update. */
+/** What the first machine asks EC2 for, as far as it is there before a first update. */
 function launchRequest({ machines: [first] }: AwsNeeds, ImageId: string, SubnetId: string): object {
   const { httpTokens, httpEndpoint } = mapOf(first?.template.metadataOptions);
   const specifications = tagSpecifications.safeParse(first?.template.tagSpecifications).data ?? [];
@@ -84,7 +84,7 @@ function launchRequest({ machines: [first] }: AwsNeeds, ImageId: string, SubnetI
   };
 }
 
-/** The launch of the machine to come, by its own template: in its subnet, for its interface has a machine yet. */
+/** The launch of the next machine by its template, in its subnet: its interface still has a machine. */
 function ownLaunch({ program }: AwsNeeds): object {
   const find = (type: string) => mapOf(made(program, `aws:ec2/${type}`)[0]?.inputs);
   const [{ launchTemplate, tags }, card] = [find("instance:Instance"), find("networkInterface:NetworkInterface")];
@@ -104,7 +104,7 @@ async function* dryRun(ask: Ask, right: string, input: object, isWhole = false):
     const { code, kind, message } = error;
     if (code === "DryRunOperation") return;
     const [, encoded] = /Encoded authorization failure message: (\S+)/.exec(message) ?? [];
-    // The machine gets an interface that is there; the dry run would make one.
+    // The dry run would make an interface, which the machine is given.
     if (isWhole && kind === "denied" && /:network-interface\//.test(message))
       yield notAsked(`${right} may not make an interface, which a dry run must`);
     else if (kind === "denied")
@@ -125,7 +125,7 @@ async function* dryRun(ask: Ask, right: string, input: object, isWhole = false):
 
 export const rightsQuestions: readonly Question<AwsNeeds>[] = [
   {
-    // Every action of the plan, by IAM's own simulation. Conditions of an organization's policies are not in it.
+    // Every action of the plan, by IAM's simulation, without conditions of an organization's policies.
     id: "rights",
     async *run(needs, ask) {
       const principal = await principalOf(ask, needs);
@@ -135,7 +135,7 @@ export const rightsQuestions: readonly Question<AwsNeeds>[] = [
       }
       const [denied, unsure]: [string[], string[]] = [[], []];
       const groups = [...Map.groupBy(callsOf(needs), ({ resource }) => resource).values()];
-      // IAM throttles the simulation per account: a few at once.
+      // IAM throttles simulations per account.
       for (let at = 0; at < groups.length; at += 4) {
         const answers = groups.slice(at, at + 4).map((calls) => simulate(ask, principal, calls));
         for (const each of (await Promise.all(answers)).flat()) {

@@ -57,7 +57,7 @@ export const accountQuestions: readonly Question<AzureNeeds>[] = [
     },
   },
   {
-    // The resource group is free, or the cluster's own. What is in it has its names from there.
+    // The resource group, by which all in it is named, is free or the cluster's own.
     id: "names",
     async *run({ group, cluster }, ask) {
       if (!group.isMade) return;

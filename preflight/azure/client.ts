@@ -13,14 +13,14 @@ import { CallError, mostPages, type Send, tooManyPages } from "../question.ts";
 
 const manager = "https://management.azure.com";
 const http = createDefaultHttpClient();
-// With HTTPS_PROXY and NO_PROXY, and repetitions of what the cloud was too busy for.
+// With HTTPS_PROXY and NO_PROXY, and repetitions when the cloud is busy.
 const pipeline = createPipelineFromOptions({ retryOptions: { maxRetries: 2, maxRetryDelayInMs: 2_000 } });
 
 const yes = (value: string | undefined): boolean => /^(1|true)$/i.test(value ?? "");
 
 /**
- * The identity of Pulumi's azure-native (its documentation, "Installation & Configuration"): by OIDC, a managed
- * identity, a secret, or the Azure CLI. Not `AZURE_*`, which may be somebody else.
+ * The identity of Pulumi's azure-native ("Installation & Configuration"): OIDC, a managed identity, a secret, or the
+ * Azure CLI; not `AZURE_*`, which may be somebody else's.
  */
 function credentialOf(env: NodeJS.ProcessEnv): TokenCredential {
   const { ARM_TENANT_ID: tenant = "", ARM_CLIENT_ID: client = "", ARM_CLIENT_SECRET: secret } = env;
@@ -48,7 +48,7 @@ async function oidcToken(env: NodeJS.ProcessEnv): Promise<string> {
 const failure = z.object({ error: z.object({ code: z.string(), message: z.string() }) });
 const page = z.looseObject({ value: z.array(z.unknown()), nextLink: z.string().nullish() });
 
-/** Sends calls to the resource manager. @param seen is told of the time of each answer */
+/** Sends calls to the resource manager. @param seen is told each answer's time */
 export function azureSender(seen: (server: Date) => void): Send {
   let credential: TokenCredential | undefined;
   return async (call, abortSignal) => {
@@ -71,9 +71,9 @@ export function azureSender(seen: (server: Date) => void): Send {
         const body = fromJson(bodyAsText ?? "");
         if (status < 300) return body;
         const { code, message } = failure.safeParse(body).data?.error ?? { code: String(status), message: "" };
-        // 401 is for who asks, not for what may be asked.
+        // 401 is about who asks.
         const kind = status === 403 ? "denied" : status < 500 && ![401, 429].includes(status) ? "refused" : "none";
-        // A proxy has no words of the resource manager's.
+        // A proxy lacks the resource manager's words.
         throw new CallError(call, code === String(status) && kind === "denied" ? "none" : kind, code, message);
       };
       return await allPages(send, `${manager}${posted?.at ?? String(call.input)}`);
@@ -86,7 +86,7 @@ export function azureSender(seen: (server: Date) => void): Send {
 
 const post = z.object({ at: z.string(), body: z.object({}).loose() });
 
-/** An answer with the lists of its pages joined. */
+/** Joins the lists of an answer's pages. */
 async function allPages(send: (url: string) => Promise<unknown>, url: string): Promise<unknown> {
   const first = await send(url);
   const list = page.safeParse(first).data;

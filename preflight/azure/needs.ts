@@ -4,7 +4,7 @@ import { mapOf, type PropertyMap, textOf } from "../../plan/program/values.ts";
 import { type MachineNeed, type Needs, type NeedsOf, settingOf, texts } from "../needs.ts";
 
 export interface AzureMachine extends MachineNeed {
-  /** Its profile: that of a scale set's machines, or the inputs of a VM. */
+  /** Of a scale set's machines, or the inputs of a VM. */
   readonly profile: PropertyMap;
 }
 
@@ -15,7 +15,7 @@ export interface AzureNeeds extends Needs<AzureMachine> {
   readonly group: { readonly id: string; readonly isMade: boolean };
 }
 
-/** What the recorded program needs of a subscription of Azure. */
+/** What the recorded program needs of a subscription. */
 export function azureNeeds(program: RecordedProgram, { region, accountId }: SimulatedPlace): NeedsOf<AzureNeeds> {
   const of = (type: string) => resourcesOfType(program, `azure-native:${type}`);
   const [provider] = resourcesOfType(program, "pulumi:providers:azure-native");

@@ -11,7 +11,7 @@ async function usagesOf(ask: Ask, { subscription, region }: AzureNeeds, provider
   return found.list("value");
 }
 
-/** Machines of this cluster that run, of a size; or those that go. */
+/** This cluster's running machines of a size, or those that go. */
 interface Running {
   readonly size: string;
   readonly isSpot: boolean;
@@ -24,7 +24,7 @@ async function running(ask: Ask, { group, goes, cluster }: AzureNeeds): Promise<
     const at = path(`${group.id}/providers/Microsoft.Compute/${kind}`, "2024-07-01");
     const found = await ask(`Microsoft.Compute/${kind}/read`, at, /NotFound$/);
     for (const each of found.list("value")) {
-      // A group that exists already may have another cluster's.
+      // An existing group may have another cluster's.
       const isOwn =
         goes === undefined ? each.text("tags.fenestra:cluster", "") === cluster : each.text("name", "") === goes;
       if (!isOwn) continue;
@@ -43,7 +43,7 @@ const raise =
   (limit: number): string =>
     `az quota update --resource-name ${name} --scope ${subscription}/providers/Microsoft.${provider}/locations/${region} --limit-object value=${limit}`;
 
-/** Names of usages differ by version: any of them. */
+/** Names of usages differ by version. */
 const counted = [
   [
     "address-quota",
@@ -61,7 +61,7 @@ const counting = (id: string): Question<AzureNeeds> => ({
   id,
   async *run(needs, ask) {
     const usages = await usagesOf(ask, needs, "Network");
-    // What the cluster has is in the numbers.
+    // The numbers have what the cluster has.
     if ((await running(ask, needs)).length > 0) return;
     for (const [of, what, type, pattern] of counted) {
       const needed = made(needs.program, `azure-native:network:${type}`).length;
@@ -107,7 +107,7 @@ export const quotaQuestions: readonly Question<AzureNeeds>[] = [
         const total = (count: (machine: AzureMachine) => number): number =>
           group.reduce((sum, each) => sum + count(each) * vcpusOf(skus.get(each.sizes[0] ?? "")), 0);
         const sizes = new Set(group.flatMap((each) => each.sizes));
-        // One that goes may have another size; of the others those are counted that are needed again.
+        // One that goes may have another size; others count where they are needed again.
         const isCounted = ({ size, isSpot }: Running): boolean =>
           isSpot === (quota === "lowPriorityCores") &&
           (needs.goes === undefined ? sizes.has(size) : isSpot || quota === "cores" || quota === familyOf(size));

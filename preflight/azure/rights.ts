@@ -16,7 +16,7 @@ const kinds = [
 
 export const rightsQuestions: readonly Question<AzureNeeds>[] = [
   {
-    // Every action of the plan, by the caller's own permissions (groups and inherited roles are in them).
+    // Every action of the plan, by the caller's permissions, groups and inherited roles included.
     id: "rights",
     async *run({ program, subscription, group, asker }, ask) {
       if (asker.deployer !== undefined) {
@@ -54,7 +54,7 @@ export const rightsQuestions: readonly Question<AzureNeeds>[] = [
     },
   },
   {
-    // Roles may be given by a condition only: it must have those of the plan.
+    // Roles may be given under a condition, which must have those of the plan.
     id: "role-conditions",
     async *run({ program, subscription, asker }, ask) {
       const oid = asker.deployer ?? (await ask("token")).text("oid");
