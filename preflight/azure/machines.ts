@@ -18,7 +18,7 @@ const capability = (sku: Reply | undefined, name: string): string =>
 
 export const vcpusOf = (sku: Reply | undefined): number => Number(capability(sku, "vCPUs"));
 
-/** What a size must be able to do for a profile. */
+/** What a profile asks of a size. */
 const capabilities: readonly (readonly [name: string, isWanted: (profile: string) => boolean])[] = [
   ["EncryptionAtHostSupported", (profile) => profile.includes('"encryptionAtHost":true')],
   ["AcceleratedNetworkingEnabled", (profile) => profile.includes('"enableAcceleratedNetworking":true')],

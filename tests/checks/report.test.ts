@@ -39,7 +39,7 @@ describe("report of checks", () => {
     assert.deepEqual(recapLines([hostile]), ["failed:", `  [nodes] ${shown}`]);
   });
 
-  it("is coloured on a terminal that takes colours, and plain elsewhere", () => {
+  it("is coloured on terminals that take colours alone", () => {
     const forced = process.env.FORCE_COLOR;
     delete process.env.FORCE_COLOR; // Mocha may set it; it overrules the terminal.
     try {
@@ -57,9 +57,9 @@ describe("report of checks", () => {
     }
   });
 
-  it("never shows a negative time when the clock is set back", () => assert.equal(timed("x", -5), "[  0.0 s] x\n"));
+  it("shows no negative time when the clock is set back", () => assert.equal(timed("x", -5), "[  0.0 s] x\n"));
 
-  it("keeps every text in XML, and leaves no character that would end it", () => {
+  it("keeps every text in XML, and no character that would end it", () => {
     const plain = (xml: string): string =>
       xml
         .replaceAll("&#10;", "\n")

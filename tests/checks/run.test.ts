@@ -30,7 +30,7 @@ async function run(checks: readonly Check[], options: Partial<RunOptions> = {}):
 }
 
 describe("the engine of checks", () => {
-  it("runs one after the other, with what they note and where to look", async () => {
+  it("runs in turn, with notes and where to look", async () => {
     const order: string[] = [];
     const slowly = async (): Promise<void> => {
       await new Promise((resolve) => setTimeout(resolve, 10));
@@ -49,7 +49,7 @@ describe("the engine of checks", () => {
     ] satisfies Omit<CheckResult, "seconds">[]);
   });
 
-  it("skips what needs a failed check, with the first cause, and runs what needs a passed, skipped or absent one", async () => {
+  it("skips what needs a failed check, with the first cause, but not what needs a passed, skipped or absent one", async () => {
     const dependent = (id: string, ...needs: readonly string[]): Check => check(id, fails, { needs });
     assert.deepEqual(
       await run([
@@ -80,7 +80,7 @@ describe("the engine of checks", () => {
     ]);
   });
 
-  it("skips what finds no answer here, unless skips fail, as in CI", async () => {
+  it("skips what finds no answer, unless skips fail, as in CI", async () => {
     const checks = [
       check("a", async () => {
         throw new CheckSkipped("no shellcheck");
@@ -94,7 +94,7 @@ describe("the engine of checks", () => {
     ]);
   });
 
-  it("ends a check at its time limit, with the reason of what it waits for, and shows meanwhile that it runs", async () => {
+  it("ends a check at its time limit, with what it waits for, and shows meanwhile that it runs", async () => {
     let beats = 0;
     const onWaiting = () => {
       beats += 1;
@@ -133,7 +133,7 @@ describe("the engine of checks", () => {
 });
 
 describe("waiting in a check", () => {
-  it("ends at once with a failure, and else with the last reason", async () => {
+  it("ends at once with a failure, else with the last reason", async () => {
     let attempts = 0;
     const attempt = async (): Promise<string> => {
       attempts += 1;

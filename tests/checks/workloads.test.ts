@@ -48,12 +48,12 @@ describe("workloads", () => {
     );
   });
 
-  it("are not well when their controller has not seen the change", () => {
+  it("are not well before their controller has seen the change", () => {
     const [problem] = of(deployment({ ...good, observedGeneration: 1 }));
     assert.equal(problem?.what, "Deployment shop/web was changed, and its controller has not looked at it since");
   });
 
-  it("are not well while a DaemonSet rolls, unless somebody else deletes its pods", () => {
+  it("are not well while a DaemonSet rolls, unless others delete its pods", () => {
     const problems = (type: string): readonly string[] => {
       const status = { currentNumberScheduled: 5, desiredNumberScheduled: 5, numberMisscheduled: 0, numberReady: 5 };
       const daemonSet: V1DaemonSet = {
@@ -115,7 +115,7 @@ describe("workloads", () => {
         reason,
       ));
 
-  it("may wait for the first time that a probe is asked, and no longer", () => {
+  it("may wait for their first probe, and no longer", () => {
     const now = Date.parse("2026-11-20T12:00:00Z");
     const state = { ...waiting, state: { running: { startedAt: new Date(now - 20_000) } } };
     const late = (initialDelaySeconds: number, ready = false): V1Pod => ({
@@ -155,7 +155,7 @@ describe("removal of a namespace", () => {
     );
     assert.throws(() => emptied([]), /Terminating/);
   });
-  it("is done when it is empty and only an API that does not answer holds it", () => {
+  it("is done when only a silent API holds what is empty", () => {
     assert.match(
       emptied([
         condition("NamespaceDeletionDiscoveryFailure", "True"),

@@ -38,7 +38,7 @@ describe("the rights of the workflows on AWS", () => {
       for (const action of document.Statement.flatMap(({ Action }) => Action)) assert.match(action, reading);
   });
 
-  it("let comparison and update ask all that preflight asks, but for what is the deployer's own", () => {
+  it("let comparison and update ask all of preflight but what is the deployer's own", () => {
     const rights = [...rightsAsked("aws")].filter((right) => !/RunInstances|AllocateAddress|GetCaller/.test(right));
     const image = `arn:aws:ssm:${region}::parameter/aws/service/x`;
     const call = (action: string) => ({
@@ -52,7 +52,7 @@ describe("the rights of the workflows on AWS", () => {
       );
   });
 
-  it("are told apart: a wildcard for a resource only where a call knows no other, or a condition narrows it", () => {
+  it("have wildcards only for calls that know no resource, or under a condition", () => {
     for (const document of Object.values(policies))
       for (const { Sid, Resource, Condition } of document.Statement)
         if (Resource?.includes("*") === true)

@@ -60,7 +60,7 @@ const programs = { aws: await run("aws"), azure: await run("azure") };
 describe("the setup for the workflows", function () {
   this.timeout(60_000);
   for (const cloud of ["aws", "azure"] as const) {
-    it(`makes on ${cloud} what the snapshot lists, in a first preview too`, async () => {
+    it(`makes on ${cloud} what the snapshot lists, also in a first preview`, async () => {
       const preview = await run(cloud, "unknown-outputs");
       const shape = ({ resources }: RecordedProgram) => resources.map(({ type, name }) => `${type} ${name}`).sort();
       assert.deepEqual(shape(preview), shape(programs[cloud]));
@@ -77,7 +77,7 @@ describe("the setup for the workflows", function () {
     });
   }
 
-  it("names on Azure the version of each key that encrypts a state, and so does the manual", () => {
+  it("names on Azure, as the manual does, the version of each state's key", () => {
     const variables = Object.values(mapOf(mapOf(programs.azure.outputs).environments)).map(mapOf);
     const version = /^azurekeyvault:\/\/[^/]+\/keys\/[^/]+\/[0-9a-f]{32}$/;
     for (const { PULUMI_SECRETS_PROVIDER } of variables) assert.match(textOf(PULUMI_SECRETS_PROVIDER) ?? "", version);
@@ -111,7 +111,7 @@ describe("the setup for the workflows", function () {
     }
   });
 
-  it("tells every variable that a workflow or the making of a stack reads, and no other", () => {
+  it("tells every variable that workflows or the making of a stack read, and no other", () => {
     const making = readFileSync(new URL("../../docs/ci.md", import.meta.url), "utf8");
     const read = new Set(
       [...Object.values(texts), making].flatMap((text) =>
@@ -128,13 +128,13 @@ describe("the setup for the workflows", function () {
     assert.deepEqual([...read].sort(), [...new Set(told)].sort());
   });
 
-  it("lets an update sign in for as long as its workflow asks for, which is longer than it may take", () => {
+  it("lets an update sign in as long as its workflow asks, which is longer than it may take", () => {
     assert.match(texts["deploy.yml"] ?? "", new RegExp(`role-duration-seconds: ${deploySeconds}$`, "m"));
     const minutes = jobs.find(({ at }) => at === "deploy.yml up")?.["timeout-minutes"] ?? Number.NaN;
     assert.ok(deploySeconds > minutes * 60, `${minutes} minutes`);
   });
 
-  it("keeps the states encrypted, with versions, and deletes none by mistake", () => {
+  it("keeps states encrypted, versioned, and from deletion by mistake", () => {
     const aws = programs.aws.resources;
     const versions = aws.filter(({ type }) => type === "aws:s3/bucketVersioning:BucketVersioning");
     const states = versions.map(({ inputs }) => mapOf(inputs.versioningConfiguration).status);
@@ -159,7 +159,7 @@ describe("the setup for the workflows", function () {
     );
   });
 
-  it("gives on Azure the roles of its table, each on its own scope", () => {
+  it("gives on Azure its table's roles, each on its scope", () => {
     const given = programs.azure.resources.filter(({ type }) => type === "azure-native:authorization:RoleAssignment");
     const lines = given.map(({ name, inputs }) =>
       [

@@ -7,7 +7,7 @@ import { loadConfig } from "../../components/config/load.ts";
 import { stackConfig } from "../support/stacks.ts";
 
 describe("the subject of a run", () => {
-  it("names an environment, with the repository's numbers where it has them", () => {
+  it("names an environment, with the repository's numbers if it has them", () => {
     assert.equal(
       subject({ name: "octo-org/clusters" }, "preview-aws-dev"),
       "repo:octo-org/clusters:environment:preview-aws-dev",
@@ -19,7 +19,7 @@ describe("the subject of a run", () => {
     );
   });
 
-  it("differs for each purpose and stack, and is never that of every pull request", () => {
+  it("differs by purpose and stack, and is never every pull request's", () => {
     const name = fc.stringMatching(/^[a-z][a-z0-9-]{0,20}$/);
     fc.assert(
       fc.property(name, name, fc.constantFrom(...purposes), fc.constantFrom(...purposes), (a, b, p, q) => {

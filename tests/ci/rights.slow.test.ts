@@ -112,10 +112,10 @@ async function refusals(
   return refused;
 }
 
-describe("the rights of the workflows, against the calls of every stack", function () {
+describe("the rights of the workflows, against every stack's calls", function () {
   this.timeout(240_000);
 
-  it("suffice on AWS for each call, and none is left that no call needs", async () => {
+  it("suffice on AWS for each call, and none is unneeded", async () => {
     const refused: string[] = [];
     const used = new Set<string>();
     const given = new Set<string>();
@@ -145,7 +145,7 @@ describe("the rights of the workflows, against the calls of every stack", functi
     assert.deepEqual([...given].filter((action) => !used.has(action)).sort(), []);
   });
 
-  it("suffice on Azure for each call, and not for a role in a network", async () => {
+  it("suffice on Azure for each call, but no role in a network", async () => {
     const refused: string[] = [];
     for (const { name, config } of stacksOf("azure"))
       for (const purpose of purposes) refused.push(...(await refusals(name, config, purpose)));

@@ -9,7 +9,7 @@ const root = path.join(import.meta.dirname, "../../");
 const acting = ["changes", "pin", "schema", "stacks"];
 
 describe("what a person calls without a word", () => {
-  it("is refused by every command that could change something, with what it needs", async () => {
+  it("is refused, with what it needs, by every command that could change something", async () => {
     const names = [...usage().matchAll(/^ {2}([a-z]+) {2}/gm)].map(([, name = ""]) => name);
     assert.ok(names.includes("uninstall") && acting.every((name) => names.includes(name)));
     for (const name of names.filter((each) => !acting.includes(each))) {
@@ -20,7 +20,7 @@ describe("what a person calls without a word", () => {
     }
   }).timeout(120_000);
 
-  it("is on Windows the one script that collects logs, which removes nothing but its own folder", () => {
+  it("is on Windows the one script that collects logs, which removes its own folder alone", () => {
     // Without the lists of what a machine gets.
     const lists = /^ {2}("[a-z-]+\.ps1",|return \[\.\.\.sharedScripts.*)$/gm;
     const files = globSync("components/{machine/windows,podNetworks}/**/*.{ps1,ts}", { cwd: root }).map((file) => ({

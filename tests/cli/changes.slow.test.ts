@@ -46,7 +46,7 @@ describe("the stacks that change", function () {
     assert.equal(second?.change.status, "same");
   });
 
-  it("are told by what a reviewer decides: the verdict, the setting, the nodes, what is billed, then values", async () => {
+  it("are told by what a reviewer decides: verdict, setting, nodes, bill, then values", async () => {
     const config = stackConfig("aws-dev");
     const more = await planOf("aws-dev", {
       ...config,
@@ -166,7 +166,7 @@ const change = (over: Partial<StackChange> = {}): StackChange => ({
 describe("the comment on a pull request", () => {
   const folder = suiteFolder();
 
-  it("shows what changes, what cannot be planned first, and what does not change in a line", () => {
+  it("shows what cannot be planned, then what changes, then the rest in a line", () => {
     const same = bareChange("azure-dev", "same");
     const failed = bareChange("azure-prod", "failed", "no region");
     assert.equal(
@@ -218,7 +218,7 @@ Resources: + 1
   ];
   it("would be caught when it did", () => assert.match(outside("```text\n```\n@octocat\n"), /octocat/));
 
-  it("shows no character that is not seen, or that turns the line around", () => {
+  it("shows no character that is unseen or turns the line around", () => {
     const comment = changesComment([change({ nodes: "a\u202Eb\u200Bc\u0000d\u001B[31me\u{E0041}\tf" })], source);
     assert.match(comment, /a\uFFFDb\uFFFDc\uFFFDd\uFFFD\[31me\uFFFD\tf/);
   });
@@ -245,7 +245,7 @@ Resources: + 1
     summary: text,
   });
 
-  it("is never longer than GitHub takes, and lets no text out of its block, whatever the texts are", function () {
+  it("is never longer than GitHub takes, and lets no text out of its block", function () {
     this.timeout(60_000);
     fc.assert(
       fc.property(fc.array(anyChange, { maxLength: 60 }), (changes) => {
@@ -260,7 +260,7 @@ Resources: + 1
     );
   });
 
-  it("has fewer than sixty lines for a stack, folded ones too: what decides first, then what there is room for", () => {
+  it("has fewer than sixty lines for a stack, folded ones too: first what decides", () => {
     const many = (name: string, lines: number): string =>
       Array.from({ length: lines }, (_, line) => `${name} ${line}`).join("\n");
     const long = change({
@@ -280,7 +280,7 @@ Resources: + 1
     assert.match(two, /\nshort\n````/);
   });
 
-  it("gives short texts whole, and long ones the room that is left, cut at a line", () => {
+  it("gives short texts whole, and long ones the room left, cut at a line", () => {
     const lines = `${"0123456789".repeat(1000)}\n`.repeat(10);
     const short = change({ stack: "aws-prod", values: "short\n" });
     const comment = changesComment([change({ nodes: lines, values: lines }), short], source);
@@ -323,7 +323,7 @@ Resources: + 1
     assert.equal(commentOfFile(link, source), failure, "a link may lead out of the artifact");
   });
 
-  it("is made without a package: what runs beside the token comes with Node or from this repository", () => {
+  it("is made without a package, by Node and this repository alone", () => {
     for (const name of ["comment.ts", "stackChange.ts"]) {
       const code = readFileSync(path.join(root, "cli/changes", name), "utf8");
       const imports = [...code.matchAll(/from "([^"]+)"/g)].map(([, module]) => module);

@@ -67,7 +67,7 @@ describe("fenestra image", function () {
           );
       });
 
-      it("which takes away all that it was given, and nothing that the image is for", () => {
+      it("which takes away all that it was given, but nothing of the image's purpose", () => {
         const gone = (file: string) =>
           machine.bake.remove.some((each) => file === each || file.startsWith(`${each}\\`));
         const {
@@ -87,7 +87,7 @@ describe("fenestra image", function () {
         assert.equal(machine.bake.remove.at(-1), state);
       });
 
-      it("and a Packer template with the builders' steps in their order", () => {
+      it("and a Packer template with the builders' steps in order", () => {
         const template = z
           .looseObject({ build: z.object({ sources: z.array(z.string()), provisioner: z.array(provisionerSchema) }) })
           .parse(JSON.parse(text(stack, "bake.pkr.json")));
@@ -103,7 +103,7 @@ describe("fenestra image", function () {
         assert.match(steps[4]?.[1].inline.join() ?? "", /-Seal -Sysprep/);
       });
 
-      it(`and ${document}, which names the script by its digest and leaves sysprep to the builder`, () => {
+      it(`and ${document}, which has the script's digest and leaves sysprep to the builder`, () => {
         const sha256 = createHash("sha256").update(text(stack, "bake.ps1")).digest("hex");
         const written = text(stack, document);
         assert.ok(written.includes(sha256));

@@ -22,7 +22,7 @@ describe("fenestra init", () => {
 
   const silent = { out: () => undefined, err: () => undefined };
 
-  it("writes a file that says what the options say, and leaves one that exists alone", async () => {
+  it("writes a file of what the options say, and leaves an existing one alone", async () => {
     const options = { stack: "shop", cloud: "aws", windows: "2019,2025", production: true, allow: "198.18.0.0/15" };
     assert.equal(await init(options, false, silent, folder), 0);
     const config = loadConfig(readStackFile("shop", folder));
@@ -58,7 +58,7 @@ describe("fenestra init", () => {
     ]);
   });
 
-  it("are deployed when no value of documentation is left, development first", () => {
+  it("are deployed without values of documentation, development first", () => {
     const { names, leftOut } = deployableStacks(testStacks);
     assert.deepEqual(names, ["aws-private", "aws-spot", "azure-cni", "azure-gmsa", "azure-logs", "azure-private"]);
     const stacks = leftOut.map((line) => line.split(":")[0]);
@@ -79,7 +79,7 @@ describe("fenestra init", () => {
     });
   });
 
-  it("asks for what no option says, and again after a wrong answer", async () => {
+  it("asks for what no option says, again after a wrong answer", async () => {
     const replies = ["azure", "", "y", "4", "3", "2022", "", "y", "01234567-0123-0123-0123-0123456789ab"];
     const asked: string[] = [];
     const out: string[] = [];
@@ -97,7 +97,7 @@ describe("fenestra init", () => {
     matchSnapshot(path.join(import.meta.dirname, "snapshots/newStack-azure.yaml"), out.join(""));
   });
 
-  it("refuses an option that is missing or wrong, and a value that the rules refuse, without a file", async () => {
+  it("refuses missing or wrong options, and values against the rules, without a file", async () => {
     for (const [args, message] of [
       [[], /^fenestra: init needs --stack; allowed: lower-case letters/],
       [["--stack", "../x"], /^fenestra: --stack \.\.\/x: is not allowed/],

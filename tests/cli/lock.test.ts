@@ -10,7 +10,7 @@ import { a, b } from "./pinning.ts";
 describe("the lock file", () => {
   const lock = readArtifactLock();
 
-  it("is as pin would write it: what versions.json names, and two releases of each minor", () => {
+  it("is as pin would write it: by versions.json, and two releases of each minor", () => {
     assert.equal(readFileSync(artifactLockFile, "utf8"), renderLock(lock));
     assert.deepEqual(withNamed(lock, namedVersions()), lock);
     const releases = new Set(lock.filter(isProgram).map(({ version }) => version));
@@ -37,7 +37,7 @@ describe("the lock file", () => {
       for (const other of others) assert.equal(of(other), of(first));
   });
 
-  it("has publishers that are known, with the checksum file where the lock file says", () => {
+  it("has known publishers, and their checksum files", () => {
     for (const artifact of lock.filter((one) => !isImage(one))) {
       // AKS's own files have no checksum beside them: their digests are in Microsoft's lists of what is on its images.
       assert.ok(checksumUrl(artifact) ?? artifact.source.startsWith("Azure/AgentBaker: "), artifact.url);

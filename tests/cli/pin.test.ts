@@ -8,7 +8,7 @@ import { a, b, checkout, container, digest, file, image, program, text } from ".
 describe("fenestra pin", () => {
   const { answers, asked, via, pin } = checkout();
 
-  it("records what is missing with its source, and writes nothing where a recorded file is another", async () => {
+  it("records what is missing with its source, and nothing where a recorded file differs", async () => {
     answers.set(program("kubelet"), text(`${a}\n`));
     answers.set(program("kubectl"), text(b));
     const fine = await pin([file("kubelet", null)]);
@@ -29,7 +29,7 @@ describe("fenestra pin", () => {
     assert.deepEqual(bad.lock, before);
   });
 
-  it("tells a file that is not there, a server that is silent, and one that cannot be reached", async () => {
+  it("tells a missing file, a silent server, and one out of reach", async () => {
     const many = ["d", "e", "f", "g", "h"].map((name) => file(name, null));
     const { code, err } = await pin(many);
     assert.deepEqual([code, err.match(/HTTP 404/g)?.length, /\.\.\. and 2 more/.test(err)], [1, 4, true]);
@@ -55,7 +55,7 @@ describe("fenestra pin", () => {
     assert.equal(asked.length, 1);
   });
 
-  it("asks a registry by HEAD, follows its redirect, and gets the token that it gives to everybody", async () => {
+  it("asks a registry by HEAD, follows its redirect, and takes its token for everybody", async () => {
     answers.set("/ghcr.io/v2/o/r/manifests/1.0.0", (_, response) => {
       response.writeHead(307, { location: "/elsewhere/v2/o/r/manifests/1.0.0" }).end();
     });
@@ -70,7 +70,7 @@ describe("fenestra pin", () => {
     assert.ok(asked.filter((line) => line.includes("manifests")).every((line) => line.startsWith("HEAD ")));
   });
 
-  it("refuses a digest from an answer that is half, refused for a while, or another file's", async () => {
+  it("refuses a digest of half an answer, a busy one, or another file's", async () => {
     const half = (_: IncomingMessage, response: ServerResponse) =>
       void response.writeHead(200, { "content-length": 64 }).write("a".repeat(40), () => response.destroy());
     const busy = (_: IncomingMessage, response: ServerResponse) => void response.writeHead(429).end();
@@ -91,7 +91,7 @@ describe("fenestra pin", () => {
     assert.match((await pin([container("o/r", null)])).err, /· ghcr\.io\/o\/r 1\.0\.0 .* gives no digest of it/);
   });
 
-  it("refuses a tag that was moved, until it is told to take it", async () => {
+  it("refuses a moved tag until told to take it", async () => {
     answers.set("/ghcr.io/v2/o/r/manifests/1.0.0", digest(b));
     const refused = await pin([container("o/r", a)]);
     assert.deepEqual([refused.code, refused.lock], [1, [container("o/r", a)]]);
@@ -100,7 +100,7 @@ describe("fenestra pin", () => {
     assert.deepEqual([taken.code, taken.lock[0]?.url], [0, container("o/r", b).url]);
   });
 
-  it("adds every program of a release, after which it can be chosen, and only what --only names besides", async () => {
+  it("adds every program of a release, which can then be chosen, and otherwise only what --only names", async () => {
     for (const { url } of releaseArtifacts("1.37.9")) answers.set(`/${url.slice(8)}.sha256`, text(a));
     const release = await pin([], "1.37.9");
     assert.deepEqual([release.code, selectableVersions(release.lock)], [0, ["1.37.9"]]);

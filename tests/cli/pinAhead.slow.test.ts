@@ -42,7 +42,7 @@ describe("fenestra pin in a user's repository", function () {
       JSON.stringify(tags.map((tag_name) => ({ tag_name, draft: false, prerelease: false }))),
     );
 
-  it("takes a later patch for every system, which a later one replaces, and lets go what the program has", async () => {
+  it("takes a later patch for every system, which a later one replaces, and drops what the program has", async () => {
     const before = readFileSync(new URL("../../versions.json", import.meta.url), "utf8");
     publish("2.3.7", a);
     assert.deepEqual(await pin("containerd", "v2.3.7").then(({ code }) => code), 0);
@@ -64,7 +64,7 @@ describe("fenestra pin in a user's repository", function () {
     assert.equal(readFileSync(new URL("../../versions.json", import.meta.url), "utf8"), before);
   });
 
-  it("moves partners with it, and takes a digest by hand where the publisher gives none", async () => {
+  it("moves partners with it, and takes digests by hand where the publisher gives none", async () => {
     const archive = "etcd-v3.6.15-linux-amd64.tar.gz";
     answer("https://github.com/etcd-io/etcd/releases/download/v3.6.15/SHA256SUMS", `${a}  ${archive}\n`);
     const refused = await pin("etcd", "3.6.15");
@@ -81,7 +81,7 @@ describe("fenestra pin in a user's repository", function () {
     assert.deepEqual(shown()[0], "azure-vnet 1.6.22 windows b");
   });
 
-  it("refuses an earlier patch than its file has, and a release that would not stay", async () => {
+  it("refuses an earlier patch, and a release that would not stay", async () => {
     publish("2.3.8", b);
     await pin("containerd", "2.3.8");
     for (const [args, why] of [
@@ -93,7 +93,7 @@ describe("fenestra pin in a user's repository", function () {
     }
   });
 
-  it("fills a row of the program that has no digest, by name or among all others", async () => {
+  it("fills a program's row without a digest, by name or among all", async () => {
     const exe = "https://dl.k8s.io/release/v1.37.1/bin/windows/amd64/kubelet.exe.sha256";
     answer(exe, a);
     assert.equal((await pin("kubelet.exe", "1.37.1")).code, 0);

@@ -9,7 +9,7 @@ import { type Answer, a, b, checkout, container, digest, file, image, program, s
 describe("what is new to fenestra pin", () => {
   const { answers, write, read, pin, pinAs } = checkout();
 
-  it("says with --check which patch releases are newer, by release, by tag and by page of tags, and writes nothing", async () => {
+  it("says with --check which patch releases are newer, by release, tag and page of tags, and writes nothing", async () => {
     const release = (tag_name: string, more = {}) => ({ tag_name, draft: false, prerelease: false, ...more });
     const releases = ["v1.2.9", "v1.3.0", "v2.2.10"].map((tag) => release(tag));
     answers.set(program("kubelet"), text(a));
@@ -68,7 +68,7 @@ describe("what is new to fenestra pin", () => {
     assert.deepEqual([newest.code, newest.lock], [0, [file("kubelet", null)]]);
   });
 
-  it("takes patch releases with --patches, with their digests, into the lock, the versions and the stack files", async () => {
+  it("takes patch releases with --patches and their digests into lock, versions and stack files", async () => {
     // Each stack file before and after, the last two unchanged: another release, and a version that is not Kubernetes'.
     const stacks = [
       [
@@ -136,7 +136,7 @@ describe("what is new to fenestra pin", () => {
     assert.ok(after.every((artifact) => artifact.digest !== null));
   });
 
-  it("reads the manifests of an add-on at its tag, prints what another version says, and takes nothing half or other", async () => {
+  it("reads an add-on's manifests at its tag, prints what another version says, and takes nothing half or other", async () => {
     const [name, folder, path] = ["ghcr.io/o/r", "components/model/upstream.lock.json", "deploy/a.yaml"];
     const repository = "/api.github.com/repos/o/p";
     const manifest = (flag: string) =>
@@ -193,7 +193,7 @@ describe("what is new to fenestra pin", () => {
     write(folder, "{}");
   });
 
-  it("records when a version was published and what is known against it, keeps what is there, and tells both by --check", async () => {
+  it("records when a version was published and what is known against it, and tells both by --check", async () => {
     const url = "https://github.com/opencontainers/runc/releases/download/v1.5.2/runc.amd64";
     const lock = [file("runc", a, url, "1.5.2")];
     const sum = "/github.com/opencontainers/runc/releases/download/v1.5.2/runc.sha256sum";

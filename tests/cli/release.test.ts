@@ -35,7 +35,7 @@ describe("the number of a release", () => {
       assert.equal(levelOf([bareChange("t", "same"), change, bareChange("u", "same")]), level);
     });
 
-  it("is the lowest of that level, where before 1.0.0 a minor stands for a major", () => {
+  it("is that level's lowest, before 1.0.0 a minor for a major", () => {
     const of = (previous: string) =>
       (["patch", "minor", "major"] as const).map((level) => lowestVersion(previous, level));
     assert.deepEqual(of("v0.2.3"), ["0.2.4", "0.3.0", "0.3.0"]);
@@ -50,7 +50,7 @@ describe("the number of a release", () => {
 });
 
 describe("the notes of a release", () => {
-  it("have this version's section, the table and what came and went", () => {
+  it("have this version's section, the table, and what came and went", () => {
     const section = sectionOf(readFileSync(new URL("../../CHANGES.md", import.meta.url), "utf8"), project.version);
     assert.ok(section.length > 200);
     assert.throws(() => sectionOf("# Changes\n\n## 1.0.0\n", "1.0.1"), /has no section 1\.0\.1/);

@@ -110,7 +110,7 @@ describe("a repository of one's own", function () {
   });
   after(() => rmSync(folder, { recursive: true, force: true }));
 
-  it("is made by the commands of docs/repository.md, from an upstream that is past the release", () => {
+  it("is made by the commands of docs/repository.md, also when upstream is past the release", () => {
     const text = readFileSync(path.join(root, "docs/repository.md"), "utf8");
     const commands = (/```sh\n(git init[\s\S]*?)```/.exec(text)?.[1] ?? assert.fail())
       .replace(/https:\S+/, bare)
@@ -140,7 +140,7 @@ describe("a repository of one's own", function () {
     }
   });
 
-  it("is made by one command, which leaves alone what is there", function () {
+  it("is made by one command, which leaves existing files alone", function () {
     writeFileSync(path.join(user, "README.md"), "mine\n");
     const said = inUser("init", "--repository", "--workflows", "o/fenestra");
     assert.match(said, /README\.md was there and is left as it is\n/);
@@ -162,7 +162,7 @@ describe("a repository of one's own", function () {
     }
   });
 
-  it("has stacks of its own, whose files name schema and documents where they are, from any of its folders", () => {
+  it("has its own stacks, whose files name schema and documents in place, from any folder", () => {
     const options = ["--cloud", "aws", "--region", "eu-west-1", "--windows", "2022", "--account", "123456789012"];
     assert.match(inUser("init", "--stack", "shop", ...options), /^stacks\/Pulumi\.shop\.yaml is written\.\n/);
     const [, schema = ""] = /\$schema=(\S+)/.exec(textOf("stacks/Pulumi.shop.yaml")) ?? [];
@@ -200,7 +200,7 @@ describe("a repository of one's own", function () {
     keep();
   });
 
-  it("adds a Kubernetes release beside its stack files, not to the program", async () => {
+  it("adds a Kubernetes release beside its stack files, not the program", async () => {
     const release = `${minorOf(defaultRelease)}.99`;
     const server = createServer((_, response) => void response.end("a".repeat(64)));
     const via = `http://127.0.0.1:${await listening(server)}`;
@@ -221,7 +221,7 @@ describe("a repository of one's own", function () {
     commit(user, "three");
   });
 
-  it("takes the newest release with its workflows, and says what that does to each stack", () => {
+  it("takes the newest release with its workflows, and says what that does to stacks", () => {
     assert.equal(fenestra(program, user, "update", "v9.9.9").status, 2);
     const said = inUser("update");
     assert.match(said, /^fenestra is at v9\.10\.0, and so are the workflows that are called\.\nshop: changes\n/);
@@ -250,7 +250,7 @@ describe("a repository of one's own", function () {
     assert.ok(said.includes(again), again);
   });
 
-  it("tells a submodule that is not the one it pins, and packages of another version", () => {
+  it("tells a submodule that it does not pin, and another version's packages", () => {
     git(program, "checkout", "--quiet", "v9.0.0");
     const note = /^fenestra: fenestra is at \S+, and the repository pins \S+: git submodule update fenestra,/;
     assert.match(fenestra(program, user, "stacks").stderr, note);
@@ -266,7 +266,7 @@ describe("a repository of one's own", function () {
     assert.equal(status, 2);
   });
 
-  it("is made of a clone, whose stacks do not change by it", () => {
+  it("is made of a clone, without a change to its stacks", () => {
     git(folder, "clone", "--quiet", bare, clone);
     git(clone, "reset", "--quiet", "--hard", "v9.0.0");
     link(clone);

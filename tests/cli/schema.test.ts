@@ -7,7 +7,7 @@ import { fenestra } from "../support/fenestra.ts";
 import { stackDir } from "../support/stacks.ts";
 
 describe("fenestra schema", () => {
-  it("prints the schema of a stack file, as stacks/schema.json has it", async () => {
+  it("prints the schema of a stack file, as in stacks/schema.json", async () => {
     assert.deepEqual(await fenestra("schema"), { code: 0, out: readFileSync(schemaFile, "utf8"), err: "" });
   });
 
@@ -22,7 +22,7 @@ describe("fenestra schema", () => {
 
 describe("plan.json", () => {
   for (const stack of ["aws-dev", "aws-prod"])
-    it(`of ${stack} is what its schema says, and nothing beyond it`, async () => {
+    it(`of ${stack} is what its schema says, and no more`, async () => {
       const plan: object = JSON.parse((await fenestra("plan", "--stack", stack, ...stackDir, "--json")).out);
       // Not deepEqual, whose account of a difference in a megabyte takes minutes.
       assert.ok(isDeepStrictEqual(planSchema.parse(plan), plan));

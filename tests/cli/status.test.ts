@@ -63,7 +63,7 @@ describe("fenestra status", () => {
       now,
     ).split("\n");
 
-  it("shows the control plane with its snapshots, and when certificates end", () => {
+  it("shows the control plane, its snapshots, and certificates' ends", () => {
     const lines = text(undefined);
     assert.deepEqual(lines.slice(0, 4), [
       "i-0d0378e5c71cedc9e: , Ready",
@@ -79,7 +79,7 @@ describe("fenestra status", () => {
     assert.equal(lines[6], "serving certificates of 2 of 2 kubelets: the first ends 2026-11-20T13:00:00.000Z, of n2");
   });
 
-  it("says what it could not read, and nothing of that else", () => {
+  it("says what it could not read, and nothing else of that", () => {
     const more = { page: undefined, snapshots: undefined, members: 3, unknown: ["snapshots are not known: forbidden"] };
     const lines = text(undefined, {}, [], more);
     assert.deepEqual(lines.slice(2, 4), ["2 control-plane Nodes, wanted 3", ...more.unknown]);
@@ -105,7 +105,7 @@ describe("fenestra status", () => {
     ]);
   });
 
-  it("goes on showing what has changed, also while the cluster does not answer, and without --watch shows once", async () => {
+  it("goes on showing changes, also while the cluster is silent, and without --watch shows once", async () => {
     const said: string[] = [];
     const terminal = { out: (words: string) => said.push(words), err: (words: string) => said.push(`error: ${words}`) };
     const looks = (...texts: string[]) => {
@@ -122,7 +122,7 @@ describe("fenestra status", () => {
     assert.deepEqual(said, ["one\n", "error: fenestra: away\n"]);
   });
 
-  it("shows of each pool who is on the way, sick or held, why nothing is replaced, and why a roll stopped", () => {
+  it("shows of pools who is on the way, sick or held, why nothing is replaced, and why a roll stopped", () => {
     const pools = {
       "dev-linux": { wanted: 3, ready: 3, old: 0 },
       "dev-win": {

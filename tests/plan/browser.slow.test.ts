@@ -57,7 +57,7 @@ describe("the page of a plan in a browser", function () {
     return view;
   }
 
-  it("renders everything, without an error in the console and without a request", async () => {
+  it("renders everything, without errors in the console or requests", async () => {
     const view = await opened();
     assert.equal(await view.evaluate("document.title"), "Plan of aws-dev");
     assert.equal(await view.evaluate("document.compatMode"), "CSS1Compat");
@@ -72,7 +72,7 @@ describe("the page of a plan in a browser", function () {
 
   for (const width of [320, 400, 800, 1280])
     for (const scheme of ["light", "dark"])
-      it(`is no wider than a window of ${width} pixels, folded and unfolded, ${scheme}`, async () => {
+      it(`is no wider than ${width} pixels, folded and unfolded, ${scheme}`, async () => {
         const view = await opened(width, scheme);
         assert.equal(await view.evaluate("innerWidth"), width);
         // Against clientWidth: the scrollbar takes some of the window, and the page must fit beside it.
@@ -82,7 +82,7 @@ describe("the page of a plan in a browser", function () {
         assert.equal(await view.evaluate(overhang), 0);
       });
 
-  it("shows where the keyboard is on everything that it reaches, in a narrow window and both schemes", async () => {
+  it("shows where the keyboard is, in a narrow window and both schemes", async () => {
     for (const scheme of ["light", "dark"]) {
       const view = await opened(400, scheme);
       const reached: unknown[] = [];

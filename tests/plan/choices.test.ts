@@ -4,7 +4,7 @@ import { specOf } from "../support/mocks.ts";
 import { stackConfig } from "../support/stacks.ts";
 
 describe("what a stack file chooses beyond nodes and network", () => {
-  it("is said by the plan in words, and nothing of what it leaves at its default", () => {
+  it("is said by the plan in words, without defaults", () => {
     assert.deepEqual(choicesInWords(specOf("aws-dev")), []);
     const dns = { name: "api.shop.example.com", zone: "Z0123456789ABCDEFGHIJ" };
     const own = choicesInWords(

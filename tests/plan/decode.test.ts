@@ -118,7 +118,7 @@ describe("user data of a Windows machine", () => {
     assert.deepEqual(decoded.commands, [["C:\\fenestra\\bootstrap.ps1"]]);
   });
 
-  it("is refused when the object is missing, or is another one", () => {
+  it("is refused when the object is missing or another", () => {
     const userData = Buffer.from(packed);
     assert.throws(() => decodeWindows(userData), /the object windows\/[0-9a-f]{64}\.json is not in the bucket scripts/);
     assert.throws(() => decodeWindows(userData, () => Buffer.from("{}")), /has the digest [0-9a-f]{64} in place of/);

@@ -31,7 +31,7 @@ describe("a comparison of plans", () => {
     assert.equal(diffText(diffPlans(base(same), same)), "Nothing changes.\n");
   });
 
-  it("sees another secret, but not in a plan of an earlier release, which has no digests", async () => {
+  it("sees another secret, but not in an earlier release's plan, without digests", async () => {
     const now = await planOf("aws-dev", stackConfig("aws-dev"));
     const hidden = /\[secret, sha256 [0-9a-f]{8}\]/g;
     const changed = (before: string) => {
@@ -129,7 +129,7 @@ kept /run.sh
     );
   });
 
-  it("says what others may have added and an update takes off: on Azure of a whole resource", () => {
+  it("says what others may have added and an update takes off, on Azure of a whole resource", () => {
     const set = "azure-native:compute:VirtualMachineScaleSet";
     const inputs = (x: number, tag: string) => ({ x, tags: { tag }, identity: { userAssignedIdentities: ["a"] } });
     const of = (type: string, x: number, tag: string, options = {}) =>
@@ -144,7 +144,7 @@ kept /run.sh
     assert.match(text, /What others added to tags, identity.userAssignedIdentities is taken off/);
   });
 
-  it("shows what differs in files of several machines once, and no digest of what is shown already", () => {
+  it("shows differences in files of several machines once, without digests of what is shown", () => {
     const made = (name: string, hash: string, text: string): PlanMachine => {
       const file = (path: string, content: string) => ({ path, mode: null, bytes: 0, sha256: "", content });
       const machines = `{"hash":"${hash}","digest":"${hash}","arguments":["a,payload=${hash}"]}`;
@@ -172,7 +172,7 @@ kept /run.sh
     ]);
   });
 
-  it("ends in a verdict: machines, how long it takes about, and whether the API stays up", () => {
+  it("ends in a verdict: machines, about how long, and whether the API stays up", () => {
     const node = (
       name: string,
       role: NodeChange["role"],
@@ -204,7 +204,7 @@ kept /run.sh
     assert.equal(verdict({ refused: [], lost: [{ name: "a", what: "b" }], nodes: [] }), "DATA IS LOST");
   });
 
-  it("says what somebody changed, whose protection goes, and knows findings by the names of pools", () => {
+  it("says what somebody changed, whose protection goes, and knows findings by pools' names", () => {
     const finding = (index: number) =>
       ({ id: "f", level: "note", path: `pools[${index}]`, message: "", remedy: "", acknowledged: null }) as const;
     const before = {
@@ -222,7 +222,7 @@ kept /run.sh
     );
   });
 
-  it("refuses what is no plan of this version, with the reason", () => {
+  it("refuses what is no plan of this version, with a reason", () => {
     assert.equal(readBasePlan("{"), "it is not JSON");
     const older = readBasePlan('{"version": 0, "resources": [], "machines": []}');
     assert.ok(typeof older === "string" && older.startsWith("it is no plan.json of version 2"));

@@ -38,7 +38,7 @@ describe("a stack file for an engine", () => {
 });
 
 describe("the simulated AWS", () => {
-  it("gives ids, ARNs and names of AWS's forms, the same in every run", () => {
+  it("gives ids, ARNs and names in AWS's forms, the same in every run", () => {
     const make = (type: string, inputs: PropertyMap) => cloud()(requestFor(type, "n", inputs));
     const vpc = make("aws:ec2/vpc:Vpc", {});
     assert.match(text(vpc.outputs.arn), /^arn:aws:ec2:eu-central-1:123456789012:vpc\/vpc-[0-9a-f]{17}$/);

@@ -77,7 +77,7 @@ describe("findings", () => {
     ]);
   });
 
-  it("name encrypted values, a minor without the policy, spot machines of production, and a disk in clear", () => {
+  it("name encrypted values, a minor without the policy, spot machines in production, and a disk in clear", () => {
     const recording = new Recording({ region: "eu-central-1", accountId: "123456789012" });
     for (const encrypted of [true, false]) recording.add("aws:ebs/volume:Volume", `${encrypted}`, { encrypted });
     const pools = [
@@ -93,7 +93,7 @@ describe("findings", () => {
     ]);
   });
 
-  it("warn of bodies of Secrets in an audit log that is sent away, and of an endpoint without a way", () => {
+  it("warn of bodies of Secrets in a sent audit log, and of an endpoint without a way", () => {
     const addons = { logs: { otlp: { endpoint: "https://otlp.test/v1/logs" } } };
     const sent = (...rules: readonly object[]) =>
       found(input({ addons, controlPlane: { replicas: 3, image, auditPolicy: { rules } } })).filter((text) =>
@@ -149,7 +149,7 @@ describe("findings", () => {
       assert.deepEqual(told, expected);
     });
 
-  it("tell of Key Vault's end on Azure, as an error from that day on, as long as the pinned provider calls a version that ends", () => {
+  it("tell of Key Vault's end on Azure, from that day as an error, as long as the provider calls a version that ends", () => {
     const versions = ["vault", "secret", "key"].map((name) => {
       const file = new URL(`../../node_modules/@pulumi/azure-native/keyvault/${name}.d.ts`, import.meta.url);
       return /Uses Azure REST API version (\d{4}-\d\d-\d\d)/.exec(readFileSync(file, "utf8"))?.[1] ?? assert.fail(name);
@@ -176,7 +176,7 @@ describe("findings", () => {
       );
   });
 
-  it("tell of a Windows Server 2025 image without the updates that fixed overlay networks", () => {
+  it("tell of a Windows Server 2025 image without the updates for overlay networks", () => {
     const pools = (image: string): object => ({
       pools: [
         { name: "linux", os: "linux", image: "24.04.202610010" },
@@ -193,7 +193,7 @@ describe("findings", () => {
     ]);
   });
 
-  it("tell of registries that machines without a way out cannot reach", () => {
+  it("tell of registries that machines without a way out need", () => {
     const recording = new Recording({ region: "eu-central-1", accountId: "123456789012" });
     const container = (image: string): object => ({
       spec: { template: { spec: { containers: [{ name: "a", image }] } } },
@@ -225,7 +225,7 @@ describe("findings", () => {
     );
   });
 
-  it("are in the order that a reader counts, each once, and said together", () => {
+  it("are in a reader's order, each once, and said together", () => {
     const pools = Array.from({ length: 11 }, (_, index) => ({
       ...pool,
       name: `win${index}`,
@@ -243,7 +243,7 @@ describe("findings", () => {
     assert.equal(placesOf(group), `${[1, 2, 3, 4].map((index) => key(`pools[${index}].image`)).join(", ")} and 7 more`);
   });
 
-  it("that the stack file accepts stay, with the reason, and fail no check; other reasons are found", () => {
+  it("that the stack file accepts stay, with the reason, and fail nothing; other reasons are found", () => {
     const reason = "Clients are all over the world.";
     const given = input({
       access: { public: { allow: ["0.0.0.0/0"] } },
@@ -269,7 +269,7 @@ describe("findings", () => {
     );
   });
 
-  it("say the order of a month, and that images of Amazon end, where an image of Windows is pinned", () => {
+  it("say a month's order, and that Amazon's images end, where an image of Windows is pinned", () => {
     const at = (image: string, os: string) =>
       findings(
         input({
@@ -283,7 +283,7 @@ describe("findings", () => {
     assert.deepEqual([...at("latest", "windows-2022"), ...at("ami-0a1b2c3d4e5f60719", "linux")], []);
   });
 
-  it("say which of Azure's images is old on a day, but of none in a gallery of one's own", () => {
+  it("say which of Azure's images is old on a day, but of none in an own gallery", () => {
     const old = (image: string) =>
       findings(
         input({ ...onAzure, region: "westeurope", pools: [{ ...linux, image }] }, { asOf: "2026-11-30" }),
@@ -292,7 +292,7 @@ describe("findings", () => {
     assert.deepEqual([...old("24.04.202610010"), ...old(gallery)], []);
   });
 
-  it("name what is fetched without a digest, in production as an error", () => {
+  it("name what is fetched without a digest, an error in production", () => {
     const programs = lock.filter(
       ({ name, version }) => version === "1.36.4" && ["kubelet.exe", "kube-log-runner.exe"].includes(name),
     );
@@ -304,7 +304,7 @@ describe("findings", () => {
     assert.deepEqual(found(input({ mirror }, given)), []);
   });
 
-  it("name each known weakness of what the stack runs, an error in production unless it is accepted by its own name", () => {
+  it("name each known weakness of what the stack runs, in production an error unless accepted by its own name", () => {
     const pools = [
       { name: "linux", os: "linux", image },
       { name: "win", os: "windows-2022", image },
@@ -340,7 +340,7 @@ describe("findings", () => {
     );
   });
 
-  it("are gone with rows that run ahead, each of which is named, and so is one without effect", () => {
+  it("are gone with rows that run ahead, which are named, as is one without effect", () => {
     const ahead = (version: string) =>
       lock.filter(({ name }) => name === "containerd").map((row) => ({ ...row, version, digest: "c".repeat(64) }));
     const given = (version: string) => {
@@ -369,7 +369,7 @@ describe("findings", () => {
     assert.deepEqual(behind("1.36.3"), ["warning Kubernetes 1.36.4 follows 1.36.3."]);
   });
 
-  it("come worst first, each with a sentence on what is so and how to fix it", () => {
+  it("come worst first, with sentences on what is so and how to fix it", () => {
     const all = findings(input({ access: { public: { allow: ["0.0.0.0/0"] } }, pools: [pool], controlPlane: {} }));
     const ranks = all.map(({ level }) => ["error", "warning", "note"].indexOf(level));
     assert.deepEqual(ranks, [...ranks].sort());

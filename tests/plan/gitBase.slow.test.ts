@@ -50,7 +50,7 @@ console.log(JSON.stringify({ version: "${version}", args: process.argv.slice(2) 
     assert.equal(git("worktree", "list").trim().split("\n").length, 1, "the worktree is gone");
   });
 
-  it("is what the version of that commit plans, its findings aside", () => {
+  it("is what that commit's version plans, its findings aside", () => {
     assert.deepEqual(JSON.parse(planAtRef("one", "aws-dev", here)), {
       version: "one",
       args: ["plan", "--stack", "aws-dev", "--json"],
@@ -58,13 +58,13 @@ console.log(JSON.stringify({ version: "${version}", args: process.argv.slice(2) 
     assert.equal(JSON.parse(planAtRef("HEAD", "aws-dev", here)).version, "two");
   });
 
-  it("tells a version that cannot plan the stack, with its whole reason, but no trace", () => {
+  it("tells a version that cannot plan the stack, with its reason but no trace", () => {
     const bad = "The stack configuration has 1 problem:\n\nconfig.fenestra:region: is missing";
     refused("one", "bad", new RegExp(`^--diff one: that version cannot plan bad: ${bad}$`));
     refused("one", "broken", /^--diff one: that version cannot plan broken:[\s\S]*Error: no such module\n(?!\s+at )/);
   });
 
-  it("refuses what is no commit, also when it looks like an option", () => {
+  it("refuses what is no commit, also if it looks like an option", () => {
     refused("none", "aws-dev", /there is no such file and no such commit; allowed: the plan\.json of an earlier run/);
     refused("--all", "aws-dev", /no such commit/);
   });
@@ -74,7 +74,7 @@ console.log(JSON.stringify({ version: "${version}", args: process.argv.slice(2) 
     refused("one", "aws-dev", /package-lock\.json differs there.*npm ci, fenestra plan --json/);
   });
 
-  it("has its own packages when somebody installs them, and only when they differ", () => {
+  it("has its own packages when installed, and only when they differ", () => {
     const installed: string[] = [];
     const options = {
       ...here,

@@ -21,7 +21,7 @@ async function planWith(changes: Readonly<Record<string, unknown>>, stack = "aws
 }
 
 describe("fenestra mirror", () => {
-  it("lists files and images with the digests of the lock file", async () => {
+  it("lists files and images with the lock file's digests", async () => {
     const { code, out, err } = await fenestra("mirror", ...stackDir, "--list", "--stack", "aws-dev");
     assert.equal(code, 0);
     const digests = new Map(
@@ -38,7 +38,7 @@ describe("fenestra mirror", () => {
     assert.match(err, new RegExp(`^\\d+ files, ${images} images, \\d+ of them without a recorded digest\\n$`));
   });
 
-  it("has every image of the program's Kubernetes objects, and every download of a payload", async () => {
+  it("has every image of Kubernetes objects, and every download of a payload", async () => {
     const { plan, spec } = await planWith({});
     const { files, images } = mirrorList(plan, spec);
     const references = new Set(images.map(({ reference }) => reference));
@@ -51,7 +51,7 @@ describe("fenestra mirror", () => {
     for (const url of downloads) assert.ok(urls.has(url), url);
   });
 
-  it("has the images that a verification runs, from the same entries of the lock file", async () => {
+  it("has a verification's images, from the same rows of the lock file", async () => {
     const { plan, spec } = await planWith({});
     const references = new Set(mirrorList(plan, spec).images.map(({ reference }) => reference));
     const { probePod, hostProcess, pause } = verifyImages();
@@ -65,7 +65,7 @@ describe("fenestra mirror", () => {
     for (const image of [...probePods, hostProcess, pause]) assert.match(image, /@sha256:[0-9a-f]{64}$/);
   });
 
-  it("has the older test image only for a pool of Windows 2019, and nothing of Windows without such a pool", () => {
+  it("has the older test image for Windows 2019 alone, and nothing of Windows without such a pool", () => {
     const lock = readArtifactLock();
     const { probePod, pause, hostProcess } = verifyImages(lock);
     assert.deepEqual(verifyImageList(lock, []), [probePod(undefined), pause]);
@@ -98,7 +98,7 @@ describe("a stack with a mirror", () => {
   );
   const mirror = { artifacts: "https://mirror.example.com/files", registries };
 
-  it("has no publisher in any payload's downloads when the machines have no way out", async () => {
+  it("has no publisher in payloads' downloads when the machines have no way out", async () => {
     const network: Readonly<Record<string, unknown>> = JSON.parse(stackConfig("aws-dev")["fenestra:network"] ?? "{}");
     const { plan, spec } = await planWith({ mirror, network: { ...network, nat: "none" } });
     for (const machine of plan.machines)
@@ -116,7 +116,7 @@ describe("a stack with a mirror", () => {
       assert.equal(at, `https://mirror.example.com/v2/${reference.split("/")[0]}`);
   });
 
-  it("asks the mirror first where the machines have a way out, with the publishers' digests", async () => {
+  it("asks the mirror first where there is a way out, with the publishers' digests", async () => {
     const { plan } = await planWith({ mirror });
     const before = await planWith({});
     const published = new Set(before.spec.artifacts.map(({ digest }) => digest));
@@ -153,7 +153,7 @@ describe("a stack with a mirror", () => {
     );
   });
 
-  it("has one mirror for every registry under _default, behind which each image's own registry is asked", async () => {
+  it("has one mirror for every registry under _default, and then each image's own registry", async () => {
     const { plan, spec } = await planWith({ mirror: { registries: { _default: "https://mirror.example.com" } } });
     for (const { reference, mirror: at } of mirrorList(plan, spec).images)
       assert.equal(at, "https://mirror.example.com", reference);

@@ -47,7 +47,7 @@ const pool = barePool(hostile, {
 });
 
 describe("the page of a plan", () => {
-  it("needs nothing from elsewhere and runs no text of the plan", () => {
+  it("needs nothing from elsewhere and runs no text", () => {
     const html = planHtml({ ...plan, pools: [pool] });
     assert.equal(html.match(/<script>/g)?.length, 1);
     assert.ok(!html.includes(hostile));
@@ -55,7 +55,7 @@ describe("the page of a plan", () => {
     assert.match(html, /Content-Security-Policy" content="default-src 'none'/);
   });
 
-  it("shows what is before and after, and only where there is a before", () => {
+  it("shows before and after, where there is a before", () => {
     assert.ok(!planHtml(plan).includes('id="changes"'));
     const now = { ...plan, pools: [pool] };
     const before = { ...now, pools: [{ ...pool, count: 1 }], findings: [] };
@@ -101,7 +101,7 @@ describe("the picture of a plan", () => {
         .slice(2, -2),
     );
 
-  it("shows what is there: balancers, gateways, stores with those who may use them", async () => {
+  it("shows what is there: balancers, gateways, stores and who may use them", async () => {
     const real = await planOf("aws-dev", stackConfig("aws-dev"));
     const shown = boxes(real, new Map([["win2019", "is replaced"]]));
     const secrets = "encryption-key, etcd-ca, front-proxy-ca, kubernetes-ca, service-account";

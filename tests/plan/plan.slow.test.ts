@@ -38,7 +38,7 @@ describe("fenestra plan", () => {
   const folder = suiteFolder();
 
   for (const stack of stackNames(testStacks))
-    it(`makes the same resources of ${stack} in a first preview and in an update, with no secret in user data that fits`, async () => {
+    it(`makes the same resources of ${stack} in preview and update, with no secret in user data, which fits`, async () => {
       const program = await record(stack, "known-outputs");
       requireSameResources(await record(stack, "unknown-outputs"), program);
       assert.deepEqual(secretsInUserData(program), []);
@@ -48,7 +48,7 @@ describe("fenestra plan", () => {
 
   for (const stack of ["aws-dev", "aws-prod"])
     describe(stack, () => {
-      it("is the same to the byte each time, and shows no secret", async () => {
+      it("is the same to the byte, and shows no secret", async () => {
         const first = await fenestra("plan", ...stackDir, "--stack", stack, "--json", "--out", folder);
         const second = await fenestra("plan", ...stackDir, "--stack", stack, "--json");
         assert.equal(first.out, second.out);
@@ -114,7 +114,7 @@ describe("fenestra plan", () => {
     assert.ok(readdirSync(windows).includes("bootstrap.ps1"));
   });
 
-  it("says which machines in the folder are of an earlier plan", async () => {
+  it("says which machines in the folder are an earlier plan's", async () => {
     mkdirSync(path.join(folder, "machines", "aws-dev-pool-old-group"));
     const { err } = await fenestra("plan", ...stackDir, "--stack", "aws-dev", "--out", folder);
     assert.match(err, /^not of this plan, left as they are in .*machines: aws-dev-pool-old-group\n/);
@@ -220,7 +220,7 @@ describe("fenestra plan", () => {
 });
 
 describe("the machines of a recorded program", () => {
-  it("would be missed if a template were: a group without one is an error", async () => {
+  it("would be missed without their template: that is an error", async () => {
     const program = await record("aws-dev", "known-outputs");
     const resources = program.resources.filter(({ type }) => type !== "aws:ec2/launchTemplate:LaunchTemplate");
     assert.throws(

@@ -47,7 +47,7 @@ describe("a recorded run", () => {
     assert.deepEqual([...hooks.keys()], ["wait"]);
   });
 
-  it("gives outputs to what depends on them, and leaves ids and computed outputs unknown in a first preview", async () => {
+  it("gives outputs to what depends on them, and in a first preview neither ids nor computed outputs", async () => {
     const of = async (mode: OutputMode) => named(await run("small", mode), "gate");
     assert.equal((await of("known-outputs")).inputs.input, "none");
     const { id, inputs } = await of("unknown-outputs");
@@ -110,7 +110,7 @@ describe("the shape of a program", () => {
 });
 
 describe("the search for secrets", () => {
-  it("finds a secret that was packed into user data, and does not print it", async () => {
+  it("finds a secret packed into user data, and does not print it", async () => {
     const program = await run("leaking", "known-outputs");
     const leaks = secretsInUserData(program);
     assert.deepEqual(leaks, [{ resource: "machine", path: "keepers.userData", what: "the secret of token" }]);

@@ -103,7 +103,7 @@ for (const { stack, region, deploy } of clouds)
       program = await run();
     });
 
-    it("preview a first update: inputs that are not known yet pass, outputs are not known", async () => {
+    it("preview a first update: unknown inputs pass, outputs are unknown", async () => {
       for (const { name, type, inputs } of await run({}, "unknown-outputs")) {
         assert.deepEqual(wrongInputs(type, inputs), [], name);
         const outputs = Object.entries(previewCreate(type, inputs));
@@ -112,7 +112,7 @@ for (const { stack, region, deploy } of clouds)
       }
     });
 
-    it("make everything, and find no change in a second update, nor after a refresh", () => {
+    it("make everything, and find no change in a second update or after a refresh", () => {
       for (const resource of program) {
         const { inputs, type, name } = resource;
         assert.deepEqual(wrongInputs(type, inputs), [], name);
@@ -134,7 +134,7 @@ for (const { stack, region, deploy } of clouds)
       }
     });
 
-    it("refuse an input that there is not, at any depth, and a missing one", () => {
+    it("refuse an unknown input, at any depth, and a missing one", () => {
       const [vpc, machine, missing] = aws
         ? (["aws:ec2/vpc:Vpc", "aws:ec2/launchTemplate:LaunchTemplate", "aws:ec2/route:Route"] as const)
         : ([
@@ -187,7 +187,7 @@ for (const { stack, region, deploy } of clouds)
       }
     });
 
-    it("give what replaces another id, refuse a name that is taken, and read nothing where nothing is", () => {
+    it("give a replacement another id, refuse a taken name, and read nothing where nothing is", () => {
       const anonymous = one(
         aws ? "aws:ec2/launchTemplate:LaunchTemplate" : "azure-native:authorization:RoleAssignment",
       );
@@ -204,7 +204,7 @@ for (const { stack, region, deploy } of clouds)
       assert.equal(cloud.size, 0);
     });
 
-    it("make everything again after each operation failed halfway, beside the names that a deletion leaves taken", async () => {
+    it("make everything again after each operation failed halfway, but for names that stay taken", async () => {
       const half = (name: string, act: () => unknown): { readonly id: string; readonly outputs: PropertyMap } => {
         cloud.failing.add(name);
         try {
@@ -259,7 +259,7 @@ describe("AWS, as its provider shows it", () => {
     assert.deepEqual(paths(cloud.update(subject, made.id, change(state, inputs))), []);
   });
 
-  it("forgets the key of a parameter that is written with another value, and the next update finds it so", () => {
+  it("forgets the key of a parameter written with another value, which the next update finds", () => {
     const cloud = newCloud();
     const parameter = requestFor("aws:ssm/parameter:Parameter", "p", { name: "/a", value: "1", keyId: "own" });
     const [old, other] = [parameter.inputs, { ...parameter.inputs, value: "2" }];
@@ -276,7 +276,7 @@ describe("AWS, as its provider shows it", () => {
     assert.equal(update(other, lost, other).keyId, "own");
   });
 
-  it("makes one version of a launch template more after a change, which a preview cannot tell, and none for its tags", () => {
+  it("makes one version more of a changed launch template, which a preview cannot tell, and none for its tags", () => {
     const cloud = newCloud();
     const template = requestFor("aws:ec2/launchTemplate:LaunchTemplate", "pool", { instanceType: "m7i.large" });
     const first = { inputs: template.inputs, ...cloud.create(template, template.inputs) };
@@ -299,7 +299,7 @@ describe("AWS, as its provider shows it", () => {
   });
 
   // All of the protocol is tried by the official engine, at night.
-  it("answers the engine over the wire: what is wrong, secrets as secrets, and what is not known by its type", async () => {
+  it("answers the engine over the wire: mistakes, secrets as secrets, and unknowns by their type", async () => {
     const cloud = newCloud();
     const served = await serveProviders(cloud);
     const client = new services.ResourceProviderClient(

@@ -28,7 +28,7 @@ function differences(volume: object, types: object = {}): readonly string[] {
 }
 
 describe("the table of replacements against a package's schema", () => {
-  it("agrees, names what one of the two lacks, and says nothing of a type that the schema does not mark", () => {
+  it("agrees, names what either lacks, and says nothing of types that the schema does not mark", () => {
     const volume = { availabilityZone: marked, kmsKeyId: marked, size: {} };
     assert.deepEqual(differences(volume), []);
     assert.deepEqual(differences({ ...volume, size: marked }), [

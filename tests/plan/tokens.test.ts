@@ -53,7 +53,7 @@ for (const cloud of ["aws", "azure"] as const) {
     };
     const judged = async (given: string): Promise<readonly string[]> => judge[cloud](program, given);
 
-    it("is exchanged for the identity of its service account and for no other", async () => {
+    it("is exchanged for its service account's identity and no other", async () => {
       const [only, ...others] = await judged(await token());
       assert.match(only ?? "", /-dev-shop_orders$/);
       assert.deepEqual(others, []);
@@ -68,7 +68,7 @@ for (const cloud of ["aws", "azure"] as const) {
       it(`of one ${title} is exchanged for nothing`, async () =>
         assert.deepEqual(await judged(await token({ sub })), []));
 
-    it("is refused from another issuer, with another signature, for another audience, and late", async () => {
+    it("is refused from another issuer, signature or audience, and late", async () => {
       const { privateKey } = generateKeyPairSync("rsa", {
         modulusLength: 2048,
         privateKeyEncoding: { type: "pkcs1", format: "pem" },
@@ -90,7 +90,7 @@ describe("the judge of trust policies", () => {
   const [statement] = workloadTrust(provider.Federated, "https://id", { namespace: "shop", name: "orders" }).Statement;
   const context = { "id:sub": "system:serviceaccount:shop:other", "id:aud": "sts.amazonaws.com" };
 
-  it("finds what a policy without the subject, or with a pattern, would let in", () => {
+  it("finds what a policy without subject, or with a pattern, would let in", () => {
     assert.ok(statement?.Principal !== undefined);
     const { Principal } = statement;
     const conditions = [

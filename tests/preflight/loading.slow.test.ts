@@ -5,7 +5,7 @@ import { stackDir } from "../support/stacks.ts";
 
 describe("the SDKs of preflight", () => {
   for (const stack of ["aws-smallest", "azure-private"])
-    it(`are not loaded by plan, nor by the program that preview and up run: ${stack}`, function () {
+    it(`are not loaded by plan, nor by the program of preview and up: ${stack}`, function () {
       this.timeout(120_000);
       const [cli, hooks] = ["../../cli/main.ts", "./loading.hooks.ts"].map((name) =>
         fileURLToPath(new URL(name, import.meta.url)),

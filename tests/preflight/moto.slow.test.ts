@@ -61,7 +61,7 @@ describe("preflight of aws-dev against moto", function () {
     );
   };
 
-  it("is fine where moto answers, and names each call that moto does not know", async () => {
+  it("is fine where moto answers, and names each call that it does not know", async () => {
     const unknown = {
       "ec2:DescribeVpcBlockPublicAccessOptions": ["account-switches"],
       "servicequotas:GetAWSDefaultServiceQuota": ["address", "network", "pool", "vcpu"].map((of) => `${of}-quota`),
@@ -81,7 +81,7 @@ describe("preflight of aws-dev against moto", function () {
     });
   });
 
-  it("refuses what the account has no room, no zone or another name for", async () => {
+  it("refuses for want of room, zones or another name", async () => {
     // One is there from the start.
     for (let count = 1; count < 5; count += 1) await make("ec2:CreateVpc", { CidrBlock: "10.9.0.0/16" });
     await make("ssm:PutParameter", { Name: "/fenestra/aws-dev/join", Value: "x", Type: "String" });
@@ -104,7 +104,7 @@ describe("preflight of aws-dev against moto", function () {
       assert.match(found[id] ?? "", says);
   });
 
-  it("takes moto's word for a dry run, and IAM's for what is forbidden", async () => {
+  it("takes moto's word for a dry run, and IAM's for rights", async () => {
     const changes = { controlPlane: machine, pools: [pool] };
     assert.equal((await ask(changes)).organization, "fine");
     const userOf = async (UserName: string, ...rights: readonly (readonly [Effect: string, Action: string])[]) => {

@@ -62,7 +62,7 @@ for (const [cloud, { ids, ask }] of Object.entries(clouds))
     const rights = Object.keys(roomy).filter((right) => !/RunInstances|AllocateAddress/.test(right));
     const whole = sendTo(roomy);
 
-    it("name the right of any call that is forbidden, and take half an answer for none", async () => {
+    it("name the right of any forbidden call, and take half an answer for none", async () => {
       for (const right of rights) {
         assert.ok(await says(right, sendTo({ ...roomy, [right]: { $denied: "AccessDenied" } }), /^needs /), right);
         const half: Send = async (call, signal) => (call.right === right ? 7 : await whole(call, signal));

@@ -6,7 +6,7 @@ import { nightOf, nightTitles, tiers } from "./tiers.ts";
 const root = path.join(import.meta.dirname, "../..");
 
 describe("the tiers of tests", () => {
-  it("have steps with titles by which each can be chosen alone", () => {
+  it("have steps that can each be chosen alone by title", () => {
     for (const tier of Object.values(tiers)) {
       const titles = tier().flatMap((row) => row.map(({ title }) => title));
       for (const title of titles)
@@ -24,7 +24,7 @@ describe("the tiers of tests", () => {
     assert.deepEqual(odd, []);
   });
 
-  it("give a pull request the steps of the folders that it touches", () => {
+  it("give a pull request the steps of its folders", () => {
     for (const [folder, parts] of Object.entries(nightOf)) {
       assert.ok(globSync(folder, { cwd: root }).length > 0, folder);
       const chosen = nightTitles([`${folder}x.ts`]);

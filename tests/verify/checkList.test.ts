@@ -92,7 +92,7 @@ const mixed = [
 ];
 
 describe("plan of verify's checks", () => {
-  it("runs everything on a cluster of Linux and two Windows builds, and elsewhere skips with its reason what cannot be checked", () => {
+  it("runs everything on Linux and two Windows builds, and skips elsewhere with reasons", () => {
     const controlPlane = node("cp", { controlPlane: true });
     const simulated = [
       node("cp", { controlPlane: true, simulated: true }),
@@ -112,7 +112,7 @@ describe("plan of verify's checks", () => {
     matchSnapshot(path.join(import.meta.dirname, "snapshots/plan.txt"), shown.join("\n"));
   });
 
-  it("gives every check an id of its own, lets it need only what is there, and asks each pair of groups in both directions, whatever the nodes", () => {
+  it("gives every check its own id and needs that exist, and asks each pair of groups both ways", () => {
     const builds = [undefined, "10.0.17763", "10.0.20348", "10.0.26100", "10.0.99999"];
     const nodes = fc.uniqueArray(
       fc.record({
@@ -157,7 +157,7 @@ describe("plan of verify's checks", () => {
     );
   });
 
-  it("chooses by whole id or kind, and names what there is not", () => {
+  it("chooses by whole id or kind, and names unknown ones", () => {
     const checks = checkList(cluster(mixed));
     const ids = (only: readonly string[]) => {
       const chosen = chosenChecks(checks, only);
@@ -174,7 +174,7 @@ describe("plan of verify's checks", () => {
 });
 
 describe("what verify opens", () => {
-  it("is no load balancer to the world unless asked for, and never a shell", () => {
+  it("is no load balancer to the world unless asked, and never a shell", () => {
     const annotations = (kind?: "internal" | "public") =>
       Object.values(probeService("linux", "LoadBalancer", kind).metadata?.annotations ?? {});
     assert.deepEqual(
@@ -207,7 +207,7 @@ describe("state of nodes", () => {
   it("has no problem on nodes as they should be", () =>
     assert.deepEqual(mixed.map(nodeFacts).flatMap(nodeProblems), []));
 
-  it("tells crashes and the age of signatures, in no other form than machines write", () => {
+  it("tells crashes and the age of signatures, in the machines' form alone", () => {
     const traces = (crashes: string, signatures: string) => {
       const written = node("w", { build: "10.0.20348" });
       const annotations = { "fenestra.dev/crashes": crashes, "fenestra.dev/signatures": signatures };

@@ -95,7 +95,7 @@ async function run(check: VerifyCheck, answer: Answer, limitMs = 60_000): Promis
 const open = () => ended(0);
 
 describe("checks of paths", () => {
-  it("ask from a control-plane node, which takes the pod for that and is allowed to", () => {
+  it("ask from a control-plane node, which admits the pod for that", () => {
     const group = groupOf("control-plane");
     const probePod = hostProbePodOf(group);
     assert.ok(probePod !== undefined);
@@ -110,7 +110,7 @@ describe("checks of paths", () => {
     assert.equal(probePodManifest(worker, groupOf("linux")).spec?.tolerations, undefined);
   });
 
-  it("fail when a Linux node does not reach a pod, or only by small packets, the control plane's included", async () => {
+  it("fail when a Linux node, also the control plane's, does not reach a pod, or by small packets only", async () => {
     for (const start of ["control-plane", "linux"]) {
       const check = nodeToPodCheck(groupOf(start), groupOf("windows-2022"), podNetworks.flannel);
       await run(check, open);
@@ -122,7 +122,7 @@ describe("checks of paths", () => {
     }
   });
 
-  it("judge from the host of a Windows node what upstream promises: its own pods, and on 2019 not even those", async () => {
+  it("judge from a Windows node's host what upstream promises: its own pods, on 2019 not even those", async () => {
     const [w2022, w2019, linux] = [groupOf("windows-2022"), groupOf("windows-2019"), groupOf("linux")];
     const farDeaf = (url: string) => (/-b0:|linux/.test(url) ? closed : ended(0));
     const notes = await run(nodeToPodCheck(w2022, w2022, podNetworks.flannel), farDeaf);
@@ -135,7 +135,7 @@ describe("checks of paths", () => {
     await assert.rejects(run(nodeToPodCheck(w2019, w2019, podNetworks.flannel), open), CheckSkipped);
   });
 
-  it("ask NodePorts from the control plane and a worker, and fail when one of them does not get through", async () => {
+  it("ask NodePorts from the control plane and a worker, and fail when either does not get through", async () => {
     const askers = [groupOf("control-plane"), groupOf("linux"), groupOf("windows-2022")];
     const check = nodePortCheck(groupOf("windows-2022"), askers.slice(0, 2));
     const [note] = await run(check, () => ended(0, "windows-2022-a1"));
@@ -147,7 +147,7 @@ describe("checks of paths", () => {
       );
   });
 
-  it("ask exporters from other nodes, and take no page for one that has no metric of theirs", async () => {
+  it("ask exporters from other nodes, and want their metrics on the page", async () => {
     const check = exporterCheck(groupOf("windows-2022"), [groupOf("control-plane"), groupOf("windows-2022")]);
     const asked: string[] = [];
     const notes = await run(check, (url) => {
@@ -179,7 +179,7 @@ describe("checks of paths", () => {
     );
   });
 
-  it("hear pods of every node behind a load balancer, and twenty good answers in a row", () => {
+  it("hear every node's pods behind a load balancer, and twenty good answers in a row", () => {
     const pods = [
       { pod: "x-a0", node: "n1" },
       { pod: "x-a1", node: "n1" },
@@ -195,7 +195,7 @@ describe("checks of paths", () => {
 });
 
 describe("checks of disks", () => {
-  it("find on each cloud the driver and the classes that the program makes, so that none is passed over", () => {
+  it("find on each cloud the program's driver and classes", () => {
     for (const [stack, driver] of [
       ["aws-dev", "ebs.csi.aws.com"],
       ["azure-dev", "disk.csi.azure.com"],
@@ -243,7 +243,7 @@ describe("checks of disks", () => {
   const zoned = (zone: string, known: string): NodeFacts =>
     node("n", { labels: { "topology.kubernetes.io/zone": zone, "topology.disk.csi.azure.com/zone": known } });
 
-  it("see a driver that is not registered, and a zone that was lost for good", () => {
+  it("see an unregistered driver, and a zone lost for good", () => {
     const registered = [csiNode("n", driver)];
     assert.deepEqual(registrationProblems(driver, [zoned("westeurope-1", "westeurope-1")], registered), []);
     // A machine without zone has its fault domain there.
@@ -275,7 +275,7 @@ describe("requests for kubelets' certificates", () => {
   });
   const of = (...all: ReturnType<typeof request>[]) => certificateProblems(new Set(["n1"]), all);
 
-  it("are fine where the newest of a node has a certificate, and red where one was denied as no machine's", () => {
+  it("are fine where a node's newest has a certificate, and red where one was denied as no machine's", () => {
     assert.deepEqual(
       of(request("new", 2, [["Approved", "FenestraApproved"]], "pem"), request("old", 1, [["Failed", ""]])),
       { problems: [], count: 1, again: [] },
@@ -310,7 +310,7 @@ describe("what is missing of a cluster", () => {
     ]);
   });
 
-  it("is each object of the stack that is not there, emptied, changed by hand, or has no pods", async () => {
+  it("is each object of the stack that is gone, emptied, changed by hand, or has no pods", async () => {
     const manifests = manifestsOf(exampleSpec("aws-dev"));
     const lists = manifests.flatMap(({ kind, metadata, ...rest }) =>
       kind === "ConfigMap" && metadata.name === "fenestra-objects" && "data" in rest

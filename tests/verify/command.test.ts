@@ -47,7 +47,7 @@ describe("fenestra verify and uninstall", () => {
   ] as const)
     it(`refuse ${args.join(" ")}`, async () => assert.deepEqual(await run(...args), { code: 2, said }));
 
-  it("tell of a kubeconfig that is not there, or names no cluster", async () => {
+  it("tell of a kubeconfig that is missing or names no cluster", async () => {
     const missing = await run("verify", "--kubeconfig", "no/such/file");
     assert.equal(missing.code, 2);
     assert.match(
@@ -56,7 +56,7 @@ describe("fenestra verify and uninstall", () => {
     );
   });
 
-  it("end with 1 when the API server does not answer, without a namespace and without what is in the kubeconfig", async () => {
+  it("end with 1 when the API server is silent, without a namespace or the kubeconfig's content", async () => {
     const file = path.join(folder, "kubeconfig");
     const config = {
       apiVersion: "v1",

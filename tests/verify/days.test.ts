@@ -48,7 +48,7 @@ describe("attachments that outlive their pods", () => {
 });
 
 describe("file systems", () => {
-  it("that are smaller than their claims are told with the way out", () => {
+  it("smaller than their claims are told with the way out", () => {
     const claim = { metadata: { namespace: "shop", name: "data" }, status: { capacity: { storage: "20Gi" } } };
     const summary = (capacityBytes: number) => ({
       pods: [{ volume: [{ name: "token" }, { capacityBytes, pvcRef: { namespace: "shop", name: "data" } }] }],
@@ -61,7 +61,7 @@ describe("file systems", () => {
     assert.deepEqual(smallFileSystems([claim], undefined, now), []);
   });
 
-  it("are told when they do not grow while they are mounted", () => {
+  it("are told when they do not grow while mounted", () => {
     const summary = { pods: [{ volume: [{ capacityBytes: 10, pvcRef: { namespace: "shop", name: "data" } }] }] };
     const told = (lastTransitionTime: Date, of: unknown = summary) => {
       const conditions = [{ type: "FileSystemResizePending", status: "True", lastTransitionTime }];
@@ -84,7 +84,7 @@ describe("images of a later month than their node", () => {
   };
   const core = "mcr.microsoft.com/windows/servercore";
 
-  it("are told by their tag, and by the code with which they end", () => {
+  it("are told by their tag, and by their exit code", () => {
     assert.deepEqual(told(`${core}:10.0.20348.4773`), [
       `pod shop/db-0: ${core}:10.0.20348.4773 is newer than its node w1 with 10.0.20348.4171: roll the pool to an image of this month first`,
     ]);

@@ -15,7 +15,7 @@ const page = (pool: object, more: object = {}) =>
   JSON.stringify({ at: now, pools: { other: well, win: { ...well, ...pool } }, ...more });
 
 describe("verify, of what should be", () => {
-  it("passes a page on which all is well, and fails each that shows less", () => {
+  it("passes a page on which all is well, and fails any less", () => {
     const wanted = { members: 3, pools: ["win"] };
     assert.deepEqual(machineProblems(page({ roll: { state: "Successful" }, joining: ["i-1"] }), 3, wanted, now), []);
     const pools = ["win", "b-win"];
@@ -58,7 +58,7 @@ describe("verify, of what differs", () => {
     status: { conditions: [{ type: "Ready", status: "True" }], nodeInfo: { ...same, kubeletVersion } },
   });
 
-  it("knows by their leases the kubelets of which nobody says that they are silent", () => {
+  it("knows silent kubelets by their leases", () => {
     const lease = (name: string, age: number) => ({
       metadata: { name, managedFields: [{ time: new Date((now - age) * 1000) }] },
     });
@@ -67,7 +67,7 @@ describe("verify, of what differs", () => {
     assert.deepEqual(silent, ["Ready, but their leases have not been renewed for 2 minutes: b, c"]);
   });
 
-  it("lets no releases stand beside one another that do not go together", () => {
+  it("refuses releases that do not go together", () => {
     const told = (...versions: string[]) =>
       releaseProblems(versions.map((version, index) => node(["a", "b", "w"][index] ?? "", version))).join();
     for (const worker of ["v1.36.9", "v1.33.0"]) assert.equal(told("v1.36.4", "v1.36.4", worker), "");
@@ -76,7 +76,7 @@ describe("verify, of what differs", () => {
     assert.match(told("v1.36.4", "v1.36.3", "v1.30.0"), /^its machines are of v1.36.3 and v1.36.4: an update has not/);
   });
 
-  it("names each node whose clock is off from the API server's, either way, and none that does not say", () => {
+  it("names each node whose clock is off from the API server's, either way, and none that is silent", () => {
     const lease = (name: string, seconds: number | undefined) => ({
       metadata: { name, managedFields: [{ manager: "kubelet", time: new Date(now * 1000) }] },
       spec: seconds === undefined ? {} : { renewTime: new V1MicroTime((now + seconds) * 1000) },
@@ -88,7 +88,7 @@ describe("verify, of what differs", () => {
     ]);
   });
 
-  it("says that kubeadm's add-ons stayed behind the control plane, once all of it is of one release", () => {
+  it("says that kubeadm's add-ons stayed behind, once all of the control plane has one release", () => {
     assert.deepEqual(addOnProblems(["v1.36.4", "v1.36.4"], "r/kube-proxy:v1.36.4@sha256:0"), []);
     assert.deepEqual(addOnProblems(["v1.36.4", "v1.36.3"], "r/kube-proxy:v1.36.3"), []);
     assert.deepEqual(addOnProblems(["v1.36.4"], undefined), []);
@@ -122,7 +122,7 @@ describe("calls of verify and status", () => {
     say: (response, text) => void response.writeHead(status, { "content-type": "application/json" }).end(text),
   });
 
-  it("end in time, and name what did not answer or answered something else", async () => {
+  it("end in time, and name what answered nothing or something else", async () => {
     const silent: Answer = { status: 200, body: "", say: () => undefined };
     const half: Answer = { status: 200, body: "", say: (response) => void response.writeHead(200).write("{") };
     const nodes = ({ core }: ClusterApi) => core.listNode();

@@ -20,7 +20,7 @@ const own = { labels: { "app.kubernetes.io/part-of": "fenestra-samples" } };
 const volume = { ...found("PersistentVolume", "pv-1"), reclaimPolicy: "Delete", handle: "vol-1", claim: "shop/data" };
 
 describe("leftovers", () => {
-  it("are none of the program's own objects, by label or by the program's field manager", () => {
+  it("are none of the program's own objects, by label or field manager", () => {
     const services = [
       { ...found("Service", "iis", own), address: "203.0.113.1" },
       { ...found("Service", "web", { managers: ["fenestra", "aws-cloud-controller-manager"] }), address: undefined },
@@ -29,7 +29,7 @@ describe("leftovers", () => {
     assert.deepEqual(leftovers({ ...nothing, services, claims, volumes: [volume] }), []);
   });
 
-  it("are what users made, with Pulumi too: load balancers, claims and their volumes", () => {
+  it("are what users made, also by Pulumi: load balancers, claims and volumes", () => {
     const managers = ["pulumi-kubernetes-1a2b", "aws-cloud-controller-manager"];
     const services = [{ ...found("Service", "front", { managers }), address: "203.0.113.9" }];
     const claims = [{ ...found("PersistentVolumeClaim", "data", { managers }), volume: "pv-1" }];
@@ -45,7 +45,7 @@ describe("leftovers", () => {
     assert.equal(left?.problem, "its reclaim policy is Retain: its disk (vol-1) stays in the cloud in any case");
   });
 
-  it("are retained disks that go all the same, with Azure's resource group", () => {
+  it("are retained disks that go with Azure's resource group", () => {
     const handle = "/subscriptions/0123/resourceGroups/fenestra-azure-dev/providers/Microsoft.Compute/disks/pvc-1";
     const [left] = leftovers({ ...nothing, volumes: [{ ...volume, reclaimPolicy: "Retain", handle }] });
     assert.match(left?.problem ?? "", /is in the cluster's resource group and is deleted with that$/);

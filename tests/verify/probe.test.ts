@@ -67,12 +67,12 @@ describe("probes of verify", () => {
 });
 
 describe("names that verify asks for", () => {
-  it("leave out on Windows what its one DNS suffix cannot complete", () => {
+  it("leave out on Windows what its DNS suffix cannot complete", () => {
     assert.deepEqual(serviceNames("linux", "to-x", "ns"), ["to-x", "to-x.ns", "to-x.ns.svc.cluster.local"]);
     assert.deepEqual(serviceNames("windows", "to-x", "ns"), ["to-x", "to-x.ns.svc.cluster.local"]);
   });
 
-  it("are asked again after a lost packet, and any answer for one that is not there is a failure", () => {
+  it("are asked again after a lost packet, and any answer for a missing one is a failure", () => {
     assert.equal(unknownNameProblem(6), undefined);
     assert.equal(unknownNameProblem(28)?.final, false);
     for (const code of [0, 7, 52, 56]) assert.equal(unknownNameProblem(code)?.final, true);

@@ -10,7 +10,7 @@ describe("the age of etcd's snapshots", () => {
   const old = [ago(100), ago(100), ago(100)];
   const findings = (data: Readonly<Record<string, string>>, created = old) => snapshotFindings(data, created, now);
 
-  it("is well within the limit, which the documentation names, and with members whose first one is not due", () => {
+  it("is within the limit, which the documentation names, and with members whose first is not due", () => {
     assert.deepEqual(findings({ "cp-0": entry(4), "cp-1": entry(8.9), "cp-2": entry(0) }), { problems: [], notDue: 0 });
     assert.deepEqual(findings({ "cp-0": entry(4) }, [ago(100), ago(0.5), ago(0.9)]), { problems: [], notDue: 2 });
     assert.deepEqual(findings({}, [ago(0.1)]), { problems: [], notDue: 1 });
@@ -19,7 +19,7 @@ describe("the age of etcd's snapshots", () => {
     );
   });
 
-  it("is told where two in a row have failed, or none was ever sent", () => {
+  it("is told where two in a row failed, or none was sent", () => {
     assert.deepEqual(findings({ "cp-0": entry(4), "cp-1": entry(13) }), {
       problems: ["the last one of cp-1 is of 2026-11-19T23:00:00.000Z", "1 of 3 members have never sent one"],
       notDue: 0,
