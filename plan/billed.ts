@@ -76,7 +76,6 @@ function kindOf(disk: PropertyMap): string {
   return [String(kind), ...more].join(", ");
 }
 
-/** Counts in words, a line each: `2 machines, m7i.large`. */
 export function billedLines(billed: Billed): readonly string[] {
   return Object.entries(billed).map(([what, count]) => {
     const [noun = "", ...rest] = what.split(", ");
@@ -90,7 +89,6 @@ export interface BilledChange {
   readonly now: number;
 }
 
-/** The counts that differ. */
 export function billedChanges(before: Billed, now: Billed): readonly BilledChange[] {
   return [...new Set([...Object.keys(before), ...Object.keys(now)])]
     .sort()

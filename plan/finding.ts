@@ -39,7 +39,6 @@ export function groupFindings(findings: readonly Finding[]): readonly FindingGro
   });
 }
 
-/** Most places of one finding that are named. */
 const mostPlaces = 4;
 
 /** Places of a finding in words: `a, b, c, d and 8 more`. */

@@ -186,7 +186,6 @@ function diskKeys(program: RecordedProgram, { type, inputs }: RecordedResource):
 const byId = (program: RecordedProgram, id: PropertyValue | undefined) =>
   program.resources.find((each) => each.id !== undefined && each.id === textOf(id));
 
-/** What a call is about, for its ARN and its conditions. */
 function sceneOf(program: RecordedProgram, resource: RecordedResource) {
   const { type, inputs, outputs } = resource;
   const of = (kind: string, output: string, value: PropertyValue | undefined): RecordedResource | undefined =>
@@ -219,7 +218,6 @@ function tagsIn(program: RecordedProgram): Readonly<Record<string, string>> {
     .parse(JSON.parse(textOf(provider?.inputs.defaultTags) ?? "")).tags;
 }
 
-/** How IAM sees one action on a resource. */
 function callsOf(
   program: RecordedProgram,
   place: SimulatedPlace,

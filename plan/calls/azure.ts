@@ -3,7 +3,6 @@ import type { RecordedResource } from "../program/recorded.ts";
 import { isPropertyMap, type PropertyValue, textOf } from "../program/values.ts";
 import type { Operation } from "./operation.ts";
 
-/** A call of the deployer. */
 export interface DeployerRequest extends AzureRequest {
   /** Id of the role that it gives or takes away. */
   readonly role?: string;

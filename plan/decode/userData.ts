@@ -3,7 +3,6 @@ import { gunzipSync } from "node:zlib";
 import { parse, YAMLParseError } from "yaml";
 import { z } from "zod";
 
-/** A file as a machine has it once its user data is unpacked. */
 export interface DecodedFile {
   readonly path: string;
   readonly content: string;

@@ -41,7 +41,6 @@ const baseSchema = z.looseObject({
   findings: z.array(findingSchema),
 });
 
-/** As much of an older plan as a comparison needs. */
 export type BasePlan = z.output<typeof baseSchema>;
 
 /** Reads the text of an older `plan.json`. Returns what is wrong with it as text. */

@@ -39,7 +39,6 @@ export interface PlanDiff {
   readonly settings: readonly LeafChange[];
   /** What is gone for good: data, addresses, and the protection of both. */
   readonly lost: readonly { readonly name: string; readonly what: string }[];
-  /** What the update refuses, or the cloud does. */
   readonly refused: readonly Problem[];
   /** Custom resources that do not stay as they are; gates of the program are left out. */
   readonly resources: readonly Operation[];
@@ -50,7 +49,6 @@ export interface PlanDiff {
   readonly findings: { readonly new: readonly Finding[]; readonly gone: readonly Finding[] };
 }
 
-/** Whether nothing changes at all. */
 export function isEmpty({ refused, lost, resources, nodes, files, findings }: PlanDiff): boolean {
   const parts = [
     refused,
@@ -194,7 +192,6 @@ function mayEnd(base: BasePlan, plan: Plan, group: string): number {
   return most === undefined ? 0 : Math.max(0, most - (now?.autoscale?.max ?? now?.count ?? 0));
 }
 
-/** Machines of a group that its own settings let a roll take at a time. */
 function atATime(inputs: unknown, count: number): number {
   const percent = [
     Number(valueAt(inputs, "upgradePolicy.rollingUpgradePolicy.maxBatchInstancePercent")),

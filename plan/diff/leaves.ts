@@ -41,10 +41,8 @@ export function changedLeaves(old: unknown, now: unknown, path = "", exact = fal
     .flatMap((key) => changedLeaves(before.get(key), after.get(key), step(key), exact));
 }
 
-/** It cannot be compared yet. */
 const isUnknown = (value: unknown): boolean => value instanceof Unknown;
 
-/** The structure of a value; `undefined` for a leaf. */
 function opened(value: unknown, exact: boolean): { readonly value: object } | undefined {
   if (!exact && typeof value === "string" && /^\s*[[{]/.test(value)) return opened(fromJson(value), exact);
   if (typeof value !== "object" || value === null || isUnknown(value)) return undefined;

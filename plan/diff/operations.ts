@@ -12,7 +12,6 @@ const changes = ["replaced", "refused", "may-be-replaced", "removed", "rolled", 
  */
 export type Change = (typeof changes)[number];
 
-/** Why a machine's trigger differs. */
 const otherMachine = "user data or machine settings change";
 
 export interface Operation {
@@ -34,7 +33,6 @@ type BaseResource = Pick<
   "urn" | "type" | "name" | "custom" | "existing" | "inputs" | "options"
 >;
 
-/** A resource as far as it is compared. */
 export type Compared = Pick<PlanResource, keyof BaseResource | "propertyDependencies" | "provider">;
 
 /** An operation while it is being found. */

@@ -19,7 +19,6 @@ export function verdict({ refused, lost, nodes }: Pick<PlanDiff, "refused" | "lo
   return [...head, duration(nodes), api(nodes)].filter((part) => part !== "").join(", ");
 }
 
-/** Whether machines of this kind are others afterwards. */
 const renewed = ({ change }: NodeChange): boolean => ["replaced", "may-be-replaced", "rolled"].includes(change);
 const isMember = ({ role }: NodeChange): boolean => role === "control-plane";
 export const losesMachines = ({ change, count: [before, now], mayEnd = 0 }: NodeChange): boolean =>
@@ -99,7 +98,6 @@ export type Paint = (colour: "red" | "yellow" | "green", text: string) => string
 
 const plain: Paint = (_, text) => text;
 
-/** A comparison as text for the terminal. */
 export function diffText(diff: PlanDiff, paint: Paint = plain): string {
   if (isEmpty(diff)) return "Nothing changes.\n";
   const parts = [
@@ -114,7 +112,6 @@ export function diffText(diff: PlanDiff, paint: Paint = plain): string {
     .join("\n\n")}\n`;
 }
 
-/** Lines below their title; nothing where there are none. */
 function titled(title: string, lines: readonly string[]): readonly string[] {
   return lines.length === 0 ? [] : [title, ...lines];
 }
@@ -153,7 +150,6 @@ function painted(change: Change | "stays", line: string, paint: Paint): string {
   return colour === undefined ? line : paint(colour, line);
 }
 
-/** What happens to the nodes, a line each. */
 export function nodeLines(nodes: readonly NodeChange[], paint: Paint = plain): readonly string[] {
   return [
     "Nodes",
@@ -209,7 +205,6 @@ export function countsInWords(resources: readonly Operation[]): string {
     .join(", ");
 }
 
-/** Every resource that does not stay, with its values. */
 export function resourceLines(resources: readonly Operation[], paint: Paint = plain): readonly string[] {
   if (resources.length === 0) return [];
   const taken = [...new Set(resources.flatMap(({ takesOff = [] }) => takesOff))];
@@ -227,7 +222,6 @@ export function resourceLines(resources: readonly Operation[], paint: Paint = pl
   ];
 }
 
-/** Findings that are new, and those that are gone. */
 export function findingLines({ findings }: PlanDiff): readonly string[] {
   const { new: added, gone } = findings;
   return titled("Findings", [
@@ -236,7 +230,6 @@ export function findingLines({ findings }: PlanDiff): readonly string[] {
   ]);
 }
 
-/** What differs in a file of a machine. */
 export function fileLines({ machines, path, leaves, lines }: FileChange): readonly string[] {
   return [
     `${machines.join(", ")} ${path}`,

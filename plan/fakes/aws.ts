@@ -236,7 +236,6 @@ function identity(prefix: string, urn: string): string {
   return prefix + characters(17, "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567", urn);
 }
 
-/** Range of addresses where the subnet is of another program. */
 const anyRange = "10.0.0.0/16";
 
 function subnetRange(inputs: PropertyMap, context: SimulatedContext): string | undefined {

@@ -66,7 +66,6 @@ export function collectParameters(program: RecordedProgram): ReadonlyMap<string,
   );
 }
 
-/** ARN of a key that is given by its id, ARN or alias. */
 function keyArn(program: RecordedProgram, reference: string | undefined): string | undefined {
   if (reference === undefined) return undefined;
   const alias = resourcesOfType(program, "aws:kms/alias:Alias").find(({ id, outputs }) =>

@@ -5,7 +5,6 @@ import { builtInRoles, type RoleRights } from "./azureRoles.ts";
 import type { StoredSecret } from "./machines.ts";
 import { issuerOf, verifiedClaims } from "./tokens.ts";
 
-/** A call as Azure's role-based access control sees it. */
 export interface AzureRequest {
   /** `Microsoft.KeyVault/vaults/secrets/getSecret/action`. */
   readonly action: string;
@@ -97,7 +96,6 @@ export function same(a: string | undefined, b: string | undefined): boolean {
 export interface SimulatedVault {
   readonly id: string;
   readonly name: string;
-  /** Name of the server of its data. */
   readonly host: string;
   readonly admits: Firewall;
 }
@@ -131,13 +129,11 @@ export function collectOtherVaults(program: RecordedProgram): readonly Simulated
 
 export interface SimulatedAccount {
   readonly id: string;
-  /** Name of the server of its blobs. */
   readonly host: string;
   readonly containers: readonly string[];
   readonly admits: Firewall;
 }
 
-/** Every storage account of the program. */
 export function collectAccounts(program: RecordedProgram): readonly SimulatedAccount[] {
   const containers = resourcesOfType(program, "azure-native:storage:BlobContainer");
   return resourcesOfType(program, "azure-native:storage:StorageAccount").map((account) => ({
@@ -150,7 +146,6 @@ export function collectAccounts(program: RecordedProgram): readonly SimulatedAcc
   }));
 }
 
-/** Whether a machine of a subnet gets past the firewall of a vault or a storage account. */
 type Firewall = (subnet: RecordedResource | undefined) => boolean;
 
 /** Lets in everybody, or subnets with the endpoint of its service. */

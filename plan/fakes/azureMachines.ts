@@ -22,7 +22,6 @@ export interface AzureHost {
   readonly computerName: string;
   readonly os: "linux" | "windows";
   readonly image: PropertyMap;
-  /** Ids of its user-assigned identities. */
   readonly identities: readonly string[];
   readonly subnet: RecordedResource;
   readonly extensions: readonly AzureExtension[];
@@ -239,7 +238,6 @@ export interface AzureExtension {
   readonly protectedSettings: PropertyMap;
 }
 
-/** Extensions in the model of a scale set. */
 function extensionsOfSet({ inputs }: RecordedResource): readonly AzureExtension[] {
   const { extensionProfile } = mapOf(inputs.virtualMachineProfile);
   return listOf(mapOf(extensionProfile).extensions)

@@ -1,7 +1,6 @@
 import { type PropertyMap, textOf } from "../program/values.ts";
 import { tlsResource } from "./tls.ts";
 
-/** A certificate and its key, PEM. */
 export interface KeyAndCertificate {
   readonly certificate: string;
   readonly key: string;
@@ -35,7 +34,6 @@ export function newAuthority(commonName: string): KeyAndCertificate {
   return { certificate: made("selfSignedCert:SelfSignedCert", "certPem", inputs), key };
 }
 
-/** A server certificate of an authority, valid for a day. */
 export function issueServerCertificate(authority: KeyAndCertificate, names: CertificateNames): KeyAndCertificate {
   const { request, key } = newCertificateRequest(names);
   const issuer = { caCertPem: authority.certificate, caPrivateKeyPem: authority.key };
@@ -43,7 +41,6 @@ export function issueServerCertificate(authority: KeyAndCertificate, names: Cert
   return { certificate: made("locallySignedCert:LocallySignedCert", "certPem", inputs), key };
 }
 
-/** A certificate signing request with a new key. */
 export function newCertificateRequest({ commonName, organization, dnsNames = [], ipAddresses = [] }: CertificateNames) {
   const key = newKey();
   const subject = { commonName, ...(organization === undefined ? {} : { organization }) };

@@ -12,7 +12,6 @@ export function hex(length: number, ...parts: readonly string[]): string {
     .slice(0, length);
 }
 
-/** A UUID of version 4 from the parts. */
 export function uuid(...parts: readonly string[]): string {
   const digits = hex(32, ...parts);
   const variant = ((Number.parseInt(digits.slice(16, 17), 16) & 3) | 8).toString(16);

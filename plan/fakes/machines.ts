@@ -22,7 +22,6 @@ export interface SimulatedGroup {
   readonly terminateHooks: readonly string[];
 }
 
-/** A machine as a cloud would run it. */
 export interface SimulatedMachine {
   readonly cloud: "aws" | "azure";
   /** `i-` and 17 hexadecimal digits; the computer name on Azure, which is also the node's name. */
@@ -34,9 +33,7 @@ export interface SimulatedMachine {
   readonly region: string;
   readonly zone: string;
   readonly privateIp: string;
-  /** Further addresses of its interface. Default none. */
   readonly secondaryIps?: readonly string[];
-  /** Machine size: `m7i.large`. */
   readonly size: string;
   /** AMI id, `resolve:ssm:` and a parameter's name, or an image's reference on Azure. */
   readonly image: string;
@@ -51,10 +48,8 @@ export interface SimulatedMachine {
   readonly group: SimulatedGroup | undefined;
 }
 
-/** What is asked of the resources of a program again and again. */
 export interface ProgramIndex {
   readonly program: RecordedProgram;
-  /** Resources of a type, by name. */
   readonly sorted: (type: string) => readonly RecordedResource[];
   /** The resource of an id; Azure's ids do not depend on case. */
   readonly find: (id: string | undefined) => RecordedResource | undefined;
@@ -105,7 +100,6 @@ export function groupNumbers(
   return Array.from({ length: howMany(group) }, (_, place) => first + place);
 }
 
-/** Tags as texts. */
 export function textsIn(value: PropertyValue | undefined): Readonly<Record<string, string>> {
   return Object.fromEntries(Object.entries(mapOf(value)).map(([key, item]) => [key, textOf(item) ?? ""]));
 }

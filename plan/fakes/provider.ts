@@ -17,7 +17,6 @@ export interface SimulatedPlace {
   readonly existing?: ExistingResources;
 }
 
-/** What a provider's simulation may look at. */
 export interface SimulatedContext {
   readonly place: SimulatedPlace;
   readonly certificates: CertificateMode;

@@ -39,7 +39,6 @@ type Mode = Pick<SimulatedContext, "certificates">;
 /** The one curve that the program uses, by OpenSSL's name. */
 const curve = "prime256v1";
 
-/** The provider `tls`: private keys, requests and certificates. */
 export function tlsResource({ type, urn, inputs }: TlsRequest, context: Mode): SimulatedResource {
   switch (type) {
     case "tls:index/privateKey:PrivateKey":

@@ -76,7 +76,6 @@ export function generalNames(
   return names.length === 0 ? undefined : new x509.SubjectAlternativeName(names);
 }
 
-/** A public key from its DER (`spki`). */
 export function publicKeyInfo(der: Buffer): x509.SubjectPublicKeyInfo {
   return AsnConvert.parse(der, x509.SubjectPublicKeyInfo);
 }
@@ -162,7 +161,6 @@ export function certificateRequest({ subject, publicKey, alternativeNames }: Req
   return pem("CERTIFICATE REQUEST", der(signed));
 }
 
-/** Reads a certificate request as a signer would. */
 export function readRequestPem(text: string): RequestParts {
   const { subject, subjectPKInfo, attributes } = AsnConvert.parse(
     fromPem(text),

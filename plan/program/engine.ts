@@ -20,7 +20,6 @@ import {
 } from "./recorded.ts";
 import { mapFromWire, type PropertyMap, Secret, toWire } from "./values.ts";
 
-/** What a cloud answers when a resource is made. */
 export interface SimulatedResource {
   /** Empty while it is not known. */
   readonly id: string;
@@ -85,7 +84,6 @@ export class RecordingEngine {
     this.#simulate = simulate;
   }
 
-  /** What the program has said so far. */
   recorded(): RecordedProgram {
     const resources = [...this.#resources.values()];
     const stack = resources.find(({ type }) => type === stackType);
@@ -111,7 +109,6 @@ export class RecordingEngine {
     };
   }
 
-  /** The engine's log service. */
   engineMethods(): object {
     return {
       log: (request: LogRequest, callback: () => void) => {

@@ -5,7 +5,6 @@ import { plainTexts, reveal, secretsIn } from "./values.ts";
 /** A secret, without its value, in a place that anyone can read. */
 export interface Leak {
   readonly resource: string;
-  /** Path of the property: `userData`. */
   readonly path: string;
   readonly what: string;
 }

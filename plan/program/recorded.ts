@@ -27,7 +27,6 @@ export interface RecordedOptions {
   readonly deletedWith: string | undefined;
   /** URNs of resources whose replacement replaces this one. */
   readonly replaceWith: readonly string[];
-  /** Names of the hooks by the time they run. */
   readonly hooks: Readonly<Partial<Record<HookTime, readonly string[]>>>;
   /** Older names of this resource, or whole URNs where it was given those. */
   readonly aliases: readonly string[];
@@ -66,7 +65,6 @@ export interface RecordedMessage {
 
 export interface RecordedProgram {
   readonly stack: string;
-  /** In the order of registration. */
   readonly resources: readonly RecordedResource[];
   readonly outputs: PropertyMap;
   readonly messages: readonly RecordedMessage[];
@@ -79,7 +77,6 @@ export function resourcesOfType(program: RecordedProgram, type: string): readonl
   return program.resources.filter((resource) => resource.type === type);
 }
 
-/** The logical name inside a URN. */
 export function nameOfUrn(urn: string): string {
   return urn.split("::").slice(3).join("::");
 }
@@ -103,7 +100,6 @@ function urnOf({ project, stack }: ProgramPlace, parent: string, type: string, n
   return `urn:pulumi:${stack}::${project}::${qualified}::${name}`;
 }
 
-/** Reads a registration request as the engine would. */
 export function readRequest(place: ProgramPlace, request: RegisterResourceRequest): ResourceRequest {
   const type = request.getType();
   const name = request.getName();
@@ -136,7 +132,6 @@ function providerOf(request: { getProvider(): string }): string | undefined {
   return absent(request.getProvider())?.split("::").slice(0, 4).join("::");
 }
 
-/** Reads a request for an existing resource. */
 export function existingRequest(place: ProgramPlace, request: ReadResourceRequest): ResourceRequest {
   const [type, name, parent] = [request.getType(), request.getName(), request.getParent()];
   const inputs = mapFromWire(request.getProperties()?.toJavaScript() ?? {});

@@ -58,7 +58,6 @@ export async function runProgramWithHooks(run: ProgramRun): Promise<ProgramResul
   return { program: engine.recorded(), hooks: engine.hooks };
 }
 
-/** Calls the program and gives its outputs. */
 async function deploy(entry: string): Promise<unknown> {
   const module: Readonly<Record<string, unknown>> = await import(pathToFileURL(entry).href);
   if (typeof module.default !== "function") throw new TypeError("its default export is not a function");

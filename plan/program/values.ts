@@ -1,9 +1,7 @@
 import { inspect } from "node:util";
 import * as runtime from "@pulumi/pulumi/runtime/index.js";
 
-/** Text printed in place of a secret of a recorded program. */
 const secretMark = "[secret]";
-/** Text printed in place of a value that only the cloud knows. */
 const unknownMark = "[known after the update]";
 
 /** A value that Pulumi treats as secret: printed as `[secret]`, and given by `reveal` alone. */
@@ -142,7 +140,6 @@ export function fromWire(value: unknown): PropertyValue {
 /** A value as JSON has it. */
 type WireValue = string | number | boolean | null | WireValue[] | { [key: string]: WireValue };
 
-/** The SDK's wire format of a value. */
 export function toWire(value: PropertyValue): WireValue {
   if (value instanceof Unknown) return runtime.unknownValue;
   if (value instanceof Secret)
@@ -152,12 +149,10 @@ export function toWire(value: PropertyValue): WireValue {
   return value;
 }
 
-/** The properties of a wire mapping. */
 export function mapFromWire(wire: object): PropertyMap {
   return Object.fromEntries(Object.entries(wire).map(([key, item]) => [key, fromWire(item)]));
 }
 
-/** Every secret inside a value, at any depth. */
 export function secretsIn(value: PropertyValue): readonly Secret[] {
   if (value instanceof Secret) return [value, ...secretsIn(value.reveal())];
   if (isPropertyList(value)) return value.flatMap(secretsIn);

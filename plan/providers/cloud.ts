@@ -20,7 +20,6 @@ import {
   updatedOutputs,
 } from "./diff.ts";
 
-/** Which resource a call is about. */
 export interface Subject {
   readonly urn: string;
   readonly type: string;
@@ -107,12 +106,10 @@ export class ServedCloud {
     this.#recorded = new Map(recorded.map((resource) => [resource.urn, resource]));
   }
 
-  /** How many resources there are now. */
   get size(): number {
     return this.#made.size;
   }
 
-  /** Takes note of a provider's settings. */
   configure(name: string, inputs: PropertyMap): void {
     const type = `pulumi:providers:${name}`;
     this.#providers.set(name, { ...plainRequest({ urn: "", type, name, inputs }), id: name, outputs: inputs });

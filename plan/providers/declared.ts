@@ -89,7 +89,6 @@ const declaredObjects = memo((packageName): ReadonlyMap<string, Properties> => {
 });
 
 export interface InputFailure {
-  /** `metadataOptions.httpToken`. */
   readonly path: string;
   readonly reason: string;
 }

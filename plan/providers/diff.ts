@@ -13,13 +13,11 @@ export interface Change {
   readonly inState: boolean;
 }
 
-/** Result of a provider's Diff. */
 export interface Difference {
   readonly changes: readonly Change[];
   readonly deleteBeforeReplace: boolean;
 }
 
-/** Request to a provider's Diff. */
 export interface DiffQuestion {
   readonly type: string;
   readonly oldInputs: PropertyMap;
@@ -34,7 +32,6 @@ const counters: Readonly<Record<string, { readonly output: string; readonly unco
   "aws:ssm/parameter:Parameter": { output: "version", uncounted: ["tags"] },
 };
 
-/** The output that this update counts up. */
 export function countedOutput(question: DiffQuestion): string | undefined {
   const counter = counters[question.type];
   const changed = difference(question).changes.map(({ path }) => path.split(/[.[]/)[0] ?? "");
@@ -102,7 +99,6 @@ export function comparedInputs({
   };
 }
 
-/** Paths at which two sets of inputs differ. */
 export function differentPaths(old: PropertyMap, now: PropertyMap): readonly string[] {
   return changedLeaves(plain(old), plain(now), "", true).map(({ path }) => path);
 }
@@ -123,7 +119,6 @@ function deletedFirst(type: string, old: PropertyMap, now: PropertyMap): boolean
   return type.startsWith("aws:") && now.name !== undefined && textOf(old.name) === textOf(now.name);
 }
 
-/** Inputs with their secrets revealed. */
 export function plain(map: PropertyMap): PropertyMap {
   return Object.fromEntries(Object.entries(map).map(([key, value]) => [key, reveal(value)]));
 }

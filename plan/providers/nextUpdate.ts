@@ -5,7 +5,6 @@ import type { RecordedResource, ResourceRequest } from "../program/recorded.ts";
 import { type PropertyMap, reveal } from "../program/values.ts";
 import { comparedInputs, plain, updatedOutputs } from "./diff.ts";
 
-/** What another update does to a resource of the state. */
 export type Fate = "stays" | "changed" | "replaced" | "refused";
 
 type ByUrn<R> = ReadonlyMap<string, R>;

@@ -39,7 +39,6 @@ export function older(key: string, what: string): NonNullable<ReplacementRow["fo
 
 export const any = (): boolean => true;
 
-/** Whether an old item is missing in the new ones. */
 export function loses(old: unknown, now: unknown): boolean {
   return Array.isArray(old) && Array.isArray(now) && old.some((item) => !now.includes(item));
 }

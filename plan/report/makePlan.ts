@@ -138,7 +138,6 @@ function planExisting({ existing, cidrs, dns }: ClusterSpec["network"]): Partial
   };
 }
 
-/** Pods of the DaemonSets that the program makes. */
 function daemonSetPods({ resources }: RecordedProgram): readonly Sized[] {
   const requesting = (value: PropertyValue | undefined) =>
     listOf(value).map((each) => ({ resources: { requests: mapOf(mapOf(mapOf(each).resources).requests) } }));

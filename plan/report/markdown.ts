@@ -84,7 +84,6 @@ function findingTable({ findings }: Plan): readonly string[] {
   );
 }
 
-/** Lines of the Mermaid picture: zones with their control-plane machines, pools, and how nodes reach the API. */
 export function mermaid(plan: Plan): readonly string[] {
   const zones = plan.network.zones.map(({ zone }, index) => ({ zone, id: `zone${index}` }));
   return [

@@ -27,9 +27,7 @@ interface MirrorImage {
 export interface MirrorList {
   readonly version: 1;
   readonly stack: string;
-  /** Sorted by URL. */
   readonly files: readonly MirrorFile[];
-  /** Sorted by reference. */
   readonly images: readonly MirrorImage[];
 }
 

@@ -54,7 +54,6 @@ function machineTable({ machines }: Plan): readonly string[] {
   return table([["Machine", "Files", "User data", "Limit", "Used"], ...rows], true);
 }
 
-/** Resources that the program makes. */
 export function madeResources({ resources }: Plan): Plan["resources"] {
   return resources.filter(({ custom, existing }) => custom && existing !== true);
 }
@@ -72,12 +71,10 @@ export function countInWords({ count, autoscale }: Pick<Plan["pools"][number], "
   return autoscale === null ? String(count) : `${count} (${autoscale.min} to ${autoscale.max})`;
 }
 
-/** How much of the cloud's limit user data fills. */
 export function usedPercent({ bytes, limit }: Plan["machines"][number]["userData"]): string {
   return `${((100 * bytes) / limit).toFixed(1)} %`;
 }
 
-/** Findings that nobody has accepted, and those that somebody has. */
 export function byAcceptance({ findings }: Plan): Readonly<Record<"open" | "accepted", Plan["findings"]>> {
   const { open = [], accepted = [] } = Object.groupBy(findings, ({ acknowledged }) =>
     acknowledged === null ? "open" : "accepted",

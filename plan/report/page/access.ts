@@ -82,7 +82,6 @@ function azureRule(plan: Plan, { inputs, propertyDependencies }: PlanResource): 
   ];
 }
 
-/** A reader's name of a firewall's group. */
 function groupName({ cluster, resources }: Plan, urns: readonly string[] | undefined): string {
   const name = resources.find(({ urn }) => urns?.includes(urn))?.name ?? "anything";
   const short = name.replace(`${cluster.name}-security-`, "").replace(`${cluster.name}-network-`, "");

@@ -27,7 +27,6 @@ export function olderPlan(comparison: Comparison | undefined): Plan | undefined 
   return comparison === undefined ? undefined : planSchema.safeParse(comparison.base).data;
 }
 
-/** What happens to pools and members, by their names. */
 function marksOf(comparison: Comparison | undefined): Marks {
   const changed = (comparison?.diff.nodes ?? []).filter(({ change }) => change !== "stays");
   return new Map(changed.map(({ name, change }) => [nodeName(name), changeLooks[change][0]]));

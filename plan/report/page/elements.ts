@@ -27,12 +27,10 @@ export function folded(summary: string, content: string, attributes = ""): strin
   return `<details${attributes}><summary>${summary}</summary>\n${content}</details>`;
 }
 
-/** Monospaced text, if any. */
 export function code(text: string): string {
   return text === "" ? "" : `<code>${escapeHtml(text)}</code>`;
 }
 
-/** Monospaced texts, one below the other. */
 export function codes(texts: readonly string[]): string {
   return texts.map(code).join("<br>");
 }

@@ -65,7 +65,6 @@ function scheduling({ taints, labels, runtimeClass, name }: PlanPool): string {
   ].join("<br>");
 }
 
-/** What is billed by time, and which numbers changed. */
 export function billedList({ billed }: Plan, changes: readonly BilledChange[] = []): string {
   const rows = changes.map(({ what, before, now }) => [
     escapeHtml(what),

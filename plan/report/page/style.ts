@@ -1,4 +1,3 @@
-/** Style of the plan's page, with its colours for both schemes. */
 export const pageStyle = `
 :root { color-scheme: light dark;
   --ink: #1a2230; --quiet: #545f70; --paper: #fbfbfc; --card: #ffffff; --soft: #f1f3f6; --line: #d9dee6; --accent: #0b57b0;

@@ -1,7 +1,6 @@
 import type { AuditPolicy } from "../../../components/config/flagSchema.ts";
 import { key, type Rules } from "./rule.ts";
 
-/** Rules on add-ons that lack what they need. */
 export const addOnRules = {
   "no-cloud-controller": {
     level: "warning",

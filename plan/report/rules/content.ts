@@ -118,7 +118,6 @@ export const sizeRules = {
 /** Part of the limit from which user data is nearly full. */
 const nearlyFull = 0.9;
 
-/** Rules on what the program made. */
 export const contentRules = {
   "transform-of-what-is-relied-on": {
     level: "warning",
