@@ -2,7 +2,6 @@
 export interface CheckRun {
   /** Ends with the check's time limit, or when the user interrupts. */
   readonly signal: AbortSignal;
-  /** Prints a line below the result. */
   readonly note: (text: string) => void;
 }
 

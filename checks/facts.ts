@@ -59,7 +59,6 @@ export const issuerPaths = { discovery: ".well-known/openid-configuration", keyS
 /** Audience of tokens for a cloud's identities (AWS: IAM OIDC providers; Azure: workload identity federation). */
 export const tokenAudiences = { aws: "sts.amazonaws.com", azure: "api://AzureADTokenExchange" } as const;
 
-/** A cloud of which something is expected. */
 export type ExpectedCloud = keyof typeof tokenAudiences;
 export const isExpectedCloud = (name: string): name is ExpectedCloud => Object.hasOwn(tokenAudiences, name);
 

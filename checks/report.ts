@@ -3,7 +3,6 @@ import type { CheckResult, Position } from "./check.ts";
 
 export type Paint = (style: "dim" | "green" | "red" | "yellow", text: string) => string;
 
-/** Where results and progress are written. */
 export interface Output {
   readonly out: (text: string) => void;
   readonly err: (text: string) => void;

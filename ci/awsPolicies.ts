@@ -7,7 +7,6 @@ import { issuer, type Purpose } from "./environments.ts";
 /** What the rights of a stack's roles are bound to. */
 export interface StackScope extends Omit<CiStack, "stack"> {
   readonly region: string;
-  /** AWS account id. */
   readonly accountId: string;
   /** ARN of the bucket for the stack's state alone. */
   readonly bucketArn: string;

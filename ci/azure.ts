@@ -78,7 +78,6 @@ export function setUpAzure({ region: location, accountId, repository, stacks }: 
   return { environments: Object.assign({}, ...made.map(({ environments }) => environments)) };
 }
 
-/** Where the states are. */
 interface Place {
   readonly resourceGroupName: pulumi.Output<string>;
   readonly location: string;

@@ -132,7 +132,6 @@ export function loadCiConfig(
   };
 }
 
-/** What a stack's rights hang on. */
 export function ciStackOf(
   stack: string,
   { name: cluster, iam, access, network: { existing }, controlPlane }: StackConfig,

@@ -3,7 +3,6 @@ import type * as pulumi from "@pulumi/pulumi";
 /** What a workflow does with a stack, each with its own environment on GitHub and so its own identity in the cloud. */
 export const purposes = ["preview", "deploy", "drift"] as const;
 
-/** One of `purposes`. */
 export type Purpose = (typeof purposes)[number];
 
 /** Environment on GitHub in which a workflow handles a stack. */

@@ -26,7 +26,6 @@ Plans every stack as it is here and as it was at REF, and says which of them cha
 Exit code 1: a stack cannot be planned, its change is refused, or its plan has a finding of the level error.
 `;
 
-/** `fenestra changes`. */
 export const command: Command = { help, run: changes };
 
 async function changes(args: readonly string[], { out }: Terminal): Promise<ExitCode> {

@@ -13,7 +13,6 @@ export const exitCodes = {
 /** Value of `--fail-on` for that. */
 export const lostData = "lost-data";
 
-/** One of `exitCodes`. */
 export type ExitCode = (typeof exitCodes)[keyof typeof exitCodes];
 
 /** A mistake in the command line. The message is complete. */
@@ -24,7 +23,6 @@ export class UsageError extends Error {
   }
 }
 
-/** Where a command writes. */
 export interface Terminal extends Output {
   /** Asks a person; absent where none can answer, as in a pipeline. */
   readonly ask?: (question: string) => Promise<string>;
@@ -32,7 +30,6 @@ export interface Terminal extends Output {
   readonly prepare?: () => void;
 }
 
-/** A command of the `fenestra` program. */
 export interface Command {
   /** Text of `fenestra <command> --help`. */
   readonly help: string;

@@ -31,7 +31,6 @@ ${stackHelp(17)}
   --pull IMAGE     one more container image to pull, with its digest; may be repeated
 `;
 
-/** `fenestra image`. */
 export const command: Command = { help, run: (args, terminal) => image(args, terminal) };
 
 async function image(args: readonly string[], { out, err }: Terminal): Promise<ExitCode> {
@@ -107,7 +106,6 @@ async function image(args: readonly string[], { out, err }: Terminal): Promise<E
   return exitCodes.fine;
 }
 
-/** What a machine of the pool receives. */
 function filesOf({ machines }: Plan, { name }: WindowsPool): PlanMachine["files"] {
   const found = machines.find(({ role, files }) =>
     files.some(

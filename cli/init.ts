@@ -35,7 +35,6 @@ elsewhere its default is taken. A file that exists is left alone.
   --workflows REPO    repository on GitHub whose workflows are called, where the submodule's origin is not there
 `;
 
-/** `fenestra init`. */
 export const command: Command = {
   help,
   run: async (args, terminal) => {

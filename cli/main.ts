@@ -29,7 +29,6 @@ const commands: Readonly<
   schema: ["Print the JSON Schema of a stack file", () => import("./schema.ts")],
 };
 
-/** Text of `fenestra --help`. */
 export function usage(): string {
   const width = Math.max(...Object.keys(commands).map((name) => name.length));
   return [

@@ -18,7 +18,6 @@ ${stackHelp(17)}
 Packages of the operating system and updates of Windows are not part of it: they are in the image.
 `;
 
-/** `fenestra mirror`. */
 export const command: Command = { help, run: (args, terminal) => mirror(args, terminal) };
 
 async function mirror(args: readonly string[], { out, err }: Terminal): Promise<ExitCode> {

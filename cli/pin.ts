@@ -75,7 +75,6 @@ too, and what they say otherwise is printed (${upstreamPath}). The lock file is 
 Exit code 1 when a digest differs, a publisher failed, or --check finds a newer patch release.
 `;
 
-/** `fenestra pin`. */
 export const command: Command = { help, run: (args, terminal) => pin(args, terminal) };
 
 async function pin(args: readonly string[], { out, err }: Terminal): Promise<ExitCode> {

@@ -34,7 +34,6 @@ const own = {
   json: { type: "boolean", default: false },
 } as const;
 
-/** `fenestra preflight`. */
 export const command: Command = {
   help,
   run: async (args, { out, err, paint }) => {

@@ -29,7 +29,6 @@ the API. fenestra rehearse --stack NAME --engine has machines.
 
 const own = { as: { type: "string" }, fail: { type: "string", multiple: true } } as const;
 
-/** `fenestra providers`. */
 export const command: Command = {
   help,
   run: async (args, { out, err }) => {

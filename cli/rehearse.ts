@@ -50,7 +50,6 @@ const olderVariable = "FENESTRA_OLDER_PROGRAM";
 /** Names the file of objects to it: standard input is read once. */
 const objectsVariable = "FENESTRA_OWN_OBJECTS";
 
-/** `fenestra rehearse`. */
 export const command: Command = {
   help,
   run: async (args) => {

@@ -13,7 +13,6 @@ export function renderSchema(): string {
   return `${JSON.stringify(stackFileJsonSchema(), null, 2)}\n`;
 }
 
-/** `fenestra schema`. */
 export const command: Command = {
   help: `Usage: fenestra schema [--plan | --write]
 

@@ -51,7 +51,6 @@ function row(name: string, folder: URL): string[] {
   }
 }
 
-/** `fenestra stacks`. */
 export const command: Command = {
   help: `Usage: fenestra stacks [options]
 

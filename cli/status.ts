@@ -28,7 +28,6 @@ left for pods, and when certificates end, kubelets' own included.
 Exit code: 0 it was shown, 1 the cluster does not answer, 2 a mistake in the command line.
 `;
 
-/** `fenestra status`. */
 export const command: Command = {
   help,
   run: async (args, terminal) => {
@@ -152,17 +151,14 @@ export interface StatusFacts {
   readonly snapshots: Readonly<Record<string, string>> | undefined;
   /** People's marks, by Node's name or `all`. */
   readonly marks: Readonly<Record<string, string>>;
-  /** What pools have left for pods. */
   readonly room: readonly string[];
   /** Of all Nodes. */
   readonly names: readonly string[];
   /** On volumes and machines to look at. */
   readonly remarks: readonly string[];
-  /** What could not be read. */
   readonly unknown: readonly string[];
   /** Whose certificate to PEM, base64. */
   readonly certificates: Readonly<Record<string, string | undefined>>;
-  /** Ends of kubelets' serving certificates. */
   readonly serving: readonly ServingEnd[];
 }
 
@@ -186,7 +182,6 @@ function markLines(marks: StatusFacts["marks"], names: readonly string[], now: D
   });
 }
 
-/** The text of a status. Pure. */
 export function statusText(facts: StatusFacts, now: Date): string {
   const { controlPlane, members, page, snapshots, marks, room, names, remarks, unknown, certificates, serving } = facts;
   const machines = controlPlane.map(({ metadata, spec, status }) => {

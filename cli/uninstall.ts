@@ -17,7 +17,6 @@ load balancers and disks would be left in the cloud, and objects whose deletion 
 Exit code: 0 nothing would be left, 1 something would, or the cluster does not answer, 2 a mistake in the command line.
 `;
 
-/** `fenestra uninstall --check`. */
 export const command: Command = {
   help,
   run: async (args, terminal) => {
@@ -118,7 +117,6 @@ interface FoundService extends FoundObject {
   readonly address: string | undefined;
 }
 
-/** What may tie a cluster to the cloud. */
 export interface Inventory {
   readonly services: readonly FoundService[];
   readonly claims: readonly FoundClaim[];

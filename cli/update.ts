@@ -7,7 +7,6 @@ import { git, npmCi } from "./gitBase.ts";
 import { findProject, isCurrent, programFolder } from "./project.ts";
 import { isRelease, pinnedIn, withVersion } from "./repository/files.ts";
 
-/** `fenestra update`. */
 export const command: Command = {
   help: `Usage: fenestra update [vX.Y.Z]
 

@@ -35,7 +35,6 @@ A check passes, fails with the reason and what to look at, or is skipped with th
 Exit code: 0 no check failed, 1 a check failed, the cluster does not answer or more than an empty namespace is left, 2 a mistake in the command line.
 `;
 
-/** `fenestra verify`. */
 export const command: Command = {
   help,
   run: async (args, terminal) => {

@@ -19,7 +19,6 @@ export interface MachineNeed {
   readonly diskGib: number;
 }
 
-/** What is needed of the account. */
 export interface Needs<Machine extends MachineNeed = MachineNeed> {
   readonly cluster: string;
   readonly region: string;
@@ -40,10 +39,8 @@ export interface Needs<Machine extends MachineNeed = MachineNeed> {
   readonly goes?: string | undefined;
 }
 
-/** What the program tells. */
 export type NeedsOf<All extends Needs> = Omit<All, "asker" | "clock" | "goes">;
 
-/** Who asks, and from where. */
 export interface Asker {
   /** ARN of a role, or object id, of whoever deploys instead. */
   readonly deployer?: string;
@@ -59,7 +56,6 @@ export function settingOf(resource: string): string {
   return pool === undefined ? "fenestra:controlPlane" : `fenestra:pools, pool ${pool}`;
 }
 
-/** Resources of a type that the program makes. */
 export function made({ resources }: RecordedProgram, type: string): readonly RecordedResource[] {
   return resources.filter((each) => each.type === type && each.read === undefined);
 }

@@ -98,7 +98,6 @@ export class Reply {
 export const outcomes = ["refused", "doubtful", "not asked", "fine"] as const;
 export type Outcome = (typeof outcomes)[number];
 
-/** What a question has against the stack. */
 export interface Objection {
   readonly outcome: Exclude<Outcome, "fine">;
   /** What is needed and what is there, in a sentence. */
@@ -137,7 +136,6 @@ interface QuotaNeed {
   readonly counts: readonly [first: number, rolling?: number, most?: number];
   /** Whether the cluster runs, so that its pools must roll. */
   readonly runs?: boolean;
-  /** How to have this limit. */
   readonly raise: (limit: number) => string;
 }
 

@@ -2,8 +2,7 @@ import { messageOf } from "../components/gates/messageOf.ts";
 import { type Counts, type Output, problemLines } from "./runner/commands.ts";
 import { type Step, tiers } from "./runner/tiers.ts";
 
-// Runs the tiers that are named, `fast` when none is, and ends with one line of counts for all. ONLY chooses steps by a
-// part of their title.
+// Runs the named tiers (`fast` when none is). ONLY chooses steps by a part of their title.
 const names = process.argv.length > 2 ? process.argv.slice(2) : ["fast"];
 const only = process.env.ONLY ?? "";
 

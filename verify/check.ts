@@ -5,7 +5,6 @@ import type { ProbePods } from "./probePods.ts";
 
 interface VerifyTools extends ApiTools {
   readonly api: ClusterApi;
-  /** Pods that answer and from which is asked. */
   readonly probePods: Pick<ProbePods, "ready" | "host" | "service" | "run">;
 }
 

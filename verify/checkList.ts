@@ -31,7 +31,6 @@ import { attachmentsCheck, fileSystemsCheck } from "./checks/volumes.ts";
 import { controlPlaneGroup, controlPlaneId, type NodeGroup, nodeGroups } from "./nodes.ts";
 import type { BalancerKind } from "./probePods.ts";
 
-/** What of a cluster decides on its checks. */
 export interface ClusterFacts {
   readonly nodes: readonly NodeFacts[];
   readonly wanted: WantedMachines;
@@ -48,9 +47,7 @@ export interface ClusterFacts {
     | undefined;
   /** Whether there is a VolumeSnapshotClass of that driver. */
   readonly snapshots: boolean;
-  /** StorageClasses of SMB shares. */
   readonly shares: readonly string[];
-  /** Whether nodes of each system have Prometheus exporters. */
   readonly exporters: Readonly<Record<NodeGroup["os"], boolean>>;
   /** What pods must reach outside, if anything. */
   readonly outbound: string | undefined;

@@ -6,7 +6,6 @@ export interface NodeGroup {
   /** `linux`, `windows-2022`, an unknown release's build, or `control-plane`. */
   readonly id: string;
   readonly os: "linux" | "windows";
-  /** The Windows release, where known. */
   readonly release: WindowsFacts | undefined;
   /** Cordoned ones last, then by name. */
   readonly nodes: readonly NodeFacts[];
@@ -14,7 +13,6 @@ export interface NodeGroup {
   readonly simulated: boolean;
 }
 
-/** Windows releases by build. */
 const releases: ReadonlyMap<string, WindowsFacts> = new Map(
   windowsReleases.map((release): [string, WindowsFacts] => [release.build, release]),
 );

@@ -5,7 +5,6 @@ import { Exec, type KubeConfig, type V1Status } from "@kubernetes/client-node";
 import { CheckFailure } from "../checks/check.ts";
 import { messageOf } from "../components/gates/messageOf.ts";
 
-/** What a command in a pod left. */
 export interface ExecResult {
   readonly code: number;
   readonly stdout: string;

@@ -24,17 +24,14 @@ export interface ProbePod {
 export const probePort = 8080;
 /** A port on which no probe pod listens. */
 export const closedPort = 8099;
-/** Port of the Services in front of probe pods. */
 export const servicePort = 80;
 
 const images = verifyImages();
 
-/** Image of a group's probe pods. */
 export function probeImage({ release }: Pick<NodeGroup, "release">): string {
   return images.probePod(release);
 }
 
-/** Image of a pod that only waits. */
 export const pauseImage = images.pause;
 
 /** Checks make HostProcess and hostNetwork pods, and one on a control-plane machine. */
@@ -53,7 +50,6 @@ export function probePodsOf({ id, os, nodes }: NodeGroup): readonly ProbePod[] {
   return [...on("a0", first), ...on("a1", first), ...on("b0", second)];
 }
 
-/** A group's probe pod in the network of its first node. */
 export function hostProbePodOf({ id, os, nodes }: NodeGroup): ProbePod | undefined {
   const node = nodes.find(({ cordoned }) => !cordoned);
   return node === undefined ? undefined : { pod: `${id}-host`, group: id, os, node: node.name, host: true };
@@ -126,7 +122,6 @@ function hostPod({ pod, os, node, group }: ProbePod): V1Pod {
   });
 }
 
-/** Name of the Service of a group's probe pods. */
 export function serviceName(group: string): string {
   return `to-${group}`.replaceAll(".", "-");
 }
@@ -195,7 +190,6 @@ export class ProbePods {
     return await Promise.all(wanted.map((probePod) => this.#untilReady(probePod, signal)));
   }
 
-  /** The probe pod in the network of the group's first node. */
   async host(group: NodeGroup, signal: AbortSignal): Promise<ReadyProbePod> {
     const probePod = hostProbePodOf(group);
     if (probePod === undefined) throw new CheckFailure(`every node of ${group.id} is cordoned`, "kubectl get nodes");
@@ -203,7 +197,6 @@ export class ProbePods {
     return await this.#untilReady(probePod, signal);
   }
 
-  /** The Service of the group's probe pods. */
   async service(group: NodeGroup): Promise<ProbeService> {
     const name = serviceName(group.id);
     const namespace = this.#namespace;

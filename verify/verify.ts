@@ -28,7 +28,6 @@ const snapshotClass = {
   name: "disks",
 } as const;
 
-/** Reads what decides which checks there are. */
 export async function clusterFacts(
   api: ClusterApi,
   options: Pick<ClusterFacts, "loadBalancer" | "sources" | "outbound">,

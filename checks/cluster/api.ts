@@ -34,7 +34,6 @@ export async function ifFound<T>(asked: Promise<T>): Promise<T | undefined> {
 /** Marks every object that a check makes. */
 export const checkLabels = { "app.kubernetes.io/part-of": "fenestra-verify" };
 
-/** A check's pod. */
 export function checkPod(name: string, spec: V1PodSpec, labels: Readonly<Record<string, string>> = {}): V1Pod {
   return {
     apiVersion: "v1",
@@ -44,7 +43,6 @@ export function checkPod(name: string, spec: V1PodSpec, labels: Readonly<Record<
   };
 }
 
-/** A container that only waits. */
 export function waitingContainer(image: string): V1PodSpec["containers"][number] {
   return { name: "app", image, resources: { requests: { cpu: "10m" }, limits: { memory: "64Mi" } } };
 }

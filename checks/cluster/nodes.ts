@@ -118,7 +118,6 @@ export function nodeFacts(node: V1Node): NodeFacts {
   };
 }
 
-/** What is wrong with a Node's state, labels and taints. */
 export function nodeProblems(node: NodeFacts): readonly string[] {
   const { labels, taints } = node;
   const label = (key: string, wanted: string | undefined): readonly string[] =>

@@ -11,11 +11,9 @@ type Context = ApiTools & CheckRun;
 const describe = (namespace: string, name: string): string =>
   `kubectl -n ${namespace} describe pod ${name} (while this check runs)`;
 
-/** What the scheduler decided about a pod. */
 interface Placed {
   readonly pod: V1Pod;
   readonly node: string | undefined;
-  /** Why it found no node. */
   readonly refusal: string | undefined;
 }
 
@@ -125,7 +123,6 @@ interface WantedClass {
   readonly mustStart: boolean;
 }
 
-/** A RuntimeClass brings a pod to its build. */
 export function runtimeClassCheck({ name, build, count, mustStart }: WantedClass): Check<ApiTools> {
   return {
     id: `runtime-class/${name}`,

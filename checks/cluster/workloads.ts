@@ -193,7 +193,6 @@ export interface WantedWorkloads {
   readonly excused?: ((pod: V1Pod) => boolean) | undefined;
 }
 
-/** Every Deployment, StatefulSet and DaemonSet of the cluster has its pods. */
 export function workloadsCheck({
   id = "workloads",
   slow = false,

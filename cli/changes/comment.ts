@@ -21,7 +21,6 @@ export interface CommentSource {
   readonly runUrl: string;
 }
 
-/** The comment of a run without a readable list of changes. */
 export function failureComment({ sha, runUrl }: CommentSource): string {
   return `${marker}\nThere is no plan of \`${sha}\`: [the run](${runUrl}) says why.\n`;
 }

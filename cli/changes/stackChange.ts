@@ -4,7 +4,6 @@
  */
 export const statuses = ["failed", "changed", "unknown", "added", "removed", "same"] as const;
 
-/** One of `statuses`. */
 export type Status = (typeof statuses)[number];
 
 /** What happens to machines, in the table. */
@@ -20,10 +19,8 @@ const nodeFates = [
   "stays",
 ] as const;
 
-/** One of `nodeFates`. */
 export type NodeFate = (typeof nodeFates)[number];
 
-/** Machines of the control plane or of one pool. */
 export interface NodeRow {
   readonly name: string;
   readonly fate: NodeFate;
@@ -47,7 +44,6 @@ export type StackChange = Readonly<Record<(typeof textNames)[number], string>> &
   readonly overview: Overview | null;
 };
 
-/** A stack with nothing but a status. */
 export function bareChange(stack: string, status: Status, reason = ""): StackChange {
   return { stack, status, overview: null, reason, nodes: "", values: "", findings: "", files: "", summary: "" };
 }
@@ -55,10 +51,8 @@ export function bareChange(stack: string, status: Status, reason = ""): StackCha
 /** File of `fenestra changes --out` with every stack's outcome. */
 export const changesFile = "changes.json";
 
-/** Version of that file's form. */
 const changesVersion = 3;
 
-/** Text of that file. */
 export function changesJson(stacks: readonly StackChange[]): string {
   return `${JSON.stringify({ version: changesVersion, stacks }, null, 2)}\n`;
 }
@@ -132,7 +126,6 @@ function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
   return typeof value === "object" && value !== null;
 }
 
-/** What became of a stack. */
 export const statusWords: Readonly<Record<Status, string>> = {
   failed: "cannot be planned",
   changed: "changes",
@@ -154,7 +147,6 @@ const fates: Readonly<Record<NodeFate, string>> = {
   stays: "stays",
 };
 
-/** Most names in one cell. */
 const mostNames = 5;
 
 /** A comment's table: a row per stack, of names and numbers only. */

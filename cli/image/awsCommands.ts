@@ -1,4 +1,3 @@
-/** What to do with the files on AWS. */
 export const awsCommands = [
   "Packer (rights: those that its documentation lists for amazon-ebs), in a subnet with a way out:",
   "",

@@ -1,4 +1,3 @@
-/** What to do with the files on Azure. */
 export const azureCommands = [
   "Packer (rights: Contributor on the gallery's resource group and on one for the build):",
   "",

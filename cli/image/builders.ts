@@ -60,7 +60,6 @@ function provisioners() {
   ];
 }
 
-/** A value that Packer fills in. */
 const hcl = (name: string) => `\${${name}}`;
 
 const variable = (description: string, preset?: string) => ({

@@ -1,6 +1,5 @@
 import { type Build, builders } from "./builders.ts";
 
-/** README.md beside the builders' files. */
 export function readme({ spec, pool, sha256 }: Build, base: string, images: readonly string[]): string {
   const own = builders[spec.cloud].commands.map((line) =>
     line.replaceAll("POOL", pool.name).replaceAll("BASE", base).replaceAll("DISK", String(pool.diskGb)),

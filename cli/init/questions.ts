@@ -6,7 +6,6 @@ import { cloudNames } from "../../components/model/cloudFacts/facts.ts";
 import { type WindowsFacts, windowsReleases } from "../../components/model/operatingSystems.ts";
 import { type Terminal, UsageError } from "../exit.ts";
 
-/** Options of `fenestra init` as they were written. */
 export interface Given {
   readonly stack?: string | undefined;
   readonly cloud?: string | undefined;
@@ -166,7 +165,6 @@ export interface NewStack {
   readonly production: boolean;
   /** Networks that reach the API from outside, if any. */
   readonly allow: readonly string[];
-  /** Whether pods get rights in the cloud by their service accounts. */
   readonly workloadIdentity: boolean;
   readonly accountId: string | undefined;
 }

@@ -164,12 +164,10 @@ export function sorted(lock: readonly Artifact[]): readonly Artifact[] {
   );
 }
 
-/** Text of the lock file. */
 export function renderLock(lock: readonly Artifact[]): string {
   return `${JSON.stringify(lock, null, 2)}\n`;
 }
 
-/** A publisher's newer patch release. */
 export interface Newer {
   /** As in the lock file; `kubernetes` for a release's programs. */
   readonly name: string;
@@ -254,7 +252,6 @@ export function takeable(newer: readonly Newer[], together: readonly (readonly s
   );
 }
 
-/** `versions.json` with newer versions. */
 export function newerVersions(text: string, newer: readonly Newer[]): string {
   return withScalars(text, (keys, value) => {
     if (keys[0] === "published" || keys[0] === "known") return undefined;

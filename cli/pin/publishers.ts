@@ -125,7 +125,6 @@ export class Publishers {
     return tags;
   }
 
-  /** The whole answer of an address. */
   text(url: string): Promise<string> {
     const whole = (error: unknown) => {
       throw new Error(`${url}: ${reasonOf(error, this.#timeoutMs)}`);

@@ -7,7 +7,6 @@ import { parseChanges, type StackChange, table } from "../changes/stackChange.ts
 /** What a release does to the example stacks. */
 const levels = ["patch", "minor", "major"] as const;
 
-/** One of `levels`. */
 export type ReleaseLevel = (typeof levels)[number];
 
 /**
@@ -41,7 +40,6 @@ export function lowestVersion(previous: string, level: ReleaseLevel): string {
   return level === "minor" || major === 0 ? [major, minor + 1, 0].join(".") : [major + 1, 0, 0].join(".");
 }
 
-/** What a version says of itself. */
 export interface Facts {
   readonly kubernetes: readonly string[];
   /** Node and Pulumi CLI, by package.json and Pulumi.yaml. */

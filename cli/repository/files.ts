@@ -136,7 +136,6 @@ export function pinnedIn(folder: string, named?: string): Pinned {
   return { repository: named ?? repository, commit: git(folder, ["rev-parse", "HEAD"]).trim(), tag: tags[0] };
 }
 
-/** Whether a tag is a release's. */
 export function isRelease(tag: string): boolean {
   return /^v\d+\.\d+\.\d+$/.test(tag);
 }

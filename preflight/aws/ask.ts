@@ -9,7 +9,6 @@ import { type AwsNeeds, awsNeeds } from "./needs.ts";
 import { quotaQuestions } from "./quotas.ts";
 import { rightsQuestions } from "./rights.ts";
 
-/** Every question to AWS. */
 export const questions: readonly Question<AwsNeeds>[] = [
   ...sharedQuestions,
   ...accountQuestions,

@@ -89,7 +89,6 @@ async function allPages(send: (input: object) => Promise<object>, input: object)
 const denials = /^(AccessDenied|UnauthorizedOperation|AuthorizationError|UnauthorizedException)/;
 const busy = /Throttl|TooManyRequests|RequestLimitExceeded/;
 
-/** What went wrong, by the SDK's error. */
 function callError(call: Call, error: unknown): unknown {
   if (!(error instanceof Error)) return error;
   const { name } = error;

@@ -4,7 +4,6 @@ import { diskOf, made, oneZone } from "../needs.ts";
 import { type Ask, doubtful, type Question, type Reply, refused } from "../question.ts";
 import type { AwsNeeds } from "./needs.ts";
 
-/** An image by its id, if AWS has it. */
 export async function imageOf(ask: Ask, image: string): Promise<Reply | undefined> {
   const [, Name] = /^resolve:ssm:(.+)$/.exec(image) ?? [];
   const id = Name === undefined ? image : await latest(ask, Name);

@@ -6,13 +6,11 @@ import { listOf, mapOf, type PropertyMap, type PropertyValue, textOf } from "../
 import { type MachineNeed, type Needs, type NeedsOf, settingOf, texts } from "../needs.ts";
 
 export interface AwsMachine extends MachineNeed {
-  /** Inputs of its launch template. */
   readonly template: PropertyMap;
 }
 
 export type AwsNeeds = Needs<AwsMachine>;
 
-/** What the recorded program needs of an account. */
 export function awsNeeds(program: RecordedProgram, { region, accountId }: SimulatedPlace): NeedsOf<AwsNeeds> {
   const of = (type: string) => resourcesOfType(program, `aws:${type}`);
   const [provider] = resourcesOfType(program, "pulumi:providers:aws");
@@ -41,7 +39,6 @@ export function awsNeeds(program: RecordedProgram, { region, accountId }: Simula
 
 const tags = z.object({ tags: z.object({ "fenestra:cluster": z.string() }).catchall(z.string()) });
 
-/** Tags of all that the provider makes. */
 export function providerTags(program: RecordedProgram) {
   const [provider] = resourcesOfType(program, "pulumi:providers:aws");
   return tags.parse(fromJson(textOf(provider?.inputs.defaultTags) ?? "")).tags;

@@ -9,7 +9,6 @@ import { type AzureNeeds, azureNeeds } from "./needs.ts";
 import { quotaQuestions } from "./quotas.ts";
 import { rightsQuestions } from "./rights.ts";
 
-/** Every question to Azure. */
 export const questions: readonly Question<AzureNeeds>[] = [
   ...sharedQuestions,
   ...accountQuestions,

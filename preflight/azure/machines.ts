@@ -3,7 +3,6 @@ import { diskOf, oneZone } from "../needs.ts";
 import { type Ask, doubtful, type Objection, type Question, type Reply, refused, some } from "../question.ts";
 import { type AzureMachine, type AzureNeeds, path } from "./needs.ts";
 
-/** The location's sizes by name. */
 export async function skusOf(ask: Ask, { subscription, region }: AzureNeeds): Promise<ReadonlyMap<string, Reply>> {
   const filter = `&$filter=${encodeURIComponent(`location eq '${region}'`)}`;
   const at = path(`${subscription}/providers/Microsoft.Compute/skus`, `2021-07-01${filter}`);

@@ -15,7 +15,6 @@ export interface AzureNeeds extends Needs<AzureMachine> {
   readonly group: { readonly id: string; readonly isMade: boolean };
 }
 
-/** What the recorded program needs of a subscription. */
 export function azureNeeds(program: RecordedProgram, { region, accountId }: SimulatedPlace): NeedsOf<AzureNeeds> {
   const of = (type: string) => resourcesOfType(program, `azure-native:${type}`);
   const [provider] = resourcesOfType(program, "pulumi:providers:azure-native");
@@ -76,5 +75,4 @@ function diskOf(profile: PropertyMap): number {
   return typeof diskSizeGB === "number" ? diskSizeGB : 0;
 }
 
-/** A path of the resource manager. */
 export const path = (at: string, version: string): string => `${at}?api-version=${version}`;

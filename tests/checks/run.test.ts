@@ -13,7 +13,6 @@ const fails = async (): Promise<void> => {
   throw new CheckFailure("it is broken", "kubectl get it");
 };
 
-/** Runs checks; each result as one line. */
 async function run(checks: readonly Check[], options: Partial<RunOptions> = {}): Promise<readonly string[]> {
   const seen: string[] = [];
   const results = await runChecks(

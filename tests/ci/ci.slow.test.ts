@@ -47,7 +47,7 @@ function inputsOf({ resources }: RecordedProgram, type: string, name: string) {
   return found.inputs;
 }
 
-/** Lines that are there for each of the two stacks as one; a line that only one of them has keeps its name. */
+/** Lines of both stacks as one. */
 function ofEachStack(text: string): string {
   const lines = [...Map.groupBy(text.split("\n"), (line) => line.replaceAll(/-(dev|prod)\b/g, "-STACK"))];
   return lines.map(([line, [first = "", second]]) => (second === undefined ? first : line)).join("\n");
@@ -176,7 +176,7 @@ describe("the setup for the workflows", function () {
     const condition = textOf(administrator?.inputs.condition) ?? "";
     for (const id of Object.values(roles)) assert.equal(condition.split(id).length, 3, "in both halves");
     assert.equal(administrator?.inputs.conditionVersion, "2.0");
-    // Owner, Contributor, User Access Administrator and the right to hand out rights itself.
+// Owner, Contributor, User Access Administrator, Role Based Access Control Administrator.
     for (const id of ["8e3af657", "b24988ac", "18d7d88d", "f58310d9"]) assert.ok(!condition.includes(id), id);
   });
 

@@ -24,7 +24,7 @@ describe("the subject of a run", () => {
     fc.assert(
       fc.property(name, name, fc.constantFrom(...purposes), fc.constantFrom(...purposes), (a, b, p, q) => {
         const [first, second] = [environmentName(p, a), environmentName(q, b)];
-        // A stack whose name begins as another's environment would share it; stack names are checked for that.
+// Stack names may not begin so.
         fc.pre(!/^(preview|drift)-/.test(a) && !/^(preview|drift)-/.test(b));
         assert.equal(first === second, a === b && p === q);
         assert.doesNotMatch(subject({ name: "o/r" }, first), /:pull_request$|\*/);

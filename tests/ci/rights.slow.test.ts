@@ -47,10 +47,7 @@ const more: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   },
 };
 
-/**
- * Every stack of a cloud, and those with the settings above. A network that exists already has its role on Azure,
- * without which ci takes none.
- */
+/** Every stack of a cloud, with the settings above too. An existing network on Azure needs a role. */
 const stacksOf = (cloud: "aws" | "azure") =>
   stackNames(testStacks)
     .filter((name) => name.startsWith(cloud))
@@ -65,11 +62,7 @@ const stacksOf = (cloud: "aws" | "azure") =>
       }));
     });
 
-/**
- * What a run of each workflow is refused by clouds that ask at each call: an update makes, reads, changes and deletes
- * everything, a comparison reads it, a preview reads what exists already. `seen` is told of each call that is asked
- * for.
- */
+/** What clouds that ask at each call refuse a run of each workflow: an update does everything, others read. */
 async function refusals(
   name: string,
   config: Config,
@@ -96,7 +89,7 @@ async function refusals(
   const own = resources.filter(({ read }) => read === undefined);
   for (const each of own) cloud.create(each, each.inputs);
   cloud.deployer = asking;
-  // The key of an account is read for a blob: a comparison leaves those out.
+// Blobs are read with the account's key: a comparison leaves those out.
   for (const each of purpose === "preview" ? resources.filter(({ read }) => read !== undefined) : resources)
     if (purpose !== "drift" || !each.type.endsWith(":Blob")) cloud.read(each, each.id ?? "", each.inputs, each.outputs);
   if (purpose !== "deploy") return refused;
@@ -140,7 +133,7 @@ describe("the rights of the workflows, against every stack's calls", function ()
       }
     }
     assert.deepEqual([...new Set(refused)], []);
-    // What preflight asks no provider asks; awsRights.test.ts has its calls.
+// No provider asks this; awsRights.test.ts has its calls.
     for (const action of rightsAsked("aws")) used.add(action);
     assert.deepEqual([...given].filter((action) => !used.has(action)).sort(), []);
   });

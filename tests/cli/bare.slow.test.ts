@@ -5,7 +5,7 @@ import { main, usage } from "../../cli/main.ts";
 
 const root = path.join(import.meta.dirname, "../../");
 
-/** Commands that do something without a word: they read, or write a file that git has. */
+/** Commands that act without arguments: they read, or write a file that git has. */
 const acting = ["changes", "pin", "schema", "stacks"];
 
 describe("what a person calls without a word", () => {

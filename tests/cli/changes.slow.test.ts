@@ -136,7 +136,7 @@ Billed by time
   });
 });
 
-/** What is outside of fenced blocks, read as CommonMark does: a fence ends with one at least as long. */
+/** What is outside of fenced blocks, which end with a fence at least as long, as in CommonMark. */
 function outside(comment: string): string {
   let open = 0;
   return comment

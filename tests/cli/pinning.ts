@@ -6,11 +6,9 @@ import { type Artifact, readArtifactLock } from "../../components/model/artifact
 import { fenestra } from "../support/fenestra.ts";
 import { listening, suiteFolder } from "../support/temporary.ts";
 
-/** Two digests. */
 export const [a, b] = ["a".repeat(64), "b".repeat(64)] as const;
 const lockPath = "components/model/artifacts.lock.json";
 
-/** A row of the lock file for a program. */
 export function file(
   name: string,
   digest: string | null,
@@ -22,7 +20,6 @@ export function file(
   return { name, version, ...platform, url, digest, source: "test", ...checksum } satisfies Artifact;
 }
 
-/** The same for an image. */
 export function image(name: string, tag: string, digest: string | null): Artifact {
   const url = `${name}:${tag}${digest === null ? "" : `@sha256:${digest}`}`;
   return {
@@ -37,10 +34,9 @@ export function image(name: string, tag: string, digest: string | null): Artifac
   };
 }
 
-/** The same for one of the registry that the tests have. */
 export const container = (url: string, value: string | null) => image(`ghcr.io/${url}`, "1.0.0", value);
 
-/** Where the checksum of a program is, and what the newest release of the minor is. */
+/** Path of a program's checksum. */
 export const program = (name: string) => `/dl.k8s.io/release/v1.36.4/bin/linux/amd64/${name}.sha256`;
 export const stable = "/dl.k8s.io/release/stable-1.36.txt";
 
@@ -54,7 +50,7 @@ export const digest =
   (_, response) =>
     void response.writeHead(200, { "docker-content-digest": `sha256:${value}` }).end();
 
-/** Publishers that give these answers by path, while the suite runs in whose body this stands. */
+/** Publishers that answer so by path, while the suite runs. */
 export function publishers() {
   const answers = new Map<string, Answer>();
   const asked: string[] = [];
@@ -79,7 +75,6 @@ export function publishers() {
   return { answers, asked, via: () => `http://127.0.0.1:${port}` };
 }
 
-/** A checkout in which `fenestra pin` runs, with its publishers. */
 export function checkout() {
   const root = suiteFolder();
   const { answers, asked, via } = publishers();
@@ -87,7 +82,7 @@ export function checkout() {
   const write = (name: string, content: string) => writeFileSync(path.join(root, name), content);
   const read = (name: string) => readFileSync(path.join(root, name), "utf8");
 
-  /** Runs it where the table of versions names what is in the lock file. */
+/** Runs it with the lock file's names as the table of versions. */
   async function pin(lock: readonly Artifact[], ...args: readonly string[]) {
     const others = Object.fromEntries(
       lock.filter(({ url }) => !url.includes("dl.k8s.io")).map(({ name, version }) => [name, version]),

@@ -47,14 +47,12 @@ function commit(where: string, message: string): void {
   git(where, "commit", "--quiet", "--message", message);
 }
 
-/** Writes a file anew, and returns what puts its text back. */
 function edit(file: string, change: (text: string) => string): () => void {
   const text = readFileSync(file, "utf8");
   writeFileSync(file, change(text));
   return () => writeFileSync(file, text);
 }
 
-/** Runs the command of the program in a folder, from a folder. */
 function fenestra(program: string, cwd: string, ...args: readonly string[]) {
   return spawnSync(process.execPath, [path.join(program, "cli/main.ts"), ...args], { cwd, env, encoding: "utf8" });
 }
@@ -72,7 +70,7 @@ const inUser = (...args: readonly string[]) => fine(program, user, ...args);
 const stackFile = path.join(user, "stacks/Pulumi.shop.yaml");
 const textOf = (name: string) => readFileSync(path.join(user, name), "utf8");
 
-/** A bare repository with two releases: in the second one a kernel setting of Linux machines is another. */
+/** A bare repository with two releases that differ in a kernel setting of Linux machines. */
 function makeReleases(): void {
   const source = at("source");
   git(folder, "init", "--quiet", source);
@@ -122,7 +120,7 @@ describe("a repository of one's own", function () {
     assert.match(stderr, /^No workflows: the origin of fenestra is not on GitHub\. Allowed: --workflows OWNER\/NAME/m);
     const release = git(bare, "rev-parse", "v9.0.0^{commit}");
     assert.match(git(at("clusters"), "ls-tree", "HEAD", "fenestra"), new RegExp(release));
-    // Not staged again, it is told in the order that keeps the release.
+// Unstaged again, it is told in the order that keeps the release.
     git(at("clusters"), "update-ref", "-d", "HEAD");
     git(at("clusters/fenestra"), "checkout", "--quiet", "v9.10.0");
     const moved = fenestra(at("clusters/fenestra"), at("clusters"), "stacks");

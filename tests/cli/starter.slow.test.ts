@@ -6,10 +6,7 @@ import path from "node:path";
 
 const cli = path.join(import.meta.dirname, "../../cli/");
 
-/**
- * A process namespace, all of which ends with its first process, and a user who may have few processes: the kernel
- * counts none of root's.
- */
+/** A process namespace that ends as a whole, and a user with few processes: the kernel counts none of root's. */
 const confined = [
   ...["unshare", "--pid", "--fork", "--kill-child"],
   ...(process.getuid?.() === 0 ? ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"] : ["--user"]),

@@ -10,14 +10,10 @@ import { skipIf } from "../support/skip.ts";
 import { stackDir } from "../support/stacks.ts";
 import { suiteFolder } from "../support/temporary.ts";
 
-/**
- * Files of one machine and a part of the resources stand for all, which are thousands of elements: axe-core looks at
- * each.
- */
+/** Files of one machine and a part of the resources stand for all: axe-core looks at each of thousands. */
 const thin = `for (const part of document.querySelectorAll("#machines > details:not(:first-of-type), #machines details details:not(:first-of-type), #resources details details details:not(:first-of-type)")) part.remove();
   for (const part of document.querySelectorAll("details")) part.open = true`;
 
-/** Rules that the page breaks, with the first element of each. */
 const violations = (view: Page, part = "html"): Promise<unknown> =>
   view.evaluate(
     `axe.run("${part}").then(({ violations }) => violations.map(({ id, nodes }) => id + " " + nodes[0].target))`,
@@ -43,7 +39,7 @@ describe("the page of a plan in a browser", function () {
   /** What the page writes to its console as an error, throws, or is refused. */
   let errors: string[];
 
-  /** A fresh page in a window of this width, in pixels, for readers of this scheme. */
+/** A fresh page in a window of this width in pixels. */
   async function opened(width = 1280, scheme = "light", url = page): Promise<Page> {
     assert.ok(browser);
     await Promise.all((await browser.pages()).slice(1).map((old) => old.close()));
@@ -75,7 +71,7 @@ describe("the page of a plan in a browser", function () {
       it(`is no wider than ${width} pixels, folded and unfolded, ${scheme}`, async () => {
         const view = await opened(width, scheme);
         assert.equal(await view.evaluate("innerWidth"), width);
-        // Against clientWidth: the scrollbar takes some of the window, and the page must fit beside it.
+// Against clientWidth, without the scrollbar.
         const overhang = "document.documentElement.scrollWidth - document.documentElement.clientWidth";
         assert.equal(await view.evaluate(overhang), 0);
         await view.evaluate("for (const node of document.querySelectorAll('details')) node.open = true");

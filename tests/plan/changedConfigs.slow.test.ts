@@ -20,7 +20,6 @@ type Texts = Readonly<Record<string, string>>;
 
 const short = (type: string): string => type.split(":").at(-1) ?? "";
 
-/** Types of what is lost, and `protection`. */
 function lostTypes({ resources, lost }: PlanDiff): readonly string[] {
   const types = resources.filter(({ data }) => data !== undefined).map(({ type }) => short(type));
   return [...new Set([...types, ...lost.flatMap(({ name }) => (name === "protection" ? [name] : []))])].sort();
@@ -82,10 +81,7 @@ describe("a changed stack file", function () {
     return read;
   }
 
-  /**
-   * A reviewer confirms the preview: it replaces nothing of which the plan does not say so, and all that it does, but
-   * what a provider decides by values that it does not know yet, and what that takes along.
-   */
+/** A preview replaces what the plan says, but what a provider decides by values that it does not know yet. */
   async function samePreview(before: Texts, after: Texts, old: BasePlan, diff: PlanDiff): Promise<void> {
     const preview = new Set(await previewReplaces("s", before, after, old.cluster.accountId));
     const ours = (change: Change) => diff.resources.filter((each) => each.change === change).map(({ urn }) => urn);
@@ -99,7 +95,7 @@ describe("a changed stack file", function () {
       assert.deepEqual(missing.map(shortUrn), [], "the plan alone replaces");
   }
 
-  // Each preview runs two programs more: a sample, with the rows that were wrong once; PREVIEWS=all takes every row.
+// Each preview runs two programs: a sample, and rows that were wrong once.
   const once = ["`tags`", "`environment`", "`access.serviceAccountKeys`"];
   const isPreviewed = (what: string): boolean =>
     process.env.PREVIEWS === "all" ||

@@ -21,7 +21,6 @@ const common = {
 };
 const network = { cidr: "10.0.0.0/16" };
 
-/** What the changes start from. */
 const configs = {
   aws: {
     ...common,
@@ -38,7 +37,6 @@ const own = "/subscriptions/01234567-89ab-cdef-0123-456789abcdef/resourceGroups/
 const scope = "/subscriptions/00000000-0000-4000-8000-000000000000/resourceGroups/shop";
 const AUTHORITY = newAuthority("Own").certificate;
 
-/** What the words in capitals stand for. */
 const values = {
   aws: {
     AUTHORITY,
@@ -98,7 +96,7 @@ export const cases = z
   .parse(parse(readFileSync(file, "utf8")))
   .flatMap((each) => Object.entries(each).map(([what, [from, to]]) => ({ what, from, to })));
 
-/** A config with changes of which a cloud has its own values. */
+/** A change with the cloud's own values. */
 function changed(cloud: Cloud, config: object, change: Changes): Changes {
   const text = JSON.stringify(change).replaceAll(/"([A-Z]+)"/g, (all, key) =>
     key in values[cloud] ? JSON.stringify(Reflect.get(values[cloud], key)) : all,

@@ -10,13 +10,10 @@ import { changedConfigs } from "./changedConfigs.ts";
 
 const entry = path.join(import.meta.dirname, "../../index.ts");
 
-/** A plan holds no secrets, so that it cannot say that these have others. */
+/** A plan holds no secrets, and so cannot see them change. */
 const hiding = /^pulumi:providers:kubernetes$|:(Secret|Parameter)$/;
 
-/**
- * What the rehearsal does not carry out: the simulated network does not follow control-plane machines into another zone,
- * and a resource group takes nothing along. Official engines do.
- */
+/** Not rehearsed: machines that move into another zone's network, and what goes with a resource group. */
 const beyond: Readonly<Record<string, RegExp>> = {
   "aws: `network.zones`, one more where control-plane machines share zones": /belong to different networks/,
   "aws: `network.zones`, another order": /belong to different networks/,

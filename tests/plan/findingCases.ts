@@ -42,7 +42,6 @@ const serviceAccounts = [
   account("b", { policies: ["arn:aws:iam::aws:policy/AdministratorAccess"] }),
   account("c", { statements: [{ actions: ["s3:*"], resources: ["arn:aws:s3:::shop/*"] }] }),
 ];
-/** What a config has beyond the careful one, and what is found: level, id and path. */
 /** What a stack file, with what else there is, is told: levels, ids and places, and nothing else. */
 export const cases: readonly (readonly [
   config: Readonly<Record<string, unknown>>,

@@ -35,7 +35,7 @@ function input(config: Readonly<Record<string, unknown>> = {}, more: Partial<Fin
   return { spec, program, machines: [], leaks: [], asOf: undefined, encrypted: [], ...more };
 }
 
-/** How often each finding was looked for in these tests, and was there. */
+/** How often these tests found each. */
 const seen = new Map<string, number>();
 let looked = 0;
 
@@ -46,7 +46,7 @@ function findings(given: FindingInput): ReturnType<typeof findingsOf> {
   return all;
 }
 
-/** What is found, without what every stack has, every one on Azure, and every one with an image for Windows on AWS. */
+/** What is found, without what all stacks, all on Azure, or all with Windows on AWS have. */
 const found = (given: FindingInput): readonly string[] =>
   findings(given).flatMap(({ level, id, path }) =>
     ["api-retires", "known-vulnerability", "pinned-windows-image", "release-behind"].includes(id)

@@ -5,7 +5,7 @@ import type { Plan } from "../../plan/plan.ts";
 
 const modules = path.join(import.meta.dirname, "../../node_modules/@pulumi");
 
-/** Fields of an interface or class of a package's declarations: whether they may be left out, and their type. */
+/** Fields of an interface or class of a package's declarations. */
 function fields(
   text: string,
   start: string,
@@ -21,7 +21,7 @@ function fields(
   );
 }
 
-/** What is given and may be left out, and never is in what the provider answers: it keeps what was given. */
+/** What may be left out, and never is in the provider's answer: it keeps what was given. */
 function computed(type: string): (field: readonly string[]) => boolean {
   const [pack = "", module = "", name = ""] = type
     .split(/[:/]/)
@@ -54,7 +54,7 @@ function computed(type: string): (field: readonly string[]) => boolean {
  */
 const notSent = ["aws:ebs/volume:Volume throughput", "aws:autoscaling/group:Group launchTemplate"];
 
-/** Computed inputs that a plan had and the next one leaves out, of what stays or is changed in place. */
+/** Computed inputs that a plan had and the next one leaves out, of what is not replaced. */
 export function leftOut(old: BasePlan, plan: Plan, replaced: ReadonlySet<string>): readonly string[] {
   const next = new Map(plan.resources.map((each) => [each.urn, each]));
   return old.resources.flatMap(({ urn, type, inputs }) => {

@@ -10,10 +10,8 @@ import { fenestra } from "../support/fenestra.ts";
 import { planOf } from "../support/planOf.ts";
 import { configTexts, stackConfig, stackDir } from "../support/stacks.ts";
 
-/** A URL of a publisher of files. */
 const publishers = /:\/\/(?:dl\.k8s\.io|github\.com|api\.github\.com|artifacts\.k8s\.io)\//;
 
-/** A stack with other values. */
 async function planWith(changes: Readonly<Record<string, unknown>>, stack = "aws-dev") {
   const config = { ...stackConfig(stack), ...configTexts(changes) };
   const spec = clusterSpec(loadConfig(config));
@@ -132,7 +130,7 @@ describe("a stack with a mirror", () => {
       const table = files.find(({ path }) => path.endsWith(role === "windows" ? "machine.json" : "artifacts.tsv"));
       const first = /https:\/\/[^\s"]+/.exec(table?.content ?? "")?.[0];
       assert.match(first ?? "", /^https:\/\/mirror\.example\.com\/files\/dl\.k8s\.io\//);
-      // That containerd asks it for each registry, on both systems, is in tests/rehearsal/mirrorChecks.slow.test.ts.
+// tests/rehearsal/mirrorChecks.slow.test.ts shows that containerd asks it.
       const hosts = files.filter(({ path }) => path.endsWith("hosts.toml"));
       assert.ok(hosts.length > 0 && hosts.every(({ content }) => /^override_path = true$/m.test(content)));
     }

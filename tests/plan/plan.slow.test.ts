@@ -25,7 +25,6 @@ async function record(stack: string, mode: "unknown-outputs" | "known-outputs"):
   return (await runStack(stack, {}, mode)).program;
 }
 
-/** Every secret text of a program: of resources that it makes, and of stored values. */
 function secretTexts(program: RecordedProgram): readonly string[] {
   const texts = program.resources
     .flatMap(({ inputs, outputs }) => [...secretsIn(inputs), ...secretsIn(outputs)])
@@ -61,8 +60,7 @@ describe("fenestra plan", () => {
           .filter((file) => file.isFile())
           .map((file) => readFileSync(path.join(file.parentPath, file.name), "utf8"));
         for (const printed of [first.out, summary.out, summary.err, ...files]) {
-          // A key itself, not a script's pattern for one: its first line of base64 follows, in a file or in a JSON
-          // string.
+// A key, not a script's pattern for one: base64 follows, in a file or in JSON.
           assert.doesNotMatch(printed, /PRIVATE KEY-----(?:\\[rn]|[\r\n])+[A-Za-z0-9+/]/);
           for (const secret of secrets.filter((text) => !text.startsWith("-----BEGIN CERTIFICATE")))
             assert.ok(!printed.includes(secret), "a secret is printed");

@@ -3,7 +3,7 @@ import { differencesFrom } from "../../plan/replacement/compare.ts";
 
 const marked = { willReplaceOnChanges: true };
 
-/** A schema in which these inputs of a volume and an instance replace it, and plans that set the same inputs. */
+/** Plans that set the same inputs, of which the schema says that they replace. */
 function differences(volume: object, types: object = {}): readonly string[] {
   const inputProperties = {
     launchTemplate: { $ref: "#/types/t" },

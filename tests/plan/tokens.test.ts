@@ -24,7 +24,6 @@ const rights = {
 };
 const judge = { aws: rolesFor, azure: identitiesFor };
 
-/** The program of a cluster in which pods of two service accounts have rights. */
 async function run(cloud: Cloud): Promise<RecordedProgram> {
   const serviceAccounts = ["orders", "reports"].map((name) => ({ namespace: "shop", name, ...rights[cloud] }));
   const access = { serviceAccountKeys: ["rsa-1"], workloadIdentity: { serviceAccounts } };

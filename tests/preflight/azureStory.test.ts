@@ -7,7 +7,6 @@ const set = (name: string) =>
 const pool = { os: "linux", diskGb: 64, count: 1, image: "latest", zones: ["2"] };
 const disk = { encryptionKey: set("far") };
 
-/** What somebody has on the first day: a stack file, a laptop, a subscription. */
 const changes = {
   encryptionAtHost: true,
   network: { zones: ["1", "2"] },
@@ -54,7 +53,6 @@ const subscription: Record<string, unknown> = {
     },
   ],
 };
-/** What the commands do, where a field is as in a subscription with room afterwards. */
 const mended = (name: string) => (): void => {
   delete subscription[name];
 };

@@ -1,6 +1,5 @@
 import { registerHooks } from "node:module";
 
-/** Tells which modules a process loads. */
 let seen = 0;
 registerHooks({
   load: (url, context, next) => {

@@ -47,7 +47,6 @@ describe("preflight of aws-dev against moto", function () {
 
   const make = async (right: string, input: object = {}) =>
     new Reply({ right, input }, await awsSender(region, () => {})({ right, input }, AbortSignal.timeout(60_000)));
-  /** Answers as text: outcome, and the call or the sentence behind it. */
   const ask = async (changes = {}) => {
     const scene = { changes, asker: { local: [], address: "203.0.113.7" }, limitMs: 120_000 };
     const send = awsSender(region, () => {});

@@ -5,7 +5,6 @@ import { askIn, cloudOf, differing, type Following, firstDay, follow, sendTo } f
 const key = "arn:aws:kms:eu-central-1:123456789012:key/disks";
 const pool = { os: "linux", size: "m7i.large", image: "ami-0a1b2c3d4e5f60718", diskGb: 40, count: 1 };
 
-/** What somebody has on the first day: a stack file, a laptop, an account. */
 const changes = {
   accountId: "123456789012",
   network: { zones: ["eu-central-1a", "eu-central-1c"], nat: "single" },
@@ -33,7 +32,6 @@ const account: Record<string, unknown> = {
   "ssm:DescribeParameters Parameters": [{ Name: "/fenestra/aws-dev/join" }],
 };
 
-/** What the commands of AWS do, where a field is as in an account with room afterwards. */
 const mended = (name: string) => (): void => {
   delete account[name];
 };

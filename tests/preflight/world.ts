@@ -35,7 +35,6 @@ const file = z.looseObject({
   cases: z.array(world),
 });
 
-/** A world with what differs. */
 export function differing(roomy: World, differences: World): World {
   const all = world.parse(JSON.parse(JSON.stringify(roomy)));
   for (const [name, value] of Object.entries(differences)) {
@@ -50,14 +49,13 @@ export function differing(roomy: World, differences: World): World {
   return all;
 }
 
-/** What preflight may ask of a cloud: each question has a case for it and one against it. */
+/** What preflight may ask: each question has a case for it and one against it. */
 export function rightsAsked(name: string): ReadonlySet<string> {
   const { roomy, cases } = cloudOf(name);
   const differing = cases.flatMap(({ differences }) => differences.map(([key]) => key.split(" ")[0] ?? ""));
   return new Set([...Object.keys(roomy), ...differing]);
 }
 
-/** A cloud and what is asked of it. */
 export function cloudOf(name: string) {
   const text = readFileSync(new URL(`${name}.yaml`, import.meta.url), "utf8");
   const { roomy, examples, scenes, cases } = file.parse(parse(text, { merge: true }));
@@ -120,7 +118,6 @@ export const sendTo =
 
 const programs = new Map<string, Promise<RecordedProgram>>();
 
-/** Answers of questions in a world, by id. */
 export async function askIn<N extends Needs>(
   questions: readonly Question<N>[],
   needsOf: (program: RecordedProgram, place: ReturnType<typeof placeOf>) => NeedsOf<N>,
@@ -143,7 +140,7 @@ export async function askIn<N extends Needs>(
   return Object.fromEntries(answers.map((each) => [each.id, each]));
 }
 
-/** How somebody who knows nothing else follows the words of a refusal. */
+/** How somebody follows the words of a refusal. */
 export type Following = readonly (readonly [words: RegExp, act: (...found: string[]) => void])[];
 
 interface DayPool {
@@ -151,7 +148,7 @@ interface DayPool {
   diskGb: number;
 }
 
-/** What somebody has on the first day beside an account: a stack file, and a laptop whose clock is wrong. */
+/** A first day's stack file, and a laptop whose clock is wrong. */
 export function firstDay<Pool extends DayPool>(changes: {
   readonly access: { readonly public: { readonly allow: string[] } };
   readonly pools: readonly Pool[];
@@ -186,7 +183,7 @@ export function firstDay<Pool extends DayPool>(changes: {
   return { day, poolOf, mends };
 }
 
-/** Follows refusals, at most three rounds of them, and by each of the words once. */
+/** Follows refusals, at most three rounds, and by each of the words once. */
 export async function follow(
   ask: () => Promise<Readonly<Record<string, Answer>>>,
   following: Following,

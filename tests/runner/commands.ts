@@ -4,12 +4,11 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { createInterface } from "node:readline";
 
-/** Counts of one step or of all. */
 export interface Counts {
   readonly passed: number;
   readonly failed: number;
   readonly skipped: number;
-  /** What failed, a text each; printed again just above the counts, where the end of a long log is read. */
+/** What failed; printed again above the counts, where the end of a long log is read. */
   readonly problems?: readonly string[];
 }
 
@@ -19,7 +18,7 @@ export const problemLines = 25;
 const root = path.join(import.meta.dirname, "../../");
 const bin = path.join(root, "node_modules", ".bin");
 
-/** How a command's output is shown: as it comes, or at once when it has ended, for one that runs beside another. */
+/** `held` prints a command's output when it has ended, for one that runs beside another. */
 export type Output = "live" | "held";
 
 async function show(
@@ -47,7 +46,7 @@ async function show(
   return { code, lines: lines.filter((line) => line.trim() !== "") };
 }
 
-/** Programs of npm packages that pass or fail as a whole, one after another. */
+/** Programs of npm packages that pass or fail as a whole. */
 export async function checks(commands: readonly (readonly [program: string, ...args: string[]])[]): Promise<Counts> {
   const problems: string[] = [];
   for (const [program, ...args] of commands) {
@@ -57,7 +56,6 @@ export async function checks(commands: readonly (readonly [program: string, ...a
   return { passed: commands.length - problems.length, failed: problems.length, skipped: 0, problems };
 }
 
-/** Mocha with these arguments, and variables of its own. */
 export async function mocha(args: readonly string[], env: Readonly<Record<string, string>> = {}): Promise<Counts> {
   const folder = mkdtempSync(path.join(tmpdir(), "fenestra-test-"));
   const file = path.join(folder, "counts.json");
@@ -68,17 +66,17 @@ export async function mocha(args: readonly string[], env: Readonly<Record<string
       FENESTRA_COUNTS: file,
     });
     const counts: Counts = JSON.parse(readFileSync(file, "utf8"));
-    // A run that broke off counts as a failure even when its counts have none.
+// A run that broke off has failed.
     return code !== 0 && counts.failed === 0 ? { ...counts, failed: 1 } : counts;
   } finally {
     rmSync(folder, { recursive: true, force: true });
   }
 }
 
-/** How a rehearsal prints a check that failed; its reason is in the lines below. */
+/** A failed check of a rehearsal; its reason is below. */
 const failedCheck = /^\[[ \d.]+ s\] FAIL /;
 
-/** `fenestra rehearse` with these arguments, which ends with the line `N passed, N failed[, N skipped]`. */
+/** `fenestra rehearse`, which ends with the line `N passed, N failed[, N skipped]`. */
 export async function rehearsal(args: readonly string[], output: Output): Promise<Counts> {
   const { code, lines } = await show([path.join(root, "cli/fenestra"), "rehearse", ...args], output);
   const match = /^(\d+) passed, (\d+) failed(?:, (\d+) skipped)?$/.exec(lines.at(-1) ?? "");

@@ -1,10 +1,7 @@
 import { writeFileSync } from "node:fs";
 import Mocha from "mocha";
 
-/**
- * Mocha's own `spec` reporter, which also leaves the counts, and the name and message of each failed test, as JSON in
- * the file that `FENESTRA_COUNTS` names.
- */
+/** Mocha's `spec` reporter, which leaves counts and failures as JSON in the file that `FENESTRA_COUNTS` names. */
 export default class CountingReporter extends Mocha.reporters.Spec {
   constructor(runner: Mocha.Runner, options?: Mocha.MochaOptions) {
     super(runner, options);

@@ -17,16 +17,13 @@ import { type Counts, checks, mocha, type Output, rehearsal } from "./commands.t
 
 export interface Step {
   readonly title: string;
-  /** `live` for the last of a row: what runs beside it is printed when it has ended. */
+/** `live` for the last of a row. */
   run(output: Output): Promise<Counts>;
 }
 
 const progress = createProgress({ stream: process.stdout });
 
-/**
- * Obtains programs, or prints why they cannot be had on this machine; that is an error where everything can be
- * installed.
- */
+/** Obtains programs, or prints why they cannot be had here; in strict runs that is an error. */
 async function obtained<T>(obtain: () => Promise<T>): Promise<T | undefined> {
   const found = await obtainOrReason(obtain);
   if ("programs" in found) return found.programs;
@@ -35,10 +32,7 @@ async function obtained<T>(obtain: () => Promise<T>): Promise<T | undefined> {
   return undefined;
 }
 
-/**
- * A rehearsal obtains its programs itself; it is skipped as a whole where there are none and no Go that would build
- * them.
- */
+/** A rehearsal obtains its programs itself; without any, and without Go, it is skipped. */
 async function rehearse(args: readonly string[], output: Output = "live"): Promise<Counts> {
   const canBuild = (await findOnPath("go", process.env.PATH ?? "")) !== undefined;
   const found = canBuild || (await obtained(() => obtainPrograms({ progress })));
@@ -50,7 +44,7 @@ const stack = (name: string, ...options: readonly string[]): Step => ({
   run: (output) => rehearse(["--stack", name, ...stackDir, ...options], output),
 });
 
-/** A rehearsal of one of the tests' stacks with a line more in its file. */
+/** A rehearsal of a stack with a line more in its file. */
 const changed = (name: string, what: string, line: string, ...options: readonly string[]): Step => ({
   title: `rehearsal of ${name} with ${what}`,
   run: async () => {
@@ -77,7 +71,7 @@ const otherReleases = (): readonly string[] =>
       : (selectableVersions(readArtifactLock()).findLast((version) => minorOf(version) === minor) ?? []),
   );
 
-/** Builds what the slow tests need and is not at hand, before two files at once wait for it. */
+/** Builds what slow tests need, before two files at once wait for it. */
 async function buildPrograms(): Promise<void> {
   await obtained(async () => {
     await obtainPrograms({ progress });
@@ -85,22 +79,16 @@ async function buildPrograms(): Promise<void> {
   });
 }
 
-// Much of a test's time is a shell or a server that it waits for: two files at once, on as many cores.
+// Tests wait much for a shell or a server: two files at once, on as many cores.
 const parallel = ["--parallel", "--jobs", "2"];
 const slowFiles = "tests/**/*.slow.test.ts";
 const changedConfigs = "tests/plan/changedConfigs.slow.test.ts";
 const nightFiles = "tests/**/*.night.test.ts";
 
-/**
- * Stacks where machines end, never join and are rolled: a control plane of one and of three in each cloud. It takes a
- * quarter of an hour.
- */
+/** Stacks where machines end, never join and are rolled: a control plane of one and of three in each cloud. */
 const replacing = /-(dev|prod)$/;
 
-/**
- * The tiers, each a list of what runs one after another; steps in one row run at the same time. A test file's tier is
- * in its name.
- */
+/** Each a list of what runs one after another; steps in one row run at the same time. File names tell the tier. */
 export const tiers = {
   fast: (): readonly (readonly Step[])[] => [
     [
@@ -141,7 +129,7 @@ export const tiers = {
   ],
 } as const;
 
-/** Steps of the night that a pull request runs, each by a part of its title, by the folder that it touches. */
+/** Steps of the night, by a part of the title, that a pull request runs by the folder that it touches. */
 export const nightOf: Readonly<Record<string, readonly string[]>> = {
   "rehearsal/": [
     "registrationControls",
@@ -157,7 +145,7 @@ export const nightOf: Readonly<Record<string, readonly string[]>> = {
   "components/podNetworks/": ["podNetworkControls", "azure-cni --full"],
 };
 
-/** Titles of the night's steps: all, or those that belong to changed files. */
+/** All, or those that belong to changed files. */
 export function nightTitles(changed?: readonly string[]): readonly string[] {
   const titles = tiers.night().flatMap((row) => row.map(({ title }) => title));
   if (changed === undefined) return titles;

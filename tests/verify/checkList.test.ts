@@ -9,7 +9,7 @@ import { probePodManifest, probePodsOf, probeService } from "../../verify/probeP
 import { setAt } from "../support/arbitraryConfig.ts";
 import { matchSnapshot, wrapped } from "../support/snapshot.ts";
 
-/** A Ready node as a cloud's kubelet registers it; `build` makes it a Windows node. */
+/** A Ready node; `build` makes it a Windows node. */
 function node(
   name: string,
   {
@@ -71,7 +71,7 @@ const cluster = (nodes: readonly V1Node[], more: Partial<ClusterFacts> = {}): Cl
   sources: [],
   ...more,
 });
-/** How many checks of each kind run, and how many are skipped for which reason; the groups of nodes are left out. */
+/** How many checks of each kind run or are skipped, by reason. */
 function listing(facts: ClusterFacts): string {
   const byReason = Map.groupBy(checkList(facts), ({ skip = "runs" }) => skip.replace(/^[\w, -]+: (?=simulated)/, ""));
   const rows = [...byReason].flatMap(([reason, checks]) => {
@@ -150,7 +150,7 @@ describe("plan of verify's checks", () => {
   it("fails when a Windows build has no RuntimeClass", async () => {
     const checks = checkList(cluster(mixed)).filter(({ id }) => id === "runtime-class/windows-2019");
     assert.equal(checks.length, 1);
-    // It looks at nothing, so an empty context does.
+// It looks at nothing.
     await assert.rejects(
       async () => await Reflect.apply(checks[0]?.run ?? assert.fail, undefined, [{}]),
       /no RuntimeClass selects build 10\.0\.17763/,

@@ -17,7 +17,6 @@ import { manifestsOf } from "../kubernetes/switches.ts";
 import { exampleSpec } from "../support/stacks.ts";
 import { ended } from "./network.ts";
 
-/** Facts of a Ready node. */
 const node = (name: string, more: Partial<NodeFacts> = {}): NodeFacts => ({
   name,
   os: "linux",
@@ -54,13 +53,13 @@ const groupOf = (id: string): NodeGroup => {
 };
 const closed = ended(7, "", "connection refused");
 
-/** How curl ends for a URL that a probe pod asks. */
+/** Answers what a probe pod asks. */
 type Answer = (url: string, probePod: string) => ReturnType<typeof ended>;
 
-/** Runs a check that repeats what fails until its time is up. */
+/** Runs a check until its time is up. */
 const givesUp = (check: VerifyCheck, answer: Answer) => run(check, answer, 400);
 
-/** Runs a check among probe pods that are all Ready. What is noted comes back. */
+/** Runs a check among Ready probe pods; returns what is noted. */
 async function run(check: VerifyCheck, answer: Answer, limitMs = 60_000): Promise<readonly string[]> {
   const notes: string[] = [];
   const ip = (pod: string): string => `10.244.0.${pod}`;

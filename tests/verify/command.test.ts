@@ -5,7 +5,6 @@ import { messageOf } from "../../components/gates/messageOf.ts";
 import { fenestra } from "../support/fenestra.ts";
 import { suiteFolder } from "../support/temporary.ts";
 
-/** Runs the program; its exit code and what it said to people. */
 async function run(...args: readonly string[]): Promise<{ readonly code: number; readonly said: string }> {
   const { code, out, err } = await fenestra(...args);
   return { code, said: out + err };
@@ -61,7 +60,7 @@ describe("fenestra verify and uninstall", () => {
     const config = {
       apiVersion: "v1",
       kind: "Config",
-      // Nothing listens there, and fetch takes it for no port of another protocol.
+// Nothing listens there, and fetch allows the port.
       clusters: [{ name: "c", cluster: { server: "https://127.0.0.1:47" } }],
       users: [{ name: "u", user: { token: "hunter2" } }],
       contexts: [{ name: "x", context: { cluster: "c", user: "u" } }],

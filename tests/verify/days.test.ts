@@ -6,7 +6,6 @@ import { smallFileSystems, staleAttachments } from "../../verify/checks/volumes.
 const now = new Date("2026-11-27T12:00:00Z");
 const ago = (minutes: number): Date => new Date(now.getTime() - minutes * 60_000);
 
-/** A pod of a node, in the namespace `shop`. */
 const pod = (spec: Partial<V1PodSpec>, status: V1Pod["status"] = { phase: "Running" }): V1Pod => ({
   metadata: { namespace: "shop", name: "db-0" },
   spec: { containers: [], nodeName: "w1", ...spec },

@@ -108,7 +108,6 @@ describe("calls of verify and status", () => {
     );
     return config;
   };
-  /** Asks an API with this answer. */
   const ask = async (answer: Answer, action: (api: ClusterApi) => Promise<void>, limitMs?: () => number) =>
     await serving(
       () => answer,

@@ -1,6 +1,6 @@
 import type { ExecResult, ProbeStart } from "../../verify/probe.ts";
 
-/** A start whose commands end as the list says, the last for ever; keeps what was run. */
+/** A start whose commands end as the list says, the last for ever. */
 export function fakeStart(results: readonly (ExecResult | Error)[]): ProbeStart & { readonly commands: string[] } {
   const commands: string[] = [];
   return {
@@ -16,7 +16,6 @@ export function fakeStart(results: readonly (ExecResult | Error)[]): ProbeStart 
   };
 }
 
-/** How a command ended. */
 export function ended(code: number, stdout = "", stderr = ""): ExecResult {
   return { code, stdout, stderr };
 }

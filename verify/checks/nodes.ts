@@ -9,7 +9,6 @@ import { controlPlaneId, type NodeGroup, nodeGroups } from "../nodes.ts";
 import { reaches } from "../probe.ts";
 import { from } from "./pods.ts";
 
-/** A group's nodes are Ready with their system's labels and taints. */
 export function groupNodesCheck(id: string, count: number, describe: string): VerifyCheck {
   return nodesCheck({
     id: `nodes/${id}`,
@@ -23,7 +22,6 @@ export function groupNodesCheck(id: string, count: number, describe: string): Ve
 
 export const podsReadyId = ({ id }: Pick<NodeGroup, "id">): string => `pods-ready/${id}`;
 
-/** A group's pods get Ready on each of its first two nodes. */
 export function podsReadyCheck(group: NodeGroup): VerifyCheck {
   return {
     id: podsReadyId(group),
@@ -120,7 +118,6 @@ function isMeasured(listed: unknown): ReadonlyMap<string, boolean> {
   );
 }
 
-/** `kubectl top` has a value for each node. */
 export const metricsCheck: VerifyCheck = {
   id: "metrics",
   title: "the metrics API knows processor and memory use of every node, so kubectl top works",

@@ -12,7 +12,6 @@ import { releaseProblems } from "./machines.ts";
 /** Static pods of a control-plane machine (kubernetes: cmd/kubeadm/app/constants). */
 const programs = ["etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler"] as const;
 
-/** What of the control plane is missing or not ready on these machines. Pure. */
 export function controlPlaneProblems(machines: readonly string[], pods: readonly V1Pod[]): readonly string[] {
   const names = machines.flatMap((machine) => programs.map((program) => `${program}-${machine}`));
   return names.flatMap((name) => {

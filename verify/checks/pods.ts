@@ -8,7 +8,6 @@ import type { NodeGroup } from "../nodes.ts";
 import { type ProbeStart, reaches, staysSilent } from "../probe.ts";
 import { closedPort, type ProbePod, probePort } from "../probePods.ts";
 
-/** A probe pod as the start of a probe. */
 export function from({ probePods }: VerifyContext, probePod: ProbePod): ProbeStart {
   return {
     name: `${probePod.host ? "node" : "pod"} ${probePod.host ? probePod.node : probePod.pod}`,
@@ -23,7 +22,6 @@ export function answering<Pod extends { readonly pod: string }>(pods: readonly P
   return pods.find(({ pod }) => short(pod) === short(answer));
 }
 
-/** Judges whether an answer is the name of a probe pod. */
 export function answeredBy(pods: readonly { readonly pod: string }[]): (answer: string) => string | undefined {
   return (answer) =>
     answering(pods, answer) === undefined
@@ -65,7 +63,6 @@ async function probeAll(
 export const kubeProxy =
   "kubectl -n kube-system get pods -o wide | grep kube-proxy, their logs; kubectl get endpointslices; on Windows: Get-HnsPolicyList";
 
-/** Nodes reach the pods of a group. */
 export function nodeToPodCheck(start: NodeGroup, target: NodeGroup, network: PodNetwork): VerifyCheck {
   const { verify } = network;
   return {
@@ -109,7 +106,6 @@ async function seen(
   return words.join(", ");
 }
 
-/** Pods reach pods of the same node. */
 export function sameHostCheck(group: NodeGroup, network: PodNetwork): VerifyCheck {
   return {
     id: `pod-to-pod/${group.id} same host`,
@@ -122,7 +118,6 @@ export function sameHostCheck(group: NodeGroup, network: PodNetwork): VerifyChec
   };
 }
 
-/** Pods reach pods of another node. */
 export function acrossHostsCheck(start: NodeGroup, target: NodeGroup, network: PodNetwork): VerifyCheck {
   return {
     id: `pod-to-pod/${start.id}->${target.id}`,
@@ -143,7 +138,6 @@ export function acrossHostsCheck(start: NodeGroup, target: NodeGroup, network: P
 
 const kubelet = `kubectl get csr (the kubelet's serving certificate); and whether the control plane reaches port ${ports.kubelet} of the node`;
 
-/** `kubectl logs` works for pods of the group. */
 export function logsCheck(group: NodeGroup): VerifyCheck {
   return {
     id: `logs/${group.id}`,

@@ -14,7 +14,6 @@ import {
 } from "../probePods.ts";
 import { answeredBy, answering, from, hostname, kubeProxy } from "./pods.ts";
 
-/** A Service's address leads to its pods, from a pod or from a node. */
 export function serviceIpCheck(start: NodeGroup, target: NodeGroup, source: "pod" | "node"): VerifyCheck {
   // kubernetes.io, "Networking on Windows": only pods, not hosts, reach addresses of Services scheduled on them.
   const windowsHost = source === "node" && start.os === "windows";
@@ -46,7 +45,6 @@ export function serviceIpCheck(start: NodeGroup, target: NodeGroup, source: "pod
 /** The Service by which pods find the API. */
 const apiService = "https://kubernetes.default.svc.cluster.local/readyz";
 
-/** Pods reach the API by the Service `kubernetes`. */
 export function apiFromPodCheck(group: NodeGroup): VerifyCheck {
   return {
     id: `api-from-pod/${group.id}`,
@@ -88,7 +86,6 @@ export function unknownNameProblem(code: number): { readonly final: boolean; rea
   return code === 28 ? { final: false, text } : { final: true, text: `${text}: something answers for every name` };
 }
 
-/** Services are found by name. */
 export function dnsCheck(group: NodeGroup): VerifyCheck {
   return {
     id: `dns/${group.id}`,

@@ -19,7 +19,6 @@ const diskDrivers = {
 } as const;
 type DiskDriver = keyof typeof diskDrivers;
 
-/** The driver of the cloud's disks among a cluster's. */
 export function diskDriverOf(names: readonly string[]): DiskDriver | undefined {
   return names.find((name): name is DiskDriver => name in diskDrivers);
 }
@@ -48,7 +47,6 @@ export function storageClassFor(
 /** Zones as clouds write them; Azure gives a machine without zone the number of its fault domain. */
 const zoneForm = { "ebs.csi.aws.com": /^[a-z]+-.*\d[a-z]$/, "disk.csi.azure.com": /^[a-z0-9]+-\d$/ } as const;
 
-/** What is wrong with a driver's registration on nodes. */
 export function registrationProblems(
   driver: DiskDriver,
   nodes: readonly NodeFacts[],
@@ -195,7 +193,6 @@ async function withClaims(
   return answers;
 }
 
-/** The class, or a failure. */
 function classOf(group: NodeGroup, storageClass: string | undefined): string {
   if (storageClass !== undefined) return storageClass;
   throw new CheckFailure(

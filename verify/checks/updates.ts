@@ -37,7 +37,6 @@ export function newerImages(
   });
 }
 
-/** Nodes have the updates that images ask for. */
 export function updatesCheck(group: NodeGroup): VerifyCheck {
   return {
     id: `updates/${group.id}`,

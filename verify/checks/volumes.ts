@@ -8,7 +8,6 @@ import { quantity } from "../../components/model/quantity.ts";
 import type { ClusterApi } from "../api.ts";
 import type { VerifyCheck } from "../check.ts";
 
-/** Attached volumes, and the pods that may use them. */
 interface Attached {
   readonly attachments: readonly V1VolumeAttachment[];
   readonly volumes: readonly V1PersistentVolume[];
@@ -67,7 +66,6 @@ export function staleAttachments({ attachments, volumes, pods }: Attached, now: 
   });
 }
 
-/** No volume outlives its pods. */
 export const attachmentsCheck: VerifyCheck = {
   id: "attachments",
   title: "no volume is attached or mounted where its pods have been gone for 10 minutes",
@@ -121,7 +119,6 @@ export function smallFileSystems(
   );
 }
 
-/** File systems fill their claims. */
 export const fileSystemsCheck: VerifyCheck = {
   id: "file-systems",
   title: "the file systems of claims are as large as the claims, restored ones too",

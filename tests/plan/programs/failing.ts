@@ -1,7 +1,6 @@
 import * as pulumi from "@pulumi/pulumi";
 import * as random from "@pulumi/random";
 
-/** A program that fails inside apply, calls the cloud, or gives a duration that the engine refuses. */
 export default function failing() {
   const how = new pulumi.Config("fenestra").get("how");
   const customTimeouts = { create: how === "duration" ? "PT40M" : "40m" };

@@ -2,7 +2,7 @@ import { gzipSync } from "node:zlib";
 import * as pulumi from "@pulumi/pulumi";
 import * as random from "@pulumi/random";
 
-/** A program that puts a secret where everybody can read it, packed twice. */
+/** Puts a secret where everybody can read it, packed twice. */
 export default function leaking(): void {
   const token = new random.RandomPassword("token", { length: 24, special: false });
   const userData = pulumi

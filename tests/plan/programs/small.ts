@@ -1,7 +1,7 @@
 import * as pulumi from "@pulumi/pulumi";
 import * as random from "@pulumi/random";
 
-/** A small program with a hook, an output that another resource takes, and secrets. */
+/** A hook, an output that another resource takes, and secrets. */
 export default function small(): void {
   const token = new random.RandomPassword("token", { length: 16, special: false });
   const wait = new pulumi.ResourceHook("wait", async () => {
