@@ -149,7 +149,7 @@ export function ownChanges(
   const { replaces = [], when = {}, refuses = {} } = replacementRow(type) ?? {};
   const touched = (key: string): boolean => inputs.some(({ path }) => concerns(path, key));
   const judged = (key: string, judge: (old: unknown, now: unknown) => boolean): boolean => {
-      // Where values are not known yet, Pulumi shows an update.
+    // Where values are not known yet, Pulumi shows an update.
     const value = valueAt(now, key);
     const known = !(Array.isArray(value) ? value : [value]).some((item) => item instanceof Unknown);
     return known && judge(valueAt(old, key), value);

@@ -132,7 +132,7 @@ function rsaKey(urn: string, algorithm: string, inputs: PropertyMap, mode: Certi
   if (algorithm !== "RSA") throw new Error(`no simulation of ${algorithm} keys`);
   const modulusLength = typeof inputs.rsaBits === "number" ? inputs.rsaBits : 2048;
   if (mode === "real") return generateKeyPairSync("rsa", { modulusLength }).privateKey;
-    // Numbers of the right length that are no key: nothing is signed with it.
+  // Numbers of the right length that are no key: nothing is signed with it.
   const number = (part: string, length: number): string => {
     const own = bytes(length, urn, part);
     own.writeUInt8(own.readUInt8(0) | 0x80, 0);

@@ -45,7 +45,7 @@ describe("report of checks", () => {
     try {
       for (const [isTTY, depth, text] of [
         [true, 8, "\u001b[31mx\u001b[39m"],
-// Dumb terminals have no colors.
+        // Dumb terminals have no colors.
         [true, 1, "x"],
         [false, 8, "x"],
       ] as const) {

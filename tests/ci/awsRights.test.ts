@@ -72,7 +72,7 @@ describe("the rights of the workflows on AWS", () => {
   const tagged = (cluster: string) => ({ "aws:ResourceTag/fenestra:cluster": cluster });
   const asked = { "aws:RequestTag/fenestra:cluster": "aws-dev", "aws:RequestedRegion": region };
   const own = `arn:aws:iam::${account}:policy/aws-dev-control-plane-machine-1`;
-/** What nobody may; rights.slow.test.ts has what a run needs. */
+  /** What nobody may; rights.slow.test.ts has what a run needs. */
   const refused: readonly Call[] = [
     { action: "s3:DeleteBucket", resource: scope.bucketArn },
     { action: "kms:ScheduleKeyDeletion", resource: scope.keyArn },
@@ -87,7 +87,7 @@ describe("the rights of the workflows on AWS", () => {
     { action: "ssm:GetParameter", resource: `arn:aws:ssm:${region}:${account}:parameter/fenestra/aws-prod/join` },
     { action: "s3:GetObject", resource: "arn:aws:s3:::aws-prod-snapshots-bucket-1/etcd.db" },
     { action: "iam:DeleteRole", resource: `arn:aws:iam::${account}:role/aws-prod-control-plane-role-1` },
-// A tag that would make somebody else's key the cluster's own.
+    // A tag that would make somebody else's key the cluster's own.
     { action: "kms:TagResource", resource: key("2"), context: { ...asked, ...tagged("aws-prod") } },
     {
       action: "kms:TagResource",

@@ -176,7 +176,7 @@ describe("the setup for the workflows", function () {
     const condition = textOf(administrator?.inputs.condition) ?? "";
     for (const id of Object.values(roles)) assert.equal(condition.split(id).length, 3, "in both halves");
     assert.equal(administrator?.inputs.conditionVersion, "2.0");
-// Owner, Contributor, User Access Administrator, Role Based Access Control Administrator.
+    // Owner, Contributor, User Access Administrator, Role Based Access Control Administrator.
     for (const id of ["8e3af657", "b24988ac", "18d7d88d", "f58310d9"]) assert.ok(!condition.includes(id), id);
   });
 

@@ -24,7 +24,7 @@ describe("the subject of a run", () => {
     fc.assert(
       fc.property(name, name, fc.constantFrom(...purposes), fc.constantFrom(...purposes), (a, b, p, q) => {
         const [first, second] = [environmentName(p, a), environmentName(q, b)];
-// Stack names may not begin so.
+        // Stack names may not begin so.
         fc.pre(!/^(preview|drift)-/.test(a) && !/^(preview|drift)-/.test(b));
         assert.equal(first === second, a === b && p === q);
         assert.doesNotMatch(subject({ name: "o/r" }, first), /:pull_request$|\*/);

@@ -89,7 +89,7 @@ async function refusals(
   const own = resources.filter(({ read }) => read === undefined);
   for (const each of own) cloud.create(each, each.inputs);
   cloud.deployer = asking;
-// Blobs are read with the account's key: a comparison leaves those out.
+  // Blobs are read with the account's key: a comparison leaves those out.
   for (const each of purpose === "preview" ? resources.filter(({ read }) => read !== undefined) : resources)
     if (purpose !== "drift" || !each.type.endsWith(":Blob")) cloud.read(each, each.id ?? "", each.inputs, each.outputs);
   if (purpose !== "deploy") return refused;
@@ -133,7 +133,7 @@ describe("the rights of the workflows, against every stack's calls", function ()
       }
     }
     assert.deepEqual([...new Set(refused)], []);
-// No provider asks this; awsRights.test.ts has its calls.
+    // No provider asks this; awsRights.test.ts has its calls.
     for (const action of rightsAsked("aws")) used.add(action);
     assert.deepEqual([...given].filter((action) => !used.has(action)).sort(), []);
   });

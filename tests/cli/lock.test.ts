@@ -39,7 +39,7 @@ describe("the lock file", () => {
 
   it("has known publishers, and their checksum files", () => {
     for (const artifact of lock.filter((one) => !isImage(one))) {
-// AKS's own files have no checksum beside them: their digests are in Microsoft's lists.
+      // AKS's own files have no checksum beside them: their digests are in Microsoft's lists.
       assert.ok(checksumUrl(artifact) ?? artifact.source.startsWith("Azure/AgentBaker: "), artifact.url);
       assert.ok([undefined, checksumUrl(artifact)].includes(artifact.checksumUrl), artifact.url);
     }

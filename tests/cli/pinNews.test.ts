@@ -69,7 +69,7 @@ describe("what is new to fenestra pin", () => {
   });
 
   it("takes patch releases with --patches and their digests into lock, versions and stack files", async () => {
-// Stack files before and after; the last two stay: another release, and no version of Kubernetes.
+    // Stack files before and after; the last two stay: another release, and no version of Kubernetes.
     const stacks = [
       [
         "config:\n  fenestra:kubernetes:\n    version: 1.36.4 # why\n",
@@ -232,7 +232,7 @@ describe("what is new to fenestra pin", () => {
     assert.deepEqual(published, { runc: { "1.5.2": "2026-09-25" } });
     assert.deepEqual(known, { runc: { "CVE-2": kept, "CVE-1": found, "GHSA-1": found } });
     assert.match(read("versions.json"), /"fixed": \["1\.5\.3"\]/);
-// What is not whole is no news.
+    // What is not whole is no news.
     const half = (_: IncomingMessage, response: ServerResponse) =>
       void response.writeHead(200, { "content-length": 99 }).write("[", () => response.destroy());
     const limited = (_: IncomingMessage, response: ServerResponse) => void response.writeHead(429).end();

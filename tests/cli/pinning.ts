@@ -82,7 +82,7 @@ export function checkout() {
   const write = (name: string, content: string) => writeFileSync(path.join(root, name), content);
   const read = (name: string) => readFileSync(path.join(root, name), "utf8");
 
-/** Runs it with the lock file's names as the table of versions. */
+  /** Runs it with the lock file's names as the table of versions. */
   async function pin(lock: readonly Artifact[], ...args: readonly string[]) {
     const others = Object.fromEntries(
       lock.filter(({ url }) => !url.includes("dl.k8s.io")).map(({ name, version }) => [name, version]),

@@ -120,7 +120,7 @@ describe("a repository of one's own", function () {
     assert.match(stderr, /^No workflows: the origin of fenestra is not on GitHub\. Allowed: --workflows OWNER\/NAME/m);
     const release = git(bare, "rev-parse", "v9.0.0^{commit}");
     assert.match(git(at("clusters"), "ls-tree", "HEAD", "fenestra"), new RegExp(release));
-// Unstaged again, it is told in the order that keeps the release.
+    // Unstaged again, it is told in the order that keeps the release.
     git(at("clusters"), "update-ref", "-d", "HEAD");
     git(at("clusters/fenestra"), "checkout", "--quiet", "v9.10.0");
     const moved = fenestra(at("clusters/fenestra"), at("clusters"), "stacks");

@@ -24,7 +24,7 @@ describe("plan.json", () => {
   for (const stack of ["aws-dev", "aws-prod"])
     it(`of ${stack} is what its schema says, and no more`, async () => {
       const plan: object = JSON.parse((await fenestra("plan", "--stack", stack, ...stackDir, "--json")).out);
-// Not deepEqual, which takes minutes to describe a difference in a megabyte.
+      // Not deepEqual, which takes minutes to describe a difference in a megabyte.
       assert.ok(isDeepStrictEqual(planSchema.parse(plan), plan));
       assert.equal(planSchema.safeParse({ ...plan, version: 3 }).success, false);
       assert.equal(planSchema.safeParse({ ...plan, more: 1 }).success, false);

@@ -30,7 +30,7 @@ describe("fenestra status", () => {
     ]);
   });
 
-// AWS names Nodes by instances, etcd names members by places.
+  // AWS names Nodes by instances, etcd names members by places.
   const names = ["i-0d0378e5c71cedc9e", "i-0a1b2c3d4e5f60718"];
   const text = (
     status: object | undefined,

@@ -39,7 +39,7 @@ describe("the page of a plan in a browser", function () {
   /** What the page writes to its console as an error, throws, or is refused. */
   let errors: string[];
 
-/** A fresh page in a window of this width in pixels. */
+  /** A fresh page in a window of this width in pixels. */
   async function opened(width = 1280, scheme = "light", url = page): Promise<Page> {
     assert.ok(browser);
     await Promise.all((await browser.pages()).slice(1).map((old) => old.close()));
@@ -71,7 +71,7 @@ describe("the page of a plan in a browser", function () {
       it(`is no wider than ${width} pixels, folded and unfolded, ${scheme}`, async () => {
         const view = await opened(width, scheme);
         assert.equal(await view.evaluate("innerWidth"), width);
-// Against clientWidth, without the scrollbar.
+        // Against clientWidth, without the scrollbar.
         const overhang = "document.documentElement.scrollWidth - document.documentElement.clientWidth";
         assert.equal(await view.evaluate(overhang), 0);
         await view.evaluate("for (const node of document.querySelectorAll('details')) node.open = true");

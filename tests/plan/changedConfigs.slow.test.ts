@@ -81,7 +81,7 @@ describe("a changed stack file", function () {
     return read;
   }
 
-/** A preview replaces what the plan says, but what a provider decides by values that it does not know yet. */
+  /** A preview replaces what the plan says, but what a provider decides by values that it does not know yet. */
   async function samePreview(before: Texts, after: Texts, old: BasePlan, diff: PlanDiff): Promise<void> {
     const preview = new Set(await previewReplaces("s", before, after, old.cluster.accountId));
     const ours = (change: Change) => diff.resources.filter((each) => each.change === change).map(({ urn }) => urn);
@@ -95,7 +95,7 @@ describe("a changed stack file", function () {
       assert.deepEqual(missing.map(shortUrn), [], "the plan alone replaces");
   }
 
-// Each preview runs two programs: a sample, and rows that were wrong once.
+  // Each preview runs two programs: a sample, and rows that were wrong once.
   const once = ["`tags`", "`environment`", "`access.serviceAccountKeys`"];
   const isPreviewed = (what: string): boolean =>
     process.env.PREVIEWS === "all" ||

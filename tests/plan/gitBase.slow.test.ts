@@ -15,7 +15,7 @@ describe("the base of a comparison, by a git ref", () => {
       stdio: ["ignore", "pipe", "pipe"],
     });
   const here = { repository: folder, program: folder };
-/** A lock file with a package at a version; `own` is the program's. */
+  /** A lock file with a package at a version; `own` is the program's. */
   const lock = (version: string, own = "1") =>
     JSON.stringify({ version: own, packages: { "": { version: own }, "node_modules/a": { version } } });
   const left = () => readdirSync(tmpdir()).filter((name) => name.startsWith("fenestra-base-"));

@@ -130,7 +130,7 @@ describe("a stack with a mirror", () => {
       const table = files.find(({ path }) => path.endsWith(role === "windows" ? "machine.json" : "artifacts.tsv"));
       const first = /https:\/\/[^\s"]+/.exec(table?.content ?? "")?.[0];
       assert.match(first ?? "", /^https:\/\/mirror\.example\.com\/files\/dl\.k8s\.io\//);
-// tests/rehearsal/mirrorChecks.slow.test.ts shows that containerd asks it.
+      // tests/rehearsal/mirrorChecks.slow.test.ts shows that containerd asks it.
       const hosts = files.filter(({ path }) => path.endsWith("hosts.toml"));
       assert.ok(hosts.length > 0 && hosts.every(({ content }) => /^override_path = true$/m.test(content)));
     }

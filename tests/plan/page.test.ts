@@ -77,7 +77,7 @@ describe("the page of a plan", () => {
     assert.match(page, />disk, 9 GiB x<\/th><td[^>]*>4<\/td><td[^>]*><b class="warning">6<\/b>/);
     assert.match(page, /class="error"><code>- a: 1 -&gt; nothing<\/code>.*class="note"><code>\+ b: nothing -&gt; 1/s);
     assert.match(page.slice(page.indexOf('id="picture"'), page.indexOf('id="pools"')), /going/);
-// A plan of an older version has the comparison, if not every figure.
+    // A plan of an older version has the comparison, if not every figure.
     const older = readBasePlan(JSON.stringify({ ...before, pools: undefined }));
     assert.ok(typeof older !== "string");
     const partly = planHtml(now, { base: older, diff: diffPlans(older, now) });
@@ -181,7 +181,7 @@ describe("the picture of a plan", () => {
         "control plane",
       ]),
       ["Key Vault: 5 secrets", "control plane", "nobody"],
-// One is the join secret of the release before.
+      // One is the join secret of the release before.
       ["Key Vault: 2 secrets", "control plane", "control plane"],
       ["Storage: snapshots", "control plane", "control plane"],
     ]);

@@ -60,7 +60,7 @@ describe("fenestra plan", () => {
           .filter((file) => file.isFile())
           .map((file) => readFileSync(path.join(file.parentPath, file.name), "utf8"));
         for (const printed of [first.out, summary.out, summary.err, ...files]) {
-// A key, not a script's pattern for one: base64 follows, in a file or in JSON.
+          // A key, not a script's pattern for one: base64 follows, in a file or in JSON.
           assert.doesNotMatch(printed, /PRIVATE KEY-----(?:\\[rn]|[\r\n])+[A-Za-z0-9+/]/);
           for (const secret of secrets.filter((text) => !text.startsWith("-----BEGIN CERTIFICATE")))
             assert.ok(!printed.includes(secret), "a secret is printed");

@@ -177,7 +177,7 @@ for (const { stack, region, deploy } of clouds)
         const inputs = { ...each.inputs, [input]: value };
         const found = diff(each.type, state(each), inputs);
         assert.deepEqual(found.replaces, replaces ? [input] : [], kind);
-// A role assignment's name is random: the new one comes first.
+        // A role assignment's name is random: the new one comes first.
         assert.equal(found.deleteFirst, replaces && kind !== "authorization:RoleAssignment", kind);
         const update = () => cloud.update(each, state(each).id, change(state(each), inputs));
         if (!replaces) assert.throws(update, /loadBalancers\/\S+: changing sku is not allowed/);
@@ -217,7 +217,7 @@ for (const { stack, region, deploy } of clouds)
           () => cloud.create(one("azure-native:keyvault:Vault"), one("azure-native:keyvault:Vault").inputs),
           /ConflictError/,
         );
-// Another update has other random parts.
+      // Another update has other random parts.
       const others = simulatedCloud({ region, accountId: testAccount }, "fake");
       const simulate = (request: ResourceRequest) => {
         const { type, name, inputs } = request;
@@ -287,7 +287,7 @@ describe("AWS, as its provider shows it", () => {
     const second = update(first, larger);
     assert.equal(second.outputs.latestVersion, 2);
     assert.equal(update(second, { ...larger, tags: { a: "b" } }).outputs.latestVersion, 2);
-// The next update would otherwise take the user data from the machine.
+    // The next update would otherwise take the user data from the machine.
     update(second, { ...larger, userData: "IyEvYmluL3No" });
     const instance = requestFor("aws:ec2/instance:Instance", "cp", { launchTemplate: { id: first.id } });
     const machine = { inputs: instance.inputs, ...cloud.create(instance, instance.inputs) };
@@ -295,7 +295,7 @@ describe("AWS, as its provider shows it", () => {
     assert.deepEqual(diff(instance.type, machine, instance.inputs, ["userData"]).paths, []);
   });
 
-// The official engine tries the whole protocol at night.
+  // The official engine tries the whole protocol at night.
   it("answers the engine over the wire: mistakes, secrets as secrets, and unknowns by their type", async () => {
     const cloud = newCloud();
     const served = await serveProviders(cloud);

@@ -48,7 +48,7 @@ for (const [cloud, { ids, ask }] of Object.entries(clouds))
       );
     });
 
-/** Whether any scene says it with another answer to one call. */
+    /** Whether any scene says it with another answer to one call. */
     const says = async (right: string, send: Send, wanted: RegExp): Promise<boolean> => {
       for (const scene of scenes) {
         const found = Object.values(await ask(scene, send)).flatMap(({ objections }) => objections);
@@ -58,7 +58,7 @@ for (const [cloud, { ids, ask }] of Object.entries(clouds))
       }
       return false;
     };
-// A forbidden dry run is an answer.
+    // A forbidden dry run is an answer.
     const rights = Object.keys(roomy).filter((right) => !/RunInstances|AllocateAddress/.test(right));
     const whole = sendTo(roomy);
 

@@ -8,7 +8,7 @@ export interface Counts {
   readonly passed: number;
   readonly failed: number;
   readonly skipped: number;
-/** What failed; printed again above the counts, where the end of a long log is read. */
+  /** What failed; printed again above the counts, where the end of a long log is read. */
   readonly problems?: readonly string[];
 }
 
@@ -66,7 +66,7 @@ export async function mocha(args: readonly string[], env: Readonly<Record<string
       FENESTRA_COUNTS: file,
     });
     const counts: Counts = JSON.parse(readFileSync(file, "utf8"));
-// A run that broke off has failed.
+    // A run that broke off has failed.
     return code !== 0 && counts.failed === 0 ? { ...counts, failed: 1 } : counts;
   } finally {
     rmSync(folder, { recursive: true, force: true });

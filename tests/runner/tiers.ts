@@ -17,7 +17,7 @@ import { type Counts, checks, mocha, type Output, rehearsal } from "./commands.t
 
 export interface Step {
   readonly title: string;
-/** `live` for the last of a row. */
+  /** `live` for the last of a row. */
   run(output: Output): Promise<Counts>;
 }
 

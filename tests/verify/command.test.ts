@@ -60,7 +60,7 @@ describe("fenestra verify and uninstall", () => {
     const config = {
       apiVersion: "v1",
       kind: "Config",
-// Nothing listens there, and fetch allows the port.
+      // Nothing listens there, and fetch allows the port.
       clusters: [{ name: "c", cluster: { server: "https://127.0.0.1:47" } }],
       users: [{ name: "u", user: { token: "hunter2" } }],
       contexts: [{ name: "x", context: { cluster: "c", user: "u" } }],
