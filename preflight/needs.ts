@@ -4,9 +4,9 @@ import { listOf, type PropertyValue, textOf } from "../plan/program/values.ts";
 import { doubtful, type Objection, type Question, refused, type Send } from "./question.ts";
 import type { Answer } from "./run.ts";
 
-/** A machine, or those of one pool, as the program asks for them. */
+/** A machine, or those of one pool. */
 export interface MachineNeed {
-  /** Its place in the stack file. */
+/** In the stack file. */
   readonly setting: string;
   /** Any of them will do. */
   readonly sizes: readonly string[];
@@ -27,15 +27,15 @@ export interface Needs<Machine extends MachineNeed = MachineNeed> {
   readonly isAccountNamed: boolean;
   readonly program: RecordedProgram;
   readonly machines: readonly Machine[];
-  /** Networks that may reach the public API, if there is one. */
+/** May reach the public API, if there is one. */
   readonly publicAccess: readonly string[] | undefined;
-  /** Networks that reach it inside. */
+/** Reach it inside. */
   readonly privateAccess: readonly string[];
-  /** A call that anybody may send. */
+/** Anybody may send it. */
   readonly greeting: readonly [right: string, path?: string];
   readonly asker: Asker;
   readonly clock: Clock;
-  /** Name of the one machine that goes for the needed one: all else stays. */
+/** The one machine that goes for the needed one: all else stays. */
   readonly goes?: string | undefined;
 }
 
@@ -44,9 +44,9 @@ export type NeedsOf<All extends Needs> = Omit<All, "asker" | "clock" | "goes">;
 export interface Asker {
   /** ARN of a role, or object id, of whoever deploys instead. */
   readonly deployer?: string;
-  /** Own address on the internet, where known. */
+/** On the internet, where known. */
   readonly address?: string;
-  /** Addresses of this machine. */
+/** Of this machine. */
   readonly local: readonly string[];
 }
 
@@ -63,7 +63,20 @@ export function made({ resources }: RecordedProgram, type: string): readonly Rec
 export const texts = (list: PropertyValue | undefined): readonly string[] =>
   listOf(list).flatMap((each) => textOf(each) ?? []);
 
-/** A disk must hold its image. */
+/** Cores at first, while pools roll, and at most. */
+export function countsOf<Machine extends MachineNeed>(
+  machines: readonly Machine[],
+  coresOf: (machine: Machine) => number,
+): readonly [number, number, number] {
+  const total = (count: (machine: Machine) => number): number =>
+    machines.reduce((sum, each) => sum + coresOf(each) * count(each), 0);
+  return [
+    total(({ count }) => count),
+    total(({ count, surge }) => count + surge),
+    total(({ count, surge, most }) => Math.max(most, count + surge)),
+  ];
+}
+
 export function* diskOf(image: string, gib: number, { setting, diskGib }: MachineNeed): Generator<Objection> {
   if (diskGib > 0 && gib > diskGib)
     yield refused(`the image ${image} needs a disk of ${gib} GiB, not ${diskGib}`, `diskGb: ${gib} in ${setting}`);
@@ -75,7 +88,6 @@ export function* oneZone({ setting, zones, spot }: MachineNeed): Generator<Objec
     yield doubtful(`${setting} has one zone: what is offered may still be sold out there`, `more zones in ${setting}`);
 }
 
-/** What the command hands to a cloud. */
 export interface Asking {
   readonly program: RecordedProgram;
   readonly place: SimulatedPlace;
@@ -83,21 +95,21 @@ export interface Asking {
   readonly skip: readonly string[];
   readonly onAnswer?: ((answer: Answer) => void) | undefined;
   readonly goes?: string;
-  /** Default: with the credentials of this process. */
+/** Default: with this process's credentials. */
   readonly send?: Send | undefined;
   readonly limitMs?: number | undefined;
 }
 
-/** Questions to ask: before one machine goes, those about machines. */
+/** Before one machine goes, those about machines. */
 export function asked<N>(all: readonly Question<N>[], { skip, goes }: Asking): readonly Question<N>[] {
   return all.filter(({ id, ofMachine }) => !skip.includes(id) && (goes === undefined || ofMachine));
 }
 
-/** Keeps the greatest distance of a server's clock from ours, milliseconds. */
+/** Keeps a server's greatest distance from ours, milliseconds. */
 export class Clock {
   skewMs = 0;
 
-  /** A server's time has steps of a second, and answers take their time. */
+// A server's time has steps of a second, and answers take time.
   readonly see = (server: Date): void => {
     const skew = server.getTime() - Date.now();
     if (Math.abs(skew) > Math.abs(this.skewMs)) this.skewMs = skew;

@@ -2,14 +2,14 @@ import { z } from "zod";
 import { partition } from "../../components/model/cloudFacts/iamLimits.ts";
 import type { Call } from "../fakes/iam.ts";
 import type { SimulatedPlace } from "../fakes/provider.ts";
-import { type RecordedProgram, type RecordedResource, resourcesOfType } from "../program/recorded.ts";
+import { type RecordedProgram, type RecordedResource, resourceOfId, resourcesOfType } from "../program/recorded.ts";
 import { listOf, mapOf, type PropertyValue, textOf } from "../program/values.ts";
 import { type Operation, operations } from "./operation.ts";
 
 /**
  * Calls to make | read | change | delete a resource: those of hashicorp/terraform-provider-aws (internal/service) and
- * what they need besides by the Service Authorization Reference (tags, PassRole, KMS behind Parameter Store), without
- * settings that no stack has. An action without a service is of the type's own.
+ * what they need by the Service Authorization Reference, without settings that no stack has. An action without a
+ * service is of the type's own.
  */
 const rows: Readonly<Record<string, string>> = {
   "autoscaling/group:Group": `
@@ -146,11 +146,7 @@ const ofDiskKey = [
   "kms:ReEncryptFrom",
 ];
 
-/**
- * The calls of the deployer's operation on a recorded resource, each with what IAM is told of it.
- *
- * @throws Error for a type without a row
- */
+/** Calls of the deployer, with what IAM is told of each. @throws Error for a type without a row */
 export function awsCalls(
   program: RecordedProgram,
   place: SimulatedPlace,
@@ -173,18 +169,15 @@ export function awsCalls(
   ];
 }
 
-/** The user's keys for disks that the deployer makes itself; AWS's own role makes those of groups. */
+/** Those that the deployer makes itself; AWS's own role makes those of groups. */
 function diskKeys(program: RecordedProgram, { type, inputs }: RecordedResource): readonly string[] {
   if (type === "aws:ebs/volume:Volume") return [textOf(inputs.kmsKeyId)].filter((key) => key !== undefined);
   if (type !== "aws:ec2/instance:Instance") return [];
-  const template = byId(program, mapOf(inputs.launchTemplate).id);
+  const template = resourceOfId(program, mapOf(inputs.launchTemplate).id);
   return listOf(template?.inputs.blockDeviceMappings).flatMap(
     (device) => textOf(mapOf(mapOf(device).ebs).kmsKeyId) ?? [],
   );
 }
-
-const byId = (program: RecordedProgram, id: PropertyValue | undefined) =>
-  program.resources.find((each) => each.id !== undefined && each.id === textOf(id));
 
 function sceneOf(program: RecordedProgram, resource: RecordedResource) {
   const { type, inputs, outputs } = resource;
@@ -193,7 +186,7 @@ function sceneOf(program: RecordedProgram, resource: RecordedResource) {
   const mixed = mapOf(
     mapOf(mapOf(inputs.mixedInstancesPolicy).launchTemplate).launchTemplateSpecification,
   ).launchTemplateId;
-  const template = byId(program, mapOf(inputs.launchTemplate).id ?? mixed);
+  const template = resourceOfId(program, mapOf(inputs.launchTemplate).id ?? mixed);
   const profile = of("iam/instanceProfile:InstanceProfile", "arn", mapOf(template?.inputs.iamInstanceProfile).arn);
   return {
     own: textOf(outputs.arn) ?? "",
@@ -202,7 +195,7 @@ function sceneOf(program: RecordedProgram, resource: RecordedResource) {
       type === "aws:iam/role:Role"
         ? resource
         : of("iam/role:Role", "name", template === undefined ? inputs.role : profile?.inputs.role),
-    /** The key that the resource is, names or encrypts with. */
+/** That the resource is, names or encrypts with. */
     key:
       type === "aws:kms/key:Key"
         ? resource
@@ -210,7 +203,7 @@ function sceneOf(program: RecordedProgram, resource: RecordedResource) {
   };
 }
 
-/** The provider's default tags, which IAM sees on a key. */
+/** Default tags, which IAM sees on a key. */
 function tagsIn(program: RecordedProgram): Readonly<Record<string, string>> {
   const provider = program.resources.find(({ type }) => type === "pulumi:providers:aws");
   return z

@@ -1,7 +1,7 @@
 import resource, { type ReadResourceRequest, type RegisterResourceRequest } from "@pulumi/pulumi/proto/resource_pb.js";
-import { fromWire, mapFromWire, type PropertyMap, type PropertyValue } from "./values.ts";
+import { fromWire, mapFromWire, type PropertyMap, type PropertyValue, textOf } from "./values.ts";
 
-/** When a hook runs; the names are those of Pulumi's `hooks` option. */
+/** Names of Pulumi's `hooks` option. */
 export type HookTime =
   | "beforeCreate"
   | "afterCreate"
@@ -11,11 +11,11 @@ export type HookTime =
   | "afterDelete"
   | "onError";
 
-/** The options of a resource; one that was not given is `undefined` or empty. */
+/** `undefined` or empty where not given. */
 export interface RecordedOptions {
   readonly protect: boolean | undefined;
   readonly retainOnDelete: boolean | undefined;
-  /** Delete the old resource before the new one is made; `undefined` leaves it to the provider. */
+/** `undefined` leaves it to the provider. */
   readonly deleteBeforeReplace: boolean | undefined;
   readonly ignoreChanges: readonly string[];
   readonly replaceOnChanges: readonly string[];
@@ -23,34 +23,34 @@ export interface RecordedOptions {
   readonly hideDiffs: readonly string[];
   /** A change of this value replaces the resource. */
   readonly replacementTrigger: PropertyValue | undefined;
-  /** URN of the resource whose deletion deletes this one too. */
+/** Its deletion deletes this one too. */
   readonly deletedWith: string | undefined;
-  /** URNs of resources whose replacement replaces this one. */
+/** Their replacement replaces this one. */
   readonly replaceWith: readonly string[];
   readonly hooks: Readonly<Partial<Record<HookTime, readonly string[]>>>;
-  /** Older names of this resource, or whole URNs where it was given those. */
+/** Names, or whole URNs. */
   readonly aliases: readonly string[];
-  /** How long the engine waits, as Go durations: `40m`. */
+/** Go durations: `40m`. */
   readonly timeouts: Readonly<Partial<Record<"create" | "update" | "delete", string>>>;
 }
 
 export interface RecordedResource {
   readonly urn: string;
-  /** Type token: `aws:ec2/vpc:Vpc`. */
+/** `aws:ec2/vpc:Vpc`. */
   readonly type: string;
   readonly name: string;
-  /** URN of the parent; none for the stack. */
+/** None for the stack. */
   readonly parent: string | undefined;
-  /** Whether a provider manages it; `false` for components and the stack. */
+/** `false` for components and the stack. */
   readonly custom: boolean;
-  /** Id by which the program reads an existing resource. */
+/** Of an existing resource. */
   readonly read?: string;
   readonly inputs: PropertyMap;
-  /** What the simulated cloud answered, or a component registered. */
+/** The simulated cloud's, or a component's. */
   readonly outputs: PropertyMap;
-  /** The cloud's id; `undefined` for components and where it is unknown. */
+/** `undefined` for components and where it is unknown. */
   readonly id: string | undefined;
-  /** URNs of everything it waits for: inputs, `dependsOn`, parent's dependencies. */
+/** All that it waits for: inputs, `dependsOn`, parent's dependencies. */
   readonly dependencies: readonly string[];
   readonly propertyDependencies: Readonly<Record<string, readonly string[]>>;
   readonly provider: string | undefined;
@@ -72,10 +72,13 @@ export interface RecordedProgram {
 
 export const stackType = "pulumi:pulumi:Stack";
 
-/** Resources of a type, in the order of registration. */
+/** In the order of registration. */
 export function resourcesOfType(program: RecordedProgram, type: string): readonly RecordedResource[] {
   return program.resources.filter((resource) => resource.type === type);
 }
+
+export const resourceOfId = ({ resources }: RecordedProgram, id: PropertyValue | undefined) =>
+  resources.find((each) => each.id !== undefined && each.id === textOf(id));
 
 export function nameOfUrn(urn: string): string {
   return urn.split("::").slice(3).join("::");
@@ -84,15 +87,15 @@ export function nameOfUrn(urn: string): string {
 /** A registration that the cloud has not answered. */
 export type ResourceRequest = Omit<RecordedResource, "id" | "outputs">;
 
-/** Where a program runs; both are part of every URN. */
+/** Part of every URN. */
 export interface ProgramPlace {
   readonly project: string;
   readonly stack: string;
 }
 
 /**
- * A URN as the engine makes it (pulumi/pulumi, sdk/go/common/resource/urn): the parents' types but the stack's, joined
- * by `$`. The SDK's mock monitor keeps the last parent only, so that two components of one kind could clash.
+ * As the engine makes it (pulumi/pulumi, sdk/go/common/resource/urn): the parents' types but the stack's, joined by
+ * `$`. The SDK's mock monitor keeps the last parent only: components of one kind could clash.
  */
 function urnOf({ project, stack }: ProgramPlace, parent: string, type: string, name: string): string {
   const parentType = parent.split("::")[2] ?? "";
@@ -127,7 +130,7 @@ export function readRequest(place: ProgramPlace, request: RegisterResourceReques
   };
 }
 
-/** A provider reference is its URN and its id, joined by ::. */
+/** Its URN and id, joined by ::. */
 function providerOf(request: { getProvider(): string }): string | undefined {
   return absent(request.getProvider())?.split("::").slice(0, 4).join("::");
 }
@@ -139,7 +142,6 @@ export function existingRequest(place: ProgramPlace, request: ReadResourceReques
   return { ...plain, parent: absent(parent), provider: providerOf(request) };
 }
 
-/** A registration with these alone. */
 export function plainRequest(
   given: Pick<ResourceRequest, "urn" | "type" | "name" | "inputs" | "read">,
 ): ResourceRequest {

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { fromJson } from "../../components/model/json.ts";
 import type { SimulatedPlace } from "../../plan/fakes/provider.ts";
-import { type RecordedProgram, type RecordedResource, resourcesOfType } from "../../plan/program/recorded.ts";
+import { type RecordedProgram, type RecordedResource, resourceOfId, resourcesOfType } from "../../plan/program/recorded.ts";
 import { listOf, mapOf, type PropertyMap, type PropertyValue, textOf } from "../../plan/program/values.ts";
 import { type MachineNeed, type Needs, type NeedsOf, settingOf, texts } from "../needs.ts";
 
@@ -44,11 +44,8 @@ export function providerTags(program: RecordedProgram) {
   return tags.parse(fromJson(textOf(provider?.inputs.defaultTags) ?? "")).tags;
 }
 
-const find = (program: RecordedProgram, id: PropertyValue | undefined) =>
-  program.resources.find((each) => each.id !== undefined && each.id === textOf(id));
-
 const zoneOf = (program: RecordedProgram, subnet: PropertyValue | undefined): readonly string[] =>
-  [textOf(find(program, subnet)?.outputs.availabilityZone)].filter((zone) => zone !== undefined);
+  [textOf(resourceOfId(program, subnet)?.outputs.availabilityZone)].filter((zone) => zone !== undefined);
 
 const number = (value: PropertyValue | undefined, otherwise = 0): number =>
   typeof value === "number" ? value : otherwise;
@@ -60,8 +57,8 @@ function common(template: PropertyMap, resource: RecordedResource) {
 
 function instance(program: RecordedProgram, resource: RecordedResource): AwsMachine {
   const { inputs } = resource;
-  const template = find(program, mapOf(inputs.launchTemplate).id)?.inputs ?? {};
-  const card = find(program, mapOf(inputs.primaryNetworkInterface).networkInterfaceId);
+  const template = resourceOfId(program, mapOf(inputs.launchTemplate).id)?.inputs ?? {};
+  const card = resourceOfId(program, mapOf(inputs.primaryNetworkInterface).networkInterfaceId);
   return {
     ...common(template, resource),
     sizes: texts([template.instanceType ?? null]),
@@ -71,12 +68,12 @@ function instance(program: RecordedProgram, resource: RecordedResource): AwsMach
   };
 }
 
-/** A group's machines: on demand, and spot. */
+/** On demand, and spot. */
 function group(program: RecordedProgram, resource: RecordedResource): readonly AwsMachine[] {
   const { inputs } = resource;
   const mixed = mapOf(inputs.mixedInstancesPolicy);
   const specification = mapOf(mapOf(mixed.launchTemplate).launchTemplateSpecification);
-  const template = find(program, specification.launchTemplateId ?? mapOf(inputs.launchTemplate).id)?.inputs ?? {};
+  const template = resourceOfId(program, specification.launchTemplateId ?? mapOf(inputs.launchTemplate).id)?.inputs ?? {};
   const overrides = listOf(mapOf(mixed.launchTemplate).overrides).flatMap((each) =>
     texts([mapOf(each).instanceType ?? null]),
   );

@@ -1,23 +1,23 @@
-import { resourcesOfType } from "../../plan/program/recorded.ts";
+import { resourceOfId, resourcesOfType } from "../../plan/program/recorded.ts";
 import { textOf } from "../../plan/program/values.ts";
-import { made } from "../needs.ts";
+import { countsOf, made } from "../needs.ts";
 import { type Ask, doubtful, notAsked, type Question, type Reply, shortOf } from "../question.ts";
 import type { AwsMachine, AwsNeeds } from "./needs.ts";
 
-/** Whether a thing is this cluster's, by its tag. */
+/** By its tag. */
 const isOwn = (thing: Reply, cluster: string, name?: string): boolean => {
   const tag = (key: string) => thing.find("Tags", "Key", key)?.text("Value");
   return tag("fenestra:cluster") === cluster && (name === undefined || tag("Name") === name);
 };
 
-/** The region's machines that count against quotas. */
+/** What counts against quotas. */
 const running = async (ask: Ask): Promise<readonly Reply[]> =>
   (await ask("ec2:DescribeInstances"))
     .list("Reservations")
     .flatMap((each) => each.list("Instances", []))
     .filter((each) => /^(pending|running|stopping|shutting-down)$/.test(each.text("State.Name")));
 
-/** A quota, and whether it is AWS's default: new accounts have less. */
+/** New accounts have less than AWS's default. */
 async function quotaOf(ask: Ask, ServiceCode: string, QuotaCode: string) {
   const input = { ServiceCode, QuotaCode };
   const own = await ask("servicequotas:GetServiceQuota", input, /^NoSuchResource/);
@@ -30,7 +30,7 @@ const raise =
   (value: number): string =>
     `aws service-quotas request-service-quota-increase --service-code ${service} --quota-code ${code} --desired-value ${value}`;
 
-/** Quotas of vCPUs by their families, on demand and spot (Service Quotas, `ec2`). */
+/** By families, on demand and spot (Service Quotas, `ec2`). */
 const vcpuQuotas = [
   [/^[acdhimrtz]\d/, "L-1216C47A", "L-34B43A08"],
   [/^(g|vt)\d/, "L-DB2E81BA", "L-3819A6DF"],
@@ -42,7 +42,7 @@ const vcpuQuotas = [
 const codeOf = (size: string, spot: boolean): string | undefined =>
   vcpuQuotas.find(([families]) => families.test(size))?.[spot ? 2 : 1];
 
-/** Things with a quota: where the present ones are listed, and what names one there. */
+/** Where the present ones are listed. */
 const countedThings = [
   ["address-quota", "public addresses", "ec2/eip:Eip", "ec2 L-0263D0A3", "ec2:DescribeAddresses Addresses"],
   ["network-quota", "VPCs", "ec2/vpc:Vpc", "vpc L-F678F1CE", "ec2:DescribeVpcs Vpcs"],
@@ -129,18 +129,12 @@ export const quotaQuestions: readonly Question<AwsNeeds>[] = [
             (sum, each) => sum + each.number("CpuOptions.CoreCount") * each.number("CpuOptions.ThreadsPerCore"),
             0,
           );
-        const total = (count: (machine: AwsMachine) => number): number =>
-          group.reduce((sum, machine) => sum + largest(machine) * count(machine), 0);
         const settings = group.map(({ setting }) => setting).join("; ");
         yield* shortOf({
           what: first.spot ? "vCPUs for spot" : "vCPUs",
           quota: isDefault ? `${quota}, AWS's default,` : quota,
           ...{ limit, others },
-          counts: [
-            total(({ count }) => count),
-            total(({ count, surge }) => count + surge),
-            total(({ count, surge, most }) => Math.max(most, count + surge)),
-          ],
+          counts: countsOf(group, largest),
           runs: used.some((each) => isOwn(each, cluster)),
           raise: (value) => `${raise("ec2", quota)(value)}, or fewer or smaller machines in ${settings}`,
         });
@@ -175,7 +169,7 @@ export const quotaQuestions: readonly Question<AwsNeeds>[] = [
       );
       const { limit } = await quotaOf(ask, "vpc", "L-FE5A380F");
       for (const { inputs } of gateways) {
-        const subnet = program.resources.find(({ id }) => id !== undefined && id === textOf(inputs.subnetId));
+        const subnet = resourceOfId(program, inputs.subnetId);
         const zone = textOf(subnet?.outputs.availabilityZone) ?? "";
         yield* shortOf({
           what: `NAT gateways in ${zone}`,

@@ -1,4 +1,4 @@
-import { made } from "../needs.ts";
+import { countsOf, made } from "../needs.ts";
 import { type Ask, notAsked, type Question, type Reply, shortOf } from "../question.ts";
 import { skusOf, vcpusOf } from "./machines.ts";
 import { type AzureMachine, type AzureNeeds, path } from "./needs.ts";
@@ -11,7 +11,7 @@ async function usagesOf(ask: Ask, { subscription, region }: AzureNeeds, provider
   return found.list("value");
 }
 
-/** This cluster's running machines of a size, or those that go. */
+/** This cluster's, or those that go. */
 interface Running {
   readonly size: string;
   readonly isSpot: boolean;
@@ -99,13 +99,12 @@ export const quotaQuestions: readonly Question<AzureNeeds>[] = [
           continue;
         }
         const group = needs.machines.filter((each) => quotasOf(each).includes(quota));
-        const unknown = group.find(({ sizes: [size = ""] }) => !(vcpusOf(skus.get(size)) > 0));
+        const vcpus = ({ sizes: [size = ""] }: AzureMachine): number => vcpusOf(skus.get(size));
+        const unknown = group.find((each) => !(vcpus(each) > 0));
         if (unknown !== undefined) {
           yield notAsked(`Azure tells no vCPUs of ${unknown.sizes.join(", ")}`);
           continue;
         }
-        const total = (count: (machine: AzureMachine) => number): number =>
-          group.reduce((sum, each) => sum + count(each) * vcpusOf(skus.get(each.sizes[0] ?? "")), 0);
         const sizes = new Set(group.flatMap((each) => each.sizes));
         // One that goes may have another size; others count where they are needed again.
         const isCounted = ({ size, isSpot }: Running): boolean =>
@@ -120,11 +119,7 @@ export const quotaQuestions: readonly Question<AzureNeeds>[] = [
           quota: `${quota} of ${needs.region}`,
           limit: found.number("limit"),
           others: Math.max(0, found.number("currentValue") - ownCores),
-          counts: [
-            total(({ count }) => count),
-            total(({ count, surge }) => count + surge),
-            total(({ count, surge, most }) => Math.max(most, count + surge)),
-          ],
+          counts: countsOf(group, vcpus),
           runs: ownCores > 0,
           raise: (limit) => `${raise(needs, "Compute", quota)(limit)}, or fewer or smaller machines in ${settings}`,
         });

@@ -42,7 +42,7 @@ describe("AWS's own models, as botocore has them", function () {
           throw error;
         }
       };
-      await askIn(questions, awsNeeds, "aws-dev", scene, vetted, (own, more) => ({ ...own, ...more }));
+      await askIn(questions, awsNeeds, "aws-dev", scene, vetted);
     }
     assert.deepEqual([...found].sort(), []);
     assert.ok(seen.size > 30, [...seen].join());

@@ -50,7 +50,7 @@ describe("preflight of aws-dev against moto", function () {
   const ask = async (changes = {}) => {
     const scene = { changes, asker: { local: [], address: "203.0.113.7" }, limitMs: 120_000 };
     const send = awsSender(region, () => {});
-    const answers = await askIn(questions, awsNeeds, "aws-dev", scene, send, (own, more) => ({ ...own, ...more }));
+    const answers = await askIn(questions, awsNeeds, "aws-dev", scene, send);
     return Object.fromEntries(
       Object.values(answers).map(({ id, outcome, objections }) => {
         const text = objections.map((each) => each.text).join("; ");

@@ -10,12 +10,12 @@ const clouds = {
   aws: {
     ids: aws.questions.map(({ id }) => id),
     ask: (scene: Scene, send: Send) =>
-      askIn(aws.questions, awsNeeds, "aws-dev", scene, send, (own, more) => ({ ...own, ...more })),
+      askIn(aws.questions, awsNeeds, "aws-dev", scene, send),
   },
   azure: {
     ids: azure.questions.map(({ id }) => id),
     ask: (scene: Scene, send: Send) =>
-      askIn(azure.questions, azureNeeds, "azure-dev", scene, send, (own, more) => ({ ...own, ...more })),
+      askIn(azure.questions, azureNeeds, "azure-dev", scene, send),
   },
 };
 

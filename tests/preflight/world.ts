@@ -4,7 +4,7 @@ import { parse } from "yaml";
 import { z } from "zod";
 import { placeOf } from "../../plan/fakes/cloud.ts";
 import type { RecordedProgram } from "../../plan/program/recorded.ts";
-import { Clock, type Needs, type NeedsOf } from "../../preflight/needs.ts";
+import { Clock, type Needs } from "../../preflight/needs.ts";
 import { type Call, CallError, outcomes, type Question, type Send } from "../../preflight/question.ts";
 import { type Answer, preflight } from "../../preflight/run.ts";
 import { runConfig } from "../support/mocks.ts";
@@ -118,13 +118,12 @@ export const sendTo =
 
 const programs = new Map<string, Promise<RecordedProgram>>();
 
-export async function askIn<N extends Needs>(
-  questions: readonly Question<N>[],
-  needsOf: (program: RecordedProgram, place: ReturnType<typeof placeOf>) => NeedsOf<N>,
+export async function askIn<Own extends object>(
+  questions: readonly Question<Own & Pick<Needs, "asker" | "clock">>[],
+  needsOf: (program: RecordedProgram, place: ReturnType<typeof placeOf>) => Own,
   usual: string,
   given: Scene,
   send: Send,
-  complete: (own: NeedsOf<N>, more: Pick<Needs, "asker" | "clock">) => N,
 ): Promise<Readonly<Record<string, Answer>>> {
   const { stack = usual, changes, asker: who, skewMs, limitMs } = scene.parse(given);
   const config = { ...stackConfig(stack), ...configTexts(changes) };
@@ -135,7 +134,7 @@ export async function askIn<N extends Needs>(
   clock.skewMs = skewMs;
   const { deployer, address, local } = who;
   const asker = { local, ...(deployer && { deployer }), ...(address && { address }) };
-  const needs = complete(needsOf(await running, placeOf(config)), { asker, clock });
+  const needs = { ...needsOf(await running, placeOf(config)), asker, clock };
   const { answers } = await preflight(questions, needs, send, { limitMs, callMs: limitMs });
   return Object.fromEntries(answers.map((each) => [each.id, each]));
 }
