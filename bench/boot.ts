@@ -1,12 +1,12 @@
 import { stagesOf } from "../components/machine/windows/stages.ts";
 
-/** Ways of a Windows machine to Ready. `before`: as of the release that had no images. */
+/** `before`: as of the release that had no images. */
 const boots = ["before", "stock", "baked"] as const;
 type Seconds = readonly [before: number, stock: number, baked: number];
 
 /**
- * Seconds of a boot's parts, in order; none was measured on a cloud: orders of magnitude that users of EC2, EKS and AKS
- * publish (runs-on/runner-images-for-aws#71, aws/karpenter-provider-aws#3798, jenkins-infra/jenkins-infra#4331).
+ * Seconds of a boot's parts; none was measured on a cloud: orders of magnitude that users of EC2, EKS and AKS publish
+ * (runs-on/runner-images-for-aws#71, aws/karpenter-provider-aws#3798, jenkins-infra/jenkins-infra#4331).
  */
 const parts: readonly { readonly what: string; readonly aws: Seconds; readonly azure: Seconds }[] = [
   // EBS fetches touched blocks of an image at 5 MiB/s, unless a rate is paid for.
@@ -19,12 +19,12 @@ const parts: readonly { readonly what: string; readonly aws: Seconds; readonly a
   { what: "certificate, images of the first pods", aws: [30, 20, 15], azure: [30, 20, 15] },
   { what: "pod network, and HNS' cut", aws: [20, 20, 20], azure: [20, 20, 20] },
 ];
-/** Processes that start user data. */
+/** Processes for user data. */
 const starts = { aws: 2, azure: 1 } as const;
 const megabytes: Seconds = [300, 300, 0];
 const restarts: Seconds = [1, 1, 0];
 
-/** The model for `make bench`. */
+/** For `make bench`. */
 export function bootModel(): readonly string[] {
   const stages = stagesOf({ credentials: { proxy: false, registries: [] } }, { ccgPlugin: false, annotations: {} });
   const columns = (["aws", "azure"] as const).flatMap((cloud) => boots.map((boot, index) => ({ cloud, boot, index })));

@@ -1,10 +1,7 @@
 import path from "node:path";
 import { makePlan } from "../plan/report/makePlan.ts";
 
-/**
- * Plans once, in its own process with nothing but a warm compile cache, and prints milliseconds: the plan alone and the
- * process's time, and the number of resources. The argument is the config as JSON.
- */
+/** Plans a config given as JSON, in its own process; prints milliseconds of the plan and the process, and resources. */
 const config: Readonly<Record<string, string>> = JSON.parse(process.argv[2] ?? "{}");
 const started = performance.now();
 const plan = await makePlan({ stack: "bench", config, entry: path.join(import.meta.dirname, "../index.ts") });

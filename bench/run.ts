@@ -5,7 +5,7 @@ import { z } from "zod";
 import { readStackFile, stacksFolder } from "../components/config/stackFile.ts";
 import { bootModel } from "./boot.ts";
 
-/** Figures of speed: medians of `RUNS` runs (default 5) after a warming one. Nothing is asserted. */
+/** Medians of `RUNS` runs (default 5) after a warming one. */
 const runs = Number(process.env.RUNS ?? 5);
 const root = path.join(import.meta.dirname, "../");
 const once = path.join(import.meta.dirname, "once.ts");
@@ -17,7 +17,7 @@ function median(values: readonly number[]): number {
   return sorted[Math.floor(sorted.length / 2)] ?? Number.NaN;
 }
 
-/** Medians of one config in separate processes. */
+/** In separate processes. */
 function measure(config: Readonly<Record<string, string>>): Figures {
   const all = Array.from({ length: runs + 1 }, () =>
     figures.parse(
@@ -63,7 +63,7 @@ if (first !== undefined && last !== undefined)
     `each pool more: ${((last.result.cpu - first.result.cpu) / (last.count - first.count)).toFixed(0)} ms of processor time`,
   );
 
-/** Its own part and the SDK's: a cloud that refuses connections takes no time. */
+/** Without the network: a cloud that refuses connections takes no time. */
 function preflight(): number {
   const nobody = { AWS_ENDPOINT_URL: "http://127.0.0.1:9", AWS_MAX_ATTEMPTS: "1", AWS_REGION: "eu-central-1" };
   const env = { ...process.env, ...nobody, AWS_ACCESS_KEY_ID: "any", AWS_SECRET_ACCESS_KEY: "any" };

@@ -1,30 +1,23 @@
-/** What a run adds to a check's context. */
 export interface CheckRun {
-  /** Ends with the check's time limit, or when the user interrupts. */
+/** Ends with the time limit, or when the user interrupts. */
   readonly signal: AbortSignal;
   readonly note: (text: string) => void;
 }
 
-/** One check, which looks at the caller's `Context`. */
 export interface Check<Context = object> {
   /** Stable name: `pod-to-pod/linux->windows-2022`. */
   readonly id: string;
-  /** What holds when it passes, as a sentence. */
+/** What holds when it passes. */
   readonly title: string;
-  /** Why there is no answer here, known before the run. */
+/** Known before the run. */
   readonly skip?: string;
-  /**
-   * Ids of checks without which this one could only fail: when one has failed it is skipped, and the report names the
-   * cause. Ids outside the run do not count.
-   */
+/** When one of these has failed it is skipped, and the report names the cause. Ids outside the run do not count. */
   readonly needs?: readonly string[];
-  /** Waits on purpose, such as for the end of a token's life. */
+/** Waits on purpose, as for the end of a token's life. */
   readonly slow?: boolean;
-  /** Longest that it may take, in milliseconds. Default: the limit of the run. */
+/** In milliseconds. Default: the limit of the run. */
   readonly limitMs?: number;
-  /**
-   * Throws {@link CheckFailure} or another error when it does not hold, {@link CheckSkipped} when there is no answer.
-   */
+/** Throws {@link CheckFailure} or another error, or {@link CheckSkipped} when there is no answer. */
   readonly run: (context: Context & CheckRun) => Promise<void>;
 }
 
@@ -38,14 +31,13 @@ export interface CheckResult {
   readonly seconds: number;
 }
 
-/** A check's place in its run. */
 export interface Position {
   /** Counted from 1. */
   readonly number: number;
   readonly of: number;
 }
 
-/** What a check found wrong, and where to look next. */
+/** What is wrong, and where to look next. */
 export class CheckFailure extends Error {
   override readonly name = "CheckFailure";
   /** Command or place that says more. */
@@ -57,17 +49,17 @@ export class CheckFailure extends Error {
   }
 }
 
-/** A check found while it ran that there is no answer: the cluster has nothing for it, or the host lacks a program. */
+/** There is no answer: the cluster has nothing for it, or the host lacks a program. */
 export class CheckSkipped extends Error {
   override readonly name = "CheckSkipped";
 }
 
-/** @throws CheckFailure unless it holds */
+/** @throws CheckFailure */
 export function expect(holds: boolean, failure: string, lookAt?: string): asserts holds {
   if (!holds) throw new CheckFailure(failure, lookAt);
 }
 
-/** Compares by JSON text with sorted keys. @throws CheckFailure with both values when they differ */
+/** By JSON text with sorted keys. @throws CheckFailure with both values */
 export function expectEqual(actual: unknown, wanted: unknown, what: string): void {
   const [a, b] = [JSON.stringify(sorted(actual)), JSON.stringify(sorted(wanted))];
   expect(a === b, `${what}: found ${a}, wanted ${b}`);
@@ -83,7 +75,7 @@ function sorted(value: unknown): unknown {
   );
 }
 
-/** Checks in a fixed order, each of which needs all before it and begins where they end. */
+/** Each needs all before it and begins where they end. */
 export function inOrder<Context>(checks: readonly Check<Context>[]): readonly Check<Context>[] {
   return checks.map((check, index) => ({
     ...check,
@@ -91,12 +83,12 @@ export function inOrder<Context>(checks: readonly Check<Context>[]): readonly Ch
   }));
 }
 
-/** The same checks with this limit, in milliseconds. */
+/** With this limit, in milliseconds. */
 export function within<Context>(limitMs: number, checks: readonly Check<Context>[]): readonly Check<Context>[] {
   return checks.map((check) => ({ ...check, limitMs }));
 }
 
-/** The same checks, which need these as well. */
+/** They need these as well. */
 export function needing<Context>(
   needs: readonly string[],
   checks: readonly Check<Context>[],

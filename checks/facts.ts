@@ -1,13 +1,13 @@
-/** What clusters must be like by their upstreams: no check learns an expected value from the program. */
+/** By their upstreams: no check learns an expected value from the program. */
 
-/** Taint of a node before the cloud controller (kubernetes/cloud-provider: api/well_known_taints.go). */
+/** A node's before the cloud controller (kubernetes/cloud-provider: api/well_known_taints.go). */
 export const uninitializedTaintKey = "node.cloudprovider.kubernetes.io/uninitialized";
 /** Label of a Windows node's build (kubernetes/api: core/v1/well_known_labels.go). */
 export const windowsBuildLabel = "node.kubernetes.io/windows-build";
 /** Label and taint of control-plane nodes (kubernetes: cmd/kubeadm/app/constants). */
 export const controlPlaneKey = "node-role.kubernetes.io/control-plane";
 
-/** Builds of Windows Server by year, as Microsoft numbers them. */
+/** By year, as Microsoft numbers them. */
 export const windowsBuilds: Readonly<Record<string, string>> = {
   "2019": "10.0.17763",
   "2022": "10.0.20348",
@@ -46,7 +46,7 @@ export function minorNumber(release: string): number {
   return Number(release.split(".")[1]);
 }
 
-/** Version by which containerd 2 calls network plug-ins (containernetworking/cni: SPEC.md). */
+/** By it containerd 2 calls network plug-ins (containernetworking/cni: SPEC.md). */
 export const cniVersion = "1.0.0";
 /** Where containerd looks for registries' hosts on Linux (containerd: docs/hosts.md). */
 export const registryFolder = "/etc/containerd/certs.d";
@@ -69,7 +69,7 @@ const instanceQuestion: Question = [
   ["-H", "Metadata: true"],
 ];
 
-/** What must not answer a pod. On AWS a PUT gives the token for everything else. */
+/** What must not answer a pod. On AWS a PUT gives the token for the rest. */
 export const metadataQuestions: Readonly<Record<ExpectedCloud, (os: "linux" | "windows") => readonly Question[]>> = {
   aws: () => [
     ["http://169.254.169.254/latest/api/token", ["-X", "PUT", "-H", "X-aws-ec2-metadata-token-ttl-seconds: 60"]],

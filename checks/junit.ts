@@ -14,7 +14,7 @@ const references: Readonly<Record<string, string>> = {
   "\t": "&#9;",
 };
 
-/** Text for an attribute or between tags; a character that XML does not know becomes U+FFFD. */
+/** What XML does not know becomes U+FFFD. */
 export function xmlText(text: string): string {
   return text
     .toWellFormed()
@@ -22,7 +22,7 @@ export function xmlText(text: string): string {
     .replaceAll(/[&<>"\n\r\t]/g, (character) => references[character] ?? character);
 }
 
-/** The lines of an element. Escaped text has no line breaks. */
+/** Escaped text has no line breaks. */
 function element(
   name: string,
   attributes: Readonly<Record<string, string | number>>,
@@ -34,11 +34,7 @@ function element(
     : [`<${opening.join(" ")}>`, ...content.map((line) => `  ${line}`), `</${name}>`];
 }
 
-/**
- * Results of `fenestra verify` for CI systems: a test case per check.
- *
- * @param server host that was checked
- */
+/** For CI systems. @param server host that was checked */
 export function junitXml(results: readonly CheckResult[], server: string): string {
   const cases = results.flatMap((result) => {
     const [classname = ""] = result.id.split("/");

@@ -2,26 +2,24 @@ import { GaveUp, poll } from "../components/gates/poll.ts";
 import { CheckFailure } from "./check.ts";
 
 interface UntilOptions {
-  /** Ends the waiting; pass a check's own. */
+/** Pass a check's own. */
   readonly signal: AbortSignal;
-  /** Longest wait in milliseconds. Default: as long as the signal allows. */
+/** Milliseconds. Default: as long as the signal allows. */
   readonly limitMs?: number;
-  /** Pause between attempts in milliseconds. Default: 500. */
+/** Milliseconds. Default: 500. */
   readonly intervalMs?: number;
   /** What to look at when it never comes. */
   readonly lookAt?: string;
 }
 
-/** Why an attempt is not the last one yet. */
 export class NotYet extends Error {
   override readonly name = "NotYet";
 }
 
 /**
- * Repeats an attempt until it gives a value; a {@link CheckFailure} is final at once.
+ * Repeats an attempt until it gives a value; a {@link CheckFailure} is final.
  *
- * @param what what is waited for, completing "gave up waiting for ..."
- * @throws CheckFailure with the last attempt's message when the time is up
+ * @param what completes "gave up waiting for ..." @throws CheckFailure with the last attempt's message
  */
 export async function until<T>(what: string, options: UntilOptions, attempt: () => Promise<T>): Promise<T> {
   const { signal, limitMs, intervalMs = 500 } = options;

@@ -6,7 +6,7 @@ export type Paint = (style: "dim" | "green" | "red" | "yellow", text: string) =>
 export interface Output {
   readonly out: (text: string) => void;
   readonly err: (text: string) => void;
-  /** Colours of what is written. Default: none. */
+/** Default: none. */
   readonly paint?: Paint;
 }
 
@@ -19,23 +19,23 @@ export function paintFor(stream: NodeJS.WritableStream & { readonly isTTY?: bool
 
 const words = { passed: ["green", "pass"], failed: ["red", "FAIL"], skipped: ["yellow", "skip"] } as const;
 
-/** A node writes its conditions itself: they must not steer the terminal. */
+/** A node's words must not steer the terminal. */
 function harmless(text: string): string {
   return text.replaceAll(/[^\P{Cc}\n\t]/gu, "\u{FFFD}");
 }
 
-/** `[ 12.3 s] text`; further lines of the text are indented below the first. */
+/** `[ 12.3 s] text`; further lines are indented. */
 export function timed(text: string, milliseconds: number, paint: Paint = plain): string {
   const label = `[${(Math.max(0, milliseconds) / 1000).toFixed(1).padStart(5)} s]`;
   return `${paint("dim", label)} ${text.replaceAll("\n", `\n${" ".repeat(label.length + 1)}`)}\n`;
 }
 
-/** `12/31`, padded to one width per run. */
+/** `12/31`, of one width per run. */
 export function positionText({ number, of }: Position): string {
   return `${String(number).padStart(String(of).length)}/${of}`;
 }
 
-/** The lines of a result, without a final line break. */
+/** Without a final line break. */
 export function resultLines(result: CheckResult, position: Position, paint: Paint = plain): string {
   const [style, word] = words[result.outcome];
   const below = [
@@ -47,7 +47,7 @@ export function resultLines(result: CheckResult, position: Position, paint: Pain
   return [first, ...below.map((line) => `      ${line}`)].join("\n");
 }
 
-/** The failed checks again, with the first line of each reason. */
+/** Failed checks again, with the first line of each reason. */
 export function recapLines(results: readonly CheckResult[], paint: Paint = plain): readonly string[] {
   const failed = results.filter(({ outcome }) => outcome === "failed");
   if (failed.length === 0) return [];
@@ -56,7 +56,7 @@ export function recapLines(results: readonly CheckResult[], paint: Paint = plain
   );
 }
 
-/** The counts: `N passed, N failed, N skipped`. */
+/** `N passed, N failed, N skipped`. */
 export function summaryLine(results: readonly Pick<CheckResult, "outcome">[]): string {
   const count = (outcome: CheckResult["outcome"]): number => results.filter((each) => each.outcome === outcome).length;
   return `${count("passed")} passed, ${count("failed")} failed, ${count("skipped")} skipped`;

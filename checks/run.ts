@@ -3,33 +3,29 @@ import { messageOf } from "../components/gates/messageOf.ts";
 import { type Check, CheckFailure, type CheckResult, CheckSkipped, type Position } from "./check.ts";
 
 export interface RunOptions {
-  /** Limit of checks without one of their own, in milliseconds. */
+/** Milliseconds, of checks without their own. */
   readonly limitMs: number;
-  /** Called with each result at once. */
   readonly onResult: (result: CheckResult, position: Position) => void;
-  /** Called when a check begins that will run. */
+/** Not for a skipped check. */
   readonly onBegin?: (id: string, position: Position) => void;
-  /** Called every `heartbeatMs` while a check runs, with the seconds since it began. */
+/** Every `heartbeatMs` of a running check, with the seconds since it began. */
   readonly onWaiting?: (id: string, position: Position, seconds: number) => void;
-  /** Milliseconds between two calls of `onWaiting`. Default: 15,000. */
+/** Default: 15,000. */
   readonly heartbeatMs?: number;
-  /** Ends the run: the running check is given up, no other begun. */
+/** The running check is given up, no other begun. */
   readonly interrupted?: AbortSignal;
-  /** A check fails that finds no answer while it runs. Default: it is skipped. */
+/** A check without an answer fails. Default: it is skipped. */
   readonly skipsFail?: boolean;
-  /** Results of an earlier run that checks of this one may need. */
+/** Of a run before; checks may need them. */
   readonly earlier?: readonly CheckResult[];
 }
 
-/** Milliseconds that a check may go on after its time limit. */
+/** After a check's time limit. */
 const graceMs = 2_000;
 
 type Outcome = Pick<CheckResult, "outcome" | "reason" | "lookAt">;
 
-/**
- * Runs the checks in turn. Those that need a failed one are skipped with its id, those that an interruption prevents
- * with that reason.
- */
+/** In turn. Those that need a failed one are skipped with its id. */
 export async function runChecks<Context extends object>(
   checks: readonly Check<Context>[],
   context: Context,

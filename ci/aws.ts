@@ -13,12 +13,10 @@ import {
   type Variables,
 } from "./environments.ts";
 
-/** Longest session of an update, in seconds: the workflow, whose time limit is shorter, can renew none. */
+/** In seconds: the workflow, whose time limit is shorter, can renew none. */
 export const deploySeconds = 21_600;
 
-/**
- * What the workflows need on AWS: the identity provider; for each stack a bucket, a key, and a role for each purpose.
- */
+/** The identity provider; for each stack a bucket, a key, and a role for each purpose. */
 export function setUpAws(spec: CiSpec): CiOutputs {
   const { region, accountId } = spec;
   const provider = new aws.Provider("fenestra-ci", {
@@ -42,7 +40,7 @@ interface AwsStackArgs {
   readonly oidc: pulumi.Input<string>;
 }
 
-/** One stack's state and the roles for it: a preview of one stack reads no other's secrets. */
+/** A preview of one stack reads no other's secrets. */
 class AwsStack extends pulumi.ComponentResource {
   readonly environments: Readonly<Record<string, Variables>>;
 
@@ -120,7 +118,7 @@ class AwsStack extends pulumi.ComponentResource {
   }
 }
 
-/** Names of a role's policies: no resource's existence may hang on an output. */
+/** No resource's existence may hang on an output. */
 function partsOf(purpose: Purpose): readonly string[] {
   const nothing = {
     permissionsBoundary: undefined,

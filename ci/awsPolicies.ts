@@ -4,17 +4,17 @@ import { partition } from "../components/model/cloudFacts/iamLimits.ts";
 import type { CiStack, DnsRecord } from "./config.ts";
 import { issuer, type Purpose } from "./environments.ts";
 
-/** What the rights of a stack's roles are bound to. */
+/** Binds a stack's roles. */
 export interface StackScope extends Omit<CiStack, "stack"> {
   readonly region: string;
   readonly accountId: string;
-  /** ARN of the bucket for the stack's state alone. */
+/** For the stack's state alone. */
   readonly bucketArn: string;
-  /** ARN of the key for the secrets in it alone. */
+/** For the secrets in it alone. */
   readonly keyArn: string;
 }
 
-/** Patterns of the names that Fenestra gives to a cluster's resources. */
+/** Patterns of a cluster's resources. */
 function ownNames({ cluster, region, accountId, rolePath, record, pods }: StackScope) {
   const all = `arn:${partition(region)}`;
   return {
@@ -41,10 +41,10 @@ function ownNames({ cluster, region, accountId, rolePath, record, pods }: StackS
 
 const issuerHost = issuer.replace("https://", "");
 
-/** Audience of the tokens of the action for AWS. */
+/** Of the action for AWS. */
 export const audience = "sts.amazonaws.com";
 
-/** Lets runs with exactly this subject take a role. */
+/** For runs with exactly this subject. */
 export function trustPolicy(providerArn: string, subject: string): PolicyDocument {
   return policy({
     Sid: "ThisEnvironmentOnly",
@@ -65,8 +65,7 @@ function readState({ bucketArn, keyArn }: StackScope): readonly Statement[] {
 }
 
 /**
- * What the provider reads of a VPC and subnets (internal/service/ec2: vpc_.go, vpc_subnet.go); these calls know no
- * rights on single ones.
+ * What the provider reads (internal/service/ec2: vpc_.go, vpc_subnet.go); these calls know no rights on single ones.
  */
 const lookAtNetwork: Statement = allow(
   "LookAtNetwork",
@@ -76,7 +75,6 @@ const lookAtNetwork: Statement = allow(
   ["*"],
 );
 
-/** Looking at what a stack makes. */
 function look(scope: StackScope): readonly Statement[] {
   const { cluster } = scope;
   const own = ownNames(scope);
@@ -123,7 +121,7 @@ function look(scope: StackScope): readonly Statement[] {
   ];
 }
 
-/** What `fenestra preflight` reads besides. */
+/** For `fenestra preflight`. */
 const ask = (scope: StackScope): readonly Statement[] => [
   allow(
     "LookAtAccount",
@@ -138,7 +136,6 @@ const ask = (scope: StackScope): readonly Statement[] => [
   allow("LookAtImages", { ssm: "GetParameter" }, [ownNames(scope).images]),
 ];
 
-/** Making, changing and deleting what a stack makes. */
 function change(scope: StackScope): readonly Statement[] {
   const { cluster, region } = scope;
   const own = ownNames(scope);
@@ -190,9 +187,8 @@ function change(scope: StackScope): readonly Statement[] {
         "iam:AWSServiceName": ["autoscaling.amazonaws.com", "elasticloadbalancing.amazonaws.com", "spot.amazonaws.com"],
       },
     }),
-    // A tag given with the key needs the right to tag all keys of the region (AWS KMS Developer Guide, "Managing KMS
-    // key tags with API operations"), which could make any key the cluster's: the next statements keep others' from
-    // that.
+// A tag given with the key needs the right to tag all keys of the region (AWS KMS Developer Guide, "Managing KMS key
+// tags with API operations"), which could make any key the cluster's: the next statements keep others' from that.
     allow("MakeKeys", { kms: "CreateKey TagResource" }, ["*"], {
       StringEquals: { "aws:RequestTag/fenestra:cluster": cluster, "aws:RequestedRegion": region },
     }),
@@ -262,7 +258,7 @@ function change(scope: StackScope): readonly Statement[] {
   ];
 }
 
-/** The one record of its zone (Amazon Route 53 Developer Guide, conditions for changes of record sets). */
+/** In its zone (Amazon Route 53 Developer Guide, conditions for changes of record sets). */
 function recordStatements({ name }: DnsRecord, zone: string): readonly Statement[] {
   return [
     allow("Record", { route53: "ChangeResourceRecordSets" }, [zone], {
@@ -276,16 +272,15 @@ function recordStatements({ name }: DnsRecord, zone: string): readonly Statement
 }
 
 /**
- * A role's policies by its purpose; several for an update, as one may have 6,144 characters (AWS IAM User Guide, "IAM
- * and AWS STS quotas"). Network and machines are bound to the region, what has the cluster's name or tag to the
- * cluster.
+ * By purpose; several for an update, as one may have 6,144 characters (AWS IAM User Guide, "IAM and AWS STS quotas").
+ * Network and machines are bound to the region, what has the cluster's name or tag to the cluster.
  */
 export const policies = {
-  /** Reading and decrypting a stack's state, and looking at an existing network. */
+/** The state, and an existing network. */
   preview: (scope: StackScope) => ({
     preview: policy(...readState(scope), ...(scope.network === undefined ? [] : [lookAtNetwork])),
   }),
-  /** As the preview, and looking at what the stack has made (`pulumi refresh --preview-only`) and at the account. */
+/** Also what the stack has made (`pulumi refresh --preview-only`), and the account. */
   drift: (scope: StackScope) => ({
     drift: policy(...readState(scope), ...look(scope)),
     preflight: policy(...ask(scope)),

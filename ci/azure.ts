@@ -27,10 +27,10 @@ import {
   type Variables,
 } from "./environments.ts";
 
-/** Days in which a deleted state, container or key can be brought back. */
+/** Days in which deleted states and keys can be brought back. */
 const retentionDays = 90;
 
-/** What a subscription's stacks share; rights are given on a container and a key of it alone. */
+/** By a subscription's stacks; rights are given on one container and key of it. */
 interface Shared {
   readonly repository: Repository;
   readonly location: string;
@@ -41,10 +41,7 @@ interface Shared {
   readonly vault: keyvault.Vault;
 }
 
-/**
- * What the workflows need on Azure: an account and a vault for states; for each stack a container, a key and
- * identities.
- */
+/** An account and a vault for states; for each stack a container, a key and identities. */
 export function setUpAzure({ region: location, accountId, repository, stacks }: CiSpec): CiOutputs {
   requireControllerRoles(stacks);
   const provider = new azure.Provider("fenestra-ci", {
@@ -145,7 +142,7 @@ function stateVault(
   );
 }
 
-/** One stack's state and the identities for it: a preview of one stack reads no other's secrets. */
+/** A preview of one stack reads no other's secrets. */
 class AzureStack extends pulumi.ComponentResource {
   readonly environments: Readonly<Record<string, Variables>>;
   readonly #shared: Shared;
@@ -205,7 +202,7 @@ class AzureStack extends pulumi.ComponentResource {
     this.registerOutputs({});
   }
 
-  /** The role of the cluster's controllers in an existing network: a run may give it, but write no role. */
+/** For controllers in an existing network: a run may give it, but write no role. */
   #controllerRole(cluster: string, network: string, roleDefinitionId: string): void {
     const scope = network.split("/").slice(0, 5).join("/");
     new authorization.RoleDefinition(

@@ -2,7 +2,7 @@ import { roles as clusterRoles } from "../components/azure/roles.ts";
 import { CiConfigError, type CiStack } from "./config.ts";
 import { issuer, type Purpose } from "./environments.ts";
 
-/** Azure's built-in roles for the workflows (Azure documentation, "Azure built-in roles"). */
+/** Azure documentation, "Azure built-in roles". */
 export const ciRoles = {
   contributor: "b24988ac-6180-42a0-ab88-20f7382dd24c",
   keyVaultCryptoUser: clusterRoles.keyVaultCryptoUser,
@@ -12,23 +12,22 @@ export const ciRoles = {
   storageBlobDataReader: "2a2b9908-6ea1-4ae2-8e65-a410df84e7d1",
 } as const;
 
-/** What `fenestra preflight` asks that a contributor may and no reader. */
+/** What a contributor may and no reader. */
 export const preflightActions = ["Microsoft.PolicyInsights/checkPolicyRestrictions/action"] as const;
 
-/** Where a role is given: container of the state, key of its secrets, subscription, or what exists already. */
+/** Container of the state, key of its secrets, subscription, or what exists already. */
 export type RoleScope = "state" | "key" | "subscription" | "network" | "group";
 
 export interface CiRole {
   readonly role: keyof typeof ciRoles;
   readonly on: RoleScope;
-  /** Limits the role; without one it holds as it is. */
+/** Without one the role holds as it is. */
   readonly condition?: string;
 }
 
 /**
- * Limits the right to give and take roles to those of a cluster's machines and of pods in the stack file, and to
- * services' identities: its holder cannot become an owner (Azure documentation, "Delegate Azure access management with
- * conditions").
+ * Roles of a cluster's machines and of pods in the stack file, to services' identities: nobody becomes an owner by it
+ * (Azure documentation, "Delegate Azure access management with conditions").
  */
 function onlyClusterRoles(more: readonly string[]): string {
   const ids = [...new Set([...Object.values(clusterRoles), ...more])].sort().join(", ");
@@ -40,7 +39,7 @@ function onlyClusterRoles(more: readonly string[]): string {
   return `${guarded("write", "Request", services)} AND ${guarded("delete", "Resource", "")}`;
 }
 
-/** What an identity may do by its purpose. Contributor also makes records in the subscription's DNS zones. */
+/** Contributor also makes records in the subscription's DNS zones. */
 export function rolesOf(purpose: Purpose, { pods, network }: Pick<CiStack, "pods" | "network">): readonly CiRole[] {
   const key: CiRole = { role: "keyVaultCryptoUser", on: "key" };
   if (purpose === "preview")
@@ -61,7 +60,7 @@ export function rolesOf(purpose: Purpose, { pods, network }: Pick<CiStack, "pods
   ];
 }
 
-/** @throws CiConfigError for stacks that write a role for the controllers in their network, which no workflow may */
+/** @throws CiConfigError for stacks that write the controllers' role, which no workflow may */
 export function requireControllerRoles(stacks: readonly CiStack[]): void {
   const without = stacks.filter(({ network }) => network !== undefined && network.controllerRole === undefined);
   if (without.length > 0)
@@ -73,7 +72,7 @@ export function requireControllerRoles(stacks: readonly CiStack[]): void {
     );
 }
 
-/** Trusts runs with exactly this subject. */
+/** For runs with exactly this subject. */
 export function federatedCredential(subject: string) {
   return { issuer, subject, audiences: ["api://AzureADTokenExchange"] };
 }

@@ -12,26 +12,26 @@ import type { Repository } from "./environments.ts";
 export interface CiStack {
   /** `aws-dev`. */
   readonly stack: string;
-  /** Name of its cluster, the beginning of its resources' names. */
+/** Begins its resources' names. */
   readonly cluster: string;
   readonly rolePath: string;
-  /** ARN of the policy that bounds its roles on AWS. */
+/** On AWS: an ARN. */
   readonly permissionsBoundary: string | undefined;
-  /** The API's record in a zone that is not its own. */
+/** In a zone that is not its own. */
   readonly record: DnsRecord | undefined;
-  /** What it gives to pods; `undefined` without workload identity. */
+/** `undefined` without workload identity. */
   readonly pods: PodGrants | undefined;
-  /** The existing network that it is put into and a preview reads. */
+/** That it is put into. */
   readonly network: GivenNetwork | undefined;
-  /** AWS: ARNs of the user's keys for disks of control-plane machines. */
+/** AWS: ARNs, of the user's for control-plane machines. */
   readonly diskKeys: readonly string[];
 }
 
 export interface GivenNetwork {
   readonly id: string;
-  /** Azure: resource group of everything that is made. */
+/** Azure: of everything that is made. */
   readonly resourceGroup: string | undefined;
-  /** Azure: id of the controllers' role in it. */
+/** Azure: id of the role in it. */
   readonly controllerRole: string | undefined;
 }
 
@@ -40,27 +40,27 @@ export interface DnsRecord {
   readonly name: string;
 }
 
-/** What a stack gives to pods beside what it makes. */
+/** Beside what it makes. */
 export interface PodGrants {
-  /** URL of the issuer; `undefined` for the cluster's own. */
+/** URL; `undefined` for the cluster's own. */
   readonly issuer: string | undefined;
   /** AWS: ARNs of policies; Azure: ids of role definitions. */
   readonly rights: readonly string[];
 }
 
-/** What is set up for the stacks of one account and region. */
+/** For the stacks of one account and region. */
 export interface CiSpec {
   readonly cloud: Cloud;
   readonly region: string;
-  /** AWS account or Azure subscription id, where a stack file names one. */
+/** Account or subscription, where a stack file names one. */
   readonly accountId: string | undefined;
   readonly repository: Repository;
   readonly stacks: readonly CiStack[];
-  /** ARN of GitHub's identity provider, where the account, which has at most one, has it already. */
+/** Of GitHub, where the account, which has at most one, has it already. */
   readonly oidcProviderArn: string | undefined;
 }
 
-/** A mistake in the config of this program. Its message is complete. */
+/** Its message is complete. */
 export class CiConfigError extends Error {
   constructor(problems: readonly string[]) {
     super(["The config of fenestra-ci has mistakes:", ...problems.map((problem) => `  ${problem}`)].join("\n"));
@@ -73,7 +73,7 @@ const schema = z.strictObject({
   repository: z.string().regex(/^[A-Za-z0-9-]+\/[A-Za-z0-9_.-]+$/, "allowed: OWNER/NAME of a repository on GitHub"),
   repositoryIds: z.strictObject({ owner: digits, repository: digits }).optional(),
   stacks: z.array(z.string(), "allowed: a list of stacks").min(1, "allowed: at least one stack"),
-  /** Folder of their stack files, from the folder above the project's. */
+/** From the folder above the project's. */
   stackDir: z.string().default("stacks"),
   oidcProviderArn: z
     .string()
@@ -81,15 +81,12 @@ const schema = z.strictObject({
     .optional(),
 });
 
-/** Lists or maps, which Pulumi hands over as JSON text. */
+/** As JSON text from Pulumi. */
 const structured: readonly string[] = ["repositoryIds", "stacks"];
 
 const prefix = "fenestra-ci:";
 
 /**
- * Reads this program's config, and the file of each stack.
- *
- * @param config values as Pulumi hands them to a program
  * @param root folder of the project. Default: that of this program
  * @throws CiConfigError with all mistakes; ConfigError for one in a stack file
  */
@@ -161,8 +158,8 @@ function grantsOf({ workloadIdentity }: StackConfig["access"]): PodGrants | unde
 }
 
 /**
- * Clusters whose name begins another name, or `fenestra-`, as this program's do: rights are limited by prefixes of
- * names, and such a cluster's identity would own the workflows' identities or the states.
+ * Names that begin another, or `fenestra-`, as this program's: rights are limited by prefixes, and such a cluster would
+ * own the workflows' identities or the states.
  */
 export function overlapping(clusters: readonly string[]): readonly string[] {
   return clusters.filter(

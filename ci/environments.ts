@@ -1,29 +1,29 @@
 import type * as pulumi from "@pulumi/pulumi";
 
-/** What a workflow does with a stack, each with its own environment on GitHub and so its own identity in the cloud. */
+/** Each has its own environment on GitHub and identity in the cloud. */
 export const purposes = ["preview", "deploy", "drift"] as const;
 
 export type Purpose = (typeof purposes)[number];
 
-/** Environment on GitHub in which a workflow handles a stack. */
+/** On GitHub, of a workflow for a stack. */
 export function environmentName(purpose: Purpose, stack: string): string {
   return purpose === "deploy" ? stack : `${purpose}-${stack}`;
 }
 
-/** A repository on GitHub, by name and, where subjects are immutable, by number. */
+/** By name and, where subjects are immutable, by number. */
 export interface Repository {
   /** `OWNER/NAME`. */
   readonly name: string;
-  /** Numbers of owner and repository; none for a repository from before 15 July 2026 that has not opted in. */
+/** Of owner and repository; none for one from before 15 July 2026 that has not opted in. */
   readonly ids?: { readonly owner: string; readonly repository: string } | undefined;
 }
 
-/** Who signs the tokens of GitHub's runs. */
+/** Of GitHub's tokens. */
 export const issuer = "https://token.actions.githubusercontent.com";
 
 /**
- * Subject of the token of GitHub's runs in an environment. Repositories made after 15 July 2026 carry their numbers, so
- * that an abandoned name gives no rights (GitHub documentation, "OpenID Connect reference", immutable subject claims).
+ * Of a token for an environment. Repositories made after 15 July 2026 carry numbers, so that an abandoned name gives no
+ * rights (GitHub documentation, "OpenID Connect reference", immutable subject claims).
  */
 export function subject({ name, ids }: Repository, environment: string): string {
   const [owner = "", repository = ""] = name.split("/");
@@ -32,10 +32,10 @@ export function subject({ name, ids }: Repository, environment: string): string 
   return `repo:${full}:environment:${environment.replaceAll(":", "%3A")}`;
 }
 
-/** Variables of an environment on GitHub; none is secret. */
+/** On GitHub; none is secret. */
 export type Variables = Readonly<Record<string, pulumi.Output<string>>>;
 
-/** What this program exports: the variables to set, by environment. */
+/** By environment: variables to set. */
 export interface CiOutputs {
   readonly environments: Readonly<Record<string, Variables>>;
 }

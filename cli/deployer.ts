@@ -14,7 +14,7 @@ import { UsageError } from "./exit.ts";
 
 type Config = Readonly<Record<string, string>>;
 
-/** What binds the rights of a stack's workflows on AWS, with a made-up place for its state. */
+/** With a made-up place for the state. */
 export function scopeOf(stack: string, config: Config): StackScope {
   const { region, accountId } = placeOf(config);
   return {
@@ -26,14 +26,14 @@ export function scopeOf(stack: string, config: Config): StackScope {
   };
 }
 
-/** Who deploys by the option `--as`; without it somebody who may do everything. */
+/** By `--as`; without it somebody who may do everything. */
 export function deployerOf(as: string | undefined): ((stack: string, config: Config) => Deployer) | undefined {
   const purpose = purposes.find((each) => each === as);
   if (as !== undefined && purpose === undefined) throw new UsageError(`--as ${as}; allowed: ${purposes.join(", ")}`);
   return purpose === undefined ? undefined : (stack, config) => workflowDeployer(purpose, stack, config);
 }
 
-/** May do what a workflow's role may, as the program in `ci` makes it. */
+/** What a workflow's role may, as `ci` makes it. */
 export function workflowDeployer(purpose: Purpose, stack: string, config: Config): Deployer {
   const place = placeOf(config);
   const scope = scopeOf(stack, config);

@@ -9,17 +9,15 @@ import { UsageError } from "./exit.ts";
 import { findProject, isInside, packagesOf, programFolder } from "./project.ts";
 
 export interface CheckoutOptions {
-  /** Folder of the project. Default: the one that the command is for. */
+/** Default: the project's. */
   readonly repository?: string;
-  /** Folder of the program with installed packages. Default: this one. */
+/** With installed packages. Default: this program's. */
   readonly program?: string;
-  /** Option that names the commit, for messages. Default: `--diff`. */
+/** For messages. Default: `--diff`. */
   readonly option?: string;
-  /**
-   * Installs packages where package-lock.json differs. Default: the commit is refused, since a plan needs no network.
-   */
+/** Where package-lock.json differs. Default: the commit is refused, since a plan needs no network. */
   readonly install?: (folder: string) => void;
-  /** Folder of the stack files in place of the project's; the commit's version of it, if in the repository. */
+/** In place of the project's; the commit's version of it, if in the repository. */
   readonly stackDir?: string | undefined;
 }
 
@@ -27,16 +25,12 @@ export interface Checkout {
   /** Folder of its program. */
   readonly program: string;
   readonly stacks: readonly string[];
-  /** A stack's plan.json by that version. @throws UsageError when there is none */
+/** @throws UsageError without a plan */
   readonly plan: (stack: string) => string;
   readonly close: () => void;
 }
 
-/**
- * A stack's plan.json by the repository's version at a commit, with the packages installed here.
- *
- * @throws UsageError when there is no such commit, or it needs other packages, or it has no such stack.
- */
+/** With the packages installed here. @throws UsageError without such a commit or stack, or for other packages. */
 export function planAtRef(ref: string, stack: string, options: CheckoutOptions = {}): string {
   const checkout = openCheckout(ref, options);
   try {
@@ -47,10 +41,9 @@ export function planAtRef(ref: string, stack: string, options: CheckoutOptions =
 }
 
 /**
- * Checks a commit out in a temporary worktree, with the version of the program that it pins as a submodule. The caller
- * closes it, also after an error.
+ * Checks a commit out in a temporary worktree, with the program that it pins as a submodule. The caller closes it.
  *
- * @throws UsageError when there is no such commit, or it needs other packages and they are not installed.
+ * @throws UsageError without such a commit, or when it needs other packages and they are not installed.
  */
 export function openCheckout(ref: string, options: CheckoutOptions = {}): Checkout {
   const { repository = findProject().root, program = programFolder, option = "--diff", install, stackDir } = options;
@@ -59,7 +52,7 @@ export function openCheckout(ref: string, options: CheckoutOptions = {}): Checko
   const top = realpathSync(git(repository, ["rev-parse", "--show-toplevel"]).trimEnd());
   const folder = realpathSync(mkdtempSync(path.join(tmpdir(), "fenestra-base-")));
   const tree = path.join(folder, "tree");
-  // Ctrl-C goes to the child as well; this process must live on to clean up.
+// Ctrl-C goes to the child too; this process must clean up.
   const ignore = () => undefined;
   process.on("SIGINT", ignore);
   const close = () => {
@@ -70,7 +63,7 @@ export function openCheckout(ref: string, options: CheckoutOptions = {}): Checko
   try {
     git(repository, ["worktree", "add", "--detach", "--quiet", tree, commit]);
     const project = path.join(tree, path.relative(top, realpathSync(repository)));
-    // Without a project file it is a program alone.
+// A program alone has no project file.
     const then = readProjectFile(project) ?? { program: project, stacks: path.join(project, "stacks") };
     if (!existsSync(path.join(then.program, "package-lock.json")))
       addPinned(tree, then.program, commit, named, { repository, program });
@@ -101,9 +94,7 @@ export function openCheckout(ref: string, options: CheckoutOptions = {}): Checko
   }
 }
 
-/**
- * Adds the version of the program that a commit pins as a submodule, and fetches it if needed, as in a shallow clone.
- */
+/** The program that a commit pins as a submodule; fetched if needed, as in a shallow clone. */
 function addPinned(
   tree: string,
   folder: string,
@@ -168,7 +159,7 @@ function runPlan(program: string, project: string, named: string, stack: string,
   }
 }
 
-/** Standard output of git in a folder. @throws Error when it fails */
+/** @throws Error when git fails */
 export function git(repository: string, args: readonly string[]): string {
   return execFileSync("git", ["-C", repository, ...args], {
     encoding: "utf8",
@@ -177,7 +168,7 @@ export function git(repository: string, args: readonly string[]): string {
   });
 }
 
-/** Installs the packages of a version. @throws UsageError when npm fails */
+/** @throws UsageError when npm fails */
 export function npmCi(folder: string): void {
   try {
     execFileSync("npm", ["ci", "--no-audit", "--no-fund", "--loglevel=error"], {

@@ -69,11 +69,7 @@ export const command: Command = {
   },
 };
 
-/**
- * Makes the files of a repository with the program as a submodule, or out of a clone.
- *
- * @param url where the program comes from, for a clone
- */
+/** With the program as a submodule, or out of a clone. @param url where the program comes from, for a clone */
 async function makeRepository(
   url: string | undefined,
   workflows: string | undefined,
@@ -107,9 +103,9 @@ async function makeRepository(
 }
 
 /**
- * Asks for what is not given, checks the file as the program would, and writes it.
+ * Asks for what is not given, and checks the file as the program would.
  *
- * @throws UsageError when something is missing or the file exists; ConfigError when a value is not allowed.
+ * @throws UsageError when something is missing or the file exists; ConfigError for a value that is not allowed.
  */
 export async function init(
   given: Given,

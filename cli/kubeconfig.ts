@@ -4,11 +4,7 @@ import { messageOf } from "../components/gates/messageOf.ts";
 import { type ClusterApi, clusterApi } from "../verify/api.ts";
 import { UsageError } from "./exit.ts";
 
-/**
- * Clients for the current context of a kubeconfig of the command line.
- *
- * @throws UsageError when the file cannot be read or is no kubeconfig with a current context
- */
+/** @throws UsageError when the file cannot be read or is no kubeconfig with a current context */
 export function clusterOf(file: string): ClusterApi {
   const config = new KubeConfig();
   const wrong = (why: string) =>

@@ -8,7 +8,7 @@ import project from "../package.json" with { type: "json" };
 import { type Command, type ExitCode, exitCodes, type Terminal, UsageError } from "./exit.ts";
 import { projectNotes, projectOrNone, requirePackages } from "./project.ts";
 
-/** Commands by name, with what they do, loaded when called: cloud SDKs take most of a start's time. */
+/** Loaded when called: cloud SDKs take most of a start's time. */
 const commands: Readonly<
   Record<string, readonly [summary: string, load: () => Promise<{ readonly command: Command }>]>
 > = {
@@ -45,7 +45,7 @@ export function usage(): string {
   ].join("\n");
 }
 
-/** Runs the program; a user's mistake becomes its message and exit code 2, never a stack trace. */
+/** A user's mistake becomes its message and exit code 2, never a stack trace. */
 export async function main(args: readonly string[], terminal: Terminal): Promise<ExitCode> {
   const [name, ...rest] = args;
   try {
@@ -80,7 +80,7 @@ export async function main(args: readonly string[], terminal: Terminal): Promise
       return exitCodes.badConfig;
     }
     if (isArgumentError(error)) {
-      // The rest says how arguments begin with a hyphen; ours do not.
+// The rest says how arguments may begin with a hyphen.
       const [mistake = ""] = error.message.split(/\.\s/);
       terminal.err(`fenestra: ${mistake}; fenestra ${name} --help shows what is allowed\n`);
       return exitCodes.badConfig;
@@ -89,12 +89,12 @@ export async function main(args: readonly string[], terminal: Terminal): Promise
   }
 }
 
-/** What Node's `parseArgs` throws for an unknown option. */
+/** Of Node's `parseArgs`. */
 function isArgumentError(error: unknown): error is Error {
   return error instanceof Error && "code" in error && String(error.code).startsWith("ERR_PARSE_ARGS_");
 }
 
-/** Asks on standard error, so that a result can go to a file. */
+/** On standard error: a result can go to a file. */
 async function ask(question: string): Promise<string> {
   const terminal = createInterface({ input: process.stdin, output: process.stderr });
   try {
@@ -104,7 +104,7 @@ async function ask(question: string): Promise<string> {
   }
 }
 
-/** Requires this version's packages, and makes releases known that the project's repository adds. */
+/** Requires this version's packages, and tells of releases that the project adds. */
 function prepare(err: (text: string) => void): void {
   requirePackages();
   const project = projectOrNone();
@@ -114,7 +114,7 @@ function prepare(err: (text: string) => void): void {
 }
 
 if (import.meta.main) {
-  // A reader such as head closes the pipe when it has seen enough.
+// A reader such as head has seen enough.
   process.stdout.on("error", (error: NodeJS.ErrnoException) => {
     if (error.code === "EPIPE") process.exit();
     process.stderr.write(`fenestra: the output cannot be written: ${error.message}\n`);

@@ -125,7 +125,7 @@ async function pin(args: readonly string[], { out, err }: Terminal): Promise<Exi
       values.sha256,
     ),
   );
-  /** What the program names and pins as a submodule is its own affair. */
+/** What a program as a submodule names is its own affair. */
   const named = (table: ReadonlyMap<string, string>, minor?: string) =>
     project.own ? namedVersions(readVersions(table), minor) : [];
   const chosen = ({ name, version: own }: Artifact) => only === undefined || `${name} ${own}`.includes(only);
@@ -167,7 +167,7 @@ async function pin(args: readonly string[], { out, err }: Terminal): Promise<Exi
   const lock = taken
     .filter(({ name }) => name === kubernetesName)
     .reduce((some, { newest }) => withRelease(some, newest), moved);
-  /** Of the program's rows a user's run asks only for those without a digest. */
+/** A user's run fills only missing digests of the program. */
   const mayFill = ({ digest }: Artifact) => digest === null && version === undefined && !check;
   const isAsked = (artifact: Artifact) =>
     name !== undefined
@@ -252,14 +252,14 @@ async function pin(args: readonly string[], { out, err }: Terminal): Promise<Exi
   return exitCodes.fine;
 }
 
-/** Messages with one reason, such as a host out of reach: the first three, and a count. */
+/** The first three of one reason, such as a host out of reach. */
 function shortened(messages: readonly string[]): readonly string[] {
   return [...Map.groupBy(messages, (message) => message.slice(message.lastIndexOf(": ") + 2))].flatMap(
     ([reason, all]) => [...all.slice(0, 3), ...(all.length > 3 ? [`... and ${all.length - 3} more: ${reason}`] : [])],
   );
 }
 
-/** `versions.json` and the stack files, by their paths. */
+/** By path. */
 function readFiles(root: string, folder: string): ReadonlyMap<string, string> {
   return withUserFile(`--root ${root}`, "a checkout of this repository", () => {
     const stacks = readdirSync(folder).filter((name) => /^Pulumi\..+\.yaml$/.test(name));
@@ -284,7 +284,6 @@ function readLock(root: string, file: string): readonly Artifact[] {
   }
 }
 
-/** Turns a refusal into a mistake of the command line. */
 function refusing<T>(read: () => T): T {
   try {
     return read();

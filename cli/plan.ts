@@ -34,7 +34,6 @@ ${stackHelp(19)}
 Values that only the cloud knows are fakes of the same form and length.
 `;
 
-/** `fenestra plan`. */
 export const command: Command = {
   help,
   run: async (args, terminal) => {
@@ -91,10 +90,10 @@ async function plan(args: readonly string[], { out, err }: Terminal): Promise<Ex
   return values["fail-on"] === lostData && (diff?.lost.length ?? 0) > 0 ? exitCodes.lostData : exitCodes.fine;
 }
 
-/** Colours by Node's rules: a terminal, NO_COLOR, FORCE_COLOR. */
+/** By Node's rules: a terminal, NO_COLOR, FORCE_COLOR. */
 const paint: Paint = (colour, text) => styleText(colour, text, { stream: process.stdout });
 
-/** A file wins over a commit of the same name. */
+/** A file wins over a commit. */
 function readBase(fileOrRef: string, stack: string, folder: string | undefined): BasePlan {
   const named = `--diff ${fileOrRef}`;
   const text = existsSync(fileOrRef)
@@ -107,7 +106,7 @@ function readBase(fileOrRef: string, stack: string, folder: string | undefined):
   return base;
 }
 
-/** Writes files below the folder of `--out`, which is made if missing. @throws UsageError when that cannot be */
+/** Makes the folder. @throws UsageError when that cannot be */
 export function writePlan(folder: string, files: readonly OutputFile[]): void {
   const allowed = "a folder that is yours to write; it is made when it is not there";
   if (folder === "") throw new UsageError(`--out names no folder; allowed: ${allowed}`);
@@ -120,7 +119,7 @@ export function writePlan(folder: string, files: readonly OutputFile[]): void {
   });
 }
 
-/** Unlike `recursive`, ends where a folder cannot be and says that its parent is missing, as in /proc (nodejs/node). */
+/** Unlike `recursive`, it ends where a folder cannot be, as in /proc (nodejs/node). */
 function makeFolder(folder: string): void {
   if (existsSync(folder)) return;
   makeFolder(path.dirname(folder));
@@ -138,7 +137,7 @@ function levelOf(text: string): Level {
   return level;
 }
 
-/** Pool and record of `--image-json`. */
+/** Of `--image-json`. */
 function imageOf(given: string, config: Readonly<Record<string, string>>): readonly [string, ImageRecord] {
   const [pool = "", ...rest] = given.split("=");
   const named = `--image-json ${given}`;
@@ -152,7 +151,7 @@ function imageOf(given: string, config: Readonly<Record<string, string>>): reado
 }
 
 function dateOf(text: string | undefined): string | undefined {
-  // A day beyond its month's end is read as one of the next.
+// A day beyond its month's end is read as the next month's.
   const day = text === undefined ? Number.NaN : Date.parse(`${text}T00:00:00Z`);
   if (text !== undefined && (Number.isNaN(day) || new Date(day).toISOString().slice(0, 10) !== text))
     throw new UsageError(`--as-of ${text} is not a date; allowed: a day such as 2026-11-30`);

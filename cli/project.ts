@@ -6,25 +6,23 @@ import { readProjectFile, transformsFile, transformsVariable } from "../componen
 import { readStackFile, stackNames } from "../components/config/stackFile.ts";
 import { UsageError, withUserFile } from "./exit.ts";
 
-/** Folder of the program: a clone, or `fenestra` in a user's repository. */
+/** A clone, or `fenestra` in a user's repository. */
 export const programFolder = realpathSync(fileURLToPath(new URL("../", import.meta.url)));
 
-/** The module that Pulumi starts. */
+/** Started by Pulumi. */
 export const programEntry = path.join(programFolder, "index.ts");
 
-/** Where the user's files are. */
 export interface Project {
-  /** Folder of Pulumi.yaml. */
+/** Of Pulumi.yaml. */
   readonly root: string;
-  /** Folder of the stack files. */
+/** Of stack files. */
   readonly stacks: string;
-  /** Whether it is the program's own folder. */
+/** The program's own folder. */
   readonly own: boolean;
 }
 
 /**
- * The nearest Pulumi.yaml whose `main` is this program, above the working folder or else the program; in a clone its
- * own.
+ * The nearest Pulumi.yaml whose `main` is this program, above the working folder or else the program.
  *
  * @throws UsageError where the program is a submodule and no project names it: its own stack files are examples there
  */
@@ -44,7 +42,7 @@ export function projectOrNone(): Project | undefined {
   return found?.own && isSubmodule() && !isInside(programFolder, from) ? undefined : found;
 }
 
-/** Whether a command's answers may be taken for another repository's or version's. */
+/** Answers may be taken for another repository's or version's. */
 export function projectNotes({ root, own }: Project): readonly string[] {
   const outer = own ? above(path.dirname(programFolder)) : undefined;
   if (outer !== undefined)
@@ -71,12 +69,12 @@ function above(start: string): Project | undefined {
   }
 }
 
-/** Folder of a project's stack files, with a final slash. */
+/** With a final slash. */
 export function stacksOf({ stacks }: Pick<Project, "stacks">): URL {
   return pathToFileURL(`${stacks}/`);
 }
 
-/** Whether a path is a folder or in it. */
+/** The folder itself, too. */
 export function isInside(folder: string, inner: string): boolean {
   const relative = path.relative(folder, inner);
   return relative !== ".." && !relative.startsWith(`..${path.sep}`) && !path.isAbsolute(relative);
@@ -90,24 +88,20 @@ function isSubmodule(): boolean {
 
 type Package = { readonly version?: unknown } & { readonly [flag in "optional" | "devOptional" | "peer"]?: boolean };
 
-/** Packages of a lock file by folder, without the program's own version, which each release changes. */
+/** By folder, without the program's own version, which each release changes. */
 export function packagesOf(lock: string): Readonly<Record<string, Package>> {
   const { packages: { "": own, ...others } = {} }: { packages?: Record<string, Package> } = JSON.parse(lock);
   return { ...others, "": { ...own, version: undefined } };
 }
 
-/**
- * Refuses packages of another version of the program.
- *
- * @throws UsageError with the command that repairs it
- */
+/** @throws UsageError with the command that repairs the packages */
 export function requirePackages(): void {
   const where = path.relative(process.cwd(), programFolder) || ".";
   if (!isCurrent(programFolder))
     throw new UsageError(`the packages in ${where} are those of another version: run npm ci --prefix ${where}`);
 }
 
-/** Whether the installed packages are the lock file's; those that npm has not put there are not judged. */
+/** What npm has not put there is not judged. */
 export function isCurrent(folder: string): boolean {
   const installed = path.join(folder, "node_modules/.package-lock.json");
   if (!existsSync(installed)) return existsSync(path.dirname(installed));
@@ -121,10 +115,10 @@ export function isCurrent(folder: string): boolean {
   );
 }
 
-/** Options of commands about one stack, for `parseArgs`. */
+/** For `parseArgs`. */
 export const stackOptions = { stack: { type: "string" }, "stack-dir": { type: "string" } } as const;
 
-/** Lines of help for them, from the same column. */
+/** Of help, from the same column. */
 export function stackHelp(width: number): string {
   return [
     ["--stack NAME", "the stack: NAME of stacks/Pulumi.NAME.yaml"],
@@ -134,7 +128,7 @@ export function stackHelp(width: number): string {
     .join("\n");
 }
 
-/** Lets the program take the transforms beside stack files. */
+/** Beside stack files. */
 export function useTransforms(folder: URL): void {
   process.env[transformsVariable] = fileURLToPath(new URL(transformsFile, folder));
 }
@@ -145,8 +139,6 @@ export interface Stack {
 }
 
 /**
- * Reads the command line's stack file.
- *
  * @param needs for the message when no stack is named: `plan needs --stack NAME`
  * @throws UsageError when no stack is named or the folder cannot be read
  * @throws ConfigError when the folder has no such stack, or its file is no stack file

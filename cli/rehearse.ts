@@ -44,17 +44,17 @@ ${stackHelp(17)}
 ${breakagesText()}
 `;
 
-/** Names the older program's folder to the process inside the namespaces. */
+/** For the process inside the namespaces. */
 const olderVariable = "FENESTRA_OLDER_PROGRAM";
 
-/** Names the file of objects to it: standard input is read once. */
+/** Objects' file for it: standard input is read once. */
 const objectsVariable = "FENESTRA_OWN_OBJECTS";
 
 export const command: Command = {
   help,
   run: async (args) => {
     const { from, ...settings } = parseArguments(args);
-    // The inner process takes what the outer one has checked out.
+// Checked out by the outer process.
     const given = process.env[olderVariable];
     const older =
       from === undefined || given !== undefined
@@ -64,10 +64,10 @@ export const command: Command = {
     const updateFrom = from === undefined ? undefined : (given ?? older?.program);
     try {
       const code = (await rehearseInNamespaces({ ...settings, updateFrom })) ? exitCodes.fine : exitCodes.findings;
-      // Machines and servers would keep the inner process alive; the kernel ends them with it.
+// Machines and servers would keep it alive; the kernel ends them with it.
       return insideNamespaces() === undefined ? code : process.exit(code);
     } catch (error) {
-      // The caller prints a mistake in the stack file; anything else ends with counts, as a rehearsal always does.
+// Anything but a mistake in the stack file ends with counts.
       if (error instanceof ConfigError) throw error;
       console.log(`The rehearsal broke off: ${messageOf(error)}`);
       console.log("0 passed, 1 failed");
@@ -164,7 +164,7 @@ function wantedOf(
   return { minor: minorOf(text), release: minorOf(text) === text ? undefined : text };
 }
 
-/** Requires what a rehearsed update needs. */
+/** For a rehearsed update. */
 function requireThree(option: string, config: Readonly<Record<string, string>>, engine: boolean): void {
   const { controlPlane, mirror } = loadConfig(config);
   if (controlPlane.replicas !== 3 || mirror.artifacts !== undefined || engine)

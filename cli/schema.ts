@@ -5,10 +5,9 @@ import { stacksFolder } from "../components/config/stackFile.ts";
 import { planJsonSchema } from "../plan/plan.ts";
 import { type Command, exitCodes } from "./exit.ts";
 
-/** Where the stack files' first line finds the schema. */
+/** Found by the stack files' first line. */
 export const schemaFile = new URL("schema.json", stacksFolder);
 
-/** JSON Schema of a stack file. */
 export function renderSchema(): string {
   return `${JSON.stringify(stackFileJsonSchema(), null, 2)}\n`;
 }

@@ -8,7 +8,7 @@ import { table } from "../plan/report/summary.ts";
 import { type Command, exitCodes } from "./exit.ts";
 import { findProject, stacksOf } from "./project.ts";
 
-/** Stacks that an update would take, development first, and why not the others. */
+/** Development first, and why not the others. */
 export function deployableStacks(folder: URL): {
   readonly names: readonly string[];
   readonly leftOut: readonly string[];
@@ -31,7 +31,7 @@ export function deployableStacks(folder: URL): {
   };
 }
 
-/** A line per stack of a folder; a file with mistakes does not hide the others. */
+/** A file with mistakes does not hide the others. */
 export function stackLines(folder: URL): readonly string[] {
   const rows = [
     ["STACK", "CLOUD", "REGION", "KUBERNETES", "POOLS"],

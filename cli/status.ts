@@ -44,7 +44,7 @@ interface Look {
   readonly failed: boolean;
 }
 
-/** Shows a look, once or whenever it changes. */
+/** Once or whenever it changes. */
 export async function show(
   once: () => Promise<Look>,
   { watch, pauseMs }: { readonly watch: boolean; readonly pauseMs: number },
@@ -119,10 +119,10 @@ async function look(api: ClusterApi): Promise<Look> {
   }
 }
 
-/** Most kubelets asked when their certificates end. */
+/** Asked when their certificates end. */
 const mostKubelets = 100;
 
-/** When a kubelet's serving certificate ends, by its metrics. */
+/** Of a kubelet's certificate, by its metrics. */
 async function servingEnd({ core }: ClusterApi, name: string): Promise<ServingEnd> {
   let silent: string | undefined;
   const metrics = await core.connectGetNodeProxyWithPath({ name, path: "metrics" }).catch((error: unknown) => {
@@ -143,29 +143,29 @@ interface ServingEnd {
 
 export interface StatusFacts {
   readonly controlPlane: readonly V1Node[];
-  /** Control-plane machines by the stack's record, NaN without one. */
+/** By the stack's record, NaN without one. */
   readonly members: number;
-  /** `undefined`, as of snapshots, where it could not be read. */
+/** `undefined`, as of snapshots, when unreadable. */
   readonly page: string | undefined;
-  /** The ConfigMap of snapshots, by etcd member, which no Node names. */
+/** The ConfigMap by etcd member, which no Node names. */
   readonly snapshots: Readonly<Record<string, string>> | undefined;
-  /** People's marks, by Node's name or `all`. */
+/** By Node's name or `all`. */
   readonly marks: Readonly<Record<string, string>>;
   readonly room: readonly string[];
   /** Of all Nodes. */
   readonly names: readonly string[];
-  /** On volumes and machines to look at. */
+/** Volumes and machines to look at. */
   readonly remarks: readonly string[];
   readonly unknown: readonly string[];
-  /** Whose certificate to PEM, base64. */
+/** PEM in base64, by owner. */
   readonly certificates: Readonly<Record<string, string | undefined>>;
   readonly serving: readonly ServingEnd[];
 }
 
-/** Where people mark machines (components/nodeController/program/status.py). */
+/** People mark machines there (components/nodeController/program/status.py). */
 const marksPage = { namespace: "kube-system", name: "fenestra-marks" } as const;
 
-/** What each mark does, in the form that the node controller reads (judge.py, `kept`). */
+/** What each does, in the form that the node controller reads (judge.py, `kept`). */
 function markLines(marks: StatusFacts["marks"], names: readonly string[], now: Date): readonly string[] {
   return Object.entries(marks).map(([name, mark]) => {
     const [word = "", ...rest] = mark.toLowerCase().trim().split(/\s+/);

@@ -36,7 +36,6 @@ export const command: Command = {
   },
 };
 
-/** Reads what may tie the cluster to the cloud. */
 async function inventory({ core }: ClusterApi): Promise<Inventory> {
   const [services, claims, volumes, namespaces] = await Promise.all([
     core.listServiceForAllNamespaces(),
@@ -70,7 +69,7 @@ async function inventory({ core }: ClusterApi): Promise<Inventory> {
   };
 }
 
-/** Conditions of a namespace whose deletion something in it stops. */
+/** Something in a namespace stops its deletion. */
 const holdsContent: ReadonlySet<string> = new Set(["NamespaceContentRemaining", "NamespaceFinalizersRemaining"]);
 
 function found(kind: string, metadata: V1ObjectMeta | undefined): FoundObject {
@@ -102,9 +101,9 @@ export interface FoundObject {
 interface FoundVolume extends FoundObject {
   /** `Delete`, `Retain` or `Recycle`. */
   readonly reclaimPolicy: string;
-  /** The volume in the cloud: volume handle, or the driver's name. */
+/** In the cloud: volume handle, or the driver's name. */
   readonly handle: string | undefined;
-  /** Its claim: `namespace/name`. */
+/** `namespace/name`. */
   readonly claim: string | undefined;
 }
 
@@ -113,7 +112,7 @@ interface FoundClaim extends FoundObject {
 }
 
 interface FoundService extends FoundObject {
-  /** Address of the load balancer, if there is one. */
+/** Of the load balancer. */
   readonly address: string | undefined;
 }
 
@@ -124,7 +123,7 @@ export interface Inventory {
   readonly namespaces: readonly FoundObject[];
 }
 
-/** A user's object that would outlive the cluster, or keep its removal from ending. */
+/** It would outlive the cluster, or keep its removal from ending. */
 export interface Leftover {
   /** `Service shop/front` */
   readonly object: string;
@@ -132,13 +131,10 @@ export interface Leftover {
   readonly fix: string;
 }
 
-/** Beginning of `app.kubernetes.io/part-of` of this program's objects. */
+/** Begins `app.kubernetes.io/part-of` of our objects. */
 const ownPart = "fenestra";
 
-/**
- * Whether the program made an object, which `pulumi destroy` then removes; users' own programs of Pulumi have other
- * names.
- */
+/** `pulumi destroy` then removes it; users' own programs of Pulumi have other names. */
 function isOwn({ metadata }: Pick<FoundObject, "metadata">): boolean {
   return (
     metadata.managers.includes(fieldManager) ||
@@ -155,7 +151,7 @@ function deleteCommand({ kind, metadata }: FoundObject): string {
   return `kubectl ${where}delete ${kind.toLowerCase()} ${metadata.name}`;
 }
 
-/** What users made that would be left in the cloud, and what is stuck, sorted by object. */
+/** In the cloud, and what is stuck, sorted by object. */
 export function leftovers({ services, claims, volumes, namespaces }: Inventory): readonly Leftover[] {
   const ownClaims = new Set(claims.filter(isOwn).map(({ metadata }) => `${metadata.namespace}/${metadata.name}`));
   const userVolumes = volumes.filter((volume) => volume.claim === undefined || !ownClaims.has(volume.claim));
@@ -211,5 +207,5 @@ function volumeLeftover({
   };
 }
 
-/** Azure's driver makes disks in the cluster's resource group, whose deletion takes them along. */
+/** Azure's disks in the cluster's resource group go with it. */
 const inOwnGroup = /\/resourceGroups\/fenestra-[^/]+\//i;

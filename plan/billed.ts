@@ -13,7 +13,7 @@ const flat: Readonly<Record<string, string>> = {
   "aws:kms/key:Key": "key",
 };
 
-/** Counts what the program's own resources are billed for; not traffic, snapshots, or what Services and claims make. */
+/** Of the program's own resources; not traffic, snapshots, or what Services and claims make. */
 export function billedOf(
   { resources }: RecordedProgram,
   machines: readonly Pick<PlanMachine, "name" | "role" | "count" | "size">[],
@@ -36,7 +36,7 @@ export function billedOf(
     if (/:(Volume|Disk)$/.test(resource.type)) for (const disk of disksIn(resource.inputs)) add(disk, 1);
     const what = flat[resource.type];
     if (what !== undefined) add(what, 1);
-    // A balancer that is open to the internet has an address in each of its subnets.
+// An internet-facing balancer has an address in each of its subnets.
     if (resource.inputs.internal === false) add("public address", listOf(resource.inputs.subnets).length);
     if (resource.inputs.vpcEndpointType === "Interface")
       add("interface endpoint", Math.max(1, listOf(resource.inputs.subnetIds).length));
@@ -55,7 +55,7 @@ function licence(inputs: readonly PropertyMap[]): string {
   return owned ? "your Windows licence" : "with a Windows licence";
 }
 
-/** Every disk that these inputs ask for, in words: its size, kind, and what it was given beyond. */
+/** Size, kind, and what was given beyond. */
 function disksIn(inputs: PropertyValue): readonly string[] {
   if (isPropertyList(inputs)) return inputs.flatMap(disksIn);
   const map = mapOf(inputs);

@@ -2,7 +2,7 @@ import { z } from "zod";
 
 export const levels = ["error", "warning", "note"] as const;
 
-/** How bad a finding is: the machines will not work or are open, someone should look, someone should know. */
+/** The machines will not work or are open, someone should look, someone should know. */
 export type Level = (typeof levels)[number];
 
 export const findingSchema = z
@@ -24,12 +24,12 @@ export const findingSchema = z
 
 export type Finding = z.output<typeof findingSchema>;
 
-/** Findings of one rule that say the same of several places. */
+/** The same of several places. */
 export interface FindingGroup extends Omit<Finding, "path"> {
   readonly paths: readonly string[];
 }
 
-/** Findings that say the same, together; in the order of the first of each. */
+/** In the order of the first of each. */
 export function groupFindings(findings: readonly Finding[]): readonly FindingGroup[] {
   const groups = Map.groupBy(findings, ({ id, level, message, remedy }) => [id, level, message, remedy].join("\n"));
   return [...groups.values()].flatMap(([first, ...others]) => {
@@ -41,7 +41,7 @@ export function groupFindings(findings: readonly Finding[]): readonly FindingGro
 
 const mostPlaces = 4;
 
-/** Places of a finding in words: `a, b, c, d and 8 more`. */
+/** `a, b, c, d and 8 more`. */
 export function placesOf({ paths }: FindingGroup): string {
   const shown = paths.slice(0, mostPlaces).join(", ");
   return paths.length <= mostPlaces ? shown : `${shown} and ${paths.length - mostPlaces} more`;

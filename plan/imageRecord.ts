@@ -1,6 +1,6 @@
 import { z } from "zod";
 
-/** What the making of an own image has printed: `image.json`, as far as a plan reads it. */
+/** What a plan reads of an own image's `image.json`. */
 const imageRecordSchema = z.looseObject({
   format: z.literal(1),
   os: z.string(),
@@ -16,7 +16,7 @@ export type ImageRecord = z.output<typeof imageRecordSchema>;
 /** Days after which an image's updates and signatures are old. */
 export const imageDays = 45;
 
-/** The record in a text, or what is wrong with it. */
+/** Or what is wrong with it. */
 export function readImageRecord(text: string): ImageRecord | string {
   try {
     const { data, error } = imageRecordSchema.safeParse(JSON.parse(text));
@@ -32,10 +32,7 @@ const machineSchema = z.looseObject({
   stages: z.array(z.looseObject({ name: z.string(), content: z.string().optional() })),
 });
 
-/**
- * Stages that a pool's machines skip with an image, and those that they run; `undefined` where the text is no
- * machine's.
- */
+/** Stages that an image's machines skip and run; `undefined` where the text is no machine's. */
 export function broughtBy({ os, stages }: ImageRecord, machineJson: string) {
   const { data: machine } = machineSchema.safeParse(JSON.parse(machineJson));
   if (machine === undefined) return undefined;

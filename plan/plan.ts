@@ -2,10 +2,10 @@ import { z } from "zod";
 import { cloudNames } from "../components/model/cloudFacts/facts.ts";
 import { findingSchema } from "./finding.ts";
 
-/** Version of plan.json's schema: one more when a field changes its meaning or goes. */
+/** One more when a field changes its meaning or goes. */
 export const planVersion = 2;
 
-/** What the cloud bills by time, with its number at first; prices are the cloud's to tell. */
+/** Billed by time, with its number at first; prices are the cloud's to tell. */
 export const billedSchema = z.record(z.string(), z.int().nonnegative()).readonly();
 
 export type Billed = z.output<typeof billedSchema>;
@@ -87,7 +87,7 @@ const existingSchema = record({
   ),
 });
 
-/** A plan: everything that a reviewer sees, as plain data without a secret. `fenestra schema --plan` prints it. */
+/** What a reviewer sees, without a secret. `fenestra schema --plan` prints it. */
 export const planSchema = record({
   version: z.literal(planVersion).describe("Version of this form."),
   stack: z.string().describe("Name of the stack."),
@@ -144,12 +144,11 @@ export const planSchema = record({
 });
 
 export type Plan = z.output<typeof planSchema>;
-/** A kind of machine: one control-plane machine, or the machines of one pool. */
+/** One control-plane machine, or the machines of one pool. */
 export type PlanMachine = z.output<typeof machineSchema>;
 export type PlanPool = z.output<typeof poolSchema>;
 export type PlanResource = z.output<typeof resourceSchema>;
 
-/** JSON Schema of plan.json. */
 export function planJsonSchema(): object {
   const { $schema, ...schema } = z.toJSONSchema(planSchema);
   return {

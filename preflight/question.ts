@@ -1,19 +1,19 @@
-/** A call that changes nothing. */
+/** Changes nothing. */
 export interface Call {
-  /** The right that it needs and goes by: `ec2:DescribeRegions`, `Microsoft.Compute/skus/read`. */
+/** `ec2:DescribeRegions`, `Microsoft.Compute/skus/read`. */
   readonly right: string;
-  /** Its input; a text is a path to read of Azure's resource manager. */
+/** A text is a path of Azure's resource manager. */
   readonly input: object | string;
 }
 
-/** Why there is no answer: forbidden, refused with a code, or none came. */
+/** Forbidden, refused with a code, or no answer. */
 type Silence = "denied" | "refused" | "none";
 
 export class CallError extends Error {
   override readonly name = "CallError";
   readonly call: Call;
   readonly kind: Silence;
-  /** The service's or the network's code: `InvalidAMIID.NotFound`, `ENOTFOUND`. */
+/** The service's or network's: `InvalidAMIID.NotFound`, `ENOTFOUND`. */
   readonly code: string;
 
   constructor(call: Call, kind: Silence, code: string, message: string) {
@@ -24,21 +24,21 @@ export class CallError extends Error {
   }
 }
 
-/** Most pages of one list. */
+/** Of one list. */
 export const mostPages = 100;
 
 export const tooManyPages = `a list of more than ${mostPages} pages`;
 
-/** Sends a call. @throws CallError */
+/** @throws CallError */
 export type Send = (call: Call, signal: AbortSignal) => Promise<unknown>;
 
-/** Asks once; a service's code that `none` matches gives an empty reply. @throws CallError */
+/** Once; a service's code that `none` matches gives an empty reply. @throws CallError */
 export type Ask = (right: string, input?: Call["input"], none?: RegExp) => Promise<Reply>;
 
 const step = (value: unknown, key: string): unknown =>
   typeof value === "object" && value !== null ? Reflect.get(value, key) : undefined;
 
-/** An answer, read by paths (`VCpuInfo.DefaultVCpus`; `""` is all). @throws CallError where a field has another form */
+/** Read by paths (`VCpuInfo.DefaultVCpus`; `""` is all). @throws CallError where a field has another form */
 export class Reply {
   readonly #call: Call;
   readonly #value: unknown;
@@ -52,7 +52,7 @@ export class Reply {
     return this.#value === undefined;
   }
 
-  /** `otherwise` stands for a missing list; an empty reply has empty lists. */
+/** `otherwise` stands for a missing list. */
   list(path: string, otherwise?: readonly []): readonly Reply[] {
     const value = this.isNone ? [] : (this.#at(path) ?? otherwise);
     if (!Array.isArray(value)) throw this.#error(path);
@@ -75,12 +75,11 @@ export class Reply {
     return this.#at(path) === wanted;
   }
 
-  /** Texts of a list, if it is there. */
   texts(path: string): readonly string[] {
     return this.list(path, []).map((each) => each.text(""));
   }
 
-  /** The item of a list whose field has this text. */
+/** The item whose field has this text. */
   find(list: string, path: string, text: string): Reply | undefined {
     return this.list(list, []).find((each) => each.text(path, "") === text);
   }
@@ -100,11 +99,11 @@ export type Outcome = (typeof outcomes)[number];
 
 export interface Objection {
   readonly outcome: Exclude<Outcome, "fine">;
-  /** What is needed and what is there, in a sentence. */
+/** What is needed and what is there. */
   readonly text: string;
-  /** The setting or the command that mends it. */
+/** A setting or a command. */
   readonly mend?: string;
-  /** The missing right, where nothing was asked for that. */
+/** Missing, where nothing was asked for that. */
   readonly right?: string;
 }
 
@@ -117,16 +116,16 @@ export const refused: (text: string, mend: string) => Objection = objection("ref
 export const doubtful = objection("doubtful");
 export const notAsked = objection("not asked");
 
-/** A question about a stack; what it yields before a call fails is kept. */
+/** What it yields before a call fails is kept. */
 export interface Question<Needs> {
-  /** Stable name, for `--skip`. */
+/** For `--skip`. */
   readonly id: string;
-  /** Whether it is asked before one machine is replaced, too. */
+/** Asked before one machine is replaced, too. */
   readonly ofMachine?: true;
   readonly run: (needs: Needs, ask: Ask) => AsyncGenerator<Objection>;
 }
 
-/** A quota, and its use: at first, while pools roll, at most. */
+/** At first, while pools roll, at most. */
 interface QuotaNeed {
   readonly what: string;
   readonly quota: string;
@@ -134,7 +133,7 @@ interface QuotaNeed {
   /** What others use. */
   readonly others: number;
   readonly counts: readonly [first: number, rolling?: number, most?: number];
-  /** Whether the cluster runs, so that its pools must roll. */
+/** Then its pools must roll. */
   readonly runs?: boolean;
   readonly raise: (limit: number) => string;
 }

@@ -4,7 +4,7 @@ import type { Answer, Preflight } from "./run.ts";
 
 const colours = { refused: "red", doubtful: "yellow", "not asked": "yellow", fine: "green" } as const;
 
-/** An answer as lines, the worst first. */
+/** The worst first. */
 export function answerText({ id, outcome, objections }: Answer, paint: Paint = plain): string {
   const line = (what: Outcome, text: string): string =>
     `${paint(colours[what], (what === "refused" ? "REFUSED" : what).padEnd(9))}  ${id.padEnd(17)}  ${text}\n`;
@@ -17,7 +17,7 @@ export function answerText({ id, outcome, objections }: Answer, paint: Paint = p
     .join("");
 }
 
-/** The last lines: numbers, and rights that would answer the rest. */
+/** Numbers, and rights that would answer the rest. */
 export function summary({ answers, calls, missingRights }: Preflight, seconds: number): string {
   const count = (outcome: Outcome): string => `${answers.filter((each) => each.outcome === outcome).length} ${outcome}`;
   const lines = [

@@ -13,7 +13,7 @@ import {
 
 export interface Answer {
   readonly id: string;
-  /** The worst of its objections. */
+/** Of its objections, the worst. */
   readonly outcome: Outcome;
   readonly objections: readonly Objection[];
 }
@@ -21,12 +21,12 @@ export interface Answer {
 export interface Preflight {
   readonly answers: readonly Answer[];
   readonly calls: number;
-  /** Rights that would answer the rest. */
+/** They would answer the rest. */
   readonly missingRights: readonly string[];
 }
 
 interface Options {
-  /** Limits of all, and of a call with its repetitions, milliseconds. */
+/** Of all, and of a call with its repetitions. */
   readonly limitMs?: number | undefined;
   readonly callMs?: number;
   readonly onAnswer?: ((answer: Answer) => void) | undefined;
@@ -34,7 +34,7 @@ interface Options {
 
 const mostCalls = 40;
 
-/** Asks all questions at once, each call once, and ends within the limit whatever the cloud does. */
+/** All at once, each call once; ends within the limit whatever the cloud does. */
 export async function preflight<Needs>(
   questions: readonly Question<Needs>[],
   needs: Needs,
@@ -99,7 +99,7 @@ export async function preflight<Needs>(
   return { answers, calls: asked.size, missingRights: [...new Set(missing)].sort() };
 }
 
-/** Rejects when the signal does; the race's loser is nobody's error. */
+/** The race's loser is nobody's error. */
 function aborted(signal: AbortSignal, error: Error): Promise<never> {
   const { promise, reject } = Promise.withResolvers<never>();
   signal.addEventListener("abort", () => reject(error), { once: true });
@@ -107,7 +107,7 @@ function aborted(signal: AbortSignal, error: Error): Promise<never> {
   return promise;
 }
 
-/** What a question without an answer says; throws an error of the program's own. */
+/** Throws an error of the program's own. */
 function silence(error: unknown): Objection {
   if (!(error instanceof Error)) throw error;
   if (!(error instanceof CallError)) {
@@ -120,7 +120,7 @@ function silence(error: unknown): Objection {
   return notAsked(`${message} (${code})`, network);
 }
 
-/** What stands between this machine and the cloud, by Node's or a proxy's code. */
+/** By Node's or a proxy's code. */
 const networkFaults: readonly (readonly [RegExp, string])[] = [
   [
     /Credential|Token|Authentication|InvalidSignature|AuthFailure|UnrecognizedClient/,

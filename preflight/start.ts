@@ -5,11 +5,11 @@ import { mapFromWire } from "../plan/program/values.ts";
 import type { Asking } from "./needs.ts";
 import type { Objection } from "./question.ts";
 
-/** Loads the SDK of the chosen cloud alone. */
+/** Loads one cloud's SDK. */
 export const askers = { aws: () => import("./aws/ask.ts"), azure: () => import("./azure/ask.ts") };
 const nameOf = (part: object): string => ("name" in part ? String(part.name) : "control-plane");
 
-/** Asks what one machine raises of `fenestra preflight`, before it goes, with this process's credentials. */
+/** What one machine raises, before it goes, with this process's credentials. */
 export function startCheck(
   {
     cloud,

@@ -23,7 +23,7 @@ import { bodyProblem, Refused, serverSeconds } from "../components/gates/apiProb
 import { messageOf } from "../components/gates/messageOf.ts";
 import { proxyTo } from "../components/gates/proxy.ts";
 
-/** The parts of the Kubernetes API in use here, with one kubeconfig's identity. */
+/** With one kubeconfig's identity. */
 export interface ClusterApi extends ApiClients {
   readonly config: KubeConfig;
   readonly server: string;
@@ -35,15 +35,14 @@ export interface ClusterApi extends ApiClients {
   readonly registration: ApiregistrationV1Api;
   readonly version: VersionApi;
   readonly objects: KubernetesObjectApi;
-  /** The cluster's time by its last answer; before the first, this machine's. */
+/** By its last answer; before the first, this machine's. */
   readonly now: () => Date;
 }
 
 /**
- * Clients for a kubeconfig's current context, which is of this API server. Every call ends; an answer of another kind
- * or name is an error, which names the call.
+ * Every call ends; an answer of another kind or name is an error, which names the call.
  *
- * @param limitMs longest time of a call. Default: by what is asked
+ * @param limitMs default: by what is asked
  */
 export function clusterApi(config: KubeConfig, server: string, limitMs = defaultLimitMs): ClusterApi {
   let aheadMs = 0;
@@ -82,8 +81,7 @@ export function clusterApi(config: KubeConfig, server: string, limitMs = default
 }
 
 /**
- * The library waits 300 seconds. Two calls of `status` in turn take less than 15: the lists, then the kubelets behind
- * `/proxy/`. What changes something may wait for webhooks.
+ * The library waits 300 seconds. Two calls of `status` take less than 15. What changes something waits for webhooks.
  */
 function defaultLimitMs(method: string, path: string): number {
   if (method !== "GET") return 30_000;
@@ -92,7 +90,7 @@ function defaultLimitMs(method: string, path: string): number {
 
 const http = new IsomorphicFetchHttpLibrary();
 
-/** Sends a request. Throws an Error that names it, for anything but a whole answer that callers read. */
+/** Throws an Error that names it, for anything but a whole answer. */
 async function wholeAnswer(request: RequestContext, limitMs: typeof defaultLimitMs): Promise<ResponseContext> {
   const [method, { pathname }] = [request.getHttpMethod(), new URL(request.getUrl())];
   const ms = limitMs(method, pathname);

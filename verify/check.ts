@@ -10,5 +10,5 @@ interface VerifyTools extends ApiTools {
 
 export type VerifyContext = VerifyTools & CheckRun;
 
-/** One check of a cluster. In its id, the part before the slash is what is checked, the rest where. */
+/** Its id: what is checked, and after a slash where. */
 export type VerifyCheck = Check<VerifyTools>;

@@ -37,7 +37,7 @@ export interface ClusterFacts {
   readonly runtimeClasses: readonly { readonly name: string; readonly build: string; readonly isolated: boolean }[];
   readonly runtimeClassPolicy: boolean;
   readonly metricsApi: boolean;
-  /** The cloud's driver of disks, if any, and the StorageClass for pods of each system. */
+/** The cloud's driver, and the StorageClass for each system. */
   readonly disks:
     | {
         readonly driver: NonNullable<ReturnType<typeof diskDriverOf>>;
@@ -45,38 +45,38 @@ export interface ClusterFacts {
         readonly windows: string | undefined;
       }
     | undefined;
-  /** Whether there is a VolumeSnapshotClass of that driver. */
+/** Whether that driver has a VolumeSnapshotClass. */
   readonly snapshots: boolean;
   readonly shares: readonly string[];
   readonly exporters: Readonly<Record<NodeGroup["os"], boolean>>;
-  /** What pods must reach outside, if anything. */
+/** To be reached outside. */
   readonly outbound: string | undefined;
   readonly loadBalancer: BalancerKind;
-  /** Networks that a public load balancer lets in. */
+/** Let in by a public load balancer. */
   readonly sources: readonly string[];
 }
 
 const simulated = "simulated nodes (of a rehearsal): no workload's container starts there and no packet flows";
 
-/** A check that needs containers or packets is skipped where the nodes of any group concerned are simulated. */
+/** Containers or packets: skipped where nodes of a group are simulated. */
 function real(check: VerifyCheck, ...groups: readonly Pick<NodeGroup, "id" | "simulated">[]): VerifyCheck {
   const unreal = groups.filter((group) => group.simulated).map(({ id }) => id);
   return unreal.length === 0 ? check : { ...check, skip: `${[...new Set(unreal)].join(", ")}: ${simulated}` };
 }
 
-/** The same for a check that needs groups' Ready pods, and would else wait out its limit. */
+/** Needs groups' Ready pods, and would else wait out its limit. */
 function onPods(check: VerifyCheck, ...groups: readonly NodeGroup[]): VerifyCheck {
   return { ...real(check, ...groups), needs: groups.map(podsReadyId) };
 }
 
-/** Stands in the report for checks that a cluster has nothing for. */
+/** What a cluster has nothing for. */
 function missing(id: string, title: string, skip: string): VerifyCheck {
   return { id, title, skip, run: () => Promise.resolve() };
 }
 
 const unseen = "the cluster shows no control-plane machine";
 
-/** Without RuntimeClass, pods of a Windows build have to spell out selector and toleration. */
+/** Without it, pods of a build spell out selector and toleration. */
 function missingClass(name: string, build: string): VerifyCheck {
   return {
     id: `runtime-class/${name}`,
@@ -86,7 +86,7 @@ function missingClass(name: string, build: string): VerifyCheck {
   };
 }
 
-/** The checks for a cluster, in the report's order: what others rest upon first. */
+/** In the report's order: what others rest upon first. */
 export function checkList(facts: ClusterFacts): readonly VerifyCheck[] {
   const groups = nodeGroups(facts.nodes);
   const network = podNetworkOf(facts.nodes);
@@ -138,7 +138,7 @@ export function checkList(facts: ClusterFacts): readonly VerifyCheck[] {
   ];
 }
 
-/** A running cluster's pod network, by whether its nodes have ranges of pod addresses. */
+/** By whether nodes have ranges of pod addresses. */
 function podNetworkOf(nodes: readonly NodeFacts[]): PodNetwork {
   const ranges = nodes.some(({ podCidr }) => podCidr !== undefined);
   return (
@@ -147,14 +147,14 @@ function podNetworkOf(nodes: readonly NodeFacts[]): PodNetwork {
   );
 }
 
-/** From where nodes are asked by address: Linux nodes, or else those of another group. */
+/** Linux nodes ask, or else those of another group. */
 function nearby(group: NodeGroup, askers: readonly NodeGroup[]): readonly NodeGroup[] {
   const others = askers.filter(({ id }) => id !== group.id);
   const linux = others.filter(({ os }) => os === "linux");
   return linux.length > 0 ? linux : others.slice(0, 1);
 }
 
-/** Exporters on control-plane machines are asked too. */
+/** Control-plane machines are asked too. */
 function exporterChecks({ exporters }: ClusterFacts, groups: readonly NodeGroup[]): readonly VerifyCheck[] {
   const title = "Prometheus exporters of nodes answer other nodes";
   if (!exporters.linux && !exporters.windows)
@@ -223,7 +223,7 @@ function nodeChecks({ nodes, wanted, metricsApi }: ClusterFacts, groups: readonl
   ];
 }
 
-/** More than a small cluster has nodes, so that chance does not decide. */
+/** More than nodes, so that chance does not decide. */
 const plainPods = 8;
 
 function placementChecks(
@@ -255,11 +255,7 @@ function placementChecks(
   ];
 }
 
-/**
- * The checks of `--only`, those of `--skip` marked: by whole id or the part before the slash.
- *
- * @returns the checks, or the words that name none
- */
+/** By whole id or the part before the slash. @returns the checks, or the words that name none */
 export function chosenChecks(
   checks: readonly VerifyCheck[],
   only: readonly string[],

@@ -1,7 +1,7 @@
 import type { NodeFacts } from "../checks/cluster/nodes.ts";
 import { type WindowsFacts, windowsReleases } from "../components/model/operatingSystems.ts";
 
-/** Nodes that checks treat alike: workers of one system and build, or the control plane. */
+/** Workers of one system and build, or the control plane. */
 export interface NodeGroup {
   /** `linux`, `windows-2022`, an unknown release's build, or `control-plane`. */
   readonly id: string;
@@ -9,7 +9,7 @@ export interface NodeGroup {
   readonly release: WindowsFacts | undefined;
   /** Cordoned ones last, then by name. */
   readonly nodes: readonly NodeFacts[];
-  /** One of the nodes is simulated: nothing can be said of packets and containers. */
+/** One node is: nothing can be said of packets and containers. */
   readonly simulated: boolean;
 }
 
@@ -17,7 +17,7 @@ const releases: ReadonlyMap<string, WindowsFacts> = new Map(
   windowsReleases.map((release): [string, WindowsFacts] => [release.build, release]),
 );
 
-/** The workers by system and build: Linux first, then Windows, oldest first. */
+/** Linux first, then Windows, oldest first. */
 export function nodeGroups(nodes: readonly NodeFacts[]): readonly NodeGroup[] {
   const workers = nodes.filter(({ controlPlane }) => !controlPlane);
   return [...Map.groupBy(workers, groupId)]
@@ -27,7 +27,7 @@ export function nodeGroups(nodes: readonly NodeFacts[]): readonly NodeGroup[] {
 
 export const controlPlaneId = "control-plane";
 
-/** The control plane, which asks and gets no other pod; managed clusters show none. */
+/** It asks and gets no other pod; managed clusters show none. */
 export function controlPlaneGroup(nodes: readonly NodeFacts[]): NodeGroup | undefined {
   const members = nodes.filter(({ controlPlane }) => controlPlane);
   return members.length === 0 ? undefined : groupOf(controlPlaneId, "linux", members);

@@ -11,13 +11,13 @@ export interface ExecResult {
   readonly stderr: string;
 }
 
-/** Runs a command in a pod of the run. Throws when there is no such pod, or no way to its kubelet. */
+/** In a pod of the run. Throws without such a pod, or a way to its kubelet. */
 export type Execute = (pod: string, command: readonly string[]) => Promise<ExecResult>;
 
-/** Longest time of one command, in milliseconds. */
+/** Of one command. */
 const limitMs = 60_000;
 
-/** Commands in the probe container of a namespace's pods, as `kubectl exec` runs them. */
+/** As `kubectl exec`. */
 export function executor(config: KubeConfig, namespace: string): Execute {
   return async (pod, command) => {
     const [stdout, stderr] = [new PassThrough(), new PassThrough()];
@@ -56,8 +56,7 @@ export function executor(config: KubeConfig, namespace: string): Execute {
 }
 
 /**
- * Exit code by the status that ends the stream (kubernetes/kubernetes:
- * staging/src/k8s.io/apimachinery/pkg/util/remotecommand).
+ * By the stream's last status (kubernetes/kubernetes: staging/src/k8s.io/apimachinery/pkg/util/remotecommand).
  *
  * @throws Error when the command was not run, as when the container lacks the program
  */
@@ -80,7 +79,7 @@ function socketMessage(error: unknown): string {
 type RunThere = (command: readonly string[]) => Promise<ExecResult>;
 
 export interface ProbeStart {
-  /** As messages name it: `pod linux-a0`. */
+/** `pod linux-a0`. */
   readonly name: string;
   readonly os: "linux" | "windows";
   readonly run: RunThere;
@@ -88,11 +87,11 @@ export interface ProbeStart {
 
 interface ReachOptions {
   readonly signal: AbortSignal;
-  /** Why an answer is wrong; `undefined` when it is right. */
+/** `undefined` when the answer is right. */
   readonly judge: (answer: string) => string | undefined;
-  /** Milliseconds for a path to come up. Default: 30,000, as upstream's tests give a new Windows endpoint. */
+/** For a path to come up. Default: 30,000, as upstream's tests give a new Windows endpoint. */
   readonly warmUpMs?: number;
-  /** Pause between attempts, in milliseconds. Default: 1,000. */
+/** Default: 1,000. */
   readonly pauseMs?: number;
   readonly lookAt?: string;
 }
@@ -100,19 +99,15 @@ interface ReachOptions {
 /** One good answer may be luck when half of a Service's endpoints are broken. */
 const answersInARow = 5;
 
-/** curl's exit codes for no answer: refused, time is up, nothing came, reset (curl(1), "EXIT CODES"). */
+/** Refused, time is up, nothing came, reset (curl(1), "EXIT CODES"). */
 const unanswered = new Set([7, 28, 52, 56]);
 
-/** An HTTP request as a command; Windows has curl since build 17763. */
+/** Windows has curl since build 17763. */
 export function curl(os: "linux" | "windows", url: string, options: readonly string[] = []): readonly string[] {
   return [os === "windows" ? "curl.exe" : "curl", "-sS", "--connect-timeout", "5", "-m", "10", ...options, url];
 }
 
-/**
- * Asks until the answer was right several times in a row.
- *
- * @throws CheckFailure with the last wrong answer when it was not after the warm-up
- */
+/** Several times in a row. @throws CheckFailure with the last wrong answer */
 export async function reaches(start: ProbeStart, url: string, options: ReachOptions): Promise<void> {
   const until = performance.now() + (options.warmUpMs ?? 30_000);
   let [row, problem] = [0, "no attempt was made"];
@@ -141,10 +136,10 @@ async function ask(start: ProbeStart, url: string, judge: ReachOptions["judge"])
 }
 
 /**
- * Negative control: nothing may answer, and the command must work. Without it a probe that cannot fail would pass (as
- * upstream's Windows connectivity test did: kubernetes/kubernetes test/e2e/windows/hybrid_network.go).
+ * Nothing may answer, and the command must work. Else a probe that cannot fail would pass (as upstream's Windows
+ * connectivity test did: kubernetes/kubernetes test/e2e/windows/hybrid_network.go).
  *
- * @throws CheckFailure when something answers or the command does not run
+ * @throws CheckFailure
  */
 export async function staysSilent(
   start: ProbeStart,

@@ -11,18 +11,18 @@ import type { ClusterApi } from "./api.ts";
 import { controlPlaneId, type NodeGroup } from "./nodes.ts";
 import type { ExecResult, Execute } from "./probe.ts";
 
-/** A pod of this run that answers HTTP with its name and runs commands. */
+/** Answers HTTP with its name and runs commands. */
 export interface ProbePod {
   readonly pod: string;
   readonly group: string;
   readonly os: "linux" | "windows";
   readonly node: string;
-  /** In the node's network: hostNetwork on Linux, HostProcess on Windows. It answers nothing. */
+/** By hostNetwork on Linux, HostProcess on Windows. It answers nothing. */
   readonly host: boolean;
 }
 
 export const probePort = 8080;
-/** A port on which no probe pod listens. */
+/** No probe pod listens there. */
 export const closedPort = 8099;
 export const servicePort = 80;
 
@@ -34,7 +34,7 @@ export function probeImage({ release }: Pick<NodeGroup, "release">): string {
 
 export const pauseImage = images.pause;
 
-/** Checks make HostProcess and hostNetwork pods, and one on a control-plane machine. */
+/** For HostProcess and hostNetwork pods, and one on a control-plane machine. */
 export const verifyNamespaceLabels = {
   ...checkLabels,
   "pod-security.kubernetes.io/enforce": "privileged",
@@ -42,7 +42,7 @@ export const verifyNamespaceLabels = {
   [allowingLabels.controlPlane]: "allowed",
 };
 
-/** A group's probe pods: two on one node and one on another, as far as there are nodes. */
+/** Two on one node and one on another, as far as there are nodes. */
 export function probePodsOf({ id, os, nodes }: NodeGroup): readonly ProbePod[] {
   const [first, second] = nodes.filter(({ cordoned }) => !cordoned);
   const on = (suffix: string, node: NodeFacts | undefined): readonly ProbePod[] =>
@@ -55,7 +55,7 @@ export function hostProbePodOf({ id, os, nodes }: NodeGroup): ProbePod | undefin
   return node === undefined ? undefined : { pod: `${id}-host`, group: id, os, node: node.name, host: true };
 }
 
-/** A pod's node by affinity: named outright it would pass by the scheduler and its taints. */
+/** By affinity: named outright it would pass by the scheduler and its taints. */
 function onNode(node: string): Pick<V1PodSpec, "affinity"> {
   const term = { matchFields: [{ key: "metadata.name", operator: "In", values: [node] }] };
   return {
@@ -67,7 +67,6 @@ const [windowsKey = "", windowsValue = ""] = windowsTaint.replace(/:.*/, "").spl
 const toleratesWindows = [{ key: windowsKey, operator: "Equal", value: windowsValue, effect: "NoSchedule" }];
 const toleratesControlPlane = [{ key: controlPlaneKey, operator: "Exists", effect: "NoSchedule" }];
 
-/** What makes a pod one of a group's system. */
 export function forGroup({ os, release }: Pick<NodeGroup, "os" | "release">): Partial<V1PodSpec> {
   if (os === "linux") return { os: { name: "linux" }, nodeSelector: { "kubernetes.io/os": "linux" } };
   return {
@@ -126,17 +125,17 @@ export function serviceName(group: string): string {
   return `to-${group}`.replaceAll(".", "-");
 }
 
-/** From where a run's load balancers are reached; `none`: there are none. */
+/** `none`: there are none. */
 export const balancerKinds = ["internal", "public", "none"] as const;
 export type BalancerKind = (typeof balancerKinds)[number];
 
-/** Annotations of an internal load balancer, by cloud. */
+/** By cloud. */
 const internal = {
   "service.beta.kubernetes.io/aws-load-balancer-internal": "true",
   "service.beta.kubernetes.io/azure-load-balancer-internal": "true",
 };
 
-/** A Service of a group's probe pods; its load balancer is internal, or public for these networks. */
+/** Internal, or public for these networks. */
 export function probeService(
   group: string,
   type: "NodePort" | "LoadBalancer",
@@ -170,7 +169,7 @@ interface ProbeService {
   readonly nodePort: number;
 }
 
-/** The pods of a run that answer and ask, made when a check first needs a group's, and kept to the end. */
+/** Made when a check first needs a group's, and kept to the end. */
 export class ProbePods {
   readonly #api: ClusterApi;
   readonly #namespace: string;
@@ -182,7 +181,7 @@ export class ProbePods {
     this.#execute = execute;
   }
 
-  /** The group's probe pods when all are Ready. Throws CheckFailure with a reason when the signal ends the waiting. */
+/** All are Ready. Throws CheckFailure with a reason when the signal ends the waiting. */
   async ready(group: NodeGroup, signal: AbortSignal): Promise<readonly ReadyProbePod[]> {
     const wanted = probePodsOf(group);
     if (wanted.length === 0) throw new CheckFailure(`every node of ${group.id} is cordoned`, "kubectl get nodes");

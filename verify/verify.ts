@@ -20,7 +20,7 @@ import { diskDriverOf, shareClasses, storageClassFor } from "./checks/storage.ts
 import { executor } from "./probe.ts";
 import { ProbePods, pauseImage, verifyNamespaceLabels } from "./probePods.ts";
 
-/** The class of snapshots (components/kubernetes/addOns/csi.ts). */
+/** By components/kubernetes/addOns/csi.ts. */
 const snapshotClass = {
   group: "snapshot.storage.k8s.io",
   version: "v1",
@@ -81,10 +81,10 @@ export async function clusterFacts(
   };
 }
 
-/** Milliseconds for the service account of a new namespace. */
+/** For a new namespace's service account. */
 const accountMs = 30_000;
 
-/** Makes a run's namespace under a new name, until pods, which need the account `default`, can be made. */
+/** Waits for the account `default`, which pods need. */
 async function makeNamespace(api: ClusterApi, prefix: string): Promise<string> {
   const name = `${prefix}-${randomBytes(3).toString("hex")}`;
   await api.core.createNamespace({
@@ -101,16 +101,16 @@ async function makeNamespace(api: ClusterApi, prefix: string): Promise<string> {
   return name;
 }
 
-/** Milliseconds for a namespace to go: a load balancer or a disk of it must go in the cloud first. */
+/** A load balancer or a disk must go in the cloud first. */
 const goneMs = 600_000;
 
 export interface Removal {
-  /** Nothing is left that costs or is in anybody's way. */
+/** Nothing is left. */
   readonly clean: boolean;
   readonly left: string | undefined;
 }
 
-/** Removes a run's namespace and waits until all in it is gone. */
+/** Waits until all in it is gone. */
 async function removeNamespace(api: ClusterApi, name: string): Promise<Removal> {
   const signal = AbortSignal.timeout(goneMs);
   try {
@@ -128,10 +128,9 @@ async function removeNamespace(api: ClusterApi, name: string): Promise<Removal> 
 
 /**
  * A namespace stays, empty, while a registered API does not answer, such as metrics without metrics-server: it may hold
- * something in it for all that the controller knows (kubernetes/kubernetes#60807).
+ * something for all that the controller knows (kubernetes/kubernetes#60807).
  *
- * @returns that, when it is so
- * @throws NotYet while something is left in it
+ * @returns that @throws NotYet while something is left in it
  */
 export function emptied(conditions: readonly V1NamespaceCondition[]): string {
   const holds = (type: string): boolean => conditions.some((each) => each.type === type && each.status === "True");
@@ -144,15 +143,15 @@ export function emptied(conditions: readonly V1NamespaceCondition[]): string {
 }
 
 interface VerifyOptions {
-  /** File for the results as JUnit XML. */
+/** File for JUnit XML. */
   readonly junit: string | undefined;
-  /** Time limit of each check. */
+/** Of each check. */
   readonly limitMs: number;
-  /** Beginning of the namespace's name. */
+/** Of the namespace's name. */
   readonly prefix: string;
 }
 
-/** Says which cluster it is. @returns whether it does not answer */
+/** @returns whether the cluster does not answer */
 export async function greet(api: ClusterApi, { err }: Output): Promise<boolean> {
   const found = await orSaid(api, { err }, async () => {
     const { gitVersion } = (await api.version.getCode()) ?? {};
@@ -163,7 +162,7 @@ export async function greet(api: ClusterApi, { err }: Output): Promise<boolean> 
   return found === undefined;
 }
 
-/** What the API says; nothing, and a message, when it does not answer as it should. */
+/** Nothing, and a message, when the API does not answer as it should. */
 export async function orSaid<T>(
   api: ClusterApi,
   { err }: Pick<Output, "err">,
@@ -181,7 +180,7 @@ export async function orSaid<T>(
 }
 
 /**
- * Runs checks in a namespace of their own, which is removed at the end, also after Ctrl-C or a failure.
+ * In a namespace of its own, which is removed also after Ctrl-C or a failure.
  *
  * @returns whether no check failed, nothing was left, and nobody interrupted it
  */
@@ -226,7 +225,7 @@ export async function verify(
   return !failed && removal.clean && !interrupted.aborted;
 }
 
-/** Ends the run on Ctrl-C; the second one ends the program at once, with a failed check's exit code. */
+/** The second Ctrl-C ends the program at once, with a failed check's exit code. */
 function untilInterrupted(
   namespace: string,
   err: Output["err"],

@@ -7,16 +7,16 @@ export interface ApiClients {
   readonly node: NodeV1Api;
 }
 
-/** Tools of checks that need only an API server. */
+/** Tools of checks that need an API server alone. */
 export interface ApiTools {
   readonly api: ApiClients;
-  /** Where they make and remove pods. */
+/** Of their pods. */
   readonly namespace: string;
-  /** Image of a container that only waits, for every system. */
+/** It only waits, on every system. */
   readonly waitingImage: string;
 }
 
-/** HTTP status of an answer that was an error. */
+/** Of an answer that was an error. */
 export function statusOf(error: unknown): number | undefined {
   return typeof error === "object" && error !== null && "code" in error && typeof error.code === "number"
     ? error.code
@@ -31,7 +31,6 @@ export async function ifFound<T>(asked: Promise<T>): Promise<T | undefined> {
   });
 }
 
-/** Marks every object that a check makes. */
 export const checkLabels = { "app.kubernetes.io/part-of": "fenestra-verify" };
 
 export function checkPod(name: string, spec: V1PodSpec, labels: Readonly<Record<string, string>> = {}): V1Pod {

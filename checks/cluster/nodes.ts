@@ -13,27 +13,27 @@ import type { ApiTools } from "./api.ts";
 export interface NodeFacts {
   readonly name: string;
   readonly os: string;
-  /** Windows build by the reported kernel: `10.0.20348`. */
+/** `10.0.20348`, of Windows. */
   readonly build: string | undefined;
-  /** The same with its update: `10.0.20348.2340`. */
+/** With its update: `10.0.20348.2340`. */
   readonly update: string | undefined;
   readonly labels: Readonly<Record<string, string>>;
   /** `key=value:effect`. */
   readonly taints: readonly string[];
   readonly ready: boolean;
-  /** The kubelet's words on its readiness. */
+/** The kubelet's words. */
   readonly readyMessage: string;
-  /** What keeps pods away: conditions such as `DiskPressure`, taints like them, its own deletion. */
+/** Conditions such as `DiskPressure`, taints like them, its own deletion. */
   readonly pressure: readonly string[];
   readonly internalIp: string | undefined;
   readonly podCidr: string | undefined;
   readonly controlPlane: boolean;
   readonly cordoned: boolean;
-  /** Failed services and duties by the machine's own word; nothing of another form counts. */
+/** Services and duties by the machine's own word; nothing of another form counts. */
   readonly failed: string | undefined;
-  /** How long its health task has been silent, if it has. */
+/** Of its health task. */
   readonly silent: string | undefined;
-  /** What a Windows machine says of its past; nothing of another form counts. */
+/** A Windows machine's past; nothing of another form counts. */
   readonly traces: readonly string[];
   /** It is a rehearsal's: played by KWOK, or with containers that mostly have no program. */
   readonly simulated: boolean;
@@ -43,25 +43,19 @@ export interface NodeFacts {
 
 /** Annotation of nodes that KWOK plays (kwok.sigs.k8s.io: "Manage Nodes"). */
 const simulatedAnnotation = "kwok.x-k8s.io/node";
-/** What a machine's scripts write on its Node (lib.sh, joined.ps1). */
+/** Written by a machine's scripts (lib.sh, joined.ps1). */
 const failedAnnotation = "fenestra.dev/failed";
 const beatAnnotation = "fenestra.dev/beat";
 const crashAnnotation = "fenestra.dev/crashes";
 const signatureAnnotation = "fenestra.dev/signatures";
-/**
- * Seconds for a beat (300), the limit of a round (600) and the pause before the next task (300), by worker.ts of
- * Windows.
- */
+/** A beat (300), the limit of a round (600) and the pause before the next task (300), by worker.ts of Windows. */
 const silentSeconds = 1200;
-/** Name of the rehearsal's container runtime (tools/runtime/main.go). */
+/** Its container runtime (tools/runtime/main.go). */
 const rehearsalRuntime = "rehearsal://";
-/** Taint of Windows nodes, which keeps plain pods away. */
+/** Keeps plain pods off Windows nodes. */
 export const windowsTaint = "os=windows:NoSchedule";
 
-/**
- * Compares the health task's last beat with the kubelet's last word, both by the machine's clock; a kubelet that is
- * silent too is not Ready. Linux has no such task.
- */
+/** Between the task's last beat and the kubelet's last word, both by the machine's clock. Linux has no such task. */
 function silence(beat: string | undefined, kubelet: Date | undefined, windows: boolean): string | undefined {
   if (beat === undefined || !/^\d{4}(-\d\d){2}T(\d\d:){2}\d\dZ$/.test(beat))
     return windows ? "never reported; its log is C:\\var\\log\\fenestra\\health.log" : undefined;
@@ -69,7 +63,7 @@ function silence(beat: string | undefined, kubelet: Date | undefined, windows: b
   return late ? `been silent since ${beat}` : undefined;
 }
 
-/** Starts of Windows without an end before, and the day of Defender's signatures: updates are off, so they age. */
+/** Starts without an end before, and the day of Defender's signatures: updates are off, so they age. */
 function traces(annotations: Readonly<Record<string, string>> = {}): readonly string[] {
   const crashes = /^\d{1,4}, last [\dTZ:-]{20}(, stop 0x[0-9a-f]{8})?$/.exec(annotations[crashAnnotation] ?? "")?.[0];
   const signatures = /^\d{4}-\d\d-\d\d$/.exec(annotations[signatureAnnotation] ?? "")?.[0];
@@ -141,19 +135,18 @@ export function nodeProblems(node: NodeFacts): readonly string[] {
   ].map((problem) => `node ${node.name}: ${problem}`);
 }
 
-/** The nodes of a check, and what must be so of them. */
 export interface WantedNodes {
   readonly id: string;
   readonly title: string;
   readonly own: (nodes: readonly NodeFacts[]) => readonly NodeFacts[];
-  /** How many there must be. Default: at least one. */
+/** Default: at least one. */
   readonly count?: number;
-  /** What else is wrong with one of them. Default: nothing. */
+/** Default: nothing. */
   readonly problems?: (node: NodeFacts) => readonly string[];
   readonly skip?: string | undefined;
 }
 
-/** The nodes are there and Ready, with the labels and taints of their system. */
+/** Ready, with the labels and taints of their system. */
 export function nodesCheck({ id, title, own, count, problems, skip }: WantedNodes): Check<ApiTools> {
   return {
     id,

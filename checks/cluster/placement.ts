@@ -17,7 +17,6 @@ interface Placed {
   readonly refusal: string | undefined;
 }
 
-/** Makes a pod and waits for the scheduler's decision. */
 async function place({ api, namespace, signal }: Context, body: V1Pod): Promise<Placed> {
   const name = body.metadata?.name ?? "";
   await api.core.createNamespacedPod({ namespace, body }).catch((error: unknown) => {
@@ -43,7 +42,7 @@ async function untilStarted({ api, namespace, signal }: Context, name: string): 
   });
 }
 
-/** Makes pods, lets `judge` see the scheduler's decisions, and removes the pods. */
+/** Removes the pods, too. */
 async function withPlaced(
   context: Context,
   pods: readonly V1Pod[],
@@ -58,17 +57,17 @@ async function withPlaced(
   }
 }
 
-/** What is expected of pods that say nothing about their system. */
+/** Pods that say nothing about their system. */
 interface PlainPods {
-  /** More than a small cluster has nodes, so that chance does not decide. */
+/** More than nodes, so that chance does not decide. */
   readonly count: number;
-  /** Whether each must get a node and start; a cluster in use may have no room. */
+/** A cluster in use may have no room. */
   readonly mustStart: boolean;
-  /** Beginnings of names of pods that kube-system must have. */
+/** Pods of kube-system, by the beginnings of their names. */
   readonly system: readonly string[];
 }
 
-/** The taint keeps pods off Windows nodes that say nothing about their system. */
+/** The taint keeps pods off Windows that do not choose it. */
 export function plainPodsCheck({ count, mustStart, system }: PlainPods): Check<ApiTools> {
   return {
     id: "plain-pods",
@@ -155,10 +154,10 @@ export function runtimeClassCheck({ name, build, count, mustStart }: WantedClass
   };
 }
 
-/** Fenestra's own policy that chooses the RuntimeClass; it may be switched off. */
+/** Fenestra's own; it may be switched off. */
 export const placementPolicy = "fenestra-placement";
 
-/** A Windows pod with an image of this tag as a dry run admits it. */
+/** As a dry run admits it. */
 export async function admittedWindowsPod(
   { api, namespace }: Pick<ApiTools, "api" | "namespace">,
   imageTag: string,
@@ -168,11 +167,7 @@ export async function admittedWindowsPod(
   return (await api.core.createNamespacedPod({ namespace, body, dryRun: "All" })).spec;
 }
 
-/**
- * The API server chooses the RuntimeClass by the image's tag.
- *
- * @param inForceMs milliseconds until the policy must be in force
- */
+/** By the image's tag. @param inForceMs milliseconds until the policy must be in force */
 export function runtimeClassPolicyCheck(
   { name, imageTag }: { readonly name: string; readonly imageTag: string },
   inForceMs = 0,
@@ -210,10 +205,7 @@ const inContainer = (securityContext: SecurityContext): Partial<V1PodSpec> => ({
   containers: [{ ...waitingContainer("registry.example.test/app:1.0"), securityContext }],
 });
 
-/**
- * What the API server refuses on a Windows pod (kubernetes.io: "Windows containers in Kubernetes", field
- * compatibility).
- */
+/** On a Windows pod (kubernetes.io: "Windows containers in Kubernetes", field compatibility). */
 const refusedFields: readonly (readonly [field: string, spec: Partial<V1PodSpec>])[] = [
   ["spec.hostPID", { hostPID: true }],
   ["spec.hostIPC", { hostIPC: true }],
@@ -237,7 +229,7 @@ const refusedFields: readonly (readonly [field: string, spec: Partial<V1PodSpec>
   ["spec.containers[0].securityContext.procMount", inContainer({ procMount: "Default" })],
 ];
 
-/** Fields that Windows cannot honour are refused by name, in dry runs. */
+/** By name, in dry runs. */
 export const refusedFieldsCheck: Check<ApiTools> = {
   id: "refused-fields",
   title: "the API server refuses on a Windows pod what Windows cannot honour, each field by its name",
@@ -253,7 +245,7 @@ export const refusedFieldsCheck: Check<ApiTools> = {
         },
       );
     };
-    // Else the refusals would have another cause.
+// The refusals could have another cause.
     const plain = await asked({});
     expect(plain === undefined, `a Windows pod without any of these fields was refused: ${plain}`);
     for (const [field, spec] of refusedFields) {

@@ -6,7 +6,7 @@ import type { ApiClients, ApiTools } from "./api.ts";
 interface WorkloadProblem {
   /** `Deployment fenestra-samples/iis-2022 has 0 of 1 pods available`. */
   readonly what: string;
-  /** The scheduler's or the kubelet's words on one of its pods. */
+/** The scheduler's or kubelet's words on a pod. */
   readonly reason: string | undefined;
   readonly lookAt: string;
 }
@@ -19,7 +19,7 @@ interface Workloads {
   readonly nodes: readonly V1Node[];
 }
 
-/** Why a DaemonSet that wants no pods should: it chooses nodes, whose taints it may not tolerate. */
+/** It chooses nodes whose taints it may not tolerate. */
 function unwanted({ spec }: V1DaemonSet, nodes: readonly V1Node[]): string | undefined {
   const { nodeSelector = {}, affinity } = spec?.template.spec ?? {};
   const selector = Object.entries(nodeSelector);
@@ -32,7 +32,7 @@ function unwanted({ spec }: V1DaemonSet, nodes: readonly V1Node[]): string | und
     : undefined;
 }
 
-/** Why a pod is not Ready, if so, in the words of the scheduler or the kubelet. */
+/** In the words of the scheduler or the kubelet. */
 export function podProblem({ metadata, spec, status }: V1Pod): string | undefined {
   const condition = (type: string) => status?.conditions?.find((each) => each.type === type);
   if (condition("Ready")?.status === "True" && metadata?.deletionTimestamp === undefined) return undefined;
@@ -82,14 +82,10 @@ function problem(owned: Owned, state: string | undefined, pods: readonly V1Pod[]
   ];
 }
 
-/** Kubernetes' own default of a probe's period, in seconds. */
+/** Kubernetes' default, in seconds. */
 const defaultPeriod = 10;
 
-/**
- * Whether a pod runs, and all containers that are not ready still wait for the initial delay of their readiness probes.
- *
- * @param now milliseconds since the epoch
- */
+/** A pod runs, and what is not ready waits for a readiness probe's delay. @param now epoch milliseconds */
 export function awaitsFirstProbe({ spec, status }: V1Pod, now: number): boolean {
   const states = (spec?.containers ?? []).map(({ name, readinessProbe }) => {
     const own = status?.containerStatuses?.find((candidate) => candidate.name === name);
@@ -104,9 +100,7 @@ export function awaitsFirstProbe({ spec, status }: V1Pod, now: number): boolean 
 }
 
 /**
- * The workloads without all pods at their newest version, as `kubectl rollout status` judges.
- *
- * @param excused pods that count as available. Default: none
+ * Without all pods at their newest version, as by `kubectl rollout status`. @param excused pods that count as available
  */
 export function workloadProblems(
   { deployments, statefulSets, daemonSets, pods, nodes }: Workloads,
@@ -182,14 +176,13 @@ export async function allWorkloads({ core, apps }: ApiClients): Promise<Workload
   };
 }
 
-/** Which workloads must have their pods, and in which state. */
 export interface WantedWorkloads {
   /** Default: `workloads`. */
   readonly id?: string;
   readonly slow?: boolean;
   /** Whether pods may still wait for their first readiness probe. */
   readonly beforeProbes?: boolean;
-  /** Pods that need not be Ready. */
+/** They need not be Ready. */
   readonly excused?: ((pod: V1Pod) => boolean) | undefined;
 }
 

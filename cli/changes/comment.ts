@@ -1,23 +1,24 @@
 import { lstatSync, readFileSync } from "node:fs";
 import { parseChanges, type StackChange, type Status, table } from "./stackChange.ts";
 
-// Runs with a token that may write to the repository, on what anyone's branch left, before packages are installed: it
-// imports Node's own modules alone and treats every text as hostile.
+// With a token that may write to the repository, on what anyone's branch left, before packages are installed: Node's
+// own
+// modules alone, and every text is hostile.
 
-/** Bytes, never fewer than the characters of which GitHub refuses more than 65,536. */
+/** Bytes; GitHub refuses more than 65,536 characters. */
 export const commentLimit = 65_000;
 
 export const marker = "<!-- fenestra plan -->";
 
-/** Largest file in bytes; those of big stacks have about one megabyte. */
+/** Big stacks' have about one megabyte. */
 const largestFile = 32 * 1024 * 1024;
 
 const mostStacks = 40;
 
-/** Where the plans come from, by GitHub's word and not the branch's. */
+/** By GitHub's word and not the branch's. */
 export interface CommentSource {
   readonly sha: string;
-  /** Page of the run, with the rendered plans and the files. */
+/** With the rendered plans and the files. */
   readonly runUrl: string;
 }
 
@@ -26,8 +27,8 @@ export function failureComment({ sha, runUrl }: CommentSource): string {
 }
 
 /**
- * The comment on every stack. The branch's texts are in fenced blocks, where no mention, link, picture or HTML works
- * and no bot reads a command. Long texts are cut at a line, each to its fair share.
+ * The branch's texts are in fenced blocks, where no mention, link, picture or HTML works and no bot reads a command.
+ * Long ones are cut at a line, each to its fair share.
  */
 export function changesComment(changes: readonly StackChange[], { sha, runUrl }: CommentSource): string {
   const order: readonly Status[] = ["failed", "changed", "unknown", "added", "removed"];
@@ -60,15 +61,14 @@ interface Part {
   /** HTML of ours. */
   readonly title: string;
   readonly language: "diff" | "text";
-  /** Whether it is unfolded. */
   readonly open: boolean;
   readonly text: string;
 }
 
-/** Most lines of all blocks of a stack, folded ones too; a comment on one stack has fewer than sixty with its table. */
+/** Of all blocks of a stack; a comment on one stack has fewer than sixty with its table. */
 const stackLines = 50;
 
-/** What a reviewer decides by first; then as much of the rest as there is room for. The run has all of it. */
+/** What a reviewer decides by; then as much as there is room for. */
 function partsOf({ stack, reason, nodes, values, findings, files, summary }: StackChange): readonly Part[] {
   const of = (what: string, text: string, language: Part["language"], open = false): Part => {
     return { title: `<code>${stack}</code>: ${what}`, language, open, text };
@@ -109,13 +109,10 @@ function block({ title, language, open }: Part, text: string): readonly string[]
   ];
 }
 
-/** Lines of a block beside its text. */
+/** Beside its text. */
 const frameLines = block({ title: "", language: "text", open: true, text: "" }, "").length - 1;
 
-/**
- * A text that looks like what it is: without control characters, turns of direction, characters of no width, and
- * backticks like the fence's.
- */
+/** Without control characters, turns of direction, characters of no width, and backticks like the fence's. */
 function plain(text: string): string {
   return text
     .toWellFormed()
@@ -125,7 +122,7 @@ function plain(text: string): string {
     .trimEnd();
 }
 
-/** The texts in `room` bytes together: short ones whole, long ones cut to equal lengths. */
+/** In `room` bytes: short texts whole, long ones cut to equal lengths. */
 function shorten(texts: readonly string[], room: number): readonly string[] {
   const shares = new Map<number, number>();
   let left = room;
@@ -152,7 +149,7 @@ function bytes(text: string): number {
   return Buffer.byteLength(text);
 }
 
-/** The comment for a run's file; a missing one, no plain file, or another form is as good as none. */
+/** A missing file, no plain one, or another form is as good as none. */
 export function commentOfFile(file: string, source: CommentSource): string {
   let changes: readonly StackChange[];
   try {

@@ -21,20 +21,17 @@ import { bareChange, type Overview, type StackChange } from "./stackChange.ts";
 
 export interface Version<T> {
   readonly stacks: readonly string[];
-  /** Plans a stack of it; throws as a plan does. */
+/** Throws as a plan does. */
   readonly plan: (stack: string, account?: string | null) => Promise<T>;
 }
 
 export interface ComparedStack {
   readonly change: StackChange;
-  /** `undefined` when it failed or is gone. */
+/** None when it failed or is gone. */
   readonly plan: Plan | undefined;
 }
 
-/**
- * The outcome for each stack of either version, by name. Its two plans decide, byte by byte, and not the edited files:
- * a stack depends on nearly all of them, and most edits change no plan.
- */
+/** By name. Two plans decide, byte by byte, and not the edited files: most edits change no plan. */
 export async function compareStacks(base: Version<string>, now: Version<Plan>): Promise<readonly ComparedStack[]> {
   const names = [...new Set([...base.stacks, ...now.stacks])].sort();
   const compared: ComparedStack[] = [];
@@ -66,7 +63,7 @@ async function compareStack(stack: string, base: Version<string>, now: Version<P
   return { change: changed(stack, diff), plan };
 }
 
-/** The plan with the older one's account in ids and ARNs, for a stack file that names another or none. */
+/** With the older one's account in ids and ARNs. */
 async function inAccountOf(old: BasePlan, stack: string, plan: Plan, now: Version<Plan>): Promise<Plan> {
   if (old.cluster.accountId === plan.cluster.accountId) return plan;
   return now.plan(stack, old.cluster.accountId);
@@ -134,7 +131,7 @@ function overviewOf({ refused, lost, resources, nodes, findings }: PlanDiff): Ov
   };
 }
 
-/** The result, or the message of an error that a stack cannot be planned; other errors are ours. */
+/** Or why a stack cannot be planned; other errors are ours. */
 async function orReason<T>(action: () => Promise<T>): Promise<T | string> {
   try {
     return await action();

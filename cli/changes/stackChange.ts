@@ -1,12 +1,9 @@
-/**
- * The outcome for a stack between two versions. `failed`: it cannot be planned now. `unknown`: not by the older
- * version.
- */
+/** `failed`: it cannot be planned now. `unknown`: not by the older version. */
 export const statuses = ["failed", "changed", "unknown", "added", "removed", "same"] as const;
 
 export type Status = (typeof statuses)[number];
 
-/** What happens to machines, in the table. */
+/** In the table. */
 const nodeFates = [
   "refused",
   "replaced",
@@ -26,16 +23,16 @@ export interface NodeRow {
   readonly fate: NodeFate;
 }
 
-/** Numbers of the table, by their names in `changes.json`. */
+/** By their names in `changes.json`. */
 const numbers = ["added", "removed", "changed", "replaced", "refused", "lost", "newFindings", "goneFindings"] as const;
 
-/** A stack's row of the table: names and numbers, no text. */
+/** Names and numbers, no text. */
 export type Overview = Readonly<Record<(typeof numbers)[number], number>> & {
   readonly controlPlane: readonly NodeRow[];
   readonly pools: readonly NodeRow[];
 };
 
-/** Texts about a stack; each may be empty. */
+/** Each may be empty. */
 const textNames = ["reason", "nodes", "values", "findings", "files", "summary"] as const;
 
 export type StackChange = Readonly<Record<(typeof textNames)[number], string>> & {
@@ -48,7 +45,7 @@ export function bareChange(stack: string, status: Status, reason = ""): StackCha
   return { stack, status, overview: null, reason, nodes: "", values: "", findings: "", files: "", summary: "" };
 }
 
-/** File of `fenestra changes --out` with every stack's outcome. */
+/** Of `fenestra changes --out`. */
 export const changesFile = "changes.json";
 
 const changesVersion = 3;
@@ -57,11 +54,7 @@ export function changesJson(stacks: readonly StackChange[]): string {
   return `${JSON.stringify({ version: changesVersion, stacks }, null, 2)}\n`;
 }
 
-/**
- * Reads that file without trust in its author.
- *
- * @throws TypeError when it has another form
- */
+/** Without trust in the author. @throws TypeError when it has another form */
 export function parseChanges(text: string): readonly StackChange[] {
   const parsed: unknown = JSON.parse(text);
   if (!isRecord(parsed) || parsed.version !== changesVersion || !Array.isArray(parsed.stacks))
@@ -69,10 +62,10 @@ export function parseChanges(text: string): readonly StackChange[] {
   return parsed.stacks.map(parseChange);
 }
 
-/** The comment has stacks' names as they are: only characters that Pulumi allows. */
+/** Only what Pulumi allows: the comment has it as it is. */
 const stackName = /^[A-Za-z0-9_.-]{1,100}$/;
 
-/** Names of machines are in the comment too. */
+/** They are in the comment, too. */
 const nodeName = /^[a-z0-9-]{1,60}$/;
 
 function parseChange(value: unknown): StackChange {
@@ -149,7 +142,7 @@ const fates: Readonly<Record<NodeFate, string>> = {
 
 const mostNames = 5;
 
-/** A comment's table: a row per stack, of names and numbers only. */
+/** Names and numbers only. */
 export function table(changes: readonly StackChange[]): readonly string[] {
   return [
     "| Stack | | Control plane | Pools | + new ~ changed - removed ! replaced or may be | Findings |",
@@ -175,9 +168,7 @@ function statusCell(status: Status, { refused, lost }: Overview): string {
   return [...alarms.filter((text) => text !== ""), statusWords[status]].join(", ");
 }
 
-/**
- * `**replaced**: win2019; rolled one by one: linux, win2022`, without those that stay; at most `names` names in all.
- */
+/** `**replaced**: win2019; rolled one by one: linux, win2022`; at most `names` in all. */
 function nodeCell(nodes: readonly NodeRow[], names: number): string {
   const moving = nodes.filter(({ fate }) => fate !== "stays");
   if (moving.length === 0) return fates.stays;

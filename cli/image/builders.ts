@@ -7,7 +7,7 @@ import { azureCommands } from "./azureCommands.ts";
 export interface Build {
   readonly spec: Pick<ClusterSpec, "cloud" | "region">;
   readonly pool: WindowsPool;
-  /** The vendor's image: `latest`, an id or a version. */
+/** `latest`, an id or a version. */
   readonly base: string;
   /** SHA-256 of bake.ps1, hexadecimal. */
   readonly sha256: string;
@@ -17,7 +17,7 @@ const script = "C:\\Windows\\Temp\\bake.ps1";
 const call = `powershell.exe -NoProfile -ExecutionPolicy Bypass -File ${script}`;
 const restartMinutes = 30;
 
-/** Takes away what Packer came in by after its last command: a process of WMI outlives the session. */
+/** After its last command: a process of WMI outlives Packer's session. */
 const closeDoor = [
   "Start-Sleep 10",
   "$l=Get-ChildItem WSMan:\\localhost\\Listener",
@@ -27,7 +27,7 @@ const closeDoor = [
   "Remove-NetFirewallRule -DisplayName packer",
 ].join(";");
 
-/** Opens it on AWS, whose images have no listener with TLS. */
+/** AWS's images have no listener with TLS. */
 const openDoor = [
   "<powershell>",
   "$c=New-SelfSignedCertificate -DnsName packer -CertStoreLocation Cert:\\LocalMachine\\My",
@@ -36,7 +36,7 @@ const openDoor = [
   "</powershell>",
 ].join("\n");
 
-/** Every builder's steps; the restart comes asked for or not, since a seal needs one. */
+/** The restart comes asked for or not, since a seal needs one. */
 function provisioners() {
   const asSystem = { elevated_user: "SYSTEM", elevated_password: "" };
   const run = (inline: readonly string[], exitCodes: readonly number[] = [0]) => ({
@@ -146,7 +146,7 @@ function packerAzure({ spec, pool, base }: Build) {
   };
 }
 
-/** A document of EC2 Image Builder, which then generalizes Windows. */
+/** EC2 Image Builder then generalizes Windows. */
 function ec2Component({ pool, sha256 }: Build) {
   const step = (name: string, command: string, good: readonly number[] = [0]) => ({
     name,
@@ -185,7 +185,7 @@ function ec2Component({ pool, sha256 }: Build) {
   };
 }
 
-/** A template of Azure Image Builder, which then generalizes Windows. */
+/** Azure Image Builder then generalizes Windows. */
 function azureImageBuilder({ pool, base, sha256, spec }: Build) {
   const run = (name: string, command: string, validExitCodes: number[] = [0]) => ({
     type: "PowerShell" as const,
@@ -238,7 +238,7 @@ function azureImageBuilder({ pool, base, sha256, spec }: Build) {
   };
 }
 
-/** By cloud: the vendor's image in words, and the builders' files by name. */
+/** The vendor's image in words, and files by name. */
 export const builders = {
   aws: {
     commands: awsCommands,

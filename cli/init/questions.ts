@@ -22,15 +22,14 @@ interface Question<T> {
   readonly option: string;
   readonly ask: string;
   readonly allowed: string;
-  /** An empty answer's meaning; without it an answer is needed. */
+/** Meaning of an empty answer; without it an answer is needed. */
   readonly preset?: string;
-  /** `undefined` for an answer that is not allowed. */
+/** `undefined`: not allowed. */
   readonly read: (answer: string) => T | undefined;
 }
 
 /**
- * The stack's name and what its file is made from. What no option gives is asked for, again after a wrong answer; where
- * nobody can be asked, defaults count.
+ * What no option gives is asked for, again after a wrong answer; where nobody can be asked, defaults count.
  *
  * @throws UsageError for an option that is not allowed, or is needed and missing.
  */
@@ -159,25 +158,21 @@ export interface NewStack {
   readonly name: string;
   readonly region: string;
   readonly zones: readonly string[];
-  /** Windows releases, a pool of two machines each. */
+/** A pool of two machines each. */
   readonly windows: readonly WindowsFacts["name"][];
-  /** Protects what cannot be made again; three control-plane machines, a NAT gateway for each zone. */
+/** Protection, three control-plane machines, a NAT gateway for each zone. */
   readonly production: boolean;
-  /** Networks that reach the API from outside, if any. */
+/** They reach the API from outside. */
   readonly allow: readonly string[];
   readonly workloadIdentity: boolean;
   readonly accountId: string | undefined;
 }
 
-/**
- * Text of the stack file, with comments where the reader decides next; the caller checks it.
- *
- * @param program path from the file's folder to the program's
- */
+/** Comments are where the reader decides next; the caller checks it. @param program path from the file's folder */
 export function newStackText(stack: NewStack, program = ".."): string {
   const { cloud, production } = stack;
   const account = cloudFacts[cloud].words.account;
-  // Else only the first zone's NAT gateway serves anybody.
+// A first zone's alone serves nobody else.
   const byZone = production && cloudFacts[cloud].network.subnetsSpanZones;
   const count = byZone ? [`      count: ${stack.zones.length}`, "      perZone: true"] : ["      count: 2"];
   const pools = [
@@ -251,7 +246,7 @@ function access({ cloud, allow, workloadIdentity }: NewStack): readonly string[]
   ];
 }
 
-/** A value as YAML, in quotes where needed. */
+/** In quotes where needed. */
 function scalar(value: string): string {
   return stringify(value, { lineWidth: 0 }).trimEnd();
 }

@@ -4,15 +4,15 @@ import { didYouMean } from "../../components/model/problem.ts";
 import { minorOf } from "../../components/model/releases.ts";
 import { atVersion, nameOf } from "./lock.ts";
 
-/** A row, and what it replaces: itself where only its digest is missing. */
+/** It replaces itself where only its digest is missing. */
 interface Move {
   readonly from: Artifact;
   readonly to: Artifact;
 }
 
 /**
- * Rows of a name at a later patch than the lock file's, for every system, with what moves together; or its rows of that
- * version without a digest.
+ * A later patch than the lock file's, for every system, with what moves together; or rows of that version without a
+ * digest.
  *
  * @throws RangeError for an unknown name and any other version
  */
@@ -53,11 +53,7 @@ export function movesTo(
   return lock.filter(moves).map((row) => ({ from: row, to: atVersion(row, at(row)) }));
 }
 
-/**
- * The rows with digests given by hand, each as `[NAME:][OS=]SHA256`.
- *
- * @throws RangeError for another form, and for one that is not about exactly one row
- */
+/** Each as `[NAME:][OS=]SHA256`. @throws RangeError for another form, or not exactly one row */
 export function withDigests(rows: readonly Artifact[], given: readonly string[]): readonly Artifact[] {
   return given.reduce((some, text) => {
     const [, name, os, digest] = /^(?:([^:=]+):)?(?:(linux|windows|any)=)?([0-9a-f]{64})$/.exec(text) ?? [];

@@ -1,6 +1,6 @@
 import { z } from "zod";
 
-/** What objects say, by nested keys; a list of texts is one sorted text. */
+/** By nested keys; a list of texts is one sorted text. */
 export interface Facts {
   readonly [key: string]: Fact;
 }
@@ -8,7 +8,7 @@ type Fact = string | Facts | undefined;
 
 const isFacts = (value: Fact): value is Facts => typeof value === "object";
 
-/** A part of facts by its keys, if any. */
+/** By its keys. */
 export function at(value: Fact, ...keys: string[]): Facts {
   const found = keys.reduce((some: Fact, key) => (isFacts(some) ? some[key] : undefined), value);
   return isFacts(found) ? found : {};
@@ -23,7 +23,7 @@ const unsaid = /^(description|message|caBundle|annotations|labels|conversion|lis
 const mapping = z.record(z.string(), z.unknown());
 const named = z.object({ mountPath: z.string(), rule: z.string(), key: z.string(), name: z.string() }).partial();
 
-/** Any value as facts; items of a list by path, rule, key or name. */
+/** Items of a list by path, rule, key or name. */
 function factOf(value: unknown, key = ""): Fact {
   if (Array.isArray(value)) {
     if (/^(command|args)$/.test(key)) return value.join("\n").replaceAll("\\\\", "\\");
@@ -120,7 +120,7 @@ function workload(spec: Facts): Facts {
   };
 }
 
-/** Rights of each account: verbs by scope, group, resource and name. */
+/** Verbs by scope, group, resource and name, of each account. */
 function rights(objects: readonly Named[]): Facts {
   const accounts: Record<string, Record<string, string>> = {};
   for (const { kind, facts } of objects.filter(({ kind }) => kind.endsWith("RoleBinding"))) {
@@ -152,13 +152,13 @@ interface Named {
   readonly facts: Facts;
 }
 
-/** Served versions, by the fields that users can write. */
+/** By the fields that users can write. */
 function definition(spec: Facts): Facts {
   const served = Object.entries(at(spec.versions)).filter(([, each]) => at(each).served !== "false");
   return { ...spec, versions: Object.fromEntries(served) };
 }
 
-/** What objects say, without texts. Throws for what is no object of Kubernetes. */
+/** Without texts. Throws for what is no object of Kubernetes. */
 export function factsOf(documents: readonly unknown[]): Facts {
   const form = z.looseObject({ kind: z.string(), metadata: z.looseObject({ name: z.string() }) });
   const objects = documents.map((each): Named => {
@@ -190,7 +190,7 @@ const shown = (value: Fact): string =>
         .join(", ")
     : (value ?? "-");
 
-/** Differences as lines `path: ours|theirs`; a dash for what is missing as a whole. */
+/** `path: ours|theirs`; a dash for what is missing as a whole. */
 export function differences(ours: Fact, theirs: Fact, path: string): readonly string[] {
   if (isFacts(ours) && isFacts(theirs))
     return [...new Set([...Object.keys(ours), ...Object.keys(theirs)])].flatMap((key) =>

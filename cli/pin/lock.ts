@@ -13,7 +13,7 @@ import {
 import { windowsImageQueries } from "../../components/model/windowsImages.ts";
 import type { Publishers, Said } from "./publishers.ts";
 
-/** Releases of a minor in the lock file: the newest, and one to go back to. */
+/** Of a minor: the newest, and one to go back to. */
 const keptReleases = 2;
 
 export interface PinResult {
@@ -22,7 +22,7 @@ export interface PinResult {
   readonly message?: string;
 }
 
-/** A Kubernetes release's artifacts, without digests. Throws RangeError for a release that cannot be chosen. */
+/** Without digests. Throws RangeError for a release that cannot be chosen. */
 export function releaseArtifacts(version: string): readonly Artifact[] {
   if (!/^\d+\.\d+\.\d+$/.test(version))
     throw new RangeError(
@@ -46,7 +46,7 @@ export function releaseArtifacts(version: string): readonly Artifact[] {
   );
 }
 
-/** The lock file with a release's missing artifacts, and each minor's newest releases alone. */
+/** Each minor keeps its newest releases alone. */
 export function withRelease(lock: readonly Artifact[], version: string): readonly Artifact[] {
   const known = new Set(lock.map(identity));
   const all = [...lock, ...releaseArtifacts(version).filter((artifact) => !known.has(identity(artifact)))];
@@ -61,9 +61,8 @@ export function withRelease(lock: readonly Artifact[], version: string): readonl
 }
 
 /**
- * The lock file with what is named and missing, without digests: for the platforms and at the place of the newest of
- * that name and minor, since nobody knows where an unknown name is published. Versions of a known name that are not
- * named go.
+ * What is named and missing is added without digests, for the platforms and at the place of the newest of that name and
+ * minor, since nobody knows where an unknown name is published. What is not named goes.
  */
 export function withNamed(
   lock: readonly Artifact[],
@@ -74,7 +73,7 @@ export function withNamed(
   const added = all.flatMap(({ name, version, os }) => {
     const known = lock.filter((artifact) => artifact.name === name && (os === undefined || artifact.os === os));
     if (known.some((artifact) => artifact.version === version)) return [];
-    // Of its own minor first: another's image tags may be made otherwise.
+// Another minor's image tags may be made otherwise.
     const near = known.filter((artifact) => minorOf(artifact.version) === minorOf(version));
     const newest = sorted(near.length > 0 ? near : known).at(-1)?.version;
     return known
@@ -87,7 +86,7 @@ export function withNamed(
   return sorted([...lock.filter((artifact) => isProgram(artifact) || isNamed(artifact)), ...added]);
 }
 
-/** An artifact at another version, without a digest. */
+/** Without a digest. */
 export function atVersion(artifact: Artifact, version: string): Artifact {
   const url = artifact.url.replace(/@sha256:.*$/, "").replaceAll(artifact.version, version);
   const { checksumUrl: _, replaces: __, ...rest } = artifact;
@@ -96,8 +95,8 @@ export function atVersion(artifact: Artifact, version: string): Artifact {
 }
 
 /**
- * What an answer means for an artifact: a missing digest is taken, a recorded one must be the publisher's. Of a moved
- * tag the new image can be accepted; a file may not change.
+ * A missing digest is taken, a recorded one must be the publisher's. A moved tag can be accepted; a file may not
+ * change.
  */
 function judge(artifact: Artifact, { digest, from }: Said, acceptMoved: boolean): PinResult {
   const what = nameOf(artifact);
@@ -119,10 +118,10 @@ function judge(artifact: Artifact, { digest, from }: Said, acceptMoved: boolean)
   };
 }
 
-/** Publishers asked at once: few enough for those that count. */
+/** Few enough for publishers that count. */
 const atOnce = 8;
 
-/** Asks for the chosen artifacts and judges the answers, in the lock file's order. */
+/** In the lock file's order. */
 export async function pinLock(
   lock: readonly Artifact[],
   publishers: Publishers,
@@ -152,7 +151,7 @@ function identity({ name, version, os, arch }: Artifact): string {
   return [name, version, os, arch].join(" ");
 }
 
-/** In the lock file's order: name, version, platform. */
+/** By name, version, platform. */
 export function sorted(lock: readonly Artifact[]): readonly Artifact[] {
   const text = (a: string, b: string) => (a < b ? -1 : a > b ? 1 : 0);
   return lock.toSorted(
@@ -175,15 +174,10 @@ export interface Newer {
   readonly newest: string;
 }
 
-/** Name of all programs of a Kubernetes release. */
+/** Of all programs of a release. */
 export const kubernetesName = "kubernetes";
 
-/**
- * Asks for the patch releases of each minor in the lock file, and for newer minors. What has no number, such as the tag
- * `ltsc2022`, is skipped.
- *
- * @param follow names of which a newer minor is as good as a patch
- */
+/** What has no number, such as `ltsc2022`, is skipped. @param follow a newer minor of these is as good as a patch */
 export async function findNewer(
   lock: readonly Artifact[],
   publishers: Publishers,
@@ -226,7 +220,7 @@ export async function findNewer(
   return { newer: inOrder(newer), minors: [...last.values()].filter(isNew), failed, skipped };
 }
 
-/** Later versions of the same form, the newest first, whether or not with `v`. */
+/** Of the same form, the newest first, whether or not with `v`. */
 function laterVersions(version: string, all: readonly string[]): readonly string[] {
   const numbersOf = (text: string) => {
     const parts = partsOf(text);
@@ -243,7 +237,7 @@ function laterVersions(version: string, all: readonly string[]): readonly string
     .sort((a, b) => compareNumbers(numbersOf(b).numbers, numbersOf(a).numbers));
 }
 
-/** Those that can be taken: a program and its image move together or not at all. */
+/** A program and its image move together or not at all. */
 export function takeable(newer: readonly Newer[], together: readonly (readonly string[])[]): readonly Newer[] {
   return newer.filter(({ name, newest }) =>
     (together.find((group) => group.includes(name)) ?? []).every((own) =>
@@ -260,7 +254,7 @@ export function newerVersions(text: string, newer: readonly Newer[]): string {
   });
 }
 
-/** A stack file with a newer Kubernetes, where it has its minor's newest so far. */
+/** Where the file has its minor's newest so far. */
 export function newerStack(text: string, newer: readonly Newer[]): string {
   return withScalars(text, (keys, value) =>
     keys.join(" ") === "config fenestra:kubernetes version"
@@ -269,7 +263,7 @@ export function newerStack(text: string, newer: readonly Newer[]): string {
   );
 }
 
-/** A text of YAML or JSON with scalars replaced in place, in block or flow style; the rest stays to the byte. */
+/** In YAML or JSON, in block or flow style; the rest stays to the byte. */
 function withScalars(text: string, replace: (keys: readonly string[], value: unknown) => string | undefined): string {
   const parts: string[] = [];
   let done = 0;

@@ -12,9 +12,9 @@ const upstreamSchema = z.strictObject({
   repository: z.string(),
   /** `{version}` is the image's. */
   tag: z.string(),
-  /** Pattern of the manifests' paths in the repository. */
+/** Pattern of paths in the repository. */
   paths: z.string(),
-  /** What was read last: the image's version, the commit, and git's digests of the files. */
+/** Read last: the image's version, the commit, and git's digests of the files. */
   read: z
     .strictObject({
       version: z.string(),
@@ -26,7 +26,7 @@ const upstreamSchema = z.strictObject({
 });
 const lockSchema = z.record(z.string(), z.union([upstreamSchema, z.strictObject({ none: z.string() })]));
 
-/** `upstream.lock.json`: by image where its project's manifests are and what they say, or why there are none. */
+/** By image where its project's manifests are and what they say, or why there are none. */
 export type UpstreamLock = z.infer<typeof lockSchema>;
 
 export function readUpstream(file: string): UpstreamLock {
@@ -39,7 +39,7 @@ const treeSchema = z.object({
   tree: z.array(z.object({ path: z.string(), type: z.string(), sha: z.string() })),
 });
 
-/** Reads a version's manifests; each file must be the commit's. */
+/** Each file must be the commit's. */
 async function read(
   { repository, tag, paths }: z.infer<typeof upstreamSchema>,
   version: string,
@@ -70,7 +70,7 @@ async function read(
   return { version, commit, files, facts: factsOf(documents) };
 }
 
-/** The lock with manifests of versions that it has not read, and what changes, line by line. */
+/** With versions that it has not read, and what changes, line by line. */
 export async function withManifests(
   lock: UpstreamLock,
   named: readonly NamedVersion[],

@@ -4,7 +4,7 @@ import { isProgram } from "../../components/model/moreArtifacts.ts";
 import { kubernetesName } from "./lock.ts";
 import type { Publishers } from "./publishers.ts";
 
-/** Where GitHub has a name's releases, and the Go modules of its advisories. */
+/** Where releases are, and the Go modules of advisories. */
 const projects: Readonly<Record<string, { readonly repository: string; readonly modules: readonly string[] }>> = {
   [kubernetesName]: { repository: "kubernetes/kubernetes", modules: ["k8s.io/kubernetes"] },
   "cni-plugins": { repository: "containernetworking/plugins", modules: ["github.com/containernetworking/plugins"] },
@@ -33,10 +33,7 @@ const advisorySchema = z.array(
   }),
 );
 
-/**
- * `versions.json` with the days of pinned versions and GitHub's advisories against them. What it has stays; without
- * these sections nobody is asked.
- */
+/** `versions.json` with days of versions and GitHub's advisories; without these sections nobody is asked. */
 export async function withNews(
   text: string,
   lock: readonly Artifact[],
@@ -80,7 +77,7 @@ export async function withNews(
     : { text: written(text, { published, known }), news: news.sort(), failed };
 }
 
-/** The text with these sections, its last ones; what is before them stays to the byte. */
+/** Its last sections; what is before them stays to the byte. */
 function written(text: string, sections: object): string {
   const rest = text.slice(0, text.search(/\s*"published":/));
   const own = JSON.stringify(sections, null, 2).replaceAll(

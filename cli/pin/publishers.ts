@@ -6,12 +6,12 @@ import { minorOf } from "../../components/model/releases.ts";
 type File = Pick<Artifact, "url" | "algorithm">;
 
 export interface Said {
-  /** Hexadecimal, if it gives one. */
+/** Hexadecimal, if given. */
   readonly digest: string | undefined;
   readonly from: string;
 }
 
-/** Most pages of a list of tags: repositories have some thousand. */
+/** Of tags: repositories have some thousand. */
 const mostPages = 100;
 
 const assetSchema = z.object({ assets: z.array(z.object({ name: z.string(), digest: z.string().nullish() })) });
@@ -19,7 +19,7 @@ const releaseSchema = z.array(z.object({ tag_name: z.string(), draft: z.boolean(
 const tagSchema = z.object({ tags: z.array(z.string()).nullable() });
 const tokenSchema = z.object({ token: z.string().optional(), access_token: z.string().optional() });
 
-/** Formats of an image's index, first, or manifest (OCI image specification, media types; Docker's own are older). */
+/** An image's index, first, or manifest (OCI image specification, media types; Docker's own are older). */
 const manifests = [
   "application/vnd.oci.image.index.v1+json",
   "application/vnd.docker.distribution.manifest.list.v2+json",
@@ -27,7 +27,7 @@ const manifests = [
   "application/vnd.docker.distribution.manifest.v2+json",
 ].join(", ");
 
-/** Where a file's publisher gives its digest; `undefined` for an unknown publisher. */
+/** `undefined` for an unknown publisher. */
 export function checksumUrl({ url, algorithm }: File): string | undefined {
   const { host, pathname } = new URL(url);
   // Kubernetes documentation, "Download Kubernetes": the file's name and .sha256 or .sha512.
@@ -45,10 +45,7 @@ export function checksumUrl({ url, algorithm }: File): string | undefined {
   return known[`${owner}/${repository}`] ?? `https://api.github.com/repos/${owner}/${repository}/releases/tags/${tag}`;
 }
 
-/**
- * A file's digest in its publisher's answer: GitHub's description of a release, sha256sum's output, or the digest
- * alone.
- */
+/** In GitHub's description of a release, sha256sum's output, or alone. */
 export function digestIn(text: string, { url, algorithm }: File): string | undefined {
   const file = url.slice(url.lastIndexOf("/") + 1);
   const lines = text.startsWith("{")
@@ -60,22 +57,19 @@ export function digestIn(text: string, { url, algorithm }: File): string | undef
     : undefined;
 }
 
-/** Asks publishers and registries, for each URL once; errors name the address. */
+/** Each URL once; errors name the address. */
 export class Publishers {
   readonly #via: string | undefined;
   readonly #timeoutMs: number;
   readonly #texts = new Map<string, Promise<string>>();
 
-  /** @param via URL below which publishers are reached as `<via>/<host>/<path>`: a mirror, or a test's server. */
+/** @param via publishers are reached as `<via>/<host>/<path>`: a mirror, or a test's server. */
   constructor(via?: string, timeoutMs = 20_000) {
     this.#via = via?.replace(/\/+$/, "");
     this.#timeoutMs = timeoutMs;
   }
 
-  /**
-   * The digest of a file, or of a tag by HEAD (OCI distribution specification, "Checking if content exists in the
-   * registry").
-   */
+/** Of a file, or of a tag by HEAD (OCI distribution specification, "Checking if content exists in the registry"). */
   async digest(artifact: Artifact): Promise<Said> {
     if (!isImage(artifact)) {
       const from = checksumUrl(artifact);
@@ -90,7 +84,7 @@ export class Publishers {
     return { digest, from: `${registry}/${repository}:${tag}` };
   }
 
-  /** The versions that an artifact's publisher lists; `undefined` without a list. */
+/** `undefined` without a list. */
   async versions(artifact: Artifact): Promise<readonly string[] | undefined> {
     // kubernetes.io, "Download Kubernetes".
     if (isProgram(artifact))
@@ -108,9 +102,7 @@ export class Publishers {
       .flatMap(({ tag_name, draft, prerelease }) => (draft || prerelease ? [] : [tag_name]));
   }
 
-  /**
-   * The tags of an image, page by page (OCI distribution specification, "Listing Tags": the header Link has the next).
-   */
+/** Page by page (OCI distribution specification, "Listing Tags": the header Link has the next). */
   async #tags(reference: string): Promise<readonly string[]> {
     const { registry, repository } = imageReference(reference);
     const tags: string[] = [];
@@ -134,7 +126,7 @@ export class Publishers {
     return text;
   }
 
-  /** Asks again, with a registry's token for anybody's reading, where one is wanted. Follows redirects. */
+/** Again with a registry's token for anybody's reading, where one is wanted. Follows redirects. */
   async #ask(
     url: string,
     init: { readonly method?: string; readonly headers?: Readonly<Record<string, string>> } = {},

@@ -4,14 +4,13 @@ import path from "node:path";
 import { compareVersions, selectableVersions } from "../../components/model/releases.ts";
 import { parseChanges, type StackChange, table } from "../changes/stackChange.ts";
 
-/** What a release does to the example stacks. */
 const levels = ["patch", "minor", "major"] as const;
 
 export type ReleaseLevel = (typeof levels)[number];
 
 /**
  * Patch: every machine stays and nothing is replaced or removed. Major: an older stack file is refused, or data, an
- * address, a name or a pool goes for good. Minor: all between, such as machines that are replaced one by one.
+ * address, a name or a pool goes for good. Minor: all between.
  */
 export function levelOf(changes: readonly StackChange[]): ReleaseLevel {
   const levelsOf = changes.map(({ status, overview }): ReleaseLevel => {
@@ -30,10 +29,10 @@ export function levelOf(changes: readonly StackChange[]): ReleaseLevel {
 
 type Fate = NonNullable<StackChange["overview"]>["pools"][number]["fate"];
 const goes = (fate: Fate): boolean => fate === "removed" || fate === "refused";
-/** A pool made anew drains at once, not machine by machine. */
+/** Drained at once, not machine by machine. */
 const isNew = (fate: Fate): boolean => fate === "replaced" || fate === "may-be-replaced";
 
-/** A release's lowest number. Before 1.0.0 a minor may do what a major does. */
+/** Before 1.0.0 a minor may do what a major does. */
 export function lowestVersion(previous: string, level: ReleaseLevel): string {
   const [major = 0, minor = 0, patch = 0] = previous.replace(/^v/, "").split(".").map(Number);
   if (level === "patch") return [major, minor, patch + 1].join(".");
@@ -42,9 +41,9 @@ export function lowestVersion(previous: string, level: ReleaseLevel): string {
 
 export interface Facts {
   readonly kubernetes: readonly string[];
-  /** Node and Pulumi CLI, by package.json and Pulumi.yaml. */
+/** Node and Pulumi CLI. */
   readonly needs: readonly string[];
-  /** Rights of the workflows, as text. */
+/** Of the workflows. */
   readonly rights: string;
 }
 
@@ -67,7 +66,7 @@ export function releaseNotes(section: string, changes: readonly StackChange[], b
   ].join("\n");
 }
 
-/** The part of CHANGES.md about a version. */
+/** Of CHANGES.md. */
 export function sectionOf(text: string, version: string): string {
   const [, ...sections] = text.split(/^## /m);
   const found = sections.find((section) => section.split("\n")[0] === version);
@@ -75,7 +74,7 @@ export function sectionOf(text: string, version: string): string {
   return found.split("\n").slice(1).join("\n").trim();
 }
 
-/** Refuses a number too low for the release. */
+/** Refuses one too low for the release. */
 export function requireVersion(version: string, previous: string, changes: readonly StackChange[]): void {
   const level = levelOf(changes);
   const lowest = lowestVersion(previous, level);

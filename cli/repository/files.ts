@@ -4,19 +4,19 @@ import { parse, stringify } from "yaml";
 import { UsageError } from "../exit.ts";
 import { git } from "../gitBase.ts";
 
-/** Files of a user's repository, by path. */
+/** By path. */
 export type Files = Readonly<Record<string, string>>;
 
-/** A version of the program as a repository pins it. */
+/** As a repository pins the program. */
 export interface Pinned {
-  /** `OWNER/NAME` of the program's repository on GitHub, if it is there: its workflows are called. */
+/** `OWNER/NAME` on GitHub, whose workflows are called. */
   readonly repository: string | undefined;
   readonly commit: string;
-  /** `v1.2.3`, where the commit has such a tag. */
+/** `v1.2.3`, if the commit has one. */
   readonly tag: string | undefined;
 }
 
-/** Workflows of this program for repositories to call. */
+/** Workflows for repositories to call. */
 const callable = ["preview", "preview-comment", "deploy", "drift", "patches"];
 
 type Rights = Readonly<Record<string, string>>;
@@ -26,7 +26,7 @@ interface Workflow {
   readonly jobs: Readonly<Record<string, { readonly permissions?: Rights }>>;
 }
 
-/** What calls a workflow, by its text: upon the same events, with all its jobs' rights. */
+/** Upon the same events, with all its jobs' rights. */
 function caller(name: string, text: string, program: string, pinned: Pinned): string {
   const { on, permissions, jobs }: Workflow = parse(text);
   const { workflow_call: called, ...events } = on;
@@ -46,20 +46,15 @@ function caller(name: string, text: string, program: string, pinned: Pinned): st
   return withVersion(stringify({ name, on: events, jobs: { [name]: job } }, { lineWidth: 0, nullStr: "" }), pinned);
 }
 
-/** A line that calls such a workflow, up to the version. */
+/** Up to the version. */
 const usesLine = new RegExp(`(uses: (\\S+)/\\.github/workflows/(?:${callable.join("|")})\\.yml@)\\S+(?: # \\S+)?`, "g");
 
-/** A workflow with its calls of this program's workflows at a version. */
+/** With its calls of this program's workflows at a version. */
 export function withVersion(text: string, { commit, tag }: Pinned): string {
   return text.replaceAll(usesLine, (_, before: string) => `${before}${commit}${tag === undefined ? "" : ` # ${tag}`}`);
 }
 
-/**
- * All of a user's repository but the stack files.
- *
- * @param program folder of the program in it
- * @param from folder in which the program is
- */
+/** All but the stack files. @param program its folder in the repository @param from its folder now */
 export function repositoryFiles(program: string, from: string, pinned: Pinned): Files {
   const own = (file: string) => readFileSync(path.join(from, file), "utf8");
   const workflows = callable.map((name) => `.github/workflows/${name}.yml`);
@@ -105,14 +100,14 @@ updates:
   };
 }
 
-/** A project file whose `main` is in the program's folder, or its folder `ci`. */
+/** Its `main` is in the program's folder, or its folder `ci`. */
 function projectIn(text: string, program: string): string {
   return text.replace(/^main: index\.ts$/m, () =>
     text.includes("stackConfigDir") ? `main: ${program}/index.ts` : `main: ../${program}/ci/index.ts`,
   );
 }
 
-/** Writes missing files, and makes the folder of stack files; says what became of each. */
+/** Only missing ones; says what became of each. */
 export function writeFiles(root: string, files: Files): readonly string[] {
   mkdirSync(path.join(root, "stacks"), { recursive: true });
   return Object.entries(files).map(([name, text]) => {
@@ -124,11 +119,7 @@ export function writeFiles(root: string, files: Files): readonly string[] {
   });
 }
 
-/**
- * The version in the program's folder.
- *
- * @param named the repository whose workflows are called. Default: the origin, where it is on GitHub
- */
+/** @param named repository whose workflows are called. Default: the origin, where it is on GitHub */
 export function pinnedIn(folder: string, named?: string): Pinned {
   const [, repository] =
     /^origin\t\S*github\.com[/:]([^/]+\/[^/]+?)(?:\.git)?\/? /m.exec(git(folder, ["remote", "--verbose"])) ?? [];
@@ -140,19 +131,18 @@ export function isRelease(tag: string): boolean {
   return /^v\d+\.\d+\.\d+$/.test(tag);
 }
 
-/** A user's files, which stay as they are. */
+/** They stay as they are. */
 const isUsers = (file: string): boolean =>
   /^(stacks|ci)\/Pulumi\.[^/]+\.yaml$|^stacks\/artifacts\.lock\.json$/.test(file);
-/** Files that many change for themselves, and that then stay. */
+/** Many change these for themselves; they then stay. */
 const mayDiffer = (file: string): boolean =>
   isUsers(file) || /^(\.[^/]*|[^/]+\.md|Makefile|\.github\/.*|\.ci\/.*)$/.test(file);
 const projects = ["Pulumi.yaml", "ci/Pulumi.yaml"];
 
 /**
- * Turns a clone with stack files into a repository with the program as a submodule, at the commit that it was cloned
- * from. Project name, state and everything that trusts the repository stay; nothing is committed.
+ * Turns a clone with stack files into a repository with the program as a submodule, at the clone's commit. Project
+ * name, state and everything that trusts the repository stay; nothing is committed.
  *
- * @param url where the program comes from
  * @returns what was done, a line each
  * @throws UsageError when something of the clone is not committed, or the program was edited
  */

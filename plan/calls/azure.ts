@@ -4,7 +4,7 @@ import { isPropertyMap, type PropertyValue, textOf } from "../program/values.ts"
 import type { Operation } from "./operation.ts";
 
 export interface DeployerRequest extends AzureRequest {
-  /** Id of the role that it gives or takes away. */
+/** Id of the role that is given or taken away. */
   readonly role?: string;
 }
 
@@ -18,8 +18,8 @@ const linked: readonly (readonly [type: RegExp, action: string])[] = [
 ];
 
 /**
- * The resource manager's actions for azure-native's PUT, GET or DELETE of an id (pulumi/pulumi-azure-native,
- * provider/pkg/provider/provider.go), with what its references need. A blob needs its account's keys
+ * For azure-native's PUT, GET or DELETE of an id (pulumi/pulumi-azure-native, provider/pkg/provider/provider.go), and
+ * its references. A blob needs its account's keys
  * (provider/pkg/resources/customresources/custom_storage_azidentity.go, `newBlobClient`).
  */
 export function azureActions(

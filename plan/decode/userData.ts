@@ -6,19 +6,19 @@ import { z } from "zod";
 export interface DecodedFile {
   readonly path: string;
   readonly content: string;
-  /** POSIX mode: `0644`. Windows has none. */
+/** `0644`; Windows has none. */
   readonly mode: string | undefined;
 }
 
 export interface DecodedUserData {
   readonly system: "linux" | "windows";
   readonly files: readonly DecodedFile[];
-  /** Paths of those files that the machine fetches from a bucket at boot; the others are in the user data itself. */
+/** Paths of files that the machine fetches from a bucket at boot. */
   readonly fetched: readonly string[];
   readonly entry: string;
-  /** Commands as they are run, in order; for Linux each as its arguments. */
+/** In order; for Linux each as its arguments. */
   readonly commands: readonly (readonly string[])[];
-  /** The text that the cloud's own agent reads: the cloud-config, or the loader. */
+/** The cloud-config, or the loader. */
   readonly source: string;
 }
 
@@ -30,20 +30,17 @@ export class UserDataError extends Error {
   }
 }
 
-/** The content of a file that must be there. @throws UserDataError */
+/** @throws UserDataError without such a file */
 export function fileContent(data: DecodedUserData, path: string): string {
   const found = data.files.find((file) => file.path === path);
   if (found === undefined) throw new UserDataError(`it has no file ${path}`);
   return found.content;
 }
 
-/**
- * The store from which a machine fetches what its user data has no room for; `undefined` for an object that is not
- * there or that the machine may not read.
- */
+/** Where a machine fetches what its user data has no room for; `undefined` for what it may not read either. */
 export type ObjectStore = (bucket: string, key: string) => Buffer | undefined;
 
-/** The packed files by their path, in the order in which they are written. */
+/** The packed files by path, in the order of writing. */
 const archiveSchema = z.strictObject({ entry: z.string(), files: z.record(z.string(), z.string()) });
 
 type Archive = z.output<typeof archiveSchema>;
@@ -54,7 +51,7 @@ const referenceSchema = z.strictObject({
   sha256: z.string().regex(/^[0-9a-f]{64}$/),
 });
 
-/** Fetches the object that a file refers to and checks its digest, as the machine does. @throws UserDataError */
+/** Fetches an object and checks its digest, as the machine does. @throws UserDataError */
 function fetchScripts(file: string, reference: unknown, objects: ObjectStore): Archive {
   const parsed = referenceSchema.safeParse(reference);
   if (!parsed.success) throw new UserDataError(`${file}: ${z.prettifyError(parsed.error)}`);
@@ -66,14 +63,14 @@ function fetchScripts(file: string, reference: unknown, objects: ObjectStore): A
   return readArchive(bytes.toString("utf8"));
 }
 
-/** @throws UserDataError when the archive is damaged. */
+/** @throws UserDataError when it is damaged. */
 function readArchive(text: string): Archive {
   const parsed = archiveSchema.safeParse(parseJson(text));
   if (!parsed.success) throw new UserDataError(z.prettifyError(parsed.error));
   return parsed.data;
 }
 
-/** Unpacks gzip. @throws UserDataError when it is damaged. */
+/** @throws UserDataError when it is damaged. */
 function unpack(bytes: Buffer, what: string): string {
   try {
     return gunzipSync(bytes).toString("utf8");
@@ -82,7 +79,7 @@ function unpack(bytes: Buffer, what: string): string {
   }
 }
 
-/** @throws UserDataError when the text is no JSON. */
+/** @throws UserDataError without JSON. */
 function parseJson(text: string): unknown {
   try {
     return JSON.parse(text);
@@ -98,7 +95,6 @@ export function decodeUserData(userData: Buffer, objects?: ObjectStore): Decoded
     : decodeWindows(userData, objects);
 }
 
-/** The first line by which cloud-init knows a cloud-config. */
 const header = "#cloud-config";
 
 const cloudConfigSchema = z.looseObject({
@@ -119,17 +115,15 @@ const cloudConfigSchema = z.looseObject({
   runcmd: z.array(z.array(z.string())).default([]),
 });
 
-/** Files that say where the scripts are for which user data has no room. */
+/** Says where scripts are for which user data has no room. */
 const linuxScripts = "/etc/fenestra/scripts.env";
 const windowsScripts = "C:\\fenestra\\scripts.json";
 
 const isGzip = (bytes: Buffer): boolean => bytes[0] === 0x1f && bytes[1] === 0x8b;
 
 /**
- * Reads a Linux machine's user data as cloud-init does: gzip is unpacked, files and commands of the cloud-config are
- * taken as they are, scripts that they refer to are fetched.
+ * Reads a Linux machine's user data as cloud-init does, and fetches the scripts that it refers to.
  *
- * @param userData bytes after the base64 of the cloud's API.
  * @throws UserDataError when cloud-init would not take it.
  */
 export function decodeLinux(userData: Buffer, objects: ObjectStore = () => undefined): DecodedUserData {
@@ -169,7 +163,7 @@ function parseConfig(source: string): z.output<typeof cloudConfigSchema> {
   }
 }
 
-/** The one written file that the commands start: as a word of a command, or by a systemd unit that they enable. */
+/** The written file that a command starts: as one of its words, or by a systemd unit that it enables. */
 function entryOf(files: readonly DecodedFile[], commands: readonly (readonly string[])[]): string {
   const words = commands.flat();
   const units = files.filter(({ path }) => words.some((word) => path === `/etc/systemd/system/${word}`));
@@ -184,7 +178,7 @@ const holder = /^\$p='([A-Za-z0-9+/]+={0,2})'$/gm;
 
 /**
  * Reads a Windows machine's user data as its agent and the loader do: the script in `<powershell>` (EC2Launch v2) or
- * the whole text (Azure's CustomData.bin), the base64 archive in it as JSON, and the scripts that this refers to.
+ * the whole text (Azure's CustomData.bin), and the archive in it.
  *
  * @throws UserDataError when the machine could not read it.
  */
@@ -217,14 +211,13 @@ function requireEntry({ entry, files }: Archive): void {
 
 /** Where Azure leaves the custom data of a Windows machine, not executed. */
 const customData = "C:\\AzureData\\CustomData.bin";
-/** Longest command line of cmd, through which the extension runs its command. */
+/** Longest command line of cmd. */
 const commandLimit = 8191;
 
 /**
  * Reads the command of Azure's CustomScriptExtension as cmd would: it must copy the custom data to a name that
  * PowerShell takes, and run that.
  *
- * @returns path of the script that runs.
  * @throws UserDataError when the machine would never start its payload.
  */
 export function startedScript(command: string | undefined): string {

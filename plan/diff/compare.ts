@@ -15,17 +15,15 @@ export interface NodeChange {
   readonly change: Change | "stays";
   readonly because: readonly string[];
   readonly count: readonly [before: number, now: number];
-  /** How many of them a roll takes at a time. */
+/** How many a roll takes at a time. */
   readonly atATime: number;
-  /**
-   * Machines that may run above what is allowed from now on, where the autoscaler decided how many: the cloud knows.
-   */
+/** Machines that the autoscaler may run above what is allowed from now on. */
   readonly mayEnd?: number;
   /** Whether the disk of the control-plane machine is lost with it. */
   readonly data?: string;
 }
 
-/** What differs in one file of machines: by leaves where it is JSON, else by lines. */
+/** By leaves where it is JSON, else by lines. */
 export interface FileChange {
   /** Those in which the same differs. */
   readonly machines: readonly string[];
@@ -35,16 +33,16 @@ export interface FileChange {
 }
 
 export interface PlanDiff {
-  /** What somebody changed in the stack file; empty where the older plan does not say. */
+/** Of the stack file; empty where the older plan does not say. */
   readonly settings: readonly LeafChange[];
-  /** What is gone for good: data, addresses, and the protection of both. */
+/** Gone for good: data, addresses, and the protection of both. */
   readonly lost: readonly { readonly name: string; readonly what: string }[];
   readonly refused: readonly Problem[];
-  /** Custom resources that do not stay as they are; gates of the program are left out. */
+/** Custom resources that do not stay as they are, but for the program's gates. */
   readonly resources: readonly Operation[];
   readonly nodes: readonly NodeChange[];
   readonly files: readonly FileChange[];
-  /** What is billed in another number than before; empty where the older plan does not say. */
+/** Empty where the older plan does not say. */
   readonly billed: readonly BilledChange[];
   readonly findings: { readonly new: readonly Finding[]; readonly gone: readonly Finding[] };
 }
@@ -62,7 +60,6 @@ export function isEmpty({ refused, lost, resources, nodes, files, findings }: Pl
   return parts.every((part) => part.length === 0);
 }
 
-/** What changes from an older plan to this one. Pure. */
 export function diffPlans(base: BasePlan, plan: Plan): PlanDiff {
   const operations = findOperations(base, plan.resources);
   const key =
@@ -94,7 +91,7 @@ export function diffPlans(base: BasePlan, plan: Plan): PlanDiff {
 
 const guardInput = z.object({ inputs: z.object({ input: z.unknown() }) });
 
-/** What the guard (once named after the cluster) keeps of it: a comparison refuses what an update would. */
+/** What the guard keeps of it (once named after the cluster): a comparison refuses what an update would. */
 function stateOf({ cluster, controlPlane, resources }: BasePlan | Plan): ClusterState {
   const { name, cloud, kubernetes: version, accountId } = cluster;
   const guards = [stackGuardName, `${name}-guard`];
@@ -178,13 +175,13 @@ function nodeChanges(base: BasePlan, plan: Plan, operations: readonly Operation[
   });
 }
 
-/** An update leaves a group that scales by itself as it is, within its bounds. */
+/** A group that scales by itself stays as it is, within its bounds. */
 function kept({ pools, cluster }: Plan, group: string, before: number, now: number): number {
   const bounds = pools.find(({ name }) => group === `${cluster.name}-pool-${name}-group`)?.autoscale;
   return bounds === undefined || bounds === null ? now : Math.min(Math.max(before, bounds.min), bounds.max);
 }
 
-/** How many machines an autoscaled group may have above its new bound, or its new fixed number. */
+/** How many machines an autoscaled group may have above its new bound. */
 function mayEnd(base: BasePlan, plan: Plan, group: string): number {
   const named = ({ name }: { readonly name: string }): boolean => group === `${plan.cluster.name}-pool-${name}-group`;
   const most = base.pools?.find(named)?.autoscale?.max;
@@ -203,7 +200,7 @@ function atATime(inputs: unknown, count: number): number {
 
 type Machine = BasePlan["machines"][number] | PlanMachine;
 
-/** The operation of a machine with other user data is that of its resource; without one it is unknown. */
+/** The operation of a machine with other user data is its resource's. */
 function withoutOperation(old: Machine | undefined, now: Machine | undefined): NodeChange["change"] {
   if (old === undefined || now === undefined) return old === undefined ? "added" : "removed";
   return old.userData.sha256 === now.userData.sha256 ? "stays" : "may-be-replaced";
@@ -247,15 +244,14 @@ function fileChanges(base: BasePlan, plan: Plan): readonly FileChange[] {
   );
 }
 
-/** One changed line of a file: added or removed. */
 interface LineChange {
   readonly kind: "+" | "-";
-  /** Number of the line, in the new file for `+` and in the old one for `-`. */
+/** In the new file for `+`, in the old one for `-`. */
   readonly line: number;
   readonly text: string;
 }
 
-/** The fewest added and removed lines that lead from one text to the other. */
+/** The fewest that lead from one text to the other. */
 export function diffLines(old: string, now: string): readonly LineChange[] {
   const next = { "-": 1, "+": 1 };
   return diffArrays(old.split("\n"), now.split("\n")).flatMap(({ added, removed, value }): LineChange[] => {

@@ -20,7 +20,7 @@ const isSameSecret = (old: unknown, now: unknown): boolean =>
 /**
  * The leaves that differ, sorted by path. Lists of plain values are leaves; JSON in texts is opened.
  *
- * @param exact Pulumi's own paths: items by their place, nothing but lists and mappings opened
+ * @param exact Pulumi's own paths: items by place, no JSON
  */
 export function changedLeaves(old: unknown, now: unknown, path = "", exact = false): readonly LeafChange[] {
   if ((JSON.stringify(old) === JSON.stringify(now) && !isUnknown(now)) || isSameSecret(old, now)) return [];
@@ -49,7 +49,7 @@ function opened(value: unknown, exact: boolean): { readonly value: object } | un
   return !exact && Array.isArray(value) && !value.some((item) => typeof item === "object") ? undefined : { value };
 }
 
-/** Items by what they are known by in both lists, or else by their place. */
+/** By what they are known by in both lists, or else by place. */
 function itemsOf(value: object, other: object): ReadonlyMap<string, unknown> {
   if (!Array.isArray(value) || !Array.isArray(other)) return new Map(Object.entries(value));
   const key = ["name", "key", "resourceType"].find((name) => [value, other].every((list) => hasUnique(list, name)));
@@ -66,7 +66,7 @@ function nameIn(item: unknown, key: string): string {
   return typeof value === "string" ? value : "";
 }
 
-/** The value at a path of names: `sku.capacity`. */
+/** At a path such as `sku.capacity`. */
 export function valueAt(value: unknown, path: string): unknown {
   return path
     .split(".")
@@ -87,7 +87,7 @@ export function showSigned(leaf: LeafChange): string {
   return `${leaf.old === undefined ? "+" : leaf.now === undefined ? "-" : "~"} ${showChange(leaf)}`;
 }
 
-/** `path: old -> now` of a leaf; of long values the part that differs. */
+/** `path: old -> now`; of long values the part that differs. */
 export function showChange({ path, old, now }: LeafChange): string {
   const [left, right] = [textOf(old), textOf(now)];
   const short = left.length <= longest && right.length <= longest;

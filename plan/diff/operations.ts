@@ -6,10 +6,7 @@ import { changedLeaves, type LeafChange, valueAt } from "./leaves.ts";
 
 const changes = ["replaced", "refused", "may-be-replaced", "removed", "rolled", "changed", "added"] as const;
 
-/**
- * What happens to a resource. `refused`: by the cloud. `may-be-replaced`: unknown here. `rolled`: changed, and its
- * machines replaced one by one. `changed`: in place.
- */
+/** `refused`: by the cloud. `may-be-replaced`: unknown here. `rolled`: its machines one by one. `changed`: in place. */
 export type Change = (typeof changes)[number];
 
 const otherMachine = "user data or machine settings change";
@@ -19,12 +16,12 @@ export interface Operation {
   readonly type: string;
   readonly name: string;
   readonly change: Change;
-  /** Why, in words; empty when the changed inputs say it all. */
+/** Empty when the changed inputs say it all. */
   readonly because: readonly string[];
   readonly inputs: readonly LeafChange[];
-  /** What is gone for good with it, in words. */
+/** What is gone for good with it. */
   readonly data?: string;
-  /** Inputs to which others may have added, and which this update in place sends without that. */
+/** Inputs to which others may have added, and which this update sends without that. */
   readonly takesOff?: readonly string[];
 }
 
@@ -35,7 +32,6 @@ type BaseResource = Pick<
 
 export type Compared = Pick<PlanResource, keyof BaseResource | "propertyDependencies" | "provider">;
 
-/** An operation while it is being found. */
 interface Draft {
   readonly resource: Compared;
   change: Change | undefined;
@@ -48,7 +44,7 @@ interface Draft {
 
 const order = (change: Change | undefined): number => (change === undefined ? changes.length : changes.indexOf(change));
 
-/** What happens to every custom resource that does not stay as it is, by URN. */
+/** By URN, for every custom resource that does not stay as it is. */
 export function findOperations(
   base: { readonly resources: readonly BaseResource[] },
   now: readonly Compared[],
@@ -100,13 +96,13 @@ function takenOff({ type, inputs, options }: Compared, changed: readonly LeafCha
   );
 }
 
-/** A bucket with objects is not deleted unless it says so. */
+/** Such a bucket is not deleted unless it says so. */
 function dataOf(type: string, inputs: unknown): string | undefined {
   if (type === "aws:s3/bucket:Bucket" && valueAt(inputs, "forceDestroy") !== true) return undefined;
   return replacementRow(type)?.data;
 }
 
-/** What the resource's own inputs and options do to it. */
+/** Without what it refers to. */
 function own(old: BaseResource | undefined, resource: Compared): Draft {
   const draft = (change: Change | undefined, because: readonly string[], inputs: readonly LeafChange[]): Draft => ({
     resource,
@@ -133,12 +129,7 @@ function own(old: BaseResource | undefined, resource: Compared): Draft {
     : draft("changed", [], inputs);
 }
 
-/**
- * The inputs that differ, ignored ones aside; by which of them the provider replaces the resource, and the cloud
- * refuses.
- *
- * @param exact paths as Pulumi writes them
- */
+/** Inputs that differ, ignored ones aside. @param exact paths as Pulumi writes them */
 export function ownChanges(
   old: unknown,
   { type, inputs: now, options }: Pick<Compared, "type" | "inputs" | "options">,
@@ -172,10 +163,10 @@ function ignores(entry: string, path: string): boolean {
   return target === pattern || target.startsWith(`${pattern}.`) || target.startsWith(`${pattern}[`);
 }
 
-/** Inputs in which a machine gets what it runs. Another value there is another trigger. */
+/** Inputs that decide what a machine runs. Another value is another trigger. */
 const machineInputs = new Set(["userData", "iamInstanceProfile", "osProfile"]);
 
-/** Carries replacements on to a resource that refers to them. Returns whether anything is new. */
+/** From what the resource refers to. Returns whether anything is new. */
 function propagateReplacement(draft: Draft, drafts: ReadonlyMap<string, Draft>): boolean {
   if (draft.change === "added") return false;
   const { resource } = draft;
@@ -237,7 +228,7 @@ function dependenciesOf({ resource }: Draft, drafts: ReadonlyMap<string, Draft>)
 /** Inputs of a launch template that are no part of its versions. */
 const besideVersion = ["tags", "name", "updateDefaultVersion"];
 
-/** A group whose machines are made of something else than before replaces them, if it does so by itself. */
+/** A group that replaces its machines by itself. */
 function markRolled(draft: Draft, drafts: ReadonlyMap<string, Draft>): void {
   const { resource, change, because, inputs } = draft;
   if (change !== undefined && change !== "changed") return;

@@ -4,13 +4,10 @@ import { type FileChange, isEmpty, type NodeChange, type PlanDiff } from "./comp
 import { showChange, showSigned } from "./leaves.ts";
 import type { Change, Operation } from "./operations.ts";
 
-/**
- * Rough minutes from a drain to the next Ready node (first boot: docs/web-server.md). Windows pulls its base image and
- * restarts.
- */
+/** Rough minutes from a drain to the next Ready node (first boot: docs/web-server.md). Windows restarts. */
 const minutes = { "control-plane": 8, linux: 6, windows: 20 } as const;
 
-/** What an update does, in one line: what a reviewer decides by. */
+/** In one line: what a reviewer decides by. */
 export function verdict({ refused, lost, nodes }: Pick<PlanDiff, "refused" | "lost" | "nodes">): string {
   if (refused.length > 0) return "refused: this update will not run";
   const told = [lost.length > 0 ? "DATA IS LOST" : "", members(nodes), ...pools(nodes)];
@@ -76,10 +73,7 @@ function api(nodes: readonly NodeChange[]): string {
   return all.length === 1 && all.some(renewed) ? "the API is down meanwhile" : "the API stays up";
 }
 
-/**
- * What happens in words, with the mark of a line (a pull request's comment colours `-` and `!`) and the terminal's
- * colour.
- */
+/** Words, mark of a line (a pull request's comment colours `-` and `!`) and colour. */
 export const changeLooks: Readonly<
   Record<Change | "stays", readonly [word: string, mark: string, colour?: "red" | "yellow"]>
 > = {
@@ -93,7 +87,6 @@ export const changeLooks: Readonly<
   stays: ["stays", " "],
 };
 
-/** Colours a line of the terminal, where there are colours. */
 export type Paint = (colour: "red" | "yellow" | "green", text: string) => string;
 
 const plain: Paint = (_, text) => text;
@@ -116,7 +109,7 @@ function titled(title: string, lines: readonly string[]): readonly string[] {
   return lines.length === 0 ? [] : [title, ...lines];
 }
 
-/** What a reviewer decides by, as paragraphs: what somebody changed first, then what comes of it. */
+/** Paragraphs by which a reviewer decides: what somebody changed first. */
 export function decisive(diff: PlanDiff, paint: Paint = plain): readonly (readonly string[])[] {
   const { refused, settings, lost, nodes, billed } = diff;
   const red = (line: string): string => paint("red", line);
@@ -140,7 +133,7 @@ export function decisive(diff: PlanDiff, paint: Paint = plain): readonly (readon
   ];
 }
 
-/** `win2022` of `aws-dev-pool-win2022-group`: machines go by the names of their pools. */
+/** `win2022` of `aws-dev-pool-win2022-group`. */
 export function nodeName(name: string): string {
   return /-pool-(.+)-group$/.exec(name)?.[1] ?? name;
 }
@@ -173,7 +166,7 @@ function machinesOf({ change, count: [before, now], mayEnd }: NodeChange): strin
   return most === 1 ? "" : `, ${most === 0 ? "no" : most} machines`;
 }
 
-/** What happens to the machines of one kind among `all`, in words. */
+/** Of machines of one kind among `all`. */
 export function nodeWords(node: NodeChange, all: readonly NodeChange[]): string {
   const { change, role, data, count, mayEnd } = node;
   const [word] = changeLooks[change];
@@ -189,7 +182,7 @@ export function nodeWords(node: NodeChange, all: readonly NodeChange[]): string 
   return `${word}, ${disk}, ${members.length === 1 ? "the API is down meanwhile" : "one member at a time"}`;
 }
 
-/** How many resources there are of each change, in words: `3 new, 5 changed, 1 replaced`. */
+/** `3 new, 5 changed, 1 replaced`. */
 export function countsInWords(resources: readonly Operation[]): string {
   const words: readonly (readonly [string, ...Change[]])[] = [
     ["refused", "refused"],

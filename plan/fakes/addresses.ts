@@ -4,7 +4,7 @@ import { digest } from "./identifiers.ts";
 /** Addresses that both clouds keep at the start of a subnet; they keep the last one too. */
 const kept = 4;
 
-/** An address of a range by a seed; never one that the cloud keeps. */
+/** Never one that the cloud keeps. */
 export function addressIn(range: string, seed: string): string {
   const network = cidr(range);
   const size = Math.max(addressCount(network.prefix) - kept - 1, 1);
@@ -22,11 +22,11 @@ export function requireInside(address: string, range: string | undefined): void 
     throw new Error(`the address ${address} does not fall within the subnet's range ${range}`);
 }
 
-/** Gives the lowest free addresses of subnets in turn, as both clouds do for machines of a group. */
+/** The lowest free addresses of subnets in turn, as both clouds give them to machines of a group. */
 export class AddressPool {
   readonly #taken: Set<string>;
 
-  /** @param taken addresses that something has already. */
+/** @param taken already */
   constructor(taken: Iterable<string>) {
     this.#taken = new Set(taken);
   }

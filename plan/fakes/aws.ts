@@ -188,7 +188,7 @@ const makers: Readonly<Record<string, Maker>> = {
   },
 };
 
-/** What machines and services act as; its path is part of its ARN (IAM User Guide, "IAM identifiers"). */
+/** Its path is part of its ARN (IAM User Guide, "IAM identifiers"). */
 function iamIdentity(kind: string, prefix: string): Maker {
   return ({ urn, inputs }, { place }, _, name) => ({
     outputs: {
@@ -199,7 +199,7 @@ function iamIdentity(kind: string, prefix: string): Maker {
   });
 }
 
-/** The provider `aws`: ids, ARNs, names and addresses of the form and length that AWS gives. */
+/** Answers of the form and length that AWS gives. */
 export const awsResource: SimulatedProvider = (request, context) => {
   const kind = request.type.slice("aws:".length);
   const [prefix, inArn] = kinds[kind] ?? [];
@@ -219,7 +219,7 @@ export const awsResource: SimulatedProvider = (request, context) => {
   );
   const made = makers[kind]?.(request, context, id, name);
   if (made !== undefined) return { id: made.id ?? id, outputs: { ...own, ...made.outputs } };
-  // No special id, no ARN that is read: attachments, rules, hooks.
+// Attachments, rules, hooks.
   return { id, outputs: given !== undefined && prefix === undefined ? { name } : own };
 };
 

@@ -21,7 +21,7 @@ const policySchema = z.strictObject({
   Statement: z.union([statementSchema.transform((statement) => [statement]), z.array(statementSchema)]),
 });
 
-/** Trust policies of roles, and policies of buckets: they name who is trusted. */
+/** Of roles and buckets: they name who is trusted. */
 const trustSchema = z.strictObject({
   Version: z.literal("2012-10-17"),
   Statement: z.array(
@@ -32,7 +32,7 @@ const trustSchema = z.strictObject({
   ),
 });
 
-/** The statements of a role's policies: its inline ones, and attached ones that the program made. */
+/** Inline ones, and attached ones that the program made. */
 export function statementsOfRole(program: RecordedProgram, role: string): readonly PolicyStatement[] {
   const inline = resourcesOfType(program, "aws:iam/rolePolicy:RolePolicy")
     .filter(({ inputs }) => textOf(inputs.role) === role)
@@ -55,7 +55,7 @@ export function statementsOfRole(program: RecordedProgram, role: string): readon
   });
 }
 
-/** Every SSM parameter that the program writes; the secret values go to the simulated store and nowhere else. */
+/** The secret values go to the simulated store and nowhere else. */
 export function collectParameters(program: RecordedProgram): ReadonlyMap<string, StoredSecret> {
   return new Map(
     resourcesOfType(program, "aws:ssm/parameter:Parameter").map(({ name, id, inputs, outputs }) => {
@@ -78,7 +78,7 @@ function keyArn(program: RecordedProgram, reference: string | undefined): string
   return key === undefined ? reference : textOf(key.outputs.arn);
 }
 
-/** Every object that the program puts into a bucket of S3, by `bucket/key`. */
+/** What the program puts into S3, by `bucket/key`. */
 export function storedObjects(program: RecordedProgram): ReadonlyMap<string, Buffer> {
   return new Map(
     ["aws:s3/bucketObjectv2:BucketObjectv2", "aws:s3/bucketObject:BucketObject"]
@@ -92,10 +92,9 @@ export function storedObjects(program: RecordedProgram): ReadonlyMap<string, Buf
 }
 
 /**
- * The objects of `storedObjects` as a machine reads them.
+ * Objects as a machine reads them.
  *
- * @param role reads with this role's rights only; default: every object is there.
- * @param objects what the buckets hold; default: what the program puts there.
+ * @param role reads with its rights only; default: everything is there. @param objects default: the program's
  */
 export function awsObjects(
   program: RecordedProgram,
@@ -118,10 +117,9 @@ export function awsObjects(
 }
 
 /**
- * An object of S3 that the bucket's policy and block of public access let everybody read by HTTPS.
+ * An object that a bucket lets everybody read by HTTPS.
  *
- * @throws Error for a public policy in a bucket that blocks such: S3 refuses to store it (PutBucketPolicy,
- * "AccessDenied")
+ * @throws Error for a public policy in a bucket that blocks such: S3 refuses it (PutBucketPolicy, "AccessDenied")
  */
 export function publicObject(program: RecordedProgram, url: string): string | undefined {
   const { host, pathname } = new URL(url);

@@ -14,7 +14,7 @@ const documents: Readonly<Record<string, readonly [input: string, most: number]>
 const texts = (value: PropertyValue | undefined): readonly string[] =>
   [value ?? [], ...listOf(value)].flatMap((each) => textOf(each) ?? []);
 
-/** Refuses what AWS refuses, in its words. @throws Error with AWS's code */
+/** @throws Error with AWS's code */
 export function requireAwsLimits(kind: string, inputs: PropertyMap, name: string, context: SimulatedContext): void {
   const [beginning] = (awsPrefixes[kind] ?? []).filter((each) => name.toLowerCase().startsWith(each));
   if (beginning !== undefined) throw new Error(`InvalidParameterValue: ${name} begins with ${beginning}`);

@@ -12,10 +12,9 @@ import {
 } from "./machines.ts";
 
 /**
- * Every machine that AWS would run for a recorded program, also those of Auto Scaling groups, sorted by name.
- * Parameters: `programIndex`.
+ * Every machine of a recorded program on AWS, also of Auto Scaling groups, by name. Parameters: `programIndex`.
  *
- * @throws Error when a machine refers to something that the program did not make.
+ * @throws Error when it refers to something that the program did not make.
  */
 export function collectAwsMachines(...given: Parameters<typeof programIndex>): readonly SimulatedMachine[] {
   const index = programIndex(...given);

@@ -47,11 +47,9 @@ const paths: Readonly<Record<string, string>> = {
 };
 
 /**
- * Id and name of a resource; without a given name the logical one and eight hexadecimal digits (Pulumi Azure Native,
- * "auto-naming").
+ * Without a given name the logical one and eight hexadecimal digits (Pulumi Azure Native, "auto-naming").
  *
- * @param kind type token without the provider: `network:Subnet`.
- * @throws Error for an unknown kind.
+ * @param kind `network:Subnet`. @throws Error for an unknown kind.
  */
 function azurePath(
   kind: string,
@@ -84,7 +82,7 @@ function azurePath(
   return at(`${subscription}/resourceGroups/${input("resourceGroupName") ?? ""}/providers/${inside}`, own(last));
 }
 
-/** When machines were made: the same in every run. */
+/** The same in every run. */
 const created = "2026-01-01T00:00:00+00:00";
 
 type Outputs = (
@@ -93,7 +91,7 @@ type Outputs = (
   named: ReturnType<typeof azurePath>,
 ) => PropertyMap;
 
-/** Outputs beyond name and location that a program may read. */
+/** Beyond name and location. */
 const outputs: Readonly<Record<string, Outputs>> = {
   "managedidentity:UserAssignedIdentity": ({ urn }, { place }) => ({
     clientId: uuid(urn, "client"),
@@ -184,11 +182,7 @@ const outputs: Readonly<Record<string, Outputs>> = {
   "compute:Disk": ({ urn }) => ({ uniqueId: uuid(urn, "disk"), diskState: "Attached" }),
 };
 
-/**
- * The provider `azure-native`: resource ids of the form and length that Azure gives.
- *
- * @throws Error for a kind whose id is not known.
- */
+/** Ids of the form and length that Azure gives. @throws Error for a kind whose id is not known. */
 export const azureResource: SimulatedProvider = (request, context): SimulatedResource => {
   const kind = request.type.replace(/^azure-native:/, "").replace(/\/v\d{8}(preview)?:/, ":");
   const { id, name } = azurePath(kind, request, context.place);
@@ -203,7 +197,7 @@ export const azureResource: SimulatedProvider = (request, context): SimulatedRes
   };
 };
 
-/** What is unique to a role assignment, without regard to case; `undefined` while a part is unknown. */
+/** What is unique to it, without regard to case. */
 function assignment({ inputs }: ResourceRequest): string | undefined {
   const parts = [inputs.principalId, inputs.roleDefinitionId, inputs.scope].map(textOf);
   return parts.includes(undefined) ? undefined : parts.join(" ").toLowerCase();
@@ -220,7 +214,7 @@ function groupLocation({ inputs }: ResourceRequest, { place, find }: SimulatedCo
   return textOf(find(`/subscriptions/${place.accountId}/resourceGroups/${group}`)?.made.outputs.location);
 }
 
-/** Parts of a resource that have their own Azure resource ids. */
+/** Parts with their own Azure resource ids. */
 function children(list: PropertyValue | undefined, path: string): readonly PropertyMap[] {
   return listOf(list).map((item) => {
     const part = mapOf(item);

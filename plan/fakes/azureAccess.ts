@@ -8,21 +8,20 @@ import { issuerOf, verifiedClaims } from "./tokens.ts";
 export interface AzureRequest {
   /** `Microsoft.KeyVault/vaults/secrets/getSecret/action`. */
   readonly action: string;
-  /** Whether it touches data inside a resource, such as a secret's value, or the resource. */
+/** Data inside a resource, such as a secret's value, or the resource. */
   readonly plane: "data" | "control";
   readonly resource: string;
 }
 
-/** A role that an identity holds at a scope and everything below it. */
+/** At a scope and everything below it. */
 export interface HeldRole {
   readonly scope: string;
   readonly rights: RoleRights;
 }
 
 /**
- * The roles of an identity by the program's role assignments.
+ * By the program's role assignments.
  *
- * @param principalId object id of the identity.
  * @throws Error for a role or condition that cannot be judged, which must not pass as checked.
  */
 export function rolesOf(program: RecordedProgram, principalId: string): readonly HeldRole[] {
@@ -49,7 +48,7 @@ function rightsOf(program: RecordedProgram, definition: string, assignment: stri
   return rights;
 }
 
-/** Another's role on a network is the one that ci makes for the controllers (`network.existing.controllerRole`). */
+/** Another's role on a network is ci's for the controllers (`network.existing.controllerRole`). */
 function rightsInNetwork(scope: string): RoleRights | undefined {
   return /\/virtualNetworks\/[^/]+$/i.test(scope) ? { actions: controllerActions } : undefined;
 }
@@ -67,7 +66,7 @@ function customRights({ inputs }: RecordedResource): RoleRights {
   };
 }
 
-/** Whether roles allow a call: one at the resource or above must name the action and not take it away again. */
+/** One at the resource or above must name the action and not take it away again. */
 export function rolesAllow(roles: readonly HeldRole[], { action, plane, resource }: AzureRequest): boolean {
   return roles.some(({ scope, rights }) => {
     if (!within(resource, scope)) return false;
@@ -77,7 +76,7 @@ export function rolesAllow(roles: readonly HeldRole[], { action, plane, resource
   });
 }
 
-/** Whether a resource is the scope or below it. Resource ids do not depend on case. */
+/** Resource ids do not depend on case. */
 function within(resource: string, scope: string): boolean {
   const [inner, outer] = [resource.toLowerCase(), scope.toLowerCase().replace(/\/$/, "")];
   return inner === outer || inner.startsWith(`${outer}/`);
@@ -88,7 +87,7 @@ function matches(pattern: string, action: string): boolean {
   return new RegExp(`^${expression}$`, "i").test(action);
 }
 
-/** Whether two names are the same to Azure, which ignores case. */
+/** Azure ignores case. */
 export function same(a: string | undefined, b: string | undefined): boolean {
   return a !== undefined && b !== undefined && a.toLowerCase() === b.toLowerCase();
 }
@@ -100,7 +99,7 @@ export interface SimulatedVault {
   readonly admits: Firewall;
 }
 
-/** Every Key Vault of the program. @throws Error when a vault decides by access policies and not by roles. */
+/** @throws Error when a vault decides by access policies and not by roles. */
 export function collectVaults(program: RecordedProgram): readonly SimulatedVault[] {
   return resourcesOfType(program, "azure-native:keyvault:Vault").map((vault) => {
     const properties = mapOf(vault.inputs.properties);
@@ -115,7 +114,7 @@ export function collectVaults(program: RecordedProgram): readonly SimulatedVault
   });
 }
 
-/** Vaults of others in which the program gives roles; their unknown firewalls are taken to admit the machines. */
+/** Vaults of others with roles of the program; their unknown firewalls are taken to admit the machines. */
 export function collectOtherVaults(program: RecordedProgram): readonly SimulatedVault[] {
   const own = resourcesOfType(program, "azure-native:keyvault:Vault").flatMap(({ id }) => id ?? []);
   const found = resourcesOfType(program, "azure-native:authorization:RoleAssignment").flatMap(({ inputs }) => {
@@ -165,9 +164,7 @@ function firewall(
     listOf(subnet?.outputs.serviceEndpoints).some((endpoint) => same(textOf(mapOf(endpoint).service), service));
 }
 
-/**
- * Every secret that the program writes to a vault, by its URL; the values go to the simulated store and nowhere else.
- */
+/** By URL; the values go to the simulated store and nowhere else. */
 export function collectVaultSecrets(program: RecordedProgram): ReadonlyMap<string, StoredSecret> {
   return new Map(
     resourcesOfType(program, "azure-native:keyvault:Secret").map(({ name, id, inputs, outputs }) => {
@@ -202,8 +199,8 @@ export function publicBlob(program: RecordedProgram, url: string): string | unde
 }
 
 /**
- * Names of the identities that Entra ID gives for a token (Microsoft documentation, "Workload identity federation"): a
- * credential's issuer, subject and audience match exactly, and a published RSA key has signed the token.
+ * Identities that Entra ID gives for a token (Microsoft documentation, "Workload identity federation"): issuer,
+ * subject and audience match exactly, and a published RSA key has signed it.
  */
 export async function identitiesFor(program: RecordedProgram, token: string): Promise<readonly string[]> {
   const issuer = issuerOf(token) ?? "";

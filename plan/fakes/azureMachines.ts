@@ -10,22 +10,21 @@ import {
   textsIn,
 } from "./machines.ts";
 
-/** A machine with what only Azure knows of it. */
 export interface AzureHost {
   readonly machine: SimulatedMachine;
-  /** Id of the VM or scale-set instance for the metadata service and the cloud controller. */
+/** For the metadata service and the cloud controller. */
   readonly resourceId: string;
   readonly resourceGroup: string;
-  /** Name of the resource: the VM's, or `<set>_<instance>`. */
+/** The VM's, or `<set>_<instance>`. */
   readonly resourceName: string;
-  /** Name in the operating system; the node's in lower case. */
+/** The node's in lower case. */
   readonly computerName: string;
   readonly os: "linux" | "windows";
   readonly image: PropertyMap;
   readonly identities: readonly string[];
   readonly subnet: RecordedResource;
   readonly extensions: readonly AzureExtension[];
-  /** Seconds of notice ahead of its end, where its model gives some. */
+/** Of notice ahead of its end, where its model gives some. */
   readonly noticeSeconds?: number;
 }
 
@@ -35,8 +34,7 @@ const computerNameLimits = { windows: 15, linux: 64 } as const;
 const suffixLength = 6;
 
 /**
- * Every machine that Azure would run for a recorded program: VMs, and instances of scale sets by their capacity, sorted
- * by name. Parameters: `programIndex`.
+ * VMs, and instances of scale sets by their capacity, by name. Parameters: `programIndex`.
  *
  * @throws Error when a machine refers to something that the program did not make, or two have one computer name.
  */
@@ -124,7 +122,7 @@ function setInstances(index: ProgramIndex, resource: RecordedResource): readonly
   );
 }
 
-/** What replaces an instance of a scale set: the same address, a new number and name. */
+/** The next instance of a scale set: the same address, a new number and name. */
 export function successorOf(host: AzureHost, number: number): AzureHost {
   const name = computerName(host.computerName.slice(0, -suffixLength), number);
   return {
@@ -209,9 +207,8 @@ function subnetOf(index: ProgramIndex, configuration: PropertyMap, { name }: Rec
 const mostAddresses = 256;
 
 /**
- * The addresses of an interface, its own first. Azure refuses two of one name, none or two that are primary, and
- * different application security groups (Azure/azure-cli#21551:
- * AllIpConfigurationsOnANicMustBelongToTheSameApplicationSecurityGroups).
+ * Its own first. Azure refuses two of one name, none or two that are primary, and different application security
+ * groups (Azure/azure-cli#21551: AllIpConfigurationsOnANicMustBelongToTheSameApplicationSecurityGroups).
  */
 function configurationsOf({ ipConfigurations }: PropertyMap, { name }: RecordedResource) {
   const all = listOf(ipConfigurations).map(mapOf);
@@ -234,7 +231,6 @@ export interface AzureExtension {
   readonly publisher: string;
   readonly type: string;
   readonly settings: PropertyMap;
-  /** What only the machine can read. */
   readonly protectedSettings: PropertyMap;
 }
 
@@ -250,9 +246,7 @@ function extensionsOfSet({ inputs }: RecordedResource): readonly AzureExtension[
     }));
 }
 
-/**
- * The command of a machine's CustomScriptExtension, if it has one. @throws Error where Azure would refuse the settings.
- */
+/** Of the CustomScriptExtension. @throws Error where Azure would refuse the settings. */
 function startCommandOf(extensions: readonly AzureExtension[], name: string): string | undefined {
   const scripts = extensions.filter(
     ({ publisher, type }) => publisher === "Microsoft.Compute" && type === "CustomScriptExtension",
@@ -267,10 +261,7 @@ function startCommandOf(extensions: readonly AzureExtension[], name: string): st
   return hidden ?? open;
 }
 
-/**
- * Port that an application health extension probes by TCP, without a path (Azure documentation, "Application Health
- * extension"); `undefined` when none does. Probes by HTTP are not imitated.
- */
+/** Probed by TCP, without a path (Azure documentation, "Application Health extension"); HTTP is not imitated. */
 export function healthPortOf(extensions: readonly AzureExtension[]): number | undefined {
   const probe = extensions.find(
     ({ publisher, type, settings }) =>

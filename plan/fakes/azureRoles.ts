@@ -1,4 +1,4 @@
-/** What a role lets its holder do: patterns with `*`, as Azure's role definitions have them. */
+/** Patterns with `*`, as in Azure's role definitions. */
 export interface RoleRights {
   readonly actions: readonly string[];
   readonly notActions?: readonly string[];
@@ -13,10 +13,7 @@ function inside(place: string, actions: string): readonly string[] {
   return actions.split(/\s+/).map((action) => `${place}/${action}`);
 }
 
-/**
- * Built-in roles by id, as far as machines of a cluster could use them (Azure RBAC, "Azure built-in roles"). Another
- * role cannot be judged.
- */
+/** By id, those that machines could use (Azure RBAC, "Azure built-in roles"). */
 export const builtInRoles: Readonly<Record<string, RoleRights>> = {
   // Owner
   "8e3af657-a8ff-443c-a75c-2fe8c4bcb635": { actions: ["*"] },

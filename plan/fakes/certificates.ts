@@ -15,7 +15,7 @@ export interface CertificateNames {
 
 const dayHours = { validityPeriodHours: 24, setSubjectKeyId: true };
 
-/** An output of a resource of the simulated tls provider, with real keys and signatures. */
+/** An output of the simulated tls provider, with real keys. */
 function made(type: string, output: string, inputs: PropertyMap): string {
   return (
     textOf(tlsResource({ type: `tls:index/${type}`, urn: "", inputs }, { certificates: "real" }).outputs[output]) ?? ""
@@ -26,7 +26,7 @@ function newKey(): string {
   return made("privateKey:PrivateKey", "privateKeyPemPkcs8", { algorithm: "ECDSA", ecdsaCurve: "P256" });
 }
 
-/** An authority for the harness's simulated endpoints; ECDSA P-256, valid for a day. */
+/** For simulated endpoints; ECDSA P-256, valid for a day. */
 export function newAuthority(commonName: string): KeyAndCertificate {
   const key = newKey();
   const allowedUses = ["cert_signing", "digital_signature"];

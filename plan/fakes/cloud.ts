@@ -9,13 +9,13 @@ import type { CertificateMode, MadeResource, SimulatedContext, SimulatedPlace, S
 import { randomResource } from "./random.ts";
 import { tlsResource } from "./tls.ts";
 
-/** Objects that machines fetch by a role; a cloud without such objects has none. */
+/** Objects that machines fetch by a role. */
 export const fetchedObjects = awsObjects;
 
 /** Account and subscription when the stack names none; the number is AWS's own of documentation. */
 export const documentationAccounts = { aws: "123456789012", azure: "00000000-0000-4000-8000-000000000000" } as const;
 
-/** Where a stack's config puts it, by default in its account; null is that of documentation. */
+/** By a stack's config; null is documentation's account. */
 export function placeOf(
   config: Readonly<Record<string, string>>,
   account: string | null | undefined = config["fenestra:accountId"],
@@ -58,8 +58,7 @@ const providers: Readonly<Record<string, SimulatedProvider>> = {
 };
 
 /**
- * A simulated cloud with every provider of a Fenestra program; an unknown one is an error. Answers depend on nothing
- * but a resource's URN and inputs, so two runs agree.
+ * Every provider of a Fenestra program. Answers depend on a resource's URN and inputs alone, so two runs agree.
  *
  * @param certificates `fake` for a plan: fast and the same in every run; `real` for a rehearsal.
  */

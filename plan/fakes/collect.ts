@@ -3,7 +3,7 @@ import { collectAwsMachines } from "./awsMachines.ts";
 import { collectAzureHosts } from "./azureMachines.ts";
 import type { ProgramIndex, SimulatedMachine } from "./machines.ts";
 
-/** Every machine that the clouds would run for a recorded program. @see programIndex for `howMany` */
+/** @see programIndex for `howMany` */
 export function collectMachines(
   program: RecordedProgram,
   howMany?: ProgramIndex["howMany"],

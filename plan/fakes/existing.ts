@@ -30,11 +30,7 @@ export function findExisting(existing: ExistingResources, type: string, id: stri
   return found?.type === type ? found : undefined;
 }
 
-/**
- * The network that a stack file names, if all that the file says is true: a plan has no cloud to ask.
- *
- * @param network text of `fenestra:network`
- */
+/** The network that a stack file names, if all that it says is true: a plan has no cloud to ask. */
 export function existingOf(network: string | undefined, region: string, owner: string): ExistingResources {
   const { cidr, existing } = parse(network);
   if (existing === undefined) return new Map();
@@ -83,7 +79,7 @@ export function existingOf(network: string | undefined, region: string, owner: s
   return found;
 }
 
-/** What a stack file says of the network; nothing when it is wrong, which the program reports. */
+/** Nothing when it is wrong, which the program reports. */
 function parse(network: string | undefined): Partial<StackConfig["network"]> {
   return networkSchema.safeParse(fromJson(network ?? "{}")).data ?? {};
 }

@@ -10,15 +10,15 @@ export interface PolicyStatement {
 export interface Call {
   /** `ssm:GetParameter`. */
   readonly action: string;
-  /** ARN of what is touched, or `*` for a call that names nothing. */
+/** ARN, or `*` for a call that names nothing. */
   readonly resource: string;
-  /** Condition keys and their values: `kms:EncryptionContext:PARAMETER_ARN`. */
+/** `kms:EncryptionContext:PARAMETER_ARN`. */
   readonly context?: Readonly<Record<string, string>>;
 }
 
 /**
- * Whether identity policies allow a call: a matching Deny wins, else one matching Allow is needed (AWS IAM User Guide,
- * "Policy evaluation logic"). An operator that our policies do not use is an error, not ignored.
+ * A matching Deny wins, else one Allow is needed (AWS IAM User Guide, "Policy evaluation logic"). Unknown operators
+ * are errors.
  */
 export function allows(policies: readonly { readonly Statement: readonly PolicyStatement[] }[], call: Call): boolean {
   const { action, resource, context = {} } = call;
@@ -31,7 +31,7 @@ export function allows(policies: readonly { readonly Statement: readonly PolicyS
 /** Who asks for a role: `{ Federated: <ARN of the provider> }`. */
 type Principal = Readonly<Record<string, string>>;
 
-/** Whether a trust policy gives the role for a token: as `allows`, with a principal in place of a resource. */
+/** As `allows`, with a principal in place of a resource. */
 export function trusts(
   statements: readonly (PolicyStatement & { readonly Principal: Principal | "*" })[],
   who: Principal,

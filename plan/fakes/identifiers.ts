@@ -1,11 +1,11 @@
 import { createHash } from "node:crypto";
 
-/** Bytes that depend on the parts alone, so that ids are the same in every run. */
+/** The same in every run. */
 export function digest(...parts: readonly string[]): Buffer {
   return createHash("sha256").update(parts.join("\0")).digest();
 }
 
-/** `length` hexadecimal digits from the parts; at most 64. */
+/** Of at most 64 digits. */
 export function hex(length: number, ...parts: readonly string[]): string {
   return digest(...parts)
     .toString("hex")
@@ -24,18 +24,18 @@ export function uuid(...parts: readonly string[]): string {
   ].join("-");
 }
 
-/** `length` bytes from the parts; for any length. */
+/** Of any length. */
 export function bytes(length: number, ...parts: readonly string[]): Buffer {
   const blocks = Array.from({ length: Math.ceil(length / 32) }, (_, block) => digest(...parts, String(block)));
   return Buffer.concat(blocks).subarray(0, length);
 }
 
-/** `length` characters of an alphabet from the parts; for any length. */
+/** Of any length. */
 export function characters(length: number, alphabet: string, ...parts: readonly string[]): string {
   return [...bytes(length, ...parts)].map((byte) => alphabet[byte % alphabet.length]).join("");
 }
 
-/** The name that Pulumi's auto-naming makes up: the logical name and seven hexadecimal digits. */
+/** Pulumi's: the logical name and seven hexadecimal digits. */
 export function autoName(name: string, urn: string): string {
   return `${name}-${hex(7, urn, "name")}`;
 }

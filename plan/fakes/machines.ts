@@ -3,30 +3,29 @@ import { listOf, mapOf, type PropertyValue, textOf } from "../program/values.ts"
 import { AddressPool } from "./addresses.ts";
 
 export interface SimulatedVolume {
-  /** `vol-…`, or the name of the disk; `undefined` for one that the machine makes itself. */
+/** `vol-…`, or the disk's name; none for one that the machine makes itself. */
   readonly id: string | undefined;
-  /** Size in GiB; `undefined` where the image decides. */
+/** `undefined` where the image decides. */
   readonly sizeGib: number | undefined;
   readonly encrypted: boolean;
 }
 
-/** The group that makes a machine and takes it away. */
 export interface SimulatedGroup {
   readonly name: string;
   /** Fewest, wanted and most machines. */
   readonly min: number;
   readonly desired: number;
   readonly max: number;
-  /** Hooks that a machine must answer, by the transition. */
+/** Hooks that a machine must answer. */
   readonly launchHooks: readonly string[];
   readonly terminateHooks: readonly string[];
 }
 
 export interface SimulatedMachine {
   readonly cloud: "aws" | "azure";
-  /** `i-` and 17 hexadecimal digits; the computer name on Azure, which is also the node's name. */
+/** `i-` and 17 hexadecimal digits; on Azure the computer name, also the node's. */
   readonly id: string;
-  /** Logical name of the resource it comes from, with its number in a group: `pool-win2022[1]`. */
+/** Of its resource, with its number in a group: `pool-win2022[1]`. */
   readonly name: string;
   /** URN of the instance, group, VM or scale set. */
   readonly urn: string;
@@ -37,11 +36,11 @@ export interface SimulatedMachine {
   readonly size: string;
   /** AMI id, `resolve:ssm:` and a parameter's name, or an image's reference on Azure. */
   readonly image: string;
-  /** User data or customData as the machine reads it, after the API's base64. */
+/** As the machine reads it, after the API's base64. */
   readonly userData: Buffer;
-  /** Command by which the cloud starts `userData`; `undefined` where the image's agent does so. */
+/** By which the cloud starts `userData`; none where the image's agent does. */
   readonly startCommand: string | undefined;
-  /** Role or identity by which it reads secrets, if any. */
+/** By which it reads secrets. */
   readonly role: string | undefined;
   readonly tags: Readonly<Record<string, string>>;
   readonly volumes: readonly SimulatedVolume[];
@@ -51,7 +50,7 @@ export interface SimulatedMachine {
 export interface ProgramIndex {
   readonly program: RecordedProgram;
   readonly sorted: (type: string) => readonly RecordedResource[];
-  /** The resource of an id; Azure's ids do not depend on case. */
+/** Azure's ids do not depend on case. */
   readonly find: (id: string | undefined) => RecordedResource | undefined;
   readonly addresses: AddressPool;
   readonly howMany: (group: SimulatedGroup) => number;
@@ -60,7 +59,7 @@ export interface ProgramIndex {
 
 /**
  * @param howMany machines of a group; default its desired count. A plan asks for one of each, also of empty groups.
- * @param running machines that there are already: others of a group get numbers and addresses of their own.
+ * @param running others of a group get other numbers and addresses.
  */
 export function programIndex(
   program: RecordedProgram,
@@ -70,7 +69,6 @@ export function programIndex(
   const byId = new Map(
     program.resources.flatMap((resource) => (resource.id === undefined ? [] : [[resource.id.toLowerCase(), resource]])),
   );
-  // Addresses that network interfaces and load balancers have.
   const fixed = program.resources
     .flatMap(({ outputs }) => [
       outputs,
@@ -87,7 +85,7 @@ export function programIndex(
   };
 }
 
-/** Numbers of the machines of a group, after those that it has. */
+/** After those that run. */
 export function groupNumbers(
   { howMany, running }: ProgramIndex,
   urn: string,
@@ -105,12 +103,12 @@ export function textsIn(value: PropertyValue | undefined): Readonly<Record<strin
 }
 
 export interface StoredSecret {
-  /** Name of the parameter; vault and name on Azure. */
+/** Vault and name on Azure. */
   readonly name: string;
-  /** ARN or id, against which policies are checked. */
+/** ARN or id, for policies. */
   readonly id: string;
-  /** ARN or id of the key that encrypts it; `undefined` for the cloud's own. */
+/** `undefined` for the cloud's own. */
   readonly key: string | undefined;
-  /** The value; it may be secret, so never print it. */
+/** May be secret: never print it. */
   readonly value: string;
 }

@@ -3,9 +3,8 @@ import type { ResourceRequest } from "../program/recorded.ts";
 import type { ExistingResources } from "./existing.ts";
 
 /**
- * How keys and certificates are made. `real`: new keys, valid signatures and dates. `fake`: worth nothing, of the same
- * form and length, the same in every run (keys by URN, filler signatures, fixed dates), marked in the organisational
- * unit.
+ * `real`: new keys, valid signatures and dates. `fake`: worth nothing, of the same form and length, the same in every
+ * run, marked in the organisational unit.
  */
 export type CertificateMode = "real" | "fake";
 
@@ -20,7 +19,7 @@ export interface SimulatedPlace {
 export interface SimulatedContext {
   readonly place: SimulatedPlace;
   readonly certificates: CertificateMode;
-  /** A resource made before in this run, by its id, with its request. */
+/** Made before in this run, with its request. */
   readonly find: (id: string) => MadeResource | undefined;
   readonly made: () => Iterable<MadeResource>;
 }

@@ -8,7 +8,7 @@ const digits = "0123456789";
 /** Special characters of `random_password` by default (Terraform provider random). */
 const special = "!@#$%&*()-_=+[]{}<>:?";
 
-/** The provider `random`: values by URN and keepers, so that another keeper changes them. */
+/** Values by URN and keepers. */
 export const randomResource: SimulatedProvider = ({ type, urn, inputs }) => {
   const seed = `${urn}${JSON.stringify(mapOf(inputs.keepers))}`;
   switch (type) {

@@ -36,7 +36,7 @@ const hour = 3_600_000;
 type TlsRequest = Pick<ResourceRequest, "type" | "urn" | "inputs">;
 type Mode = Pick<SimulatedContext, "certificates">;
 
-/** The one curve that the program uses, by OpenSSL's name. */
+/** The one that the program uses, by OpenSSL's name. */
 const curve = "prime256v1";
 
 export function tlsResource({ type, urn, inputs }: TlsRequest, context: Mode): SimulatedResource {
@@ -98,10 +98,10 @@ function privateKey(urn: string, inputs: PropertyMap, { certificates }: Mode) {
   };
 }
 
-/** What precedes the 32 bytes of an Ed25519 key in PKCS #8 (RFC 8410, section 7). */
+/** Precedes the 32 bytes of an Ed25519 key in PKCS #8 (RFC 8410, section 7). */
 const edwardsPrefix = Buffer.from("302e020100300506032b657004220420", "hex");
 
-/** A key for logging in by SSH; it signs nothing here. */
+/** For SSH; it signs nothing here. */
 function edwardsKey(urn: string, mode: CertificateMode): KeyObject {
   const seed = mode === "real" ? randomBytes(32) : digest(urn, "key");
   return createPrivateKey({ key: Buffer.concat([edwardsPrefix, seed]), format: "der", type: "pkcs8" });
@@ -118,7 +118,7 @@ function ellipticKey(urn: string, name: string | undefined, mode: CertificateMod
   if (name !== "P256") throw new Error(`no simulation of keys on the curve ${name}; known: P256`);
   if (mode === "real") return generateKeyPairSync("ec", { namedCurve: curve }).privateKey;
   const pair = createECDH(curve);
-  // The first byte is zero, so that the number is below the order of the curve.
+// Zero, so that the number is below the order of the curve.
   const scalar = digest(urn, "key", "0");
   scalar[0] = 0;
   pair.setPrivateKey(scalar);
@@ -132,7 +132,7 @@ function rsaKey(urn: string, algorithm: string, inputs: PropertyMap, mode: Certi
   if (algorithm !== "RSA") throw new Error(`no simulation of ${algorithm} keys`);
   const modulusLength = typeof inputs.rsaBits === "number" ? inputs.rsaBits : 2048;
   if (mode === "real") return generateKeyPairSync("rsa", { modulusLength }).privateKey;
-  // Numbers of the right length that are no key: nothing is signed with it.
+// Of the right length, but no key: nothing is signed with it.
   const number = (part: string, length: number): string => {
     const own = bytes(length, urn, part);
     own.writeUInt8(own.readUInt8(0) | 0x80, 0);
@@ -156,7 +156,7 @@ function signed(urn: string, inputs: PropertyMap, context: Mode, key: KeyObject,
   const hours = typeof inputs.validityPeriodHours === "number" ? inputs.validityPeriodHours : 0;
   const notAfter = new Date(notBefore.getTime() + hours * hour);
   const serial = context.certificates === "real" ? randomBytes(16) : digest(urn, "serial").subarray(0, 16);
-  // A positive number whose first byte is not zero has the same length in every run.
+// Positive, and of the same length in every run.
   serial[0] = ((serial[0] ?? 0) & 0x3f) | 0x40;
   const isCa = inputs.isCaCertificate === true;
   const uses = listOf(inputs.allowedUses).map((use) => textOf(use) ?? "");
@@ -176,7 +176,7 @@ function rfc3339(date: Date): string {
   return date.toISOString().replace(".000Z", "Z");
 }
 
-/** Signs with a key; a fake certificate's signature is filler of the right form. */
+/** A fake certificate's signature is filler of the right form. */
 function signer(key: KeyObject, { certificates }: Mode): Signer {
   if (key.asymmetricKeyType === "rsa")
     return { algorithm: sha256WithRSAEncryption, sign: (bytes) => sign("sha256", bytes, key) };

@@ -12,14 +12,13 @@ export interface TokenRules {
   readonly read: (url: string) => string | undefined;
 }
 
-/** Claim `iss` of a token, unverified. */
+/** Unverified. */
 export function issuerOf(token: string): string | undefined {
   return decodeJwt(token).iss;
 }
 
 /**
- * The claims of a token that its issuer's published keys have signed (OpenID Connect Discovery 1.0, section 4.3; RFC
- * 7519).
+ * Claims that its issuer's published keys have signed (OpenID Connect Discovery 1.0, section 4.3; RFC 7519).
  *
  * @throws Error when the documents cannot be read or contradict the issuer, or the token is not valid
  */

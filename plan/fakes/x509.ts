@@ -9,9 +9,7 @@ import * as x509 from "@peculiar/asn1-x509";
 /** Attributes of a subject that the program sets, in the order in which Go's `pkix.Name` writes them. */
 const subjectAttributes = { organization: "2.5.4.10", organizationalUnit: "2.5.4.11", commonName: "2.5.4.3" };
 
-/**
- * Usages by the provider's names: bits of the key usage, or ids of the extended one (RFC 5280, 4.2.1.3 and 4.2.1.12).
- */
+/** By the provider's names: bits of the key usage, or ids of the extended one (RFC 5280, 4.2.1.3 and 4.2.1.12). */
 const usages: Readonly<Record<string, x509.KeyUsageFlags | string>> = {
   digital_signature: x509.KeyUsageFlags.digitalSignature,
   key_encipherment: x509.KeyUsageFlags.keyEncipherment,
@@ -21,7 +19,7 @@ const usages: Readonly<Record<string, x509.KeyUsageFlags | string>> = {
   client_auth: "1.3.6.1.5.5.7.3.2",
 };
 
-/** Signs bytes; the signature is DER as the algorithm requires. */
+/** The signature is DER as the algorithm requires. */
 export interface Signer {
   readonly algorithm: x509.AlgorithmIdentifier;
   readonly sign: (bytes: Buffer) => Buffer;
@@ -40,15 +38,14 @@ export interface CertificateParts extends RequestParts {
   readonly notBefore: Date;
   readonly notAfter: Date;
   readonly isCa: boolean;
-  /** Usages by the names of the tls provider. @see usages */
+/** @see usages */
   readonly uses: readonly string[];
-  /** Whether the certificate names its own key; a CA's always does, as Go's `x509.CreateCertificate` has it. */
+/** Whether it names its own key; a CA's always does, as Go's `x509.CreateCertificate` has it. */
   readonly namesKey: boolean;
-  /** Identifier of the issuer's key, when the issuer has one. */
   readonly authorityKey: Buffer | undefined;
 }
 
-/** A name from the attributes that the tls provider takes. */
+/** From the tls provider's attributes. */
 export function distinguishedName(attributes: Readonly<Record<string, string>>): x509.Name {
   const odd = Object.keys(attributes).find((name) => !Object.hasOwn(subjectAttributes, name));
   if (odd !== undefined) throw new Error(`no simulation of a subject's ${odd}`);
@@ -64,7 +61,7 @@ export function distinguishedName(attributes: Readonly<Record<string, string>>):
   );
 }
 
-/** The names as an extension holds them; `undefined` when there are none. */
+/** `undefined` when there are none. */
 export function generalNames(
   dnsNames: readonly string[],
   ipAddresses: readonly string[],
@@ -80,7 +77,7 @@ export function publicKeyInfo(der: Buffer): x509.SubjectPublicKeyInfo {
   return AsnConvert.parse(der, x509.SubjectPublicKeyInfo);
 }
 
-/** PEM text of a signed certificate (RFC 5280, 4.1). */
+/** PEM (RFC 5280, 4.1). */
 export function certificate(parts: CertificateParts, signer: Signer): string {
   const body = new x509.TBSCertificate({
     version: x509.Version.v3,
@@ -139,7 +136,7 @@ function keyIdentifier({ subjectPublicKey }: x509.SubjectPublicKeyInfo): Buffer 
   return createHash("sha1").update(Buffer.from(subjectPublicKey)).digest();
 }
 
-/** PEM text of a signed certificate request (RFC 2986). */
+/** PEM (RFC 2986). */
 export function certificateRequest({ subject, publicKey, alternativeNames }: RequestParts, signer: Signer): string {
   const names = AsnConvert.serialize(new ExtensionRequest(alternativeNamesExtension(alternativeNames)));
   const body = new CertificationRequestInfo({
@@ -177,7 +174,7 @@ export function readRequestPem(text: string): RequestParts {
   };
 }
 
-/** Subject and key identifier of a certificate, which what it signs repeats. */
+/** What the certificates that it signs repeat. */
 export function readIssuer(text: string): { readonly subject: x509.Name; readonly key: Buffer } {
   const { subject, subjectPublicKeyInfo } = AsnConvert.parse(fromPem(text), x509.Certificate).tbsCertificate;
   return { subject, key: keyIdentifier(subjectPublicKeyInfo) };
@@ -191,13 +188,13 @@ function arrayBuffer(bytes: Buffer): ArrayBuffer {
   return new Uint8Array(bytes).buffer;
 }
 
-/** PEM text of a label such as `CERTIFICATE` (RFC 7468). */
+/** RFC 7468. */
 function pem(label: string, bytes: Buffer): string {
   const lines = bytes.toString("base64").match(/.{1,64}/g) ?? [];
   return `-----BEGIN ${label}-----\n${lines.join("\n")}\n-----END ${label}-----\n`;
 }
 
-/** The bytes of the first block in a PEM text. @throws RangeError when there is none. */
+/** The first block. @throws RangeError when there is none. */
 function fromPem(text: string): Buffer {
   const body = /-----BEGIN [A-Z0-9 ]+-----([\s\S]+?)-----END/.exec(text)?.[1];
   if (body === undefined) throw new RangeError("no PEM block");

@@ -23,23 +23,20 @@ import { mapFromWire, type PropertyMap, Secret, toWire } from "./values.ts";
 export interface SimulatedResource {
   /** Empty while it is not known. */
   readonly id: string;
-  /** Outputs beyond the inputs: they win over an input of the same name. */
+/** They win over an input of the same name. */
   readonly outputs: PropertyMap;
 }
 
-/** Answers for every provider of one run; it may remember what it made. */
+/** It may remember what it made. */
 export type SimulatedCloud = (request: ResourceRequest) => SimulatedResource;
 
-/**
- * Whether a program knows outputs: in a first preview, an update, or an update's preview, where the simulated cloud
- * says which.
- */
+/** What a program knows: nothing in a first preview, all in an update, or what the simulated cloud says. */
 export type OutputMode = "unknown-outputs" | "known-outputs" | "next-preview";
 
-/** A hook as the program registered it; it never runs by itself. */
+/** Never runs by itself. */
 export type RecordedHook = ResourceHook | ErrorHook;
 
-/** Severities of the engine's log by their number; 0, debug, is the SDK talking to itself. */
+/** Without 0, debug: the SDK talking to itself. */
 const severities: Readonly<Record<number, RecordedMessage["severity"]>> = { 1: "info", 2: "warning", 3: "error" };
 
 type ReadResponse = ReturnType<typeof known>;
@@ -60,15 +57,15 @@ function answerOrFail<T>(callback: Callback<T | undefined>, answer: () => T): vo
   }
 }
 
-/** An answer about a resource, as the SDK reads it: the object of a new one, the properties of one that was read. */
+/** For the SDK: the object of a new one, the properties of one that was read. */
 function known(urn: string, outputs: PropertyMap) {
   const wire = { toJavaScript: () => toWire(outputs) };
   return { getUrn: () => urn, getObject: () => wire, getProperties: () => wire, getUnknown: () => false };
 }
 
 /**
- * The engine as a program sees it: it records what the program says and answers as the simulated cloud does. Beyond the
- * SDK's mocks it has options of resources, hooks, and the program's log.
+ * Records what the program says and answers as the simulated cloud does. Beyond the SDK's mocks it has options of
+ * resources, hooks, and the log.
  */
 export class RecordingEngine {
   readonly place: ProgramPlace;
@@ -90,7 +87,7 @@ export class RecordingEngine {
     return { stack: this.place.stack, resources, outputs: stack?.outputs ?? {}, messages: [...this.#messages] };
   }
 
-  /** Methods that take the place of the mock monitor's own. */
+/** In place of the mock monitor's own. */
   monitorMethods(): object {
     return {
       registerResource: (request: RegisterResourceRequest, callback: Callback<RegisterResponse | undefined>) =>
@@ -122,7 +119,7 @@ export class RecordingEngine {
     };
   }
 
-  /** Takes hooks without the gRPC server that the SDK starts for them: a plan opens no port. */
+/** Without the SDK's gRPC server: a plan opens no port. */
   callbackServer(): ICallbackServer {
     const refuse = (what: string): never => {
       throw new Error(`the program uses ${what}, which a recorded run does not carry out`);
@@ -154,7 +151,7 @@ export class RecordingEngine {
     });
   }
 
-  /** A resource of others, such as a subnet or a stack: its outputs are known in a preview as well. */
+/** Of others, such as a subnet or a stack: known in a preview too. */
   #readResource(request: ReadResourceRequest, callback: Callback<ReadResponse | undefined>): void {
     answerOrFail(callback, () => {
       const read = existingRequest(this.place, request);
@@ -183,7 +180,7 @@ export class RecordingEngine {
   }
 }
 
-/** What the SDK keeps for a run, as far as a recorded run takes its place. */
+/** What the SDK keeps for a run. */
 interface RuntimeStore {
   callbacks?: unknown;
   settings: { engine?: unknown };
@@ -194,8 +191,7 @@ function isRuntimeStore(value: unknown): value is RuntimeStore {
 }
 
 /**
- * Runs an action with this engine in place of the SDK's mock monitor, and with separate state, as the Automation API
- * runs inline programs.
+ * Runs an action with this engine in place of the SDK's mock monitor, with separate state.
  *
  * @throws when the SDK keeps its state elsewhere than version 3.270 does.
  */

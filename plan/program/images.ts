@@ -1,4 +1,4 @@
-/** Values of every field `image` of a Kubernetes object; templates and JSON inside are objects too. */
+/** Of every field `image`; templates and JSON inside count too. */
 export function imagesIn(value: unknown): readonly string[] {
   if (typeof value !== "object" || value === null) return [];
   return Object.entries(value).flatMap(([key, item]) =>

@@ -2,7 +2,7 @@ import { gunzipSync, inflateRawSync } from "node:zlib";
 import type { RecordedProgram } from "./recorded.ts";
 import { plainTexts, reveal, secretsIn } from "./values.ts";
 
-/** A secret, without its value, in a place that anyone can read. */
+/** In a place that anyone can read. */
 export interface Leak {
   readonly resource: string;
   readonly path: string;
@@ -11,19 +11,16 @@ export interface Leak {
 
 const patterns: readonly { readonly what: string; readonly pattern: RegExp }[] = [
   { what: "a private key", pattern: /-----BEGIN (?:[A-Z]+ )?PRIVATE KEY-----/ },
-  // Kubernetes documentation, Bootstrap tokens. A token has a digit, a domain name such as config.kubernetes has none.
+// Kubernetes documentation, Bootstrap tokens. One has a digit, a domain name such as config.kubernetes has none.
   { what: "a bootstrap token", pattern: /(?<![a-z0-9.-])(?=[a-z0-9.]*\d)[a-z0-9]{6}\.[a-z0-9]{16}(?![a-z0-9.-])/ },
   { what: "an AWS access key", pattern: /\bA(?:KIA|SIA)[A-Z0-9]{16}\b/ },
   { what: "a signed token", pattern: /\beyJ[A-Za-z0-9_-]{10,}\.eyJ[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{20,}/ },
 ];
 
-/** A secret shorter than this could be anywhere by chance; `none` and `true` are secrets of some resources. */
+/** Shorter ones are anywhere by chance; `none` and `true` are secrets of some resources. */
 const shortestSecret = 12;
 
-/**
- * Every secret in a plain input, however deep it is packed (base64, gzip, deflate): by its form, or because it equals a
- * value that the program marks as secret elsewhere.
- */
+/** Secrets in plain inputs, however packed: by their form, or as values that are secret elsewhere. */
 export function secretsInUserData(program: RecordedProgram): readonly Leak[] {
   const values = knownSecrets(program);
   return program.resources.flatMap(({ name, inputs }) =>
@@ -37,7 +34,7 @@ export function secretsInUserData(program: RecordedProgram): readonly Leak[] {
   );
 }
 
-/** The owners of secrets by value. Certificates are public, whatever the program marks. */
+/** Owners by value. Certificates are public. */
 function knownSecrets(program: RecordedProgram): ReadonlyMap<string, string> {
   const secrets = new Map<string, string>();
   for (const { name, type, inputs, outputs } of program.resources) {
@@ -61,7 +58,7 @@ function findings(text: string, secrets: ReadonlyMap<string, string>): readonly 
   ];
 }
 
-/** The text and every text packed in it: three layers are enough for gzip of a cloud-config with packed files. */
+/** Three layers are enough for gzip of a cloud-config with packed files. */
 function unpacked(text: string, depth = 0): readonly string[] {
   if (depth > 3) return [text];
   const runs = text.match(/[A-Za-z0-9+/]{64,}={0,2}/g) ?? [];

@@ -5,15 +5,15 @@ import { connected, type OutputMode, type RecordedHook, RecordingEngine, type Si
 import type { RecordedProgram } from "./recorded.ts";
 
 export interface ProgramRun {
-  /** Absolute path of a module whose default export deploys: the project's `index.ts`. */
+/** A module whose default export deploys: the project's `index.ts`. */
   readonly entry: string;
-  /** Name of the project. Default `fenestra`. */
+/** Default `fenestra`. */
   readonly project?: string;
   readonly stack: string;
-  /** Config values as Pulumi hands them to a program: `fenestra:pools` to JSON text. */
+/** As Pulumi gives it: `fenestra:pools` to JSON text. */
   readonly config: Readonly<Record<string, string>>;
   readonly mode: OutputMode;
-  /** Answers of the cloud; not asked while outputs are unknown. */
+/** Not asked while outputs are unknown. */
   readonly simulate: SimulatedCloud;
 }
 
@@ -22,7 +22,7 @@ export interface ProgramResult {
   readonly hooks: ReadonlyMap<string, RecordedHook>;
 }
 
-/** The program itself failed; a mistake in the config is a ConfigError instead. */
+/** A mistake in the config is a ConfigError instead. */
 export class ProgramError extends Error {
   constructor(entry: string, errors: readonly Error[]) {
     super(`${entry} failed: ${errors.map(({ message }) => message).join("; ")}`, { cause: errors[0] });
@@ -31,7 +31,7 @@ export class ProgramError extends Error {
 }
 
 /**
- * Runs the entry's function and records every resource that it registers. Runs share the modules, which keep no state.
+ * Records what the entry's function registers. Runs share the modules, which keep no state.
  *
  * @throws ConfigError when the program refuses its config; ProgramError when it fails otherwise.
  */
@@ -39,7 +39,6 @@ export async function runProgram(run: ProgramRun): Promise<RecordedProgram> {
   return (await runProgramWithHooks(run)).program;
 }
 
-/** As `runProgram`, with the hooks. */
 export async function runProgramWithHooks(run: ProgramRun): Promise<ProgramResult> {
   const engine = new RecordingEngine({ project: run.project ?? "fenestra", stack: run.stack }, run.mode, run.simulate);
   const errors = await collectErrors(() =>
@@ -49,7 +48,7 @@ export async function runProgramWithHooks(run: ProgramRun): Promise<ProgramResul
       await runtime.disconnect();
     }),
   );
-  // The program shows a mistake in the config as a RunError, without a stack trace, whose cause is the original.
+// The program wraps a mistake in the config in a RunError.
   const first = errors.flatMap((error) => [error, error.cause]).find((error) => error instanceof ConfigError);
   if (first !== undefined) throw first;
   const logged = engine.recorded().messages.filter(({ severity }) => severity === "error");
@@ -64,10 +63,7 @@ async function deploy(entry: string): Promise<unknown> {
   return module.default();
 }
 
-/**
- * Every error of the action, once each. Those inside an `apply` reach only the process's handler for unhandled
- * rejections.
- */
+/** Once each. Those inside an `apply` reach only the process's handler for unhandled rejections. */
 async function collectErrors(action: () => Promise<void>): Promise<readonly Error[]> {
   const errors = new Set<Error>();
   const add = (error: unknown) => errors.add(error instanceof Error ? error : new Error(String(error)));
@@ -82,7 +78,7 @@ async function collectErrors(action: () => Promise<void>): Promise<readonly Erro
     add(error);
   } finally {
     Object.assign(Error, { stackTraceLimit, prepareStackTrace });
-    // Rejections are reported at the end of the event loop's turn.
+// Rejections are reported at the end of the turn.
     await new Promise((resolve) => setImmediate(resolve));
     process.removeAllListeners("unhandledRejection");
     for (const listener of others) process.on("unhandledRejection", listener);
@@ -90,16 +86,13 @@ async function collectErrors(action: () => Promise<void>): Promise<readonly Erro
   return [...errors];
 }
 
-/** What one run registered and the other did not, as `type name`. */
+/** Only in one of two runs, as `type name`. */
 export interface ResourceDifference {
   readonly onlyUnknown: readonly string[];
   readonly onlyKnown: readonly string[];
 }
 
-/**
- * Compares a first preview (outputs unknown) with an update by type and name of resources: one that depends on a value
- * that only the cloud knows would be in no preview.
- */
+/** Resources that depend on a value that only the cloud knows would be in no preview. */
 function resourceDifference(unknownRun: RecordedProgram, knownRun: RecordedProgram): ResourceDifference {
   const names = (program: RecordedProgram) => program.resources.map(({ type, name }) => `${type} ${name}`);
   const before = new Set(names(unknownRun));
@@ -110,7 +103,6 @@ function resourceDifference(unknownRun: RecordedProgram, knownRun: RecordedProgr
   };
 }
 
-/** The two runs of a program do not make the same resources. */
 export class ShapeError extends Error {
   readonly difference: ResourceDifference;
 
@@ -128,7 +120,7 @@ export class ShapeError extends Error {
   }
 }
 
-/** @throws ShapeError that names the difference. */
+/** @throws ShapeError */
 export function requireSameResources(unknownRun: RecordedProgram, knownRun: RecordedProgram): void {
   const difference = resourceDifference(unknownRun, knownRun);
   if (difference.onlyKnown.length > 0 || difference.onlyUnknown.length > 0) throw new ShapeError(difference);

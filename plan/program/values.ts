@@ -4,7 +4,7 @@ import * as runtime from "@pulumi/pulumi/runtime/index.js";
 const secretMark = "[secret]";
 const unknownMark = "[known after the update]";
 
-/** A value that Pulumi treats as secret: printed as `[secret]`, and given by `reveal` alone. */
+/** Printed as `[secret]`; `reveal` alone gives it. */
 export class Secret {
   readonly #value: PropertyValue;
 
@@ -12,7 +12,7 @@ export class Secret {
     this.#value = value;
   }
 
-  /** The value, for simulated clouds and the search for leaks; never print it. */
+/** For simulated clouds and the search for leaks; never print it. */
   reveal(): PropertyValue {
     return this.#value;
   }
@@ -30,7 +30,7 @@ export class Secret {
   }
 }
 
-/** A value that is not known before the cloud has made the resource. */
+/** Not known before the cloud has made the resource. */
 export class Unknown {
   toString(): string {
     return unknownMark;
@@ -51,7 +51,7 @@ export interface PropertyMap {
   readonly [name: string]: PropertyValue;
 }
 
-/** A value of a resource, with secrets and unknown values marked in place. */
+/** With secrets and unknown values marked in place. */
 export type PropertyValue =
   | string
   | number
@@ -77,7 +77,7 @@ export function isPropertyList(value: PropertyValue | undefined): value is reado
   return Array.isArray(value);
 }
 
-/** The value as a cloud sees it: without the wrappers of secrets, at any depth. */
+/** As a cloud sees it, at any depth. */
 export function reveal(value: PropertyValue): PropertyValue {
   if (value instanceof Secret) return reveal(value.reveal());
   if (isPropertyList(value)) return value.map(reveal);
@@ -85,25 +85,24 @@ export function reveal(value: PropertyValue): PropertyValue {
   return value;
 }
 
-/** The text of a property, a secret one revealed; `undefined` when it is missing, unknown or of another type. */
+/** A secret one revealed; `undefined` when missing, unknown or of another type. */
 export function textOf(value: PropertyValue | undefined): string | undefined {
   const plain = value instanceof Secret ? value.reveal() : value;
   return typeof plain === "string" ? plain : undefined;
 }
 
-/** As `textOf`, of a number. */
 export function numberOf(value: PropertyValue | undefined): number | undefined {
   const plain = value instanceof Secret ? value.reveal() : value;
   return typeof plain === "number" ? plain : undefined;
 }
 
-/** The mapping at a property, empty when it is missing or of another type. */
+/** Empty when missing or of another type. */
 export function mapOf(value: PropertyValue | undefined): PropertyMap {
   const plain = value instanceof Secret ? value.reveal() : value;
   return isPropertyMap(plain) ? plain : {};
 }
 
-/** The list at a property, empty when it is missing or of another type. */
+/** Empty when missing or of another type. */
 export function listOf(value: PropertyValue | undefined): readonly PropertyValue[] {
   const plain = value instanceof Secret ? value.reveal() : value;
   return isPropertyList(plain) ? plain : [];
@@ -123,7 +122,7 @@ const unknownValues: ReadonlySet<unknown> = new Set([
   "dd056dcd-154b-4c76-9bd3-c8f88648b5ff",
 ]);
 
-/** Reads the SDK's wire format, in which a mapping with a signature key is a secret, a resource or an asset. */
+/** The SDK's wire format, in which a mapping with a signature key is a secret, a resource or an asset. */
 export function fromWire(value: unknown): PropertyValue {
   if (unknownValues.has(value)) return unknown;
   if (value === null || typeof value === "string" || typeof value === "number" || typeof value === "boolean")
@@ -137,7 +136,6 @@ export function fromWire(value: unknown): PropertyValue {
   return Object.fromEntries(rest.map(([key, item]) => [key, fromWire(item)]));
 }
 
-/** A value as JSON has it. */
 type WireValue = string | number | boolean | null | WireValue[] | { [key: string]: WireValue };
 
 export function toWire(value: PropertyValue): WireValue {
@@ -160,7 +158,7 @@ export function secretsIn(value: PropertyValue): readonly Secret[] {
   return [];
 }
 
-/** Every text outside of secrets, with its path: `userData`, `rules[0].cidr`. */
+/** By path, without secrets: `userData`, `rules[0].cidr`. */
 export function plainTexts(
   value: PropertyValue,
   path = "",

@@ -32,20 +32,17 @@ interface Made {
   readonly outputs: PropertyMap;
 }
 
-/** Observer of what an engine does to the simulated clouds. */
+/** Sees what an engine does. */
 export interface CloudWatch {
-  /** A resource was made. `differences`: paths at which its inputs differ from the recorded ones, if there were any. */
+/** `differences`: paths at which inputs differ from the recorded ones. */
   readonly created?: (urn: string, differences: readonly string[] | undefined) => void;
   readonly deleted?: (urn: string) => void;
 }
 
-/**
- * Refuses an operation by an error where one of its calls is more than the deployer may. The program is what there is,
- * and the resource.
- */
+/** Throws where one of an operation's calls is more than the deployer may. */
 export type Deployer = (operation: Operation, resource: RecordedResource, program: RecordedProgram) => void;
 
-/** A failure after the cloud has done something: the engine keeps what it is told, and goes on with it next time. */
+/** A failure after the cloud has done something: the engine goes on with that next time. */
 export class HalfDone extends Error {
   readonly id: string;
   readonly outputs: PropertyMap;
@@ -57,27 +54,26 @@ export class HalfDone extends Error {
   }
 }
 
-/** Kinds that live in the state only, and are read from it. */
+/** Read from the state alone. */
 const onlyInState = /^(tls|random):/;
 
-/** Names that AWS gives once, although the id has a part of its own. */
+/** AWS gives these names once, although the id has a part of its own. */
 const namedOnce = /^(arn:[^:]*:elasticloadbalancing:.*:(?:loadbalancer|targetgroup)\/.*)\/[0-9a-f]{16}$/;
 
-/** Kinds whose names stay taken after deletion, until they are purged (Azure documentation, Key Vault soft delete). */
+/** Names stay taken until they are purged (Azure documentation, Key Vault soft delete). */
 const keptNames = /^azure-native:keyvault:/;
 
-/** Kinds that are created by a PUT over what has their name. */
+/** Created by a PUT over what has their name. */
 const writtenOver = /:(Blob|BucketObjectv2)$/;
 
 /**
- * The simulated clouds with a memory, as Pulumi's providers show a cloud: what was made is there until it is deleted,
- * has one name once, and is read back with what the cloud filled in. Answers are those of `simulatedCloud`, as in plan
- * and rehearsal.
+ * The simulated clouds with a memory: what was made is there until it is deleted, has one name once, and is read back
+ * with what the cloud filled in.
  */
 export class ServedCloud {
-  /** Who deploys. Default: somebody who may do everything. */
+/** Default: may do everything. */
   deployer: Deployer = () => {};
-  /** Names of resources of which the next operation is only half done. */
+/** Resources whose next operation is only half done. */
   readonly failing = new Set<string>();
 
   readonly #simulate: SimulatedCloud;
@@ -89,11 +85,11 @@ export class ServedCloud {
   readonly #kept = new Set<string>();
   readonly #providers = new Map<string, RecordedResource>();
 
-  /**
-   * @param recorded resources of an earlier run: each is answered as then, once, if asked for with the same inputs, so
-   * that another engine gets the same keys and certificates, and what was made from them fits.
-   * @param existing what was there before, which is read and neither made nor deleted
-   */
+/**
+ * @param recorded each is answered as then, once, if asked for with the same inputs, so that another engine gets the
+ *   same keys and certificates.
+ * @param existing read, and neither made nor deleted
+ */
   constructor(
     simulate: SimulatedCloud,
     recorded: readonly RecordedResource[] = [],
@@ -115,7 +111,7 @@ export class ServedCloud {
     this.#providers.set(name, { ...plainRequest({ urn: "", type, name, inputs }), id: name, outputs: inputs });
   }
 
-  /** What changes: of AWS also resources with tags, where the provider's default tags differ. */
+/** On AWS also where the provider's default tags differ. */
   difference(question: DiffQuestion): Difference {
     const found = difference(question);
     const [old, now] = [question.oldOutputs.tagsAll, this.#tagsAll(question.type, question.inputs)];
@@ -133,7 +129,7 @@ export class ServedCloud {
     return { ...mapOf(defaults.tags), ...mapOf(tags) };
   }
 
-  /** Makes a resource. Throws where its name is taken. */
+/** Throws where its name is taken. */
   create(subject: Subject, inputs: PropertyMap): Omit<Made, "request"> {
     const life = (this.#lives.get(subject.urn) ?? 0) + 1;
     // Ids follow from the URN; a replacement needs a new one.
@@ -161,7 +157,7 @@ export class ServedCloud {
     return made;
   }
 
-  /** The resource as it is now, if there is one; what is only in the state as the state has it. */
+/** What is only in the state as the state has it. */
   read(subject: Subject, id: string, inputs: PropertyMap, state: PropertyMap) {
     if (onlyInState.test(subject.type)) return { inputs, outputs: state };
     const made = this.#made.get(keyOf(subject, id, inputs));
@@ -173,10 +169,7 @@ export class ServedCloud {
     return { inputs: made.request.inputs, outputs: this.#withReadBack(made.request, made.outputs, "refresh") };
   }
 
-  /**
-   * Changes a resource in place. Throws where there is none, and where the cloud refuses what its provider takes for an
-   * update.
-   */
+/** Throws where there is none, and where the cloud refuses what its provider takes for an update. */
   update(subject: Subject, id: string, question: Omit<DiffQuestion, "type">): PropertyMap {
     const { inputs, oldInputs, oldOutputs } = question;
     if (onlyInState.test(subject.type)) return { ...oldOutputs, ...inputs };
@@ -198,7 +191,7 @@ export class ServedCloud {
     return outputs;
   }
 
-  /** Takes a resource away, with all below it; as with the real providers, a missing one is no mistake. */
+/** With all below it; a missing one is no mistake. */
   delete(subject: Subject, id: string, inputs: PropertyMap): void {
     const key = keyOf(subject, id, inputs);
     const old = this.#made.get(key);
@@ -243,21 +236,21 @@ export class ServedCloud {
   }
 }
 
-/** What names a resource in its cloud. Hooks of two groups may have the same name. */
+/** Hooks of two groups may have the same name. */
 function keyOf({ type }: Subject, id: string, inputs: PropertyMap): string {
   const group = type === "aws:autoscaling/lifecycleHook:LifecycleHook" ? inputs.autoscalingGroupName : undefined;
   return [type, id.replace(namedOnce, "$1"), ...(typeof group === "string" ? [group] : [])].join(" ");
 }
 
-/** Outputs of a previewed creation: the inputs, and all others unknown. */
+/** The inputs, and all others unknown. */
 export function previewCreate(type: string, inputs: PropertyMap): PropertyMap {
   const outputs = [...declaredResource(type).outputs.keys()].map((name): [string, PropertyValue] => [name, unknown]);
   return { ...Object.fromEntries(outputs), ...inputs };
 }
 
 /**
- * Outputs of a previewed update. azure-native keeps name and location only (pulumi/pulumi-azure-native,
- * provider/pkg/provider/provider.go, `Update`), others all but what the change counts up.
+ * azure-native keeps name and location only (pulumi/pulumi-azure-native, provider/pkg/provider/provider.go, `Update`),
+ * others all but what the change counts up.
  */
 export function previewUpdate(type: string, question: Omit<DiffQuestion, "type">): PropertyMap {
   const { inputs, oldOutputs } = question;

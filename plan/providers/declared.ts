@@ -3,18 +3,16 @@ import { fileURLToPath } from "node:url";
 import { childPath } from "../../components/model/problem.ts";
 import { isPropertyList, isPropertyMap, type PropertyMap, type PropertyValue, Secret } from "../program/values.ts";
 
-/** A property of a type that a provider's SDK declares. */
 interface Declared {
   readonly optional: boolean;
-  /** Whether it maps names of the user's to values. */
+/** Whether it maps the user's names to values. */
   readonly isMap: boolean;
-  /** Types of objects allowed there, if any: `ec2.InstanceMetadataOptions`. */
+/** Of objects, if any: `ec2.InstanceMetadataOptions`. */
   readonly objects: readonly string[];
 }
 
 type Properties = ReadonlyMap<string, Declared>;
 
-/** What a resource takes and what it gives, by the declarations of its SDK. */
 interface DeclaredResource {
   readonly inputs: Properties;
   readonly outputs: Properties;
@@ -32,7 +30,7 @@ function memo<T>(make: (text: string) => T): (text: string) => T {
 
 const textOfFile = memo((specifier) => readFileSync(fileURLToPath(import.meta.resolve(specifier)), "utf8"));
 
-/** Properties in the text of an interface or a class whose members have that indent. */
+/** Of an interface or a class whose members have that indent. */
 function propertiesIn(body: string, indent: string, prefix = ""): Properties {
   const pattern = new RegExp(`^${indent}${prefix}(\\w+)(\\??): ([^]*?);$`, "gm");
   return new Map(
@@ -47,7 +45,7 @@ function propertiesIn(body: string, indent: string, prefix = ""): Properties {
   );
 }
 
-/** Parts of a type token: `aws:ec2/vpc:Vpc`, `azure-native:network:Subnet`, `pulumi:providers:aws`. */
+/** Of `aws:ec2/vpc:Vpc`, `azure-native:network:Subnet`, `pulumi:providers:aws`. */
 function parts(type: string): { readonly packageName: string; readonly module: string; readonly name: string } {
   const [provider = "", module = "", name = ""] = type.split(":");
   if (type.startsWith("pulumi:providers:")) return { packageName: name, module: "provider", name: "Provider" };
@@ -56,7 +54,7 @@ function parts(type: string): { readonly packageName: string; readonly module: s
   return { packageName: provider, module: folder === "index" ? file : `${folder}/${file}`, name };
 }
 
-/** The declarations of a resource in its SDK. Throws where that has no such resource. */
+/** Throws where the SDK has no such resource. */
 export const declaredResource = memo((type): DeclaredResource => {
   const { packageName, module, name } = parts(type);
   const text = textOfFile(`@pulumi/${packageName}/${module}.d.ts`);
@@ -72,7 +70,7 @@ function bodyAt(text: string, head: string, indent: string): string {
   return start < 0 ? "" : text.slice(start, text.indexOf(`\n${indent}}`, start));
 }
 
-/** Types of objects among a package's inputs, by namespace and name. */
+/** Of a package's inputs, by namespace and name. */
 const declaredObjects = memo((packageName): ReadonlyMap<string, Properties> => {
   const text = textOfFile(`@pulumi/${packageName}/types/input.d.ts`);
   const found = new Map<string, Properties>();
@@ -93,10 +91,7 @@ export interface InputFailure {
   readonly reason: string;
 }
 
-/**
- * Inputs that the provider's SDK does not declare, at any depth, and required ones that are missing. Beyond the
- * compiler's check of our program, these are the values that reach the provider, whatever their way.
- */
+/** Undeclared inputs at any depth, and missing ones. Unlike the compiler it sees what reaches the provider. */
 export function wrongInputs(type: string, inputs: PropertyMap): readonly InputFailure[] {
   const { packageName } = parts(type);
   return wrongIn(packageName, [declaredResource(type).inputs], inputs, "");
@@ -147,7 +142,7 @@ function wrongBelow(
   return wrongIn(packageName, types, value, path);
 }
 
-/** Lists and mappings of the user's names among the inputs, at any depth; items of a list are `[*]` in a path. */
+/** Lists, and mappings of the user's names, at any depth; items of a list are `[*]` in a path. */
 export function collections(type: string, inputs: PropertyMap): readonly string[] {
   const { packageName } = parts(type);
   const fields = (types: readonly Properties[], values: PropertyMap, path: string): readonly string[] =>

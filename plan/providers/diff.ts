@@ -26,7 +26,7 @@ export interface DiffQuestion {
   readonly ignoreChanges: readonly string[];
 }
 
-/** Outputs that count writes; a change of tags alone makes no version of a template. */
+/** Outputs that count writes; tags alone make no version of a template. */
 const counters: Readonly<Record<string, { readonly output: string; readonly uncounted: readonly string[] }>> = {
   "aws:ec2/launchTemplate:LaunchTemplate": { output: "latestVersion", uncounted: ["tags"] },
   "aws:ssm/parameter:Parameter": { output: "version", uncounted: ["tags"] },
@@ -39,10 +39,10 @@ export function countedOutput(question: DiffQuestion): string | undefined {
 }
 
 /**
- * What an update in place gives besides a new resource's outputs: what it counts, and inputs that the cloud sets back,
- * since the provider sends them only where they change. Tags alone are another call.
+ * What an update in place gives besides a new resource's outputs: counts, and inputs that the cloud sets back, since
+ * the provider sends them only where they change.
  *
- * @param found outputs that the cloud has; default those of the state
+ * @param found default those of the state
  */
 export function updatedOutputs(question: DiffQuestion, found = question.oldOutputs): PropertyMap {
   const { type, oldInputs } = question;
@@ -59,7 +59,7 @@ export function updatedOutputs(question: DiffQuestion, found = question.oldOutpu
   };
 }
 
-/** What changes, and what the provider replaces for it; the program's options are the engine's work. */
+/** Without the program's options, the engine's work. */
 export function difference(question: DiffQuestion): Difference {
   const { type, inputs, ignoreChanges } = question;
   if (replacementRow(type) === undefined && !type.startsWith("pulumi:providers:"))
@@ -80,8 +80,8 @@ export function difference(question: DiffQuestion): Difference {
 }
 
 /**
- * Old inputs as a provider compares new ones with them. AWS's bridge also looks at the state: an optional input that
- * was read back and is not given would be taken away; one that the cloud has set back is so.
+ * As a provider compares. AWS's bridge also looks at the state: an optional input that was read back and is not given
+ * would be taken away; one that the cloud has set back is so.
  */
 export function comparedInputs({
   type,
@@ -103,15 +103,15 @@ export function differentPaths(old: PropertyMap, now: PropertyMap): readonly str
   return changedLeaves(plain(old), plain(now), "", true).map(({ path }) => path);
 }
 
-/** Inputs whose change the provider takes for an update and the cloud refuses. */
+/** Those that the provider takes for an update and the cloud refuses. */
 export function refusedInputs({ type, oldInputs, inputs }: DiffQuestion): readonly string[] {
   return ownChanges(plain(oldInputs), { type, inputs: plain(inputs), options: {} }).refused;
 }
 
 /**
- * Whether the provider asks to delete the old one first. AWS: where a name that Pulumi could make up is given and stays
- * (pulumi/pulumi-terraform-bridge, pkg/tfbridge/schema.go, `nameRequiresDeleteBeforeReplace`). Azure: unless a name is
- * made up at random, as for role assignments (pulumi/pulumi-azure-native, provider/pkg/provider/provider.go, `Diff`).
+ * AWS: where a name that Pulumi could make up is given and stays (pulumi/pulumi-terraform-bridge,
+ * pkg/tfbridge/schema.go, `nameRequiresDeleteBeforeReplace`). Azure: unless a name is random, as for role assignments
+ * (pulumi/pulumi-azure-native, provider/pkg/provider/provider.go, `Diff`).
  */
 function deletedFirst(type: string, old: PropertyMap, now: PropertyMap): boolean {
   if (type.startsWith("azure-native:"))

@@ -8,8 +8,8 @@ import { artifactsVariable } from "../../components/model/artifacts.ts";
 const root = path.join(import.meta.dirname, "../../");
 
 /**
- * The config with documentation's values, which the program refuses in front of an engine
- * (`components/model/exampleValues.ts`), replaced by others of their form that lead nowhere either.
+ * Replaces documentation's values, which the program refuses in front of an engine
+ * (`components/model/exampleValues.ts`), by others that lead nowhere either.
  */
 export function withoutExamples(config: Readonly<Record<string, string>>): Readonly<Record<string, string>> {
   return Object.fromEntries(
@@ -34,11 +34,9 @@ export interface EngineProject {
 }
 
 /**
- * A Pulumi project with this program, a copy of the stack file and separate state, so that an engine writes nothing
- * into the real ones.
- * Without automatic acquisition the engine downloads no plug-in whose place is taken: it uses what is attached or
- * installed (pulumi/pulumi v3.260.0, sdk/go/common/env/env.go; pkg/engine/plugins.go continues without what is
- * missing).
+ * A Pulumi project with this program, a copy of the stack file and separate state. Without automatic acquisition the
+ * engine downloads no plug-in whose place is taken (pulumi/pulumi v3.260.0, sdk/go/common/env/env.go;
+ * pkg/engine/plugins.go continues without what is missing).
  *
  * @returns lines for a shell that make the engine use it.
  */

@@ -9,10 +9,7 @@ export type Fate = "stays" | "changed" | "replaced" | "refused";
 
 type ByUrn<R> = ReadonlyMap<string, R>;
 
-/**
- * What another update does to a resource, by the plan's comparison. The outputs that it refers to are known here, so
- * only its provider and what it goes with matter besides. Pure.
- */
+/** By the plan's comparison. Outputs are known here, so only its provider and what it goes with matter besides. */
 export function fateOf(urn: string, state: ByUrn<RecordedResource>, asked: ByUrn<ResourceRequest>): Fate {
   const urns = goesWith(urn, asked);
   const now = [...urns].flatMap((each) => asked.get(each) ?? []);
@@ -33,7 +30,7 @@ export function fateOf(urn: string, state: ByUrn<RecordedResource>, asked: ByUrn
   return change === "replaced" || change === "refused" ? change : "changed";
 }
 
-/** A resource, its provider, what it is deleted or replaced with, and theirs. */
+/** With its provider, what it is deleted or replaced with, and theirs. */
 function goesWith(urn: string, asked: ByUrn<ResourceRequest>, known = new Set<string>()): ReadonlySet<string> {
   if (known.has(urn)) return known;
   known.add(urn);
@@ -53,10 +50,8 @@ function compared({ urn, type, name, custom, provider, options }: ResourceReques
 }
 
 /**
- * A simulated cloud as another update sees it: what stays is as the state has it, also keys and certificates; what is
- * replaced gets another id.
- *
- * @param state resources of the update before, by URN
+ * As another update sees it: what stays is as the state has it, also keys and certificates; what is replaced gets
+ * another id.
  */
 export function nextUpdate(simulate: SimulatedCloud, state: ReadonlyMap<string, RecordedResource>): SimulatedCloud {
   const asked = new Map<string, ResourceRequest>();

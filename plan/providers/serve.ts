@@ -14,7 +14,7 @@ import { HalfDone, previewCreate, previewUpdate, type ServedCloud, type Subject 
 import { wrongInputs } from "./declared.ts";
 import { type Change, difference } from "./diff.ts";
 
-/** Packages that the simulated clouds serve. Kubernetes' provider is real: it needs an API server and no cloud. */
+/** Kubernetes' provider is real: it needs no cloud. */
 export const servedPackages = ["aws", "azure-native", "tls", "random"] as const;
 
 export interface ServedProviders {
@@ -23,9 +23,8 @@ export interface ServedProviders {
 }
 
 /**
- * Serves the simulated clouds over the provider protocol on the loopback, a port for each package. With
- * PULUMI_DEBUG_PROVIDERS the engine attaches to them in place of starting plug-ins (pulumi/pulumi v3.260.0,
- * sdk/go/common/resource/plugin/provider_plugin.go).
+ * Serves each package on a port of the loopback. With PULUMI_DEBUG_PROVIDERS the engine attaches to them in place of
+ * starting plug-ins (pulumi/pulumi v3.260.0, sdk/go/common/resource/plugin/provider_plugin.go).
  */
 export async function serveProviders(cloud: ServedCloud): Promise<ServedProviders> {
   const servers = servedPackages.map((name) => {
@@ -52,7 +51,7 @@ function listen(server: Server): Promise<number> {
   );
 }
 
-/** A method that answers once; the engine shows an error's message beside the resource. */
+/** The engine shows an error's message beside the resource. */
 function unary<Q, A>(answer: (request: Q) => A) {
   return ({ request }: ServerUnaryCall<Q, A>, callback: sendUnaryData<A>): void => {
     try {
@@ -64,7 +63,7 @@ function unary<Q, A>(answer: (request: Q) => A) {
   };
 }
 
-/** What the engine keeps of a half-made resource (sdk/go/common/resource/plugin/provider_plugin.go: parseError). */
+/** What the engine keeps (sdk/go/common/resource/plugin/provider_plugin.go: parseError). */
 function partsOf({ id, outputs, message }: HalfDone): Metadata {
   const half = new messages.ErrorResourceInitFailed().setId(id).setReasonsList([message]);
   half.setProperties(write(outputs));
@@ -94,7 +93,7 @@ const write = (properties: PropertyMap): struct.Struct =>
     Object.fromEntries(Object.entries(properties).map(([key, value]) => [key, toWire(value)])),
   );
 
-/** The methods that the engine calls; others are UNIMPLEMENTED. */
+/** Others are UNIMPLEMENTED. */
 function methods(packageName: string, cloud: ServedCloud) {
   return {
     handshake: unary((_: messages.ProviderHandshakeRequest) =>
@@ -146,7 +145,7 @@ function methods(packageName: string, cloud: ServedCloud) {
         read(request.getProperties()),
       );
       const answer = new messages.ReadResponse();
-      // Without an id the engine takes it out of the state, as deleted outside of Pulumi.
+// Without an id the engine takes it for deleted outside of Pulumi.
       if (found === undefined) return answer;
       answer.setId(request.getId());
       answer.setProperties(write(found.outputs));
@@ -179,7 +178,7 @@ function methods(packageName: string, cloud: ServedCloud) {
 
 const packageShape = z.object({ version: z.string() });
 
-/** Version of a package's SDK, which is that of its plug-in. */
+/** The SDK's, which is the plug-in's. */
 function versionOf(packageName: string): string {
   const file = fileURLToPath(import.meta.resolve(`@pulumi/${packageName}/package.json`));
   return packageShape.parse(JSON.parse(readFileSync(file, "utf8"))).version;

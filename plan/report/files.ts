@@ -4,15 +4,12 @@ import type { Comparison } from "./page/comparison.ts";
 import { planHtml } from "./page/html.ts";
 
 export interface OutputFile {
-  /** Path inside the folder, parts joined by `/`. */
+/** Inside the folder, with `/`. */
   readonly path: string;
   readonly content: string;
 }
 
-/**
- * Every file of a plan's folder: the plan's three forms, and each machine's files. With an older plan the page shows
- * what changes.
- */
+/** The plan's three forms, and each machine's files. With an older plan the page shows what changes. */
 export function planFiles(plan: Plan, comparison?: Comparison): readonly OutputFile[] {
   return [
     { path: "plan.md", content: planMarkdown(plan) },
@@ -24,7 +21,7 @@ export function planFiles(plan: Plan, comparison?: Comparison): readonly OutputF
   ];
 }
 
-/** Path on a machine as one that stays inside a folder: `/etc/a` to `etc/a`, `C:\\a\\b` to `C/a/b`. */
+/** Inside a folder: `/etc/a` to `etc/a`, `C:\\a\\b` to `C/a/b`. */
 export function relativePath(path: string): string {
   return path
     .replace(/^([A-Za-z]):/, "$1")
@@ -33,7 +30,7 @@ export function relativePath(path: string): string {
     .join("/");
 }
 
-/** The plan as `plan.json`. The same plan gives the same bytes. */
+/** The same plan gives the same bytes. */
 export function planJson(plan: Plan): string {
   return `${JSON.stringify(plan, null, 2)}\n`;
 }

@@ -9,13 +9,10 @@ import { stackRules } from "./rules/stack.ts";
 export type { FindingInput } from "./rules/rule.ts";
 export { type Level, levels };
 
-/**
- * Findings that cannot be acknowledged: anyone who reads the user data has the secret; a weakness is accepted by its
- * own name.
- */
+/** Anyone who reads the user data has the secret; a weakness is accepted by its own name. */
 const neverAccepted = ["known-vulnerability", "secret-in-the-open"];
 
-/** Every kind of finding by its id, but `acknowledged-nothing`, which is about the others. */
+/** By id, but `acknowledged-nothing`, which is about the others. */
 export const findingRules = {
   ...stackRules,
   ...sizeRules,
@@ -30,7 +27,7 @@ const unused = {
   about: "a reason in `acknowledge` for a finding that the plan does not have, or that cannot be accepted",
 } as const;
 
-/** The list of ids in docs/findings.md, sorted. */
+/** For docs/findings.md, sorted. */
 export function findingList(): string {
   const rows: readonly (readonly [string, Pick<Rule, "level" | "about">])[] = [
     ...Object.entries<Rule>(findingRules),
@@ -42,10 +39,10 @@ export function findingList(): string {
     .join("\n");
 }
 
-/** Orders places as a reader counts: `pools[2]` before `pools[10]`. */
+/** `pools[2]` before `pools[10]`. */
 const collator = new Intl.Collator("en", { numeric: true });
 
-/** Every finding once, worst first, then by rule and place. */
+/** Once each, worst first, then by rule and place. */
 export function findings(input: FindingInput): readonly Finding[] {
   const rules: Rules = findingRules;
   const found = Object.entries(rules).flatMap(([id, { level, find }]) => {
@@ -70,7 +67,7 @@ export function findings(input: FindingInput): readonly Finding[] {
     );
 }
 
-/** An acknowledged finding that does not occur is mistyped or obsolete. */
+/** It is mistyped or obsolete. */
 function unusedReasons({ spec }: FindingInput, found: ReadonlySet<string>): readonly Omit<Finding, "acknowledged">[] {
   return Object.keys(spec.acknowledge)
     .filter((id) => !found.has(id) || neverAccepted.includes(id))
@@ -85,7 +82,7 @@ function unusedReasons({ spec }: FindingInput, found: ReadonlySet<string>): read
     }));
 }
 
-/** Whether any finding that is not acknowledged is at a level or worse. */
+/** Acknowledged ones aside. */
 export function reaches(all: readonly Finding[], level: Level): boolean {
   return all.some((finding) => finding.acknowledged === null && levels.indexOf(finding.level) <= levels.indexOf(level));
 }

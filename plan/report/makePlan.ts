@@ -26,21 +26,17 @@ export interface PlanRequest {
   readonly entry: string;
   /** Day to judge support by, ISO date. */
   readonly asOf?: string | undefined;
-  /** What own images say of themselves, by the pool's name. */
+/** By the pool's name. */
   readonly images?: ReadonlyMap<string, ImageRecord> | undefined;
-  /**
-   * Account of the simulated cloud in place of the stack file's: that of a compared plan, or each ARN and id would
-   * differ.
-   */
+/** That of a compared plan, or each ARN and id would differ. */
   readonly account?: string | null | undefined;
 }
 
 /**
- * Runs the program with unknown outputs and with fake ones of realistic length, and makes the plan from the second run.
- * No network, no credentials.
+ * Runs the program with unknown outputs and with fake ones of realistic length, of which the plan is made.
  *
  * @throws ConfigError for a mistake in the stack file; ShapeError when the two runs make other resources; ProgramError
- * when the program fails.
+ *   when the program fails.
  */
 export async function makePlan({ stack, config, entry, asOf, account, images }: PlanRequest): Promise<Plan> {
   const spec = clusterSpec(loadConfig(config));
@@ -57,17 +53,17 @@ interface PlanInput {
   readonly spec: ClusterSpec;
   readonly program: RecordedProgram;
   readonly asOf: string | undefined;
-  /** Keys of the stack file whose values are encrypted, and so fakes here. */
+/** Encrypted keys of the stack file, fakes here. */
   readonly encrypted?: readonly string[];
-  /** The stack file, as Pulumi hands it to a program. */
+/** As Pulumi hands it to a program. */
   readonly config?: Readonly<Record<string, string>>;
   readonly images?: PlanRequest["images"];
 }
 
-/** Names of inputs with user data, or objects that belong to it. */
+/** User data, or objects that belong to it. */
 const userDataProperties = ["userData", "userDataBase64", "customData", "content"];
 
-/** The plan of a run with simulated outputs. Pure: the same program gives the same plan. */
+/** Pure: the same program gives the same plan. */
 export function planOfRun({ stack, spec, program, asOf, encrypted = [], config, images = new Map() }: PlanInput): Plan {
   const kinds = machineKinds(program, spec);
   const controlPlane = spec.controlPlane;
@@ -175,7 +171,7 @@ function planPool(pool: PoolSpec, daemonSets: readonly Sized[]): PlanPool {
   };
 }
 
-/** One entry per control-plane machine and per group, whose machines differ only in what they learn at boot. */
+/** A group's machines differ only in what they learn at boot. */
 function machineKinds(program: RecordedProgram, spec: ClusterSpec): readonly PlanMachine[] {
   const machines = collectMachines(program, ({ desired }) => Math.max(desired, 1));
   const groups = Map.groupBy(machines, ({ urn }) => urn);
@@ -236,7 +232,7 @@ function planResource(resource: RecordedResource): PlanResource {
   };
 }
 
-/** A value as it may be shown: digests of secrets and user data, keys in order. */
+/** Digests of secrets and user data, keys in order. */
 function printable(value: PropertyValue): unknown {
   if (isPropertyList(value)) return value.map(printable);
   // A plan's secret is a fake: the digest tells only that it is another one.
@@ -258,7 +254,7 @@ function sha256(data: string | Buffer): string {
   return createHash("sha256").update(data).digest("hex");
 }
 
-/** The stack file by its keys, for comparisons to say what somebody changed; without what may be a secret. */
+/** For comparisons to say what somebody changed; without what may be a secret. */
 function settingsOf(config: Readonly<Record<string, string>>): Readonly<Record<string, unknown>> {
   const own = Object.entries(config).filter(([key]) => key.startsWith(configPrefix));
   return Object.fromEntries(
@@ -278,7 +274,7 @@ function shown(value: unknown, path: string): unknown {
   return typeof value === "string" ? value.replaceAll(/\/\/[^/]*@/g, "//…@") : value;
 }
 
-/** What a stack file chooses beyond nodes and network and other than by default, a line each. Pure. */
+/** What is not by default, a line each. */
 export function choicesInWords(spec: ClusterSpec): readonly string[] {
   const { apiNames, apiDns, signIn, workloadIdentity, certificateAuthorities, httpProxy, controlPlane, pools } = spec;
   const { extraArgs, auditPolicy, admission = [], osDisk, etcdDisk } = controlPlane;

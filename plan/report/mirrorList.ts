@@ -10,9 +10,9 @@ export interface MirrorFile {
   readonly url: string;
   /** `sha256:<hex>` or `sha512:<hex>`; `null` without one in the lock file. */
   readonly digest: string | null;
-  /** Publisher's checksum file, which machines read without a digest. */
+/** Machines read it without a digest. */
   readonly checksumUrl: string | null;
-  /** Where the machines of this stack look for it; `null` without a mirror. */
+/** Where this stack's machines look for it, if there is a mirror. */
   readonly mirror: string | null;
 }
 
@@ -20,7 +20,7 @@ interface MirrorImage {
   readonly reference: string;
   /** `sha256:<hex>`; `null` when the reference is a tag alone. */
   readonly digest: string | null;
-  /** URL of the registry's mirror in this stack; `null` without one. */
+/** Of the registry, if there is a mirror. */
   readonly mirror: string | null;
 }
 
@@ -32,10 +32,10 @@ export interface MirrorList {
 }
 
 /**
- * What a stack downloads: files and images named in machines' payloads and Kubernetes objects, images of the control
- * plane (chosen by kubeadm) and of the pods of `fenestra verify`. Pure.
+ * Files and images in machines' payloads and Kubernetes objects, images of the control plane (chosen by kubeadm) and
+ * of the pods of `fenestra verify`.
  *
- * @throws RangeError for a Kubernetes minor whose images are not in the table of releases.
+ * @throws RangeError for a Kubernetes minor without images in the table of releases.
  */
 export function mirrorList(plan: Plan, spec: ClusterSpec): MirrorList {
   const payloads = plan.machines.flatMap(({ files }) => files.map(({ content }) => content));
@@ -76,12 +76,12 @@ export function mirrorList(plan: Plan, spec: ClusterSpec): MirrorList {
   };
 }
 
-/** Images of the lock file that a machine's file refers to. */
+/** To images of the lock file. */
 function referencesIn(text: string, lock: readonly Artifact[]): readonly string[] {
   return lock.filter((artifact) => isImage(artifact) && text.includes(artifact.url)).map(({ url }) => url);
 }
 
-/** A line per file and image, tabs between columns; `-` for a digest that is not recorded. */
+/** Columns by tabs; `-` for a digest that is not recorded. */
 export function mirrorText({ files, images }: MirrorList): string {
   return [
     ...files.flatMap(({ url, digest, checksumUrl }) => [

@@ -6,7 +6,7 @@ import type { Plan } from "../plan.ts";
 
 const marks = { error: "✗", warning: "!", note: "·" } as const;
 
-/** The plan on the terminal: short enough to read in one go. */
+/** Short enough to read in one go. */
 export function planSummary(plan: Plan): string {
   const { cluster } = plan;
   const read = plan.resources.filter(({ existing }) => existing === true).length;
@@ -58,7 +58,7 @@ export function madeResources({ resources }: Plan): Plan["resources"] {
   return resources.filter(({ custom, existing }) => custom && existing !== true);
 }
 
-/** How many resources the program makes, in all and by provider. */
+/** In all and by provider. */
 export function resourcesInWords(plan: Plan): string {
   const made = madeResources(plan);
   const providers = [...Map.groupBy(made, ({ type }) => type.split(":")[0] ?? "")].sort(
@@ -98,7 +98,7 @@ function findingLines(plan: Plan): readonly string[] {
   ];
 }
 
-/** Rows in plain text, columns aligned; underlined where the first is the head. */
+/** Columns aligned; underlined where the first row is the head. */
 export function table(rows: readonly (readonly string[])[], underlined = false): readonly string[] {
   const widths = (rows[0] ?? []).map((_, column) => Math.max(...rows.map((row) => row[column]?.length ?? 0)));
   const line = (cells: readonly string[]): string =>
@@ -107,7 +107,7 @@ export function table(rows: readonly (readonly string[])[], underlined = false):
   return underlined ? [...lines.slice(0, 1), line(widths.map((width) => "─".repeat(width))), ...lines.slice(1)] : lines;
 }
 
-/** The topology as groups of lines: the network, the API, the control plane, the choices. */
+/** The network, the API, the control plane, the choices. */
 function nodeTree(plan: Plan): readonly string[] {
   const { network, controlPlane, choices = [] } = plan;
   const group = (title: string, children: readonly string[]): readonly string[] => [
@@ -131,7 +131,7 @@ function nodeTree(plan: Plan): readonly string[] {
   ];
 }
 
-/** The network in words; of an existing one all ranges. */
+/** Of an existing one all ranges. */
 export function networkInWords({ network }: Plan): string {
   const { existing, cidr, nat } = network;
   if (existing === undefined) return `network ${cidr}, NAT ${nat}`;

@@ -3,7 +3,7 @@ import { textOf } from "../../plan/program/values.ts";
 import { doubtful, type Question, refused, some } from "../question.ts";
 import type { AwsNeeds } from "./needs.ts";
 
-/** Names that are taken once: call, list, field, type here, and what deletes them. */
+/** Taken once: call, list, field, type here, and what deletes them. */
 const fixedNames = [
   [
     "elasticloadbalancing:DescribeLoadBalancers",

@@ -17,7 +17,6 @@ export const questions: readonly Question<AwsNeeds>[] = [
   ...rightsQuestions,
 ];
 
-/** Asks AWS with the credentials of this process. */
 export async function askCloud(asking: Asking): Promise<Preflight> {
   const { program, place, asker, goes, onAnswer, limitMs } = asking;
   const clock = new Clock();

@@ -3,7 +3,7 @@ import { defaultProvider } from "@aws-sdk/credential-provider-node";
 import { z } from "zod";
 import { type Call, CallError, mostPages, type Send, tooManyPages } from "../question.ts";
 
-/** Clients of the SDK by a right's service, loaded when called. */
+/** By a right's service, loaded when called. */
 const clients: Readonly<Record<string, () => Promise<object>>> = {
   autoscaling: () => import("@aws-sdk/client-auto-scaling"),
   ec2: () => import("@aws-sdk/client-ec2"),
@@ -26,11 +26,7 @@ const isClass = (value: unknown): value is new (options: object) => Client => ty
 
 const dated = z.object({ response: z.object({ headers: z.object({ date: z.string() }) }) });
 
-/**
- * Sends calls with the credentials of Pulumi's provider: variables, profiles, sign-on, OIDC, metadata.
- *
- * @param seen is told each server's time
- */
+/** With the credentials of Pulumi's provider. @param seen is told each server's time */
 export function awsSender(region: string, seen: (server: Date) => void): Send {
   const credentials = defaultProvider();
   // HTTPS_PROXY and NO_PROXY, from Node 24 on.
@@ -65,7 +61,7 @@ export function awsSender(region: string, seen: (server: Date) => void): Send {
   };
 }
 
-/** Joins the lists of an answer's pages. @throws for endless ones: half a list has room that is not there */
+/** @throws for endless pages: half a list has room that is not there */
 async function allPages(send: (input: object) => Promise<object>, input: object): Promise<object> {
   let all: Readonly<Record<string, unknown>> = {};
   let next: object = {};

@@ -17,7 +17,7 @@ const latest = async (ask: Ask, Name: string): Promise<string> => {
   return found.isNone ? "" : found.text("Parameter.Value");
 };
 
-/** Days before an image's end at which it is told. */
+/** Before an image's end. */
 const soonDays = 30;
 
 export const machineQuestions: readonly Question<AwsNeeds>[] = [

@@ -18,7 +18,7 @@ import {
 import { imageOf } from "./machines.ts";
 import { type AwsNeeds, providerTags } from "./needs.ts";
 
-/** The principal whose rights count, by IAM; none for the root user. */
+/** By IAM; none for the root user. */
 async function principalOf(ask: Ask, { asker }: AwsNeeds): Promise<string | undefined> {
   if (asker.deployer !== undefined) return asker.deployer;
   const arn = (await ask("sts:GetCallerIdentity")).text("Arn");
@@ -28,7 +28,7 @@ async function principalOf(ask: Ask, { asker }: AwsNeeds): Promise<string | unde
   return arn.endsWith(":root") ? undefined : arn;
 }
 
-/** Refusals of calls on one resource. */
+/** Refused calls. */
 async function simulate(ask: Ask, PolicySourceArn: string, calls: readonly IamCall[]): Promise<readonly Reply[]> {
   const context = Object.assign({}, ...calls.map((each) => each.context ?? {}));
   const found = await ask("iam:SimulatePrincipalPolicy", {
@@ -44,7 +44,7 @@ async function simulate(ask: Ask, PolicySourceArn: string, calls: readonly IamCa
 
 const linked = "iam:CreateServiceLinkedRole";
 
-/** Calls that make the stack, one of each kind. */
+/** One of each kind. */
 function callsOf({ program, region, accountId }: AwsNeeds): readonly IamCall[] {
   const calls = program.resources
     .filter(({ type, read }) => type.startsWith("aws:") && read === undefined)
@@ -52,7 +52,7 @@ function callsOf({ program, region, accountId }: AwsNeeds): readonly IamCall[] {
   return [...new Map(calls.map((each) => [each.action, each])).values()].filter(({ action }) => action !== linked);
 }
 
-/** Roles of AWS's own services, and what wants them. */
+/** Of AWS's own services, and what wants them. */
 const serviceRoles: readonly (readonly [role: string, service: string, wanted: (needs: AwsNeeds) => boolean])[] = [
   ["AutoScaling", "autoscaling", ({ program }) => made(program, "aws:autoscaling/group:Group").length > 0],
   [
@@ -67,7 +67,7 @@ const tagSpecifications = z.array(z.object({ resourceType: z.string(), tags: z.r
 
 const tagsOf = (tags: object) => Object.entries(tags).map(([Key, Value]) => ({ Key, Value }));
 
-/** What the first machine asks EC2 for, as far as it is there before a first update. */
+/** As far as it is there before a first update. */
 function launchRequest({ machines: [first] }: AwsNeeds, ImageId: string, SubnetId: string): object {
   const { httpTokens, httpEndpoint } = mapOf(first?.template.metadataOptions);
   const specifications = tagSpecifications.safeParse(first?.template.tagSpecifications).data ?? [];
@@ -84,7 +84,7 @@ function launchRequest({ machines: [first] }: AwsNeeds, ImageId: string, SubnetI
   };
 }
 
-/** The launch of the next machine by its template, in its subnet: its interface still has a machine. */
+/** By the next machine's template, in its subnet: its interface still has a machine. */
 function ownLaunch({ program }: AwsNeeds): object {
   const find = (type: string) => mapOf(made(program, `aws:ec2/${type}`)[0]?.inputs);
   const [{ launchTemplate, tags }, card] = [find("instance:Instance"), find("networkInterface:NetworkInterface")];

@@ -17,7 +17,6 @@ export const questions: readonly Question<AzureNeeds>[] = [
   ...rightsQuestions,
 ];
 
-/** Asks Azure with the credentials that Pulumi's provider would take. */
 export async function askCloud(asking: Asking): Promise<Preflight> {
   const { program, place, asker, goes, onAnswer, limitMs } = asking;
   const clock = new Clock();

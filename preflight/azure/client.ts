@@ -48,7 +48,7 @@ async function oidcToken(env: NodeJS.ProcessEnv): Promise<string> {
 const failure = z.object({ error: z.object({ code: z.string(), message: z.string() }) });
 const page = z.looseObject({ value: z.array(z.unknown()), nextLink: z.string().nullish() });
 
-/** Sends calls to the resource manager. @param seen is told each answer's time */
+/** @param seen is told each answer's time */
 export function azureSender(seen: (server: Date) => void): Send {
   let credential: TokenCredential | undefined;
   return async (call, abortSignal) => {
@@ -86,7 +86,6 @@ export function azureSender(seen: (server: Date) => void): Send {
 
 const post = z.object({ at: z.string(), body: z.object({}).loose() });
 
-/** Joins the lists of an answer's pages. */
 async function allPages(send: (url: string) => Promise<unknown>, url: string): Promise<unknown> {
   const first = await send(url);
   const list = page.safeParse(first).data;

@@ -6,7 +6,7 @@ import { NotYet, until } from "../../checks/poll.ts";
 import { machinesPage, pageProblems } from "../../components/gates/machinesPage.ts";
 import type { VerifyCheck } from "../check.ts";
 
-/** By the stack's record: control-plane machines, NaN without a record, and names of pools. */
+/** By the stack's record; NaN without one. */
 export interface WantedMachines {
   readonly members: number;
   readonly pools: readonly string[];
@@ -15,9 +15,7 @@ export interface WantedMachines {
 /**
  * The Nodes do not say how many should be there. Pure.
  *
- * @param members control-plane Nodes
- * @param wanted by the stack's record
- * @param now seconds of the epoch, by the cluster's clock
+ * @param members control-plane Nodes @param now epoch seconds, by the cluster's clock
  */
 export function machineProblems(page: string, members: number, wanted: WantedMachines, now: number): readonly string[] {
   return [
@@ -31,7 +29,7 @@ export function machineProblems(page: string, members: number, wanted: WantedMac
 export const machinesTitle =
   "every machine that the stack and the cloud are to have is Ready, a node controller does its duties, and nothing waits";
 
-/** No machine is missing, by the node controller's page. */
+/** By the node controller's page. */
 export function machinesCheck(members: number, wanted: WantedMachines): VerifyCheck {
   return {
     id: "machines",
@@ -49,17 +47,17 @@ export function machinesCheck(members: number, wanted: WantedMachines): VerifyCh
   };
 }
 
-/** Seconds that a clock may be off: a lease waits no longer for its API server. */
+/** Seconds: a lease waits no longer for its API server. */
 const mostOff = 30;
 
-/** When the API server last noted a change of a lease, in epoch milliseconds. */
+/** By the API server, in epoch milliseconds. */
 const noted = ({ metadata }: V1Lease): number =>
   Math.max(...(metadata?.managedFields ?? []).map(({ time }) => +(time ?? Number.NaN)));
 
-/** Milliseconds until a kubelet is silent; its Node loses Ready after 50 seconds. */
+/** Its Node loses Ready after 50 seconds. */
 const silentMs = 120_000;
 
-/** Silent kubelets whose Nodes say Ready: nobody is left to say otherwise. Pure. */
+/** Their Nodes say Ready: nobody is left to say otherwise. Pure. */
 export function silentKubelets(nodes: readonly V1Node[], leases: readonly V1Lease[], now: Date): readonly string[] {
   const at = new Map(leases.map((lease) => [lease.metadata?.name, noted(lease)]));
   const names = nodes
@@ -71,8 +69,8 @@ export function silentKubelets(nodes: readonly V1Node[], leases: readonly V1Leas
 }
 
 /**
- * Releases that do not go together: several in the control plane, or kubelets newer or more than three minors older
- * (kubernetes.io: "Version Skew Policy"). Pure.
+ * Several releases in the control plane, or kubelets newer or more than three minors older (kubernetes.io: "Version
+ * Skew Policy"). Pure.
  */
 export function releaseProblems(nodes: readonly V1Node[]): readonly string[] {
   const releaseOf = ({ status }: V1Node): string => status?.nodeInfo?.kubeletVersion ?? "";
@@ -91,8 +89,8 @@ export function releaseProblems(nodes: readonly V1Node[]): readonly string[] {
 }
 
 /**
- * Nodes whose clock is off: a kubelet renews its lease by its own clock, and the API server notes by its own when that
- * came (kubernetes: staging/src/k8s.io/apimachinery/pkg/util/managedfields). Pure.
+ * A kubelet renews its lease by its own clock, and the API server notes by its own when that came (kubernetes:
+ * staging/src/k8s.io/apimachinery/pkg/util/managedfields). Pure.
  */
 export function clockProblems(leases: readonly V1Lease[]): readonly string[] {
   return leases.flatMap((lease) => {

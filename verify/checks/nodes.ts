@@ -38,10 +38,10 @@ export function podsReadyCheck(group: NodeGroup): VerifyCheck {
 const servingSigner = "kubernetes.io/kubelet-serving";
 
 /**
- * What is wrong with requests for kubelets' certificates, how many nodes have a serving one, and whose tokens got a
- * first one after another that was not used. Pure.
+ * What is wrong, how many nodes have a serving certificate, and whose tokens got a first one after another that was not
+ * used. Pure.
  *
- * @param nodes names of present nodes: one that is gone needs no certificate
+ * @param nodes one that is gone needs no certificate
  */
 export function certificateProblems(nodes: ReadonlySet<string>, items: readonly V1CertificateSigningRequest[]) {
   // The node controller denies only what no machine of the cluster asks.
@@ -74,7 +74,7 @@ export function certificateProblems(nodes: ReadonlySet<string>, items: readonly 
   return { problems: [...bad, ...hostile], count: newest.size, again };
 }
 
-/** Without a serving certificate a node has no logs, exec and metrics. */
+/** Without them no logs, exec and metrics. */
 export const servingCertificatesCheck: VerifyCheck = {
   id: "serving-certificates",
   title: "no node waits for its kubelet's serving certificate, and no request for a kubelet's certificate was denied",
@@ -106,7 +106,7 @@ export const servingCertificatesCheck: VerifyCheck = {
 
 const measured = { group: "metrics.k8s.io", version: "v1beta1" } as const;
 
-/** Whether the metrics API has a value for the memory of what it lists, of a pod for each container. */
+/** Whether memory has a value, of a pod for each container. */
 function isMeasured(listed: unknown): ReadonlyMap<string, boolean> {
   return new Map(
     list(field(listed, "items")).map((item) => {
@@ -139,7 +139,7 @@ export const metricsCheck: VerifyCheck = {
   },
 };
 
-/** The metrics API has values for a group's pods, by which HorizontalPodAutoscalers decide. */
+/** By them HorizontalPodAutoscalers decide. */
 export function podMetricsCheck(group: NodeGroup): VerifyCheck {
   return {
     id: `pod-metrics/${group.id}`,
@@ -165,17 +165,13 @@ export function podMetricsCheck(group: NodeGroup): VerifyCheck {
   };
 }
 
-/** Port of each exporter, and how its metrics begin. */
+/** Port, and how metrics begin. */
 const exporters = {
   linux: { port: ports.linuxExporter, metric: /^node_/m },
   windows: { port: ports.windowsExporter, metric: /^windows_/m },
 } as const;
 
-/**
- * Nodes' exporters answer other nodes, as they must a Prometheus anywhere in the cluster.
- *
- * @param askers groups whose first node asks
- */
+/** From other nodes, as a Prometheus anywhere would ask. @param askers their first nodes ask */
 export function exporterCheck(group: NodeGroup, askers: readonly NodeGroup[]): VerifyCheck {
   const { port, metric } = exporters[group.os];
   return {

@@ -6,10 +6,10 @@ import { type ProbeStart, reaches, staysSilent } from "../probe.ts";
 import { probePort } from "../probePods.ts";
 import { answeredBy, from, hostname } from "./pods.ts";
 
-/** Asked by its address when another site does not answer by name; a resolver, whose address stays. */
+/** Asked when another site does not answer by name; a resolver, whose address stays. */
 const byAddress = "https://1.1.1.1/";
 
-/** Whether a site answers, whatever its status, certificate and rights. */
+/** Whatever its status, certificate and rights. */
 async function answers(
   start: ProbeStart,
   url: string,
@@ -21,11 +21,7 @@ async function answers(
   await reaches({ ...start, run }, url, { ...options, judge });
 }
 
-/**
- * Pods reach the world.
- *
- * @param warmUpMs time for the first answer, in milliseconds; default: of {@link reaches}
- */
+/** @param warmUpMs for the first answer; default: of {@link reaches} */
 export function outboundCheck(group: NodeGroup, url: string | undefined, warmUpMs?: number): VerifyCheck {
   return {
     id: `outbound/${group.id}`,
@@ -52,7 +48,7 @@ export function outboundCheck(group: NodeGroup, url: string | undefined, warmUpM
   };
 }
 
-/** Pods cannot act as their node. */
+/** No pod can act as its node. */
 export function metadataCheck(group: NodeGroup): VerifyCheck {
   const cloud = group.nodes.find((node) => node.cloud !== undefined)?.cloud;
   return {

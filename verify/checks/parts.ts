@@ -24,17 +24,14 @@ export function controlPlaneProblems(machines: readonly string[], pods: readonly
 export const controlPlaneTitle =
   "etcd, API server, scheduler and controllers run on every control-plane machine, of a release that goes with every kubelet";
 
-/** The control-plane Nodes. Throws when there are fewer than at the first look. */
+/** Throws when there are fewer than at the first look. */
 async function controlPlaneNodes({ core }: ClusterApi, members: number): Promise<readonly V1Node[]> {
   const { items } = await core.listNode({ labelSelector: controlPlaneKey });
   if (items.length < members) throw new CheckFailure(`${items.length} of ${members} control-plane Nodes are listed`);
   return items;
 }
 
-/**
- * A kube-proxy of another release than all machines of the control plane: the last stage of an update sets it, and its
- * failure stops no other. Pure.
- */
+/** The last stage of an update sets kube-proxy, and its failure stops no other. Pure. */
 export function addOnProblems(kubelets: readonly string[], proxy: string | undefined): readonly string[] {
   const [release, ...others] = new Set(kubelets);
   if (release === undefined || others.length > 0 || proxy === undefined || proxy.includes(`:${release}`)) return [];
@@ -43,7 +40,7 @@ export function addOnProblems(kubelets: readonly string[], proxy: string | undef
   ];
 }
 
-/** A living kubelet, or a balancer with two others, hides that a program of the control plane does not live. */
+/** A living kubelet, or a balancer with two others, hides a dead program. */
 export const controlPlaneCheck = (members: number): VerifyCheck => ({
   id: "control-plane",
   title: controlPlaneTitle,
@@ -78,7 +75,7 @@ export const controlPlaneCheck = (members: number): VerifyCheck => ({
   },
 });
 
-/** Where the program lists what it has made (components/kubernetes/addOnList.ts). */
+/** Made by components/kubernetes/addOnList.ts. */
 export const inventoryPage = { namespace: "kube-system", name: "fenestra-objects" } as const;
 
 /** Made by kubeadm. */
@@ -94,7 +91,7 @@ interface ObjectHeader {
   readonly metadata: { readonly name: string; readonly namespace?: string };
 }
 
-/** Lists by path without which kinds do nothing. */
+/** By path; without them kinds do nothing. */
 const wantedLists: Readonly<Record<string, readonly string[]>> = {
   RoleBinding: ["subjects"],
   ClusterRoleBinding: ["subjects"],
@@ -106,9 +103,8 @@ const wantedLists: Readonly<Record<string, readonly string[]>> = {
 };
 
 /**
- * What people changed in an object, by kubectl's field managers (kubernetes: staging/src/k8s.io/kubectl/pkg/cmd,
- * `DefaultFieldManager...`). Labels, annotations and status are theirs; a restart, another scale and an object that was
- * put back are no change.
+ * By kubectl's field managers (kubernetes: staging/src/k8s.io/kubectl/pkg/cmd, `DefaultFieldManager...`). Labels,
+ * annotations and status are people's; a restart, another scale and an object that was put back are no change.
  */
 function byHand(found: unknown): readonly string[] {
   return list(field(field(found, "metadata"), "managedFields")).flatMap((entry) => {
@@ -122,7 +118,7 @@ function byHand(found: unknown): readonly string[] {
   });
 }
 
-/** Which listed objects are missing, emptied, changed by hand, or scaled to nothing. */
+/** Missing, emptied, changed by hand, or scaled to nothing. */
 export async function objectProblems(
   lines: readonly string[],
   read: (header: ObjectHeader) => Promise<unknown>,
@@ -143,7 +139,7 @@ export async function objectProblems(
   return problems;
 }
 
-/** Nothing of the program or kubeadm was deleted or scaled to nothing: other checks see only what is there. */
+/** Other checks see only what is there. */
 export const objectsCheck: VerifyCheck = {
   id: "objects",
   title: "every object of the stack and of kubeadm is there as it was made, policies, bindings and agents included",
@@ -163,29 +159,21 @@ export const objectsCheck: VerifyCheck = {
   },
 };
 
-/**
- * Where control-plane machines note their last snapshot: member to time, name and size
- * (components/machine/linux/scripts/etcd-snapshot.sh).
- */
+/** Last snapshots, from member to time, name and size (components/machine/linux/scripts/etcd-snapshot.sh). */
 export const snapshotPage = { namespace: "kube-system", name: "fenestra-etcd-snapshots" } as const;
 
-/** A machine takes its first snapshot after half an hour. */
+/** The first snapshot comes after half an hour. */
 const youngHours = 1;
 
 const hour = 3_600_000;
 
 export interface SnapshotFindings {
   readonly problems: readonly string[];
-  /** Members whose first snapshot is not due yet. */
+/** Their first snapshots are not due yet. */
   readonly notDue: number;
 }
 
-/**
- * What is wrong with the snapshots of etcd. Pure.
- *
- * @param data of the ConfigMap, from member to `2026-11-20T08:00:00Z <name> <bytes>`
- * @param created when each control-plane node was made
- */
+/** Pure. @param data from member to `2026-11-20T08:00:00Z <name> <bytes>` @param created of each control-plane node */
 export function snapshotFindings(
   data: Readonly<Record<string, string>>,
   created: readonly Date[],
@@ -211,7 +199,7 @@ export function snapshotFindings(
 
 export const snapshotsTitle = `every member of etcd has sent a snapshot within ${lateSnapshotHours} hours`;
 
-/** Every etcd member has sent a snapshot of late; failing backups are silent. */
+/** Failing backups are silent. */
 export const snapshotsCheck = (members: number): VerifyCheck => ({
   id: "snapshots",
   title: snapshotsTitle,

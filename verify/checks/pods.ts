@@ -16,7 +16,7 @@ export function from({ probePods }: VerifyContext, probePod: ProbePod): ProbeSta
   };
 }
 
-/** The pod that an answer names; Windows may shorten a host name to NetBIOS's 15 characters. */
+/** Windows may shorten a host name to NetBIOS's 15 characters. */
 export function answering<Pod extends { readonly pod: string }>(pods: readonly Pod[], answer: string): Pod | undefined {
   const short = (name: string): string => name.toLowerCase().slice(0, 15);
   return pods.find(({ pod }) => short(pod) === short(answer));
@@ -29,18 +29,18 @@ export function answeredBy(pods: readonly { readonly pod: string }[]): (answer: 
       : undefined;
 }
 
-/** URL at which a probe pod tells its name. */
+/** A probe pod tells its name there. */
 export const hostname = (address: string, port: number): string => `http://${address}:${port}/hostname`;
 
-/** What to look at when nodes of these systems do not reach each other's pods. */
+/** When nodes of these systems do not reach each other's pods. */
 function routes(groups: readonly NodeGroup[], { verify: { lookAt } }: PodNetwork): string {
   return groups.some(({ os }) => os === "windows") ? lookAt.windows : lookAt.linux;
 }
 
-/** Larger than the frames of any network: lost where the pods' network believes in larger ones. */
+/** Larger than any frame: lost where the pods' network believes in larger ones. */
 const padding = "x".repeat(16_384);
 
-/** Asks each pod by its address, also at length, and on a port where nothing listens. */
+/** By address, also at length, and on a port where nothing listens. */
 async function probeAll(
   { signal }: VerifyContext,
   start: ProbeStart,
@@ -59,7 +59,7 @@ async function probeAll(
   }
 }
 
-/** What to look at when a Service does not lead to its pods. */
+/** When a Service does not lead to its pods. */
 export const kubeProxy =
   "kubectl -n kube-system get pods -o wide | grep kube-proxy, their logs; kubectl get endpointslices; on Windows: Get-HnsPolicyList";
 
@@ -158,7 +158,7 @@ export function logsCheck(group: NodeGroup): VerifyCheck {
   };
 }
 
-/** `kubectl exec` works for pods of the group, and reports exit codes. */
+/** It reports exit codes. */
 export function execCheck(group: NodeGroup): VerifyCheck {
   const shell = (line: string): readonly string[] =>
     group.os === "windows" ? ["cmd.exe", "/c", line] : ["sh", "-c", line];

@@ -69,16 +69,16 @@ export function apiFromPodCheck(group: NodeGroup): VerifyCheck {
 }
 
 /**
- * Names by which a pod finds a Service of its namespace. Windows appends the suffix of the pod's namespace alone, so
- * `name.namespace` is not found (kubernetes.io: "DNS for Services and Pods", DNS resolution on Windows nodes).
+ * Windows appends the suffix of the pod's namespace alone, so `name.namespace` is not found (kubernetes.io: "DNS for
+ * Services and Pods", DNS resolution on Windows nodes).
  */
 export function serviceNames(os: NodeGroup["os"], name: string, namespace: string): readonly string[] {
   return [name, ...(os === "windows" ? [] : [`${name}.${namespace}`]), `${name}.${namespace}.svc.cluster.local`];
 }
 
 /**
- * What is wrong with curl's exit code for a missing name: 6 is unresolved, 28 may be a packet lost on the way to the
- * DNS server and is asked again (curl(1), "EXIT CODES"), anything else means that it was found.
+ * Of curl's exit codes 6 is unresolved, 28 may be a packet lost on the way and is asked again (curl(1), "EXIT CODES"),
+ * anything else means that it was found.
  */
 export function unknownNameProblem(code: number): { readonly final: boolean; readonly text: string } | undefined {
   if (code === 6) return undefined;
@@ -112,11 +112,7 @@ export function dnsCheck(group: NodeGroup): VerifyCheck {
   };
 }
 
-/**
- * Nodes of a group hand what comes in at a NodePort to pods.
- *
- * @param askers groups whose nodes ask; a group asks none of its own
- */
+/** @param askers a group asks none of its own nodes */
 export function nodePortCheck(group: NodeGroup, askers: readonly NodeGroup[]): VerifyCheck {
   const others = askers.filter(({ id }) => id !== group.id);
   const skip = "there is no node of another group to ask from";
@@ -149,14 +145,14 @@ export function nodePortCheck(group: NodeGroup, askers: readonly NodeGroup[]): V
   };
 }
 
-/** Good answers in a row that end the check of a load balancer. */
+/** In a row. */
 const steadyAnswers = 20;
 
 /**
- * Collects a load balancer's answers until pods of each node have answered, and the last twenty were good: the first
- * may be good also with a node left out, or an unhealthy one in.
+ * Collects answers until pods of each node have answered, and the last twenty were good: before, a node may be left
+ * out, or an unhealthy one in.
  *
- * @returns a function that takes an answer and throws {@link NotYet} until that is so
+ * @returns takes an answer and throws {@link NotYet} until then
  */
 export function steadiness(pods: readonly Pick<ReadyProbePod, "pod" | "node">[]): (answer: string) => void {
   const waiting = new Set(pods.map(({ node }) => node));
@@ -171,7 +167,7 @@ export function steadiness(pods: readonly Pick<ReadyProbePod, "pod" | "node">[])
   };
 }
 
-/** An answer's body over a new connection: a balancer gives all requests of one to the same pod. */
+/** Over a new connection: a balancer gives all requests of one to the same pod. */
 async function ask(url: string): Promise<string> {
   const { promise, resolve, reject } = Promise.withResolvers<string>();
   const request = get(url, { agent: false, signal: AbortSignal.timeout(10_000) }, (response) => {
@@ -188,10 +184,8 @@ async function ask(url: string): Promise<string> {
 }
 
 /**
- * A load balancer of the cloud leads to pods.
- *
- * @param asker the group whose node asks an internal one: none of its nodes is behind it, as what a balancer sends back
- * to the asking node may get lost. A public one is asked from where verify runs.
+ * @param asker its node asks an internal one: none of its nodes is behind it, as what a balancer sends back to the
+ *   asking node may get lost. A public one is asked from where verify runs.
  */
 export function loadBalancerCheck(
   group: NodeGroup,

@@ -12,7 +12,7 @@ import { forGroup, probeImage } from "../probePods.ts";
 
 const snapshotGroup = "snapshot.storage.k8s.io";
 
-/** Drivers of the clouds' disks, with their labels of a node's zone. */
+/** With their labels of a node's zone. */
 const diskDrivers = {
   "ebs.csi.aws.com": "topology.ebs.csi.aws.com/zone",
   "disk.csi.azure.com": "topology.disk.csi.azure.com/zone",
@@ -24,8 +24,8 @@ export function diskDriverOf(names: readonly string[]): DiskDriver | undefined {
 }
 
 /**
- * The StorageClass for disks of a system's pods: on Windows one of NTFS volumes, in either spelling of drivers; on
- * Linux the default one, of several the newest (kubernetes: pkg/volume/util/storageclass.go, `GetDefaultClass`).
+ * On Windows one of NTFS volumes, in either spelling of drivers; on Linux the default one, of several the newest
+ * (kubernetes: pkg/volume/util/storageclass.go, `GetDefaultClass`).
  */
 export function storageClassFor(
   os: NodeGroup["os"],
@@ -44,7 +44,7 @@ export function storageClassFor(
     )?.metadata?.name;
 }
 
-/** Zones as clouds write them; Azure gives a machine without zone the number of its fault domain. */
+/** Azure gives a machine without zone the number of its fault domain. */
 const zoneForm = { "ebs.csi.aws.com": /^[a-z]+-.*\d[a-z]$/, "disk.csi.azure.com": /^[a-z0-9]+-\d$/ } as const;
 
 export function registrationProblems(
@@ -67,7 +67,7 @@ export function registrationProblems(
   });
 }
 
-/** The driver of disks runs on a group's nodes and knows their zones: a kubelet keeps what it got first. */
+/** A kubelet keeps the zone that it got first. */
 export function diskDriverCheck(group: NodeGroup, driver: DiskDriver): VerifyCheck {
   return {
     id: `disk-driver/${group.id}`,
@@ -94,7 +94,7 @@ export function diskDriverCheck(group: NodeGroup, driver: DiskDriver): VerifyChe
   };
 }
 
-/** Shell lines that write a text to a mounted claim's folder and read it. */
+/** Write a text to a claim's folder and read it. */
 const commands = {
   linux: {
     folder: (name: string) => `/${name}`,
@@ -111,14 +111,14 @@ const commands = {
   },
 } as const;
 
-/** StorageClasses of shares, whose driver makes a folder on a control-plane machine before a node mounts it. */
+/** Their driver makes a folder on a control-plane machine before a node mounts it. */
 export function shareClasses(classes: readonly Pick<V1StorageClass, "metadata" | "provisioner">[]): readonly string[] {
   return classes.flatMap(({ metadata, provisioner }) =>
     provisioner === "smb.csi.k8s.io" ? [metadata?.name ?? ""] : [],
   );
 }
 
-/** Makes a claim of 4 GiB, with a snapshot's content where one is named. */
+/** Of 4 GiB, with a snapshot's content where one is named. */
 async function makeClaim(
   { api, namespace }: Pick<VerifyContext, "api" | "namespace">,
   name: string,
@@ -143,10 +143,9 @@ async function makeClaim(
 }
 
 /**
- * Runs shell lines in a group's pod that mounts claims in folders of their names, and removes it.
+ * Runs shell lines in a pod that mounts claims, and removes it.
  *
- * @param lines given the folders in the order of the claims
- * @returns what each line wrote
+ * @param lines given the folders in the order of the claims @returns what each line wrote
  */
 async function withClaims(
   { api, namespace, signal }: VerifyContext,
@@ -204,10 +203,7 @@ function classOf(group: NodeGroup, storageClass: string | undefined): string {
 }
 
 /**
- * Claims keep what was written when the pod goes.
- *
- * @param storageClass class of the claim; a cluster with disks and no class for this system fails
- * @param id of the check, and part of the names of what it makes
+ * @param storageClass without one for this system a cluster with disks fails @param id also in names of what it makes
  */
 export function volumeCheck(
   group: NodeGroup,
@@ -235,10 +231,7 @@ export function volumeCheck(
   };
 }
 
-/**
- * A volume restored from a snapshot is mounted beside its source on one node. On Windows both disks have the same ids,
- * and the second comes online only with new ones.
- */
+/** Beside its source. On Windows both disks have the same ids, and the second comes online only with new ones. */
 export function restoredCheck(group: NodeGroup, storageClass: string | undefined): VerifyCheck {
   const { write, read } = commands[group.os];
   return {

@@ -27,10 +27,10 @@ export async function readAttached(
   return { attachments: attachments.items, volumes: volumes.items, pods: pods.items };
 }
 
-/** Milliseconds that an attachment may outlive its pods, and a mounted file system may take to grow. */
+/** Milliseconds: an attachment may outlive its pods, and a file system take to grow. */
 const patienceMs = 600_000;
 
-/** Claims in use, as `node namespace/claim`. */
+/** As `node namespace/claim`. */
 function used(pods: readonly V1Pod[]): ReadonlySet<string> {
   return new Set(
     pods
@@ -45,8 +45,7 @@ function used(pods: readonly V1Pod[]): ReadonlySet<string> {
 }
 
 /**
- * Attachments and their mounts that have outlived their pods: they should have gone, or no pod of their node uses them.
- * Since when is written nowhere; then their own age counts. Pure.
+ * They should have gone, or no pod of their node uses them. Since when is written nowhere; then their age counts. Pure.
  */
 export function staleAttachments({ attachments, volumes, pods }: Attached, now: Date): readonly string[] {
   const users = used(pods);
@@ -88,10 +87,9 @@ export const attachmentsCheck: VerifyCheck = {
 };
 
 /**
- * Claims whose file systems are smaller by more than a tenth, by a kubelet's `/stats/summary`: the EBS driver on
- * Windows extends none restored from a smaller snapshot (v1.63.1, pkg/mounter/mount_windows.go). And mounted ones that
- * do not grow: Azure Disk's on Windows wants the new size before it extends (v1.34.5, pkg/azuredisk/nodeserver.go).
- * Pure.
+ * Smaller than claims by a tenth, by a kubelet's `/stats/summary`: the EBS driver on Windows extends none restored from
+ * a smaller snapshot (v1.63.1, pkg/mounter/mount_windows.go). And mounted ones that do not grow: Azure Disk's on
+ * Windows wants the new size before it extends (v1.34.5, pkg/azuredisk/nodeserver.go). Pure.
  */
 export function smallFileSystems(
   claims: readonly V1PersistentVolumeClaim[],

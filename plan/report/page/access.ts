@@ -13,22 +13,21 @@ export interface Reach {
   readonly purpose: string;
 }
 
-/** What keeps data for machines, with whom roles let at it. */
+/** Data for machines, with whom roles let at it. */
 export interface Store {
   /** `Parameter Store: 5 secrets`, `Bucket: snapshots`. */
   readonly title: string;
-  /** What is in it, where the title does not say it. */
+/** Where the title does not say it. */
   readonly detail: string;
-  /** The control plane, or pools by their names. */
+/** The control plane, or pools. */
   readonly readers: readonly string[];
   readonly writers: readonly string[];
 }
 
-/** What stands between the cluster's machines and everything else. */
 export interface Edge {
   readonly publicBalancer: boolean;
   readonly nats: readonly string[];
-  /** Services of the cloud that are reached without the internet. */
+/** Reached without the internet. */
   readonly endpoints: readonly string[];
 }
 
@@ -37,7 +36,7 @@ const podsName = "pods with the right";
 
 const controlPlaneName = "control plane";
 
-/** The inbound rules that allow something, as the program makes them. */
+/** Inbound rules that allow something. */
 export function reaches(plan: Plan): readonly Reach[] {
   const rules = plan.resources.flatMap((resource) =>
     resource.type === "aws:vpc/securityGroupIngressRule:SecurityGroupIngressRule"
@@ -88,7 +87,7 @@ function groupName({ cluster, resources }: Plan, urns: readonly string[] | undef
   return { "api-internal": "internal load balancer", "api-public": "public load balancer" }[short] ?? words(short);
 }
 
-/** The program's stores: secrets by who is let at them, then buckets. */
+/** Secrets by who is let at them, then buckets. */
 export function stores(plan: Plan): readonly Store[] {
   const grants = plan.cluster.cloud === "aws" ? awsGrants(plan) : azureGrants(plan);
   const holders = (check: (grant: Grant) => boolean): readonly string[] => [
@@ -126,7 +125,6 @@ export function stores(plan: Plan): readonly Store[] {
   ];
 }
 
-/** Whether anybody may read something in it. */
 function isPublic({ resources }: Plan, store: PlanResource): boolean {
   return (
     valueAt(store.inputs, "publicAccess") === "Blob" ||
@@ -146,7 +144,7 @@ interface Grant {
   readonly may: (what: "read" | "write", store: PlanResource) => boolean;
 }
 
-/** Whose identity a component is: the control plane's or a pool's. */
+/** The control plane, or a pool. */
 function holderOf({ cluster, pools }: Plan, name: string | undefined): string | undefined {
   if (name === `${cluster.name}-control-plane-identity`) return controlPlaneName;
   if (name === `${cluster.name}-workload-identity`) return podsName;
@@ -195,7 +193,7 @@ function azureGrants(plan: Plan): readonly Grant[] {
     .flatMap(({ inputs, propertyDependencies }) => {
       const identity = byUrn.get(propertyDependencies.principalId?.[0] ?? "");
       const owner = byUrn.get(identity?.parent ?? "");
-      // The identity of a service account is inside the component of all of them.
+// Inside the component of all of them.
       const who = holderOf(plan, owner?.name) ?? holderOf(plan, nameOf(owner?.parent));
       const role = builtInRoles[text(inputs, "roleDefinitionId").split("/").at(-1) ?? ""];
       const scopes = propertyDependencies.scope ?? [];
@@ -241,12 +239,12 @@ export function edge(plan: Plan): Edge {
   return { publicBalancer: open, nats: [...awsNats, ...azureNats], endpoints: [...new Set(endpoints)].sort() };
 }
 
-/** A zone without its region's name: `a` of `eu-central-1a`. */
+/** `a` of `eu-central-1a`. */
 export function shortZone({ cluster }: Plan, zone: string): string {
   return zone.startsWith(cluster.region) ? zone.slice(cluster.region.length) : zone;
 }
 
-/** Holders in words: `control plane, all pools`. */
+/** `control plane, all pools`. */
 export function holdersInWords(plan: Plan, holders: readonly string[]): string {
   if (holders.length === 0) return "nobody";
   if (holders.includes(everyone)) return everyone;

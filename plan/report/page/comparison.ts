@@ -22,7 +22,7 @@ export interface Comparison {
   readonly diff: PlanDiff;
 }
 
-/** The older plan in full, unless its version lacks something that the page shows. */
+/** In full, unless it lacks something that the page shows. */
 export function olderPlan(comparison: Comparison | undefined): Plan | undefined {
   return comparison === undefined ? undefined : planSchema.safeParse(comparison.base).data;
 }
@@ -32,7 +32,7 @@ function marksOf(comparison: Comparison | undefined): Marks {
   return new Map(changed.map(({ name, change }) => [nodeName(name), changeLooks[change][0]]));
 }
 
-/** The plan's picture, with the pools that go. */
+/** With the pools that go. */
 export function changingPicture(plan: Plan, comparison: Comparison | undefined): string {
   const kept = new Set(plan.pools.map(({ name }) => name));
   const going = olderPlan(comparison)?.pools.filter(({ name }) => !kept.has(name)) ?? [];
@@ -44,7 +44,7 @@ function settingLine(leaf: LeafChange): string {
   return `<span class="${line.startsWith("-") ? "error" : line.startsWith("+") ? "note" : "warning"}">${code(line)}</span>`;
 }
 
-/** What changes since an older plan, the worst first. */
+/** The worst first. */
 export function changes(comparison: Comparison): string {
   const { diff } = comparison;
   if (isEmpty(diff)) return "<p>Nothing changes.</p>";

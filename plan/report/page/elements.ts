@@ -5,10 +5,7 @@ export function section(id: string, title: string, content: string, lead = ""): 
 ${content}</section>`;
 }
 
-/**
- * A table whose rows become cards in a narrow window, where the style takes its display away: hence the roles. Cells
- * are HTML, heads text.
- */
+/** Rows become cards in a narrow window, without a table's display: hence the roles. Cells are HTML, heads text. */
 export function table(caption: string, head: readonly string[], rows: readonly (readonly string[])[]): string {
   const heads = head.map((title) => `<th role="columnheader" scope="col">${escapeHtml(title)}</th>`).join("");
   const cells = (row: readonly string[]): string =>

@@ -5,7 +5,7 @@ import { section } from "./elements.ts";
 import { accessTables, billedList, findingList, machine, poolTable, resourceTree, titleCard } from "./sections.ts";
 import { pageStyle } from "./style.ts";
 
-/** The plan as one page that needs no network. With an older plan it shows what is before and after. */
+/** Needs no network. With an older plan it shows what is before and after. */
 export function planHtml(plan: Plan, comparison?: Comparison): string {
   const parts = [
     ...(comparison === undefined ? [] : [{ id: "changes", title: "Before and after", content: changes(comparison) }]),
@@ -45,7 +45,7 @@ ${parts.map(({ id, title, content, lead }) => section(id, title, content, lead))
 `;
 }
 
-/** The page's search; the page is complete without it. */
+/** Search; the page is complete without it. */
 export const pageScript = `
 const search = document.getElementById("search"), hits = document.getElementById("hits");
 const nodes = [...document.querySelectorAll("[data-text]")];

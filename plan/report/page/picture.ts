@@ -4,12 +4,10 @@ import type { Plan, PlanPool } from "../../plan.ts";
 import { escapeHtml } from "../markdown.ts";
 import { edge, holdersInWords, shortZone, stores } from "./access.ts";
 
-/** What happened to pools and members since an older plan, in words, by name. */
+/** What happened to pools and members, by name. */
 export type Marks = ReadonlyMap<string, string>;
 
-/**
- * The topology as nested boxes: who may reach the API, the network with zones and pools, and what is reached from it.
- */
+/** Nested boxes: who may reach the API, the network with zones and pools, and what is reached from it. */
 export function picture(plan: Plan, marks: Marks): string {
   const { cluster, network, controlPlane, pools } = plan;
   const { nats, publicBalancer } = edge(plan);
@@ -62,7 +60,7 @@ function poolBox(
   return box(`pool ${build === null ? "linux" : "windows"}`, name, details, mark);
 }
 
-/** What the machines reach outside: the internet, and stores by their identity. */
+/** The internet, and stores by machines' identity. */
 function outside(plan: Plan): string {
   const { endpoints } = edge(plan);
   const { nat, existing } = plan.network;

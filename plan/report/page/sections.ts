@@ -9,7 +9,7 @@ import { apiAccess, byAcceptance, countInWords, networkInWords, resourcesInWords
 import { holdersInWords, reaches, shortZone, stores } from "./access.ts";
 import { code, codes, folded, list, scrolling, table } from "./elements.ts";
 
-/** The picture's content in words: subnets, who may reach what, who may read and write what. */
+/** The picture in words. */
 export function accessTables(plan: Plan): string {
   const subnets = plan.network.zones.map((zone) => [
     escapeHtml(zone.zone),
@@ -77,7 +77,7 @@ ${list(billedLines(billed))}`;
 
 const headings: Readonly<Record<Level, string>> = { error: "Errors", warning: "Warnings", note: "Notes" };
 
-/** Findings by level and kind, with their places; accepted ones last. */
+/** By level and kind; accepted ones last. */
 export function findingList(plan: Plan): string {
   if (plan.findings.length === 0) return "<p>None.</p>";
   const { open, accepted } = byAcceptance(plan);
@@ -127,7 +127,7 @@ ${files
   );
 }
 
-/** The resources as nested details elements, which every browser opens by keyboard. */
+/** Nested details elements, which open by keyboard. */
 export function resourceTree(plan: Plan): string {
   const { resources } = plan;
   const urns = new Set(resources.map(({ urn }) => urn));
@@ -164,7 +164,6 @@ interface Figure {
   readonly kind?: "error" | "warning";
 }
 
-/** What a plan comes to, in five figures. */
 export function figures(plan: Plan): readonly Figure[] {
   const { controlPlane, pools, network } = plan;
   const members = controlPlane.members.length;
@@ -205,7 +204,7 @@ export function figures(plan: Plan): readonly Figure[] {
   ];
 }
 
-/** Name, kind and figures, with an older plan's beside them. */
+/** With an older plan's figures beside its own. */
 export function titleCard(plan: Plan, before: Plan | undefined): string {
   const { cluster } = plan;
   const older = new Map(before === undefined ? [] : figures(before).map(({ name, value }) => [name, value]));

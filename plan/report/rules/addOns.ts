@@ -79,10 +79,7 @@ export const addOnRules = {
   },
 } as const satisfies Rules;
 
-/**
- * Whether an audit policy can log a body of a Secret: the first rule that fits decides, and a rule for some requests
- * may not fit.
- */
+/** The first rule that fits decides; a rule for some requests may not fit. */
 function logsBodiesOfSecrets(policy: AuditPolicy | undefined): boolean {
   for (const { level, resources, ...conditions } of policy?.rules ?? []) {
     const secrets =
@@ -99,7 +96,7 @@ function logsBodiesOfSecrets(policy: AuditPolicy | undefined): boolean {
   return false;
 }
 
-/** Whether a rule has no condition on who, what and where. */
+/** Without conditions on who, what and where. */
 function isForAll(conditions: object): boolean {
   return ["users", "userGroups", "verbs", "namespaces", "nonResourceURLs"].every((name) => !(name in conditions));
 }

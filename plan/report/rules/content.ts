@@ -20,7 +20,7 @@ const leastWindowsDisk = 60;
 /** The default size's. */
 const leastWindowsMemory = 8;
 
-/** A value under a secret's name that is no reference, a login in a URL or a header, a token by its form. */
+/** What is no reference, a login in a URL or a header, a token by its form. */
 const saysSecret = new RegExp(
   [
     /(?:pass(?:w(?:or)?d|phrase)?|secret|token|credential|(?:api|access|account)[_-]?key)["']?\s*[:=]\s*["']?[^\s"'$%{}()<>;|&]{6}/,

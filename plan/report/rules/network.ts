@@ -18,7 +18,6 @@ const unroutedNetworks = [...privateNetworks, ...["100.64.0.0/10", "198.18.0.0/1
  */
 const portsPerMachine = 1024;
 
-/** On who reaches the API, and whom the cluster reaches. */
 export const rangeRules = {
   "public-api-open": {
     level: "error",
@@ -70,7 +69,6 @@ export const rangeRules = {
   },
 } satisfies Rules;
 
-/** On the ways in and out of the network. */
 export const networkRules = {
   "private-api": {
     level: "note",

@@ -10,25 +10,25 @@ export interface FindingInput {
   readonly program: RecordedProgram;
   readonly machines: readonly PlanMachine[];
   readonly leaks: readonly Leak[];
-  /** Day to judge support by, ISO date; without it the end of support is not reported. */
+/** ISO date; without it the end of support is not reported. */
   readonly asOf: string | undefined;
   readonly encrypted: readonly string[];
-  /** What own images say of themselves, by the pool's name. */
+/** By the pool's name. */
   readonly images?: ReadonlyMap<string, ImageRecord>;
 }
 
 export interface Found extends Pick<Finding, "path" | "message" | "remedy"> {
-  /** Name by which it is accepted, where the id would accept too much. */
+/** It is accepted by this, where the id would accept too much. */
   readonly name?: string;
-  /** One of the rule's levels, where production does not decide. */
+/** Where production does not decide. */
   readonly level?: Level;
 }
 
-/** One kind of finding. Its name in the record is its id, for a stack file's `acknowledge`. */
+/** Its name in the record is its id, for `acknowledge`. */
 export interface Rule {
   /** The second, worse one is production's, unless a finding has its own. */
   readonly level: Level | readonly [Level, Level];
-  /** A clause for the list in docs/findings.md. */
+/** For docs/findings.md. */
   readonly about: string;
   readonly find: (input: FindingInput) => readonly Found[] | Found | false;
 }

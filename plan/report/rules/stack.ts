@@ -18,7 +18,7 @@ const supportedReleases = windowsReleases
   .flatMap(({ name, upstreamSupported }) => (upstreamSupported ? [name] : []))
   .join(" or ");
 
-/** Whether losing the fullest zone loses etcd's majority. One machine has a finding for itself. */
+/** One machine has a finding for itself. */
 function oneZoneHoldsQuorum({ controlPlane, network }: ClusterSpec): boolean {
   const members = controlPlane.members.length;
   return members > 1 && members - Math.ceil(members / network.zones.length) <= members / 2;
@@ -286,7 +286,7 @@ export const stackRules = {
   },
 } as const satisfies Rules;
 
-/** Day of an Azure image's updates, an ISO date, by the yymmdd that ends its version; an AMI id has none. */
+/** By the yymmdd that ends an Azure image's version; an AMI id has none. */
 function imageDate(image: string): string | undefined {
   // 20348.4294.251009, 24.04.202511010
   const [, year, month, day] = /^\d+\.\d+\.(?:20)?(\d{2})(\d{2})(\d{2})\d?$/.exec(image) ?? [];
