@@ -1,5 +1,5 @@
 export interface CheckRun {
-/** Ends with the time limit, or when the user interrupts. */
+  /** Ends with the time limit, or when the user interrupts. */
   readonly signal: AbortSignal;
   readonly note: (text: string) => void;
 }
@@ -7,17 +7,17 @@ export interface CheckRun {
 export interface Check<Context = object> {
   /** Stable name: `pod-to-pod/linux->windows-2022`. */
   readonly id: string;
-/** What holds when it passes. */
+  /** What holds when it passes. */
   readonly title: string;
-/** Known before the run. */
+  /** Known before the run. */
   readonly skip?: string;
-/** When one of these has failed it is skipped, and the report names the cause. Ids outside the run do not count. */
+  /** When one of these has failed it is skipped, and the report names the cause. Ids outside the run do not count. */
   readonly needs?: readonly string[];
-/** Waits on purpose, as for the end of a token's life. */
+  /** Waits on purpose, as for the end of a token's life. */
   readonly slow?: boolean;
-/** In milliseconds. Default: the limit of the run. */
+  /** In milliseconds. Default: the limit of the run. */
   readonly limitMs?: number;
-/** Throws {@link CheckFailure} or another error, or {@link CheckSkipped} when there is no answer. */
+  /** Throws {@link CheckFailure} or another error, or {@link CheckSkipped} when there is no answer. */
   readonly run: (context: Context & CheckRun) => Promise<void>;
 }
 

@@ -2,11 +2,11 @@ import { GaveUp, poll } from "../components/gates/poll.ts";
 import { CheckFailure } from "./check.ts";
 
 interface UntilOptions {
-/** Pass a check's own. */
+  /** Pass a check's own. */
   readonly signal: AbortSignal;
-/** Milliseconds. Default: as long as the signal allows. */
+  /** Milliseconds. Default: as long as the signal allows. */
   readonly limitMs?: number;
-/** Milliseconds. Default: 500. */
+  /** Milliseconds. Default: 500. */
   readonly intervalMs?: number;
   /** What to look at when it never comes. */
   readonly lookAt?: string;

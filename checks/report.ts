@@ -6,7 +6,7 @@ export type Paint = (style: "dim" | "green" | "red" | "yellow", text: string) =>
 export interface Output {
   readonly out: (text: string) => void;
   readonly err: (text: string) => void;
-/** Default: none. */
+  /** Default: none. */
   readonly paint?: Paint;
 }
 

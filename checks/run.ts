@@ -3,20 +3,20 @@ import { messageOf } from "../components/gates/messageOf.ts";
 import { type Check, CheckFailure, type CheckResult, CheckSkipped, type Position } from "./check.ts";
 
 export interface RunOptions {
-/** Milliseconds, of checks without their own. */
+  /** Milliseconds, of checks without their own. */
   readonly limitMs: number;
   readonly onResult: (result: CheckResult, position: Position) => void;
-/** Not for a skipped check. */
+  /** Not for a skipped check. */
   readonly onBegin?: (id: string, position: Position) => void;
-/** Every `heartbeatMs` of a running check, with the seconds since it began. */
+  /** Every `heartbeatMs` of a running check, with the seconds since it began. */
   readonly onWaiting?: (id: string, position: Position, seconds: number) => void;
-/** Default: 15,000. */
+  /** Default: 15,000. */
   readonly heartbeatMs?: number;
-/** The running check is given up, no other begun. */
+  /** The running check is given up, no other begun. */
   readonly interrupted?: AbortSignal;
-/** A check without an answer fails. Default: it is skipped. */
+  /** A check without an answer fails. Default: it is skipped. */
   readonly skipsFail?: boolean;
-/** Of a run before; checks may need them. */
+  /** Of a run before; checks may need them. */
   readonly earlier?: readonly CheckResult[];
 }
 

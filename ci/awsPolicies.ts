@@ -8,9 +8,9 @@ import { issuer, type Purpose } from "./environments.ts";
 export interface StackScope extends Omit<CiStack, "stack"> {
   readonly region: string;
   readonly accountId: string;
-/** For the stack's state alone. */
+  /** For the stack's state alone. */
   readonly bucketArn: string;
-/** For the secrets in it alone. */
+  /** For the secrets in it alone. */
   readonly keyArn: string;
 }
 
@@ -187,8 +187,8 @@ function change(scope: StackScope): readonly Statement[] {
         "iam:AWSServiceName": ["autoscaling.amazonaws.com", "elasticloadbalancing.amazonaws.com", "spot.amazonaws.com"],
       },
     }),
-// A tag given with the key needs the right to tag all keys of the region (AWS KMS Developer Guide, "Managing KMS key
-// tags with API operations"), which could make any key the cluster's: the next statements keep others' from that.
+    // A tag given with the key needs the right to tag all keys of the region (AWS KMS Developer Guide, "Managing KMS key
+    // tags with API operations"), which could make any key the cluster's: the next statements keep others' from that.
     allow("MakeKeys", { kms: "CreateKey TagResource" }, ["*"], {
       StringEquals: { "aws:RequestTag/fenestra:cluster": cluster, "aws:RequestedRegion": region },
     }),
@@ -276,11 +276,11 @@ function recordStatements({ name }: DnsRecord, zone: string): readonly Statement
  * Network and machines are bound to the region, what has the cluster's name or tag to the cluster.
  */
 export const policies = {
-/** The state, and an existing network. */
+  /** The state, and an existing network. */
   preview: (scope: StackScope) => ({
     preview: policy(...readState(scope), ...(scope.network === undefined ? [] : [lookAtNetwork])),
   }),
-/** Also what the stack has made (`pulumi refresh --preview-only`), and the account. */
+  /** Also what the stack has made (`pulumi refresh --preview-only`), and the account. */
   drift: (scope: StackScope) => ({
     drift: policy(...readState(scope), ...look(scope)),
     preflight: policy(...ask(scope)),

@@ -21,7 +21,7 @@ export type RoleScope = "state" | "key" | "subscription" | "network" | "group";
 export interface CiRole {
   readonly role: keyof typeof ciRoles;
   readonly on: RoleScope;
-/** Without one the role holds as it is. */
+  /** Without one the role holds as it is. */
   readonly condition?: string;
 }
 

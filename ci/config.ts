@@ -12,26 +12,26 @@ import type { Repository } from "./environments.ts";
 export interface CiStack {
   /** `aws-dev`. */
   readonly stack: string;
-/** Begins its resources' names. */
+  /** Begins its resources' names. */
   readonly cluster: string;
   readonly rolePath: string;
-/** On AWS: an ARN. */
+  /** On AWS: an ARN. */
   readonly permissionsBoundary: string | undefined;
-/** In a zone that is not its own. */
+  /** In a zone that is not its own. */
   readonly record: DnsRecord | undefined;
-/** `undefined` without workload identity. */
+  /** `undefined` without workload identity. */
   readonly pods: PodGrants | undefined;
-/** That it is put into. */
+  /** That it is put into. */
   readonly network: GivenNetwork | undefined;
-/** AWS: ARNs, of the user's for control-plane machines. */
+  /** AWS: ARNs, of the user's for control-plane machines. */
   readonly diskKeys: readonly string[];
 }
 
 export interface GivenNetwork {
   readonly id: string;
-/** Azure: of everything that is made. */
+  /** Azure: of everything that is made. */
   readonly resourceGroup: string | undefined;
-/** Azure: id of the role in it. */
+  /** Azure: id of the role in it. */
   readonly controllerRole: string | undefined;
 }
 
@@ -42,7 +42,7 @@ export interface DnsRecord {
 
 /** Beside what it makes. */
 export interface PodGrants {
-/** URL; `undefined` for the cluster's own. */
+  /** URL; `undefined` for the cluster's own. */
   readonly issuer: string | undefined;
   /** AWS: ARNs of policies; Azure: ids of role definitions. */
   readonly rights: readonly string[];
@@ -52,11 +52,11 @@ export interface PodGrants {
 export interface CiSpec {
   readonly cloud: Cloud;
   readonly region: string;
-/** Account or subscription, where a stack file names one. */
+  /** Account or subscription, where a stack file names one. */
   readonly accountId: string | undefined;
   readonly repository: Repository;
   readonly stacks: readonly CiStack[];
-/** Of GitHub, where the account, which has at most one, has it already. */
+  /** Of GitHub, where the account, which has at most one, has it already. */
   readonly oidcProviderArn: string | undefined;
 }
 
@@ -73,7 +73,7 @@ const schema = z.strictObject({
   repository: z.string().regex(/^[A-Za-z0-9-]+\/[A-Za-z0-9_.-]+$/, "allowed: OWNER/NAME of a repository on GitHub"),
   repositoryIds: z.strictObject({ owner: digits, repository: digits }).optional(),
   stacks: z.array(z.string(), "allowed: a list of stacks").min(1, "allowed: at least one stack"),
-/** From the folder above the project's. */
+  /** From the folder above the project's. */
   stackDir: z.string().default("stacks"),
   oidcProviderArn: z
     .string()

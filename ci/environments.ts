@@ -14,7 +14,7 @@ export function environmentName(purpose: Purpose, stack: string): string {
 export interface Repository {
   /** `OWNER/NAME`. */
   readonly name: string;
-/** Of owner and repository; none for one from before 15 July 2026 that has not opted in. */
+  /** Of owner and repository; none for one from before 15 July 2026 that has not opted in. */
   readonly ids?: { readonly owner: string; readonly repository: string } | undefined;
 }
 

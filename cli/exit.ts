@@ -2,11 +2,11 @@ import type { Output } from "../checks/report.ts";
 
 export const exitCodes = {
   fine: 0,
-/** At the level of `--fail-on`, or failed checks. */
+  /** At the level of `--fail-on`, or failed checks. */
   findings: 1,
   /** The command line or the stack file is wrong. */
   badConfig: 2,
-/** With `--fail-on lost-data`: an update loses data, addresses or their protection. */
+  /** With `--fail-on lost-data`: an update loses data, addresses or their protection. */
   lostData: 3,
 } as const;
 
@@ -24,16 +24,16 @@ export class UsageError extends Error {
 }
 
 export interface Terminal extends Output {
-/** Absent where nobody can answer. */
+  /** Absent where nobody can answer. */
   readonly ask?: (question: string) => Promise<string>;
-/** Before the command is loaded. */
+  /** Before the command is loaded. */
   readonly prepare?: () => void;
 }
 
 export interface Command {
-/** For `--help`. */
+  /** For `--help`. */
   readonly help: string;
-/** Throws UsageError or ConfigError for a user's mistake. */
+  /** Throws UsageError or ConfigError for a user's mistake. */
   readonly run: (args: readonly string[], terminal: Terminal) => Promise<ExitCode>;
 }
 

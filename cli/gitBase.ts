@@ -9,15 +9,15 @@ import { UsageError } from "./exit.ts";
 import { findProject, isInside, packagesOf, programFolder } from "./project.ts";
 
 export interface CheckoutOptions {
-/** Default: the project's. */
+  /** Default: the project's. */
   readonly repository?: string;
-/** With installed packages. Default: this program's. */
+  /** With installed packages. Default: this program's. */
   readonly program?: string;
-/** For messages. Default: `--diff`. */
+  /** For messages. Default: `--diff`. */
   readonly option?: string;
-/** Where package-lock.json differs. Default: the commit is refused, since a plan needs no network. */
+  /** Where package-lock.json differs. Default: the commit is refused, since a plan needs no network. */
   readonly install?: (folder: string) => void;
-/** In place of the project's; the commit's version of it, if in the repository. */
+  /** In place of the project's; the commit's version of it, if in the repository. */
   readonly stackDir?: string | undefined;
 }
 
@@ -25,7 +25,7 @@ export interface Checkout {
   /** Folder of its program. */
   readonly program: string;
   readonly stacks: readonly string[];
-/** @throws UsageError without a plan */
+  /** @throws UsageError without a plan */
   readonly plan: (stack: string) => string;
   readonly close: () => void;
 }
@@ -52,7 +52,7 @@ export function openCheckout(ref: string, options: CheckoutOptions = {}): Checko
   const top = realpathSync(git(repository, ["rev-parse", "--show-toplevel"]).trimEnd());
   const folder = realpathSync(mkdtempSync(path.join(tmpdir(), "fenestra-base-")));
   const tree = path.join(folder, "tree");
-// Ctrl-C goes to the child too; this process must clean up.
+  // Ctrl-C goes to the child too; this process must clean up.
   const ignore = () => undefined;
   process.on("SIGINT", ignore);
   const close = () => {
@@ -63,7 +63,7 @@ export function openCheckout(ref: string, options: CheckoutOptions = {}): Checko
   try {
     git(repository, ["worktree", "add", "--detach", "--quiet", tree, commit]);
     const project = path.join(tree, path.relative(top, realpathSync(repository)));
-// A program alone has no project file.
+    // A program alone has no project file.
     const then = readProjectFile(project) ?? { program: project, stacks: path.join(project, "stacks") };
     if (!existsSync(path.join(then.program, "package-lock.json")))
       addPinned(tree, then.program, commit, named, { repository, program });

@@ -80,7 +80,7 @@ export async function main(args: readonly string[], terminal: Terminal): Promise
       return exitCodes.badConfig;
     }
     if (isArgumentError(error)) {
-// The rest says how arguments may begin with a hyphen.
+      // The rest says how arguments may begin with a hyphen.
       const [mistake = ""] = error.message.split(/\.\s/);
       terminal.err(`fenestra: ${mistake}; fenestra ${name} --help shows what is allowed\n`);
       return exitCodes.badConfig;
@@ -114,7 +114,7 @@ function prepare(err: (text: string) => void): void {
 }
 
 if (import.meta.main) {
-// A reader such as head has seen enough.
+  // A reader such as head has seen enough.
   process.stdout.on("error", (error: NodeJS.ErrnoException) => {
     if (error.code === "EPIPE") process.exit();
     process.stderr.write(`fenestra: the output cannot be written: ${error.message}\n`);

@@ -125,7 +125,7 @@ async function pin(args: readonly string[], { out, err }: Terminal): Promise<Exi
       values.sha256,
     ),
   );
-/** What a program as a submodule names is its own affair. */
+  /** What a program as a submodule names is its own affair. */
   const named = (table: ReadonlyMap<string, string>, minor?: string) =>
     project.own ? namedVersions(readVersions(table), minor) : [];
   const chosen = ({ name, version: own }: Artifact) => only === undefined || `${name} ${own}`.includes(only);
@@ -167,7 +167,7 @@ async function pin(args: readonly string[], { out, err }: Terminal): Promise<Exi
   const lock = taken
     .filter(({ name }) => name === kubernetesName)
     .reduce((some, { newest }) => withRelease(some, newest), moved);
-/** A user's run fills only missing digests of the program. */
+  /** A user's run fills only missing digests of the program. */
   const mayFill = ({ digest }: Artifact) => digest === null && version === undefined && !check;
   const isAsked = (artifact: Artifact) =>
     name !== undefined

@@ -151,7 +151,7 @@ function imageOf(given: string, config: Readonly<Record<string, string>>): reado
 }
 
 function dateOf(text: string | undefined): string | undefined {
-// A day beyond its month's end is read as the next month's.
+  // A day beyond its month's end is read as the next month's.
   const day = text === undefined ? Number.NaN : Date.parse(`${text}T00:00:00Z`);
   if (text !== undefined && (Number.isNaN(day) || new Date(day).toISOString().slice(0, 10) !== text))
     throw new UsageError(`--as-of ${text} is not a date; allowed: a day such as 2026-11-30`);

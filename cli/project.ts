@@ -13,11 +13,11 @@ export const programFolder = realpathSync(fileURLToPath(new URL("../", import.me
 export const programEntry = path.join(programFolder, "index.ts");
 
 export interface Project {
-/** Of Pulumi.yaml. */
+  /** Of Pulumi.yaml. */
   readonly root: string;
-/** Of stack files. */
+  /** Of stack files. */
   readonly stacks: string;
-/** The program's own folder. */
+  /** The program's own folder. */
   readonly own: boolean;
 }
 

@@ -54,7 +54,7 @@ export const command: Command = {
   help,
   run: async (args) => {
     const { from, ...settings } = parseArguments(args);
-// Checked out by the outer process.
+    // Checked out by the outer process.
     const given = process.env[olderVariable];
     const older =
       from === undefined || given !== undefined
@@ -64,10 +64,10 @@ export const command: Command = {
     const updateFrom = from === undefined ? undefined : (given ?? older?.program);
     try {
       const code = (await rehearseInNamespaces({ ...settings, updateFrom })) ? exitCodes.fine : exitCodes.findings;
-// Machines and servers would keep it alive; the kernel ends them with it.
+      // Machines and servers would keep it alive; the kernel ends them with it.
       return insideNamespaces() === undefined ? code : process.exit(code);
     } catch (error) {
-// Anything but a mistake in the stack file ends with counts.
+      // Anything but a mistake in the stack file ends with counts.
       if (error instanceof ConfigError) throw error;
       console.log(`The rehearsal broke off: ${messageOf(error)}`);
       console.log("0 passed, 1 failed");

@@ -143,21 +143,21 @@ interface ServingEnd {
 
 export interface StatusFacts {
   readonly controlPlane: readonly V1Node[];
-/** By the stack's record, NaN without one. */
+  /** By the stack's record, NaN without one. */
   readonly members: number;
-/** `undefined`, as of snapshots, when unreadable. */
+  /** `undefined`, as of snapshots, when unreadable. */
   readonly page: string | undefined;
-/** The ConfigMap by etcd member, which no Node names. */
+  /** The ConfigMap by etcd member, which no Node names. */
   readonly snapshots: Readonly<Record<string, string>> | undefined;
-/** By Node's name or `all`. */
+  /** By Node's name or `all`. */
   readonly marks: Readonly<Record<string, string>>;
   readonly room: readonly string[];
   /** Of all Nodes. */
   readonly names: readonly string[];
-/** Volumes and machines to look at. */
+  /** Volumes and machines to look at. */
   readonly remarks: readonly string[];
   readonly unknown: readonly string[];
-/** PEM in base64, by owner. */
+  /** PEM in base64, by owner. */
   readonly certificates: Readonly<Record<string, string | undefined>>;
   readonly serving: readonly ServingEnd[];
 }

@@ -101,9 +101,9 @@ export interface FoundObject {
 interface FoundVolume extends FoundObject {
   /** `Delete`, `Retain` or `Recycle`. */
   readonly reclaimPolicy: string;
-/** In the cloud: volume handle, or the driver's name. */
+  /** In the cloud: volume handle, or the driver's name. */
   readonly handle: string | undefined;
-/** `namespace/name`. */
+  /** `namespace/name`. */
   readonly claim: string | undefined;
 }
 
@@ -112,7 +112,7 @@ interface FoundClaim extends FoundObject {
 }
 
 interface FoundService extends FoundObject {
-/** Of the load balancer. */
+  /** Of the load balancer. */
   readonly address: string | undefined;
 }
 

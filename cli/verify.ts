@@ -76,7 +76,7 @@ function parseArguments(args: readonly string[]) {
   if (kubeconfig === undefined) throw new UsageError("verify needs --kubeconfig FILE");
   if (!/^[1-9]\d{0,5}$/.test(timeout))
     throw new UsageError(`--timeout ${timeout} is not a time limit; allowed: whole seconds from 1 to 999999`);
-// A namespace's name, with its random end, has at most 63 characters.
+  // A namespace's name, with its random end, has at most 63 characters.
   if (!/^[a-z]([-a-z0-9]{0,53}[a-z0-9])?$/.test(prefix))
     throw new UsageError(
       `--namespace-prefix ${prefix} cannot begin a namespace's name; allowed: 1 to 55 lower-case letters, digits and hyphens, a letter first, no hyphen last`,

@@ -36,7 +36,7 @@ export function billedOf(
     if (/:(Volume|Disk)$/.test(resource.type)) for (const disk of disksIn(resource.inputs)) add(disk, 1);
     const what = flat[resource.type];
     if (what !== undefined) add(what, 1);
-// An internet-facing balancer has an address in each of its subnets.
+    // An internet-facing balancer has an address in each of its subnets.
     if (resource.inputs.internal === false) add("public address", listOf(resource.inputs.subnets).length);
     if (resource.inputs.vpcEndpointType === "Interface")
       add("interface endpoint", Math.max(1, listOf(resource.inputs.subnetIds).length));

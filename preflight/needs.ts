@@ -6,7 +6,7 @@ import type { Answer } from "./run.ts";
 
 /** A machine, or those of one pool. */
 export interface MachineNeed {
-/** In the stack file. */
+  /** In the stack file. */
   readonly setting: string;
   /** Any of them will do. */
   readonly sizes: readonly string[];
@@ -27,15 +27,15 @@ export interface Needs<Machine extends MachineNeed = MachineNeed> {
   readonly isAccountNamed: boolean;
   readonly program: RecordedProgram;
   readonly machines: readonly Machine[];
-/** May reach the public API, if there is one. */
+  /** May reach the public API, if there is one. */
   readonly publicAccess: readonly string[] | undefined;
-/** Reach it inside. */
+  /** Reach it inside. */
   readonly privateAccess: readonly string[];
-/** Anybody may send it. */
+  /** Anybody may send it. */
   readonly greeting: readonly [right: string, path?: string];
   readonly asker: Asker;
   readonly clock: Clock;
-/** The one machine that goes for the needed one: all else stays. */
+  /** The one machine that goes for the needed one: all else stays. */
   readonly goes?: string | undefined;
 }
 
@@ -44,9 +44,9 @@ export type NeedsOf<All extends Needs> = Omit<All, "asker" | "clock" | "goes">;
 export interface Asker {
   /** ARN of a role, or object id, of whoever deploys instead. */
   readonly deployer?: string;
-/** On the internet, where known. */
+  /** On the internet, where known. */
   readonly address?: string;
-/** Of this machine. */
+  /** Of this machine. */
   readonly local: readonly string[];
 }
 
@@ -95,7 +95,7 @@ export interface Asking {
   readonly skip: readonly string[];
   readonly onAnswer?: ((answer: Answer) => void) | undefined;
   readonly goes?: string;
-/** Default: with this process's credentials. */
+  /** Default: with this process's credentials. */
   readonly send?: Send | undefined;
   readonly limitMs?: number | undefined;
 }
@@ -109,7 +109,7 @@ export function asked<N>(all: readonly Question<N>[], { skip, goes }: Asking): r
 export class Clock {
   skewMs = 0;
 
-// A server's time has steps of a second, and answers take time.
+  // A server's time has steps of a second, and answers take time.
   readonly see = (server: Date): void => {
     const skew = server.getTime() - Date.now();
     if (Math.abs(skew) > Math.abs(this.skewMs)) this.skewMs = skew;

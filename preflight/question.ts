@@ -1,8 +1,8 @@
 /** Changes nothing. */
 export interface Call {
-/** `ec2:DescribeRegions`, `Microsoft.Compute/skus/read`. */
+  /** `ec2:DescribeRegions`, `Microsoft.Compute/skus/read`. */
   readonly right: string;
-/** A text is a path of Azure's resource manager. */
+  /** A text is a path of Azure's resource manager. */
   readonly input: object | string;
 }
 
@@ -13,7 +13,7 @@ export class CallError extends Error {
   override readonly name = "CallError";
   readonly call: Call;
   readonly kind: Silence;
-/** The service's or network's: `InvalidAMIID.NotFound`, `ENOTFOUND`. */
+  /** The service's or network's: `InvalidAMIID.NotFound`, `ENOTFOUND`. */
   readonly code: string;
 
   constructor(call: Call, kind: Silence, code: string, message: string) {
@@ -52,7 +52,7 @@ export class Reply {
     return this.#value === undefined;
   }
 
-/** `otherwise` stands for a missing list. */
+  /** `otherwise` stands for a missing list. */
   list(path: string, otherwise?: readonly []): readonly Reply[] {
     const value = this.isNone ? [] : (this.#at(path) ?? otherwise);
     if (!Array.isArray(value)) throw this.#error(path);
@@ -79,7 +79,7 @@ export class Reply {
     return this.list(path, []).map((each) => each.text(""));
   }
 
-/** The item whose field has this text. */
+  /** The item whose field has this text. */
   find(list: string, path: string, text: string): Reply | undefined {
     return this.list(list, []).find((each) => each.text(path, "") === text);
   }
@@ -99,11 +99,11 @@ export type Outcome = (typeof outcomes)[number];
 
 export interface Objection {
   readonly outcome: Exclude<Outcome, "fine">;
-/** What is needed and what is there. */
+  /** What is needed and what is there. */
   readonly text: string;
-/** A setting or a command. */
+  /** A setting or a command. */
   readonly mend?: string;
-/** Missing, where nothing was asked for that. */
+  /** Missing, where nothing was asked for that. */
   readonly right?: string;
 }
 
@@ -118,9 +118,9 @@ export const notAsked = objection("not asked");
 
 /** What it yields before a call fails is kept. */
 export interface Question<Needs> {
-/** For `--skip`. */
+  /** For `--skip`. */
   readonly id: string;
-/** Asked before one machine is replaced, too. */
+  /** Asked before one machine is replaced, too. */
   readonly ofMachine?: true;
   readonly run: (needs: Needs, ask: Ask) => AsyncGenerator<Objection>;
 }
@@ -133,7 +133,7 @@ interface QuotaNeed {
   /** What others use. */
   readonly others: number;
   readonly counts: readonly [first: number, rolling?: number, most?: number];
-/** Then its pools must roll. */
+  /** Then its pools must roll. */
   readonly runs?: boolean;
   readonly raise: (limit: number) => string;
 }

@@ -13,7 +13,7 @@ import {
 
 export interface Answer {
   readonly id: string;
-/** Of its objections, the worst. */
+  /** Of its objections, the worst. */
   readonly outcome: Outcome;
   readonly objections: readonly Objection[];
 }
@@ -21,12 +21,12 @@ export interface Answer {
 export interface Preflight {
   readonly answers: readonly Answer[];
   readonly calls: number;
-/** They would answer the rest. */
+  /** They would answer the rest. */
   readonly missingRights: readonly string[];
 }
 
 interface Options {
-/** Of all, and of a call with its repetitions. */
+  /** Of all, and of a call with its repetitions. */
   readonly limitMs?: number | undefined;
   readonly callMs?: number;
   readonly onAnswer?: ((answer: Answer) => void) | undefined;

@@ -35,7 +35,7 @@ export interface ClusterApi extends ApiClients {
   readonly registration: ApiregistrationV1Api;
   readonly version: VersionApi;
   readonly objects: KubernetesObjectApi;
-/** By its last answer; before the first, this machine's. */
+  /** By its last answer; before the first, this machine's. */
   readonly now: () => Date;
 }
 

@@ -37,7 +37,7 @@ export interface ClusterFacts {
   readonly runtimeClasses: readonly { readonly name: string; readonly build: string; readonly isolated: boolean }[];
   readonly runtimeClassPolicy: boolean;
   readonly metricsApi: boolean;
-/** The cloud's driver, and the StorageClass for each system. */
+  /** The cloud's driver, and the StorageClass for each system. */
   readonly disks:
     | {
         readonly driver: NonNullable<ReturnType<typeof diskDriverOf>>;
@@ -45,14 +45,14 @@ export interface ClusterFacts {
         readonly windows: string | undefined;
       }
     | undefined;
-/** Whether that driver has a VolumeSnapshotClass. */
+  /** Whether that driver has a VolumeSnapshotClass. */
   readonly snapshots: boolean;
   readonly shares: readonly string[];
   readonly exporters: Readonly<Record<NodeGroup["os"], boolean>>;
-/** To be reached outside. */
+  /** To be reached outside. */
   readonly outbound: string | undefined;
   readonly loadBalancer: BalancerKind;
-/** Let in by a public load balancer. */
+  /** Let in by a public load balancer. */
   readonly sources: readonly string[];
 }
 

@@ -9,7 +9,7 @@ export interface NodeGroup {
   readonly release: WindowsFacts | undefined;
   /** Cordoned ones last, then by name. */
   readonly nodes: readonly NodeFacts[];
-/** One node is: nothing can be said of packets and containers. */
+  /** One node is: nothing can be said of packets and containers. */
   readonly simulated: boolean;
 }
 

@@ -79,7 +79,7 @@ function socketMessage(error: unknown): string {
 type RunThere = (command: readonly string[]) => Promise<ExecResult>;
 
 export interface ProbeStart {
-/** `pod linux-a0`. */
+  /** `pod linux-a0`. */
   readonly name: string;
   readonly os: "linux" | "windows";
   readonly run: RunThere;
@@ -87,11 +87,11 @@ export interface ProbeStart {
 
 interface ReachOptions {
   readonly signal: AbortSignal;
-/** `undefined` when the answer is right. */
+  /** `undefined` when the answer is right. */
   readonly judge: (answer: string) => string | undefined;
-/** For a path to come up. Default: 30,000, as upstream's tests give a new Windows endpoint. */
+  /** For a path to come up. Default: 30,000, as upstream's tests give a new Windows endpoint. */
   readonly warmUpMs?: number;
-/** Default: 1,000. */
+  /** Default: 1,000. */
   readonly pauseMs?: number;
   readonly lookAt?: string;
 }

@@ -17,7 +17,7 @@ export interface ProbePod {
   readonly group: string;
   readonly os: "linux" | "windows";
   readonly node: string;
-/** By hostNetwork on Linux, HostProcess on Windows. It answers nothing. */
+  /** By hostNetwork on Linux, HostProcess on Windows. It answers nothing. */
   readonly host: boolean;
 }
 
@@ -181,7 +181,7 @@ export class ProbePods {
     this.#execute = execute;
   }
 
-/** All are Ready. Throws CheckFailure with a reason when the signal ends the waiting. */
+  /** All are Ready. Throws CheckFailure with a reason when the signal ends the waiting. */
   async ready(group: NodeGroup, signal: AbortSignal): Promise<readonly ReadyProbePod[]> {
     const wanted = probePodsOf(group);
     if (wanted.length === 0) throw new CheckFailure(`every node of ${group.id} is cordoned`, "kubectl get nodes");

@@ -105,7 +105,7 @@ async function makeNamespace(api: ClusterApi, prefix: string): Promise<string> {
 const goneMs = 600_000;
 
 export interface Removal {
-/** Nothing is left. */
+  /** Nothing is left. */
   readonly clean: boolean;
   readonly left: string | undefined;
 }
@@ -143,11 +143,11 @@ export function emptied(conditions: readonly V1NamespaceCondition[]): string {
 }
 
 interface VerifyOptions {
-/** File for JUnit XML. */
+  /** File for JUnit XML. */
   readonly junit: string | undefined;
-/** Of each check. */
+  /** Of each check. */
   readonly limitMs: number;
-/** Of the namespace's name. */
+  /** Of the namespace's name. */
   readonly prefix: string;
 }
 

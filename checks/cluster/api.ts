@@ -10,9 +10,9 @@ export interface ApiClients {
 /** Tools of checks that need an API server alone. */
 export interface ApiTools {
   readonly api: ApiClients;
-/** Of their pods. */
+  /** Of their pods. */
   readonly namespace: string;
-/** It only waits, on every system. */
+  /** It only waits, on every system. */
   readonly waitingImage: string;
 }
 

@@ -13,27 +13,27 @@ import type { ApiTools } from "./api.ts";
 export interface NodeFacts {
   readonly name: string;
   readonly os: string;
-/** `10.0.20348`, of Windows. */
+  /** `10.0.20348`, of Windows. */
   readonly build: string | undefined;
-/** With its update: `10.0.20348.2340`. */
+  /** With its update: `10.0.20348.2340`. */
   readonly update: string | undefined;
   readonly labels: Readonly<Record<string, string>>;
   /** `key=value:effect`. */
   readonly taints: readonly string[];
   readonly ready: boolean;
-/** The kubelet's words. */
+  /** The kubelet's words. */
   readonly readyMessage: string;
-/** Conditions such as `DiskPressure`, taints like them, its own deletion. */
+  /** Conditions such as `DiskPressure`, taints like them, its own deletion. */
   readonly pressure: readonly string[];
   readonly internalIp: string | undefined;
   readonly podCidr: string | undefined;
   readonly controlPlane: boolean;
   readonly cordoned: boolean;
-/** Services and duties by the machine's own word; nothing of another form counts. */
+  /** Services and duties by the machine's own word; nothing of another form counts. */
   readonly failed: string | undefined;
-/** Of its health task. */
+  /** Of its health task. */
   readonly silent: string | undefined;
-/** A Windows machine's past; nothing of another form counts. */
+  /** A Windows machine's past; nothing of another form counts. */
   readonly traces: readonly string[];
   /** It is a rehearsal's: played by KWOK, or with containers that mostly have no program. */
   readonly simulated: boolean;
@@ -139,9 +139,9 @@ export interface WantedNodes {
   readonly id: string;
   readonly title: string;
   readonly own: (nodes: readonly NodeFacts[]) => readonly NodeFacts[];
-/** Default: at least one. */
+  /** Default: at least one. */
   readonly count?: number;
-/** Default: nothing. */
+  /** Default: nothing. */
   readonly problems?: (node: NodeFacts) => readonly string[];
   readonly skip?: string | undefined;
 }

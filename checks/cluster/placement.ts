@@ -59,11 +59,11 @@ async function withPlaced(
 
 /** Pods that say nothing about their system. */
 interface PlainPods {
-/** More than nodes, so that chance does not decide. */
+  /** More than nodes, so that chance does not decide. */
   readonly count: number;
-/** A cluster in use may have no room. */
+  /** A cluster in use may have no room. */
   readonly mustStart: boolean;
-/** Pods of kube-system, by the beginnings of their names. */
+  /** Pods of kube-system, by the beginnings of their names. */
   readonly system: readonly string[];
 }
 
@@ -245,7 +245,7 @@ export const refusedFieldsCheck: Check<ApiTools> = {
         },
       );
     };
-// The refusals could have another cause.
+    // The refusals could have another cause.
     const plain = await asked({});
     expect(plain === undefined, `a Windows pod without any of these fields was refused: ${plain}`);
     for (const [field, spec] of refusedFields) {

@@ -6,7 +6,7 @@ import type { ApiClients, ApiTools } from "./api.ts";
 interface WorkloadProblem {
   /** `Deployment fenestra-samples/iis-2022 has 0 of 1 pods available`. */
   readonly what: string;
-/** The scheduler's or kubelet's words on a pod. */
+  /** The scheduler's or kubelet's words on a pod. */
   readonly reason: string | undefined;
   readonly lookAt: string;
 }
@@ -182,7 +182,7 @@ export interface WantedWorkloads {
   readonly slow?: boolean;
   /** Whether pods may still wait for their first readiness probe. */
   readonly beforeProbes?: boolean;
-/** They need not be Ready. */
+  /** They need not be Ready. */
   readonly excused?: ((pod: V1Pod) => boolean) | undefined;
 }
 

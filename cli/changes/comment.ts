@@ -18,7 +18,7 @@ const mostStacks = 40;
 /** By GitHub's word and not the branch's. */
 export interface CommentSource {
   readonly sha: string;
-/** With the rendered plans and the files. */
+  /** With the rendered plans and the files. */
   readonly runUrl: string;
 }
 

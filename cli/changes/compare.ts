@@ -21,13 +21,13 @@ import { bareChange, type Overview, type StackChange } from "./stackChange.ts";
 
 export interface Version<T> {
   readonly stacks: readonly string[];
-/** Throws as a plan does. */
+  /** Throws as a plan does. */
   readonly plan: (stack: string, account?: string | null) => Promise<T>;
 }
 
 export interface ComparedStack {
   readonly change: StackChange;
-/** None when it failed or is gone. */
+  /** None when it failed or is gone. */
   readonly plan: Plan | undefined;
 }
 

@@ -7,7 +7,7 @@ import { azureCommands } from "./azureCommands.ts";
 export interface Build {
   readonly spec: Pick<ClusterSpec, "cloud" | "region">;
   readonly pool: WindowsPool;
-/** `latest`, an id or a version. */
+  /** `latest`, an id or a version. */
   readonly base: string;
   /** SHA-256 of bake.ps1, hexadecimal. */
   readonly sha256: string;

@@ -22,9 +22,9 @@ interface Question<T> {
   readonly option: string;
   readonly ask: string;
   readonly allowed: string;
-/** Meaning of an empty answer; without it an answer is needed. */
+  /** Meaning of an empty answer; without it an answer is needed. */
   readonly preset?: string;
-/** `undefined`: not allowed. */
+  /** `undefined`: not allowed. */
   readonly read: (answer: string) => T | undefined;
 }
 
@@ -158,11 +158,11 @@ export interface NewStack {
   readonly name: string;
   readonly region: string;
   readonly zones: readonly string[];
-/** A pool of two machines each. */
+  /** A pool of two machines each. */
   readonly windows: readonly WindowsFacts["name"][];
-/** Protection, three control-plane machines, a NAT gateway for each zone. */
+  /** Protection, three control-plane machines, a NAT gateway for each zone. */
   readonly production: boolean;
-/** They reach the API from outside. */
+  /** They reach the API from outside. */
   readonly allow: readonly string[];
   readonly workloadIdentity: boolean;
   readonly accountId: string | undefined;
@@ -172,7 +172,7 @@ export interface NewStack {
 export function newStackText(stack: NewStack, program = ".."): string {
   const { cloud, production } = stack;
   const account = cloudFacts[cloud].words.account;
-// A first zone's alone serves nobody else.
+  // A first zone's alone serves nobody else.
   const byZone = production && cloudFacts[cloud].network.subnetsSpanZones;
   const count = byZone ? [`      count: ${stack.zones.length}`, "      perZone: true"] : ["      count: 2"];
   const pools = [

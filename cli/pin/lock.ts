@@ -73,7 +73,7 @@ export function withNamed(
   const added = all.flatMap(({ name, version, os }) => {
     const known = lock.filter((artifact) => artifact.name === name && (os === undefined || artifact.os === os));
     if (known.some((artifact) => artifact.version === version)) return [];
-// Another minor's image tags may be made otherwise.
+    // Another minor's image tags may be made otherwise.
     const near = known.filter((artifact) => minorOf(artifact.version) === minorOf(version));
     const newest = sorted(near.length > 0 ? near : known).at(-1)?.version;
     return known

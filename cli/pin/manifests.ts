@@ -12,9 +12,9 @@ const upstreamSchema = z.strictObject({
   repository: z.string(),
   /** `{version}` is the image's. */
   tag: z.string(),
-/** Pattern of paths in the repository. */
+  /** Pattern of paths in the repository. */
   paths: z.string(),
-/** Read last: the image's version, the commit, and git's digests of the files. */
+  /** Read last: the image's version, the commit, and git's digests of the files. */
   read: z
     .strictObject({
       version: z.string(),

@@ -6,7 +6,7 @@ import { minorOf } from "../../components/model/releases.ts";
 type File = Pick<Artifact, "url" | "algorithm">;
 
 export interface Said {
-/** Hexadecimal, if given. */
+  /** Hexadecimal, if given. */
   readonly digest: string | undefined;
   readonly from: string;
 }
@@ -63,13 +63,13 @@ export class Publishers {
   readonly #timeoutMs: number;
   readonly #texts = new Map<string, Promise<string>>();
 
-/** @param via publishers are reached as `<via>/<host>/<path>`: a mirror, or a test's server. */
+  /** @param via publishers are reached as `<via>/<host>/<path>`: a mirror, or a test's server. */
   constructor(via?: string, timeoutMs = 20_000) {
     this.#via = via?.replace(/\/+$/, "");
     this.#timeoutMs = timeoutMs;
   }
 
-/** Of a file, or of a tag by HEAD (OCI distribution specification, "Checking if content exists in the registry"). */
+  /** Of a file, or of a tag by HEAD (OCI distribution specification, "Checking if content exists in the registry"). */
   async digest(artifact: Artifact): Promise<Said> {
     if (!isImage(artifact)) {
       const from = checksumUrl(artifact);
@@ -84,7 +84,7 @@ export class Publishers {
     return { digest, from: `${registry}/${repository}:${tag}` };
   }
 
-/** `undefined` without a list. */
+  /** `undefined` without a list. */
   async versions(artifact: Artifact): Promise<readonly string[] | undefined> {
     // kubernetes.io, "Download Kubernetes".
     if (isProgram(artifact))
@@ -102,7 +102,7 @@ export class Publishers {
       .flatMap(({ tag_name, draft, prerelease }) => (draft || prerelease ? [] : [tag_name]));
   }
 
-/** Page by page (OCI distribution specification, "Listing Tags": the header Link has the next). */
+  /** Page by page (OCI distribution specification, "Listing Tags": the header Link has the next). */
   async #tags(reference: string): Promise<readonly string[]> {
     const { registry, repository } = imageReference(reference);
     const tags: string[] = [];
@@ -126,7 +126,7 @@ export class Publishers {
     return text;
   }
 
-/** Again with a registry's token for anybody's reading, where one is wanted. Follows redirects. */
+  /** Again with a registry's token for anybody's reading, where one is wanted. Follows redirects. */
   async #ask(
     url: string,
     init: { readonly method?: string; readonly headers?: Readonly<Record<string, string>> } = {},

@@ -41,9 +41,9 @@ export function lowestVersion(previous: string, level: ReleaseLevel): string {
 
 export interface Facts {
   readonly kubernetes: readonly string[];
-/** Node and Pulumi CLI. */
+  /** Node and Pulumi CLI. */
   readonly needs: readonly string[];
-/** Of the workflows. */
+  /** Of the workflows. */
   readonly rights: string;
 }
 

@@ -9,10 +9,10 @@ export type Files = Readonly<Record<string, string>>;
 
 /** As a repository pins the program. */
 export interface Pinned {
-/** `OWNER/NAME` on GitHub, whose workflows are called. */
+  /** `OWNER/NAME` on GitHub, whose workflows are called. */
   readonly repository: string | undefined;
   readonly commit: string;
-/** `v1.2.3`, if the commit has one. */
+  /** `v1.2.3`, if the commit has one. */
   readonly tag: string | undefined;
 }
 

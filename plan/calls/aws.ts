@@ -195,7 +195,7 @@ function sceneOf(program: RecordedProgram, resource: RecordedResource) {
       type === "aws:iam/role:Role"
         ? resource
         : of("iam/role:Role", "name", template === undefined ? inputs.role : profile?.inputs.role),
-/** That the resource is, names or encrypts with. */
+    /** That the resource is, names or encrypts with. */
     key:
       type === "aws:kms/key:Key"
         ? resource

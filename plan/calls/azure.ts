@@ -4,7 +4,7 @@ import { isPropertyMap, type PropertyValue, textOf } from "../program/values.ts"
 import type { Operation } from "./operation.ts";
 
 export interface DeployerRequest extends AzureRequest {
-/** Id of the role that is given or taken away. */
+  /** Id of the role that is given or taken away. */
   readonly role?: string;
 }
 

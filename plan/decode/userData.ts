@@ -6,19 +6,19 @@ import { z } from "zod";
 export interface DecodedFile {
   readonly path: string;
   readonly content: string;
-/** `0644`; Windows has none. */
+  /** `0644`; Windows has none. */
   readonly mode: string | undefined;
 }
 
 export interface DecodedUserData {
   readonly system: "linux" | "windows";
   readonly files: readonly DecodedFile[];
-/** Paths of files that the machine fetches from a bucket at boot. */
+  /** Paths of files that the machine fetches from a bucket at boot. */
   readonly fetched: readonly string[];
   readonly entry: string;
-/** In order; for Linux each as its arguments. */
+  /** In order; for Linux each as its arguments. */
   readonly commands: readonly (readonly string[])[];
-/** The cloud-config, or the loader. */
+  /** The cloud-config, or the loader. */
   readonly source: string;
 }
 

@@ -15,9 +15,9 @@ export interface NodeChange {
   readonly change: Change | "stays";
   readonly because: readonly string[];
   readonly count: readonly [before: number, now: number];
-/** How many a roll takes at a time. */
+  /** How many a roll takes at a time. */
   readonly atATime: number;
-/** Machines that the autoscaler may run above what is allowed from now on. */
+  /** Machines that the autoscaler may run above what is allowed from now on. */
   readonly mayEnd?: number;
   /** Whether the disk of the control-plane machine is lost with it. */
   readonly data?: string;
@@ -33,16 +33,16 @@ export interface FileChange {
 }
 
 export interface PlanDiff {
-/** Of the stack file; empty where the older plan does not say. */
+  /** Of the stack file; empty where the older plan does not say. */
   readonly settings: readonly LeafChange[];
-/** Gone for good: data, addresses, and the protection of both. */
+  /** Gone for good: data, addresses, and the protection of both. */
   readonly lost: readonly { readonly name: string; readonly what: string }[];
   readonly refused: readonly Problem[];
-/** Custom resources that do not stay as they are, but for the program's gates. */
+  /** Custom resources that do not stay as they are, but for the program's gates. */
   readonly resources: readonly Operation[];
   readonly nodes: readonly NodeChange[];
   readonly files: readonly FileChange[];
-/** Empty where the older plan does not say. */
+  /** Empty where the older plan does not say. */
   readonly billed: readonly BilledChange[];
   readonly findings: { readonly new: readonly Finding[]; readonly gone: readonly Finding[] };
 }
@@ -246,7 +246,7 @@ function fileChanges(base: BasePlan, plan: Plan): readonly FileChange[] {
 
 interface LineChange {
   readonly kind: "+" | "-";
-/** In the new file for `+`, in the old one for `-`. */
+  /** In the new file for `+`, in the old one for `-`. */
   readonly line: number;
   readonly text: string;
 }

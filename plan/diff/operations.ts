@@ -16,12 +16,12 @@ export interface Operation {
   readonly type: string;
   readonly name: string;
   readonly change: Change;
-/** Empty when the changed inputs say it all. */
+  /** Empty when the changed inputs say it all. */
   readonly because: readonly string[];
   readonly inputs: readonly LeafChange[];
-/** What is gone for good with it. */
+  /** What is gone for good with it. */
   readonly data?: string;
-/** Inputs to which others may have added, and which this update sends without that. */
+  /** Inputs to which others may have added, and which this update sends without that. */
   readonly takesOff?: readonly string[];
 }
 

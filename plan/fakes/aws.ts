@@ -219,7 +219,7 @@ export const awsResource: SimulatedProvider = (request, context) => {
   );
   const made = makers[kind]?.(request, context, id, name);
   if (made !== undefined) return { id: made.id ?? id, outputs: { ...own, ...made.outputs } };
-// Attachments, rules, hooks.
+  // Attachments, rules, hooks.
   return { id, outputs: given !== undefined && prefix === undefined ? { name } : own };
 };
 

@@ -8,7 +8,7 @@ import { issuerOf, verifiedClaims } from "./tokens.ts";
 export interface AzureRequest {
   /** `Microsoft.KeyVault/vaults/secrets/getSecret/action`. */
   readonly action: string;
-/** Data inside a resource, such as a secret's value, or the resource. */
+  /** Data inside a resource, such as a secret's value, or the resource. */
   readonly plane: "data" | "control";
   readonly resource: string;
 }

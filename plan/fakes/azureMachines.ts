@@ -12,19 +12,19 @@ import {
 
 export interface AzureHost {
   readonly machine: SimulatedMachine;
-/** For the metadata service and the cloud controller. */
+  /** For the metadata service and the cloud controller. */
   readonly resourceId: string;
   readonly resourceGroup: string;
-/** The VM's, or `<set>_<instance>`. */
+  /** The VM's, or `<set>_<instance>`. */
   readonly resourceName: string;
-/** The node's in lower case. */
+  /** The node's in lower case. */
   readonly computerName: string;
   readonly os: "linux" | "windows";
   readonly image: PropertyMap;
   readonly identities: readonly string[];
   readonly subnet: RecordedResource;
   readonly extensions: readonly AzureExtension[];
-/** Of notice ahead of its end, where its model gives some. */
+  /** Of notice ahead of its end, where its model gives some. */
   readonly noticeSeconds?: number;
 }
 

@@ -10,9 +10,9 @@ export interface PolicyStatement {
 export interface Call {
   /** `ssm:GetParameter`. */
   readonly action: string;
-/** ARN, or `*` for a call that names nothing. */
+  /** ARN, or `*` for a call that names nothing. */
   readonly resource: string;
-/** `kms:EncryptionContext:PARAMETER_ARN`. */
+  /** `kms:EncryptionContext:PARAMETER_ARN`. */
   readonly context?: Readonly<Record<string, string>>;
 }
 

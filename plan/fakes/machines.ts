@@ -3,9 +3,9 @@ import { listOf, mapOf, type PropertyValue, textOf } from "../program/values.ts"
 import { AddressPool } from "./addresses.ts";
 
 export interface SimulatedVolume {
-/** `vol-…`, or the disk's name; none for one that the machine makes itself. */
+  /** `vol-…`, or the disk's name; none for one that the machine makes itself. */
   readonly id: string | undefined;
-/** `undefined` where the image decides. */
+  /** `undefined` where the image decides. */
   readonly sizeGib: number | undefined;
   readonly encrypted: boolean;
 }
@@ -16,16 +16,16 @@ export interface SimulatedGroup {
   readonly min: number;
   readonly desired: number;
   readonly max: number;
-/** Hooks that a machine must answer. */
+  /** Hooks that a machine must answer. */
   readonly launchHooks: readonly string[];
   readonly terminateHooks: readonly string[];
 }
 
 export interface SimulatedMachine {
   readonly cloud: "aws" | "azure";
-/** `i-` and 17 hexadecimal digits; on Azure the computer name, also the node's. */
+  /** `i-` and 17 hexadecimal digits; on Azure the computer name, also the node's. */
   readonly id: string;
-/** Of its resource, with its number in a group: `pool-win2022[1]`. */
+  /** Of its resource, with its number in a group: `pool-win2022[1]`. */
   readonly name: string;
   /** URN of the instance, group, VM or scale set. */
   readonly urn: string;
@@ -36,11 +36,11 @@ export interface SimulatedMachine {
   readonly size: string;
   /** AMI id, `resolve:ssm:` and a parameter's name, or an image's reference on Azure. */
   readonly image: string;
-/** As the machine reads it, after the API's base64. */
+  /** As the machine reads it, after the API's base64. */
   readonly userData: Buffer;
-/** By which the cloud starts `userData`; none where the image's agent does. */
+  /** By which the cloud starts `userData`; none where the image's agent does. */
   readonly startCommand: string | undefined;
-/** By which it reads secrets. */
+  /** By which it reads secrets. */
   readonly role: string | undefined;
   readonly tags: Readonly<Record<string, string>>;
   readonly volumes: readonly SimulatedVolume[];
@@ -50,7 +50,7 @@ export interface SimulatedMachine {
 export interface ProgramIndex {
   readonly program: RecordedProgram;
   readonly sorted: (type: string) => readonly RecordedResource[];
-/** Azure's ids do not depend on case. */
+  /** Azure's ids do not depend on case. */
   readonly find: (id: string | undefined) => RecordedResource | undefined;
   readonly addresses: AddressPool;
   readonly howMany: (group: SimulatedGroup) => number;
@@ -103,12 +103,12 @@ export function textsIn(value: PropertyValue | undefined): Readonly<Record<strin
 }
 
 export interface StoredSecret {
-/** Vault and name on Azure. */
+  /** Vault and name on Azure. */
   readonly name: string;
-/** ARN or id, for policies. */
+  /** ARN or id, for policies. */
   readonly id: string;
-/** `undefined` for the cloud's own. */
+  /** `undefined` for the cloud's own. */
   readonly key: string | undefined;
-/** May be secret: never print it. */
+  /** May be secret: never print it. */
   readonly value: string;
 }

@@ -38,9 +38,9 @@ export interface CertificateParts extends RequestParts {
   readonly notBefore: Date;
   readonly notAfter: Date;
   readonly isCa: boolean;
-/** @see usages */
+  /** @see usages */
   readonly uses: readonly string[];
-/** Whether it names its own key; a CA's always does, as Go's `x509.CreateCertificate` has it. */
+  /** Whether it names its own key; a CA's always does, as Go's `x509.CreateCertificate` has it. */
   readonly namesKey: boolean;
   readonly authorityKey: Buffer | undefined;
 }

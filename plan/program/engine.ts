@@ -23,7 +23,7 @@ import { mapFromWire, type PropertyMap, Secret, toWire } from "./values.ts";
 export interface SimulatedResource {
   /** Empty while it is not known. */
   readonly id: string;
-/** They win over an input of the same name. */
+  /** They win over an input of the same name. */
   readonly outputs: PropertyMap;
 }
 
@@ -87,7 +87,7 @@ export class RecordingEngine {
     return { stack: this.place.stack, resources, outputs: stack?.outputs ?? {}, messages: [...this.#messages] };
   }
 
-/** In place of the mock monitor's own. */
+  /** In place of the mock monitor's own. */
   monitorMethods(): object {
     return {
       registerResource: (request: RegisterResourceRequest, callback: Callback<RegisterResponse | undefined>) =>
@@ -119,7 +119,7 @@ export class RecordingEngine {
     };
   }
 
-/** Without the SDK's gRPC server: a plan opens no port. */
+  /** Without the SDK's gRPC server: a plan opens no port. */
   callbackServer(): ICallbackServer {
     const refuse = (what: string): never => {
       throw new Error(`the program uses ${what}, which a recorded run does not carry out`);
@@ -151,7 +151,7 @@ export class RecordingEngine {
     });
   }
 
-/** Of others, such as a subnet or a stack: known in a preview too. */
+  /** Of others, such as a subnet or a stack: known in a preview too. */
   #readResource(request: ReadResourceRequest, callback: Callback<ReadResponse | undefined>): void {
     answerOrFail(callback, () => {
       const read = existingRequest(this.place, request);

@@ -15,7 +15,7 @@ export type HookTime =
 export interface RecordedOptions {
   readonly protect: boolean | undefined;
   readonly retainOnDelete: boolean | undefined;
-/** `undefined` leaves it to the provider. */
+  /** `undefined` leaves it to the provider. */
   readonly deleteBeforeReplace: boolean | undefined;
   readonly ignoreChanges: readonly string[];
   readonly replaceOnChanges: readonly string[];
@@ -23,34 +23,34 @@ export interface RecordedOptions {
   readonly hideDiffs: readonly string[];
   /** A change of this value replaces the resource. */
   readonly replacementTrigger: PropertyValue | undefined;
-/** Its deletion deletes this one too. */
+  /** Its deletion deletes this one too. */
   readonly deletedWith: string | undefined;
-/** Their replacement replaces this one. */
+  /** Their replacement replaces this one. */
   readonly replaceWith: readonly string[];
   readonly hooks: Readonly<Partial<Record<HookTime, readonly string[]>>>;
-/** Names, or whole URNs. */
+  /** Names, or whole URNs. */
   readonly aliases: readonly string[];
-/** Go durations: `40m`. */
+  /** Go durations: `40m`. */
   readonly timeouts: Readonly<Partial<Record<"create" | "update" | "delete", string>>>;
 }
 
 export interface RecordedResource {
   readonly urn: string;
-/** `aws:ec2/vpc:Vpc`. */
+  /** `aws:ec2/vpc:Vpc`. */
   readonly type: string;
   readonly name: string;
-/** None for the stack. */
+  /** None for the stack. */
   readonly parent: string | undefined;
-/** `false` for components and the stack. */
+  /** `false` for components and the stack. */
   readonly custom: boolean;
-/** Of an existing resource. */
+  /** Of an existing resource. */
   readonly read?: string;
   readonly inputs: PropertyMap;
-/** The simulated cloud's, or a component's. */
+  /** The simulated cloud's, or a component's. */
   readonly outputs: PropertyMap;
-/** `undefined` for components and where it is unknown. */
+  /** `undefined` for components and where it is unknown. */
   readonly id: string | undefined;
-/** All that it waits for: inputs, `dependsOn`, parent's dependencies. */
+  /** All that it waits for: inputs, `dependsOn`, parent's dependencies. */
   readonly dependencies: readonly string[];
   readonly propertyDependencies: Readonly<Record<string, readonly string[]>>;
   readonly provider: string | undefined;

@@ -5,15 +5,15 @@ import { connected, type OutputMode, type RecordedHook, RecordingEngine, type Si
 import type { RecordedProgram } from "./recorded.ts";
 
 export interface ProgramRun {
-/** A module whose default export deploys: the project's `index.ts`. */
+  /** A module whose default export deploys: the project's `index.ts`. */
   readonly entry: string;
-/** Default `fenestra`. */
+  /** Default `fenestra`. */
   readonly project?: string;
   readonly stack: string;
-/** As Pulumi gives it: `fenestra:pools` to JSON text. */
+  /** As Pulumi gives it: `fenestra:pools` to JSON text. */
   readonly config: Readonly<Record<string, string>>;
   readonly mode: OutputMode;
-/** Not asked while outputs are unknown. */
+  /** Not asked while outputs are unknown. */
   readonly simulate: SimulatedCloud;
 }
 
@@ -48,7 +48,7 @@ export async function runProgramWithHooks(run: ProgramRun): Promise<ProgramResul
       await runtime.disconnect();
     }),
   );
-// The program wraps a mistake in the config in a RunError.
+  // The program wraps a mistake in the config in a RunError.
   const first = errors.flatMap((error) => [error, error.cause]).find((error) => error instanceof ConfigError);
   if (first !== undefined) throw first;
   const logged = engine.recorded().messages.filter(({ severity }) => severity === "error");
@@ -78,7 +78,7 @@ async function collectErrors(action: () => Promise<void>): Promise<readonly Erro
     add(error);
   } finally {
     Object.assign(Error, { stackTraceLimit, prepareStackTrace });
-// Rejections are reported at the end of the turn.
+    // Rejections are reported at the end of the turn.
     await new Promise((resolve) => setImmediate(resolve));
     process.removeAllListeners("unhandledRejection");
     for (const listener of others) process.on("unhandledRejection", listener);

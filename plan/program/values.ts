@@ -12,7 +12,7 @@ export class Secret {
     this.#value = value;
   }
 
-/** For simulated clouds and the search for leaks; never print it. */
+  /** For simulated clouds and the search for leaks; never print it. */
   reveal(): PropertyValue {
     return this.#value;
   }

@@ -34,7 +34,7 @@ interface Made {
 
 /** Sees what an engine does. */
 export interface CloudWatch {
-/** `differences`: paths at which inputs differ from the recorded ones. */
+  /** `differences`: paths at which inputs differ from the recorded ones. */
   readonly created?: (urn: string, differences: readonly string[] | undefined) => void;
   readonly deleted?: (urn: string) => void;
 }
@@ -71,9 +71,9 @@ const writtenOver = /:(Blob|BucketObjectv2)$/;
  * with what the cloud filled in.
  */
 export class ServedCloud {
-/** Default: may do everything. */
+  /** Default: may do everything. */
   deployer: Deployer = () => {};
-/** Resources whose next operation is only half done. */
+  /** Resources whose next operation is only half done. */
   readonly failing = new Set<string>();
 
   readonly #simulate: SimulatedCloud;
@@ -85,11 +85,11 @@ export class ServedCloud {
   readonly #kept = new Set<string>();
   readonly #providers = new Map<string, RecordedResource>();
 
-/**
- * @param recorded each is answered as then, once, if asked for with the same inputs, so that another engine gets the
- *   same keys and certificates.
- * @param existing read, and neither made nor deleted
- */
+  /**
+   * @param recorded each is answered as then, once, if asked for with the same inputs, so that another engine gets the
+   *   same keys and certificates.
+   * @param existing read, and neither made nor deleted
+   */
   constructor(
     simulate: SimulatedCloud,
     recorded: readonly RecordedResource[] = [],
@@ -111,7 +111,7 @@ export class ServedCloud {
     this.#providers.set(name, { ...plainRequest({ urn: "", type, name, inputs }), id: name, outputs: inputs });
   }
 
-/** On AWS also where the provider's default tags differ. */
+  /** On AWS also where the provider's default tags differ. */
   difference(question: DiffQuestion): Difference {
     const found = difference(question);
     const [old, now] = [question.oldOutputs.tagsAll, this.#tagsAll(question.type, question.inputs)];
@@ -129,7 +129,7 @@ export class ServedCloud {
     return { ...mapOf(defaults.tags), ...mapOf(tags) };
   }
 
-/** Throws where its name is taken. */
+  /** Throws where its name is taken. */
   create(subject: Subject, inputs: PropertyMap): Omit<Made, "request"> {
     const life = (this.#lives.get(subject.urn) ?? 0) + 1;
     // Ids follow from the URN; a replacement needs a new one.
@@ -157,7 +157,7 @@ export class ServedCloud {
     return made;
   }
 
-/** What is only in the state as the state has it. */
+  /** What is only in the state as the state has it. */
   read(subject: Subject, id: string, inputs: PropertyMap, state: PropertyMap) {
     if (onlyInState.test(subject.type)) return { inputs, outputs: state };
     const made = this.#made.get(keyOf(subject, id, inputs));
@@ -169,7 +169,7 @@ export class ServedCloud {
     return { inputs: made.request.inputs, outputs: this.#withReadBack(made.request, made.outputs, "refresh") };
   }
 
-/** Throws where there is none, and where the cloud refuses what its provider takes for an update. */
+  /** Throws where there is none, and where the cloud refuses what its provider takes for an update. */
   update(subject: Subject, id: string, question: Omit<DiffQuestion, "type">): PropertyMap {
     const { inputs, oldInputs, oldOutputs } = question;
     if (onlyInState.test(subject.type)) return { ...oldOutputs, ...inputs };
@@ -191,7 +191,7 @@ export class ServedCloud {
     return outputs;
   }
 
-/** With all below it; a missing one is no mistake. */
+  /** With all below it; a missing one is no mistake. */
   delete(subject: Subject, id: string, inputs: PropertyMap): void {
     const key = keyOf(subject, id, inputs);
     const old = this.#made.get(key);

@@ -5,9 +5,9 @@ import { isPropertyList, isPropertyMap, type PropertyMap, type PropertyValue, Se
 
 interface Declared {
   readonly optional: boolean;
-/** Whether it maps the user's names to values. */
+  /** Whether it maps the user's names to values. */
   readonly isMap: boolean;
-/** Of objects, if any: `ec2.InstanceMetadataOptions`. */
+  /** Of objects, if any: `ec2.InstanceMetadataOptions`. */
   readonly objects: readonly string[];
 }
 

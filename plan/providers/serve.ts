@@ -145,7 +145,7 @@ function methods(packageName: string, cloud: ServedCloud) {
         read(request.getProperties()),
       );
       const answer = new messages.ReadResponse();
-// Without an id the engine takes it for deleted outside of Pulumi.
+      // Without an id the engine takes it for deleted outside of Pulumi.
       if (found === undefined) return answer;
       answer.setId(request.getId());
       answer.setProperties(write(found.outputs));

@@ -4,7 +4,7 @@ import type { Comparison } from "./page/comparison.ts";
 import { planHtml } from "./page/html.ts";
 
 export interface OutputFile {
-/** Inside the folder, with `/`. */
+  /** Inside the folder, with `/`. */
   readonly path: string;
   readonly content: string;
 }

@@ -26,9 +26,9 @@ export interface PlanRequest {
   readonly entry: string;
   /** Day to judge support by, ISO date. */
   readonly asOf?: string | undefined;
-/** By the pool's name. */
+  /** By the pool's name. */
   readonly images?: ReadonlyMap<string, ImageRecord> | undefined;
-/** That of a compared plan, or each ARN and id would differ. */
+  /** That of a compared plan, or each ARN and id would differ. */
   readonly account?: string | null | undefined;
 }
 
@@ -53,9 +53,9 @@ interface PlanInput {
   readonly spec: ClusterSpec;
   readonly program: RecordedProgram;
   readonly asOf: string | undefined;
-/** Encrypted keys of the stack file, fakes here. */
+  /** Encrypted keys of the stack file, fakes here. */
   readonly encrypted?: readonly string[];
-/** As Pulumi hands it to a program. */
+  /** As Pulumi hands it to a program. */
   readonly config?: Readonly<Record<string, string>>;
   readonly images?: PlanRequest["images"];
 }

@@ -1,7 +1,12 @@
 import { z } from "zod";
 import { fromJson } from "../../components/model/json.ts";
 import type { SimulatedPlace } from "../../plan/fakes/provider.ts";
-import { type RecordedProgram, type RecordedResource, resourceOfId, resourcesOfType } from "../../plan/program/recorded.ts";
+import {
+  type RecordedProgram,
+  type RecordedResource,
+  resourceOfId,
+  resourcesOfType,
+} from "../../plan/program/recorded.ts";
 import { listOf, mapOf, type PropertyMap, type PropertyValue, textOf } from "../../plan/program/values.ts";
 import { type MachineNeed, type Needs, type NeedsOf, settingOf, texts } from "../needs.ts";
 
@@ -73,7 +78,8 @@ function group(program: RecordedProgram, resource: RecordedResource): readonly A
   const { inputs } = resource;
   const mixed = mapOf(inputs.mixedInstancesPolicy);
   const specification = mapOf(mapOf(mixed.launchTemplate).launchTemplateSpecification);
-  const template = resourceOfId(program, specification.launchTemplateId ?? mapOf(inputs.launchTemplate).id)?.inputs ?? {};
+  const template =
+    resourceOfId(program, specification.launchTemplateId ?? mapOf(inputs.launchTemplate).id)?.inputs ?? {};
   const overrides = listOf(mapOf(mixed.launchTemplate).overrides).flatMap((each) =>
     texts([mapOf(each).instanceType ?? null]),
   );

@@ -106,8 +106,7 @@ describe("a first day on a new subscription", function () {
 
   it("is mended by following the messages and nothing else", async () => {
     const { roomy } = cloudOf("azure");
-    const ask = () =>
-      askIn(questions, azureNeeds, "azure-dev", day, sendTo(differing(roomy, subscription)));
+    const ask = () => askIn(questions, azureNeeds, "azure-dev", day, sendTo(differing(roomy, subscription)));
     await follow(ask, following);
   });
 });

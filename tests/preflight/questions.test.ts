@@ -9,13 +9,11 @@ import { askIn, cloudOf, differing, type Scene, sendTo } from "./world.ts";
 const clouds = {
   aws: {
     ids: aws.questions.map(({ id }) => id),
-    ask: (scene: Scene, send: Send) =>
-      askIn(aws.questions, awsNeeds, "aws-dev", scene, send),
+    ask: (scene: Scene, send: Send) => askIn(aws.questions, awsNeeds, "aws-dev", scene, send),
   },
   azure: {
     ids: azure.questions.map(({ id }) => id),
-    ask: (scene: Scene, send: Send) =>
-      askIn(azure.questions, azureNeeds, "azure-dev", scene, send),
+    ask: (scene: Scene, send: Send) => askIn(azure.questions, azureNeeds, "azure-dev", scene, send),
   },
 };
 

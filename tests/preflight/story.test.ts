@@ -84,8 +84,7 @@ describe("a first day on a new account", function () {
 
   it("is mended by following the messages and nothing else", async () => {
     const { roomy } = cloudOf("aws");
-    const ask = () =>
-      askIn(questions, awsNeeds, "aws-dev", day, sendTo(differing(roomy, account)));
+    const ask = () => askIn(questions, awsNeeds, "aws-dev", day, sendTo(differing(roomy, account)));
     await follow(ask, following);
   });
 });

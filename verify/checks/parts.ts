@@ -169,7 +169,7 @@ const hour = 3_600_000;
 
 export interface SnapshotFindings {
   readonly problems: readonly string[];
-/** Their first snapshots are not due yet. */
+  /** Their first snapshots are not due yet. */
   readonly notDue: number;
 }
 

@@ -17,9 +17,9 @@ export interface Reach {
 export interface Store {
   /** `Parameter Store: 5 secrets`, `Bucket: snapshots`. */
   readonly title: string;
-/** Where the title does not say it. */
+  /** Where the title does not say it. */
   readonly detail: string;
-/** The control plane, or pools. */
+  /** The control plane, or pools. */
   readonly readers: readonly string[];
   readonly writers: readonly string[];
 }
@@ -27,7 +27,7 @@ export interface Store {
 export interface Edge {
   readonly publicBalancer: boolean;
   readonly nats: readonly string[];
-/** Reached without the internet. */
+  /** Reached without the internet. */
   readonly endpoints: readonly string[];
 }
 
@@ -193,7 +193,7 @@ function azureGrants(plan: Plan): readonly Grant[] {
     .flatMap(({ inputs, propertyDependencies }) => {
       const identity = byUrn.get(propertyDependencies.principalId?.[0] ?? "");
       const owner = byUrn.get(identity?.parent ?? "");
-// Inside the component of all of them.
+      // Inside the component of all of them.
       const who = holderOf(plan, owner?.name) ?? holderOf(plan, nameOf(owner?.parent));
       const role = builtInRoles[text(inputs, "roleDefinitionId").split("/").at(-1) ?? ""];
       const scopes = propertyDependencies.scope ?? [];

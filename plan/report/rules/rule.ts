@@ -10,17 +10,17 @@ export interface FindingInput {
   readonly program: RecordedProgram;
   readonly machines: readonly PlanMachine[];
   readonly leaks: readonly Leak[];
-/** ISO date; without it the end of support is not reported. */
+  /** ISO date; without it the end of support is not reported. */
   readonly asOf: string | undefined;
   readonly encrypted: readonly string[];
-/** By the pool's name. */
+  /** By the pool's name. */
   readonly images?: ReadonlyMap<string, ImageRecord>;
 }
 
 export interface Found extends Pick<Finding, "path" | "message" | "remedy"> {
-/** It is accepted by this, where the id would accept too much. */
+  /** It is accepted by this, where the id would accept too much. */
   readonly name?: string;
-/** Where production does not decide. */
+  /** Where production does not decide. */
   readonly level?: Level;
 }
 
@@ -28,7 +28,7 @@ export interface Found extends Pick<Finding, "path" | "message" | "remedy"> {
 export interface Rule {
   /** The second, worse one is production's, unless a finding has its own. */
   readonly level: Level | readonly [Level, Level];
-/** For docs/findings.md. */
+  /** For docs/findings.md. */
   readonly about: string;
   readonly find: (input: FindingInput) => readonly Found[] | Found | false;
 }
