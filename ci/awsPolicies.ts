@@ -187,8 +187,9 @@ function change(scope: StackScope): readonly Statement[] {
         "iam:AWSServiceName": ["autoscaling.amazonaws.com", "elasticloadbalancing.amazonaws.com", "spot.amazonaws.com"],
       },
     }),
-    // A tag given with the key needs the right to tag all keys of the region (AWS KMS Developer Guide, "Managing KMS key
-    // tags with API operations"), which could make any key the cluster's: the next statements keep others' from that.
+    // A tag given with the key needs the right to tag all keys of the region (AWS KMS Developer Guide, "Managing KMS
+    // key tags with API operations"), which could make any key the cluster's: the next statements keep others' from
+    // that.
     allow("MakeKeys", { kms: "CreateKey TagResource" }, ["*"], {
       StringEquals: { "aws:RequestTag/fenestra:cluster": cluster, "aws:RequestedRegion": region },
     }),

@@ -120,7 +120,7 @@ export class ServedCloud {
     return { ...found, changes: [...found.changes, change] };
   }
 
-  /** The provider's tags and the resource's own (hashicorp/terraform-provider-aws: internal/provider/tags_interceptor.go). */
+  /** Also the provider's (hashicorp/terraform-provider-aws: internal/provider/tags_interceptor.go). */
   #tagsAll(type: string, { tags, overrideProvider }: PropertyMap): PropertyMap | undefined {
     if (!type.startsWith("aws:") || tags === undefined || overrideProvider !== undefined) return undefined;
     const given = this.#providers.get(type.split(":")[0] ?? "")?.inputs.defaultTags;

@@ -90,8 +90,8 @@ describe("Microsoft's own models of Azure", function () {
         }
       }
     }
-    // Azure answers these, though the models lack them: `az vm image show`, which preflight can do without; and the newer
-    // restrictions (Azure documentation, "Azure Policy extension for Visual Studio Code").
+    // Azure answers these, though the models lack them: `az vm image show`, which preflight can do without; and the
+    // newer restrictions (Azure documentation, "Azure Policy extension for Visual Studio Code").
     assert.deepEqual([...found].map((each) => each.split(/[.:] ?/).at(-2)).sort(), ["effectDetails", "sizeInGb"]);
     assert.ok(seen.size > 15, [...seen].join());
   });
