@@ -21,9 +21,9 @@ export interface CiStack {
   readonly record: DnsRecord | undefined;
   /** `undefined` without workload identity. */
   readonly pods: PodGrants | undefined;
-  /** That it is put into. */
+  /** An existing one. */
   readonly network: GivenNetwork | undefined;
-  /** AWS: ARNs, of the user's for control-plane machines. */
+  /** AWS: ARNs of the user's keys, of control-plane machines. */
   readonly diskKeys: readonly string[];
 }
 
@@ -40,7 +40,7 @@ export interface DnsRecord {
   readonly name: string;
 }
 
-/** Beside what it makes. */
+/** What a stack gives to pods, beside what it makes. */
 export interface PodGrants {
   /** URL; `undefined` for the cluster's own. */
   readonly issuer: string | undefined;
@@ -56,7 +56,7 @@ export interface CiSpec {
   readonly accountId: string | undefined;
   readonly repository: Repository;
   readonly stacks: readonly CiStack[];
-  /** Of GitHub, where the account, which has at most one, has it already. */
+  /** GitHub's, where the account, which has at most one, has it already. */
   readonly oidcProviderArn: string | undefined;
 }
 

@@ -43,7 +43,7 @@ export interface RecordedResource {
   readonly parent: string | undefined;
   /** `false` for components and the stack. */
   readonly custom: boolean;
-  /** Of an existing resource. */
+  /** Id of an existing resource. */
   readonly read?: string;
   readonly inputs: PropertyMap;
   /** The simulated cloud's, or a component's. */
