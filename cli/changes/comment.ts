@@ -2,8 +2,7 @@ import { lstatSync, readFileSync } from "node:fs";
 import { parseChanges, type StackChange, type Status, table } from "./stackChange.ts";
 
 // With a token that may write to the repository, on what anyone's branch left, before packages are installed: Node's
-// own
-// modules alone, and every text is hostile.
+// own modules alone, and every text is hostile.
 
 /** Bytes; GitHub refuses more than 65,536 characters. */
 export const commentLimit = 65_000;
