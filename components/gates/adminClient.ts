@@ -20,19 +20,20 @@ export function adminClient(server: pulumi.Output<string>, pki: Pki): pulumi.Out
 }
 
 /**
- * The same for a cluster of another program, from the administrator's kubeconfig that it exports. The result is secret.
+ * The same for another program's cluster, from the administrator's kubeconfig that it exports. The result is secret.
  */
 export function kubeconfigClient(kubeconfig: string): ApiClient {
   const config: unknown = parse(kubeconfig);
   const cluster = field(list(field(config, "clusters"))[0], "cluster");
   const user = field(list(field(config, "users"))[0], "user");
   const pem = (value: unknown): string => Buffer.from(text(value), "base64").toString("utf8");
+  const caCertificate = pem(field(cluster, "certificate-authority-data"));
   // Without one, Node would trust the system's authorities.
-  if (pem(field(cluster, "certificate-authority-data")) === "")
+  if (caCertificate === "")
     throw new Error("the kubeconfig has no certificate-authority-data: nothing else is trusted");
   return {
     server: text(field(cluster, "server")),
-    caCertificate: pem(field(cluster, "certificate-authority-data")),
+    caCertificate,
     client: { certificate: pem(field(user, "client-certificate-data")), key: pem(field(user, "client-key-data")) },
   };
 }

@@ -6,34 +6,34 @@ import { ownConnection } from "./proxy.ts";
 export interface ApiClient {
   /** `https://host:6443`. */
   readonly server: string;
-  /** Certificate of the cluster's authority, PEM: nothing else is trusted. */
+  /** Certificate of the cluster's authority, PEM; nothing else is trusted. */
   readonly caCertificate: string;
-  /** Client certificate and key, PEM; without them the request is anonymous. */
+  /** Client certificate and key, PEM. Default: anonymous. */
   readonly client?: { readonly certificate: string; readonly key: string } | undefined;
-  /** Longest time of one request, its whole answer included, in milliseconds. Default 10,000. */
+  /** Limit for one request and its whole answer, in milliseconds. Default 10,000. */
   readonly requestMs?: number;
 }
 
 export interface ApiAnswer {
   readonly status: number;
   readonly body: string;
-  /** Time of the server, in seconds of the epoch; this machine's where the answer says none. */
+  /** The server's time, see `serverSeconds`. */
   readonly at: number;
 }
 
-/** Greatest answer that is read, in bytes: a page of 500 nodes has about 10 MB. */
+/** Largest answer in bytes: a page of 500 nodes has about 10 MB. */
 const mostBytes = 64 * 1024 * 1024;
 
-/** What time does not heal: another certificate, no or too few rights. A wait for it ends after a minute. */
+/** What time does not heal: another certificate, too few rights. */
 export class Refused extends Error {
   override readonly name = "Refused";
 }
 
 /**
- * The one place that asks the API. Rejects when it cannot be reached, has no whole answer in time, or its certificate
- * is not the cluster's.
+ * The one place that asks the API. Rejects when there is no whole answer in time or the certificate is not the
+ * cluster's.
  *
- * @param body object that is sent with a POST. Default: a GET.
+ * @param body sent with a POST. Default: a GET.
  */
 export function askApi(api: ApiClient, path: string, body?: object): Promise<ApiAnswer> {
   return new Promise((resolve, reject) => {
@@ -73,27 +73,27 @@ export function askApi(api: ApiClient, path: string, body?: object): Promise<Api
   });
 }
 
-/** Errors of OpenSSL's check of a certificate, and Node's own of its name. */
+/** OpenSSL's errors of a certificate, and Node's of its name. */
 function isOfTls(error: Error): boolean {
   const code = "code" in error ? String(error.code) : "";
   return /^(ERR_TLS_|CERT_|SELF_SIGNED_|DEPTH_ZERO_|UNABLE_TO_)/.test(code);
 }
 
-/** What is said of an answer with another status than wanted. Throws it as Refused where time does not heal it. */
+/** What is said of an answer with an unwanted status; thrown as Refused where time does not heal it. */
 export function unlessRefused(status: number, said: string): string {
   if (status === 401 || status === 403) throw new Refused(said);
   return said;
 }
 
-/** The time of an answer's header Date in seconds of the epoch, or this machine's. */
+/** Time of an answer's header Date in seconds of the epoch; this machine's without one. */
 export function serverSeconds(date: string | undefined): number {
   const at = Date.parse(date ?? "");
   return (Number.isNaN(at) ? Date.now() : at) / 1000;
 }
 
 /**
- * What is wrong with what a GET of an object or a list brought, or `undefined`: it must be of the kind and name of its
- * path. Answers to other paths, such as logs, are not judged. Pure.
+ * What is wrong with the object or list that a GET brought, or `undefined`: it must have the kind and name of its path.
+ * Other paths, such as logs, are not judged. Pure.
  */
 export function answerProblem(path: string, found: unknown): string | undefined {
   const parts = /^\/(?:api|apis\/[^/]+)\/[^/]+\/(?:namespaces\/[^/]+\/)?([a-z]+)(?:\/([^/]+))?$/.exec(path);
@@ -114,14 +114,14 @@ export function answerProblem(path: string, found: unknown): string | undefined 
     : `the answer is none of ${plural} ${name}`;
 }
 
-/** The same of an answer's text, which must be whole: without more pages. Pure. */
+/** The same for an answer's text, which must have no more pages. Pure. */
 export function bodyProblem(path: string, body: string): string | undefined {
   const found = fromJson(body);
   const more = text(field(field(found, "metadata"), "continue")) !== "";
   return answerProblem(path, found) ?? (more ? "the list is not whole" : undefined);
 }
 
-/** The object of a name at a path. Throws when the answer is anything else. */
+/** The object at a path. Throws when the answer is anything else. */
 export async function readObject(api: ApiClient, path: string): Promise<unknown> {
   const { status, body } = await askApi(api, path);
   const [plural, name] = path.split("/").slice(-2);
@@ -133,8 +133,8 @@ export async function readObject(api: ApiClient, path: string): Promise<unknown>
 }
 
 /**
- * All nodes with a label, over all pages; those that are being deleted are left out. Throws when the API does not list
- * them, lists something else, or names one twice.
+ * All nodes with a label, without those that are being deleted. Throws when the API does not list them, lists something
+ * else, or names one twice.
  *
  * @param what for the error: `the control-plane nodes`
  */
@@ -161,7 +161,7 @@ export async function listNodes(api: ApiClient, label: string, what: string): Pr
   return nodes.filter((node) => field(field(node, "metadata"), "deletionTimestamp") === undefined);
 }
 
-/** Review of whether the client may do everything. */
+/** Asks whether the client may do everything. */
 const mayDoAll = {
   apiVersion: "authorization.k8s.io/v1",
   kind: "SelfSubjectAccessReview",
@@ -169,8 +169,8 @@ const mayDoAll = {
 };
 
 /**
- * What is wrong with the API as a whole, or `undefined` when it is ready and the client has an administrator's rights:
- * kubeadm binds them a moment after the API server is ready.
+ * What is wrong with the API as a whole, or `undefined` when it is ready and the client has an administrator's rights,
+ * which kubeadm binds a moment later.
  */
 export async function apiProblem(api: ApiClient): Promise<string | undefined> {
   const { status, body } = await askApi(api, "/readyz");
@@ -189,16 +189,16 @@ export interface MemberNode {
   /** Name of the node: the instance id on AWS, the computer name on Azure. */
   readonly node: string;
   /**
-   * RFC 3339. Containers that started before do not count: where a machine keeps its node name, the pods of the one it
-   * replaced may still be listed as ready.
+   * RFC 3339. Containers that started before do not count: where a machine keeps the node name of the one it replaced,
+   * that one's pods may still be listed as ready.
    */
   readonly since?: string;
 }
 
-/** The static pods that make a machine a member; kubeadm names them `<component>-<node>`. */
+/** Static pods of a member; kubeadm names them `<component>-<node>`. */
 const memberComponents = ["etcd", "kube-apiserver"] as const;
 
-/** What is wrong with one control-plane machine, or `undefined` when its etcd member and its API server are ready. */
+/** What is wrong with a control-plane machine, or `undefined` when its etcd member and API server are ready. */
 export async function memberProblem(api: ApiClient, member: MemberNode): Promise<string | undefined> {
   for (const component of memberComponents) {
     const pod = `${component}-${member.node}`;
@@ -212,7 +212,7 @@ export async function memberProblem(api: ApiClient, member: MemberNode): Promise
   return undefined;
 }
 
-/** What is wrong with the mark of a control-plane machine's Node, or `undefined`: the next machine's gate looks for it. */
+/** What is wrong with the label of a control-plane Node, or `undefined`: the next machine's gate looks for it. */
 export async function markProblem(api: ApiClient, node: string): Promise<string | undefined> {
   const found = await readObject(api, `/api/v1/nodes/${node}`);
   return field(field(field(found, "metadata"), "labels"), controlPlaneKey) === undefined
@@ -220,15 +220,15 @@ export async function markProblem(api: ApiClient, node: string): Promise<string 
     : undefined;
 }
 
-/** A node with the label of the control plane. */
+/** A node with the control plane's label. */
 export interface ControlPlaneNode {
   readonly name: string;
   readonly address: string;
-  /** Release of its kubelet, and so of its payload: `1.36.4`. */
+  /** Release of its kubelet: `1.36.4`. */
   readonly version: string;
 }
 
-/** The nodes of the control plane. Throws when the API does not list them. */
+/** Throws when the API does not list them. */
 export async function controlPlaneNodes(api: ApiClient): Promise<readonly ControlPlaneNode[]> {
   const nodes = await listNodes(api, controlPlaneKey, "the control-plane nodes");
   return nodes.map((node) => {
@@ -243,8 +243,8 @@ export async function controlPlaneNodes(api: ApiClient): Promise<readonly Contro
 }
 
 /**
- * What is wrong with the control-plane machine that has an address, or `undefined`. The Node of a machine that is gone
- * may still be there beside its successor's; one of them must be well.
+ * What is wrong with the control-plane machine at an address, or `undefined`. A dead machine's Node may still stand
+ * beside its successor's; one of them must be well.
  *
  * @param lives says what is wrong with the kubelet of a node, or `undefined`
  */
@@ -263,7 +263,7 @@ export async function addressProblem(
   return problems.includes(undefined) ? undefined : problems.join("; ");
 }
 
-/** What keeps a pod from counting as ready, or `undefined`. Reads the API's answer with distrust. Pure. */
+/** What keeps a pod from counting as ready, or `undefined`. Pure. */
 export function podProblem(pod: unknown, since?: string): string | undefined {
   if (field(field(pod, "metadata"), "deletionTimestamp") !== undefined) return "is being deleted";
   const status = field(pod, "status");
@@ -281,9 +281,12 @@ export function podProblem(pod: unknown, since?: string): string | undefined {
 
 /** The value under a key of what should be an object; `undefined` for anything else. */
 export function field(value: unknown, key: string): unknown {
-  return typeof value === "object" && value !== null && key in value
-    ? Object.entries(value).find(([name]) => name === key)?.[1]
-    : undefined;
+  return entries(value).find(([name]) => name === key)?.[1];
+}
+
+/** Keys and values of an object; none for anything else. */
+export function entries(value: unknown): readonly (readonly [key: string, value: unknown])[] {
+  return typeof value === "object" && value !== null ? Object.entries(value) : [];
 }
 
 /** A text; empty for anything else. */

@@ -19,12 +19,11 @@ export function stackGuard(spec: ClusterSpec): pulumi.Stash {
 }
 
 /**
- * Refuses, already in the preview, what would destroy the cluster's data or what a control plane cannot do. A program
- * that calls no cloud cannot see the old values, so a `Stash` keeps them.
+ * Refuses, already in the preview, what would destroy the cluster's data or what a control plane cannot do. A `Stash`
+ * keeps the old values, which a program that calls no cloud cannot see.
  *
- * @param unfit problems that forbid creating the cluster at all. They are refused in the first update and not in a
- * preview, so that an
- *   example can be previewed.
+ * @param unfit problems that forbid creating the cluster; refused in the first update only, so that an example can be
+ * previewed
  */
 export function changeGuard(
   name: string,
@@ -48,17 +47,17 @@ export function changeGuard(
 
 /**
  * Keeps what all control-plane machines have reached, since it depends on their last gate, and refuses in the preview
- * to continue to what is too far away. The guard before the machines knows only what was asked for, also by an update
- * that was cut off.
+ * what is too far from it. The guard before the machines knows only what was asked for, even by an update that was cut
+ * off.
  */
 export function reachedGuard(name: string, to: ReachedState, opts: pulumi.CustomResourceOptions): pulumi.Stash {
   const hook = new pulumi.ResourceHook(name, ({ oldInputs }) => refuseMove(oldInputs?.input, to), { onDryRun: true });
-  // As it was before there was more to keep.
+  // The form of older states.
   const input = to.serviceAccountKeys === undefined && to.encryptionKeys === undefined ? to.version : to;
   return new pulumi.Stash(name, { input }, { ...opts, hooks: { beforeUpdate: [hook] } });
 }
 
-/** Throws ConfigError with every problem of a change of the kept state, which is validated first. */
+/** Throws ConfigError with every problem of the change. */
 function refuseChange(kept: unknown, wanted: ClusterState): void {
   const from = readState(kept);
   if (from === undefined)

@@ -9,7 +9,7 @@ import { controlPlaneIsDown, leaseRenewed, type MachineToCome, peersGate } from 
 import { type Patience, resolvedValue, waitForApi } from "./waitFor.ts";
 
 interface ApiGateArgs {
-  /** Ids of all control-plane machines: the gate waits again when one of them changes. */
+  /** Ids of all control-plane machines: the gate waits again when one changes. */
   readonly machines: pulumi.Input<pulumi.Input<string>[]>;
   /** The same machines as nodes. */
   readonly members: readonly pulumi.Input<MemberNode>[];
@@ -19,9 +19,8 @@ interface ApiGateArgs {
 }
 
 /**
- * The gate behind the whole control plane: it opens when `/readyz` answers and every machine is a healthy member, those
- * that were added by this update too. Pools and everything in the cluster depend on it, so that a kubelet is never
- * newer than the API.
+ * The gate behind the whole control plane opens when `/readyz` answers and every machine is a healthy member, also
+ * those just added. Pools and everything in the cluster depend on it, so that no kubelet is newer than the API.
  */
 export function apiGate(name: string, args: ApiGateArgs, opts: pulumi.CustomResourceOptions): pulumi.Stash {
   const hook = new pulumi.ResourceHook(name, async () => {
@@ -51,13 +50,13 @@ async function controlPlaneProblem(
 
 type Lives = ReturnType<typeof leaseRenewed>;
 
-/** Who has just died is ready for 50 seconds more, so its kubelet must have been heard since the first look. */
+/** A machine that died is ready for 50 seconds more, so its kubelet must have been heard since the first look. */
 async function livingProblem(api: ApiClient, member: MemberNode, lives: Lives): Promise<string | undefined> {
   return (await memberProblem(api, member)) ?? (await markProblem(api, member.node)) ?? (await lives(member.node));
 }
 
 interface MemberGateArgs {
-  /** Changes when, and only when, the machine was replaced: its id. */
+  /** Id of the machine. */
   readonly machine: pulumi.Input<string>;
   readonly node: pulumi.Input<MemberNode>;
   /** The API, through the load balancer. */
@@ -66,10 +65,9 @@ interface MemberGateArgs {
 }
 
 /**
- * A gate between one control-plane machine and the next. It holds the machine's id, so it is updated when the machine
- * was replaced, and waits, before that update is saved, until the new machine is a healthy etcd member. A failed wait
- * leaves the old state, so the next run waits at the same gate again. The first creation waits for nothing: one machine
- * of three has no quorum.
+ * A gate between one control-plane machine and the next. It holds the machine's id, so a replacement updates it, and it
+ * waits, before that update is saved, until the new machine is a healthy etcd member. A failed wait leaves the old
+ * state, so the next run waits again. The first creation waits for nothing: one machine of three has no quorum.
  */
 export function memberGate(name: string, args: MemberGateArgs, opts: pulumi.CustomResourceOptions): pulumi.Stash {
   const hook = new pulumi.ResourceHook(name, async () => {
@@ -93,7 +91,6 @@ interface ChainMachine {
   readonly ready: readonly pulumi.Resource[];
 }
 
-/** A machine of the control plane: which it is, the subnet of its zone, and the gate before it. */
 export interface MemberArgs {
   readonly member: ControlPlaneMember;
   readonly subnetId: pulumi.Input<string>;
@@ -105,7 +102,7 @@ interface ControlPlaneArgs {
     ClusterSpec,
     "cloud" | "kubernetes" | "controlPlane" | "serviceAccountKeys" | "secretsEncryption"
   >;
-  /** API client of the deployer, for health checks. */
+  /** The deployer's API client, for health checks. */
   readonly api: pulumi.Input<ApiClient>;
   /** Control-plane subnets in the order of the zones. */
   readonly subnetIds: readonly pulumi.Input<string>[];
@@ -117,9 +114,8 @@ interface ControlPlaneArgs {
 }
 
 /**
- * The control plane: equal machines in a chain, the same on both clouds. Before each is a gate that refuses to replace
- * it while another one is unhealthy; behind each is one that, after a replacement, waits until it is a healthy etcd
- * member. So two are never down at the same time, and the first creation waits only at the last gate.
+ * Equal machines in a chain, the same on both clouds, each between a `peersGate` and a `memberGate`: two are never down
+ * at the same time, and the first creation waits only at the last gate.
  */
 export class ControlPlane extends pulumi.ComponentResource {
   /** Open when the API answers; pools and everything in the cluster depend on it. */

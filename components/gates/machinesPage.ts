@@ -1,13 +1,10 @@
 import { fromJson } from "../model/json.ts";
-import { type ApiClient, answerProblem, askApi, field, list, text } from "./apiProbe.ts";
+import { type ApiClient, answerProblem, askApi, entries, field, list, text } from "./apiProbe.ts";
 
-/**
- * Where the node controller says how the machines are (components/nodeController/program/status.py), under the key
- * `status`.
- */
+/** Where the node controller says how the machines are (components/nodeController/program/status.py): key `status`. */
 export const machinesPage = { namespace: "kube-system", name: "fenestra-machines" } as const;
 
-/** The page as it is, and the server's time; empty before the controller's first round. Throws when it cannot be read. */
+/** The page, empty before the controller's first round, and the server's time. Throws when it cannot be read. */
 export async function readPage(api: ApiClient): Promise<{ readonly page: string; readonly at: number }> {
   const { namespace, name } = machinesPage;
   const path = `/api/v1/namespaces/${namespace}/configmaps/${name}`;
@@ -20,8 +17,8 @@ export async function readPage(api: ApiClient): Promise<{ readonly page: string;
 }
 
 /**
- * Machines that the cloud is to have in a group, whether they have joined or not; 0 before the controller's first round
- * and for a group that is new to it. Throws when the page is too old to be believed, or says something else.
+ * Machines that the cloud is to have in a group, joined or not; 0 before the controller's first round and for a group
+ * that is new to it. Throws when the page is too old to be believed, or says something else.
  *
  * @param now seconds of the epoch, of the cluster's clock
  */
@@ -56,7 +53,7 @@ const lists: readonly (readonly [key: string, words: string])[] = [
 /** Lists of machines that somebody must look at; others change by themselves. */
 const troubles: ReadonlySet<string> = new Set(["unready", "sick", "zombie", "lost", "silent", "held"]);
 
-/** States of a roll that has come to nothing, as Auto Scaling names them. */
+/** States of a failed roll, as Auto Scaling names them. */
 const rollProblem = /fail|cancel|rollback/i;
 
 /** Seconds without news after which nobody leads: an unchanged page is written every 60. */
@@ -74,12 +71,11 @@ export function shortfalls(page: string, now: number): readonly string[] {
       "the node controller has said nothing yet: systemctl status fenestra-node-controller on a control-plane machine",
     ];
   const skipped = Number(field(field(status, "requests"), "skipped")) || 0;
-  const duties = field(status, "duties");
   return [
     ...(now - at > staleSeconds
       ? [`nobody has written since ${new Date(at * 1000).toISOString()}: no node controller leads, or it cannot write`]
       : []),
-    ...Object.entries(typeof duties === "object" && duties !== null ? duties : {}).map(
+    ...entries(field(status, "duties")).map(
       ([duty, why]) => `the node controller does not get its ${duty} done: ${text(why)}`,
     ),
     ...(skipped > 0
@@ -89,25 +85,22 @@ export function shortfalls(page: string, now: number): readonly string[] {
 }
 
 /**
- * What the page says, a line each: of one pool, by the name of its group, or of all. Names on it are those of machines,
- * and made safe for a terminal. Pure.
+ * What the page says, in lines that are safe for a terminal. Pure.
  *
- * @param page the text of the page; empty before the controller's first round
  * @param now seconds of the epoch
+ * @param only name of one group. Default: all.
  */
 export function pageLines(page: string, now: number, only?: string): readonly string[] {
   const status = fromJson(page);
-  const pools = field(status, "pools");
-  const names = Object.keys(typeof pools === "object" && pools !== null ? pools : {});
   const requests = field(status, "requests");
   const waiting = Number(field(requests, "waiting"));
   const again = field(requests, "again") ?? {};
   const lines = [
     ...shortfalls(page, now),
     ...standstills(status),
-    ...names
-      .filter((name) => only === undefined || name === only)
-      .flatMap((name) => poolLines(name, field(pools, name))),
+    ...entries(field(status, "pools"))
+      .filter(([name]) => only === undefined || name === only)
+      .flatMap(([name, pool]) => poolLines(name, pool)),
     ...(waiting > 0
       ? [`${waiting} certificate requests wait: ${list(field(requests, "reasons")).map(text).join("; ")}`]
       : []),
@@ -118,7 +111,7 @@ export function pageLines(page: string, now: number, only?: string): readonly st
         ]
       : []),
   ];
-  return lines.map(safe);
+  return lines.map((line) => printable(line));
 }
 
 /** What stops the controller in the whole cluster. */
@@ -130,20 +123,22 @@ function standstills(status: unknown): readonly string[] {
   ];
 }
 
-/** A line that a terminal can show. */
-const safe = (line: string): string => line.replaceAll(/[^\x20-\x7e]+/g, " ").slice(0, 300);
+/** A text for a terminal: printable ASCII, shortened. */
+export function printable(line: string, most = 300): string {
+  return line.replaceAll(/[^\x20-\x7e]+/g, " ").slice(0, most);
+}
 
 /**
- * Why a cluster is not as it should be, by the page: machines that are wanted and not Ready, pools that are held up,
- * and all that waits for somebody. Empty for a well cluster. Pure.
+ * What the page says is wrong: machines that are wanted and not Ready, pools that are held up, and all that waits for
+ * somebody. Pure.
  *
- * @param wanted names of the stack's pools; those of their groups end with them
+ * @param wanted names of the stack's pools, in which the names of their groups end
  * @param now seconds of the epoch, of the cluster's clock
  */
 export function pageProblems(page: string, wanted: readonly string[], now: number): readonly string[] {
   const status = fromJson(page);
   const pools = field(status, "pools");
-  const named = typeof pools === "object" && pools !== null ? Object.entries(pools) : [];
+  const named = entries(pools);
   const waiting = Number(field(field(status, "requests"), "waiting")) || 0;
   const problems = [
     ...shortfalls(page, now),
@@ -170,10 +165,10 @@ export function pageProblems(page: string, wanted: readonly string[], now: numbe
           ];
     }),
   ];
-  return problems.map(safe);
+  return problems.map((problem) => printable(problem));
 }
 
-/** Pools without a group. Groups are named by the cluster, which the page does not name, and the pool. */
+/** Pools without a group. A group's name is the cluster's, which the page does not name, and the pool's. */
 function unnamed(pools: readonly string[], groups: readonly string[]): readonly string[] {
   const clusters = pools.flatMap((pool) =>
     groups.flatMap((group) => (`-${group}`.endsWith(`-${pool}`) ? group.slice(0, group.length - pool.length) : [])),
@@ -182,15 +177,11 @@ function unnamed(pools: readonly string[], groups: readonly string[]): readonly 
   return left.toSorted((a, b) => a.length - b.length)[0] ?? pools;
 }
 
-/**
- * What an update in progress waits for at its pools' gates, a part each: pools with machines of an older template, or
- * with others than wanted. Pure.
- */
+/** Groups at whose gates an update waits: with machines of an older template, or fewer or more than wanted. Pure. */
 export function unfinishedPools(page: string): readonly string[] {
-  const pools = field(fromJson(page), "pools");
-  return Object.entries(typeof pools === "object" && pools !== null ? pools : {}).flatMap(([name, pool]) => {
+  return entries(field(fromJson(page), "pools")).flatMap(([name, pool]) => {
     const [wanted, ready, old] = ["wanted", "ready", "old"].map((key) => Number(field(pool, key)) || 0);
-    return ready === wanted && old === 0 ? [] : [name.replaceAll(/[^\x20-\x7e]+/g, " ")];
+    return ready === wanted && old === 0 ? [] : [printable(name)];
   });
 }
 

@@ -12,23 +12,24 @@ export interface StartPart {
   readonly outputs?: object;
 }
 
-/** A machine that is going to be started, or a group of them, by its name in the cloud. */
+/** A machine or a group that is going to be started. */
 export interface MachineToStart {
   /** In words. Default: control-plane machine. */
   readonly what?: string;
+  /** In the cloud. */
   readonly name: string;
   readonly parts: pulumi.Input<readonly StartPart[]>;
 }
 
-/** What the cloud says of the start, a sentence each. */
+/** What the cloud says, a sentence each. */
 interface StartAnswer {
   readonly refused: readonly string[];
-  /** What is doubtful, and what could not be asked. */
+  /** Doubts, and what could not be asked. */
   readonly told: readonly string[];
 }
 
 /**
- * Asks the cloud whether a machine could start, in the place of the one that has its name.
+ * Asks the cloud whether a machine could start in the place of the one that has its name.
  *
  * @param skip ids of questions that are left out
  */
@@ -38,8 +39,8 @@ export type MayStart = (machine: string, parts: readonly StartPart[], skip: read
 export const skipVariable = "FENESTRA_PREFLIGHT_SKIP";
 
 /**
- * Refuses to delete a machine whose successor could not start. What cannot be asked, for want of a right, of
- * credentials or of an answer, is told, and the update goes on.
+ * Refuses to delete a machine whose successor could not start. What cannot be asked, for want of a right, credentials
+ * or an answer, is told, and the update goes on.
  *
  * @throws Error with what the cloud has against it and what mends it
  */
@@ -62,15 +63,16 @@ export async function refuseStart(machine: MachineToStart, ask: MayStart | undef
     );
 }
 
-/** What a group of machines that is deleted before its successor is made is replaced for, and how it starts. */
+/** A group of machines that is deleted before its successor is made. */
 interface GroupToCome {
+  /** The values whose change replaces it. */
   readonly kept: object;
   readonly start: MachineToStart;
   /** Default: the cloud is not asked. */
   readonly mayStart: MayStart | undefined;
 }
 
-/** A gate before such a group: it is updated when the group is about to be deleted. */
+/** A gate before such a group, updated when the group is about to be deleted. */
 export function groupGate(name: string, group: GroupToCome, opts: pulumi.CustomResourceOptions): pulumi.Stash {
   const hook = new pulumi.ResourceHook(name, () => refuseStart(group.start, group.mayStart));
   return new pulumi.Stash(name, { input: group.kept }, { ...opts, hooks: { beforeUpdate: [hook] } });

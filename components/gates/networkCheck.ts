@@ -3,7 +3,7 @@ import { z } from "zod";
 import { ConfigError, type Problem } from "../model/problem.ts";
 import { resolvedValue } from "./waitFor.ts";
 
-/** Something that the stack file says, or that the cluster needs, about a network that exists already. */
+/** What the stack file says, or the cluster needs, of a network that exists already. */
 export interface NetworkFact {
   readonly path: string;
   /** What is compared, as the beginning of a sentence: `the zone of subnet-1`. */
@@ -17,8 +17,8 @@ export interface NetworkFact {
 type KnownFact = NetworkFact & { readonly found: string };
 
 /**
- * A kept fact. What a cloud leaves out of its answer because it is empty is not known in a preview (@pulumi/pulumi:
- * runtime/rpc.js, resolveProperties): no text, so it is compared in the update.
+ * What a cloud leaves out of its answer because it is empty is not known in a preview (@pulumi/pulumi: runtime/rpc.js,
+ * resolveProperties): no text, so it is compared in the update.
  */
 const state = z.object({
   input: z.array(
@@ -33,19 +33,15 @@ const state = z.object({
 });
 
 export interface NetworkCheckArgs {
-  /** Facts that stay as they are: they are kept, so a change on either part is compared again. */
+  /** Facts that are kept, so that a change on either side is compared again. */
   readonly facts: readonly NetworkFact[];
-  /**
-   * Facts that hold before the first machine only, such as free addresses: compared in the first update, and in no
-   * preview.
-   */
+  /** Facts that hold before the first machine only, such as free addresses: compared in the first update alone. */
   readonly atFirst?: readonly NetworkFact[];
 }
 
 /**
- * The gate before everything that uses an existing network: it compares what the stack file says with what the cloud
- * says, in the preview already, since the engine reads existing resources there too (pulumi/pulumi:
- * pkg/resource/deploy/step.go, ReadStep).
+ * The gate before everything that uses an existing network compares the stack file with the cloud, already in the
+ * preview, since the engine reads existing resources there too (pulumi/pulumi: pkg/resource/deploy/step.go, ReadStep).
  */
 export function networkCheck(name: string, args: NetworkCheckArgs, opts: pulumi.CustomResourceOptions): pulumi.Stash {
   const { facts, atFirst = [] } = args;

@@ -22,13 +22,12 @@ import { type Patience, resolvedValue, waitForApi } from "./waitFor.ts";
 
 /** What a control-plane machine is going to be made from. */
 export interface MachineToCome {
-  /** Changes with all that the program itself decides and that replaces the machine. */
+  /** Of all that the program itself decides and that replaces the machine. */
   readonly fingerprint: pulumi.Input<string>;
-  /** Other values of resources whose change replaces it: ids of what it is made with. */
+  /** Ids of other resources whose change replaces it. */
   readonly parts: readonly pulumi.Input<string>[];
-  /** What it is started with. */
   readonly start: MachineToStart;
-  /** All else that it waits for. A failure there would leave the gate passed and the machine as it was. */
+  /** All else that it waits for: a failure there would leave the gate passed and the machine as it was. */
   readonly after: readonly pulumi.Resource[];
 }
 
@@ -36,29 +35,25 @@ export interface PeersGateArgs {
   readonly machine: MachineToCome;
   readonly member: ControlPlaneMember;
   readonly members: readonly ControlPlaneMember[];
-  /** Kubernetes release that the machine is going to run. */
+  /** Kubernetes release to come. */
   readonly version: string;
   /** The API, through the load balancer. */
   readonly api: pulumi.Input<ApiClient>;
   /** Default: the cloud is not asked. */
   readonly mayStart?: MayStart | undefined;
-  /**
-   * Default: every 2 seconds for a minute; a kubelet renews its lease every 10. The machine before was a healthy member
-   * a moment ago.
-   */
+  /** Default: every 2 seconds for a minute; a kubelet renews its lease every 10. */
   readonly patience?: Patience;
 }
 
 /**
- * A gate before a control-plane machine: it holds what the machine is made from, so it is updated when the machine is
- * about to be replaced, and refuses that while the new one could not start or another one is not a healthy member. With
- * two of three away etcd would have no quorum. Kubernetes' Cluster API and kops check the same before each machine
- * (kubernetes-sigs/cluster-api#2241).
+ * A gate before a control-plane machine. It holds what the machine is made from, so it is updated when the machine is
+ * about to be replaced, and refuses that while the new one could not start or another is no healthy member: with two of
+ * three away etcd has no quorum. Cluster API and kops check the same (kubernetes-sigs/cluster-api#2241).
  */
 export function peersGate(name: string, args: PeersGateArgs, opts: pulumi.CustomResourceOptions): pulumi.Stash {
   const { machine, member, members, version } = args;
   const hook = new pulumi.ResourceHook(name, async ({ oldInputs }) => {
-    // Machines that are going to be added are no members yet.
+    // Machines yet to be added are no members.
     const present = Number(field(oldInputs?.input, "replicas"));
     if (!(Number.isInteger(present) && present >= 1))
       throw new Error(`the state of ${name} cannot be read: it must hold how many machines the control plane had`);
@@ -106,9 +101,9 @@ function advice({ etcdName }: ControlPlaneMember, problem: string, reached: bool
 }
 
 /**
- * Whether the machine is etcd's only member, although more were asked for: an update that was to add them was cut off.
- * None of the others has a Node or an API server, which would renew its address every few seconds (kubernetes 1.36:
- * pkg/controlplane/reconcilers/lease.go), and etcd has a quorum all the same: of two members or more it would have none.
+ * Whether the machine is etcd's only member since an update that was to add others was cut off. None of those has a
+ * Node or an API server, which would renew its address every few seconds (kubernetes 1.36:
+ * pkg/controlplane/reconcilers/lease.go), and etcd has a quorum, which two or more members would not have.
  */
 async function isAlone(api: ApiClient, others: readonly ControlPlaneMember[]): Promise<boolean> {
   const slice = await readObject(api, "/apis/discovery.k8s.io/v1/namespaces/default/endpointslices/kubernetes");
@@ -120,10 +115,7 @@ async function isAlone(api: ApiClient, others: readonly ControlPlaneMember[]): P
   );
 }
 
-/**
- * The guard refuses this in a preview by the state; here it is refused by what runs, because an update may come without
- * a preview.
- */
+/** The guard refuses this in a preview, by the state; here what runs decides, since an update may come without one. */
 function refuseRelease(nodes: readonly ControlPlaneNode[], wanted: string): void {
   const [oldest] = nodes
     .filter(({ version }) => /^\d+\.\d+\.\d+/.test(version))
@@ -133,17 +125,17 @@ function refuseRelease(nodes: readonly ControlPlaneNode[], wanted: string): void
     throw new Error([`node ${oldest?.name} is what is compared:`, ...problems.map(showProblem)].join("\n"));
 }
 
-/** How long a kubelet counts that was heard, in milliseconds: two of its renewals. */
+/** How long a kubelet counts as heard, in milliseconds: two of its renewals. */
 const heardMs = 20_000;
 
 /**
- * Finds nodes whose kubelet lives now. What a kubelet has said stays until the node controller gives it up after 50
- * seconds (--node-monitor-grace-period), so the pods of a machine that has just died are ready until then. A kubelet
- * renews its lease every 10 seconds (kubernetes 1.36: pkg/kubelet/kubelet.go, nodeLeaseRenewIntervalFraction), and only
- * its own (NodeRestriction). Times are compared with each other and with no clock of this machine.
+ * Finds nodes whose kubelet lives now. The pods of a machine that died are ready until the node controller gives it up
+ * after 50 seconds (--node-monitor-grace-period). A kubelet renews its lease every 10 seconds (kubernetes 1.36:
+ * pkg/kubelet/kubelet.go, nodeLeaseRenewIntervalFraction), and only its own (NodeRestriction). Its times are compared
+ * with each other and with no clock of this machine.
  *
  * @returns a probe that says what is wrong with a node, or `undefined` while a look within the last {@link heardMs} saw
- * its lease renewed: nodes renew at moments of their own, so one look sees no two of them
+ * its lease renewed: each node renews at a moment of its own
  */
 export function leaseRenewed(api: ApiClient): (node: string) => Promise<string | undefined> {
   const newest = new Map<string, number>();
@@ -163,14 +155,13 @@ export function leaseRenewed(api: ApiClient): (node: string) => Promise<string |
   };
 }
 
-/** Set to `down` for one update, when there is no control plane left whose quorum must be kept. */
+/** Set to `down` for one update, when no control plane is left whose quorum must be kept. */
 export const downVariable = "FENESTRA_CONTROL_PLANE";
 
 /**
- * Whether the deployer declares that the whole control plane is down, or has never come up, and nothing speaks against
- * it. From outside that looks like a missing route to it, so only a person can decide it. An API that is ready has a
- * quorum to lose: then the word is not believed. No machine waits for another meanwhile; the last gate still waits for
- * all of them.
+ * Whether the deployer declares the whole control plane down, or never up, which from outside looks like a missing
+ * route, so that only a person can decide it. It is not believed while the API is ready and has a quorum to lose. No
+ * machine then waits for another; the last gate still waits for all.
  */
 export async function controlPlaneIsDown(api: ApiClient, gate: string): Promise<boolean> {
   if (process.env[downVariable] !== "down") return false;

@@ -4,7 +4,7 @@ import { fromJson } from "../model/json.ts";
 import { type ApiClient, askApi, field, unlessRefused } from "./apiProbe.ts";
 import { inARow, type Patience, resolvedValue, waitForApi } from "./waitFor.ts";
 
-/** A Windows pod with nothing but an image, and the RuntimeClass that the API server must give it. */
+/** A Windows pod's image, and the RuntimeClass that the API server must give it. */
 export interface ClassProbe {
   readonly image: string;
   /** `undefined` where the pod must be left without. */
@@ -14,7 +14,7 @@ export interface ClassProbe {
 /** How an admission policy shows that it is in force. */
 export interface PolicyProof {
   readonly policy: string;
-  /** The policy and its binding: the proof is repeated when they change. */
+  /** The policy and its binding: a change repeats the proof. */
   readonly objects: readonly object[];
   readonly probes: readonly ClassProbe[];
 }
@@ -23,28 +23,26 @@ export interface PolicyGateArgs {
   readonly proof: PolicyProof;
   /** The API, through the load balancer that the deployer reaches. */
   readonly api: pulumi.Input<ApiClient>;
-  /** Identifier of the cluster: a new cluster has to prove it again. */
+  /** Identifier of the cluster: a new one has to prove it again. */
   readonly cluster: pulumi.Input<string>;
-  /** Number of API servers behind the load balancer. Each loads a policy on its own schedule. */
+  /** Number of API servers, each of which loads a policy on its own schedule. */
   readonly apiServers: number;
-  /** Default: every half second, for two minutes. A policy is in force about a second after its creation. */
+  /** Default: every half second for two minutes. A policy is in force about a second after its creation. */
   readonly patience?: Patience;
 }
 
-/** Namespace of the probes: every cluster has it, and it is no system namespace, which the policy excludes. */
+/** Namespace of the probes: every cluster has it, and the policy excludes system namespaces only. */
 const namespace = "default";
 
 /**
- * Consecutive rounds of right answers where a load balancer chooses the API server. With half a second between them
- * they last several times as long as a policy takes to reach an API server, and the chance that one of them was never
- * asked is one in many thousands.
+ * Consecutive rounds of right answers where a load balancer chooses the API server. They last several times as long as
+ * a policy takes to reach a server, and the chance that one was never asked is one in many thousands.
  */
 const roundsOfSeveral = 8;
 
 /**
- * The gate behind an admission policy: the API server accepts a policy at once, but enforces it only a moment later,
- * and objects created in between pass unchanged. It opens when pods sent as a dry run come back as the policy changes
- * them. It waits again when the policy, its binding or the cluster changes.
+ * The gate behind an admission policy, which an API server enforces only a moment after it has accepted it: objects
+ * created in between pass unchanged. It opens when pods sent as a dry run come back as the policy changes them.
  */
 export function policyGate(name: string, args: PolicyGateArgs, opts: pulumi.CustomResourceOptions): pulumi.Stash {
   const { policy, objects, probes } = args.proof;
@@ -66,7 +64,7 @@ export function policyGate(name: string, args: PolicyGateArgs, opts: pulumi.Cust
   );
 }
 
-/** What is wrong with the first pod that does not come back from its dry run as it should, or `undefined`. */
+/** What is wrong with the first pod that does not come back as it should, or `undefined`. */
 export async function classesProblem(api: ApiClient, probes: readonly ClassProbe[]): Promise<string | undefined> {
   for (const { image, runtimeClass } of probes) {
     const { status, body } = await askApi(api, `/api/v1/namespaces/${namespace}/pods?dryRun=All`, probePod(image));
@@ -85,7 +83,7 @@ export async function classesProblem(api: ApiClient, probes: readonly ClassProbe
   return undefined;
 }
 
-/** Sets everything that a strict namespace may require, so that no quota or Pod Security level refuses it. */
+/** Sets all that a strict namespace may require, so that no quota or Pod Security level refuses it. */
 function probePod(image: string): object {
   const amounts = { cpu: "10m", memory: "64Mi" };
   return {

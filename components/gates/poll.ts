@@ -11,24 +11,21 @@ export interface Clock {
 interface PollOptions {
   /** Pause between two attempts, in milliseconds. */
   readonly intervalMs: number;
-  /**
-   * Longest wait in milliseconds, counted from the start or from the last progress. Default: as long as the signal
-   * allows.
-   */
+  /** Limit in milliseconds, counted from the start or the last progress. Default: none but the signal. */
   readonly limitMs?: number;
   readonly signal?: AbortSignal;
-  /** Errors after which further attempts are pointless; they are thrown as they are. Default: none. */
+  /** Errors that are thrown at once, since further attempts are pointless. Default: none. */
   readonly isFinal?: (error: unknown) => boolean;
   /** Default: the system's. */
   readonly clock?: Clock;
 }
 
-/** No attempt succeeded in time. Its message is the reason of the last one. */
+/** No attempt succeeded in time. The message is the last one's reason. */
 export class GaveUp extends Error {
   override readonly name = "GaveUp";
 }
 
-/** A pause that is longer by this was not the poll's own, in milliseconds. */
+/** A pause longer than planned by this was not the poll's own, in milliseconds. */
 const asleepMs = 2_000;
 
 /** The system's own time. */
@@ -40,9 +37,9 @@ export const systemClock: Clock = {
 };
 
 /**
- * Repeats an attempt until it returns. One that throws is repeated, and its message is the reason when the time is up.
+ * Repeats an attempt that throws until it returns.
  *
- * @param attempt calls what it is given when it sees progress: the limit is then counted from there
+ * @param attempt calls what it is given when it sees progress: the limit counts from there
  * @throws GaveUp with the last reason after the limit, or when the signal ends the waiting
  */
 export async function poll<T>(attempt: (progress: () => void) => Promise<T>, options: PollOptions): Promise<T> {
@@ -62,7 +59,7 @@ export async function poll<T>(attempt: (progress: () => void) => Promise<T>, opt
     const before = clock.now();
     if (before >= since + limitMs) break;
     await clock.sleep(intervalMs, signal);
-    // A laptop slept: what was seen before says nothing.
+    // A laptop slept.
     if (clock.now() - before > 2 * intervalMs + asleepMs) progress();
   }
   throw new GaveUp(reason);

@@ -3,7 +3,7 @@ import { groupSize, type PoolSpec, payloadLabel, poolLabel } from "../model/pool
 import { compareVersions } from "../model/releases.ts";
 import { joinSeconds } from "../model/timings.ts";
 import { type ApiClient, type ControlPlaneNode, controlPlaneNodes, field, list, listNodes, text } from "./apiProbe.ts";
-import { pageLines, readPage, wantedOn } from "./machinesPage.ts";
+import { pageLines, printable, readPage, wantedOn } from "./machinesPage.ts";
 import { messageOf } from "./messageOf.ts";
 import { inARow, type Patience, resolvedValue, waitForApi } from "./waitFor.ts";
 
@@ -12,24 +12,21 @@ interface WantedNodes {
   readonly count: number;
   /** Release of their kubelets: `1.36.4`. */
   readonly release: string;
-  /** What their machines must be made from; `undefined` where a change reaches only machines that are started later. */
+  /** What their machines must be made from; `undefined` where a change reaches only later machines. */
   readonly fingerprint: string | undefined;
 }
 
-/**
- * A node of a pool. A node may write all of this itself, so it is sanitised before it is shown, and decides nothing but
- * this gate.
- */
+/** A node may write all of this itself, so it is sanitised before it is shown, and decides nothing but this gate. */
 interface PoolNode {
   readonly name: string;
   readonly release: string;
-  /** Payload fingerprint that the node claims. */
+  /** The fingerprint that it claims. */
   readonly payload: string;
-  /** Why it is not Ready; `undefined` when it is. */
+  /** Why it is not Ready, or `undefined`. */
   readonly sick: string | undefined;
 }
 
-/** The nodes that claim to be of a pool, including those that are not Ready. Throws when the API does not list them. */
+/** The nodes that claim to be of a pool, Ready or not. Throws when the API does not list them. */
 async function poolNodes(api: ApiClient, pool: string): Promise<readonly PoolNode[]> {
   const nodes = await listNodes(api, `${poolLabel}=${pool}`, `the nodes of pool ${pool}`);
   return nodes.map((node) => {
@@ -50,20 +47,17 @@ async function poolNodes(api: ApiClient, pool: string): Promise<readonly PoolNod
   });
 }
 
-/** Text of a node made safe for a terminal: printable ASCII, shortened. */
 function shown(value: unknown): string {
-  return text(value)
-    .replaceAll(/[^\x20-\x7e]+/g, " ")
-    .slice(0, 200);
+  return printable(text(value), 200);
 }
 
 interface PoolState {
   /** Grows with each node that has joined and each old one that has left. */
   readonly progress: number;
-  /** Nodes whose machines were made from something else. */
+  /** Nodes of another fingerprint. */
   readonly old: readonly PoolNode[];
   readonly missing: number;
-  /** What is wrong, a line each: empty when the pool is as it must be. */
+  /** A line each; empty when the pool is as it must be. */
   readonly problems: readonly string[];
 }
 
@@ -80,7 +74,7 @@ export function poolState(nodes: readonly PoolNode[], { count, release, fingerpr
   const good = judged.filter(({ problem }) => problem === undefined).length;
   const old = nodes.filter(isOld);
   const missing = Math.max(0, count - nodes.length);
-  // A node beyond the wanted number may be unhealthy: the autoscaler's newest, or a reclaimed spot machine.
+  // Nodes beyond the wanted number may be unhealthy: the autoscaler's newest, or reclaimed spot machines.
   const done = good >= count && old.length === 0;
   const wrong = judged.flatMap(({ node, problem }) => (problem === undefined ? [] : [`node ${node.name} ${problem}`]));
   const absent = missing === 0 ? [] : [`${missing} of ${count} machines have no node`];
@@ -90,32 +84,26 @@ export function poolState(nodes: readonly PoolNode[], { count, release, fingerpr
 /** How a cloud replaces the machines of a pool, for the gate behind it. */
 export interface PoolRoll {
   readonly group: string;
-  /** Time that a machine has to drain before it is terminated, in seconds. */
+  /** Time that a machine has to drain, in seconds. */
   readonly drainSeconds: number;
   /** Whether a change replaces the machines that are there. */
   readonly replaces: boolean;
-  /**
-   * What to do about machines that have not become nodes, and where their last stage can be seen. A sentence with
-   * commands.
-   */
+  /** A sentence with commands: what to do about machines that are no nodes yet, and where to see their last stage. */
   readonly joinHelp: string;
-  /** What to do about nodes whose machines were made from an older payload. A sentence with commands. */
+  /** A sentence with commands: what to do about nodes of an older payload. */
   readonly oldHelp: (nodes: readonly PoolNode[]) => string;
 }
 
 interface PoolGateArgs {
-  /** Kubernetes release of the pool's kubelets: `1.36.4`. */
+  /** Release of the kubelets: `1.36.4`. */
   readonly release: string;
   readonly pool: PoolSpec;
-  /** Of the payload: it changes when, and only when, the pool's machines are replaced. */
+  /** Of the payload: it changes exactly when the pool's machines are replaced. */
   readonly fingerprint: pulumi.Input<string>;
   readonly roll: PoolRoll;
   /** The API, through the load balancer that the deployer reaches. */
   readonly api: pulumi.Input<ApiClient>;
-  /**
-   * Default: every 15 seconds, until no node has joined or left for as long as one may take to drain and another to
-   * join.
-   */
+  /** Default: every 15 seconds, until no node has joined or left for as long as a drain and a join may take. */
   readonly patience?: Patience;
 }
 
@@ -123,13 +111,11 @@ interface PoolGateArgs {
 const slackSeconds = 300;
 
 /**
- * The gate behind a pool: it opens when as many nodes as wanted are Ready, with the kubelet and the payload of the
- * program, and none is left of an older one. Without it an update would succeed on a pool without a single node. It
- * waits again when the payload or the wanted number changes; a failed wait leaves the old state, so the next update
- * repeats it.
+ * The gate behind a pool opens when as many nodes as wanted are Ready with the program's kubelet and payload, and none
+ * is left of an older one; without it an update would succeed on a pool without nodes. It waits again when payload or
+ * number change; a failed wait leaves the old state, so the next update repeats it.
  *
- * Nodes are Ready only with the pod network and the cloud controller: they must not depend on this gate, and it depends
- * on them.
+ * Nodes are Ready only with the pod network and the cloud controller: this gate depends on those, and never they on it.
  */
 export function poolGate(name: string, args: PoolGateArgs, opts: pulumi.CustomResourceOptions): pulumi.Stash {
   const { release, pool, roll } = args;
@@ -166,7 +152,7 @@ export function poolGate(name: string, args: PoolGateArgs, opts: pulumi.CustomRe
   return new pulumi.Stash(name, { input }, { ...opts, hooks: { beforeCreate: [hook], beforeUpdate: [hook] } });
 }
 
-/** What the page says of a group, or why it cannot be read: the pool's own reasons are told all the same. */
+/** What the page says of a group, or why it cannot be read. */
 async function pageOf(api: ApiClient, group: string): Promise<readonly string[]> {
   try {
     const { page, at } = await readPage(api);
@@ -190,8 +176,8 @@ interface ReleaseGuardArgs {
 }
 
 /**
- * A `beforeUpdate` hook for what a pool's machines are made from: `--target` leaves the control plane and its guards as
- * they are, and no kubelet may be newer than an API server (kubernetes.io: Version Skew Policy).
+ * A `beforeUpdate` hook for what a pool's machines are made from: `--target` leaves out the control plane and its
+ * guards, and no kubelet may be newer than an API server (kubernetes.io: Version Skew Policy).
  */
 export function releaseGuard(name: string, args: ReleaseGuardArgs): pulumi.ResourceHook {
   const { pool, release } = args;
@@ -213,7 +199,6 @@ export function releaseGuard(name: string, args: ReleaseGuardArgs): pulumi.Resou
 }
 
 interface SizeGuardArgs {
-  /** Name of the pool, as its nodes have it in their label. */
   readonly pool: string;
   /** Its scale set, as the node controller calls it. */
   readonly group: string;
@@ -224,18 +209,18 @@ interface SizeGuardArgs {
 }
 
 /**
- * A `beforeUpdate` hook for a scale set that the autoscaler sizes, or Azure Monitor. The program does not set the
- * number (`ignoreChanges`), so the engine hands the provider the one in the state; Azure's provider sends the whole
- * set, that number included, and a set that has grown since would lose machines in use (pulumi/pulumi:
- * pkg/resource/deploy, processIgnoreChanges; pulumi/pulumi-azure-native: provider.go, defaultUpdate). The hook refuses
- * that. A number that is too large costs extra machines until the autoscaler reduces it again.
+ * A `beforeUpdate` hook for a scale set that the autoscaler or Azure Monitor sizes. The program does not set the number
+ * (`ignoreChanges`), so the engine hands the provider the state's; Azure's provider sends the whole set with it, and a
+ * set that has grown since would lose machines in use, which the hook refuses (pulumi/pulumi: pkg/resource/deploy,
+ * processIgnoreChanges; pulumi/pulumi-azure-native: provider.go, defaultUpdate). Too large a number only costs machines
+ * until the autoscaler reduces it.
  */
 export function sizeGuard(name: string, args: SizeGuardArgs): pulumi.ResourceHook {
   return new pulumi.ResourceHook(name, async ({ urn, newInputs }) => {
     const api = await resolvedValue(args.api);
     let machines = 0;
     const count = async (): Promise<undefined> => {
-      // Machines that the autoscaler has asked for a moment ago are no nodes yet.
+      // Machines that the autoscaler has just asked for are no nodes yet.
       const { page, at } = await readPage(api);
       const wanted = wantedOn(page, args.group, at);
       machines = Math.max((await poolNodes(api, args.pool)).length, wanted);
@@ -246,7 +231,6 @@ export function sizeGuard(name: string, args: SizeGuardArgs): pulumi.ResourceHoo
   });
 }
 
-/** What is wrong with an update that gives a pool this many machines, or `undefined`. Pure. */
 function sizeProblem(pool: string, machines: number, capacity: unknown, urn: string): string | undefined {
   if (typeof capacity !== "number") return `the size of pool ${pool} cannot be read from its update`;
   if (machines <= capacity) return undefined;

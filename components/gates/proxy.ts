@@ -5,12 +5,12 @@ import { contains, parseCidr } from "../model/cidr.ts";
 import { messageOf } from "./messageOf.ts";
 
 /**
- * A connection for one request: a persistent one would stay with the same control-plane machine. By HTTPS_PROXY, but
- * not to what NO_PROXY names, as kubectl and the provider go (Node 22.21 and 24.5 on).
+ * A connection for one request: a persistent one would stay with one control-plane machine. By HTTPS_PROXY and
+ * NO_PROXY, as kubectl and the provider go (Node 22.21 and 24.5 on).
  */
 export const ownConnection = (): Agent => new Agent({ keepAlive: false, proxyEnv: process.env });
 
-/** The proxy to a server, for clients that do not look into the environment (golang.org/x/net/http/httpproxy). */
+/** The proxy to a server, for clients that do not read the environment (golang.org/x/net/http/httpproxy). */
 export function proxyTo(
   server: string,
   env: Readonly<Record<string, string | undefined>> = process.env,
@@ -29,10 +29,10 @@ export function proxyTo(
 }
 
 /**
- * A probe that says, after a while without an answer, what was tried: name, addresses, proxy, who signed.
+ * A probe that says, after some time without an answer, what was tried: name, addresses, proxy, who signed.
  *
- * @param silentMs that while, in milliseconds
- * @param now default: the system's time, milliseconds
+ * @param silentMs that time, in milliseconds
+ * @param now milliseconds. Default: the system's time.
  */
 export function sayingHow<Given extends readonly unknown[], T>(
   server: string,
@@ -65,7 +65,7 @@ async function tried(server: string): Promise<string> {
   return `tried ${hostname} (${addresses}) with ${proxy}; ${await signer(server)}`;
 }
 
-/** Who signed the certificate there. Nothing is sent. */
+/** Who signed the certificate there; nothing is sent. */
 function signer(server: string): Promise<string> {
   return new Promise((resolve) => {
     const asked = request(server, { agent: ownConnection(), rejectUnauthorized: false, timeout: 5_000 });
@@ -78,7 +78,7 @@ function signer(server: string): Promise<string> {
         const { issuer } = socket.getPeerCertificate();
         if (issuer !== undefined) end(`the certificate there is by ${issuer.CN}`);
       };
-      // Behind a proxy it is connected by now.
+      // Behind a proxy it is already connected.
       say();
       socket.on("secureConnect", say);
     });

@@ -9,33 +9,32 @@ export interface Patience {
   /** Seconds between two looks. Default 2. */
   readonly everySeconds?: number;
   /**
-   * Seconds until giving up, counted from the start or from the last sign of progress. Default 1800: a machine that was
-   * just replaced downloads, boots and catches up.
+   * Seconds until giving up, counted from the start or the last progress. Default 1800: a new machine downloads, boots
+   * and catches up.
    */
   readonly limitSeconds?: number;
 }
 
-/** Seconds after which a wait for something that does not heal by itself ends. */
+/** Seconds after which a wait for what is Refused ends. */
 const refusedSeconds = 60;
 
-/** Least time between two reasons that are told, in milliseconds. */
+/** Least time between two told reasons, in milliseconds. */
 const tellMs = 15_000;
 
 /** What a wait needs of the outside; a test gives its own. */
 interface WaitTools {
   readonly clock?: Clock;
-  /** Tells people why it waits. Default: beside the resources of the running update, until the next one. */
+  /** Tells people why it waits. Default: beside the resources of the running update. */
   readonly tell?: (reason: string) => void;
 }
 
 /**
- * Looks until the probe finds nothing wrong. Says why it waits when the reason changes, at most each 15 s. An interrupt
- * ends it with the reason.
+ * Looks until the probe finds nothing wrong, and tells a reason when it changes. An interrupt ends it with the reason.
  *
- * @param what what is awaited, for the error: `the API of aws-dev`.
- * @param probe says what is still wrong, or `undefined` when all is well. A throw counts as wrong with its message. It
- * calls what it is given when it sees progress: the limit is then counted from there.
- * @throws Error with the last thing that was wrong, after the limit; after a minute of nothing but Refused.
+ * @param what for the error: `the API of aws-dev`
+ * @param probe says, or throws, what is still wrong; `undefined` when all is well. It calls what it is given when it
+ * sees progress: the limit counts from there.
+ * @throws Error with the last reason after the limit, or after a minute of nothing but Refused
  */
 export async function waitFor(
   what: string,
@@ -75,8 +74,8 @@ export async function waitFor(
 }
 
 /**
- * Looks at the API until the probe finds nothing wrong: {@link waitFor}. While it does not answer, the reason says after
- * a minute what was tried, or after 40 seconds where a minute is all.
+ * {@link waitFor} at the API: while it does not answer, the reason says after a minute what was tried, or after 40
+ * seconds where a minute is all.
  */
 export async function waitForApi(
   { server }: Pick<ApiClient, "server">,
@@ -88,14 +87,14 @@ export async function waitForApi(
   await waitFor(what, sayingHow(server, probe, limitSeconds > 60 ? 60_000 : 40_000), patience);
 }
 
-/** A probe that finds nothing wrong only after several rounds in a row without a problem. */
+/** A probe that is content only after several rounds in a row without a problem. */
 export function inARow<Given extends readonly unknown[]>(
   rounds: number,
   probe: (...given: Given) => Promise<string | undefined>,
 ): (...given: Given) => Promise<string | undefined> {
   let good = 0;
   return async (...given) => {
-    // A throw leaves the count at its start.
+    // A throw leaves the count at 0.
     const before = good;
     good = 0;
     const problem = await probe(...given);
@@ -105,12 +104,12 @@ export function inARow<Given extends readonly unknown[]>(
   };
 }
 
-/** Ephemeral: it is shown live, also where nobody watches, and is not repeated at the end. */
+/** Ephemeral: shown live, also without a terminal, and not repeated at the end. */
 function tellEphemerally(reason: string): void {
   void pulumi.log.info(reason, undefined, undefined, true);
 }
 
-/** The first interrupt ends a wait, so that the engine hears why; without this the process would just be gone. */
+/** The first interrupt ends a wait, so that the engine hears why instead of losing the process. */
 function untilInterrupted(): { readonly signal: AbortSignal; readonly release: () => void } {
   const controller = new AbortController();
   const interrupt = (): void => controller.abort();
@@ -124,10 +123,7 @@ function untilInterrupted(): { readonly signal: AbortSignal; readonly release: (
   };
 }
 
-/**
- * The value of an input inside a hook: hooks run only in updates, when the dependencies of the resource exist, so every
- * value is known.
- */
+/** The value of an input inside a hook, which runs in updates only, when every value is known. */
 export function resolvedValue<T>(input: pulumi.Input<T>): Promise<pulumi.Unwrap<T>> {
   return new Promise((resolve) => {
     pulumi.output(input).apply(resolve);

@@ -7,14 +7,13 @@ import { kinds } from "./kinds.ts";
 import { annotated, type Manifest, type ManifestOf, podSpec, withFieldManager } from "./manifest.ts";
 
 export interface AddOnArgs {
-  /** Its objects, in any order: namespaces and definitions are created first, workloads last. */
+  /** Its objects, in any order. */
   readonly manifests: readonly Manifest[];
-  /** What must exist before the first object, beyond what the provider waits for. */
+  /** What must exist before the first object. */
   readonly after?: readonly pulumi.Resource[];
   /**
-   * Resource whose deletion makes deleting the objects needless. Leave out for an add-on that must clean up in the
-   * cloud before the machines are deleted. Objects that own something in the cloud are deleted in any case, see
-   * `ownsCloudResources`.
+   * Resource whose deletion makes deleting the objects needless, but for those of `ownsCloudResources`. Leave out for
+   * an add-on that must clean up in the cloud before the machines are deleted.
    */
   readonly deletedWith?: pulumi.Resource;
 }
@@ -48,19 +47,15 @@ const stages: readonly (readonly Manifest["kind"][])[] = [
   ],
 ];
 
-/**
- * Stage of a kind: 0 first; what is not listed (Services, autoscalers, API registrations, webhooks) comes after the
- * workloads.
- */
+/** Stage of a kind, 0 first; unlisted ones (Services, autoscalers, API registrations, webhooks) are last. */
 export function stageOf(kind: Manifest["kind"]): number {
   const stage = stages.findIndex((kinds) => kinds.includes(kind));
   return stage === -1 ? stages.length : stage;
 }
 
 /**
- * Whether an object keeps something in the cloud, or keeps something from being deleted there: it is then deleted
- * individually before the machines, even when the whole cluster is destroyed. A pod with a claim counts, since the
- * claim's finalizer waits for the pod.
+ * Whether an object keeps something in the cloud, or from being deleted there: it is then deleted before the machines,
+ * even when the whole cluster is destroyed. A claim's finalizer waits for the pods that use it.
  */
 function ownsCloudResources(manifest: Manifest): boolean {
   switch (manifest.kind) {
@@ -73,9 +68,7 @@ function ownsCloudResources(manifest: Manifest): boolean {
   }
 }
 
-/**
- * Name of an object's resource below its add-on: its own name, with the namespace unless that is the add-on's only one.
- */
+/** Name of an object's resource. */
 function objectName(parent: string, { metadata }: Manifest): string {
   return metadata.namespace === undefined || metadata.namespace === "kube-system"
     ? `${parent}-${metadata.name}`
@@ -84,15 +77,12 @@ function objectName(parent: string, { metadata }: Manifest): string {
 
 const windowsTimeouts = { create: `${windowsWorkloadMinutes}m`, update: `${windowsWorkloadMinutes}m` };
 
-/**
- * The cloud may take long to create and delete a load balancer; the provider's ten minutes can be too short for several
- * at once.
- */
+/** The provider's ten minutes can be too short for several load balancers at once. */
 const balancerTimeouts = { create: "20m", update: "20m", delete: "20m" };
 
 /**
- * A Deployment on Windows is given as long by Kubernetes itself: after its default of ten minutes it counts as failed,
- * and a client that waits for it may give up (kubernetes.io, Deployments, "Failed Deployment").
+ * Kubernetes gives a Deployment on Windows as long: after ten minutes, its default, it counts as failed, and a client
+ * may stop waiting for it (kubernetes.io, Deployments, "Failed Deployment").
  */
 function patient(manifest: Manifest): Manifest {
   if (manifest.kind !== "Deployment" || !runsOnWindows(manifest)) return manifest;
@@ -104,14 +94,14 @@ function runsOnWindows(manifest: Manifest): boolean {
 }
 
 /**
- * A DaemonSet of workers is not waited for. The provider waits until all of its pods are new and available at one
- * moment (pulumi/pulumi-kubernetes: provider/pkg/await/daemonset.go; kubernetes-sigs/cli-utils: pkg/kstatus,
- * `daemonsetConditions`): one node that is NotReady, or a pool that rolls in the same update, would let it fail.
- * Nothing that comes after it needs all of them: a new node is Ready only with its agents, and pools have gates. An
- * agent that fails on nodes that are Ready is seen by `fenestra verify` (`checks/cluster/workloads.ts`).
+ * A DaemonSet of workers is not waited for: the provider wants all of its pods new and available at one moment
+ * (pulumi/pulumi-kubernetes: provider/pkg/await/daemonset.go; kubernetes-sigs/cli-utils: pkg/kstatus,
+ * `daemonsetConditions`), so one NotReady node, or a pool that rolls in the same update, would let it fail. Nothing
+ * after it needs all of them: a new node is Ready only with its agents, and pools have gates. `fenestra verify` sees an
+ * agent that fails on Ready nodes (`checks/cluster/workloads.ts`).
  *
- * Nor is its deletion (provider/pkg/metadata/overrides.go, `DeletedCondition`): drivers have had no volume since the
- * pods with claims went. In the background, since what is made again at once (`pulumi up --replace`) would be applied
+ * Nor is its deletion (provider/pkg/metadata/overrides.go, `DeletedCondition`): the pods with claims went before, so
+ * drivers have no volume. In the background, since what is made again at once (`pulumi up --replace`) would be applied
  * to the one that is going (await/await.go, `Deletion`).
  */
 function unawaited(manifest: Manifest): Manifest {
@@ -127,10 +117,7 @@ function timeouts(manifest: Manifest): Pick<pulumi.CustomResourceOptions, "custo
     : {};
 }
 
-/**
- * A group of objects of one concern that are created and deleted together. Depending on it means depending on every
- * object of it.
- */
+/** Objects of one concern, created and deleted together. Depending on it means depending on each of them. */
 export class AddOn extends pulumi.ComponentResource {
   /** The resources, in the order of the manifests. */
   readonly objects: readonly pulumi.CustomResource[];
@@ -187,12 +174,11 @@ function createObject<Kind extends Manifest["kind"]>(
 
 /**
  * Fields that the API server refuses to change (kubernetes/kubernetes, pkg/apis/storage/validation and
- * pkg/apis/node/validation) although the provider would send the change as an update: it uses its own list
- * (pulumi/pulumi-kubernetes: provider/pkg/provider/diff.go, `forceNew`). None of these objects holds data, and volumes
- * outlive their class and driver.
+ * pkg/apis/node/validation) and that are not in the provider's own list (pulumi/pulumi-kubernetes:
+ * provider/pkg/provider/diff.go, `forceNew`). None of these objects holds data; volumes outlive their class and driver.
  *
- * Left out on purpose are a claim's size, which only grows, and scope and names of a CustomResourceDefinition: a
- * replacement would delete the data, a refused update does not.
+ * A claim's size, and scope and names of a CustomResourceDefinition, are left out on purpose: a replacement would
+ * delete data, a refused update does not.
  */
 export const fixedFields: Partial<Record<Manifest["kind"], readonly string[]>> = {
   StorageClass: ["reclaimPolicy", "volumeBindingMode"],
@@ -200,7 +186,7 @@ export const fixedFields: Partial<Record<Manifest["kind"], readonly string[]>> =
   RuntimeClass: ["handler"],
 };
 
-/** Options by which a change of such a field replaces the object. Its name is taken until the old one is gone. */
+/** Replaces the object when such a field changes; its name is taken until the old one is gone. */
 function replacedOnChange({ kind }: Manifest): Pick<CustomResourceOptions, "replaceOnChanges" | "deleteBeforeReplace"> {
   const fields = fixedFields[kind];
   return fields === undefined ? {} : { replaceOnChanges: [...fields], deleteBeforeReplace: true };

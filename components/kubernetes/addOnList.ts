@@ -74,26 +74,16 @@ export function addOnOrder(spec: ClusterSpec, values: InClusterValues): readonly
     .filter(({ settings }) => settings?.some(isOn) ?? true)
     .map((entry) => ({ name: entry.name, entry, manifests: entry.manifests(spec, values) }))
     .filter(({ manifests }) => manifests.length > 0);
-  const all = [
-    ...made,
-    ...warnings(
-      spec,
-      made.flatMap(({ manifests }) => manifests),
-    ),
-  ];
-  return [
-    ...all,
-    inventory(
-      spec,
-      all.flatMap(({ manifests }) => manifests),
-    ),
-  ];
+  const all = [...made, ...warnings(spec, made)];
+  return [...all, inventory(spec, all)];
 }
 
 /** What is told of pods, with what is left of nodes beside all that is made here. */
-function warnings(spec: ClusterSpec, made: readonly Manifest[]): readonly RenderedAddOn[] {
+function warnings(spec: ClusterSpec, made: readonly RenderedAddOn[]): readonly RenderedAddOn[] {
   if (!spec.addons.guardRails) return [];
-  const daemonSets = made.flatMap((each) => (each.kind === "DaemonSet" ? (podSpec(each) ?? []) : []));
+  const daemonSets = made
+    .flatMap(({ manifests }) => manifests)
+    .flatMap((each) => (each.kind === "DaemonSet" ? (podSpec(each) ?? []) : []));
   const manifests = podWarnings(spec, daemonSets);
   const name = "pod-warnings";
   return [{ name, entry: { name, after: [], manifests: () => manifests }, manifests }];
@@ -103,10 +93,10 @@ function warnings(spec: ClusterSpec, made: readonly Manifest[]): readonly Render
  * What there must be, machines of the control plane, pools, and a line for each object: `fenestra verify` knows nothing
  * of the stack, and sees what somebody has deleted.
  */
-function inventory({ controlPlane, pools }: ClusterSpec, made: readonly Manifest[]): RenderedAddOn {
-  const objects = made.map(
-    ({ apiVersion, kind, metadata: { namespace = "", name } }) => `${apiVersion} ${kind} ${namespace}/${name}`,
-  );
+function inventory({ controlPlane, pools }: ClusterSpec, made: readonly RenderedAddOn[]): RenderedAddOn {
+  const objects = made
+    .flatMap(({ manifests }) => manifests)
+    .map(({ apiVersion, kind, metadata: { namespace = "", name } }) => `${apiVersion} ${kind} ${namespace}/${name}`);
   const data = {
     controlPlane: String(controlPlane.members.length),
     pools: pools.map(({ name }) => name).join(" "),

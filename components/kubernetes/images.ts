@@ -4,9 +4,9 @@ import type { WindowsFacts } from "../model/operatingSystems.ts";
 import { defaultRelease, minors, otherReleases, pauseImage, versionFor, versions } from "../model/releases.ts";
 
 /**
- * Versions of the images that add-ons run. The lock file has the reference of each, with its digest where one was
- * recorded. The plain tag of azure-cloud-node-manager has no sign of an image for Windows: AKS pulls the one on the
- * HostProcess base, which runs on every build.
+ * Versions of the add-ons' images; the lock file has their references and recorded digests. The plain tag of
+ * azure-cloud-node-manager has no image for Windows: AKS pulls the one on the HostProcess base, which runs on every
+ * build.
  */
 const { images } = versions;
 
@@ -20,28 +20,22 @@ export function image(spec: ImageSource, name: ImageName, os: "linux" | "windows
   return requireArtifact(spec.artifacts, { name, version, os }).url;
 }
 
-/**
- * Windows release of a group of nodes, as far as it decides which image runs there; `undefined` on Linux and for an
- * unknown build.
- */
+/** What decides which image runs on nodes; `undefined` on Linux and for an unknown build. */
 type Release = Pick<WindowsFacts, "upstreamSupported"> | undefined;
 
 interface VerifyImages {
   /**
-   * Upstream's test image: an HTTP server and curl, for Linux and Windows. 2.62 was the first for Windows 2025
-   * (kubernetes/kubernetes#136727); for 2019 an older one is taken, since upstream supports that release no longer
-   * (kubernetes/website#55103).
+   * Upstream's test image: an HTTP server and curl. 2.62 was the first for Windows 2025 (kubernetes/kubernetes#136727);
+   * 2019 takes an older one, since upstream no longer supports that release (kubernetes/website#55103).
    */
   readonly probePod: (release: Release) => string;
-  /**
-   * Runs on every Windows build; its few kilobytes hold nothing, so only what is on the node's disk can be run in it.
-   */
+  /** Runs on every Windows build, but holds nothing: only programs of the node's disk can be run in it. */
   readonly hostProcess: string;
-  /** Does nothing, on every system and build (the manifest list has each). */
+  /** Does nothing, on every system and build. */
   readonly pause: string;
 }
 
-/** The images of a verification, with digests where the lock file has them. */
+/** The images of a verification. */
 export function verifyImages(lock: readonly Artifact[] = readArtifactLock()): VerifyImages {
   const name = "registry.k8s.io/e2e-test-images/agnhost";
   const { recent, windows2019 } = otherReleases[name];
@@ -57,10 +51,7 @@ export function verifyImages(lock: readonly Artifact[] = readArtifactLock()): Ve
   };
 }
 
-/**
- * Every image that a verification may run in a cluster with nodes of these releases, and of Linux, which every cluster
- * has.
- */
+/** Every image that a verification may run in a cluster with nodes of Linux and these releases. */
 export function verifyImageList(lock: readonly Artifact[], releases: readonly Release[]): readonly string[] {
   const { probePod, hostProcess, pause } = verifyImages(lock);
   return [

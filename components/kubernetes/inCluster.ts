@@ -20,7 +20,7 @@ interface WorkerPool {
   readonly spec: PoolSpec;
   /** What makes and replaces its machines. */
   readonly group: pulumi.Resource;
-  /** Payload fingerprint that its nodes have as a label, see `fingerprinted`. */
+  /** Of the payload, see `fingerprinted`. */
   readonly fingerprint: pulumi.Input<string>;
   readonly roll: PoolRoll;
 }
@@ -29,42 +29,32 @@ interface WorkerPool {
 const joiningAddOns = [networking, cloudController];
 
 export interface InClusterArgs extends Pick<InClusterValues, "podNetworkManifests"> {
-  /** The cluster; its `addons` say which add-ons are made. */
   readonly spec: ClusterSpec;
-  /** Kubeconfig of an administrator. It is marked as secret here in any case. */
+  /** An administrator's; marked as secret here in any case. */
   readonly kubeconfig: pulumi.Input<string>;
   readonly api: pulumi.Input<ApiClient>;
-  /** Identifier of the cluster, such as a hash of its CA. Only a change of it replaces the provider and all objects. */
+  /** Only a change of it, such as a hash of the CA, replaces the provider and all objects. */
   readonly clusterIdentifier: pulumi.Input<string>;
-  /** Resource that exists once the Kubernetes API answers. */
+  /** Exists once the Kubernetes API answers. */
   readonly apiGate: pulumi.Resource;
-  /**
-   * Pools of workers. System objects do not wait for them, or the first `up` could not end: nodes are Ready only with a
-   * network.
-   */
+  /** System objects do not wait for them, or the first `up` could not end: nodes are Ready only with a network. */
   readonly pools: readonly WorkerPool[];
   /** Host name of the internal API endpoint, for agents that start before the `kubernetes` Service is reachable. */
   readonly nodeEndpoint: pulumi.Input<string>;
   /** Content of `azure.json`. Required on Azure with the cloud controller, unused elsewhere. */
   readonly cloudConfig?: pulumi.Input<string>;
-  /**
-   * Object id of the identity that reads the secrets of gMSA accounts. Required on Azure with such accounts, unused
-   * elsewhere.
-   */
+  /** As in `InClusterValues`. */
   readonly gmsaObjectId?: pulumi.Input<string> | undefined;
   /** Rights in the cloud for pods. Required where the stack file names such. */
   readonly workloadIdentity?: PodIdentities | undefined;
 }
 
 interface PodIdentities {
-  /** Variables of each service account's pods. */
   readonly environments: pulumi.Output<PodEnvironments>;
   readonly sampleUrl: pulumi.Output<string> | undefined;
 }
 
-/**
- * Everything that runs inside the cluster: networking, cloud integration, storage, guard rails, monitoring and samples.
- */
+/** Everything that runs inside the cluster. */
 export class InCluster extends pulumi.ComponentResource {
   readonly provider: Provider;
 
@@ -82,13 +72,12 @@ export class InCluster extends pulumi.ComponentResource {
         kubeconfig: pulumi.secret(args.kubeconfig),
         clusterIdentifier: args.clusterIdentifier,
         enableServerSideApply: true,
-        // Objects of an interrupted update exist in the cluster and not in the state. Without this the next update
-        // stops at each of them: `deployments.apps "x" already exists`. Every object here belongs to Fenestra by its
-        // name, and names are unique.
+        // Objects of an interrupted update are in the cluster and not in the state. Without this the next update stops
+        // at each: `deployments.apps "x" already exists`. By its unique name every object here is Fenestra's.
         upsertExistingObjects: true,
-        // For the same reason an update takes fields from others: from the random names of states made before
-        // `withFieldManager`, and from whoever edited an object by hand. What a controller writes is in none of these
-        // objects: a Deployment that is scaled has no `replicas`.
+        // An update takes fields from others: from the random names of states made before `withFieldManager`, and from
+        // whoever edited an object by hand. None of these objects has what a controller writes: a scaled Deployment has
+        // no `replicas`.
         enablePatchForce: true,
         // By default a changed one is deleted and created again, and pods that start in between fail
         // (pulumi/pulumi-kubernetes: provider/diff.go).
@@ -136,7 +125,7 @@ export class InCluster extends pulumi.ComponentResource {
     );
     const proof = entry.proof?.(spec);
     if (proof !== undefined) {
-      // A child of the add-on, so that whatever waits for the add-on waits for the proof too.
+      // A child, so that whatever waits for the add-on waits for the proof too.
       policyGate(
         `${this.#name}-${entry.name}-in-force`,
         { proof, api, cluster: clusterIdentifier, apiServers: spec.controlPlane.members.length },
@@ -146,10 +135,7 @@ export class InCluster extends pulumi.ComponentResource {
     this.#addOns.set(entry, addOn);
   }
 
-  /**
-   * The gates behind the pools, and the pools themselves: what depends on them needs their nodes, and is deleted before
-   * them.
-   */
+  /** The gates behind the pools, and the pools: what needs their nodes is deleted before them. */
   #makePoolGates(): readonly pulumi.Resource[] {
     const { spec, pools, api } = this.#args;
     return pools.flatMap(({ spec: pool, group, fingerprint, roll }) => {
@@ -181,13 +167,13 @@ const hoursPerYear = 365 * 24;
 const keyType = { algorithm: "ECDSA", ecdsaCurve: "P256" } as const;
 
 interface WebhookCertificateArgs {
-  /** Host name by which the API server calls the webhook: `<service>.<namespace>.svc`. */
+  /** By which the API server calls the webhook: `<service>.<namespace>.svc`. */
   readonly host: string;
 }
 
 /**
- * A server certificate for a webhook in the cluster, of a separate authority, so that no certificate manager is needed.
- * It lasts two years and is renewed by an update in its second one; the authority lasts ten.
+ * A server certificate for a webhook, of a separate authority, so that no certificate manager is needed. An update in
+ * its second, last year renews it.
  */
 class WebhookCertificate extends pulumi.ComponentResource implements ServerCertificate {
   readonly certificate: pulumi.Output<string>;

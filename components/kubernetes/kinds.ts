@@ -25,7 +25,7 @@ import { RoleBinding } from "@pulumi/kubernetes/rbac/v1/roleBinding.js";
 import { CSIDriver } from "@pulumi/kubernetes/storage/v1/csidriver.js";
 import { StorageClass } from "@pulumi/kubernetes/storage/v1/storageClass.js";
 
-/** The kinds of Kubernetes' own objects that there are here, with their classes of the SDK. */
+/** The kinds of Kubernetes' own objects in use, with their classes of the SDK. */
 export const kinds = {
   Namespace,
   ServiceAccount,

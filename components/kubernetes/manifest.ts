@@ -2,7 +2,7 @@ import type * as kubernetes from "@pulumi/kubernetes";
 import type { OutputInstance } from "@pulumi/pulumi";
 import type { kinds } from "./kinds.ts";
 
-/** Name and labels of an object; plain values, since names decide the shape of the program. */
+/** Plain values, since names decide the shape of the program. */
 interface Metadata {
   readonly name: string;
   readonly namespace?: string;
@@ -12,8 +12,8 @@ interface Metadata {
 }
 
 /**
- * A type of the SDK without promises and outputs, so that manifests are data that tests and checks can read. A text may
- * still be an output: its value never decides the shape of an object.
+ * A type of the SDK without promises and outputs, so that tests and checks can read manifests as data. A text may still
+ * be an output: its value never decides an object's shape.
  */
 export type Plain<T> =
   T extends Promise<unknown>
@@ -40,14 +40,14 @@ type Of<Args extends { apiVersion?: unknown; kind?: unknown }> = Plain<
   readonly metadata: Metadata;
 };
 
-/** A custom object; its CRD comes with the add-on that makes it, or from an existing monitoring stack. */
+/** Its CRD comes with the add-on that makes it, or from an existing monitoring stack. */
 type CustomOf<Version extends string, Kind extends string, Body> = Body & {
   readonly apiVersion: Version;
   readonly kind: Kind;
   readonly metadata: Metadata;
 };
 
-/** ServiceMonitor of the Prometheus operator, as far as it is used here. */
+/** Of the Prometheus operator, as far as it is used here. */
 interface ServiceMonitorBody {
   readonly spec: {
     readonly selector: { readonly matchLabels: Readonly<Record<string, string>> };
@@ -55,7 +55,7 @@ interface ServiceMonitorBody {
   };
 }
 
-/** PrometheusRule of the Prometheus operator, as far as it is used here. */
+/** Of the Prometheus operator, as far as it is used here. */
 interface PrometheusRuleBody {
   readonly spec: {
     readonly groups: readonly {
@@ -70,13 +70,13 @@ interface PrometheusRuleBody {
   };
 }
 
-/** VolumeSnapshotClass of external-snapshotter. */
+/** Of external-snapshotter. */
 interface VolumeSnapshotClassBody {
   readonly driver: string;
   readonly deletionPolicy: "Delete" | "Retain";
 }
 
-/** GMSACredentialSpec of windows-gmsa: the content of a credential specification file under `credspec`. */
+/** Of windows-gmsa, with the content of a credential specification file. */
 interface GmsaCredentialSpecBody {
   readonly credspec: Readonly<Record<string, unknown>>;
 }
@@ -97,7 +97,6 @@ type Manifests = { readonly [Kind in keyof Kinds]: Of<NonNullable<ConstructorPar
   readonly GMSACredentialSpec: CustomOf<"windows.k8s.io/v1", "GMSACredentialSpec", GmsaCredentialSpecBody>;
 };
 
-/** An object of a kind as plain data. */
 export type ManifestOf<Kind extends keyof Manifests> = Manifests[Kind];
 
 /** An object of the cluster as plain data. */
@@ -106,7 +105,7 @@ export type Manifest = Manifests[keyof Manifests];
 /** A text that may be known only after other resources exist. */
 export type Text = string | OutputInstance<string>;
 
-/** The object with these annotations beside its own. */
+/** With these annotations beside its own. */
 export function annotated(manifest: Manifest, annotations: Readonly<Record<string, string>>): Manifest {
   return {
     ...manifest,
@@ -114,22 +113,21 @@ export function annotated(manifest: Manifest, annotations: Readonly<Record<strin
   };
 }
 
-/** Pod template of a workload; `undefined` for an object that makes no pods. */
+/** Of a workload's pod template; `undefined` for an object that makes no pods. */
 export function podSpec(manifest: Manifest): PodSpec | undefined {
   return manifest.kind === "Deployment" || manifest.kind === "DaemonSet" || manifest.kind === "Job"
     ? manifest.spec?.template.spec
     : undefined;
 }
 
-/** Under which name the program owns fields of its objects. */
+/** Name under which the program owns fields of its objects. */
 export const fieldManager = "fenestra";
 
 /**
- * The object with the name under which every update applies it. Without the annotation an update that finds no state of
- * an object takes a random name (pulumi/pulumi-kubernetes: provider/pkg/provider/provider.go, `fieldManagerName`):
- * after one that was cut off, two names would own the same fields, and what the program drops would stay. (So it does
- * where the first update with the annotation fails while it waits for an object: the old name gives up its fields only
- * after that.)
+ * Adds the name under which every update applies the object. Without it an update that finds no state of an object
+ * takes a random name (pulumi/pulumi-kubernetes: provider/pkg/provider/provider.go, `fieldManagerName`): after one that
+ * was cut off, two names own the same fields, and what the program drops stays. (So it does where the first update with
+ * the annotation fails while it waits for an object: only then would the old name give up its fields.)
  *
  * A CustomResourceDefinition is left as it is: the provider replaces it as a whole, which no owner of a field can
  * refuse (await.go, `updateResource`), and then has the old name give up its fields (`Relinquish`), which the API

@@ -9,7 +9,7 @@ export function serviceAccount({ name, namespace: home }: Account): Manifest {
   return { apiVersion: "v1", kind: "ServiceAccount", metadata: { name, namespace: home } };
 }
 
-/** A ClusterRole of the account's own, bound to it. */
+/** A ClusterRole of the account's own. */
 export function clusterRights(account: Account, name: string, rules: PolicyRule[]): readonly Manifest[] {
   return [
     { apiVersion: "rbac.authorization.k8s.io/v1", kind: "ClusterRole", metadata: { name }, rules },
@@ -33,7 +33,7 @@ export function clusterBinding(name: string, role: string, subjects: Subject[]):
   };
 }
 
-/** A Role of the account's own in a namespace, bound to it. */
+/** A Role of the account's own. */
 export function namespaceRights(account: Account, name: string, rules: PolicyRule[]): readonly Manifest[] {
   return [
     {
@@ -56,20 +56,17 @@ function boundRole(account: Account, name: string, role: string, where: string):
   };
 }
 
-/**
- * Lets an account read how the API server authenticates, which every extension server and the cloud controllers do at
- * start.
- */
+/** Lets an account read how the API server authenticates, as extension servers and cloud controllers do at start. */
 export function readsAuthentication(account: Account, name: string): Manifest {
   return boundRole(account, name, "extension-apiserver-authentication-reader", "kube-system");
 }
 
-/** A rule; the group is empty for the core API. */
+/** The group is empty for the core API. */
 export function rule(group: string, resources: string[], verbs: string[], resourceNames?: string[]): PolicyRule {
   return { apiGroups: [group], resources, verbs, ...(resourceNames === undefined ? {} : { resourceNames }) };
 }
 
-/** What the election of a leader among such pods needs in their namespace. */
+/** What the election of a leader needs. */
 export const leaseRules: PolicyRule[] = [
   rule("coordination.k8s.io", ["leases"], ["get", "watch", "list", "delete", "update", "create", "patch"]),
 ];

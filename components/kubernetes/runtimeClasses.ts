@@ -2,7 +2,7 @@ import type { ClusterSpec } from "../model/clusterSpec.ts";
 import { type RuntimeClassFacts, runtimeClass } from "../model/pools.ts";
 import type { AddOnEntry } from "./addOnEntry.ts";
 
-/** RuntimeClasses of the builds in use, and the Hyper-V isolated ones of the pools that enable it. */
+/** Of the builds in use, and the Hyper-V isolated ones of pools that enable it. */
 export function runtimeClassFacts(spec: Pick<ClusterSpec, "pools" | "windows">): readonly RuntimeClassFacts[] {
   return spec.windows.flatMap((os) => {
     const hyperV = spec.pools.some((pool) => pool.os === "windows" && pool.release.name === os.name && pool.hyperV);
@@ -13,15 +13,11 @@ export function runtimeClassFacts(spec: Pick<ClusterSpec, "pools" | "windows">):
 
 /**
  * What the machine around a Hyper-V isolated pod takes beyond its containers: the difference that Microsoft gives for
- * Server Core between both kinds of isolation (learn.microsoft.com: "Windows container requirements", memory). The
- * scheduler adds it to what the containers ask for.
+ * Server Core between both kinds of isolation (learn.microsoft.com: "Windows container requirements", memory).
  */
 const hyperVOverhead = { podFixed: { memory: "320Mi" } };
 
-/**
- * One RuntimeClass per Windows build in use: a pod that names it gets the node selector and the toleration from the API
- * server.
- */
+/** A pod that names one gets its node selector and toleration from the API server. */
 export const runtimeClasses: AddOnEntry = {
   name: "runtime-classes",
   after: [],

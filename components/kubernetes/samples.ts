@@ -21,7 +21,7 @@ import { image } from "./images.ts";
 import type { Manifest, Text } from "./manifest.ts";
 import { runtimeClasses } from "./runtimeClasses.ts";
 
-/** Samples come last: they need nodes, a cloud controller for their load balancers and a driver for their disks. */
+/** Last: they need nodes, a cloud controller for their load balancers and a driver for their disks. */
 export const samples: AddOnEntry = {
   name: "samples",
   after: [runtimeClasses, networking, cloudController, volumes, guardRails, metricsServer, gmsa, workloadIdentity],
@@ -30,7 +30,7 @@ export const samples: AddOnEntry = {
   manifests: (spec, values) => sampleManifests(spec, values.workloadIdentity?.sampleUrl),
 };
 
-/** What stands for `"@NAME@"` in a file: a text, a whole part, or nothing, which leaves the field out. */
+/** By `NAME`, what stands for `"@NAME@"` in a file: a text, a whole part, or nothing, which leaves the field out. */
 type Values = Readonly<Record<string, unknown>>;
 
 const own = (file: string): URL => new URL(`samples/${file}`, import.meta.url);
@@ -53,10 +53,7 @@ function filled(document: string, values: Values): Manifest {
   });
 }
 
-/**
- * The samples of a cluster: each per Windows build in use, and only those whose add-on is installed. None without
- * Windows nodes.
- */
+/** Each sample per Windows build in use, and only those whose add-on is installed. */
 function sampleManifests(spec: ClusterSpec, objectUrl: Text | undefined): readonly Manifest[] {
   const { addons, windows } = spec;
   if (windows.length === 0) return [];
@@ -85,7 +82,7 @@ function sampleManifests(spec: ClusterSpec, objectUrl: Text | undefined): readon
   );
 }
 
-/** Builds whose nodes can act in the domain: with an account that the plug-in fetches, those of a pool that has it. */
+/** Builds whose nodes can act in the domain: with an account of the plug-in, those of a pool that has it. */
 function domainBuilds({ addons, pools, windows }: ClusterSpec): readonly WindowsFacts[] {
   if (addons.gmsa?.credentialSpecs[0]?.secret === undefined) return windows;
   return windows.filter(({ name }) =>
@@ -94,7 +91,7 @@ function domainBuilds({ addons, pools, windows }: ClusterSpec): readonly Windows
 }
 
 function buildValues(spec: ClusterSpec, os: WindowsFacts): Values {
-  // From outside the container, or within it where the kubelet cannot reach pods by their addresses.
+  // Within the container where the kubelet cannot reach pods by their addresses.
   const answers = spec.kubernetes.podNetwork.windows.hostReachesOwnPods(os)
     ? { httpGet: { path: "/", port: "http" } }
     : { exec: { command: ["curl.exe", "--silent", "--fail", "--output", "NUL", "http://localhost/"] } };
@@ -113,7 +110,7 @@ function clusterValues(spec: ClusterSpec) {
   const name = "registry.k8s.io/e2e-test-images/agnhost";
   const agnhost = { name, version: otherReleases[name].recent, os: "linux" } as const;
   const [account] = addons.gmsa?.credentialSpecs ?? [];
-  // Windows PowerShell cannot sign requests to S3 by itself; the machines' scripts can.
+  // Windows PowerShell cannot sign requests to S3; the machines' scripts can.
   const signer = facts.access.signsObjects
     ? readScript(new URL("../machine/windows/scripts/sigv4.ps1", import.meta.url))
     : "";
@@ -122,7 +119,7 @@ function clusterValues(spec: ClusterSpec) {
     HOST_PROCESS: image(spec, "mcr.microsoft.com/oss/kubernetes/windows-host-process-containers-base-image", "windows"),
     AGNHOST: requireArtifact(artifacts, agnhost).url,
     WEB_SERVER: readFileSync(own("winWebserver.ps1"), "utf8"),
-    // Setting the number means owning the field: with an autoscaler the next server-side apply would end in a conflict
+    // Who sets the number owns the field: with an autoscaler the next server-side apply would end in a conflict
     // (pulumi/pulumi-kubernetes#2491).
     WEB_SERVERS: addons.metricsServer ? undefined : 2,
     READ_SH: readScript(own(`readObject.${cloud}.sh`)),

@@ -3,19 +3,15 @@ import { controlPlaneKey } from "../model/pools.ts";
 import type { Container, Manifest, PodSpec, Schema, Text, Toleration, Volume } from "./manifest.ts";
 import type { Account } from "./rights.ts";
 
-/** Labels of a system workload, by which its Service and its selector find the pods. */
+/** By which a system workload's Service and selector find its pods. */
 export function systemLabels(name: string): Record<string, string> {
   return { "app.kubernetes.io/name": name, "app.kubernetes.io/part-of": "fenestra" };
 }
 
-/**
- * Where a Linux pod may run: the operating system is always set, so that no pod lands on Windows by a wide toleration.
- */
+/** Always set, so that no Linux pod lands on Windows by a wide toleration. */
 export const linuxOnly = { "kubernetes.io/os": "linux" };
 
-/**
- * Placement on control-plane machines, for what acts with their cloud identity or must run before there are workers.
- */
+/** For what acts with the machines' cloud identity or must run before there are workers. */
 export const onControlPlane = {
   nodeSelector: { ...linuxOnly, [controlPlaneKey]: "" },
   tolerations: [
@@ -25,23 +21,19 @@ export const onControlPlane = {
   ] satisfies Toleration[],
 };
 
-/** Tolerates every taint: for what each node needs before it can run pods. */
+/** For what each node needs before it can run pods. */
 export const everyTaint: Toleration[] = [{ operator: "Exists" }];
 
-/**
- * Placement on any Linux node, workers or control plane, so that a cluster without Linux workers has its system pods
- * too.
- */
+/** Workers or control plane, so that a cluster without Linux workers has its system pods too. */
 export const onAnyLinux = {
   nodeSelector: { ...linuxOnly },
   tolerations: [{ key: controlPlaneKey, operator: "Exists", effect: "NoSchedule" }] satisfies Toleration[],
 };
 
 /**
- * Chooses nodes that a cloud controller has initialised, whatever their taints: it writes region, zone and size of the
- * machine in the update of the Node that takes the taint `uninitialized` away (kubernetes-sigs/cloud-provider-azure:
- * pkg/nodemanager, `initializeNode`; k8s.io/cloud-provider: controllers/node). Fenestra's kubelets do not set the
- * label.
+ * Nodes that a cloud controller has initialised, whatever their taints: it writes the machine's region, zone and size
+ * in the update that takes the taint `uninitialized` away (kubernetes-sigs/cloud-provider-azure: pkg/nodemanager,
+ * `initializeNode`; k8s.io/cloud-provider: controllers/node). Fenestra's kubelets do not set the label.
  */
 export const isInitialised = { key: "topology.kubernetes.io/region", operator: "Exists" };
 
@@ -51,7 +43,7 @@ export function onNodesThat(...matchExpressions: { key: string; operator: string
   };
 }
 
-/** Placement and rights of a HostProcess pod, which sees the node itself and needs no image of the node's build. */
+/** Placement and rights of a HostProcess pod, which needs no image of the node's build. */
 export const hostProcessPod = {
   os: { name: "windows" },
   hostNetwork: true,
@@ -61,10 +53,7 @@ export const hostProcessPod = {
   priorityClassName: "system-node-critical",
 } satisfies Partial<PodSpec>;
 
-/**
- * Requests and limit of a small program. The limit on memory matters on Windows, which kills no process when memory
- * runs out.
- */
+/** Requests and limit of a small program. The limit matters on Windows, which kills no process when memory runs out. */
 export function small(cpu: string, memory: string, memoryLimit: string) {
   return { requests: { cpu, memory }, limits: { memory: memoryLimit } };
 }
@@ -78,12 +67,10 @@ export function privilegedNamespace(name: string): Manifest {
   return { apiVersion: "v1", kind: "Namespace", metadata: { name, labels } };
 }
 
-/** Files or settings that a program reads. */
 export function configMap({ name, namespace: home }: Account, data: Record<string, Text>): Manifest {
   return { apiVersion: "v1", kind: "ConfigMap", metadata: { name, namespace: home }, data };
 }
 
-/** A port of a system workload, for others in the cluster. */
 export function httpsService(
   { name, namespace: home }: Account,
   more: { readonly appProtocol?: string } = {},
@@ -97,14 +84,14 @@ export function httpsService(
   };
 }
 
-/** A container that has no right of its machine, as whatever user its image has. */
+/** No right of the machine, as whatever user the image has. */
 export const confined = {
   allowPrivilegeEscalation: false,
   capabilities: { drop: ["ALL"] },
   seccompProfile: { type: "RuntimeDefault" },
 };
 
-/** The same, and it writes nothing but its volumes. */
+/** The same, writing nothing but its volumes. */
 export const readOnly = { ...confined, readOnlyRootFilesystem: true };
 
 /** The same, as a user that is not root. */
@@ -112,7 +99,7 @@ export function unprivileged(runAsUser: number) {
   return { ...readOnly, runAsNonRoot: true, runAsUser };
 }
 
-/** A pod's spec; `container` is the only one, with the name of the workload, whose service account has it too. */
+/** A `container` is the only one, and has the name of the workload and its service account. */
 type Pod = PodSpec | (Omit<PodSpec, "containers"> & { readonly container: Omit<Container, "name"> });
 
 function specOf({ name }: Account, pod: Pod): PodSpec {
@@ -122,9 +109,9 @@ function specOf({ name }: Account, pod: Pod): PodSpec {
 }
 
 /**
- * One DaemonSet. It rolls in at most ten steps; up to ten nodes are one at a time, since a percentage is rounded up
+ * It rolls in at most ten steps; up to ten nodes are one at a time, since a percentage is rounded up
  * (kubernetes/kubernetes: pkg/controller/daemon/util, `UnavailableCount`). A roll stops when as many new pods are not
- * available: of an agent that does not work, nine nodes in ten keep the old one.
+ * available: nine nodes in ten keep the old agent when the new one does not work.
  */
 export function daemonSet(account: Account, pod: Pod): Manifest {
   const { name, namespace: home } = account;
@@ -142,8 +129,8 @@ export function daemonSet(account: Account, pod: Pod): Manifest {
 }
 
 /**
- * One Deployment. By default it does not surge: with host ports a second pod on a machine would stay Pending. Several
- * pods are spread over machines where that is possible.
+ * By default it does not surge: with host ports a second pod on a machine would stay Pending. Several pods are spread
+ * over machines where possible.
  */
 export function deployment(
   account: Account,
@@ -177,10 +164,7 @@ export function deployment(
   };
 }
 
-/**
- * A Deployment of several pods, of which drains of nodes leave all but one at work. A single pod needs no disruption
- * budget.
- */
+/** A Deployment with, for several pods, a disruption budget: drains leave all but one at work. */
 export function replicated(account: Account, replicas: number, pod: Pod): readonly Manifest[] {
   const { name, namespace: home } = account;
   const labels = systemLabels(name);
@@ -193,7 +177,7 @@ export function replicated(account: Account, replicas: number, pod: Pod): readon
   return [deployment(account, replicas, pod), ...(replicas > 1 ? [budget] : [])];
 }
 
-/** Machines that run a controller: one control-plane machine one pod, three machines two. */
+/** One pod with one control-plane machine, two with three. */
 export function controllerReplicas(spec: Pick<ClusterSpec, "controlPlane">): number {
   return Math.min(2, spec.controlPlane.members.length);
 }
@@ -206,7 +190,7 @@ interface CustomKind {
   readonly kind: string;
   readonly plural: string;
   readonly scope: "Cluster" | "Namespaced";
-  /** The API server takes no definition in a group of Kubernetes' own without a reference to its approval. */
+  /** Link that the API server requires in groups of Kubernetes' own. */
   readonly approval: string;
 }
 

@@ -1,17 +1,17 @@
 import { stringify } from "yaml";
 
 export interface KubeconfigArgs {
-  /** Name of cluster, user and context. */
+  /** Name of cluster and context, and beginning of the user's. */
   readonly cluster: string;
   /** URL of the API: `https://host:6443`. */
   readonly server: string;
-  /** Certificate of the cluster's authority, PEM. */
+  /** Of the cluster's authority, PEM. */
   readonly caCertificate: string;
-  /** Client certificate, PEM. */
+  /** PEM. */
   readonly clientCertificate: string;
-  /** Key of the client certificate, PEM. */
+  /** PEM. */
   readonly clientKey: string;
-  /** Name that the server's certificate must have, when it is reached by another one. Default: the host of `server`. */
+  /** Name that the server's certificate must have. Default: the host of `server`. */
   readonly tlsServerName?: string;
 }
 
@@ -38,13 +38,12 @@ export interface SignInKubeconfigArgs extends Pick<KubeconfigArgs, "cluster" | "
 }
 
 /**
- * A kubeconfig without a secret: kubectl asks its plug-in `oidc-login` (int128/kubelogin, docs/usage.md) for a token,
- * which lets the person sign in by a browser.
+ * A kubeconfig without a secret: kubectl's plug-in `oidc-login` (int128/kubelogin, docs/usage.md) fetches a token by a
+ * browser.
  */
 export function signInKubeconfig(args: SignInKubeconfigArgs): string {
   const { name, issuer, clientId, usernameClaim, certificateAuthority } = args.issuer;
-  // The address comes only with its scope; other scopes differ from issuer to issuer, and an unknown one is refused by
-  // some.
+  // The address comes only with its scope. Other scopes differ by issuer, and some refuse unknown ones.
   const scopes = ["email"].filter((scope) => scope === usernameClaim);
   return render(args, name, {
     exec: {

@@ -9,18 +9,16 @@ import { kubeconfig } from "./kubeconfig.ts";
 
 export interface PkiArgs {
   readonly cluster: string;
-  /** Refuse to delete the authorities, the service-account key and the encryption key. True in production. */
+  /** Refuse to delete the authorities, the service-account key and the encryption key. */
   readonly protect: boolean;
-  /**
-   * Names of the keys of service accounts; the first one signs. `ecdsa` is a P-256 key, each other one an RSA-2048 key.
-   */
+  /** Names of the keys of service accounts; the first signs. `ecdsa` is a P-256 key, every other one RSA-2048. */
   readonly serviceAccountKeys: readonly string[];
-  /** Names of the keys of the encryption of Secrets; the first one encrypts. */
+  /** Names of the keys of the encryption of Secrets; the first encrypts. */
   readonly encryptionKeys: readonly string[];
   readonly kubeconfigGeneration: number;
 }
 
-/** A certificate with its key, both PEM. */
+/** PEM. */
 export interface KeyPair {
   readonly certificate: pulumi.Output<string>;
   /** Secret. */
@@ -33,27 +31,22 @@ interface Authority {
 }
 
 const hoursPerDay = 24;
-/** Validity of the authorities: ten years, as kubeadm has it. */
+/** Validity of the authorities: as kubeadm has it. */
 const authorityHours = 10 * 365 * hoursPerDay;
-/** Validity of the administrators' certificates: one year. */
+/** Validity of the administrators' certificates. */
 const adminHours = 365 * hoursPerDay;
-/** They are renewed by an update that runs within this time before their end: 90 days. */
+/** An update within this time before their end renews them. */
 const adminRenewalHours = 90 * hoursPerDay;
 
-/**
- * ECDSA P-256: certificate and key of an authority together stay far below the 4,096 characters of one SSM parameter.
- */
+/** Certificate and key of an authority together stay far below the 4,096 characters of one SSM parameter. */
 const keyType = { algorithm: "ECDSA", ecdsaCurve: "P256" } as const;
-/**
- * Entra ID takes tokens with signatures of RSA only (AADSTS5002738); AWS takes both. With 1,700 characters it fits into
- * one parameter too.
- */
+/** Entra ID takes tokens signed with RSA only (AADSTS5002738). With 1,700 characters it fits into one parameter too. */
 const rsaKeyType = { algorithm: "RSA", rsaBits: 2048 } as const;
 
 /**
- * The keys of a cluster, made before any machine exists: so the kubeconfig is an output, and every control-plane
- * machine finds its authorities ready. The price: they are, encrypted, in the Pulumi state. Only the administrators'
- * certificates renew by themselves: a new authority would lock every node out.
+ * The keys of a cluster, made before any machine: the kubeconfig is an output, and every control-plane machine finds
+ * its authorities ready. The price: they are, encrypted, in the Pulumi state. Only the administrators' certificates
+ * renew by themselves: a new authority would lock every node out.
  */
 export class Pki extends pulumi.ComponentResource {
   readonly kubernetesCa: KeyPair;
@@ -61,18 +54,15 @@ export class Pki extends pulumi.ComponentResource {
   readonly frontProxyCa: KeyPair;
   /** Private key that signs service-account tokens, PEM. Secret. */
   readonly serviceAccountKey: pulumi.Output<string>;
-  /** Public keys of all accepted service-account keys, PEM, the signing one first. */
+  /** PEM, of all accepted service-account keys, the signing one first. */
   readonly serviceAccountPublicKeys: pulumi.Output<readonly string[]>;
-  /** Keys of the encryption of Secrets at rest by name: 32 random bytes in base64. Secret. */
+  /** Keys of the encryption of Secrets at rest: 32 random bytes in base64. Secret. */
   readonly encryptionKeys: readonly (readonly [name: string, key: pulumi.Output<string>])[];
-  /** Identifies this cluster: the serial number of its authority. */
+  /** Serial number of the cluster's authority. */
   readonly identifier: pulumi.Output<string>;
-  /**
-   * The program's own client certificate, of the group `kubeadm:cluster-admins`, as the machines have one; it is
-   * nowhere but in the state.
-   */
+  /** The program's own client certificate, of the group `kubeadm:cluster-admins`; it is nowhere but in the state. */
   readonly admin: KeyPair;
-  /** Client certificate for people, of a group that is bound as long as this is its generation. */
+  /** Client certificate for people, of a group that is bound while this is its generation. */
   readonly people: KeyPair;
 
   readonly #args: PkiArgs;
@@ -119,8 +109,8 @@ export class Pki extends pulumi.ComponentResource {
   }
 
   /**
-   * How control-plane machines issue and check tokens of service accounts; `undefined` for kubeadm's way: one key, an
-   * issuer inside the cluster.
+   * How control-plane machines issue and check tokens of service accounts; `undefined` for kubeadm's way: one key, the
+   * cluster as issuer.
    *
    * @param issuer URL that clouds know the cluster by
    */
@@ -133,14 +123,12 @@ export class Pki extends pulumi.ComponentResource {
 
   /** A key that signs no longer is not protected: removing it is the last step of its replacement. */
   #makeServiceAccountKeys(name: string): readonly tls.PrivateKey[] {
-    return this.#args.serviceAccountKeys.map((key, index) =>
-      key === firstServiceAccountKey
-        ? new tls.PrivateKey(name, keyType, { parent: this, protect: this.#args.protect && index === 0 })
-        : new tls.PrivateKey(`${name}-${key}`, rsaKeyType, {
-            parent: this,
-            protect: this.#args.protect && index === 0,
-          }),
-    );
+    return this.#args.serviceAccountKeys.map((key, index) => {
+      const options = { parent: this, protect: this.#args.protect && index === 0 };
+      return key === firstServiceAccountKey
+        ? new tls.PrivateKey(name, keyType, options)
+        : new tls.PrivateKey(`${name}-${key}`, rsaKeyType, options);
+    });
   }
 
   /** As with service accounts, only the key that encrypts is protected. */
@@ -152,12 +140,8 @@ export class Pki extends pulumi.ComponentResource {
     });
   }
 
-  #lastingKey(name: string): tls.PrivateKey {
-    return new tls.PrivateKey(name, keyType, { parent: this, protect: this.#args.protect });
-  }
-
   #authority(name: string, commonName: string): Authority {
-    const key = this.#lastingKey(name);
+    const key = new tls.PrivateKey(name, keyType, { parent: this, protect: this.#args.protect });
     const certificate = new tls.SelfSignedCert(
       name,
       {
@@ -171,12 +155,11 @@ export class Pki extends pulumi.ComponentResource {
       {
         parent: this,
         protect: this.#args.protect,
-        // Any of these forces a new certificate in the tls provider; a later version of this program must not bring
-        // that about.
+        // A change of any of these, by a later version of this program, would force a new certificate.
         ignoreChanges: ["allowedUses", "earlyRenewalHours", "setSubjectKeyId", "subject", "validityPeriodHours"],
       },
     );
-    // In a preview before the first update the end is not known, and there is no message.
+    // Not known, and no message, in a preview before the first update.
     certificate.validityEndTime.apply((end) => {
       const warning = expiryWarning(commonName, end, Date.now());
       if (warning !== undefined) void pulumi.log.warn(warning, this);
@@ -203,7 +186,7 @@ export class Pki extends pulumi.ComponentResource {
   }
 }
 
-/** The PKI of a cluster with the keys that its spec names; what cannot be made again is protected in production. */
+/** The PKI that a spec names; what cannot be made again is protected in production. */
 export function clusterPki(name: string, spec: ClusterSpec, parent: pulumi.Resource): Pki {
   const { name: cluster, environment, serviceAccountKeys, secretsEncryption, kubeconfigGeneration } = spec;
   const protect = environment === "production";
@@ -216,8 +199,8 @@ function keyPair({ key, certificate }: Authority): KeyPair {
 }
 
 /**
- * What control-plane machines read of the PKI besides the keys of the encryption, by the names of
- * `ControlPlaneSecrets`: certificate and key in one text, or one key.
+ * What control-plane machines read besides the keys of the encryption, by the names of `ControlPlaneSecrets`:
+ * certificate and key in one text, or one key.
  */
 export function controlPlaneKeys(pki: Pki) {
   return [
@@ -234,17 +217,13 @@ function pair({ certificate, key }: KeyPair): pulumi.Output<string> {
 
 const dayMs = 86_400_000;
 
-/**
- * From so many days before its end an authority is warned of: time enough to plan its replacement, which touches every
- * machine.
- */
+/** Warned so many days before an authority's end: its replacement touches every machine. */
 const warningDays = 90;
 
 /**
- * Warning about an authority that expires soon; `undefined` before that.
+ * Warning about an authority that expires soon, or `undefined`.
  *
- * @param name as people know it: `kubernetes`
- * @param end last moment of its validity, RFC 3339, as the tls provider gives it
+ * @param end RFC 3339, as the tls provider gives it
  * @param now milliseconds since the epoch
  */
 export function expiryWarning(name: string, end: string, now: number): string | undefined {

@@ -12,7 +12,7 @@ import { networking } from "./networking.ts";
 const account: Account = { name: "cluster-autoscaler", namespace: "kube-system" };
 const read = ["get", "list", "watch"];
 
-/** What it may do (kubernetes/autoscaler: charts/cluster-autoscaler/templates/clusterrole.yaml). */
+/** kubernetes/autoscaler: charts/cluster-autoscaler/templates/clusterrole.yaml. */
 const rules: PolicyRule[] = [
   rule("", ["events", "endpoints"], ["create", "patch"]),
   rule("", ["pods/eviction"], ["create"]),
@@ -34,16 +34,14 @@ const rules: PolicyRule[] = [
   rule("resource.k8s.io", ["deviceclasses", "resourceclaims", "resourceslices"], read),
 ];
 
-/** Flags that do not depend on the cloud. */
 const commonFlags = [
   "--v=2",
-  // Health and metrics; every address of the machine is the default.
+  // Health and metrics, by default on every address of the machine.
   "--address=127.0.0.1:8085",
   "--expander=least-waste",
   "--balance-similar-node-groups=true",
-  // Off by default: where the least number was raised, an Azure scale set would stay below it (kubernetes/autoscaler:
-  // cluster-autoscaler/FAQ.md, "My cluster is below minimum number of nodes"), and the gate behind the pool waits for
-  // as many nodes.
+  // Off by default: an Azure scale set would stay below a raised least number, for which the gate behind the pool waits
+  // (kubernetes/autoscaler: cluster-autoscaler/FAQ.md, "My cluster is below minimum number of nodes").
   "--enforce-node-group-min-size=true",
   "--skip-nodes-with-local-storage=false",
   `--max-node-provision-time=${provisionMinutes}m`,
@@ -52,16 +50,12 @@ const commonFlags = [
 ];
 
 /**
- * Labels by which the groups of one pool differ, one in each zone, and which their nodes get in a zone: without these
- * they are no "similar groups", and one grows to its limit before the next is touched (kubernetes/autoscaler:
- * cluster-autoscaler/processors/nodegroupset).
+ * Labels by which a pool's groups, one in each zone, differ. With them compared they are no "similar groups", and one
+ * grows to its limit before the next is touched (kubernetes/autoscaler: cluster-autoscaler/processors/nodegroupset).
  */
 const groupLabels = [poolLabel, payloadLabel];
 
-/**
- * Flags for what the stack file limits (kubernetes/autoscaler: cluster-autoscaler/FAQ.md, "What are the parameters to
- * CA?").
- */
+/** kubernetes/autoscaler: cluster-autoscaler/FAQ.md, "What are the parameters to CA?". */
 function limitFlags({ autoscalerLimits }: ClusterSpec["addons"]): string[] {
   const { nodes, cores, memoryGib, gpus = {}, lowestPriority, scaleDown } = autoscalerLimits ?? {};
   return [
@@ -74,7 +68,7 @@ function limitFlags({ autoscalerLimits }: ClusterSpec["addons"]): string[] {
   ];
 }
 
-/** Flags and environment by which it finds the pools' groups of machines. */
+/** How it finds the pools' groups of machines. */
 function cloudPart(
   spec: Pick<ClusterSpec, "cloud" | "name" | "region">,
 ): Pick<Container, "args" | "env"> & { readonly secret: boolean } {
@@ -98,7 +92,7 @@ function cloudPart(
       { name: "AZURE_VMSS_VMS_CACHE_TTL", value: "300" },
       // It writes absolute numbers: one from an old answer would end working machines (kubernetes/autoscaler#9452).
       { name: "AZURE_ENABLE_VMSS_ETAG", value: "true" },
-      // Otherwise a machine that Azure has no capacity for counts as running until the limit for joining, and no other
+      // Otherwise a machine for which Azure has no capacity counts as running until the limit for joining, and no other
       // zone or pool is tried (kubernetes/autoscaler#7531).
       { name: "AZURE_ENABLE_FAST_DELETE_ON_FAILED_PROVISIONING", value: "true" },
     ],
@@ -113,7 +107,7 @@ export const autoscaler: AddOnEntry = {
   manifests: autoscalerManifests,
 };
 
-/** The cluster autoscaler, on a control-plane machine whose identity may change the size of the pools. */
+/** On a control-plane machine, whose identity may change the size of the pools. */
 function autoscalerManifests(
   spec: Pick<ClusterSpec, "addons" | "artifacts" | "cloud" | "facts" | "kubernetes" | "name" | "region">,
 ): readonly Manifest[] {
@@ -130,7 +124,7 @@ function autoscalerManifests(
     deployment(account, 1, {
       ...onControlPlane,
       hostNetwork: true,
-      // With the host's network the cluster's names would not resolve otherwise.
+      // The host's network alone would not resolve the cluster's names.
       dnsPolicy: "ClusterFirstWithHostNet",
       priorityClassName: "system-cluster-critical",
       container: {

@@ -14,10 +14,7 @@ import {
 import { daemonSet, everyTaint, hostProcessPod, linuxOnly, nodeName, onControlPlane, small } from "../workload.ts";
 import { apiByFile, apiByName } from "./nodeAgents.ts";
 
-/**
- * What a cloud controller may do, on either cloud (kubernetes/kops: addons aws-cloud-controller and
- * azure-cloud-controller).
- */
+/** On either cloud (kubernetes/kops: addons aws-cloud-controller and azure-cloud-controller). */
 const cloudControllerRules: PolicyRule[] = [
   rule("", ["events"], ["create", "patch", "update"]),
   rule("", ["nodes"], ["get", "list", "watch", "update", "patch", "delete"]),
@@ -34,32 +31,29 @@ interface CloudValues {
 
 const controller: Account = { name: "cloud-controller-manager", namespace: "kube-system" };
 
-/**
- * Secret with the file that the cloud controller and the autoscaler read (kubernetes-sigs/cloud-provider-azure:
- * install/configs).
- */
+/** Secret that the cloud controller and the autoscaler read (kubernetes-sigs/cloud-provider-azure: install/configs). */
 export const cloudConfigSecret = "azure-cloud-provider";
 
-/** Content of `azure.json`. It holds no secret: the machines' identity is used. */
 interface AzureCloudConfigArgs {
   readonly tenantId: string;
   readonly subscriptionId: string;
   readonly resourceGroup: string;
   readonly location: string;
-  /** Resource group of the network: another one, where the network exists already. */
+  /** Another resource group, where the network exists already. */
   readonly vnetResourceGroup: string;
   readonly vnetName: string;
   readonly subnetName: string;
   readonly securityGroupName: string;
   /** Client id, not resource id, of the control plane's identity. */
   readonly identityClientId: string;
-  /** Tags of the load balancers and addresses that it makes, and of the security group, which has them already. */
+  /** Of the load balancers and addresses that it makes, and of the security group, which has them already. */
   readonly tagsMap: Readonly<Record<string, string>>;
 }
 
 /**
- * Content of `azure.json`. `vmss` with availability-set nodes not disabled is the mode for stand-alone machines mixed
- * with uniform scale sets (kubernetes-sigs/cloud-provider-azure: site/content/en/topics/node-types.md).
+ * Content of `azure.json`, without a secret: the machines' identity is used. `vmss` with availability-set nodes not
+ * disabled is the mode for stand-alone machines beside uniform scale sets (kubernetes-sigs/cloud-provider-azure:
+ * site/content/en/topics/node-types.md).
  */
 export function azureCloudConfig(args: AzureCloudConfigArgs): string {
   const { identityClientId, vnetResourceGroup, ...names } = args;
@@ -71,8 +65,8 @@ export function azureCloudConfig(args: AzureCloudConfigArgs): string {
     disableAvailabilitySetNodes: false,
     enableVmssFlexNodes: false,
     loadBalancerSku: "standard",
-    // By default the controller writes its backend pools into the model of every scale set, counting on sets that roll
-    // by hand only; each Service would then replace all machines of ours (pkg/provider/azure_vmss.go: ensureVMSSInPool;
+    // By default its backend pools are written into the model of every scale set, so that each Service would replace
+    // all machines of sets that roll by themselves, as ours do (pkg/provider/azure_vmss.go: ensureVMSSInPool;
     // azure_loadbalancer_backendpool.go).
     loadBalancerBackendPoolConfigurationType: "nodeIP",
     excludeMasterFromStandardLB: true,
@@ -82,7 +76,7 @@ export function azureCloudConfig(args: AzureCloudConfigArgs): string {
   });
 }
 
-/** What the controller of either cloud has, whatever its program. */
+/** On either cloud. */
 const onMachine = {
   ...onControlPlane,
   hostNetwork: true,
@@ -99,9 +93,8 @@ export const cloudController: AddOnEntry = {
 };
 
 /**
- * The cloud controller manager: it removes the `uninitialized` taint from nodes and creates load balancers for
- * Services. It is on the host's network, because it runs before the pod network and because the machines of AWS answer
- * metadata requests at one hop only.
+ * The cloud controller manager removes the `uninitialized` taint from nodes and creates load balancers for Services. It
+ * uses the host's network, since it runs before the pod network, and AWS answers metadata requests at one hop only.
  */
 function cloudControllerManifests(
   spec: Pick<ClusterSpec, "artifacts" | "cloud" | "kubernetes" | "name" | "windows">,
@@ -115,7 +108,7 @@ function cloudControllerManifests(
     serviceAccount(controller),
     ...clusterRights(controller, "system:cloud-controller-manager", cloudControllerRules),
     ...namespaceRights(controller, controller.name, leaseRules),
-    // Without it the program prints its usage and exits, while the rollout already counts as done.
+    // Otherwise it prints its usage and exits, while the rollout already counts as done.
     readsAuthentication(controller, "cloud-controller-manager:apiserver-authentication-reader"),
     azure ? azureController(spec, nodeEndpoint) : awsController(spec, nodeEndpoint),
     ...(azure ? nodeManager(spec, "linux", nodeEndpoint) : []),
@@ -157,15 +150,14 @@ function azureController(spec: Pick<ClusterSpec, "artifacts" | "kubernetes" | "n
       command: ["cloud-controller-manager"],
       args: [
         "--cloud-provider=azure",
-        // As a file, since the watcher of a Secret lists those of all namespaces
-        // (cmd/cloud-controller-manager/app/dynamic).
+        // The watcher of a Secret would list those of all namespaces (cmd/cloud-controller-manager/app/dynamic).
         "--cloud-config=/etc/azure/cloud-config",
         "--enable-dynamic-reloading=true",
         `--cluster-name=${spec.name}`,
         `--cluster-cidr=${spec.kubernetes.podCidr}`,
         "--allocate-node-cidrs=false",
         "--configure-cloud-routes=false",
-        // Nodes are initialised by the node managers, which need no rights in Azure.
+        // The node managers initialise nodes, and need no rights in Azure.
         "--controllers=*,-cloud-node",
         "--leader-elect=true",
         "--secure-port=10268",
@@ -185,8 +177,8 @@ function azureController(spec: Pick<ClusterSpec, "artifacts" | "kubernetes" | "n
 }
 
 /**
- * Initialises the nodes of a system from the metadata service, one pod on each. On Windows as HostProcess pod, since an
- * ordinary one cannot reach that service (kubernetes-sigs/cloud-provider-azure PR#3283).
+ * Initialises the nodes of a system from the metadata service, which on Windows only a HostProcess pod reaches
+ * (kubernetes-sigs/cloud-provider-azure PR#3283).
  */
 function nodeManager(spec: ImageSource, os: "linux" | "windows", nodeEndpoint: Text): readonly Manifest[] {
   const linux = os === "linux";

@@ -27,13 +27,13 @@ type HttpGet = NonNullable<Container["livenessProbe"]>["httpGet"];
 
 const localhost = "127.0.0.1";
 
-/** Where a container is asked; on the host network by the kubelet alone. */
+/** Where a container is probed; on the host network by the kubelet alone. */
 function health(port: number, hostNetwork: boolean): { readonly flag: string; readonly httpGet: HttpGet } {
   const host = hostNetwork ? { host: localhost } : {};
   return { flag: `--http-endpoint=${host.host ?? ""}:${port}`, httpGet: { path: "/healthz", port, ...host } };
 }
 
-/** The driver with its probes, and the container that answers them through the driver's socket. */
+/** The driver with its probes, and the container that answers them by the driver's socket. */
 function watched(
   driver: Container,
   sidecar: Container,
@@ -58,7 +58,7 @@ function watched(
   ];
 }
 
-/** The container that answers for a driver on Linux. */
+/** What answers for a driver on Linux. */
 const livenessProbe = (image: string, securityContext: Container["securityContext"]): Container => ({
   name: "liveness-probe",
   image,
@@ -79,13 +79,13 @@ function registrar(container: Omit<Container, "name">, port: number, hostNetwork
   };
 }
 
-/** The containers of a driver's controller: the driver itself and its sidecars, which share a socket. */
+/** The driver itself and its sidecars, which share a socket. */
 function controllerContainers({ controller, sidecars }: CsiDriver): Container[] {
   const { plugin, healthPort, patience, sidecarContext: securityContext = readOnly, resizerArgs = [] } = controller;
   const sidecar = (name: string, image: string, args: string[]): Container => ({
     name,
     image,
-    // The defaults of 5 requests a second and 10 workers would let a lost node's disks wait for each other (upstream's
+    // With the defaults, 5 requests a second and 10 workers, a lost node's disks would wait for each other (upstream's
     // manifests).
     args: [address, "--v=2", "--kube-api-qps=20", "--kube-api-burst=100", ...args],
     securityContext,
@@ -93,7 +93,7 @@ function controllerContainers({ controller, sidecars }: CsiDriver): Container[] 
     resources: small("10m", "40Mi", "500Mi"),
   });
   const elected = ["--leader-election=true", "--leader-election-namespace=kube-system"];
-  // A driver that attaches its volumes to one zone or machine has an attacher.
+  // A driver whose volumes are in one zone or on one machine has an attacher.
   const disks = sidecars.attacher === undefined ? [] : ["--feature-gates=Topology=true", "--default-fstype=ext4"];
   const further = {
     attacher: ["--timeout=1200s", "--worker-threads=100"],
@@ -103,7 +103,7 @@ function controllerContainers({ controller, sidecars }: CsiDriver): Container[] 
   const driver = { ...plugin, volumeMounts: [socketFolder, ...(plugin.volumeMounts ?? [])] };
   return [
     ...watched(driver, livenessProbe(sidecars.livenessProbe, securityContext), healthPort, true, patience),
-    // Soon after a disk of a deleted claim is detached; the default waits up to five minutes.
+    // The default waits up to five minutes after a deleted claim's disk is detached.
     sidecar("csi-provisioner", sidecars.provisioner, [
       ...elected,
       "--timeout=60s",
@@ -115,10 +115,7 @@ function controllerContainers({ controller, sidecars }: CsiDriver): Container[] 
   ];
 }
 
-/**
- * Runs on control-plane machines with their network: only they have the right to handle disks, and metadata ends at one
- * hop on AWS.
- */
+/** On control-plane machines, which alone may handle disks, with their network: on AWS metadata ends at one hop. */
 function controllerPod(driver: CsiDriver, account: Account): PodSpec {
   return {
     ...onControlPlane,
@@ -132,10 +129,10 @@ function controllerPod(driver: CsiDriver, account: Account): PodSpec {
 }
 
 /**
- * A node plug-in's pod on Linux workers: the driver, and the registrar that registers it with the kubelet. It waits
- * until the node is initialised: the Azure driver takes an absent label of the zone for "no zone"
- * (kubernetes-sigs/azuredisk-csi-driver: pkg/azuredisk, `GetNodeInfoFromLabels`), and the kubelet would keep that:
- * disks without a zone cannot be attached, and the true zone is refused later as a "topology value collision".
+ * The driver, and the registrar that registers it with the kubelet, on Linux workers that are initialised: the Azure
+ * driver takes an absent label of the zone for "no zone" (kubernetes-sigs/azuredisk-csi-driver: pkg/azuredisk,
+ * `GetNodeInfoFromLabels`), and the kubelet would keep that: disks without a zone cannot be attached, and the true zone
+ * is refused later as a "topology value collision".
  */
 function linuxNodePod({ name, linux, sidecars }: CsiDriver, account: Account): PodSpec {
   const folder = `/var/lib/kubelet/plugins/${name}`;
@@ -180,10 +177,10 @@ function linuxNodePod({ name, linux, sidecars }: CsiDriver, account: Account): P
 }
 
 /**
- * The node plug-in on Windows as HostProcess pod: no proxy service on the node. It too waits until the node is
- * initialised. An init container creates the socket's folder: a HostProcess program creates none, and the kubelet skips
- * a volume that no container mounts (kubernetes: pkg/kubelet/volumemanager/populator, "Skipping unused volume"). Of
- * upstream's HostProcess pods only that of EBS has probes.
+ * The same on Windows, as HostProcess pod without a proxy service on the node. An init container creates the socket's
+ * folder: a HostProcess program creates none, and the kubelet skips a volume that no container mounts (kubernetes:
+ * pkg/kubelet/volumemanager/populator, "Skipping unused volume"). Of upstream's HostProcess pods only that of EBS has
+ * probes.
  *
  * @param nodeEndpoint host name of the API: a Windows node itself does not reach Service addresses (upstream)
  */
@@ -234,7 +231,7 @@ function windowsNodePod(
   };
 }
 
-/** A service account of a driver, with its rights in the whole cluster; without a right it gets no role. */
+/** A driver's service account with its rights in the whole cluster; without a right it gets no role. */
 function nodeAccount(account: Account, rules: PolicyRule[]): readonly Manifest[] {
   return [
     serviceAccount(account),
@@ -243,7 +240,7 @@ function nodeAccount(account: Account, rules: PolicyRule[]): readonly Manifest[]
 }
 
 /**
- * Every object of a driver: its registration, its StorageClasses, the controller, and the node plug-ins of the systems in use.
+ * A driver's registration, StorageClasses, controller, and node plug-ins of the systems in use.
  *
  * @param nodeEndpoint host name of the internal API endpoint
  */
@@ -280,9 +277,9 @@ export function csiManifests(
 }
 
 /**
- * The StorageClasses of disks: `linux`, the default one, and `windows`. The file system is fixed when a disk is made, and a class without
- * one gives ext4, which Windows formats anew. The provisioner itself reads the file system and writes it into the volume, on either cloud
- * (kubernetes-csi/external-provisioner: README, "csi.storage.k8s.io/fstype").
+ * The StorageClasses of disks. The file system is fixed when a disk is made; a class without one gives ext4, which
+ * Windows formats anew. On either cloud the provisioner writes it into the volume (kubernetes-csi/external-provisioner:
+ * README, "csi.storage.k8s.io/fstype").
  */
 export function diskClasses(provisioner: string, parameters: Record<string, string>): readonly Manifest[] {
   const storageClass = (name: string, fsType: string, isDefault: boolean): Manifest => ({
@@ -298,7 +295,7 @@ export function diskClasses(provisioner: string, parameters: Record<string, stri
   return [storageClass("linux", "ext4", true), storageClass("windows", "ntfs", false)];
 }
 
-/** The default class of snapshots; who deletes a snapshot deletes what the cloud has of it. */
+/** The default class; deleting a snapshot deletes what the cloud has of it. */
 function snapshotClass(driver: string): Manifest {
   return {
     apiVersion: "snapshot.storage.k8s.io/v1",

@@ -4,7 +4,7 @@ import { type ImageSource, image } from "../images.ts";
 import type { Container, Manifest, Plain, PolicyRule } from "../manifest.ts";
 
 /**
- * Images of the containers beside a driver. A driver that attaches nothing needs no attacher, one that never grows no
+ * Images of the containers beside a driver. One that attaches nothing needs no attacher, one that never grows no
  * resizer.
  */
 export interface CsiSidecars {
@@ -19,7 +19,7 @@ export interface CsiSidecars {
 const optionalSidecars = ["attacher", "resizer", "snapshotter"] as const;
 export type OptionalSidecar = (typeof optionalSidecars)[number];
 
-/** What comes of each sidecar that a driver has of those which others lack. */
+/** What comes of each optional sidecar that a driver has. */
 export function optional<T>(
   sidecars: CsiSidecars,
   make: (name: OptionalSidecar, image: string) => readonly T[],
@@ -37,7 +37,7 @@ type Sidecar =
 const sidecar = (spec: ImageSource, name: Sidecar, os?: "windows"): string =>
   image(spec, `registry.k8s.io/sig-storage/${name}`, os);
 
-/** Those of every driver, from the project that publishes their digests. */
+/** Those of every driver. */
 export function csiSidecars(spec: ImageSource): CsiSidecars {
   return {
     provisioner: sidecar(spec, "csi-provisioner"),
@@ -49,7 +49,7 @@ export function csiSidecars(spec: ImageSource): CsiSidecars {
   };
 }
 
-/** The same for a driver of disks. */
+/** Those of a driver of disks. */
 export function diskSidecars(spec: Pick<ClusterSpec, "addons" | "artifacts" | "kubernetes">): CsiSidecars {
   return {
     ...csiSidecars(spec),
@@ -59,33 +59,29 @@ export function diskSidecars(spec: Pick<ClusterSpec, "addons" | "artifacts" | "k
   };
 }
 
-/** How long a driver may take to answer, and how often it may fail before it is ended. */
+/** How long a driver may take to answer, and how often it may fail before it is restarted. */
 export interface Patience {
   readonly seconds: number;
   readonly failures: number;
 }
 
-/** A CSI driver, as far as drivers differ. Everything else is made from it in one way, see `csiManifests`. */
+/** A CSI driver, as far as drivers differ; `csiManifests` makes the rest. */
 export interface CsiDriver {
   /** Name that StorageClasses refer to: `ebs.csi.aws.com`. */
   readonly name: string;
-  /**
-   * Prefix of the names of its workloads: `ebs-csi` makes `ebs-csi-controller`, `ebs-csi-node` and
-   * `ebs-csi-node-windows`.
-   */
+  /** Of its workloads' names: `ebs-csi` makes `ebs-csi-controller`, `ebs-csi-node` and `ebs-csi-node-windows`. */
   readonly prefix: string;
   readonly sidecars: CsiSidecars;
   readonly object: Plain<kubernetes.types.input.storage.v1.CSIDriverSpec>;
   readonly controller: {
-    /** The driver itself; its socket and grace period are added. */
+    /** The driver itself; its socket is added. */
     readonly plugin: Container;
-    /** Port of the liveness probe; on the machine's network, so each driver has another one. */
+    /** Port of the liveness probe, on the machine's network: each driver has another one. */
     readonly healthPort: number;
     /** Default: ten seconds, five times. */
     readonly patience?: Patience;
-    /** What its sidecars may do; they share the socket of the driver, which must be of their user. */
+    /** What its sidecars may do; the driver's socket, which they share, must be of their user. */
     readonly sidecarContext?: Container["securityContext"];
-    /** More flags of the resizer. */
     readonly resizerArgs?: readonly string[];
     /** Rights in its own namespace, beside the leases. */
     readonly rules?: PolicyRule[];
@@ -95,21 +91,21 @@ export interface CsiDriver {
   readonly linux: {
     readonly plugin: Container;
     readonly hostNetwork: boolean;
-    /** Ports of the liveness probes; with the host network they must be unique on the node. */
+    /** Ports of the liveness probes, unique on the node with the host network. */
     readonly healthPort: number;
     readonly registrarPort: number;
     readonly dnsPolicy?: string;
   };
   readonly windows: {
-    /** Makes the driver's container of the socket's address on a node. */
+    /** The driver's container, by the socket's address on a node. */
     readonly plugin: (endpoint: string) => Container;
-    /** Whether it takes `--kubeconfig`; others look for their token below the container's folder by themselves. */
+    /** Whether it takes `--kubeconfig`; others find their token below the container's folder. */
     readonly kubeconfig: boolean;
-    /** As on Linux; none where upstream's HostProcess pod has no probe. */
+    /** None where upstream's HostProcess pod has no probe. */
     readonly healthPort?: number;
     readonly registrarPort?: number;
   };
-  /** Rights of the node plug-ins; none for a driver that does not use the API server. */
+  /** None for node plug-ins that do not use the API server. */
   readonly nodeRules: PolicyRule[];
   readonly storageClasses: readonly Manifest[];
 }

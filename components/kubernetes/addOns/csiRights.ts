@@ -6,7 +6,7 @@ import { snapshotterRules } from "./volumeSnapshots.ts";
 const read = ["get", "list", "watch"];
 const events = rule("", ["events"], ["list", "watch", "create", "update", "patch"]);
 
-/** Rights of each sidecar of a controller (kubernetes-csi/external-*: deploy/kubernetes/rbac.yaml). */
+/** kubernetes-csi/external-*: deploy/kubernetes/rbac.yaml. */
 export const provisionerRules: PolicyRule[] = [
   rule("", ["persistentvolumes"], [...read, "create", "patch", "delete"]),
   rule("", ["persistentvolumeclaims"], [...read, "update"]),
@@ -32,9 +32,9 @@ export const optionalRules: Readonly<Record<OptionalSidecar, readonly PolicyRule
 };
 
 /**
- * Rights of a node plug-in that reads its node from the API server. Upstream both drivers may patch Nodes, to remove a
- * taint of their own (`agent-not-ready`) which Fenestra's nodes do not have; that is no reason for such a token on
- * every worker. Attachments are listed by upstream's preStop hooks alone, which are left out.
+ * Rights of a node plug-in that reads its node from the API server. Upstream, both drivers may also patch Nodes, to
+ * remove a taint (`agent-not-ready`) that Fenestra's do not have, and list attachments for a preStop hook, which is
+ * left out.
  */
 export const diskNodeRules: PolicyRule[] = [
   rule("", ["nodes"], ["get"]),

@@ -29,9 +29,7 @@ export const exporters: AddOnEntry = {
   manifests: exporterManifests,
 };
 
-/**
- * Prometheus exporters for the nodes of both systems, with a Service each, and ServiceMonitors when they are wanted.
- */
+/** Prometheus exporters for the nodes of both systems, each with a Service, and ServiceMonitors when wanted. */
 function exporterManifests(
   spec: Pick<ClusterSpec, "addons" | "artifacts" | "kubernetes" | "windows">,
 ): readonly Manifest[] {
@@ -64,9 +62,9 @@ function linuxExporter(spec: ImageSource): Manifest {
           "--path.sysfs=/host/sys",
           "--path.rootfs=/host/root",
           "--path.udev.data=/host/root/run/udev/data",
-          // Without it each volume of a pod is a series of its own.
+          // Otherwise each volume of a pod is a series.
           "--collector.filesystem.mount-points-exclude=^/(dev|proc|run/credentials/.+|sys|var/lib/kubelet/.+)($|/)",
-          // What the machine's own jobs measure, such as the age of etcd's last snapshot (etcd-snapshot.sh).
+          // What the machine's own jobs measure: the age of etcd's last snapshot (etcd-snapshot.sh).
           "--collector.textfile.directory=/host/root/var/lib/fenestra/metrics",
           `--web.listen-address=:${ports.nodeExporter}`,
         ],
@@ -95,10 +93,7 @@ const windowsConfiguration = configMap(
   { "config.yml": "collectors:\n  enabled: '[defaults],container'\n" },
 );
 
-/**
- * Upstream's DaemonSet has no toleration for the taint of Windows nodes; this one has
- * (prometheus-community/windows_exporter: kubernetes/).
- */
+/** Unlike upstream's it tolerates the taint of Windows nodes (prometheus-community/windows_exporter: kubernetes/). */
 function windowsExporter(spec: ImageSource): Manifest {
   const exporter = image(spec, "ghcr.io/prometheus-community/windows-exporter", "windows");
   const openPort = [
@@ -181,7 +176,7 @@ function rules(labels: Readonly<Record<string, string>>): Manifest {
   };
 }
 
-/** Sections of the manual that say what to do, from docs/operations/incidents.md. */
+/** Sections of the manual, linked from docs/operations/incidents.md. */
 const sections = {
   api: ["the API is away", "updates.md#the-api-is-away"],
   certificates: ["certificates", "keys.md"],
@@ -194,9 +189,9 @@ const sections = {
   symptoms: ["by symptom", "#by-symptom"],
 } as const;
 
-/** Name without the program's, what is so, for how many minutes. */
 type Row = readonly [name: string, expression: string, minutes: number, section: keyof typeof sections];
 
+/** What somebody should be told of: by the exporters, of etcd and the API, and by kube-state-metrics. */
 const rows: readonly Row[] = [
   ["SnapshotLate", "time() - fenestra_etcd_snapshot_timestamp_seconds > 9 * 3600", 0, "snapshots"],
   [
@@ -205,7 +200,7 @@ const rows: readonly Row[] = [
     5,
     "disk",
   ],
-  // Without the drives' letters it would fire for hidden partitions, which are full by nature, and volumes of pods.
+  // Drives' letters only: hidden partitions are full by nature, and volumes of pods are not the node's.
   [
     "WindowsDiskFull",
     'windows_logical_disk_free_bytes{volume=~"[A-Z]:"} / windows_logical_disk_size_bytes < 0.15',
@@ -235,7 +230,6 @@ const rows: readonly Row[] = [
   ],
 ];
 
-/** What somebody should be told of: by the exporters, of etcd and the API, and by kube-state-metrics. */
 export const alerts = rows.map(([name, expression, minutes, section]) => ({
   name: `Fenestra${name}`,
   expression,

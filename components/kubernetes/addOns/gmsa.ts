@@ -13,15 +13,12 @@ import { networking } from "./networking.ts";
 const account: Account = { name: "gmsa-webhook", namespace: "kube-system" };
 const certificateSecret = "gmsa-webhook-certificate";
 
-/** Host name of the webhook's Service, which its certificate must name. */
+/** Of the webhook's Service; its certificate must name it. */
 export const gmsaWebhookHost = `${account.name}.${account.namespace}.svc`;
 
 export type CredentialSpec = NonNullable<AddOns["gmsa"]>["credentialSpecs"][number];
 
-/**
- * Name of the ClusterRole that lets a service account use a credential specification: bind it in the namespace of the
- * pods.
- */
+/** ClusterRole that lets a service account use a credential specification: bind it in the pods' namespace. */
 export function credentialSpecRole(name: string): string {
   return `fenestra:gmsa-${name}`;
 }
@@ -37,8 +34,7 @@ export const gmsa: AddOnEntry = {
 };
 
 /**
- * Group Managed Service Accounts: the credential specifications and the webhook that writes them into pods
- * (kubernetes-sigs/windows-gmsa: charts/gmsa).
+ * The credential specifications and the webhook that writes them into pods (kubernetes-sigs/windows-gmsa: charts/gmsa).
  */
 function gmsaManifests(
   spec: Pick<ClusterSpec, "addons" | "artifacts" | "cloud" | "kubernetes">,
@@ -91,14 +87,15 @@ const definition = customResource(
 /** How a node that has not joined the domain fetches an account. */
 export interface PluginHost {
   readonly classId: string;
-  /** Input of the plug-in: the location of the secret, never the secret. */
+  /** Location of the secret, never the secret. */
   readonly input: Text;
 }
 
 /**
- * The plug-in's part of an account; nothing for one without a secret, which only nodes of the domain can use.
+ * The plug-in's part of an account; `undefined` without a secret: only nodes of the domain can use such an account.
  *
- * @param objectId Azure only: object id of the identity that may read the secrets. Throws a `RangeError` without it.
+ * @param objectId Azure only: object id of the identity that may read the secrets
+ * @throws RangeError on Azure without it
  */
 export function pluginHost(
   cloud: ClusterSpec["cloud"],
@@ -118,7 +115,7 @@ export function pluginHost(
   };
 }
 
-/** Content of a credential specification file (MicrosoftDocs: CredentialSpec PowerShell module). No secret is in it. */
+/** Content of a credential specification file, without a secret (MicrosoftDocs: CredentialSpec PowerShell module). */
 export function credentialSpecContent({ account: name, domain }: CredentialSpec, host: PluginHost | undefined) {
   return {
     CmsPlugins: ["ActiveDirectory"],
@@ -171,7 +168,7 @@ function webhook(spec: ImageSource): readonly Manifest[] {
         { name: "TLS_KEY", value: "/tls/tls.key" },
         { name: "TLS_CRT", value: "/tls/tls.crt" },
         { name: "HTTPS_PORT", value: "8443" },
-        // Its client's own limits of 5 and 10 would hold pods back that start together (charts/gmsa).
+        // With its client's limits, 5 and 10, pods that start together would wait (charts/gmsa).
         { name: "QPS", value: "30" },
         { name: "BURST", value: "50" },
       ],
@@ -185,10 +182,7 @@ function webhook(spec: ImageSource): readonly Manifest[] {
   });
 }
 
-/**
- * Pods that use an account, as a whole or in one container. Only these call the webhook, so that its outage affects no
- * other pod.
- */
+/** Whether a pod, or a container of it, uses an account: the webhook's outage must affect no other. */
 const anyAccount = [
   `(${usesAccount("object.spec.securityContext")})`,
   `object.spec.containers.exists(c, ${usesAccount("c.securityContext")})`,

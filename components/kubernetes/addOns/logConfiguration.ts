@@ -15,26 +15,25 @@ function variable(name: string): string {
   return `\${env:${name}}`;
 }
 
-/** A text of the stack file as the collector's configuration takes it: a dollar sign begins a variable there. */
+/** A text of the stack file for the collector's configuration, in which a dollar sign begins a variable. */
 function literal(text: string): string {
   return text.replaceAll("$", "$$$$");
 }
 
 interface Destination {
-  /** How requests are signed; none with headers alone. */
+  /** What signs requests; none with headers alone. */
   readonly extension?: { readonly name: string; readonly settings: object };
   readonly exporter: object;
   readonly batch: { readonly min_size: number; readonly max_size: number };
-  /** What the destination needs done to a record, by the processors' names. */
+  /** What a record needs for the destination, by the processors' names. */
   readonly processors?: Readonly<Record<string, object>>;
 }
 
 const isOld = 'where log.time_unix_nano > 0 and Now() - log.time > Duration("20h")';
 
 /**
- * CloudWatch refuses a request with records more than 24 hours apart, which is for good (Amazon CloudWatch User Guide,
- * "OTLP endpoints", limits of logs). The first requests of a node have what has lain there for days, together with what
- * is new.
+ * CloudWatch refuses for good a request with records more than 24 hours apart (Amazon CloudWatch User Guide, "OTLP
+ * endpoints", limits of logs). A node's first requests have what has lain there for days beside what is new.
  */
 const present = {
   error_mode: "ignore",
@@ -44,13 +43,13 @@ const present = {
   ],
 };
 
-/** What Azure Monitor takes is a megabyte (Azure Monitor service limits, "Logs ingestion API"). */
+/** Azure Monitor takes a megabyte (Azure Monitor service limits, "Logs ingestion API"). */
 const largeBatch = { min_size: 200_000, max_size: 900_000 };
 
-/** CloudWatch takes a megabyte in most regions, and counts the attributes of a resource for each of its records. */
+/** CloudWatch takes a megabyte in most regions, and counts a resource's attributes for each of its records. */
 const smallBatch = { min_size: 50_000, max_size: 150_000 };
 
-/** Where the logs go. Every destination takes OTLP; they differ in how a request is signed. */
+/** Where the logs go, always by OTLP. */
 function destination(
   spec: Pick<ClusterSpec, "cloud" | "name" | "region">,
   collector: LogCollector,
@@ -60,7 +59,7 @@ function destination(
   if (cloudwatch !== undefined) {
     const domain = spec.region.startsWith("cn-") ? "amazonaws.com.cn" : "amazonaws.com";
     return {
-      // Takes the role that the variables name (github.com/aws/aws-sdk-go-v2: config).
+      // The variables name its role (github.com/aws/aws-sdk-go-v2: config).
       extension: { name: "sigv4auth", settings: { region: spec.region, service: "logs" } },
       exporter: {
         logs_endpoint: `https://logs.${spec.region}.${domain}/v1/logs`,
@@ -103,29 +102,24 @@ function destination(
 
 export type LogSpec = Pick<ClusterSpec, "cloud" | "name" | "region" | "secretsEncryption">;
 
-/**
- * Name of the workloads. Their own logs are not read: a failed request that is logged would be the next thing to send.
- */
+/** Name of the workloads, whose own logs are not read: a logged failure would be the next thing to send. */
 export const collectorName = "log-collector";
 
-/** Where the Linux collectors find the node's journal and the programs to read it with, below a root of their own. */
+/** Where the Linux collectors find the node's programs and, below it, its journal. */
 export const journalRoot = "/host";
 export const journalFolder = "/var/log/journal";
 
-/** Where each system keeps positions and what is not sent yet. */
+/** Folders of positions and of what is not sent yet. */
 export const stateFolders = { linux: "/var/lib/otelcol", windows: "C:\\var\\lib\\fenestra\\log-collector" } as const;
 
 /**
- * Mebibytes of the collectors' heap above which they read nothing new, and of their containers. On Windows that is the
- * commit of a job object, in which the PowerShell that waits for the collector is too, and the cmd.exe that started it
+ * Mebibytes of heap above which a collector reads nothing new, and of its container. On Windows the latter is the
+ * commit of a job object, together with the PowerShell that waits for the collector and the cmd.exe that started it
  * (hcsshim: internal/jobobject/limits.go, SetMemoryLimit; internal/jobcontainers/jobcontainer.go, CreateProcess).
  */
 export const collectorMebibytes = { heap: 400, container: { linux: 512, windows: 768 } } as const;
 
-/**
- * Channels of Windows: the second pair has what the runtime says of containers and Hyper-V, and what the agent for gMSA
- * says of accounts. A channel that a node does not have is passed over.
- */
+/** Channels of Windows; the last two are the runtime's, on containers and Hyper-V, and the agent's for gMSA. */
 const channels = [
   "System",
   "Application",
@@ -134,8 +128,7 @@ const channels = [
 ] as const;
 
 /**
- * Keeps positions on the node's disk, and reads on where the pod before it stopped. `retry_on_failure` without an end:
- * what cannot be sent waits in its file.
+ * Reads on where the pod before it stopped. Without an end of `retry_on_failure` what cannot be sent waits in its file.
  */
 const reading = {
   storage: "file_storage",
@@ -144,12 +137,10 @@ const reading = {
 } as const;
 
 /**
- * Longest record. Of a batch with one that is longer than the batch may be, the rest is dropped (exporterhelper:
- * queuebatch/logs_batch.go).
+ * The rest of a batch with a record longer than the batch may be is dropped (exporterhelper: queuebatch/logs_batch.go).
  */
 const longest = { max_log_size: "100KiB" } as const;
 
-/** Files of a kind. `fenestra.log` says which kind of log a record is from. */
 function files(
   kind: string,
   include: readonly string[],
@@ -169,8 +160,8 @@ function files(
 
 /**
  * Logs of containers, and what the kubelet has rotated and not yet compressed (kubernetes: pkg/kubelet/logs,
- * `rotateLatestLog`): a file is known by its first bytes, whatever its name. Without a format, since containerd's asks
- * for UTC, and a Windows node writes the time of its zone.
+ * `rotateLatestLog`): a file is known by its first bytes, whatever its name. No format is set, since containerd's wants
+ * UTC, and a Windows node writes the time of its zone.
  */
 function containers(folder: string, separator: string) {
   const of = (pattern: string): string => [folder, ...pattern.split("/")].join(separator);
@@ -184,7 +175,7 @@ function containers(folder: string, separator: string) {
   return { ...found, preserve_trailing_whitespaces: true };
 }
 
-/** The API server's log of requests, one JSON object a line, in which `stageTimestamp` is the time of the record. */
+/** The API server's audit log: one JSON object a line. */
 const audit = files(
   "audit",
   [`${controlPlanePaths.auditLogs}/*.log`],
@@ -201,13 +192,13 @@ const audit = files(
   ],
 );
 
-/** Severities of syslog, as the collector's own parser of syslog maps them (pkg/stanza: operator/parser/syslog). */
+/** As the collector's own parser of syslog maps them (pkg/stanza: operator/parser/syslog). */
 const severities = { fatal: 0, error3: 1, error2: 2, error: 3, warn: 4, info2: 5, info: 6, debug: 7 };
 
 /**
- * The journal of what makes a machine a node. The image has no journalctl: the node's own runs, below a root with
- * little more than it. Each unit by its whole name: a pattern is only compared with the units that the journal has when
- * journalctl starts (systemd: src/journal/journalctl-filter.c).
+ * The journal of what makes a machine a node, by the node's own journalctl, since the image has none. Units have whole
+ * names: a pattern is compared only with the units that the journal has when journalctl starts (systemd:
+ * src/journal/journalctl-filter.c).
  */
 function journal(units: readonly string[]) {
   return {
@@ -215,7 +206,7 @@ function journal(units: readonly string[]) {
     journalctl_path: "/usr/bin/journalctl",
     directory: journalFolder,
     units,
-    // Without these, a message of more than 4 KiB is empty, and one with a control character a list of numbers
+    // Otherwise a message of more than 4 KiB is empty, and one with a control character a list of numbers
     // (journalctl(1), --output=json).
     all: true,
     convert_message_bytes: true,
@@ -269,13 +260,12 @@ export function logConfiguration(spec: LogSpec, collector: LogCollector, setting
   const read = receivers(spec, collector, settings);
   const last = ["resource", ...Object.keys(processors)];
   const exporters = ["otlp_http"];
-  const ofContainers = Object.keys(read).filter((name) => name === "file_log/containers");
-  const others = Object.keys(read).filter((name) => name !== "file_log/containers");
+  const ofContainers = "file_log/containers";
   return stringify(
     {
       extensions: {
-        // Nothing is synced to the disk (bbolt, NoSync): after a power failure a file may be beyond reading, and a new
-        // one is begun.
+        // Nothing is synced to the disk (bbolt, NoSync), so that a power failure may leave a file beyond reading, which
+        // is made anew.
         file_storage: { directory: stateFolders[os], create_directory: true, recreate: true },
         ...(extension === undefined ? {} : { [extension.name]: extension.settings }),
       },
@@ -330,11 +320,15 @@ export function logConfiguration(spec: LogSpec, collector: LogCollector, setting
         telemetry: { metrics: { level: "none" } },
         pipelines: {
           "logs/containers": {
-            receivers: ofContainers,
+            receivers: [ofContainers],
             processors: ["memory_limiter", "k8s_attributes", ...last],
             exporters,
           },
-          "logs/node": { receivers: others, processors: ["memory_limiter", ...last], exporters },
+          "logs/node": {
+            receivers: Object.keys(read).filter((name) => name !== ofContainers),
+            processors: ["memory_limiter", ...last],
+            exporters,
+          },
         },
       },
     },

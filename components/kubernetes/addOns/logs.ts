@@ -30,13 +30,10 @@ type CollectorSpec = LogSpec &
   ImageSource &
   Pick<ClusterSpec, "addons" | "facts" | "httpProxy" | "kubernetes" | "network" | "noProxy" | "windows">;
 
-/** Variables by which a collector takes its identity in the cloud; none for an endpoint that takes headers. */
+/** Variables of a collector's identity in the cloud. */
 type LogIdentity = Readonly<Record<string, Text>>;
 
-/**
- * Where the image's command line looks for the configuration (open-telemetry/opentelemetry-collector-releases:
- * Dockerfile of contrib).
- */
+/** Where the image looks for it (open-telemetry/opentelemetry-collector-releases: Dockerfile of contrib). */
 const linuxConfiguration = "/etc/otelcol-contrib";
 const windowsConfiguration = `${windowsPaths.kubernetes}\\${collectorName}`;
 
@@ -48,9 +45,9 @@ export const logs: AddOnEntry = {
 };
 
 /**
- * A collector on every node that sends its logs away: on Linux from an image, on Windows the node's own program as
- * HostProcess pod, since no image is for Windows Server 2025, and a plain pod reads no event log. Those of
- * control-plane machines read the audit log too.
+ * A collector of logs on every node: on Linux from an image, on Windows the node's own program as HostProcess pod,
+ * since no image is for Windows Server 2025, and a plain pod reads no event log. On control-plane machines it reads the
+ * audit log too.
  *
  * @param identity required for the services of the clouds
  */
@@ -82,7 +79,7 @@ function workloadName(collector: LogCollector): string {
 
 interface ContainerParts {
   readonly env: NonNullable<Container["env"]>;
-  /** Volume with the token that the cloud takes, where there is an identity. */
+  /** Volume with the identity's token for the cloud. */
   readonly token: Volume | undefined;
   readonly resources: NonNullable<Container["resources"]>;
 }
@@ -99,7 +96,7 @@ function containerParts(
   const limit = collectorMebibytes.container[collector === "windows" ? "windows" : "linux"];
   return {
     env: [
-      // A collector reads its configuration once, at its start.
+      // A collector reads its configuration only at its start.
       { name: "CONFIGURATION", value: createHash("sha256").update(configuration).digest("hex").slice(0, 16) },
       ...headers.map(({ secret, key }, index) => ({
         name: headerVariable(index),
@@ -132,9 +129,8 @@ function proxyVariables(spec: CollectorSpec, nodeEndpoint?: Text): NonNullable<C
 }
 
 /**
- * As root, since logs are root's, without any right of root but one: to read the journal, the collector runs the node's
- * own journalctl below a root of its own, which has the node's programs and the journal and nothing else (pkg/stanza:
- * operator/input/journald, `root_path`).
+ * As root, since logs are root's, with one right of root: to read the journal it runs the node's own journalctl in a
+ * root that has the node's programs and the journal alone (pkg/stanza: operator/input/journald, `root_path`).
  */
 function linuxCollector(
   spec: CollectorSpec,
@@ -145,8 +141,7 @@ function linuxCollector(
   const folders: readonly (readonly [name: string, path: string, at: string, type: string])[] = [
     ["pods", "/var/log/pods", "/var/log/pods", "DirectoryOrCreate"],
     ["programs", "/usr", `${journalRoot}/usr`, "Directory"],
-    // Links to folders of /usr: every program names its loader by the one, and the loader is a link by way of the
-    // other.
+    // Links to folders of /usr: every program names its loader by the first, and the loader is a link by the second.
     ["loader", "/lib64", `${journalRoot}/lib64`, "Directory"],
     ["libraries", "/lib", `${journalRoot}/lib`, "Directory"],
     ["journal", journalFolder, `${journalRoot}${journalFolder}`, "DirectoryOrCreate"],
@@ -200,9 +195,7 @@ function linuxCollector(
   );
 }
 
-/**
- * The script finds the files of the variables, which are elsewhere on Windows Server 2019, and makes the kubeconfig.
- */
+/** The script finds the variables' files, which are elsewhere on Windows Server 2019, and makes the kubeconfig. */
 function windowsCollector(
   spec: CollectorSpec,
   nodeEndpoint: Text,

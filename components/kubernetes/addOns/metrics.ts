@@ -16,9 +16,8 @@ export const metricsServer: AddOnEntry = {
 };
 
 /**
- * metrics-server for `kubectl top` and the horizontal autoscaler, on both systems: Windows kubelets serve
- * /metrics/resource too. It trusts the cluster's CA, which the node controller gives them, and no flag that turns
- * checks off.
+ * For `kubectl top` and the horizontal autoscaler: Windows kubelets serve /metrics/resource too. It checks kubelets'
+ * certificates by the cluster's CA, which the node controller gives them.
  */
 function metricsServerManifests(spec: ImageSource): readonly Manifest[] {
   return [
@@ -47,8 +46,7 @@ function metricsServerManifests(spec: ImageSource): readonly Manifest[] {
     {
       apiVersion: "apiregistration.k8s.io/v1",
       kind: "APIService",
-      // The API server reaches it through kube-proxy; its certificate is generated at start, so traffic is encrypted
-      // but not authenticated.
+      // Its certificate is generated at start, so the API server's traffic to it is encrypted but not authenticated.
       metadata: { name: "v1beta1.metrics.k8s.io", annotations: { "pulumi.com/skipAwait": "true" } },
       spec: {
         group: "metrics.k8s.io",

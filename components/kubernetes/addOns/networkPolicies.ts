@@ -7,7 +7,7 @@ import { networking } from "./networking.ts";
 
 const account: Account = { name: "kube-network-policies", namespace: "kube-system" };
 
-/** NetworkPolicies for the pods of Linux nodes, by the agent that flannel's chart runs too. */
+/** For the pods of Linux nodes, by the agent that flannel's chart runs too. */
 export const networkPolicies: AddOnEntry = {
   name: "network-policies",
   after: [networking],
@@ -29,7 +29,7 @@ function manifests(spec: ImageSource): readonly Manifest[] {
       container: {
         image: image(spec, "registry.k8s.io/networking/kube-network-policies"),
         command: ["/bin/netpol"],
-        // Its metrics would be open on every address of the node.
+        // By default its metrics are open on every address of the node.
         args: ["--hostname-override=$(NODE_NAME)", "--metrics-bind-address=127.0.0.1:10263", "--v=1"],
         env: [nodeName],
         resources: small("100m", "50Mi", "512Mi"),

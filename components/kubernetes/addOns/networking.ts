@@ -12,7 +12,7 @@ const proxy: Account = { name: "kube-proxy-windows", namespace: "kube-system" };
 
 export const networking: AddOnEntry = { name: "networking", after: [], manifests: networkingManifests };
 
-/** kubeadm's CoreDNS may share a node, whose drain would otherwise end both pods at once. */
+/** kubeadm's two pods may share a node, whose drain would end both at once. */
 const nameServerBudget: Manifest = {
   apiVersion: "policy/v1",
   kind: "PodDisruptionBudget",
@@ -21,13 +21,13 @@ const nameServerBudget: Manifest = {
 };
 
 /**
- * More of them than kubeadm's two, which later runs of kubeadm keep: by the processor from one for sixteen nodes to one
- * for eight. The least are there without metrics too.
+ * More than kubeadm's two, which later runs of kubeadm keep: by the processor from one for sixteen nodes to one for
+ * eight. The least are there without metrics too.
  */
 function nameServerScale({ controlPlane, pools }: Pick<ClusterSpec, "controlPlane" | "pools">): Manifest {
   const nodes = (of: (pool: PoolSpec) => number, among = pools) =>
     among.reduce((sum, pool) => sum + of(pool), controlPlane.members.length);
-  // Every node asks them, but only these may hold one; a small machine has the processor for four.
+  // Every node asks them, but only these may hold some; a small machine has the processor for four.
   const open = pools.filter(
     ({ os, scheduling: { taints } }) => os === "linux" && taints.every(({ effect }) => effect === "PreferNoSchedule"),
   );
@@ -56,8 +56,8 @@ function nameServerScale({ controlPlane, pools }: Pick<ClusterSpec, "controlPlan
 }
 
 /**
- * The pod network's agents and what keeps node agents to their nodes, and kube-proxy on Windows. CoreDNS and kube-proxy
- * on Linux come from kubeadm, which keeps the latter off Windows.
+ * The pod network's agents, what keeps node agents to their nodes, and kube-proxy on Windows. CoreDNS and kube-proxy on
+ * Linux come from kubeadm, which keeps the latter off Windows.
  */
 function networkingManifests(
   spec: Pick<ClusterSpec, "artifacts" | "controlPlane" | "facts" | "kubernetes" | "network" | "pools" | "windows">,

@@ -5,10 +5,7 @@ import type { Container, Manifest, PodSpec, Text, Volume } from "../manifest.ts"
 import type { Account } from "../rights.ts";
 import { configMap, daemonSet, hostProcessPod, nodeName } from "../workload.ts";
 
-/**
- * Makes a client's in-cluster configuration use the API's host name instead of the Service address, which exists only
- * with kube-proxy.
- */
+/** Has a client's in-cluster configuration use the API's host name: the Service address exists only with kube-proxy. */
 export function apiByName(nodeEndpoint: Text): { name: string; value: Text }[] {
   return [
     { name: "KUBERNETES_SERVICE_HOST", value: nodeEndpoint },
@@ -16,12 +13,12 @@ export function apiByName(nodeEndpoint: Text): { name: string; value: Text }[] {
   ];
 }
 
-/** Where the programs' kubeconfigs look for the token. */
+/** Where kubeconfigs look for the token. */
 const tokenFolder = windowsPaths.serviceAccountToken.slice(0, windowsPaths.serviceAccountToken.lastIndexOf("\\"));
 
 /**
- * The token that the kubelet renews, with the CA beside it. A kubelet's own certificate may read neither other Nodes
- * nor EndpointSlices.
+ * The token that the kubelet renews, and the CA. A kubelet's own certificate may read neither other Nodes nor
+ * EndpointSlices.
  */
 const tokenSources: NonNullable<NonNullable<Volume["projected"]>["sources"]> = [
   { serviceAccountToken: { path: "token", expirationSeconds: 3600 } },
@@ -29,9 +26,9 @@ const tokenSources: NonNullable<NonNullable<Volume["projected"]>["sources"]> = [
 ];
 
 /**
- * Argument with the path of a mounted file for a program of a HostProcess container. containerd's shim puts the
- * container's folder in place of the variable; below it mounts are on every release, on Windows Server 2019 nowhere
- * else (microsoft/hcsshim v0.15.0-rc.1: internal/jobcontainers, `replaceWithMountPoint`, `fallbackMountSetup`).
+ * Path of a mounted file in the arguments of a HostProcess container. containerd's shim replaces the variable by the
+ * container's folder, below which mounts are on every release, and on Windows Server 2019 nowhere else
+ * (microsoft/hcsshim v0.15.0-rc.1: internal/jobcontainers, `replaceWithMountPoint`, `fallbackMountSetup`).
  *
  * @param mounted path in the container, with or without `C:`
  */
@@ -39,7 +36,6 @@ export function mountedFile(mounted: string): string {
   return `%CONTAINER_SANDBOX_MOUNT_POINT%${mounted.replace(/^C:/, "")}`;
 }
 
-/** What gives a program of a HostProcess pod its account by a kubeconfig. */
 export interface ApiByFile {
   /** ConfigMap with the kubeconfig. */
   readonly manifest: Manifest;
@@ -49,9 +45,9 @@ export interface ApiByFile {
 }
 
 /**
- * A kubeconfig with the account's token, for a program that takes `--kubeconfig`. The path of the in-cluster
- * configuration is fixed, and nothing is there on Windows Server 2019 (kubernetes/kubernetes#104562); paths in a
- * kubeconfig are relative to its folder (kubernetes/client-go: tools/clientcmd/loader.go, `ResolveLocalPaths`).
+ * A kubeconfig with the account's token, for a program of a HostProcess pod that takes `--kubeconfig`: the fixed path
+ * of the in-cluster configuration is empty on Windows Server 2019 (kubernetes/kubernetes#104562). Its paths are
+ * relative to its folder (kubernetes/client-go: tools/clientcmd/loader.go, `ResolveLocalPaths`).
  */
 export function apiByFile(account: Account, nodeEndpoint: Text): ApiByFile {
   const file = "kubeconfig";
@@ -80,7 +76,7 @@ function kubeconfigOf(cluster: object, user: object): string {
   });
 }
 
-/** What an agent has besides the access to the API. */
+/** What an agent has besides its access to the API. */
 interface AgentParts {
   readonly serviceAccountName?: string;
   readonly env?: NonNullable<Container["env"]>;
@@ -89,11 +85,10 @@ interface AgentParts {
 }
 
 /**
- * A program of the node's disk, which has the node's own version, as a HostProcess DaemonSet. The kubelet restarts it
- * when it ends.
+ * A program of the node's disk, of the node's own version, as a HostProcess DaemonSet.
  *
  * @param script path of the script that starts it
- * @param more what it has besides; by default its service account has its own name
+ * @param more by default its service account has its own name
  */
 export function windowsAgent(
   spec: ImageSource,

@@ -2,9 +2,9 @@ import type { AddOnEntry } from "../addOnEntry.ts";
 import { configMap } from "../workload.ts";
 
 /**
- * What the node controller reads live, in the form that components/nodeController/program/status.py describes. The
- * program itself runs on the control-plane machines, so that certificates do not wait for a pod; its settings are here,
- * so that a change of them replaces no machine.
+ * What the node controller reads live, in the form of components/nodeController/program/status.py. The program runs on
+ * the control-plane machines, so that certificates do not wait for a pod; its settings are here, so that a change
+ * replaces no machine.
  */
 export const nodeController: AddOnEntry = {
   name: "node-controller",

@@ -25,12 +25,12 @@ const linux: Account = { name: "node-problem-detector", namespace: monitoringNam
 const windows: Account = { name: "node-problem-detector-windows", namespace: monitoringNamespace };
 
 /**
- * What is checked on Windows, by the health checker's name of it (kubernetes/node-problem-detector:
+ * What is checked on Windows, by the health checker's name (kubernetes/node-problem-detector:
  * cmd/healthchecker/options).
  */
 const windowsChecks = {
   kubelet: { condition: "KubeletUnhealthy", args: [] },
-  // The runtime answers in the checker's own way of asking; its default path of crictl is another one.
+  // The checker's default path of crictl is another one.
   cri: {
     condition: "ContainerRuntimeUnhealthy",
     args: [`--crictl-path=${windowsPrograms.crictl}`, "--cri-timeout=10s"],
@@ -39,10 +39,7 @@ const windowsChecks = {
 type CheckedComponent = keyof typeof windowsChecks;
 const checkedComponents: readonly CheckedComponent[] = ["kubelet", "cri"];
 
-/**
- * A release on which the image of the Windows detector does not run: its base is that of 2022, which 2025 runs as well
- * (Dockerfile.windows).
- */
+/** The image's base is that of 2022, which 2025 runs too, and this release does not (Dockerfile.windows). */
 const withoutDetector = operatingSystems["windows-2019"];
 
 export const nodeProblemDetector: AddOnEntry = {
@@ -53,8 +50,8 @@ export const nodeProblemDetector: AddOnEntry = {
 };
 
 /**
- * node-problem-detector on both systems. On Windows kube-proxy is a pod, which the kubelet restarts, so its check is
- * left out, and so is the repair of the others: the node's own health task does it. Windows Server 2019 has none.
+ * node-problem-detector on both systems, but Windows Server 2019. Windows goes without the check of kube-proxy, a pod
+ * that the kubelet restarts, and without repair, which is the node's own health task's.
  *
  * @param nodeEndpoint host name of the internal API endpoint
  */
@@ -101,9 +98,9 @@ function linuxDetector(spec: ImageSource): Manifest {
 }
 
 /**
- * A check as the detector's custom plug-in monitor reads it (kubernetes/node-problem-detector:
- * config/windows-health-checker-*.json). A HostProcess pod finds its image below `C:\hpc` (microsoft/hcsshim:
- * internal/jobcontainers/storage.go); with a path that is not there the detector ends at its start
+ * As the detector's custom plug-in monitor reads it (kubernetes/node-problem-detector:
+ * config/windows-health-checker-*.json). A HostProcess pod's image is below `C:\hpc` (microsoft/hcsshim:
+ * internal/jobcontainers/storage.go); with a missing path the detector ends at its start
  * (pkg/custompluginmonitor/types/config.go, `Validate`).
  */
 function windowsCheck(component: CheckedComponent) {

@@ -8,8 +8,8 @@ import { clusterBinding } from "../rights.ts";
 export const signIn: AddOnEntry = { name: "sign-in", after: [], manifests: signInManifests };
 
 /**
- * Binds the present generation of administrators, and each ClusterRole of `access.signIn[].roles` to its groups. A
- * binding's role cannot change, so the role is part of its name.
+ * Binds the present generation of administrators, and each ClusterRole of `access.signIn[].roles` to its groups. The
+ * role is part of a binding's name, since it cannot change.
  */
 export function signInManifests({
   signIn,
@@ -32,8 +32,7 @@ export function signInManifests({
 const member = (group: string) => ({ apiGroup: "rbac.authorization.k8s.io", kind: "Group", name: group });
 
 /**
- * A role as a part of a name; one that a path segment cannot hold, by its digest (kubernetes/kubernetes,
- * path.ValidatePathSegmentName).
+ * A role, or the digest of one that a path segment cannot hold (kubernetes/kubernetes, path.ValidatePathSegmentName).
  */
 function nameOf(role: string): string {
   return /^[\w:.-]+$/.test(role) ? role : createHash("sha256").update(role).digest("hex").slice(0, 10);

@@ -26,11 +26,7 @@ export const smb: AddOnEntry = {
     csiManifests(spec, smbDriver(spec, spec.addons.smb?.shares ?? []), nodeEndpoint),
 };
 
-/**
- * The SMB driver of a cluster (deploy/csi-smb-controller.yaml, csi-smb-node.yaml,
- * csi-smb-node-windows-hostprocess.yaml). A share is not attached to a machine, so there is no attacher, and it has the
- * size of its disk, so there is no resizer.
- */
+/** deploy/csi-smb-controller.yaml, csi-smb-node.yaml, csi-smb-node-windows-hostprocess.yaml. */
 function smbDriver(spec: ImageSource, shares: readonly Share[]): CsiDriver {
   const secrets = [...new Set(shares.map(({ secret }) => secret))];
   const plugin = {
@@ -91,10 +87,7 @@ function smbDriver(spec: ImageSource, shares: readonly Share[]): CsiDriver {
   };
 }
 
-/**
- * A StorageClass of a share. With the provisioner's secret each volume is a separate folder; without it every volume
- * would be the whole share.
- */
+/** With the provisioner's secret each volume is a separate folder, without it the whole share. */
 function shareClass({ name, source, secret, mountOptions }: Share): Manifest {
   return {
     apiVersion: "storage.k8s.io/v1",

@@ -24,7 +24,7 @@ const driverName = "ebs.csi.aws.com";
 const logging = ["--logging-format=text", "--v=2"];
 const nodeEnvironment = [
   { ...nodeName, name: "CSI_NODE_NAME" },
-  // It would list and watch Nodes for a taint that Fenestra's have not.
+  // It would watch Nodes for a taint that Fenestra's do not have.
   { name: "DISABLE_TAINT_WATCHER", value: "true" },
 ];
 
@@ -40,7 +40,7 @@ function ebsDriver(
     name: driverName,
     prefix: "ebs-csi",
     sidecars: diskSidecars(spec),
-    // Kubelets count the places anew after an attachment that found none (kubernetes-sigs/aws-ebs-csi-driver:
+    // Kubelets count places anew after an attachment that found none (kubernetes-sigs/aws-ebs-csi-driver:
     // deploy/kubernetes/base/csidriver.yaml).
     object: { ...diskDriver, nodeAllocatableUpdatePeriodSeconds: 10 },
     controller: {
@@ -49,12 +49,12 @@ function ebsDriver(
         args: [
           "controller",
           "--endpoint=unix:///csi/csi.sock",
-          // The tag to which the control plane's right to delete volumes is bound.
+          // The control plane may delete only volumes with this tag.
           `--k8s-tag-cluster-id=${spec.name}`,
           `--extra-tags=${Object.entries(spec.tags)
             .map((tag) => tag.join("="))
             .join(",")}`,
-          // Without it many attachments at once are a call each, which EC2 throttles.
+          // Otherwise many attachments at once are a call each, which EC2 throttles.
           "--batching=true",
           ...logging,
         ],
@@ -65,15 +65,16 @@ function ebsDriver(
         securityContext: unprivileged(1000),
       },
       healthPort: 9808,
-      // Its probe calls EC2 (pkg/driver/identity.go; pkg/cloud/cloud.go), which may be slow, or its first credentials.
+      // Its probe calls EC2 (pkg/driver/identity.go; pkg/cloud/cloud.go), which, like its first credentials, may be
+      // slow.
       patience: { seconds: 60, failures: 10 },
       sidecarContext: unprivileged(1000),
       // Tags by the claim's name in a VolumeAttributesClass.
       resizerArgs: ["--extra-modify-metadata"],
     },
     linux: {
-      // It takes its facts from the Node: a pod cannot reach the metadata service. That source knows of no disk but the
-      // pods', so the system disk is reserved (kubernetes-sigs/aws-ebs-csi-driver#2543).
+      // A pod cannot reach the metadata service. The Node as source knows the pods' disks alone, so the system disk is
+      // reserved (kubernetes-sigs/aws-ebs-csi-driver#2543).
       plugin: {
         ...plugin,
         args: [
@@ -99,8 +100,8 @@ function ebsDriver(
         image: image(spec, "registry.k8s.io/provider-aws/aws-ebs-csi-driver", "windows"),
         command: ["aws-ebs-csi-driver.exe"],
         args: ["node", `--endpoint=${endpoint}`, "--windows-host-process=true", ...logging],
-        // Each call is a powershell.exe of the same job: at the Linux plug-in's limit one was refused memory, and its
-        // volume never detached (kubernetes-sigs/aws-ebs-csi-driver#2100).
+        // Each call is a powershell.exe of the same job: at the Linux limit one got no memory, and its volume was never
+        // detached (kubernetes-sigs/aws-ebs-csi-driver#2100).
         resources: small("10m", "40Mi", "600Mi"),
         env: nodeEnvironment,
       }),
@@ -116,13 +117,13 @@ const azureDriverName = "disk.csi.azure.com";
 const azureNodeEnvironment = { ...nodeName, name: "KUBE_NODE_NAME" };
 
 /**
- * Zone and size of a node come from its labels. Without it the driver asks Azure, for which it has no configuration on
- * a node: on Windows it then crashes with a nil pointer each time the kubelet asks
- * (kubernetes-sigs/azuredisk-csi-driver: pkg/azuredisk/nodeserver.go, `NodeGetInfo`).
+ * Zone and size of a node come from its labels. Otherwise the driver asks Azure, for which it has no configuration on a
+ * node: on Windows it crashes with a nil pointer each time the kubelet asks (kubernetes-sigs/azuredisk-csi-driver:
+ * pkg/azuredisk/nodeserver.go, `NodeGetInfo`).
  */
 const nodeFromLabels = "--get-node-info-from-labels=true";
 
-/** The Azure Disk driver of a cluster. The cloud controller's Secret names the subscription. */
+/** The cloud controller's Secret names the subscription. */
 function azureDiskDriver(spec: Pick<ClusterSpec, "addons" | "artifacts" | "kubernetes">): CsiDriver {
   const plugin = { name: "azuredisk", image: image(spec, "mcr.microsoft.com/oss/v2/kubernetes-csi/azuredisk-csi") };
   return {
@@ -137,16 +138,16 @@ function azureDiskDriver(spec: Pick<ClusterSpec, "addons" | "artifacts" | "kuber
           "--v=5",
           "--endpoint=unix:///csi/csi.sock",
           "--metrics-address=127.0.0.1:29604",
-          // Without it a controller whose Secret cannot be read at its start ends in a nil pointer later.
+          // Otherwise a controller that cannot read its Secret at its start ends in a nil pointer later.
           "--allow-empty-cloud-config=false",
-          // Stand-alone machines beside scale sets: as in the cloud controller's setting.
+          // As in the cloud controller's configuration.
           "--disable-avset-nodes=false",
           "--vm-type=vmss",
-          // Not known to work with scale sets, and writes of a machine that still runs may be lost
+          // Not known to work with scale sets; a machine that still runs may lose writes
           // (kubernetes-sigs/azuredisk-csi-driver#3692).
           "--force-detach-backoff=false",
         ],
-        // Root, as the sidecars: the socket between them is its own.
+        // Root, as the sidecars, which share its socket.
         securityContext: confined,
         resources: small("10m", "40Mi", "512Mi"),
       },
@@ -166,7 +167,7 @@ function azureDiskDriver(spec: Pick<ClusterSpec, "addons" | "artifacts" | "kuber
           nodeFromLabels,
         ],
         env: [azureNodeEnvironment],
-        // mkfs and fsck of large disks.
+        // For mkfs and fsck of large disks.
         resources: small("10m", "40Mi", "1000Mi"),
       },
       hostNetwork: true,

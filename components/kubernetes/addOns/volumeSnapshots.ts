@@ -10,8 +10,8 @@ const account: Account = { name: "snapshot-controller", namespace: "kube-system"
 const group = "snapshot.storage.k8s.io";
 
 /**
- * Snapshots of volumes: the definitions, and the controller that binds a snapshot to what the driver of the disks has
- * made. The driver's sidecar is beside its controller (csi.ts), and waits for no definition, so this comes first.
+ * The definitions, and the controller that binds a snapshot to what the driver of the disks has made. The driver's
+ * sidecar (csi.ts) waits for no definition, so this comes first.
  */
 export const volumeSnapshots: AddOnEntry = {
   name: "volume-snapshots",
@@ -39,7 +39,7 @@ const checked = (schema: Schema, rule: string, message: string): Schema => ({
   x_kubernetes_validations: [{ rule, message }],
 });
 
-/** Where a snapshot comes from: one of two, for good, or somebody could point it at the data of another. */
+/** One of two, for good, or somebody could point a snapshot at another's data. */
 const source = (one: string, other: string): Schema => ({
   ...object({ [one]: text, [other]: text }),
   x_kubernetes_validations: [
@@ -48,10 +48,7 @@ const source = (one: string, other: string): Schema => ({
   ],
 });
 
-/**
- * The parts of the kinds that snapshot-controller 8 reads and writes (kubernetes-csi/external-snapshotter:
- * client/apis/volumesnapshot/v1).
- */
+/** What snapshot-controller 8 reads and writes (kubernetes-csi/external-snapshotter: client/apis/volumesnapshot/v1). */
 const definitions: readonly Manifest[] = [
   definition("VolumeSnapshotClass", "es", "Cluster", {
     required: ["deletionPolicy", "driver"],
@@ -64,7 +61,7 @@ const definitions: readonly Manifest[] = [
   definition("VolumeSnapshotContent", "s", "Cluster", {
     required: ["spec"],
     properties: {
-      // A volume of another mode than the snapshot's may be made by those alone who are allowed to.
+      // Only who is allowed to may make a volume of another mode than the snapshot's.
       spec: checked(
         object(
           {
@@ -146,7 +143,7 @@ const rules: PolicyRule[] = [
   rule(group, ["volumesnapshots/status"], ["update", "patch"]),
 ];
 
-/** Rights of a driver's controller, whose sidecars make snapshots and volumes of them. */
+/** Of a driver's controller, whose sidecars make snapshots and volumes of them. */
 export const snapshotterRules: PolicyRule[] = [
   rule(group, ["volumesnapshotclasses"], ["get", "list", "watch"]),
   rule(group, ["volumesnapshots"], ["get", "list", "watch", "update"]),

@@ -3,9 +3,9 @@ import { smb } from "./smb.ts";
 import { storage } from "./storage.ts";
 
 /**
- * Stands between the drivers and whatever has claims: the node controller takes the finalizer away once the volumes of
- * all claims that are gone are gone too, each for five minutes at most (components/nodeController/program/volumes.py).
- * Drivers that went at once would leave disks in the cloud.
+ * Stands between the drivers and whatever has claims, since drivers that went at once would leave disks in the cloud.
+ * The node controller takes the finalizer away once the volumes of all deleted claims are gone, each for five minutes
+ * at most (components/nodeController/program/volumes.py).
  */
 export const volumes: AddOnEntry = {
   name: "volumes",

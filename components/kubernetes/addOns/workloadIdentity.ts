@@ -19,7 +19,7 @@ export const identityFolders = {
 } as const;
 const separators = { linux: "/", windows: "\\" } as const;
 
-/** Life of a token in seconds; the kubelet renews it when 80 % are over. Clouds take no more than a day. */
+/** The kubelet renews a token when 80 % are over. Clouds take no more than a day. */
 export const identityTokenSeconds = 3600;
 
 /** Service accounts whose pods get a token. */
@@ -37,8 +37,7 @@ export const workloadIdentity: AddOnEntry = {
 /**
  * A policy of the API server that gives pods of the named service accounts a token for the cloud and the variables by
  * which SDKs find it, as the clouds' webhooks do (aws/amazon-eks-pod-identity-webhook, Azure/azure-workload-identity),
- * without a program that could be down. It looks at their namespaces only. A variable that a container sets itself
- * stays.
+ * without a program that could be down. A container's own variables stay.
  *
  * @param environments JSON of `PodEnvironments`
  */
@@ -66,7 +65,7 @@ export function workloadIdentityManifests(
       mount: `{"name": dyn(${text(volume)}), "mountPath": dyn(variables.windows ? ${text(identityFolders.windows)} : ${text(identityFolders.linux)}), "readOnly": dyn(true)}`,
       volume: `{"name": dyn(${text(volume)}), "projected": dyn({"sources": [{"serviceAccountToken": {"audience": dyn(${text(audience)}), "expirationSeconds": dyn(${identityTokenSeconds}), "path": dyn("token")}}]})}`,
     },
-    // Others that add containers later: they come with their own variables, or not at all.
+    // Containers that others add later come with their own variables, or without any.
     reinvocationPolicy: "Never",
     patches: [
       ...["containers", "initContainers"].map((list) => `(${intoContainers(list)})`),
@@ -86,7 +85,7 @@ function add(path: string, value: string): string {
   return `JSONPatch{op: "add", path: ${path}, value: ${value}}`;
 }
 
-/** Patches of the containers in a list of the pod: the variables that they do not set themselves, and the mount. */
+/** Patches of the containers in a list: the variables that they do not set themselves, and the mount. */
 function intoContainers(list: string): string {
   const containers = `object.spec.${list}`;
   const own = `${containers}[i]`;
@@ -97,7 +96,7 @@ function intoContainers(list: string): string {
   return list === "initContainers" ? `has(${containers}) ? ${patches} : []` : patches;
 }
 
-/** `PodEnvironments` as the policy's expression has them: lists, since a mapping has no order. JSON of texts is CEL. */
+/** `PodEnvironments` in CEL, which JSON of texts is: lists, since a mapping has no order. */
 export function environmentsExpression(environments: PodEnvironments): string {
   const lists = Object.entries(environments).map(([key, variables]) => [
     key,
@@ -106,7 +105,7 @@ export function environmentsExpression(environments: PodEnvironments): string {
   return JSON.stringify(Object.fromEntries(lists));
 }
 
-/** What a reader of the plan should know: what this version cannot do. */
+/** What a reader of the plan should know this version cannot do. */
 export function workloadIdentityFindings(
   spec: Pick<ClusterSpec, "kubernetes" | "workloadIdentity">,
 ): readonly string[] {
