@@ -17,7 +17,7 @@ describe("calls of gates times wrong answers, a sample", () => {
     const pairs = await callsOfGates();
     assert.ok(forms.length >= 8, String(forms));
     assert.deepEqual(unasked(pairs), []);
-    // A derivation that leaves a call out is seen.
+    // A call left out is seen.
     for (const form of forms) assert.ok(unasked(pairs.filter(([, , path]) => !form.test(path))).includes(form));
   });
 

@@ -69,7 +69,7 @@ function well(path: string, sent: string): Answer {
     : say({ kind: "NodeList", items: Array.from({ length: count }, (_, index) => node(`n-${index}`, "10.0.0.1")) });
 }
 
-/** The gates, as the program makes them; each hook is called `gate`. */
+/** As the program makes them; each hook is called `gate`. */
 const gates: Readonly<Record<string, (api: ApiClient, patience: Patience) => Resource | object>> = {
   api: (api, patience) =>
     apiGate("gate", { machines: ["a"], members: [{ node: "cp-0" }], api: { ...api, client }, patience }, {}),
@@ -124,7 +124,7 @@ async function pass(gate: string, answer: (path: string, sent: string) => Answer
   });
 }
 
-/** The kind of a call, by its path: names of objects are left out. */
+/** A call's path without names of objects. */
 const kindOf = (path: string): string =>
   path
     .replace(/\?.*/, "")
@@ -171,7 +171,7 @@ export const faults: Readonly<Record<string, (was: Answer) => Answer>> = {
   }),
 };
 
-/** Gates to the calls that they make of a well cluster, found by passing them, each with a path of it. */
+/** Each gate with the kinds of call that it makes of a well cluster, and a path of each; found by passing it. */
 export async function callsOfGates(): Promise<readonly (readonly [gate: string, call: string, path: string])[]> {
   const pairs: [string, string, string][] = [];
   for (const gate of Object.keys(gates)) {
@@ -189,7 +189,7 @@ export async function callsOfGates(): Promise<readonly (readonly [gate: string, 
   return pairs;
 }
 
-/** Whether a gate stays shut while one of its calls is answered wrongly; it must also come to an end. */
+/** Asserts that a gate stays shut, and comes to an end, while one of its calls is answered wrongly. */
 export async function staysShut(gate: string, call: string, fault: string): Promise<void> {
   const wrong = faults[fault] ?? assert.fail(fault);
   let isWrong = false;

@@ -9,7 +9,7 @@ import { resource, withMocks } from "../support/mocks.ts";
 import { exampleSpec } from "../support/stacks.ts";
 import { type Answer, serving } from "./serving.ts";
 
-/** Any certificate with its key: the fake server asks for none. */
+/** Any certificate: the fake server asks for none. */
 const issueClient = () => issueServerCertificate(newAuthority("clients"), { commonName: "admin", dnsNames: ["admin"] });
 
 const pod = (ready: string, startedAt?: string, nodeName = "i-1", component = "etcd"): object => ({
@@ -25,7 +25,6 @@ const pod = (ready: string, startedAt?: string, nodeName = "i-1", component = "e
   },
 });
 
-/** A Node of the control plane. */
 const marked = (name: string): object => ({
   kind: "Node",
   metadata: { name, labels: { "node-role.kubernetes.io/control-plane": "" } },
@@ -124,7 +123,7 @@ describe("gates", () => {
     await gate(marked("i-7"), patient);
     // Twice: a kubelet that was not heard since the first look may be dead.
     assert.deepEqual(asked, Array(2).fill(["etcd-i-7", "kube-apiserver-i-7", "i-7"]).flat());
-    // The gate before the next machine gives it a minute only.
+    // The next machine's gate gives it only a minute.
     await assert.rejects(gate({ kind: "Node", metadata: { name: "i-7" } }, patience), /i-7 is not marked as control/);
   });
 
@@ -158,7 +157,7 @@ describe("the gate before a control-plane machine", () => {
     return { metadata: { name }, status: { addresses, nodeInfo: { kubeletVersion: `v${version}` } } };
   };
 
-  /** The answers of a control plane whose nodes are named like its etcd members. */
+  /** A control plane whose nodes are named like its etcd members. */
   const answers =
     (sick: readonly string[], version = "1.36.4", missing: readonly string[] = [], silent: readonly string[] = []) =>
     (path: string): Answer => {
@@ -180,7 +179,7 @@ describe("the gate before a control-plane machine", () => {
       return { status: 200, body: JSON.stringify(pod(sick.includes(node) ? "False" : "True", undefined, node, name)) };
     };
 
-  /** Runs the gate before the first machine when it is about to be replaced. */
+  /** Runs the gate before the first machine. */
   const passing = (
     answer: (path: string) => Answer,
     kept: unknown = old,
@@ -203,7 +202,7 @@ describe("the gate before a control-plane machine", () => {
       ]);
     });
 
-  /** The same when it stays shut, which is seen soon. */
+  /** The same when it stays shut. */
   const shut = (answer: (path: string) => Answer): Promise<void> => passing(answer, old, "1.36.4", 0.01);
 
   it("opens when the others are healthy members, whatever the machine itself is like", async () => {

@@ -21,7 +21,7 @@ import { configTexts, stackConfig } from "../support/stacks.ts";
 
 const launch = "ec2:RunInstances";
 const versions = "Microsoft.Compute/locations/publishers/artifacttypes/offers/skus/versions/read";
-// Of the cluster's machines the one that goes does not count.
+// The cluster's machine that goes does not count.
 const running = (name: string) => ({
   ...{ InstanceType: "m7i.large", State: { Name: "running" }, CpuOptions: { CoreCount: 1, ThreadsPerCore: 2 } },
   Tags: [
@@ -116,7 +116,7 @@ for (const [cloud, { deploy, region, launches, refusals, told }] of Object.entri
       withMocks(() => deploy(specOf(stack), undefined, (...given) => ask(...given)), { region }),
     );
 
-    /** Runs the hook of the gate in the whole program; gives what was said beside a refusal. */
+    /** Runs the gate's hook in the whole program; gives what was told beside a refusal. */
     const pass = async (check: MayStart, stack = dev, index = 0): Promise<readonly string[]> => {
       const said: string[] = [];
       ask = async (...given) => {
@@ -213,7 +213,7 @@ describe("the gate before a group of machines that is deleted before its success
         if (type === "aws:autoscaling/group:Group")
           assert.deepEqual(
             replacementRow(type)?.replaces.filter((input) => !options.ignoreChanges.includes(input)),
-            // Fixed by the pool's, which is the resource's.
+            // The pool's name fixes it, as it does the resource's.
             ["name"],
           );
         if (type !== "azure-native:compute:VirtualMachineScaleSet") continue;

@@ -3,7 +3,7 @@ import type { RecordedProgram, RecordedResource } from "../../plan/program/recor
 import { concerns, replacementRow } from "../../plan/replacement/table.ts";
 import { runStack } from "../support/mocks.ts";
 
-/** All that a resource waits for, by URN. */
+/** URNs of all that a resource waits for. */
 function closure(resources: RecordedProgram["resources"], start: RecordedResource): ReadonlySet<string> {
   const seen = new Set(start.dependencies);
   for (const urn of seen)
@@ -34,7 +34,7 @@ for (const stack of ["aws-prod", "azure-prod"] as const)
           ({ urn }) => closure(program.resources, machine).has(urn) && !before.has(urn),
         );
         const behind = late.filter((each) => each !== gate && each.custom).map(({ name }) => name);
-        // Azure's disk and card, whose replacement deletes the machine first, stand behind the gate themselves.
+        // Azure's disk and card, whose replacement deletes the machine first, stand behind the gate.
         assert.deepEqual(
           behind.sort(),
           own[stack].map((part) => prefix + part),
@@ -51,7 +51,7 @@ for (const stack of ["aws-prod", "azure-prod"] as const)
         const held = new Set(gate.propertyDependencies.input);
         const missing = program.resources.filter(({ urn }) => from.includes(urn) && !held.has(urn));
         assert.ok(from.length > 0);
-        // What stands behind the gate is replaced by what itself has passed it.
+        // What stands behind the gate has passed it when it is replaced.
         const early = missing.filter((each) => !closure(program.resources, each).has(gate.urn));
         assert.deepEqual(
           early.map(({ name }) => name),

@@ -15,7 +15,7 @@ const proof: PolicyProof = {
   ],
 };
 
-/** What an API server makes of a pod when the policy is in force there. */
+/** What an API server with the policy in force makes of a pod. */
 const placed = (sent: string): Answer => {
   const { spec } = JSON.parse(sent);
   return {
@@ -39,7 +39,7 @@ const pass = async (api: pulumi.Input<ApiClient>, apiServers = 1, limitSeconds =
   await Reflect.apply(hook.callback, undefined, [{}]);
 };
 
-/** The same at an API server that answers so to what is sent. */
+/** The same at an API server with these answers. */
 const passing = (answer: (sent: string) => Answer, apiServers?: number, limitSeconds?: number): Promise<void> =>
   serving(
     (_, sent) => answer(sent),
@@ -72,7 +72,7 @@ describe("the gate behind an admission policy", () => {
       asked += 1;
       return asked > 5 ? placed(sent) : untouched(sent);
     });
-    // Five wrong answers, each to the first pod, and then both pods once.
+    // Five wrong answers to the first pod, then both pods once.
     assert.equal(asked, 7);
   });
 

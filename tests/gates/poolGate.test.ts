@@ -52,7 +52,7 @@ describe("the gate behind a pool", () => {
     readonly limitSeconds?: number;
   }
 
-  /** Waits at the gate of a pool while the API lists these nodes, one list after the other, the last one for ever. */
+  /** Waits at a pool's gate while the API gives these lists one after the other, the last for ever. */
   async function wait(lists: readonly (readonly Node[])[], how: Wait = {}): Promise<readonly string[]> {
     const { spec = aws, pool: name = "win2019", roll = awsRoll, page, limitSeconds = 0.05 } = how;
     const pool = spec.pools.find((each) => each.name === name) ?? assert.fail(`no pool ${name}`);
@@ -181,7 +181,7 @@ describe("the guard of an autoscaled scale set's size", () => {
   const path = "/api/v1/nodes?labelSelector=fenestra.dev%2Fpool%3Dwin2019&limit=500";
   const urn = "urn:pulumi:azure-prod::fenestra::azure-native:compute:VirtualMachineScaleSet::set";
 
-  /** Outcome of an update that sends a size, while the pool has so many nodes. */
+  /** An update that sends a size, while the pool has so many nodes. */
   const update = (capacity: unknown, nodes: number, status = 200, wanted = 0): Promise<void> =>
     serving(
       (asked) => {

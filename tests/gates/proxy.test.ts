@@ -14,7 +14,7 @@ import { serving } from "./serving.ts";
 const withNode = fileURLToPath(new URL("../../cli/with-node", import.meta.url));
 const names = ["HTTPS_PROXY", "https_proxy", "NO_PROXY", "no_proxy"] as const;
 
-/** A proxy on loopback that leads wherever it is told, or to where `instead` says. */
+/** A proxy on loopback that leads where it is told, or to the port given to `lead`. */
 async function behindProxy(
   noProxy: string,
   action: (seen: readonly string[], lead: (port: number) => void) => Promise<void>,

@@ -10,12 +10,11 @@ import { daemonSetTable, type PodCase, type PodHome, podHomes, podTable, tableNa
 import { olderServices, type ServicePart, serviceTable } from "./serviceTable.ts";
 import { combinations, manifestsOf, planOf } from "./switches.ts";
 
-/** An object as the provider sends it: the SDK spells fields of CRD schemas with underscores. */
+/** As the provider sends it: the SDK spells fields of CRD schemas with underscores. */
 const sent = (object: unknown): string =>
   JSON.stringify(object).replaceAll(/"x_kubernetes_\w+"/g, (key) => key.replaceAll("_", "-"));
 const list = (objects: readonly string[]): string => `{"apiVersion":"v1","kind":"List","items":[${objects.join(",")}]}`;
 
-/** The policy on Services of a stack. */
 const servicePolicies = (stack: "aws-dev" | "azure-dev") =>
   manifestsOf(exampleSpec(stack)).filter(({ metadata }) => metadata.name.startsWith("fenestra-external-addresses"));
 
@@ -41,7 +40,7 @@ describe("in-cluster objects on a real API server", function () {
   it("accepts every object of every combination of switches, strictly", async () => {
     const all = combinations.flatMap(({ spec }) => manifestsOf(spec));
     const unique = [...new Map(all.map((each) => [sent(each), each])).entries()];
-    // Objects of the Prometheus operator need its definition, which is not ours to bring.
+    // The Prometheus operator's definitions are not ours to bring.
     const ours = unique.filter(([, each]) => !/ServiceMonitor|PrometheusRule/.test(each.kind));
     assert.ok(ours.length > 150, `only ${ours.length} objects`);
 
@@ -70,10 +69,10 @@ describe("in-cluster objects on a real API server", function () {
     assert.ok(everything !== undefined);
     const wanted = planOf(everything.spec)
       .filter(({ name }) => ["networking", "monitoring", "exporters", "gmsa"].includes(name))
-      // An API server would ask the webhooks about the pods of other tests, and it has no Prometheus operator.
+      // The API server would ask the webhooks about other tests' pods, and has no Prometheus operator.
       .flatMap(({ manifests }) => manifests.filter(({ kind }) => !/Webhook|ServiceMonitor|PrometheusRule/.test(kind)));
     const isDefinition = ({ kind }: Manifest): boolean => kind === "CustomResourceDefinition";
-    /** The objects of a release, with a file that not every release has. */
+    /** A release's objects, with a file that not each has. */
     const release = (label: string, data = {}) =>
       wanted
         .map((each) => (each.kind === "ConfigMap" ? { ...each, data: { ...each.data, ...data } } : each))
@@ -85,7 +84,7 @@ describe("in-cluster objects on a real API server", function () {
     const file = ["-n", "kube-flannel", "get", "configmap", "kube-flannel-cfg", "-o", "jsonpath={.data.dropped}"];
     const dropped = async (): Promise<string> => (await api.kubectl(file)).stdout;
 
-    // Another test has made definitions under a name of its own.
+    // Of another test, under another name.
     await api.kubectl(["delete", "crd", "--all"]);
     const other = "pulumi-kubernetes-0123abcd";
     const [kinds, rest] = [release("1").filter(({ kind }) => stageOf(kind) === 0), release("1", { dropped: "1" })];
@@ -102,8 +101,7 @@ describe("in-cluster objects on a real API server", function () {
       [wanted.length, []],
     );
 
-    // When the name has changed, the provider has the old one give up its fields, also those of a definition, which it
-    // replaces as a whole.
+    // The provider has an old name give up its fields, also those of a definition, which it replaces as a whole.
     const named = ({ apiVersion, kind, metadata: { name, namespace } }: Manifest): string =>
       sent({ apiVersion, kind, metadata: { name, namespace } });
     const giveUp = (objects: readonly Manifest[]) =>
@@ -157,7 +155,7 @@ describe("in-cluster objects on a real API server", function () {
 
     const objectIn = (home: PodHome, namespace: string, spec: PodCase["spec"], name = "probe"): string =>
       JSON.stringify({ ...home.object(spec), metadata: { name, namespace } });
-    /** Path of objects of a kind to which they are sent on trial. */
+    /** Path to which objects of a kind are sent on trial. */
     const tried = (apiVersion: string, namespace: string, kinds: string): string =>
       `/${apiVersion === "v1" ? "api" : "apis"}/${apiVersion}/namespaces/${namespace}/${kinds}?dryRun=All`;
     const create = (namespace: string, spec: PodCase["spec"], home = podHomes.Pod) =>
@@ -166,7 +164,7 @@ describe("in-cluster objects on a real API server", function () {
         tried(String(home.object(spec).apiVersion), namespace, `${home.kind.toLowerCase()}s`),
         objectIn(home, namespace, spec),
       );
-    /** The answer to a row's pod in an object of some kind: whether it is let in, and what is said. */
+    /** Checks the answer to a row's pod in an object of some kind. */
     const judge = async ({ title, namespace, spec, answer, says }: PodCase, home: PodHome): Promise<string> => {
       const { taken, body, warnings } = await create(namespace, spec, home);
       const told = taken ? warnings : [JSON.parse(body).message];
@@ -176,7 +174,7 @@ describe("in-cluster objects on a real API server", function () {
           `${home.kind}, ${title}: ${text} is not in\n${told.join("\n")}`,
         );
       assert.equal(taken, answer !== "refused", `${home.kind}, ${title}: ${told.join("\n")}`);
-      // Of a label that is deprecated the API server warns by itself.
+      // The API server itself warns of deprecated labels.
       if (taken)
         assert.equal(warnings.filter((each) => !each.includes("deprecated")).length, says.length, warnings.join("\n"));
       return body;
@@ -211,12 +209,12 @@ describe("in-cluster objects on a real API server", function () {
       };
       const windows = { "kubernetes.io/os": "windows" };
       const limited = { image: "x:ltsc2022", resources: { limits: { cpu: "1", memory: "1Gi" } } };
-      // That it is meant is not counted: a Windows pod is asked about again, after the RuntimeClass was merged.
+      // A Windows pod is asked about again after its RuntimeClass was merged, which is not counted.
       const plain = [
         { containers: [{ name: "main", image: "nginx" }] },
         { nodeSelector: windows, containers: [{ name: "main", ...limited }] },
       ];
-      // Nobody sees the warnings that a controller gets for its pods.
+      // Nobody sees warnings about a controller's pods.
       const rows = plain.flatMap((spec) => [true, false].map((isBare) => ({ spec, isBare })));
       for (const { spec, isBare } of rows) {
         const before = await asked();
@@ -293,7 +291,7 @@ describe("in-cluster objects on a real API server", function () {
       for (const [index, row] of podTable.entries()) {
         if (row.answer !== "refused" || /PodSecurity|runhcs/.test(row.says.join())) continue;
         const namespace = `advice-${index}`;
-        // What is there already has another value.
+        // The advice must replace a value.
         const labels = { "pod-security.kubernetes.io/warn": "baseline", ...tableNamespaces[row.namespace] };
         await apply(sent({ apiVersion: "v1", kind: "Namespace", metadata: { name: namespace, labels } }));
         const refused = JSON.parse((await create(namespace, row.spec)).body).message;
@@ -370,7 +368,7 @@ describe("in-cluster objects on a real API server", function () {
         ...["HostProcess", "naming a machine of the control plane", "gmsaCredentialSpec of an init container"],
       ];
       const rows = titles.map((title) => podTable.find((row) => row.title === title) ?? assert.fail(title));
-      // Its template says itself on which nodes it runs, which is another warning.
+      // A DaemonSet's template must say where it runs, which is another warning.
       for (const home of Object.values(podHomes))
         for (const row of rows)
           if (home.kind !== "Pod" && (home.kind !== "DaemonSet" || row.answer === "refused")) await judge(row, home);

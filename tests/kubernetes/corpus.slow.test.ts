@@ -98,7 +98,7 @@ describe("published workloads, on a real API server with its scheduler", functio
           assert.equal(first.code, 0, first.stderr);
           const second = await apply("apply");
           assert.equal(second.code, 0, second.stderr);
-          // Until the controllers have written their first status.
+          // The controllers first write a status.
           await until("no difference", async () => (await apply("diff")).code === 0);
           await cluster.api.kubectl(["delete", "--force", "-f", "-"], text);
         });
@@ -286,7 +286,7 @@ describe("published workloads, on a real API server with its scheduler", functio
           const answer = await cluster.api.send("POST", `/${path}?dryRun=All`, body);
           assert.ok(answer.taken, answer.body.slice(0, 500));
           if (!path.endsWith("pods")) continue;
-          // The build without the class, which the API server could not merge in time.
+          // The API server could not merge a class in time.
           const { nodeSelector, runtimeClassName } = JSON.parse(answer.body).spec;
           const build = { ...win, "node.kubernetes.io/windows-build": "10.0.20348" };
           assert.deepEqual([nodeSelector, runtimeClassName], [system === "Linux" ? undefined : build, undefined]);

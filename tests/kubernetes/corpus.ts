@@ -2,8 +2,7 @@ import { readFileSync } from "node:fs";
 import type { PodHome } from "./podTable.ts";
 
 /**
- * A shape of `corpus.txt`, for a cluster with one node of Windows 2019, one of 2022 and two of Linux beside the control
- * plane.
+ * A shape of `corpus.txt`, for a cluster with a node of Windows 2019, one of 2022, two of Linux and a control plane.
  */
 export interface Shape {
   readonly address: string;
@@ -11,15 +10,15 @@ export interface Shape {
   readonly namespace: string;
   readonly spec: Readonly<Record<string, unknown>>;
   readonly place: string;
-  /** Whether its container says how large it is. */
+  /** Whether its container has a size. */
   readonly sized: boolean;
-  /** Whether a default node takes it without the samples only. */
+  /** Whether a default node takes it only without the samples. */
   readonly alone: boolean;
   /** Its place where no policy changes pods (Kubernetes 1.35). */
   readonly before: string;
-  /** A part of what its author is told; none when nothing is. */
+  /** A part of what its author is told, if anything. */
   readonly says: string | undefined;
-  /** For the Windows workloads that choose Windows nodes and nothing else: whether their image can start there. */
+  /** Of Windows workloads that choose Windows nodes and nothing else: whether their image can start there. */
   readonly published: "runs" | "cannot" | undefined;
 }
 
@@ -39,7 +38,7 @@ const affinity = (operator: "In" | "NotIn" | "Exists", key: string, ...values: r
   },
 });
 
-/** What a pod says, by the names in the table. */
+/** What a pod says, by names of the table. */
 const pods: Readonly<Record<string, object>> = {
   win: selector(onWindows),
   amd64: selector({ ...onWindows, "kubernetes.io/arch": "amd64" }),
@@ -89,7 +88,7 @@ const containers: Readonly<Record<string, object>> = {
   hostport: { ports: [{ containerPort: 4317, hostPort: 4317 }] },
 };
 
-/** Limits of its container, which are its requests too: `1/800M`. */
+/** Limits of its container, so its requests too: `1/800M`. */
 const size = /^([\d.]+m?)\/(\d+[MG]i?)$/;
 
 const texts: Readonly<Record<string, string>> = {
@@ -153,5 +152,4 @@ function read(): readonly Shape[] {
     });
 }
 
-/** The table. */
 export const corpus = read();

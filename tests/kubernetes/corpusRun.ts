@@ -12,7 +12,6 @@ import { corpus, type Shape } from "./corpus.ts";
 import { podHomes } from "./podTable.ts";
 import { leastRoom, planOf } from "./switches.ts";
 
-/** What came of a shape. */
 interface Outcome {
   readonly place: string;
   /** What its author was told. */
@@ -84,13 +83,12 @@ const around = [
 ];
 const list = (items: readonly unknown[]): string => JSON.stringify({ apiVersion: "v1", kind: "List", items });
 
-/** The cluster's description, of a release of this minor. */
 const specOf = (version: string): ClusterSpec => {
   const spec = exampleSpec("aws-dev");
   return { ...spec, kubernetes: { ...spec.kubernetes, version }, addons: { ...spec.addons, exporters: true } };
 };
 
-/** A cluster of an API server, controllers and a scheduler, for the corpus. */
+/** An API server, controllers and a scheduler. */
 export class CorpusCluster {
   readonly #api: ApiServer;
 
@@ -111,8 +109,7 @@ export class CorpusCluster {
     const cluster = new CorpusCluster(api);
     await cluster.apply([...nodes, ...around]);
     for (const { metadata, spec } of nodes) {
-      // Admission has added the taint of a node that is not ready, which the controller that would remove it is not
-      // there for.
+      // Admission has added the taint of a node that is not ready; there is no controller that would remove it.
       await api.kubectl([
         "patch",
         "node",
@@ -133,7 +130,7 @@ export class CorpusCluster {
     assert.equal(code, 0, stderr);
   }
 
-  /** Leaves the nodes what those of the default size have beside all agents and samples of the stack. */
+  /** Leaves the nodes what those of the default size have beside all agents and samples. */
   async asByDefault(): Promise<void> {
     // Without kubelets what an owner deletes stays.
     await this.#api.kubectl(["delete", "pods", "-A", "--all", "--force", "--grace-period=0"]);
@@ -159,7 +156,7 @@ export class CorpusCluster {
     assert.equal(code, 0, stderr);
   }
 
-  /** Puts the guard rails of a release in the place of those that are there, and waits until they count. */
+  /** Replaces the guard rails by those of a release, and waits until they count. */
   async guard(version: string): Promise<void> {
     const spec = specOf(version);
     const kinds = ["mutating", "validating"].flatMap((kind) => [
@@ -182,7 +179,7 @@ export class CorpusCluster {
     return this.#api.send("POST", path, JSON.stringify({ ...JSON.parse(text), metadata }));
   }
 
-  /** Makes every shape, waits until the controllers and the scheduler have decided, and removes them. */
+  /** Makes every shape, waits until all are placed or refused, and removes them. */
   async run(prefix: string, shapes = corpus): Promise<readonly Outcome[]> {
     const names = shapes.map((_, index) => `${prefix}-${index}`);
     const answers = await Promise.all(shapes.map((shape, index) => this.#send(shape, names[index] ?? "")));
@@ -235,7 +232,7 @@ function placeOf({ kind }: Shape, pods: readonly Pod[]): string {
   return kind === "DaemonSet" && pods.length === 0 ? "nowhere" : [...places].toSorted().join(" ");
 }
 
-/** What differs from the table, in words. */
+/** What differs from the table. */
 export function differences(outcomes: readonly Outcome[], sets: boolean): readonly string[] {
   return corpus.flatMap((shape, index) => {
     const { place, told, pods } = outcomes[index] ?? assert.fail();
@@ -293,7 +290,7 @@ function overwritten({ spec, kind }: Shape, { spec: pod }: Pod): readonly string
   ];
 }
 
-/** How many of the published Windows workloads with a selector alone run as they are, in words. */
+/** How many of the published Windows workloads with a selector alone run as they are: `20 of 30`. */
 export function share(outcomes: readonly Outcome[]): string {
   const published = corpus.flatMap(({ published }, index) =>
     published === undefined ? [] : [{ published, place: outcomes[index]?.place ?? "" }],
@@ -302,7 +299,7 @@ export function share(outcomes: readonly Outcome[]): string {
   return `${running.length} of ${published.length}`;
 }
 
-/** The share as the manual tells it for a minor. */
+/** The same as the manual has it for a minor. */
 export function shareInManual(minor: string): string | undefined {
   const manual = readFileSync(new URL("../../docs/windows-applications.md", import.meta.url), "utf8");
   return new RegExp(`\\|[^|]*\\b${minor.replace(".", "[.]")}\\b[^|]*\\| (\\d+ of \\d+)`).exec(manual)?.[1];

@@ -57,7 +57,7 @@ describe("CSI drivers", () => {
         assert.deepEqual(pod?.affinity, onNodesThat(...expressions), `${title}: ${each.metadata.name}`);
         assert.deepEqual(pod?.tolerations, [{ operator: "Exists" }], `${title}: ${each.metadata.name}`);
       }
-      // A label that the kubelet sets would prove nothing.
+      // Set by the kubelet it would prove nothing.
       for (const { scheduling } of spec.pools)
         assert.ok(![scheduling.kubeletLabels, scheduling.ownLabels].some((labels) => initialised.key in labels));
     }

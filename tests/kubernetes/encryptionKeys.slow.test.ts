@@ -24,7 +24,7 @@ function fileOf({ files }: MachinePayload, name: string): string {
   return found.content;
 }
 
-/** The configuration of a machine with these keys, filled in as the machine does. */
+/** The configuration of a machine with these keys, filled in as there. */
 function configurationOf(keys: readonly string[]): string {
   const payload = payloadOf(keys);
   const text = fileOf(payload, "/encryption.yaml");
@@ -104,7 +104,7 @@ describe("the key of Secrets", function () {
     assert.equal(prefix("new"), "k8s:enc:secretbox:v1:key2");
     assert.deepEqual([await read("old"), await read("new")], ["old", "new"]);
 
-    // The informers of Secrets never begin, so such a server does not become ready either.
+    // The informers of Secrets never begin, so such a server does not become ready.
     await run(["key1"], false);
     await until("the server that missed the step", async () => (await read("old")) === "old");
     assert.match(await read("new"), /no matching key was found for the provided Secretbox transformer/);

@@ -5,13 +5,12 @@ import { replacementRow } from "../../plan/replacement/table.ts";
 import { type ApiServer, startApiServer } from "../support/apiServer.ts";
 import { combinations, manifestsOf } from "./switches.ts";
 
-/** What is refused and stays so, since to replace the object would delete data; see `fixedFields`. */
+/** What stays refused, since a replacement would delete data; see `fixedFields`. */
 const refusedOnPurpose: Readonly<Record<string, readonly string[]>> = {
   PersistentVolumeClaim: ["spec", "spec.resources.requests.storage"],
   CustomResourceDefinition: ["spec.scope", "spec.names.kind", "spec.names.plural", "spec.group", "metadata.name"],
 };
 
-/** What the provider replaces by itself. */
 const providerReplaces = ({ apiVersion, kind }: Manifest): readonly string[] =>
   replacementRow(`kubernetes:${apiVersion === "v1" ? "core/v1" : apiVersion}:${kind}`)?.replaces ?? [];
 
@@ -21,10 +20,7 @@ const json = (value: unknown): Json =>
 const isMap = (value: Json): value is { readonly [key: string]: Json } =>
   typeof value === "object" && value !== null && !Array.isArray(value);
 
-/**
- * Another value of the same kind, which the server takes if it takes any change: from the words of the API where there
- * are such.
- */
+/** Another value, which the server takes if it takes any change. */
 function other(value: Json): Json {
   const swaps = [
     ["Delete", "Retain"],
@@ -40,7 +36,7 @@ function other(value: Json): Json {
   return value;
 }
 
-/** The object once for each of its fields with another value there, metadata aside. */
+/** The object with another value in one field, once for each but those of metadata. */
 function* changed(value: Json): Generator<Json> {
   if (Array.isArray(value)) {
     for (const [index, item] of value.entries())
@@ -53,10 +49,7 @@ function* changed(value: Json): Generator<Json> {
   } else yield other(value);
 }
 
-/**
- * Paths of fields of which the server says that they cannot change. The API calls `attachRequired` otherwise in its
- * answers.
- */
+/** Paths of fields that the server says cannot change; it calls `attachRequired` otherwise there. */
 function refusedPaths(stderr: string): readonly string[] {
   const findings = stderr.split(/(?<![\w.\]])(?=[a-z]\w*(?:\.\w+|\[\w+\])*: (?:Invalid value|Forbidden):)/);
   const refused = findings.filter((text) => /immutable|cannot change|can not be less/.test(text));
@@ -85,7 +78,7 @@ describe("fields that the API server refuses to change", function () {
       );
     const examples = new Map<string, Manifest>();
     for (const each of all) if (!examples.has(each.kind)) examples.set(each.kind, each);
-    // A share's class and driver say more than a disk's.
+    // A share's class and driver have more fields.
     for (const each of all)
       if (["files", "smb.csi.k8s.io"].includes(each.metadata.name))
         examples.set(`${each.kind} ${each.metadata.name}`, each);
@@ -115,7 +108,7 @@ describe("fields that the API server refuses to change", function () {
         .map((path) => `${kind}: ${path}`);
     });
     assert.deepEqual(uncovered, []);
-    // Each entry is there for a refusal, and the table of examples reaches it.
+    // The examples reach each entry.
     for (const [kind, fields] of Object.entries(fixedFields))
       for (const field of fields)
         assert.ok(

@@ -4,21 +4,18 @@ import { podSpec } from "../../components/kubernetes/manifest.ts";
 import { skipIf } from "../support/skip.ts";
 import { combinations, manifestsOf } from "./switches.ts";
 
-/** How a container starts its program: the rest of its command and its arguments as the program gets them. */
+/** How a container starts its program. */
 interface CommandLine {
   readonly image: string;
-  /** Program in place of the image's own entry point. */
+  /** In place of the image's own entry point. */
   readonly entry: string | undefined;
   readonly args: readonly string[];
 }
 
-/** Programs that are no Go programs of an add-on. */
+/** No Go programs of an add-on. */
 const others = ["powershell.exe", "cmd.exe", "cp", "sh"];
 
-/**
- * Command lines of the add-ons' containers. A Windows container counts as its image's Linux build, which reads its
- * flags by the same code.
- */
+/** A Windows container counts as its image's Linux build, which reads flags by the same code. */
 function commandLines(): readonly CommandLine[] {
   const everythingOn = combinations.filter(({ title }) => title.endsWith("everything on"));
   const lines = everythingOn.flatMap(({ spec }) =>
@@ -42,13 +39,13 @@ function commandLines(): readonly CommandLine[] {
   return [...new Map(lines.map((line) => [JSON.stringify(line), line])).values()];
 }
 
-/** What a program says of flags: it reads them up to `--help`, and ends. */
+/** What a program has against its flags, which it reads up to `--help`. */
 function refusal({ image, entry, args }: CommandLine): string | undefined {
   const argv = ["run", "--rm", ...(entry === undefined ? [] : ["--entrypoint", entry]), image, ...args, "--help"];
   const { stdout, stderr, status, error } = spawnSync("docker", argv, { encoding: "utf8", timeout: 300_000 });
-  // With 125 it was docker that failed: the image cannot be pulled.
+  // 125 is docker's own failure: the image cannot be pulled.
   if (error !== undefined || status === 125) throw error ?? new Error(stderr);
-  // Of the standard library, pflag and kingpin.
+  // By the standard library, pflag and kingpin.
   const said =
     /^.*(?:flag provided but not defined|unknown (?:long |short |shorthand )?flag|invalid (?:boolean )?(?:value|argument)).*$/im;
   return said.exec(stdout + stderr)?.[0];

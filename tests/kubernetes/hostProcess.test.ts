@@ -6,12 +6,12 @@ import { podNetworks } from "../../components/podNetworks/podNetworks.ts";
 import { readDocument } from "../docs/documents.ts";
 import { combinations, manifestsOf } from "./switches.ts";
 
-/** Where the shim has mounts on every release; Windows Server 2019 has them nowhere else. */
+/** Below it mounts are on every release, and on Windows Server 2019 nowhere else. */
 const variable = "%CONTAINER_SANDBOX_MOUNT_POINT%";
 const tokenFolder = "/var/run/secrets/kubernetes.io/serviceaccount";
 const build2019 = "10.0.17763";
 
-/** Programs with an account that need not be given its files, and why; by workload and container. */
+/** Why programs with an account need not be given its files; by workload and container. */
 const others: Readonly<Record<string, string>> = {
   "ebs-csi-node-windows/ebs-plugin": "looks below the container's folder by itself (pkg/cloud/metadata/k8s.go)",
   "ebs-csi-node-windows/node-driver-registrar": "speaks to the kubelet's sockets alone",
@@ -19,7 +19,7 @@ const others: Readonly<Record<string, string>> = {
   "ebs-csi-node-windows/folder": "makes a folder and ends",
 };
 
-/** HostProcess containers with less than 512 MiB, and why no PowerShell of theirs is refused memory. */
+/** Why no PowerShell of HostProcess containers with less than 512 MiB is refused memory. */
 const withoutPowerShell: Readonly<Record<string, string>> = {
   "csi-azuredisk-node-windows/folder": "makes a folder by cmd and ends",
   "csi-azuredisk-node-windows/node-driver-registrar": "speaks to the kubelet's sockets alone",
@@ -30,7 +30,7 @@ const withoutPowerShell: Readonly<Record<string, string>> = {
   "ebs-csi-node-windows/node-driver-registrar": "as Azure's",
 };
 
-/** Halves on Windows that lack a probe which their halves on Linux have, and who notices a hung one instead. */
+/** Who notices a hung Windows half that lacks the probe of its Linux half. */
 const unprobed: Readonly<Record<string, string>> = {
   "kube-flannel-windows": "the machine's health task",
   "csi-azuredisk-node-windows": "`verify`: volume/ and attachments; upstream's half has none",
@@ -61,7 +61,7 @@ const subjects = (all: readonly Manifest[]): ReadonlySet<string> =>
     ),
   );
 
-/** Whether a container runs a script of ours, and that has a command, with each pod network that has the script. */
+/** Whether a container runs a script of ours that calls this, with each pod network that has the script. */
 function scriptHas({ command = [] }: Container, call: string): boolean {
   const name = /^C:\\fenestra\\([\w-]+\.ps1)$/.exec(String(command.at(-1)))?.[1] ?? "";
   const networks = Object.values(podNetworks).filter((network) => windowsScripts(network).includes(name));
@@ -95,7 +95,7 @@ function unfoundIn(all: readonly Manifest[]): readonly string[] {
   });
 }
 
-/** The same without what need not find its account. */
+/** The same without `others`. */
 const wrong = (all: readonly Manifest[]): readonly string[] =>
   unfoundIn(all).filter((line) => !(line.replace(`: ${tokenFolder}`, "") in others));
 

@@ -46,7 +46,7 @@ const record = memo(
   },
 );
 
-/** A recorded value as JSON has it; secrets show as a mark. */
+/** As JSON; secrets show as a mark. */
 const plain = (value: PropertyValue | undefined): unknown =>
   value === undefined ? undefined : JSON.parse(JSON.stringify(value));
 const waitsFor = ({ dependencies }: RecordedResource): readonly string[] => dependencies.map(nameOfUrn).toSorted();
@@ -55,7 +55,7 @@ const deletedWith = ({ options }: RecordedResource): string => nameOfUrn(options
 const objects = ({ program }: Recorded): readonly RecordedResource[] =>
   program.resources.filter(({ type }) => type.startsWith("kubernetes:"));
 
-/** Everything that a resource waits for, directly or through others. */
+/** Names of all that a resource waits for. */
 function allBefore({ program }: Recorded, start: RecordedResource): ReadonlySet<string> {
   const byUrn = new Map(program.resources.map((each) => [each.urn, each]));
   const seen = new Set<string>();
@@ -224,7 +224,7 @@ describe("in-cluster layer", () => {
       const daemonSets = objects(await record(spec)).filter(({ type }) => type === "kubernetes:apps/v1:DaemonSet");
       const annotations = ({ inputs }: RecordedResource) => mapOf(mapOf(inputs.metadata).annotations);
       const awaited = daemonSets.filter((each) => annotations(each)["pulumi.com/skipAwait"] !== "true");
-      // One that is not waited for must not still be going when it is made again.
+      // One that is not waited for must not be going when it is made again.
       const notInBackground = daemonSets.filter(
         (each) => annotations(each)["pulumi.com/deletionPropagationPolicy"] !== "background",
       );
@@ -267,7 +267,7 @@ describe("in-cluster layer", () => {
       "win-webserver-2019-lb",
       "win-webserver-2022-lb",
     ]);
-    // What is deleted first depends on what must still be there then.
+    // What is deleted first depends on what must outlive it.
     for (const owner of owners) {
       const before = allBefore(recorded, owner);
       for (const name of [

@@ -46,14 +46,14 @@ describe("log collectors", () => {
   });
 
   it("make no record of a file that is larger than a request may be", () => {
-    // KiB of a part of a long line, as containerd writes them.
+    // KiB of a part of a long line by containerd.
     const part = 16;
     for (const settings of [logs("aws"), logs("azure"), otlp])
       for (const collector of ["control-plane", "windows"] as const) {
         const text = logConfiguration(exampleSpec("aws-dev"), collector, settings);
         const longest = [...text.matchAll(/max_log_size: (\d+)KiB/g)].map(([, size]) => Number(size) + part);
         const request = Number(/max_size: (\d+)$/m.exec(text)?.[1]) / 1024;
-        // Of both kinds of files, and of a container's line that comes in parts.
+        // Of both kinds of files, and of a container's line in parts.
         assert.equal(longest.length, 3);
         assert.ok(Math.max(...longest) < request, `${longest} of ${request}`);
       }
@@ -92,10 +92,7 @@ describe("log collectors", () => {
   });
 });
 
-/**
- * Components of OpenTelemetry's collector contrib that a configuration may name; another one would keep it from
- * starting.
- */
+/** Components of OpenTelemetry's collector contrib, which does not start with another. */
 const components = {
   receivers: ["file_log", "journald", "windowseventlog"],
   processors: ["memory_limiter", "k8s_attributes", "resource", "transform"],
@@ -146,7 +143,7 @@ describe("configuration of the log collectors", () => {
           );
           assert.deepEqual(unknown, [], `${kind} of ${collector}`);
         }
-        // Nothing is lost that could not be sent, or that came while the collector was away.
+        // Nothing that could not be sent, or came while the collector was away, is lost.
         const kept = { storage: "file_storage", retry_on_failure: { enabled: true, max_elapsed_time: "0s" } };
         for (const receiver of Object.values(declared.receivers))
           assert.partialDeepStrictEqual(receiver, { ...kept, start_at: "beginning" });

@@ -1,7 +1,7 @@
 import { type Manifest, podSpec } from "../../components/kubernetes/manifest.ts";
 import { controlPlaneKey } from "../../components/model/pools.ts";
 
-/** What the built-in roles that the program binds may write; ownNode.slow.test.ts reads them from a real API server. */
+/** What built-in roles that the program binds may write; ownNode.slow.test.ts reads them from a real API server. */
 export const builtIn: Readonly<Record<string, readonly string[]>> = {
   "system:node-problem-detector": [
     "patch nodes/status",
@@ -15,14 +15,14 @@ export const builtIn: Readonly<Record<string, readonly string[]>> = {
 
 const reads = ["get", "list", "watch"];
 
-/** Rules of a role, as far as they are read here. */
+/** As far as it is read here. */
 interface Rule {
   readonly apiGroups?: readonly unknown[] | undefined;
   readonly resources?: readonly unknown[] | undefined;
   readonly verbs: readonly unknown[];
 }
 
-/** What rules let somebody write, as `VERBS GROUP/RESOURCE`. Reviews answer, and change nothing. */
+/** What rules let somebody write, as `VERBS GROUP/RESOURCE`. Reviews change nothing. */
 export function writesOf(rules: readonly Rule[]): readonly string[] {
   return rules.flatMap(({ apiGroups = [], resources = [], verbs }) => {
     const writes = verbs
@@ -37,7 +37,7 @@ export function writesOf(rules: readonly Rule[]): readonly string[] {
   });
 }
 
-/** Accounts, as NAMESPACE:NAME, of the pods that may lie on a worker, with what each may write. */
+/** What each account, as NAMESPACE:NAME, of pods that may be on a worker may write. */
 export function nodeSideWrites(objects: readonly Manifest[]): ReadonlyMap<string, readonly string[]> {
   const accounts = objects.flatMap((each) => {
     const pod = podSpec(each);

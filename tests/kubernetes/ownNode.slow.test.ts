@@ -22,7 +22,7 @@ const uninitialized = { key: "node.cloudprovider.kubernetes.io/uninitialized", v
 const other = { key: "dedicated", value: "x", effect: "NoSchedule" };
 const owner = { apiVersion: "v1", kind: "Node", name: "gone", uid: "00000000-0000-4000-8000-000000000000" };
 
-/** The controller-manager adds and takes taints of a node that no kubelet speaks for. */
+/** The controller-manager changes taints of a node that no kubelet speaks for. */
 type Taints = readonly { readonly key: string }[];
 type Change = object | ((now: Taints) => object);
 const withoutTaint =
@@ -99,7 +99,7 @@ describe("identities of a worker on a real API server", function () {
         kind: "ServiceAccount",
         metadata: { name, namespace },
       })),
-      // More than they have, so that nothing but the policy refuses.
+      // More than they have: only the policy refuses.
       ...accounts.flatMap((account) => clusterRights(account, `${account.namespace}:${account.name}`, rights)),
       {
         apiVersion: "rbac.authorization.k8s.io/v1",

@@ -4,8 +4,8 @@ import { nodeSideWrites } from "./nodeIdentities.ts";
 import { combinations, manifestsOf } from "./switches.ts";
 
 /**
- * What accounts on workers may write, beside events: each line is a decision. One that writes Nodes has a row in the
- * policy `fenestra-own-node`.
+ * What accounts on workers may write beside events; each line is a decision. The policy `fenestra-own-node` has a row
+ * for each that writes Nodes.
  */
 const decided: Readonly<Record<string, readonly string[]>> = {
   "fenestra-monitoring:node-problem-detector": ["patch nodes/status"],

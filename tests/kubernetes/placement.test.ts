@@ -4,7 +4,7 @@ import { runtimeClassFacts } from "../../components/kubernetes/runtimeClasses.ts
 import type { ClusterSpec } from "../../components/model/clusterSpec.ts";
 import { combinations, manifest, manifestsOf } from "./switches.ts";
 
-/** The node labels that a pod of this manifest demands, with its RuntimeClass's merged in as the API server does. */
+/** The node labels that its pods demand, with their RuntimeClass's merged in as the API server does. */
 function selectorOf(manifest: Manifest, spec: ClusterSpec): Readonly<Record<string, string>> {
   const pod = podSpec(manifest);
   const runtime = runtimeClassFacts(spec).find(({ name }) => name === pod?.runtimeClassName);

@@ -3,12 +3,9 @@ export interface PodCase {
   readonly title: string;
   readonly namespace: string;
   readonly spec: Readonly<Record<string, unknown>>;
-  /** RuntimeClass that the pod has in the end; `refused` when it is not let in. */
+  /** RuntimeClass that the pod gets; `refused` when it is not let in. */
   readonly answer: "refused" | "none" | "windows-2019" | "windows-2022";
-  /**
-   * Texts that the answer must contain, one per warning or reason; `{pod}` is the path of the pod's spec. Without any
-   * there is no warning.
-   */
+  /** A text of each warning or reason of the answer; `{pod}` is the path of the pod's spec. */
   readonly says: readonly string[];
 }
 
@@ -25,7 +22,6 @@ export interface PodHome {
     | "CronJob";
   /** Path of the pod's spec in it. */
   readonly path: string;
-  /** The object with this spec. */
   readonly object: (spec: PodCase["spec"]) => Readonly<Record<string, unknown>>;
 }
 
@@ -46,7 +42,6 @@ const templated = (
   }),
 });
 
-/** Every kind of object in which a pod is described. */
 export const podHomes: Readonly<Record<PodHome["kind"], PodHome>> = {
   Pod: { kind: "Pod", path: "spec", object: (spec) => ({ apiVersion: "v1", kind: "Pod", spec }) },
   Deployment: templated("Deployment", "apps/v1", { selector }),
@@ -83,7 +78,7 @@ export const tableNamespaces: Readonly<Record<string, Readonly<Record<string, st
 const windows = { os: { name: "windows" } };
 const buildLabel = "node.kubernetes.io/windows-build";
 const build2019 = { [buildLabel]: "10.0.17763" };
-/** A required affinity for nodes with one of these values of a label. */
+/** A required affinity for one of these values of a label. */
 const wanting = (key: string, values: readonly string[]) => ({
   affinity: {
     nodeAffinity: {

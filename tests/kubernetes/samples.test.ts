@@ -66,7 +66,7 @@ describe("samples", () => {
 
       const folder = mkdtempSync(path.join(tmpdir(), "fenestra-sample-"));
       const file = (name: string, text: string): void => writeFileSync(path.join(folder, name), text, { mode: 0o755 });
-      // Answers the exchange of a token as the cloud does, and notes its arguments, one a line.
+      // Answers the exchange of a token as the cloud does, and notes its arguments by line.
       file(
         "curl",
         `#!/bin/sh\nprintf '%s\\n' "$@" >>${folder}/calls\ncase "$*" in *hello.txt*) echo hello ;; *) cat ${folder}/answer ;; esac\n`,
@@ -127,7 +127,7 @@ describe("samples", () => {
     const [iis] = pod?.containers ?? [];
     assert.equal(fetch?.image, iis?.image);
     assert.match(String(iis?.image), /\/servercore\/iis:windowsservercore-ltsc2022/);
-    // Its configuration is at the default path: 2.2.0 refuses a path with /CONFIG, and ends with success.
+    // Without /CONFIG: 2.2.0 refuses a path, and ends with success.
     assert.deepEqual(iis?.command?.slice(0, 2), ["C:\\LogMonitor\\LogMonitor.exe", "cmd.exe"]);
     const environment = Object.fromEntries(fetch?.env?.map(({ name, value }) => [String(name), String(value)]) ?? []);
     assert.deepEqual([environment.FOLDER, environment.CONFIG], ["C:\\LogMonitor", "C:\\setup\\LogMonitorConfig.json"]);

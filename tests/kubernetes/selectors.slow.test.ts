@@ -18,7 +18,7 @@ interface Wish {
   readonly terms: readonly (readonly Expression[])[];
 }
 
-/** Labels as people make them up; each may be on pools of either system, or on both. */
+/** Labels as people make them up, on pools of either system or both. */
 const own: Readonly<Record<string, readonly string[]>> = {
   agentpool: ["web", "build"],
   tier: ["1", "2", "30"],
@@ -38,8 +38,7 @@ const arbitraryPools = fc
   .map((pools) => [{ os: "windows-2022", labels: {} }, ...pools].map((pool, at) => ({ name: `p${at}`, ...pool })));
 
 /**
- * Wishes by labels that some node of the cluster has: one by another value may be for a node of another program, and is
- * nobody's to decide.
+ * Wishes by labels of the cluster's nodes; one by another value may be for another program's node, and is not decided.
  */
 function arbitraryWish(nodes: readonly Labels[]): fc.Arbitrary<Wish> {
   const keys = [...new Set(nodes.flatMap((node) => Object.keys(node)))].filter((key) => key !== "kubernetes.io/arch");
@@ -82,7 +81,7 @@ function fits(node: Labels, { selector, terms }: Wish): boolean {
   return selected && (terms.length === 0 || terms.some((term) => term.every(meets)));
 }
 
-/** The nodes of a cluster, one of each pool, with one of the control plane. */
+/** One node of each pool, and one of the control plane. */
 function nodesOf({ pools }: ClusterSpec): readonly Labels[] {
   const workers = pools.map(({ os, scheduling: { ownLabels, kubeletLabels } }) => ({
     ...ownLabels,
@@ -100,7 +99,7 @@ describe("pods that choose nodes, on a real API server", function () {
     api = await startApiServer(this);
   });
 
-  /** What a pod with this wish tolerates after admission. */
+  /** Whether a pod with this wish tolerates Windows nodes after admission. */
   async function tolerates({ selector, terms }: Wish): Promise<boolean> {
     const required = { nodeSelectorTerms: terms.map((matchExpressions) => ({ matchExpressions })) };
     const affinity = { nodeAffinity: { requiredDuringSchedulingIgnoredDuringExecution: required } };
@@ -122,7 +121,7 @@ describe("pods that choose nodes, on a real API server", function () {
 
   it("tolerate Windows nodes where only such nodes fit, and not where a Linux node does", async () => {
     const seen = { windows: 0, linux: 0 };
-    // Nothing is shrunk: each cluster's policies take seconds to be in force.
+    // Nothing is shrunk: policies take seconds to be in force.
     for (const pools of fc.sample(arbitraryPools, 5)) {
       const spec = clusterSpec(loadConfig({ ...stackConfig("aws-dev"), ...configTexts({ pools }) }));
       const items = manifestsOf(spec).filter(({ kind }) => /^(MutatingAdmissionPolicy|RuntimeClass)/.test(kind));

@@ -25,7 +25,7 @@ type KeyName = keyof typeof keys;
 
 const issuer = "https://prod-issuer.s3.eu-central-1.amazonaws.com";
 
-/** Arguments on tokens that kubeadm's configuration of a cluster with these keys has; the files lie elsewhere here. */
+/** Arguments on tokens in kubeadm's configuration of a cluster with these keys; the files lie elsewhere here. */
 function tokenArgs(publicKeys: readonly string[], withIssuer: boolean): readonly string[] {
   const spec = exampleSpec("aws-prod");
   const [member] = spec.controlPlane.members;
@@ -61,10 +61,7 @@ describe("the key of service accounts", function () {
     return set.keys.toSorted((a, b) => (a.kid < b.kid ? -1 : 1));
   };
 
-  /**
-   * What each step of a rotation leaves valid: the names of the keys, whether the cluster has its public issuer, the
-   * signers refused.
-   */
+  /** Steps of a rotation: the keys, whether the cluster has its public issuer, the signers refused. */
   const steps: readonly [title: string, names: readonly KeyName[], published: boolean, refused: readonly KeyName[]][] =
     [
       ["begins as kubeadm has it", ["ecdsa"], false, []],

@@ -1,16 +1,14 @@
-/** A Service that someone makes, or a change of one, and what the API server must answer on Azure. */
+/** A Service that someone makes or changes, and what the API server must answer on Azure. */
 interface ServiceCase {
   readonly title: string;
   readonly namespace: string;
-  /** What is made; with `of`, what is merged into that Service. */
+  /** What is made or, with `of`, merged into that Service. */
   readonly service: ServicePart;
-  /** The older Service that is changed. */
   readonly of?: keyof typeof olderServices;
-  /** A part of the refusal; `undefined` when it is let in. */
+  /** A part of it; `undefined` when the Service is let in. */
   readonly refusal: string | undefined;
 }
 
-/** What a case says of a Service. */
 export interface ServicePart {
   readonly spec?: Readonly<Record<string, unknown>>;
   readonly metadata?: { readonly annotations: Readonly<Record<string, string | null>> };
@@ -27,7 +25,7 @@ const resolver = "168.63.129.16";
 const balancer = { type: "LoadBalancer" };
 const named = { ...azure({ "dns-label-name": "api", "pip-name": "own" }), spec: balancer };
 
-/** Services that were there before the policy, in the namespace `plain`. */
+/** Services older than the policy, in the namespace `plain`. */
 export const olderServices = {
   addressed: { ...azure({ "additional-public-ips": "203.0.113.7" }), spec: { externalIPs: [resolver] } },
   named,
@@ -49,7 +47,6 @@ const changes = (
   refusal?: string,
 ): ServiceCase => ({ title, namespace: "plain", of, service, refusal });
 
-/** The table. */
 export const serviceTable: readonly ServiceCase[] = [
   makes("no address", {}),
   makes("an address", { spec: { externalIPs: ["10.0.0.4"] } }, noAddress),

@@ -75,7 +75,7 @@ describe("people who sign in", function () {
   const as = (token: string, ...args: readonly string[]) => api.kubectl([`--token=${token}`, ...args]);
 
   it("have the names and groups of their issuer with its prefix, and the rights of their groups", async () => {
-    // The API server fetches the issuer's keys a moment after its start.
+    // The API server fetches them a moment after its start.
     await until("the issuer's keys", async () => (await as(person(), "auth", "whoami")).code === 0);
     const { status } = JSON.parse((await as(person(), "auth", "whoami", "-o", "json")).stdout);
     assert.equal(status.userInfo.username, "corp:ada@example.com");

@@ -11,21 +11,21 @@ import { podNetworkManifests } from "../../components/podNetworks/manifests.ts";
 import { everyAddOn } from "../../rehearsal/testkit/cluster.ts";
 import { exampleSpec, stackConfig } from "../support/stacks.ts";
 
-/** A certificate of documentation: nothing is ever served with it. */
+/** Nothing is ever served with it. */
 const certificate = {
   certificate: "-----BEGIN CERTIFICATE-----\n-----END CERTIFICATE-----\n",
   key: "-----BEGIN PRIVATE KEY-----\n-----END PRIVATE KEY-----\n",
   caBundle: Buffer.from("-----BEGIN CERTIFICATE-----\n-----END CERTIFICATE-----\n").toString("base64"),
 };
 
-/** A secret of each cloud with an account of an imagined domain. */
+/** Secrets with an account of an imagined domain. */
 export const gmsaSecrets = {
   aws: "arn:aws:secretsmanager:eu-central-1:123456789012:secret:gmsa-web-AbCdEf",
   azure:
     "/subscriptions/11111111-2222-3333-4444-555555555555/resourceGroups/domain/providers/Microsoft.KeyVault/vaults/Domain-Vault/secrets/gmsa-web",
 } as const;
 
-/** Accounts of an imagined domain: the first for nodes with the plug-in, the second for nodes that have joined it. */
+/** Accounts of an imagined domain: one for nodes with the plug-in, one for nodes that have joined it. */
 export function gmsa(cloud: ClusterSpec["cloud"]): NonNullable<AddOns["gmsa"]> {
   const domain = {
     dnsName: "corp.example.com",
@@ -63,7 +63,7 @@ export function logs(cloud: ClusterSpec["cloud"]): NonNullable<AddOns["logs"]> {
   };
 }
 
-/** Add-ons of a stack file's settings, with all that the program decides. */
+/** Add-ons by a stack file's settings. */
 const decided = (addons: object): AddOns =>
   addOns({ ...loadConfig(stackConfig("aws-dev")), addons: addonsSchema.parse(addons) });
 
@@ -79,7 +79,6 @@ const everythingOff = decided(
   ),
 );
 
-/** One row of the table of switch combinations. */
 interface Combination {
   readonly title: string;
   readonly spec: ClusterSpec;
@@ -88,12 +87,12 @@ interface Combination {
 /** Rights in the cloud of the sample alone. */
 const workloadIdentity = { issuer: undefined, serviceAccounts: [], sample: true };
 
-/** A cluster with other pools, and what is derived from them. */
+/** With other pools, and what is derived from them. */
 export function withPools(spec: ClusterSpec, pools: readonly PoolSpec[]): ClusterSpec {
   return { ...spec, pools, windows: windowsBuilds(pools) };
 }
 
-/** A cluster without Windows pools. */
+/** Without Windows pools. */
 export function withoutWindows(spec: ClusterSpec): ClusterSpec {
   return withPools(
     spec,
@@ -101,10 +100,7 @@ export function withoutWindows(spec: ClusterSpec): ClusterSpec {
   );
 }
 
-/**
- * The table: every stack file as it is, with everything on, with nothing on, with samples alone, without Windows, and
- * with one release of it.
- */
+/** Every stack file in several combinations of switches. */
 export const combinations: readonly Combination[] = (
   ["aws-dev", "aws-prod", "azure-dev", "azure-prod"] as const
 ).flatMap((stack) => {
@@ -145,7 +141,7 @@ export function logEnvironment({ cloud, region }: Pick<ClusterSpec, "cloud" | "r
     : azureEnvironment("11111111-2222-3333-4444-555555555555", "66666666-7777-8888-9999-000000000000");
 }
 
-/** The plan of a cluster with fakes for the outputs of a cloud. */
+/** A cluster's add-ons, with fakes for the cloud's outputs. */
 export function planOf(spec: ClusterSpec): readonly RenderedAddOn[] {
   return addOnOrder(spec, {
     nodeEndpoint: "api.internal.test",
@@ -179,16 +175,16 @@ export function manifest<Kind extends Manifest["kind"]>(
   return only;
 }
 
-/** Command and arguments of a container of a workload. */
+/** A container's command and arguments. */
 export function argsOf(workload: Manifest, container: string): readonly string[] {
   const found = podSpec(workload)?.containers.find(({ name }) => name === container);
   if (found === undefined) throw new Error(`no container ${container}`);
   return [...(found.command ?? []), ...(found.args ?? [])].map(String);
 }
 
-/** What a node of a pool has left when all that the stack makes for its build runs on it, agents and samples. */
+/** What a pool's node has left beside all agents and samples of its build. */
 export function leastRoom(spec: ClusterSpec, pool: PoolSpec): Room {
-  const all = planOf(spec).flatMap(({ manifests }) => manifests);
+  const all = manifestsOf(spec);
   const least = new Map(
     all.flatMap((each) =>
       each.kind === "HorizontalPodAutoscaler"

@@ -24,7 +24,7 @@ function read(image: string): Facts | undefined {
 }
 const everyObject: Facts = Object.assign({}, ...Object.keys(lock).map((image) => at(read(image), "objects")));
 
-/** A workload with its account's rights. Its containers are found by name, a single one by the workload's own. */
+/** A workload with its account's rights, and its containers by name, a single one by the workload's. */
 function workload(facts: Facts | undefined, name: string, ownName: string): Facts | undefined {
   const { account, containers, ...rest } = at(facts, "workloads", name);
   if (containers === undefined) return undefined;
@@ -42,7 +42,7 @@ const mebibytes = (facts: Facts): number => {
   return Number.parseFloat(text) * (text.endsWith("Gi") ? 1024 : 1);
 };
 
-/** In what a container has more rights, or less memory, than upstream's. */
+/** Where a container has more rights, or less memory, than upstream's. */
 function weaker(ours: Facts, theirs: Facts): readonly string[] {
   const [own, other] = [at(ours, "context"), at(theirs, "context")];
   const words = (facts: Facts, key: string): readonly string[] =>
@@ -56,7 +56,7 @@ function weaker(ours: Facts, theirs: Facts): readonly string[] {
   ];
 }
 
-/** What of these objects is not as upstream has it, and what is weaker. */
+/** What is not as upstream has it, and what is weaker. */
 function compared(manifests: readonly Manifest[]): {
   readonly found: readonly string[];
   readonly weak: readonly string[];
@@ -113,7 +113,7 @@ describe("add-ons", () => {
       if ("repository" in own) {
         const all = namedVersions(versions, minorOf(defaultRelease));
         const named = all.find(({ name, os }) => name === image && os !== "windows");
-        // pin reads each patch once it reaches the project; a version that was moved without it has its minor's.
+        // pin reads each patch that it moves to; a version moved without it has its minor's.
         assert.equal(minorOf(own.read?.version ?? ""), minorOf(named?.version ?? ""), image);
       }
   });

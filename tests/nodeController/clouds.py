@@ -1,7 +1,7 @@
-# Both clouds as the controller's own modules ask them, over one fleet of machines, with the faults that they have.
-# Forms, states and refusals are those of the actions' pages in the Amazon EC2 and EC2 Auto Scaling API references (EC2
-# Developer Guide, "Eventual consistency"), and of the Azure REST API (Virtual Machine Scale Sets and their VMs; Azure
-# Resource Manager, "Throttling Resource Manager requests").
+# Both clouds as the controller asks them, over one fleet of machines, with their faults. Forms, states and refusals are
+# those of the actions' pages in the Amazon EC2 and EC2 Auto Scaling API references (EC2 Developer Guide, "Eventual
+# consistency"), and of the Azure REST API (Virtual Machine Scale Sets and their VMs; Azure Resource Manager, "Throttling
+# Resource Manager requests").
 import json
 import random
 import re
@@ -21,8 +21,8 @@ SETTINGS = {
     "SUBSCRIPTION": "s",
     "RESOURCE_GROUP": "g",
 }
-# Seconds until a machine that ends is gone, until lists forget it, until an instance refresh without progress fails, until
-# a launch hook without heartbeat abandons; and how far lists are behind.
+# Seconds until an ending machine is gone, lists forget it, an instance refresh without progress fails, a launch hook
+# without heartbeat abandons; and how far lists are behind.
 ENDING, FORGOTTEN, FAILED, HOOK, LATE = 60, 3600, 3600, 900, 180
 PAGE = 5
 MODES = ("right", "late", "zone", "omits", "empty", "fails", "throttled")
@@ -34,7 +34,7 @@ def base36(number):
 
 
 class Fleet:
-    # The machines that there really are: one group of workers and a machine of the control plane.
+    # What there really is: one group of workers and a machine of the control plane.
     def __init__(self, seed, clock, reuse):
         self.seed, self.random, self.clock, self.reuse = seed, random.Random(seed), clock, reuse
         self.machines, self.history, self.capacity, self.template, self.etag = {}, [], 0, 1, 1
@@ -100,7 +100,7 @@ class Fleet:
             self.launch()
 
     def update(self):
-        # Another template; the roll that the update itself would start is lost.
+        # The roll that the update itself would start is lost.
         self.template += 1
         if self.refresh is not None and self.refresh["status"] == "InProgress":
             self.refresh["status"] = "Cancelled"
@@ -118,7 +118,7 @@ class Fleet:
         return [one for one in found if one.state != "gone" or now < self.ends.get(one.id, 0) + luck.random() * FORGOTTEN]
 
     def faults(self, changing, apply):
-        # A call may be lost, or its answer. Reads fail as a whole in one mode only.
+        # A call may be lost, or its answer; reads fail in one mode only.
         lost = self.random.random() if changing else 1.0
         if self.mode == "fails" or lost < self.loss / 2:
             raise Trouble("the cloud is away")
@@ -224,7 +224,7 @@ class Amazon:
     def StartInstanceRefresh(self, form):
         if self.fleet.refresh is not None and self.fleet.refresh["status"] == "InProgress":
             return refused(400, "InstanceRefreshInProgress", "An Instance Refresh is already in progress")
-        # Groups of the autoscaler protect their machines: by default a refresh waits for those, and fails.
+        # The autoscaler's groups protect their machines: by default a refresh waits for those, and fails.
         begun = form.get("Preferences.ScaleInProtectedInstances") == "Refresh"
         self.fleet.refresh = {"status": "InProgress" if begun else "Failed", "since": self.fleet.clock.wall()}
         return 200, f"<{form['Action']}Response/>"

@@ -1,4 +1,4 @@
-# Requests with a changed byte or two, and what is read of those that are taken; as a program for tools/readers/texts.
+# Requests with a changed byte or two, and what is read of those taken; as a program for tools/readers/texts.
 import base64
 import ipaddress
 import json
@@ -13,7 +13,7 @@ import pkcs10
 OWN = machine(1)
 NODE = f"system:node:{OWN.name}"
 MADE = f"req -new -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -keyout /dev/null -subj /O=system:nodes/CN={NODE}".split()
-# Bytes that mean something else at many places.
+# Bytes with a meaning at many places.
 ODD = (0x00, 0x01, 0x0C, 0x13, 0x14, 0x16, 0x1E, 0x2F, 0x30, 0x31, 0x80, 0x81, 0x82, 0x86, 0x87, 0xA0, 0xFF)
 
 
@@ -26,7 +26,7 @@ def seeds():
 
 
 def accepted(count):
-    # Most changes are of what is read, few of key and signature.
+    # Few changes are of key and signature, which are not read.
     random.seed(11)
     made, found = list(seeds()), {}
     texts = [pem(each) for each in made]

@@ -6,14 +6,14 @@ import type { ApiServer } from "../support/apiServer.ts";
 import { administrator, boundedApiServer } from "./python.ts";
 
 const count = Number(process.env.FLOOD ?? 10_000);
-/** Seconds that an honest request may wait beside those of another worker, and each of 1,000 machines that join; MiB. */
+/** Seconds that an honest request may wait beside another worker's, and each of 1,000 machines that join; MiB. */
 const limits = { wait: 2, join: 60, mib: 128 } as const;
 
 for (const kind of ["stranger", "first", "renewal", "serving"])
   describe(`a flood of ${count} requests for certificates of the kind ${kind}`, function () {
     this.timeout(1_800_000);
     let server: ApiServer;
-    // One for each: to delete so many takes twenty minutes.
+    // Deleting so many would take twenty minutes.
     before(async function () {
       server = await boundedApiServer(this);
     });

@@ -1,4 +1,4 @@
-# The controller's own client against a real API server, as an administrator who may take any identity.
+# The controller's client of a real API server, as an administrator who may take any identity.
 import base64
 import json
 import ssl
@@ -33,7 +33,7 @@ class OwnApi(Api):
         super().__init__(origin, "", timeout)
         self.token = token
 
-    # The server has made its certificate itself a moment ago.
+    # The server's certificate is its own.
     def web(self, timeout=None, silence=None):
         return Tokened(self.token, self.origin, ssl._create_unverified_context(), timeout or self.timeout, silence)
 
@@ -56,7 +56,7 @@ class Cloud:
 
 
 def let_nodes(api):
-    # In place of the Node authorizer, which this server has not.
+    # This server has no Node authorizer.
     group = {"apiGroup": "rbac.authorization.k8s.io", "kind": "Group", "name": "system:nodes"}
     role = {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "system:node"}
     try:

@@ -1,5 +1,5 @@
-# How long honest requests wait beside so many hostile ones of one kind, on a real API server: ORIGIN, TOKEN, KIND, COUNT.
-# One worker makes those of a kubelet's kinds; a `stranger` asks for a machine that nobody has, while a thousand join.
+# How long honest requests wait beside hostile ones, on a real API server: ORIGIN, TOKEN, KIND, COUNT. One worker makes
+# those of a kubelet's kinds; a `stranger` asks for a machine that nobody has, while a thousand join.
 import json
 import os
 import resource
@@ -21,7 +21,7 @@ cloud = live.Cloud(1000 if stranger else 3)
 worker, joins, renews, *_ = (each.id for each in cloud.machines)
 lease, feed = Lease(api, "flood", clock), Feed(api, print)
 controller = Controller(api, cloud, feed, lease, Board(api, clock, "flood"), clock, lambda text: None)
-# Of machines that are older than the memory any certificate counts.
+# Any certificate counts of machines older than the memory.
 controller.board.records["began"] = int(time.time()) + 3600
 
 

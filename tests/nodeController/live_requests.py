@@ -18,7 +18,7 @@ SHORT = (1, 3)
 api.LINE = 1024 * 1024
 OWNER = {"apiVersion": "v1", "kind": "Node", "name": LONG, "uid": "u"}
 MANAGED = {"manager": "m", "operation": "Update", "apiVersion": "certificates.k8s.io/v1", "time": "2026-01-01T00:00:00Z"}
-# Fields of a request that a kubelet leaves out, and names that none has.
+# Fields that a kubelet leaves out, and names that none has.
 HOSTILE = {
     **{f"name {name[:9]!r}": {"name": name} for name in ("csr:a", "csr~a", "csr a", "csr?x", "csrä", "csr\nx", "a" * 254, LONG)},
     "owner": {"name": "csr-a", "ownerReferences": [OWNER]},
@@ -60,7 +60,7 @@ class Lists(unittest.TestCase):
                 with self.subTest(what, kind=kind):
                     code, said = self.ask(meta, kind)
                     if code == 201:
-                        # What the server has left out of it does no harm.
+                        # What the server left out does no harm.
                         self.assertLess(len(str(said)), 9000)
                         self.api.call("DELETE", f"{api.CSRS}/{meta['name']}")
                     else:
@@ -78,7 +78,7 @@ class Lists(unittest.TestCase):
             self.assertEqual([(each["reason"], each["message"]) for each in told], [("CertificateGivenAgain", "why")])
 
     def test_what_a_worker_writes_stops_no_list(self):
-        # As an administrator, whom no policy bounds: each list that the controller may read and a kubelet write.
+        # An administrator, whom no policy bounds, writes each list that the controller may read and a kubelet write.
         readable = set()
         for role in self.api.get("/apis/rbac.authorization.k8s.io/v1/clusterroles/fenestra:node-controller")["rules"]:
             readable |= {each for each in role["resources"] if "list" in role["verbs"]}
@@ -99,7 +99,7 @@ class Lists(unittest.TestCase):
                 {"metadata": {"name": f"n{n}"}, "spec": {"nodeName": "n1", "containers": [{"name": "a", "image": "a", "args": [LONG]}]}},
             ),
         }
-        # What a kubelet may change of a claim is its size (NodeRestriction).
+        # Of a claim a kubelet may change the size alone (NodeRestriction).
         self.assertEqual(readable & written, {*hostile, "persistentvolumeclaims"})
         for number in range(5):
             for of in hostile.values():

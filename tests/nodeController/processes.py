@@ -1,5 +1,5 @@
-# Two real processes of the controller before one world: what hangs, drips, is stopped or killed, the other one does, and
-# nothing is done twice.
+# Two real processes of the controller before one world: when one hangs, drips, is stopped or killed, the other takes
+# over, and nothing is done twice.
 import http.server
 import json
 import os
@@ -31,7 +31,7 @@ EVENT = "POST /apis/events.k8s.io/v1/namespaces/default/events"
 
 
 class Machine:
-    # One process, its own server before the world, and what is wrong with its calls.
+    # One process, its server before the world, and what is wrong with its calls.
     def __init__(self, world, name, lock):
         self.world, self.name, self.lock, self.faults = world, name, lock, {}
         self.lease = types.SimpleNamespace(fresh=lambda: True)

@@ -9,10 +9,9 @@ const folder = import.meta.dirname;
 const start = `import sys, unittest; sys.path.insert(0, "."); unittest.main(None, argv=["tests", "--failfast", *sys.argv[1:]])`;
 
 /**
- * Runs Python's tests of these files as the program itself runs: isolated, with nothing but the standard library.
+ * Runs Python's tests of these files as the program runs: isolated, with the standard library alone.
  *
- * @param env for example `PROGRAM`, a folder with other modules than the controller's, and `STORIES`, the number of
- * random ones
+ * @param env such as `PROGRAM`, a folder in place of the controller's, and `STORIES`, the number of random ones
  */
 export async function pythonTests(files: readonly string[], env: Readonly<Record<string, string>> = {}) {
   const names = files.map((name) => name.replace(/\.py$/, ""));
@@ -27,7 +26,7 @@ export async function pythonTests(files: readonly string[], env: Readonly<Record
   return { code, output };
 }
 
-/** Where a test's API server is, and its administrator's token, as the Python programs take them. */
+/** A test's API server and its administrator's token, as the Python programs take them. */
 export async function administrator({
   kubectl,
 }: ApiServer): Promise<{ readonly ORIGIN: string; readonly TOKEN: string }> {
@@ -38,7 +37,7 @@ export async function administrator({
   return { ORIGIN: view.clusters[0].cluster.server, TOKEN: view.users[0].user.token };
 }
 
-/** An API server with what a cluster's machines apply to bound its workers. `suite` is `this` of a `before` hook. */
+/** An API server with what machines apply to bound workers. `suite` is `this` of a `before` hook. */
 export async function boundedApiServer(suite: Context): Promise<ApiServer> {
   const server = await startApiServer(suite);
   const bindings = path.join(folder, "../../components/machine/linux/rootfs/etc/fenestra/bindings.yaml");

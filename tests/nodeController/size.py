@@ -1,5 +1,5 @@
-# The controller's memory, calls and time with so many nodes of 15 KB in so many pools: CLOUD, NODES, POOLS. What the fakes
-# held before is taken off the memory; their time is not.
+# The controller's memory, calls and time by CLOUD, NODES of 15 KB, POOLS. What the fakes held before is taken off the
+# memory; their time is not.
 import json
 import re
 import resource

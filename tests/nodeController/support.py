@@ -1,4 +1,4 @@
-# Requests as kubelets make them and as others would, without keys: the reader checks no signature, the API server does.
+# Requests as kubelets and others make them, without keys: the API server checks signatures, the reader none.
 import base64
 import os
 import sys
@@ -53,7 +53,7 @@ def stamp(at):
 
 
 def tokens(*pools):
-    # Groups of a join secret's token: of the one that all shared, or of a pool's.
+    # Groups of a join secret's token: of a pool's, or of the one that all shared.
     return ["system:bootstrappers:fenestra:workers", *(f"system:bootstrappers:fenestra:pool:{each}" for each in pools)]
 
 

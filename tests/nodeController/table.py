@@ -1,6 +1,6 @@
-# Every call that the controller makes, answered wrongly in every way, the starts turn by turn: what was done wrong, what
-# was told, and whether all was as before 25 minutes later. A new call has its rows by being made. Arguments: cloud, and
-# which share of the cells. A line of JSON for each; table.ts judges them.
+# Every call that the controller makes, answered wrongly in every way, from the starts in turn: what was done wrong, what
+# was told, and whether all was as before 25 minutes later. Arguments: cloud, and which share of the cells. A line of
+# JSON for each; table.ts judges them.
 import json
 import re
 import sys
@@ -79,7 +79,7 @@ LOUD = {
     "html": fixed(b"<html>sorry</html>"), "nothing": fixed(b""), "object": fixed(b"{}"), "null": fixed(b"null"),
     "list": fixed(b"[]"), "text": fixed(b'"x"'),
 }  # fmt: skip
-# What may be true: nothing tells it from a right answer.
+# Nothing tells these from a right answer.
 QUIET = {
     "half": partial(edited, half), "none": partial(edited, none), "old": lambda world, call, data: world.old.get(call, data),
     "untimed": partial(edited, partial(timed, None)), "recent": shifted(-60), "behind": shifted(-1000), "ahead": shifted(1000),
@@ -163,7 +163,7 @@ def cell(start, reuse, call="", fault=""):
 
 
 def calls(reuse):
-    # By start, those of its first ten minutes; those of a cluster's very first ones alone last.
+    # Each call with the starts that make it in ten minutes; `first`, a new cluster, only for those that no other makes.
     found = {}
     for start in [*STARTS[reuse], "first"]:
         world, ones = begin(start, reuse)

@@ -23,7 +23,7 @@ interface Cell {
   readonly looks: readonly Look[];
 }
 
-/** What Prometheus' rules would see, of those that speak of the node controller. */
+/** Alerts about the node controller that Prometheus would fire. */
 export function firing(metrics: readonly string[], now: number): readonly string[] {
   const series = metrics.flatMap((whole) => [...whole.matchAll(/^(\w+)(\{.*\})? +(\S+)$/gm)]);
   return alerts.flatMap(({ name, expression }) => {
@@ -41,7 +41,7 @@ export function firing(metrics: readonly string[], now: number): readonly string
   });
 }
 
-/** What is wrong with a cell: done, left undone, or told otherwise than it is. */
+/** What was done wrong, left undone, or told otherwise than it is. */
 function problemsOf({ cell: [start, call, fault], harm, left, looks }: Cell): readonly string[] {
   // An approval whose answer alone is odd is done, which the watch shows.
   const done = call.endsWith("/approval") && !/^\d|hang|refused/.test(fault);
@@ -57,7 +57,7 @@ function problemsOf({ cell: [start, call, fault], harm, left, looks }: Cell): re
         ? []
         : [`${look.leads} lead, the metrics say otherwise`]),
       ...(told.length > 0 || waiting === look.waiting ? [] : [`${look.waiting} wait, ${waiting} by the metrics`]),
-      // While a watch fails, lists go on; of whoever does not lead, and where Events fail, there is none.
+      // While a watch fails, lists go on; there is no Event of whoever does not lead, or where Events fail.
       ...(look.due && !done && !call.startsWith("WATCH")
         ? [
             ...(told.length === 0 ? ["the page is green"] : []),
@@ -68,11 +68,11 @@ function problemsOf({ cell: [start, call, fault], harm, left, looks }: Cell): re
       ...(look.due ? [] : [...told, ...names, ...(look.event ? ["an Event afterwards"] : [])]),
     ];
   });
-  // Lists without a version are quorum reads (Kubernetes, "API Concepts", resource versions): one that lacks requests
-  // cannot be told from a machine that never asked, and a machine an hour goes then; nor one without volumes from none.
+  // Lists without a version are quorum reads (Kubernetes, "API Concepts", resource versions): lacking requests look
+  // like a machine that never asked, of which one an hour goes, and lacking volumes like none.
   const unseen =
     /(certificatesigningrequests|persistentvolumes)$/.test(call) && ["half", "none", "old"].includes(fault);
-  // No cloud has a start that moves with each list; a kubelet that is denied for it asks anew.
+  // In no cloud does a start move with each list; a kubelet denied for it asks anew.
   const moves = /Instances$|virtualMachines$/.test(call) && fault === "recent";
   const known = new RegExp(
     [
@@ -84,7 +84,7 @@ function problemsOf({ cell: [start, call, fault], harm, left, looks }: Cell): re
   return [...harms, ...left, ...silent].map((problem) => `${start} | ${call} | ${fault}: ${problem}`);
 }
 
-/** Runs a share of the cells of table.py, and judges them. */
+/** Judges a share of the cells of table.py. */
 export async function judgeTable(cloud: "aws" | "azure", share: number): Promise<void> {
   const script = fileURLToPath(new URL("table.py", import.meta.url));
   const run = spawn("python3", ["-S", "-B", script, cloud, String(share)], { stdio: ["ignore", "pipe", "pipe"] });

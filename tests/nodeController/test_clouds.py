@@ -1,4 +1,4 @@
-# What is read of the clouds' answers, in the form of their own documents, and which calls are made of them.
+# What is read of the clouds' answers, in the form of their documents, and which calls are made.
 import http.client
 import json
 import socket
@@ -148,8 +148,7 @@ class Kept(unittest.TestCase):
                 else:
                     self.assertRaises(Trouble, web.open, "GET", "/")
 
-
-    # Stories of other files leave virtual time behind.
+    # Other files leave virtual time behind.
     @mock.patch("web.time", time)
     def test_an_answer_that_drips_has_an_end(self):
         for before in (b"", b"HTTP/1.1 200 OK\r\nContent-Length: 999\r\n\r\n"):

@@ -96,7 +96,7 @@ class Whole(unittest.TestCase):
         self.assertEqual(feed.all(), [])
 
     def after(self, world, lead, seconds, **asked):
-        # What was approved in turns without anybody's kubelet, one a second.
+        # What is approved in these seconds, a turn each, without any kubelet.
         before = len(world.done)
         for _ in range(seconds):
             world.clock.at += 1
@@ -120,7 +120,7 @@ class Whole(unittest.TestCase):
             self.assertIn(again, world.events)
             page = json.loads(world.objects[f"configmaps/{STATUS}"]["data"]["status"])["requests"]
             self.assertEqual(page["again"], {"linux": 2})
-            # The last one counts, those before it no more.
+            # Only the last one counts.
             old, new = world.certificates[one.id], world.ask("serving", one, dns=(one.name,), addresses=tuple(one.addresses))
             self.assertEqual(self.after(world, lead, 3), [new])
             world.certificates[one.id] = f"certificate {honest}".encode()
@@ -128,7 +128,7 @@ class Whole(unittest.TestCase):
             self.after(world, lead, 3)
             self.assertEqual(world.requests[stolen]["status"]["conditions"][0]["reason"], "FenestraDenied")
             world.certificates[one.id] = old
-            # It is in use, although there is no Node.
+            # In use, although there is no Node.
             world.ask("first", one)
             self.assertEqual(self.after(world, lead, 600), [])
 
@@ -339,7 +339,7 @@ class Whole(unittest.TestCase):
         self.assertEqual((self.told(world), world.harm), ({}, []))
 
     def test_clocks(self):
-        # Of the API server that Nodes come to, and of the one that leads.
+        # Of the API server, and of the leader.
         for reuse in (False, True):
             for skew, ahead in ((-300, 0), (-4000, 0), (1000, 0), (0, 1000), (0, -1000)):
                 with self.subTest((reuse, skew, ahead)):

@@ -170,7 +170,7 @@ class Repairs(unittest.TestCase):
         down = [node(each, each.zone != "a" and each.name != FLEET[0].name, NOW - 1300) for each in FLEET]
         self.assertEqual(FLEET[0].zone, "b")
         self.assertEqual(self.once(FLEET, down), [("replace", FLEET[0].name)])
-        # At most so many in an hour, whoever led.
+        # So many in an hour, whoever led.
         before = tuple({"machine": f"x{index}", "pool": "c-other", "what": "sick", "at": NOW} for index in range(2))
         self.assertEqual(self.once(one_zone, sick(2), repairs=before[:1]), [("replace", FLEET[0].name)])
         self.assertEqual(self.once(one_zone, sick(2), repairs=before), [])
@@ -182,7 +182,7 @@ class Repairs(unittest.TestCase):
         fleet = [each._replace(pool=f"c-{each.name}") for each in FLEET]
         for bad, expected in ((2, 2), (3, 0)):
             self.assertEqual(len(self.once(fleet, [node(each, index >= bad, NOW - 1300) for index, each in enumerate(fleet)])), expected)
-        # So is a cluster in which many never joined, or where it is said so.
+        # So is a cluster in which many never joined.
         lost = [each._replace(made=NOW - 960) for each in FLEET]
         self.assertEqual(self.once(lost, [node(each) for each in lost[6:]]), [])
 

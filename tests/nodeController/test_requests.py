@@ -95,7 +95,7 @@ class Reading(unittest.TestCase):
         for kind, request in of.items():
             got = requests.reduce(request)
             self.assertEqual((got.kind, got.node, got.problem), (kind, OWN.name, ""))
-        # Not of ours: of kubeadm's own tokens, of people, for other signers.
+        # Not ours: of kubeadm's tokens, of people, for other signers.
         for spec in (
             {"groups": ["system:bootstrappers:kubeadm:default-node-token"]},
             {"username": "kubernetes-admin"},
@@ -176,7 +176,7 @@ class Deciding(unittest.TestCase):
             ("wait", {"of": stopped}),
             ("wait", {"node": True}),
             *[("deny", {"kind": kind, "at": NOW - 61}) for kind in ("first", "renewal", "serving")],
-            # A pool's token is for its machines alone; the one that was shared for those that have no other.
+            # A pool's token is for its machines alone; the shared one for those that have no other.
             ("deny", {"groups": tokens("other")}),
             ("deny", {"groups": tokens("c-linux")}),
             ("deny", {"groups": tokens("linux", "other")}),
@@ -189,7 +189,7 @@ class Deciding(unittest.TestCase):
             *[("deny", {"of": control, "groups": tokens(*pool)}) for pool in ((), ("linux",))],
             ("deny", {"usages": ["client auth"]}),
             ("abandon", {"at": NOW - 931}),
-            # Its node and its first certificate are no hindrance for what it asks for in its own name.
+            # Its node and first certificate do not hinder what it asks for in its own name.
             ("approve", {"kind": "renewal", "node": True, "of": OWN._replace(made=0.0)}),
             ("approve", {"kind": "renewal", "of": control}),
             ("wait", {"kind": "renewal", "of": gone}),
@@ -202,7 +202,7 @@ class Deciding(unittest.TestCase):
             ("wait", {"kind": "serving", "addresses": ("10.0.0.1", "10.0.0.2")}),
             ("wait", {"kind": "serving", "of": OWN._replace(addresses=frozenset())}),
             ("wait", {"kind": "serving", "of": gone}),
-            # Its name belonged to another machine, whose certificate somebody has kept.
+            # Somebody has kept the certificate of a former machine of its name.
             ("deny", {"kind": "renewal", "known": False}),
             ("deny", {"kind": "serving", "known": False}),
             ("approve", {"known": False}),

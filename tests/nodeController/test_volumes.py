@@ -1,4 +1,4 @@
-# When the drivers of volumes may go: fenestra-volumes and the volumes of claims that are gone.
+# When the drivers of volumes may go.
 import unittest
 
 from support import stamp

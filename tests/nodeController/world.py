@@ -1,6 +1,6 @@
-# The controller as it is, all its threads turn by turn, in virtual time: only its sockets are replaced. Behind them are
-# an API server (forms and refusals of Kubernetes 1.36), the metadata services (IMDSv2; Azure Instance Metadata Service)
-# and the clouds of clouds.py. What must never be done is written down when it is done.
+# The controller, all its threads turn by turn, in virtual time: only its sockets are replaced. Behind them are an API
+# server (forms and refusals of Kubernetes 1.36), the metadata services (IMDSv2; Azure Instance Metadata Service) and the
+# clouds of clouds.py. `harm` notes what must never be done.
 import base64
 import copy
 import hashlib
@@ -65,13 +65,13 @@ class Answer:
 
 
 class World(clouds.Fleet):
-    # What there really is: cloud, cluster, and what was done to them.
+    # Cloud, cluster, and what was done to them.
     def __init__(self, seed, reuse):
         super().__init__(seed, Clock(), reuse)
         self.nodes, self.leases, self.requests, self.objects, self.volumes = {}, {}, {}, {}, []
         self.version, self.firsts, self.repairs, self.done, self.asked, self.broken = 0, {}, [], [], {}, set()
         self.certificates, self.events, self.harm, self.kept = {}, [], [], set()
-        # Calls by name, and which of them is answered how; `skew` is how far an API server's clock is ahead.
+        # Calls by name; which call is answered how; how far the API server's clock is ahead.
         self.calls, self.fault, self.hits, self.skew = {}, ("", None), [], 0.0
         self.lists, self.old, self.faulty = {}, {}, None
         self.controllers, self.role, self.busy, self.metrics = [], "main", {}, {}
@@ -115,8 +115,8 @@ class World(clouds.Fleet):
         return made["metadata"]["name"]
 
     def boot(self, luck=1.0):
-        # Machines ask for their first certificates, and again after a quarter of an hour (kubelet 1.36:
-        # pkg/kubelet/certificate/bootstrap); who has one joins, but for those whose template is broken.
+        # Machines ask for a first certificate, again after a quarter of an hour (kubelet 1.36:
+        # pkg/kubelet/certificate/bootstrap), and join with it, but for those whose template is broken.
         for one in self.present():
             if one.version in self.broken or one.name in self.nodes:
                 continue
@@ -179,12 +179,12 @@ class World(clouds.Fleet):
         if lost < self.loss:
             raise Lost("answer lost")
         if self.loss and lost > 0.97 and self.role == "main":
-            # So long that another one may lead by now.
+            # Another one may lead by now.
             self.clock.at += 12
         return result
 
     def elapse(self, one, seconds):
-        # The threads for leases go on while another one hangs.
+        # The lease threads go on while another hangs.
         if self.role != "main":
             self.busy[one.identity, self.role] = self.clock.at + seconds
             return
@@ -201,7 +201,7 @@ class World(clouds.Fleet):
         if method not in ("GET",) and "leases" not in words and words[-1] != "events":
             self.must(one.lease.fresh(), f"{method} {path} of one that does not lead")
         if words[-1] == "events":
-            # As apimachinery's NameIsDNSSubdomain of a prefix (pkg/api/validation/generic.go).
+            # As apimachinery's NameIsDNSSubdomain (pkg/api/validation/generic.go).
             if not body["metadata"]["generateName"].rstrip("-")[-1:].isalnum():
                 return 422, {"kind": "Status", "message": "metadata.generateName: Invalid value"}
             self.events.append((body["regarding"]["kind"], body["regarding"]["name"], body["reason"]))
@@ -387,7 +387,7 @@ def dial(world, one, made):
 
 
 def controller(world, identity, ahead=0.0):
-    # One control-plane machine, whose clock may be ahead.
+    # On one control-plane machine, whose clock may be ahead.
     one = Controller.__new__(Controller)
     one.fake = (clouds.Microsoft if world.reuse else clouds.Amazon)(world, partial(world.change, one))
     ours = api.Api("https://127.0.0.1:6443", "")
