@@ -92,6 +92,8 @@ const limits = { resources: { limits: { memory: "1Gi" } } };
 const one = (image: string, more: Readonly<Record<string, unknown>> = {}) => [
   { name: "main", image, ...limits, ...more },
 ];
+const pod = (image: string, more: PodCase["spec"] = {}) => ({ ...more, containers: one(image) });
+const plain = pod("nginx");
 const servercore = "mcr.microsoft.com/windows/servercore:ltsc2022";
 const hostProcess = { ...windows, hostNetwork: true, nodeSelector: { "kubernetes.io/os": "windows" } };
 const hostProcessOptions = { windowsOptions: { hostProcess: true, runAsUserName: "NT AUTHORITY\\SYSTEM" } };
@@ -117,7 +119,6 @@ const limit = (title: string, more: object, says: readonly string[], container =
   row(title, { ...windows, containers: one(servercore, container), ...more }, "windows-2022", says);
 const web = { httpGet: { port: 80 } };
 const claim = { accessModes: ["ReadWriteOnce"], resources: { requests: { storage: "1Gi" } } };
-const plain = { containers: one("nginx") };
 const exists = { operator: "Exists", effect: "NoSchedule" };
 const all = { tolerations: [{ operator: "Exists" }] };
 const hosts = { ...hostProcess, securityContext: hostProcessOptions };
@@ -128,13 +129,13 @@ const cpu = (amount: string, requests?: object) => ({
   resources: { limits: { cpu: amount, memory: "1Gi" }, ...(requests === undefined ? {} : { requests }) },
 });
 const choosing = (title: string, labels: object, says: readonly string[]): PodCase =>
-  row(title, { nodeSelector: labels, containers: one("nginx") }, "none", says);
+  row(title, { nodeSelector: labels, ...plain }, "none", says);
 const tooLarge = "more than any node that it may have can give";
 
 /** The table; what people publish is in corpus.txt. */
 export const podTable: readonly PodCase[] = [
-  row("a Linux pod", { containers: one("nginx") }, "none"),
-  row("an image of 2022", { ...windows, containers: one(servercore) }, "windows-2022"),
+  row("a Linux pod", plain, "none"),
+  row("an image of 2022", pod(servercore, windows), "windows-2022"),
   row(
     "a class that is set stays",
     { ...windows, runtimeClassName: "windows-2019", containers: one("x") },
@@ -142,11 +143,11 @@ export const podTable: readonly PodCase[] = [
   ),
   row(
     "an image of one update",
-    { ...windows, containers: one("mcr.microsoft.com/windows/servercore:10.0.20348.4773") },
+    pod("mcr.microsoft.com/windows/servercore:10.0.20348.4773", windows),
     "windows-2022",
     ["ends it with 0xc0370106"],
   ),
-  row("an image without a build", { ...windows, containers: one("agnhost:2.62") }, "none", [unknownBuild]),
+  row("an image without a build", pod("agnhost:2.62", windows), "none", [unknownBuild]),
   row(
     "images of two builds",
     { ...windows, containers: [...one(servercore), { ...one("x:ltsc2019")[0], name: "other" }] },
@@ -161,7 +162,7 @@ export const podTable: readonly PodCase[] = [
   ),
   row(
     "an image of another build than its class",
-    { runtimeClassName: "windows-2019", containers: one(servercore) },
+    pod(servercore, { runtimeClassName: "windows-2019" }),
     "refused",
     [otherBuild],
   ),
@@ -175,7 +176,7 @@ export const podTable: readonly PodCase[] = [
     { nodeSelector: { "beta.kubernetes.io/os": "windows" }, containers: one(servercore) },
     "windows-2022",
   ),
-  row("a port like a build is no tag", { ...windows, containers: one("registry:1809/x:v1") }, "none", [unknownBuild]),
+  row("a port like a build is no tag", pod("registry:1809/x:v1", windows), "none", [unknownBuild]),
   limit("the host's network", { hostNetwork: true }, ["Windows ignores hostNetwork"]),
   limit("an emptyDir in memory", { volumes: [{ name: "m", emptyDir: { medium: "Memory" } }] }, [
     "no memory-backed emptyDir",
@@ -246,34 +247,34 @@ export const podTable: readonly PodCase[] = [
       storageClassName === "windows" ? [] : ["set storageClassName: windows"],
     ),
   ),
-  row("a Windows image without a place", { containers: one("microsoft/iis") }, "none", [noPlace]),
+  row("a Windows image without a place", pod("microsoft/iis"), "none", [noPlace]),
   row(
     "a Windows selector, restricted",
-    { ...onWindows, containers: one(servercore) },
+    pod(servercore, onWindows),
     "refused",
     ["PodSecurity"],
     "restricted",
   ),
   row(
     "Windows that says so, restricted",
-    { ...windows, ...restricted, containers: one(servercore) },
+    pod(servercore, { ...windows, ...restricted }),
     "windows-2022",
     [],
     "restricted",
   ),
-  optedIn("a Windows image", { containers: one(servercore) }),
-  optedIn("a Windows class", { runtimeClassName: "windows-2022", containers: one("x") }),
-  optedIn("a Windows selector", { ...onWindows, containers: one("x") }),
-  row("a Linux pod, opted in", { containers: one("nginx") }, "none", [], "os-name-required"),
-  row("HostProcess", { ...hosts, containers: one("x") }, "refused", ["fenestra.dev/host-process: allowed"]),
+  optedIn("a Windows image", pod(servercore)),
+  optedIn("a Windows class", pod("x", { runtimeClassName: "windows-2022" })),
+  optedIn("a Windows selector", pod("x", onWindows)),
+  row("a Linux pod, opted in", plain, "none", [], "os-name-required"),
+  row("HostProcess", pod("x", hosts), "refused", ["fenestra.dev/host-process: allowed"]),
   row(
     "HostProcess in one container",
     { ...hostProcess, containers: one("x", { securityContext: hostProcessOptions }) },
     "refused",
     ["fenestra.dev/host-process: allowed"],
   ),
-  row("HostProcess where it is allowed", { ...hosts, containers: one(servercore) }, "none", [], "host-process-allowed"),
-  row("HostProcess of the system", { ...hosts, containers: one("x") }, "none", [], "kube-system"),
+  row("HostProcess where it is allowed", pod(servercore, hosts), "none", [], "host-process-allowed"),
+  row("HostProcess of the system", pod("x", hosts), "none", [], "kube-system"),
   row(
     "a gMSA account of the pod and of a container",
     {
@@ -300,10 +301,10 @@ export const podTable: readonly PodCase[] = [
   row("tolerating the control plane where it is allowed", { ...all, ...plain }, "none", [], "control-plane-allowed"),
   row(
     "tolerating evictions only",
-    { tolerations: [{ operator: "Exists", effect: "NoExecute" }], containers: one("nginx") },
+    { tolerations: [{ operator: "Exists", effect: "NoExecute" }], ...plain },
     "none",
   ),
-  row("tolerating everything, on Windows alone", { ...onWindows, ...all, containers: one(servercore) }, "windows-2022"),
+  row("tolerating everything, on Windows alone", pod(servercore, { ...onWindows, ...all }), "windows-2022"),
   row("tolerating everything and naming its node", { nodeName: "n", ...all, ...plain }, "none"),
   row(
     "tolerating Windows",
@@ -347,12 +348,12 @@ export const podTable: readonly PodCase[] = [
   ),
   row("one processor on Windows", { ...onWindows, containers: one(servercore, cpu("1")) }, "windows-2022"),
   row("two of them", { ...onWindows, containers: one(servercore, cpu("2")) }, "windows-2022", [tooLarge]),
-  row("naming a worker", { nodeName: "some-node", containers: one("nginx") }, "none"),
+  row("naming a worker", { nodeName: "some-node", ...plain }, "none"),
   row("naming a machine of the control plane", { nodeName: "control", ...plain }, "refused", [
     "{pod}.nodeName is a machine of the control plane",
     "--namespace kube-system",
   ]),
-  row("naming one in the system", { nodeName: "control", containers: one("nginx") }, "none", [], "kube-system"),
+  row("naming one in the system", { nodeName: "control", ...plain }, "none", [], "kube-system"),
 ];
 
 const placed = {
@@ -369,7 +370,7 @@ export const daemonSetTable: readonly PodCase[] = [
     "none",
     ["(kubernetes.io/os: windows, team: web)"],
   ),
-  row("a Linux pod", { containers: one("nginx") }, "none"),
+  row("a Linux pod", plain, "none"),
   row("without a selector", { ...placed, nodeSelector: {}, containers: one("x") }, "none"),
   row(
     "with an affinity",
