@@ -11,16 +11,16 @@ import type { Patience } from "../../components/gates/waitFor.ts";
 import { issueServerCertificate, newAuthority } from "../../plan/fakes/certificates.ts";
 import { withMocks } from "../support/mocks.ts";
 import { exampleSpec } from "../support/stacks.ts";
+import { runHook } from "./hook.ts";
 import { type Answer, serving } from "./serving.ts";
 
-const { controlPlane, pools, kubernetes } = exampleSpec("aws-prod");
-const [first, second, third] = controlPlane.members;
-assert.ok(first !== undefined && second !== undefined && third !== undefined);
-const [pool] = pools;
-assert.ok(pool !== undefined);
 const spec = exampleSpec("aws-prod");
+const { controlPlane } = spec;
+const [first] = controlPlane.members;
+const [pool] = spec.pools;
+assert.ok(first !== undefined && pool !== undefined);
 const client = issueServerCertificate(newAuthority("clients"), { commonName: "admin", dnsNames: ["admin"] });
-const release = kubernetes.version;
+const release = spec.kubernetes.version;
 const fingerprint = "aaaaaaaaaaaaaaaa";
 const group = "set";
 
@@ -114,13 +114,12 @@ async function pass(gate: string, answer: (path: string, sent: string) => Answer
     const make = gates[gate] ?? assert.fail(gate);
     present = controlPlane.members;
     const patience = { everySeconds: 0.001, limitSeconds: seconds };
-    const { hooks } = await withMocks(() => void make({ ...api, requestMs: 3_000 * seconds }, patience));
-    const args = {
+    const recorded = await withMocks(() => void make({ ...api, requestMs: 3_000 * seconds }, patience));
+    await runHook(recorded, "gate", {
       urn: "urn",
       oldInputs: { input: { fingerprint: "b", replicas: 3 } },
       newInputs: { sku: { capacity: count } },
-    };
-    await Reflect.apply(hooks.get("gate")?.callback ?? assert.fail("no hook"), undefined, [args]);
+    });
   });
 }
 

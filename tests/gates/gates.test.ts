@@ -7,6 +7,7 @@ import type { Patience } from "../../components/gates/waitFor.ts";
 import { issueServerCertificate, newAuthority } from "../../plan/fakes/certificates.ts";
 import { resource, withMocks } from "../support/mocks.ts";
 import { exampleSpec } from "../support/stacks.ts";
+import { runHook } from "./hook.ts";
 import { type Answer, serving } from "./serving.ts";
 
 /** Any certificate: the fake server asks for none. */
@@ -87,19 +88,13 @@ let renewals = 0;
 
 describe("gates", () => {
   /** Runs a gate's hook as the engine would. */
-  const passing = async (
-    make: (api: ApiClient) => pulumi.Resource,
-    answer: (path: string) => string,
-    old?: unknown,
-  ): Promise<void> =>
+  const passing = async (make: (api: ApiClient) => pulumi.Resource, answer: (path: string) => string): Promise<void> =>
     serving(
       (path) => ({ status: 200, body: lease(path) ?? answer(path) }),
       async (api) => {
         const recorded = await withMocks(() => void make(api));
-        const hook = recorded.hooks.get("gate");
-        assert.ok(hook !== undefined);
         assert.equal(resource(recorded, "pulumi:index:Stash", "gate").name, "gate");
-        await Reflect.apply(hook.callback, undefined, [{ oldInputs: { input: old } }]);
+        await runHook(recorded, "gate");
       },
     );
   const patience = { everySeconds: 0.001, limitSeconds: 0.01 };
@@ -197,9 +192,7 @@ describe("the gate before a control-plane machine", () => {
       const { inputs, options } = resource(recorded, "pulumi:index:Stash", "gate");
       assert.deepEqual(inputs, { input: { fingerprint: "b", parts: ["id"], replicas: 3 } });
       assert.deepEqual(options.hooks, { beforeUpdate: ["gate"] });
-      await Reflect.apply(recorded.hooks.get("gate")?.callback ?? assert.fail, undefined, [
-        { oldInputs: { input: kept } },
-      ]);
+      await runHook(recorded, "gate", { oldInputs: { input: kept } });
     });
 
   /** The same when it stays shut. */

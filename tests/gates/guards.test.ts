@@ -4,14 +4,13 @@ import { changeGuard, reachedGuard } from "../../components/gates/changeGuard.ts
 import { type ReachedState, reachedOf } from "../../components/model/upgrade.ts";
 import { resource, withMocks } from "../support/mocks.ts";
 import { exampleSpec } from "../support/stacks.ts";
+import { runHook } from "./hook.ts";
 
 describe("the guards of changes", () => {
   const guarded = async (make: () => pulumi.Resource, old: unknown): Promise<void> => {
     const recorded = await withMocks(() => void make());
-    const hook = recorded.hooks.get("guard");
-    assert.ok(hook !== undefined && "opts" in hook);
-    assert.deepEqual(hook.opts, { onDryRun: true });
-    await Reflect.apply(hook.callback, undefined, [{ oldInputs: { input: old } }]);
+    assert.partialDeepStrictEqual(recorded.hooks.get("guard"), { opts: { onDryRun: true } });
+    await runHook(recorded, "guard", { oldInputs: { input: old } });
   };
   const asked = (old: unknown): Promise<void> =>
     guarded(() => changeGuard("guard", { version: "1.36.4", replicas: 3 }, {}), old);
@@ -59,7 +58,7 @@ describe("the guards of changes", () => {
     const hook = recorded.hooks.get("guard-first");
     assert.ok(hook !== undefined && "opts" in hook);
     assert.notEqual(hook.opts?.onDryRun, true);
-    assert.throws(() => Reflect.apply(hook.callback, undefined, [{}]), /httpProxy: is an example/);
+    await assert.rejects(runHook(recorded, "guard-first"), /httpProxy: is an example/);
   });
 
   it("read what the engine hands them with distrust", async () => {

@@ -18,6 +18,7 @@ import { cloudOf, differing, sendTo } from "../preflight/world.ts";
 import { memo } from "../support/memo.ts";
 import { previewReplaces, type Recorded, runConfig, runStack, specOf, withMocks } from "../support/mocks.ts";
 import { configTexts, stackConfig } from "../support/stacks.ts";
+import { runHook } from "./hook.ts";
 
 const launch = "ec2:RunInstances";
 const versions = "Microsoft.Compute/locations/publishers/artifacttypes/offers/skus/versions/read";
@@ -124,8 +125,8 @@ for (const [cloud, { deploy, region, launches, refusals, told }] of Object.entri
         said.push(...answer.told);
         return answer;
       };
-      const hook = (await program(stack)).hooks.get(`${stack}-control-plane-before-${index}`);
-      await Reflect.apply(hook?.callback ?? assert.fail, undefined, [{ oldInputs: { input: { replicas: 1 } } }]);
+      const oldInputs = { input: { replicas: 1 } };
+      await runHook(await program(stack), `${stack}-control-plane-before-${index}`, { oldInputs });
       return said;
     };
     const asking = (send: Send, limitMs?: number): MayStart => startCheck(specOf(dev), { send, limitMs });
@@ -252,12 +253,12 @@ describe("the gate before a group of machines that is deleted before its success
     const attachment = Object(reveal(recorded.program.outputs.attachment ?? {}));
     const given = attachedPools(loadConfig(stackConfig("azure-dev")), JSON.stringify([{ ...pool, name: "more" }]));
     const client: ApiClient = { server: "https://10.0.0.1:6443", caCertificate: "" };
-    const { hooks } = await withMocks(() => attachAzure(given, attachment, pulumi.output(client)), {
+    const attached = await withMocks(() => attachAzure(given, attachment, pulumi.output(client)), {
       region: "westeurope",
     });
     const warn = mock.method(pulumi.log, "warn", () => Promise.resolve());
     try {
-      await Reflect.apply(hooks.get("azure-dev-pool-more-before")?.callback ?? assert.fail, undefined, [{}]);
+      await runHook(attached, "azure-dev-pool-more-before");
     } finally {
       warn.mock.restore();
     }
@@ -270,10 +271,10 @@ describe("the gate before a group of machines that is deleted before its success
     const mayStart: MayStart = async (...given) => await startCheck(specOf("azure-dev"), { send })(...given);
     let send: Send = sendTo(roomy);
     const spec = specOf("azure-dev", { pools: [{ ...pool, count: 2, spot: true }] });
-    const { hooks } = await withMocks(() => deployAzure(spec, undefined, mayStart), { region: "westeurope" });
+    const program = await withMocks(() => deployAzure(spec, undefined, mayStart), { region: "westeurope" });
     const pass = async (differences: object) => {
       send = sendTo(differing(roomy, { ...spot, ...differences }));
-      await Reflect.apply(hooks.get("azure-dev-pool-linux-before")?.callback ?? assert.fail, undefined, [{}]);
+      await runHook(program, "azure-dev-pool-linux-before");
     };
     const spot = {
       "Microsoft.Compute/locations/usages/read value.2": {

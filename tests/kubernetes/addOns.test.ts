@@ -21,11 +21,13 @@ import {
   manifest,
   manifestsOf,
   planOf,
+  specOfTitle,
   withoutWindows,
   withPools,
 } from "./switches.ts";
 
 const aws = exampleSpec("aws-dev");
+const everything = specOfTitle("aws-dev, everything on");
 
 describe("guard rails", () => {
   it("are left out with a finding where the API server cannot set a RuntimeClass", () => {
@@ -129,65 +131,52 @@ describe("guard rails", () => {
         const home = each.metadata.namespace ?? "";
         if (pod === undefined || systemNamespaces(spec).includes(home)) continue;
         const hostProcess = pod.securityContext?.windowsOptions?.hostProcess === true;
-        assert.ok(
-          !hostProcess || labelled(namespaceLabels.hostProcess).includes(home),
-          `${title}: ${each.metadata.name}`,
-        );
         const wide = pod.tolerations?.some(
           ({ key }) => key === undefined || key === "node-role.kubernetes.io/control-plane",
         );
-        assert.ok(
-          wide !== true || labelled(namespaceLabels.controlPlane).includes(home),
-          `${title}: ${each.metadata.name}`,
-        );
+        for (const [asks, label] of [
+          [hostProcess, namespaceLabels.hostProcess],
+          [wide === true, namespaceLabels.controlPlane],
+        ] as const)
+          assert.ok(!asks || labelled(label).includes(home), `${title}: ${each.metadata.name}`);
       }
     }
   });
 });
 
 describe("node problem detector on Windows", () => {
-  const row = combinations.find(({ title }) => title === "aws-dev, everything on");
-  assert.ok(row !== undefined);
-
   it("checks what its health checker knows, with programs that are there", () => {
-    const data = manifest(manifestsOf(row.spec), "ConfigMap", "node-problem-detector-windows").data ?? {};
+    const data = manifest(manifestsOf(everything), "ConfigMap", "node-problem-detector-windows").data ?? {};
     const checks = Object.values(data).map((text) => JSON.parse(String(text)));
     const rules = checks.flatMap(({ rules: own }) => own);
     // As hcsshim shows the files of Dockerfile.windows to a HostProcess pod.
-    const paths = rules.map(({ path }) => path);
-    const wanted = Array.from({ length: 2 }, () => "C:\\hpc\\etc\\kubernetes\\node\\bin\\health-checker.exe");
-    assert.deepEqual(paths, wanted);
-    const args = rules.map(({ args }) => args);
-    assert.deepEqual(args, [
-      ["--component=kubelet", "--enable-repair=false", "--health-check-timeout=15s"],
+    const path = "C:\\hpc\\etc\\kubernetes\\node\\bin\\health-checker.exe";
+    const common = ["--enable-repair=false", "--health-check-timeout=15s"];
+    assert.deepEqual(
+      rules.map((rule) => [rule.path, ...rule.args]),
       [
-        "--component=cri",
-        "--enable-repair=false",
-        "--health-check-timeout=15s",
-        `--crictl-path=${windowsPrograms.crictl}`,
-        "--cri-timeout=10s",
+        [path, "--component=kubelet", ...common],
+        [path, "--component=cri", ...common, `--crictl-path=${windowsPrograms.crictl}`, "--cri-timeout=10s"],
       ],
-    ]);
+    );
     for (const { conditions, rules: own } of checks) assert.equal(conditions[0].type, own[0].condition);
   });
 
   it("is not sent to Windows Server 2019, for which its image has no part", () => {
     const name = "node-problem-detector-windows";
     assert.deepEqual(
-      podSpec(manifest(manifestsOf(row.spec), "DaemonSet", name))?.affinity,
+      podSpec(manifest(manifestsOf(everything), "DaemonSet", name))?.affinity,
       onNodesThat({ key: "node.kubernetes.io/windows-build", operator: "NotIn", values: ["10.0.17763"] }),
     );
-    const only2019 = row.spec.pools.filter(({ release }) => release.name !== "windows-2022");
-    const objects = manifestsOf(withPools(row.spec, only2019)).filter(({ metadata }) => metadata.name === name);
+    const only2019 = everything.pools.filter(({ release }) => release.name !== "windows-2022");
+    const objects = manifestsOf(withPools(everything, only2019)).filter(({ metadata }) => metadata.name === name);
     assert.deepEqual(objects, []);
   });
 });
 
 describe("RuntimeClasses", () => {
   it("count the machine around a pod only where there is one", () => {
-    const row = combinations.find(({ title }) => title === "aws-dev, everything on");
-    assert.ok(row !== undefined);
-    const overhead = (name: string) => manifest(manifestsOf(row.spec), "RuntimeClass", name).overhead?.podFixed;
+    const overhead = (name: string) => manifest(manifestsOf(everything), "RuntimeClass", name).overhead?.podFixed;
     assert.deepEqual(overhead("windows-2022-hyperv"), { memory: "320Mi" });
     assert.equal(overhead("windows-2022"), undefined);
   });
@@ -240,27 +229,21 @@ describe("the list of add-ons", () => {
 
 describe("switches", () => {
   it("leave add-ons out, and never the RuntimeClasses and the network", () => {
-    const names = (title: string) =>
-      combinations.filter((row) => row.title === title).map(({ spec }) => planOf(spec).map(({ name }) => name));
-    assert.deepEqual(names("aws-dev, everything off"), [
-      ["runtime-classes", "sign-in", "networking", "node-controller", "inventory"],
-    ]);
-    assert.deepEqual(names("aws-prod, everything on"), [
-      [...addOnList.map(({ name }) => name), "pod-warnings", "inventory"],
-    ]);
+    const names = (title: string) => planOf(specOfTitle(title)).map(({ name }) => name);
+    const always = ["runtime-classes", "sign-in", "networking", "node-controller", "inventory"];
+    assert.deepEqual(names("aws-dev, everything off"), always);
+    const all = [...addOnList.map(({ name }) => name), "pod-warnings", "inventory"];
+    assert.deepEqual(names("aws-prod, everything on"), all);
   });
 
   it("make no sample that lacks its add-on", () => {
-    const row = combinations.find(({ title }) => title === "aws-dev, samples alone");
-    assert.ok(row !== undefined);
-    const kinds = new Set(
-      manifestsOf(row.spec).flatMap(({ kind, metadata }) => (metadata.namespace === "kube-system" ? [] : [kind])),
+    const lacking = manifestsOf(specOfTitle("aws-dev, samples alone")).filter(
+      (each) =>
+        each.kind === "PersistentVolumeClaim" ||
+        (each.kind === "HorizontalPodAutoscaler" && each.metadata.namespace !== "kube-system") ||
+        (each.kind === "Service" && each.spec?.type === "LoadBalancer"),
     );
-    assert.ok(!kinds.has("PersistentVolumeClaim") && !kinds.has("HorizontalPodAutoscaler"));
-    const balanced = manifestsOf(row.spec).filter(
-      (each) => each.kind === "Service" && each.spec?.type === "LoadBalancer",
-    );
-    assert.deepEqual(balanced, []);
+    assert.deepEqual(lacking, []);
   });
 
   it("write a credential specification as Windows reads it, with the plug-in's class in braces", () => {

@@ -8,7 +8,7 @@ import { policiesInForce, typesChecked } from "../support/policies.ts";
 import { exampleSpec } from "../support/stacks.ts";
 import { daemonSetTable, type PodCase, type PodHome, podHomes, podTable, tableNamespaces } from "./podTable.ts";
 import { olderServices, type ServicePart, serviceTable } from "./serviceTable.ts";
-import { combinations, manifestsOf, planOf } from "./switches.ts";
+import { combinations, manifestsOf, planOf, specOfTitle } from "./switches.ts";
 
 /** As the provider sends it: the SDK spells fields of CRD schemas with underscores. */
 const sent = (object: unknown): string =>
@@ -17,6 +17,9 @@ const list = (objects: readonly string[]): string => `{"apiVersion":"v1","kind":
 
 const servicePolicies = (stack: "aws-dev" | "azure-dev") =>
   manifestsOf(exampleSpec(stack)).filter(({ metadata }) => metadata.name.startsWith("fenestra-external-addresses"));
+
+const rowOf = (title: string, table = podTable): PodCase =>
+  table.find((row) => row.title === title) ?? assert.fail(title);
 
 /** kubectl's lines that are no acceptance, without the placeholder certificate's warning. */
 const complaints = (text: string): readonly string[] =>
@@ -65,9 +68,7 @@ describe("in-cluster objects on a real API server", function () {
   });
 
   it("changes what an update applied under another name before it was cut off, and lets go what the program drops", async () => {
-    const everything = combinations.find(({ title }) => title === "aws-dev, everything on");
-    assert.ok(everything !== undefined);
-    const wanted = planOf(everything.spec)
+    const wanted = planOf(specOfTitle("aws-dev, everything on"))
       .filter(({ name }) => ["networking", "monitoring", "exporters", "gmsa"].includes(name))
       // The API server would ask the webhooks about other tests' pods, and has no Prometheus operator.
       .flatMap(({ manifests }) => manifests.filter(({ kind }) => !/Webhook|ServiceMonitor|PrometheusRule/.test(kind)));
@@ -155,6 +156,11 @@ describe("in-cluster objects on a real API server", function () {
 
     const objectIn = (home: PodHome, namespace: string, spec: PodCase["spec"], name = "probe"): string =>
       JSON.stringify({ ...home.object(spec), metadata: { name, namespace } });
+    const onWindows2022 = { os: { name: "windows" }, containers: [{ name: "main", image: "x:ltsc2022" }] };
+    const makePod = async (pod: string): Promise<void> => {
+      const object = objectIn(podHomes.Pod, "plain", onWindows2022, pod);
+      assert.equal((await api.kubectl(["create", "-f", "-"], object)).code, 0);
+    };
     /** Path to which objects of a kind are sent on trial. */
     const tried = (apiVersion: string, namespace: string, kinds: string): string =>
       `/${apiVersion === "v1" ? "api" : "apis"}/${apiVersion}/namespaces/${namespace}/${kinds}?dryRun=All`;
@@ -262,8 +268,7 @@ describe("in-cluster objects on a real API server", function () {
           labels: { "kubernetes.io/os": "windows", "node.kubernetes.io/windows-build": build, team: "web" },
         },
       }));
-      const row = daemonSetTable.find(({ title }) => title === "an image of one build on certain nodes");
-      assert.ok(row !== undefined);
+      const row = rowOf("an image of one build on certain nodes", daemonSetTable);
       const set = objectIn(podHomes.DaemonSet, "plain", row.spec, "agent");
       assert.equal((await api.kubectl(["create", "-f", "-"], list([...nodes.map(sent), set]))).code, 0);
       const made = async (): Promise<readonly { spec: PodCase["spec"] }[]> =>
@@ -304,11 +309,7 @@ describe("in-cluster objects on a real API server", function () {
     });
 
     it("refuse to change a pod's image to one of a build that its node is not of", async () => {
-      const spec = { os: { name: "windows" }, containers: [{ name: "main", image: "x:ltsc2022" }] };
-      assert.equal(
-        (await api.kubectl(["create", "-f", "-"], objectIn(podHomes.Pod, "plain", spec, "changed"))).code,
-        0,
-      );
+      await makePod("changed");
       const change = (image: string) => api.kubectl(["-n", "plain", "set", "image", "pod/changed", `main=${image}`]);
       assert.match((await change("x:ltsc2019")).stderr, /is for windows-2019, but its RuntimeClass/);
       assert.deepEqual(
@@ -322,12 +323,8 @@ describe("in-cluster objects on a real API server", function () {
     });
 
     it("refuse a gMSA account in an ephemeral container, which the webhook is not asked about", async () => {
-      const spec = { os: { name: "windows" }, containers: [{ name: "main", image: "x:ltsc2022" }] };
       const path = "/api/v1/namespaces/plain/pods/debugged";
-      assert.equal(
-        (await api.kubectl(["create", "-f", "-"], objectIn(podHomes.Pod, "plain", spec, "debugged"))).code,
-        0,
-      );
+      await makePod("debugged");
       const pod = JSON.parse((await api.kubectl(["get", "--raw", path])).stdout);
       const debug = (more: unknown) => {
         const ephemeralContainers = [{ name: "debug", image: "x:ltsc2022", ...Object(more) }];
@@ -367,7 +364,7 @@ describe("in-cluster objects on a real API server", function () {
         ],
         ...["HostProcess", "naming a machine of the control plane", "gmsaCredentialSpec of an init container"],
       ];
-      const rows = titles.map((title) => podTable.find((row) => row.title === title) ?? assert.fail(title));
+      const rows = titles.map((title) => rowOf(title));
       // A DaemonSet's template must say where it runs, which is another warning.
       for (const home of Object.values(podHomes))
         for (const row of rows)
@@ -396,12 +393,9 @@ describe("in-cluster objects on a real API server", function () {
     });
 
     it("warn of claims without a class, of classes of others, of NetworkPolicies, and of memory only where no LimitRange is said to give it", async () => {
-      const spec = { os: { name: "windows" }, containers: [{ name: "main", image: "x:ltsc2022" }] };
+      const spec = onWindows2022;
       const named = { name: "main", image: "x:ltsc2022", resources: { limits: { memory: "1Gi" } } };
-      const set = podHomes.StatefulSet.object({
-        ...spec,
-        containers: [{ ...spec.containers[0], resources: { limits: { memory: "1Gi" } } }],
-      });
+      const set = podHomes.StatefulSet.object({ ...spec, containers: [named] });
       const claims = (storageClassName?: string) => [
         {
           metadata: { name: "data" },
@@ -450,8 +444,7 @@ describe("in-cluster objects on a real API server", function () {
     it("leave a workload alone whose pods stay as they are, and look again when they change", async () => {
       const labelled = (label: string) =>
         api.kubectl(["label", "namespace", "plain", "--overwrite", `fenestra.dev/host-process${label}`]);
-      const row = podTable.find(({ title }) => title === "HostProcess");
-      assert.ok(row !== undefined);
+      const row = rowOf("HostProcess");
       const name = "older";
       const patch = (spec: unknown) =>
         api.kubectl(["-n", "plain", "patch", "deployment", name, "-p", JSON.stringify({ spec })]);

@@ -1,10 +1,9 @@
 import assert from "node:assert/strict";
 import { groupTags as awsTags } from "../../components/aws/poolGroup.ts";
 import { groupTags as azureTags } from "../../components/azure/poolGroup.ts";
-import { podSpec } from "../../components/kubernetes/manifest.ts";
 import type { ClusterSpec } from "../../components/model/clusterSpec.ts";
 import { specOf } from "../support/mocks.ts";
-import { manifest, manifestsOf } from "./switches.ts";
+import { argsOf, manifest, manifestsOf } from "./switches.ts";
 
 const pool = { name: "p", os: "windows-2022", perZone: true, autoscale: { min: 0, max: 3 } };
 
@@ -18,28 +17,31 @@ function clusterOf(cloud: ClusterSpec["cloud"], labels = 0): ClusterSpec {
   });
 }
 
+/** Arguments of the autoscaler. */
+const argsIn = (spec: ClusterSpec): readonly string[] => {
+  const name = "cluster-autoscaler";
+  return argsOf(manifest(manifestsOf(spec), "Deployment", name), name);
+};
+
 describe("the autoscaler", () => {
   it("keeps the limits of the whole cluster", () => {
     const autoscalerLimits = { nodes: 9, cores: 64, memoryGib: 256, gpus: { "nvidia-tesla-t4": 2 } };
     const spec = specOf("aws-dev", { pools: [pool], addons: { autoscalerLimits } });
-    const { containers } = podSpec(manifest(manifestsOf(spec), "Deployment", "cluster-autoscaler")) ?? {};
     assert.deepEqual(
-      containers?.[0]?.args?.filter((arg) => `${arg}`.includes("-total=")),
+      argsIn(spec).filter((arg) => arg.includes("-total=")),
       ["--max-nodes-total=9", "--cores-total=0:64", "--memory-total=0:256", "--gpu-total=nvidia-tesla-t4:0:2"],
     );
   });
 
   for (const cloud of ["aws", "azure"] as const) {
     it(`on ${cloud} raises a group to its least number, for which the gate of the pool waits`, () => {
-      const { containers } = podSpec(manifest(manifestsOf(clusterOf(cloud)), "Deployment", "cluster-autoscaler")) ?? {};
-      assert.ok(containers?.[0]?.args?.includes("--enforce-node-group-min-size=true"));
+      assert.ok(argsIn(clusterOf(cloud)).includes("--enforce-node-group-min-size=true"));
     });
 
     it(`on ${cloud} takes the groups of a divided pool for similar`, () => {
       const spec = clusterOf(cloud);
-      const { containers } = podSpec(manifest(manifestsOf(spec), "Deployment", "cluster-autoscaler")) ?? {};
       const prefix = "--balancing-ignore-label=";
-      const ignored = (containers?.[0]?.args ?? []).map(String).filter((text) => text.startsWith(prefix));
+      const ignored = argsIn(spec).filter((text) => text.startsWith(prefix));
       const [first, second] = spec.pools.map(({ scheduling }) => ({
         ...scheduling.ownLabels,
         ...scheduling.kubeletLabels,

@@ -8,6 +8,7 @@ import { defaultRelease } from "../../components/model/releases.ts";
 import { type ApiServer, startApiServer, until } from "../support/apiServer.ts";
 import { policiesInForce } from "../support/policies.ts";
 import { exampleSpec } from "../support/stacks.ts";
+import { applied, namespaceOf } from "./applied.ts";
 import { corpus, type Shape } from "./corpus.ts";
 import { podHomes } from "./podTable.ts";
 import { leastRoom, planOf } from "./switches.ts";
@@ -63,11 +64,10 @@ const nodes = [
   node("2022", "windows", { [poolKey]: "win2022", [build]: "10.0.20348" }, [windowsTaint]),
 ];
 const claimed = { namespace: "corpus", name: "data" };
-const space = (name: string, labels = {}) => ({ apiVersion: "v1", kind: "Namespace", metadata: { name, labels } });
 const volume = { accessModes: ["ReadWriteMany"], storageClassName: "" };
 const around = [
-  space("corpus"),
-  space("hosts", { "fenestra.dev/host-process": "allowed", "pod-security.kubernetes.io/enforce": "privileged" }),
+  namespaceOf("corpus"),
+  namespaceOf("hosts", { "fenestra.dev/host-process": "allowed", "pod-security.kubernetes.io/enforce": "privileged" }),
   {
     apiVersion: "v1",
     kind: "PersistentVolume",
@@ -81,8 +81,6 @@ const around = [
     spec: { ...volume, resources: { requests: { storage: "1Gi" } } },
   },
 ];
-const list = (items: readonly unknown[]): string => JSON.stringify({ apiVersion: "v1", kind: "List", items });
-
 const specOf = (version: string): ClusterSpec => {
   const spec = exampleSpec("aws-dev");
   return { ...spec, kubernetes: { ...spec.kubernetes, version }, addons: { ...spec.addons, exporters: true } };
@@ -90,10 +88,10 @@ const specOf = (version: string): ClusterSpec => {
 
 /** An API server, controllers and a scheduler. */
 export class CorpusCluster {
-  readonly #api: ApiServer;
+  readonly api: ApiServer;
 
   private constructor(api: ApiServer) {
-    this.#api = api;
+    this.api = api;
   }
 
   static async start(suite: Mocha.Context, minor?: string): Promise<CorpusCluster> {
@@ -107,16 +105,11 @@ export class CorpusCluster {
     });
     rmSync(folder, { recursive: true });
     const cluster = new CorpusCluster(api);
-    await cluster.apply([...nodes, ...around]);
+    await applied(api, [...nodes, ...around], "--force-conflicts");
     for (const { metadata, spec } of nodes) {
       // Admission has added the taint of a node that is not ready; there is no controller that would remove it.
-      await api.kubectl([
-        "patch",
-        "node",
-        metadata.name,
-        "-p",
-        JSON.stringify({ spec: { $patch: "replace", taints: spec.taints } }),
-      ]);
+      const patch = JSON.stringify({ spec: { $patch: "replace", taints: spec.taints } });
+      await api.kubectl(["patch", "node", metadata.name, "-p", patch]);
       await cluster.#allocate(metadata.name, { cpu: "64", memory: "256Gi" });
     }
     return cluster;
@@ -126,14 +119,14 @@ export class CorpusCluster {
     const allocatable = { ...room, pods: "250" };
     const conditions = [{ type: "Ready", status: "True", reason: "Test", message: "" }];
     const patch = JSON.stringify({ status: { capacity: allocatable, allocatable, conditions } });
-    const { code, stderr } = await this.#api.kubectl(["patch", "node", node, "--subresource=status", "-p", patch]);
+    const { code, stderr } = await this.api.kubectl(["patch", "node", node, "--subresource=status", "-p", patch]);
     assert.equal(code, 0, stderr);
   }
 
   /** Leaves the nodes what those of the default size have beside all agents and samples. */
   async asByDefault(): Promise<void> {
     // Without kubelets what an owner deletes stays.
-    await this.#api.kubectl(["delete", "pods", "-A", "--all", "--force", "--grace-period=0"]);
+    await this.api.kubectl(["delete", "pods", "-A", "--all", "--force", "--grace-period=0"]);
     const spec = specOf(defaultRelease);
     for (const { metadata } of nodes) {
       const labels: Readonly<Record<string, string>> = metadata.labels;
@@ -144,29 +137,18 @@ export class CorpusCluster {
     }
   }
 
-  get api(): ApiServer {
-    return this.#api;
-  }
-
-  async apply(objects: readonly unknown[]): Promise<void> {
-    const { code, stderr } = await this.#api.kubectl(
-      ["apply", "--server-side", "--force-conflicts", "-f", "-"],
-      list(objects),
-    );
-    assert.equal(code, 0, stderr);
-  }
-
   /** Replaces the guard rails by those of a release, and waits until they count. */
   async guard(version: string): Promise<void> {
     const spec = specOf(version);
-    const kinds = ["mutating", "validating"].flatMap((kind) => [
-      `${kind}admissionpolicy`,
-      `${kind}admissionpolicybinding`,
-    ]);
-    for (const kind of kinds) await this.#api.kubectl(["delete", kind, "--all", "--ignore-not-found"]);
+    for (const kind of ["mutating", "validating"].flatMap((effect) => [
+      `${effect}admissionpolicy`,
+      `${effect}admissionpolicybinding`,
+    ]))
+      await this.api.kubectl(["delete", kind, "--all", "--ignore-not-found"]);
     const wanted = planOf(spec).filter(({ name }) => ["runtime-classes", "guard-rails", "pod-warnings"].includes(name));
-    await this.apply(wanted.flatMap(({ manifests }) => manifests));
-    await policiesInForce(this.#api);
+    const manifests = wanted.flatMap((addOn) => addOn.manifests);
+    await applied(this.api, manifests, "--force-conflicts");
+    await policiesInForce(this.api);
   }
 
   #send(shape: Shape, name: string) {
@@ -176,7 +158,7 @@ export class CorpusCluster {
     const group = object.apiVersion === "v1" ? "api/v1" : `apis/${object.apiVersion}`;
     const path = `/${group}/namespaces/${shape.namespace}/${kind.toLowerCase()}s`;
     const metadata = { name, labels: { app: name } };
-    return this.#api.send("POST", path, JSON.stringify({ ...JSON.parse(text), metadata }));
+    return this.api.send("POST", path, JSON.stringify({ ...JSON.parse(text), metadata }));
   }
 
   /** Makes every shape, waits until all are placed or refused, and removes them. */
@@ -188,9 +170,9 @@ export class CorpusCluster {
       "every shape to be decided",
       async () => {
         const pods: readonly Pod[] = JSON.parse(
-          (await this.#api.kubectl(["get", "pods", "-A", "-o", "json"])).stdout,
+          (await this.api.kubectl(["get", "pods", "-A", "-o", "json"])).stdout,
         ).items;
-        const sets = JSON.parse((await this.#api.kubectl(["get", "daemonsets", "-A", "-o", "json"])).stdout).items;
+        const sets = JSON.parse((await this.api.kubectl(["get", "daemonsets", "-A", "-o", "json"])).stdout).items;
         outcomes = shapes.map((shape, index): Outcome | undefined => {
           const { taken, body, warnings } = answers[index] ?? assert.fail();
           if (!taken) return { place: "refused", told: [JSON.parse(body).message], pods: [] };
@@ -208,17 +190,8 @@ export class CorpusCluster {
     );
     const kinds = "deployments,daemonsets,statefulsets,jobs,pods";
     const own = `app in (${names.join(",")})`;
-    await this.#api.kubectl([
-      "delete",
-      kinds,
-      "-A",
-      "-l",
-      own,
-      "--cascade=background",
-      "--wait=false",
-      "--force",
-      "--grace-period=0",
-    ]);
+    const atOnce = ["--cascade=background", "--wait=false", "--force", "--grace-period=0"];
+    await this.api.kubectl(["delete", kinds, "-A", "-l", own, ...atOnce]);
     return outcomes.flatMap((outcome) => outcome ?? []);
   }
 }

@@ -4,7 +4,7 @@ import { readWindowsScript, windowsScripts } from "../../components/machine/wind
 import { buildLabel } from "../../components/model/pools.ts";
 import { podNetworks } from "../../components/podNetworks/podNetworks.ts";
 import { readDocument } from "../docs/documents.ts";
-import { combinations, manifestsOf } from "./switches.ts";
+import { combinations, manifestsOf, specOfTitle } from "./switches.ts";
 
 /** Below it mounts are on every release, and on Windows Server 2019 nowhere else. */
 const variable = "%CONTAINER_SANDBOX_MOUNT_POINT%";
@@ -41,6 +41,15 @@ const withoutDrive = (path: unknown): string =>
   String(path)
     .replace(/^[A-Z]:/i, "")
     .replaceAll("\\", "/");
+
+/** HostProcess pods with their objects. */
+const hostProcessPods = (all: readonly Manifest[]) =>
+  all.flatMap((each) => {
+    const pod = podSpec(each);
+    return pod?.securityContext?.windowsOptions?.hostProcess === true ? [{ name: each.metadata.name, pod, each }] : [];
+  });
+
+const containersOf = ({ initContainers = [], containers }: PodSpec) => [...initContainers, ...containers];
 
 /** Whether a pod never comes to a node of Windows Server 2019. */
 function avoids2019(pod: PodSpec): boolean {
@@ -85,12 +94,11 @@ function unfound(pod: PodSpec, container: Container, hasRight: boolean): readonl
 
 function unfoundIn(all: readonly Manifest[]): readonly string[] {
   const accounts = subjects(all);
-  return all.flatMap((each) => {
-    const pod = podSpec(each);
-    if (pod?.securityContext?.windowsOptions?.hostProcess !== true || avoids2019(pod)) return [];
+  return hostProcessPods(all).flatMap(({ name, pod }) => {
+    if (avoids2019(pod)) return [];
     const hasRight = accounts.has(String(pod.serviceAccountName));
-    return [...(pod.initContainers ?? []), ...pod.containers].flatMap((container) =>
-      unfound(pod, container, hasRight).map((path) => `${each.metadata.name}/${container.name}: ${path}`),
+    return containersOf(pod).flatMap((container) =>
+      unfound(pod, container, hasRight).map((path) => `${name}/${container.name}: ${path}`),
     );
   });
 }
@@ -117,13 +125,11 @@ describe("HostProcess containers on Windows Server 2019, where no mount is at it
       return Number(number) * (unit === "G" ? 1024 : 1);
     };
     const small = combinations.flatMap(({ spec }) =>
-      manifestsOf(spec).flatMap((each) => {
-        const pod = podSpec(each);
-        if (pod?.securityContext?.windowsOptions?.hostProcess !== true) return [];
-        return [...(pod.initContainers ?? []), ...pod.containers]
+      hostProcessPods(manifestsOf(spec)).flatMap(({ name, pod }) =>
+        containersOf(pod)
           .filter(({ resources }) => !(megabytes(resources?.limits?.memory) >= 512))
-          .map(({ name }) => `${each.metadata.name}/${name}`);
-      }),
+          .map((container) => `${name}/${container.name}`),
+      ),
     );
     assert.deepEqual([...new Set(small)].toSorted(), Object.keys(withoutPowerShell).toSorted());
   });
@@ -145,11 +151,8 @@ describe("HostProcess containers on Windows Server 2019, where no mount is at it
 
   it("have a line in the manual on what their programs do less than on Linux", () => {
     const workloads = combinations.flatMap(({ spec }) =>
-      manifestsOf(spec).flatMap((each) =>
-        podSpec(each)?.securityContext?.windowsOptions?.hostProcess === true &&
-        each.metadata.namespace !== "fenestra-samples-host"
-          ? [each.metadata.name]
-          : [],
+      hostProcessPods(manifestsOf(spec)).flatMap(({ name, each }) =>
+        each.metadata.namespace === "fenestra-samples-host" ? [] : [name],
       ),
     );
     const { text } = readDocument("docs/operations/debugging.md");
@@ -159,9 +162,7 @@ describe("HostProcess containers on Windows Server 2019, where no mount is at it
   });
 
   it("are seen where they would look at the path itself", () => {
-    const spec = combinations.find(({ title }) => title === "azure-dev, everything on")?.spec;
-    assert.ok(spec);
-    const changed = manifestsOf(spec).map((each): Manifest => {
+    const changed = manifestsOf(specOfTitle("azure-dev, everything on")).map((each): Manifest => {
       for (const container of podSpec(each)?.containers ?? [])
         container.args = (container.args ?? []).map((text) => String(text).replace(variable, "C:"));
       return each;

@@ -55,6 +55,9 @@ const deletedWith = ({ options }: RecordedResource): string => nameOfUrn(options
 const objects = ({ program }: Recorded): readonly RecordedResource[] =>
   program.resources.filter(({ type }) => type.startsWith("kubernetes:"));
 
+const samplesOf = (run: Recorded): readonly RecordedResource[] =>
+  objects(run).filter((each) => parentOf(each) === "in-samples");
+
 /** Names of all that a resource waits for. */
 function allBefore({ program }: Recorded, start: RecordedResource): ReadonlySet<string> {
   const byUrn = new Map(program.resources.map((each) => [each.urn, each]));
@@ -126,7 +129,7 @@ describe("in-cluster layer", () => {
       const parents = dependencies.map((urn) => recorded.program.resources.find((each) => each.urn === urn)?.parent);
       return [...new Set(parents.map((urn) => nameOfUrn(urn ?? "")))].toSorted();
     };
-    const samples = objects(recorded).filter((each) => parentOf(each) === "in-samples");
+    const samples = samplesOf(recorded);
     for (const pool of ["linux", "win2019", "win2022"]) {
       const gate = resource(recorded, "pulumi:index:Stash", `in-pool-${pool}`);
       assert.deepEqual(gate.options.hooks, { beforeCreate: [gate.name], beforeUpdate: [gate.name] });
@@ -143,8 +146,7 @@ describe("in-cluster layer", () => {
     const one = await record({ ...spec, pools });
     const gates = one.program.resources.filter(({ name }) => name.startsWith("in-pool-")).map(({ name }) => name);
     assert.deepEqual(gates, ["in-pool-linux", "in-pool-win2022"]);
-    for (const sample of objects(one).filter((each) => parentOf(each) === "in-samples"))
-      assert.ok(allBefore(one, sample).has("pool-win2019"), sample.name);
+    for (const sample of samplesOf(one)) assert.ok(allBefore(one, sample).has("pool-win2019"), sample.name);
   });
 
   it("lets samples wait until the policy on RuntimeClasses is in force, and the proof for the policy and its binding", () => {
@@ -157,7 +159,7 @@ describe("in-cluster layer", () => {
       .filter((urn) => nameOfUrn(urn) === policy)
       .map((urn) => urn.split("::")[2]?.split(":").at(-1));
     assert.deepEqual(kinds.toSorted(), ["MutatingAdmissionPolicy", "MutatingAdmissionPolicyBinding"]);
-    const samples = objects(recorded).filter((each) => parentOf(each) === "in-samples");
+    const samples = samplesOf(recorded);
     assert.ok(samples.length > 10);
     for (const sample of samples) assert.ok(allBefore(recorded, sample).has(gate.name), sample.name);
     const system = objects(recorded).filter((each) => !["in-samples", "in-guard-rails"].includes(parentOf(each)));
@@ -165,21 +167,15 @@ describe("in-cluster layer", () => {
   });
 
   it("asks for the proof anew when the policy or the cluster changes, and only then", async () => {
-    const inputOf = (run: Recorded): unknown =>
-      plain(resource(run, "pulumi:index:Stash", "in-guard-rails-in-force").inputs);
+    const inputOf = (run: Recorded) =>
+      mapOf(resource(run, "pulumi:index:Stash", "in-guard-rails-in-force").inputs.input);
     const spec = exampleSpec("aws-dev");
     const before = inputOf(recorded);
     assert.deepEqual(inputOf(await record({ ...spec, addons: { ...spec.addons, samples: false } })), before);
     const fewer = spec.pools.filter(({ release }) => release.name !== "windows-2019");
     assert.notDeepEqual(inputOf(await record(withPools(spec, fewer))), before);
-    assert.deepEqual(
-      Object.keys(mapOf(resource(recorded, "pulumi:index:Stash", "in-guard-rails-in-force").inputs.input)).toSorted(),
-      ["cluster", "digest", "policy"],
-    );
-    assert.equal(
-      mapOf(resource(recorded, "pulumi:index:Stash", "in-guard-rails-in-force").inputs.input).cluster,
-      "cluster-1",
-    );
+    assert.deepEqual(Object.keys(before).toSorted(), ["cluster", "digest", "policy"]);
+    assert.equal(before.cluster, "cluster-1");
   });
 
   it("has no proof where there is no policy: on minors without it, without Windows, without guard rails", async () => {

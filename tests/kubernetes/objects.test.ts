@@ -99,9 +99,8 @@ describe("networking objects", () => {
       assert.equal(argsOf(daemonSet, name).at(-1), script);
       assert.equal(pod?.serviceAccountName, name);
       assert.equal(pod?.automountServiceAccountToken, false);
-      assert.deepEqual(pod?.volumes?.[0]?.projected?.sources?.[0], {
-        serviceAccountToken: { path: "token", expirationSeconds: 3600 },
-      });
+      const [token] = pod?.volumes?.[0]?.projected?.sources ?? [];
+      assert.deepEqual(token, { serviceAccountToken: { path: "token", expirationSeconds: 3600 } });
       const folder = pod?.containers[0]?.volumeMounts?.[0]?.mountPath;
       assert.equal(`${folder}\\token`, windowsPaths.serviceAccountToken);
     }

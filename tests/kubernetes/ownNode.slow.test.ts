@@ -1,12 +1,13 @@
 import assert from "node:assert/strict";
 import { z } from "zod";
 import { nodeIdentityPolicies, nodeWriters } from "../../components/kubernetes/guardRails/ownNode.ts";
-import { clusterRights, rule } from "../../components/kubernetes/rights.ts";
+import { clusterBinding, clusterRights, rule, serviceAccount } from "../../components/kubernetes/rights.ts";
 import { runOrFail } from "../../rehearsal/testkit/machines.ts";
 import { obtainPrograms } from "../../rehearsal/testkit/programs.ts";
 import { type ApiServer, startApiServer, until } from "../support/apiServer.ts";
 import { obtainOrSkip } from "../support/skip.ts";
 import { exampleSpec } from "../support/stacks.ts";
+import { applied, namespaceOf } from "./applied.ts";
 import { builtIn, writesOf } from "./nodeIdentities.ts";
 
 const accounts = Object.keys(nodeWriters).map((text) => {
@@ -58,13 +59,6 @@ describe("identities of a worker on a real API server", function () {
   this.timeout(30 * 60_000);
   let api: ApiServer;
   const tokens = new Map<string, string>();
-  const made = async (objects: readonly object[]): Promise<void> => {
-    const { code, stderr } = await api.kubectl(
-      ["apply", "--server-side", "-f", "-"],
-      JSON.stringify({ apiVersion: "v1", kind: "List", items: objects }),
-    );
-    assert.equal(code, 0, stderr);
-  };
   /**
    * Whether a merge patch is let in. kubectl's own patch of a status reads the Node first, which hides what a raw one
    * may.
@@ -92,22 +86,17 @@ describe("identities of a worker on a real API server", function () {
       (name) => name !== "kube-system",
     );
     const rights = [rule("", ["nodes"], ["get", "patch", "update"]), rule("", ["nodes/status"], ["get", "patch"])];
-    await made(namespaces.map((name) => ({ apiVersion: "v1", kind: "Namespace", metadata: { name } })));
-    await made([
-      ...accounts.map(({ name, namespace }) => ({
-        apiVersion: "v1",
-        kind: "ServiceAccount",
-        metadata: { name, namespace },
-      })),
+    await applied(
+      api,
+      namespaces.map((name) => namespaceOf(name)),
+    );
+    await applied(api, [
+      ...accounts.map(serviceAccount),
       // More than they have: only the policy refuses.
       ...accounts.flatMap((account) => clusterRights(account, `${account.namespace}:${account.name}`, rights)),
-      {
-        apiVersion: "rbac.authorization.k8s.io/v1",
-        kind: "ClusterRoleBinding",
-        metadata: { name: "kubelets" },
-        roleRef: { apiGroup: "rbac.authorization.k8s.io", kind: "ClusterRole", name: "kube-flannel:kube-flannel" },
-        subjects: [{ apiGroup: "rbac.authorization.k8s.io", kind: "Group", name: "system:nodes" }],
-      },
+      clusterBinding("kubelets", "kube-flannel:kube-flannel", [
+        { apiGroup: "rbac.authorization.k8s.io", kind: "Group", name: "system:nodes" },
+      ]),
       { apiVersion: "v1", kind: "Node", metadata: { name: "cp-0", labels: { [role]: "" } } },
       {
         apiVersion: "v1",
@@ -200,7 +189,7 @@ describe("identities of a worker on a real API server", function () {
 
   describe("with the policies", () => {
     before(async () => {
-      await made(nodeIdentityPolicies(exampleSpec("aws-dev")));
+      await applied(api, nodeIdentityPolicies(exampleSpec("aws-dev")));
       await until(
         "the policies to be in force",
         async () => (await patch(manager, "cp-0/status", { metadata: { annotations: { a: "b" } } })) === "refused",
@@ -224,7 +213,7 @@ describe("identities of a worker on a real API server", function () {
     });
 
     it("have nobody write an address into a Service's status that a machine asks, and let a balancer's in", async () => {
-      await made([
+      await applied(api, [
         {
           apiVersion: "v1",
           kind: "Service",
@@ -234,18 +223,8 @@ describe("identities of a worker on a real API server", function () {
       ]);
       const answers = async (ip: string) => {
         const status = JSON.stringify({ status: { loadBalancer: { ingress: [{ ip, ipMode: "VIP" }] } } });
-        return (
-          await api.kubectl([
-            "patch",
-            "service",
-            "web",
-            "--type=merge",
-            "--subresource=status",
-            "--dry-run=server",
-            "-p",
-            status,
-          ])
-        ).code;
+        const flags = ["--type=merge", "--subresource=status", "--dry-run=server", "-p", status];
+        return (await api.kubectl(["patch", "service", "web", ...flags])).code;
       };
       const { kubernetes, controlPlane, network } = exampleSpec("aws-dev");
       const ranges = [kubernetes.podCidr, kubernetes.serviceCidr, ...network.cidrs].map((range) =>

@@ -141,12 +141,9 @@ export const podTable: readonly PodCase[] = [
     { ...windows, runtimeClassName: "windows-2019", containers: one("x") },
     "windows-2019",
   ),
-  row(
-    "an image of one update",
-    pod("mcr.microsoft.com/windows/servercore:10.0.20348.4773", windows),
-    "windows-2022",
-    ["ends it with 0xc0370106"],
-  ),
+  row("an image of one update", pod("mcr.microsoft.com/windows/servercore:10.0.20348.4773", windows), "windows-2022", [
+    "ends it with 0xc0370106",
+  ]),
   row("an image without a build", pod("agnhost:2.62", windows), "none", [unknownBuild]),
   row(
     "images of two builds",
@@ -160,12 +157,9 @@ export const podTable: readonly PodCase[] = [
     { ...windows, ...wanting(buildLabel, ["10.0.17763"]), containers: one("x") },
     "windows-2019",
   ),
-  row(
-    "an image of another build than its class",
-    pod(servercore, { runtimeClassName: "windows-2019" }),
-    "refused",
-    [otherBuild],
-  ),
+  row("an image of another build than its class", pod(servercore, { runtimeClassName: "windows-2019" }), "refused", [
+    otherBuild,
+  ]),
   row(
     "a build without nodes that it selects itself",
     { ...windows, nodeSelector: { [buildLabel]: "10.0.26100" }, containers: one(servercore) },
@@ -248,13 +242,7 @@ export const podTable: readonly PodCase[] = [
     ),
   ),
   row("a Windows image without a place", pod("microsoft/iis"), "none", [noPlace]),
-  row(
-    "a Windows selector, restricted",
-    pod(servercore, onWindows),
-    "refused",
-    ["PodSecurity"],
-    "restricted",
-  ),
+  row("a Windows selector, restricted", pod(servercore, onWindows), "refused", ["PodSecurity"], "restricted"),
   row(
     "Windows that says so, restricted",
     pod(servercore, { ...windows, ...restricted }),
@@ -299,11 +287,7 @@ export const podTable: readonly PodCase[] = [
     "none",
   ),
   row("tolerating the control plane where it is allowed", { ...all, ...plain }, "none", [], "control-plane-allowed"),
-  row(
-    "tolerating evictions only",
-    { tolerations: [{ operator: "Exists", effect: "NoExecute" }], ...plain },
-    "none",
-  ),
+  row("tolerating evictions only", { tolerations: [{ operator: "Exists", effect: "NoExecute" }], ...plain }, "none"),
   row("tolerating everything, on Windows alone", pod(servercore, { ...onWindows, ...all }), "windows-2022"),
   row("tolerating everything and naming its node", { nodeName: "n", ...all, ...plain }, "none"),
   row(

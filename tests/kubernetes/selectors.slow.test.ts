@@ -5,6 +5,7 @@ import { type ClusterSpec, clusterSpec } from "../../components/model/clusterSpe
 import { type ApiServer, startApiServer } from "../support/apiServer.ts";
 import { policiesInForce } from "../support/policies.ts";
 import { configTexts, stackConfig } from "../support/stacks.ts";
+import { applied } from "./applied.ts";
 import { manifestsOf } from "./switches.ts";
 
 type Labels = Readonly<Record<string, string>>;
@@ -124,10 +125,8 @@ describe("pods that choose nodes, on a real API server", function () {
     // Nothing is shrunk: policies take seconds to be in force.
     for (const pools of fc.sample(arbitraryPools, 5)) {
       const spec = clusterSpec(loadConfig({ ...stackConfig("aws-dev"), ...configTexts({ pools }) }));
-      const items = manifestsOf(spec).filter(({ kind }) => /^(MutatingAdmissionPolicy|RuntimeClass)/.test(kind));
-      const list = JSON.stringify({ apiVersion: "v1", kind: "List", items });
-      const { code, stderr } = await api.kubectl(["apply", "--server-side", "--force-conflicts", "-f", "-"], list);
-      assert.equal(code, 0, stderr);
+      const policies = manifestsOf(spec).filter(({ kind }) => /^(MutatingAdmissionPolicy|RuntimeClass)/.test(kind));
+      await applied(api, policies, "--force-conflicts");
       await policiesInForce(api);
       const nodes = nodesOf(spec);
       for (const wish of fc.sample(arbitraryWish(nodes), 80)) {

@@ -7,6 +7,7 @@ import { issueServerCertificate, newAuthority } from "../../plan/fakes/certifica
 import { type ApiServer, startApiServer, until } from "../support/apiServer.ts";
 import { specOf } from "../support/mocks.ts";
 import { listening } from "../support/temporary.ts";
+import { applied } from "./applied.ts";
 
 const { privateKey, publicKey } = generateKeyPairSync("rsa", { modulusLength: 2048 });
 const part = (value: object): string => Buffer.from(JSON.stringify(value)).toString("base64url");
@@ -53,8 +54,7 @@ describe("people who sign in", function () {
     ];
     const spec = specOf("aws-dev", { access: { signIn } });
     api = await startApiServer(this, { authentication: authenticationConfiguration(spec.signIn) });
-    const objects = JSON.stringify({ apiVersion: "v1", kind: "List", items: signInManifests(spec) });
-    assert.equal((await api.kubectl(["apply", "--server-side", "-f", "-"], objects)).code, 0);
+    await applied(api, signInManifests(spec));
   });
   after(() => void issuer?.server.close());
 

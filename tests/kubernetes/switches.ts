@@ -134,6 +134,13 @@ export const combinations: readonly Combination[] = (
   ];
 });
 
+/** The cluster of a combination. */
+export function specOfTitle(title: string): ClusterSpec {
+  const found = combinations.find((each) => each.title === title);
+  if (found === undefined) throw new RangeError(`there is no combination ${title}`);
+  return found.spec;
+}
+
 /** Variables of the identity that writes logs. */
 export function logEnvironment({ cloud, region }: Pick<ClusterSpec, "cloud" | "region">) {
   return cloud === "aws"

@@ -3,9 +3,11 @@ import {
   environmentsExpression,
   workloadIdentityManifests,
 } from "../../components/kubernetes/addOns/workloadIdentity.ts";
+import { serviceAccount } from "../../components/kubernetes/rights.ts";
 import { azureEnvironment } from "../../components/model/cloudFacts/tokens.ts";
 import { type ApiServer, startApiServer, until } from "../support/apiServer.ts";
 import { specOf } from "../support/mocks.ts";
+import { applied, namespaceOf } from "./applied.ts";
 
 const scope = "/subscriptions/00000000-0000-4000-8000-000000000000/resourceGroups/shop";
 const roles = [{ role: "2a2b9908-6ea1-4ae2-8e65-a410df84e7d1", scope }];
@@ -37,23 +39,13 @@ describe("a pod with rights in the cloud", function () {
     api = await startApiServer(this);
     const spec = specOf("azure-dev", { access, addons: { samples: false } });
     const policy = workloadIdentityManifests(spec, environmentsExpression({ "shop/orders": environment }));
-    const account = (namespace: string, name: string) => ({
-      apiVersion: "v1",
-      kind: "ServiceAccount",
-      metadata: { namespace, name },
-    });
-    const items = [
-      ...["shop", "other"].map((name) => ({ apiVersion: "v1", kind: "Namespace", metadata: { name } })),
-      account("shop", "orders"),
-      account("shop", "guest"),
-      account("other", "orders"),
+    await applied(api, [
+      ...["shop", "other"].map((name) => namespaceOf(name)),
+      serviceAccount({ namespace: "shop", name: "orders" }),
+      serviceAccount({ namespace: "shop", name: "guest" }),
+      serviceAccount({ namespace: "other", name: "orders" }),
       ...policy,
-    ];
-    const { code, stderr } = await api.kubectl(
-      ["apply", "--server-side", "-f", "-"],
-      JSON.stringify({ apiVersion: "v1", kind: "List", items }),
-    );
-    assert.equal(code, 0, stderr);
+    ]);
     await until("the policy", async () => (await make({})).spec.volumes?.length === 1);
   });
 
