@@ -4,7 +4,7 @@ import { controlPlaneKey } from "../model/pools.ts";
 import { ownConnection } from "./proxy.ts";
 
 export interface ApiClient {
-  /** `https://host:6443`. */
+  /** `https://host:6443`, of the load balancer that the deployer reaches. */
   readonly server: string;
   /** Certificate of the cluster's authority, PEM; nothing else is trusted. */
   readonly caCertificate: string;

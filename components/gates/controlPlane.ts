@@ -13,7 +13,6 @@ interface ApiGateArgs {
   readonly machines: pulumi.Input<pulumi.Input<string>[]>;
   /** The same machines as nodes. */
   readonly members: readonly pulumi.Input<MemberNode>[];
-  /** The API, through the load balancer that the deployer reaches. */
   readonly api: pulumi.Input<ApiClient>;
   readonly patience?: Patience;
 }
@@ -59,7 +58,6 @@ interface MemberGateArgs {
   /** Id of the machine. */
   readonly machine: pulumi.Input<string>;
   readonly node: pulumi.Input<MemberNode>;
-  /** The API, through the load balancer. */
   readonly api: pulumi.Input<ApiClient>;
   readonly patience?: Patience;
 }

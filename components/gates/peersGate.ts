@@ -37,7 +37,6 @@ export interface PeersGateArgs {
   readonly members: readonly ControlPlaneMember[];
   /** Kubernetes release to come. */
   readonly version: string;
-  /** The API, through the load balancer. */
   readonly api: pulumi.Input<ApiClient>;
   /** Default: the cloud is not asked. */
   readonly mayStart?: MayStart | undefined;

@@ -21,7 +21,6 @@ export interface PolicyProof {
 
 export interface PolicyGateArgs {
   readonly proof: PolicyProof;
-  /** The API, through the load balancer that the deployer reaches. */
   readonly api: pulumi.Input<ApiClient>;
   /** Identifier of the cluster: a new one has to prove it again. */
   readonly cluster: pulumi.Input<string>;

@@ -101,7 +101,6 @@ interface PoolGateArgs {
   /** Of the payload: it changes exactly when the pool's machines are replaced. */
   readonly fingerprint: pulumi.Input<string>;
   readonly roll: PoolRoll;
-  /** The API, through the load balancer that the deployer reaches. */
   readonly api: pulumi.Input<ApiClient>;
   /** Default: every 15 seconds, until no node has joined or left for as long as a drain and a join may take. */
   readonly patience?: Patience;
@@ -169,7 +168,6 @@ interface ReleaseGuardArgs {
   readonly pool: string;
   /** Release of the kubelets to come: `1.36.4`. */
   readonly release: string;
-  /** The API, through the load balancer that the deployer reaches. */
   readonly api: pulumi.Input<ApiClient>;
   /** Default: every 2 seconds, for a minute. */
   readonly patience?: Patience;
@@ -202,7 +200,6 @@ interface SizeGuardArgs {
   readonly pool: string;
   /** Its scale set, as the node controller calls it. */
   readonly group: string;
-  /** The API, through the load balancer that the deployer reaches. */
   readonly api: pulumi.Input<ApiClient>;
   /** Default: every 5 seconds, for a minute. */
   readonly patience?: Patience;

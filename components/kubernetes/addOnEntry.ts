@@ -19,6 +19,7 @@ export type PodNetworkManifests = (
 
 /** Values that may be known only after cloud resources exist. They never decide which objects there are. */
 export interface InClusterValues {
+  /** Host name of the internal API endpoint. */
   readonly nodeEndpoint: Text;
   readonly podNetworkManifests: PodNetworkManifests;
   /** Content of `azure.json`; required on Azure alone. */

@@ -167,7 +167,7 @@ const hoursPerYear = 365 * 24;
 const keyType = { algorithm: "ECDSA", ecdsaCurve: "P256" } as const;
 
 interface WebhookCertificateArgs {
-  /** By which the API server calls the webhook: `<service>.<namespace>.svc`. */
+  /** Host name by which the API server calls the webhook: `<service>.<namespace>.svc`. */
   readonly host: string;
 }
 

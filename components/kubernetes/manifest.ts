@@ -113,7 +113,7 @@ export function annotated(manifest: Manifest, annotations: Readonly<Record<strin
   };
 }
 
-/** Of a workload's pod template; `undefined` for an object that makes no pods. */
+/** Of a workload's pods; `undefined` for an object that makes none. */
 export function podSpec(manifest: Manifest): PodSpec | undefined {
   return manifest.kind === "Deployment" || manifest.kind === "DaemonSet" || manifest.kind === "Job"
     ? manifest.spec?.template.spec

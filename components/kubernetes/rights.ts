@@ -9,7 +9,7 @@ export function serviceAccount({ name, namespace: home }: Account): Manifest {
   return { apiVersion: "v1", kind: "ServiceAccount", metadata: { name, namespace: home } };
 }
 
-/** A ClusterRole of the account's own. */
+/** A ClusterRole of the account's own, bound to it. */
 export function clusterRights(account: Account, name: string, rules: PolicyRule[]): readonly Manifest[] {
   return [
     { apiVersion: "rbac.authorization.k8s.io/v1", kind: "ClusterRole", metadata: { name }, rules },
@@ -33,7 +33,7 @@ export function clusterBinding(name: string, role: string, subjects: Subject[]):
   };
 }
 
-/** A Role of the account's own. */
+/** A Role of the account's own, bound to it. */
 export function namespaceRights(account: Account, name: string, rules: PolicyRule[]): readonly Manifest[] {
   return [
     {

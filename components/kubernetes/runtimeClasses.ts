@@ -2,7 +2,7 @@ import type { ClusterSpec } from "../model/clusterSpec.ts";
 import { type RuntimeClassFacts, runtimeClass } from "../model/pools.ts";
 import type { AddOnEntry } from "./addOnEntry.ts";
 
-/** Of the builds in use, and the Hyper-V isolated ones of pools that enable it. */
+/** RuntimeClasses of the builds in use, and the Hyper-V isolated ones of pools that enable it. */
 export function runtimeClassFacts(spec: Pick<ClusterSpec, "pools" | "windows">): readonly RuntimeClassFacts[] {
   return spec.windows.flatMap((os) => {
     const hyperV = spec.pools.some((pool) => pool.os === "windows" && pool.release.name === os.name && pool.hyperV);

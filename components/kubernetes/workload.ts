@@ -3,7 +3,7 @@ import { controlPlaneKey } from "../model/pools.ts";
 import type { Container, Manifest, PodSpec, Schema, Text, Toleration, Volume } from "./manifest.ts";
 import type { Account } from "./rights.ts";
 
-/** By which a system workload's Service and selector find its pods. */
+/** Labels by which a system workload's Service and selector find its pods. */
 export function systemLabels(name: string): Record<string, string> {
   return { "app.kubernetes.io/name": name, "app.kubernetes.io/part-of": "fenestra" };
 }
@@ -84,7 +84,7 @@ export function httpsService(
   };
 }
 
-/** No right of the machine, as whatever user the image has. */
+/** Without any right of the machine, whatever user the image has. */
 export const confined = {
   allowPrivilegeEscalation: false,
   capabilities: { drop: ["ALL"] },

@@ -217,7 +217,7 @@ function pair({ certificate, key }: KeyPair): pulumi.Output<string> {
 
 const dayMs = 86_400_000;
 
-/** Warned so many days before an authority's end: its replacement touches every machine. */
+/** Days before an authority's end from which a warning is shown: its replacement touches every machine. */
 const warningDays = 90;
 
 /**

@@ -5,7 +5,6 @@ import json
 import re
 import sys
 import xml.etree.ElementTree as xml
-from collections import Counter
 from functools import partial
 
 import support  # noqa: F401
@@ -99,7 +98,7 @@ def begin(start, reuse):
     world.unready(sick)
     if start == "kept":
         world.kept.add(sick)
-        world.store(f"configmaps/{MARKS}", {"metadata": {"name": MARKS}, "data": {sick: "keep"}})
+        world.config(MARKS, **{sick: "keep"})
     settle(world, ones, 318 if start == "owed" else 282)
     if start == "leads":
         world.controllers.remove(ones[0])
@@ -142,7 +141,7 @@ def left(world):
 
 def cell(start, reuse, call="", fault=""):
     world, ones = begin(start, reuse)
-    world.fault, since, events, looks, hits = (call, {**LOUD, **QUIET}.get(fault)), world.clock.at, len(world.events), [], 0
+    world.fault, since, events, looks = (call, {**LOUD, **QUIET}.get(fault)), world.clock.at, len(world.events), []
     while (now := world.clock.at) - since < 2 * LONG:
         if now - since > 90:
             world.volumes = []
@@ -158,8 +157,7 @@ def cell(start, reuse, call="", fault=""):
             looks.append(look(world, True, events))
         settle(world, ones, TURN)
     looks.append(look(world, False, len(world.events)))
-    done = Counter(each[0] for each in world.done if each[0] != "log")
-    return {"cell": [start, call, fault], "hits": len(world.hits), "harm": world.harm, "left": list(left(world)), "looks": looks, "done": done}
+    return {"cell": [start, call, fault], "harm": world.harm, "left": list(left(world)), "looks": looks}
 
 
 def calls(reuse):

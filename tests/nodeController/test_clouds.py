@@ -36,6 +36,10 @@ def amazon(answer):
     return clouds.amazon(answers), answers
 
 
+def account(found, *instances):
+    return amazon(lambda form: (200, found if form["Action"] == "DescribeAutoScalingGroups" else described(*instances)))[0]
+
+
 class Amazon(unittest.TestCase):
     def test_signature(self):
         # AWS' own test suite, post-vanilla.
@@ -73,12 +77,7 @@ class Amazon(unittest.TestCase):
             ("stopped", "InService", "held"),
             ("terminated", "Terminated", "gone"),
         ]:
-            cloud, _ = amazon(
-                lambda form, ec2=ec2, phase=phase: (200, groups(member(WORKER, phase)))
-                if form["Action"] == "DescribeAutoScalingGroups"
-                else (200, described(instance(WORKER, "10.0.0.5", "c-linux", ec2)))
-            )
-            [found] = cloud.list(0.0).machines
+            [found] = account(groups(member(WORKER, phase)), instance(WORKER, "10.0.0.5", "c-linux", ec2)).list(0.0).machines
             self.assertEqual((found.state, bool(found.addresses)), (expected, expected != "gone"), phase)
 
     def test_a_group_that_chooses_among_sizes_has_its_template_in_its_policy(self):
@@ -88,8 +87,7 @@ class Amazon(unittest.TestCase):
             f"{head}{tail}", f"<MixedInstancesPolicy><LaunchTemplate>{inner}</LaunchTemplate></MixedInstancesPolicy><InstanceM"
         )
         self.assertIn("Mixed", text)
-        cloud, _ = amazon(lambda form: (200, text if form["Action"] == "DescribeAutoScalingGroups" else described()))
-        self.assertEqual(cloud.list(0.0).pools["c-linux"].version, "lt-1:2")
+        self.assertEqual(account(text).list(0.0).pools["c-linux"].version, "lt-1:2")
 
     def test_a_zone_that_is_down_hides_its_own_machines_only(self):
         def answer(form):
@@ -104,8 +102,7 @@ class Amazon(unittest.TestCase):
         self.assertTrue(listing.problems)
 
     def test_a_machine_that_is_not_described_yet_makes_the_list_partial(self):
-        cloud, _ = amazon(lambda form: (200, groups(member(WORKER)) if form["Action"] == "DescribeAutoScalingGroups" else described()))
-        self.assertTrue(cloud.list(0.0).problems)
+        self.assertTrue(account(groups(member(WORKER))).list(0.0).problems)
 
     def test_proof_that_one_is_gone(self):
         missing = "<Response><Errors><Error><Code>InvalidInstanceID.NotFound</Code></Error></Errors></Response>"

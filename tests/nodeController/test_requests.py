@@ -20,6 +20,10 @@ NODE = f"system:node:{OWN.name}"
 MINE = {"dns": (OWN.name,), "addresses": ("10.0.0.1",)}
 
 
+def asking(kind, number=1, **spec):
+    return item(kind, OWN.name, NOW, number, **spec)
+
+
 class Reading(unittest.TestCase):
     def test_a_request_of_openssl(self):
         extension = f"subjectAltName=DNS:{OWN.name},DNS:{OWN.name}.eu.compute.internal,IP:10.0.0.1,IP:fd00::1"
@@ -88,9 +92,9 @@ class Reading(unittest.TestCase):
 
     def test_kinds(self):
         of = {
-            "first": item("first", OWN.name, NOW),
-            "renewal": item("renewal", OWN.name, NOW),
-            "serving": item("serving", OWN.name, NOW, **MINE),
+            "first": asking("first"),
+            "renewal": asking("renewal"),
+            "serving": asking("serving", **MINE),
         }
         for kind, request in of.items():
             got = requests.reduce(request)
@@ -101,21 +105,21 @@ class Reading(unittest.TestCase):
             {"username": "kubernetes-admin"},
             {"signerName": "kubernetes.io/kube-apiserver-client"},
         ):
-            self.assertEqual(requests.reduce(item("first", OWN.name, NOW, **spec)).kind, "", spec)
+            self.assertEqual(requests.reduce(asking("first", **spec)).kind, "", spec)
         for problem, request in {
-            "usages": item("first", OWN.name, NOW, usages=["client auth", "digital signature", "server auth"]),
-            "another node": item("renewal", OWN.name, NOW, request=pem(csr(name("system:node:other")))),
-            "serving for another node": item("serving", OWN.name, NOW, request=pem(csr(name("system:node:other"), alternatives(**MINE)))),
-            "group": item("first", OWN.name, NOW, request=pem(csr(name(NODE, "system:masters")))),
-            "name": item("first", OWN.name, NOW, request=pem(csr(name("kubernetes-admin")))),
-            "command": item("first", OWN.name, NOW, request=pem(csr(name("system:node:$(touch x)")))),
-            "no address": item("serving", OWN.name, NOW, dns=(OWN.name,)),
-            "client with names": item("first", OWN.name, NOW, **MINE),
-            "no base64": item("first", OWN.name, NOW) | {"spec": item("first", OWN.name, NOW)["spec"] | {"request": "%%%"}},
+            "usages": asking("first", usages=["client auth", "digital signature", "server auth"]),
+            "another node": asking("renewal", request=pem(csr(name("system:node:other")))),
+            "serving for another node": asking("serving", request=pem(csr(name("system:node:other"), alternatives(**MINE)))),
+            "group": asking("first", request=pem(csr(name(NODE, "system:masters")))),
+            "name": asking("first", request=pem(csr(name("kubernetes-admin")))),
+            "command": asking("first", request=pem(csr(name("system:node:$(touch x)")))),
+            "no address": asking("serving", dns=(OWN.name,)),
+            "client with names": asking("first", **MINE),
+            "no base64": asking("first") | {"spec": asking("first")["spec"] | {"request": "%%%"}},
         }.items():
             with self.subTest(problem):
                 self.assertNotEqual(requests.reduce(request).problem, "")
-        approved = item("first", OWN.name, NOW)
+        approved = asking("first")
         said = {"type": "Approved", "reason": "FenestraApproved", "lastUpdateTime": "1970-01-12T13:46:50Z"}
         for by_hand, message, given in (
             ("", f"first certificate of {OWN.name}, machine vm-1, by the token of pool linux", "vm-1"),
@@ -131,7 +135,7 @@ class Reading(unittest.TestCase):
         good = csr(name(NODE), alternatives(**MINE))
         for turn in range(4000):
             kind = random.choice(("first", "renewal", "serving"))
-            one = item(kind, OWN.name, NOW, **(MINE if kind == "serving" else {}))
+            one = asking(kind, **(MINE if kind == "serving" else {}))
             spec, meta = one["spec"], one["metadata"]
             meta["name"] = random.choice(("csr:a", "csr~a", "csr a", "csr?x", "csr\u00e4", "csr\nx", "a" * 254, "%2e", "csr-abcde"))
             if turn % 3:
@@ -154,7 +158,7 @@ class Reading(unittest.TestCase):
                 self.assertIn("digital signature", spec["usages"])
             elif read is None and got.kind:
                 self.assertEqual(verdict, "deny", one)
-        unread = requests.reduce(item("renewal", OWN.name, NOW))._replace(asked=None)
+        unread = requests.reduce(asking("renewal"))._replace(asked=None)
         self.assertEqual(requests.decide(unread, NOW, OWN, False, True, "c")[0], "deny")
 
 
@@ -223,7 +227,7 @@ class Deciding(unittest.TestCase):
 
     def test_addresses_are_compared_as_addresses(self):
         own = OWN._replace(addresses=frozenset({"10.0.0.1", "fd00::1"}))
-        request = requests.reduce(item("serving", OWN.name, NOW, **MINE))
+        request = requests.reduce(asking("serving", **MINE))
         request = request._replace(asked=request.asked._replace(addresses=("fd00:0:0:0:0:0:0:1",)))
         self.assertEqual(requests.decide(request, NOW, own, False, True, "c")[0], "approve")
 
@@ -255,5 +259,5 @@ class Deciding(unittest.TestCase):
         ]:
             with self.subTest(case):
                 self.assertEqual(turn(*case), expected)
-        same = [requests.reduce(item("first", OWN.name, NOW, number)) for number in (10, 9)]
+        same = [requests.reduce(asking("first", number)) for number in (10, 9)]
         self.assertEqual([each.name for each in sorted(same, key=requests.age)], ["csr-9", "csr-10"])

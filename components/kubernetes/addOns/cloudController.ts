@@ -1,5 +1,5 @@
 import type { ClusterSpec } from "../../model/clusterSpec.ts";
-import type { AddOnEntry } from "../addOnEntry.ts";
+import type { AddOnEntry, InClusterValues } from "../addOnEntry.ts";
 import { type ImageSource, image } from "../images.ts";
 import type { Manifest, PolicyRule, Text } from "../manifest.ts";
 import {
@@ -14,7 +14,7 @@ import {
 import { daemonSet, everyTaint, hostProcessPod, linuxOnly, nodeName, onControlPlane, small } from "../workload.ts";
 import { apiByFile, apiByName } from "./nodeAgents.ts";
 
-/** On either cloud (kubernetes/kops: addons aws-cloud-controller and azure-cloud-controller). */
+/** Rights on either cloud (kubernetes/kops: addons aws-cloud-controller and azure-cloud-controller). */
 const cloudControllerRules: PolicyRule[] = [
   rule("", ["events"], ["create", "patch", "update"]),
   rule("", ["nodes"], ["get", "list", "watch", "update", "patch", "delete"]),
@@ -22,12 +22,6 @@ const cloudControllerRules: PolicyRule[] = [
   rule("", ["services", "services/status"], ["get", "list", "patch", "update", "watch"]),
   rule("discovery.k8s.io", ["endpointslices"], ["get", "list", "watch"]),
 ];
-
-interface CloudValues {
-  readonly nodeEndpoint: Text;
-  /** Content of `azure.json`; only on Azure. */
-  readonly cloudConfig: Text | undefined;
-}
 
 const controller: Account = { name: "cloud-controller-manager", namespace: "kube-system" };
 
@@ -98,7 +92,7 @@ export const cloudController: AddOnEntry = {
  */
 function cloudControllerManifests(
   spec: Pick<ClusterSpec, "artifacts" | "cloud" | "kubernetes" | "name" | "windows">,
-  { nodeEndpoint, cloudConfig: configuration }: CloudValues,
+  { nodeEndpoint, cloudConfig: configuration }: InClusterValues,
 ): readonly Manifest[] {
   const azure = spec.cloud === "azure";
   if (azure && configuration === undefined)

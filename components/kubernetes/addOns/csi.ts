@@ -182,7 +182,7 @@ function linuxNodePod({ name, linux, sidecars }: CsiDriver, account: Account): P
  * pkg/kubelet/volumemanager/populator, "Skipping unused volume"). Of upstream's HostProcess pods only that of EBS has
  * probes.
  *
- * @param nodeEndpoint host name of the API: a Windows node itself does not reach Service addresses (upstream)
+ * @param nodeEndpoint where the API is asked: a Windows node itself does not reach Service addresses (upstream)
  */
 function windowsNodePod(
   { name, windows, sidecars }: CsiDriver,
@@ -239,11 +239,7 @@ function nodeAccount(account: Account, rules: PolicyRule[]): readonly Manifest[]
   ];
 }
 
-/**
- * A driver's registration, StorageClasses, controller, and node plug-ins of the systems in use.
- *
- * @param nodeEndpoint host name of the internal API endpoint
- */
+/** A driver's registration, StorageClasses, controller, and node plug-ins of the systems in use. */
 export function csiManifests(
   spec: Pick<ClusterSpec, "controlPlane" | "windows">,
   driver: CsiDriver,

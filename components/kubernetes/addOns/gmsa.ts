@@ -13,7 +13,7 @@ import { networking } from "./networking.ts";
 const account: Account = { name: "gmsa-webhook", namespace: "kube-system" };
 const certificateSecret = "gmsa-webhook-certificate";
 
-/** Of the webhook's Service; its certificate must name it. */
+/** Host name of the webhook's Service, which its certificate must name. */
 export const gmsaWebhookHost = `${account.name}.${account.namespace}.svc`;
 
 export type CredentialSpec = NonNullable<AddOns["gmsa"]>["credentialSpecs"][number];

@@ -52,8 +52,6 @@ export const nodeProblemDetector: AddOnEntry = {
 /**
  * node-problem-detector on both systems, but Windows Server 2019. Windows goes without the check of kube-proxy, a pod
  * that the kubelet restarts, and without repair, which is the node's own health task's.
- *
- * @param nodeEndpoint host name of the internal API endpoint
  */
 function nodeProblemDetectorManifests(
   spec: Pick<ClusterSpec, "artifacts" | "kubernetes" | "windows">,
