@@ -5,8 +5,8 @@ export interface Account {
   readonly namespace: string;
 }
 
-export function serviceAccount({ name, namespace: home }: Account): Manifest {
-  return { apiVersion: "v1", kind: "ServiceAccount", metadata: { name, namespace: home } };
+export function serviceAccount({ name, namespace }: Account): Manifest {
+  return { apiVersion: "v1", kind: "ServiceAccount", metadata: { name, namespace } };
 }
 
 /** A ClusterRole of the account's own, bound to it. */

@@ -67,20 +67,21 @@ export function privilegedNamespace(name: string): Manifest {
   return { apiVersion: "v1", kind: "Namespace", metadata: { name, labels } };
 }
 
-export function configMap({ name, namespace: home }: Account, data: Record<string, Text>): Manifest {
-  return { apiVersion: "v1", kind: "ConfigMap", metadata: { name, namespace: home }, data };
+export function configMap({ name, namespace }: Account, data: Record<string, Text>): Manifest {
+  return { apiVersion: "v1", kind: "ConfigMap", metadata: { name, namespace }, data };
 }
 
-export function httpsService(
-  { name, namespace: home }: Account,
-  more: { readonly appProtocol?: string } = {},
-): Manifest {
-  const labels = systemLabels(name);
+function labelled({ name, namespace }: Account) {
+  return { name, namespace, labels: systemLabels(name) };
+}
+
+export function httpsService(account: Account, more: { readonly appProtocol?: string } = {}): Manifest {
+  const metadata = labelled(account);
   return {
     apiVersion: "v1",
     kind: "Service",
-    metadata: { name, namespace: home, labels },
-    spec: { selector: labels, ports: [{ name: "https", port: 443, targetPort: "https", ...more }] },
+    metadata,
+    spec: { selector: metadata.labels, ports: [{ name: "https", port: 443, targetPort: "https", ...more }] },
   };
 }
 
@@ -114,12 +115,12 @@ function specOf({ name }: Account, pod: Pod): PodSpec {
  * available: nine nodes in ten keep the old agent when the new one does not work.
  */
 export function daemonSet(account: Account, pod: Pod): Manifest {
-  const { name, namespace: home } = account;
-  const labels = systemLabels(name);
+  const metadata = labelled(account);
+  const { labels } = metadata;
   return {
     apiVersion: "apps/v1",
     kind: "DaemonSet",
-    metadata: { name, namespace: home, labels },
+    metadata,
     spec: {
       selector: { matchLabels: labels },
       updateStrategy: { type: "RollingUpdate", rollingUpdate: { maxUnavailable: "10%" } },
@@ -138,9 +139,9 @@ export function deployment(
   pod: Pod,
   rollingUpdate = { maxSurge: 0, maxUnavailable: 1 },
 ): Manifest {
-  const { name, namespace: home } = account;
   const spec = specOf(account, pod);
-  const labels = systemLabels(name);
+  const metadata = labelled(account);
+  const { labels } = metadata;
   const spread: Pick<PodSpec, "topologySpreadConstraints"> = {
     topologySpreadConstraints: [
       {
@@ -154,7 +155,7 @@ export function deployment(
   return {
     apiVersion: "apps/v1",
     kind: "Deployment",
-    metadata: { name, namespace: home, labels },
+    metadata,
     spec: {
       replicas,
       selector: { matchLabels: labels },
@@ -166,13 +167,12 @@ export function deployment(
 
 /** A Deployment with, for several pods, a disruption budget: drains leave all but one at work. */
 export function replicated(account: Account, replicas: number, pod: Pod): readonly Manifest[] {
-  const { name, namespace: home } = account;
-  const labels = systemLabels(name);
+  const metadata = labelled(account);
   const budget: Manifest = {
     apiVersion: "policy/v1",
     kind: "PodDisruptionBudget",
-    metadata: { name, namespace: home, labels },
-    spec: { maxUnavailable: 1, selector: { matchLabels: labels } },
+    metadata,
+    spec: { maxUnavailable: 1, selector: { matchLabels: metadata.labels } },
   };
   return [deployment(account, replicas, pod), ...(replicas > 1 ? [budget] : [])];
 }
