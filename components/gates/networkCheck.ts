@@ -32,7 +32,7 @@ const state = z.object({
   ),
 });
 
-export interface NetworkCheckArgs {
+interface NetworkCheckArgs {
   /** Facts that are kept, so that a change on either side is compared again. */
   readonly facts: readonly NetworkFact[];
   /** Facts that hold before the first machine only, such as free addresses: compared in the first update alone. */

@@ -31,7 +31,7 @@ export interface MachineToCome {
   readonly after: readonly pulumi.Resource[];
 }
 
-export interface PeersGateArgs {
+interface PeersGateArgs {
   readonly machine: MachineToCome;
   readonly member: ControlPlaneMember;
   readonly members: readonly ControlPlaneMember[];

@@ -19,7 +19,7 @@ export interface PolicyProof {
   readonly probes: readonly ClassProbe[];
 }
 
-export interface PolicyGateArgs {
+interface PolicyGateArgs {
   readonly proof: PolicyProof;
   readonly api: pulumi.Input<ApiClient>;
   /** Identifier of the cluster: a new one has to prove it again. */

@@ -6,7 +6,7 @@ import { windowsWorkloadMinutes } from "../model/timings.ts";
 import { kinds } from "./kinds.ts";
 import { annotated, type Manifest, type ManifestOf, podSpec, withFieldManager } from "./manifest.ts";
 
-export interface AddOnArgs {
+interface AddOnArgs {
   /** Its objects, in any order. */
   readonly manifests: readonly Manifest[];
   /** What must exist before the first object. */

@@ -1,6 +1,6 @@
 import { stringify } from "yaml";
 
-export interface KubeconfigArgs {
+interface KubeconfigArgs {
   /** Name of cluster and context, and beginning of the user's. */
   readonly cluster: string;
   /** URL of the API: `https://host:6443`. */
@@ -33,7 +33,7 @@ interface SignInIssuer {
   readonly certificateAuthority?: string | undefined;
 }
 
-export interface SignInKubeconfigArgs extends Pick<KubeconfigArgs, "cluster" | "server" | "caCertificate"> {
+interface SignInKubeconfigArgs extends Pick<KubeconfigArgs, "cluster" | "server" | "caCertificate"> {
   readonly issuer: SignInIssuer;
 }
 

@@ -7,7 +7,7 @@ import { firstServiceAccountKey, type ServiceAccountTokens } from "../model/serv
 import { administratorsGroup } from "../model/signIn.ts";
 import { kubeconfig } from "./kubeconfig.ts";
 
-export interface PkiArgs {
+interface PkiArgs {
   readonly cluster: string;
   /** Refuse to delete the authorities, the service-account key and the encryption key. */
   readonly protect: boolean;
@@ -19,7 +19,7 @@ export interface PkiArgs {
 }
 
 /** PEM. */
-export interface KeyPair {
+interface KeyPair {
   readonly certificate: pulumi.Output<string>;
   /** Secret. */
   readonly key: pulumi.Output<string>;

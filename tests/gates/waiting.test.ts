@@ -16,13 +16,6 @@ function fakeClock(): Clock & { readonly slept: number[] } {
 }
 
 describe("waiting", () => {
-  it("ends when nothing is wrong any more", async () => {
-    const clock = fakeClock();
-    const answers = ["down", "starting", undefined];
-    await waitFor("it", async () => answers.shift(), { everySeconds: 7 }, { clock });
-    assert.deepEqual(clock.slept, [7000, 7000]);
-  });
-
   it("gives up after the limit with the last thing that was wrong; a throw counts as wrong", async () => {
     const clock = fakeClock();
     const probe = async (): Promise<string | undefined> => {

@@ -7,7 +7,7 @@ import type { Container, Manifest, Plain, PolicyRule } from "../manifest.ts";
  * Images of the containers beside a driver. One that attaches nothing needs no attacher, one that never grows no
  * resizer.
  */
-export interface CsiSidecars {
+interface CsiSidecars {
   readonly provisioner: string;
   readonly attacher?: string;
   readonly resizer?: string;

@@ -16,7 +16,7 @@ const certificateSecret = "gmsa-webhook-certificate";
 /** Host name of the webhook's Service, which its certificate must name. */
 export const gmsaWebhookHost = `${account.name}.${account.namespace}.svc`;
 
-export type CredentialSpec = NonNullable<AddOns["gmsa"]>["credentialSpecs"][number];
+type CredentialSpec = NonNullable<AddOns["gmsa"]>["credentialSpecs"][number];
 
 /** ClusterRole that lets a service account use a credential specification: bind it in the pods' namespace. */
 export function credentialSpecRole(name: string): string {
@@ -85,7 +85,7 @@ const definition = customResource(
 );
 
 /** How a node that has not joined the domain fetches an account. */
-export interface PluginHost {
+interface PluginHost {
   readonly classId: string;
   /** Location of the secret, never the secret. */
   readonly input: Text;

@@ -10,7 +10,7 @@ import type { AddOnEntry } from "../addOnEntry.ts";
 import { type ImageSource, image } from "../images.ts";
 import type { Container, Manifest, Text, Volume } from "../manifest.ts";
 import { clusterRights, rule, serviceAccount } from "../rights.ts";
-import { configMap, daemonSet, everyTaint, hostPath, linuxOnly, nodeName, onNodesThat } from "../workload.ts";
+import { configMap, daemonSet, everyTaint, hostPath, linuxOnly, nodeName, onNodesThat, small } from "../workload.ts";
 import {
   collectorMebibytes,
   collectorName,
@@ -108,7 +108,7 @@ function containerParts(
       identity === undefined
         ? undefined
         : { name: "identity", projected: { sources: [{ serviceAccountToken: token }] } },
-    resources: { requests: { cpu: "50m", memory: "128Mi" }, limits: { memory: `${limit}Mi` } },
+    resources: small("50m", "128Mi", `${limit}Mi`),
   };
 }
 
