@@ -161,7 +161,6 @@ export async function listNodes(api: ApiClient, label: string, what: string): Pr
   return nodes.filter((node) => field(field(node, "metadata"), "deletionTimestamp") === undefined);
 }
 
-/** Asks whether the client may do everything. */
 const mayDoAll = {
   apiVersion: "authorization.k8s.io/v1",
   kind: "SelfSubjectAccessReview",
@@ -184,7 +183,6 @@ export async function apiProblem(api: ApiClient): Promise<string | undefined> {
   return allowed === true ? undefined : "the administrator has no rights yet";
 }
 
-/** A control-plane machine as its node. */
 export interface MemberNode {
   /** Name of the node: the instance id on AWS, the computer name on Azure. */
   readonly node: string;
@@ -220,7 +218,6 @@ export async function markProblem(api: ApiClient, node: string): Promise<string 
     : undefined;
 }
 
-/** A node with the control plane's label. */
 export interface ControlPlaneNode {
   readonly name: string;
   readonly address: string;
@@ -279,22 +276,19 @@ export function podProblem(pod: unknown, since?: string): string | undefined {
   return fresh ? undefined : `belongs to the machine before ${since}`;
 }
 
-/** The value under a key of what should be an object; `undefined` for anything else. */
+/** The value under a key. This and the three below take anything, and give nothing of what is of another kind. */
 export function field(value: unknown, key: string): unknown {
   return entries(value).find(([name]) => name === key)?.[1];
 }
 
-/** Keys and values of an object; none for anything else. */
 export function entries(value: unknown): readonly (readonly [key: string, value: unknown])[] {
   return typeof value === "object" && value !== null ? Object.entries(value) : [];
 }
 
-/** A text; empty for anything else. */
 export function text(value: unknown): string {
   return typeof value === "string" ? value : "";
 }
 
-/** A list; empty for anything else. */
 export function list(value: unknown): readonly unknown[] {
   return Array.isArray(value) ? value : [];
 }

@@ -57,7 +57,6 @@ export function reachedGuard(name: string, to: ReachedState, opts: pulumi.Custom
   return new pulumi.Stash(name, { input }, { ...opts, hooks: { beforeUpdate: [hook] } });
 }
 
-/** Throws ConfigError with every problem of the change. */
 function refuseChange(kept: unknown, wanted: ClusterState): void {
   const from = readState(kept);
   if (from === undefined)
@@ -68,7 +67,6 @@ function refuseChange(kept: unknown, wanted: ClusterState): void {
   if (problems.length > 0) throw new ConfigError(problems);
 }
 
-/** Throws ConfigError when what was reached and what is wanted are too far apart. */
 function refuseMove(reached: unknown, wanted: ReachedState): void {
   const problems = movingProblems(reached, wanted);
   if (problems === undefined) throw new Error("the state of the release that was reached cannot be read");

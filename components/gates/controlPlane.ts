@@ -79,7 +79,6 @@ export function memberGate(name: string, args: MemberGateArgs, opts: pulumi.Cust
   return new pulumi.Stash(name, { input: args.machine }, { ...opts, hooks: { beforeUpdate: [hook] } });
 }
 
-/** Makes the gate that a machine waits for. */
 type GateBefore = (machine: MachineToCome) => pulumi.Resource;
 
 interface ChainMachine {
@@ -100,14 +99,12 @@ interface ControlPlaneArgs {
     ClusterSpec,
     "cloud" | "kubernetes" | "controlPlane" | "serviceAccountKeys" | "secretsEncryption"
   >;
-  /** The deployer's API client, for health checks. */
   readonly api: pulumi.Input<ApiClient>;
   /** Control-plane subnets in the order of the zones. */
   readonly subnetIds: readonly pulumi.Input<string>[];
   /** What must exist before the API can be reached: listeners and targets, load balancers and the name. */
   readonly reachable: readonly pulumi.Resource[];
   readonly mayStart: MayStart | undefined;
-  /** Makes the machine of a member behind the gate. */
   readonly makeMachine: (name: string, args: MemberArgs, opts: pulumi.ComponentResourceOptions) => ChainMachine;
 }
 
@@ -116,7 +113,7 @@ interface ControlPlaneArgs {
  * at the same time, and the first creation waits only at the last gate.
  */
 export class ControlPlane extends pulumi.ComponentResource {
-  /** Open when the API answers; pools and everything in the cluster depend on it. */
+  /** Pools and everything in the cluster depend on it. */
   readonly apiGate: pulumi.Resource;
 
   constructor(name: string, args: ControlPlaneArgs, opts?: pulumi.ComponentResourceOptions) {

@@ -68,7 +68,6 @@ function kept(inputs: unknown): readonly KnownFact[] {
   });
 }
 
-/** Throws ConfigError with every difference. */
 function refuse(facts: readonly KnownFact[]): void {
   const problems = facts
     .filter(({ wanted, found }) => wanted !== found)

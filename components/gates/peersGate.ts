@@ -128,7 +128,7 @@ function refuseRelease(nodes: readonly ControlPlaneNode[], wanted: string): void
 const heardMs = 20_000;
 
 /**
- * Finds nodes whose kubelet lives now. The pods of a machine that died are ready until the node controller gives it up
+ * Finds nodes whose kubelet lives: the pods of a machine that died are ready until the node controller gives it up
  * after 50 seconds (--node-monitor-grace-period). A kubelet renews its lease every 10 seconds (kubernetes 1.36:
  * pkg/kubelet/kubelet.go, nodeLeaseRenewIntervalFraction), and only its own (NodeRestriction). Its times are compared
  * with each other and with no clock of this machine.

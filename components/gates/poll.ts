@@ -28,7 +28,6 @@ export class GaveUp extends Error {
 /** A pause longer than planned by this was not the poll's own, in milliseconds. */
 const asleepMs = 2_000;
 
-/** The system's own time. */
 export const systemClock: Clock = {
   now: () => performance.now(),
   sleep: async (milliseconds, signal) => {

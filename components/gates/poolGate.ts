@@ -61,7 +61,7 @@ interface PoolState {
   readonly problems: readonly string[];
 }
 
-/** Judges the nodes of a pool. Pure. */
+/** Pure. */
 export function poolState(nodes: readonly PoolNode[], { count, release, fingerprint }: WantedNodes): PoolState {
   const isOld = ({ payload }: PoolNode): boolean => fingerprint !== undefined && payload !== fingerprint;
   const problemOf = (node: PoolNode): string | undefined => {

@@ -4,7 +4,6 @@ import { messageOf } from "./messageOf.ts";
 import { type Clock, GaveUp, poll, systemClock } from "./poll.ts";
 import { sayingHow } from "./proxy.ts";
 
-/** How long to wait and how often to look. */
 export interface Patience {
   /** Seconds between two looks. Default 2. */
   readonly everySeconds?: number;

@@ -68,7 +68,6 @@ function ownsCloudResources(manifest: Manifest): boolean {
   }
 }
 
-/** Name of an object's resource. */
 function objectName(parent: string, { metadata }: Manifest): string {
   return metadata.namespace === undefined || metadata.namespace === "kube-system"
     ? `${parent}-${metadata.name}`

@@ -14,7 +14,6 @@ export type ImageName = keyof typeof images;
 
 export type ImageSource = Pick<ClusterSpec, "artifacts"> & { readonly kubernetes: { readonly version: string } };
 
-/** Reference of an add-on's image. */
 export function image(spec: ImageSource, name: ImageName, os: "linux" | "windows" = "linux"): string {
   const version = versionFor(images[name], spec.kubernetes.version, os);
   return requireArtifact(spec.artifacts, { name, version, os }).url;
@@ -35,7 +34,6 @@ interface VerifyImages {
   readonly pause: string;
 }
 
-/** The images of a verification. */
 export function verifyImages(lock: readonly Artifact[] = readArtifactLock()): VerifyImages {
   const name = "registry.k8s.io/e2e-test-images/agnhost";
   const { recent, windows2019 } = otherReleases[name];

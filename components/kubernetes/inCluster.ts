@@ -45,7 +45,7 @@ export interface InClusterArgs extends Pick<InClusterValues, "podNetworkManifest
   readonly cloudConfig?: pulumi.Input<string>;
   /** As in `InClusterValues`. */
   readonly gmsaObjectId?: pulumi.Input<string> | undefined;
-  /** Rights in the cloud for pods. Required where the stack file names such. */
+  /** Rights in the cloud for pods, as in `InClusterValues`. */
   readonly workloadIdentity?: PodIdentities | undefined;
 }
 
@@ -54,7 +54,6 @@ interface PodIdentities {
   readonly sampleUrl: pulumi.Output<string> | undefined;
 }
 
-/** Everything that runs inside the cluster. */
 export class InCluster extends pulumi.ComponentResource {
   readonly provider: Provider;
 

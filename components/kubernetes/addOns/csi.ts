@@ -58,7 +58,6 @@ function watched(
   ];
 }
 
-/** What answers for a driver on Linux. */
 const livenessProbe = (image: string, securityContext: Container["securityContext"]): Container => ({
   name: "liveness-probe",
   image,

@@ -76,7 +76,6 @@ function kubeconfigOf(cluster: object, user: object): string {
   });
 }
 
-/** What an agent has besides its access to the API. */
 interface AgentParts {
   readonly serviceAccountName?: string;
   readonly env?: NonNullable<Container["env"]>;
