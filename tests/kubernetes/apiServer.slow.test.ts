@@ -6,6 +6,7 @@ import { applyLayer, type KubernetesObject } from "../../rehearsal/testkit/clust
 import { type ApiServer, startApiServer, until } from "../support/apiServer.ts";
 import { policiesInForce, typesChecked } from "../support/policies.ts";
 import { exampleSpec } from "../support/stacks.ts";
+import { applied, namespaceOf } from "./applied.ts";
 import { daemonSetTable, type PodCase, type PodHome, podHomes, podTable, tableNamespaces } from "./podTable.ts";
 import { olderServices, type ServicePart, serviceTable } from "./serviceTable.ts";
 import { combinations, manifestsOf, planOf, specOfTitle } from "./switches.ts";
@@ -136,21 +137,19 @@ describe("in-cluster objects on a real API server", function () {
       });
 
     before(async () => {
-      const namespaces = Object.entries(tableNamespaces).map(([name, labels]) =>
-        sent({ apiVersion: "v1", kind: "Namespace", metadata: { name, labels } }),
+      await applied(
+        api,
+        Object.entries(tableNamespaces).map(([name, labels]) => namespaceOf(name, labels)),
       );
-      assert.equal((await apply(list(namespaces))).code, 0);
       const older = Object.entries(olderServices).map(([name, service]) => serviceIn("plain", name, service));
       assert.equal((await apply(list(older))).code, 0);
       const spec = exampleSpec("aws-dev");
       const plan = planOf({ ...spec, addons: { ...spec.addons, exporters: true } });
       const wanted = plan.filter(({ name }) => ["runtime-classes", "guard-rails", "pod-warnings"].includes(name));
       const manifests = [...wanted.flatMap((each) => each.manifests), ...servicePolicies("azure-dev")];
-      const { code, stderr } = await apply(list(manifests.map(sent)), "--force-conflicts");
-      assert.equal(code, 0, stderr);
       const labels = { "node-role.kubernetes.io/control-plane": "" };
-      const node = sent({ apiVersion: "v1", kind: "Node", metadata: { name: "control", labels } });
-      assert.equal((await apply(node)).code, 0);
+      const node = { apiVersion: "v1", kind: "Node", metadata: { name: "control", labels } };
+      await applied(api, [...manifests, node], "--force-conflicts");
       await policiesInForce(api);
     });
 
@@ -298,7 +297,7 @@ describe("in-cluster objects on a real API server", function () {
         const namespace = `advice-${index}`;
         // The advice must replace a value.
         const labels = { "pod-security.kubernetes.io/warn": "baseline", ...tableNamespaces[row.namespace] };
-        await apply(sent({ apiVersion: "v1", kind: "Namespace", metadata: { name: namespace, labels } }));
+        await applied(api, [namespaceOf(namespace, labels)]);
         const refused = JSON.parse((await create(namespace, row.spec)).body).message;
         const [, follow] = advice.find(([says]) => says.test(refused)) ?? assert.fail(refused);
         const [, command] = /: kubectl (label namespace .*)$/.exec(refused) ?? [];
@@ -376,8 +375,8 @@ describe("in-cluster objects on a real API server", function () {
         /^(aws|azure)-dev, everything on$/.test(each),
       )) {
         const all = manifestsOf(spec);
-        const namespaces = all.filter(({ kind }) => kind === "Namespace").map(sent);
-        assert.equal((await apply(list(namespaces), "--force-conflicts")).code, 0);
+        const namespaces = all.filter(({ kind }) => kind === "Namespace");
+        await applied(api, namespaces, "--force-conflicts");
         const { code, stderr } = await apply(
           list(all.filter((each) => podSpec(each) !== undefined).map(sent)),
           "--dry-run=server",
