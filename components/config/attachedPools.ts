@@ -14,8 +14,8 @@ export interface AttachedPools {
 }
 
 /**
- * The pools of a program that attaches them to a cluster, checked by the same rules as if they were in the cluster's
- * stack file, and against the settings the cluster was created with. Pure.
+ * The pools that a program attaches to a cluster, checked by the rules of the cluster's stack file and against the
+ * settings the cluster was created with.
  *
  * @param cluster value of the output `config` of the cluster's stack
  * @param pools text of `fenestra:pools` in the attaching program's own stack file
@@ -30,8 +30,8 @@ export function attachedPools(
   const own = listOf(pools);
   const taken = nameProblems(own, base);
   if (taken.length > 0) throw new ConfigError(taken);
-  // The attaching program's pools come first, so that problems carry paths of its own stack file. They are checked
-  // together because all must fit into the network.
+  // The attaching program's pools come first, so that problems carry paths of its stack file; the cluster's follow,
+  // because all must fit into the network.
   const { [`${configPrefix}pools`]: before = "[]", ...texts } = textsOf(ownSettings(base));
   const text = own === undefined ? (pools ?? "[]") : JSON.stringify([...own, ...(listOf(before) ?? [])]);
   const config = loadConfig({ ...texts, [`${configPrefix}pools`]: text }, lock);
@@ -41,7 +41,7 @@ export function attachedPools(
   return { spec: clusterSpec(config, lock), pools: poolSpecs({ ...config, pools: wanted }) };
 }
 
-/** The config the cluster was created from. A newer release of Fenestra that no longer accepts it says so. */
+/** The config the cluster was created from, unless a newer release of Fenestra no longer accepts it. */
 function clusterConfig(cluster: object, lock: readonly Artifact[]): StackConfig {
   try {
     return validate(Object.fromEntries(Object.entries(ownSettings(cluster))), lock);
@@ -67,7 +67,7 @@ function textsOf(config: object): Readonly<Record<string, string>> {
   );
 }
 
-/** Group names become resource names and node labels, so the cluster's own are taken. */
+/** Group names become resource names and node labels, so the cluster's are taken. */
 function nameProblems(own: readonly unknown[] | undefined, { pools, network }: StackConfig): readonly Problem[] {
   const groups = pools.flatMap((pool) => [pool.name, ...poolGroups(pool, network.zones).map(({ name }) => name)]);
   return (own ?? []).flatMap((pool, index) => {
@@ -83,7 +83,7 @@ function nameProblems(own: readonly unknown[] | undefined, { pools, network }: S
   });
 }
 
-/** What the cluster must have installed for a pool: the cluster's program derives it from its own pools only. */
+/** What the cluster must have installed for a pool, which its program derives from its own pools only. */
 function clusterProblems(
   { os, autoscale }: PoolConfig,
   index: number,

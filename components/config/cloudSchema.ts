@@ -3,7 +3,7 @@ import { cloudFacts } from "../model/cloudFacts/cloudFacts.ts";
 import type { CloudFacts } from "../model/cloudFacts/facts.ts";
 import { stackSchema } from "./schema.ts";
 
-/** Which cloud alone has a setting, by its path in docs/configuration.md; `undefined` where all have it. */
+/** The cloud that alone has a setting, by its path in docs/configuration.md; `undefined` where all have it. */
 export function ownerOf(path: string): CloudFacts | undefined {
   return Object.values(cloudFacts).find(({ settings }) => settings.includes(path));
 }
@@ -16,7 +16,7 @@ const choices = ({ name, disks, podNetworks }: CloudFacts): Readonly<Record<stri
   "pools[].disk.type": disks.types,
 });
 
-/** A schema without the settings and values that other clouds alone have. */
+/** A schema without settings and values of other clouds alone. */
 function ofCloud(schema: z.core.$ZodType, facts: CloudFacts, path = ""): z.core.$ZodType {
   const inner = (part: z.core.$ZodType, at = path) => ofCloud(part, facts, at);
   if (schema instanceof z.ZodObject) return objectOf(schema, facts, path);
@@ -47,20 +47,19 @@ function objectOf(schema: z.ZodObject, facts: CloudFacts, path: string): z.ZodOb
   return kept(schema, schema.clone({ ...schema.def, shape: Object.fromEntries(fields) }));
 }
 
-/** A copy with the description of what it is a copy of. */
 function kept<T extends z.ZodType>(schema: z.ZodType, copy: T): T {
   const meta = schema.meta();
   return meta === undefined ? copy : copy.meta(meta);
 }
 
-/** The members of the union: what a stack of a cloud may have. Their outputs lack the defaults of others' settings. */
+/** What a stack of a cloud may have. Their outputs lack the defaults of others' settings. */
 const schemas = new Map(Object.values(cloudFacts).map((facts) => [facts.name, objectOf(stackSchema, facts, "")]));
 
-/** Schema of a stack on the named cloud, or of any where the name is none. */
+/** Schema of a stack on the named cloud, or of all for another name. */
 export const schemaOf = (cloud: unknown): z.ZodObject =>
   [...schemas].find(([name]) => name === cloud)?.[1] ?? stackSchema;
 
-/** A config as it was loaded, without the defaults of settings that other clouds alone have: it can be loaded again. */
+/** A loaded config without the defaults of other clouds' settings: it can be loaded again. */
 export function ownSettings(config: object): object {
   const cloud: unknown = Reflect.get(config, "cloud");
   const owned = (value: unknown, path: string): unknown => {

@@ -4,7 +4,7 @@ import { cloudNames } from "../model/cloudFacts/facts.ts";
 import { configPrefix } from "../model/problem.ts";
 import type { StackConfig } from "./schema.ts";
 
-/** What stands in a plan for a value that only Pulumi can decrypt (`secure:`), where no fake of the same form does. */
+/** What a plan has for a value that only Pulumi can decrypt (`secure:`), where there is no fake of the same form. */
 export const encryptedText = "[secret]";
 
 const encryptedLogin = JSON.stringify({ username: encryptedText, password: encryptedText });
@@ -12,15 +12,15 @@ const encryptedLogin = JSON.stringify({ username: encryptedText, password: encry
 /** Where a fake has a digest of the encrypted text, so that another text is another value. */
 const digestPlace = "DIGEST";
 
-/** Fakes of the settings that somebody may well encrypt. The host is reserved (RFC 2606, section 2). */
+/** Fakes of settings that may well be encrypted. The host is reserved (RFC 2606, section 2). */
 const fakes: Readonly<Record<string, string>> = {
   "fenestra:httpProxy": `http://secret-${digestPlace}.invalid:3128`,
   "fenestra:proxyCredentials": encryptedLogin,
 };
 
 /**
- * What a plan takes for an encrypted value, `{ secure: CIPHERTEXT }`: a fake of the same form where there is one, so
- * that it is planned as present.
+ * What a plan takes for an encrypted value, `{ secure: CIPHERTEXT }`: a fake of the same form, if there is one, so that
+ * it is planned as present.
  */
 export function fakeOf(key: string, cloud: unknown, encrypted: unknown): string {
   const digest = createHash("sha256").update(JSON.stringify(encrypted)).digest("hex").slice(0, 8);
@@ -33,7 +33,7 @@ function formOf(key: string, cloud: unknown): string {
   return (Object.hasOwn(fakes, key) ? fakes[key] : undefined) ?? encryptedText;
 }
 
-/** Whether it is an encrypted value: `{ secure: CIPHERTEXT }`. */
+/** Whether it is `{ secure: CIPHERTEXT }`. */
 export function isEncrypted(value: unknown): boolean {
   return typeof value === "object" && value !== null && !Array.isArray(value) && "secure" in value;
 }
@@ -51,7 +51,7 @@ export const loginKeys: readonly string[] = ["proxyCredentials", "registryCreden
   (key) => configPrefix + key,
 );
 
-/** A config in which logins are like encrypted ones: they are there, and nobody can read them. */
+/** A config whose logins are there, but unreadable like encrypted ones. */
 export function withoutLogins(config: StackConfig): StackConfig {
   const hidden = { username: encryptedText, password: encryptedText };
   const { proxyCredentials, registryCredentials } = config;
@@ -64,7 +64,7 @@ export function withoutLogins(config: StackConfig): StackConfig {
   };
 }
 
-/** Keys of our config values that are fakes, or have one in them. */
+/** Keys of our config values that are or have fakes. */
 export function encryptedKeys(config: Readonly<Record<string, string>>): readonly string[] {
   const isFake = (key: string, text: string): boolean => {
     const form = text.replace(/(?<=^http:\/\/secret-)[0-9a-f]{8}(?=\.)/, digestPlace);

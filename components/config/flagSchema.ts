@@ -84,7 +84,6 @@ const admissionSchema = z
   )
   .min(1);
 
-/** What the control plane's section of a stack file has about flags and files. */
 export const controlPlaneFlagFields = {
   extraArgs: described(extraArgsSchema.optional(), "More flags of the control plane's programs."),
   auditPolicy: described(
@@ -129,7 +128,7 @@ const signals = (description: string) =>
 const whole = (least: number, most: number, description: string) =>
   z.int().min(least).max(most).optional().meta({ description });
 
-/** Fields of KubeletConfiguration that a pool may set; the others are Fenestra's or keep the kubelet's default. */
+/** Fields of KubeletConfiguration that a pool may set. */
 export const kubeletSchema = z.strictObject({
   maxPods: whole(1, 250, "Most pods of a node. Default 110; a node's /24 has addresses for 250."),
   podPidsLimit: whole(100, 4194304, "Most processes of a pod. Default 4096. Linux."),

@@ -1,6 +1,6 @@
 import { z } from "zod";
 
-/** A setting in words, which messages, editors and the manual show; `more` is what they need of its form. */
+/** A setting in words, for messages, editors and the manual; `more` is what they need of its form. */
 export function described<T extends z.ZodType>(schema: T, description: string, more: z.core.GlobalMeta = {}): T {
   return schema.meta({ ...more, description });
 }
@@ -18,7 +18,7 @@ export const switchOff = (description: string) => described(z.boolean().default(
 /** Lower-case name as Kubernetes and both clouds accept it. */
 export const dnsName = /^[a-z]([a-z0-9-]*[a-z0-9])?$/;
 
-/** The rule in words: editors and our own messages show `patternErrorMessage` in place of the pattern. */
+/** Editors and our messages show `patternErrorMessage` in place of the pattern. */
 export const nameForm = {
   patternErrorMessage: "lower-case letters, digits and hyphens, a letter first, no hyphen last",
   examples: ["win2022"],

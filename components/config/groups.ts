@@ -1,6 +1,6 @@
 import { names } from "../model/cloudFacts/facts.ts";
 
-/** What few stacks set, and then because an organisation demands it, by path in docs/configuration.md. */
+/** What few stacks set, because an organisation demands it, by path in docs/configuration.md. */
 export const organisationSettings = names(`
   iam mirror registryAccess certificateAuthorities noProxy httpProxy proxyCredentials registryCredentials
   encryptionAtHost secretsEncryption acknowledge ignoreTags
@@ -18,12 +18,11 @@ export const organisationSettings = names(`
 const groups = ["Needed", "Usual", "The organisation's"] as const;
 type Group = (typeof groups)[number];
 
-/** The group of a setting. */
 function groupOf(path: string, required: boolean): Group {
   return required ? "Needed" : organisationSettings.includes(path) ? "The organisation's" : "Usual";
 }
 
-/** Settings by their groups, in order; groups without any are left out. */
+/** Settings by their groups, in order, without empty ones. */
 export function grouped<T extends { readonly path: string; readonly required: boolean }>(settings: readonly T[]) {
   return groups
     .map((group) => [group, settings.filter(({ path, required }) => groupOf(path, required) === group)] as const)

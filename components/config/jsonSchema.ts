@@ -8,7 +8,7 @@ import { stackSchema } from "./schema.ts";
 const text = z.string().optional();
 const number = z.number().optional();
 
-/** The part of JSON Schema that zod writes for our schema and that we read again. */
+/** What zod writes of JSON Schema for our schema. */
 const jsonSchemaShape = z.looseObject({
   type: text,
   description: text,
@@ -19,9 +19,9 @@ const jsonSchemaShape = z.looseObject({
     return z.array(jsonSchemaShape).optional();
   },
   pattern: text,
-  /** Name of a well-known format, such as `uuid`. */
+  /** A well-known format, such as `uuid`. */
   format: text,
-  /** What the pattern means, in words; editors show it too. */
+  /** The pattern in words; editors show it too. */
   patternErrorMessage: text,
   examples: z.array(z.unknown()).optional(),
   minimum: number,
@@ -41,20 +41,20 @@ const jsonSchemaShape = z.looseObject({
   get additionalProperties() {
     return z.union([z.boolean(), jsonSchemaShape]).optional();
   },
-  /** A password, which a stack file has encrypted. */
+  /** A password, encrypted in a stack file. */
   writeOnly: z.boolean().optional(),
 });
 
 export type JsonSchema = z.output<typeof jsonSchemaShape>;
 
-/** JSON Schema of our part of a stack's config, keys without the project's prefix; default that of all clouds. */
+/** JSON Schema of our part of a stack's config, keys without the project's prefix; default all clouds'. */
 export function configJsonSchema(of: z.ZodObject = stackSchema): JsonSchema {
   const { $schema: _, ...schema } = z.toJSONSchema(of, { io: "input" });
-  // zod's result type is looser than what it writes for our schema; parsing it with our own schema verifies the shape.
+  // zod's result type is looser than what it writes for our schema.
   return jsonSchemaShape.parse(schema);
 }
 
-/** JSON Schema of a whole stack file, for editors: `stacks/schema.json` is this, and a test keeps it current. */
+/** JSON Schema of a whole stack file, for editors: `stacks/schema.json`, which a test keeps current. */
 export function stackFileJsonSchema(): object {
   return {
     $schema: "https://json-schema.org/draft/2020-12/schema",
@@ -77,7 +77,6 @@ export function stackFileJsonSchema(): object {
   };
 }
 
-/** What a stack file of a cloud may have. */
 function cloudPart({ properties: own, required }: JsonSchema): object {
   const properties = Object.fromEntries(
     inOrder(own ?? {}, required ?? [], "").map(([key, value]) => [configPrefix + key, value]),
@@ -85,12 +84,12 @@ function cloudPart({ properties: own, required }: JsonSchema): object {
   return {
     properties,
     required: (required ?? []).map((key) => configPrefix + key),
-    // Keys of other namespaces (aws:, pulumi:) are Pulumi's; an unknown key in ours is a mistake.
+    // Keys of other namespaces (aws:, pulumi:) are Pulumi's.
     propertyNames: { anyOf: [{ enum: Object.keys(properties) }, { not: { pattern: `^${configPrefix}` } }] },
   };
 }
 
-/** Fields as a stack file has them, in the order of their groups. */
+/** Fields as a stack file has them, by their groups. */
 function inOrder(properties: NonNullable<JsonSchema["properties"]>, required: readonly string[], stem: string) {
   const fields = Object.entries(properties).map(([key, value]) => {
     const path = stem + key;
@@ -99,7 +98,7 @@ function inOrder(properties: NonNullable<JsonSchema["properties"]>, required: re
   return grouped(fields).flatMap(([, own]) => own.map(({ key, value }) => [key, value] as const));
 }
 
-/** The schema of a value as a stack file has it: passwords are encrypted there. */
+/** The schema of a value as a stack file has it: passwords encrypted. */
 function asWritten(schema: JsonSchema, path: string): JsonSchema {
   const { properties, additionalProperties, items } = schema;
   const description = organisationSettings.includes(path)
@@ -126,7 +125,7 @@ function asWritten(schema: JsonSchema, path: string): JsonSchema {
   };
 }
 
-/** The schema of an object's own property, never of an inherited one: a key may be called `constructor`. */
+/** The schema of an object's own property: a key may be called `constructor`. */
 export function propertyOf(schema: JsonSchema, key: string): JsonSchema | undefined {
   const { properties } = schema;
   return properties !== undefined && Object.hasOwn(properties, key) ? properties[key] : undefined;
@@ -187,7 +186,7 @@ function length(least: number | undefined, most: number | undefined, unit: strin
   return least === undefined ? "" : ` of at least ${least} ${units(least)}`;
 }
 
-/** zod writes the safe-integer bounds where the schema sets no bound. */
+/** zod writes the safe-integer bounds where the schema has none. */
 function range({ minimum, maximum, exclusiveMinimum }: JsonSchema): string {
   const least = minimum === Number.MIN_SAFE_INTEGER ? undefined : minimum;
   const most = maximum === Number.MAX_SAFE_INTEGER ? undefined : maximum;

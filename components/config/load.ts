@@ -26,10 +26,7 @@ const encryptedRemedy = "write it as plain text: it is no secret";
 
 const described = new Map<unknown, JsonSchema>();
 
-/**
- * The settings of a cloud in words, or of all. Made for the first mistake: a stack file without one does not wait for
- * it.
- */
+/** The settings of a cloud in words, or of all, made for the first mistake only. */
 function schema(cloud?: unknown): JsonSchema {
   const known = described.get(cloud) ?? configJsonSchema(schemaOf(cloud));
   described.set(cloud, known);
@@ -44,8 +41,7 @@ function stackFilePath(path: readonly PropertyKey[]): string {
 /**
  * The validated config of a stack.
  *
- * @param all every config value of the stack as Pulumi passes it to a program: `fenestra:pools` to JSON text,
- * `fenestra:cloud` to bare text.
+ * @param all config values as Pulumi passes them: structured ones as JSON text, others as bare text
  * @param isEncrypted whether a key's value is encrypted in the stack file, where Pulumi has decrypted it. Default no.
  * @throws ConfigError with every problem at once.
  */
@@ -63,10 +59,10 @@ export function loadConfig(
     }
     const name = key.slice(configPrefix.length);
     const own = settings.get(name);
-    const refuse = (message: string, remedy?: string): void => {
-      const allowed = describeAllowed(propertyOf(schema(), name));
-      problems.push({ path: stackFilePath([name]), value: text, message, allowed, ...(remedy && { remedy }) });
-    };
+    const refuse = (message: string, remedy?: string) =>
+      problems.push(
+        problem(stackFilePath([name]), text, message, describeAllowed(propertyOf(schema(), name)), remedy),
+      );
     if (text === encryptedText && own !== undefined) {
       const remedy =
         name === "registryCredentials"
@@ -87,7 +83,7 @@ export function loadConfig(
 
 /**
  * The validated config from plain values, keys without the project's prefix. Cross-field rules run even when the schema
- * refused something, as long as they do not read a refused value: a user fixes the file once, not in rounds.
+ * refused something, unless they read it: a user fixes the file once, not in rounds.
  *
  * @param earlier problems of values that could not even be read.
  * @throws ConfigError like `loadConfig`.
@@ -117,9 +113,9 @@ export function validate(
 }
 
 /**
- * The values without any mapping called `length`: zod (4.6, core/checks.ts) compares the length of whatever stands
- * where a text or a list belongs, even after it has refused its type, and a comparison with a mapping may throw. No
- * setting has that name, so 1 is refused like the mapping.
+ * The values without any mapping called `length`: zod (4.6, core/checks.ts) compares the length even of values whose
+ * type it has refused, and a comparison with a mapping may throw. No setting has that name, so 1 is refused like the
+ * mapping.
  */
 function withPlainLengths<T>(values: T): T {
   return JSON.parse(JSON.stringify(values), (key, value) =>
@@ -127,7 +123,6 @@ function withPlainLengths<T>(values: T): T {
   );
 }
 
-/** Cross-field rules, beyond the schema of each value. */
 const rules = [
   ...[stackRules, identityRules, addressRules, podNetworkRules, networkRules, existingNetworkRules],
   ...[credentialRules, machineRules, placementRules, poolRules, flagRules, addOnRules],
@@ -145,18 +140,16 @@ function mistypedPrefix(key: string, text: string, all: Readonly<Record<string, 
   const without = isOurs && all[configPrefix + name] === undefined ? `write ${configPrefix}${name}` : undefined;
   const remedy = without ?? (rest.length === 0 ? undefined : didYouMean(namespace.toLowerCase(), [own]));
   if (remedy === undefined) return [];
-  return [{ path: `config.${key}`, value: text, message: "looks like a fenestra: key", allowed, remedy }];
+  return [problem(`config.${key}`, text, "looks like a fenestra: key", allowed, remedy)];
 }
 
 const settings: ReadonlyMap<string, z.core.$ZodType> = new Map(Object.entries(stackSchema.shape));
 
-/** Whether a setting is a text, beneath its default. */
 function isText(setting: z.core.$ZodType): boolean {
   if (setting instanceof z.ZodOptional || setting instanceof z.ZodDefault) return isText(setting.unwrap());
   return setting instanceof z.ZodString || setting instanceof z.ZodStringFormat || setting instanceof z.ZodEnum;
 }
 
-/** Pulumi keeps structured values as JSON text and scalars as they are written. */
 function readValue(
   own: z.core.$ZodType | undefined,
   text: string,
@@ -164,7 +157,7 @@ function readValue(
   if (own !== undefined && isText(own)) return { value: text };
   const value = fromJson(text);
   if (value !== undefined) return { value };
-  // Bare text for a list, a mapping or a number: the schema would report the same for the parsed value.
+  // Bare text for a list, a mapping or a number: the schema would say the same of the parsed value.
   return own === undefined
     ? { value: text }
     : { problem: /^\s*[[{]/.test(text) ? "is not well-formed JSON" : wrongType };
@@ -177,12 +170,12 @@ function valueAt(root: unknown, path: readonly PropertyKey[]): unknown {
   }, root);
 }
 
-/** One problem per path: several schema issues on one value are merged into one sentence. */
+/** One problem per path: several schema issues on one value become one sentence. */
 function merged(problems: readonly Problem[]): readonly Problem[] {
   const byPath = new Map<string, Problem>();
   for (const problem of problems) {
     const before = byPath.get(problem.path);
-    // What else is wrong with a value of another type says nothing.
+    // Further complaints about a value of the wrong type say nothing.
     if (before?.message === wrongType) continue;
     if (before?.message === problem.message) continue;
     const message = before === undefined ? problem.message : `${before.message} and ${problem.message}`;
@@ -191,12 +184,11 @@ function merged(problems: readonly Problem[]): readonly Problem[] {
   return [...byPath.values()];
 }
 
-/** Title of the cloud whose stacks may have a key at a path. */
+/** Title of the cloud that has a key at a path. */
 function ownerAt(path: readonly PropertyKey[]): string | undefined {
   return Object.values(cloudFacts).find(({ name }) => schemaAt(schema(name), path) !== undefined)?.words.title;
 }
 
-/** A copy without what is at a path. */
 function without<T>(values: T, path: readonly PropertyKey[]): T {
   const copy = structuredClone(values);
   const holder = valueAt(copy, path.slice(0, -1));
@@ -233,19 +225,10 @@ function fromIssue(issue: z.core.$ZodIssue, values: Readonly<Record<string, unkn
   const value = valueAt(values, issue.path);
   const here = schemaAt(mine, issue.path);
   const message = value === undefined ? "is missing" : messageOf(issue, value);
-  const remedy = remedyOf(here, value, message);
-  return [
-    {
-      path: stackFilePath(issue.path),
-      value,
-      message,
-      allowed: issue.code === "invalid_key" ? "a key that is not empty" : describeAllowed(here),
-      ...(remedy === undefined ? {} : { remedy }),
-    },
-  ];
+  const allowed = issue.code === "invalid_key" ? "a key that is not empty" : describeAllowed(here);
+  return [problem(stackFilePath(issue.path), value, message, allowed, remedyOf(here, value, message))];
 }
 
-/** How a value of a likely other form is written. */
 function remedyOf(here: JsonSchema | undefined, value: unknown, message: string): string | undefined {
   const wanted = here?.type;
   if (wanted === "string" && (typeof value === "number" || typeof value === "boolean"))
@@ -256,7 +239,7 @@ function remedyOf(here: JsonSchema | undefined, value: unknown, message: string)
   return message.includes("CIDR") && /^\d+(\.\d+){3}$/.test(value) ? `a single address is ${value}/32` : undefined;
 }
 
-/** `pulumi config set` takes dots for a part of the name, unless it is told that they are a path. */
+/** `pulumi config set` takes dots for a part of the name, unless told that they are a path. */
 function withPath(key: string): string | undefined {
   const own = configPrefix + key;
   return /[.[]/.test(key) && settings.has(key.split(/[.[]/)[0] ?? "")
@@ -264,7 +247,7 @@ function withPath(key: string): string | undefined {
     : undefined;
 }
 
-/** A plan has a mark in place of what is encrypted, which no check can read. */
+/** A plan has a mark in place of what is encrypted. */
 function markedEncrypted(found: Problem): Problem {
   if (found.value !== encryptedText) return found;
   return { ...found, message: encryptedMessage, remedy: encryptedRemedy };
@@ -297,9 +280,7 @@ function messageOf(issue: z.core.$ZodIssue, value: unknown): string {
 const tooFew: Readonly<Record<string, string>> = { string: "is too short", array: "has too few items" };
 const tooMany: Readonly<Record<string, string>> = { string: "is too long", array: "has too many items" };
 
-/**
- * What to do instead of a setting that an earlier release or a known tool has, by its path without positions in lists.
- */
+/** What to do instead of a setting of an earlier release or a known tool, by its path without positions in lists. */
 export const removedSettings: Readonly<Record<string, string>> = {
   "secretsEncryption.kms":
     "move the Secrets to a key of the secret store with the release that you run, then remove it: docs/limits.md says why it went",

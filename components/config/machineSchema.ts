@@ -9,7 +9,6 @@ const amount = z.union([
   matching(/^(\d|[1-9]\d|100)%$/, "is not a percentage").meta({ patternErrorMessage: "0% to 100%", examples: ["10%"] }),
 ]);
 
-/** How the machines of a pool are replaced by newer ones. */
 export const updateFields = {
   update: section(
     "How many machines of the pool are replaced at a time. Default one, or a tenth of a pool of more than ten.",
@@ -30,13 +29,10 @@ export const updateFields = {
   ),
 };
 
-/** Most characters of a script: with both of them, user data on Azure stays below its limit. */
+/** Most characters of a script: two fit into user data on Azure. */
 const longestHook = 12_000;
 
-/**
- * A script that machines run. Windows PowerShell takes a file without a byte order mark for one in the system's code
- * page: only ASCII is safe.
- */
+/** Only ASCII is safe: Windows PowerShell takes a file without a byte order mark for one in the system's code page. */
 const hook = z
   .string()
   .min(1)
@@ -71,7 +67,7 @@ export const controlPlaneDiskFields = {
   ),
 };
 
-/** Settings of a pool's machines beyond their size: disk, purchase, placement and what the organisation demands. */
+/** Settings of a pool's machines beyond their size. */
 export const machineFields = {
   disk: described(z.strictObject(diskFields).optional(), "System disk, beyond its size in diskGb."),
   furtherSizes: described(

@@ -3,7 +3,7 @@ import { ownerOf } from "./cloudSchema.ts";
 import { grouped } from "./groups.ts";
 import { describeAllowed, type JsonSchema } from "./jsonSchema.ts";
 
-/** One entry of the reference: a setting with what is allowed. */
+/** A setting in the reference. */
 interface Row {
   /** Path below `config`, without the prefix: `pools[].autoscale.min`. */
   readonly path: string;
@@ -14,8 +14,7 @@ interface Row {
 }
 
 /**
- * The reference of every setting of a stack file as Markdown. Pure: the same schema gives the same text.
- * `docs/configuration.md` is this, and a test keeps it current.
+ * The reference of every setting of a stack file as Markdown: `docs/configuration.md`, which a test keeps current.
  *
  * @param schema of the config, keys without the project's prefix
  */
@@ -66,15 +65,15 @@ export function configurationMarkdown(schema: JsonSchema): string {
   return lines.join("\n").replaceAll(/\n{3,}/g, "\n\n");
 }
 
-/** The schema that describes a setting's fields; `undefined` for a setting without fields. */
+/** The schema of a setting's fields; `undefined` for one without. */
 function partsOf(schema: JsonSchema): JsonSchema | undefined {
   if (schema.properties !== undefined) return schema;
   return schema.items?.properties === undefined ? undefined : schema.items;
 }
 
 /**
- * Rows of a setting's fields. Fields that an earlier setting has in the same words are not repeated: `known` names it
- * by them.
+ * Rows of a setting's fields. Those that an earlier setting has in the same words are not repeated: `known` names it by
+ * them.
  */
 function rowsBelow(path: string, schema: JsonSchema, known: Map<string, string>): readonly Row[] {
   const parts = partsOf(schema);
@@ -100,7 +99,7 @@ function rowsOf(path: string, schema: JsonSchema, required: boolean, known: Map<
   return [own, ...rowsBelow(path, schema, known)];
 }
 
-/** Entries with a heading over each group, where there are several. */
+/** Entries with a heading over each group, if there are several. */
 function inGroups(
   settings: readonly { readonly path: string; readonly required: boolean; readonly rows: readonly Row[] }[],
 ): readonly Row[] {
@@ -124,9 +123,8 @@ function row(path: string, schema: JsonSchema, required: boolean): Row {
   };
 }
 
-/** What is allowed: the words of the error messages, shorter, since there are so many. */
+/** What is allowed: the error messages' words, shortened. */
 function allowedText(schema: JsonSchema): string {
-  // Keys have entries of their own.
   const words = describeAllowed({ ...schema, description: undefined }).replace(/ with the keys .*/, "");
   return shorter.reduce((text, [long, short]) => text.replaceAll(long, short), words);
 }
@@ -143,7 +141,7 @@ const shorter: readonly (readonly [long: RegExp, short: string])[] = [
   [/^an? (?=list|mapping|text)/g, ""],
 ];
 
-/** An entry for each setting: what is allowed, whether it is required or what its default is, and what it means. */
+/** An entry for each setting: what is allowed, whether it is required or its default, and what it means. */
 function list(rows: readonly Row[]): readonly string[] {
   return [
     ...rows.flatMap(({ path, allowed, otherwise, description }) =>

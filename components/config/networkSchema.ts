@@ -2,13 +2,9 @@ import { z } from "zod";
 import { defaultPodsPerNode, podNetworkNames } from "../model/podAddressing.ts";
 import { cidr, described, matching, section } from "./forms.ts";
 
-/**
- * Most pods of a machine whose pods have addresses of its network interface: AKS's own limit; Azure's is 256 addresses
- * on an interface.
- */
+/** Most pods of a machine that have addresses of its network interface: AKS's own limit; Azure allows 256 addresses. */
 const mostPods = 250;
 
-/** Fields of `network` in the stack file that are about pods. */
 const podNetworkFields = {
   pods: described(
     z.enum(podNetworkNames).optional(),

@@ -10,16 +10,16 @@ export interface ProjectFile {
   readonly stacks: string;
 }
 
-/** Lock file of releases that a repository adds to this program's own, beside its stack files. */
+/** Lock file of releases that a repository adds, beside its stack files. */
 export const moreArtifacts = "artifacts.lock.json";
 
 /** Module beside the stack files that exports transforms of resources. */
 export const transformsFile = "transforms.ts";
 
-/** Names that module, where the project does not: of a folder of stack files that a command was given. */
+/** Names that module, where a command was given a folder of stack files. */
 export const transformsVariable = "FENESTRA_TRANSFORMS";
 
-/** The project file of a folder; `undefined` where there is none, or none with a program in a place of its own. */
+/** The project file of a folder; `undefined` if it has none. */
 export function readProjectFile(folder: string): ProjectFile | undefined {
   const file = path.join(folder, "Pulumi.yaml");
   if (!existsSync(file)) return undefined;
@@ -33,7 +33,7 @@ export function readProjectFile(folder: string): ProjectFile | undefined {
   return { program: real(isFolder ? main : path.dirname(main)), stacks: text("stackConfigDir", ".") };
 }
 
-/** A path without links, as far as it is there. */
+/** A path without links, if it exists. */
 function real(folder: string): string {
   return existsSync(folder) ? realpathSync(folder) : folder;
 }

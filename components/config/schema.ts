@@ -22,10 +22,7 @@ import {
 import { controlPlaneDiskFields, iamSchema, machineFields, updateFields } from "./machineSchema.ts";
 import { networkSchema } from "./networkSchema.ts";
 
-/**
- * What is no part of a name or password here: neither HTTP's basic authentication nor the files of the machines can
- * hold it.
- */
+/** Neither HTTP's basic authentication nor the machines' files can hold these. */
 const control = "\\u0000-\\u001f\\u007f";
 
 const loginSchema = z.strictObject({
@@ -35,7 +32,7 @@ const loginSchema = z.strictObject({
     { patternErrorMessage: "a name without a colon", examples: ["svc-fenestra"] },
   ),
   password: matching(new RegExp(`^[^${control}]+$`), "is empty or has a control character").meta({
-    // JSON Schema's annotation for passwords: the schema for editors has Pulumi's encrypted form in its place.
+    // Editors' schema has Pulumi's encrypted form in its place.
     writeOnly: true,
     patternErrorMessage: "encrypted",
     description: "Password, encrypted by pulumi config set --secret --path.",
@@ -55,7 +52,7 @@ const credentialFields = {
 
 const minutes = (least: number) => z.int().min(least).max(1440);
 
-/** When machines of pools are replaced by themselves, and the brakes on it. The same on both clouds. */
+/** When machines of pools are replaced by themselves, and the brakes on it. */
 const repairSchema = section("When the machines of pools are replaced by themselves.", {
   notReadyAfter: described(minutes(5).default(20), "Minutes that a node is not Ready before its machine is replaced."),
   joinWithin: section("How long a machine may take to join before it is replaced.", {

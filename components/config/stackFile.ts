@@ -2,10 +2,10 @@ import { readdirSync, readFileSync } from "node:fs";
 import { relative } from "node:path";
 import { fileURLToPath } from "node:url";
 import { isMap, isNode, isScalar, isSeq, parseDocument, type Scalar } from "yaml";
-import { ConfigError, childPath, didYouMean, type Problem } from "../model/problem.ts";
+import { ConfigError, childPath, didYouMean, type Problem, refuse } from "../model/problem.ts";
 import { fakeOf, isEncrypted, withoutEncrypted } from "./encrypted.ts";
 
-/** Folder of the program's own stack files, which are the user's in a clone. */
+/** Folder of the program's own stack files, a user's in a clone. */
 export const stacksFolder = new URL("../../stacks/", import.meta.url);
 
 export function stackNames(folder: URL): readonly string[] {
@@ -16,9 +16,8 @@ export function stackNames(folder: URL): readonly string[] {
 }
 
 /**
- * The config values of a stack file in the form in which Pulumi passes them to a program: scalars as bare text,
- * structured values as JSON text. Only Pulumi can decrypt an encrypted value (`secure:`): a fake takes its place, never
- * its text.
+ * The config values of a stack file as Pulumi passes them to a program: scalars as bare text, structured values as JSON
+ * text. Only Pulumi can decrypt an encrypted value (`secure:`): a fake takes its place, never its text.
  *
  * @throws ConfigError when there is no such stack, the file is not YAML with a `config` mapping, or Pulumi would read a
  * value otherwise.
@@ -29,16 +28,7 @@ export function readStackFile(stack: string, folder: URL): Readonly<Record<strin
   const at = `${shown}/Pulumi.${stack}.yaml`;
   if (!names.includes(stack)) {
     const allowed = names.length === 0 ? `a file of that name in the folder ${shown}` : `one of ${names.join(", ")}`;
-    const remedy = didYouMean(stack, names);
-    throw new ConfigError([
-      {
-        path: at,
-        value: stack,
-        message: "there is no such stack file",
-        allowed,
-        ...(remedy === undefined ? {} : { remedy }),
-      },
-    ]);
+    throw new ConfigError(refuse(at, stack, "there is no such stack file", allowed, didYouMean(stack, names)));
   }
   return parseStackFile(readText(new URL(`Pulumi.${stack}.yaml`, folder), at), at);
 }
@@ -47,7 +37,7 @@ export function readStackFile(stack: string, folder: URL): Readonly<Record<strin
  * The config values in the text of a stack file, like `readStackFile`.
  *
  * @param path the file as shown in messages.
- * @throws ConfigError when it is not YAML with a `config` mapping, or Pulumi would read a value otherwise.
+ * @throws ConfigError like it, but for a missing stack.
  */
 export function parseStackFile(text: string, path: string): Readonly<Record<string, string>> {
   return Object.fromEntries(configTexts(text, path));
@@ -83,7 +73,7 @@ function configTexts(text: string, path: string): readonly [string, string][] {
   try {
     return config.items.flatMap(({ key, value }): [string, string][] => {
       const name = String(isScalar(key) ? key.value : key);
-      // Pulumi passes it on as text. Where that is not the one written here, it is refused above.
+      // Pulumi passes it on as text; another than the one written here is refused above.
       if (isScalar(value) && value.source !== undefined && value.value !== null) return [[name, value.source]];
       const plain: unknown = isScalar(value) ? value.value : isNode(value) ? value.toJS(document) : null;
       return [[name, isEncrypted(plain) ? fakeOf(name, cloud, plain) : JSON.stringify(withoutEncrypted(plain))]];
@@ -96,23 +86,17 @@ function configTexts(text: string, path: string): readonly [string, string][] {
 }
 
 function notAStackFile(path: string, message: string): ConfigError {
-  return new ConfigError([
-    {
-      path,
-      value: undefined,
-      message,
-      allowed: "a Pulumi stack file: a mapping config: with keys such as fenestra:cloud",
-    },
-  ]);
+  return new ConfigError(
+    refuse(path, undefined, message, "a Pulumi stack file: a mapping config: with keys such as fenestra:cloud"),
+  );
 }
 
-/** First line only: the rest is an excerpt of the file, which may contain secrets. */
+/** First line only: the rest is an excerpt of the file, secrets perhaps included. */
 function notYaml(path: string, said: string): ConfigError {
   const [, reason = "", value] = /^(.*?)(?: at (line \d+, column \d+))?:?$/.exec(said.split("\n")[0] ?? "") ?? [];
   const message = `is not valid YAML: ${reason.replace(/; please use .*/, "")}`;
-  return new ConfigError([
-    { path, value, message, allowed: "one YAML document, indented by spaces, each bracket closed, each key once" },
-  ]);
+  const allowed = "one YAML document, indented by spaces, each bracket closed, each key once";
+  return new ConfigError(refuse(path, value, message, allowed));
 }
 
 /**
@@ -122,20 +106,17 @@ function notYaml(path: string, said: string): ConfigError {
 const goNumber =
   /^[-+]?(?:0[xX][\da-fA-F]+|0[oO]?[0-7]+|0[bB][01]+|\d+(?:\.\d*)?(?:[eE][-+]?\d+)?|\.\d+(?:[eE][-+]?\d+)?)$/;
 
-/** What is no number in JSON, in which Pulumi passes it on. */
+/** No number in JSON, in which Pulumi passes it on. */
 const noNumber = /^[-+]?\.(?:inf|nan)$/i;
 
 /**
- * A date, with or without a time, which the Go library makes a time and Pulumi a longer text (resolve.go,
+ * A date, with or without a time: a time for the Go library, and a longer text for Pulumi (resolve.go,
  * `allowedTimestampFormats`).
  */
 const goTime =
   /^\d{4}-\d{1,2}-\d{1,2}(?:(?:[Tt]\d{1,2}:\d{1,2}:\d{1,2}(?:\.\d+)?(?:Z|[-+]\d\d:\d\d))|(?: \d{1,2}:\d{1,2}:\d{1,2}(?:\.\d+)?))?$/;
 
-/**
- * Problems of plain scalars below a part of a stack file that Pulumi would pass to the program as something else than
- * they are read here.
- */
+/** Plain scalars below a part of a stack file that Pulumi would pass to the program as something else. */
 function otherwiseRead(node: unknown, path: string): readonly Problem[] {
   if (isSeq(node)) return node.items.flatMap((item, index) => otherwiseRead(item, `${path}[${index}]`));
   if (isMap(node))
@@ -159,7 +140,7 @@ function differs({ type, tag, source = "", value }: Scalar): boolean {
   return goNumber.test(source.replaceAll("_", "")) && (typeof value !== "number" || /^[-+]?0\d/.test(source));
 }
 
-/** Whether it is a number or a truth value in another form than the text in which Pulumi passes it on. */
+/** Whether it is a number or a boolean in another form than Pulumi passes it on. */
 function isRewritten({ type, source, value }: Scalar): boolean {
   return type === "PLAIN" && (typeof value === "number" || typeof value === "boolean") && String(value) !== source;
 }

@@ -10,7 +10,6 @@ type Decided = "autoscaler" | "samples";
 /** In-cluster add-ons with every default decided. */
 export type AddOns = Readonly<Omit<Settings, Decided> & Record<Decided, boolean>>;
 
-/** The add-ons that a config enables: the autoscaler follows the pools, the samples follow the environment. */
 export function addOns({ addons, pools, environment }: Pick<StackConfig, "addons" | "environment" | "pools">): AddOns {
   return {
     ...addons,
@@ -19,13 +18,10 @@ export function addOns({ addons, pools, environment }: Pick<StackConfig, "addons
   };
 }
 
-/** Namespace of the node agents; they access the node itself, so it is a privileged one. */
+/** Namespace of the node agents, privileged since they access the node itself. */
 export const monitoringNamespace = "fenestra-monitoring";
 
-/**
- * Namespaces of the system, in which HostProcess pods, pods with the host's namespaces and pods on control-plane
- * machines belong.
- */
+/** Namespaces for HostProcess pods, pods with the host's namespaces and pods on control-plane machines. */
 export function systemNamespaces(spec: {
   readonly kubernetes: { readonly podNetwork: Pick<PodNetwork, "namespace"> };
 }): readonly string[] {
@@ -33,13 +29,10 @@ export function systemNamespaces(spec: {
   return ["kube-system", ...(namespace === undefined ? [] : [namespace]), monitoringNamespace];
 }
 
-/** Service account of the collectors, the only one with the right to write the logs. */
+/** Service account of the collectors, the only one that may write the logs. */
 export const logsAccount: ServiceAccountName = { namespace: "fenestra-monitoring", name: "log-collector" };
 
-/**
- * Collectors by the nodes that they run on, each with its own configuration, and with a log stream of its name in
- * CloudWatch.
- */
+/** Collectors by their nodes, each with its own configuration, and a log stream of its name in CloudWatch. */
 export const logCollectors = ["control-plane", "linux", "windows"] as const;
 
 export type LogCollector = (typeof logCollectors)[number];

@@ -7,24 +7,24 @@ export type ExistingNetwork = NonNullable<StackConfig["network"]["existing"]>;
 export interface ZonePlan {
   readonly zone: string;
   readonly private: string;
-  /** NAT gateway and public load balancers; `undefined` where an existing network gives none. */
+  /** NAT gateway and public load balancers; `undefined` where an existing network has none. */
   readonly public: string | undefined;
-  /** Control-plane machines only, so that no worker can take one of their fixed addresses. */
+  /** Control-plane machines only: no worker can take one of their fixed addresses. */
   readonly controlPlane: string;
 }
 
-/** The address plan of a cluster. Each zone has its own slot, so appending a zone moves no range. */
+/** Address plan of a cluster. Each zone has its own slot, so a further one moves no range. */
 export interface AddressPlan {
-  /** The whole network; of an existing one with several ranges the first. */
+  /** The whole network; the first range of an existing one. */
   readonly cidr: string;
-  /** Every range of the network: `cidr`, then those that an existing one has besides. */
+  /** `cidr`, then further ranges of an existing network. */
   readonly cidrs: readonly string[];
   readonly zones: readonly ZonePlan[];
-  /** Set where the network exists already and nothing of it is created. */
+  /** Set where nothing of the network is created. */
   readonly existing?: ExistingNetwork;
 }
 
-/** The address plan of a network that is created: every zone has all three ranges. */
+/** A created network: every zone has all three ranges. */
 export interface CreatedPlan extends AddressPlan {
   readonly zones: readonly (ZonePlan & { readonly public: string })[];
 }
@@ -32,7 +32,7 @@ export interface CreatedPlan extends AddressPlan {
 export interface ControlPlaneMember {
   /** 0 to 4. */
   readonly index: number;
-  /** Fixed name of the etcd member: `cp-0`. The node name may change with the machine, this one never does. */
+  /** Fixed name of the etcd member: `cp-0`. The node name may change with the machine. */
   readonly etcdName: string;
   readonly zone: string;
   readonly zoneIndex: number;
@@ -40,15 +40,15 @@ export interface ControlPlaneMember {
   readonly address: string;
 }
 
-/** Prefix of the largest network that the plan divides; the smallest is a fact of the cloud. */
+/** Prefix of the largest network that the plan divides; the cloud's facts have the smallest. */
 export const largestNetwork = 16;
 
-/** Both clouds reserve the first four addresses of a subnet and the last; starting at ten leaves room. */
+/** Both clouds reserve a subnet's first four addresses and its last. */
 const firstMachineAddress = 10;
 
 /**
- * Divides a network: the first three quarters are the private ranges of up to three zones, the last quarter holds their
- * public and control-plane ranges.
+ * Divides a network: the first three quarters are private ranges of up to three zones, the last holds their public and
+ * control-plane ranges.
  *
  * @param controlPlanePrefix size of a zone's control-plane range, in bits
  */
@@ -67,7 +67,7 @@ export function addressPlan(network: string, zones: readonly string[], controlPl
   };
 }
 
-/** The address plan of a network that exists already: the ranges of the given subnets. */
+/** The address plan of an existing network's given subnets. */
 export function existingPlan(network: string, zones: readonly string[], existing: ExistingNetwork): AddressPlan {
   return {
     cidr: network,
@@ -82,15 +82,15 @@ export function existingPlan(network: string, zones: readonly string[], existing
   };
 }
 
-/** The start of a slot, so that the addresses of machines are the same whatever the size. */
+/** The start of a slot: machines' addresses do not depend on the size. */
 function controlPlaneRange(shared: Cidr, slot: number, prefix: number): Cidr {
   const sixteenth = subnet(shared, 4, 8 + slot);
   return { first: sixteenth.first, prefix };
 }
 
 /**
- * The control-plane machines: spread over the zones in turn, each at a fixed address of its zone's control-plane range.
- * On Azure zones of an existing network may share a range; then each machine has the next address of it. More zones
+ * The control-plane machines, spread over the zones in turn, each at a fixed address of its zone's control-plane range.
+ * On Azure zones of an existing network may share a range, whose next address each machine then has. More zones
  * therefore move machines that share one, which `zoneProblems` refuses in a running cluster.
  */
 export function controlPlaneMembers(

@@ -9,7 +9,7 @@ export type Reservations = Readonly<Record<"kubeReserved" | "systemReserved", Re
 
 /**
  * Thresholds below which the kubelet evicts pods at once. Windows has neither cgroups nor an OOM killer
- * (kubernetes/kubernetes#73417): there the kubelet must evict while there is still memory left.
+ * (kubernetes/kubernetes#73417), so there must still be memory left.
  */
 export const evictionHard = {
   linux: {
@@ -22,8 +22,7 @@ export const evictionHard = {
 } as const;
 
 /**
- * Steps of the share of memory that node agents need as machines grow, the curve that GKE, AKS and EKS publish: 25 % of
- * the first 4 GiB, ...
+ * Share of memory that node agents need as machines grow, the curve of GKE, AKS and EKS: 25 % of the first 4 GiB, ...
  */
 const memorySteps = [
   { upToGib: 4, share: 0.25 },
@@ -33,7 +32,7 @@ const memorySteps = [
   { upToGib: Number.POSITIVE_INFINITY, share: 0.02 },
 ] as const;
 
-/** MiB that the curve gives for a machine with this much memory. */
+/** MiB that the curve gives for so much memory. */
 function curveMib(memoryGib: number): number {
   let below = 0;
   let total = 0;
@@ -46,7 +45,7 @@ function curveMib(memoryGib: number): number {
 }
 
 /**
- * Reservations by machine size. Windows has no OOM killer: a node whose pods use all memory hangs (Azure/AKS#2820,
+ * Reservations by machine size. A Windows node whose pods use all memory hangs (Azure/AKS#2820,
  * kubernetes/kubernetes#73417), so the system keeps 2 GiB, as AKS and EKS advise, or a quarter of a machine below 8
  * GiB. Of processors AKS keeps 100m of 2 and EKS 70m, on Windows no more: nothing holds a Windows node's pods to the
  * rest, and a published pod of one processor should find its place.
@@ -90,8 +89,8 @@ interface Machine {
 }
 
 /**
- * What a machine has of a resource, and what reservations and eviction thresholds keep of it. `m` of processors, MiB of
- * the others.
+ * What a machine has of a resource, and what reservations and eviction thresholds keep of it: `m` of processors, else
+ * MiB.
  */
 interface Share {
   readonly has: number;
@@ -99,10 +98,9 @@ interface Share {
 }
 
 /**
- * Share of a Linux machine's memory that kernel and firmware keep: the kubelet sees only the rest (`MemTotal`). This is
- * the value that Karpenter uses for sizes it has not seen yet (aws/karpenter-provider-aws:
- * `vm-memory-overhead-percent`). A Windows kubelet sees the installed memory (kubernetes: pkg/kubelet/winstats,
- * `getPhysicallyInstalledSystemMemoryBytes`).
+ * Share of a Linux machine's memory that kernel and firmware keep, invisible to the kubelet (`MemTotal`): Karpenter's
+ * value for sizes that it has not seen yet (aws/karpenter-provider-aws: `vm-memory-overhead-percent`). A Windows
+ * kubelet sees the installed memory (kubernetes: pkg/kubelet/winstats, `getPhysicallyInstalledSystemMemoryBytes`).
  */
 const kernelShare = { linux: 0.075, windows: 0 } as const;
 
@@ -121,7 +119,7 @@ export function allocatable(machine: Machine): Readonly<Record<Resource, string>
   };
 }
 
-/** What `allocatable` is the difference of. */
+/** `allocatable` is the difference. */
 export function shares({ os, size, reservations, diskGb, kubelet }: Machine): Readonly<Record<Resource, Share>> {
   const kept = [reservations.kubeReserved, reservations.systemReserved];
   const reserved = (read: (each: (typeof kept)[number]) => number): number =>
@@ -129,7 +127,7 @@ export function shares({ os, size, reservations, diskGb, kubelet }: Machine): Re
   const limit = (signal: "memory.available" | "nodefs.available") =>
     kubelet.evictionHard?.[signal] ?? evictionHard[os][signal];
 
-  // The file system is smaller than the disk: a disk of that many GiB counts as so many GB.
+  // The file system is smaller than the disk: GiB count as GB.
   const disk = (diskGb * 1e9) / 1024 ** 2;
   return {
     cpu: { has: 1000 * size.vcpus, kept: reserved((each) => Math.round(1000 * quantity(each.cpu))) },

@@ -10,12 +10,12 @@ const rowSchema = z.strictObject({
   /** Version without a leading v. */
   version: z.string(),
   os: z.enum(["linux", "windows", "any"]),
-  /** `amd64` for programs: sizes of other processors are refused, so nothing else can be selected. */
+  /** `amd64` for programs: sizes of other processors are refused. */
   arch: z.enum(["amd64", "any"]),
-  /** Where it comes from; for an image its full reference with the digest. */
+  /** Origin; for an image its full reference with the digest. */
   url: z.string(),
   algorithm: z.enum(["sha256", "sha512"]),
-  /** Hexadecimal digest; `null` when none was recorded: then the publisher's checksum file is read at download. */
+  /** Hexadecimal digest; `null` when none was recorded: a download then reads the publisher's checksum file. */
   digest: z.string().nullable(),
   source: z.string(),
   /** Publisher's checksum file, for an artifact without a digest. */
@@ -35,23 +35,22 @@ const artifactSchema = rowSchema
 
 /** One file or image that a machine or the cluster fetches, with the digest it must have. */
 export interface Artifact extends Readonly<z.output<typeof rowSchema>> {
-  /** Of a user's row: the versions in whose place it stands; empty for one without effect. */
+  /** Of a user's row: the versions that it replaces; empty for one without effect. */
   readonly replaces?: readonly string[];
 }
 
 export const artifactLockFile = new URL("artifacts.lock.json", import.meta.url);
 
 /**
- * Variable of the environment that names a lock file of a repository of users: more releases of Kubernetes, and rows
- * that run ahead of the program's.
+ * Environment variable that names a user's lock file: more releases of Kubernetes, and rows that run ahead of the
+ * program's.
  */
 export const artifactsVariable = "FENESTRA_ARTIFACTS";
 
 /**
  * Reads a lock file of artifacts.
  *
- * @param file Default: the one beside this module, and after it the one that {@link artifactsVariable} names, if it is
- * there.
+ * @param file Default: the one beside this module, then the one that {@link artifactsVariable} names, if it exists.
  * @throws ConfigError for a file that is none
  */
 export function readArtifactLock(file?: URL | string): readonly Artifact[] {
@@ -90,7 +89,7 @@ export interface ArtifactQuery {
   readonly os: "linux" | "windows";
 }
 
-/** The artifact of a name, version and system. `undefined` when the lock file has none. */
+/** `undefined` when the lock file has none. */
 export function findArtifact(lock: readonly Artifact[], query: ArtifactQuery): Artifact | undefined {
   return lock.find(
     (artifact) =>
@@ -100,7 +99,7 @@ export function findArtifact(lock: readonly Artifact[], query: ArtifactQuery): A
   );
 }
 
-/** An artifact that must be in the lock file. Throws when it is missing, which the config rules prevent. */
+/** @throws RangeError when it is missing, which the config rules prevent */
 export function requireArtifact(lock: readonly Artifact[], query: ArtifactQuery): Artifact {
   const artifact = findArtifact(lock, query);
   if (artifact === undefined)
@@ -111,8 +110,8 @@ export function requireArtifact(lock: readonly Artifact[], query: ArtifactQuery)
 }
 
 /**
- * The URL a machine fetches from: the publisher's, or the mirror's base URL followed by the publisher's host and path.
- * The mirror never changes the digest.
+ * The URL a machine fetches from: the publisher's, or the mirror's base URL followed by the publisher's host and path,
+ * with the same digest.
  */
 export function downloadUrl(url: string, mirror: string | undefined): string {
   if (mirror === undefined) return url;

@@ -1,15 +1,14 @@
-/** An IPv4 network: `first` address as an unsigned 32-bit number, and its prefix length. */
+/** An IPv4 network: `first` address as an unsigned 32-bit number, and prefix length. */
 export interface Cidr {
   readonly first: number;
   readonly prefix: number;
 }
 
-/** Number of addresses in a network of this prefix length. */
 export function addressCount(prefix: number): number {
   return 2 ** (32 - prefix);
 }
 
-/** Reads `10.0.0.0/16`. `undefined` when the text is not a network whose host bits are zero. */
+/** Reads `10.0.0.0/16`; `undefined` for other texts and for host bits that are not zero. */
 export function parseCidr(text: string): Cidr | undefined {
   const match = /^(\d{1,3})\.(\d{1,3})\.(\d{1,3})\.(\d{1,3})\/(\d{1,2})$/.exec(text);
   if (match === null) return undefined;
@@ -21,31 +20,29 @@ export function parseCidr(text: string): Cidr | undefined {
   return first % addressCount(prefix) === 0 ? { first, prefix } : undefined;
 }
 
-/** A network known to be well-formed, such as a constant. Throws for anything else. */
+/** A well-formed network, such as a constant. Throws for anything else. */
 export function cidr(text: string): Cidr {
   const parsed = parseCidr(text);
   if (parsed === undefined) throw new RangeError(`${text} is not an IPv4 network`);
   return parsed;
 }
 
-/** An address as dotted text. */
 export function formatAddress(address: number): string {
   return [24, 16, 8, 0].map((shift) => Math.floor(address / 2 ** shift) % 256).join(".");
 }
 
-/** A network as text. */
 export function formatCidr({ first, prefix }: Cidr): string {
   return `${formatAddress(first)}/${prefix}`;
 }
 
-/** The `index`-th address of a network, counted from its first one. Throws when it is out of range. */
+/** The `index`-th address, from the first one. Throws when out of range. */
 export function addressAt(network: Cidr, index: number): string {
   if (index < 0 || index >= addressCount(network.prefix))
     throw new RangeError(`${formatCidr(network)} has no address ${index}`);
   return formatAddress(network.first + index);
 }
 
-/** The `index`-th of the equal subnets obtained by `bits` more prefix bits. Throws when it is out of range. */
+/** The `index`-th of the equal subnets with `bits` more prefix bits. Throws when out of range. */
 export function subnet(network: Cidr, bits: number, index: number): Cidr {
   const prefix = network.prefix + bits;
   if (prefix > 32 || index < 0 || index >= 2 ** bits)
@@ -65,7 +62,7 @@ export function contains(outer: Cidr, inner: Cidr): boolean {
   );
 }
 
-/** The networks of a list that are inside no other one of it, each once. */
+/** The networks of a list that are inside no other, each once. */
 export function outermost(texts: readonly string[]): readonly string[] {
   const unique = [...new Set(texts)];
   return unique.filter((inner) => !unique.some((outer) => outer !== inner && contains(cidr(outer), cidr(inner))));

@@ -1,10 +1,10 @@
-/** What other programs build on, on either cloud: a peering, a rule, a right. No output has a secret. */
+/** What other programs build on: a peering, a rule, a right. No output has a secret. */
 export interface ClusterResources<Id> {
   readonly network: { readonly id: Id; readonly subnets: Readonly<Record<string, ZoneSubnetIds<Id>>> };
   readonly securityGroups: { readonly controlPlane: Id; readonly workers: Id };
-  /** What machines may do: ARNs of roles on AWS, resource ids of user-assigned identities on Azure. */
+  /** ARNs of roles on AWS, resource ids of user-assigned identities on Azure. */
   readonly identities: { readonly controlPlane: Id; readonly pools: Readonly<Record<string, Id>> };
-  /** The API's load balancers: ARNs on AWS, resource ids on Azure. */
+  /** The API's: ARNs on AWS, resource ids on Azure. */
   readonly loadBalancers: { readonly internal: Id; readonly public?: Id };
 }
 

@@ -23,42 +23,34 @@ import { minorOf, pauseName, requireMinorFacts } from "./releases.ts";
 import { firstEncryptionKey, type SecretsEncryption } from "./secretsEncryption.ts";
 import { snapshotDays } from "./timings.ts";
 
-/** Client rate limits of the control plane's components, requests per second. */
+/** Client rate limits, requests per second. */
 interface ClientLimits {
   readonly qps: number;
   readonly burst: number;
 }
 
-/**
- * Client rate limits by size tier. kube-controller-manager's default of 20 creates about 20 objects a second on any
- * machine.
- */
+/** By size tier. kube-controller-manager's default of 20 creates about 20 objects a second on any machine. */
 export const clientLimits: Readonly<Record<StackConfig["kubernetes"]["sizeTier"], ClientLimits>> = {
   small: { qps: 50, burst: 100 },
   medium: { qps: 150, burst: 300 },
   large: { qps: 400, burst: 800 },
 };
 
-/** Kubernetes as the control plane and the in-cluster layer need it. */
 interface KubernetesSpec extends NodeKubernetes {
   readonly clientLimits: ClientLimits;
   readonly networkPolicies: NonNullable<StackConfig["network"]["policies"]>;
 }
 
-/** The control plane's settings as they are, but for those that have another form here. */
 interface ControlPlaneSpec
   extends Readonly<Omit<StackConfig["controlPlane"], "replicas" | "size" | "backup" | "extraArgs">> {
   readonly members: readonly ControlPlaneMember[];
   readonly size: MachineSize;
-  /** Snapshots of etcd: hours between those of a machine, and days that each is kept. */
+  /** Snapshots of etcd: hours between a machine's, and days that each is kept. */
   readonly backup: { readonly everyHours: number; readonly keepDays: number };
   readonly extraArgs: ExtraArgs;
 }
 
-/**
- * One validated description of a cluster. Plain data: everything that decides the shape of the program is here, never
- * in an Output.
- */
+/** One validated description of a cluster, plain data: nothing in an Output decides the shape of the program. */
 export interface ClusterSpec extends NodeSettings {
   /** The only account or subscription that may be touched. */
   readonly accountId: string | undefined;
@@ -67,36 +59,36 @@ export interface ClusterSpec extends NodeSettings {
   readonly network: AddressPlan & Pick<StackConfig["network"], "nat" | "natAddresses" | "dns">;
   readonly controlPlane: ControlPlaneSpec;
   readonly pools: readonly PoolSpec[];
-  /** The Windows releases that the pools run, oldest first, each once: in-cluster components exist per build. */
+  /** The pools' Windows releases, oldest first, each once: in-cluster components exist per build. */
   readonly windows: readonly WindowsFacts[];
-  /** Networks that may reach the public API endpoint; `undefined` when there is none. */
+  /** Networks that may reach the public API endpoint, if there is one. */
   readonly publicAccess: readonly string[] | undefined;
-  /** Networks besides the cluster's own that may reach the API inside; `undefined` when the stack file names none. */
+  /** Further networks that may reach the API inside, if the stack file names any. */
   readonly privateAccess: readonly string[] | undefined;
   readonly apiNames: readonly string[];
-  /** The API's own name, and the zone in which its record is made. */
+  /** The API's own name, and the zone of its record. */
   readonly apiDns: { readonly name: string; readonly zone: string | undefined } | undefined;
   readonly signIn: readonly IssuerConfig[];
   readonly kubeconfigGeneration: number;
-  /** Keys of service accounts by name; the first one signs. */
+  /** Names of keys; the first one signs. */
   readonly serviceAccountKeys: readonly string[];
   readonly secretsEncryption: SecretsEncryption;
-  /** Rights in the cloud for pods; `undefined` when there are none. */
+  /** Rights in the cloud for pods, if there are any. */
   readonly workloadIdentity: WorkloadIdentitySpec | undefined;
   readonly addons: AddOns;
-  /** When machines of pools are replaced by themselves. Minutes, percent of machines. */
+  /** Minutes, and percent of machines. */
   readonly repair: StackConfig["repair"];
   /** Names of tags that others write. */
   readonly ignoreTags: readonly string[];
-  /** Reasons for findings of the plan that are accepted, by the names of the findings. */
+  /** Reasons for accepted findings of the plan, by their names. */
   readonly acknowledge: Readonly<Record<string, string>>;
 }
 
-/** What control-plane machines may depend on: nothing of the pools, so that changing a pool never touches them. */
+/** What control-plane machines may depend on: no pools, so that changing one never touches them. */
 export type ControlPlaneSettings = Omit<ClusterSpec, "pools" | "windows">;
 
 type WorkloadIdentitySpec = NonNullable<StackConfig["access"]["workloadIdentity"]> & {
-  /** Whether there is an object for the sample: where samples are, and a bucket or container of the cluster's own. */
+  /** Whether there is an object for the sample: with samples, and a bucket or container of the cluster's own. */
   readonly sample: boolean;
 };
 
@@ -108,14 +100,13 @@ function workloadIdentity(config: StackConfig): ClusterSpec["workloadIdentity"] 
   return { ...settings, sample: samples && injected && settings.issuer === undefined };
 }
 
-/** The lock file with another image of sandboxes. */
 function withPauseImage(lock: readonly Artifact[], url: string | undefined): readonly Artifact[] {
   if (url === undefined) return lock;
   const digest = url.replace(/.*:/, "");
   return lock.map((row) => (row.name === pauseName ? { ...row, url, digest } : row));
 }
 
-/** The cluster described by a validated config. Pure; throws only on a config that the rules would have refused. */
+/** The cluster of a validated config. Throws only on one that the rules refuse. */
 export function clusterSpec(config: StackConfig, artifacts: readonly Artifact[] = readArtifactLock()): ClusterSpec {
   const { kubernetes, network, controlPlane } = config;
   const facts = cloudFacts[config.cloud];

@@ -2,11 +2,11 @@ export interface DnsZone {
   readonly subscription: string;
   readonly resourceGroup: string;
   readonly name: string;
-  /** Whether only networks that are linked to it resolve its names. */
+  /** Whether only linked networks resolve its names. */
   readonly private: boolean;
 }
 
-/** The zone of a resource id that the config accepted. @throws RangeError for anything else */
+/** The zone of an accepted resource id. @throws RangeError for anything else */
 export function dnsZone(id: string): DnsZone {
   const [, subscription, resourceGroup, kind, name] =
     /^\/subscriptions\/([^/]+)\/resourceGroups\/([^/]+)\/providers\/Microsoft\.Network\/([^/]+)\/([^/]+)$/.exec(id) ??

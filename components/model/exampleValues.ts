@@ -8,13 +8,10 @@ export const documentationNetworks = ["192.0.2.0/24", "198.51.100.0/24", "203.0.
 /** Documentation host names, which serve no files or images (RFC 2606). */
 const documentationHost = /(^|\.)example(\.(com|net|org))?$/;
 
-/** A typed placeholder, not an id or a version from a cloud: digits in sequence. */
+/** A typed placeholder: digits in sequence. */
 const typedImage = /^ami-0123456789abc|\.012345678$/;
 
-/**
- * Example values from our stack files and the documentation, with which an update would hang or fail after a hundred
- * resources.
- */
+/** Example values from our stack files and documentation: an update would hang, or fail after a hundred resources. */
 export function exampleProblems(spec: ClusterSpec): readonly Problem[] {
   const { artifacts, registries } = spec.mirror;
   const images = [

@@ -2,20 +2,19 @@ import { type Problem, refuse } from "./problem.ts";
 import { firstEncryptionKey } from "./secretsEncryption.ts";
 import { firstServiceAccountKey } from "./serviceAccountKeys.ts";
 
-/** A list of keys of which the first one is used for what is new, and all for what there is. */
+/** A list of keys: the first one is for what is new, all for what there is. */
 interface KeyList {
   readonly path: string;
   /** The list of clusters without the setting. */
   readonly original: string;
   readonly verb: string;
-  /** Why a key cannot be the first one before all API servers know it. */
+  /** Why a key cannot be first before all API servers know it. */
   readonly unknown: string;
-  /** Why a key must stay when it is no longer the first one. */
+  /** Why a former first key must stay. */
   readonly needed: string;
   readonly until: string;
 }
 
-/** A token of a key that an API server does not know is refused. */
 export const serviceAccountList: KeyList = {
   path: "config.fenestra:access.serviceAccountKeys",
   original: firstServiceAccountKey,
@@ -25,10 +24,7 @@ export const serviceAccountList: KeyList = {
   until: "its last token has ended",
 };
 
-/**
- * A Secret of a key that an API server does not have is an error there (k8s.io/apiserver,
- * pkg/storage/value/transformer.go).
- */
+/** A Secret of an unknown key is an error (k8s.io/apiserver, pkg/storage/value/transformer.go). */
 export const encryptionList: KeyList = {
   path: "config.fenestra:secretsEncryption.keys",
   original: firstEncryptionKey,
@@ -38,10 +34,7 @@ export const encryptionList: KeyList = {
   until: "every Secret is written anew",
 };
 
-/**
- * A new key must be known to every API server before the first of them uses it, and an old one as long as something is
- * left that needs it.
- */
+/** Every API server must know a new key before one uses it, and an old one while anything needs it. */
 export function keyProblems(
   { path, original, verb, unknown, needed, until }: KeyList,
   from: readonly string[] = [original],

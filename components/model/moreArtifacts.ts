@@ -1,6 +1,5 @@
 import versions from "../../versions.json" with { type: "json" };
 
-/** What this looks at of an artifact. */
 interface Row {
   readonly name: string;
   readonly version: string;
@@ -10,9 +9,7 @@ interface Row {
   readonly replaces?: readonly string[];
 }
 
-/**
- * `4.12.0-eksbuild.2` as minor `4.12`, form `-eksbuild.#` and numbers 0 and 2; `undefined` for what is not numbered so.
- */
+/** `4.12.0-eksbuild.2` as minor `4.12`, form `-eksbuild.#` and numbers 0 and 2; `undefined` for other versions. */
 export function partsOf(version: string): { minor: string; form: string; numbers: readonly number[] } | undefined {
   const [, minor, patch, rest = ""] = /^(\d+\.\d+)\.(\d+)((?:-.*)?)$/.exec(version) ?? [];
   if (minor === undefined || patch === undefined) return undefined;
@@ -23,7 +20,7 @@ export function compareNumbers(a: readonly number[], b: readonly number[]): numb
   return a.map((number, index) => number - (b[index] ?? 0)).find((difference) => difference !== 0) ?? 0;
 }
 
-/** How much later a version is than another patch of its minor in its form; `undefined` for any other one. */
+/** How much later a version is than another patch of its minor and form; else `undefined`. */
 function laterBy(version: string, other: string): number | undefined {
   const [a, b] = [partsOf(version), partsOf(other)];
   const same = a !== undefined && b !== undefined && a.minor === b.minor && a.form === b.form;
@@ -40,16 +37,15 @@ export function isProgram({ url }: Pick<Row, "url">): boolean {
   return url.startsWith("https://dl.k8s.io/release/");
 }
 
-/** The names that move together with one, itself among them. */
+/** Names that move with one, itself among them. */
 export function partnersOf(name: string, together: readonly (readonly string[])[] = versions.together) {
   return together.find((group) => group.includes(name)) ?? [name];
 }
 
 /**
- * A user's rows, each with the versions in whose place it stands, none where it has no effect. A later patch of what the
- * program pins stands in its place, until the program has that patch or a later one; a row with a digest, in that of
- * the same without. What moves together does so or not at all. A Kubernetes release that the program has not stays as
- * it is.
+ * A user's rows, each with the versions that it replaces, none where it has no effect. A later patch of what the
+ * program pins replaces it until the program has that patch or a later one; a row with a digest, the same without. What
+ * moves together does so or not at all. A Kubernetes release that the program lacks stays as it is.
  */
 export function placesOf<T extends Row>(
   own: readonly T[],
@@ -87,7 +83,7 @@ const isInPlaceOf = (row: Row, other: Row): boolean =>
 /** Whether a user's row is of a later version than the program's. */
 export const runsAhead = ({ replaces = [], version }: Row): boolean => replaces.some((each) => each !== version);
 
-/** The program's rows and a user's, of which each may stand in the place of one of the program's. */
+/** The program's rows and a user's, which may replace some of them. */
 export function withMore<T extends Row>(own: readonly T[], more: readonly T[]): readonly T[] {
   const placed = placesOf(own, more);
   return [...own.filter((row) => !placed.some((each) => isInPlaceOf(each, row))), ...placed];

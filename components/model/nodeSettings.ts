@@ -24,32 +24,30 @@ export interface NodeKubernetes extends ClusterAddresses {
   readonly podNetwork: PodNetwork;
 }
 
-/** Where machines fetch files and images from, and through which proxy. */
 export interface DownloadSettings {
   readonly artifacts: readonly Artifact[];
   readonly mirror: StackConfig["mirror"];
   readonly httpProxy: string | undefined;
   readonly credentials: Credentials;
-  /** What is reached without the proxy, besides the cluster's own networks. */
+  /** Reached without the proxy, besides the cluster's networks. */
   readonly noProxy: readonly string[];
-  /** Certificates that machines trust besides the public authorities', in PEM. */
+  /** Certificates trusted besides the public authorities', in PEM. */
   readonly certificateAuthorities: readonly string[];
-  /** Ranges of the network, whether it has a way to the internet, and whether it existed before. */
   readonly network: Pick<AddressPlan, "cidrs" | "existing"> & Pick<StackConfig["network"], "nat">;
 }
 
 /**
  * What a pool's machines need to know about their cluster: plain data, the same for every pool, no secret. A
- * `ClusterSpec` contains it, and a program that attaches a pool gets it from the cluster's output `config`.
+ * `ClusterSpec` contains it; a program that attaches a pool has it from the cluster's output `config`.
  */
 export interface NodeSettings extends ClusterIdentity, DownloadSettings {
   readonly kubernetes: NodeKubernetes;
-  /** Cloud registries that workers pull from with their identity; `undefined` when there are none. */
+  /** Cloud registries that workers pull from with their identity, if any. */
   readonly registryAccess: RegistryAccess | undefined;
-  /** Whether Azure also encrypts caches and temporary disks on the host; always false on AWS, whose hosts always do. */
+  /** Whether Azure also encrypts caches and temporary disks on the host; false on AWS, whose hosts always do. */
   readonly encryptionAtHost: boolean;
   /** AWS: what the organisation demands of roles. */
   readonly iam: StackConfig["iam"];
-  /** Domain accounts for pods, whose plug-in some nodes get, and log shipping, whose program Windows nodes get. */
+  /** Domain accounts, whose plug-in some nodes get, and log shipping, whose program Windows nodes get. */
   readonly addons: Pick<AddOns, "gmsa" | "logs">;
 }

@@ -1,4 +1,4 @@
-/** Names of the operating systems that a pool can run, as a stack file spells them; Windows Server oldest first. */
+/** A pool's operating systems, as a stack file names them; Windows Server oldest first. */
 export const operatingSystemNames = ["linux", "windows-2019", "windows-2022", "windows-2025"] as const;
 
 export type OperatingSystemName = (typeof operatingSystemNames)[number];
@@ -19,28 +19,24 @@ export interface WindowsFacts extends CommonFacts {
   readonly name: Exclude<OperatingSystemName, "linux">;
   /** Build as the kubelet labels it: `node.kubernetes.io/windows-build`. */
   readonly build: string;
-  /** Tag of Microsoft's container images for this build: `ltsc2022`. */
+  /** Tag of Microsoft's container images: `ltsc2022`. */
   readonly imageTag: `ltsc${number}`;
-  /**
-   * Older releases whose images a host of this one runs in process isolation. A newer image never runs on an older
-   * host.
-   */
+  /** Older releases whose images a host runs in process isolation. Newer ones never run. */
   readonly runsImagesOf: readonly Exclude<OperatingSystemName, "linux">[];
   /**
-   * Whether upstream Kubernetes still lists it as supported. 2019 was dropped from the 1.36 documentation
+   * Whether upstream Kubernetes still supports it: 2019 was dropped from the 1.36 documentation
    * (kubernetes/website#55103).
    */
   readonly upstreamSupported: boolean;
   /**
    * Whether HNS has the HostRoute policy (build >= 18321), by which a node reaches its own pods; without it HTTP probes
-   * to pod addresses fail.
+   * fail.
    */
   readonly hostReachesOwnPods: boolean;
 }
 
 export type OperatingSystem = LinuxFacts | WindowsFacts;
 
-/** Every operating system that a pool can run, by name. */
 export const operatingSystems = {
   linux: {
     name: "linux",
@@ -56,7 +52,7 @@ export const operatingSystems = {
     build: "10.0.17763",
     imageTag: "ltsc2019",
     runsImagesOf: [],
-    // With the agent that the images of 2022 and 2025 have by themselves, so that all three run user data alike.
+    // With the agent of the images of 2022 and 2025, so that all three run user data alike.
     imageParameter: "/aws/service/ami-windows-latest/EC2LaunchV2-Windows_Server-2019-English-Core-Base",
     marketplaceImage: { publisher: "MicrosoftWindowsServer", offer: "WindowsServer", sku: "2019-datacenter-core-g2" },
     upstreamSupported: false,
@@ -88,7 +84,7 @@ export const operatingSystems = {
   },
 } as const satisfies Record<OperatingSystemName, OperatingSystem>;
 
-/** Every Windows release that a pool can run, oldest first, whether or not a cluster has it. */
+/** Every Windows release, oldest first, whether or not a cluster has it. */
 export const windowsReleases: readonly WindowsFacts[] = Object.values(operatingSystems).filter(
   (os) => os.family === "windows",
 );

@@ -6,7 +6,7 @@ import type { ClusterAddresses, PodAddressing, PodNetworkName } from "./podAddre
 import type { WindowsPool } from "./pools.ts";
 import type { PortRange } from "./ports.ts";
 
-/** Traffic that every machine accepts from every other one for the pods' sake. */
+/** Traffic that machines accept from each other for the pods' sake. */
 export interface PodTraffic {
   /** Part of the rules' names. */
   readonly role: string;
@@ -22,24 +22,22 @@ export interface FirewallRule {
   readonly port: number | string;
 }
 
-/**
- * What the scripts of a Windows machine know of the network, whichever it is: the section `network` of `machine.json`.
- */
+/** What a Windows machine's scripts know of any network: the section `network` of `machine.json`. */
 interface WindowsNetworkSection {
   readonly name: string;
   /** Host routes to the cloud's own services. */
   readonly routes: readonly string[];
   readonly firewall: readonly FirewallRule[];
-  /** CNI configuration. It is removed at each boot, since its presence makes the node Ready. */
+  /** CNI configuration, removed at each boot, since its presence makes the node Ready. */
   readonly conflist: string;
-  /** The configuration from the payload; the join stage fills in the node's address. */
+  /** The payload's configuration; the join stage fills in the node's address. */
   readonly conflistTemplate: string;
   /**
-   * File by which the network's program knows what it has made; removed at each boot, which HNS does not survive as it
-   * was.
+   * File by which the network's program knows what it has made; removed at each boot, which HNS does not survive
+   * unchanged.
    */
   readonly subnetFile: string;
-  /** Folder whose files are named after pods' addresses; those of pods that are gone are removed at each boot. */
+  /** Folder of files named after pods' addresses; those of gone pods are removed at each boot. */
   readonly reservations: string;
 }
 
@@ -51,19 +49,16 @@ export interface PodNetworkInputs {
 
 interface LinuxPart {
   readonly files: () => readonly PayloadFile[];
-  /** Its stages, after the one that sets the kernel up. */
+  /** Its stages, after the kernel's. */
   readonly stages: readonly Stage[];
 }
 
 interface WindowsPart {
   readonly folder: URL;
   readonly scripts: { readonly repair: string; readonly agents: readonly string[] };
-  /**
-   * Files that a machine downloads for it, by their roles in the payload. @throws RangeError when the lock file lacks
-   * one
-   */
+  /** Files that a machine downloads for it, by role. @throws RangeError when the lock file lacks one */
   readonly artifacts: (spec: Pick<PodNetworkInputs, "artifacts">) => Readonly<Record<string, Artifact>>;
-  /** Where they go, see `places` in machine/windows/artifacts.ts. `undefined` for one that is not the network's. */
+  /** Where they go, see `places` in machine/windows/artifacts.ts; `undefined` for another's. */
   readonly places: Readonly<
     Record<string, { readonly unpack: boolean; readonly program: boolean; readonly as?: string }>
   >;
@@ -74,37 +69,37 @@ interface WindowsPart {
   readonly conflistTemplate: string;
   /** Folders that only the system may read or write. */
   readonly protectedFolders: readonly string[];
-  /** Its programs, which the virus scanner leaves alone. */
+  /** Its programs, spared by the virus scanner. */
   readonly processes: readonly string[];
   readonly firewall: readonly FirewallRule[];
   readonly section: (common: Pick<WindowsNetworkSection, "routes" | "firewall">) => WindowsNetworkSection;
-  /** More sections of `machine.json`, which its scripts read. */
+  /** More sections of `machine.json` for its scripts. */
   readonly data: Readonly<Record<string, unknown>>;
   readonly registry: readonly RegistryKey[];
   readonly kubeProxy: readonly string[];
-  /** Whether the host of a node of this release reaches pods of its own node, so that a kubelet can probe them. */
+  /** Whether the host reaches pods of its own node, so that a kubelet can probe them. */
   readonly hostReachesOwnPods: (release: WindowsFacts) => boolean;
   readonly hostPorts: boolean;
-  /** Day of the updates (ISO date) from which it works on a release; `null` for a release that needs none. */
+  /** Day of the updates (ISO date) since which it works on a release; `null` where it needs none. */
   readonly repaired: Readonly<Record<WindowsFacts["name"], string | null>>;
 }
 
 /**
  * Everything that differs between pod networks but their objects in the cluster: one value per network, in its folder
- * of `podNetworks`. Nobody imports one but `podNetworks/podNetworks.ts`; a cluster's own is in its spec.
+ * of `podNetworks`. Only `podNetworks/podNetworks.ts` imports them; a cluster's own is in its spec.
  */
 export interface PodNetwork {
   readonly name: PodNetworkName;
-  /** Namespace of its agents; `undefined` when it runs none. */
+  /** Namespace of its agents, if it runs any. */
   readonly namespace: string | undefined;
   readonly addressing: PodAddressing;
   readonly traffic: readonly PodTraffic[];
   readonly linux: LinuxPart;
   readonly windows: WindowsPart;
   readonly verify: {
-    /** Why the host of a Windows node is not expected to reach pods of other nodes; `undefined` when it is. */
+    /** Why a Windows host is not expected to reach pods of other nodes; `undefined` when it is. */
     readonly windowsHostLimit: string | undefined;
-    /** What to look at when nodes of a system do not reach each other's pods. */
+    /** What to look at when nodes do not reach each other's pods. */
     readonly lookAt: Readonly<Record<"linux" | "windows", string>>;
   };
 }

@@ -11,39 +11,40 @@ export interface Taint {
   readonly effect: "NoSchedule" | "PreferNoSchedule" | "NoExecute";
 }
 
-/** Taint of every Windows node, in lower case as charts and documentation write it. */
+/** Taint of every Windows node, as charts and documentation write it. */
 export const windowsTaint: Taint = { key: "os", value: "windows", effect: "NoSchedule" };
 
-/** Label and taint key of control-plane nodes: of kubeadm's `mark-control-plane`, for no kubelet may give it itself. */
+/**
+ * Label and taint key of control-plane nodes, by kubeadm's `mark-control-plane`: kubelets may not give it themselves.
+ */
 export const controlPlaneKey = "node-role.kubernetes.io/control-plane";
 
-/** Label of a Windows node's build, which its kubelet sets. */
+/** Label of a Windows node's build, set by its kubelet. */
 export const buildLabel = "node.kubernetes.io/windows-build";
 
 export const poolLabel = "fenestra.dev/pool";
 
 /**
  * Label with the fingerprint of what a node's machine was created from. Pods must not select on it: it changes with
- * every payload, and two groups of one pool may have different values.
+ * every payload and may differ between two groups of one pool.
  */
 export const payloadLabel = "fenestra.dev/payload";
 
 /**
- * Scheduling contract of a pool's nodes. Labels, taints, the RuntimeClass and the autoscaler's hints all derive from
- * it, so that they cannot drift apart.
+ * Scheduling contract of a pool's nodes, from which labels, taints, the RuntimeClass and the autoscaler's hints all
+ * derive.
  */
 export interface PoolScheduling {
-  /** Labels that we pass to the kubelet (`--node-labels`). */
+  /** Labels passed to the kubelet (`--node-labels`). */
   readonly kubeletLabels: Readonly<Record<string, string>>;
   /** Labels that the kubelet derives from the machine. */
   readonly ownLabels: Readonly<Record<string, string>>;
-  /** Taints that the kubelet registers from its configuration, and that stay. */
+  /** Lasting taints that the kubelet registers from its configuration. */
   readonly taints: readonly Taint[];
-  /** RuntimeClass whose pods are scheduled to this pool's Windows build; none on Linux. */
+  /** RuntimeClass of this pool's Windows build; none on Linux. */
   readonly runtimeClass: RuntimeClassFacts | undefined;
 }
 
-/** A RuntimeClass with its scheduling rules. */
 export interface RuntimeClassFacts {
   /** `windows-2022`, with `-hyperv` for Hyper-V isolation. */
   readonly name: string;
@@ -53,7 +54,7 @@ export interface RuntimeClassFacts {
   readonly tolerations: readonly (Taint & { readonly operator: "Equal" })[];
 }
 
-/** Settings of the stack file that a resolved pool has in another form. */
+/** Settings that a resolved pool has in another form. */
 type Resolved =
   | "size"
   | "capacity"
@@ -68,42 +69,39 @@ type Resolved =
   | WindowsOnly;
 type WindowsOnly = "hyperV" | "metadataAcl" | "ccgPlugin";
 
-/** A pool's settings as they are, but for the resolved ones. */
 interface CommonPool extends Readonly<Omit<PoolConfig, Resolved>> {
   readonly path: string;
   readonly size: MachineSize;
   readonly zones: readonly string[];
   readonly count: number;
   readonly diskGb: number;
-  /** What is reserved on a node, the stack file's own amounts included. */
+  /** What is reserved on a node, with the stack file's own amounts. */
   readonly reservations: Reservations;
   readonly kubelet: KubeletSettings;
   readonly scheduling: PoolScheduling;
 }
 
-/** A group of identical Linux machines in one or more zones, fully resolved. */
 export interface LinuxPool extends CommonPool {
   readonly os: "linux";
   readonly release: LinuxFacts;
 }
 
-/** A group of identical Windows machines in one or more zones, fully resolved. */
 export interface WindowsPool extends CommonPool, Readonly<Pick<PoolConfig, WindowsOnly>> {
   readonly os: "windows";
   readonly release: WindowsFacts;
 }
 
-/** A pool, discriminated by `os`. */
+/** A group of identical machines in one or more zones, fully resolved and discriminated by `os`. */
 export type PoolSpec = LinuxPool | WindowsPool;
 
 const linuxDiskGb = 50;
 
-/** Size of a pool's system disk in GiB where the stack file gives none. */
+/** Size of a pool's system disk in GiB without `diskGb`. */
 export function defaultDiskGb(cloud: Cloud, os: PoolConfig["os"]): number {
   return os === "linux" ? linuxDiskGb : cloudFacts[cloud].disks.windowsGb;
 }
 
-/** A size with its capacity, from its name or else from `capacity`. `undefined` when neither gives it. */
+/** A size with its capacity, from its name or else from `capacity`; `undefined` without either. */
 export function machineSize(
   cloud: StackConfig["cloud"],
   name: string,
@@ -124,7 +122,7 @@ export function zoneSuffix(zone: string): string {
   return zone.slice(-1);
 }
 
-/** Names of a pool's groups, with the zone of each when the pool is split by zone. */
+/** Names of a pool's groups, with their zones. */
 export function poolGroups(
   pool: Pick<PoolConfig, "name" | "zones" | "perZone">,
   allZones: readonly string[],
@@ -135,12 +133,11 @@ export function poolGroups(
     : [{ name: pool.name, zones }];
 }
 
-/** Nodes of a pool with so many groups: its count, or what the autoscaler never falls below. */
+/** Nodes of a pool with so many groups: its count, or the autoscaler's lower bound. */
 export function leastNodes({ count, autoscale }: Pick<PoolConfig, "count" | "autoscale">, groups: number): number {
   return count ?? (autoscale === undefined ? 1 : autoscale.min * groups);
 }
 
-/** RuntimeClass of a Windows build, with process or Hyper-V isolation. */
 export function runtimeClass(os: OperatingSystem, isolation: "process" | "hyperv"): RuntimeClassFacts | undefined {
   if (os.family === "linux") return undefined;
   return {
@@ -159,10 +156,9 @@ export function runtimeClass(os: OperatingSystem, isolation: "process" | "hyperv
 /** Label of nodes that run Hyper-V isolated containers. */
 const hyperVLabel = "fenestra.dev/hyperv";
 
-/** Label of nodes that have the plug-in for domain accounts without joining the domain. */
+/** Label of nodes with the plug-in for domain accounts without joining the domain. */
 export const ccgPluginLabel = "fenestra.dev/ccg-plugin";
 
-/** The scheduling contract of one group of machines. */
 export function poolScheduling(
   pool: Pick<PoolConfig, "os" | "labels" | "taints" | "hyperV" | "ccgPlugin">,
   group: string,
@@ -196,8 +192,8 @@ export function windowsBuilds(pools: readonly PoolSpec[]): readonly WindowsFacts
 }
 
 /**
- * The machine groups of a validated config. A pool split by zone spreads its count over its zones, the first ones
- * taking the remainder; autoscaling bounds apply per zone.
+ * The machine groups of a validated config. A pool split by zone spreads its count, the remainder over the first zones;
+ * autoscaling bounds apply per zone.
  */
 export function poolSpecs(config: StackConfig): readonly PoolSpec[] {
   return config.pools.flatMap((pool, index) => {
@@ -225,15 +221,11 @@ export function poolSpecs(config: StackConfig): readonly PoolSpec[] {
   });
 }
 
-/**
- * Name of a pool's Auto Scaling group or scale set: fixed in advance, so that user data and permissions can reference
- * it.
- */
+/** Name of a pool's Auto Scaling group or scale set, fixed so that user data and permissions can reference it. */
 export function groupName(cluster: string, pool: string): string {
   return `${cluster}-${pool}`;
 }
 
-/** Minimum, desired and maximum number of a pool's machines. */
 export function groupSize(pool: PoolSpec): {
   readonly minSize: number;
   readonly desiredCapacity: number;
@@ -248,8 +240,8 @@ export function groupSize(pool: PoolSpec): {
 
 /**
  * How many machines a roll may start beyond those wanted, and how many may be missing meanwhile, in whole percents of
- * the largest group, rounded up: so a number means at least so many, and a surge at least one. Together at most 100,
- * the widest range that AWS takes.
+ * the largest group, rounded up: a number means at least so many, and a surge at least one. Together at most 100, the
+ * widest range that AWS takes.
  */
 export function rollPercents(pool: PoolSpec): { readonly surge: number; readonly unavailable: number } {
   const most = Math.max(1, groupSize(pool).maxSize);

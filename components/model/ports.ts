@@ -4,8 +4,8 @@ export interface PortRange {
 }
 
 /**
- * Every port of a cluster's machines that another machine, a load balancer, an agent of the cloud or the deployer
- * connects to. Each number is defined only here.
+ * Every port that another machine, a load balancer, an agent of the cloud or the deployer connects to. Each number is
+ * defined only here.
  */
 export const ports = {
   /** Kubernetes API, on control-plane machines and load balancers: kubeadm's default. */
@@ -15,13 +15,11 @@ export const ports = {
   etcdPeer: 2380,
   /** kubelet: logs, exec, metrics (kubernetes/kubernetes, pkg/cluster/ports). */
   kubelet: 10250,
-  /**
-   * Health endpoint of kube-proxy, probed by the load balancers of Services (kubernetes/kubernetes, pkg/cluster/ports).
-   */
+  /** kube-proxy's health, probed by Services' load balancers (kubernetes/kubernetes, pkg/cluster/ports). */
   kubeProxyHealth: 10256,
-  /** Open on a worker, to itself alone, while its node is Ready: what Azure's health extension looks at. */
+  /** Open on a worker, to itself alone, while its node is Ready, for Azure's health extension. */
   joined: 10261,
-  /** Metrics that are open with the exporters alone: of kube-proxy on Linux, and of etcd (kubeadm's default). */
+  /** Open with the exporters alone: metrics of kube-proxy on Linux, and of etcd (kubeadm's default). */
   kubeProxyMetrics: 10249,
   etcdMetrics: 2381,
   /** Prometheus exporters of Linux and Windows nodes (prometheus/prometheus wiki, "Default port allocations"). */
@@ -29,11 +27,8 @@ export const ports = {
   windowsExporter: 9182,
 } as const;
 
-/**
- * Controller manager to scheduler, which ask whoever reads their metrics for the right (kubernetes/kubernetes,
- * pkg/cluster/ports).
- */
+/** Controller manager to scheduler, which check who reads their metrics (kubernetes/kubernetes, pkg/cluster/ports). */
 export const controllerPorts = { first: 10_257, last: 10_259 } as const satisfies PortRange;
 
-/** Ports of Services of type NodePort, kube-apiserver's default. */
+/** NodePorts, kube-apiserver's default. */
 export const nodePorts = { first: 30_000, last: 32_767 } as const satisfies PortRange;

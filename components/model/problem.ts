@@ -3,11 +3,11 @@ import { closestMatch } from "leven";
 /** Prefix of our keys in a stack file: the project's name. */
 export const configPrefix = "fenestra:";
 
-/** One mistake in a stack file, described so that the reader can fix it without looking anywhere else. */
+/** One mistake in a stack file, with all that the reader needs to fix it. */
 export interface Problem {
   /** Where, as a path in the stack file: `config.fenestra:pools[1].name`. */
   readonly path: string;
-  /** The value found there; `undefined` when the key is missing. */
+  /** The value there; `undefined` when the key is missing. */
   readonly value: unknown;
   /** What is wrong, one sentence without a full stop. */
   readonly message: string;
@@ -17,22 +17,22 @@ export interface Problem {
   readonly remedy?: string;
 }
 
-/** One problem, in the order in which a message has its parts. */
+/** A problem, in a message's order. */
 export function problem(path: string, value: unknown, message: string, allowed: string, remedy?: string): Problem {
   return { path, value, message, allowed, ...(remedy === undefined ? {} : { remedy }) };
 }
 
-/** The same as all that a rule says. */
+/** The same, as a rule's whole result. */
 export const refuse = (...parts: Parameters<typeof problem>): readonly Problem[] => [problem(...parts)];
 
-/** Longest rendering of a found value in a message, in characters. */
+/** Longest rendering of a value in a message, in characters. */
 const longestValue = 80;
 
 const secretName = /pass(word|phrase)?|secret|token|credential|private|(api|access|ssh)[-_]?key/i;
 
 /**
- * Path of a key or index below another path, spelled as for `pulumi config set --path`: `labels["example.com/team"]`.
- * Directly below `config` the project's prefix is added.
+ * Path of a key or index below another path, as for `pulumi config set --path`: `labels["example.com/team"]`. Directly
+ * below `config` it has the project's prefix.
  */
 export function childPath(path: string, step: PropertyKey): string {
   if (typeof step === "number") return `${path}[${step}]`;
@@ -48,8 +48,8 @@ const codePoint = (character: string): string =>
   `U+${character.codePointAt(0)?.toString(16).toUpperCase().padStart(4, "0")}`;
 
 /**
- * A value as it is shown in a message: JSON, shortened, unseen characters by their numbers; a missing one in words.
- * Passwords in URLs and private keys are never shown.
+ * A value in a message: JSON, shortened, unseen characters by their numbers; a missing one in words. Passwords in URLs
+ * and private keys are never shown.
  */
 export function showValue(value: unknown): string {
   if (value === undefined) return "nothing";
@@ -60,9 +60,7 @@ export function showValue(value: unknown): string {
   return text.length <= longestValue ? text : `${text.slice(0, longestValue - 1)}…`;
 }
 
-/**
- * The last key of a path. Keys above it do not describe the value: `credentialSpecs[0].account` is an account's name.
- */
+/** Keys above the last do not describe the value: `credentialSpecs[0].account` is an account's name. */
 function lastKey(path: string): string {
   const item = path.replace(/(\[\d+\])+$/, "");
   return item.slice(item.lastIndexOf(item.endsWith('"]') ? '["' : "."));
@@ -76,10 +74,7 @@ export function hidesValue(path: string): boolean {
   return secretName.test(lastKey(path)) || secretSetting.test(path);
 }
 
-/**
- * A problem as the lines shown to the user. The value is omitted when the key's name or the setting marks it as a
- * secret.
- */
+/** A problem as the lines shown to the user, without a secret's value. */
 export function showProblem(problem: Problem): string {
   const secret = hidesValue(problem.path);
   const remedy = problem.remedy ?? (secret ? undefined : beyondAscii(problem.value));
@@ -92,23 +87,20 @@ export function showProblem(problem: Problem): string {
   ].join("\n");
 }
 
-/** Letters of another alphabet, and spaces that come along when a text is copied, look like those that are meant. */
+/** Letters of another alphabet and copied spaces look like those that are meant. */
 function beyondAscii(value: unknown): string | undefined {
   const odd = typeof value === "string" ? [...new Set(value.match(/[^\p{ASCII}]/gu))].slice(0, 4) : [];
   return odd.length === 0 ? undefined : `type it anew: it has ${odd.map(codePoint).join(", ")}`;
 }
 
-/**
- * Orders paths numerically: `pools[2]` before `pools[10]`. The locale is fixed so that the text is the same on every
- * machine.
- */
+/** Orders paths numerically: `pools[2]` before `pools[10]`; the fixed locale makes it the same on every machine. */
 const collator = new Intl.Collator("en", { numeric: true });
 
-/** Every problem of a stack file at once. Its message is complete: a caller prints it without the stack trace. */
+/** Every problem of a stack file at once. Its message is complete: print it without the stack trace. */
 export class ConfigError extends Error {
   readonly problems: readonly Problem[];
 
-  /** @param problems at least one; deduplicated and sorted by path, so that the same file gives the same text. */
+  /** @param problems at least one; deduplicated and sorted by path. */
   constructor(problems: readonly Problem[]) {
     const unique = new Map(problems.map((problem) => [`${problem.path}\n${problem.message}`, problem]));
     const sorted = [...unique.values()].sort((a, b) => collator.compare(a.path, b.path));
@@ -119,12 +111,11 @@ export class ConfigError extends Error {
   }
 }
 
-/** Most letters that may differ for a name to count as mistyped; beyond that suggestions are noise. */
+/** Most letters in which a mistyped name differs; beyond that suggestions are noise. */
 const mostSlips = 2;
 
 /**
- * "did you mean count?" for a name close to an allowed one; `undefined` when none is close or the name is too short to
- * judge.
+ * "did you mean count?" for a name close to an allowed one; `undefined` when none is close or the name is too short.
  */
 export function didYouMean(name: string, allowed: readonly string[]): string | undefined {
   const maxDistance = Math.min(mostSlips, Math.floor(name.length / 2));

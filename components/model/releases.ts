@@ -16,7 +16,7 @@ export interface MinorFacts {
    */
   readonly endOfLife: string;
   /**
-   * CoreDNS's image tag: the newest that kubeadm's library can migrate from, its own choice (coredns/corefile-migration;
+   * CoreDNS's image tag: kubeadm's choice, the newest that its library can migrate from (coredns/corefile-migration;
    * kubernetes: cmd/kubeadm/app/constants/constants.go).
    */
   readonly coredns: string;
@@ -26,21 +26,18 @@ export interface MinorFacts {
 
 export const { defaultRelease } = versions;
 
-/**
- * Version of the CNI specification that the configurations of both systems are written in (containernetworking/cni,
- * SPEC.md).
- */
+/** Version of the CNI specification in the configurations of both systems (containernetworking/cni, SPEC.md). */
 export const cniSpecVersion = versions.cniSpec;
 
 /**
- * Programs and images of no add-on, by their names in the lock file. Of agnhost the older one is the last that runs on
- * Windows Server 2019.
+ * Programs and images of no add-on, by their names in the lock file. The older agnhost is the last that runs on Windows
+ * Server 2019.
  */
 export const otherReleases = versions.others;
 
 /**
- * The supported Kubernetes minors, oldest first: everything that differs between them is in `versions.json` and in
- * `removedSettings`; CONTRIBUTING.md lists the files beside it. kubeadm's choices were read in 1.35.8, 1.36.4 and 1.37.1.
+ * The supported Kubernetes minors, oldest first: their differences are in `versions.json` and `removedSettings`;
+ * CONTRIBUTING.md lists the files beside. kubeadm's choices were read in 1.35.8, 1.36.4 and 1.37.1.
  */
 export const minors: readonly MinorFacts[] = minorNames().map((minor) => ({ minor, ...versions.minors[minor] }));
 
@@ -50,12 +47,12 @@ function minorNames(): readonly Minor[] {
 
 type OfSystem = string | Readonly<Record<"linux" | "windows", string>>;
 
-/** A version, or one for each minor, or for each system: what lacks a minor of `versions.json` does not compile. */
+/** A version, or one for each minor or system: what lacks a minor of `versions.json` does not compile. */
 export type Pinned = OfSystem | Readonly<Record<Minor, OfSystem>>;
 
 /**
- * The version that belongs to a release of Kubernetes. What upstream versions with Kubernetes has one for each minor;
- * where upstream has none for it, the nearest, with the reason under `nearest`.
+ * The version for a release of Kubernetes. What upstream versions with Kubernetes has one for each minor; where
+ * upstream has none, the nearest, with the reason under `nearest`.
  *
  * @throws RangeError for a release that is not supported, or that the pin has no version for
  */
@@ -69,14 +66,13 @@ export function versionFor(pinned: Pinned, release: string, os: "linux" | "windo
   return typeof own === "string" ? own : own[os];
 }
 
-/** A program or image by its name in the lock file; `os` where systems have different versions. */
+/** A program or image by its name in the lock file; `os` where systems differ. */
 export interface NamedVersion {
   readonly name: string;
   readonly version: string;
   readonly os?: string;
 }
 
-/** Versions by names; more than one where minors, systems or uses differ. */
 type Section = Readonly<Record<string, VersionTree>>;
 export type VersionTree = string | { readonly [key: string]: VersionTree };
 
@@ -86,7 +82,7 @@ export interface VersionTable extends Readonly<Record<"components" | "others" | 
   readonly together: readonly (readonly string[])[];
 }
 
-/** Every program and image whose version is in `versions.json`; with a minor, those that belong to it. */
+/** Every program and image of `versions.json`; with a minor, those that belong to it. */
 export function namedVersions(
   { components, others, networks, images }: VersionTable = versions,
   minor?: string,
@@ -105,11 +101,11 @@ export function namedVersions(
   return [...new Map(named.map((each) => [Object.values(each).join(" "), each])).values()];
 }
 
-/** What is known against versions of a program or image, `kubernetes` for a release of it, by the name of the weakness. */
+/** What is known against versions of a program or image, `kubernetes` for a release of it, by the weakness's name. */
 interface Weakness {
   /** A clause. */
   readonly about: string;
-  /** First version of each minor without it; a minor after all of these never had it. */
+  /** First version without it of each minor; a minor after all of these never had it. */
   readonly fixed: readonly string[];
   readonly source: string;
   /** Where it is one system's. */
@@ -120,10 +116,9 @@ interface Weakness {
 
 export const known: Readonly<Record<string, Readonly<Record<string, Weakness>>>> = versions.known;
 
-/** Days of release, ISO dates, by name and version, as far as they are known. */
+/** Days of release, ISO dates, by name and version, if known. */
 export const published: Readonly<Record<string, Readonly<Record<string, string>>>> = versions.published;
 
-/** Whether a version has a weakness. */
 export function hasWeakness(version: string, { fixed }: Pick<Weakness, "fixed">): boolean {
   const minor = (text: string) => `${minorOf(text)}.0`;
   const own = fixed.find((each) => minorOf(each) === minorOf(version));
@@ -137,13 +132,13 @@ export interface RemovedSetting {
   readonly component: "kubelet" | "kube-proxy";
   readonly kind: "flag" | "gate";
   readonly name: string;
-  /** First minor that lacks the setting or locks it to its default: it is not rendered from then on. */
+  /** First minor that lacks the setting or locks it to its default. */
   readonly since: string;
   /** Upstream change that removed or locked it. */
   readonly reference: string;
 }
 
-/** Settings that must no longer be rendered, oldest first. A program given an unknown flag or gate does not start. */
+/** Settings that must no longer be rendered, oldest first: with an unknown flag or gate a program does not start. */
 export const removedSettings: readonly RemovedSetting[] = [
   {
     component: "kubelet",
@@ -167,40 +162,37 @@ export function minorOf(version: string): string {
   return version.split(".").slice(0, 2).join(".");
 }
 
-/** The facts of a release's minor. `undefined` for an unsupported minor. */
+/** The facts of a release's minor; `undefined` for an unsupported one. */
 export function minorFacts(version: string): MinorFacts | undefined {
   return minors.find(({ minor }) => minor === minorOf(version));
 }
 
-/** The same for a release that the config accepted. @throws RangeError when the minor is not supported */
+/** The same. @throws RangeError when the minor is not supported */
 export function requireMinorFacts(version: string): MinorFacts {
   const facts = minorFacts(version);
   if (facts === undefined) throw new RangeError(`Kubernetes ${version} cannot be chosen`);
   return facts;
 }
 
-/** The minor of such a release, as a key of tables. @throws RangeError when the minor is not supported */
+/** The minor as a key of tables. @throws RangeError when it is not supported */
 export function requireMinor(version: string): Minor {
   return requireMinorFacts(version).minor;
 }
 
-/**
- * Kubernetes programs that machines run, per operating system; a release is supported only when the lock file has them
- * all.
- */
+/** Kubernetes programs of machines; a release is supported only when the lock file has them all. */
 export const releasePrograms = {
   linux: ["kubelet", "kubectl", "kubeadm"],
   windows: ["kubelet.exe", "kubectl.exe", "kube-proxy.exe", "kube-log-runner.exe"],
 } as const;
 
-/** In the order of the machines' tables of artifacts, which is a part of what they are made of. */
+/** The order is part of what machines are made of. */
 const machineComponents = {
   "control-plane": ["etcd", "containerd", "runc", "crictl", "cni-plugins"],
   linux: ["containerd", "runc", "crictl", "cni-plugins"],
   windows: ["containerd", "crictl", "cni-plugins"],
 } as const;
 
-/** Supported releases: those whose programs for both systems are all in the lock file, oldest first. */
+/** Releases whose programs for both systems are all in the lock file, oldest first. */
 export function selectableVersions(lock: readonly Artifact[]): readonly string[] {
   const versions = new Set(lock.filter(({ name }) => name === "kubelet").map(({ version }) => version));
   return [...versions]
@@ -229,7 +221,8 @@ export type MachineRole = "control-plane" | "linux" | "windows";
 export type MachineArtifacts = Readonly<Record<string, Artifact>>;
 
 /**
- * Every file that a machine of this role downloads whatever the pod network. Throws when the release is not supported.
+ * Every file that a machine of this role downloads whatever the pod network. @throws RangeError when the release is not
+ * supported
  */
 export function machineArtifacts(lock: readonly Artifact[], version: string, role: MachineRole): MachineArtifacts {
   requireMinor(version);
@@ -256,8 +249,8 @@ export function pauseImage(lock: readonly Artifact[], version: string): string {
 }
 
 /**
- * The tag of etcd's image that kubeadm is told, within the minor of its own choice: that choice is older, and is not
- * raised for fixes (kubernetes/kubernetes#141032). The machines' etcdctl and etcdutl have the same version.
+ * The tag of etcd's image that kubeadm is told, within the minor of its own choice, which is older and not raised for
+ * fixes (kubernetes/kubernetes#141032). The machines' etcdctl and etcdutl have the same version.
  */
 export function etcdImageTag(lock: readonly Artifact[], release: string): string {
   const name = "registry.k8s.io/etcd";

@@ -22,13 +22,13 @@ export const flagKinds = {
   value: /^/,
 } as const;
 
-/** Names, parted by spaces. */
+/** Names parted by spaces. */
 const names = z.string().transform((text): readonly string[] => text.match(/\S+/g) ?? []);
 const programs = z.enum(Object.values(controlPlanePrograms));
 const list = z.array(z.string()).readonly();
 const programSchema = z.strictObject({
   version: z.string(),
-  /** Feature gates that may be set: not those that are locked or gone. */
+  /** Feature gates that may be set: not locked, not gone. */
   gates: list,
   flags: z.strictObject({ bool: list, duration: list, float: list, int: list, value: list }),
 });
@@ -41,7 +41,7 @@ const flagKindNames = [
   "value",
 ] as const satisfies readonly (keyof typeof flagKinds)[];
 
-/** The data file: who was asked, and what these programs have in these minors, once. */
+/** Programs that were asked, and what they have in these minors. */
 const fileSchema = z.strictObject({
   releases: z.record(z.string(), z.record(programs, z.string())),
   rows: z.array(z.strictObject({ programs: names, minors: names, kind: z.enum(["gates", ...flagKindNames]), names })),
@@ -58,7 +58,6 @@ export type MinorFlags = Readonly<Record<ProgramName, ProgramFlags>>;
 /** The data file, written by `tools/flags/controlPlane.ts`. */
 export const programFlagsFile = new URL("programFlags.json", import.meta.url);
 
-/** What the data file's text says of each minor. */
 export function readFlags(file: string): Readonly<Record<string, MinorFlags>> {
   const { releases, rows } = fileSchema.parse(JSON.parse(file));
   const minors = Object.entries(releases).map(([minor, versions]) => {
@@ -76,7 +75,7 @@ export function readFlags(file: string): Readonly<Record<string, MinorFlags>> {
 /**
  * What was recorded of a release's minor.
  * @param table The data file's text; other texts are for tests
- * @throws RangeError for a minor without a row: nothing would be known of its flags, and all be taken
+ * @throws RangeError for a minor without a row: all flags would be taken
  */
 export function programFlags(version: string, table = readFileSync(programFlagsFile, "utf8")): MinorFlags {
   const minor: keyof Recorded = requireMinor(version);
@@ -89,15 +88,15 @@ export function programFlags(version: string, table = readFileSync(programFlagsF
 }
 
 /**
- * Feature gates that a kubelet of the minor lets one set: those that all its programs have in common
- * (kubernetes/kubernetes, pkg/features).
+ * Feature gates that a kubelet of the minor lets one set: those common to all its programs (kubernetes/kubernetes,
+ * pkg/features).
  */
 export function kubeletGates({ etcd: _, ...programs }: MinorFlags): readonly string[] {
   const [first, ...others] = Object.values(programs);
   return (first?.gates ?? []).filter((gate) => others.every(({ gates }) => gates.includes(gate)));
 }
 
-/** Why a flag of the control plane is not the user's: `undefined` where it is. The names may end in `*`. */
+/** Why flags of the control plane are not the user's. Names may end in `*`. */
 type Reasons = readonly (readonly [flags: string, reason: string])[];
 
 const certificates = "certificates and keys are those of Fenestra's authorities";
@@ -125,7 +124,7 @@ const common: Reasons = [
   ["v vmodule", "log lines above 3 hold request bodies, Secrets among them"],
 ];
 
-/** Flags that the program sets, or on whose default something rests. */
+/** Flags that Fenestra sets or whose default it relies on. */
 const own: Readonly<Record<ControlPlaneProgram, Reasons>> = {
   apiServer: [
     ...common,
@@ -192,10 +191,10 @@ const own: Readonly<Record<ControlPlaneProgram, Reasons>> = {
   ],
 };
 
-/** A flag whose value is a path; alone of such names `runtime-config` is a list of API versions. */
+/** A flag whose value is a path; of such names only `runtime-config` has none. */
 const namesFile = /^(?!runtime-config$).*-(?:file|folder|dir|config|kubeconfig|manifest|filepath-\w+|path)$/;
 
-/** Why Fenestra keeps a flag of a program to itself; `undefined` when a stack file may set it. */
+/** Why Fenestra keeps a flag to itself; `undefined` when a stack file may set it. */
 export function reservedFlagReason(program: ControlPlaneProgram, flag: string): string | undefined {
   const found = own[program].find(([flags]) => flags.split(" ").some((pattern) => fits(pattern, flag)));
   if (found !== undefined) return found[1];
@@ -207,7 +206,7 @@ function fits(pattern: string, flag: string): boolean {
   return new RegExp(`^${parts.join(".*")}$`).test(flag);
 }
 
-/** Rows of the documentation's table: program, its flags, the reason. */
+/** Rows of the documentation's table: program, flags, reason. */
 export function reservedFlagRows(): readonly (readonly [string, string, string])[] {
   return [
     ...common.map(([flags, reason]) => ["all but etcd", flags, reason] as const),

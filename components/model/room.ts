@@ -14,7 +14,7 @@ interface Requesting {
   readonly resources?: { readonly requests?: Amounts | undefined; readonly limits?: Amounts | undefined } | undefined;
 }
 
-/** A pod's spec, as far as its size goes. */
+/** A pod's spec, as far as size goes. */
 export interface Sized {
   readonly nodeSelector?: Amounts | undefined;
   readonly containers: readonly Requesting[];
@@ -41,7 +41,7 @@ export function requestsOf({ containers, initContainers = [] }: Sized): Room {
 }
 
 /**
- * What a pool's node has left for pods beside those that every node of it gets.
+ * What a pool's node has left for pods beside its agents.
  *
  * @param daemonSets pods of the cluster's DaemonSets
  */

@@ -1,14 +1,12 @@
-/**
- * Name of the key that every cluster without `secretsEncryption` has. etcd has it in each value, so it never changes.
- */
+/** Key of every cluster without `secretsEncryption`. etcd has its name in each value, so it never changes. */
 export const firstEncryptionKey = "key1";
 
 export interface SecretsEncryption {
-  /** Names of the keys: the first one encrypts, all decrypt. */
+  /** The first one encrypts, all decrypt. */
   readonly keys: readonly string[];
 }
 
-/** Whether the machines have the one key of clusters without `secretsEncryption`, in the files that they always had. */
+/** Whether machines have the one key of clusters without `secretsEncryption`, in its original files. */
 export function isFirstKeyAlone({ keys }: SecretsEncryption): boolean {
   return keys.join() === firstEncryptionKey;
 }
@@ -16,15 +14,14 @@ export function isFirstKeyAlone({ keys }: SecretsEncryption): boolean {
 /**
  * Name of a key's entry in the secret store.
  *
- * @param first the name of the first key's entry
+ * @param first that of the first key
  */
 export function encryptionSecret(first: string, key: string): string {
   return key === firstEncryptionKey ? first : `${first}-${key}`;
 }
 
 /**
- * Initial value of the secrets that machines write: the join secret and the `initialised` marker. Machines read it as
- * "not written yet". The program creates the entry, so that destroying the stack removes it, and ignores its value
- * afterwards.
+ * Initial value of secrets that machines write: the join secret and the `initialised` marker. Machines read it as "not
+ * written yet". The program creates the entry, so that destroying the stack removes it, and then ignores its value.
  */
 export const secretPlaceholder = "unwritten";

@@ -1,20 +1,19 @@
 import { createHash, createPublicKey } from "node:crypto";
 
-/** Name of the key of service accounts that every cluster without the setting has: ECDSA P-256. All others are RSA. */
+/** Service account key of every cluster without the setting: ECDSA P-256. All others are RSA. */
 export const firstServiceAccountKey = "ecdsa";
 
 export interface ServiceAccountTokens {
-  /** Public keys that are accepted, PEM, when there are several. The first is that of the private key that signs. */
+  /** Accepted public keys, PEM, if several; the first belongs to the private key that signs. */
   readonly publicKeys: readonly string[];
-  /** URL that clouds know the cluster by; tokens have it in `iss`. */
+  /** URL that clouds know the cluster by, `iss` of its tokens. */
   readonly issuer?: string | undefined;
 }
 
 /** Path of the discovery document below an issuer (OpenID Connect Discovery 1.0, section 4). */
 export const discoveryPath = ".well-known/openid-configuration";
 /**
- * Path of the key set below an issuer, as the API server has it (kubernetes/kubernetes:
- * pkg/serviceaccount/openidmetadata.go).
+ * The API server's path of the key set below an issuer (kubernetes/kubernetes: pkg/serviceaccount/openidmetadata.go).
  */
 export const keySetPath = "openid/v1/jwks";
 
@@ -23,8 +22,8 @@ export function keySetUrl(issuer: string): string {
 }
 
 /**
- * The key set of service accounts as the API server serves it (kubernetes/kubernetes: pkg/serviceaccount/jwks.go,
- * publicJWKSFromKeys). A key's id is the SHA-256 of its DER (jwt.go, keyIDFromPublicKey).
+ * The key set as the API server serves it (kubernetes/kubernetes: pkg/serviceaccount/jwks.go, publicJWKSFromKeys). A
+ * key's id is the SHA-256 of its DER (jwt.go, keyIDFromPublicKey).
  *
  * @param publicKeys PEM, RSA or P-256
  */

@@ -5,5 +5,5 @@ export function signInPrefix({ name }: Pick<IssuerConfig, "name">): string {
   return `${name}:`;
 }
 
-/** Group of the administrators' kubeconfig: a later generation takes the rights from every kubeconfig before it. */
+/** Group of the administrators' kubeconfig: the next generation takes all earlier ones' rights. */
 export const administratorsGroup = (generation: number): string => `fenestra:administrators-${generation}`;

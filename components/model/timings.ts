@@ -1,79 +1,67 @@
-/**
- * Every duration that two places must agree on: a node and its cloud, both clouds, a script and the gate that waits for
- * it.
- */
+/** Every duration that two places must agree on: node and cloud, both clouds, a script and its gate. */
 
 /**
- * Seconds that a pool's machine has to join, from its launch. Windows boots, installs features and reboots once. After
- * that the group replaces it and the pool's gate gives up; a scale set's updates are timed by it too.
+ * Seconds that a pool's machine has to join, from its launch; Windows installs features and reboots once. Then the
+ * group replaces it and the pool's gate gives up; a scale set's updates are timed by it too.
  */
 export const joinSeconds = { linux: 900, windows: 2400 } as const;
 
 /**
- * Minutes that the cluster autoscaler waits for the node of a machine it requested. A Windows node needs about ten
- * minutes and a reboot, so the autoscaler's default of 15 would give up.
+ * Minutes that the cluster autoscaler waits for a requested machine's node. Windows needs about ten and a reboot, more
+ * than the default of 15.
  */
 export const provisionMinutes = 30;
 
 /**
- * Seconds for which a node may be not Ready before its machine counts as unhealthy: a kubelet that starts over, a
- * control plane that is being updated. `every` is between looks.
+ * Seconds for which a node may be not Ready before its machine counts as unhealthy: kubelet restarts, control plane
+ * updates. `every` is between looks.
  */
 export const healthSeconds = { patience: 300, every: 15 } as const;
 
 /** Seconds between polls of the cloud's termination notice. */
 export const noticeSeconds = 5;
 
-/** Seconds after which a drained machine that was to be taken away, and is still there, looks whether it still is. */
+/** Seconds after which a drained machine that should be gone looks whether it is still to go. */
 export const takenAwaySeconds = 900;
 
 /**
- * Seconds between heartbeats of a draining node to the hook that waits for it: a third of the termination's delay, so
- * that one may be lost.
+ * Seconds between a draining node's heartbeats to the waiting hook: a third of the termination's delay, so that one may
+ * be lost.
  */
 export const heartbeatSeconds = 300;
 
-/** Lifetime in seconds of the token in a join secret. */
+/** Lifetime of a join secret's token in seconds. */
 export const joinTokenSeconds = 7200;
 
-/** Seconds between join secrets: half a token's lifetime, so that a missed run does no harm. */
+/** Seconds between join secrets: half a token's lifetime, so that one run may fail. */
 export const joinSecretSeconds = 3600;
 
-/**
- * Limits around etcd, seconds, of which each must know the others (`tests/model/timings.test.ts`): what may take how
- * long, and who ends it.
- */
+/** Limits around etcd in seconds, which depend on each other (`tests/model/timings.test.ts`). */
 export const etcdSeconds = {
-  /** Of a whole disk at the base rate of a small one: 8 GiB at 27 MB/s. The member answers nobody meanwhile. */
+  /** A whole disk at a small one's base rate: 8 GiB at 27 MB/s. The member answers nobody meanwhile. */
   defragmentation: 300,
-  /** Each machine has a slot of this length, in turn by the clock. A renewal takes about two minutes. */
+  /** Each machine's slot, in turn by the clock. A renewal takes about two minutes. */
   turn: 900,
-  /** Until the kubelet ends etcd: failures of its probe, at least a period apart; one that hangs takes longer. */
+  /** Until the kubelet ends etcd: failed probes, at least a period apart; hanging ones take longer. */
   liveness: { period: 10, failures: 33 },
   /** A job that waits for its machine's turn. */
   job: 7200,
 } as const;
 
 /**
- * Seconds for which an API server that ends still answers: its load balancer has looked often enough by then
+ * Seconds for which an ending API server still answers, until its load balancer has looked often enough
  * (`facts.balancerLooks`, tests/model/timings.test.ts).
  */
 export const apiShutdownSeconds = 20;
 
-/** Hours between the etcd snapshots that a control-plane machine uploads, at most. */
+/** Most hours between etcd snapshots of a machine. */
 export const snapshotHours = 4;
 
-/**
- * Age in hours at which the last snapshot is late: two in a row have failed. The hour is for the delay of the timer and
- * the upload.
- */
+/** Age in hours at which the last snapshot is late: two in a row have failed; an hour is for timer and upload. */
 export const lateSnapshotHours = 2 * snapshotHours + 1;
 
-/** Days that a snapshot of etcd is kept, unless the stack file says otherwise. */
+/** Days that an etcd snapshot is kept by default. */
 export const snapshotDays = { development: 7, production: 30 } as const;
 
-/**
- * Minutes for a workload on Windows to become available: an image of several GB is pulled before the first pod is
- * Ready.
- */
+/** Minutes for a Windows workload to become available, after pulling an image of several GB. */
 export const windowsWorkloadMinutes = 40;

@@ -3,11 +3,10 @@ import { controllerPorts, nodePorts, type PortRange, ports } from "./ports.ts";
 
 const single = (port: number): PortRange => ({ first: port, last: port });
 
-/** The cluster's machine groups, which are also the groups of its firewall rules. */
+/** The cluster's machine groups, also those of its firewall rules. */
 export const machineGroups = ["control-plane", "workers"] as const;
 export type MachineGroup = (typeof machineGroups)[number];
 
-/** Traffic that machines of one group accept from machines of another. */
 export interface MachineTraffic {
   /** Unique name; part of resource names. */
   readonly name: string;
@@ -18,7 +17,7 @@ export interface MachineTraffic {
   readonly purpose: string;
 }
 
-/** Traffic between machines, on every cloud. How the API and load balancers reach them differs by cloud. */
+/** Traffic between machines, on every cloud. */
 export function machineTraffic(spec: Pick<ClusterSpec, "addons" | "kubernetes">): readonly MachineTraffic[] {
   const between = (
     role: string,
@@ -55,7 +54,7 @@ export function machineTraffic(spec: Pick<ClusterSpec, "addons" | "kubernetes">)
     ...spec.kubernetes.podNetwork.traffic.flatMap(({ role, protocol, ports: range, purpose }) =>
       between(role, protocol, range, () => purpose),
     ),
-    // kube-proxy listens on every node, but only workers are behind the load balancers of Services.
+    // kube-proxy listens on every node, but only workers are behind Services' load balancers.
     ...between("node-ports", "tcp", nodePorts, () => "NodePorts of Services", ["workers"]),
     ...between("node-ports-udp", "udp", nodePorts, () => "NodePorts of Services", ["workers"]),
     ...(spec.addons.exporters

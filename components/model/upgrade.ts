@@ -12,56 +12,50 @@ import { isFirstKeyAlone } from "./secretsEncryption.ts";
 import { firstServiceAccountKey } from "./serviceAccountKeys.ts";
 
 /**
- * Settings that a running cluster cannot change, or only in one direction. They are kept in the state, because a
- * program that calls no cloud cannot see the old values otherwise. All but `version` and `replicas` are missing in
- * older states.
+ * Settings that a running cluster cannot change, or only in one direction, kept in the state because a program that
+ * calls no cloud cannot see the old values otherwise. Older states lack all but `version` and `replicas`.
  */
 const clusterState = z.object({
   version: z.string(),
   replicas: z.number(),
   region: z.string().optional(),
   cidr: z.string().optional(),
-  /** Id of an existing network; missing where the program creates it. */
+  /** Id of an existing network; missing for a created one. */
   networkId: z.string().optional(),
-  /** Resource group that an existing network on Azure is used with; `own` for the cluster's own. */
+  /** Azure, with an existing network: the resource group, `own` for the cluster's own. */
   resourceGroup: z.string().optional(),
   /** Ids of the existing subnets by zone and role: `eu-central-1a private`. */
   subnets: z.record(z.string(), z.string()).readonly().optional(),
   /** Zones in the order of their slots. */
   zones: z.array(z.string()).readonly().optional(),
   podCidr: z.string().optional(),
-  /** Kept only where it is not the default. */
+  /** Missing for the default. */
   pods: z.string().optional(),
   serviceCidr: z.string().optional(),
   etcdDiskGb: z.number().optional(),
   /** Key of etcd's disks; missing for the cloud's own. */
   etcdDiskKey: z.string().optional(),
-  /** Keys of service accounts, the signing one first. Not stored while it is the first key alone. */
+  /** Keys of service accounts, the signing one first; missing for the first key alone. */
   serviceAccountKeys: z.array(z.string()).readonly().optional(),
-  /**
-   * Keys of the encryption of Secrets, the one that encrypts first, with what a name stands for. Not stored while it is
-   * the first key alone.
-   */
+  /** Keys of the encryption of Secrets, the encrypting one first; missing for the first key alone. */
   encryptionKeys: z.array(z.string()).readonly().optional(),
-  /**
-   * Where the documents of the public issuer are: `own`, or a URL of the user's. Not stored without workload identity.
-   */
+  /** Where the public issuer's documents are: `own`, or a user's URL; missing without workload identity. */
   issuer: z.string().optional(),
   name: z.string().optional(),
   cloud: z.string().optional(),
-  /** Account or subscription; not stored where the stack file names none. */
+  /** Account or subscription; missing where the stack file names none. */
   accountId: z.string().optional(),
-  /** Production: most machines of a group of each pool, and the pools whose number the autoscaler chooses. */
+  /** Production: most machines of a group of each pool, and the autoscaled pools. */
   mostMachines: z.record(z.string(), z.number()).readonly().optional(),
   autoscaled: z.array(z.string()).readonly().optional(),
-  /** Whether somebody accepts that the cloud ends machines. */
+  /** Whether the stack file accepts that the cloud ends machines. */
   mayEnd: z.boolean().optional(),
 });
 export type ClusterState = z.infer<typeof clusterState>;
 
 /**
- * Name of a stack's guard. It does not contain the cluster's: the engine would otherwise see a new guard beside one to
- * delete, ask neither, and replace the whole cluster by an empty one.
+ * Name of a stack's guard, without the cluster's: the engine would otherwise see a new guard beside one to delete, ask
+ * neither, and replace the whole cluster by an empty one.
  */
 export const stackGuardName = "fenestra-guard";
 
@@ -115,7 +109,7 @@ function poolBounds(pools: ClusterSpec["pools"]): Pick<ClusterState, "mostMachin
   return { mostMachines: Object.fromEntries(pools.map((pool) => [pool.name, groupSize(pool).maxSize])), autoscaled };
 }
 
-/** How many machines run only the cloud knows, and it ends those above a lower bound at once, without a drain. */
+/** Only the cloud knows how many machines run, and it ends those above a lower bound at once, without a drain. */
 function endingProblems(from: ClusterState, to: ClusterState): readonly Problem[] {
   if (to.mayEnd === true) return [];
   return (from.autoscaled ?? []).flatMap((pool) => {
@@ -146,7 +140,7 @@ function keptKeys({ serviceAccountKeys, secretsEncryption }: KeySettings): Reach
   };
 }
 
-/** What a cluster keeps of an existing network: it leaves neither the network nor a subnet. */
+/** What a cluster keeps of an existing network: it leaves neither network nor subnets. */
 function existingState(
   cloud: Cloud,
   existing: ExistingNetwork | undefined,
@@ -163,23 +157,23 @@ function existingState(
   };
 }
 
-/** A state as the engine passes it to a hook; `undefined` for anything else. */
+/** A state as the engine passes it to a hook; else `undefined`. */
 export function readState(value: unknown): ClusterState | undefined {
   return clusterState.safeParse(value).data;
 }
 
 const path = (...steps: readonly string[]): string => steps.reduce<string>(childPath, "config");
 const elsewhere = "set it back; for another value build a second cluster and move the workloads";
-/** The guard keeps what was asked for, also where the first update failed before there was a cluster. */
+/** The guard keeps what was asked for, even if the first update failed before there was a cluster. */
 const neverUp = "if the cluster was never up, run pulumi destroy with the old value, then pulumi up with the new one";
 
 /**
  * Why a cluster may not go from one state to another: changes that would destroy its data, or that Kubernetes or etcd
- * cannot make. Pure.
+ * cannot make.
  */
 export function changeProblems(from: ClusterState, to: ClusterState): readonly Problem[] {
   return [
-    // An upgrade may have failed before reaching that release: then the minor below it is the way back.
+    // An upgrade may have failed on the way: then the minor below is the way back.
     ...versionProblems(from.version, to.version, 1, "which was asked for before"),
     ...keptProblems(from, to).map((problem) => ({
       ...problem,
@@ -189,7 +183,7 @@ export function changeProblems(from: ClusterState, to: ClusterState): readonly P
   ];
 }
 
-/** Why a stack may not go from one plan to another, assuming that the first one was deployed. */
+/** The same from one plan to another, assuming that the first one was deployed. */
 export function plannedProblems(from: ClusterState, to: ClusterState): readonly Problem[] {
   return [
     ...versionProblems(from.version, to.version, 0, "which the cluster has by the plan before"),
@@ -248,10 +242,10 @@ type ReachedKeys = Omit<ReachedState, "version">;
 
 /**
  * Why the control plane may not move on from what all its machines have reached, as the engine passes it to a hook;
- * `undefined` for anything else.
+ * `undefined` for any other value.
  */
 export function movingProblems(reached: unknown, to: ReachedState): readonly Problem[] | undefined {
-  // The release alone stands for a cluster with the first keys.
+  // The release alone means a cluster with the first keys.
   const from = reachedState.safeParse(typeof reached === "string" ? { version: reached } : reached).data;
   if (from === undefined) return undefined;
   return [
@@ -263,8 +257,8 @@ export function movingProblems(reached: unknown, to: ReachedState): readonly Pro
 
 /**
  * Why the control plane may not move on from the release that all its machines run. Minors are never skipped or
- * downgraded: neither kubeadm nor the API server supports it (kubernetes.io/releases/version-skew-policy). Patches go
- * both ways.
+ * downgraded, which neither kubeadm nor the API server supports (kubernetes.io/releases/version-skew-policy). Patches
+ * go both ways.
  */
 export function reachedProblems(from: string, to: string): readonly Problem[] {
   return versionProblems(from, to, 0, "which all control-plane machines have reached");
@@ -288,7 +282,7 @@ function versionProblems(from: string, to: string, back: 0 | 1, what: string): r
   );
 }
 
-/** Machines of the control plane are spread over the zones in turn: a zone more must leave each of them where it is. */
+/** Control-plane machines are spread over the zones in turn: a further zone must move none of them. */
 function zoneProblems({ zones: from, replicas }: ClusterState, { zones: to }: ClusterState): readonly Problem[] {
   if (from === undefined || to === undefined) return [];
   const at = path("network", "zones");
@@ -313,7 +307,7 @@ function zoneProblems({ zones: from, replicas }: ClusterState, { zones: to }: Cl
   );
 }
 
-/** The tokens of running pods name the issuer: without it among those of the API servers they would be refused. */
+/** Running pods' tokens name the issuer: without it among those of the API servers they are refused. */
 function issuerProblems(from: string | undefined, to: string | undefined): readonly Problem[] {
   if (from === undefined || from === to) return [];
   const own = from === "own";
@@ -326,7 +320,7 @@ function issuerProblems(from: string | undefined, to: string | undefined): reado
   );
 }
 
-/** A cluster stays in its network: created or existing, and each zone in its subnets. Further zones may be added. */
+/** A cluster stays in its network, and each zone in its subnets. Further zones may be added. */
 function existingProblems(from: ClusterState, to: ClusterState): readonly Problem[] {
   const why = "machines, their addresses and etcd's disks belong to the network that they were created in";
   // States of version 0.1 say nothing of networks.
@@ -353,7 +347,6 @@ function fixed(key: string, from: string | undefined, to: string | undefined, wh
   return refuse(path(...key.split(".")), to, `cannot change: ${why}`, from, elsewhere);
 }
 
-/** Settings that may only grow. */
 function shrinking(key: string, from: number | undefined, to: number | undefined, why: string): readonly Problem[] {
   if (from === undefined || to === undefined || to >= from) return [];
   return refuse(path(...key.split(".")), to, `cannot get smaller: ${why}`, `${from} or more`, `set ${from}`);

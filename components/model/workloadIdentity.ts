@@ -9,7 +9,6 @@ export interface ServiceAccountName {
 
 export const sampleAccount: ServiceAccountName = { namespace: "fenestra-samples", name: "object-reader" };
 
-/** Blob or key of the object that the sample reads. */
 export const sampleObjectName = "samples/hello.txt";
 
 export const sampleObjectText = "An object that only one service account may read.\n";
@@ -29,7 +28,7 @@ interface StatementConfig {
   readonly resources: readonly string[];
 }
 
-/** The inline policy of a role of AWS. */
+/** A role's inline policy on AWS. */
 export const statementsDocument = (statements: readonly StatementConfig[]) => ({
   Version: "2012-10-17",
   Statement: statements.map(({ actions, resources }, index) => ({
@@ -41,8 +40,8 @@ export const statementsDocument = (statements: readonly StatementConfig[]) => ({
 });
 
 /**
- * Name of the role or identity of a service account, at most 56 characters: a role's name has 64, eight of which are
- * Pulumi's suffix. Names in Kubernetes have no underscore, so no two accounts share one.
+ * Name of a service account's role or identity, at most 56 characters: a role's has 64, eight of them Pulumi's suffix.
+ * Names in Kubernetes have no underscore, so no two accounts share one.
  */
 export function identityName(cluster: string, { namespace, name }: ServiceAccountName): string {
   const whole = `${cluster}-${namespace}_${name}`;
@@ -50,7 +49,7 @@ export function identityName(cluster: string, { namespace, name }: ServiceAccoun
   return `${whole.slice(0, 45)}-${createHash("sha256").update(whole).digest("hex").slice(0, 10)}`;
 }
 
-/** Names of the variables by which a cloud's SDKs take an identity. */
+/** Variables by which a cloud's SDKs take an identity. */
 export function environmentNames(cloud: Cloud): readonly string[] {
   return Object.keys(tokenFacts[cloud].environment("", ""));
 }

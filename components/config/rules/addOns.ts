@@ -5,7 +5,7 @@ import { leastNodes, poolGroups } from "../../model/pools.ts";
 import { type Problem, problem, refuse } from "../../model/problem.ts";
 import { poolRule, type Rules, repeated, rule } from "./rule.ts";
 
-/** StorageClasses for the cloud's disks, created by the add-on `storage`. */
+/** StorageClasses of the add-on `storage`. */
 const diskClassNames: readonly string[] = ["linux", "windows"];
 
 const gmsaPath = "config.fenestra:addons.gmsa";
@@ -14,10 +14,6 @@ const registryPath = "config.fenestra:registryAccess";
 
 const limitsPath = "config.fenestra:addons.autoscalerLimits";
 
-/**
- * The rules on add-ons: what their options require of each other and of the pools, and what pulls from the cloud's
- * registries need.
- */
 const path = "config.fenestra:addons.logs";
 
 const destinations = ["cloudwatch", "azureMonitor", "otlp"] as const;
@@ -146,7 +142,7 @@ export const addOnRules: Rules = {
     if (named.length === 1) return [];
     return refuse(path, named, named.length === 0 ? "names no destination" : "names two", allowed);
   }),
-  /** Collectors never use the identity of their node, which has the rights of the machine. */
+  /** Collectors never use their node's identity, which has the machine's rights. */
   ownIdentity: rule(
     ["cloud", "addons.logs", "access.workloadIdentity"],
     ({ cloud, "addons.logs": logs, "access.workloadIdentity": workloadIdentity }): readonly Problem[] => {
@@ -162,16 +158,11 @@ export const addOnRules: Rules = {
     },
   ),
   headerNames: rule(["addons.logs"], ({ "addons.logs": logs }) => {
-    const names = logs?.otlp?.headers.map(({ name }) => name.toLowerCase()) ?? [];
+    const names = logs?.otlp?.headers.map(({ name }) => name) ?? [];
     return names.flatMap((name, index) =>
-      names.indexOf(name) === index
+      names.findIndex((other) => other.toLowerCase() === name.toLowerCase()) === index
         ? []
-        : refuse(
-            `${path}.otlp.headers[${index}].name`,
-            logs?.otlp?.headers[index]?.name,
-            "is listed twice",
-            "each name once",
-          ),
+        : refuse(`${path}.otlp.headers[${index}].name`, name, "is listed twice", "each name once"),
     );
   }),
 };

@@ -8,7 +8,7 @@ import { roomInSubnets } from "./existingNetwork.ts";
 import { whereNodesHaveRanges } from "./podNetworks.ts";
 import { key, type Rule, type Rules, rule } from "./rule.ts";
 
-/** Ranges that a cluster's networks must not overlap, and from which nobody calls, with the reason. */
+/** Ranges that no network of a cluster overlaps, and from which nobody calls. */
 export const reservedRanges = [
   { range: "0.0.0.0/8", reason: "addresses that mean this host" },
   { range: "127.0.0.0/8", reason: "the loopback range" },
@@ -27,7 +27,7 @@ interface NetworkField {
 
 const machines: NetworkField = { setting: "network.cidr", least: largestNetwork, most: "cloud" };
 
-/** The first range of an existing network is not divided; its subnets have rules of their own. */
+/** The first range of an existing network is not divided; its subnets have their own rules. */
 const existingMachines: NetworkField = { setting: "network.cidr", least: 8, most: 28 };
 
 /**
@@ -99,7 +99,7 @@ const disjoint = (a: NetworkField, b: NetworkField): Rule =>
     );
   });
 
-/** Most machines that the pools may have at once, including the extra one of a rolling replacement. */
+/** Most machines of the pools at once, with one more per group while it rolls. */
 function mostMachines(pools: StackConfig["pools"], zones: readonly string[]): number {
   return pools
     .map((pool) => {
@@ -138,7 +138,7 @@ export const addressRules: Rules = {
   podsAndServices: whereNodesHaveRanges(disjoint(pods, services)),
   /**
    * Every node takes a /24 of the pod range and every machine an address of a private subnet. When either runs out,
-   * nodes come up without a pod network or not at all, so it is checked here.
+   * nodes come up without a pod network or not at all.
    */
   roomForPods: whereNodesHaveRanges(
     rule(["cloud", "kubernetes.podCidr", "controlPlane.replicas", "pools", "network.zones"], (settings) =>
@@ -151,10 +151,7 @@ export const addressRules: Rules = {
       ),
     ),
   ),
-  /**
-   * A private subnet is a quarter of the network; the clouds reserve five addresses, and load balancers and endpoints
-   * take some.
-   */
+  /** A private subnet is a quarter of the network; the clouds, load balancers and endpoints take some addresses. */
   roomForMachines: rule(["cloud", "network.cidr", "network.existing", "network.zones", "pools"], (settings) => {
     const zones = settings["network.zones"];
     const existing = settings["network.existing"];

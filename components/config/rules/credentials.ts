@@ -4,12 +4,11 @@ import { encryptedText } from "../encrypted.ts";
 import { key, type Rules, rule } from "./rule.ts";
 
 /**
- * Bytes of a standard parameter (AWS Systems Manager documentation, "Managing parameter tiers"); a Key Vault secret may
- * have 25 kB.
+ * Bytes of a standard parameter (AWS Systems Manager documentation, "Managing parameter tiers"); Key Vault takes 25 kB.
  */
 const largestSecret = 4096;
 
-/** A registry as images and URLs name it: a host, with an optional port; and containerd's word for all others. */
+/** A registry as images and URLs name it, or containerd's word for all others. */
 export const registryHost = /^(_default|[a-z0-9]([a-z0-9.-]*[a-z0-9])?(:\d{1,5})?)$/;
 
 export const credentialRules: Rules = {
@@ -55,7 +54,7 @@ export const credentialRules: Rules = {
 const logins = ["proxyCredentials", "registryCredentials"] as const;
 
 /**
- * Passwords that stand in the stack file as they are: whoever may read the repository would have them.
+ * Passwords in clear text in the stack file, open to whoever may read the repository.
  *
  * @param values the config's values, keys without the project's prefix
  * @param isEncrypted whether something in a key's value is encrypted. Pulumi does not tell which part.
@@ -72,7 +71,6 @@ export function plainPasswords(
           .map(({ path }) =>
             problem(
               path.reduce(childPath, "config"),
-              // Not the password, but that there is one.
               "***",
               "is a password in clear text",
               "an encrypted value",
@@ -82,7 +80,6 @@ export function plainPasswords(
   );
 }
 
-/** The command that encrypts a value of the stack file. */
 export function encryptCommand([name = "", ...rest]: readonly string[]): string {
   const path = rest.reduce(childPath, `fenestra:${name}`);
   return `pulumi config set --secret --path ${/[["]/.test(path) ? `'${path}'` : path}`;

@@ -10,7 +10,6 @@ type Role = "private" | "public" | "controlPlane";
 
 const root = "config.fenestra:network.existing";
 
-/** Path of a field of the existing network in the stack file. */
 const path = (...steps: readonly PropertyKey[]): string => steps.reduce<string>(childPath, root);
 
 interface Entry {
@@ -64,7 +63,7 @@ function zones(wanted: readonly string[], { subnets }: Existing): readonly Probl
 }
 
 /**
- * Fixed addresses of the control plane end at .12, and AWS has no smaller subnet; the cloud controller's load balancers
+ * The control plane's fixed addresses end at .12, and AWS has no smaller subnet; the cloud controller's load balancers
  * need eight addresses.
  */
 const longestPrefix: Readonly<Record<Role, number>> = { controlPlane: 28, private: 27, public: 27 };
@@ -78,7 +77,7 @@ function ranges(networks: readonly string[], all: readonly Entry[]): readonly Pr
     if (range === undefined) return problem("is not a network", "an IPv4 network whose host bits are zero");
     if (range.prefix > longestPrefix[role])
       return problem("is too small a subnet", `a /${longestPrefix[role]} or a larger one`);
-    // Where a range of the network is wrong, its own rule says so.
+    // Wrong ranges of the network have their own rule.
     if (outer.length < networks.length || outer.some((network) => contains(network, range))) return [];
     return problem("is outside of the network", `a part of ${networks.join(", ")}`);
   });
@@ -129,8 +128,8 @@ function overlapping(range: Cidr, text: string): boolean {
 }
 
 /**
- * Addresses of the private subnets of an existing network, each subnet counted once, less those that clouds, load
- * balancers and endpoints take.
+ * Addresses of the private subnets of an existing network, each counted once, less those that clouds, load balancers
+ * and endpoints take.
  */
 export function roomInSubnets({ subnets }: Existing): number {
   const workers = new Map(Object.values(subnets).map(({ private: subnet }) => [subnet.id.toLowerCase(), subnet.cidr]));
@@ -238,8 +237,7 @@ export const existingNetworkRules: Rules = {
               },
             ]
           : []),
-        // A machine's network interface must be in the subscription of its network (Azure documentation, network
-        // interfaces).
+        // Network interfaces are in the subscription of their network (Azure documentation, network interfaces).
         ...(accountId !== undefined &&
         network.id.pattern.test(id) &&
         subscription !== undefined &&

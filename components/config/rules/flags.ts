@@ -13,8 +13,13 @@ import {
 } from "../../model/reservedFlags.ts";
 import { key, poolRule, type Rules, rule } from "./rule.ts";
 
-/** What is wrong with one flag: nothing, or one sentence and what is allowed. */
 type Wrong = Omit<Problem, "path" | "value"> | undefined;
+
+const refusal = (message: string, allowed: string, remedy?: string): Wrong => ({
+  message,
+  allowed,
+  ...(remedy === undefined ? {} : { remedy }),
+});
 
 const kindInWords = {
   bool: "true or false",
@@ -33,12 +38,11 @@ function flagProblem(program: ControlPlaneProgram, name: string, value: string, 
     const known = Object.values(of.flags)
       .flat()
       .filter((each) => reservedFlagReason(program, each) === undefined);
-    const remedy = didYouMean(name.replace(/^-+/, ""), known);
-    return {
-      message: `is not a flag that ${title} ${minorOf(of.version)} lists`,
-      allowed: `what ${title} --help of ${of.version} shows, without the dashes`,
-      ...(remedy === undefined ? {} : { remedy }),
-    };
+    return refusal(
+      `is not a flag that ${title} ${minorOf(of.version)} lists`,
+      `what ${title} --help of ${of.version} shows, without the dashes`,
+      didYouMean(name.replace(/^-+/, ""), known),
+    );
   }
   const pattern = Object.entries(flagKinds).find(([kind]) => kind === found)?.[1];
   if (pattern !== undefined && !pattern.test(value)) {
@@ -64,12 +68,11 @@ function gatesProblem(program: string, value: string, { gates, version }: Progra
 }
 
 function gateProblem(gate: string, of: string, gates: readonly string[]): Wrong {
-  const remedy = didYouMean(gate, gates);
-  return {
-    message: `names ${gate}, which is no feature gate that ${of} lets one set: it never was one, is locked, or is gone`,
-    allowed: "alpha and beta gates of that minor, as its --help lists them",
-    ...(remedy === undefined ? {} : { remedy }),
-  };
+  return refusal(
+    `names ${gate}, which is no feature gate that ${of} lets one set: it never was one, is locked, or is gone`,
+    "alpha and beta gates of that minor, as its --help lists them",
+    didYouMean(gate, gates),
+  );
 }
 
 function admissionProblem(flag: string, value: string): Wrong {
@@ -94,10 +97,10 @@ function admissionProblem(flag: string, value: string): Wrong {
     : undefined;
 }
 
-/** A plug-in that is off by default and needs a line in `enable-admission-plugins`. */
+/** Off by default: these need a line in `enable-admission-plugins`. */
 const offByDefault = ["EventRateLimit", "PodNodeSelector", "PodTolerationRestriction"];
 
-/** Whether privileged pods may run in kube-system, whose namespace has no label of its own. */
+/** Whether privileged pods may run in kube-system, which has no label of its own. */
 function sparesSystem(configuration: Readonly<Record<string, unknown>>): boolean {
   const { defaults, exemptions } = podSecurity.catch({}).parse(configuration);
   return (
@@ -110,10 +113,7 @@ const podSecurity = z.object({
   exemptions: z.object({ namespaces: z.array(z.string()).optional() }).optional(),
 });
 
-/**
- * Fields and thresholds that a kubelet on Windows does not have (kubernetes/kubernetes,
- * pkg/kubelet/apis/config/validation_windows.go).
- */
+/** What kubelets on Windows do not have (kubernetes/kubernetes, pkg/kubelet/apis/config/validation_windows.go). */
 const linuxFields = [
   "podPidsLimit",
   "seccompDefault",
@@ -124,7 +124,6 @@ const linuxFields = [
 
 const linuxSignals = ["nodefs.inodesFree", "imagefs.inodesFree", "pid.available"];
 
-/** The rules on flags, files and settings that Kubernetes' own programs read. */
 export const flagRules: Rules = {
   extraArgs: rule(["kubernetes.version", "controlPlane.extraArgs"], (settings) => {
     const given = settings["controlPlane.extraArgs"];

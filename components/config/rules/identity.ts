@@ -9,7 +9,7 @@ import { type Rules, repeated, rule } from "./rule.ts";
 
 const key = (path: string): string => `config.fenestra:access.${path}`;
 
-/** A host name of at least two labels, or an IPv4 address: what a certificate may have. */
+/** A host name of at least two labels. */
 const hostName = /^(?=.{1,253}$)(?:[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?\.)+[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$/;
 
 /** What ends in a number is an address, or nothing (WHATWG URL, "ends in a number"). */
@@ -34,7 +34,7 @@ export const identityRules: Rules = {
     if (!form.pattern.test(own.zone)) return refuse(zonePath, own.zone, "is a zone of the other cloud", form.words);
     return [];
   }),
-  /** A zone whose id is a path says its name, and whose it is. */
+  /** A zone's resource id names it and its subscription. */
   zone: rule(["cloud", "accountId", "access.dns"], ({ cloud, accountId, "access.dns": own }) => {
     const { pattern } = cloudFacts[cloud].access.dnsZone;
     if (own?.zone === undefined || !own.zone.startsWith("/") || !pattern.test(own.zone) || !isName(own.name)) return [];
@@ -79,7 +79,7 @@ export const identityRules: Rules = {
                 "make a policy of your own, and name it in policies",
               )
             : []),
-          // Pods there run the cluster itself, and a policy on them could keep it from starting.
+          // Pods there run the cluster, and a policy on them could keep it from starting.
           ...(/^(kube|fenestra)-/.test(namespace)
             ? refuse(
                 `${path}.namespace`,
@@ -108,7 +108,7 @@ export const identityRules: Rules = {
           )
         : [],
   ),
-  /** The API server refuses to start with an issuer for people that it issues tokens for itself. */
+  /** The API server refuses to start when it issues tokens of an issuer for people itself. */
   ownIssuer: rule(
     ["access.workloadIdentity", "access.signIn"],
     ({ "access.workloadIdentity": workloadIdentity, "access.signIn": signIn }) =>

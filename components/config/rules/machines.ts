@@ -7,14 +7,14 @@ import { didYouMean, type Problem, problem, refuse } from "../../model/problem.t
 import type { Cloud, PoolConfig } from "../schema.ts";
 import { poolRule, type Rules } from "./rule.ts";
 
-/** The machine size of a pool; `undefined` when the rule `sizes` reports a problem with it. */
+/** The machine size of a pool; `undefined` when the rule `sizes` reports it. */
 function usableSize(pool: Pick<PoolConfig, "size" | "capacity">, cloud: Cloud): MachineSize | undefined {
   const name = pool.size ?? cloudFacts[cloud].sizes.default;
   const size = cloudFacts[cloud].sizes.pattern.test(name) ? machineSize(cloud, name, pool.capacity) : undefined;
   return size?.arch === "amd64" ? size : undefined;
 }
 
-/** Minimum for the operating system and the kubelet; kubeadm's documentation also requires 2 GB. */
+/** For operating system and kubelet; kubeadm's documentation also requires 2 GB. */
 const least = { linux: { vcpus: 1, memoryGib: 2 }, windows: { vcpus: 2, memoryGib: 4 } } as const;
 
 function isLargeEnough({ os }: Pick<PoolConfig, "os">, { vcpus, memoryGib }: MachineSize): boolean {
@@ -40,7 +40,6 @@ const keepers = {
   ],
 } as const;
 
-/** Whether an image reference has the cloud's form. */
 export function imageProblems(
   cloud: Cloud,
   image: string,
@@ -57,8 +56,8 @@ export function imageProblems(
 }
 
 /**
- * Names of zones as each system has them: the tz database, and the registry of Windows (Microsoft documentation,
- * "Default time zones").
+ * As each system names zones: the tz database, and the registry of Windows (Microsoft documentation, "Default time
+ * zones").
  */
 const zoneNames = {
   linux: {
@@ -73,10 +72,10 @@ const zoneNames = {
   },
 } as const;
 
-/** Whether the tz database has a name: Linux looks for a file of it, and minds capital letters. */
+/** Whether the tz database has a name: Linux looks for its file, capital letters included. */
 function isInTzDatabase(zone: string): boolean {
   const known = Intl.supportedValuesOf("timeZone");
-  // Older names are not listed, but taken; in any case.
+  // Older names are not listed, but taken in any case.
   const likely = /^[A-Z]/.test(zone) && !known.some((each) => each.toLowerCase() === zone.toLowerCase());
   try {
     return known.includes(zone) || (likely && Intl.DateTimeFormat("en", { timeZone: zone }).format() !== "");
@@ -85,13 +84,12 @@ function isInTzDatabase(zone: string): boolean {
   }
 }
 
-/** The rules on the machines of a pool: size, disk, image, and what its kubelet and its system are set to. */
 export const machineRules: Rules = {
   sizes: poolRule(["size", "capacity"], ["cloud"], (pool, path, { cloud }) => {
     const name = pool.size ?? cloudFacts[cloud].sizes.default;
     const size = machineSize(cloud, name, pool.capacity);
     const at = `${path}.size`;
-    // With `capacity` a name is not looked up, so at least its form is checked.
+    // With `capacity` only the name's form is checked.
     const { known, pattern, words } = cloudFacts[cloud].sizes;
     if (!pattern.test(name)) {
       const inCapitals = new RegExp(pattern.source, "i").test(name) ? "mind its capital letters" : undefined;

@@ -8,8 +8,7 @@ import { whereNodesHaveRanges } from "./podNetworks.ts";
 import { key, type Rule, type Rules, rule } from "./rule.ts";
 
 /**
- * Nodes take each address of these ranges for a pod or a Service, so nothing else there is ever reached, or gets an
- * answer.
+ * Nodes take every address of these ranges for a pod or a Service, so nothing else there is reached, or gets an answer.
  */
 const taken = (range: "kubernetes.podCidr" | "kubernetes.serviceCidr"): Rule =>
   rule([range, "network.dns", "httpProxy", "mirror", "access.private"], (settings) => {
@@ -43,7 +42,7 @@ const taken = (range: "kubernetes.podCidr" | "kubernetes.serviceCidr"): Rule =>
     });
   });
 
-/** URLs end up in files on the machines, so they may contain neither a password nor shell metacharacters. */
+/** URLs end up in files on the machines: no password, no shell metacharacters. */
 function urlProblems(path: string, text: string | undefined): readonly Problem[] {
   if (text === undefined) return [];
   if (/^[a-z]+:\/\/[^/]*@/i.test(text)) {
@@ -84,7 +83,6 @@ function authorityProblem(pem: string, earlier: readonly string[]): string | und
 }
 
 export const networkRules: Rules = {
-  /** `NAT: none` requires another source for everything that machines fetch: a proxy, or mirrors. */
   restrictedNetwork: rule(
     ["cloud", "network.nat", "mirror", "httpProxy"],
     ({ cloud, "network.nat": nat, mirror, httpProxy }) => {
@@ -122,7 +120,7 @@ export const networkRules: Rules = {
         const reserved = reservedRanges.find(({ range }) => contains(cidr(range), network));
         if (reserved !== undefined)
           return refuse(path, value, `is in ${reserved.range}, ${reserved.reason}`, "networks that callers come from");
-        // On Azure the rule for callers from inside lets them in by the public balancer too, which keeps their
+        // On Azure the rule for callers from inside also admits them by the public balancer, which keeps their
         // addresses.
         if (way === "private" && prefix < 8)
           return refuse(path, value, "is more than a network of yours", "networks of /8 to /32");
@@ -161,7 +159,7 @@ export const networkRules: Rules = {
           ),
     );
   }),
-  /** Each entry is one certificate of an authority: what is none would be trusted without effect, or not at all. */
+  /** Anything else would be trusted without effect, or not at all. */
   authorities: rule(["certificateAuthorities"], ({ certificateAuthorities: all = [] }) =>
     all.flatMap((pem, index): readonly Problem[] => {
       const message = authorityProblem(pem, all.slice(0, index));

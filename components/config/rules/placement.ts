@@ -7,7 +7,7 @@ import type { Cloud, PoolConfig } from "../schema.ts";
 import { hasFields, poolRule, type Rules, rule } from "./rule.ts";
 
 /**
- * The problem of a name that is not of its form; none without a name.
+ * The problem of a name that is not of its form, if there is one.
  *
  * @param region where it must be, if its name says where it is
  */
@@ -41,8 +41,8 @@ function iamProblems(
 }
 
 /**
- * Operations per second for each GiB, and MiB/s for each operation: EC2 refuses more when it makes the disk, and a
- * machine then never comes (Amazon EBS User Guide, General Purpose SSD and Provisioned IOPS SSD volumes).
+ * Operations per second for each GiB, and MiB/s for each operation: EC2 refuses more, and a machine then never comes
+ * (Amazon EBS User Guide, General Purpose SSD and Provisioned IOPS SSD volumes).
  */
 const mostIopsPerGb = { gp3: 500, io2: 1000 } as const;
 
@@ -105,7 +105,6 @@ function firstSizeProblems(
     : [];
 }
 
-/** The rules on how machines are bought, placed and named to the cloud. */
 export const placementRules: Rules = {
   given: poolRule(
     ["disk", "capacityReservation", "dedicatedHosts", "securityGroups"],
@@ -127,10 +126,7 @@ export const placementRules: Rules = {
   disk: poolRule(["os", "disk", "diskGb"], ["cloud"], ({ os, disk: own, diskGb }, path, { cloud }) =>
     diskProblems(cloud, own, `${path}.disk`, diskGb ?? defaultDiskGb(cloud, os)),
   ),
-  /**
-   * Disks of the control plane. Azure's data disk stays Premium: a zone-redundant one takes no zone, and slower ones
-   * are too slow for etcd.
-   */
+  /** Azure's data disk stays Premium: a zone-redundant one takes no zone, and others are too slow for etcd. */
   controlPlaneDisks: rule(
     [
       "cloud",
@@ -200,7 +196,6 @@ export const placementRules: Rules = {
       ? refuse(`${path}.hybridBenefit`, true, "is meant for Windows pools", "false on Linux")
       : [],
   ),
-  /** What is bought as spot, and what is given for spot only. */
   spot: poolRule(
     ["spot", "onDemand", "spotMaxPrice", "capacityReservation", "dedicatedHosts"],
     [],
@@ -248,14 +243,10 @@ export const placementRules: Rules = {
         if (seen.includes(name)) return [{ ...at, message: "is listed twice", allowed: "each size once" }];
         seen.push(name);
         const size = machineSize(cloud, name);
-        if (size === undefined)
-          return [
-            {
-              ...at,
-              message: "is not a machine size that Fenestra knows",
-              allowed: "sizes of known processors and memory",
-            },
-          ];
+        if (size === undefined) {
+          const message = "is not a machine size that Fenestra knows";
+          return [{ ...at, message, allowed: "sizes of known processors and memory" }];
+        }
         if (first === undefined) return [];
         const same = size.vcpus === first.vcpus && size.memoryGib === first.memoryGib && size.arch === "amd64";
         const nests = !pool.hyperV || size.nestedVirtualization;

@@ -22,7 +22,6 @@ const subnetPath = (zone: string, role: string): string => path("existing", "sub
 const unsetRange = "10.244.0.0/16";
 
 interface Subnet {
-  /** Where the stack file gives it, with the value there. */
   readonly path: string;
   readonly value: string;
   readonly range: Cidr;
@@ -30,8 +29,8 @@ interface Subnet {
 }
 
 /**
- * The subnets of a role, each once: zones of an existing network may share one. What is missing or wrong is reported by
- * its own rule.
+ * The subnets of a role, each once, though zones of an existing network share it. Other rules report what is missing or
+ * wrong.
  */
 function subnetsOf(
   role: "private" | "controlPlane",
@@ -62,18 +61,18 @@ function subnetsOf(
 }
 
 /**
- * Addresses that one application security group holds, a limit that nobody raises (Azure documentation,
- * azure-virtual-network-limits). All addresses of all workers are in one, since the rules of the cluster name it.
+ * Addresses that one application security group holds, a fixed limit (Azure documentation,
+ * azure-virtual-network-limits). Those of all workers are in one, which the cluster's rules name.
  */
 const mostOfGroup = 4000;
 
-/** Smallest network, as a prefix, whose control-plane part of a zone is a /26. */
+/** Prefix of the smallest network whose control-plane part of a zone is a /26. */
 const leastNetwork = 20;
 
-/** Addresses of a subnet that no machine gets: Azure's five, and some for load balancers. */
+/** Addresses of a subnet that no machine gets: Azure's five, and some for Services' internal load balancers. */
 const kept = 5 + 20;
 
-/** Most machines of a pool in the subnet of a zone, with those that a roll adds. */
+/** Most machines of a pool in a zone's subnet, a roll included. */
 function machinesIn(pool: PoolConfig, zone: string, all: readonly string[]): number {
   const zones = pool.zones ?? all;
   const here = pool.perZone ? zones.includes(zone) : zones[0] === zone;
@@ -87,7 +86,7 @@ function ranged(pods: PodNetworkName | undefined): boolean {
   return podAddressing[pods ?? defaultPodNetwork].nodeRanges;
 }
 
-/** The same rule where nodes have ranges of the pods' network, and none elsewhere. */
+/** A rule that holds only where nodes have ranges of the pods' network. */
 export function whereNodesHaveRanges(one: Rule): Rule {
   return (given, lock) =>
     hasSettings(given.settings, ["network.pods"]) && !ranged(given.settings["network.pods"]) ? [] : one(given, lock);
@@ -95,8 +94,8 @@ export function whereNodesHaveRanges(one: Rule): Rule {
 
 export const podNetworkRules: Rules = {
   /**
-   * Scripts, kube-proxy and HNS know one range of pods: what goes there keeps a pod's own address, and metadata
-   * services are closed to what comes from there. Outside of it a pod would reach them.
+   * Scripts, kube-proxy and HNS know one range of pods: traffic to it keeps a pod's address, and metadata services are
+   * closed to it. A pod outside of it would reach them.
    */
   inFirstRange: rule(["network.pods", "network.existing", "network.cidr", "network.zones"], (given) => {
     const whole = parseCidr(given["network.cidr"]);
@@ -137,7 +136,6 @@ export const podNetworkRules: Rules = {
           "leave it out, and keep tenants in clusters of their own",
         ),
   ),
-  /** Where pods have addresses of the machines' network, no other range is used. */
   ownRange: rule(["network.pods", "kubernetes.podCidr"], (given) =>
     ranged(given["network.pods"]) || given["kubernetes.podCidr"] === unsetRange
       ? []
@@ -149,7 +147,7 @@ export const podNetworkRules: Rules = {
           "leave it out",
         ),
   ),
-  /** Control-plane subnets of a network that is created have a fixed size, which a small network does not have. */
+  /** In a created network control-plane subnets have a fixed size. */
   leastRange: rule(["network.pods", "network.cidr", "network.existing"], (given): readonly Problem[] =>
     given["network.pods"] !== "azure-cni" ||
     given["network.existing"] !== undefined ||
@@ -164,8 +162,7 @@ export const podNetworkRules: Rules = {
   ),
   /**
    * Machines and pods of a pool are in the subnet of its first zone, and every machine has all its addresses from the
-   * start. Beside the five that Azure keeps, internal load balancers of Services take some. A roll adds machines to a
-   * group.
+   * start.
    */
   roomForPods: rule(
     ["network.pods", "network.cidr", "network.zones", "network.existing", "network.azureCni", "pools"],

@@ -16,10 +16,7 @@ function isQualifiedName(key: string): boolean {
   return keyName.test(key.slice(slash + 1)) && (slash < 0 || keyPrefix.test(key.slice(0, slash)));
 }
 
-/**
- * Prefixes that belong to Kubernetes and to Fenestra. NodeRestriction refuses most of the former from a kubelet
- * (kubernetes.io, admission controllers).
- */
+/** NodeRestriction refuses most of Kubernetes' prefixes from a kubelet (kubernetes.io, admission controllers). */
 const reservedPrefix = /^([^/]*\.)?(kubernetes\.io|k8s\.io|fenestra\.dev)\//;
 
 const keyForm =
@@ -153,7 +150,7 @@ export const poolRules: Rules = {
       );
     });
   }),
-  /** The autoscaler learns the labels and taints of an empty group from its tags, and the number of tags is limited. */
+  /** The autoscaler learns an empty group's labels and taints from its tags, whose number is limited. */
   hints: poolRule(
     ["name", "os", "size", "capacity", "autoscale", "labels", "taints", "hyperV", "ccgPlugin"],
     ["cloud", "tags"],
@@ -204,7 +201,7 @@ export const poolRules: Rules = {
     const seen = new Map<string, number>();
     return pools.flatMap((pool, index): readonly Problem[] => {
       if (!hasFields(pool, ["name", "zones", "perZone"])) return [];
-      // A zone listed twice is reported by its own rule, not again as a duplicate name.
+      // A zone listed twice has its own rule.
       const groups = new Set(poolGroups(pool, settings["network.zones"]).map(({ name }) => name));
       return [...groups].flatMap((name): readonly Problem[] => {
         const first = seen.get(name);

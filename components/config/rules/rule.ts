@@ -4,12 +4,12 @@ import { type Problem, refuse } from "../../model/problem.ts";
 import { schemaOf } from "../cloudSchema.ts";
 import { type PoolConfig, type StackConfig, stackSchema } from "../schema.ts";
 
-/** Fields of a part of the config by their path: `network.zones`. */
+/** Fields of a part of the config by path: `network.zones`. */
 type Fields<S extends "access" | "addons" | "controlPlane" | "kubernetes" | "mirror" | "network"> = {
   [F in keyof StackConfig[S] & string as `${S}.${F}`]: StackConfig[S][F];
 };
 
-/** The config by path, both whole parts and their fields, as rules name what they read. */
+/** The config by path, whole parts and their fields, as rules name what they read. */
 export type Settings = StackConfig &
   Fields<"access"> &
   Fields<"addons"> &
@@ -18,10 +18,7 @@ export type Settings = StackConfig &
   Fields<"mirror"> &
   Fields<"network">;
 
-/**
- * What the schema accepts of a config, with defaults. Refused values are missing, and so are the values that contain
- * them.
- */
+/** What the schema accepts of a config, with defaults. Refused values are missing, and what contains them. */
 interface AcceptedSettings {
   readonly settings: object;
   /** Accepted fields of each pool, in the order of the stack file. */
@@ -42,10 +39,10 @@ export function hasFields<K extends keyof PoolConfig>(
 }
 
 /**
- * The accepted parts of a config's plain values, each parsed by its own schema: the cloud's says what is accepted, the
- * whole one gives what other clouds alone have its defaults.
+ * The accepted parts of a config's plain values, each parsed by its own schema: the cloud's decides what is accepted,
+ * the whole one adds the defaults of other clouds' settings.
  *
- * @param unread keys whose text could not be read at all; not the same as missing keys
+ * @param unread keys whose text could not be read at all; they are not missing
  */
 export function acceptedSettings(values: object, unread: readonly string[] = []): AcceptedSettings {
   const own = schemaOf(ownValue(values, "cloud"));
@@ -81,7 +78,7 @@ function acceptedFields(schema: z.ZodObject, own: z.core.$ZodType | undefined, v
   );
 }
 
-/** A value as the whole schema reads it, where the cloud's takes it; of what the cloud has not, the default. */
+/** A value as the whole schema reads it, where the cloud's takes it; for what the cloud lacks, the default. */
 function accepted(schema: z.core.$ZodType, own: z.core.$ZodType | undefined, value: unknown): readonly unknown[] {
   if (own !== undefined && !z.safeParse(own, value).success) return [];
   const result = z.safeParse(schema, own === undefined ? undefined : value);
@@ -92,19 +89,17 @@ function ownValue(holder: object, key: string): unknown {
   return Object.hasOwn(holder, key) ? Reflect.get(holder, key) : undefined;
 }
 
-/** A rule checks the values that the schema accepted and reports those that do not fit together. */
+/** Reports accepted values that do not fit together. */
 export type Rule = (given: AcceptedSettings, lock: readonly Artifact[]) => readonly Problem[];
 
-/** Rules of one matter, by what they are about. */
 export type Rules = Readonly<Record<string, Rule>>;
 
 /**
  * A rule on settings of the stack (ADR 0020).
  *
  * @param reads everything that the rule reads; the check gets nothing else. The rule is skipped when the schema refused
- * part of it, since that
- *   problem is reported already. So name `network.zones`, not `network`, where that is enough. A list counts as a
- * whole.
+ * part of it, which is reported already: so name `network.zones`, not `network`, where that is enough. A list counts as
+ * a whole.
  */
 export function rule<K extends keyof Settings>(
   reads: readonly K[],
@@ -113,10 +108,9 @@ export function rule<K extends keyof Settings>(
   return ({ settings }, lock) => (hasSettings(settings, reads) ? check(settings, lock) : []);
 }
 
-/** Path of a setting in the stack file. */
 export const key = (path: string): string => `config.fenestra:${path}`;
 
-/** Values that are there before, each refused at its place. */
+/** Every repetition of a value, refused at its place. */
 export function repeated(
   values: readonly string[],
   path: (index: number) => string,
@@ -128,7 +122,7 @@ export function repeated(
 }
 
 /**
- * A rule on each pool separately: a mistake in one pool does not skip the check of another.
+ * A rule on each pool: a mistake in one does not skip the check of another.
  *
  * @param own what the rule reads of the pool
  * @param reads what it reads of the stack, as for `rule`

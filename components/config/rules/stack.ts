@@ -6,15 +6,12 @@ import type { Cloud } from "../schema.ts";
 import { imageProblems } from "./machines.ts";
 import { key, type Rules, repeated, rule } from "./rule.ts";
 
-/**
- * Most tags in a stack file: a resource has at most 50 on both clouds, and the program and the cloud's controllers add
- * theirs.
- */
+/** Most tags in a stack file: both clouds take 50, and the program and the cloud's controllers add theirs. */
 const mostTags = 40;
 
 /**
- * Limits that hold on both clouds, so that a stack can move: AWS 128 and 256 characters, Azure 512 and 256 with
- * case-insensitive names.
+ * Both clouds' limits, so that a stack can move: AWS 128 and 256 characters, Azure 512 and 256 with case-insensitive
+ * names.
  */
 function tag(name: string, value: string, names: readonly string[], cloud: Cloud): readonly Problem[] {
   const path = childPath(key("tags"), name);
@@ -27,7 +24,7 @@ function tag(name: string, value: string, names: readonly string[], cloud: Cloud
       "a name outside fenestra:, aws:, kubernetes.io/cluster/, and not KubernetesCluster",
     ],
     [
-      // IAM compares keys without regard to case ("Duplicate tag keys found"), and the program names what it makes.
+      // IAM compares keys without regard to case ("Duplicate tag keys found").
       !takesName && name.toLowerCase() === "name",
       "meets the tag Name that the program sets",
       "another word than name, in any case",
@@ -46,10 +43,9 @@ function tag(name: string, value: string, names: readonly string[], cloud: Cloud
   return checks.flatMap(([wrong, message, allowed]) => (wrong ? refuse(path, value, message, allowed) : []));
 }
 
-/** Beginnings, or whole names, of tags that the program and the cloud set. */
+/** Beginnings or whole names of tags that the program and the cloud set. */
 const ownTags = ["fenestra:", "fenestra_", "aws:", "kubernetes.io/", "kubernetescluster", "k8s.io/", "name"];
 
-/** What is wrong with a name, or with a beginning and `*`, of tags that others write. */
 function ignoredTag(name: string, index: number, given: { cloud: Cloud; tags: object }): readonly Problem[] {
   const path = key(`ignoreTags[${index}]`);
   const beginning = name.replace(/\*$/, "").toLowerCase();
@@ -98,7 +94,7 @@ export const stackRules: Rules = {
     const plain = name.toLowerCase().replaceAll(/[^a-z\d-]/g, "");
     if (!regions.pattern.test(name))
       return [{ ...at, message, ...(regions.known.includes(plain) && { remedy: `write ${plain}` }) }];
-    // Digits are compared separately, since clouds add numbered regions: eu-west-4 is not a mistyped eu-west-3.
+    // Clouds add numbered regions: eu-west-4 is not a mistyped eu-west-3.
     const bare = (text: string): string => text.replaceAll(/\d/g, "");
     if (regions.known.some((each) => bare(each) === bare(name))) return [];
     const remedy = didYouMean(name, regions.known);
@@ -111,7 +107,7 @@ export const stackRules: Rules = {
     return all.flatMap((zone, index): readonly Problem[] => {
       const path = key(`network.zones[${index}]`);
       if (all.indexOf(zone) !== index) return refuse(path, zone, "is listed twice", "each zone once");
-      // Zones that are named after their region cannot be judged for an invalid one.
+      // Zones with a region's name cannot be judged for an invalid one.
       return (form.ofRegion && !isRegion) || form.pattern(name).test(zone)
         ? []
         : [{ path, value: zone, ...form.refusal(name) }];
@@ -123,7 +119,6 @@ export const stackRules: Rules = {
       ? []
       : refuse(key("accountId"), accountId, "belongs to the other cloud", words);
   }),
-  /** Values that must be unique among issuers, and reserved names. */
   signIn: rule(["access.signIn"], ({ "access.signIn": issuers }) =>
     issuers.flatMap(({ name, issuer }, index): readonly Problem[] => {
       const path = key(`access.signIn[${index}]`);

@@ -3,10 +3,7 @@ import { partition } from "./iamLimits.ts";
 import { ec2Id } from "./ids.ts";
 import { awsArch, awsMachineSize, awsSizes, awsSizesOn } from "./machineSizes.ts";
 
-/**
- * Of the zones that an account of today has, where they are not a, b and c: some regions have closed one, us-west-1
- * gives two.
- */
+/** Zones of today's accounts, where not a, b and c: some regions have closed one, us-west-1 gives two. */
 const firstLetters: Readonly<Record<string, string>> = {
   "ap-northeast-1": "acd",
   "ca-central-1": "abd",
@@ -22,7 +19,7 @@ const lastLetters: Readonly<Record<string, string>> = {
   "us-west-2": "d",
 };
 
-/** Zones have letters behind the region's name; accounts do not have the same ones (EC2, DescribeAvailabilityZones). */
+/** Zones have letters behind the region's name, which differ by account (EC2, DescribeAvailabilityZones). */
 const zones: CloudFacts["zones"] = {
   ofRegion: true,
   pattern: (region) => new RegExp(`^${region}[a-${lastLetters[region] ?? "c"}]$`),
@@ -36,7 +33,7 @@ const zones: CloudFacts["zones"] = {
 };
 
 /**
- * Beginnings of names that AWS keeps to itself, by type: Elastic Load Balancing API, CreateLoadBalancer; EC2 API,
+ * Beginnings of names that AWS reserves, by type: Elastic Load Balancing API, CreateLoadBalancer; EC2 API,
  * CreateSecurityGroup; S3, "Bucket naming rules".
  */
 export const awsPrefixes: Readonly<Record<string, readonly string[]>> = {
@@ -45,7 +42,6 @@ export const awsPrefixes: Readonly<Record<string, readonly string[]>> = {
   "s3/bucket:Bucket": ["sthree-", "xn--", "amzn-s3-demo-"],
 };
 
-/** The cluster's name begins names of all of these. */
 const ownPrefixes = Object.values(awsPrefixes).flat();
 
 export const aws: CloudFacts = {
@@ -111,7 +107,7 @@ export const aws: CloudFacts = {
   images: { pattern: ec2Id("ami"), words: "latest or an AMI id, ami- with 8 or 17 digits", ofOther: () => undefined },
   disks: { types: ["gp3", "io2"], windowsGb: 120, windowsLeastGb: 30, speeds: true },
   tags: {
-    // Roles are tagged too, and IAM restricts names and values to these characters (IAM API Reference, Tag).
+    // IAM restricts tags of roles to these characters (IAM API Reference, Tag).
     fits: (name, value) => /^[\p{L}\p{Z}\p{N}_.:/=+\-@]*$/u.test(name + value),
     refusal: {
       message: "has a character that AWS refuses in tags of roles",
@@ -120,7 +116,7 @@ export const aws: CloudFacts = {
     takesName: false,
     most: undefined,
     ofGroup: 4 + 2 + 3,
-    // A key of a tag has 128 characters.
+    // Keys of tags have 128 characters.
     ignoreCase: false,
     longestHint: 128 - "k8s.io/cluster-autoscaler/node-template/label/".length,
     ignoresBeginnings: true,
@@ -129,8 +125,8 @@ export const aws: CloudFacts = {
   oneZone: { capacityReservation: /^cr-/, dedicatedHosts: undefined },
   balancerLooks: { every: 10, failures: 2 },
   network: {
-    // The public part of a zone must be a /27: load balancers created by the cloud controller require eight free
-    // addresses (Elastic Load Balancing, Classic Load Balancers, "Prepare your VPC and EC2 instances").
+    // A zone's public part must be a /27: the cloud controller's load balancers require eight free addresses (Elastic
+    // Load Balancing, Classic Load Balancers, "Prepare your VPC and EC2 instances").
     smallest: 21,
     // Amazon EC2 User Guide, resource ids.
     id: { pattern: ec2Id("vpc"), words: "the id of a VPC, such as vpc-0123456789abcdef0" },
@@ -168,7 +164,7 @@ export const aws: CloudFacts = {
   },
   timings: {
     drain: { linux: 600, windows: 600 },
-    // A spot machine is gone two minutes after the notice (documentation of spot interruption notices).
+    // Gone two minutes after the notice (documentation of spot interruption notices).
     spotDrain: { linux: 90, windows: 100 },
     // The group's lifecycle hook.
     termination: { linux: 900, windows: 900 },
@@ -182,9 +178,9 @@ export const aws: CloudFacts = {
     rollsSpot: true,
     windows: {
       longestGroup: Number.POSITIVE_INFINITY,
-      // EC2Launch does not survive a reboot from within, so there the task does it all.
+      // EC2Launch does not survive a reboot from within, so the task does it all.
       foreground: false,
-      // It also has user data run again (EC2 User Guide, EC2Launch v2 settings).
+      // User data also runs again (EC2 User Guide, EC2Launch v2 settings).
       generalize: {
         command: [
           ...["C:\\Program Files\\Amazon\\EC2Launch\\EC2Launch.exe", "sysprep"],

@@ -1,18 +1,17 @@
 import { type CloudFacts, names } from "./facts.ts";
 import { azureMachineSize } from "./machineSizes.ts";
 
-/** Address of the platform, two ports of which hand out certificates and extension settings. */
+/** The platform, two ports of which hand out certificates and extension settings. */
 const platform = "168.63.129.16";
 
 const drain = { linux: 270, windows: 600 } as const;
 
-/** Letters after the number of a D, E or F size; `undefined` for other families. */
+/** Letters after the number of a D, E or F size; no match for other families. */
 const sizeLetters = /^Standard_[DEF]\d+(?:-\d+)?([a-z]*)/;
 
 /**
- * Words that Azure refuses in names of resources with an endpoint: vaults, the storage account and the API's public
- * name, all of which begin with the cluster's name (Azure documentation, "Resolve reserved resource name errors"). The
- * account's name omits the hyphens.
+ * Words that Azure refuses in names of vaults, the storage account and the API's public name, which begin with the
+ * cluster's name (Azure documentation, "Resolve reserved resource name errors"). The account's omits the hyphens.
  */
 const reservedWords = /microsoft|windows|^login/;
 
@@ -101,11 +100,10 @@ export const azure: CloudFacts = {
             allowed: "a size with an s after the number, such as Standard_D2s_v5",
           };
     },
-    // Its own list of sizes lacks Intel's of version 7, and it reads no tags of a set then (kubernetes/autoscaler:
-    // cluster-autoscaler/cloudprovider/azure/azure_template.go, 1.36.0).
+    // The autoscaler's list lacks Intel's sizes of version 7, and it reads no tags of a set then
+    // (kubernetes/autoscaler: cluster-autoscaler/cloudprovider/azure/azure_template.go, 1.36.0).
     startsFirst: (size) => !/^Standard_[DE]\d+[b-z]*_v[7-9]$/.test(size),
-    // Capability LowPriorityCapable of these is false (Azure documentation, use Azure Spot Virtual Machines,
-    // "Limitations").
+    // LowPriorityCapable is false (Azure documentation, use Azure Spot Virtual Machines, "Limitations").
     spotRefusal: (size) =>
       /^Standard_B\d|_Promo$/i.test(size)
         ? {
@@ -114,7 +112,7 @@ export const azure: CloudFacts = {
           }
         : undefined,
   },
-  // A version of the marketplace's image, or an image of one's own in a gallery, with or without a version.
+  // A marketplace version, or a gallery's image, with or without a version.
   images: {
     pattern:
       /^\d+\.\d+\.\d+$|^\/subscriptions\/[0-9a-f-]{36}\/resourceGroups\/[^/]+\/providers\/Microsoft\.Compute\/galleries\/[^/]+\/images\/[^/]+(\/versions\/\d+\.\d+\.\d+)?$/i,
@@ -137,7 +135,7 @@ export const azure: CloudFacts = {
     fits: (_name, value) => !/\p{Cc}/u.test(value),
     refusal: { message: "has a control character in its value", allowed: "values on one line" },
     takesName: true,
-    // They allow 15 (Azure documentation, tag resources, "Limitations"), and the program adds two.
+    // 15 (Azure documentation, tag resources, "Limitations"), and the program adds two.
     most: [13, "Azure's DNS zones"],
     ofGroup: 3 + 4 + 3,
     ignoreCase: true,
@@ -175,10 +173,10 @@ export const azure: CloudFacts = {
     balancersInNetwork: true,
     publicSubnets: false,
     mostGroupRules: Number.POSITIVE_INFINITY,
-    // Network interfaces are in the subscription of their network, so everything is.
+    // Network interfaces, and so everything, are in the network's subscription.
     accountOf: (network) => network.split("/")[2],
-    // Azure's resource manager supports private access only for whole management groups (Azure documentation, private
-    // link for Azure Resource Manager).
+    // Azure supports private access to its resource manager only for whole management groups (Azure documentation,
+    // private link for Azure Resource Manager).
     natRefusal: {
       message: "cuts the cloud controller, the disk driver and the autoscaler off from Azure's resource manager",
       allowed: "single or perZone on Azure",
@@ -199,16 +197,15 @@ export const azure: CloudFacts = {
     rights: ["roles"],
     rsaTokens: true,
     signsObjects: false,
-    // Azure's load balancers probe /readyz over TLS, and only RSA keys are known to work with them; CAPZ and ARO use
-    // RSA too.
+    // Azure's load balancers probe /readyz over TLS, known to work with RSA keys alone; CAPZ and ARO use RSA too.
     keyAlgorithm: "RSA-2048",
     logs: "azureMonitor",
   },
   timings: {
     drain,
-    // A spot machine is gone half a minute after the notice (documentation of spot machines).
+    // Gone half a minute after the notice (documentation of spot machines).
     spotDrain: { linux: 20, windows: 20 },
-    // 5 to 15 minutes (Azure documentation, terminate notification); on Windows it outlasts the drain by a minute.
+    // 5 to 15 minutes (Azure documentation, terminate notification); on Windows a minute longer than the drain.
     termination: { linux: 300, windows: drain.windows + 60 },
     heartbeats: false,
   },
@@ -218,8 +215,8 @@ export const azure: CloudFacts = {
     guardsMetadata: true,
     rollsSpot: false,
     windows: {
-      // A computer name has at most 15 characters, and a scale set adds 6 of its own (Azure documentation, virtual
-      // machine scale set computer name prefix).
+      // Of a computer name's 15 characters a scale set takes 6 (Azure documentation, virtual machine scale set computer
+      // name prefix).
       longestGroup: 9,
       // The extension reports what comes before a restart.
       foreground: true,
@@ -230,9 +227,9 @@ export const azure: CloudFacts = {
         firstLogon: true,
       },
       statusFiles: "C:\\Packages\\Plugins\\Microsoft.Compute.CustomScriptExtension\\*\\Status\\*.status",
-      // The Windows special administration console holds the port (Azure documentation, "Serial Console for Windows").
+      // The special administration console holds the port (Azure documentation, "Serial Console for Windows").
       console: "",
-      // The host is the source (Azure documentation, "Time sync for Windows VMs"); NTP stays as it is.
+      // The host is the source (Azure documentation, "Time sync for Windows VMs"); NTP stays.
       clock: {
         calls: [["/config", "/update"]],
         registry: [

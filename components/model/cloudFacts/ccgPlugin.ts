@@ -4,12 +4,12 @@ import { otherReleases } from "../releases.ts";
 
 /**
  * A cloud's Container Credential Guard plug-in: a COM class that Windows calls for a domain account, so that a node
- * that has not joined the domain can fetch a gMSA's password (learn.microsoft.com, ICcgDomainAuthCredentials).
+ * outside the domain can fetch a gMSA's password (learn.microsoft.com, ICcgDomainAuthCredentials).
  */
 interface CcgPlugin {
-  /** Class id without braces, in upper case, as credential specifications and the registry name it. */
+  /** Class id, upper case without braces, as credential specifications and the registry name it. */
   readonly classId: string;
-  /** How machines install it; absent where it ships in the cloud's own images alone. */
+  /** How machines install it; absent where only the cloud's images have it. */
   readonly install: CcgInstall | undefined;
 }
 
@@ -21,8 +21,8 @@ interface CcgInstall {
 }
 
 /**
- * The clouds' plug-ins. Azure: microsoft/Azure-Key-Vault-Plugin-gMSA, registerplugin.reg. AWS: the class id is given in
- * the Amazon ECS Developer Guide ("Using gMSA for Windows containers"); the plug-in ships only in AWS's own images.
+ * Azure: microsoft/Azure-Key-Vault-Plugin-gMSA, registerplugin.reg. AWS: class id of the Amazon ECS Developer Guide
+ * ("Using gMSA for Windows containers"); only AWS's own images have the plug-in.
  */
 export const ccgPlugins: Readonly<Record<StackConfig["cloud"], CcgPlugin>> = {
   azure: {
@@ -40,7 +40,7 @@ export const ccgPlugins: Readonly<Record<StackConfig["cloud"], CcgPlugin>> = {
   aws: { classId: "859E1386-BDB4-49E8-85C7-3070B13920E1", install: undefined },
 };
 
-/** How each cloud identifies the secret with the account that reads the gMSA's password. */
+/** How each cloud identifies the secret with the account that reads a gMSA's password. */
 export const ccgSecretForms = {
   aws: {
     pattern: /^arn:aws[a-z-]*:secretsmanager:[a-z0-9-]+:\d{12}:secret:[A-Za-z0-9/_+=.@-]+-[A-Za-z0-9]{6}$/,
@@ -54,10 +54,7 @@ export const ccgSecretForms = {
   },
 } as const;
 
-/**
- * URL of a Key Vault secret from its resource id. Throws a `RangeError` for an invalid id, which the config rules
- * prevent.
- */
+/** URL of a Key Vault secret. @throws RangeError for an invalid id, which the config rules prevent */
 export function secretUri(resourceId: string): string {
   const [, vault, name] = ccgSecretForms.azure.pattern.exec(resourceId) ?? [];
   if (vault === undefined || name === undefined) throw new RangeError(`${resourceId} is not a secret of a vault`);
@@ -70,14 +67,13 @@ export function awsPluginInput(secretArn: string): string {
 }
 
 /**
- * The same on Azure (microsoft/Azure-Key-Vault-Plugin-gMSA, README): the object id of the identity that may read the
+ * The same on Azure (microsoft/Azure-Key-Vault-Plugin-gMSA, README): object id of the identity that may read the
  * secret.
  */
 export function azurePluginInput(resourceId: string, objectId: string): string {
   return `ObjectId=${objectId};SecretUri=${secretUri(resourceId)}`;
 }
 
-/** The distinct secrets that a cluster's accounts name. */
 export function ccgSecrets(gmsa: StackConfig["addons"]["gmsa"]): readonly string[] {
   const secrets = gmsa?.credentialSpecs.map(({ secret }) => secret) ?? [];
   return [...new Set(secrets.filter((secret) => secret !== undefined))];

@@ -1,10 +1,10 @@
-/** What IAM refuses by its documents alone; the rules of the stack file and the simulated AWS take it from here. */
+/** What IAM refuses by its documents alone, for stack file rules and the simulated AWS. */
 export const iamLimits = {
   /** Characters of a path of IAM (IAM API Reference, CreateRole). */
   path: 512,
-  /** Characters of all inline policies of a role, white space not counted (IAM User Guide, "IAM and AWS STS quotas"). */
+  /** Characters of a role's inline policies, without white space (IAM User Guide, "IAM and AWS STS quotas"). */
   inline: 10_240,
-  /** The same of a managed policy, and of who may take a role. */
+  /** The same of a managed policy and a trust policy. */
   managed: 6_144,
   trust: 2_048,
   /** Action and resource of a statement (IAM User Guide, "Grammar of the IAM JSON policy language"). */
@@ -24,8 +24,8 @@ export function partition(region: string): string {
 /** The partition in an ARN. */
 export const partitionOfArn = (arn: string): string | undefined => /^arn:([^:]*):/.exec(arn)?.[1];
 
-/** The account in an ARN; none in one of AWS's own. */
+/** The account in an ARN; AWS's own have none. */
 export const accountOfArn = (arn: string): string | undefined => /^arn:[^:]*:[^:]*:[^:]*:(\d{12}):/.exec(arn)?.[1];
 
-/** The region in an ARN; none where it has no region. */
+/** The region in an ARN, if it has one. */
 export const regionOfArn = (arn: string): string | undefined => /^arn:[^:]*:[^:]*:([a-z0-9-]+):/.exec(arn)?.[1];

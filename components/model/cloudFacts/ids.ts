@@ -1,19 +1,19 @@
 import type { Cloud } from "../../config/schema.ts";
 
-/** Form of the name of something in AWS, in any partition. */
+/** Form of an ARN, in any partition. */
 export const arn = (service: string, resource: string): RegExp =>
   new RegExp(`^arn:aws[a-z-]*:${service}:[a-z0-9-]*:\\d{12}:${resource}$`);
 
-/** Form of the id of something in EC2: eight digits of old, seventeen today. */
+/** Form of an EC2 id: eight digits of old, seventeen today. */
 export const ec2Id = (kind: string): RegExp => new RegExp(`^${kind}-([0-9a-f]{8}|[0-9a-f]{17})$`);
 
-/** Form of the id of something in Azure, which ignores case (Azure documentation, naming rules and restrictions). */
+/** Form of an Azure id, which ignores case (Azure documentation, naming rules and restrictions). */
 const azureId = (type: string): RegExp =>
   new RegExp(`^/subscriptions/[0-9a-f-]{36}/resourceGroups/[^/]+/providers/${type.replace(".", "\\.")}/[^/]+$`, "i");
 
 export type IdForm = readonly [pattern: RegExp, words: string];
 
-/** How the user names things that exist already, per cloud. */
+/** Forms of existing things, per cloud. */
 export const idForms: Readonly<
   Record<Cloud, Record<"encryptionKey" | "capacityReservation" | "dedicatedHosts" | "securityGroup", IdForm>>
 > = {

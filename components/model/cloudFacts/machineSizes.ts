@@ -13,16 +13,16 @@ export interface MachineSize extends Capacity {
   readonly nestedVirtualization: boolean;
 }
 
-/** AWS families with a fixed ratio of memory to processors. GiB. */
+/** AWS families' GiB per processor. */
 const awsFamilies: Readonly<Record<string, number>> = { c: 2, m: 4, r: 8 };
 /**
- * First generation of these on Nitro. On those before, disks have other names than a control-plane machine looks for
- * (Amazon EBS User Guide, "Amazon EBS volumes and NVMe"), and the ratio does not hold for all.
+ * First of their generations on Nitro. Before, disks have other names than a control-plane machine looks for (Amazon
+ * EBS User Guide, "Amazon EBS volumes and NVMe"), and the ratio does not hold for all.
  */
 const awsFamiliesSince = 5;
 /**
- * First burstable AWS generation on Nitro. A T2 machine is refused as EBS-optimised, and its disks have other names
- * (Amazon EC2 User Guide, "Amazon EBS-optimized instances", "Nitro-based instances").
+ * First burstable generation on Nitro. T2 is refused as EBS-optimised, and its disks have other names (Amazon EC2 User
+ * Guide, "Amazon EBS-optimized instances", "Nitro-based instances").
  */
 const awsBurstableSince = 3;
 /** Burstable AWS sizes: memory does not follow the processors. */
@@ -32,16 +32,13 @@ const awsBurstable: Readonly<Record<string, Capacity>> = {
   xlarge: { vcpus: 4, memoryGib: 16 },
   "2xlarge": { vcpus: 8, memoryGib: 32 },
 };
-/**
- * Most processors of a Windows machine with nested virtualisation on AWS (Amazon EC2 User Guide, nested
- * virtualization).
- */
+/** Most processors of a Windows machine with nested virtualisation (Amazon EC2 User Guide, nested virtualization). */
 const awsMostNestedVcpus = 192;
 
 /**
- * Reads an AWS instance type of the families c, m, r and t. `undefined` for any other, for those before Nitro, and for
- * c5n, whose memory does not follow the rule: their capacity must then be given. Nested virtualisation without metal
- * exists since 2026 on C8i, M8i and R8i (Amazon EC2 User Guide, nested virtualization).
+ * Reads an AWS instance type of the families c, m, r and t. `undefined` for others, for those before Nitro, and for
+ * c5n, whose memory does not follow the rule. Nested virtualisation without metal exists since 2026 on C8i, M8i and R8i
+ * (Amazon EC2 User Guide, nested virtualization).
  */
 export function awsMachineSize(name: string): MachineSize | undefined {
   const match = /^([cmrt])(\d)([a-z]*)(-flex)?\.(medium|large|\d*xlarge)$/.exec(name);
@@ -64,7 +61,6 @@ export function awsMachineSize(name: string): MachineSize | undefined {
   };
 }
 
-/** Processors of a size word. */
 function awsVcpus(size: string): number {
   if (size === "medium") return 1;
   return size === "large" ? 2 : 4 * Number(size.replace("xlarge", "") || "1");
@@ -73,20 +69,20 @@ function awsVcpus(size: string): number {
 /** Day of EC2's list. */
 export const awsSizesOn: string = listed.on;
 
-/** Names of EC2's own list (enum InstanceType of its API, by the SDK for JavaScript). */
+/** EC2's own names (enum InstanceType of its API, by the SDK for JavaScript). */
 export const awsSizes: ReadonlySet<string> = new Set(
   Object.entries(listed.sizes).flatMap(([families, sizes]) =>
     families.split(",").flatMap((family) => sizes.split(",").map((size) => `${family}.${size}`)),
   ),
 );
 
-/** Whether a machine of the size is no x86 one, by its name: Graviton (g behind the number), the first of it, a Mac. */
+/** Arm by name: Graviton (g behind the number), its first generation, and a Mac. */
 export function awsArch(name: string): MachineSize["arch"] {
   const [, letters = "", attributes = ""] = /^([a-z]+)\d+([a-z]*)/.exec(name) ?? [];
   return attributes.includes("g") || /^(a|mac)$/.test(letters) ? "arm64" : "amd64";
 }
 
-/** Azure's B sizes before version 2, whose names do not encode the memory (Azure documentation, B-series). GiB. */
+/** GiB of Azure's B sizes before version 2, which their names do not encode (Azure documentation, B-series). */
 const azureBurstable: Readonly<Record<string, number>> = {
   Standard_B1ls: 0.5,
   Standard_B1s: 1,
@@ -112,10 +108,10 @@ const azureVersions: Readonly<Record<string, readonly number[]>> = {
 const azureName = /^Standard_([BDEF])([1-9]\d{0,2})(?:-([1-9]\d{0,2}))?([a-z]*)(?:_v(\d))?$/;
 
 /**
- * Reads an Azure VM size of the families B, D, E and F. `undefined` for any other, and for those whose memory does not
- * follow from the name: D and E before version 3, and E sizes from 64 processors on before version 5, above 64 later.
- * Sizes of version 3 and later of D and E can nest virtualisation, AMD's (letter a) from version 5 on (Azure
- * documentation, feature support per series); Arm sizes (letter p) cannot run Windows Server here.
+ * Reads an Azure VM size of the families B, D, E and F. `undefined` for others, and where memory does not follow from
+ * the name: D and E before version 3, and E from 64 processors on before version 5, above 64 later. D and E can nest
+ * virtualisation from version 3 on, AMD's (letter a) from 5 on (Azure documentation, feature support per series); Arm
+ * sizes (letter p) cannot run Windows Server here.
  */
 export function azureMachineSize(name: string): MachineSize | undefined {
   const match = azureName.exec(name);
@@ -123,7 +119,7 @@ export function azureMachineSize(name: string): MachineSize | undefined {
   const [, family = "", count = "", constrained, features = "", versionText = "1"] = match;
   const version = Number(versionText);
   if (!azureVersions[family]?.includes(version) || (Number(count) > 104 && version < 6)) return undefined;
-  // Sizes have 1, 2 or a multiple of 4 processors, but for B10 and F10 of early versions, which are gone.
+  // 1, 2 or a multiple of 4, but for B10 and F10 of early versions, which are gone.
   if (Number(count) > 2 && Number(count) % 4 !== 0) return undefined;
   const memoryGib = azureMemory(name, family, Number(count), features, version);
   if (memoryGib === undefined) return undefined;

@@ -2,10 +2,10 @@ import type { Cloud, StackConfig } from "../../config/schema.ts";
 import { otherReleases, type Pinned } from "../releases.ts";
 
 interface RegistryPlugin {
-  /** Name of its file without suffix, by which the kubelet's configuration names it. */
+  /** Its file without suffix, as the kubelet's configuration names it. */
   readonly name: string;
   readonly artifact: { readonly name: string; readonly versions: Pinned };
-  /** Whether the artifact is an archive with the file at its top. */
+  /** Whether it is an archive with the file at its top. */
   readonly packed: boolean;
 }
 
@@ -19,21 +19,21 @@ const acrFile = { name: acrArtifact, versions: otherReleases[acrArtifact] };
 
 /** How machines of a cloud pull from its own registries with their identity. */
 interface RegistryFacts {
-  /** The kubelet's plug-ins. They implement credentialprovider.kubelet.k8s.io/v1, which every supported minor uses. */
+  /** They implement credentialprovider.kubelet.k8s.io/v1, which every supported minor uses. */
   readonly plugin: Readonly<Record<"linux" | "windows", RegistryPlugin>>;
-  /** How a stack file identifies what may be pulled. */
+  /** How a stack file names what may be pulled. */
   readonly pattern: RegExp;
   readonly allowed: string;
   readonly example: string;
-  /** How long the kubelet caches an answer without a duration of its own. */
+  /** How long the kubelet caches an answer without a duration. */
   readonly cacheDuration: string;
   /** Images for which the kubelet calls the plug-in. */
   readonly hosts: (resources: readonly string[]) => readonly string[];
 }
 
 /**
- * Sources: kubernetes/cloud-provider-aws, docs/credential_provider.md; kubernetes-sigs/cloud-provider-azure, examples
- * of the provider.
+ * kubernetes/cloud-provider-aws, docs/credential_provider.md; kubernetes-sigs/cloud-provider-azure, examples of the
+ * provider.
  */
 export const registryFacts: Readonly<Record<Cloud, RegistryFacts>> = {
   aws: {
@@ -66,23 +66,21 @@ export interface RegistryAccess {
   /** ARNs of repositories, or resource ids of registries. */
   readonly resources: readonly string[];
   /**
-   * Images for which the kubelet calls the plug-in, as `matchImages` spells them: one `*` matches one part of a host
-   * name.
+   * Images for which the kubelet calls the plug-in, as `matchImages` has them: one `*` matches one part of a host name.
    */
   readonly images: readonly string[];
 }
 
-/** Registry access as configured. `undefined` when no registry is listed. */
 export function registryAccess(config: Pick<StackConfig, "cloud" | "registryAccess">): RegistryAccess | undefined {
   if (config.registryAccess === undefined) return undefined;
   const { resources } = config.registryAccess;
   return { resources, images: registryFacts[config.cloud].hosts(resources) };
 }
 
-/** A registry's login server may carry a suffix that its resource id does not show. */
+/** A login server may carry a suffix that the resource id does not show. */
 const azureHosts = ["*.azurecr.io", "*.*.geo.azurecr.io"];
 
-/** Hosts for the accounts and regions in the ARNs, including the dual-stack ones. */
+/** Hosts for the ARNs' accounts and regions, dual-stack ones included. */
 function ecrHosts(arns: readonly string[]): readonly string[] {
   const hosts = arns.flatMap((arn) => {
     const [, region = "", account = ""] = registryFacts.aws.pattern.exec(arn) ?? [];

@@ -7,8 +7,8 @@ interface TokenFacts {
 }
 
 /**
- * How each cloud takes a token of a service account for an identity of its own (aws/amazon-eks-pod-identity-webhook:
- * README, pkg/handler; Azure/azure-workload-identity: pkg/webhook/consts.go). Its SDKs read these variables.
+ * How each cloud takes a service account's token for an identity, by variables that its SDKs read
+ * (aws/amazon-eks-pod-identity-webhook: README, pkg/handler; Azure/azure-workload-identity: pkg/webhook/consts.go).
  */
 export const tokenFacts: Readonly<Record<Cloud, TokenFacts>> = {
   aws: { audience: "sts.amazonaws.com", fileVariable: "AWS_WEB_IDENTITY_TOKEN_FILE", environment: awsEnvironment },
@@ -19,7 +19,6 @@ export const tokenFacts: Readonly<Record<Cloud, TokenFacts>> = {
   },
 };
 
-/** Variables by which SDKs of AWS take a role. */
 export function awsEnvironment(region: string, roleArn: string): Readonly<Record<string, string>> {
   return {
     AWS_ROLE_ARN: roleArn,
@@ -29,7 +28,6 @@ export function awsEnvironment(region: string, roleArn: string): Readonly<Record
   };
 }
 
-/** Variables by which SDKs of Azure take an identity. */
 export function azureEnvironment(tenantId: string, clientId: string): Readonly<Record<string, string>> {
   return {
     AZURE_CLIENT_ID: clientId,
