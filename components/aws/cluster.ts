@@ -36,24 +36,22 @@ import { Logs, WorkloadIdentity } from "./workloadIdentity.ts";
 
 export interface ClusterArgs {
   readonly spec: ClusterSpec;
-  /** The secret with logins for what machines fetch; `undefined` when there are none. */
+  /** Secret: logins for what machines fetch, if any. */
   readonly credentials?: pulumi.Output<string> | undefined;
-  /** Asks the cloud before a machine is deleted for another one. Default: nobody asks. */
+  /** Asks the cloud before a machine is deleted for another one. Default: nobody. */
   readonly mayStart?: MayStart | undefined;
 }
 
-/** What a pool's machines are made of besides the network. */
 interface PoolMachines {
   readonly pool: PoolSpec;
   readonly payload: WorkerPayload;
   readonly scripts: MachineScripts;
 }
 
-/** The scripts of a cluster's machines in their bucket. */
 interface ClusterScripts {
   readonly controlPlane: MachineScripts;
   readonly pools: readonly PoolMachines[];
-  /** What must exist before a machine fetches them. */
+  /** What must exist before a machine fetches. */
   readonly ready: readonly pulumi.Resource[];
 }
 
@@ -68,24 +66,22 @@ interface ControlPlaneParts {
   readonly tokens: pulumi.Output<ServiceAccountTokens> | undefined;
 }
 
-/**
- * The machines of a cluster on AWS and what they need: network, rights, secrets, load balancers, control plane, pools.
- */
+/** A cluster's machines on AWS, with network, rights, secrets, load balancers, control plane and pools. */
 export class Cluster extends pulumi.ComponentResource {
-  /** Host of the API for nodes: the internal load balancer. */
+  /** API host for nodes: the internal load balancer. */
   readonly host: pulumi.Output<string>;
-  /** Host of the API for people and for the deployer, when there is a public load balancer. */
+  /** API host for people and the deployer, with a public load balancer. */
   readonly publicHost: pulumi.Output<string> | undefined;
   readonly pki: Pki;
-  /** The API for gates, as the administrator. Secret. */
+  /** The administrator's API client for gates. Secret. */
   readonly api: pulumi.Output<ApiClient>;
   readonly apiGate: pulumi.Resource;
-  /** What pools need of the cluster's resources, including pools of other programs. */
+  /** What pools need of the cluster, other programs' too. */
   readonly attachment: Attachment;
   readonly resources: ClusterResources<pulumi.Output<string>>;
   readonly pools: readonly Pool[];
 
-  /** Rights in the cloud for pods; none where the stack file names none. */
+  /** Rights in the cloud for pods, if the stack file has any. */
   readonly workloadIdentity: WorkloadIdentity | undefined;
 
   readonly #name: string;
@@ -111,7 +107,7 @@ export class Cluster extends pulumi.ComponentResource {
     this.publicHost = balancer.publicHost;
     this.api = adminClient(apiUrl(this.publicHost ?? this.host), pki);
 
-    // The key is always the cluster's own; the owner of an existing VPC may be another account.
+    // The key is the cluster's own; an existing VPC may belong to another account.
     const accountId = network.accountId ?? secrets.keyArn.apply(accountOf);
     const scope = this.#policyScope(accountId, secrets);
     const scripts = this.#makeScripts();
@@ -319,7 +315,6 @@ export class Cluster extends pulumi.ComponentResource {
   }
 }
 
-/** The account in an ARN: `arn:aws:kms:region:123456789012:key/...`. */
 function accountOf(arn: string): string {
   const account = arn.split(":")[4];
   if (account === undefined) throw new RangeError(`${arn} is not an ARN with an account`);

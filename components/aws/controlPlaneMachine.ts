@@ -21,37 +21,32 @@ import type { MachineScripts } from "./scripts.ts";
 
 export interface ControlPlaneMachineArgs extends MemberArgs {
   readonly spec: ControlPlaneSettings;
-  /** Names of the API; they go into the certificates. */
+  /** Names of the API for the certificates. */
   readonly endpoint: pulumi.Input<ApiEndpoint>;
   readonly groupId: pulumi.Input<string>;
   readonly profileArn: pulumi.Input<string>;
-  /** ARN of the key of the cluster's parameters: the machine writes two of them and must name it. */
+  /** Key of the cluster's parameters, which the machine must name when it writes two of them. */
   readonly secretsKeyArn: pulumi.Input<string>;
   readonly snapshotBucket: pulumi.Input<string>;
-  /** Location of the payload's scripts in S3. */
+  /** The payload's scripts in S3. */
   readonly scripts: MachineScripts;
-  /** How tokens of service accounts are issued and checked; `undefined` for kubeadm's way. */
+  /** How service accounts' tokens are issued and checked; `undefined` for kubeadm's way. */
   readonly tokens: pulumi.Input<ServiceAccountTokens> | undefined;
   /** What must exist before the machine boots. */
   readonly after: readonly pulumi.Resource[];
 }
 
-/**
- * Name under which the data volume is attached; on Nitro the machine sees another one and looks for the volume's id.
- */
+/** Name of the attached data volume; on Nitro the machine sees another and looks for the volume's id. */
 const etcdDeviceName = "/dev/sdf";
 
-/**
- * Path of a volume on the machine, by Ubuntu's own udev rule: the id without its dash (kubernetes/kops finds volumes
- * the same way).
- */
+/** Path of a volume on the machine by Ubuntu's udev rule: the id without its dash, as kubernetes/kops finds volumes. */
 export function volumePath(volumeId: string): string {
   return `/dev/disk/by-id/nvme-Amazon_Elastic_Block_Store_${volumeId.replace("-", "")}`;
 }
 
 /**
- * One control-plane machine. Its address and etcd disk are separate resources that outlive it, so it is replaced in
- * place: the old machine is deleted first, because neither can be attached to two machines.
+ * A control-plane machine. Its address and etcd disk outlive it as separate resources; neither can be attached to two
+ * machines, so a replaced machine is deleted first.
  */
 export class ControlPlaneMachine extends pulumi.ComponentResource {
   readonly instanceId: pulumi.Output<string>;
@@ -89,7 +84,7 @@ export class ControlPlaneMachine extends pulumi.ComponentResource {
         size: etcdDiskGb,
         encrypted: true,
         ...(encryptionKey === undefined ? {} : { kmsKeyId: encryptionKey }),
-        // Without the cluster's tag, by which the EBS driver identifies the volumes that it manages.
+        // Without the cluster's tag, which marks volumes that the EBS driver manages.
         tags: { Name: `${this.#name}-etcd` },
       },
       { parent: this, protect: spec.environment === "production" },
@@ -183,11 +178,10 @@ export class ControlPlaneMachine extends pulumi.ComponentResource {
       dependsOn: [gate({ fingerprint, start: { name: this.#name, parts }, parts: [template.id, card.id], after })],
       deleteBeforeReplace: true,
       ignoreChanges: [
-        // A new version of the template for other reasons, such as a changed tag, does not replace the machine; the
-        // fingerprint does.
+        // New template versions, such as for a changed tag, do not replace the machine; the fingerprint does.
         "launchTemplate.version",
         // The provider reads the template's user data back as the instance's own. `userData` is optional and not
-        // computed, so the next update would remove it, by stopping and starting the machine
+        // computed, so the next update would remove it by stopping and starting the machine
         // (hashicorp/terraform-provider-aws#48795, pulumi/pulumi-aws#3449).
         "userData",
         "userDataBase64",
@@ -203,12 +197,12 @@ export class ControlPlaneMachine extends pulumi.ComponentResource {
         volumeId: volume.id,
         instanceId: instance.id,
         deviceName: etcdDeviceName,
-        // etcd writes until it stops; a volume detached from a running machine is not clean.
+        // etcd writes until it stops: a volume detached from a running machine is not clean.
         stopInstanceBeforeDetaching: true,
       },
-      // Terminating the machine shuts it down and detaches the volume. Without it a replacement first stops the machine
-      // here, and one that is interrupted then leaves it stopped: the provider takes a stopped machine for an
-      // attachment, and no later update starts it.
+      // Terminating the machine detaches the volume. Otherwise a replacement first stops the machine here, and an
+      // interrupted one leaves it stopped: the provider takes a stopped machine for an attachment, and no later update
+      // starts it.
       { parent: this, deleteBeforeReplace: true, deletedWith: instance },
     );
   }

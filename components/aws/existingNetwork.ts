@@ -20,13 +20,13 @@ type Role = "private" | "public" | "controlPlane";
 const path = (...steps: readonly string[]): string => steps.reduce(childPath, `config.${configPrefix}network.existing`);
 
 /**
- * A VPC and subnets that exist already. They are read and compared with the stack file; nothing of them is created or
- * changed but a tag with the cluster's name on the private subnets. Routes, NAT and endpoints are their owner's.
+ * An existing VPC and subnets, read and compared with the stack file; only the private subnets get a tag with the
+ * cluster's name. Routes, NAT and endpoints are their owner's.
  */
 export class ExistingNetwork extends pulumi.ComponentResource implements ClusterNetwork {
   readonly vpcId: pulumi.Output<string>;
   readonly ownerId: pulumi.Output<string>;
-  /** The owner of a shared VPC is another account. */
+  /** A shared VPC's owner is another account. */
   readonly accountId = undefined;
   readonly zones: readonly ZoneSubnets[];
   readonly internet: pulumi.Resource;
@@ -116,9 +116,8 @@ export class ExistingNetwork extends pulumi.ComponentResource implements Cluster
               remedy: "name a private subnet: machines get no public addresses",
             },
           ]),
-      // Workers ask for such names themselves. Where an interface is made before its machine, the subnet's setting
-      // counts (hashicorp/terraform-provider-aws#29273), and the node controller gives no serving certificate for other
-      // names.
+      // Workers ask for such names themselves. For an interface made before its machine the subnet's setting counts
+      // (hashicorp/terraform-provider-aws#29273), and the node controller gives no serving certificate for other names.
       ...(role === "controlPlane"
         ? [
             {
@@ -134,10 +133,9 @@ export class ExistingNetwork extends pulumi.ComponentResource implements Cluster
   }
 
   /**
-   * A mark of this cluster alone, which its destruction takes away again. Of several private subnets in a zone the
-   * cloud controller takes the one that has it, unless another has the role `kubernetes.io/role/internal-elb`; and it
-   * passes over subnets with other clusters' marks only (kubernetes/cloud-provider-aws: pkg/providers/v1/aws.go,
-   * `findSubnets`, `findELBSubnets`).
+   * This cluster's mark, which its destruction removes. Of several private subnets in a zone the cloud controller takes
+   * the marked one, unless another has the role `kubernetes.io/role/internal-elb`, and passes over subnets with other
+   * clusters' marks only (kubernetes/cloud-provider-aws: pkg/providers/v1/aws.go, `findSubnets`, `findELBSubnets`).
    */
   #tagSubnets(check: pulumi.Resource): readonly pulumi.Resource[] {
     return this.zones.map(

@@ -9,18 +9,16 @@ import { machineTrust } from "./policies.ts";
 import type { PolicyDocument } from "./policyDocument.ts";
 
 export interface IdentityArgs {
-  /** What the role may do, by purpose: each becomes a separate policy. None of AWS's managed policies is attached. */
+  /** Rights by purpose, each a separate policy. None of AWS's managed policies is attached. */
   readonly policies: Readonly<Record<string, pulumi.Input<PolicyDocument>>>;
-  /** What the organisation demands of roles. */
   readonly iam: NodeSettings["iam"];
 }
 
-/** Path of what is made in IAM; `/` is the default and is left out. */
+/** IAM's path; the default `/` is left out. */
 function pathIn({ rolePath }: NodeSettings["iam"]): { readonly path?: string } {
   return rolePath === "/" ? {} : { path: rolePath };
 }
 
-/** What the organisation demands of every role. */
 export function roleBounds(iam: NodeSettings["iam"]): {
   readonly path?: string;
   readonly permissionsBoundary?: string;
@@ -30,9 +28,9 @@ export function roleBounds(iam: NodeSettings["iam"]): {
 }
 
 /**
- * The identity of a kind of machine: a role, its policies and the instance profile that assigns it to machines. The
- * policies are separate resources and not inline: all inline policies of a role together may have 10,240 characters,
- * which the controllers' exceed; a separate policy may have 6,144 (AWS IAM User Guide, "IAM and AWS STS quotas").
+ * Identity of a kind of machine: role, policies and the instance profile that assigns it. The policies are separate
+ * because a role's inline ones may have 10,240 characters together, which the controllers' exceed; a separate one may
+ * have 6,144 (AWS IAM User Guide, "IAM and AWS STS quotas").
  */
 export class Identity extends pulumi.ComponentResource {
   readonly profileArn: pulumi.Output<string>;
@@ -42,8 +40,8 @@ export class Identity extends pulumi.ComponentResource {
 
   constructor(name: string, args: IdentityArgs, opts?: pulumi.ComponentResourceOptions) {
     super("fenestra:aws:Identity", name, {}, opts);
-    // A role's name has at most 64 characters (IAM User Guide, "IAM and AWS STS quotas"), eight of which are Pulumi's
-    // suffix; the longest names of cluster and pool leave no room for more.
+    // A role's name has at most 64 characters (IAM User Guide, "IAM and AWS STS quotas"), eight of them Pulumi's
+    // suffix; the longest cluster and pool names leave no room for more.
     const roleName = `${name.replace(/-identity$/, "")}-role`;
     const place = pathIn(args.iam);
     const role = new Role(

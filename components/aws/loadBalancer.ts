@@ -13,37 +13,31 @@ import { ports } from "../model/ports.ts";
 export interface LoadBalancerArgs {
   readonly spec: Pick<ClusterSpec, "name" | "controlPlane" | "apiDns">;
   readonly vpcId: pulumi.Input<string>;
-  /** One subnet per zone for the internal load balancer. */
+  /** One per zone. */
   readonly privateSubnetIds: readonly pulumi.Input<string>[];
-  /** One subnet per zone for the public load balancer. */
+  /** One per zone. */
   readonly publicSubnetIds: readonly pulumi.Input<string>[];
   /**
-   * The way to the internet. The public load balancer is created after it and deleted before it: AWS answers "VPC has
-   * no internet gateway" otherwise (kinvolk/lokomotive#389), and no gateway leaves a network that has public addresses.
+   * The way to the internet, made before the public load balancer and deleted after it: AWS otherwise answers "VPC has
+   * no internet gateway" (kinvolk/lokomotive#389), and no gateway leaves a network that has public addresses.
    */
   readonly internet: pulumi.Resource;
   readonly internalGroupId: pulumi.Input<string>;
-  /** Security group with the allow-list. A public load balancer is created when it is set. */
+  /** Security group with the allow-list; without it there is no public load balancer. */
   readonly publicGroupId: pulumi.Input<string> | undefined;
 }
 
-/**
- * Idle time after which a connection is dropped, in seconds: long enough for a quiet `kubectl exec`. AWS's default is
- * 350.
- */
+/** Seconds until an idle connection is dropped: long enough for a quiet `kubectl exec`. AWS's default is 350. */
 const idleSeconds = 3600;
-/**
- * Time that open connections of a removed machine get, in seconds. AWS's default of 300 would hold up every
- * replacement.
- */
+/** Seconds that open connections of a removed machine get. AWS's default of 300 would hold up every replacement. */
 const drainSeconds = 30;
 
-/** Settings of a target group that cannot be changed. */
+/** Fixed settings of a target group. */
 const targetGroupShape = { targetType: "ip", port: ports.api, protocol: "TCP" } as const;
 
 /**
- * Name of a target group, at most 32 characters: that of its load balancer, and two digits, which change with its
- * settings, so that a replacement can exist beside the old one.
+ * Name of a target group, at most 32 characters: its load balancer's and two digits, which change with its settings, so
+ * that a replacement can exist beside it.
  */
 export function targetGroupName(balancerName: string, shape: object = targetGroupShape): string {
   const digest = createHash("sha256").update(JSON.stringify(shape)).digest("hex");
@@ -51,23 +45,23 @@ export function targetGroupName(balancerName: string, shape: object = targetGrou
 }
 
 /**
- * The API's load balancers: an internal one that every node uses, and optionally a public one with an allow-list.
- * Targets are the fixed addresses of the control plane, so they are known in a preview and outlive the machines.
+ * The API's load balancers: an internal one for every node, and optionally a public one with an allow-list. Targets are
+ * the control plane's fixed addresses, known in a preview and outliving the machines.
  *
- * An NLB accepts security groups only at creation, so both have one from the start.
+ * An NLB accepts security groups only at creation, so both have one.
  */
 export class LoadBalancer extends pulumi.ComponentResource {
   readonly host: pulumi.Output<string>;
   readonly publicHost: pulumi.Output<string> | undefined;
   readonly ids: { readonly internal: pulumi.Output<string>; readonly public?: pulumi.Output<string> };
-  /** Both names as the certificates and the machines need them. */
+  /** Both names, for certificates and machines. */
   readonly endpoint: pulumi.Output<ApiEndpoint>;
-  /** What must exist before the API can be reached. */
+  /** What must exist before the API is reached. */
   readonly ready: pulumi.Resource[] = [];
 
   readonly #name: string;
   readonly #args: LoadBalancerArgs;
-  /** What the API's own name leads to: the last one made. */
+  /** What the API's own name leads to. */
   #outermost: AwsLoadBalancer | undefined;
 
   constructor(name: string, args: LoadBalancerArgs, opts?: pulumi.ComponentResourceOptions) {
@@ -93,7 +87,7 @@ export class LoadBalancer extends pulumi.ComponentResource {
     subnets: readonly pulumi.Input<string>[],
     groupId: pulumi.Input<string>,
   ): AwsLoadBalancer {
-    // At most 32 characters, which an automatic suffix would exceed.
+    // An automatic suffix would exceed the 32 characters.
     const awsName = `${this.#args.spec.name}-${role}`;
     const balancer = new AwsLoadBalancer(
       `${this.#name}-${role}`,
@@ -104,7 +98,7 @@ export class LoadBalancer extends pulumi.ComponentResource {
         ipAddressType: "ipv4",
         subnets: [...subnets],
         securityGroups: [groupId],
-        // Without it a zone without a healthy control-plane machine does not answer.
+        // Without it a zone without a healthy machine does not answer.
         enableCrossZoneLoadBalancing: true,
         tags: { Name: `${this.#name}-${role}` },
       },
@@ -136,7 +130,7 @@ export class LoadBalancer extends pulumi.ComponentResource {
     return balancer;
   }
 
-  /** The record of the API's own name. Queries for an alias of a load balancer cost nothing (Route 53 pricing). */
+  /** Queries for an alias of a load balancer cost nothing (Route 53 pricing). */
   #makeRecord(dns: ClusterSpec["apiDns"]): void {
     const balancer = this.#outermost;
     if (dns?.zone === undefined || balancer === undefined) return;
@@ -159,7 +153,7 @@ export class LoadBalancer extends pulumi.ComponentResource {
         name: targetGroupName(balancerName),
         vpcId: this.#args.vpcId,
         ...targetGroupShape,
-        // A machine that reaches itself through the balancer drops packets with its own source address
+        // A machine that reaches itself by the balancer drops packets with its own source address
         // (kubernetes/kubeadm#1685).
         preserveClientIp: "false",
         deregistrationDelay: drainSeconds,
@@ -175,8 +169,8 @@ export class LoadBalancer extends pulumi.ComponentResource {
         },
         tags: { Name: `${this.#name}-${role}` },
       },
-      // A target group cannot be deleted under its listener (pulumi/pulumi-aws#4220): first the new one, then the
-      // listener changes over.
+      // A target group cannot be deleted under its listener (pulumi/pulumi-aws#4220), which changes over to the new one
+      // first.
       { parent: this, deleteBeforeReplace: false },
     );
   }

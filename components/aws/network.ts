@@ -20,7 +20,6 @@ import { zoneSuffix } from "../model/pools.ts";
 import { clusterTag } from "./policyDocument.ts";
 
 export interface NetworkArgs {
-  /** Name, zones, address plan and NAT mode come from here. */
   readonly spec: Pick<ClusterSpec, "name" | "region" | "network" | "registryAccess" | "httpProxy" | "addons">;
 }
 
@@ -28,7 +27,7 @@ export interface ZoneSubnets {
   readonly zone: string;
   /** Workers and internal load balancers. */
   readonly private: Subnet;
-  /** NAT gateway and public load balancers; `undefined` where an existing network gives none. */
+  /** NAT gateway and public load balancers; `undefined` where an existing network has none. */
   readonly public: Subnet | undefined;
   readonly controlPlane: Subnet;
 }
@@ -36,13 +35,13 @@ export interface ZoneSubnets {
 export interface ClusterNetwork {
   readonly vpcId: pulumi.Output<string>;
   readonly ownerId: pulumi.Output<string>;
-  /** The account this runs in; `undefined` where it cannot be told from the VPC. */
+  /** The account this runs in, if the VPC tells it. */
   readonly accountId: pulumi.Output<string> | undefined;
-  /** In the order of the zones of the stack file. */
+  /** In the stack file's order. */
   readonly zones: readonly ZoneSubnets[];
-  /** What leads to the internet: AWS refuses resources with public addresses before. */
+  /** The way to the internet: AWS refuses resources with public addresses before it. */
   readonly internet: pulumi.Resource;
-  /** What must exist before a machine can reach anything outside. */
+  /** What must exist before a machine reaches anything outside. */
   readonly egress: readonly pulumi.Resource[];
 }
 
@@ -50,22 +49,22 @@ type CreatedSubnets = ZoneSubnets & { readonly public: Subnet };
 
 /**
  * Interface endpoints of a network without NAT: what machines, Session Manager, cloud controller, EBS driver and
- * autoscaler call. S3 is a gateway endpoint and always there, since it costs nothing. Regions that opened since 2024
- * have no ec2messages, and agents since 3.3.40 use ssmmessages in its place (AWS Systems Manager User Guide,
- * "Reference: ec2messages, ssmmessages, and other API operations").
+ * autoscaler call. S3's gateway endpoint costs nothing and is always there. Regions that opened since 2024 have no
+ * ec2messages, and agents since 3.3.40 use ssmmessages instead (AWS Systems Manager User Guide, "Reference:
+ * ec2messages, ssmmessages, and other API operations").
  */
 export const interfaceEndpoints = ["ssm", "ssmmessages", "kms", "ec2", "autoscaling", "elasticloadbalancing"] as const;
 
 /**
- * VPC with a private, a public and a control-plane subnet in each zone. Every zone has its own private route table in
- * every NAT mode, so a changed mode replaces no subnet.
+ * VPC with a private, a public and a control-plane subnet in each zone. Every zone has a private route table in every
+ * NAT mode, so a changed mode replaces no subnet.
  *
- * Cost: a NAT gateway, or the interface endpoints in its place, is billed by the hour and by traffic.
+ * Cost: a NAT gateway, or the interface endpoints instead, is billed by the hour and by traffic.
  */
 export class Network extends pulumi.ComponentResource implements ClusterNetwork {
   readonly vpcId: pulumi.Output<string>;
   readonly ownerId: pulumi.Output<string>;
-  /** The owner of the VPC, so that no lookup is needed before the first update. */
+  /** The VPC's owner: no lookup before the first update. */
   readonly accountId: pulumi.Output<string>;
   readonly zones: readonly CreatedSubnets[];
   readonly internet: pulumi.Resource;
@@ -108,7 +107,7 @@ export class Network extends pulumi.ComponentResource implements ClusterNetwork 
       { cidrBlock: this.#spec.network.cidr, enableDnsSupport: true, enableDnsHostnames: true, tags: this.#tags("vpc") },
       { parent: this },
     );
-    // Taking the default group over without rules closes it: what is put into it by mistake has no network access.
+    // Without rules the default group is closed: what is put into it by mistake has no network access.
     new DefaultSecurityGroup(
       `${this.#name}-default`,
       { vpcId: vpc.id, ingress: [], egress: [], tags: { Name: `${this.#name}-default` } },
@@ -117,7 +116,6 @@ export class Network extends pulumi.ComponentResource implements ClusterNetwork 
     return vpc;
   }
 
-  /** Name servers by DHCP, as of a domain's controllers. */
   #makeDns(): readonly pulumi.Resource[] {
     const { dns } = this.#spec.network;
     if (dns === undefined) return [];
@@ -246,10 +244,10 @@ export class Network extends pulumi.ComponentResource implements ClusterNetwork 
     if (network.nat !== "none") return [s3];
     const group = this.#makeEndpointGroup();
     const { registryAccess, httpProxy, addons } = this.#spec;
-    // With a proxy, images and the tokens for them come through it.
+    // A proxy also fetches images and their tokens.
     const registry = registryAccess !== undefined && httpProxy === undefined ? ["ecr.api", "ecr.dkr"] : [];
     const logs = addons.logs?.cloudwatch !== undefined && httpProxy === undefined ? ["logs", "sts"] : [];
-    // A plug-in on the machines reads these, and knows no proxy.
+    // A machine's plug-in reads these and knows no proxy.
     const accounts = ccgSecrets(addons.gmsa).length > 0 ? ["secretsmanager"] : [];
     const interfaces = [...interfaceEndpoints, ...registry, ...logs, ...accounts].map(
       (service) =>
@@ -264,7 +262,7 @@ export class Network extends pulumi.ComponentResource implements ClusterNetwork 
             securityGroupIds: [group.id],
             tags: this.#tags(service),
           },
-          // Two endpoints of a service in one network cannot both have its private name.
+          // Only one endpoint of a service in a network can have its private name.
           { parent: this, deleteBeforeReplace: true },
         ),
     );

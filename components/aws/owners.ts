@@ -10,7 +10,7 @@ const rows = {
     shared: { loadBalancers: { others: "balancers of teams" }, targetGroupArns: { others: "balancers of teams" } },
     theirs: {
       desiredCapacity: "the autoscaler",
-      // A change would replace the group with all its machines.
+      // A change would replace the group and its machines.
       initialLifecycleHooks: "resources of type aws:autoscaling/lifecycleHook:LifecycleHook, once the group is there",
     },
   },
@@ -23,7 +23,7 @@ const rows = {
   },
   "aws:ec2/networkInterface:NetworkInterface": {
     ours: ["privateIps", "securityGroups"],
-    // Not computed, and EC2 answers it for an interface that is attached to an instance type with ENA Express.
+    // Not computed, and EC2's answer for an interface on an instance type with ENA Express.
     theirs: { enaSrdSpecification: "EC2" },
   },
   "aws:ec2/routeTable:RouteTable": {
@@ -54,17 +54,16 @@ const rows = {
   "aws:s3/bucketLifecycleConfiguration:BucketLifecycleConfiguration": { ours: ["rules"] },
   "aws:s3/bucketObjectv2:BucketObjectv2": { ours: ["overrideProvider.defaultTags.tags"] },
   "aws:s3/bucketServerSideEncryptionConfiguration:BucketServerSideEncryptionConfiguration": { ours: ["rules"] },
-  // The provider writes a whole parameter at once, with the value in its state, which is the placeholder.
+  // The provider writes a whole parameter, with the placeholder in its state as value.
   "aws:ssm/parameter:Parameter": {
     theirs: { value: "machines", keyId: "machines", type: "machines", tier: "machines" },
   },
 } satisfies OwnerTable;
 
-/** Who owns what on AWS. */
 export const awsOwners: OwnerTable = rows;
 
 /** What an update of that type ignores, since others write it. */
 export const theirs = theirsIn(rows);
 
-/** Inputs of that type by which its deletion takes off what others attached. */
+/** Its deletion takes off what others attached. */
 export const detachingRole = rows["aws:iam/role:Role"].detaching;

@@ -2,15 +2,12 @@ import type { ControlPlaneSecrets, WorkerSecrets } from "../machine/cloudAccess.
 import { hasCredentials } from "../model/credentials.ts";
 import type { NodeSettings } from "../model/nodeSettings.ts";
 
-/** Name of the parameter with a pool's join secret; without a pool, that of the release before. */
+/** A pool's join secret; without a pool, the previous release's. */
 export function joinParameter(cluster: string, pool?: string): string {
   return `/fenestra/${cluster}/join${pool === undefined ? "" : `/${pool}`}`;
 }
 
-/**
- * Name of the parameter with logins for what machines fetch, which workers and the control plane read. It exists where
- * a stack has any.
- */
+/** Logins for what machines fetch, read by workers and the control plane, if a stack has any. */
 export function credentialsParameter(cluster: string): string {
   return `/fenestra/${cluster}/credentials`;
 }

@@ -15,12 +15,11 @@ import {
   type Statement,
 } from "./policyDocument.ts";
 
-/** ARN of an SSM parameter; the slash that begins its name is not doubled. */
+/** ARN of an SSM parameter, whose name begins with the slash. */
 function parameterArn(scope: PolicyScope, name: string): string {
   return arn(scope, "ssm", `parameter${name}`);
 }
 
-/** Who may assume a role: EC2 machines. */
 export function machineTrust(): PolicyDocument {
   return policy({
     Sid: "Machines",
@@ -31,8 +30,8 @@ export function machineTrust(): PolicyDocument {
 }
 
 /**
- * Session Manager and Run Command, and not one parameter. The managed policy AmazonSSMManagedInstanceCore is not used:
- * it lets a machine read every parameter of the account that its key can decrypt.
+ * Session Manager and Run Command, but not one parameter: the managed policy AmazonSSMManagedInstanceCore lets a
+ * machine read every parameter of the account that its key can decrypt.
  */
 function sessionManager(scope: PolicyScope): readonly Statement[] {
   return [
@@ -42,8 +41,7 @@ function sessionManager(scope: PolicyScope): readonly Statement[] {
 }
 
 /**
- * Condition: the key is used by Parameter Store, for one of these parameters (AWS KMS: encryption context of Parameter
- * Store).
+ * Condition: Parameter Store uses the key for one of these parameters (AWS KMS: encryption context of Parameter Store).
  */
 function forParameters(scope: PolicyScope, names: readonly string[]): Condition {
   const suffix = partition(scope.region) === "aws-cn" ? "amazonaws.com.cn" : "amazonaws.com";
@@ -54,8 +52,7 @@ function forParameters(scope: PolicyScope, names: readonly string[]): Condition 
 }
 
 /**
- * Reading or writing these parameters: standard ones are encrypted by `kms:Encrypt` (AWS KMS: how Parameter Store uses
- * KMS).
+ * Reading or writing these parameters; `kms:Encrypt` encrypts standard ones (AWS KMS: how Parameter Store uses KMS).
  */
 function parameterRights(scope: PolicyScope, names: readonly string[], write = false): readonly Statement[] {
   const arns = names.map((name) => parameterArn(scope, name));
@@ -72,11 +69,11 @@ function parameterRights(scope: PolicyScope, names: readonly string[], write = f
 
 interface GmsaSecrets {
   readonly secrets: readonly string[];
-  /** ARNs of the keys that encrypt them, where those are not the account's own. */
+  /** ARNs of their keys, where not the account's own. */
   readonly keys: readonly string[];
 }
 
-/** Reading these secrets and nothing else; a customer key only for them (AWS KMS: how Secrets Manager uses KMS). */
+/** Reading these secrets only, and by a customer key only them (AWS KMS: how Secrets Manager uses KMS). */
 function readGmsaSecrets(scope: PolicyScope, { secrets, keys }: GmsaSecrets): readonly Statement[] {
   if (secrets.length === 0) return [];
   const suffix = partition(scope.region) === "aws-cn" ? "amazonaws.com.cn" : "amazonaws.com";
@@ -98,14 +95,14 @@ export function scriptsArn(bucketArn: string, system: keyof typeof scriptsFolder
   return `${bucketArn}/${scriptsFolders[system]}/*`;
 }
 
-/** Fetching the scripts that user data has no room for. */
+/** Scripts that user data has no room for. */
 function fetchScripts(scripts: string): Statement {
   return allow("FetchScripts", { s3: "GetObject" }, [scripts]);
 }
 
 /**
- * Pulling images of these repositories (Amazon ECR User Guide, "Private repository policy examples"). The token itself
- * is good for whatever its holder may pull; the call takes no resource.
+ * Pulling images of these repositories (Amazon ECR User Guide, "Private repository policy examples"). The token is good
+ * for whatever its holder may pull; the call takes no resource.
  */
 function pullImages(repositories: readonly string[]): readonly Statement[] {
   if (repositories.length === 0) return [];
@@ -116,8 +113,8 @@ function pullImages(repositories: readonly string[]): readonly Statement[] {
 }
 
 /**
- * What a worker of one group may do: read the join secret, with logins where there are some, and its scripts
- * (`scriptsArn`), report to its group, talk to Session Manager.
+ * A worker of one group may read the join secret, logins if any, and its scripts (`scriptsArn`), report to its group,
+ * and talk to Session Manager.
  */
 export function workerPolicy(
   scope: PolicyScope,
@@ -142,17 +139,15 @@ export function workerPolicy(
 interface ControlPlaneParameters {
   /** Read only by control-plane machines. */
   readonly read: readonly string[];
-  /** Published by them, and read back: `*` stands for any name. */
+  /** Published and read back by them; `*` stands for any name. */
   readonly write: readonly string[];
 }
 
-/** ARNs in S3 that a control-plane machine uses. */
 interface ControlPlaneBuckets {
   readonly snapshots: string;
   readonly scripts: string;
 }
 
-/** What the machines of the control plane do themselves. */
 export function controlPlanePolicy(
   scope: PolicyScope,
   parameters: ControlPlaneParameters,
@@ -161,20 +156,19 @@ export function controlPlanePolicy(
   return policy(
     ...parameterRights(scope, [...parameters.read, ...parameters.write]),
     ...parameterRights(scope, parameters.write, true),
-    // Which pools have a join secret, and since when; their values stay encrypted.
+    // Which pools have a join secret since when; values stay encrypted.
     allow("ListParameters", { ssm: "GetParametersByPath" }, [parameterArn(scope, `/fenestra/${scope.cluster}`)]),
     fetchScripts(buckets.scripts),
-    // The bucket expires old ones; a compromised machine must not be able to delete them.
+    // The bucket expires old ones: a compromised machine must not delete them.
     allow("EtcdSnapshots", { s3: "GetObject PutObject" }, [`${buckets.snapshots}/*`]),
     allow("ListEtcdSnapshots", { s3: "ListBucket" }, [buckets.snapshots]),
-    // What the node controller knows of machines, their groups and rolls.
+    // For the node controller.
     allow(
       "KnowMachines",
       { autoscaling: "DescribeAutoScalingGroups DescribeInstanceRefreshes", ec2: "DescribeInstances" },
       ["*"],
     ),
-    // The node controller has a group replace one machine, wait for one that joins, and start a roll again that came to
-    // nothing.
+    // The node controller has a group replace one machine, wait for a joining one, and restart a failed roll.
     allow(
       "LookAfterGroups",
       { autoscaling: "RecordLifecycleActionHeartbeat StartInstanceRefresh TerminateInstanceInAutoScalingGroup" },
@@ -186,10 +180,10 @@ export function controlPlanePolicy(
 }
 
 /**
- * What the cloud controller may do: initialise nodes and create load balancers for Services. The calls are those of
- * kubernetes/cloud-provider-aws (docs/prerequisites.md) without volumes and routes; everything it creates carries the
+ * The cloud controller may initialise nodes and create load balancers for Services. The calls are those of
+ * kubernetes/cloud-provider-aws (docs/prerequisites.md) without volumes and routes; everything it creates has the
  * cluster's tag in the request, to which the rest is bound, as in kubernetes/kops (pkg/model/iam/iam_builder.go). The
- * service-linked role of load balancers exists by the API's.
+ * API's load balancers brought their service-linked role.
  *
  * @param vpcOwner account of the VPC: another one where an existing VPC is shared
  */
@@ -216,7 +210,7 @@ export function cloudControllerPolicy(scope: PolicyScope, vpcId: string, vpcOwne
       [arn(scope, "ec2", "security-group/*")],
       ownedRequest(scope.cluster),
     ),
-    // The VPC is not the created resource: request tags are not evaluated for it.
+    // The VPC is not created here: request tags are not evaluated for it.
     allow("CreateServiceSecurityGroupsHere", { ec2: "CreateSecurityGroup" }, [
       arn({ ...scope, accountId: vpcOwner }, "ec2", `vpc/${vpcId}`),
     ]),
@@ -260,17 +254,17 @@ export function cloudControllerPolicy(scope: PolicyScope, vpcId: string, vpcOwne
 }
 
 /**
- * What the EBS CSI controller may do: the example policy of kubernetes-sigs/aws-ebs-csi-driver, bound to volumes of
- * this cluster by the tags `ebs.csi.aws.com/cluster` and, given `--k8s-tag-cluster-id`, the cluster's. The volumes of
- * etcd carry neither, so no pod can reach them.
+ * The EBS CSI controller's rights: the example policy of kubernetes-sigs/aws-ebs-csi-driver, bound to this cluster's
+ * volumes by the tags `ebs.csi.aws.com/cluster` and, given `--k8s-tag-cluster-id`, the cluster's. Etcd's volumes carry
+ * neither, so no pod reaches them.
  *
- * At its start the driver queries the limits of a volume type by a CreateVolume that creates nothing and has no such
- * tag: it is refused, is seen in CloudTrail as UnauthorizedOperation, and the driver takes the limits that it knows
+ * At its start the driver queries a volume type's limits by a CreateVolume that creates nothing and has no such tag: it
+ * is refused, CloudTrail shows UnauthorizedOperation, and the driver takes the limits that it knows
  * (pkg/cloud/cloud.go, getVolumeLimits).
  */
 export function ebsDriverPolicy(scope: PolicyScope): PolicyDocument {
   const volumes = arn(scope, "ec2", "volume/*");
-  // Snapshots belong to no account in their ARN (Service Authorization Reference, Amazon EC2).
+  // Snapshots' ARNs have no account (Service Authorization Reference, Amazon EC2).
   const snapshots = `arn:${partition(scope.region)}:ec2:${scope.region}::snapshot/*`;
   const ours: Statement["Condition"] = {
     StringEquals: {
@@ -293,7 +287,7 @@ export function ebsDriverPolicy(scope: PolicyScope): PolicyDocument {
     ),
     allow("CreateVolumes", { ec2: "CopyVolumes CreateVolume" }, [volumes], { StringEquals: made }),
     allow("CreateSnapshots", { ec2: "CreateSnapshot" }, [snapshots], { StringEquals: made }),
-    // The source of a snapshot, of a restored volume and of a clone.
+    // Source of a snapshot, a restored volume or a clone.
     allow(
       "UseVolumesAndSnapshots",
       { ec2: "CopyVolumes CreateSnapshot CreateVolume EnableFastSnapshotRestores LockSnapshot" },
@@ -316,8 +310,8 @@ export function ebsDriverPolicy(scope: PolicyScope): PolicyDocument {
 }
 
 /**
- * What the cluster autoscaler may do (kubernetes/autoscaler: cluster-autoscaler/cloudprovider/aws/README.md): size this
- * cluster's groups.
+ * The cluster autoscaler may size this cluster's groups (kubernetes/autoscaler:
+ * cluster-autoscaler/cloudprovider/aws/README.md).
  */
 export function autoscalerPolicy(scope: PolicyScope): PolicyDocument {
   return policy(

@@ -1,6 +1,6 @@
 import { partition } from "../model/cloudFacts/iamLimits.ts";
 
-/** A condition block: operator, key, value or values of which one must match. */
+/** Operator, key, and values of which one must match. */
 export type Condition = Readonly<Record<string, Readonly<Record<string, string | readonly string[]>>>>;
 
 export interface Statement {
@@ -13,14 +13,13 @@ export interface Statement {
   readonly Condition?: Condition;
 }
 
-/** Actions by service, apart by white space: `{ s3: "GetObject PutObject" }`. */
+/** Actions by service, parted by white space: `{ s3: "GetObject PutObject" }`. */
 type Actions = Readonly<Record<string, string>>;
 
 function actionNames(actions: Actions): readonly string[] {
   return Object.entries(actions).flatMap(([service, names]) => names.split(/\s+/).map((name) => `${service}:${name}`));
 }
 
-/** A statement that allows calls of resources, where the condition holds. */
 export function allow(Sid: string, actions: Actions, Resource: readonly string[], Condition?: Condition): Statement {
   return {
     Sid,
@@ -31,7 +30,7 @@ export function allow(Sid: string, actions: Actions, Resource: readonly string[]
   };
 }
 
-/** Statement of a bucket's policy that refuses every call without TLS. */
+/** Refuses every call to a bucket without TLS. */
 export function httpsOnly(bucketArn: string): Statement {
   return {
     Sid: "HttpsOnly",
@@ -59,17 +58,17 @@ export interface PolicyScope {
   readonly keyArn: string;
 }
 
-/** ARN of something in the cluster's account and region. */
+/** An ARN in the cluster's account and region. */
 export function arn(scope: PolicyScope, service: string, resource: string): string {
   return `arn:${partition(scope.region)}:${service}:${scope.region}:${scope.accountId}:${resource}`;
 }
 
-/** ARN of an Auto Scaling group by its name; the part with its UUID is not known before it exists. */
+/** An Auto Scaling group's ARN; its UUID is not known before it exists. */
 export function groupArn(scope: PolicyScope, group: string): string {
   return arn(scope, "autoscaling", `autoScalingGroup:*:autoScalingGroupName/${group}`);
 }
 
-/** Tag of resources that belong to a cluster; the cloud controller and the EBS driver set it on what they create. */
+/** Tag of a cluster's resources; the cloud controller and the EBS driver set it on what they create. */
 export function clusterTag(cluster: string): string {
   return `kubernetes.io/cluster/${cluster}`;
 }
@@ -78,20 +77,20 @@ export function ownedResource(cluster: string): Condition {
   return { StringEquals: { [`aws:ResourceTag/${clusterTag(cluster)}`]: "owned" } };
 }
 
-/** Condition: the created resource is tagged as the cluster's. */
+/** The created resource is tagged as the cluster's. */
 export function ownedRequest(cluster: string): Condition {
   return { StringEquals: { [`aws:RequestTag/${clusterTag(cluster)}`]: "owned" } };
 }
 
-/** The calls of the agent of Session Manager, by which it waits for commands and hands a shell on. */
+/** Calls by which Session Manager's agent waits for commands and hands a shell on. */
 export const agentChannels: Actions = {
   ec2messages: "AcknowledgeMessage DeleteMessage FailMessage GetEndpoint GetMessages SendReply",
   ssmmessages: "CreateControlChannel CreateDataChannel OpenControlChannel OpenDataChannel",
 };
 
 /**
- * The calls without resource-level permissions, or that list what exists, and therefore have resource `*` (Service
- * Authorization Reference). Nothing else may; a test checks every policy against this list.
+ * Calls without resource-level permissions, or that list what exists: the only ones with resource `*` (Service
+ * Authorization Reference). A test checks every policy against this list.
  */
 export const unscopedActions: readonly string[] = actionNames({
   autoscaling: `DescribeAutoScalingGroups DescribeAutoScalingInstances DescribeInstanceRefreshes DescribeLaunchConfigurations

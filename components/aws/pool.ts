@@ -34,25 +34,21 @@ import type { MachineScripts } from "./scripts.ts";
 import { writtenParameter } from "./secrets.ts";
 
 export interface PoolArgs extends Attachment {
-  /** The cluster as its nodes know it. */
   readonly spec: NodeSettings;
   readonly pool: PoolSpec;
-  /** API client, to see that no kubelet becomes newer than the API. */
+  /** To see that no kubelet becomes newer than the API. */
   readonly api: pulumi.Input<ApiClient>;
   /** What the machines receive: `poolPayload`. */
   readonly payload: WorkerPayload;
-  /** Location of the payload's scripts in S3. */
+  /** The payload's scripts in S3. */
   readonly scripts: MachineScripts;
-  /**
-   * What must exist before a machine boots; including the gate of the API, so that a kubelet is never newer than the
-   * API.
-   */
+  /** What must exist before a machine boots, including the API's gate: no kubelet may be newer than the API. */
   readonly after: readonly pulumi.Resource[];
 }
 
 export const apiHostTag = "fenestra:api";
 
-/** Mark of machines that join by their pool's secret alone. */
+/** Marks machines that join by their pool's secret alone. */
 const joinTag = { "fenestra:join": "pool" } as const;
 
 function poolAccess(spec: NodeSettings, pool: PoolSpec): PoolAccess {
@@ -66,7 +62,7 @@ function poolAccess(spec: NodeSettings, pool: PoolSpec): PoolAccess {
   };
 }
 
-/** What a pool's machines receive. It names things and holds no secret. */
+/** What a pool's machines receive. It holds no secret. */
 export function poolPayload(spec: NodeSettings, pool: PoolSpec): WorkerPayload {
   const access = poolAccess(spec, pool);
   return pool.os === "linux"
@@ -82,9 +78,8 @@ function userData(payload: WorkerPayload, object: ScriptsReference, bucket: stri
 }
 
 /**
- * A group of equal worker machines: launch template, Auto Scaling group and a separate identity. A changed template
- * replaces the machines one at a time, starting a new one before an old one is terminated; each joins and drains by
- * itself.
+ * Equal worker machines: launch template, Auto Scaling group and own identity. A changed template replaces the machines
+ * one at a time, a new one first; each joins and drains by itself.
  */
 export class Pool extends pulumi.ComponentResource {
   readonly groupName: pulumi.Output<string>;
@@ -92,9 +87,7 @@ export class Pool extends pulumi.ComponentResource {
   readonly spec: PoolSpec;
   readonly fingerprint: string;
   readonly roll: PoolRoll;
-  /**
-   * ARN of the role of its machines; `undefined` where an instance profile of the user's own brings its role with it.
-   */
+  /** ARN of its machines' role; `undefined` where a user's instance profile brings one. */
   readonly identityId: pulumi.Output<string> | undefined;
 
   readonly #name: string;
@@ -107,7 +100,6 @@ export class Pool extends pulumi.ComponentResource {
     this.spec = args.pool;
     this.fingerprint = args.payload.fingerprint;
     this.roll = poolRoll(args.spec, args.pool);
-    // A profile of the user's own brings its role with it.
     const identity = args.pool.instanceProfile === undefined ? this.#makeIdentity() : undefined;
     this.identityId = identity?.roleArn;
     const template = this.#makeTemplate(identity);
@@ -126,7 +118,7 @@ export class Pool extends pulumi.ComponentResource {
     const policy = pulumi.all([accountId, joinKeyArn, scripts.bucketArn]).apply(([account, keyArn, bucket]) =>
       workerPolicy(
         { cluster, region, accountId: account, keyArn },
-        // The last one for this release alone: a machine of the template before may start during the update.
+        // The last for this release alone: a machine of the previous template may start during the update.
         [...Object.values(workerParameters(spec, pool.name)), joinParameter(cluster)],
         groupName(spec.name, pool.name),
         scriptsArn(bucket, pool.os),
@@ -159,9 +151,9 @@ export class Pool extends pulumi.ComponentResource {
         ...machine,
         tagSpecifications: [
           ...machine.tagSpecifications,
-          // An organisation's policy judges the request of the launch, and the group's tags come later
-          // (terraform-aws-modules/terraform-aws-eks#753). A replaced load balancer has another name, and nodes with the
-          // old name cannot reach the API: the changed tag rolls them.
+          // An organisation's policy judges the launch request, before the group's tags
+          // (terraform-aws-modules/terraform-aws-eks#753). A replaced load balancer has another name, without which
+          // nodes cannot reach the API: the changed tag rolls them.
           { resourceType: "instance", tags: { ...spec.tags, [apiHostTag]: apiHost, ...joinTag } },
           ...(pool.spot || pool.onDemand !== undefined
             ? [{ resourceType: "spot-instances-request", tags: { ...spec.tags } }]
@@ -178,8 +170,8 @@ export class Pool extends pulumi.ComponentResource {
         ...(pool.os === "windows" && pool.hyperV ? { cpuOptions: { nestedVirtualization: "enabled" } } : {}),
         ...purchase(pool),
       },
-      // As late as the group: a version that an update makes and the next one takes back is a new number, which rolls
-      // the pool for nothing.
+      // As late as the group: a version made by one update and taken back by the next is a new number, which rolls the
+      // pool for nothing.
       {
         parent: this,
         hideDiffs: ["userData"],
@@ -203,19 +195,18 @@ export class Pool extends pulumi.ComponentResource {
         vpcZoneIdentifiers: this.#subnetIds(),
         ...launches(pool, template),
         healthCheckType: "EC2",
-        // Nodes become Ready only with the pod network, which is created later in the same update: waiting here would
-        // never end.
+        // Nodes become Ready only with the pod network, created later in the same update: waiting would never end.
         waitForCapacityTimeout: "0",
-        // As part of the group: a hook created afterwards would miss the first machines.
+        // A hook created after the group would miss its first machines.
         initialLifecycleHooks: [...groupHooks(pool)],
         instanceMaintenancePolicy: healthy,
         instanceRefresh: {
           strategy: "Rolling",
-          // By default a refresh waits an hour for protected machines and fails; a pool that was autoscaled has some.
+          // By default a refresh waits an hour for protected machines, such as an autoscaled pool's, and fails.
           preferences: { ...healthy, instanceWarmup: "0", scaleInProtectedInstances: "Refresh" },
         },
         protectFromScaleIn: isProtected(pool),
-        // Rebalancing would terminate healthy machines; it does not wait until a pod with a zonal disk is drained.
+        // Rebalancing terminates healthy machines before a pod with a zonal disk is drained.
         suspendedProcesses: ["AZRebalance"],
         ...(pool.maxAge === undefined ? {} : { maxInstanceLifetime: pool.maxAge * 86_400 }),
         capacityRebalance: pool.spot,
@@ -228,16 +219,16 @@ export class Pool extends pulumi.ComponentResource {
         ignoreChanges: theirs("aws:autoscaling/group:Group").filter(
           (input) => pool.autoscale !== undefined || input !== "desiredCapacity",
         ),
-        // Every machine may take its whole time to drain.
+        // Every machine may take its whole drain time.
         customTimeouts: { delete: "60m" },
       },
     );
   }
 
   /**
-   * The hooks again, for changes after the group was created: they overwrite those of the same name
-   * (hashicorp/terraform-provider-aws, internal/service/autoscaling/lifecycle_hook.go). They are deleted with the group
-   * and not before it, or its last machines would not drain.
+   * The hooks again, for later changes: they overwrite those of the same name (hashicorp/terraform-provider-aws,
+   * internal/service/autoscaling/lifecycle_hook.go). They go with the group and not before it, or its last machines
+   * would not drain.
    */
   #makeHooks(): void {
     for (const hook of groupHooks(this.#args.pool)) {

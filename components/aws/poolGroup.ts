@@ -9,13 +9,10 @@ import { groupName, type PoolSpec, rollPercents } from "../model/pools.ts";
 import { joinSeconds } from "../model/timings.ts";
 import { clusterTag } from "./policyDocument.ts";
 
-/**
- * Names of the lifecycle hooks that a machine completes itself: at launch when its node has joined, at the end when it
- * is drained.
- */
+/** Lifecycle hooks that a machine completes: at launch when its node has joined, at the end when it is drained. */
 export const lifecycleHooks = { launch: "join", terminate: "drain" } as const;
 
-/** A lifecycle hook in the form that both the group and the separate resource accept. */
+/** A lifecycle hook as both the group and the separate resource take it. */
 interface Hook {
   readonly name: string;
   readonly lifecycleTransition: "autoscaling:EC2_INSTANCE_LAUNCHING" | "autoscaling:EC2_INSTANCE_TERMINATING";
@@ -23,7 +20,7 @@ interface Hook {
   readonly heartbeatTimeout: number;
 }
 
-/** Hooks of a pool's group: a machine that does not join is abandoned, one that does not drain is terminated anyway. */
+/** A machine that does not join is abandoned, one that does not drain is terminated anyway. */
 export function groupHooks(pool: PoolSpec): readonly Hook[] {
   return [
     {
@@ -41,7 +38,7 @@ export function groupHooks(pool: PoolSpec): readonly Hook[] {
   ];
 }
 
-/** Fewest and most machines while the group is rolled, in percent of those wanted. */
+/** Fewest and most machines during a roll, in percent of those wanted. */
 export function rollingRange(pool: PoolSpec): {
   readonly minHealthyPercentage: number;
   readonly maxHealthyPercentage: number;
@@ -52,7 +49,7 @@ export function rollingRange(pool: PoolSpec): {
 
 /**
  * Whether a lower number ends no machine of the group: the autoscaler sets absolute ones from a count that may be old
- * (kubernetes/autoscaler#10147), and ends machines by their ids, which protection does not stop. It would stop a
+ * (kubernetes/autoscaler#10147), and ends machines by id, which protection does not stop. Protection would stop a
  * replacement by age (Amazon EC2 Auto Scaling User Guide, "Replace Auto Scaling instances based on maximum instance
  * lifetime").
  */
@@ -60,7 +57,6 @@ export function isProtected({ autoscale, maxAge }: PoolSpec): boolean {
   return autoscale !== undefined && maxAge === undefined;
 }
 
-/** How the pool's machines are replaced, and the commands that show it. */
 export function poolRoll(spec: ClusterIdentity, pool: PoolSpec): PoolRoll {
   const name = groupName(spec.name, pool.name);
   const group = `--region ${spec.region} --auto-scaling-group-name ${name}`;
@@ -82,7 +78,7 @@ interface GroupTag {
   readonly propagateAtLaunch: boolean;
 }
 
-/** Tags of a group: those of its machines, and the hints that describe a future node to the autoscaler. */
+/** Tags of its machines, and hints that describe a future node to the autoscaler. */
 export function groupTags(spec: ClusterIdentity, pool: PoolSpec): readonly GroupTag[] {
   const machine = { ...spec.tags, Name: groupName(spec.name, pool.name), [clusterTag(spec.name)]: "owned" };
   return [...tagList(machine, true), ...tagList(autoscalerHints(spec, pool), false)];
@@ -95,9 +91,9 @@ function tagList(tags: Readonly<Record<string, string>>, propagateAtLaunch: bool
 const autoscalerPrefix = "k8s.io/cluster-autoscaler";
 
 /**
- * Discovery tags and node templates of the cluster autoscaler (kubernetes/autoscaler:
- * cluster-autoscaler/cloudprovider/aws/README.md). They are read from the group; on machines their slashes would
- * conflict with metadata tags.
+ * The cluster autoscaler's discovery tags and node templates (kubernetes/autoscaler:
+ * cluster-autoscaler/cloudprovider/aws/README.md), read from the group; on machines their slashes would conflict with
+ * metadata tags.
  */
 function autoscalerHints(spec: ClusterIdentity, pool: PoolSpec): Readonly<Record<string, string>> {
   if (pool.autoscale === undefined) return {};
@@ -110,27 +106,26 @@ function autoscalerHints(spec: ClusterIdentity, pool: PoolSpec): Readonly<Record
       Object.entries({ ...ownLabels, ...kubeletLabels }).map(([key, value]) => [`${template}/label/${key}`, value]),
     ),
     ...Object.fromEntries(taints.map(({ key, value, effect }) => [`${template}/taint/${key}`, `${value}:${effect}`])),
-    // Without them it assumes that pods can use the whole machine.
+    // Without them pods could use the whole machine.
     ...Object.fromEntries(
       Object.entries(allocatable(pool)).map(([key, value]) => [`${template}/resources/${key}`, value]),
     ),
   };
 }
 
-/** Whether the group chooses among sizes or kinds of purchase: only then it has a policy for that. */
+/** Whether the group has a policy that chooses among sizes or kinds of purchase. */
 function isMixed({ furtherSizes, onDemand }: PoolSpec): boolean {
   return furtherSizes.length > 0 || onDemand !== undefined;
 }
 
-/** Highest price of a spot machine, as EC2 takes it. */
 function highestPrice({ spotMaxPrice }: PoolSpec): string | undefined {
   return spotMaxPrice === undefined ? undefined : String(spotMaxPrice);
 }
 
 /**
- * How a machine is bought and where it runs, as part of the launch template. A template that asks for spot is refused
- * by a group with a policy of its own (Amazon EC2 Auto Scaling User Guide, "Auto Scaling groups with multiple instance
- * types and purchase options").
+ * How a machine is bought and where it runs, for the launch template. A group with a policy refuses a template that
+ * asks for spot (Amazon EC2 Auto Scaling User Guide, "Auto Scaling groups with multiple instance types and purchase
+ * options").
  */
 export function purchase(
   pool: PoolSpec,
@@ -159,13 +154,12 @@ export function purchase(
   };
 }
 
-/** What a group launches: a template, or a template with a policy that chooses among sizes and kinds of purchase. */
+/** What a group launches: a template, perhaps with a policy that chooses among sizes and kinds of purchase. */
 export function launches(
   pool: PoolSpec,
   template: LaunchTemplate,
 ): Pick<GroupArgs, "launchTemplate" | "mixedInstancesPolicy"> {
-  // The number and not $Latest, or a new version would start no refresh (terraform-aws-modules/terraform-aws-eks,
-  // release 16.1.0).
+  // The number: $Latest starts no refresh for a new version (terraform-aws-modules/terraform-aws-eks, release 16.1.0).
   const version = pulumi.interpolate`${template.latestVersion}`;
   if (!isMixed(pool)) return { launchTemplate: { id: template.id, version } };
   const { base = 0, percentAboveBase = pool.spot ? 0 : 100 } = pool.onDemand ?? {};
@@ -180,7 +174,7 @@ export function launches(
         onDemandAllocationStrategy: "prioritized",
         onDemandBaseCapacity: base,
         onDemandPercentageAboveBaseCapacity: percentAboveBase,
-        // What AWS recommends: the pools least likely to be interrupted, and of those the cheapest.
+        // AWS's recommendation: pools least likely to be interrupted, and of those the cheapest.
         spotAllocationStrategy: "price-capacity-optimized",
         ...(spotMaxPrice === undefined ? {} : { spotMaxPrice }),
       },

@@ -4,7 +4,7 @@ import type { ScriptsObject } from "../machine/bundle.ts";
 import { privateBucket } from "./snapshots.ts";
 
 export interface ScriptsArgs {
-  /** Objects of the bucket; those with the same key are one object. */
+  /** Those with the same key are one object. */
   readonly objects: readonly ScriptsObject[];
 }
 
@@ -15,8 +15,8 @@ export interface MachineScripts {
 }
 
 /**
- * Bucket with the scripts that do not fit into AWS's 16,384 bytes of user data. It holds no secret; the user data names
- * the object and its SHA-256, and a machine fetches it by its role.
+ * Bucket for scripts beyond AWS's 16,384 bytes of user data, which names the object and its SHA-256; a machine fetches
+ * it by its role. It holds no secret.
  */
 export class Scripts extends pulumi.ComponentResource {
   /** What must exist before a machine fetches from it. */
@@ -32,20 +32,19 @@ export class Scripts extends pulumi.ComponentResource {
     this.ready = [...unique.values()].map(
       ({ key, content, sha256 }) =>
         new BucketObjectv2(
-          // The digest is part of the name: changed content is a new object, created before the old one is deleted.
+          // With the digest in the name, changed content is a new object, created before the old one is deleted.
           `${name}-object-${sha256.slice(0, 12)}`,
           {
             bucket: bucket.id,
             key,
             content,
             contentType: "application/json",
-            // An object takes ten tags (Amazon S3 User Guide, "Categorizing your objects using tags"), a stack may have
-            // more.
+            // An object takes ten tags (Amazon S3 User Guide, "Categorizing your objects using tags"), fewer than a
+            // stack.
             overrideProvider: { defaultTags: { tags: {} } },
           },
-          // A group keeps starting machines from its old template while its refresh runs, long after the update: they
-          // still fetch the old object. It is deleted with the bucket; it must not expire, because an object's age does
-          // not show whether it is in use.
+          // While a group's refresh runs, long after the update, machines of the old template still fetch the old
+          // object. It goes with the bucket; it must not expire, because its age does not show whether it is in use.
           { parent: this, retainOnDelete: true },
         ),
     );

@@ -11,21 +11,21 @@ import { controlPlaneParameters, credentialsParameter, joinParameter } from "./p
 export interface SecretsArgs {
   readonly spec: Pick<ClusterSpec, "name" | "environment">;
   readonly pki: Pki;
-  /** Logins for what machines fetch; `undefined` when there are none. */
+  /** Logins for what machines fetch, if any. */
   readonly credentials?: pulumi.Output<string> | undefined;
 }
 
 /**
  * Parameter Store: the control plane's keys, and the two entries that its machines write. One customer key encrypts
- * them; the policies bind its use to single parameters, which an AWS managed key does not allow.
+ * them; policies bind its use to single parameters, which an AWS managed key does not allow.
  */
 export class Secrets extends pulumi.ComponentResource {
   readonly keyArn: pulumi.Output<string>;
-  /** Parameters that must exist before a control-plane machine boots. */
+  /** What must exist before a control-plane machine boots. */
   readonly controlPlane: readonly Parameter[];
-  /** The join secret of the release before, written by the control plane. */
+  /** The previous release's join secret, written by the control plane. */
   readonly join: Parameter;
-  /** What must exist before any machine boots: the logins, where there are some. */
+  /** What must exist before any machine boots: logins, if any. */
   readonly credentials: readonly Parameter[];
 
   readonly #name: string;
@@ -76,10 +76,10 @@ export class Secrets extends pulumi.ComponentResource {
 
   /**
    * A parameter that only the program writes. Another value makes another parameter: an update in place leaves the key
-   * out, and Parameter Store then takes that of the account (`resourceParameterUpdate` in the file below; AWS Systems
-   * Manager API Reference, PutParameter, `KeyId`). Machines that read in between try again. AWS wants 30 seconds
-   * between deletion and creation (DeleteParameter), for which the provider does not wait (`TestAccSSMParameter_tier`):
-   * after a refusal the next update makes it. `overwrite` would also write over another cluster's keys.
+   * out, and Parameter Store then takes the account's (`resourceParameterUpdate` in the file below; AWS Systems Manager
+   * API Reference, PutParameter, `KeyId`). Machines that read in between try again. AWS wants 30 seconds between
+   * deletion and creation (DeleteParameter), for which the provider does not wait (`TestAccSSMParameter_tier`): after a
+   * refusal the next update makes it. `overwrite` would also write over another cluster's keys.
    */
   #makeFixed(role: string, name: string, value: pulumi.Output<string>, key: Key): Parameter {
     return new Parameter(
@@ -91,10 +91,9 @@ export class Secrets extends pulumi.ComponentResource {
 }
 
 /**
- * A parameter that machines write: it is a resource so that destroying the stack removes it. Only its tags are ever
- * updated: the provider writes a whole parameter at once, with the value in its state, which is the placeholder
- * (hashicorp/terraform-provider-aws, internal/service/ssm/parameter.go). The next machine that writes it names the
- * current key.
+ * A parameter that machines write, a resource so that destroying the stack removes it. Only its tags are ever updated:
+ * the provider writes a whole parameter, with the placeholder in its state as value (hashicorp/terraform-provider-aws,
+ * internal/service/ssm/parameter.go). The next machine that writes it names the current key.
  */
 export function writtenParameter(
   resource: string,

@@ -25,20 +25,19 @@ const descriptions: Readonly<Record<GroupName, string>> = {
 };
 
 /**
- * Groups whose members are machines. Only these carry the cluster's tag, and a machine is in one of them: the cloud
- * controller refuses an instance with two tagged groups ("Multiple tagged security groups found",
- * terraform-aws-modules/terraform-aws-eks#1810).
+ * Groups of machines. Only these carry the cluster's tag, and a machine is in one of them: the cloud controller refuses
+ * an instance with two ("Multiple tagged security groups found", terraform-aws-modules/terraform-aws-eks#1810).
  */
 const machineGroups: readonly GroupName[] = ["control-plane", "workers"];
 
-/** Security groups and their rules, one rule for one purpose. The rules are data: see `securityRules`. */
+/** Security groups and their rules, one for each purpose, from `securityRules`. */
 export class Security extends pulumi.ComponentResource {
   readonly controlPlaneGroupId: pulumi.Output<string>;
   readonly workersGroupId: pulumi.Output<string>;
   readonly internalApiGroupId: pulumi.Output<string>;
   /** Only with a public endpoint. */
   readonly publicApiGroupId: pulumi.Output<string> | undefined;
-  /** Every rule: a machine that starts before its rules has no network access. */
+  /** Without its rules a starting machine has no network access. */
   readonly rules: readonly pulumi.Resource[];
 
   readonly #name: string;
@@ -67,7 +66,7 @@ export class Security extends pulumi.ComponentResource {
           ...(machineGroups.includes(group) ? { [clusterTag(spec.name)]: "owned" } : {}),
         },
       },
-      // A changed description would replace the group, which cannot be deleted while machines of a pool are in it.
+      // A changed description would replace the group, which cannot be deleted while a pool's machines are in it.
       { parent: this, ignoreChanges: ["description"] },
     );
   }

@@ -10,19 +10,18 @@ export type SecuritySettings = Pick<
 >;
 
 export interface SecurityRule {
-  /** Name, unique. */
+  /** Unique. */
   readonly name: string;
   readonly direction: "ingress" | "egress";
   readonly group: GroupName;
-  /** Other end: a group or a network. */
   readonly peer: { readonly group: GroupName } | { readonly cidr: string };
   readonly protocol: "tcp" | "udp" | "all";
-  /** First and last port; none for all protocols. */
+  /** First and last; none for all protocols. */
   readonly ports?: readonly [from: number, to: number];
   readonly purpose: string;
 }
 
-/** Groups of a cluster; the public one only with a public endpoint. */
+/** The public one only with a public endpoint. */
 export function groupNames(spec: SecuritySettings): readonly GroupName[] {
   return [
     "control-plane",
@@ -33,15 +32,14 @@ export function groupNames(spec: SecuritySettings): readonly GroupName[] {
 }
 
 /**
- * Every rule of a cluster. Nothing opens SSH, RDP or WinRM: people log in by Session Manager. The cloud controller adds
- * the rules of Services of type LoadBalancer to the workers' group.
+ * Every rule of a cluster. Nothing opens SSH, RDP or WinRM: people use Session Manager. The cloud controller adds
+ * Services' rules to the workers' group.
  */
 export function securityRules(spec: SecuritySettings): readonly SecurityRule[] {
   const controlPlane = { group: "control-plane" } as const;
   const anywhere = { cidr: "0.0.0.0/0" } as const;
   return [
-    // The network's ranges and not the groups of the nodes: whether a group counts as source behind a balancer depends
-    // on its attributes.
+    // The network's ranges: whether a group counts as source behind a balancer depends on its attributes.
     ...spec.network.cidrs.map((cidr, index) =>
       api(
         `api-internal-from-${index === 0 ? "network" : inName(cidr)}`,
@@ -127,7 +125,6 @@ const toServers = (balancer: string): string => `${balancer} load balancer and i
 const byService = "to the API by the address of its Service";
 const inName = (cidr: string): string => cidr.replaceAll(/[./]/g, "-");
 
-/** A rule on the API's port. */
 function api(
   name: string,
   direction: SecurityRule["direction"],

@@ -9,13 +9,16 @@ import type { ClusterSpec } from "../model/clusterSpec.ts";
 import { httpsOnly, policy } from "./policyDocument.ts";
 
 interface PrivateBucketOptions {
-  /** Whether destroying the stack also removes what is in it. */
+  /** Whether destroying the stack removes its content. */
   readonly forceDestroy: boolean;
-  /** Refuse to delete the bucket. Default `false`. */
+  /** Default `false`. */
   readonly protect?: boolean;
 }
 
-/** An S3 bucket that is encrypted, closed to the public and reached by HTTPS only. The children are named `${name}-bucket` and so on. */
+/**
+ * An S3 bucket, encrypted, closed to the public and reached by HTTPS only. Its children are named `${name}-bucket` and
+ * so on.
+ */
 export function privateBucket(
   name: string,
   { forceDestroy, protect = false }: PrivateBucketOptions,
@@ -52,8 +55,8 @@ interface SnapshotsArgs {
 }
 
 /**
- * Bucket for etcd snapshots: encrypted, private, HTTPS only, old ones expire. What a machine writes over stays for as long again, since it
- * may not delete a version.
+ * Bucket for etcd snapshots: encrypted, private, HTTPS only, old ones expire. What a machine overwrites stays as long
+ * again: it may not delete versions.
  */
 export class Snapshots extends pulumi.ComponentResource {
   readonly bucketName: pulumi.Output<string>;
@@ -63,7 +66,7 @@ export class Snapshots extends pulumi.ComponentResource {
     super("fenestra:aws:Snapshots", name, {}, opts);
     const { environment, controlPlane } = args.spec;
     const production = environment === "production";
-    // In production a bucket with snapshots in it stops the destruction of the stack: they may be the last copy.
+    // In production snapshots stop the stack's destruction: they may be the last copy.
     const bucket = privateBucket(name, { forceDestroy: !production, protect: production }, this);
     this.bucketName = bucket.bucket;
     this.bucketArn = bucket.arn;
@@ -90,7 +93,7 @@ export class Snapshots extends pulumi.ComponentResource {
             noncurrentVersionExpiration: { noncurrentDays: days },
             abortIncompleteMultipartUpload: { daysAfterInitiation: 1 },
           },
-          // The mark that stands for an expired one; a rule with days cannot ask for it.
+          // The expired one's mark, which a rule with days cannot name.
           { id: "marks", status: "Enabled", filter: {}, expiration: { expiredObjectDeleteMarker: true } },
         ],
       },

@@ -32,16 +32,16 @@ interface IssuerArgs {
   readonly spec: Pick<ClusterSpec, "environment">;
   /** Public keys of service accounts, PEM. */
   readonly publicKeys: pulumi.Input<readonly string[]>;
-  /** Whether there is an object for the sample, which is not public. */
+  /** Whether there is an object for the sample, not public. */
   readonly sample: boolean;
 }
 
 /**
- * The two documents by which a cloud checks tokens of service accounts, in a bucket in which everybody may read these
- * two. Whoever can write them can be any service account.
+ * The two documents by which a cloud checks service accounts' tokens, in a bucket where everybody may read them.
+ * Whoever can write them can be any service account.
  */
 class Issuer extends pulumi.ComponentResource {
-  /** URL of the issuer: claim `iss` of the tokens. */
+  /** The tokens' claim `iss`. */
   readonly url: pulumi.Output<string>;
   /** What must exist before a cloud checks a token. */
   readonly ready: readonly pulumi.Resource[];
@@ -76,7 +76,7 @@ class Issuer extends pulumi.ComponentResource {
     this.registerOutputs({ url: this.url });
   }
 
-  /** S3 refuses a public policy while the bucket blocks such, which new buckets do. */
+  /** New buckets block public policies, which S3 then refuses. */
   #publish(bucket: Bucket): pulumi.Resource {
     const block = new BucketPublicAccessBlock(
       `${this.#name}-public`,
@@ -105,14 +105,13 @@ class Issuer extends pulumi.ComponentResource {
   ): BucketObjectv2 {
     return new BucketObjectv2(
       `${this.#name}-${role}`,
-      // An object takes ten tags (Amazon S3 User Guide, "Categorizing your objects using tags"), a stack may have more.
+      // An object takes ten tags (Amazon S3 User Guide, "Categorizing your objects using tags"), fewer than a stack.
       { bucket: bucket.id, key, content, contentType, overrideProvider: { defaultTags: { tags: {} } } },
       { parent: this },
     );
   }
 }
 
-/** Everybody reads the two documents, by HTTPS, and nothing else. */
 function issuerPolicy(bucketArn: string): PolicyDocument {
   return policy(
     {
@@ -142,19 +141,16 @@ interface Grant {
 }
 
 /**
- * Rights in AWS for pods: an issuer that IAM knows, and a role for each service account, which only its tokens may
+ * Rights in AWS for pods: an issuer that IAM knows, and for each service account a role that only its tokens may
  * assume.
  */
 export class WorkloadIdentity extends pulumi.ComponentResource {
   readonly issuer: pulumi.Output<string>;
-  /** ARN of the role of each service account, by `namespace/name`. */
+  /** Role ARNs of service accounts, by `namespace/name`. */
   readonly identities: pulumi.Output<Readonly<Record<string, string>>>;
-  /** Variables of each service account's pods, by `namespace/name`. */
+  /** Variables of service accounts' pods, by `namespace/name`. */
   readonly environments: pulumi.Output<Readonly<Record<string, Readonly<Record<string, string>>>>>;
-  /**
-   * What must exist before machines issue tokens that a cloud checks; nothing for an issuer that is published
-   * elsewhere.
-   */
+  /** What must exist before machines issue tokens that a cloud checks; nothing for an issuer published elsewhere. */
   readonly ready: readonly pulumi.Resource[];
   readonly sampleUrl: pulumi.Output<string> | undefined;
 
@@ -172,7 +168,7 @@ export class WorkloadIdentity extends pulumi.ComponentResource {
     this.ready = own?.ready ?? [];
     const provider = new OpenIdConnectProvider(
       `${name}-provider`,
-      // Without thumbprints: IAM trusts the authorities of its own library (IAM User Guide, "Obtain the thumbprint").
+      // Without thumbprints IAM trusts its own library's authorities (IAM User Guide, "Obtain the thumbprint").
       { url: this.issuer, clientIdLists: [tokenFacts.aws.audience], tags: { Name: `${name}-provider` } },
       { parent: this, dependsOn: [...this.ready] },
     );
@@ -227,8 +223,8 @@ function readOne(objectArn: pulumi.Output<string>): pulumi.Output<string> {
 }
 
 /**
- * Who may assume a role: tokens of this issuer for one service account and for AWS. Both claims are compared exactly,
- * since a trust policy without `sub` trusts every pod of the cluster.
+ * One service account's tokens of this issuer for AWS may assume a role. Both claims are compared exactly: without
+ * `sub` a trust policy trusts every pod of the cluster.
  */
 export function workloadTrust(providerArn: string, issuer: string, account: ServiceAccountName): PolicyDocument {
   const claims = issuer.replace("https://", "");
@@ -247,11 +243,11 @@ interface LogsArgs {
 }
 
 /**
- * Log group of a cluster with a stream for each kind of node, which the endpoint for OTLP does not create (Amazon
- * CloudWatch User Guide, "OTLP endpoints"). Cost: what is sent and kept is billed by the gigabyte.
+ * A cluster's log group with a stream per kind of node, which the endpoint for OTLP does not create (Amazon CloudWatch
+ * User Guide, "OTLP endpoints"). Cost: logs sent and kept are billed by the gigabyte.
  */
 export class Logs extends pulumi.ComponentResource {
-  /** The right to write to the group, and to nothing else. */
+  /** The right to write to the group only. */
   readonly grant: Grant;
 
   constructor(name: string, { spec, settings }: LogsArgs, opts?: pulumi.ComponentResourceOptions) {
@@ -259,7 +255,7 @@ export class Logs extends pulumi.ComponentResource {
     const group = new LogGroup(
       `${name}-group`,
       { name: logGroupName(spec.name), retentionInDays: settings.retentionDays, tags: { Name: `${name}-group` } },
-      // In production the audit log outlives a mistake; the last copy is here.
+      // In production the audit log outlives a mistake: it is the last copy.
       { parent: this, protect: spec.environment === "production" },
     );
     for (const collector of logCollectors)

@@ -23,19 +23,19 @@ import { Security, securityGroupName } from "./security.ts";
 import { Snapshots } from "./snapshots.ts";
 import { logGrant, WorkloadIdentity } from "./workloadIdentity.ts";
 
-/** The identity that reads the secrets of gMSA accounts. */
+/** Reads the secrets of gMSA accounts. */
 interface GmsaIdentity {
   readonly id: pulumi.Output<string>;
-  /** Its roles, and the right of the controllers to assign it to machines. */
+  /** Its roles, and the controllers' right to assign it to machines. */
   readonly ready: readonly pulumi.Resource[];
   readonly principalId: pulumi.Output<string>;
 }
 
 export interface ClusterArgs {
   readonly spec: ClusterSpec;
-  /** The secret with logins for what machines fetch; `undefined` when there are none. */
+  /** Secret: logins for what machines fetch, if any. */
   readonly credentials?: pulumi.Output<string> | undefined;
-  /** Asks the cloud before a machine is deleted for another one. Default: nobody asks. */
+  /** Asks the cloud before a machine is deleted for another one. Default: nobody. */
   readonly mayStart?: MayStart | undefined;
 }
 
@@ -49,29 +49,26 @@ interface ControlPlaneParts {
   readonly tokens: pulumi.Output<ServiceAccountTokens> | undefined;
 }
 
-/**
- * The machines of a cluster on Azure and what they need: network, rights, secrets, load balancers, control plane,
- * pools.
- */
+/** A cluster's machines on Azure, with network, rights, secrets, load balancers, control plane and pools. */
 export class Cluster extends pulumi.ComponentResource {
-  /** Host of the API for nodes: the internal load balancer. */
+  /** API host for nodes: the internal load balancer. */
   readonly host: string;
-  /** Host of the API for people and for the deployer, when there is a public load balancer. */
+  /** API host for people and the deployer, with a public load balancer. */
   readonly publicHost: pulumi.Output<string> | undefined;
   readonly pki: Pki;
-  /** The API for gates, as the administrator. Secret. */
+  /** The administrator's API client for gates. Secret. */
   readonly api: pulumi.Output<ApiClient>;
   readonly apiGate: pulumi.Resource;
   readonly resources: ClusterResources<pulumi.Output<string>>;
   readonly pools: readonly Pool[];
-  /** Azure settings of the controllers in the cluster: `azure.json`. */
+  /** The controllers' Azure settings: `azure.json`. */
   readonly cloudConfig: pulumi.Output<string>;
-  /** What pools need of the cluster's resources, including pools of other programs. */
+  /** What pools need of the cluster, other programs' too. */
   readonly attachment: Attachment;
-  /** Object id of the identity that reads the secrets of gMSA accounts; none where no pool has the plug-in for them. */
+  /** Object id of the identity that reads gMSA accounts' secrets, if a pool has the plug-in. */
   readonly gmsaObjectId: pulumi.Output<string> | undefined;
 
-  /** Rights in the cloud for pods; none where the stack file names none. */
+  /** Rights in the cloud for pods, if the stack file has any. */
   readonly workloadIdentity: WorkloadIdentity | undefined;
 
   readonly #name: string;
@@ -144,7 +141,7 @@ export class Cluster extends pulumi.ComponentResource {
       : new ExistingNetwork(name, { spec, existing, secure }, { parent: this });
   }
 
-  /** Azure requires a key or a password for every Linux machine, although no port is open for either. */
+  /** Azure requires a key or password for every Linux machine; no port is open for either. */
   #makeSshKey(): pulumi.Output<string> {
     const key = new tls.PrivateKey(`${this.#name}-ssh-key`, { algorithm: "ED25519" }, { parent: this });
     return key.publicKeyOpenssh;
@@ -162,8 +159,8 @@ export class Cluster extends pulumi.ComponentResource {
   }
 
   /**
-   * One identity for the secrets of gMSA accounts, shared by all pools: a credential specification names it and is
-   * valid for the whole cluster. Created only where a pool has the plug-in.
+   * All pools share one identity for gMSA accounts' secrets: a credential specification names it and holds for the
+   * whole cluster. It exists only where a pool has the plug-in.
    */
   #makeGmsa({ resourceGroup }: ClusterNetwork, { principalId }: Identity): GmsaIdentity | undefined {
     const { pools, addons } = this.#spec;
@@ -172,7 +169,7 @@ export class Cluster extends pulumi.ComponentResource {
     const grants = secrets.map((scope, index) => [`read-${index}`, { role: "keyVaultSecretsUser", scope }] as const);
     const name = `${this.#name}-gmsa`;
     const identity = new Identity(name, { resourceGroup, grants: Object.fromEntries(grants) }, { parent: this });
-    // To update a scale set's model, the controllers need the right to assign its identities to machines.
+    // As in `Pool`: only who may assign it can update a scale set's model.
     const handedOn = assignRole(
       `${name}-controllers`,
       { principalId, subscriptionId: resourceGroup.subscriptionId },

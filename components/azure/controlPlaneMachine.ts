@@ -31,7 +31,7 @@ interface MachineAccess {
   readonly clientId: pulumi.Input<string>;
   readonly caVault: pulumi.Input<string>;
   readonly joinVaultName: pulumi.Input<string>;
-  /** Resource id of the secret with logins for what machines fetch; `undefined` without one. */
+  /** Resource id of the secret with logins, if any. */
   readonly credentialsId: pulumi.Input<string> | undefined;
   readonly snapshots: pulumi.Input<string>;
 }
@@ -39,7 +39,7 @@ interface MachineAccess {
 export interface ControlPlaneMachineArgs extends MemberArgs {
   readonly spec: ControlPlaneSettings;
   readonly resourceGroup: ResourceGroupContext;
-  /** Names of the API; they go into the certificates. */
+  /** Names of the API for the certificates. */
   readonly endpoint: pulumi.Input<ApiEndpoint>;
   readonly group: MachineGroup;
   /** Backend pools of the API's load balancers. */
@@ -48,25 +48,23 @@ export interface ControlPlaneMachineArgs extends MemberArgs {
   readonly access: MachineAccess;
   /** Public half of the key that Azure requires on every Linux machine. */
   readonly sshKey: pulumi.Input<string>;
-  /** How tokens of service accounts are issued and checked; `undefined` for kubeadm's way. */
+  /** How service accounts' tokens are issued and checked; `undefined` for kubeadm's way. */
   readonly tokens: pulumi.Input<ServiceAccountTokens> | undefined;
   /** What must exist before the machine boots. */
   readonly after: readonly pulumi.Resource[];
 }
 
-/** Number under which the data disk is attached. */
 const etcdLun = 0;
 
 /**
- * Where the data disk may appear: by azure-vm-utils' rule on any disk bus, or by the Azure agent's on SCSI
- * (Azure/azure-vm-utils: 80-azure-disk.rules; Azure/WALinuxAgent: 66-azure-storage.rules).
+ * The data disk by azure-vm-utils' rule on any disk bus, or by the Azure agent's on SCSI (Azure/azure-vm-utils:
+ * 80-azure-disk.rules; Azure/WALinuxAgent: 66-azure-storage.rules).
  */
 export const etcdDevice = `/dev/disk/azure/data/by-lun/${etcdLun} /dev/disk/azure/scsi1/lun${etcdLun}`;
 
 /**
- * Name of a control-plane machine: VM, computer and node have the same, as the cloud controller expects of machines
- * outside scale sets. It has at least 6 characters, below which that controller fails
- * (kubernetes-sigs/cloud-provider-azure: pkg/provider/azure_vmssflex_cache.go).
+ * Name of a control-plane VM, computer and node, equal as the cloud controller expects outside scale sets. Below 6
+ * characters that controller fails (kubernetes-sigs/cloud-provider-azure: pkg/provider/azure_vmssflex_cache.go).
  */
 function controlPlaneName(cluster: string, member: ControlPlaneMember): string {
   return `${cluster}-cp-${member.index}`;
@@ -74,8 +72,8 @@ function controlPlaneName(cluster: string, member: ControlPlaneMember): string {
 
 /**
  * What Azure refuses to change on a VM ("PropertyChangeNotAllowed"; hashicorp/terraform-provider-azurerm:
- * internal/services/compute/linux_virtual_machine_resource.go). azure-native does not know this and would show an
- * update in the preview (pulumi/pulumi-azure-native#577).
+ * internal/services/compute/linux_virtual_machine_resource.go). azure-native's preview would show an update
+ * (pulumi/pulumi-azure-native#577).
  */
 const machineReplaceOnChanges: readonly string[] = [
   "osProfile.adminUsername",
@@ -89,26 +87,23 @@ const machineReplaceOnChanges: readonly string[] = [
   "zones",
 ];
 
-/**
- * What Azure refuses to change on a network interface while a machine has it (Azure documentation, accelerated
- * networking).
- */
+/** What Azure refuses to change on a machine's network interface (Azure documentation, accelerated networking). */
 const cardReplaceOnChanges: readonly string[] = ["enableAcceleratedNetworking", "location"];
 
 /**
  * What Azure refuses to change on a disk (hashicorp/terraform-provider-azurerm:
- * internal/services/compute/managed_disk_resource.go); a smaller size is refused, a larger one is applied.
+ * internal/services/compute/managed_disk_resource.go); it also refuses a smaller size.
  */
 const diskReplaceOnChanges: readonly string[] = ["creationData", "location", "zones"];
 
 /**
- * One control-plane machine. Its address and etcd disk are separate resources that outlive it, so it is replaced in
- * place: the old machine is deleted first, because neither can be attached to two machines.
+ * A control-plane machine. Its address and etcd disk outlive it as separate resources; neither can be attached to two
+ * machines, so a replaced machine is deleted first.
  */
 export class ControlPlaneMachine extends pulumi.ComponentResource {
-  /** Unique id of the machine: unlike resource id and name, it changes when the machine is replaced. */
+  /** Unlike resource id and name, it changes when the machine is replaced. */
   readonly instanceId: pulumi.Output<string>;
-  /** Its node, whose name survives a replacement. */
+  /** Its name survives a replacement. */
   readonly node: pulumi.Output<MemberNode>;
   readonly ready: readonly pulumi.Resource[];
 
@@ -124,7 +119,7 @@ export class ControlPlaneMachine extends pulumi.ComponentResource {
     const payload = this.#payload();
     const { spec, member, sshKey, after } = args;
     const fingerprint = payload.apply((known) => machineFingerprint(spec, member, known));
-    // Disk and network interface depend on it too: when one of them is replaced, the machine is deleted first.
+    // Disk and network interface too: when one is replaced, the machine is deleted first.
     const start = { name: this.#nodeName, parts: this.#parts() };
     const before = args.gate({ fingerprint, start, parts: [sshKey], after });
     const disk = this.#makeDisk(before);
@@ -151,7 +146,7 @@ export class ControlPlaneMachine extends pulumi.ComponentResource {
         ...(encryptionKey === undefined
           ? {}
           : { encryption: { type: "EncryptionAtRestWithCustomerKey", diskEncryptionSetId: encryptionKey } }),
-        // Its content cannot be exported by a link.
+        // No export of its content by a link.
         networkAccessPolicy: "DenyAll",
         publicNetworkAccess: "Disabled",
       },
@@ -160,7 +155,7 @@ export class ControlPlaneMachine extends pulumi.ComponentResource {
         dependsOn: [before],
         protect: spec.environment === "production",
         replaceOnChanges: [...diskReplaceOnChanges],
-        // The name is fixed: creating the new one first would fail because the name exists.
+        // Created first, the new one would meet the fixed name.
         deleteBeforeReplace: true,
       },
     );
@@ -225,19 +220,18 @@ export class ControlPlaneMachine extends pulumi.ComponentResource {
         parent: this,
         dependsOn: [before],
         replaceOnChanges: [...cardReplaceOnChanges],
-        // The name is fixed: creating the new one first would fail because the name exists.
+        // As the disk's.
         deleteBeforeReplace: true,
       },
     );
   }
 
-  /** Fixed as the machine's own: Azure would give a dynamic one that belongs to a machine which does not exist yet. */
+  /** Fixed: a dynamic one might belong to a machine that does not exist yet. */
   #podAddresses(): readonly string[] {
     const { spec, member } = this.#args;
     const rangeOf = ({ zoneIndex }: ControlPlaneMember) => spec.network.zones[zoneIndex]?.controlPlane;
     const range = rangeOf(member);
     if (range === undefined) throw new RangeError(`there is no zone ${member.zone}`);
-    // Zones of an existing network may share a range.
     const before = spec.controlPlane.members.slice(0, member.index).filter((other) => rangeOf(other) === range);
     return controlPlanePodAddresses(spec.kubernetes.podNetwork.addressing, range, before.length);
   }
@@ -291,7 +285,7 @@ export class ControlPlaneMachine extends pulumi.ComponentResource {
               createOption: "Attach",
               managedDisk: { id: disk.id },
               deleteOption: "Detach",
-              // etcd waits for its writes, so a cache would not help.
+              // etcd waits for its writes: no use for a cache.
               caching: "None",
             },
           ],
@@ -305,8 +299,8 @@ export class ControlPlaneMachine extends pulumi.ComponentResource {
         deleteBeforeReplace: true,
         hideDiffs: ["osProfile.customData"],
         replaceOnChanges: [...machineReplaceOnChanges],
-        // Azure does not delete a disk or an interface in use; and a new one of the same name has the same id, so no
-        // input would change.
+        // Azure deletes no disk or interface in use; and a new one of the same name has the same id, so no input would
+        // change.
         replaceWith: [disk, card],
         replacementTrigger: fingerprint,
       },

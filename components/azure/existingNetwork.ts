@@ -24,21 +24,21 @@ export interface ExistingNetworkArgs {
 
 type Role = "private" | "controlPlane";
 
-/** Service endpoints by which the firewalls of vaults and storage know a subnet. */
+/** Service endpoints by which firewalls of vaults and storage know a subnet. */
 const services: Readonly<Record<Role, readonly string[]>> = {
   private: ["Microsoft.KeyVault"],
   controlPlane: ["Microsoft.KeyVault", "Microsoft.Storage"],
 };
 
-/** Addresses of each subnet that Azure keeps (Azure documentation, virtual networks FAQ). */
+/** Addresses of a subnet that Azure keeps (Azure documentation, virtual networks FAQ). */
 const keptAddresses = 5;
 
 const path = (...steps: readonly string[]): string => steps.reduce(childPath, `config.${configPrefix}network.existing`);
 
 /**
- * A virtual network and subnets that exist already, and where the stack file names one a resource group. They are read
- * and compared with the stack file; nothing of them is created or changed. Routes, NAT, name servers and the subnets'
- * own security groups are their owner's: ours are on the network interfaces.
+ * An existing virtual network, subnets and perhaps resource group, read and compared with the stack file; nothing of
+ * them is created or changed. Routes, NAT, name servers and subnets' security groups are their owner's: ours are on the
+ * network interfaces.
  */
 export class ExistingNetwork extends pulumi.ComponentResource implements ClusterNetwork {
   readonly resourceGroup: ClusterResourceGroup;
@@ -83,10 +83,10 @@ export class ExistingNetwork extends pulumi.ComponentResource implements Cluster
   }
 
   /**
-   * What the controllers do in the network, and no more: look at it, put load balancers into its subnets, and addresses
-   * of nodes in it into the pools of load balancers (Azure documentation, permissions of Azure networking;
-   * kubernetes-sigs/cloud-provider-azure: loadBalancerBackendPoolConfigurationType). Roles are assigned in resource
-   * groups at the least, so it is made in the network's.
+   * The controllers may look at the network, put load balancers into its subnets, and nodes' addresses in it into load
+   * balancers' pools (Azure documentation, permissions of Azure networking; kubernetes-sigs/cloud-provider-azure:
+   * loadBalancerBackendPoolConfigurationType). Roles are assigned in resource groups at the least, so it is made in the
+   * network's.
    */
   grantControllers(principalId: pulumi.Input<string>): void {
     const { existing } = this.#args;
@@ -114,7 +114,7 @@ export class ExistingNetwork extends pulumi.ComponentResource implements Cluster
       `${this.#name}-controllers`,
       {
         roleDefinitionId: id.result,
-        // Once in a tenant. A group of the program's own has the cluster's name, once in its subscription.
+        // Unique in a tenant. The program's own group has the cluster's name, unique in its subscription.
         roleName: ["fenestra", spec.name, spec.region, subscription, existing.resourceGroup ?? ""].join(" ").trim(),
         description: `Controllers of the cluster ${spec.name} in the network ${this.names.vnetName}`,
         scope: group,
@@ -140,7 +140,7 @@ export class ExistingNetwork extends pulumi.ComponentResource implements Cluster
     return groupContext(ResourceGroup.get(`${this.#name}-group`, id, { parent: this }), spec);
   }
 
-  /** Zones may share a subnet: it is read once, under the first one's name. */
+  /** Zones may share a subnet, read once under the first one's name. */
   #read(role: string, zone: string, id: string): Subnet {
     const key = id.toLowerCase();
     const known = this.#subnets.get(key);
@@ -190,7 +190,7 @@ export class ExistingNetwork extends pulumi.ComponentResource implements Cluster
         path: at("cidr"),
         what: `the range of ${name}`,
         wanted: given.cidr,
-        // Which of the two a subnet has depends on how it was made.
+        // Which of the two it has depends on how it was made.
         found: subnet.addressPrefix.apply((one) =>
           pulumi.output(one ?? subnet.addressPrefixes.apply((several) => (several ?? []).join(", "))),
         ),
@@ -214,7 +214,7 @@ export class ExistingNetwork extends pulumi.ComponentResource implements Cluster
     ];
   }
 
-  /** Before the first machine: the fixed addresses of the control plane are free, and workers have room. */
+  /** Before the first machine: the control plane's fixed addresses are free, and workers have room. */
   #freeFact(zone: string, role: Role, subnet: Subnet): NetworkFact {
     const given = this.#given(zone)[role];
     const [at, name] = [path("subnets", zone, role, "id"), lastOf(given.id)];
@@ -239,7 +239,7 @@ export class ExistingNetwork extends pulumi.ComponentResource implements Cluster
   }
 }
 
-/** What the cluster's controllers do in a network that exists already. */
+/** The controllers' rights in an existing network. */
 export const controllerActions = [
   "Microsoft.Network/virtualNetworks/read",
   "Microsoft.Network/virtualNetworks/joinLoadBalancer/action",
@@ -258,7 +258,7 @@ function lastOf(id: string): string {
   return id.split("/").at(-1) ?? "";
 }
 
-/** Azure says `West Europe` in some answers and `westeurope` in others. */
+/** Azure answers `West Europe` or `westeurope`. */
 function regionName(location: string): string {
   return location.toLowerCase().replaceAll(" ", "");
 }

@@ -7,21 +7,18 @@ import { assignRole, type Grant } from "./roles.ts";
 
 export interface IdentityArgs {
   readonly resourceGroup: ResourceGroupContext;
-  /**
-   * What it may do, by purpose. Further roles are assigned beside the resource that they are for: on vaults,
-   * containers, identities.
-   */
+  /** Rights by purpose. Vaults, containers and identities have further roles beside them. */
   readonly grants?: Readonly<Record<string, Grant>>;
 }
 
-/** The identity of a kind of machine: user-assigned, so that it and its roles outlive the machines. */
+/** Identity of a kind of machine, user-assigned so that it and its roles outlive the machines. */
 export class Identity extends pulumi.ComponentResource {
   readonly id: pulumi.Output<string>;
   readonly name: pulumi.Output<string>;
   /** The identity's name in requests to the metadata service. */
   readonly clientId: pulumi.Output<string>;
   readonly principalId: pulumi.Output<string>;
-  /** Tenant of the subscription, from the created identity, so that no lookup is needed. */
+  /** The subscription's, from the created identity: no lookup. */
   readonly tenantId: pulumi.Output<string>;
   /** What must exist before a machine with this identity boots. */
   readonly roles: readonly RoleAssignment[];

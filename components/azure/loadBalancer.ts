@@ -6,7 +6,6 @@ import { PrivateZone } from "@pulumi/azure-native/privatedns/privateZone.js";
 import { VirtualNetworkLink } from "@pulumi/azure-native/privatedns/virtualNetworkLink.js";
 import type * as inputs from "@pulumi/azure-native/types/input.js";
 import * as pulumi from "@pulumi/pulumi";
-import * as random from "@pulumi/random";
 import type { ApiEndpoint } from "../machine/cloudAccess.ts";
 import { addressAt, cidr } from "../model/cidr.ts";
 import { azure } from "../model/cloudFacts/azure.ts";
@@ -15,55 +14,52 @@ import { dnsZone } from "../model/dnsZone.ts";
 import { ports } from "../model/ports.ts";
 import { theirs } from "./owners.ts";
 import { type ClusterResourceGroup, inDns, inResourceGroup } from "./resourceGroup.ts";
-import { suffixLength } from "./secretNames.ts";
+import { randomSuffix } from "./secrets.ts";
 
 export interface LoadBalancerArgs {
   readonly spec: Pick<ClusterSpec, "name" | "network" | "publicAccess" | "apiDns">;
   readonly resourceGroup: ClusterResourceGroup;
-  /** Network whose machines can resolve the name of the internal load balancer. */
+  /** Network that resolves the internal load balancer's name. */
   readonly networkId: pulumi.Input<string>;
-  /** Subnet of the internal load balancer: the control plane's of the first zone. */
+  /** The internal load balancer's: the control plane's of the first zone. */
   readonly subnetId: pulumi.Input<string>;
   /**
-   * All subnets: while one is being created, Azure refuses resources in another
-   * (hashicorp/terraform-provider-azurerm#30197).
+   * All subnets: while one is created, Azure refuses resources in another (hashicorp/terraform-provider-azurerm#30197).
    */
   readonly after: readonly pulumi.Resource[];
 }
 
-/** Idle time after which a connection is reset, in minutes: the longest that Azure has. Its default is 4. */
+/** Minutes until an idle connection is reset, Azure's most. Its default is 4. */
 const idleMinutes = 30;
 
-/** Position of the load balancer in the first control-plane subnet: the first address that Azure does not reserve. */
+/** The load balancer's place in the first control-plane subnet: the first address that Azure does not reserve. */
 const balancerAddress = 4;
 
-/** Frontends in every zone of the region, so that the API survives the loss of a zone. */
+/** Every zone's frontends, so that the API survives the loss of one. */
 const everyZone = ["1", "2", "3"];
 
 const part = { frontend: "api", pool: "control-plane", probe: "readyz", rule: "api" } as const;
 
-/**
- * Name of the private DNS zone of a cluster. `internal` is reserved for private use (ICANN resolution 2024.07.29.06).
- */
+/** A cluster's private DNS zone. `internal` is reserved for private use (ICANN resolution 2024.07.29.06). */
 function privateZone(cluster: string): string {
   return `${cluster}.fenestra.internal`;
 }
 
 /**
- * The API's load balancers: an internal one that every node uses, and optionally a public one. The allow-list is a rule
- * of the control plane's security group: Azure's load balancers keep the caller's address. The internal one has a name
- * in a private zone, known in a preview; control-plane machines resolve it to themselves, since a connection that
+ * The API's load balancers: an internal one for every node, and optionally a public one. The allow-list is a rule of
+ * the control plane's security group, since Azure's load balancers keep the caller's address. The internal one has a
+ * name in a private zone, known in a preview; control-plane machines resolve it to themselves, since a connection that
  * returns to its sender is lost.
  */
 export class LoadBalancer extends pulumi.ComponentResource {
   readonly host: string;
   readonly publicHost: pulumi.Output<string> | undefined;
   readonly ids: { readonly internal: pulumi.Output<string>; readonly public?: pulumi.Output<string> };
-  /** Both names as the certificates and the machines need them. */
+  /** Both names, for certificates and machines. */
   readonly endpoint: pulumi.Output<ApiEndpoint>;
-  /** Backend pools that the control plane's network interfaces join. */
+  /** Backend pools for the control plane's network interfaces. */
   readonly poolIds: pulumi.Output<string>[] = [];
-  /** What must exist before the API can be reached. */
+  /** What must exist before the API is reached. */
   readonly ready: pulumi.Resource[] = [];
 
   readonly #name: string;
@@ -93,8 +89,8 @@ export class LoadBalancer extends pulumi.ComponentResource {
   }
 
   /**
-   * The record of the API's own name, in a zone of this subscription. A private zone knows no alias of a public name,
-   * so it has addresses only.
+   * The API's own name, in a zone of this subscription. A private zone knows no alias of a public name, so it has
+   * addresses only.
    */
   #makeRecord(dns: ClusterSpec["apiDns"]): void {
     if (dns?.zone === undefined) return;
@@ -130,12 +126,7 @@ export class LoadBalancer extends pulumi.ComponentResource {
 
   #makePublic(): { readonly host: pulumi.Output<string>; readonly id: pulumi.Output<string> } {
     const { spec, resourceGroup } = this.#args;
-    const suffix = new random.RandomString(
-      `${this.#name}-suffix`,
-      { length: suffixLength, upper: false, special: false },
-      { parent: this },
-    );
-    const label = pulumi.interpolate`${spec.name}-${suffix.result}`;
+    const label = pulumi.interpolate`${spec.name}-${randomSuffix(this.#name, this)}`;
     const address = new PublicIPAddress(
       `${this.#name}-public`,
       {
@@ -155,7 +146,7 @@ export class LoadBalancer extends pulumi.ComponentResource {
   #make(role: "internal" | "public", frontend: inputs.network.FrontendIPConfigurationArgs): pulumi.Output<string> {
     const { resourceGroup, after } = this.#args;
     const name = `${this.#name}-${role}`;
-    // Parts of a load balancer name each other by ids that exist only with it, so its own id is composed in advance.
+    // A load balancer's parts name each other by ids that exist only with it, so its own id is composed here.
     const own = pulumi.interpolate`${resourceGroup.id}/providers/Microsoft.Network/loadBalancers/${name}`;
     const balancer = new AzureLoadBalancer(
       name,
@@ -173,7 +164,7 @@ export class LoadBalancer extends pulumi.ComponentResource {
             requestPath: "/readyz",
             intervalInSeconds: azure.balancerLooks.every,
             probeThreshold: azure.balancerLooks.failures,
-            // As on AWS: while no server is ready, for the sake of Key Vault say, those that answer are better than
+            // As on AWS: while no server is ready, perhaps because of Key Vault, those that answer are better than
             // none.
             noHealthyBackendsBehavior: "AllProbedUp",
           },
@@ -199,8 +190,8 @@ export class LoadBalancer extends pulumi.ComponentResource {
       {
         parent: this,
         dependsOn: [...after],
-        // Never replaced by an option of ours: one of the same name has the same id, so the interfaces would not be put
-        // into its pools again.
+        // Never replaced by an option of ours: another of the same name has the same id, so the interfaces would not
+        // join its pools again.
         ignoreChanges: theirs("azure-native:network:LoadBalancer"),
       },
     );

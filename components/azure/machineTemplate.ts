@@ -5,29 +5,28 @@ import type { NodeSettings } from "../model/nodeSettings.ts";
 import type { OperatingSystem } from "../model/operatingSystems.ts";
 import type { PoolSpec } from "../model/pools.ts";
 
-/** Name of the administrator that Azure requires on every machine; no port is open to log in with it. */
+/** Azure requires an administrator on every machine; no port is open to log in. */
 const adminName = "fenestra";
 
 /**
- * Image of a machine: of a gallery by its id, else of the marketplace. `latest` and an id without a version are
- * resolved at every launch, so a newer image changes nothing in the program; publisher, offer and SKU are those of the
- * operating system.
+ * A gallery's image by its id, else the marketplace's. `latest` and an id without a version are resolved at every
+ * launch, so a newer image changes nothing in the program.
  */
 export function imageReference(os: OperatingSystem, image: string) {
   return image.startsWith("/") ? { id: image } : { ...os.marketplaceImage, version: image };
 }
 
-/** Access for debugging: the serial console and the boot log, kept by Azure. */
+/** For debugging: serial console and boot log, kept by Azure. */
 export const bootDiagnostics = { bootDiagnostics: { enabled: true } } as const;
 
-/** Encryption of caches and temporary disks on the host; a subscription without that feature refuses the machine. */
+/** Encrypts caches and temporary disks on the host; a subscription without that feature refuses the machine. */
 export function hostEncryption({ encryptionAtHost }: Pick<NodeSettings, "encryptionAtHost">) {
   return encryptionAtHost ? { securityProfile: { encryptionAtHost: true } } : {};
 }
 
 /**
- * Whether a machine's network interface bypasses the host, which saves processor time; the default is no. A size that
- * cannot is refused, so only series whose every size of so many processors is known to can (Azure documentation,
+ * Whether a machine's network interface bypasses the host, which saves processor time; the default is no. Azure refuses
+ * it for sizes that cannot, so only series that are known to can for so many processors have it (Azure documentation,
  * feature support of the series; accelerated networking overview): version 3 and Fsv2 are not certain with two
  * processors, and most of B cannot.
  */
@@ -38,7 +37,7 @@ export function acceleratedNetworking({ name, vcpus }: MachineSize): boolean {
   return Number(version) > least ? vcpus >= 2 : Number(version) === least && vcpus >= 4;
 }
 
-/** The system disk. In a scale set it is deleted with the machine by default; of a single machine only by an option. */
+/** The system disk. A scale set deletes it with the machine by default, a single machine only by an option. */
 export function osDisk(diskGb: number, { type = "Premium_LRS", encryptionKey }: NonNullable<PoolSpec["disk"]> = {}) {
   return {
     createOption: "FromImage",
@@ -51,7 +50,7 @@ export function osDisk(diskGb: number, { type = "Premium_LRS", encryptionKey }: 
   } as const;
 }
 
-/** Login of a Linux machine: Azure requires a key or a password. The private key is only in the state. */
+/** Azure requires a key or a password. The private key is only in the state. */
 export function linuxLogin(publicKey: pulumi.Input<string>) {
   return {
     adminUsername: adminName,
@@ -64,9 +63,9 @@ export function linuxLogin(publicKey: pulumi.Input<string>) {
 }
 
 /**
- * Login of a Windows machine. Updates are off, since a cumulative update on a running node breaks its network
- * (microsoft/Windows-Containers#516): machines are replaced instead. `Manual` goes only with automatic updates off
- * (Azure documentation, automatic VM guest patching).
+ * Updates are off: a cumulative update on a running node breaks its network (microsoft/Windows-Containers#516), so
+ * machines are replaced. `Manual` goes only with automatic updates off (Azure documentation, automatic VM guest
+ * patching).
  */
 export function windowsLogin(password: pulumi.Input<string>) {
   return {
@@ -81,7 +80,7 @@ export function windowsLogin(password: pulumi.Input<string>) {
   };
 }
 
-/** Names of the addresses of a machine's interface that are for its pods, after the machine's own. */
+/** Addresses for pods on a machine's interface, after its own. */
 export function podAddressNames(count = 0): readonly string[] {
   return Array.from({ length: count }, (_, index) => `pod-${index + 1}`);
 }

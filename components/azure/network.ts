@@ -11,15 +11,14 @@ import { type ClusterResourceGroup, inResourceGroup } from "./resourceGroup.ts";
 import type { Security } from "./security.ts";
 
 export interface NetworkArgs {
-  /** Name, zones, address plan and NAT mode come from here. */
   readonly spec: Pick<ClusterSpec, "name" | "region" | "tags" | "network">;
-  /** Makes the security groups, which subnets name from their first request on. */
+  /** Makes the security groups, which subnets name from the first request on. */
   readonly secure: (resourceGroup: ClusterResourceGroup) => Security;
 }
 
 /**
- * The subnets for the machines of one zone. On Azure a subnet spans all zones; with one per zone each can have its own
- * NAT gateway.
+ * Subnets for one zone's machines. On Azure a subnet spans all zones; with one per zone each can have its own NAT
+ * gateway.
  */
 export interface ZoneSubnets {
   readonly zone: string;
@@ -33,20 +32,20 @@ export interface ClusterNetwork {
   readonly resourceGroup: ClusterResourceGroup;
   readonly security: Security;
   readonly networkId: pulumi.Output<string>;
-  /** Names by which the controllers find the network and the workers' subnet of the first zone. */
+  /** By these the controllers find the network and the workers' subnet of the first zone. */
   readonly names: { readonly vnetResourceGroup: string; readonly vnetName: string; readonly subnetName: string };
-  /** In the order of the zones of the stack file. */
+  /** In the stack file's order. */
   readonly zones: readonly ZoneSubnets[];
-  /** What must exist before a machine can reach anything outside. */
+  /** What must exist before a machine reaches anything outside. */
   readonly egress: readonly pulumi.Resource[];
   /**
-   * Gives the controllers what they need in a network outside of the cluster's resource group. Machines wait for it
+   * Gives the controllers their rights in a network outside of the cluster's resource group, for which machines wait
    * too: `egress`.
    */
   grantControllers?(principalId: pulumi.Input<string>): void;
 }
 
-/** Name of the resource group. It is fixed, as are the names in it that other resources refer to. */
+/** Fixed, as are the names in it that other resources refer to. */
 export function resourceGroupName({
   name,
   network: { existing },
@@ -112,7 +111,7 @@ export class Network extends pulumi.ComponentResource implements ClusterNetwork 
         addressSpace: { addressPrefixes: [this.#spec.network.cidr] },
         ...(dns === undefined ? {} : { dhcpOptions: { dnsServers: [...dns.servers] } }),
       },
-      // Subnets are separate resources: an update of the network leaves them alone.
+      // Subnets are separate: an update of the network leaves them alone.
       { parent: this },
     );
   }
@@ -183,15 +182,15 @@ export class Network extends pulumi.ComponentResource implements ClusterNetwork 
         subnetName: subnetName(role, zone),
         addressPrefix,
         defaultOutboundAccess: false,
-        // Landing zones refuse a subnet without one (Azure/Enterprise-Scale: Deny-Subnet-Without-Nsg). It is that of the
-        // machines' interfaces, so that rules of Services, which the cloud controller adds, hold in both places.
+        // Landing zones refuse a subnet without one (Azure/Enterprise-Scale: Deny-Subnet-Without-Nsg). The machines'
+        // interfaces have the same, so that rules of Services, which the cloud controller adds, hold in both places.
         networkSecurityGroup: { id: this.security.ids[role === "private" ? "workers" : "controlPlane"] },
-        // The firewalls of vaults and storage identify the subnet by these.
+        // Firewalls of vaults and storage know the subnet by these.
         serviceEndpoints: services.map((service) => ({ service })),
         ...(gateway === undefined ? {} : { natGateway: { id: gateway.id } }),
       },
-      // Azure changes one subnet of a network at a time: "AnotherOperationInProgress"; and none whose group is being
-      // changed: "ReferencedResourceNotProvisioned".
+      // Azure changes one subnet of a network at a time ("AnotherOperationInProgress"), and none whose group is
+      // changing ("ReferencedResourceNotProvisioned").
       { parent: this, dependsOn: [...this.security.rules, ...(before === undefined ? [] : [before])] },
     );
     this.#subnets.push(subnet);
@@ -216,14 +215,13 @@ export function groupContext(
   return {
     name: group.name,
     id: group.id,
-    // The group's id contains the subscription, so no lookup is needed.
+    // The group's id has it, so no lookup is needed.
     subscriptionId: group.id.apply(subscriptionOf),
     location,
     tags,
   };
 }
 
-/** The subscription in a resource id: `/subscriptions/<id>/resourceGroups/...`. */
 function subscriptionOf(resourceId: string): string {
   const [, keyword, subscription] = resourceId.split("/");
   if (keyword !== "subscriptions" || subscription === undefined)

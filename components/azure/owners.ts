@@ -3,8 +3,8 @@ import { type OwnerTable, theirsIn } from "../model/owners.ts";
 const policies = "policies of the organisation";
 
 /**
- * Who owns what on Azure. An update sends a whole resource. Of what is left out azure-native keeps the properties that
- * its documentation calls "also available as standalone resources".
+ * An update sends a whole resource. Of what is left out azure-native keeps the properties that its documentation calls
+ * "also available as standalone resources".
  */
 const rows = {
   "*": { contested: { tags: policies } },
@@ -36,8 +36,8 @@ const rows = {
   "azure-native:keyvault:Secret": { theirs: { properties: "machines", tags: "machines, with the value" } },
   "azure-native:keyvault:Vault": { ours: ["properties.networkAcls.virtualNetworkRules"] },
   "azure-native:managedidentity:FederatedIdentityCredential": { ours: ["audiences"] },
-  // The provider calls all outputs of what it updates unknown in a preview: a tag more, and the preview would replace
-  // each role and the control plane.
+  // A preview has all outputs of an updated identity unknown: one more tag would replace each role and the control
+  // plane.
   "azure-native:managedidentity:UserAssignedIdentity": { theirs: { tags: "policies, once it is made" } },
   "azure-native:network:LoadBalancer": {
     ours: [
@@ -60,7 +60,7 @@ const rows = {
   },
   "azure-native:network:PublicIPAddress": {
     ours: ["zones"],
-    // After the provider has read it; a refresh would show a change.
+    // After the provider has read it, a refresh would show a change.
     theirs: { natGateway: "Azure, when a gateway takes the address" },
   },
   "azure-native:network:SecurityRule": {

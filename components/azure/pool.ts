@@ -47,24 +47,20 @@ import { poolJoinSecret, vaultUri, workerSecrets } from "./secretNames.ts";
 import { randomSuffix, writtenSecret } from "./secrets.ts";
 
 export interface PoolArgs extends Attachment {
-  /** The cluster as its nodes know it. */
   readonly spec: NodeSettings;
   readonly pool: PoolSpec;
   /**
-   * API client, to see that no kubelet becomes newer than the API, and to count the machines of a pool whose number the
-   * program does not set.
+   * To see that no kubelet becomes newer than the API, and to count the machines of a pool whose number the program
+   * does not set.
    */
   readonly api: pulumi.Input<ApiClient>;
-  /**
-   * What must exist before a machine boots; including the gate of the API, so that a kubelet is never newer than the
-   * API.
-   */
+  /** What must exist before a machine boots, including the API's gate: no kubelet may be newer than the API. */
   readonly after: readonly pulumi.Resource[];
-  /** Asks before all machines go for new ones. Default: nobody is asked. */
+  /** Asks before all machines go for new ones. Default: nobody. */
   readonly mayStart?: MayStart | undefined;
 }
 
-/** What a pool's machines receive. It names things and holds no secret. */
+/** What a pool's machines receive. It holds no secret. */
 function poolPayload(spec: NodeSettings, pool: PoolSpec, cloud: AzureAccess, tenantId: string): WorkerPayload {
   const access = { cloud, tenantId };
   return pool.os === "linux"
@@ -74,9 +70,9 @@ function poolPayload(spec: NodeSettings, pool: PoolSpec, cloud: AzureAccess, ten
 
 /**
  * What Azure refuses to change on a scale set (hashicorp/terraform-provider-azurerm:
- * internal/services/compute/windows_virtual_machine_scale_set_resource.go). Zones are not among them: Azure accepts one
- * more and refuses one less, and a replacement would delete all machines of the pool at once. Reserved capacity only
- * changes while all machines are deallocated (Azure documentation, "Associate a virtual machine scale set with uniform
+ * internal/services/compute/windows_virtual_machine_scale_set_resource.go). Not zones: Azure accepts one more and
+ * refuses one less, and a replacement would delete all machines of the pool at once. Reserved capacity only changes
+ * while all machines are deallocated (Azure documentation, "Associate a virtual machine scale set with uniform
  * orchestration to a capacity reservation group").
  */
 const groupReplaceOnChanges: readonly string[] = [
@@ -107,8 +103,8 @@ interface GroupShape {
 }
 
 /**
- * A group of equal worker machines: uniform scale set and a separate identity. A changed model replaces the machines
- * one at a time, starting a new one before an old one is deleted; each joins and drains by itself.
+ * Equal worker machines: uniform scale set and own identity. A changed model replaces the machines one at a time, a new
+ * one first; each joins and drains by itself.
  */
 export class Pool extends pulumi.ComponentResource {
   readonly groupName: pulumi.Output<string>;
@@ -144,7 +140,7 @@ export class Pool extends pulumi.ComponentResource {
     this.registerOutputs({ groupName: this.groupName });
   }
 
-  /** It stays in the vault when the pool is removed, see `Secrets`; nobody may read it then. */
+  /** It stays in the vault when the pool is removed, see `Secrets`, but nobody may read it. */
   #makeJoinSecret(): Secret {
     const { pool, joinVaultName } = this.#args;
     const name = `${this.#name}-join`;
@@ -181,8 +177,8 @@ export class Pool extends pulumi.ComponentResource {
   }
 
   /**
-   * To update a scale set's model, the controllers need the right to assign its identity to machines
-   * (Azure/aad-pod-identity: role assignments).
+   * Only who may assign a scale set's identity to machines can update its model (Azure/aad-pod-identity: role
+   * assignments).
    */
   #letControllersAssign(identity: Identity): pulumi.Resource {
     const { controllerId, subscriptionId } = this.#args;
@@ -213,31 +209,30 @@ export class Pool extends pulumi.ComponentResource {
       platformFaultDomainCount: 1,
       // Up to 1000 machines instead of 100.
       singlePlacementGroup: false,
-      // Otherwise Azure starts more machines than wanted; the surplus would join and be deleted.
+      // Otherwise surplus machines would join and be deleted.
       overprovision: false,
       identity: { type: "UserAssigned", userAssignedIdentities: [identity.id, ...(gmsa === undefined ? [] : [gmsa])] },
       upgradePolicy: this.#upgradePolicy(),
       ...(pool.dedicatedHosts === undefined ? {} : { hostGroup: { id: pool.dedicatedHosts } }),
-      // The node controller repairs, with brakes that Azure does not have. Left out, the policy of an older program
-      // would stay.
+      // The node controller repairs, with brakes that Azure lacks. Left out, an older program's policy would stay.
       automaticRepairsPolicy: { enabled: false },
       virtualMachineProfile: this.#profile(payload),
     };
-    // The controllers' rights too, so that they outlive the set: the controllers write to it until it is deleted.
+    // The controllers' rights too: they write to the set until it is deleted.
     const needed = [...after, handedOn, ...identity.roles];
     return new VirtualMachineScaleSet(`${this.#name}-group`, set, {
       parent: this,
       dependsOn: [...needed, this.#gate(set, needed)],
       ...this.#guarded(),
       replaceOnChanges: [...groupReplaceOnChanges],
-      // The name is fixed: creating the new one first would fail because the name exists.
+      // Created first, the new one would meet the fixed name.
       deleteBeforeReplace: true,
       hideDiffs: ["virtualMachineProfile.osProfile.customData"],
       customTimeouts: { create: "90m", update: `${updateMinutes(pool)}m`, delete: "90m" },
     });
   }
 
-  /** The set is deleted before its successor is made, since its name is fixed. */
+  /** Its fixed name has the set deleted before its successor is made. */
   #gate(set: GroupShape, needed: readonly pulumi.Resource[]): pulumi.Resource {
     const { resourceGroup, subscriptionId, pool, spec, mayStart } = this.#args;
     const { sku, zones, upgradePolicy, virtualMachineProfile } = set;
@@ -256,10 +251,7 @@ export class Pool extends pulumi.ComponentResource {
     return groupGate(`${this.#name}-before`, { kept, start, mayStart }, { parent: this, dependsOn: [...needed] });
   }
 
-  /**
-   * The number of machines is decided by the autoscaler or by what replaces evicted machines, where there is one of
-   * these.
-   */
+  /** The autoscaler, or what replaces evicted machines, decides the number of machines. */
   #guarded(): Pick<pulumi.CustomResourceOptions, "ignoreChanges" | "hooks"> {
     const { pool, api, spec } = this.#args;
     const { version: release } = spec.kubernetes;
@@ -273,9 +265,8 @@ export class Pool extends pulumi.ComponentResource {
   }
 
   /**
-   * New machines start before old ones are deleted, and old ones get a notice, so that they drain. A spot machine gets
-   * none (Azure documentation, terminate notification): there a changed model reaches only machines that are started
-   * later.
+   * New machines start before old ones are deleted, and those get a notice, so that they drain. A spot machine gets
+   * none (Azure documentation, terminate notification): a changed model reaches only machines started later.
    */
   #upgradePolicy(): inputs.compute.UpgradePolicyArgs {
     const { pool } = this.#args;
@@ -285,8 +276,8 @@ export class Pool extends pulumi.ComponentResource {
       rollingUpgradePolicy: {
         maxSurge: true,
         maxBatchInstancePercent: rollingBatch(pool),
-        // An unhealthy pool must be able to receive the model that fixes it; a model that makes machines unhealthy
-        // stops at the first batch.
+        // An unhealthy pool must receive the model that fixes it; a model that makes machines unhealthy stops at the
+        // first batch.
         maxUnhealthyInstancePercent: 100,
         maxUnhealthyUpgradedInstancePercent: 20,
         prioritizeUnhealthyInstances: true,
@@ -348,7 +339,7 @@ export class Pool extends pulumi.ComponentResource {
   #login() {
     const { pool, sshKey } = this.#args;
     if (pool.os === "linux") return linuxLogin(sshKey);
-    // Azure requires three of the four kinds of characters; with at least one of each, every password passes.
+    // Azure requires three of these four kinds of characters.
     const password = new random.RandomPassword(
       `${this.#name}-password`,
       { length: 32, minLower: 1, minUpper: 1, minNumeric: 1, minSpecial: 1 },
@@ -357,7 +348,7 @@ export class Pool extends pulumi.ComponentResource {
     return windowsLogin(password.result);
   }
 
-  /** A scale set has one subnet: that of its first zone, whose NAT gateway all its machines use. */
+  /** A scale set has one subnet, its first zone's, whose NAT gateway all its machines use. */
   #card(): inputs.compute.VirtualMachineScaleSetNetworkConfigurationArgs {
     const { spec, pool, subnetIds, securityGroupId, applicationGroupId } = this.#args;
     const [zone] = pool.zones;
@@ -373,8 +364,7 @@ export class Pool extends pulumi.ComponentResource {
         primary: index === 0,
         subnet: { id: subnetId },
         privateIPAddressVersion: "IPv4",
-        // All of an interface must be in the same groups
-        // (AllIpConfigurationsOnANicMustBelongToTheSameApplicationSecurityGroups).
+        // All must be in the same groups (AllIpConfigurationsOnANicMustBelongToTheSameApplicationSecurityGroups).
         applicationSecurityGroups: [applicationGroupId, ...pool.securityGroups].map((id) => ({ id })),
       })),
     };

@@ -15,19 +15,17 @@ import { inResourceGroup, type ResourceGroupContext } from "./resourceGroup.ts";
 type Extension = inputs.compute.VirtualMachineScaleSetExtensionArgs;
 
 /**
- * Looks after which a machine's health counts, and seconds between them: minutes, since a roll stops for a machine that
- * is unhealthy.
+ * Looks until a machine's health counts, and seconds between them: minutes, since an unhealthy machine stops a roll.
  */
 const looks = { numberOfProbes: 3, intervalInSeconds: 60 } as const;
 
-/** Minutes until a machine that has joined is healthy. */
+/** Minutes until a joined machine is healthy. */
 const healthyAfter = (looks.numberOfProbes * looks.intervalInSeconds) / 60;
 
 /**
- * Health check of a machine: its own port, which is open while its node is Ready. By the kubelet's, open within a
- * second of its start, a roll would delete working machines for others that never join. Version 2.0 of the extension
- * has a grace period for a joining machine. By HTTP it expects its own answer format (Azure documentation, application
- * health extension).
+ * Health check of a machine: its own port, open while its node is Ready. The kubelet's opens within a second: a roll
+ * would delete working machines for others that never join. The extension's version 2.0 has a grace period for a
+ * joining machine. By HTTP it expects its own answer format (Azure documentation, application health extension).
  */
 function health({ os }: PoolSpec): Extension {
   return {
@@ -41,8 +39,8 @@ function health({ os }: PoolSpec): Extension {
 }
 
 /**
- * Starts the bootstrap of a Windows machine, whose custom data is not run automatically. The command is the same for
- * all pools and holds no secret; as a protected setting it is not shown in the portal either.
+ * Starts the bootstrap of a Windows machine, whose custom data does not run by itself. The command is the same for all
+ * pools and holds no secret; a protected setting, it is not in the portal either.
  */
 function bootstrap(): Extension {
   return {
@@ -55,34 +53,32 @@ function bootstrap(): Extension {
   };
 }
 
-/** Extensions of a pool's machines. */
 export function poolExtensions(pool: PoolSpec): readonly Extension[] {
   return pool.os === "windows" ? [bootstrap(), health(pool)] : [health(pool)];
 }
 
 /**
- * Prefix of the computer names in a pool, to which Azure adds six characters. The cloud controller finds a node's scale
- * set by it, so it must be unique in a resource group, as pool names are.
+ * Prefix of a pool's computer names, to which Azure adds six characters. By it the cloud controller finds a node's
+ * scale set, so it must be unique in a resource group, as pool names are.
  */
 export function computerNamePrefix(pool: PoolSpec): string {
   return pool.name;
 }
 
-/** Smallest batch of a rolling upgrade, in percent (Azure REST API, RollingUpgradePolicy). */
+/** Smallest batch of a roll, in percent (Azure REST API, RollingUpgradePolicy). */
 const leastBatch = 5;
 
-/** Machines that are replaced at a time, in percent of the group. */
+/** Machines replaced at a time, in percent of the group. */
 export function rollingBatch(pool: PoolSpec): number {
   return Math.max(leastBatch, rollPercents(pool).surge);
 }
 
-/** Shortest time limit of an update, in minutes: that of a set which only grows. */
+/** Shortest time limit of an update in minutes, for a set that only grows. */
 const leastUpdate = 120;
 
 /**
- * Time limit of a scale set's update in minutes. Azure answers when the last batch is done, and azure-native gives up
- * earlier by default. A batch takes as long as its machines may take to join, and the replaced ones to drain and be
- * deleted.
+ * Time limit of a scale set's update in minutes. Azure answers after the last batch, later than azure-native's default.
+ * In a batch machines join, and the replaced ones drain and are deleted.
  */
 export function updateMinutes(pool: PoolSpec): number {
   const most = Math.max(1, groupSize(pool).maxSize);
@@ -92,7 +88,6 @@ export function updateMinutes(pool: PoolSpec): number {
   return Math.max(leastUpdate, batches * batch);
 }
 
-/** How the pool's machines are replaced, and the commands that show it. */
 export function poolRoll(spec: ClusterIdentity & Pick<NodeSettings, "network">, pool: PoolSpec): PoolRoll {
   const group = groupName(spec.name, pool.name);
   const set = `--resource-group ${resourceGroupName(spec)} --name ${group}`;
@@ -111,7 +106,7 @@ export function poolRoll(spec: ClusterIdentity & Pick<NodeSettings, "network">, 
         `Progress of the roll: az vmss rolling-upgrade get-latest ${set}; one that stopped is repeated by: az vmss update ${set}.`,
         "Azure updates machines in place, with their old custom data, when the quota has no room for one more: raise it for",
         `${pool.size.name} in ${spec.region}, then for one node after the other: kubectl drain NODE --ignore-daemonsets`,
-        // A machine that is given a new disk keeps its identity, and nobody gives it another certificate.
+        // A machine with a new disk keeps its identity, and gets no other certificate.
         `--delete-emptydir-data; az vmss delete-instances ${set} --instance-ids ID, and then az vmss scale ${set} --new-capacity ${groupSize(pool).desiredCapacity}`,
         ids.length === 0 ? "" : `(${ids.join(", ")})`,
       ]
@@ -122,21 +117,20 @@ export function poolRoll(spec: ClusterIdentity & Pick<NodeSettings, "network">, 
 }
 
 /**
- * Which instance of its scale set a node is: the last six characters of its name, in base 36
- * (kubernetes-sigs/cloud-provider-azure, pkg/provider/azure_vmss.go: getScaleSetVMInstanceID). Its provider id would
- * say so too, but any node may write anything there.
+ * A node's instance in its scale set: its name's last six characters, in base 36 (kubernetes-sigs/cloud-provider-azure,
+ * pkg/provider/azure_vmss.go: getScaleSetVMInstanceID). Its provider id says so too, but any node may write anything
+ * there.
  */
 function instanceOf(node: string, pool: PoolSpec): string | undefined {
   const digits = node.startsWith(computerNamePrefix(pool)) ? node.slice(computerNamePrefix(pool).length) : "";
   return /^[0-9a-z]{6}$/.test(digits) ? `${node} is ${Number.parseInt(digits, 36)}` : undefined;
 }
 
-/** What the tags of a scale set tell of its cluster. */
 type GroupSettings = ClusterIdentity & Pick<NodeSettings, "kubernetes">;
 
 /**
- * Tags of a scale set: those of the cluster, the mark that its machines join by their pool's secret alone, and hints that
- * describe the set and a future node to the autoscaler.
+ * The cluster's tags, the mark that machines join by their pool's secret alone, and hints that describe the set and a
+ * future node to the autoscaler.
  */
 export function groupTags(spec: GroupSettings, pool: PoolSpec): Readonly<Record<string, string>> {
   return { ...spec.tags, "fenestra:join": "pool", ...autoscalerHints(spec, pool) };
@@ -145,17 +139,16 @@ export function groupTags(spec: GroupSettings, pool: PoolSpec): Readonly<Record<
 const autoscalerPrefix = "k8s.io_cluster-autoscaler_node-template";
 
 /**
- * A label's or taint's key as a tag may carry it: `_` stands for `/` and `~2` for `_` (kubernetes/autoscaler:
- * azure_template.go).
+ * A label's or taint's key in a tag: `_` stands for `/` and `~2` for `_` (kubernetes/autoscaler: azure_template.go).
  */
 export function hintKey(key: string): string {
   return key.replaceAll("_", "~2").replaceAll("/", "_");
 }
 
 /**
- * Discovery tags and node templates of the cluster autoscaler (kubernetes/autoscaler:
- * cluster-autoscaler/cloudprovider/azure/README.md). The resources are given, because the autoscaler otherwise assumes
- * the full capacity from its own list of sizes; without the size there it reads none of them.
+ * The cluster autoscaler's discovery tags and node templates (kubernetes/autoscaler:
+ * cluster-autoscaler/cloudprovider/azure/README.md). Without resources it assumes its own list's full capacity; for a
+ * size that is not there it reads none of them.
  */
 function autoscalerHints(spec: GroupSettings, pool: PoolSpec): Readonly<Record<string, string>> {
   if (pool.autoscale === undefined) return {};
@@ -185,10 +178,7 @@ function autoscalerHints(spec: GroupSettings, pool: PoolSpec): Readonly<Record<s
   };
 }
 
-/**
- * How a scale set's machines are bought, as part of its profile: licence, reserved capacity, spot. A spot machine gets
- * no notice of its end.
- */
+/** How a scale set's machines are bought: licence, reserved capacity, spot, whose end comes without notice. */
 export function purchase(
   pool: PoolSpec,
 ): Pick<
@@ -215,14 +205,13 @@ export function purchase(
 }
 
 /**
- * Whether a pool's number of machines must be kept: Azure takes one off the number of a scale set with each spot
- * machine that it evicts and deletes, and nothing adds it again (poseidon/typhoon#1567).
+ * Whether a pool's number of machines must be kept: Azure lowers a scale set's number with each evicted and deleted
+ * spot machine, and nothing raises it again (poseidon/typhoon#1567).
  */
 export function isCountKept({ spot, autoscale }: PoolSpec): boolean {
   return spot && autoscale === undefined;
 }
 
-/** What `keptCount` is made from. */
 interface KeptCountArgs {
   readonly resourceGroup: ResourceGroupContext;
   readonly cluster: string;
@@ -231,10 +220,10 @@ interface KeptCountArgs {
 }
 
 /**
- * A setting of Azure Monitor that brings a scale set back to its number, as the documentation says for sets that delete
- * evicted machines ("Azure Spot Virtual Machines for Virtual Machine Scale Sets", eviction policy). `spotRestorePolicy`
- * gives up after two hours at most (hashicorp/terraform-provider-azurerm: spot_restore), and a pool that lacked
- * capacity for longer would stay small.
+ * A setting of Azure Monitor that restores a scale set's number, as documented for sets that delete evicted machines
+ * ("Azure Spot Virtual Machines for Virtual Machine Scale Sets", eviction policy). `spotRestorePolicy` gives up after
+ * two hours at most (hashicorp/terraform-provider-azurerm: spot_restore): after a longer lack of capacity a pool would
+ * stay small.
  */
 export function keptCount(name: string, args: KeptCountArgs, opts: pulumi.CustomResourceOptions): AutoscaleSetting {
   const { resourceGroup, cluster, pool, groupId } = args;

@@ -5,7 +5,7 @@ export interface ResourceGroupContext {
   readonly subscriptionId: pulumi.Input<string>;
   /** Region: `westeurope`. */
   readonly location: string;
-  /** Tags of every resource: azure-native has no default tags as the provider of AWS has. */
+  /** For every resource: azure-native has no default tags, unlike AWS's provider. */
   readonly tags: Readonly<Record<string, string>>;
 }
 
@@ -14,16 +14,15 @@ export interface ClusterResourceGroup extends ResourceGroupContext {
 }
 
 /**
- * The inputs of a resource of Azure's DNS, which is in no region. In names of tags it keeps letters, digits and
- * underscores that do not begin with a digit, and silently drops the others (Azure documentation, tag resources,
- * "Limitations"; Azure/azure-rest-api-specs#11748).
+ * Inputs of Azure's DNS, which is in no region. Of tag names it keeps letters, digits and underscores that do not begin
+ * with a digit, and silently drops the others (Azure documentation, tag resources, "Limitations";
+ * Azure/azure-rest-api-specs#11748).
  */
 export function inDns({ name, tags }: ResourceGroupContext) {
   const names = Object.entries(tags).map(([tag, value]) => [tag.replaceAll(/^(?=\d)|[^A-Za-z0-9_]/g, "_"), value]);
   return { resourceGroupName: name, location: "global", tags: Object.fromEntries(names) };
 }
 
-/** The inputs that every tagged resource of a cluster has. */
 export function inResourceGroup({ name, location, tags }: ResourceGroupContext) {
   return { resourceGroupName: name, location, tags: { ...tags } };
 }

@@ -7,7 +7,7 @@ import type { ClusterResourceGroup } from "./resourceGroup.ts";
 /** Ids of Azure's built-in roles, the same in every tenant (Azure documentation, "Azure built-in roles"). */
 export const roles = {
   acrPull: "7f951dda-4ed3-4680-a7ca-43fe172d538d",
-  /** "Azure Red Hat OpenShift Disk Storage Operator": disks and their snapshots, and no storage account. */
+  /** "Azure Red Hat OpenShift Disk Storage Operator": disks and snapshots, no storage account. */
   diskStorageOperator: "5b7237c5-45e1-49d6-bc18-a1f62f400748",
   keyVaultCryptoUser: "12338af0-0e69-4776-bea7-57ae8d297424",
   keyVaultSecretsOfficer: "b86a8fe4-44ce-4948-aee5-eccb2c155cd7",
@@ -21,11 +21,10 @@ export const roles = {
   virtualMachineContributor: "9980e02c-c2be-4d73-94e8-173b1dc7cf3c",
 } as const;
 
-/** Name of a built-in role that Fenestra assigns. */
 type RoleName = keyof typeof roles;
 
 export interface Grant {
-  /** A built-in role by its name here, or any role by its id. */
+  /** A built-in role by name, or any by id. */
   readonly role: RoleName | { readonly id: string };
   readonly scope: pulumi.Input<string>;
 }
@@ -50,22 +49,21 @@ export function assignRole(
     name,
     {
       principalId,
-      // Without it a role for a newly created identity is refused: "PrincipalNotFound" (Azure RBAC, troubleshooting).
+      // Without it a new identity's role is refused: "PrincipalNotFound" (Azure RBAC, troubleshooting).
       principalType: "ServicePrincipal",
       roleDefinitionId: pulumi.output(subscriptionId).apply((id) => roleDefinitionId(id, role)),
       scope,
     },
     // What Azure refuses to change ("RoleAssignmentUpdateNotPermitted"; hashicorp/terraform-provider-azurerm:
-    // internal/services/authorization/role_assignment_resource.go). The name is random, so the new one can be created
-    // first.
+    // internal/services/authorization/role_assignment_resource.go). The name is random: the new one can come first.
     { ...opts, replaceOnChanges: ["roleDefinitionId", "principalType"] },
   );
 }
 
 /**
- * What the cloud controller, the disk driver, the autoscaler and the node controller do in Azure: on the cluster's own
- * resource group only, and never with Contributor, which may also read and change the vaults and the storage account.
- * Creating a scale set also requires the right to assign its identity; each pool grants that for its own.
+ * Rights of cloud controller, disk driver, autoscaler and node controller: on the cluster's own resource group only,
+ * and never Contributor, which may also read and change vaults and the storage account. Creating a scale set also
+ * requires the right to assign its identity; each pool grants its own.
  */
 export function controllerGrants(
   { id }: ClusterResourceGroup,
@@ -79,11 +77,11 @@ export function controllerGrants(
 }
 
 /**
- * The reading of disk encryption sets, each alone. The disk driver attaches a volume that names no set by that of the
- * machine's system disk (kubernetes-sigs/cloud-provider-azure, azure_controller_vmss.go and
- * azure_controller_standard.go, `AttachDisk`), and Azure refuses a write that names a set which the writer may not read
- * ("LinkedAuthorizationFailed", kubernetes-sigs/azuredisk-csi-driver#2609); so too with scale sets and etcd's disk. Ids
- * are compared without regard to case.
+ * Reading each disk encryption set alone. The disk driver attaches a volume without a set by that of the machine's
+ * system disk (kubernetes-sigs/cloud-provider-azure, azure_controller_vmss.go and azure_controller_standard.go,
+ * `AttachDisk`), and Azure refuses a write that names a set which the writer may not read ("LinkedAuthorizationFailed",
+ * kubernetes-sigs/azuredisk-csi-driver#2609); so too with scale sets and etcd's disk. Ids are compared without regard
+ * to case.
  */
 export function diskGrants({
   pools,
@@ -93,18 +91,18 @@ export function diskGrants({
     [osDisk, etcdDisk, ...pools.map(({ disk }) => disk)].flatMap((disk) => {
       const scope = disk?.encryptionKey?.toLowerCase();
       if (scope === undefined) return [];
-      // All sets of a cluster are in its subscription, since disks and their sets must be.
+      // Disks and their sets must share a subscription.
       const [, , , , group, , , , set] = scope.split("/");
       return [[`disks-${group}.${set}`, { role: "reader", scope }]];
     }),
   );
 }
 
-/** Attempts in all, 15 seconds apart: five minutes, by which a new role is known everywhere. */
+/** Attempts, 15 seconds apart: five minutes, by which a new role is known everywhere. */
 const attempts = 20;
 
 /**
- * Lets the creation of an assignment be tried again while Azure does not know its role yet, which was made a moment ago
+ * Repeats the creation of an assignment while Azure does not know its new role yet
  * (hashicorp/terraform-provider-azurerm#19916; "around 5m", #5038): azure-native tries once.
  *
  * @param pause waits between two attempts; tests do not

@@ -23,31 +23,30 @@ export interface SecretsArgs {
   readonly resourceGroup: ResourceGroupContext;
   readonly pki: Pki;
   readonly controlPlane: Identity;
-  /** Subnets of the control plane, which reach both vaults. */
+  /** They reach both vaults. */
   readonly controlPlaneSubnetIds: readonly pulumi.Input<string>[];
-  /** Subnets of the workers, which reach the join data only. */
+  /** They reach the join data only. */
   readonly workerSubnetIds: readonly pulumi.Input<string>[];
-  /** Logins for what machines fetch; `undefined` when there are none. */
+  /** Logins for what machines fetch, if any. */
   readonly credentials?: pulumi.Output<string> | undefined;
 }
 
-/** How long a deleted vault can be recovered, in days, by environment. */
+/** Days in which a deleted vault can be recovered. */
 const retentionDays = { development: 7, production: 90 } as const;
 
 /**
- * Two vaults: one with the control plane's keys, one with the join data that workers read. Both authorise by roles and
- * refuse calls from outside the cluster's subnets; this program writes through the resource manager, to which their
- * firewalls do not apply.
+ * Two vaults: the control plane's keys, and the join data that workers read. Both authorise by roles and refuse calls
+ * from outside the cluster's subnets; this program writes through the resource manager, to which their firewalls do not
+ * apply.
  */
 export class Secrets extends pulumi.ComponentResource {
-  /** Base URI of the vault with the control plane's keys. */
+  /** Base URI of the control plane's. */
   readonly caVault: pulumi.Output<string>;
-  /** Vault with the join data. */
   readonly joinVaultName: pulumi.Output<string>;
-  /** Secrets and roles that must exist before a control-plane machine boots. */
+  /** What must exist before a control-plane machine boots. */
   readonly controlPlane: readonly pulumi.Resource[];
   readonly join: Secret;
-  /** Resource id of the secret with logins, where there are some: workers get the right to read it. */
+  /** Resource id of the secret with logins, if any, which workers may read. */
   readonly credentialsId: pulumi.Output<string> | undefined;
 
   readonly #name: string;
@@ -77,7 +76,7 @@ export class Secrets extends pulumi.ComponentResource {
       marker,
       this.#grant("read-keys", { role: "keyVaultSecretsUser", scope: ca.id }),
       this.#grant("write-initialised", { role: "keyVaultSecretsOfficer", scope: marker.id }),
-      // Those of pools come and go without the control plane.
+      // Pools' come and go without the control plane.
       this.#grant("write-join", { role: "keyVaultSecretsOfficer", scope: join.id }),
       ...(credentials === undefined
         ? []
@@ -97,7 +96,7 @@ export class Secrets extends pulumi.ComponentResource {
         properties: {
           tenantId: controlPlane.tenantId,
           sku: { family: "A", name: "standard" },
-          // Older versions of the API have access policies as default, newer ones this.
+          // Older API versions default to access policies, newer ones to this.
           enableRbacAuthorization: true,
           enableSoftDelete: true,
           softDeleteRetentionInDays: retentionDays[spec.environment],
@@ -111,8 +110,8 @@ export class Secrets extends pulumi.ComponentResource {
         parent: this,
         // A soft-deleted vault loses its role assignments; in production it is protected from deletion.
         protect: production && purpose === "ca",
-        // Fixed at the creation of the vault: another environment would be refused (Azure documentation, Key Vault
-        // soft-delete overview).
+        // Fixed at creation: Azure would refuse another environment's (Azure documentation, Key Vault soft-delete
+        // overview).
         ignoreChanges: ["properties.softDeleteRetentionInDays"],
       },
     );
@@ -187,8 +186,8 @@ function newSecret(
 }
 
 /**
- * A secret that machines write. It is a resource, so that a role can refer to it before it is written, and its value is
- * a placeholder. It is never updated: an update would overwrite the machines' value with the placeholder.
+ * A secret that machines write, a resource with a placeholder, so that a role can refer to it before. An update would
+ * overwrite the machines' value with the placeholder.
  */
 export function writtenSecret(name: string, place: SecretPlace, opts: pulumi.CustomResourceOptions): Secret {
   return newSecret(

@@ -13,26 +13,26 @@ export interface SecurityArgs {
 }
 
 export interface MachineGroup {
-  /** Id of the security group: the rules. */
+  /** It has the rules. */
   readonly securityGroupId: pulumi.Input<string>;
-  /** Id of the application security group, by which rules refer to the machine. */
+  /** By it rules refer to the machine. */
   readonly applicationGroupId: pulumi.Input<string>;
 }
 
-/** Name of a group's security group; that of the workers is part of the cloud controller's configuration. */
+/** The workers' is part of the cloud controller's configuration. */
 export function securityGroupName(cluster: string, group: GroupName): string {
   return `${cluster}-${group}`;
 }
 
 /**
- * Security groups and their rules, one rule for one purpose. The rules are data: see `securityRules`. Each is a
- * separate resource, because an update of a group would delete the rules that the cloud controller has written.
+ * Security groups and their rules, one for each purpose, from `securityRules`. Rules are separate resources: an update
+ * of a group would delete those of the cloud controller.
  */
 export class Security extends pulumi.ComponentResource {
   readonly controlPlane: MachineGroup;
   readonly workers: MachineGroup;
   readonly ids: Readonly<Record<"controlPlane" | "workers", pulumi.Output<string>>>;
-  /** Every rule: a machine that starts before its rules has no network access. */
+  /** Without its rules a starting machine has no network access. */
   readonly rules: readonly pulumi.Resource[];
 
   readonly #name: string;
@@ -96,14 +96,14 @@ export class Security extends pulumi.ComponentResource {
           ? { destinationPortRange: rule.ports[0] ?? "*" }
           : { destinationPortRanges: [...rule.ports] }),
       },
-      // Azure writes one rule of a group at a time, and answers others with 429 RetryableErrorDueToAnotherOperation.
+      // Azure writes one rule of a group at a time; others get 429 RetryableErrorDueToAnotherOperation.
       { parent: this, dependsOn: before ?? [] },
     );
   }
 
   #source(peer: SecurityRule["peer"]) {
     if ("tag" in peer) return { sourceAddressPrefix: peer.tag };
-    // Prefixes that overlap are refused (kubernetes-sigs/cloud-provider-azure#6775:
+    // Azure refuses overlapping prefixes (kubernetes-sigs/cloud-provider-azure#6775:
     // OverlappingSubnetsNotPermittedInSecurityRule).
     if ("cidrs" in peer) return { sourceAddressPrefixes: [...outermost(peer.cidrs)] };
     return { sourceApplicationSecurityGroups: [{ id: this.#groups[peer.group].members.id }] };

@@ -2,10 +2,7 @@ import type { ClusterSpec } from "../model/clusterSpec.ts";
 import { nodePorts, type PortRange, ports } from "../model/ports.ts";
 import { type MachineGroup, machineTraffic } from "../model/traffic.ts";
 
-/**
- * The groups of machines of a cluster. Each is a security group, which holds the rules, and an application security
- * group, their target.
- */
+/** Each is a security group, which holds the rules, and an application security group, their target. */
 export type GroupName = MachineGroup;
 
 export type SecuritySettings = Pick<
@@ -14,18 +11,18 @@ export type SecuritySettings = Pick<
 >;
 
 /**
- * One inbound rule with one purpose. Outbound traffic is not restricted: Azure's default rules allow the network and
- * the internet.
+ * An inbound rule with one purpose. Outbound traffic is not restricted: Azure's default rules allow the network and the
+ * internet.
  */
 export interface SecurityRule {
-  /** Name, unique. */
+  /** Unique. */
   readonly name: string;
-  /** Group that the rule belongs to and that it is about. */
+  /** It holds the rule, and is its target. */
   readonly group: GroupName;
-  /** Other end: a group, networks, or a service tag of Azure. */
+  /** A service tag is Azure's. */
   readonly peer: { readonly group: GroupName } | { readonly cidrs: readonly string[] } | { readonly tag: string };
   readonly protocol: "Tcp" | "Udp" | "*";
-  /** Ports and ranges, `30000-32767`; `*` alone for all. */
+  /** Ports and ranges, `30000-32767`, or `*` alone. */
   readonly ports: readonly string[];
   readonly access: "Allow" | "Deny";
   /** 100 to 499, the lowest wins; fixed, so that a new rule changes no other. The cloud controller owns 500 to 4095. */
@@ -33,16 +30,10 @@ export interface SecurityRule {
   readonly purpose: string;
 }
 
-/**
- * Highest priority number of our rules (kubernetes-sigs/cloud-provider-azure: pkg/provider/securitygroup begins at
- * 500).
- */
+/** The highest of ours (kubernetes-sigs/cloud-provider-azure: pkg/provider/securitygroup begins at 500). */
 const lastPriority = 499;
 
-/**
- * Priority of the traffic between machines, by the name of the rule without that of its group. Nothing refuses
- * NodePorts.
- */
+/** Priorities of traffic between machines, by rule name without its group. Nothing refuses NodePorts. */
 const trafficPriorities: Readonly<Record<string, number>> = {
   etcd: 130,
   "kubelet-from-control-plane": 140,
@@ -71,8 +62,8 @@ const anybody = { tag: "*" } as const;
 /**
  * Every rule of a cluster. Nothing opens SSH, RDP or WinRM. Each group ends with a deny rule, because Azure's default
  * rules allow the whole network. Destination is the application security group, the machines' own addresses: traffic to
- * a Service of type LoadBalancer has the frontend's, and is filtered by the rules that the cloud controller writes;
- * where it disables the floating IP, it arrives at a NodePort, which the deny rule leaves out.
+ * a Service of type LoadBalancer has the frontend's, which the cloud controller's rules filter; where it disables the
+ * floating IP, it arrives at a NodePort, which the deny rule leaves out.
  */
 export function securityRules(spec: SecuritySettings): readonly SecurityRule[] {
   return [
@@ -94,7 +85,7 @@ export function securityRules(spec: SecuritySettings): readonly SecurityRule[] {
           ),
         ]),
     ...traffic(spec, "control-plane"),
-    // Where the addresses of pods are the machines' own, rules cannot tell them apart.
+    // Rules cannot tell pods' addresses from machines' where machines own both.
     ...(machineTraffic(spec).some(({ protocol }) => protocol === "all")
       ? [
           {
@@ -144,7 +135,6 @@ export function securityRules(spec: SecuritySettings): readonly SecurityRule[] {
   ];
 }
 
-/** A rule on the API's port. */
 function api(priority: number, name: string, peer: SecurityRule["peer"], purpose: string): SecurityRule {
   return {
     name,
@@ -159,16 +149,15 @@ function api(priority: number, name: string, peer: SecurityRule["peer"], purpose
 }
 
 /**
- * Who may call the API from inside: this network and those that the stack file names. Where it names none and there is
- * no public endpoint also networks that are peered or come in by gateways. The tag may hold a default route that such a
- * gateway announces (Azure documentation, service tags), so that beside a public endpoint it could void the allow-list.
+ * Who may call the API from inside: this network and those that the stack file names. Without any, and without a public
+ * endpoint, also networks that are peered or come in by gateways. The tag may hold a default route that such a gateway
+ * announces (Azure documentation, service tags), which beside a public endpoint could void the allow-list.
  */
 function network({ publicAccess, privateAccess, network: { cidrs } }: SecuritySettings): SecurityRule["peer"] {
   if (privateAccess !== undefined) return { cidrs: [...cidrs, ...privateAccess] };
   return publicAccess === undefined ? { tag: "VirtualNetwork" } : { cidrs };
 }
 
-/** Traffic that the machines of a group accept from others. */
 function traffic(spec: SecuritySettings, group: GroupName): readonly SecurityRule[] {
   return machineTraffic(spec)
     .filter(({ to, ports: range }) => to === group && range !== nodePorts)

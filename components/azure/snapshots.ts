@@ -3,25 +3,24 @@ import { BlobServiceProperties } from "@pulumi/azure-native/storage/blobServiceP
 import { ManagementPolicy } from "@pulumi/azure-native/storage/managementPolicy.js";
 import { StorageAccount, type StorageAccountArgs } from "@pulumi/azure-native/storage/storageAccount.js";
 import * as pulumi from "@pulumi/pulumi";
-import * as random from "@pulumi/random";
 import type { ClusterSpec } from "../model/clusterSpec.ts";
 import type { Identity } from "./identity.ts";
 import { inResourceGroup, type ResourceGroupContext } from "./resourceGroup.ts";
 import { assignRole } from "./roles.ts";
-import { storageAccountName, suffixLength } from "./secretNames.ts";
+import { storageAccountName } from "./secretNames.ts";
+import { randomSuffix } from "./secrets.ts";
 
 export interface SnapshotsArgs {
   readonly spec: Pick<ClusterSpec, "name" | "environment" | "controlPlane">;
   readonly resourceGroup: ResourceGroupContext;
-  /** Identity of the control-plane machines, which write and read snapshots. */
+  /** Identity of the machines that write and read snapshots. */
   readonly controlPlane: Identity;
-  /** Subnets that reach the storage account. */
   readonly subnetIds: readonly pulumi.Input<string>[];
 }
 
 const containerName = "etcd";
 
-/** A storage account that is reached by HTTPS only, with a name that is unique in the whole of Azure. */
+/** A storage account for HTTPS only, with a name unique in all of Azure. */
 export function storageAccount(
   name: string,
   {
@@ -33,16 +32,12 @@ export function storageAccount(
   firewall: Pick<StorageAccountArgs, "networkRuleSet">,
   parent: pulumi.Resource,
 ): StorageAccount {
-  const suffix = new random.RandomString(
-    `${name}-suffix`,
-    { length: suffixLength, upper: false, special: false },
-    { parent },
-  );
+  const suffix = randomSuffix(name, parent);
   return new StorageAccount(
     `${name}-account`,
     {
       ...inResourceGroup(resourceGroup),
-      accountName: suffix.result.apply((known) => storageAccountName(spec.name, purpose, known)),
+      accountName: suffix.apply((known) => storageAccountName(spec.name, purpose, known)),
       kind: "StorageV2",
       sku: { name: "Standard_ZRS" },
       ...access,
@@ -56,8 +51,8 @@ export function storageAccount(
 }
 
 /**
- * Container for etcd snapshots: encrypted, private, HTTPS and roles only, old ones expire. What a machine writes over or deletes stays for
- * as long again: its role has no right to versions (`deleteBlobVersion`), nor to the account.
+ * Container for etcd snapshots: encrypted, private, HTTPS and roles only, old ones expire. What a machine overwrites or
+ * deletes stays as long again: its role has no right to versions (`deleteBlobVersion`), nor to the account.
  */
 export class Snapshots extends pulumi.ComponentResource {
   readonly containerUrl: pulumi.Output<string>;
@@ -72,13 +67,12 @@ export class Snapshots extends pulumi.ComponentResource {
       defaultAction: "Deny" as const,
       virtualNetworkRules: args.subnetIds.map((virtualNetworkResourceId) => ({ virtualNetworkResourceId })),
     };
-    // No access by account keys: roles only.
     const access = { allowBlobPublicAccess: false, allowSharedKeyAccess: false };
     const account = storageAccount(name, args, "etcd", access, { networkRuleSet: firewall }, this);
     const container = new BlobContainer(
       `${name}-container`,
       { resourceGroupName: resourceGroup.name, accountName: account.name, containerName, publicAccess: "None" },
-      // In production a container with snapshots in it stops the destruction of the stack: they may be the last copy.
+      // In production snapshots stop the stack's destruction: they may be the last copy.
       { parent: this, protect: spec.environment === "production" },
     );
     this.#expire(name, resourceGroup, account, spec.controlPlane.backup.keepDays);

@@ -27,25 +27,23 @@ interface IssuerArgs {
   readonly resourceGroup: ResourceGroupContext;
   /** Public keys of service accounts, PEM. */
   readonly publicKeys: pulumi.Input<readonly string[]>;
-  /** Whether there is a blob for the sample, in a container that is not public. */
+  /** Whether there is a blob for the sample, not public. */
   readonly sample: boolean;
 }
 
-/** Containers of the account: everybody may read the blobs of the first. */
+/** Everybody may read the first one's blobs. */
 const containers = { public: "oidc", private: "private" } as const;
 
 /**
- * The two documents by which a cloud checks tokens of service accounts, in a container whose blobs everybody may read.
+ * The two documents by which a cloud checks service accounts' tokens, in a container whose blobs everybody may read.
  * Whoever can write them can be any service account.
  */
 class Issuer extends pulumi.ComponentResource {
-  /**
-   * URL of the issuer: claim `iss` of the tokens. It ends without a slash here, in the tokens and in the credentials.
-   */
+  /** The tokens' claim `iss`, without a slash at its end here, in tokens and in credentials. */
   readonly url: pulumi.Output<string>;
   /** What must exist before a cloud checks a token. */
   readonly ready: readonly pulumi.Resource[];
-  /** Container and URL of the sample's blob. */
+  /** Of the sample's blob. */
   readonly sample: { readonly scope: pulumi.Output<string>; readonly url: pulumi.Output<string> } | undefined;
 
   readonly #name: string;
@@ -82,16 +80,14 @@ class Issuer extends pulumi.ComponentResource {
         resourceGroupName: this.#args.resourceGroup.name,
         accountName: account.name,
         containerName: containers[access],
-        // Blob: who knows a blob's name may read it, nobody may list them.
+        // Blob: who knows a name may read it, nobody may list them.
         publicAccess: access === "public" ? "Blob" : "None",
       },
       { parent: this },
     );
   }
 
-  /**
-   * A blob whose text changes is replaced: it stays until the new one is written over it, and goes with the account.
-   */
+  /** A changed blob is replaced: it stays until the new one overwrites it, and goes with the account. */
   #put(
     container: BlobContainer,
     account: StorageAccount,
@@ -132,15 +128,12 @@ interface AddOnGrant {
   readonly roles: readonly Grant[];
 }
 
-/**
- * Rights in Azure for pods: an identity for each service account, with a credential for the tokens of this account and
- * no other.
- */
+/** Rights in Azure for pods: an identity for each service account, with a credential for its tokens alone. */
 export class WorkloadIdentity extends pulumi.ComponentResource {
   readonly issuer: pulumi.Output<string>;
-  /** Client id of the identity of each service account, by `namespace/name`. */
+  /** Client ids of service accounts' identities, by `namespace/name`. */
   readonly identities: pulumi.Output<Readonly<Record<string, string>>>;
-  /** Variables of each service account's pods, by `namespace/name`. */
+  /** Variables of service accounts' pods, by `namespace/name`. */
   readonly environments: pulumi.Output<Readonly<Record<string, Readonly<Record<string, string>>>>>;
   readonly sampleUrl: pulumi.Output<string> | undefined;
 
@@ -179,7 +172,7 @@ export class WorkloadIdentity extends pulumi.ComponentResource {
     this.registerOutputs({ issuer: this.issuer });
   }
 
-  /** Each identity has one credential: several of one identity are refused while another one is written (409). */
+  /** One credential each: Azure refuses a second while it writes the first (409). */
   #makeIdentity(
     account: ServiceAccountName,
     roles: readonly Grant[],
@@ -187,7 +180,7 @@ export class WorkloadIdentity extends pulumi.ComponentResource {
   ): readonly [key: string, clientId: pulumi.Output<string>] {
     const { spec, resourceGroup } = this.#args;
     const name = identityName(spec.name, account);
-    // Named by what they are, so that the order of the list is free.
+    // Named by content, so that the order is free.
     const grants = roles.map((grant, index) => [
       typeof grant.scope === "string" ? digest(grant) : String(index),
       grant,
@@ -214,8 +207,8 @@ function digest(grant: Grant): string {
 }
 
 /**
- * The right to write to a data collection rule, and to nothing else. The rule itself is the user's: the API version
- * that the provider has knows no rule for OTLP (2022-06-01), and the tables it writes to are mostly shared.
+ * The right to write to a data collection rule only. The rule is the user's: the provider's API version has no rule for
+ * OTLP (2022-06-01), and the tables it writes to are mostly shared.
  */
 export function logGrant({ dataCollectionRule }: NonNullable<LogSettings["azureMonitor"]>): AddOnGrant {
   return { account: logsAccount, roles: [{ role: "monitoringMetricsPublisher", scope: dataCollectionRule }] };
