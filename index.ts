@@ -1,11 +1,10 @@
 import { enableCompileCache } from "node:module";
 import type { StackOutputs } from "./stacks/outputs.ts";
 
-// Keeps what Node compiled for the next run, also under the Pulumi CLI, where NODE_COMPILE_CACHE is not set. It serves
-// only what is loaded from here on, so this module imports nothing else before.
+// Keeps what Node compiles for the next run, also under the Pulumi CLI, where NODE_COMPILE_CACHE is not set. It serves
+// only what is loaded later, so nothing else is imported here.
 enableCompileCache();
 
-/** The program as Pulumi starts it. */
 export default async function fenestra(): Promise<StackOutputs> {
   return (await import("./stacks/program.ts")).deployStack();
 }

@@ -23,7 +23,7 @@ export function deployAws(spec: ClusterSpec, credentials?: pulumi.Output<string>
       ...ignoredTags(spec.ignoreTags),
       ...(spec.accountId === undefined ? {} : { allowedAccountIds: [spec.accountId] }),
     },
-    // No cloud resource is touched before the guard has checked the change, not even in an update without a preview.
+    // The guard checks the change before any cloud resource is touched, without a preview too.
     { dependsOn: [guard] },
   );
   const cluster = new Cluster(spec.name, { spec, credentials, mayStart }, { providers: { aws: provider } });

@@ -7,8 +7,8 @@ import type { ClusterSpec } from "../components/model/clusterSpec.ts";
 import { type ClusterOutputs, withInside } from "./outputs.ts";
 
 /**
- * An update sends all tags of a resource; of those that it ignores the engine sends what the state has, where a refresh
- * has put what others added. The provider has no `ignoreTags`.
+ * An update sends all tags of a resource; of ignored ones the engine sends the state's, where a refresh has put what
+ * others added. The provider has no `ignoreTags`.
  */
 const keepsTags =
   (names: readonly string[]): pulumi.ResourceTransformation =>
@@ -26,7 +26,7 @@ export function deployAzure(
   const provider = new Provider(
     `${spec.name}-azure`,
     { location: spec.region, ...(spec.accountId === undefined ? {} : { subscriptionId: spec.accountId }) },
-    // No cloud resource is touched before the guard has checked the change, not even in an update without a preview.
+    // The guard checks the change before any cloud resource is touched, without a preview too.
     { dependsOn: [guard] },
   );
   const cluster = new Cluster(

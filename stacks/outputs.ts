@@ -12,21 +12,21 @@ import type { Pki } from "../components/pki/pki.ts";
 import { podNetworkManifests } from "../components/podNetworks/manifests.ts";
 
 interface PoolOutput {
-  /** Name of the pool, which is also the value of its nodes' label `fenestra.dev/pool`. */
+  /** Also the value of its nodes' label `fenestra.dev/pool`. */
   readonly name: string;
-  /** Operating system as the stack file names it. */
+  /** As the stack file names it. */
   readonly os: string;
   readonly group: pulumi.Output<string>;
 }
 
-/** The issuer of tokens of service accounts, and who has rights by them. */
+/** The issuer of service accounts' tokens, and who has rights by them. */
 interface WorkloadIdentityOutput {
   readonly issuer: pulumi.Output<string>;
-  /** The document at `/.well-known/openid-configuration` below it. */
+  /** At `/.well-known/openid-configuration` below it. */
   readonly discovery: pulumi.Output<string>;
-  /** The document at `/openid/v1/jwks` below it. */
+  /** At `/openid/v1/jwks` below it. */
   readonly keySet: pulumi.Output<string>;
-  /** ARN of the role, or client id of the identity, of each service account, by `namespace/name`. */
+  /** Role ARNs or identities' client ids, by `namespace/name`. */
   readonly identities: pulumi.Output<Readonly<Record<string, string>>>;
 }
 
@@ -34,34 +34,33 @@ interface WorkloadIdentityOutput {
 export interface ClusterOutputs {
   readonly clusterName: string;
   readonly kubernetesVersion: string;
-  /** URL of the API for nodes, reachable from the private network. */
+  /** For nodes, from the private network. */
   readonly apiEndpoint: pulumi.Output<string>;
-  /** URL of the public API; absent when the stack file opens none. */
+  /** Absent when the stack file opens no public API. */
   readonly publicEndpoint?: pulumi.Output<string>;
-  /** URL of the API by its own name; absent when the stack file has none. */
+  /** By the API's own name; absent without one. */
   readonly namedEndpoint?: pulumi.Output<string>;
-  /** Kubeconfig of an administrator. Secret: `pulumi stack output kubeconfig --show-secrets`. */
+  /** An administrator's. Secret: `pulumi stack output kubeconfig --show-secrets`. */
   readonly kubeconfig: pulumi.Output<string>;
-  /** Kubeconfigs for users by the name of their issuer, no secret; absent when no issuer is configured. */
+  /** Users' by issuer name, no secret; absent without issuers. */
   readonly signInKubeconfigs?: Readonly<Record<string, pulumi.Output<string>>>;
-  /** Rights in the cloud for pods; absent when the stack file names none. */
+  /** Rights in the cloud for pods; absent without any. */
   readonly workloadIdentity?: WorkloadIdentityOutput;
   readonly pools: readonly PoolOutput[];
-  /** Resources that a pool of another program needs, under the names of its inputs: see `examples/attach-a-pool`. */
+  /** What another program's pool needs, under the names of its inputs: see `examples/attach-a-pool`. */
   readonly attachment: AwsAttachment | AzureAttachment;
   readonly resources: ClusterResources<pulumi.Output<string>>;
 }
 
-/** Outputs of a stack: those of its cluster, and the config it was created from. */
+/** Its cluster's, and the config it was created from. */
 export interface StackOutputs extends ClusterOutputs {
   /**
-   * The stack's config with its defaults, for programs that attach pools: plain values, known before any resource
-   * exists. Secret when an address in it contains a password.
+   * The config with defaults, for programs that attach pools: plain values, known before any resource exists. Secret
+   * when an address in it contains a password.
    */
   readonly config: pulumi.Input<StackConfig>;
 }
 
-/** A cluster on either cloud. */
 interface BuiltCluster extends Pick<InClusterArgs, "api" | "apiGate"> {
   readonly host: pulumi.Input<string>;
   readonly publicHost: pulumi.Output<string> | undefined;
@@ -95,7 +94,7 @@ function signInOutput(
 /**
  * Makes what runs inside a cluster, and its outputs.
  *
- * @param values what only this cloud has
+ * @param values this cloud's alone
  */
 export function withInside(
   spec: ClusterSpec,

@@ -17,32 +17,32 @@ import { ConfigError, configPrefix } from "../components/model/problem.ts";
 import type { ClusterOutputs, StackOutputs } from "./outputs.ts";
 import { registerTransforms } from "./userTransforms.ts";
 
-/** Makes the resources of a cluster. `credentials` is the secret with its logins, where the stack file names any. */
+/** Makes a cluster's resources. `credentials` is the secret with its logins, if any. */
 type Deploy = (spec: ClusterSpec, credentials: pulumi.Output<string> | undefined, mayStart: MayStart) => ClusterOutputs;
 
-/** The program of each cloud. Only the chosen one is loaded: each SDK takes a good part of a second. */
+/** Only the chosen one is loaded: each SDK takes a good part of a second. */
 const clouds: Readonly<Record<Cloud, () => Promise<Deploy>>> = {
   aws: async () => (await import("./aws.ts")).deployAws,
   azure: async () => (await import("./azure.ts")).deployAzure,
 };
 
-/** Loaded when a gate asks: the clients of the clouds are large. */
+/** Loaded when a gate asks: the clouds' clients are large. */
 const mayStart =
   (spec: ClusterSpec): MayStart =>
   async (...given) =>
     (await import("../preflight/start.ts")).startCheck(spec)(...given);
 
 /**
- * The program: reads the stack's config, deploys the cluster on the cloud it names, exports its outputs.
+ * Reads the stack's config, deploys the cluster on its cloud, exports its outputs.
  *
  * From here on errors carry no stack trace unless `FENESTRA_STACK_TRACES=1`: the Pulumi SDK takes one for each of some
- * ten thousand promises (`runtime/debuggable`), 40 % of the time of a preview of 268 resources (SDK 3.270). That of
- * each resource's position (`Resource.callsites`) is then written by Node in place of the launcher's
- * source-map-support; since Node strips types in place, positions are the same.
+ * ten thousand promises (`runtime/debuggable`), 40 % of the time of a preview of 268 resources (SDK 3.270). Node then
+ * writes that of each resource's position (`Resource.callsites`) in place of the launcher's source-map-support; since
+ * Node strips types in place, positions are the same.
  */
 export async function deployStack(): Promise<StackOutputs> {
   const root = pulumi.getRootDirectory();
-  // No folder where another program runs this one, which knows the project.
+  // No folder where another program runs this one and knows the project.
   const project = path.isAbsolute(root) ? readProjectFile(root) : undefined;
   if (project !== undefined) {
     process.env[artifactsVariable] = path.join(project.stacks, moreArtifacts);
@@ -64,8 +64,8 @@ export async function deployStack(): Promise<StackOutputs> {
 }
 
 /**
- * Keys of the config with an encrypted value, which Pulumi's language host hands over (pulumi/pulumi,
- * sdk/nodejs/cmd/pulumi-language-nodejs); `undefined` where another program runs this one, which knows better.
+ * Keys of the config with an encrypted value, from Pulumi's language host (pulumi/pulumi,
+ * sdk/nodejs/cmd/pulumi-language-nodejs); `undefined` where another program runs this one and knows better.
  */
 function encryptedKeys(): readonly unknown[] | undefined {
   const text = process.env.PULUMI_CONFIG_SECRET_KEYS;
@@ -73,7 +73,7 @@ function encryptedKeys(): readonly unknown[] | undefined {
   return Array.isArray(keys) ? keys : undefined;
 }
 
-/** A mistake in the stack file is shown without this program's stack trace. */
+/** Shows a mistake in the stack file without this program's stack trace. */
 function readConfig(): StackConfig {
   try {
     const encrypted = encryptedKeys();
@@ -91,10 +91,10 @@ const password = /\/\/[^/\s"]*@/;
 
 const isOwnKey = (key: unknown): key is string => typeof key === "string" && key.startsWith(configPrefix);
 
-/** The output `config` of a stack: secret where the user encrypted more than logins, of which it says that they are there. */
+/** The output `config`: secret where more than logins is encrypted; of logins it says that they are there. */
 function configOutput(whole: StackConfig): StackOutputs["config"] {
   const config = withoutLogins(whole);
   const encrypted = (encryptedKeys() ?? []).some((key) => isOwnKey(key) && !loginKeys.includes(key));
-  // Tags are on every resource for all to read, whatever they look like.
+  // Tags are on every resource for all to read.
   return encrypted || password.test(JSON.stringify({ ...config, tags: {} })) ? pulumi.secret(config) : config;
 }

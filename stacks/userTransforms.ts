@@ -8,7 +8,7 @@ import { messageOf } from "../components/gates/messageOf.ts";
 type Properties = Readonly<Record<string, unknown>>;
 
 interface Relied {
-  /** Types of which it is so; default all. */
+  /** Default all types. */
   readonly type?: RegExp;
   /** Paths of arguments, or names of options. */
   readonly touched: RegExp;
@@ -48,7 +48,7 @@ const relied: readonly Relied[] = [
   { touched: /^opts\./, why: "order, replacement and protection are decided by it" },
 ];
 
-/** Whether a value is structure that can be looked into: no output, no asset. */
+/** Whether a value can be looked into: no output, no asset. */
 const isOpen = (value: unknown): value is object =>
   typeof value === "object" &&
   value !== null &&
@@ -61,7 +61,7 @@ function copyOf(value: unknown): unknown {
     : Object.fromEntries(Object.entries(value).map(([key, inner]) => [key, copyOf(inner)]));
 }
 
-/** Paths at which two values differ; what is an output is one value. */
+/** Paths at which two values differ; an output is one value. */
 function changedPaths(old: unknown, now: unknown, at = ""): readonly string[] {
   if (Object.is(old, now)) return [];
   if (!isOpen(old) || !isOpen(now) || Array.isArray(old) !== Array.isArray(now)) return [at];
@@ -71,7 +71,7 @@ function changedPaths(old: unknown, now: unknown, at = ""): readonly string[] {
   );
 }
 
-/** What is told of a change: one sentence for each path that something relies on. */
+/** One sentence for each changed path that something relies on. */
 function warningsOf(type: string, name: string, paths: readonly string[]): readonly string[] {
   return paths.flatMap((at) => {
     const found = relied.find((each) => (each.type?.test(type) ?? true) && each.touched.test(at));
@@ -79,7 +79,7 @@ function warningsOf(type: string, name: string, paths: readonly string[]): reado
   });
 }
 
-/** What is wrong with what a transform returns; the SDK itself takes anything, and waits for ever for the rest. */
+/** What is wrong with a transform's result; the SDK takes anything, and waits for ever for the rest. */
 function resultProblem(result: unknown, parent: unknown): string | undefined {
   if (result === undefined || result === null) return undefined;
   if (result instanceof Promise) return "it returns a promise: a transform is no async function";
@@ -88,7 +88,7 @@ function resultProblem(result: unknown, parent: unknown): string | undefined {
   return Reflect.get(opts, "parent") === parent ? undefined : "it changes opts.parent: begin with ...opts";
 }
 
-/** A user's transform, whose changes of what the program relies on are told. */
+/** A user's transform, with warnings for changes of what the program relies on. */
 function watched(transform: pulumi.ResourceTransformation, where: string): pulumi.ResourceTransformation {
   return (args) => {
     const [props, opts] = [copyOf(args.props), { ...args.opts }];
@@ -113,7 +113,7 @@ function watched(transform: pulumi.ResourceTransformation, where: string): pulum
 }
 
 /**
- * Registers what `transforms.ts` beside the stack files exports, if there is one.
+ * Registers what `transforms.ts` beside the stack files exports, if it exists.
  *
  * @throws RunError when it exports something else
  */

@@ -41,7 +41,7 @@ describe("the control plane on AWS", () => {
   it("puts image, disk, metadata service and names into the launch template", () => {
     const { inputs, options } = resource(dev, templateType, "aws-dev-control-plane-0-template");
     assert.ok(Buffer.from(textOf(inputs.userData) ?? "", "base64").byteLength > 1000);
-    // The interface exists before the machine: tags for one would fail the launch.
+    // The interface exists already: tags for one would fail the launch.
     const file = path.join(import.meta.dirname, "snapshots/control-plane.txt");
     matchSnapshot(file, bodies(dev, /:LaunchTemplate$|:Volume$/, /control-plane-0/));
     assert.deepEqual(options.hideDiffs, ["userData"]);

@@ -59,7 +59,7 @@ const call = (action: string, resource: string, context?: Record<string, string>
   ...(context && { context }),
 });
 
-/** What a worker never may: other secrets, other scripts, other groups, and whatever is made or changed. */
+/** What a worker never may: other secrets, scripts and groups, and any change. */
 const refusedToWorkers: readonly Call[] = [
   ...[...keys, initialised, "/fenestra/other/join", "/fenestra/demo", "/someone/else"].flatMap((name) => [
     getParameter(name),
@@ -83,9 +83,7 @@ const refusedToWorkers: readonly Call[] = [
   ),
 ];
 
-/**
- * What a control-plane machine never may with all policies of its role: what is another cluster's, its own keys, roles.
- */
+/** What a control-plane machine never may with all policies of its role: other clusters', its own keys, roles. */
 const refusedToControlPlane: readonly Call[] = [
   ...["/fenestra/other/control-plane/kubernetes-ca", "/fenestra/demo/control-plane/other"].flatMap((name) => [
     getParameter(name),
@@ -104,9 +102,9 @@ const refusedToControlPlane: readonly Call[] = [
   call("elasticloadbalancing:DeleteLoadBalancer", balancer, foreign),
   call("ec2:AuthorizeSecurityGroupIngress", ec2("security-group/sg-1")),
   call("ec2:CreateSecurityGroup", ec2("vpc/vpc-2")),
-  // Tags are set only while a group is made.
+  // Tags only while a group is made.
   call("ec2:CreateTags", ec2("security-group/sg-1"), made),
-  // The disks of etcd, which carry no tag of the driver.
+  // Etcd's disks, without a tag of the driver.
   ...["AttachVolume", "DetachVolume", "DeleteVolume", "ModifyVolume", "CopyVolumes"].flatMap((name) =>
     [owned, { "aws:ResourceTag/Name": "etcd" }].map((tags) => call(`ec2:${name}`, ec2("volume/vol-1"), tags)),
   ),
@@ -197,8 +195,7 @@ describe("every policy", () => {
     assert.deepEqual(["eu-central-1", "cn-north-1", "us-gov-west-1"].map(partition), ["aws", "aws-cn", "aws-us-gov"]);
   });
 
-  // What each of them grants stands in the tables of docs/security.md, which are made of them; that it suffices, a
-  // rehearsal shows.
+  // What each grants is in the tables of docs/security.md, made of them; that it suffices, a rehearsal shows.
   it("allows nobody what is somebody else's, or too much", () => {
     assert.deepEqual(
       refusedToWorkers.filter((each) => allows([worker], each)),

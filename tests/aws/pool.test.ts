@@ -21,8 +21,7 @@ describe("pools on AWS", () => {
     assert.equal(options.replacementTrigger, undefined);
   });
 
-  // What they wait for is deleted after them: they drain by the API, and leave by a hook that they complete with their
-  // role.
+  // What they wait for is deleted after them: they drain by the API, and leave by a hook that their role completes.
   it("wait for the gate of the API, their rights and the join secret", () => {
     for (const { name, dependencies } of ofType(dev, groupType).values()) {
       const names = dependencies.map(nameOfUrn);

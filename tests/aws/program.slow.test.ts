@@ -60,7 +60,7 @@ describe("the program on AWS", () => {
     const text = JSON.stringify(program.resources.map(({ inputs, outputs }) => [inputs, outputs]));
     assert.doesNotMatch(text, /arn:aws:/);
     assert.match(text, /arn:aws-us-gov:s3:::/);
-    // What the roles may read is there for them: the scripts of the machines.
+    // The roles may read the machines' scripts.
     const machines = collectAwsMachines(program);
     for (const [object] of storedObjects(program)) {
       const [bucket = "", ...key] = object.split("/");

@@ -6,15 +6,15 @@ import { declaredResource } from "../../plan/providers/declared.ts";
 import { runStack } from "../support/mocks.ts";
 import { matchSnapshot } from "../support/snapshot.ts";
 
-/** Whether the second update of a resource would remove what the provider has read back. */
+/** Whether a resource's second update would remove what the provider has read back. */
 function removedNextTime({ type, inputs, options }: RecordedResource): boolean {
   const field = readBack[type]?.field;
   return field !== undefined && inputs[field] === undefined && !options.ignoreChanges.includes(field);
 }
 
 /**
- * Inputs of a type that are optional and not computed: only these are `undefined` among the outputs
- * (pulumi-terraform-bridge, pkg/tfgen).
+ * Optional inputs that are not computed: only these are `undefined` among the outputs (pulumi-terraform-bridge,
+ * pkg/tfgen).
  */
 function plainInputs(type: string): readonly string[] {
   const { inputs, outputs } = declaredResource(type);
@@ -41,8 +41,8 @@ describe("what AWS reads back", () => {
     assert.deepEqual([...found].sort(), Object.keys(readBack).sort());
   });
 
-  // Another version of the package may bring more of these inputs: look into the provider's Read before you accept a
-  // new line here.
+  // Another version of the package may bring more of these: look into the provider's Read before you accept a new line
+  // here.
   it("is nothing else among the inputs that are optional, not computed and not set", () => {
     const lines = [...Map.groupBy(resources, ({ type }) => type)].map(([type, all]) => {
       const unset = plainInputs(type).filter((field) => all.some(({ inputs }) => inputs[field] === undefined));

@@ -19,7 +19,7 @@ describe("replacements on AWS", () => {
       );
       const known = hooks.map(({ inputs: { autoscalingGroupName: _, ...hook } }) => hook);
       assert.deepEqual(known, group.inputs.initialLifecycleHooks);
-      // Deleted before the group, they would leave its last machines without time to drain.
+      // Deleted first, they would leave its last machines no time to drain.
       for (const { options } of hooks) assert.equal(options.deletedWith, group.urn);
     }
   });

@@ -51,7 +51,7 @@ describe("scripts of machines on AWS", () => {
     const { resources } = prod.program;
     const behind = new Map(resources.map(({ urn, dependencies }) => [urn, dependencies]));
     for (const { name, urn } of machines) {
-      // By the gate that it waits for, too.
+      // By its gate, too.
       const all = new Set([urn]);
       for (const each of all) for (const next of behind.get(each) ?? []) all.add(next);
       const before = [...all].map(nameOfUrn);

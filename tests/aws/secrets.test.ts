@@ -24,7 +24,7 @@ describe("secrets on AWS", () => {
     const recorded = await make("aws-dev");
     const key = resource(recorded, "aws:kms/key:Key", "s-key");
     const parameters = [...ofType(recorded, "aws:ssm/parameter:Parameter").values()];
-    // Another value is another parameter, made with the key: an update in place would leave the key out.
+    // Another value is another parameter: an update in place would leave the key out.
     const replaced = "replaced for value, deleted first";
     assert.deepEqual(
       parameters

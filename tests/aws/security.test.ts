@@ -15,7 +15,7 @@ const types = {
   to: "aws:vpc/securityGroupEgressRule:SecurityGroupEgressRule",
 } as const;
 
-/** Every rule as it was registered: group, direction, other end, protocol and ports, purpose. */
+/** Every registered rule: group, direction, other end, protocol and ports, purpose. */
 async function table(stack: string): Promise<readonly string[]> {
   const recorded = await make(stack);
   const groups = new Map(
@@ -33,7 +33,7 @@ async function table(stack: string): Promise<readonly string[]> {
     .sort();
 }
 
-// The rules themselves stand in a table of docs/security.md, which is made of them.
+// docs/security.md has a table made of the rules.
 describe("security groups on AWS", () => {
   it("register each rule of the table", async () => {
     for (const stack of ["aws-dev", "aws-prod"]) {

@@ -2,7 +2,7 @@ import { cloudFacts } from "../../components/model/cloudFacts/cloudFacts.ts";
 import type { RecordedProgram, RecordedResource } from "../../plan/program/recorded.ts";
 import { listOf, mapOf, type PropertyMap, type PropertyValue, textOf } from "../../plan/program/values.ts";
 
-/** A rule of Azure on request bodies that the types of the SDK do not express. */
+/** Azure's rule on request bodies, beyond the SDK's types. */
 type IsBroken = (inputs: PropertyMap, own: RecordedResource, all: RecordedProgram["resources"]) => boolean;
 
 const set = "compute:VirtualMachineScaleSet";
@@ -32,10 +32,7 @@ function hasBadCustomData({ customData }: PropertyMap): boolean {
   return !isBase64 || Buffer.from(text, "base64").length > cloudFacts.azure.machines.userDataBytes;
 }
 
-/**
- * Every rule, by kind and title, with where it is written. A program that breaks none can still be refused; one that
- * breaks one is.
- */
+/** Every rule by kind and title, with its source. Azure may refuse more. */
 export const bodyRules: Readonly<Record<string, Readonly<Record<string, IsBroken>>>> = {
   [set]: {
     // Azure documentation, resource name rules

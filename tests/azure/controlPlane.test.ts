@@ -32,7 +32,7 @@ describe("the control plane on Azure", () => {
       assert.match(textOf(options.replacementTrigger) ?? "", /^[0-9a-f]{64}$/);
       const others = resource(prod, "pulumi:index:Stash", `azure-prod-control-plane-before-${index}`);
       const machine = resource(prod, azureType("compute:VirtualMachine"), `${name}-instance`);
-      // The disk and the card too: either takes its machine along.
+      // Disk and card too: either takes its machine along.
       for (const each of [machine, disk, card])
         assert.ok(each.dependencies.includes(others.urn), `${each.name} waits for ${others.name}`);
       const last = index === 0 ? "upgrade" : `gate-${index - 1}`;
@@ -124,7 +124,7 @@ describe("the secrets on Azure", () => {
   });
 });
 
-// The rules themselves stand in a table of docs/security.md, which is made of them.
+// docs/security.md has a table made of the rules.
 describe("the security rules on Azure", () => {
   it("let peered networks call a private API, and none but our own where a default route could open the public one", () => {
     const peer = (stack: string) => securityRules(specOf(stack)).find(({ priority }) => priority === 110)?.peer;

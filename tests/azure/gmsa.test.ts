@@ -29,7 +29,7 @@ describe("secrets of gMSA accounts on Azure", () => {
       const held = listOf(mapOf(inputs.identity).userAssignedIdentities);
       assert.equal(held.includes(identity.id ?? "none"), ccgPlugin, name);
       assert.equal(held.length, ccgPlugin ? 2 : 1);
-      // So that the right of the controllers to hand it on outlives the set.
+      // The controllers' right to hand it on outlives the set.
       const handsOn = dependencies.some((urn) => urn.endsWith("::azure-dev-gmsa-controllers"));
       assert.equal(handsOn, ccgPlugin, name);
     }

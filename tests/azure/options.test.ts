@@ -3,7 +3,7 @@ import type { RecordedOptions } from "../../plan/program/recorded.ts";
 import { runStack } from "../support/mocks.ts";
 import { matchSnapshot } from "../support/snapshot.ts";
 
-/** The options of a resource that are under test, each on a line. */
+/** The tested options, each on a line. */
 function optionsOf({ replaceOnChanges, ignoreChanges, deleteBeforeReplace }: RecordedOptions): string {
   const set = {
     replaceOnChanges: replaceOnChanges.join(" "),
@@ -16,9 +16,8 @@ function optionsOf({ replaceOnChanges, ignoreChanges, deleteBeforeReplace }: Rec
 }
 
 describe("the options of the resources on Azure", () => {
-  // We give them to the engine because azure-native does not know what Azure refuses to change, or mistakes for a
-  // change what Azure filled in itself. Kinds that are not in the snapshot have none of it: Azure then refuses, and
-  // nothing has been deleted.
+  // azure-native does not know what Azure refuses to change, or mistakes for a change what Azure filled in itself.
+  // Kinds that are not in the snapshot have none: Azure then refuses, and nothing has been deleted.
   it("are these, by kind", async () => {
     const { program } = await runStack("azure-prod");
     const own = program.resources.filter(({ type }) => type.startsWith("azure-native:"));

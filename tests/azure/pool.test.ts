@@ -19,7 +19,7 @@ const spot = await runStack("azure-dev", {
 describe("pools on Azure", () => {
   const idOf = (type: string, name: string): string | undefined => resource(dev, azureType(type), name).id;
 
-  // What Azure takes of a body is in bodyRules.ts.
+  // Azure's rules are in bodyRules.ts.
   it("are uniform scale sets with a rolling upgrade by surge, among the workers, with their scripts and their source of health", () => {
     const { inputs, options } = resource(dev, setType, "azure-dev-pool-win2022-group");
     const { orchestrationMode, overprovision, sku, zones, identity, upgradePolicy } = inputs;
@@ -73,12 +73,12 @@ describe("pools on Azure", () => {
       for (const before of ["azure-dev-control-plane-api", "azure-dev-secrets-join", "azure-dev-network-private-1"])
         assert.ok(names.includes(before), `${name} after ${before}`);
       assert.ok(names.includes(name.replace(/group$/, "identity-read-join")), name);
-      // So that the right of the controllers outlives the set.
+      // The controllers' right outlives the set.
       assert.ok(names.includes(name.replace(/group$/, "controllers")), name);
     }
   });
 
-  // What each identity may do is in a table of docs/security.md, and that it suffices, a rehearsal shows.
+  // docs/security.md has each identity's rights, and a rehearsal shows that they suffice.
   it("let the controllers hand their identity on", () => {
     const control = resource(
       dev,
@@ -173,7 +173,7 @@ describe("pools on Azure", () => {
       targetResourceUri: set.id,
       profiles: [{ name: "count", capacity: { minimum: "3", maximum: "3", default: "3" }, rules: [] }],
     });
-    // Two that set the number would undo each other's.
+    // Two would undo each other's number.
     assert.deepEqual(set.options.ignoreChanges, ["sku.capacity"]);
     const scaled = { name: "spot", os: "linux", spot: true, autoscale: { min: 0, max: 3 } };
     for (const none of [prod, await runStack("azure-dev", { pools: [scaled] })])

@@ -5,7 +5,7 @@ import { mapOf, Secret, textOf } from "../../plan/program/values.ts";
 import { azureType, ofType, runStack } from "../support/mocks.ts";
 import { matchSnapshot } from "../support/snapshot.ts";
 
-/** Kinds that Azure gives no tags (Azure documentation, tag support for resources). */
+/** Kinds without tags (Azure documentation, tag support for resources). */
 const untagged = [
   "authorization:RoleAssignment",
   "network:SecurityRule",
@@ -21,7 +21,7 @@ describe("the program on Azure", () => {
     const { program } = await runStack("azure-prod");
     const resources = program.resources.filter(({ type }) => !/^(kubernetes:|fenestra:kubernetes:)/.test(type));
     const kinds = Map.groupBy(resources, ({ type }) => type.replace("azure-native:", ""));
-    // Sorted: which of two that wait for something comes first is chance.
+    // The order of those that wait for the same is chance.
     const names = (of: typeof resources) => of.map(({ name }) => name.replace("azure-prod-", "")).sort();
     const text = [...kinds].map(([type, of]) => `${type}: ${names(of).join(" ")}\n`);
     matchSnapshot(path.join(import.meta.dirname, "snapshots", "azure-prod.txt"), text.sort().join(""));

@@ -9,9 +9,7 @@ const withInputs =
   (inputs: PropertyMap): PropertyMap => ({ ...inputs, ...more });
 const unguarded = { provisionVMAgent: true, patchSettings: { patchMode: "Manual" } };
 
-/**
- * Bodies that Azure refuses, each made of a good one: the kind, the change, and words of the rule that must report it.
- */
+/** Good bodies broken: the kind, the change, and words of the rule that must report it. */
 const broken: readonly (readonly [kind: string, change: (inputs: PropertyMap) => PropertyMap, rule: RegExp])[] = [
   [set, osProfile({ computerNamePrefix: "windows2022" }), /computer name has 15/],
   [set, osProfile({ adminUsername: "administrator" }), /administrator's name/],
@@ -82,7 +80,7 @@ describe("the request bodies for Azure", () => {
   for (const [index, [kind, change, rule]] of broken.entries())
     it(`would be told when broken, ${index + 1}: ${rule.source}`, () => {
       const type = `azure-native:${kind}`;
-      // Of the scale sets a Windows one, since most rules are about those.
+      // A Windows scale set, which most rules are about.
       const target = dev.program.resources.findLast((each) => each.type === type);
       assert.ok(target !== undefined);
       const resources = dev.program.resources.map((each) =>

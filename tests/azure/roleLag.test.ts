@@ -3,7 +3,7 @@ import { untilRoleIsKnown } from "../../components/azure/roles.ts";
 
 const unknown = 'Status=400 Code="RoleDefinitionDoesNotExist" Message="The specified role definition does not exist."';
 
-/** Whether the hook lets the creation be tried again, and how often it waited. */
+/** Whether the hook tries again, and how often it waited. */
 async function answer(...errors: readonly string[]): Promise<readonly [again: boolean, pauses: number]> {
   let pauses = 0;
   const hook = untilRoleIsKnown("role", async () => void pauses++);

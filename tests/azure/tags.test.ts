@@ -17,7 +17,7 @@ describe("tags on Azure", () => {
       "fenestra:environment": "development",
       owner: "a, b = c",
     });
-    // The controller tags that group as well: with other tags, each update would take its own off again.
+    // The controller tags that group as well: other tags would be undone by each update.
     assert.deepEqual(mapOf(inputs.tags), tagsMap);
   });
 

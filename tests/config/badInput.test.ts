@@ -32,7 +32,7 @@ const rows = z.array(z.partialRecord(z.enum(["aws", "azure"]), z.record(z.string
 const changed = (cloud: keyof typeof valid, changes: Readonly<Record<string, unknown>>): PlainConfig =>
   changedAt(valid[cloud], changes);
 
-/** The error of a config, if there is one, by both ways in: as plain values and as Pulumi's texts. */
+/** A config's error, if any, the same by both ways in: plain values and Pulumi's texts. */
 function refusal(config: PlainConfig): ConfigError | undefined {
   const [plain, texts] = [() => validate(config, lock), () => loadConfig(configTexts(config), lock)].map((load) => {
     try {
@@ -53,7 +53,7 @@ describe("bad input", () => {
   it("is told with its path, its value, the reason and what is allowed", () => {
     const line = (text: string): string =>
       text.replace(releases, "RELEASES").replaceAll("\n", " ").slice(0, 140).trimEnd();
-    // Once each, and not where they repeat the schema: its lists of keys and the settings' own descriptions.
+    // Once each, without the schema's lists of keys and settings' descriptions.
     const seen = new Set<string>();
     const isNew = (message: string, allowed: string): boolean =>
       message !== "is not a key that Fenestra knows" && !/\. [A-Z]/.test(allowed) && seen.size < seen.add(allowed).size;
@@ -150,7 +150,7 @@ describe("bad input", () => {
       errorOf(changed("azure", changes)).problems[0]?.remedy;
     assert.equal(fix({ "network.zones": [1, 2] }), 'put it in quotes: "1"');
     assert.equal(fix({ tags: { on: true } }), 'put it in quotes: "true"');
-    // What would not do in quotes either, what only an object of JavaScript has, and what cannot be seen.
+    // What quotes do not help, an object's own property, and what cannot be seen.
     assert.deepEqual(
       [fix({ "kubernetes.version": 1.36 }), fix({ region: "West Europe" })],
       [undefined, "write westeurope"],

@@ -30,7 +30,7 @@ const arn = "arn:aws:secretsmanager:eu-central-1:123456789012:secret:web-AbCdEf"
 const shop = "/subscriptions/00000000-0000-4000-8000-000000000000/resourceGroups/shop/providers";
 const vaultSecret = `${shop}/Microsoft.KeyVault/vaults/vault/secrets/web`;
 
-/** What neither an example nor a changed config has, on top of each cloud's development stack. */
+/** What neither an example nor a changed config has, on each cloud's development stack. */
 const more: Readonly<Record<string, readonly Readonly<Record<string, unknown>>[]>> = {
   both: [
     { "pools.0.kubelet": { evictionHard: thresholds, kubeReserved: quantities, systemReserved: quantities } },
@@ -52,7 +52,7 @@ const more: Readonly<Record<string, readonly Readonly<Record<string, unknown>>[]
   ],
 };
 
-/** A hash of all resources with their inputs. The stack's outputs are none: they repeat the config. */
+/** A hash of all resources with their inputs, without the outputs, which repeat the config. */
 const recorded = memo(async (config: Readonly<Record<string, string>>): Promise<string> => {
   const simulate = simulatedCloud(placeOf(config), "fake");
   const { program } = await runProgramWithHooks({ entry, stack: "s", config, mode: "known-outputs", simulate });
@@ -61,7 +61,7 @@ const recorded = memo(async (config: Readonly<Record<string, string>>): Promise<
 
 type Path = readonly (string | number)[];
 
-/** Where a config has a setting: `pools[].os` is at `pools[0].os` and `pools[1].os`. */
+/** Places of a setting: `pools[].os` is at `pools[0].os` and `pools[1].os`. */
 function placesOf(value: unknown, [step, ...rest]: readonly string[], at: Path = []): readonly Path[] {
   if (step === undefined) return value === undefined ? [] : [at];
   if (typeof value !== "object" || value === null) return [];
@@ -71,7 +71,7 @@ function placesOf(value: unknown, [step, ...rest]: readonly string[], at: Path =
   );
 }
 
-/** A copy with another value at a place; `undefined` takes the setting out. */
+/** A copy with another value; `undefined` removes. */
 function withValue(config: unknown, [step, ...rest]: Path, value: unknown): unknown {
   if (step === undefined) return value;
   const copy = Array.isArray(config) ? [...config] : { ...Object(config) };
@@ -79,7 +79,7 @@ function withValue(config: unknown, [step, ...rest]: Path, value: unknown): unkn
   return copy;
 }
 
-/** Steps of a name; a key of the schema may have dots: `memory.available`. */
+/** Keys of the schema may have dots: `memory.available`. */
 const stepsOf = (name: string): readonly string[] =>
   name
     .replaceAll("[]", ".[]")
@@ -87,7 +87,7 @@ const stepsOf = (name: string): readonly string[] =>
     .split(".")
     .map((step) => step.replace("\u0000", "."));
 
-/** Other values of a setting that its schema may take; which of them a config takes is up to the rules. */
+/** Other values that a setting's schema may take; the rules decide for a config. */
 function otherValues({ anyOf = [], ...schema }: JsonSchema, value: unknown): readonly unknown[] {
   const text = typeof value === "string" ? value : "";
   const list = Array.isArray(value) ? value : [];
@@ -126,7 +126,7 @@ function isTaken(config: Readonly<Record<string, string>>): boolean {
   }
 }
 
-/** Configs of a cloud: examples, as they are and with every add-on, changed ones, and what only this test has. */
+/** A cloud's examples, as they are and with every add-on, changed configs, and this test's own. */
 function basesOf(cloud: string): readonly object[] {
   const examples = stackNames(testStacks)
     .filter((stack) => stack.startsWith(cloud))
@@ -142,7 +142,7 @@ function basesOf(cloud: string): readonly object[] {
   return [...[...examples, ...changed].map(plainConfig), ...own];
 }
 
-/** Settings of which no other value can be tried here, and who sees what they do. */
+/** Settings without another value to try here, and who sees their effect. */
 const seenElsewhere: Readonly<Record<string, string>> = {
   cloud: "the other cloud's examples",
   "network.existing.subnets.*.private.cidr": "goes with the id: tests/program/existingNetwork.slow.test.ts",
@@ -156,7 +156,7 @@ const seenElsewhere: Readonly<Record<string, string>> = {
   "registryCredentials.*.password": "as above",
 };
 
-/** What another value of a setting does, in the first of the configs where one can be tried. */
+/** What another value of a setting does, in the first config where one can be tried. */
 async function effectOf(name: string, schema: JsonSchema, bases: readonly object[]): Promise<string> {
   const steps = stepsOf(name);
   const within = (path: readonly string[], rest: readonly string[]) =>

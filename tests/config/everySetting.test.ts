@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { cases, changedConfigs } from "../plan/changedConfigs.ts";
 import { differing, leaves, plainConfig } from "./settings.ts";
 
-/** Settings without a changed config of their own, each with its reason. */
+/** Settings without a changed config, each with its reason. */
 const withoutRow: Readonly<Record<string, string>> = {
   cloud: "a cluster stays where it is",
   "network.existing": "fixed for a cluster's life; tests/program/existingNetwork.slow.test.ts",

@@ -53,32 +53,6 @@ describe("loading a stack's config", () => {
     assert.deepEqual(problems, [["config.fenestra:name", "[1]", "is not a lower-case name"]]);
   });
 
-  it("fills in every default", () => {
-    const { kubernetes, controlPlane, access, mirror, environment, httpProxy, accountId, tags } = loadConfig(texts);
-    assert.deepEqual(kubernetes, {
-      version: "1.36.4",
-      sizeTier: "small",
-      podCidr: "10.244.0.0/16",
-      serviceCidr: "10.96.0.0/16",
-    });
-    assert.deepEqual(controlPlane, {
-      replicas: 1,
-      image: "latest",
-      osDiskGb: 50,
-      etcdDiskGb: 20,
-      backup: { everyHours: 4 },
-    });
-    const defaults = [access, mirror, environment, httpProxy, accountId, tags];
-    assert.deepEqual(defaults, [
-      { signIn: [], serviceAccountKeys: ["ecdsa"], kubeconfigGeneration: 1 },
-      { registries: {} },
-      "development",
-      undefined,
-      undefined,
-      {},
-    ]);
-  });
-
   it("leaves keys of other namespaces to others", () => {
     const config = loadConfig({ ...texts, "aws:region": "x", "pulumi:tags": "{", fenestra: "x", "shop:tags": "y" });
     assert.equal(config.name, "test");

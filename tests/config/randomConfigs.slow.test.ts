@@ -14,7 +14,7 @@ import { configTexts } from "../support/stacks.ts";
 
 const lock = readArtifactLock();
 
-/** The cluster or the error that a user would see; any other exception fails the test. */
+/** The cluster or the user's error; any other exception fails the test. */
 function outcome(config: PlainConfig): ClusterSpec | ConfigError {
   try {
     return clusterSpec(loadConfig(configTexts(config), lock), lock);
@@ -24,7 +24,6 @@ function outcome(config: PlainConfig): ClusterSpec | ConfigError {
   }
 }
 
-/** What holds for every error. */
 function assertTold(error: ConfigError): void {
   assert.ok(error.problems.length > 0);
   for (const { path, message, allowed } of error.problems) {

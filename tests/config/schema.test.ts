@@ -21,7 +21,6 @@ import { ConfigError } from "../../components/model/problem.ts";
 import { matchSnapshot } from "../support/snapshot.ts";
 import { stackConfig, testStacks } from "../support/stacks.ts";
 
-/** Each field below a schema with its path. */
 function fields(schema: JsonSchema, path = ""): readonly (readonly [string, JsonSchema])[] {
   const own = Object.entries(schema.properties ?? {}).flatMap(([key, value]): [string, JsonSchema][] => [
     [`${path}.${key}`, value],
@@ -151,14 +150,14 @@ describe("the example stack files", () => {
       const config = loadConfig(stackConfig(stack));
       const spec = clusterSpec(config);
       assert.equal(spec.name, stack);
-      // The output of a stack is such a config, which pools of other programs load again.
+      // A stack's output is such a config, which other programs' pools load again.
       assert.deepEqual(validate({ ...ownSettings(config) }, readArtifactLock()), config);
       assert.equal(spec.cloud, stack.split("-")[0]);
     });
 });
 
-// What users keep there is theirs: no name, value or number of files is expected, and a file with mistakes is no
-// failure of the project.
+// What users keep there is theirs: no name, value or number of files is expected, and mistakes are no failure of the
+// project.
 describe("whatever lies in stacks/", () => {
   it("is either a cluster that can be planned, or refused with what is allowed", () => {
     for (const stack of stackNames(stacksFolder))

@@ -1,16 +1,13 @@
 import { configJsonSchema, type JsonSchema } from "../../components/config/jsonSchema.ts";
+import { fromJson } from "../../components/model/json.ts";
 import { leavesOf } from "../support/leaves.ts";
 
-/** A value of a stack file from its text. */
 const parsed = (text: string): unknown => {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return text;
-  }
+  const value = fromJson(text);
+  return value === undefined ? text : value;
 };
 
-/** Config texts as plain values, keys without the project's prefix. */
+/** Plain values, keys without the project's prefix. */
 export const plainConfig = (config: Readonly<Record<string, string>>): object =>
   Object.fromEntries(Object.entries(config).map(([key, text]) => [key.replace(/^fenestra:/, ""), parsed(text)]));
 
@@ -21,7 +18,6 @@ const forms = leaves.map(([leaf]) => ({
   form: new RegExp(`^${leaf.replaceAll(".", "\\.").replaceAll("[]", "\\[\\d+\\]").replaceAll("*", ".+?")}$`),
 }));
 
-/** Leaves at which two configs differ. */
 export function differing(old: unknown, now: unknown, at = ""): readonly string[] {
   if (JSON.stringify(old) === JSON.stringify(now)) return [];
   const own = forms.find(({ form }) => form.test(at))?.leaf;

@@ -6,7 +6,6 @@ import { cloudFacts } from "../../components/model/cloudFacts/cloudFacts.ts";
 
 const zoneNames = ["eu-central-1a", "eu-central-1b", "eu-central-1c"];
 
-/** Networks of every size that the plan divides, anywhere. */
 const networks = fc
   .tuple(fc.nat(2 ** 32 - 1), fc.integer({ min: largestNetwork, max: cloudFacts.azure.network.smallest }))
   .map(([address, prefix]) => formatCidr({ first: address - (address % addressCount(prefix)), prefix }));

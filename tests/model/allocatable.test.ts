@@ -12,7 +12,6 @@ import { exampleSpec } from "../support/stacks.ts";
 
 const spec = exampleSpec("aws-dev");
 
-/** A pool of machines of this size. */
 function poolOf(name: OperatingSystemName, vcpus: number, memoryGib: number, diskGb: number): PoolSpec {
   const release = operatingSystem(name);
   const example = spec.pools.find(({ os }) => os === release.family);
@@ -21,7 +20,7 @@ function poolOf(name: OperatingSystemName, vcpus: number, memoryGib: number, dis
   return { ...example, size, diskGb, reservations: reservations(release, size) };
 }
 
-/** A number of MiB or millicores that a kubelet's configuration names. */
+/** MiB or millicores in a kubelet's configuration. */
 function inConfiguration(pool: PoolSpec, field: string, key: string): number {
   const value: unknown = kubeletConfiguration({ spec, pool })[field];
   assert.ok(typeof value === "object" && value !== null && key in value, `${field}.${key}`);

@@ -19,11 +19,11 @@ const anyCidr = (least = 0): fc.Arbitrary<Cidr> =>
     .tuple(fc.integer({ min: 0, max: 2 ** 32 - 1 }), fc.integer({ min: least, max: 32 }))
     .map(([address, prefix]) => ({ first: address - (address % addressCount(prefix)), prefix }));
 
-/** The addresses of a small network one by one: the model that the arithmetic is held against. */
+/** A small network's addresses: the model for the arithmetic. */
 const members = (network: Cidr): Set<number> =>
   new Set(Array.from({ length: addressCount(network.prefix) }, (_, i) => network.first + i));
 
-/** Two small networks near each other, so that they often touch. */
+/** Two small neighbours, which often touch. */
 const neighbours = fc
   .tuple(
     fc.integer({ min: 0, max: 255 }),
@@ -39,10 +39,7 @@ const neighbours = fc
 describe("IPv4 networks", () => {
   it("read and write the same text", () => {
     fc.assert(
-      fc.property(anyCidr(), (network) => {
-        assert.deepEqual(parseCidr(formatCidr(network)), network);
-        assert.equal(formatCidr(cidr(formatCidr(network))), formatCidr(network));
-      }),
+      fc.property(anyCidr(), (network) => assert.deepEqual(parseCidr(formatCidr(network)), network)),
     );
   });
 

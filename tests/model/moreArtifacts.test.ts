@@ -9,7 +9,6 @@ const rows = (name: string, from: string, to: string, more: Partial<Artifact> = 
   own
     .filter((row) => row.name === name && row.version === from)
     .map((row) => ({ ...row, version: to, url: row.url.replaceAll(from, to), digest, ...more }));
-/** Versions in whose place the user's rows stand. */
 const places = (...more: readonly (readonly Artifact[])[]) =>
   withMore(own, more.flat()).flatMap(({ name, version, replaces }) =>
     replaces === undefined ? [] : [`${name} ${version}: ${replaces.join(", ") || "none"}`],
@@ -23,7 +22,7 @@ describe("rows of a user's lock file", () => {
       assert.deepEqual([row?.version, row?.url.match(/2\.3\.7/g)?.length, row?.digest], ["2.3.7", 2, digest]);
     }
     assert.equal(lock.filter(runsAhead).length, 2);
-    // The same file with the programs of a later day, which have that patch, a later one, or another minor.
+    // The same file with later programs: that patch, a later one, or another minor.
     const at = (version: string) =>
       own.map((row) =>
         row.name === "containerd" ? { ...row, version, url: row.url.replaceAll("2.3.4", version) } : row,
@@ -66,7 +65,7 @@ describe("rows of a user's lock file", () => {
       1,
     );
     assert.deepEqual(places(rows("kubelet.exe", "1.36.4", "1.36.4")), ["kubelet.exe 1.36.4: none"]);
-    // A release that the program has not.
+    // A release that the program lacks.
     assert.deepEqual(places(rows("kubelet", "1.36.4", "1.36.9")), []);
     assert.deepEqual(withMore(own, rows("kubelet", "1.36.4", "1.36.9")).length, own.length + 1);
   });

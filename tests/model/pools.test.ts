@@ -7,7 +7,6 @@ import { machineSize, poolGroups, poolSpecs, runtimeClass, windowsTaint } from "
 
 const zoneNames = ["eu-central-1a", "eu-central-1b", "eu-central-1c"];
 
-/** A config with these pools and the least that else is needed. */
 function stackOf(
   pools: readonly object[],
   zones: readonly string[] = zoneNames,

@@ -23,10 +23,10 @@ import {
 } from "../../components/model/timings.ts";
 import { exampleSpec, stackConfig } from "../support/stacks.ts";
 
-/** What nobody sets here: kubernetes, defaults of core/v1, the node lifecycle controller, kubeadm. */
+/** Upstream's: kubernetes, defaults of core/v1, the node lifecycle controller, kubeadm. */
 const upstream = { renewal: 10, grace: 50, podGrace: 30, toleration: 300, liveness: 8 * 10 } as const;
 
-/** Who waits has more seconds than what is waited for. */
+/** A wait is longer than what is waited for. */
 function hold(order: readonly (readonly [what: string, inner: number, outer: number])[]): void {
   assert.deepEqual(
     order.filter(([, inner, outer]) => !(inner < outer)),
@@ -45,7 +45,7 @@ describe("durations", () => {
     for (const os of ["linux", "windows"] as const) {
       assert.ok(cloudFacts.aws.timings.drain[os] + heartbeatSeconds <= cloudFacts.aws.timings.termination[os]);
       assert.ok(2 * heartbeatSeconds < cloudFacts.aws.timings.termination[os]);
-      // Notice of a spot machine: two minutes on AWS, at least half a one on Azure.
+      // A spot machine's notice: two minutes on AWS, at least half a one on Azure.
       assert.ok(cloudFacts.aws.timings.spotDrain[os] + 3 * noticeSeconds <= 120);
       assert.ok(cloudFacts.azure.timings.spotDrain[os] + noticeSeconds <= 30);
       // Azure documentation, terminate notification: 5 to 15 minutes, whole ones.
@@ -60,7 +60,7 @@ describe("durations", () => {
       ({ file, settings }) => [file, settings?.limitSeconds ?? 900] as const,
     );
     const limits = Object.fromEntries(jobs);
-    // Five machines at most, whose slots come in turn.
+    // At most five machines, with slots in turn.
     const order: readonly (readonly [string, number, number])[] = [
       ["a defragmentation, and the kubelet's patience with etcd", defragmentation, liveness.period * liveness.failures],
       ["a defragmentation, and the turn of the next machine", defragmentation, turn],
@@ -95,7 +95,6 @@ describe("durations", () => {
         /[?&]exclude=etcd\b/.test(path) ? 0 : etcdSeconds.defragmentation,
         upstream.liveness,
       ],
-      // One that sees it at the last moment is in time.
       ...(["aws", "azure"] as const).map(
         (cloud) =>
           [
@@ -118,7 +117,7 @@ describe("durations", () => {
       ["where it stops by itself, and its lease", Number(safe), Number(duration)],
       ["a machine on its way, and its replacement as one that is not Ready", joinSeconds.linux, replaced],
     ]);
-    // A stage that hangs is ended while there is time for another try.
+    // A hanging stage ends while there is time for another try.
     for (const { name, limitSeconds } of windowsStages) hold([[name, limitSeconds, joinSeconds.windows]]);
   });
 

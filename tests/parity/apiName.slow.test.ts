@@ -15,7 +15,6 @@ function run(cloud: "aws" | "azure", zone: string, access: object = {}): Promise
   return runSpec(spec);
 }
 
-/** Inputs of the one record of the API's own name. */
 function recordOf({ program }: Recorded, type: string): unknown {
   const found = program.resources.filter((each) => each.type === type && each.name.endsWith("-api-name"));
   assert.equal(found.length, 1, type);

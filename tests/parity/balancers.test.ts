@@ -17,7 +17,7 @@ describe("the API's load balancers, as the rehearsal has them", () => {
       const { balancers } = simulateCloud(program, spec);
       const checks = balancers.map(({ health }) => health);
       assert.deepEqual(checks, [wanted[cloud], wanted[cloud]]);
-      // An API server that ends still answers until they have seen that it is not ready.
+      // An ending API server answers until they have seen it.
       const [, delay = "0"] =
         /shutdown-delay-duration\n +value: (\d+)s/.exec(
           fileOf(exampleControlPlane(spec), "/etc/fenestra/kubeadm.yaml"),

@@ -10,7 +10,7 @@ async function run(cloud: Cloud, changes: Readonly<Record<string, string>> = {})
   return await runSpec(spec);
 }
 
-/** What the guard of a run says in an update of a stack that keeps this. */
+/** The guard's refusal in an update of a stack that keeps this. */
 function refusal({ hooks }: Recorded, kept: unknown): string {
   const hook = hooks.get("fenestra-guard");
   assert.ok(hook !== undefined && "opts" in hook && hook.opts?.onDryRun === true);
@@ -29,7 +29,7 @@ describe("the guard of a stack", () => {
       const [old, now] = [before, after].map((each) => resource(each, stash, "fenestra-guard"));
       assert.ok(old !== undefined && now !== undefined);
       assert.equal(old.urn, now.urn);
-      // No resource of the cloud is touched before it has looked at the change.
+      // No cloud resource is touched before it has looked.
       const [provider, ...more] = before.program.resources.filter(({ type }) =>
         /^pulumi:providers:(aws|azure-native)$/.test(type),
       );

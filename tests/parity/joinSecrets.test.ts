@@ -4,7 +4,7 @@ import { joinSecretName, simulateCloud } from "../../rehearsal/testkit/clouds.ts
 import { type Recorded, runStack, shortUrn, specOf } from "../support/mocks.ts";
 import { stackConfig } from "../support/stacks.ts";
 
-/** Join secrets that machines of pools read and are not their own pool's; `undefined` where one cannot read its own. */
+/** Join secrets of other pools that machines read; `undefined` where one cannot read its own. */
 async function foreignReads(stack: string, program: RecordedProgram): Promise<readonly string[] | undefined> {
   const cloud = simulateCloud(program, specOf(stack));
   const workers = cloud.machines.filter(({ group }) => group !== undefined);
@@ -26,7 +26,7 @@ async function foreignReads(stack: string, program: RecordedProgram): Promise<re
 
 type Change = readonly [name: RegExp, change: (inputs: string) => string];
 
-/** The program with the inputs of resources changed as text. */
+/** The program with inputs changed as text. */
 function changed({ program }: Recorded, [name, change]: Change): RecordedProgram {
   const resources = program.resources.map((each) =>
     name.test(each.name) ? { ...each, inputs: JSON.parse(change(JSON.stringify(each.inputs))) } : each,

@@ -11,7 +11,7 @@ import type { PlainConfig } from "../support/arbitraryConfig.ts";
 import { runSpec } from "../support/mocks.ts";
 import { configTexts } from "../support/stacks.ts";
 
-/** The same cluster on both clouds: only what must be spelled in the cloud's own way differs. */
+/** The same cluster on both clouds, each spelled in its way. */
 function configOf(cloud: Cloud, more: PlainConfig = {}): PlainConfig {
   const zones = cloud === "aws" ? ["eu-central-1a", "eu-central-1b", "eu-central-1c"] : ["1", "2", "3"];
   return {
@@ -37,10 +37,10 @@ const specOf = (cloud: Cloud, more: PlainConfig = {}): ClusterSpec =>
 const { program: aws } = await runSpec(specOf("aws"));
 const { program: azure } = await runSpec(specOf("azure"));
 
-/** A name without what the clouds call the zones of the divided pool. */
+/** Without the clouds' names for zones of the divided pool. */
 const plain = (text: string): string => text.replaceAll(/w22-[abc123]/g, "w22-zone");
 
-/** Components with names and parents: `azure` and `aws` are one. */
+/** Components with names and parents, `azure` and `aws` alike. */
 function components({ resources }: RecordedProgram): readonly string[] {
   const types = new Map(resources.map(({ urn, name }) => [urn, name]));
   return resources
@@ -51,17 +51,17 @@ function components({ resources }: RecordedProgram): readonly string[] {
     .sort();
 }
 
-/** Object of Kubernetes by kind and name. */
+/** By kind and name. */
 const objects = (spec: ClusterSpec, addOn?: string): readonly string[] =>
   planOf(spec)
     .filter(({ name }) => addOn === undefined || name === addOn)
     .flatMap(({ manifests }) => manifests.map(({ kind, metadata }) => `${kind} ${metadata.name}`))
     .sort();
 
-/** Add-ons that speak to the cloud and are therefore each cloud's own. */
+/** Add-ons that speak to the cloud. */
 const cloudAddOns = ["cloud-controller", "storage"];
 
-/** Files that one cloud has alone, or under another name, each with its reason. */
+/** Files of one cloud alone, or with another name, with the reason. */
 const ownFiles = {
   aws: [
     "parameterNames.ts", // secrets are parameters on AWS
@@ -75,7 +75,7 @@ const ownFiles = {
   ],
 } as const;
 
-/** What AWS has alone: a bucket for the machines' scripts, since its user data has no room for them. */
+/** AWS alone: a bucket for machines' scripts, for which its user data has no room. */
 const awsOnly = { files: ["scripts.ts"], components: ["Scripts"] } as const;
 
 describe("parity of the clouds", () => {

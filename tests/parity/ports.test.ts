@@ -13,10 +13,10 @@ import { combinations, manifest, manifestsOf } from "../kubernetes/switches.ts";
 import { exampleControlPlane } from "../machine/examples.ts";
 import { specOf } from "../support/mocks.ts";
 
-/** Who asks: machines, or the load balancers with their health checks. */
+/** Machines, or load balancers with their health checks. */
 type Asker = MachineGroup | "balancer";
 
-/** Something that asks a machine from elsewhere. */
+/** A call to a machine from elsewhere. */
 interface Wanted {
   readonly from: Asker;
   readonly to: MachineGroup;
@@ -28,7 +28,7 @@ interface Wanted {
 const between = (to: readonly MachineGroup[], protocol: Wanted["protocol"], port: number, why: string): Wanted[] =>
   to.flatMap((target) => machineGroups.map((from) => ({ from, to: target, protocol, port, why })));
 
-/** Machines on which the pods of a workload run. */
+/** Machines for a workload's pods. */
 function homes(manifest: Manifest): readonly MachineGroup[] {
   const { nodeSelector = {}, tolerations = [] } = podSpec(manifest) ?? {};
   if (nodeSelector["kubernetes.io/os"] === "windows") return ["workers"];
@@ -36,7 +36,7 @@ function homes(manifest: Manifest): readonly MachineGroup[] {
   return tolerations.some(({ key }) => key === undefined || key === controlPlaneKey) ? machineGroups : ["workers"];
 }
 
-/** Ports of pods in their machine's network that a Service names, so that others ask for them. */
+/** Host network ports that a Service names, so that others call them. */
 function scraped(objects: readonly Manifest[]): readonly Wanted[] {
   const pods = objects.filter((each) => podSpec(each)?.hostNetwork === true);
   return objects.flatMap((service) => {
@@ -56,7 +56,7 @@ function scraped(objects: readonly Manifest[]): readonly Wanted[] {
   });
 }
 
-/** Ports that the control plane's machines ask of each other: addresses in the files that they receive. */
+/** Ports that control-plane machines call on each other: addresses in their files. */
 function asked(spec: ClusterSpec): readonly Wanted[] {
   const text = exampleControlPlane(spec)
     .files.map(({ content }) => content)
@@ -73,10 +73,7 @@ function asked(spec: ClusterSpec): readonly Wanted[] {
   }));
 }
 
-/**
- * Metrics that kubeadm's programs serve to other machines: those that listen on all of their addresses, or on the
- * machine's.
- */
+/** Metrics that kubeadm's programs serve to other machines, listening on all addresses or the machine's. */
 function metrics(spec: ClusterSpec): readonly Wanted[] {
   const text = exampleControlPlane(spec).files.find(({ path }) => path === "/etc/fenestra/kubeadm.yaml")?.content ?? "";
   const etcd = /name: listen-metrics-urls\n\s+value: \S+,http:\/\/[\d.]+:(\d+)/.exec(text)?.[1];
@@ -90,13 +87,12 @@ function metrics(spec: ClusterSpec): readonly Wanted[] {
   ];
 }
 
-/** Port on which kube-proxy answers load balancers' health checks of a node. */
+/** kube-proxy's port for load balancers' health checks. */
 function healthPort(spec: ClusterSpec): number {
   const text = kubeProxyProgram(spec).arguments.join("\n");
   return Number(/^--healthz-bind-address=0\.0\.0\.0:(\d+)$/m.exec(text)?.[1]);
 }
 
-/** Everything that is asked of a machine from elsewhere. */
 function wanted(spec: ClusterSpec): readonly Wanted[] {
   const objects = manifestsOf(spec);
   const netConf: unknown = JSON.parse(
@@ -107,14 +103,13 @@ function wanted(spec: ClusterSpec): readonly Wanted[] {
   const open = services.filter(({ spec: of }) => of?.type === "NodePort" || of?.type === "LoadBalancer");
   return [
     ...between(machineGroups, "udp", vxlan, "flannel"),
-    // kubeadm's bindPort; pods reach it by the address of the Service `kubernetes`, the internal load balancer is in
-    // front of it.
+    // kubeadm's bindPort; pods use the address of the Service `kubernetes`, behind the internal load balancer.
     ...between(["control-plane"], "tcp", 6443, "API"),
     // kubelet's default. `kubectl logs` and `exec`, which verify checks, come from API servers, metrics-server's calls
-    // from where it runs.
+    // from its node.
     ...between(machineGroups, "tcp", 10_250, "logs, exec, kubectl top"),
     { from: "balancer", to: "control-plane", protocol: "tcp", port: 6443, why: "API and health of the API servers" },
-    // On AWS the cloud controller admits the load balancers of Services by its own rules.
+    // On AWS the cloud controller admits Services' load balancers itself.
     ...(spec.cloud === "aws"
       ? []
       : [healthPort(spec)].map((port) => ({
@@ -128,13 +123,13 @@ function wanted(spec: ClusterSpec): readonly Wanted[] {
     ...metrics(spec),
     ...scraped(objects),
     ...(open.length === 0 ? [] : [nodePorts.first, nodePorts.last]).flatMap((port) =>
-      // verify asks by TCP; a Service of a user may as well be UDP.
+      // verify uses TCP; a user's Service may be UDP.
       (["tcp", "udp"] as const).flatMap((protocol) => between(["workers"], protocol, port, "NodePorts")),
     ),
   ];
 }
 
-/** A cloud's rules in one form, in the order in which they are tried. */
+/** A cloud's rules in one form, in order. */
 interface Rule {
   readonly name: string;
   readonly to: string;
@@ -147,7 +142,7 @@ interface Rule {
 
 const tags: Readonly<Record<string, readonly string[]>> = {
   AzureLoadBalancer: ["balancer"],
-  // The network's own addresses, and those of networks connected to it.
+  // The network's own and connected networks' addresses.
   VirtualNetwork: machineGroups,
   "*": [...machineGroups, "balancer"],
 };
@@ -191,7 +186,6 @@ const clouds: Readonly<
   },
 };
 
-/** What is asked of a machine and refused. */
 function refused(spec: ClusterSpec, rules: readonly Rule[]): readonly string[] {
   return wanted(spec)
     .filter(({ from, to, protocol, port }) => {
@@ -257,8 +251,7 @@ describe("ports", () => {
     });
     const ofLinux = scraped(objects.filter(({ metadata }) => metadata.name === "node-exporter"));
     const linuxOnly = [...ofLinux, ...metrics(spec)].map(({ port }) => port);
-    // What comes for a NodePort itself HNS takes before the firewall; a health check of a Service comes at any port of
-    // the same range.
+    // HNS takes a NodePort's traffic before the firewall; a Service's health check comes at any port of that range.
     const needed = [
       ...wanted(spec).filter(({ to, port }) => to === "workers" && port < nodePorts.first && !linuxOnly.includes(port)),
       ...[healthPort(spec), nodePorts.first, nodePorts.last].map((port) => ({ protocol: "tcp", port })),

@@ -8,7 +8,7 @@ import { suiteFolder } from "../support/temporary.ts";
 const root = path.join(import.meta.dirname, "../../");
 const place = { cwd: root, path: root, env: { TZ: "UTC", LC_ALL: "C" }, options: [] };
 
-/** What the program registers for a stack, when it runs in a process at such a place. */
+/** What the program registers in a process at such a place. */
 async function registered(stack: string, { cwd, path: folder, env, options }: Place): Promise<Record<string, string>> {
   const { stdout } = await promisify(execFile)(
     process.execPath,

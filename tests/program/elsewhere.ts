@@ -1,4 +1,4 @@
-// Loaded before the program: another day, and a Node whose zlib gives other bytes, so different that it gives none.
+// Loaded before the program: another day, and a Node whose zlib gives no bytes at all.
 import { syncBuiltinESMExports } from "node:module";
 import zlib from "node:zlib";
 

@@ -47,13 +47,11 @@ const clouds = {
 type Cloud = keyof typeof clouds;
 
 const vnet = JSON.parse(stackConfig("azure-existing")["fenestra:network"] ?? "").existing.id;
-/** An id of the stack files by its last part. */
 const idOf = (name: string): string =>
   name.includes("-0") ? name : name === "spoke" ? vnet : `${vnet}/subnets/${name}`;
 
 /**
- * A program in a cloud where some outputs of an existing resource are others than the stack file says; `null` takes it
- * away.
+ * A program in a cloud where an existing resource has other outputs than the stack file says; `null` removes it.
  *
  * @param build default the network alone
  */
@@ -74,10 +72,9 @@ async function run(
   return await withMocks(() => build(specOf(stack)), { region, existing });
 }
 
-/** The whole program of a cloud. */
 const runAll = (cloud: Cloud): Promise<Recorded> => run(cloud, undefined, undefined, clouds[cloud].deploy);
 
-/** The comparison as an engine runs it before the first update, and before a later one or in a preview. */
+/** The comparison before the first update, and before a later one or in a preview. */
 async function compared(cloud: Cloud, recorded: Recorded): Promise<readonly [first: string, later: string]> {
   const { inputs, options } = resource(recorded, stash, `${clouds[cloud].stack}-network-check`);
   const newInputs = JSON.parse(JSON.stringify(inputs, (_, value) => (value === String(unknown) ? {} : value)));
@@ -134,7 +131,7 @@ describe("an existing network", () => {
     it(`of ${cloud} is compared before any machine is made`, async () => {
       const { program } = await runAll(cloud);
       const check = program.resources.find(({ name }) => name === `${clouds[cloud].stack}-network-check`);
-      // Of the control plane the gate before it.
+      // For the control plane its gate.
       const machines = program.resources.filter(
         ({ type, name }) => /:(Group|VirtualMachineScaleSet)$/.test(type) || name.endsWith("-before-0"),
       );

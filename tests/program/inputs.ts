@@ -1,5 +1,4 @@
-// Prints what the program would register for a stack, by type and name: a digest of its inputs and options. Run in a
-// process each.
+// Prints what the program would register for a stack, by type and name, as digests of inputs and options.
 import { createHash } from "node:crypto";
 import path from "node:path";
 import { placeOf, simulatedCloud } from "../../plan/fakes/cloud.ts";

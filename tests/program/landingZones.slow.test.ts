@@ -6,7 +6,7 @@ import { runConfig } from "../support/mocks.ts";
 import { configTexts, stackConfig } from "../support/stacks.ts";
 import { awsOrganisation, azureLandingZone, judged } from "./landingZones.ts";
 
-/** The same program without something: as it was before. */
+/** The same program without something. */
 const without = (program: RecordedProgram, change: (inputs: PropertyMap) => PropertyMap): RecordedProgram => ({
   ...program,
   resources: program.resources.map((each) => ({ ...each, inputs: change(each.inputs) })),

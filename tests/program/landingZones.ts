@@ -1,7 +1,7 @@
 import type { RecordedProgram, RecordedResource } from "../../plan/program/recorded.ts";
 import { listOf, mapOf, type PropertyMap, type PropertyValue } from "../../plan/program/values.ts";
 
-/** A rule of an organisation: what it refuses of a resource, in words, as its request would be refused. */
+/** An organisation's rule: what it refuses of a resource, in words. */
 export interface ZoneRule {
   readonly name: string;
   readonly types: RegExp;
@@ -14,9 +14,9 @@ const open = (value: PropertyValue | undefined): boolean =>
   value === "*" || value === "Internet" || value === "0.0.0.0/0";
 
 /**
- * Rules with the effect Deny that Azure landing zones assign by default to corp and online subscriptions, as far as
- * they judge types of ours (Azure/Azure-Landing-Zones-Library, platform/alz: archetypes root, landing_zones and corp,
- * Enforce-GR-KeyVault among them). Deny-Public-Endpoints asks for the exemption that docs/limits.md names.
+ * Rules with the effect Deny that Azure landing zones assign by default to corp and online subscriptions, for types of
+ * ours (Azure/Azure-Landing-Zones-Library, platform/alz: archetypes root, landing_zones and corp, Enforce-GR-KeyVault
+ * among them). Deny-Public-Endpoints needs the exemption that docs/limits.md names.
  */
 export const azureLandingZone: readonly ZoneRule[] = [
   rule("Deny-Subnet-Without-Nsg", azure("network:Subnet"), ({ networkSecurityGroup }) =>
@@ -60,10 +60,10 @@ export const azureLandingZone: readonly ZoneRule[] = [
   }),
 ];
 
-/** Of a launch template: each of these specifications has the tag, spot requests where the pool asks for spot. */
+/** Each of a launch template's specifications has the tag, spot requests where the pool has spot. */
 function untagged(key: string, { tagSpecifications, instanceMarketOptions }: PropertyMap): string | false {
   const tagged = new Map(listOf(tagSpecifications).map((each) => [mapOf(each).resourceType, mapOf(mapOf(each).tags)]));
-  // An instance of the control plane brings its own tags and card.
+  // A control-plane instance has its own tags and card.
   const wanted = tagged.has("instance")
     ? [
         "instance",
@@ -104,7 +104,7 @@ export function awsOrganisation(key: string, region: string): readonly ZoneRule[
   ];
 }
 
-/** What an organisation refuses of a recorded program, a line each; and how many resources each rule judged. */
+/** An organisation's refusals, a line each, and the rules that judged anything. */
 export function judged(program: RecordedProgram, rules: readonly ZoneRule[]) {
   const looks = program.resources
     .filter(({ read }) => read === undefined)

@@ -12,7 +12,6 @@ import { stackConfig, testStacks } from "../support/stacks.ts";
 const stacks = readdirSync(testStacks).flatMap((file) => /^Pulumi\.(.+)\.yaml$/.exec(file)?.[1] ?? []);
 const known = /^(pulumi:providers:)?(aws|azure-native)(:|$)/;
 
-/** Resources of every example with every add-on. */
 async function recorded(): Promise<readonly RecordedResource[]> {
   const all: RecordedResource[] = [];
   for (const stack of stacks) {
@@ -27,15 +26,15 @@ const azureTexts = ["network/virtualNetwork", "network/networkSecurityGroup", "n
   .join("");
 
 /**
- * Whether the provider leaves alone what the program leaves out: an input that is computed too, or one that
- * azure-native documents so.
+ * Whether the provider leaves alone what the program leaves out: a computed input, or one that azure-native documents
+ * so.
  */
 function keptIfUnset(type: string, path: string): boolean {
   if (type.startsWith("aws:")) return declaredResource(type).outputs.get(path)?.optional === false;
   return new RegExp(`available as standalone resources[^?]*\\n +${path.split(".").at(-1)}\\?:`).test(azureTexts);
 }
 
-/** Where the owners of a type and its resources differ. */
+/** Where a type's owners and resources differ. */
 function differences(
   type: string,
   { ours = [], contested = {}, shared = {}, theirs = {}, detaching = {} }: Owners,
@@ -106,7 +105,6 @@ describe("the table of who owns an input", () => {
     assert.deepEqual(changed("azure-native:network:Subnet", { delegations: [] }), ["whose is delegations"]);
     assert.deepEqual(changed("azure-native:network:PublicIPAddress", {}, []), ["theirs, and not ignored: natGateway"]);
     assert.deepEqual(changed("aws:ec2/subnet:Subnet", {}, ["tags"]), ["ours, and ignored: tags"]);
-    // And by another table.
     assert.deepEqual(differences("aws:lb/listener:Listener", {}, all.get("aws:lb/listener:Listener") ?? [], types), [
       "aws:lb/listener:Listener: whose is defaultActions",
       "aws:lb/listener:Listener: whose is tags",

@@ -13,11 +13,11 @@ const projects = {
   example: path.join(root, "examples/attach-a-pool"),
 };
 
-/** Oldest CLI that the guides name; the newest is the SDK's of package.json. */
+/** The guides' oldest CLI; the newest is package.json's SDK. */
 const oldest = "3.249.0";
 const newest = /"@pulumi\/pulumi": "([\d.]+)"/.exec(readFileSync(path.join(root, "package.json"), "utf8"))?.[1] ?? "";
 
-/** What the Pulumi CLI refuses of the project and the stack files in a folder, a problem a line. */
+/** What the Pulumi CLI refuses of a folder's project and stack files, a problem a line. */
 function refused(test: Context, folder: string, ...versions: readonly string[]): readonly string[] {
   const { status, stdout, stderr } = goRun(test, "tools/readers", "./pulumi", [folder, ...versions]);
   assert.ok(status === 0 || (status === 1 && stdout !== ""), stderr);

@@ -30,7 +30,7 @@ async function tryProgram(values: PlainConfig): Promise<"ran" | "refused"> {
     }
     return "ran";
   } catch (error) {
-    // Anything but one complete error about the config is a bug of ours.
+    // Anything but one complete error is our bug.
     if (!(error instanceof ConfigError)) throw error;
     assert.ok(error.problems.length > 0);
     return "refused";
@@ -38,8 +38,8 @@ async function tryProgram(values: PlainConfig): Promise<"ran" | "refused"> {
 }
 
 /**
- * Runs the program on so many valid configs and as many that may be damaged. A whole run takes a good part of a second;
- * thousands of configs are tried without it in tests/config.
+ * Runs the program on so many valid configs and as many that may be damaged. A run takes a good part of a second;
+ * tests/config tries thousands without it.
  */
 export function describeRandomRuns(numRuns: number): void {
   describe(`the program on ${numRuns} random stack configs`, function () {

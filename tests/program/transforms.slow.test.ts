@@ -15,7 +15,6 @@ import { stackConfig } from "../support/stacks.ts";
 
 const entry = path.join(import.meta.dirname, "../../index.ts");
 
-/** The program of a stack with a text as its transforms. */
 async function run(stack: string, text: string): Promise<RecordedProgram> {
   const folder = mkdtempSync(path.join(tmpdir(), "fenestra-transforms-"));
   const file = path.join(folder, transformsFile);
@@ -41,7 +40,7 @@ function findingsOf(stack: string, program: RecordedProgram): readonly string[] 
   );
 }
 
-/** Names and changed arguments of the resources that differ from those without transforms. */
+/** Changed arguments, by resource name. */
 async function changed(stack: string, program: RecordedProgram): Promise<readonly string[]> {
   const { program: plain } = await runStack(stack);
   const before = new Map(plain.resources.map(({ urn, inputs }) => [urn, inputs]));

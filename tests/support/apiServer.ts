@@ -10,74 +10,66 @@ import type { Context } from "mocha";
 import { obtainPrograms, type Programs } from "../../rehearsal/testkit/programs.ts";
 import { obtainOrSkip } from "./skip.ts";
 
-/** What a run of kubectl gave. */
 interface KubectlResult {
   readonly code: number;
   readonly stdout: string;
   readonly stderr: string;
 }
 
-/** What the API answered. */
 interface ApiAnswer {
-  /** Whether it took what was sent. */
   readonly taken: boolean;
   /** The object, or a Status. */
   readonly body: string;
   readonly warnings: readonly string[];
 }
 
-/** How tokens of service accounts are signed and checked. */
+/** How service accounts' tokens are signed and checked. */
 interface TokenSettings {
-  /** Private key, PEM. */
+  /** PEM. */
   readonly signingKey: string;
-  /** Public keys that are accepted, PEM. */
+  /** Accepted ones, PEM. */
   readonly publicKeys: string;
-  /** Other arguments of the API server. */
+  /** Of the API server. */
   readonly args: readonly string[];
 }
 
-/** A real kube-apiserver with etcd and controller-manager on loopback, without nodes of its own. */
+/** A real kube-apiserver with etcd and controller-manager on loopback, without nodes. */
 export interface ApiServer {
-  /** Runs kubectl as an administrator with this input. */
+  /** Runs kubectl as an administrator. */
   kubectl(args: readonly string[], input?: string): Promise<KubectlResult>;
-  /** Sends a text to a path as an administrator, in a small part of the time of a kubectl. */
+  /** Sends a text as an administrator, much faster than kubectl. */
   send(method: "POST" | "PATCH", path: string, text: string): Promise<ApiAnswer>;
-  /** etcdctl and its arguments for this etcd. */
+  /** For this etcd. */
   readonly etcdctl: readonly [program: string, ...args: string[]];
   /**
-   * Ends the API server and starts it again with this key of service accounts and these arguments, by default those
-   * that it had.
+   * Restarts the API server with this service account key and these arguments, by default the same.
    *
    * @param wait until it is ready. Default true.
    */
   restart(tokens?: TokenSettings, wait?: boolean): Promise<void>;
 }
 
-/**
- * Ports below those that the kernel gives away (net.ipv4.ip_local_port_range), and unlike those that the programs have
- * by themselves.
- */
+/** Below the kernel's own (net.ipv4.ip_local_port_range), and unlike the programs' defaults. */
 const ports = { etcdClient: 22_379, etcdPeer: 22_380, api: 26_443, controllers: 20_257, scheduler: 20_259 } as const;
 
-/** An address of loopback that nobody else has: tests of another process start the same programs. */
+/** A loopback address of its own: tests of another process start the same programs. */
 function ownAddress(): string {
   return `127.${[...randomBytes(3)].map((byte) => 1 + (byte % 254)).join(".")}`;
 }
 
-/** How the programs are started. */
 interface ApiServerOptions {
-  /** Text of an AuthenticationConfiguration. Default: none. */
+  /** An AuthenticationConfiguration. Default: none. */
   readonly authentication?: string | undefined;
-  /** More flags of the API server. */
+  /** Of the API server. */
   readonly flags?: readonly string[];
-  /** Whether a scheduler places pods; Nodes that a test makes then stay Ready without a kubelet. Default: no. */
+  /** Whether a scheduler places pods; a test's Nodes then stay Ready without a kubelet. Default: no. */
   readonly schedules?: boolean;
-  /** Minor of Kubernetes. Default: the one that is pinned for rehearsals. */
+  /** Default: the minor pinned for rehearsals. */
   readonly minor?: string | undefined;
 }
 
 /**
- * Starts the programs; obtains them first, as {@link obtainOrSkip} does. They end, and their files go, with the suite.
+ * Obtains the programs as {@link obtainOrSkip} does, and starts them. They and their files go with the suite.
  *
  * @param suite `this` of a `before` hook.
  */
@@ -226,7 +218,7 @@ async function startAll(
   return { etcd, restart, send };
 }
 
-/** Asks until the answer is yes. Throws after two minutes, or when it is pointless, with what `log` returns. */
+/** Asks until the answer is yes. Throws after two minutes, or when it is pointless, with `log`'s result. */
 export async function until(
   what: string,
   ask: () => Promise<boolean>,
@@ -247,7 +239,7 @@ function run(program: string, args: readonly string[], input = ""): Promise<Kube
       const code = error === null ? 0 : typeof error.code === "number" ? error.code : 1;
       resolve({ code, stdout, stderr });
     });
-    // A program that ends before it has read its input breaks the pipe; its exit code and its output say why.
+    // A program that ends before it has read its input breaks the pipe; exit code and output say why.
     child.stdin?.on("error", () => undefined);
     child.stdin?.end(input);
   });

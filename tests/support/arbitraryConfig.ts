@@ -38,17 +38,14 @@ const clouds = {
 } as const;
 type Cloud = (typeof clouds)[keyof typeof clouds];
 
-/** Some of the keys, so that defaults are met as often as values. */
+/** Some of the keys: defaults are met as often as values. */
 const some = (fields: Record<string, fc.Arbitrary<unknown>>): fc.Arbitrary<PlainConfig> =>
   fc.record(fields, { requiredKeys: [] });
 
 const network = (prefixes: readonly number[], second: number, third: boolean): fc.Arbitrary<string> =>
   fc.constantFrom(...prefixes).map((prefix) => `10.${second}.${third && prefix > 17 ? 64 : 0}.0/${prefix}`);
 
-/**
- * Settings whose values depend on others: only those that are written out below have values. What is not here has those
- * of its schema.
- */
+/** Settings whose values depend on others: values only of those written out below. All others have their schema's. */
 const tied: Readonly<Record<string, readonly string[]>> = {
   kubernetes: ["podCidr", "serviceCidr"],
   controlPlane: ["osDisk", "etcdDisk", "extraArgs"],
@@ -73,7 +70,7 @@ const tied: Readonly<Record<string, readonly string[]>> = {
   ],
 };
 
-/** Values of some settings, and of the others of their schema. */
+/** Some settings' values, and the others' by schema. */
 function withDerived<T extends object>(
   schema: z.core.$ZodType,
   group: string,
@@ -91,10 +88,7 @@ const derived = (
   known: Record<string, fc.Arbitrary<unknown>>,
 ): fc.Arbitrary<PlainConfig> => withDerived(stackSchema.shape[group], group, some(known));
 
-/**
- * How machines are bought and placed: settings that go with any pool of the cloud, with spot pools, and with the
- * others.
- */
+/** How machines are bought and placed: for any pool of the cloud, for spot pools, and for others. */
 const placements = {
   aws: {
     any: [
@@ -129,13 +123,13 @@ const placements = {
   },
 } as const;
 
-/** First number of versions of an image of Windows. */
+/** First number of Windows images' versions. */
 function build(os: unknown): string | undefined {
   const facts = Object.values(operatingSystems).find(({ name }) => name === os);
   return facts?.family === "windows" ? facts.build.slice("10.0.".length) : undefined;
 }
 
-/** Pools of up to eight: the index is the first part of a name and keeps names apart. */
+/** Up to eight pools; the index keeps names apart. */
 function pools(facts: Cloud, zones: readonly string[]): fc.Arbitrary<readonly PlainConfig[]> {
   const bounds = fc.tuple(fc.nat(4), fc.nat(4)).map(([a, b]) => ({ min: Math.min(a, b), max: Math.max(a, b, 1) }));
   const plain = fc.record(
@@ -189,7 +183,7 @@ function pools(facts: Cloud, zones: readonly string[]): fc.Arbitrary<readonly Pl
       ...base,
       // Azure gives no burstable size as a spot machine.
       ...(base.size === "Standard_B2ms" ? { spot: false } : {}),
-      // Digits, then letters: with a zone's suffix nine characters are not exceeded.
+      // With a zone's suffix nine characters at most.
       name: `p${index}${base.name}`,
       ...(base.image === "24.04.202610010" && base.os !== "linux" ? { image: `${build(base.os)}.5499.260809` } : {}),
       ...count,
@@ -199,7 +193,7 @@ function pools(facts: Cloud, zones: readonly string[]): fc.Arbitrary<readonly Pl
   );
 }
 
-/** A network that exists already, in the first two of whose ranges the subnets are; on Azure zones share them. */
+/** An existing network, with subnets in its first two ranges; on Azure zones share them. */
 function existingNetwork(cloud: "aws" | "azure", zones: readonly string[], open: boolean): PlainConfig {
   const vnet = `/subscriptions/${clouds.azure.accountId}/resourceGroups/net/providers/Microsoft.Network/virtualNetworks/n`;
   const subnet = (kind: string, slot: number, cidr: string) =>
@@ -321,7 +315,7 @@ export const arbitraryValidConfig: fc.Arbitrary<PlainConfig> = fc.oneof(
   ...(["aws", "azure"] as const).flatMap((cloud) =>
     clouds[cloud].regions.flatMap((region) =>
       [1, 2, 3].map((zones) =>
-        // What an ARN names must be in the region.
+        // ARNs must be in the region.
         validConfig(cloud, region, zones).map(
           (config): PlainConfig =>
             JSON.parse(
@@ -335,10 +329,10 @@ export const arbitraryValidConfig: fc.Arbitrary<PlainConfig> = fc.oneof(
   ),
 );
 
-/** Sets a value in a tree of plain values, making mappings on the way. `undefined` removes the key. */
+/** Sets a value in a tree of plain values, making mappings on the way. `undefined` removes. */
 export function setAt(root: object, path: readonly (string | number)[], value: unknown): void {
   const [step, ...rest] = path;
-  // A list's length is no place for a value, and JSON cannot say it.
+  // A list's length is no place for a value, nor can JSON say it.
   if (step === undefined || (Array.isArray(root) && step === "length")) return;
   if (rest.length === 0) {
     if (value === undefined) Reflect.deleteProperty(root, step);
@@ -351,7 +345,7 @@ export function setAt(root: object, path: readonly (string | number)[], value: u
   setAt(next, rest, value);
 }
 
-/** A copy of a config with other values at paths, as `pools.0.name`; `null` removes. */
+/** A changed copy, by paths such as `pools.0.name`; `null` removes. */
 export function changedAt(config: object, changes: Readonly<Record<string, unknown>>): PlainConfig {
   const copy: PlainConfig = { ...structuredClone(config) };
   for (const [path, value] of Object.entries(changes))
@@ -372,10 +366,7 @@ function pathsOf(value: unknown, path: readonly (string | number)[] = []): (stri
   return [[...path], ...steps.flatMap((step) => pathsOf(Reflect.get(value, step), [...path, step]))];
 }
 
-/**
- * Valid configs with anything in any place: values of every type, keys left out, keys with a special meaning in
- * JavaScript.
- */
+/** Valid configs with anything in any place: all types, missing keys, keys with a meaning in JavaScript. */
 export function arbitraryWildConfig(): fc.Arbitrary<PlainConfig> {
   const edit = fc.record({
     at: fc.nat(10_000),
@@ -391,14 +382,14 @@ export function arbitraryWildConfig(): fc.Arbitrary<PlainConfig> {
     for (const { at, key, value } of edits) {
       const paths = pathsOf(config);
       const path = paths[at % paths.length] ?? [];
-      // A copy, since one value may come for two edits, and a value that contains itself would be endless.
+      // A copy: one value may come for two edits, and one that contains itself would be endless.
       setAt(config, key === undefined ? path : [...path, key], structuredClone(value));
     }
     return config;
   });
 }
 
-/** Configs as people write them: valid ones, and ones that are hardly a config any more. */
+/** Configs as people write them: valid, or hardly a config. */
 export function arbitraryConfig(): fc.Arbitrary<PlainConfig> {
   return fc.oneof({ arbitrary: arbitraryValidConfig, weight: 3 }, { arbitrary: arbitraryWildConfig(), weight: 2 });
 }

@@ -2,8 +2,8 @@ import fc from "fast-check";
 import { z } from "zod";
 
 /**
- * Values that a schema accepts; `undefined` where only its rules know: texts and lists without an example, mappings
- * with any key.
+ * Values that a schema accepts; `undefined` where only rules know: texts and lists without an example, mappings with
+ * any key.
  */
 function valuesOf(schema: z.core.$ZodType): fc.Arbitrary<unknown> | undefined {
   if (schema instanceof z.ZodDefault || schema instanceof z.ZodPrefault || schema instanceof z.ZodOptional)
@@ -26,9 +26,9 @@ function valuesOf(schema: z.core.$ZodType): fc.Arbitrary<unknown> | undefined {
 }
 
 /**
- * Some settings of a mapping with values that its schema accepts, where it tells which.
+ * Some settings of a mapping with values that its schema accepts, if it tells which.
  *
- * @param tied settings whose values depend on others: these are left out
+ * @param tied settings to leave out, since their values depend on others
  */
 export function settingsOf(schema: z.ZodObject, tied: readonly string[]): fc.Arbitrary<Record<string, unknown>> {
   const fields = Object.entries(schema.shape).flatMap(([key, field]) => {

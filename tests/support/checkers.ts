@@ -3,8 +3,7 @@ import { type Checkers, obtainCheckers } from "../../rehearsal/testkit/programs.
 import { obtainOrSkip } from "./skip.ts";
 
 /**
- * The checkers, built when no earlier run has left them in the cache. Without Go the suite is skipped with the reason;
- * with STRICT=1 that is a failure.
+ * The checkers, from the cache or built. Without Go the suite is skipped with the reason, or with STRICT=1 fails.
  *
  * @param suite `this` of a `before` hook.
  */

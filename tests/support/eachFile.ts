@@ -1,8 +1,8 @@
 import { registerHooks } from "node:module";
 
 /**
- * What a test file or a suite throws while it is loaded is a failed test of its own, with its words: mocha would run
- * nothing at all. So an artifact that the lock file lacks fails the tests that need it, and names `fenestra pin`.
+ * What a test file or suite throws while loading fails as its own test, where mocha would run nothing at all. So an
+ * artifact missing in the lock file fails the tests that need it, and names `fenestra pin`.
  */
 const mark = "?each";
 

@@ -1,6 +1,6 @@
 import type { JsonSchema } from "../../components/config/jsonSchema.ts";
 
-/** Leaves of a schema by their paths as in docs/configuration.md: `pools[].kubelet.podPidsLimit`, `tags` for a mapping. */
+/** Leaves of a schema by path as in docs/configuration.md: `pools[].kubelet.podPidsLimit`, `tags` for a mapping. */
 export function leavesOf(schema: JsonSchema, path = ""): readonly (readonly [path: string, schema: JsonSchema])[] {
   const { properties = {}, items, additionalProperties: values, anyOf = [] } = schema;
   const below = [

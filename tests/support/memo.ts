@@ -1,6 +1,6 @@
 /**
- * The same function, called once in this process for arguments with the same JSON. Its results are shared between
- * tests, so they are frozen. A call waits for the one before: runs of the program would take each other's errors.
+ * The same function, called once per process for arguments with the same JSON. Tests share its results, which are
+ * frozen. Calls wait for each other: runs of the program would take each other's errors.
  */
 export function memo<A extends readonly unknown[], R>(make: (...args: A) => Promise<R>): (...args: A) => Promise<R> {
   const made = new Map<string, Promise<R>>();
@@ -16,7 +16,7 @@ export function memo<A extends readonly unknown[], R>(make: (...args: A) => Prom
   };
 }
 
-/** Freezes lists and plain objects, however deep they are. */
+/** Freezes lists and plain objects, at any depth. */
 function frozen<T>(value: T): T {
   if (typeof value !== "object" || value === null || Object.isFrozen(value)) return value;
   const plain = Array.isArray(value) || [Object.prototype, null].includes(Object.getPrototypeOf(value));

@@ -15,7 +15,7 @@ import { configTexts, stackConfig } from "./stacks.ts";
 
 export type { Recorded };
 
-/** Account of every simulated run: AWS's own documentation number. */
+/** Account of simulated runs: AWS's documentation number. */
 export const testAccount = "123456789012";
 
 const entry = path.join(import.meta.dirname, "../../index.ts");
@@ -25,7 +25,6 @@ interface MockOptions {
   readonly region?: string;
   readonly certificates?: "real" | "fake";
   readonly existing?: ExistingResources;
-  /** Clouds in place of those. */
   readonly simulate?: SimulatedCloud;
 }
 
@@ -49,7 +48,6 @@ export async function withMocks(
   return { program: engine.recorded(), hooks: engine.hooks };
 }
 
-/** The whole program with these config values. */
 export const runConfig = memo(
   (
     stack: string,
@@ -60,7 +58,7 @@ export const runConfig = memo(
     runProgramWithHooks({ entry, stack, config, mode, simulate: simulatedCloud(placeOf(config, account), "fake") }),
 );
 
-/** What `pulumi preview` calls replaced when the config of a stack becomes another one, by URN. */
+/** URNs that `pulumi preview` calls replaced when a stack's config becomes another. */
 export async function previewReplaces(
   stack: string,
   before: Readonly<Record<string, string>>,
@@ -77,7 +75,7 @@ export async function previewReplaces(
   return replaced.sort();
 }
 
-/** The whole program of a stack file with some config values replaced. */
+/** The whole program of a stack file with other config values. */
 export function runStack(
   stack: string,
   changes: Readonly<Record<string, unknown>> = {},
@@ -86,7 +84,7 @@ export function runStack(
   return runConfig(stack, configWith(stack, changes), mode);
 }
 
-/** The resources of a cluster that no stack file describes. */
+/** The resources of a cluster without a stack file. */
 export const runSpec = memo(
   async (
     spec: ClusterSpec,
@@ -101,12 +99,11 @@ export const runSpec = memo(
   },
 );
 
-/** The cluster of a stack file with some config values replaced. */
+/** The cluster of a stack file with other config values. */
 export function specOf(stack: string, changes: Readonly<Record<string, unknown>> = {}): ClusterSpec {
   return clusterSpec(loadConfig(configWith(stack, changes)));
 }
 
-/** A pool of the cluster of a stack file. */
 export function poolOf(stack: string, name: string): PoolSpec {
   const found = specOf(stack).pools.find((pool) => pool.name === name);
   if (found === undefined) throw new Error(`${stack} has no pool ${name}`);
@@ -117,7 +114,6 @@ function configWith(stack: string, changes: Readonly<Record<string, unknown>>): 
   return { ...stackConfig(stack), ...configTexts(changes) };
 }
 
-/** The one resource of a type with a name. */
 export function resource({ program }: Recorded, type: string, name: string): RecordedResource {
   const found = program.resources.filter((each) => each.type === type && each.name === name);
   const [only] = found;
@@ -128,7 +124,6 @@ export function resource({ program }: Recorded, type: string, name: string): Rec
   return only;
 }
 
-/** Resources of a type by name. */
 export function ofType({ program }: Recorded, type: string): ReadonlyMap<string, RecordedResource> {
   return new Map(program.resources.filter((each) => each.type === type).map((each) => [each.name, each]));
 }
@@ -139,7 +134,7 @@ export function shortUrn(urn: string): string {
   return `${type} ${nameOfUrn(urn)}`;
 }
 
-/** The inventory of a run as text, children below their parents: for snapshots that a person reads. */
+/** The inventory of a run as text, children below parents. */
 export function inventory({ program }: Recorded): string {
   const children = Map.groupBy(program.resources, ({ parent }) => parent);
   const lines = (parent: string | undefined, depth: number): readonly string[] =>
@@ -152,7 +147,7 @@ export function inventory({ program }: Recorded): string {
   return `${lines(undefined, 0).join("\n")}\n`;
 }
 
-/** Inputs of resources as a person reads them: ids of other resources as `<name>`, secrets and user data as marks. */
+/** Readable inputs: ids of other resources as `<name>`, secrets and user data as marks. */
 export function bodies({ program }: Recorded, types: RegExp, names: RegExp): string {
   const byId = new Map(program.resources.flatMap(({ id, name }) => (id === undefined ? [] : [[id, `<${name}>`]])));
   const shown = (_: string, value: unknown) =>
@@ -167,7 +162,7 @@ export function bodies({ program }: Recorded, types: RegExp, names: RegExp): str
     .join("");
 }
 
-/** Type of an Azure resource: `network:Subnet` stands for `azure-native:network:Subnet`. */
+/** `azure-native:network:Subnet` of `network:Subnet`. */
 export function azureType(short: string): string {
   return `azure-native:${short}`;
 }

@@ -5,7 +5,7 @@ import { planOfRun } from "../../plan/report/makePlan.ts";
 import { memo } from "./memo.ts";
 import { runConfig } from "./mocks.ts";
 
-/** The plan of these config values, by one run of the program in place of two. */
+/** The plan of these config values, by one run of the program instead of two. */
 export const planOf = memo(
   async (stack: string, config: Readonly<Record<string, string>>, account?: string | null): Promise<Plan> => {
     const { program } = await runConfig(stack, config, "known-outputs", ...(account === undefined ? [] : [account]));
@@ -13,19 +13,16 @@ export const planOf = memo(
   },
 );
 
-/** A machine of a plan that has nothing but a name. */
 export const bareMachine = (name: string, more: Partial<PlanMachine> = {}): PlanMachine => ({
   ...{ name, role: "linux", count: 1, size: "", image: "", zones: [], entry: "/run.sh", files: [] },
   ...{ userData: { bytes: 0, limit: 100, sha256: "0".repeat(64) }, ...more },
 });
 
-/** A resource of a plan. */
 export const bareResource = (name: string, inputs: unknown, more: Partial<PlanResource> = {}): PlanResource => ({
   ...{ urn: `urn:${name}`, type: "t", name, parent: null, custom: true, inputs, dependencies: [] },
   ...{ propertyDependencies: {}, provider: null, options: {}, ...more },
 });
 
-/** A pool of a plan. */
 export const barePool = (name: string, more: Partial<Plan["pools"][number]> = {}): Plan["pools"][number] => ({
   ...{
     name,
@@ -43,7 +40,6 @@ export const barePool = (name: string, more: Partial<Plan["pools"][number]> = {}
   ...{ image: "", diskGb: 50, spot: false, labels: {}, taints: [], runtimeClass: null, ...more },
 });
 
-/** The plan of a stack that has nothing. */
 export const barePlan = (more: Partial<Plan> = {}): Plan => ({
   ...{
     version: 2,

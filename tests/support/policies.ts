@@ -21,10 +21,9 @@ const sentinel = (kind: string, name: string, spec: object, binding: object) => 
 ];
 
 /**
- * Waits until the API server enforces every policy that was made before, and none that was deleted. It computes all of
- * a kind at once from two watches, each in order (k8s.io/apiserver: plugin/policy/generic/policy_source.go): a policy
- * of the test's own that is in force was preceded by the others in its watch, and a second one shows what was computed
- * after that.
+ * Waits until the API server enforces every earlier policy, and no deleted one. It computes all of a kind at once from
+ * two watches, each in order (k8s.io/apiserver: plugin/policy/generic/policy_source.go): a test's policy in force was
+ * preceded by the others in its watch, and a second one shows what was computed after that.
  */
 export async function policiesInForce({ kubectl, send }: Pick<ApiServer, "kubectl" | "send">): Promise<void> {
   const mutates = (await kubectl(["get", "mutatingadmissionpolicies"])).code === 0;
@@ -60,7 +59,7 @@ export async function policiesInForce({ kubectl, send }: Pick<ApiServer, "kubect
 }
 
 /**
- * What the controller of types says of each policy. For each expression and kind it compiles all variables, which takes
+ * What the type controller says of each policy. For each expression and kind it compiles all variables, which takes
  * minutes on a busy machine.
  */
 export async function typesChecked({

@@ -3,7 +3,7 @@ import { visitNodes } from "../../rehearsal/testkit/readers.ts";
 
 export { syntaxErrors } from "../../rehearsal/testkit/readers.ts";
 
-/** Names of the commands that a PowerShell script calls, sorted, each once. A command in a variable has none. */
+/** Names of a script's commands, sorted, each once. A command in a variable has none. */
 export async function commandNames(script: string): Promise<readonly string[]> {
   const found = new Set<string>();
   await visitNodes(script, (node) => {
@@ -12,10 +12,7 @@ export async function commandNames(script: string): Promise<readonly string[]> {
   return [...found].sort();
 }
 
-/**
- * What a PowerShell script is made of, in its order: names, operators, texts and so on. Comments and space between them
- * are not.
- */
+/** A script's tokens in order, without comments and white space. */
 export async function tokens(script: string): Promise<readonly string[]> {
   const found: string[] = [];
   await visitNodes(script, (node) => {
@@ -27,12 +24,12 @@ export async function tokens(script: string): Promise<readonly string[]> {
 /** A call of a command, without those in its arguments. */
 interface Command {
   readonly name: string;
-  /** Its parameters and options, in lower case. */
+  /** Parameters and options, in lower case. */
   readonly parameters: readonly string[];
   readonly text: string;
 }
 
-/** The nearest node around one that is of one of these types. */
+/** The nearest node of these types around one. */
 function around(node: Node, ...types: readonly string[]): Node | undefined {
   for (let next = node.parent; next !== null; next = next.parent) if (types.includes(next.type)) return next;
   return undefined;
@@ -42,7 +39,7 @@ function nameOf(command: Node): string {
   return command.text.replace(/^[&.]\s*/, "").split(/\s/, 1)[0] ?? "";
 }
 
-/** Every command that a PowerShell script calls, also those in blocks and arguments. */
+/** Every command of a script, in blocks and arguments too. */
 export async function commands(script: string): Promise<readonly Command[]> {
   const found = new Map<number, Command & { readonly parameters: string[] }>();
   await visitNodes(script, (node) => {
@@ -56,8 +53,8 @@ export async function commands(script: string): Promise<readonly Command[]> {
 }
 
 /**
- * Texts of the outermost functions and blocks of a PowerShell script. A block that is an argument of `direct` runs where
- * it stands, and is none; those in it are.
+ * Texts of a script's outermost functions and blocks. A block given to `direct` runs in place and is none; those in it
+ * are.
  */
 export async function fakeTexts(script: string, direct: RegExp): Promise<readonly string[]> {
   const found: Node[] = [];

@@ -1,6 +1,5 @@
 import { commands } from "./powershell.ts";
 
-/** What a command must be given. */
 interface Need {
   readonly command: RegExp;
   /** One of these parameters, in full and in lower case. */
@@ -9,7 +8,7 @@ interface Need {
   readonly refused: string;
 }
 
-/** For every script, sample and command of a pod. 5.1 has no limit and the machine's code page where none is given. */
+/** For every script, sample and command of a pod. By default 5.1 has no limit and the machine's code page. */
 export const needs: readonly Need[] = [
   {
     command: /^Invoke-(?:RestMethod|WebRequest)$/i,
@@ -24,10 +23,10 @@ export const needs: readonly Need[] = [
   { command: /^curl(?:\.exe)?$/i, oneOf: ["--max-time"], refused: "& curl.exe --silent $url" },
 ];
 
-/** Besides, for what watches a node or is called by a person: nothing ends it but its own limits. */
+/** For what watches a node or a person calls: only its own limits end it. */
 export const limits: readonly Need[] = [
   {
-    // Commands that are calls of WMI. The objects of a task are made without one.
+    // Calls of WMI. A task's objects are made without one.
     command:
       /-(?:Cim(?!Session)|Net[A-Z]|ScheduledTask(?!Action|Trigger|Principal|Settings))|^(?:New-CimSession|Restart-Computer)$/,
     oneOf: ["-cimsession", "-operationtimeoutsec"],
@@ -36,7 +35,7 @@ export const limits: readonly Need[] = [
   { command: /^Invoke-Program$/i, oneOf: ["-seconds"], refused: "Invoke-Program 'sc.exe' @('-Seconds') | Out-Null" },
 ];
 
-/** Calls in a script that lack what they need, as they are written. */
+/** Calls in a script that lack what they need. */
 export async function lacking(script: string, rules: readonly Need[]): Promise<readonly string[]> {
   const calls = await commands(script);
   return calls
@@ -47,8 +46,8 @@ export async function lacking(script: string, rules: readonly Need[]): Promise<r
 }
 
 /**
- * What only one place does, so that no call is without a limit, no file half written and no answer believed as it
- * comes: what it looks like in a script, where it may stand, and a line that is refused elsewhere.
+ * What only one place does, so that every call has a limit, no file is half written and no answer believed unchecked:
+ * its form in a script, where it may stand, and a line refused elsewhere.
  */
 export const cures: readonly (readonly [string, RegExp, readonly string[], string])[] = [
   [

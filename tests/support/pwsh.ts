@@ -4,13 +4,13 @@ import path from "node:path";
 import { isStrict } from "../../rehearsal/testkit/programs.ts";
 
 const beside = path.join(import.meta.dirname, "../../../shared/powershell/unpack");
-/** Windows PowerShell 5.1 is what a node runs; elsewhere its successor is used. */
+/** A node runs Windows PowerShell 5.1; elsewhere its successor is used. */
 const names = process.platform === "win32" ? ["powershell.exe", "pwsh"] : ["pwsh"];
 
-/** Environment of every PowerShell that a test starts, children included: 3 GiB of memory (PowerShell 7 only). */
+/** For every PowerShell of a test and its children: 3 GiB of memory (PowerShell 7 only). */
 const limits = { DOTNET_GCHeapHardLimit: "0xC0000000" } as const;
 
-/** The PowerShell on PATH, else the one that a folder `shared` beside the repository unpacks; the reason without one. */
+/** The PowerShell on PATH, else the one unpacked by a folder `shared` beside the repository, else why there is none. */
 export function findPwsh(): { readonly shell: string } | { readonly missing: string } {
   const starts = (shell: string) => spawnSync(shell, ["-NoProfile", "-Command", "exit 0"]).status === 0;
   const unpacked = () =>
@@ -20,12 +20,12 @@ export function findPwsh(): { readonly shell: string } | { readonly missing: str
   return shell === undefined ? { missing } : { shell };
 }
 
-/** Whether a machine without PowerShell fails its tests: a person may lack it, continuous integration never does. */
+/** Whether tests fail without PowerShell: a person may lack it, continuous integration never. */
 export function needsPwsh(): boolean {
   return isStrict() || process.env.CI === "true";
 }
 
-/** Exit code (`null`: ended by a signal, such as that of the limit) and all output of a script and its children. */
+/** Exit code (`null` after a signal, such as the limit's) and all output of a script and its children. */
 export interface PwshRun {
   readonly status: number | null;
   readonly output: string;
@@ -33,7 +33,7 @@ export interface PwshRun {
 }
 
 /**
- * Runs a script to its end, or to the limit, when it is killed with all that it has started.
+ * Runs a script to its end or the limit, when it and its children are killed.
  *
  * @param seconds The limit.
  */
@@ -68,7 +68,7 @@ export function runPwsh(
       resolve({ status, output, seconds: (performance.now() - started) / 1000 });
     };
     child.once("error", (error) => done(null, error.message));
-    // What a test leaves behind holds its output open: it has no business there.
+    // What a test leaves behind holds its output open.
     child.once("exit", end);
     child.once("close", (status) => done(status));
   });

@@ -8,7 +8,7 @@ import {
 } from "../../plan/program/recorded.ts";
 import type { PropertyMap } from "../../plan/program/values.ts";
 
-/** Registers resources one after the other with a simulated cloud, as a program would, without starting the SDK. */
+/** Registers resources with a simulated cloud, without starting the SDK. */
 export class Recording {
   readonly #resources: RecordedResource[] = [];
   readonly #simulate: ReturnType<typeof simulatedCloud>;
@@ -17,7 +17,6 @@ export class Recording {
     this.#simulate = simulatedCloud(place, "fake");
   }
 
-  /** Registers a resource and returns it with its outputs. */
   add(type: string, name: string, inputs: PropertyMap): RecordedResource {
     const request = requestFor(type, name, inputs);
     const { id, outputs } = this.#simulate(request);
@@ -26,13 +25,11 @@ export class Recording {
     return resource;
   }
 
-  /** What was registered. */
   program(): RecordedProgram {
     return { stack: "test", resources: this.#resources, outputs: {}, messages: [] };
   }
 }
 
-/** A registration with nothing but type, name and inputs. */
 export function requestFor(type: string, name: string, inputs: PropertyMap): ResourceRequest {
   return plainRequest({ urn: `urn:pulumi:test::fenestra::${type}::${name}`, type, name, inputs });
 }

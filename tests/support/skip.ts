@@ -3,7 +3,7 @@ import path from "node:path";
 import type { Context } from "mocha";
 import { createProgress, isStrict, obtainOrReason, type Progress } from "../../rehearsal/testkit/programs.ts";
 
-/** Longest that the first build of programs may take on a small, busy machine, milliseconds. */
+/** Milliseconds for the first build of programs on a small, busy machine. */
 const buildLimitMs = 30 * 60_000;
 
 /**
@@ -17,10 +17,9 @@ export function skip(test: Context, reason: string): never {
 }
 
 /**
- * Skips a test, or a suite, where something is missing; with STRICT=1 that is a failure.
+ * Skips a test or suite where something is missing; with STRICT=1 that is a failure.
  *
- * @param problem What is missing, in words; nothing is skipped without one.
- * @param strict Whether it is a failure.
+ * @param problem What is missing; nothing is skipped without one.
  */
 export function skipIf(test: Context, problem: string | undefined, strict = isStrict()): void {
   if (problem === undefined) return;
@@ -29,8 +28,8 @@ export function skipIf(test: Context, problem: string | undefined, strict = isSt
 }
 
 /**
- * Programs that are downloaded or built when no earlier run has left them in the cache: `(progress) => obtainPrograms({
- * progress })`. Without them and without Go, the test or suite is skipped with the reason, as by {@link skipIf}.
+ * Programs from the cache, downloaded or built: `(progress) => obtainPrograms({ progress })`. Without them and without
+ * Go, the test or suite is skipped with the reason, as by {@link skipIf}.
  */
 export async function obtainOrSkip<T>(test: Context, obtain: (progress: Progress) => Promise<T>): Promise<T> {
   test.timeout(buildLimitMs);
@@ -43,11 +42,9 @@ export async function obtainOrSkip<T>(test: Context, obtain: (progress: Progress
 }
 
 /**
- * Runs a package of one of the Go modules in `tools`; the first time it is built. Without Go the test is skipped, as by
- * {@link skipIf}.
+ * Runs a package of a Go module in `tools`, built the first time. Without Go the test is skipped, as by {@link skipIf}.
  *
  * @param folder of the module, in the repository
- * @param input Standard input.
  */
 export function goRun(
   test: Context,

@@ -4,8 +4,8 @@ import path from "node:path";
 import { structuredPatch } from "diff";
 
 /**
- * Compares `text` with the stored snapshot at `file` (an absolute path; extension of the reader's choice, so that the file opens with
- * syntax colours in a review). `UPDATE_SNAPSHOTS=1` writes it; a snapshot that does not exist yet fails in CI and is written elsewhere.
+ * Compares `text` with the snapshot at `file` (an absolute path; the extension gives syntax colours in a review).
+ * `UPDATE_SNAPSHOTS=1` writes it; a missing snapshot fails in CI and is written elsewhere.
  */
 export function matchSnapshot(file: string, text: string): void {
   const missing = !existsSync(file);
@@ -19,7 +19,7 @@ export function matchSnapshot(file: string, text: string): void {
   if (text !== stored) assert.fail(differenceOf(path.basename(file), stored, text));
 }
 
-/** The first lines in which a text differs from the stored one: the whole of both would hide them. */
+/** The first lines in which a text differs from the stored one. */
 export function differenceOf(name: string, stored: string, text: string): string {
   const [hunk, ...others] = structuredPatch("", "", stored, text, "", "", { context: 0 }).hunks;
   if (hunk === undefined) return `${name} differs`;
@@ -28,14 +28,14 @@ export function differenceOf(name: string, stored: string, text: string): string
   return [`${name} differs at line ${hunk.oldStart}${more}; UPDATE_SNAPSHOTS=1 rewrites it`, ...lines].join("\n");
 }
 
-/** A long line of words as lines of at most 118 characters, the later ones indented. */
+/** A long line as lines of at most 118 characters, later ones indented. */
 export function wrapped(line: string): readonly string[] {
   return (line.match(/.{1,116}(?= |$)/g) ?? []).map((part) => part.replace(/^ /, "  "));
 }
 
 /**
- * Compares what came of each item of a YAML list with the comments `#> ...` below it: a table whose answers stand beside what was asked.
- * `UPDATE_SNAPSHOTS=1` writes them.
+ * Compares the answer to each item of a YAML list with the comments `#> ...` below it. `UPDATE_SNAPSHOTS=1` writes
+ * them.
  */
 export function matchAnswers(file: string, answers: readonly (readonly string[])[]): void {
   const [head = "", ...items] = readFileSync(file, "utf8")
@@ -51,8 +51,8 @@ export function matchAnswers(file: string, answers: readonly (readonly string[])
 }
 
 /**
- * What differs between two texts: the lines of each hunk under the last heading (`===== ...`) before it. Line numbers are left out, so that
- * a change of both texts alike changes nothing here.
+ * The lines of each hunk between two texts under the last heading (`===== ...`) before it, without line numbers: a
+ * change of both texts alike changes nothing here.
  */
 function deltaOf(base: string, text: string): string {
   const lines = base.split("\n");
@@ -66,12 +66,12 @@ function deltaOf(base: string, text: string): string {
   return `${out.join("\n")}\n`;
 }
 
-/** Compares a variant with the stored delta of it against `base`, a text that has a snapshot in full. */
+/** Compares a variant with its stored delta against `base`, which has a full snapshot. */
 export function matchDelta(file: string, base: string, text: string): void {
   matchSnapshot(file, deltaOf(base, text));
 }
 
-/** Data as a person reads it: whatever fits on a line stands on one, as JSON, all else in YAML's block style. */
+/** Readable data: what fits on a line stands on one, as JSON, the rest in YAML's block style. */
 export function compactYaml(value: unknown, indent = ""): string {
   const entries = Object.entries(Object(value)).map(([key, part]): string => {
     const head = `${indent}${Array.isArray(value) ? "- " : `${key}: `}`;

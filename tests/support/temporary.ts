@@ -5,14 +5,14 @@ import type { Server } from "node:net";
 import { tmpdir } from "node:os";
 import path from "node:path";
 
-/** A folder that goes with the suite in whose body it is made. */
+/** A folder that goes with the suite that makes it. */
 export function suiteFolder(): string {
   const folder = mkdtempSync(path.join(tmpdir(), "fenestra-test-"));
   after(() => rmSync(folder, { recursive: true, force: true }));
   return folder;
 }
 
-/** Has a server listen on a port that is free. Returns the port. */
+/** Has a server listen on a free port, which it returns. */
 export async function listening(server: Server, host = "127.0.0.1"): Promise<number> {
   await once(server.listen(0, host), "listening");
   const address = server.address();
