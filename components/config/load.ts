@@ -60,9 +60,7 @@ export function loadConfig(
     const name = key.slice(configPrefix.length);
     const own = settings.get(name);
     const refuse = (message: string, remedy?: string) =>
-      problems.push(
-        problem(stackFilePath([name]), text, message, describeAllowed(propertyOf(schema(), name)), remedy),
-      );
+      problems.push(problem(stackFilePath([name]), text, message, describeAllowed(propertyOf(schema(), name)), remedy));
     if (text === encryptedText && own !== undefined) {
       const remedy =
         name === "registryCredentials"
@@ -203,23 +201,16 @@ function fromIssue(issue: z.core.$ZodIssue, values: Readonly<Record<string, unkn
     const known = issue.path.length === 0 ? own.map((name) => configPrefix + name) : own;
     return issue.keys.map((key) => {
       const path = [...issue.path, key];
-      const at = { path: stackFilePath(path), value: valueAt(values, path) };
+      const refused = (message: string, allowed: string, remedy: string): Problem =>
+        problem(stackFilePath(path), valueAt(values, path), message, allowed, remedy);
       const setting = path.filter((step) => typeof step === "string").join(".");
       const instead = Object.hasOwn(removedSettings, setting) ? removedSettings[setting] : undefined;
       const owner = ownerAt(path);
-      const allowed = `nothing: only ${owner} has it`;
       if (owner !== undefined)
-        return { ...at, message: `is a setting of ${owner}`, allowed, remedy: instead ?? "remove it" };
-      return {
-        ...at,
-        message: "is not a key that Fenestra knows",
-        allowed: `one of ${known.join(", ")}`,
-        remedy:
-          (issue.path.length === 0 ? withPath(key) : undefined) ??
-          instead ??
-          didYouMean(issue.path.length === 0 ? configPrefix + key : key, known) ??
-          "remove it or correct its spelling",
-      };
+        return refused(`is a setting of ${owner}`, `nothing: only ${owner} has it`, instead ?? "remove it");
+      const [whole, split] = issue.path.length === 0 ? [configPrefix + key, withPath(key)] : [key, undefined];
+      const remedy = split ?? instead ?? didYouMean(whole, known) ?? "remove it or correct its spelling";
+      return refused("is not a key that Fenestra knows", `one of ${known.join(", ")}`, remedy);
     });
   }
   const value = valueAt(values, issue.path);

@@ -1,6 +1,6 @@
 import { cidr, contains } from "./cidr.ts";
 import type { ClusterSpec } from "./clusterSpec.ts";
-import { childPath, type Problem } from "./problem.ts";
+import { childPath, type Problem, problem } from "./problem.ts";
 
 /** Documentation networks, never assigned (RFC 5737). */
 export const documentationNetworks = ["192.0.2.0/24", "198.51.100.0/24", "203.0.113.0/24"].map(cidr);
@@ -31,23 +31,19 @@ export function exampleProblems(spec: ClusterSpec): readonly Problem[] {
     ...(spec.privateAccess ?? []).map((value) => ["private", value] as const),
   ].filter(([, text]) => documentationNetworks.some((network) => contains(network, cidr(text))));
   return [
-    ...networks.map(([way, value]) => ({
-      path: `config.fenestra:access.${way}.allow`,
-      value,
-      message: "is reserved for documentation: nobody reaches the API from there, not even the deployer",
-      allowed: "the networks of your offices, runners and VPNs",
-    })),
-    ...[...new Map(images.map((each) => [each.path, each])).values()].map(({ path, image }) => ({
-      path,
-      value: image,
-      message: "is a placeholder, not an image",
-      allowed: "latest or the id of an image that you have tested",
-    })),
-    ...urls.map(({ path, url }) => ({
-      path,
-      value: url,
-      message: "is a name reserved for documentation, which leads nowhere",
-      allowed: "the address of your own",
-    })),
+    ...networks.map(([way, value]) =>
+      problem(
+        `config.fenestra:access.${way}.allow`,
+        value,
+        "is reserved for documentation: nobody reaches the API from there, not even the deployer",
+        "the networks of your offices, runners and VPNs",
+      ),
+    ),
+    ...[...new Map(images.map((each) => [each.path, each])).values()].map(({ path, image }) =>
+      problem(path, image, "is a placeholder, not an image", "latest or the id of an image that you have tested"),
+    ),
+    ...urls.map(({ path, url }) =>
+      problem(path, url, "is a name reserved for documentation, which leads nowhere", "the address of your own"),
+    ),
   ];
 }

@@ -59,23 +59,7 @@ export type ClusterState = z.infer<typeof clusterState>;
  */
 export const stackGuardName = "fenestra-guard";
 
-export function stateOf(
-  spec: Pick<
-    ClusterSpec,
-    | "name"
-    | "cloud"
-    | "kubernetes"
-    | "controlPlane"
-    | "network"
-    | "region"
-    | "workloadIdentity"
-    | "accountId"
-    | "environment"
-    | "pools"
-    | "acknowledge"
-  > &
-    KeySettings,
-) {
+export function stateOf(spec: ClusterSpec) {
   const { name, cloud, kubernetes, controlPlane, network, region, workloadIdentity, accountId } = spec;
   const etcdDiskKey = controlPlane.etcdDisk?.encryptionKey;
   return {

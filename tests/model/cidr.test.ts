@@ -38,9 +38,7 @@ const neighbours = fc
 
 describe("IPv4 networks", () => {
   it("read and write the same text", () => {
-    fc.assert(
-      fc.property(anyCidr(), (network) => assert.deepEqual(parseCidr(formatCidr(network)), network)),
-    );
+    fc.assert(fc.property(anyCidr(), (network) => assert.deepEqual(parseCidr(formatCidr(network)), network)));
   });
 
   it("reads known networks", () => {

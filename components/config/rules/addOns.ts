@@ -2,7 +2,7 @@ import { ccgPlugins, ccgSecretForms, ccgSecrets } from "../../model/cloudFacts/c
 import { cloudFacts } from "../../model/cloudFacts/cloudFacts.ts";
 import { registryFacts } from "../../model/cloudFacts/registryAccess.ts";
 import { leastNodes, poolGroups } from "../../model/pools.ts";
-import { type Problem, problem, refuse } from "../../model/problem.ts";
+import { type Problem, refuse } from "../../model/problem.ts";
 import { poolRule, type Rules, repeated, rule } from "./rule.ts";
 
 /** StorageClasses of the add-on `storage`. */
@@ -51,14 +51,10 @@ export const addOnRules: Rules = {
     (gmsa?.credentialSpecs ?? []).flatMap(({ secret, kmsKey }, index) => {
       const path = `${gmsaPath}.credentialSpecs[${index}]`;
       const { pattern, allowed } = ccgSecretForms[cloud];
-      const problems: Problem[] = [];
-      if (secret !== undefined && !pattern.test(secret)) {
-        problems.push(problem(`${path}.secret`, secret, "is not the name of a secret", allowed));
-      }
       const allowedKey = "a key only where secret names one of Secrets Manager";
-      if (kmsKey !== undefined && secret === undefined)
-        problems.push(problem(`${path}.kmsKey`, kmsKey, "is the key of no secret", allowedKey));
-      return problems;
+      if (secret === undefined)
+        return kmsKey === undefined ? [] : refuse(`${path}.kmsKey`, kmsKey, "is the key of no secret", allowedKey);
+      return pattern.test(secret) ? [] : refuse(`${path}.secret`, secret, "is not the name of a secret", allowed);
     }),
   ),
   unreadSecrets: rule(["addons.gmsa", "pools"], ({ "addons.gmsa": gmsa, pools }) =>
@@ -137,9 +133,8 @@ export const addOnRules: Rules = {
   oneDestination: rule(["cloud", "addons.logs"], ({ cloud, "addons.logs": logs }) => {
     if (logs === undefined) return [];
     const named = destinations.filter((name) => logs[name] !== undefined);
-    const own = cloudFacts[cloud].access.logs;
-    const allowed = `one of ${own} and otlp`;
     if (named.length === 1) return [];
+    const allowed = `one of ${cloudFacts[cloud].access.logs} and otlp`;
     return refuse(path, named, named.length === 0 ? "names no destination" : "names two", allowed);
   }),
   /** Collectors never use their node's identity, which has the machine's rights. */

@@ -217,25 +217,18 @@ export const existingNetworkRules: Rules = {
       const { network } = cloudFacts[cloud];
       const subscription = network.accountOf(id);
       const group = id.split("/")[4];
-      const at = { path: path("resourceGroup"), value: resourceGroup };
+      const at = path("resourceGroup");
       return [
         ...(resourceGroup !== undefined && resourceGroup.toLowerCase() === group?.toLowerCase()
-          ? [
-              {
-                ...at,
-                message: "is the resource group of the network, which the cluster's controllers could change then",
-                allowed: "a resource group of the cluster's own",
-              },
-            ]
+          ? refuse(
+              at,
+              resourceGroup,
+              "is the resource group of the network, which the cluster's controllers could change then",
+              "a resource group of the cluster's own",
+            )
           : []),
         ...(resourceGroup !== undefined && !/^[\w.()-]{0,89}[\w()-]$/.test(resourceGroup)
-          ? [
-              {
-                ...at,
-                message: "is not the name of a resource group",
-                allowed: "up to 90 letters, digits and _ ( ) - .",
-              },
-            ]
+          ? refuse(at, resourceGroup, "is not the name of a resource group", "up to 90 letters, digits and _ ( ) - .")
           : []),
         // Network interfaces are in the subscription of their network (Azure documentation, network interfaces).
         ...(accountId !== undefined &&

@@ -28,11 +28,10 @@ export const identityRules: Rules = {
     if (own === undefined) return [];
     const path = key("dns.name");
     if (!isName(own.name)) return refuse(path, own.name, "is no host name", "a lower-case name with a dot");
-    if (own.zone === undefined) return [];
-    const zonePath = key("dns.zone");
     const { dnsZone: form } = cloudFacts[cloud].access;
-    if (!form.pattern.test(own.zone)) return refuse(zonePath, own.zone, "is a zone of the other cloud", form.words);
-    return [];
+    return own.zone === undefined || form.pattern.test(own.zone)
+      ? []
+      : refuse(key("dns.zone"), own.zone, "is a zone of the other cloud", form.words);
   }),
   /** A zone's resource id names it and its subscription. */
   zone: rule(["cloud", "accountId", "access.dns"], ({ cloud, accountId, "access.dns": own }) => {

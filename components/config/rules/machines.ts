@@ -154,15 +154,13 @@ export const machineRules: Rules = {
     const size = usableSize(pool, cloud);
     if (size === undefined || !isLargeEnough(pool, size)) return [];
     if (!pool.hyperV || pool.os === "linux" || size.nestedVirtualization) return [];
-    return [
-      {
-        path: `${path}.size`,
-        value: size.name,
-        message: "cannot nest virtualisation, which hyperV needs",
-        allowed: cloudFacts[cloud].sizes.nesting,
-        ...(pool.size === undefined ? { remedy: `state a size; ${size.name} is the default` } : {}),
-      },
-    ];
+    return refuse(
+      `${path}.size`,
+      size.name,
+      "cannot nest virtualisation, which hyperV needs",
+      cloudFacts[cloud].sizes.nesting,
+      pool.size === undefined ? `state a size; ${size.name} is the default` : undefined,
+    );
   }),
   disk: poolRule(["os", "diskGb"], ["cloud"], ({ os, diskGb }, path, { cloud }) => {
     const { words, disks } = cloudFacts[cloud];
@@ -187,23 +185,14 @@ export const machineRules: Rules = {
   }),
   timeZone: poolRule(["os", "timeZone"], [], ({ os, timeZone: zone }, path) => {
     const { form, other, allowed } = zoneNames[os === "linux" ? "linux" : "windows"];
-    if (zone !== undefined && os === "linux" && form.test(zone) && !isInTzDatabase(zone)) {
-      const near = didYouMean(zone, Intl.supportedValuesOf("timeZone"));
-      return refuse(
-        `${path}.timeZone`,
-        zone,
-        "is not in the tz database: no machine of the pool would join",
-        allowed,
-        near,
-      );
+    if (zone === undefined) return [];
+    const at = `${path}.timeZone`;
+    if (!form.test(zone)) {
+      const message = `is no time zone of ${os}, so no machine of the pool would join; it has the form of a name ${other}`;
+      return refuse(at, zone, message, allowed);
     }
-    return zone === undefined || form.test(zone)
-      ? []
-      : refuse(
-          `${path}.timeZone`,
-          zone,
-          `is no time zone of ${os}, so no machine of the pool would join; it has the form of a name ${other}`,
-          allowed,
-        );
+    if (os !== "linux" || isInTzDatabase(zone)) return [];
+    const near = didYouMean(zone, Intl.supportedValuesOf("timeZone"));
+    return refuse(at, zone, "is not in the tz database: no machine of the pool would join", allowed, near);
   }),
 };

@@ -96,15 +96,6 @@ function diskProblems(cloud: Cloud, own: PoolConfig["disk"], path: string, gb: n
     : speedProblems("gp3", { iops, throughput }, path, gb);
 }
 
-function firstSizeProblems(
-  { size, furtherSizes: more }: Pick<PoolConfig, "size" | "furtherSizes">,
-  path: string,
-): readonly Problem[] {
-  return size === undefined && more.length > 0
-    ? refuse(`${path}.size`, undefined, "is missing", "a size, when there are furtherSizes")
-    : [];
-}
-
 export const placementRules: Rules = {
   given: poolRule(
     ["disk", "capacityReservation", "dedicatedHosts", "securityGroups"],
@@ -186,10 +177,9 @@ export const placementRules: Rules = {
   }),
   updateOfSpot: poolRule(["update", "spot"], ["cloud"], ({ update: value, spot: isSpot }, path, { cloud }) => {
     const { words, machines } = cloudFacts[cloud];
+    if (!isSpot || value === undefined || machines.rollsSpot) return [];
     const message = `has no effect: ${words.title} does not roll spot machines`;
-    return isSpot && value !== undefined && !machines.rollsSpot
-      ? refuse(`${path}.update`, value, message, "nothing with spot")
-      : [];
+    return refuse(`${path}.update`, value, message, "nothing with spot");
   }),
   licence: poolRule(["os", "hybridBenefit"], [], ({ os, hybridBenefit }, path) =>
     hybridBenefit && os === "linux"
@@ -235,30 +225,28 @@ export const placementRules: Rules = {
     ["size", "capacity", "furtherSizes", "hyperV"],
     ["cloud"],
     (pool, path, { cloud }): readonly Problem[] => {
-      if (pool.size === undefined) return firstSizeProblems(pool, path);
+      if (pool.size === undefined)
+        return pool.furtherSizes.length > 0
+          ? refuse(`${path}.size`, undefined, "is missing", "a size, when there are furtherSizes")
+          : [];
       const first = machineSize(cloud, pool.size, pool.capacity);
       const seen = [pool.size];
-      return pool.furtherSizes.flatMap((name, index): Problem[] => {
-        const at = { path: `${path}.furtherSizes[${index}]`, value: name };
-        if (seen.includes(name)) return [{ ...at, message: "is listed twice", allowed: "each size once" }];
+      return pool.furtherSizes.flatMap((name, index): readonly Problem[] => {
+        const refused = (message: string, allowed: string) =>
+          refuse(`${path}.furtherSizes[${index}]`, name, message, allowed);
+        if (seen.includes(name)) return refused("is listed twice", "each size once");
         seen.push(name);
         const size = machineSize(cloud, name);
-        if (size === undefined) {
-          const message = "is not a machine size that Fenestra knows";
-          return [{ ...at, message, allowed: "sizes of known processors and memory" }];
-        }
+        if (size === undefined)
+          return refused("is not a machine size that Fenestra knows", "sizes of known processors and memory");
         if (first === undefined) return [];
         const same = size.vcpus === first.vcpus && size.memoryGib === first.memoryGib && size.arch === "amd64";
-        const nests = !pool.hyperV || size.nestedVirtualization;
-        return same && nests
+        return same && (!pool.hyperV || size.nestedVirtualization)
           ? []
-          : [
-              {
-                ...at,
-                message: same ? "cannot nest virtualisation, which hyperV needs" : "differs from size",
-                allowed: `x86 sizes with ${first.vcpus} processors and ${first.memoryGib} GiB${pool.hyperV ? " of c8i, m8i or r8i" : ""}`,
-              },
-            ];
+          : refused(
+              same ? "cannot nest virtualisation, which hyperV needs" : "differs from size",
+              `x86 sizes with ${first.vcpus} processors and ${first.memoryGib} GiB${pool.hyperV ? " of c8i, m8i or r8i" : ""}`,
+            );
       });
     },
   ),

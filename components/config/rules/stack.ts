@@ -1,6 +1,6 @@
 import { cloudFacts } from "../../model/cloudFacts/cloudFacts.ts";
 import { machineSize } from "../../model/pools.ts";
-import { childPath, didYouMean, type Problem, problem, refuse } from "../../model/problem.ts";
+import { childPath, didYouMean, type Problem, refuse } from "../../model/problem.ts";
 import { minorOf, selectableVersions } from "../../model/releases.ts";
 import type { Cloud } from "../schema.ts";
 import { imageProblems } from "./machines.ts";
@@ -56,14 +56,8 @@ function ignoredTag(name: string, index: number, given: { cloud: Cloud; tags: ob
     (/[:/_]$/.test(each) && beginning.startsWith(each));
   const { ignoresBeginnings } = cloudFacts[given.cloud].tags;
   if (own.some(isOwn)) return refuse(path, name, "is a tag that the program sets", "tags that others write");
-  if (/["*]/.test(ignoresBeginnings ? beginning : name))
-    return refuse(
-      path,
-      name,
-      "is no name of a tag",
-      ignoresBeginnings ? "names, with * at the end at most" : "whole names",
-    );
-  return [];
+  const allowed = ignoresBeginnings ? "names, with * at the end at most" : "whole names";
+  return /["*]/.test(ignoresBeginnings ? beginning : name) ? refuse(path, name, "is no name of a tag", allowed) : [];
 }
 
 export const stackRules: Rules = {
@@ -140,27 +134,12 @@ export const stackRules: Rules = {
     const { default: usual, known: inWords } = cloudFacts[cloud].sizes;
     const name = size ?? usual;
     const known = machineSize(cloud, name);
-    const problems: Problem[] = [];
-    if (known === undefined || known.arch !== "amd64") {
-      problems.push(
-        problem(
-          key("controlPlane.size"),
-          name,
-          known === undefined ? "is not a machine size that Fenestra knows" : "is an Arm size",
-          `an x86 size: ${inWords}`,
-        ),
-      );
-    } else if (known.vcpus < 2 || known.memoryGib < 2) {
-      problems.push(
-        problem(
-          key("controlPlane.size"),
-          name,
-          "is too small for a control plane",
-          "2 processors and 2 GiB at least (kubeadm)",
-        ),
-      );
-    }
-    return problems;
+    const refused = (message: string, allowed: string) => refuse(key("controlPlane.size"), name, message, allowed);
+    if (known === undefined) return refused("is not a machine size that Fenestra knows", `an x86 size: ${inWords}`);
+    if (known.arch !== "amd64") return refused("is an Arm size", `an x86 size: ${inWords}`);
+    return known.vcpus < 2 || known.memoryGib < 2
+      ? refused("is too small for a control plane", "2 processors and 2 GiB at least (kubeadm)")
+      : [];
   }),
   controlPlaneDisks: rule(["cloud", "controlPlane.size"], ({ cloud, "controlPlane.size": size }) => {
     const { sizes } = cloudFacts[cloud];
