@@ -3,7 +3,7 @@ import type * as pulumi from "@pulumi/pulumi";
 import type { OperatingSystem } from "../model/operatingSystems.ts";
 import type { PoolSpec } from "../model/pools.ts";
 
-export interface MachineTemplateArgs {
+interface MachineTemplateArgs {
   /** Value of the tag Name. */
   readonly name: string;
   readonly os: OperatingSystem;

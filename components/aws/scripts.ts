@@ -3,7 +3,7 @@ import * as pulumi from "@pulumi/pulumi";
 import type { ScriptsObject } from "../machine/bundle.ts";
 import { privateBucket } from "./snapshots.ts";
 
-export interface ScriptsArgs {
+interface ScriptsArgs {
   /** Those with the same key are one object. */
   readonly objects: readonly ScriptsObject[];
 }

@@ -155,7 +155,7 @@ export class ControlPlaneMachine extends pulumi.ComponentResource {
         dependsOn: [before],
         protect: spec.environment === "production",
         replaceOnChanges: [...diskReplaceOnChanges],
-        // Created first, the new one would meet the fixed name.
+        // The name is fixed: two cannot exist at once.
         deleteBeforeReplace: true,
       },
     );

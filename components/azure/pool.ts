@@ -225,14 +225,14 @@ export class Pool extends pulumi.ComponentResource {
       dependsOn: [...needed, this.#gate(set, needed)],
       ...this.#guarded(),
       replaceOnChanges: [...groupReplaceOnChanges],
-      // Created first, the new one would meet the fixed name.
+      // The name is fixed: two cannot exist at once.
       deleteBeforeReplace: true,
       hideDiffs: ["virtualMachineProfile.osProfile.customData"],
       customTimeouts: { create: "90m", update: `${updateMinutes(pool)}m`, delete: "90m" },
     });
   }
 
-  /** Its fixed name has the set deleted before its successor is made. */
+  /** The set goes before its successor comes, since its name is fixed. */
   #gate(set: GroupShape, needed: readonly pulumi.Resource[]): pulumi.Resource {
     const { resourceGroup, subscriptionId, pool, spec, mayStart } = this.#args;
     const { sku, zones, upgradePolicy, virtualMachineProfile } = set;

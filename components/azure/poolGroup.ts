@@ -23,9 +23,10 @@ const looks = { numberOfProbes: 3, intervalInSeconds: 60 } as const;
 const healthyAfter = (looks.numberOfProbes * looks.intervalInSeconds) / 60;
 
 /**
- * Health check of a machine: its own port, open while its node is Ready. The kubelet's opens within a second: a roll
- * would delete working machines for others that never join. The extension's version 2.0 has a grace period for a
- * joining machine. By HTTP it expects its own answer format (Azure documentation, application health extension).
+ * Health check of a machine: its own port, open while its node is Ready. By the kubelet's, open within a second of its
+ * start, a roll would delete working machines for others that never join. The extension's version 2.0 has a grace
+ * period for a joining machine. By HTTP it expects its own answer format (Azure documentation, application health
+ * extension).
  */
 function health({ os }: PoolSpec): Extension {
   return {

@@ -3,7 +3,7 @@ import path from "node:path";
 import { parse } from "yaml";
 
 /** What a project file says, with absolute paths. */
-export interface ProjectFile {
+interface ProjectFile {
   /** Folder of the program that Pulumi starts. */
   readonly program: string;
   /** Folder of the stack files. */

@@ -27,7 +27,7 @@ export function cidr(text: string): Cidr {
   return parsed;
 }
 
-export function formatAddress(address: number): string {
+function formatAddress(address: number): string {
   return [24, 16, 8, 0].map((shift) => Math.floor(address / 2 ** shift) % 256).join(".");
 }
 

@@ -11,7 +11,7 @@ export interface Credentials {
   readonly registries: readonly string[];
 }
 
-export type LoginSettings = Pick<StackConfig, "proxyCredentials" | "registryCredentials">;
+type LoginSettings = Pick<StackConfig, "proxyCredentials" | "registryCredentials">;
 
 type Login = NonNullable<StackConfig["proxyCredentials"]>;
 

@@ -1,4 +1,4 @@
-export interface DnsZone {
+interface DnsZone {
   readonly subscription: string;
   readonly resourceGroup: string;
   readonly name: string;

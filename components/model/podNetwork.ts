@@ -7,7 +7,7 @@ import type { WindowsPool } from "./pools.ts";
 import type { PortRange } from "./ports.ts";
 
 /** Traffic that machines accept from each other for the pods' sake. */
-export interface PodTraffic {
+interface PodTraffic {
   /** Part of the rules' names. */
   readonly role: string;
   readonly protocol: "tcp" | "udp" | "all";

@@ -34,7 +34,7 @@ export const payloadLabel = "fenestra.dev/payload";
  * Scheduling contract of a pool's nodes, from which labels, taints, the RuntimeClass and the autoscaler's hints all
  * derive.
  */
-export interface PoolScheduling {
+interface PoolScheduling {
   /** Labels passed to the kubelet (`--node-labels`). */
   readonly kubeletLabels: Readonly<Record<string, string>>;
   /** Labels that the kubelet derives from the machine. */

@@ -8,7 +8,7 @@ export { versions };
 /** A supported minor, such as `1.36`: the key of every table that has a row for each. */
 export type Minor = keyof typeof versions.minors;
 
-export interface MinorFacts {
+interface MinorFacts {
   readonly minor: Minor;
   /**
    * Last day of upstream support, ISO date (kubernetes.io/releases/patch-releases: about 14 months after the first
@@ -218,7 +218,7 @@ export function compareVersions(a: string, b: string): number {
 
 export type MachineRole = "control-plane" | "linux" | "windows";
 
-export type MachineArtifacts = Readonly<Record<string, Artifact>>;
+type MachineArtifacts = Readonly<Record<string, Artifact>>;
 
 /**
  * Every file that a machine of this role downloads whatever the pod network. @throws RangeError when the release is not

@@ -53,7 +53,7 @@ type Complete<Table extends Record<Minor, Record<ProgramName, unknown>>> = Table
 type Recorded = Complete<typeof recorded.releases>;
 
 export type ProgramFlags = z.output<typeof programSchema>;
-export type MinorFlags = Readonly<Record<ProgramName, ProgramFlags>>;
+type MinorFlags = Readonly<Record<ProgramName, ProgramFlags>>;
 
 /** The data file, written by `tools/flags/controlPlane.ts`. */
 export const programFlagsFile = new URL("programFlags.json", import.meta.url);

@@ -1,7 +1,7 @@
 /** Every duration that two places must agree on: node and cloud, both clouds, a script and its gate. */
 
 /**
- * Seconds that a pool's machine has to join, from its launch; Windows installs features and reboots once. Then the
+ * Seconds that a pool's machine has to join, from its launch; Windows installs features and reboots once. Later the
  * group replaces it and the pool's gate gives up; a scale set's updates are timed by it too.
  */
 export const joinSeconds = { linux: 900, windows: 2400 } as const;

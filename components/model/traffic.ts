@@ -7,7 +7,7 @@ const single = (port: number): PortRange => ({ first: port, last: port });
 export const machineGroups = ["control-plane", "workers"] as const;
 export type MachineGroup = (typeof machineGroups)[number];
 
-export interface MachineTraffic {
+interface MachineTraffic {
   /** Unique name; part of resource names. */
   readonly name: string;
   readonly from: MachineGroup;

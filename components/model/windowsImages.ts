@@ -9,7 +9,7 @@ const tagPrefixes = {
   "servercore/iis": "windowsservercore-",
 } as const;
 
-export type WindowsImageName = keyof typeof tagPrefixes;
+type WindowsImageName = keyof typeof tagPrefixes;
 
 /**
  * Reference of Microsoft's image for a Windows release, with the lock file's digest if it has one. Every use goes

@@ -96,8 +96,7 @@ describe("pools on AWS", () => {
     const plain = groupTags(specOf("aws-dev"), poolOf("aws-dev", "linux"));
     const hints = plain.filter(({ key }) => key.startsWith("k8s.io/"));
     assert.deepEqual(hints, []);
-    const registered = listOf(resource(prod, groupType, "aws-prod-pool-win2022-a-group").inputs.tags);
-    assert.deepEqual(registered, tags);
+    assert.deepEqual(listOf(resource(prod, groupType, "aws-prod-pool-win2022-a-group").inputs.tags), tags);
   });
 
   it("have machines without a public address, with an encrypted fast disk and no open metadata", () => {

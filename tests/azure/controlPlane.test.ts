@@ -115,10 +115,8 @@ describe("the secrets on Azure", () => {
 
   it("have names within Azure's limits for every cluster's name", () => {
     for (const cluster of ["a", "a--b", "a-b-c-d-e-f-g-h-i-jk", "a".repeat(20)]) {
-      for (const purpose of ["ca", "join"] as const) {
-        const name = vaultName(cluster, purpose, "x".repeat(8));
-        assert.match(name, /^[a-z](?!.*--)[a-z0-9-]{1,22}[a-z0-9]$/);
-      }
+      for (const purpose of ["ca", "join"] as const)
+        assert.match(vaultName(cluster, purpose, "x".repeat(8)), /^[a-z](?!.*--)[a-z0-9-]{1,22}[a-z0-9]$/);
       assert.match(storageAccountName(cluster, "oidc", "x".repeat(8)), /^[a-z0-9]{3,24}$/);
     }
   });

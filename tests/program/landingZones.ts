@@ -2,7 +2,7 @@ import type { RecordedProgram, RecordedResource } from "../../plan/program/recor
 import { listOf, mapOf, type PropertyMap, type PropertyValue } from "../../plan/program/values.ts";
 
 /** An organisation's rule: what it refuses of a resource, in words. */
-export interface ZoneRule {
+interface ZoneRule {
   readonly name: string;
   readonly types: RegExp;
   readonly refused: (inputs: PropertyMap, resource: RecordedResource) => string | false;

@@ -2,7 +2,7 @@ import { ccgPlugins, ccgSecretForms, ccgSecrets } from "../../model/cloudFacts/c
 import { cloudFacts } from "../../model/cloudFacts/cloudFacts.ts";
 import { registryFacts } from "../../model/cloudFacts/registryAccess.ts";
 import { leastNodes, poolGroups } from "../../model/pools.ts";
-import { type Problem, refuse } from "../../model/problem.ts";
+import { refuse } from "../../model/problem.ts";
 import { poolRule, type Rules, repeated, rule } from "./rule.ts";
 
 /** StorageClasses of the add-on `storage`. */
@@ -21,7 +21,7 @@ const destinations = ["cloudwatch", "azureMonitor", "otlp"] as const;
 export const addOnRules: Rules = {
   /** StorageClass names are unique. */
   shareNames: rule(["addons.smb", "addons.storage"], ({ "addons.smb": smb, "addons.storage": storage }) =>
-    (smb?.shares ?? []).flatMap(({ name }, index): readonly Problem[] => {
+    (smb?.shares ?? []).flatMap(({ name }, index) => {
       const path = `config.fenestra:addons.smb.shares[${index}].name`;
       if (storage && diskClassNames.includes(name)) {
         const message = "is the StorageClass of the cloud's disks";
@@ -107,7 +107,7 @@ export const addOnRules: Rules = {
   ),
   autoscalerLimits: rule(
     ["addons.autoscaler", "addons.autoscalerLimits", "controlPlane.replicas", "network.zones", "pools"],
-    ({ "addons.autoscaler": given, "addons.autoscalerLimits": limits, pools, ...stack }): readonly Problem[] => {
+    ({ "addons.autoscaler": given, "addons.autoscalerLimits": limits, pools, ...stack }) => {
       if (limits === undefined) return [];
       if (!(given ?? pools.some(({ autoscale }) => autoscale !== undefined)))
         return refuse(
@@ -140,7 +140,7 @@ export const addOnRules: Rules = {
   /** Collectors never use their node's identity, which has the machine's rights. */
   ownIdentity: rule(
     ["cloud", "addons.logs", "access.workloadIdentity"],
-    ({ cloud, "addons.logs": logs, "access.workloadIdentity": workloadIdentity }): readonly Problem[] => {
+    ({ cloud, "addons.logs": logs, "access.workloadIdentity": workloadIdentity }) => {
       const service = cloudFacts[cloud].access.logs;
       if (logs?.[service] === undefined || workloadIdentity !== undefined) return [];
       return refuse(

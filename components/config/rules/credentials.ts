@@ -19,7 +19,7 @@ export const credentialRules: Rules = {
   ),
   hosts: rule(["registryCredentials", "mirror"], ({ registryCredentials = {}, mirror }) => {
     const mirrors = [mirror.artifacts, ...Object.values(mirror.registries)].filter((url) => url !== undefined);
-    return Object.keys(registryCredentials).flatMap((value): readonly Problem[] => {
+    return Object.keys(registryCredentials).flatMap((value) => {
       const path = childPath(key("registryCredentials"), value);
       if (!registryHost.test(value) || value === "_default")
         return refuse(path, value, "is no host", "mirror.corp.example or mirror.corp.example:5000");

@@ -70,10 +70,9 @@ const longestPrefix: Readonly<Record<Role, number>> = { controlPlane: 28, privat
 
 function ranges(networks: readonly string[], all: readonly Entry[]): readonly Problem[] {
   const outer = networks.flatMap((text) => parseCidr(text) ?? []);
-  const problems = all.flatMap(({ at, role, cidr: text }): readonly Problem[] => {
+  const problems = all.flatMap(({ at, role, cidr: text }) => {
     const range = parseCidr(text);
-    const problem = (message: string, allowed: string): readonly Problem[] =>
-      refuse(at("cidr"), text, message, allowed);
+    const problem = (message: string, allowed: string) => refuse(at("cidr"), text, message, allowed);
     if (range === undefined) return problem("is not a network", "an IPv4 network whose host bits are zero");
     if (range.prefix > longestPrefix[role])
       return problem("is too small a subnet", `a /${longestPrefix[role]} or a larger one`);
@@ -86,8 +85,8 @@ function ranges(networks: readonly string[], all: readonly Entry[]): readonly Pr
 
 /** Different subnets have no common address, and one subnet has one range. */
 function sharing(all: readonly Entry[]): readonly Problem[] {
-  return all.flatMap((entry, index): readonly Problem[] =>
-    all.slice(0, index).flatMap((other): readonly Problem[] => {
+  return all.flatMap((entry, index) =>
+    all.slice(0, index).flatMap((other) => {
       const same = other.id.toLowerCase() === entry.id.toLowerCase();
       if (same && other.cidr !== entry.cidr)
         return refuse(
@@ -111,7 +110,7 @@ function sharing(all: readonly Entry[]): readonly Problem[] {
 /** Workers must never take a fixed address of the control plane. */
 function oncePerUse(cloud: Cloud, all: readonly Entry[]): readonly Problem[] {
   const { sharedSubnet, subnetsSpanZones } = cloudFacts[cloud].network;
-  return all.flatMap((entry, index): readonly Problem[] => {
+  return all.flatMap((entry, index) => {
     const other = all
       .slice(0, index)
       .find(
@@ -163,7 +162,7 @@ export const existingNetworkRules: Rules = {
         ["kubernetes.serviceCidr", settings["kubernetes.serviceCidr"]],
       ];
       const more = settings["network.existing"]?.moreCidrs ?? [];
-      return more.flatMap((text, index): readonly Problem[] => {
+      return more.flatMap((text, index) => {
         const at = path("moreCidrs", index);
         const range = parseCidr(text);
         if (range === undefined)
@@ -182,7 +181,7 @@ export const existingNetworkRules: Rules = {
   /** Settings that an existing network has itself. */
   beside: rule(
     ["network.existing", "network.nat", "network.dns"],
-    ({ "network.existing": existing, "network.nat": nat, "network.dns": dns }): readonly Problem[] => {
+    ({ "network.existing": existing, "network.nat": nat, "network.dns": dns }) => {
       if (existing === undefined) return [];
       const key = "config.fenestra:network";
       return [
@@ -198,7 +197,7 @@ export const existingNetworkRules: Rules = {
   publicSubnets: rule(
     ["cloud", "network.existing", "access.public"],
     ({ cloud, "network.existing": existing, "access.public": open }) =>
-      Object.entries(existing?.subnets ?? {}).flatMap(([zone, { public: subnet }]): readonly Problem[] =>
+      Object.entries(existing?.subnets ?? {}).flatMap(([zone, { public: subnet }]) =>
         subnet !== undefined || open === undefined || !cloudFacts[cloud].network.publicSubnets
           ? []
           : refuse(
@@ -211,7 +210,7 @@ export const existingNetworkRules: Rules = {
   ),
   resourceGroups: rule(
     ["cloud", "accountId", "network.existing"],
-    ({ cloud, accountId, "network.existing": existing }): readonly Problem[] => {
+    ({ cloud, accountId, "network.existing": existing }) => {
       if (existing === undefined) return [];
       const { id, resourceGroup } = existing;
       const { network } = cloudFacts[cloud];

@@ -134,7 +134,7 @@ export const flagRules: Rules = {
     const recorded = programFlags(version);
     return (["apiServer", "controllerManager", "scheduler", "etcd"] as const).flatMap((program) => {
       const of = recorded[controlPlanePrograms[program]];
-      return Object.entries(given[program] ?? {}).flatMap(([name, value]): readonly Problem[] => {
+      return Object.entries(given[program] ?? {}).flatMap(([name, value]) => {
         const wrong = flagProblem(program, name, value, of);
         return wrong === undefined
           ? []
@@ -145,7 +145,7 @@ export const flagRules: Rules = {
   admission: rule(["controlPlane.admission", "controlPlane.extraArgs"], (settings) => {
     const plugins = settings["controlPlane.admission"] ?? [];
     const enabled = settings["controlPlane.extraArgs"]?.apiServer?.["enable-admission-plugins"]?.split(",") ?? [];
-    return plugins.flatMap(({ name, configuration }, index): readonly Problem[] => {
+    return plugins.flatMap(({ name, configuration }, index) => {
       const path = key(`controlPlane.admission[${index}].name`);
       if (name === "PodSecurity" && !sparesSystem(configuration))
         return refuse(
@@ -225,7 +225,7 @@ export const flagRules: Rules = {
     const version = settings["kubernetes.version"];
     if (minorFacts(version) === undefined) return [];
     const known = kubeletGates(programFlags(version));
-    return Object.entries(kubelet.featureGates).flatMap(([gate, value]): readonly Problem[] => {
+    return Object.entries(kubelet.featureGates).flatMap(([gate, value]) => {
       const wrong = known.includes(gate) ? undefined : gateProblem(gate, `kubelet ${minorOf(version)}`, known);
       return wrong === undefined ? [] : [{ path: childPath(`${path}.kubelet.featureGates`, gate), value, ...wrong }];
     });

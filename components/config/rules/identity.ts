@@ -2,7 +2,7 @@ import { isIPv4 } from "node:net";
 import { cloudFacts } from "../../model/cloudFacts/cloudFacts.ts";
 import { iamLimits, policyLength } from "../../model/cloudFacts/iamLimits.ts";
 import { dnsZone } from "../../model/dnsZone.ts";
-import { type Problem, refuse } from "../../model/problem.ts";
+import { refuse } from "../../model/problem.ts";
 import { firstServiceAccountKey } from "../../model/serviceAccountKeys.ts";
 import { statementsDocument } from "../../model/workloadIdentity.ts";
 import { type Rules, repeated, rule } from "./rule.ts";
@@ -17,7 +17,7 @@ const isName = (text: string): boolean => hostName.test(text) && !/\.\d+$/.test(
 
 export const identityRules: Rules = {
   names: rule(["access.names"], ({ "access.names": all = [] }) =>
-    all.flatMap((value, index): readonly Problem[] => {
+    all.flatMap((value, index) => {
       const path = key(`names[${index}]`);
       if (!isName(value) && !isIPv4(value))
         return refuse(path, value, "is no host name", "lower-case names with a dot, or IPv4 addresses; no *");
@@ -62,7 +62,7 @@ export const identityRules: Rules = {
     ({ cloud, "access.workloadIdentity": workloadIdentity }) => {
       const all = workloadIdentity?.serviceAccounts ?? [];
       const own = cloudFacts[cloud].access.rights;
-      return all.flatMap((account, index): readonly Problem[] => {
+      return all.flatMap((account, index) => {
         const { namespace, name } = account;
         const path = key(`workloadIdentity.serviceAccounts[${index}]`);
         return [

@@ -131,7 +131,7 @@ export const machineRules: Rules = {
       diskGb: pool.diskGb ?? defaultDiskGb(cloud, pool.os),
       kubelet,
     });
-    return (["cpu", "memory", "ephemeral-storage"] as const).flatMap((resource): Problem[] => {
+    return (["cpu", "memory", "ephemeral-storage"] as const).flatMap((resource) => {
       const { has, kept: sum } = kept[resource];
       if (sum < has) return [];
       const unit = resource === "cpu" ? "m" : "Mi";

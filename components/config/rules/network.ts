@@ -111,7 +111,7 @@ export const networkRules: Rules = {
     const own = [settings["network.cidr"], ...(settings["network.existing"]?.moreCidrs ?? [])];
     return (["public", "private"] as const).flatMap((way) => {
       const allow = settings[`access.${way}`]?.allow ?? [];
-      return allow.flatMap((value, index): readonly Problem[] => {
+      return allow.flatMap((value, index) => {
         const path = key(`access.${way}.allow[${index}]`);
         const network = parseCidr(value);
         if (network === undefined)
@@ -147,7 +147,7 @@ export const networkRules: Rules = {
     const path = key("noProxy");
     if (httpProxy === undefined && entries.length > 0)
       return refuse(path, entries, "needs a proxy to make exceptions from", "nothing without httpProxy");
-    return entries.flatMap((value, index): readonly Problem[] =>
+    return entries.flatMap((value, index) =>
       noProxyEntry.test(value) &&
       (!/[.]\d+$|\//.test(value) || parseCidr(value.includes("/") ? value : `${value}/32`) !== undefined)
         ? []
@@ -161,7 +161,7 @@ export const networkRules: Rules = {
   }),
   /** Anything else would be trusted without effect, or not at all. */
   authorities: rule(["certificateAuthorities"], ({ certificateAuthorities: all = [] }) =>
-    all.flatMap((pem, index): readonly Problem[] => {
+    all.flatMap((pem, index) => {
       const message = authorityProblem(pem, all.slice(0, index));
       return message === undefined
         ? []

@@ -186,20 +186,16 @@ export const placementRules: Rules = {
       ? refuse(`${path}.hybridBenefit`, true, "is meant for Windows pools", "false on Linux")
       : [],
   ),
-  spot: poolRule(
-    ["spot", "onDemand", "spotMaxPrice", "capacityReservation", "dedicatedHosts"],
-    [],
-    (pool, path): readonly Problem[] => {
-      const wanted = pool.spot
-        ? (["capacityReservation", "dedicatedHosts"] as const).map((key) => [key, "nothing with spot: true"] as const)
-        : (["onDemand", "spotMaxPrice"] as const).map((key) => [key, "nothing without spot: true"] as const);
-      return wanted.flatMap(([key, allowed]) =>
-        pool[key] === undefined
-          ? []
-          : refuse(`${path}.${key}`, pool[key], `does not go with spot: ${pool.spot}`, allowed),
-      );
-    },
-  ),
+  spot: poolRule(["spot", "onDemand", "spotMaxPrice", "capacityReservation", "dedicatedHosts"], [], (pool, path) => {
+    const wanted = pool.spot
+      ? (["capacityReservation", "dedicatedHosts"] as const).map((key) => [key, "nothing with spot: true"] as const)
+      : (["onDemand", "spotMaxPrice"] as const).map((key) => [key, "nothing without spot: true"] as const);
+    return wanted.flatMap(([key, allowed]) =>
+      pool[key] === undefined
+        ? []
+        : refuse(`${path}.${key}`, pool[key], `does not go with spot: ${pool.spot}`, allowed),
+    );
+  }),
   oneZone: poolRule(
     ["capacityReservation", "dedicatedHosts", "zones", "perZone"],
     ["cloud", "network.zones"],
@@ -221,40 +217,36 @@ export const placementRules: Rules = {
           );
     },
   ),
-  furtherSizes: poolRule(
-    ["size", "capacity", "furtherSizes", "hyperV"],
-    ["cloud"],
-    (pool, path, { cloud }): readonly Problem[] => {
-      if (pool.size === undefined)
-        return pool.furtherSizes.length > 0
-          ? refuse(`${path}.size`, undefined, "is missing", "a size, when there are furtherSizes")
-          : [];
-      const first = machineSize(cloud, pool.size, pool.capacity);
-      const seen = [pool.size];
-      return pool.furtherSizes.flatMap((name, index): readonly Problem[] => {
-        const refused = (message: string, allowed: string) =>
-          refuse(`${path}.furtherSizes[${index}]`, name, message, allowed);
-        if (seen.includes(name)) return refused("is listed twice", "each size once");
-        seen.push(name);
-        const size = machineSize(cloud, name);
-        if (size === undefined)
-          return refused("is not a machine size that Fenestra knows", "sizes of known processors and memory");
-        if (first === undefined) return [];
-        const same = size.vcpus === first.vcpus && size.memoryGib === first.memoryGib && size.arch === "amd64";
-        return same && (!pool.hyperV || size.nestedVirtualization)
-          ? []
-          : refused(
-              same ? "cannot nest virtualisation, which hyperV needs" : "differs from size",
-              `x86 sizes with ${first.vcpus} processors and ${first.memoryGib} GiB${pool.hyperV ? " of c8i, m8i or r8i" : ""}`,
-            );
-      });
-    },
-  ),
+  furtherSizes: poolRule(["size", "capacity", "furtherSizes", "hyperV"], ["cloud"], (pool, path, { cloud }) => {
+    if (pool.size === undefined)
+      return pool.furtherSizes.length > 0
+        ? refuse(`${path}.size`, undefined, "is missing", "a size, when there are furtherSizes")
+        : [];
+    const first = machineSize(cloud, pool.size, pool.capacity);
+    const seen = [pool.size];
+    return pool.furtherSizes.flatMap((name, index) => {
+      const refused = (message: string, allowed: string) =>
+        refuse(`${path}.furtherSizes[${index}]`, name, message, allowed);
+      if (seen.includes(name)) return refused("is listed twice", "each size once");
+      seen.push(name);
+      const size = machineSize(cloud, name);
+      if (size === undefined)
+        return refused("is not a machine size that Fenestra knows", "sizes of known processors and memory");
+      if (first === undefined) return [];
+      const same = size.vcpus === first.vcpus && size.memoryGib === first.memoryGib && size.arch === "amd64";
+      return same && (!pool.hyperV || size.nestedVirtualization)
+        ? []
+        : refused(
+            same ? "cannot nest virtualisation, which hyperV needs" : "differs from size",
+            `x86 sizes with ${first.vcpus} processors and ${first.memoryGib} GiB${pool.hyperV ? " of c8i, m8i or r8i" : ""}`,
+          );
+    });
+  }),
   /** Two pools with one profile would have one another's rights. */
   profiles: ({ pools }) => {
     const form: IdForm = [arn("iam", "instance-profile/.+"), "the ARN of an instance profile"];
     const first = new Map<string, number>();
-    return pools.flatMap((pool, index): readonly Problem[] => {
+    return pools.flatMap((pool, index) => {
       if (!hasFields(pool, ["instanceProfile"]) || pool.instanceProfile === undefined) return [];
       const profile = pool.instanceProfile;
       const path = `config.fenestra:pools[${index}].instanceProfile`;

@@ -7,7 +7,7 @@ import {
   type PodNetworkName,
   podAddressing,
 } from "../../model/podAddressing.ts";
-import { childPath, type Problem, problem, refuse } from "../../model/problem.ts";
+import { childPath, problem, refuse } from "../../model/problem.ts";
 import type { PoolConfig } from "../schema.ts";
 import { hasSettings, poolRule, type Rule, type Rules, rule, type Settings } from "./rule.ts";
 
@@ -103,15 +103,14 @@ export const podNetworkRules: Rules = {
       return [];
     return [...subnetsOf("private", given), ...subnetsOf("controlPlane", given)]
       .filter(({ range }) => !contains(whole, range))
-      .map(
-        ({ path: at, value }): Problem =>
-          problem(
-            at,
-            value,
-            "is outside of network.cidr, the one range in which pods have addresses",
-            `a part of ${given["network.cidr"]} with network.pods: azure-cni`,
-            "name the range of these subnets as network.cidr, and the network's others in existing.moreCidrs",
-          ),
+      .map(({ path: at, value }) =>
+        problem(
+          at,
+          value,
+          "is outside of network.cidr, the one range in which pods have addresses",
+          `a part of ${given["network.cidr"]} with network.pods: azure-cni`,
+          "name the range of these subnets as network.cidr, and the network's others in existing.moreCidrs",
+        ),
       );
   }),
   settings: rule(["network.pods", "network.azureCni"], ({ "network.pods": pods, "network.azureCni": own }) =>
@@ -148,7 +147,7 @@ export const podNetworkRules: Rules = {
         ),
   ),
   /** In a created network control-plane subnets have a fixed size. */
-  leastRange: rule(["network.pods", "network.cidr", "network.existing"], (given): readonly Problem[] =>
+  leastRange: rule(["network.pods", "network.cidr", "network.existing"], (given) =>
     given["network.pods"] !== "azure-cni" ||
     given["network.existing"] !== undefined ||
     (parseCidr(given["network.cidr"])?.prefix ?? 0) <= leastNetwork
@@ -166,10 +165,10 @@ export const podNetworkRules: Rules = {
    */
   roomForPods: rule(
     ["network.pods", "network.cidr", "network.zones", "network.existing", "network.azureCni", "pools"],
-    (given): readonly Problem[] => {
+    (given) => {
       if (given["network.pods"] !== "azure-cni") return [];
       const { podsPerNode } = given["network.azureCni"] ?? unsetAzureCni;
-      return subnetsOf("private", given).flatMap((subnet): readonly Problem[] => {
+      return subnetsOf("private", given).flatMap((subnet) => {
         const room = addressCount(subnet.range.prefix) - kept;
         const machines = subnet.zones.flatMap((zone) =>
           given.pools.map((pool) => machinesIn(pool, zone, given["network.zones"])),
@@ -189,12 +188,7 @@ export const podNetworkRules: Rules = {
   ),
   roomInGroup: rule(
     ["network.pods", "network.zones", "network.azureCni", "pools"],
-    ({
-      "network.pods": pods,
-      "network.zones": zones,
-      "network.azureCni": own = unsetAzureCni,
-      pools,
-    }): readonly Problem[] => {
+    ({ "network.pods": pods, "network.zones": zones, "network.azureCni": own = unsetAzureCni, pools }) => {
       if (pods !== "azure-cni") return [];
       const machines = pools
         .flatMap((pool) => zones.map((zone) => machinesIn(pool, zone, zones)))
@@ -213,10 +207,10 @@ export const podNetworkRules: Rules = {
   ),
   roomForControlPlane: rule(
     ["network.pods", "network.cidr", "network.zones", "network.existing", "controlPlane.replicas"],
-    (given): readonly Problem[] => {
+    (given) => {
       const { "network.pods": pods, "network.zones": zones, "controlPlane.replicas": replicas } = given;
       if (pods !== "azure-cni") return [];
-      return subnetsOf("controlPlane", given).flatMap((subnet): readonly Problem[] => {
+      return subnetsOf("controlPlane", given).flatMap((subnet) => {
         const placed = Array.from({ length: replicas }, (_, index) => zones[index % zones.length] ?? "");
         const machines = placed.filter((zone) => subnet.zones.includes(zone)).length;
         const wanted = controlPlaneAddresses(azureCni, machines);

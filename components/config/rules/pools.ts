@@ -96,7 +96,7 @@ export const poolRules: Rules = {
   zones: poolRule(["zones"], ["network.zones"], (pool, path, settings) => {
     const known = settings["network.zones"];
     const own = pool.zones ?? [];
-    return own.flatMap((zone, index): readonly Problem[] => {
+    return own.flatMap((zone, index) => {
       const at = `${path}.zones[${index}]`;
       if (!known.includes(zone)) {
         const allowed = `one of network.zones: ${known.join(", ")}`;
@@ -116,7 +116,7 @@ export const poolRules: Rules = {
       : refuse(`${path}.metadataAcl`, false, "is meant for Windows pools", "true on Linux, whose nodes filter packets"),
   ),
   labels: poolRule(["labels"], [], (pool, path) =>
-    Object.entries(pool.labels).flatMap(([name, value]): readonly Problem[] => {
+    Object.entries(pool.labels).flatMap(([name, value]) => {
       const at = childPath(`${path}.labels`, name);
       return [
         ...keyProblems(name, at, "label"),
@@ -130,7 +130,7 @@ export const poolRules: Rules = {
     ),
   ),
   taints: poolRule(["taints"], [], (pool, path) =>
-    pool.taints.flatMap(({ key, value }, index): readonly Problem[] => {
+    pool.taints.flatMap(({ key, value }, index) => {
       const at = `${path}.taints[${index}]`;
       const form = problem(`${at}.value`, value, "is not a taint's value", valueForm);
       return [...keyProblems(key, `${at}.key`, "taint"), ...(labelValue.test(value) ? [] : [form])];
@@ -139,7 +139,7 @@ export const poolRules: Rules = {
   /** A node has each pair of key and effect once, whatever the value (Kubernetes API, validation of node taints). */
   repeatedTaints: poolRule(["os", "taints"], [], (pool, path) => {
     const ids = pool.taints.map(({ key, effect }) => `${key}:${effect}`);
-    return ids.flatMap((id, index): readonly Problem[] => {
+    return ids.flatMap((id, index) => {
       const ours = pool.os !== "linux" && id === `${windowsTaint.key}:${windowsTaint.effect}`;
       if (!ours && ids.indexOf(id) === index) return [];
       return refuse(
@@ -199,11 +199,11 @@ export const poolRules: Rules = {
   groupNames: ({ settings, pools }) => {
     if (!hasSettings(settings, ["network.zones"])) return [];
     const seen = new Map<string, number>();
-    return pools.flatMap((pool, index): readonly Problem[] => {
+    return pools.flatMap((pool, index) => {
       if (!hasFields(pool, ["name", "zones", "perZone"])) return [];
       // A zone listed twice has its own rule.
       const groups = new Set(poolGroups(pool, settings["network.zones"]).map(({ name }) => name));
-      return [...groups].flatMap((name): readonly Problem[] => {
+      return [...groups].flatMap((name) => {
         const first = seen.get(name);
         if (first === undefined) {
           seen.set(name, index);

@@ -98,7 +98,7 @@ export const stackRules: Rules = {
     const { regions, zones: form } = cloudFacts[cloud];
     const isRegion =
       regions.pattern.test(name) && (regions.known.includes(name) || didYouMean(name, regions.known) === undefined);
-    return all.flatMap((zone, index): readonly Problem[] => {
+    return all.flatMap((zone, index) => {
       const path = key(`network.zones[${index}]`);
       if (all.indexOf(zone) !== index) return refuse(path, zone, "is listed twice", "each zone once");
       // Zones with a region's name cannot be judged for an invalid one.
@@ -114,7 +114,7 @@ export const stackRules: Rules = {
       : refuse(key("accountId"), accountId, "belongs to the other cloud", words);
   }),
   signIn: rule(["access.signIn"], ({ "access.signIn": issuers }) =>
-    issuers.flatMap(({ name, issuer }, index): readonly Problem[] => {
+    issuers.flatMap(({ name, issuer }, index) => {
       const path = key(`access.signIn[${index}]`);
       const earlier = issuers.slice(0, index);
       return [
