@@ -17,7 +17,7 @@ import { Identity } from "./identity.ts";
 import { LoadBalancer } from "./loadBalancer.ts";
 import { type ClusterNetwork, Network, type NetworkArgs, resourceGroupName } from "./network.ts";
 import { Pool } from "./pool.ts";
-import { assignRole, controllerGrants, diskGrants } from "./roles.ts";
+import { controllerGrants, diskGrants } from "./roles.ts";
 import { Secrets } from "./secrets.ts";
 import { Security, securityGroupName } from "./security.ts";
 import { Snapshots } from "./snapshots.ts";
@@ -169,13 +169,8 @@ export class Cluster extends pulumi.ComponentResource {
     const grants = secrets.map((scope, index) => [`read-${index}`, { role: "keyVaultSecretsUser", scope }] as const);
     const name = `${this.#name}-gmsa`;
     const identity = new Identity(name, { resourceGroup, grants: Object.fromEntries(grants) }, { parent: this });
-    // As in `Pool`: only who may assign it can update a scale set's model.
-    const handedOn = assignRole(
-      `${name}-controllers`,
-      { principalId, subscriptionId: resourceGroup.subscriptionId },
-      { role: "managedIdentityOperator", scope: identity.id },
-      { parent: this },
-    );
+    const controllers = { principalId, subscriptionId: resourceGroup.subscriptionId };
+    const handedOn = identity.letAssign(`${name}-controllers`, controllers, this);
     return { id: identity.id, principalId: identity.principalId, ready: [handedOn, ...identity.roles] };
   }
 

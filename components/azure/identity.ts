@@ -3,7 +3,7 @@ import { UserAssignedIdentity } from "@pulumi/azure-native/managedidentity/userA
 import * as pulumi from "@pulumi/pulumi";
 import { theirs } from "./owners.ts";
 import { inResourceGroup, type ResourceGroupContext } from "./resourceGroup.ts";
-import { assignRole, type Grant } from "./roles.ts";
+import { assignRole, type Grant, type Grantee } from "./roles.ts";
 
 export interface IdentityArgs {
   readonly resourceGroup: ResourceGroupContext;
@@ -45,5 +45,13 @@ export class Identity extends pulumi.ComponentResource {
       ),
     );
     this.registerOutputs({ id: this.id, clientId: this.clientId });
+  }
+
+  /**
+   * Lets controllers assign it to machines: without that right they cannot update the model of a scale set that has it
+   * (Azure/aad-pod-identity: role assignments).
+   */
+  letAssign(name: string, controllers: Grantee, parent: pulumi.Resource): RoleAssignment {
+    return assignRole(name, controllers, { role: "managedIdentityOperator", scope: this.id }, { parent });
   }
 }

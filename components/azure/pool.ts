@@ -42,7 +42,6 @@ import {
   updateMinutes,
 } from "./poolGroup.ts";
 import { inResourceGroup, type ResourceGroupContext } from "./resourceGroup.ts";
-import { assignRole } from "./roles.ts";
 import { poolJoinSecret, vaultUri, workerSecrets } from "./secretNames.ts";
 import { randomSuffix, writtenSecret } from "./secrets.ts";
 
@@ -131,7 +130,8 @@ export class Pool extends pulumi.ComponentResource {
     this.identityId = identity.id;
     const payload = this.#payload(identity, join);
     this.fingerprint = payload.apply(({ fingerprint }) => fingerprint);
-    this.group = this.#makeGroup(identity, payload, this.#letControllersAssign(identity));
+    const controllers = { principalId: args.controllerId, subscriptionId: args.subscriptionId };
+    this.group = this.#makeGroup(identity, payload, identity.letAssign(`${name}-controllers`, controllers, this));
     this.groupName = this.group.name;
     if (isCountKept(this.spec)) {
       const group = { resourceGroup: this.#resourceGroup, cluster: args.spec.name, groupId: this.group.id };
@@ -172,20 +172,6 @@ export class Pool extends pulumi.ComponentResource {
           ...Object.fromEntries(pulls),
         },
       },
-      { parent: this },
-    );
-  }
-
-  /**
-   * Only who may assign a scale set's identity to machines can update its model (Azure/aad-pod-identity: role
-   * assignments).
-   */
-  #letControllersAssign(identity: Identity): pulumi.Resource {
-    const { controllerId, subscriptionId } = this.#args;
-    return assignRole(
-      `${this.#name}-controllers`,
-      { principalId: controllerId, subscriptionId },
-      { role: "managedIdentityOperator", scope: identity.id },
       { parent: this },
     );
   }

@@ -29,7 +29,7 @@ export interface Grant {
   readonly scope: pulumi.Input<string>;
 }
 
-interface Grantee {
+export interface Grantee {
   readonly principalId: pulumi.Input<string>;
   readonly subscriptionId: pulumi.Input<string>;
 }
