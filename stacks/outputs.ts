@@ -44,7 +44,7 @@ export interface ClusterOutputs {
   readonly kubeconfig: pulumi.Output<string>;
   /** Users' by issuer name, no secret; absent without issuers. */
   readonly signInKubeconfigs?: Readonly<Record<string, pulumi.Output<string>>>;
-  /** Rights in the cloud for pods; absent without any. */
+  /** Absent without any. */
   readonly workloadIdentity?: WorkloadIdentityOutput;
   readonly pools: readonly PoolOutput[];
   /** What another program's pool needs, under the names of its inputs: see `examples/attach-a-pool`. */

@@ -81,7 +81,6 @@ export class Cluster extends pulumi.ComponentResource {
   readonly resources: ClusterResources<pulumi.Output<string>>;
   readonly pools: readonly Pool[];
 
-  /** Rights in the cloud for pods, if the stack file has any. */
   readonly workloadIdentity: WorkloadIdentity | undefined;
 
   readonly #name: string;

@@ -68,7 +68,6 @@ export class Cluster extends pulumi.ComponentResource {
   /** Object id of the identity that reads gMSA accounts' secrets, if a pool has the plug-in. */
   readonly gmsaObjectId: pulumi.Output<string> | undefined;
 
-  /** Rights in the cloud for pods, if the stack file has any. */
   readonly workloadIdentity: WorkloadIdentity | undefined;
 
   readonly #name: string;

@@ -24,12 +24,10 @@ export const nameForm = {
   examples: ["win2022"],
 };
 
-/** A {@link dnsName}. */
 export const lowerCaseName = (): z.ZodString => matching(dnsName, "is not a lower-case name");
 
 const ipv4Cidr = /^(\d{1,3}\.){3}\d{1,3}\/\d{1,2}$/;
 
-/** An IPv4 network. */
 export const cidr = matching(ipv4Cidr, "is not an IPv4 network in CIDR notation").meta({
   patternErrorMessage: "four numbers with dots, a slash and the prefix length",
   examples: ["10.0.0.0/16"],

@@ -6,7 +6,6 @@ import { parse } from "yaml";
 interface ProjectFile {
   /** Folder of the program that Pulumi starts. */
   readonly program: string;
-  /** Folder of the stack files. */
   readonly stacks: string;
 }
 

@@ -52,7 +52,6 @@ const credentialFields = {
 
 const minutes = (least: number) => z.int().min(least).max(1440);
 
-/** When machines of pools are replaced by themselves, and the brakes on it. */
 const repairSchema = section("When the machines of pools are replaced by themselves.", {
   notReadyAfter: described(minutes(5).default(20), "Minutes that a node is not Ready before its machine is replaced."),
   joinWithin: section("How long a machine may take to join before it is replaced.", {

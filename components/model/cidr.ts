@@ -50,12 +50,10 @@ export function subnet(network: Cidr, bits: number, index: number): Cidr {
   return { first: network.first + index * addressCount(prefix), prefix };
 }
 
-/** Whether two networks share an address. */
 export function overlaps(a: Cidr, b: Cidr): boolean {
   return a.first < b.first + addressCount(b.prefix) && b.first < a.first + addressCount(a.prefix);
 }
 
-/** Whether `inner` is entirely inside `outer`. */
 export function contains(outer: Cidr, inner: Cidr): boolean {
   return (
     inner.prefix >= outer.prefix && inner.first >= outer.first && inner.first < outer.first + addressCount(outer.prefix)

@@ -153,7 +153,6 @@ export function runtimeClass(os: OperatingSystem, isolation: "process" | "hyperv
   };
 }
 
-/** Label of nodes that run Hyper-V isolated containers. */
 const hyperVLabel = "fenestra.dev/hyperv";
 
 /** Label of nodes with the plug-in for domain accounts without joining the domain. */

@@ -205,7 +205,6 @@ export function selectableVersions(lock: readonly Artifact[]): readonly string[]
     .sort(compareVersions);
 }
 
-/** Orders releases by number. */
 export function compareVersions(a: string, b: string): number {
   const left = a.split(".").map(Number);
   const right = b.split(".").map(Number);

@@ -17,7 +17,6 @@ interface MachineTraffic {
   readonly purpose: string;
 }
 
-/** Traffic between machines, on every cloud. */
 export function machineTraffic(spec: Pick<ClusterSpec, "addons" | "kubernetes">): readonly MachineTraffic[] {
   const between = (
     role: string,

@@ -19,7 +19,6 @@ const path = "config.fenestra:addons.logs";
 const destinations = ["cloudwatch", "azureMonitor", "otlp"] as const;
 
 export const addOnRules: Rules = {
-  /** StorageClass names are unique. */
   shareNames: rule(["addons.smb", "addons.storage"], ({ "addons.smb": smb, "addons.storage": storage }) =>
     (smb?.shares ?? []).flatMap(({ name }, index) => {
       const path = `config.fenestra:addons.smb.shares[${index}].name`;
