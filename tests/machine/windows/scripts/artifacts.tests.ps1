@@ -18,7 +18,7 @@ function Start-Sleep {
 }
 function Get-Process { $processes }
 function Stop-Process {
-    param([switch] $Force, [object] $InputObject)
+    param([switch] $Force, $InputObject)
     $fakeDone.ended += $InputObject.Path
 }
 function Start-Process {
@@ -28,21 +28,19 @@ function Start-Process {
     $fakeDone.fetched += $url
     $code = 22
     $words = "$($ArgumentList[-4])".Trim('"')
-    Set-Content -Path $words -Value 'curl: (22) The requested URL returned error: 404'
+    Write-Text $words 'curl: (22) The requested URL returned error: 404'
     $fakeDone.kept = Test-Path -LiteralPath $path
     if ($fakeDone.noRange -and $fakeDone.kept) { $code = 33 }
     elseif ($fakeDone.cut) {
         $fakeDone.cut = $false
-        Set-Content -NoNewline -Path $path -Value 'ri'
+        Write-Text $path 'ri'
         $code = 18
     }
     elseif ($fakeWeb.ContainsKey($url)) {
-        Set-Content -NoNewline -Path $path -Value $fakeWeb[$url]
+        Write-Text $path $fakeWeb[$url]
         $code = 0
     }
-    $process = New-Object PSObject -Property @{ Handle = 1; ExitCode = $code }
-    $process | Add-Member -MemberType ScriptMethod -Name WaitForExit -Value { return }
-    $process
+    New-Fake @{ Handle = 1; ExitCode = $code } @{ WaitForExit = { return } }
 }
 function Invoke-Program {
     param([string] $Path, [string[]] $Arguments)
@@ -50,7 +48,7 @@ function Invoke-Program {
     if ($Path -eq 'tar.exe') {
         $fakeDone.ended += 'unpack'
         New-Folder "$($Arguments[3])/bin"
-        Set-Content -Path "$($Arguments[3])/bin/shim.exe" -Value 'MZ'
+        Write-Text "$($Arguments[3])/bin/shim.exe" 'MZ'
         $fakeDone.unpacked += $Arguments[1]
         return
     }
@@ -94,7 +92,7 @@ Test 'the mirror answers: the publisher is not asked' {
     $machine = New-Case $fromMirror
     & "$scripts/stage-artifacts.ps1" -Machine $machine
     Assert-Equal $fakeDone.fetched @('https://mirror/a.exe', 'https://mirror/b')
-    Assert-Equal (Get-Content -Raw "$($machine.folder)/bin/a.exe") 'right'
+    Assert-Equal (Read-Text "$($machine.folder)/bin/a.exe") 'right'
     Assert-Equal $fakeDone.unpacked.Count 1
 }
 Test 'a transfer that was cut goes on where it was' {
@@ -102,7 +100,7 @@ Test 'a transfer that was cut goes on where it was' {
     $machine.artifacts = @($machine.artifacts[0])
     $fakeDone.cut = $true
     & "$scripts/stage-artifacts.ps1" -Machine $machine
-    Assert-Equal @($fakeDone.kept, (Get-Content -Raw "$($machine.folder)/bin/a.exe")) @($true, 'right')
+    Assert-Equal @($fakeDone.kept, (Read-Text "$($machine.folder)/bin/a.exe")) @($true, 'right')
 }
 Test 'a server that cannot go on where a transfer was cut sends the file anew, at once' {
     $machine = New-Case @{ 'https://mirror/a.exe' = 'right' }
@@ -110,16 +108,16 @@ Test 'a server that cannot go on where a transfer was cut sends the file anew, a
     $machine.artifacts[0].urls = @('https://mirror/a.exe')
     $fakeDone.cut = $fakeDone.noRange = $true
     & "$scripts/stage-artifacts.ps1" -Machine $machine
-    Assert-Equal @((Get-Content -Raw "$($machine.folder)/bin/a.exe"), $fakeDone.fetched.Count) @('right', 3)
+    Assert-Equal @((Read-Text "$($machine.folder)/bin/a.exe"), $fakeDone.fetched.Count) @('right', 3)
 }
 Test 'the mirror is down: the publisher is asked' {
     $machine = New-Case @{ 'https://publisher/a.exe' = 'right'; 'https://publisher/b' = 'right' }
     & "$scripts/stage-artifacts.ps1" -Machine $machine
     Assert-Equal $fakeDone.fetched.Count 4
     Assert-Equal ($fakeDone.told -contains 'pause of 30 s') $false
-    Assert-Equal @($fakeDone.told | Where-Object { $_ -like '*: curl ended with 22 ''curl: (22) The requested URL returned error: 404'', digest *' }).Count 2
+    Assert-Equal @($fakeDone.told -like '*: curl ended with 22 ''curl: (22) The requested URL returned error: 404'', digest *').Count 2
     Assert-Equal @(Get-ChildItem -LiteralPath $machine.paths.downloads -Filter '*.err') @()
-    Assert-Equal (Get-Content -Raw "$($machine.folder)/bin/a.exe") 'right'
+    Assert-Equal (Read-Text "$($machine.folder)/bin/a.exe") 'right'
 }
 Test 'a wrong digest: nothing is put in place or unpacked, the file is removed' {
     $machine = New-Case @{ 'https://mirror/a.exe' = 'right'; 'https://mirror/b' = 'forged'; 'https://publisher/a.exe' = 'right'; 'https://publisher/b' = 'forged' }
@@ -140,9 +138,9 @@ Test 'a repeat fetches only what is not right yet' {
 Test 'a download that was cut off is fetched anew' {
     $machine = New-Case $fromMirror
     New-Folder $machine.paths.downloads
-    Set-Content -NoNewline -Path "$($machine.paths.downloads)/1-a.exe" -Value 'rig'
+    Write-Text "$($machine.paths.downloads)/1-a.exe" 'rig'
     & "$scripts/stage-artifacts.ps1" -Machine $machine
-    Assert-Equal (Get-Content -Raw "$($machine.folder)/bin/a.exe") 'right'
+    Assert-Equal (Read-Text "$($machine.folder)/bin/a.exe") 'right'
 }
 Test 'without a digest the checksum file decides, of the mirror or of the publisher' {
     $machine = New-Case $fromMirror
@@ -154,7 +152,7 @@ Test 'without a digest the checksum file decides, of the mirror or of the publis
     Assert-Throws { & "$scripts/stage-artifacts.ps1" -Machine $machine } 'not downloaded: a.exe$'
     $fakeWeb['https://publisher/a.exe.sha256'] = "$(Get-TextDigest 'right')  a.exe"
     & "$scripts/stage-artifacts.ps1" -Machine $machine
-    Assert-Equal (Get-Content -Raw "$($machine.folder)/bin/a.exe") 'right'
+    Assert-Equal (Read-Text "$($machine.folder)/bin/a.exe") 'right'
 }
 Test 'each stage fetches and places its own artifacts only' {
     $machine = New-Case $fromMirror
@@ -164,7 +162,7 @@ Test 'each stage fetches and places its own artifacts only' {
     Assert-Equal (Test-Path "$($machine.folder)/bin/a.exe") $false
     & "$scripts/stage-programs.ps1" -Machine $machine
     Assert-Equal $fakeDone.fetched @('https://mirror/b', 'https://mirror/a.exe')
-    Assert-Equal (Get-Content -Raw "$($machine.folder)/bin/a.exe") 'right'
+    Assert-Equal (Read-Text "$($machine.folder)/bin/a.exe") 'right'
     Assert-Equal (Test-Path "$($machine.folder)/bin/a.exe.new") $false
 }
 Test 'a program that runs is ended before it is replaced, and left alone when it is the right one' {
@@ -172,13 +170,11 @@ Test 'a program that runs is ended before it is replaced, and left alone when it
     $machine.artifacts = @($machine.artifacts[0])
     $path = "$($machine.folder)/bin/a.exe"
     New-Folder "$($machine.folder)/bin"
-    Set-Content -NoNewline -Path $path -Value 'old'
-    $process = New-Object PSObject -Property @{ Path = [IO.Path]::GetFullPath($path); Id = 7 }
-    $process | Add-Member -MemberType ScriptMethod -Name WaitForExit -Value { return }
-    $processes = @($process, (New-Object PSObject -Property @{ Path = $null; Id = 8 }))
+    Write-Text $path 'old'
+    $processes = @((New-Fake @{ Path = [IO.Path]::GetFullPath($path); Id = 7 } @{ WaitForExit = { return } }), [PSCustomObject] @{ Path = $null; Id = 8 })
     & "$scripts/stage-artifacts.ps1" -Machine $machine
     Assert-Equal $fakeDone.ended @([IO.Path]::GetFullPath($path))
-    Assert-Equal (Get-Content -Raw $path) 'right'
+    Assert-Equal (Read-Text $path) 'right'
     $fakeDone.ended = @()
     $fakeDone.fetched = @()
     & "$scripts/stage-artifacts.ps1" -Machine $machine
@@ -190,9 +186,7 @@ Test 'programs of an archive that run, like the shims of pods, are ended before 
     $machine = New-Case $fromMirror
     $machine.artifacts = @($machine.artifacts[1])
     $path = [IO.Path]::GetFullPath("$($machine.folder)/bin/bin/shim.exe")
-    $process = New-Object PSObject -Property @{ Path = $path; Id = 7 }
-    $process | Add-Member -MemberType ScriptMethod -Name WaitForExit -Value { return }
-    $processes = @($process, (New-Object PSObject -Property @{ Path = "$path.other"; Id = 8 }))
+    $processes = @((New-Fake @{ Path = $path; Id = 7 } @{ WaitForExit = { return } }), [PSCustomObject] @{ Path = "$path.other"; Id = 8 })
     & "$scripts/stage-artifacts.ps1" -Machine $machine
     Assert-Equal $fakeDone.ended @($path, 'unpack')
 }

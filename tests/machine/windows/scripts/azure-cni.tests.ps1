@@ -26,12 +26,12 @@ function Invoke-Program {
     Assert-Equal @(@($Path) + $Arguments) @('shutdown.exe', '/r', '/f', '/t', '0')
     $fakeAzure.calls += 'restart'
 }
-Set-Content -Path "$scripts/drain.ps1" -Value '$fakeAzure.calls += "drain"; exit 0'
+Write-Text "$scripts/drain.ps1" '$fakeAzure.calls += "drain"; exit 0'
 function New-Case {
     $folder = "$temp/$([Guid]::NewGuid())"
     New-Folder $folder
-    Set-Content -NoNewline -Path "$folder/template.conflist" -Value '{"name":"azure"}'
-    Set-Content -Path "$folder/azure-vnet.json" -Value 'of the boot before'
+    Write-Text "$folder/template.conflist" '{"name":"azure"}'
+    Write-Text "$folder/azure-vnet.json" 'of the boot before'
     Clear-FakeHns
     Set-Values $fakeAzure @{ calls = @(); hns = 100 }
     ConvertTo-Data @{
@@ -70,7 +70,7 @@ Test 'on a switch that stayed behind the network is made without a name' {
 Test 'a machine is restarted for HNS three times a day at most: then it stays drained, and says so; a boot begins anew' {
     $machine = New-Case
     New-Folder (Split-Path -Parent $machine.network.conflist)
-    Set-Content -Path $machine.network.conflist -Value 'here'
+    Write-Text $machine.network.conflist 'here'
     Repair-PodNetwork $machine 'boot-1' @{}
     $fakeAzure.hns = 200
     foreach ($time in 1, 2, 3) { Repair-PodNetwork $machine 'boot-1' @{ calm = New-Deadline 0 } }

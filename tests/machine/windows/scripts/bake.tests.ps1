@@ -21,17 +21,17 @@ function New-Item {
     else { Microsoft.PowerShell.Management\New-Item -ItemType $ItemType -Force -Path $Path }
 }
 function New-ItemProperty {
-    param([string] $LiteralPath, [string] $Name, [string] $PropertyType, [object] $Value, [switch] $Force)
+    param([string] $LiteralPath, [string] $Name, [string] $PropertyType, $Value, [switch] $Force)
     $fakeKeys[$LiteralPath][$Name] = $Value
 }
 function Get-ItemProperty {
     param([string] $LiteralPath)
     if ($LiteralPath -like '*\Setup\State') { return @{ ImageState = $fakeBake.state } }
-    if ($LiteralPath -like '*\Generalize') { return New-Object PSObject -Property @{ '{1}' = 'C:\x\VMAgentDisabler.dll,Run'; '{2}' = 'other.dll,Run' } }
-    if ($fakeKeys[$LiteralPath]) { New-Object PSObject -Property $fakeKeys[$LiteralPath] }
+    if ($LiteralPath -like '*\Generalize') { return [PSCustomObject] @{ '{1}' = 'C:\x\VMAgentDisabler.dll,Run'; '{2}' = 'other.dll,Run' } }
+    if ($fakeKeys[$LiteralPath]) { [PSCustomObject] $fakeKeys[$LiteralPath] }
 }
 function Set-ItemProperty {
-    param([string] $LiteralPath, [string] $Name, [object] $Value)
+    param([string] $LiteralPath, [string] $Name, $Value)
     $fakeBake.called += "$(Split-Path -Leaf $LiteralPath) $Name $Value"
 }
 function Remove-ItemProperty {
@@ -39,7 +39,7 @@ function Remove-ItemProperty {
     $fakeBake.called += "without $Name"
 }
 function Get-ScheduledTask { }
-function Get-LocalUser { New-Object PSObject -Property @{ SID = 'S-1-5-21-1-500' }; New-Object PSObject -Property @{ SID = 'S-1-5-21-1-1000' } }
+function Get-LocalUser { [PSCustomObject] @{ SID = 'S-1-5-21-1-500' }; [PSCustomObject] @{ SID = 'S-1-5-21-1-1000' } }
 filter Disable-LocalUser { $fakeBake.called += "disabled $($_.SID)" }
 # A process of a stage may be cut off: its work is done, and its record is not written.
 $fakeStart = ${function:Start-Process}
@@ -158,7 +158,7 @@ Test 'a seal leaves programs, downloads and its record, and nothing of this mach
     Write-Text "$drive/Windows/Panther/unattend.xml" 'x'
     Assert-Equal (Invoke-BakeScript -Seal) 0
     $left = Get-Left-Over
-    Assert-Equal @($left | Where-Object { $_ -notmatch '^/(fenestra/(bin|downloads|otelcol|credential-providers)/|opt/cni/bin/|fenestra/image\.json$|var/run/)' }) @()
+    Assert-Equal @($left -notmatch '^/(fenestra/(bin|downloads|otelcol|credential-providers)/|opt/cni/bin/|fenestra/image\.json$|var/run/)') @()
     $image = Read-Data $fakeData.paths.image
     Assert-Equal @($image.format, $image.os, $image.product, $image.base, $image.stages.name) @(1, $fakeData.os.name, '1.2.3', 'ami-1', @('features', 'artifacts', 'programs'))
     Assert-Equal ((Read-Text $fakeData.paths.image) -match 'ssm|fenestra/|proxy|10\.0\.') $false

@@ -31,10 +31,10 @@ function New-Item {
 }
 function Get-ItemProperty {
     param([Parameter()] [string] $LiteralPath)
-    if ($LiteralPath -eq 'HKLM:\Windows') { New-Object PSObject -Property @{ '(default)' = 'text' } }
+    if ($LiteralPath -eq 'HKLM:\Windows') { [PSCustomObject] @{ '(default)' = 'text' } }
 }
 function New-ItemProperty {
-    param([string] $LiteralPath, [string] $Name, [string] $PropertyType, [object] $Value, [switch] $Force)
+    param([string] $LiteralPath, [string] $Name, [string] $PropertyType, $Value, [switch] $Force)
     $fakeDone.written += "$LiteralPath|$Name|$PropertyType|$Value"
 }
 function ConvertTo-Descriptor {
@@ -74,10 +74,10 @@ Test 'leaves a value of Windows alone that is right already, and writes one that
 }
 Test 'puts the library in place, wherever the archive has it, and registers it' {
     $plugin = New-Plugin
-    Set-Content -NoNewline -Path "$($plugin.folder)/CCGPlugin/plugin.dll" -Value 'library'
-    Set-Content -Path "$($plugin.folder)/CCGPlugin/Events.man" -Value '<x/>'
+    Write-Text "$($plugin.folder)/CCGPlugin/plugin.dll" 'library'
+    Write-Text "$($plugin.folder)/CCGPlugin/Events.man" '<x/>'
     Install-Plugin $plugin.data $plugin.folder
-    Assert-Equal (Get-Content -Raw -LiteralPath $plugin.data.target) 'library'
+    Assert-Equal (Read-Text $plugin.data.target) 'library'
     Assert-Equal $fakeDone.made @('HKLM:\A')
     Assert-Equal $fakeDone.written @('HKLM:\A|(default)|String|text', 'HKLM:\A|AccessPermission|Binary|bytes of O:BA')
     Assert-Equal $fakeDone.programs @('wevtutil.exe im Events.man')
@@ -85,8 +85,8 @@ Test 'puts the library in place, wherever the archive has it, and registers it' 
 
 Test 'leaves a library alone that is the same already: it may be in use' {
     $plugin = New-Plugin
-    Set-Content -NoNewline -Path "$($plugin.folder)/CCGPlugin/plugin.dll" -Value 'library'
-    Set-Content -NoNewline -Path $plugin.data.target -Value 'library'
+    Write-Text "$($plugin.folder)/CCGPlugin/plugin.dll" 'library'
+    Write-Text $plugin.data.target 'library'
     $before = (Get-Item -LiteralPath $plugin.data.target).LastWriteTimeUtc.AddDays(-1)
     (Get-Item -LiteralPath $plugin.data.target).LastWriteTimeUtc = $before
     Install-Plugin $plugin.data $plugin.folder
@@ -95,17 +95,17 @@ Test 'leaves a library alone that is the same already: it may be in use' {
 
 Test 'gives a library that is another one, and may be in use, another name' {
     $plugin = New-Plugin
-    Set-Content -NoNewline -Path "$($plugin.folder)/CCGPlugin/plugin.dll" -Value 'library'
-    Set-Content -NoNewline -Path $plugin.data.target -Value 'old'
+    Write-Text "$($plugin.folder)/CCGPlugin/plugin.dll" 'library'
+    Write-Text $plugin.data.target 'old'
     $was = (Get-Digest $plugin.data.target 'SHA256').Substring(0, 8)
     Install-Plugin $plugin.data $plugin.folder
-    Assert-Equal @($plugin.data.target, "$($plugin.data.target).$was" | ForEach-Object { Get-Content -Raw -LiteralPath $_ }) @('library', 'old')
+    Assert-Equal @($plugin.data.target, "$($plugin.data.target).$was" | ForEach-Object { Read-Text $_ }) @('library', 'old')
 }
 
 Test 'goes on without event texts, and says so' {
     $plugin = New-Plugin
-    Set-Content -NoNewline -Path "$($plugin.folder)/CCGPlugin/plugin.dll" -Value 'library'
-    Set-Content -Path "$($plugin.folder)/CCGPlugin/Events.man" -Value '<x/>'
+    Write-Text "$($plugin.folder)/CCGPlugin/plugin.dll" 'library'
+    Write-Text "$($plugin.folder)/CCGPlugin/Events.man" '<x/>'
     $fakeDone.breaks = $true
     Install-Plugin $plugin.data $plugin.folder
     Assert-Equal $fakeDone.written.Count 2
@@ -120,10 +120,10 @@ Test 'refuses an archive without the library' {
 
 # The stage itself, with the download and the key's ownership as fakes of their own files.
 Set-Content -Path "$temp/download.ps1" -Value @(
-    'function Install-Artifacts { param([object] $Machine, [string] $Stage) $fakeDone.log += "installs $Stage"; if ($fakeDone.breaks) { throw "not downloaded" } }'
+    'function Install-Artifacts { param($Machine, [string] $Stage) $fakeDone.log += "installs $Stage"; if ($fakeDone.breaks) { throw "not downloaded" } }'
 )
 function New-Machine {
-    param([object] $Install)
+    param($Install)
     ConvertTo-Data @{ ccg = @{ folder = '/none'; allowedClasses = 'Allowed'; classId = $fakeClass; install = $Install } }
 }
 

@@ -34,14 +34,14 @@ Set-Content -Path "$case/state/x-KUBECONFIG.json" -Value $lines
 $big = [IO.File]::Create("$case/logs/big.log")
 $big.SetLength(220000)
 $big.Close()
-Set-Content -Path "$case/logs/bootstrap-kubelet.conf" -Value "token: $fakeToken"
-Set-Content -Path "$case/logs/client.pem" -Value $pem
-Set-Content -Path "$case/logs/dumps/kubelet.exe.123.dmp" -Value $memory
-Set-Content -Path "$case/logs/dumps/note.txt" -Value $memory
-Set-Content -Path "$case/state/os.json" -Value '{"hash":"0123456789abcdef"}'
-Set-Content -Path "$case/cloud/agent.log" -Value "extension ran with $lines[0]"
-Set-Content -Path "$case/10-flannel.conflist" -Value '{"name":"flannel.4096"}'
-Set-Content -Path "$case/subnet.env" -Value 'FLANNEL_SUBNET=10.244.3.1/24'
+Write-Text "$case/logs/bootstrap-kubelet.conf" "token: $fakeToken"
+Write-Text "$case/logs/client.pem" $pem
+Write-Text "$case/logs/dumps/kubelet.exe.123.dmp" $memory
+Write-Text "$case/logs/dumps/note.txt" $memory
+Write-Text "$case/state/os.json" '{"hash":"0123456789abcdef"}'
+Write-Text "$case/cloud/agent.log" "extension ran with $lines[0]"
+Write-Text "$case/10-flannel.conflist" '{"name":"flannel.4096"}'
+Write-Text "$case/subnet.env" 'FLANNEL_SUBNET=10.244.3.1/24'
 $machine = @{
     paths           = @{ logs = "$case/logs"; state = "$case/state"; machine = "$case/scripts/machine.json"; dumps = "$case/logs/dumps"; containerdConfig = 'c.toml' }
     network         = @{ conflist = "$case/10-flannel.conflist"; subnetFile = "$case/subnet.env" }
@@ -50,7 +50,7 @@ $machine = @{
     kubeletEndpoint = 'npipe:////./pipe/containerd-containerd'
     cloudLogs       = @("$case/cloud")
 }
-Set-Content -Path "$case/scripts/machine.json" -Value ($machine | ConvertTo-Json -Depth 10)
+Write-Text "$case/scripts/machine.json" ($machine | ConvertTo-Json -Depth 10)
 
 if (-not $onWindows) {
     New-Program 'icacls.exe' "`$args[0] | Add-Content -Path '$temp/rights'" | Out-Null
@@ -72,10 +72,10 @@ function Get-WindowsFeature { if ($env:FAKE_HANGS) { Start-Sleep -Seconds 3600 }
 function Get-CimInstance {
     param([string] $ClassName, [string] $CimSession)
     if ($CimSession -ne 'session') { throw 'no limit' }
-    New-Object PSObject -Property @{ FreePhysicalMemory = 4711 }
+    [PSCustomObject] @{ FreePhysicalMemory = 4711 }
 }
 function Get-WinEvent {
-    New-Object PSObject -Property @{ TimeCreated = '12:00'; ProviderName = 'fenestra'; Id = 1; Message = 'joined with abcdef.0123456789abcdef' }
+    [PSCustomObject] @{ TimeCreated = '12:00'; ProviderName = 'fenestra'; Id = 1; Message = 'joined with abcdef.0123456789abcdef' }
 }
 '@
 
@@ -93,14 +93,14 @@ Test 'it has a file for each question, also for one that fails' {
     $names = @(Get-ChildItem -File -LiteralPath $open | ForEach-Object { $_.Name } | Sort-Object)
     $expected = 'adapters', 'addresses', 'containerd-config', 'crictl-info', 'crictl-pods', 'crictl-ps', 'dumps', 'events', 'features', 'hns-endpoints', 'hns-networks', 'hns-policylists', 'left-out', 'memory', 'routes', 'services', 'tasks'
     Assert-Equal $names @($expected | ForEach-Object { "$_.txt" })
-    Assert-Equal (Get-Content -Raw "$open/hns-policylists.txt").Trim() 'HNS does not answer'
-    Assert-Equal (Get-Content -Raw "$open/adapters.txt").Trim() 'no adapter'
-    Assert-Equal (Get-Content -Raw "$open/features.txt").Trim() 'no answer within 25 s'
-    Assert-Equal (Get-Content -Raw "$open/hns-networks.txt").Contains('flannel.4096 of /networks/') $true
-    Assert-Equal (Get-Content -Raw "$open/crictl-pods.txt").Trim() 'crictl --runtime-endpoint npipe:////./pipe/containerd-containerd --timeout 60s pods'
+    Assert-Equal (Read-Text "$open/hns-policylists.txt").Trim() 'HNS does not answer'
+    Assert-Equal (Read-Text "$open/adapters.txt").Trim() 'no adapter'
+    Assert-Equal (Read-Text "$open/features.txt").Trim() 'no answer within 25 s'
+    Assert-Equal (Read-Text "$open/hns-networks.txt").Contains('flannel.4096 of /networks/') $true
+    Assert-Equal (Read-Text "$open/crictl-pods.txt").Trim() 'crictl --runtime-endpoint npipe:////./pipe/containerd-containerd --timeout 60s pods'
 }
 Test 'it has logs, stage state, machine data, the network''s files and the cloud''s logs' {
-    $names = @($files | ForEach-Object { $_.Name })
+    $names = @($files.Name)
     foreach ($name in 'join.log', 'os.json', 'machine.json', '10-flannel.conflist', 'subnet.env', 'agent.log') {
         Assert-Equal "$name $($names -contains $name)" "$name True"
     }
@@ -109,17 +109,17 @@ Test 'what happened can still be read' {
     foreach ($text in 'stage join: start', 'stage join: failed after 3 s: the join token expired', 'FLANNEL_SUBNET=10.244.3.1/24', '0123456789abcdef', '4711') {
         Assert-Equal "$text $($all.Contains($text))" "$text True"
     }
-    Assert-Equal (Get-Content -Raw "$open/dumps.txt").Contains('kubelet.exe.123.dmp') $true
+    Assert-Equal (Read-Text "$open/dumps.txt").Contains('kubelet.exe.123.dmp') $true
 }
 Test 'no secret is in it' {
     Assert-Equal ($secrets.Count -gt 20) $true
     Assert-Equal @($secrets + $pem | Where-Object { $all.Contains($_) }) @()
 }
 Test 'of a file that is too large the end is there, and what is left out is said' {
-    Assert-Equal (Get-Content -Raw "$open/left-out.txt").Contains('big.log: all but the last 209715 of 220000 bytes') $true
+    Assert-Equal (Read-Text "$open/left-out.txt").Contains('big.log: all but the last 209715 of 220000 bytes') $true
 }
 Test 'no kubeconfig, no key and no memory of a program is in it' {
-    $kinds = @($files | ForEach-Object { $_.Extension } | Sort-Object -Unique)
+    $kinds = @($files.Extension | Sort-Object -Unique)
     foreach ($kind in '.conf', '.pem', '.dmp') {
         Assert-Equal "$kind $($kinds -contains $kind)" "$kind False"
     }
@@ -136,14 +136,14 @@ Test 'what was put together is closed to others while it is there, and gone at t
 Test 'without the machine''s data there is an archive all the same' {
     $lost = Join-Path $temp 'lost'
     Copy-Item -Recurse -LiteralPath $case -Destination $lost
-    Set-Content -Path "$lost/scripts/machine.json" -Value ''
+    Write-Text "$lost/scripts/machine.json" ''
     New-Item -ItemType Directory -Path "$lost/data", "$temp/without" | Out-Null
     Write-Text "$lost/scripts/collect-logs.ps1" (Read-Text "$lost/scripts/collect-logs.ps1").Replace('C:\var\log\fenestra', "$lost/data")
-    Set-Content -Path "$lost/data/join.log" -Value 'stage join: start'
+    Write-Text "$lost/data/join.log" 'stage join: start'
     & "$lost/scripts/collect-logs.ps1" -Destination "$temp/without.tar.gz"
     & tar -xzf "$temp/without.tar.gz" -C "$temp/without"
     Assert-Equal @(Get-ChildItem -Recurse -File -Filter join.log -LiteralPath "$temp/without").Count 1
-    Assert-Equal (Get-Content -Raw "$temp/without/adapters.txt").Trim() 'no adapter'
-    Assert-Equal (Get-Content -Raw "$temp/without/left-out.txt").Contains('machine.json cannot be read') $true
+    Assert-Equal (Read-Text "$temp/without/adapters.txt").Trim() 'no adapter'
+    Assert-Equal (Read-Text "$temp/without/left-out.txt").Contains('machine.json cannot be read') $true
 }
 Complete-Tests

@@ -21,7 +21,7 @@ function Invoke-Program {
 function Get-Service {
     param([string] $Name)
     if ($fakeNode.there) {
-        New-Object PSObject -Property @{ Name = $Name; Status = 'Stopped' }
+        [PSCustomObject] @{ Name = $Name; Status = 'Stopped' }
     }
 }
 function Set-Service {

@@ -8,7 +8,7 @@ $kinds = '^(Pipeline|PipelineChain|AssignmentStatement|ReturnStatement|ThrowStat
 $list = New-Object Collections.Generic.List[string]
 # An expression between brackets is part of its statement, and a default runs before there is a table.
 function Test-Counted {
-    param([object] $Ast)
+    param($Ast)
     if ($Ast.GetType().Name -notmatch $kinds -or $Ast.Parent.GetType().Name -notmatch '^(StatementBlock|NamedBlock)Ast$') { return $false }
     if ($Ast.Parent.Parent.GetType().Name -match '^(Sub|Array)ExpressionAst$') { return $false }
     for ($up = $Ast.Parent; $up; $up = $up.Parent) {

@@ -7,7 +7,7 @@ $cluster = @{}
 # The real one, before the fake below takes its name.
 $realKubectl = ${function:Invoke-Kubectl}
 function Send-Lifecycle {
-    param([object] $Machine, [string] $Hook, [string] $Action, [string] $Result = '')
+    param($Machine, [string] $Hook, [string] $Action, [string] $Result = '')
     $cluster.beats += "$Hook $Action $Result"
     if ($cluster.silent) { throw 'no answer' }
 }
@@ -33,7 +33,7 @@ function New-Pod {
     @{ name = $Name; line = "default     $Name     $Phase   $Owner   $Mirror   $Deleted" }
 }
 function Invoke-Kubectl {
-    param([object] $Machine, [string[]] $Arguments, [hashtable] $Deadline, [string] $Text = '')
+    param($Machine, [string[]] $Arguments, [hashtable] $Deadline, [string] $Text = '')
     $cluster.calls += $Arguments -join ' '
     $cluster.text = $Text
     if ($cluster.unreachable) { throw 'kubectl.exe ended with 1: Unable to connect to the server: EOF' }
@@ -85,7 +85,7 @@ Test 'a pod that goes already is not asked again, but waited for' {
     Reset-Cluster @(New-Pod 'a' 'ReplicaSet' 'Running' '<none>' '2026-11-21T10:00:00Z')
     $cluster.clock = -1000000
     Assert-Equal (Invoke-Drain $machine 'n' 1) $false
-    Assert-Equal @($cluster.calls | Where-Object { $_ -like 'create *' }) @()
+    Assert-Equal @($cluster.calls -like 'create *') @()
 }
 Test 'an empty node is drained at once, and cordoned first' {
     Reset-Cluster @()
@@ -98,7 +98,7 @@ Test 'a machine that goes waits until its disks are not in use, one that is back
         Reset-Cluster @()
         $cluster.disks = 2
         Assert-Equal (Invoke-Drain $machine 'n' 30 -Returns:$case.returns) $true
-        Assert-Equal @($cluster.calls | Where-Object { $_ -like '*volumesInUse*' }).Count $case.looks
+        Assert-Equal @($cluster.calls -like '*volumesInUse*').Count $case.looks
     }
 }
 foreach ($case in @(
@@ -113,7 +113,7 @@ foreach ($case in @(
         Reset-Cluster @()
         $cluster.node = $case.node
         Set-Cordon $machine 'n' (New-Deadline 10) -Off:$case.off
-        $patched = @($cluster.calls | Where-Object { $_ -like 'patch *' })
+        $patched = @($cluster.calls -like 'patch *')
         Assert-Equal $patched.Count ([int] [bool] $case.patches)
         if ($case.patches) { Assert-Equal $patched[0].Contains($case.patches) $true }
     }
@@ -123,9 +123,9 @@ Test 'a pod that its disruption budget holds is asked again until it may go' {
     $cluster.guarded = @('b')
     Assert-Equal (Invoke-Drain $machine 'n' 30) $true
     Assert-Equal $cluster.beats @()
-    $asked = @($cluster.calls | Where-Object { $_ -like 'create --raw /api/v1/namespaces/default/pods/b/eviction *' })
+    $asked = @($cluster.calls -like 'create --raw /api/v1/namespaces/default/pods/b/eviction *')
     Assert-Equal ($asked.Count -gt 1) $true
-    Assert-Equal @($cluster.calls | Where-Object { $_ -like 'delete *' }).Count 0
+    Assert-Equal @($cluster.calls -like 'delete *').Count 0
 }
 Test 'what is left at the deadline is deleted, but not from a machine that is back afterwards' {
     foreach ($returns in $true, $false) {
@@ -133,7 +133,7 @@ Test 'what is left at the deadline is deleted, but not from a machine that is ba
         $cluster.guarded = @('b')
         $cluster.clock = -1000000
         Assert-Equal (Invoke-Drain $machine 'n' 1 -Returns:$returns) $false
-        Assert-Equal @($cluster.calls | Where-Object { $_ -like 'delete *' }).Count ([int] (-not $returns))
+        Assert-Equal @($cluster.calls -like 'delete *').Count ([int] (-not $returns))
     }
     Assert-Equal $cluster.calls[-1] 'delete --wait=false --ignore-not-found -f -'
     Assert-Equal @(($cluster.text | ConvertFrom-Json).items | ForEach-Object { "$($_.kind) $($_.metadata.namespace)/$($_.metadata.name)" }) @('Pod default/b')
@@ -144,8 +144,8 @@ Test 'a machine whose Node is marked goes at once, and one that is back afterwar
     $cluster.guarded = @('b')
     $cluster.mark = 'skip'
     Assert-Equal (Invoke-Drain $machine 'n' 600) $false
-    Assert-Equal @($cluster.calls | Where-Object { $_ -like 'create *' }).Count 0
-    Assert-Equal @($cluster.calls | Where-Object { $_ -like 'delete *' }).Count 1
+    Assert-Equal @($cluster.calls -like 'create *').Count 0
+    Assert-Equal @($cluster.calls -like 'delete *').Count 1
     Assert-Equal (Invoke-Drain $machine 'n' 600 -Returns) $true
 }
 Test 'the hook hears at the start that the drain goes on, answered or not, and not again before its time' {
@@ -168,7 +168,7 @@ Test 'the hook hears in intervals until the deadline, and not after it' {
     $beats = $cluster.beats.Count
     Assert-Equal ($beats -gt 1) $true
     # Once in each round, and once more behind each eviction.
-    $rounds = @($cluster.calls | Where-Object { $_ -like 'get pods *' }).Count
+    $rounds = @($cluster.calls -like 'get pods *').Count
     Assert-Equal ($beats -ge $rounds) $true
 }
 Test 'somebody has deleted the Node already: its pods are evicted all the same, and none is deleted' {
@@ -176,8 +176,8 @@ Test 'somebody has deleted the Node already: its pods are evicted all the same, 
     $cluster.own = @()
     $cluster.gone = $true
     Assert-Equal (Invoke-Drain $machine 'n' 30) $true
-    Assert-Equal @($cluster.calls | Where-Object { $_ -like 'create *' }).Count 2
-    Assert-Equal @($cluster.calls | Where-Object { $_ -like 'delete *' }).Count 0
+    Assert-Equal @($cluster.calls -like 'create *').Count 2
+    Assert-Equal @($cluster.calls -like 'delete *').Count 0
 }
 Test 'an API that answers again is used; one that never does leaves what is there unknown, not none' {
     Reset-Cluster @(New-Pod 'a')

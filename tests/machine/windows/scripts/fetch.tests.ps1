@@ -10,7 +10,7 @@ Set-Content -Path "$temp/files.ps1" -Value @(
 Set-Content -Path "$temp/web.ps1" -Value @(
     'function Initialize-Web { }'
     'function Save-AwsObject {'
-    'param([object] $Cloud, [object] $Object, [string] $File)'
+    'param($Cloud, $Object, [string] $File)'
     '$fake.order += "fetch $($Object.bucket) $($Object.key)"'
     'if ($fake.refuse -gt 0) { $fake.refuse -= 1; throw "(403) Forbidden, x-amz-security-token:session" }'
     'Copy-Item -Force -LiteralPath "$PSScriptRoot/$($fake.object)" -Destination $File'
@@ -44,7 +44,7 @@ function New-ScheduledTaskSettingsSet {
     "$($ExecutionTimeLimit.TotalSeconds) $Priority"
 }
 function Register-ScheduledTask {
-    param([string] $TaskName, [object] $Action, [object] $Trigger, [object] $Principal, [object] $Settings, [switch] $Force)
+    param([string] $TaskName, $Action, $Trigger, $Principal, $Settings, [switch] $Force)
     $fake.order += "task $TaskName"
     $fake.tasks += $TaskName
     $fake.task = @($Action, $Trigger, $Principal, $Settings)

@@ -30,8 +30,8 @@ function Invoke-Program {
 function New-Case {
     $folder = "$temp/$([Guid]::NewGuid())"
     New-Folder $folder
-    Set-Content -Path "$folder/kubectl.exe" -Value 'program'
-    Set-Content -NoNewline -Path "$folder/template.conflist" -Value '{"name":"flannel.4096"}'
+    Write-Text "$folder/kubectl.exe" 'program'
+    Write-Text "$folder/template.conflist" '{"name":"flannel.4096"}'
     Clear-FakeHns
     Set-Values $told @{ calls = @(); log = @(); ranges = @('10.244.3.0/24'); silent = 0 }
     ConvertTo-Data @{
@@ -60,7 +60,7 @@ Test 'on a physical adapter nothing is made for flanneld, which makes its networ
     Restore-Network $machine $i1
     Assert-Equal $told.calls @()
     Invoke-Flanneld 'flannel.4096' '10.244.3.0/24'
-    Assert-Equal @($hns.networks | ForEach-Object { $_.Name }) @('nat', 'flannel.4096')
+    Assert-Equal @($hns.networks.Name) @('nat', 'flannel.4096')
 }
 Test 'on a switch that stayed behind flanneld is refused, and keeps the network that is made for it' {
     $machine = New-Case
@@ -120,7 +120,7 @@ Test 'routes that cannot be repaired keep no node from being Ready' {
 Test 'the network is there when both flanneld and HNS say so, and HNS that is silent is asked again' {
     $machine = New-Case
     Assert-Equal (Test-Network $machine.network) $false
-    Set-Content -Path $machine.network.subnetFile -Value 'FLANNEL_SUBNET=10.244.3.1/24'
+    Write-Text $machine.network.subnetFile 'FLANNEL_SUBNET=10.244.3.1/24'
     Assert-Equal (Test-Network $machine.network) $false
     Invoke-Flanneld 'flannel.4096' '10.244.3.0/24'
     $told.silent = 1

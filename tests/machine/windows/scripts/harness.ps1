@@ -55,7 +55,7 @@ function New-Program {
 
 # What a value holds, without what Get-Content ties to its lines: Windows PowerShell would write that into the JSON.
 function Get-Plain {
-    param([object] $Value)
+    param($Value)
     if ($Value -is [string]) { return -join $Value.ToCharArray() }
     if ($Value -is [array]) {
         $items = @(foreach ($item in $Value) {
@@ -68,7 +68,7 @@ function Get-Plain {
 
 # Compares as JSON, so that arrays and tables are compared by their contents.
 function Assert-Equal {
-    param([object] $Actual, [object] $Expected)
+    param($Actual, $Expected)
     $left = ConvertTo-Json -Depth 10 -Compress -InputObject (Get-Plain $Actual)
     $right = ConvertTo-Json -Depth 10 -Compress -InputObject (Get-Plain $Expected)
     if ($left -cne $right) { throw "is $left, expected $right" }
@@ -90,6 +90,14 @@ function Assert-Throws {
 function ConvertTo-Data {
     param([hashtable] $Table)
     $Table | ConvertTo-Json -Depth 10 | ConvertFrom-Json
+}
+
+# An object with these properties and methods.
+function New-Fake {
+    param([hashtable] $Properties, [hashtable] $Methods)
+    $made = [PSCustomObject] $Properties
+    foreach ($method in $Methods.GetEnumerator()) { $made | Add-Member ScriptMethod $method.Key $method.Value }
+    $made
 }
 
 # Gives a table of fakes these values, as at its beginning.

@@ -24,7 +24,7 @@ foreach ($case in @(
     }
 }
 Test 'containerd is raised above the pods, whoever started it' {
-    $fakeProcess = New-Object PSObject -Property @{ Name = 'containerd'; PriorityClass = 'Normal' }
+    $fakeProcess = [PSCustomObject] @{ Name = 'containerd'; PriorityClass = 'Normal' }
     function Get-Process { $fakeProcess }
     Repair-Containerd $fakeMachine @{ isReady = $true }
     Assert-Equal $fakeProcess.PriorityClass 'AboveNormal'
@@ -242,7 +242,7 @@ Test 'crashes since this machine was made and the day of Defender''s signatures 
     Reset-Node
     $text = '<Event><System><Provider Name="P"/><EventID{0}</EventID><TimeCreated SystemTime="2026-11-{1}T01:02:03.456Z"/></System><EventData><Data Name="param1">{2}</Data></EventData></Event>'
     $fakeNode.events = ($text -f ' Qualifiers="16384">1001', '27', '0x0000007e (0xffffffffc0000005)') + ($text -f '>41', '26', '126') + ($text -f '>41', '20', '0')
-    $fakeNode.defender = New-Object PSObject -Property @{ AntivirusSignatureLastUpdated = [DateTime] '2026-10-01T05:00:00' }
+    $fakeNode.defender = [PSCustomObject] @{ AntivirusSignatureLastUpdated = [DateTime] '2026-10-01T05:00:00' }
     $memory = @{}
     Send-Beat $fakeMachine $memory
     Assert-Equal @($fakeNode.told['fenestra.dev/crashes'], $fakeNode.told['fenestra.dev/signatures']) @('2, last 2026-11-26T01:02:03Z, stop 0x0000007e', '2026-10-01')

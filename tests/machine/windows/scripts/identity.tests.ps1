@@ -18,7 +18,7 @@ function Set-Web {
 # How often a call was made.
 function Get-Count {
     param([string] $Call)
-    @($fakeWeb.calls | Where-Object { $_ -like $Call }).Count
+    @($fakeWeb.calls -like $Call).Count
 }
 $aws = ConvertTo-Data @{ kind = 'aws'; region = 'eu-central-1'; domain = 'amazonaws.com'; joinSecret = '/fenestra/demo/join' }
 

@@ -27,8 +27,8 @@ $fakeWeb.answer = {
 function New-Case {
     $folder = "$temp/$([Guid]::NewGuid())"
     New-Folder "$folder/pki"
-    Set-Content -Path "$folder/template" -Value 'server: @API_SERVER@ ca: @CA_DATA@ token: @TOKEN@'
-    Set-Content -Path "$folder/kubelet.yaml" -Value 'providerID: "@PROVIDER_ID@"'
+    Write-Text "$folder/template" 'server: @API_SERVER@ ca: @CA_DATA@ token: @TOKEN@'
+    Write-Text "$folder/kubelet.yaml" 'providerID: "@PROVIDER_ID@"'
     $fakeSecret.value = @{ server = 'https://api:6443'; caCertificate = 'CA'; token = 'the-token'; expires = [DateTime]::UtcNow.AddHours(1).ToString('o') }
     Set-Values $asked @{ secret = 0; rights = @(); refuse = $false; file = "$folder/bootstrap.conf" }
     ConvertTo-Data @{
@@ -49,13 +49,13 @@ function New-Case {
 Test 'a new node gets its kubeconfig and its files, the token into folders that were closed before' {
     $machine = New-Case
     & "$scripts/stage-join.ps1" -Machine $machine
-    Assert-Equal (Get-Content -Raw $machine.paths.bootstrapKubeconfig).Trim() 'server: https://api:6443 ca: Q0E= token: the-token'
-    Assert-Equal (Get-Content -Raw "$($machine.folder)/kubelet.yaml").Trim() 'providerID: "aws:///eu-central-1a/i-0123456789abcdef0"'
-    Assert-Equal (Get-Content -Raw $machine.paths.clusterCa) 'CA'
+    Assert-Equal (Read-Text $machine.paths.bootstrapKubeconfig) 'server: https://api:6443 ca: Q0E= token: the-token'
+    Assert-Equal (Read-Text "$($machine.folder)/kubelet.yaml") 'providerID: "aws:///eu-central-1a/i-0123456789abcdef0"'
+    Assert-Equal (Read-Text $machine.paths.clusterCa) 'CA'
     $node = Get-Node $machine
     Assert-Equal @($node.name, $node.address, $node.server) @('i-0123456789abcdef0', '10.0.0.7', 'https://api:6443')
-    Assert-Equal @($asked.rights | ForEach-Object { $_.path }) @((Split-Path -Parent $machine.paths.bootstrapKubeconfig), $machine.paths.certificates)
-    Assert-Equal @($asked.rights | ForEach-Object { $_.token }) @($false, $false)
+    Assert-Equal @($asked.rights.path) @((Split-Path -Parent $machine.paths.bootstrapKubeconfig), $machine.paths.certificates)
+    Assert-Equal @($asked.rights.token) @($false, $false)
 }
 Test 'access rights that cannot be set keep the token from the disk' {
     $machine = New-Case
@@ -67,10 +67,10 @@ Test 'a repeat leaves filled files as they are, and fills one again that is torn
     $machine = New-Case
     & "$scripts/stage-join.ps1" -Machine $machine
     & "$scripts/stage-join.ps1" -Machine $machine
-    Assert-Equal (Get-Content -Raw "$($machine.folder)/kubelet.yaml").Trim() 'providerID: "aws:///eu-central-1a/i-0123456789abcdef0"'
-    Set-Content -Path "$($machine.folder)/kubelet.yaml" -Value ''
+    Assert-Equal (Read-Text "$($machine.folder)/kubelet.yaml") 'providerID: "aws:///eu-central-1a/i-0123456789abcdef0"'
+    Write-Text "$($machine.folder)/kubelet.yaml" ''
     & "$scripts/stage-join.ps1" -Machine $machine
-    Assert-Equal (Get-Content -Raw "$($machine.folder)/kubelet.yaml").Trim() 'providerID: "aws:///eu-central-1a/i-0123456789abcdef0"'
+    Assert-Equal (Read-Text "$($machine.folder)/kubelet.yaml") 'providerID: "aws:///eu-central-1a/i-0123456789abcdef0"'
 }
 Test 'a token that expired is refused and not written' {
     $machine = New-Case
@@ -80,22 +80,22 @@ Test 'a token that expired is refused and not written' {
 }
 Test 'a certificate that cannot be read is replaced' {
     $machine = New-Case
-    Set-Content -Path $machine.paths.kubeconfig -Value 'old'
-    Set-Content -Path "$($machine.paths.certificates)/kubelet-client-current.pem" -Value 'no certificate'
+    Write-Text $machine.paths.kubeconfig 'old'
+    Write-Text "$($machine.paths.certificates)/kubelet-client-current.pem" 'no certificate'
     & "$scripts/stage-join.ps1" -Machine $machine
     Assert-Equal $asked.secret 1
     Assert-Equal (Test-Path $machine.paths.kubeconfig) $false
 }
 # A certificate that is good for a day, made by .NET, which 5.1 has from 4.7.2 on.
 function Set-Certificate {
-    param([object] $Machine, [string] $Name = 'i-0123456789abcdef0')
+    param($Machine, [string] $Name = 'i-0123456789abcdef0')
     $key = [Security.Cryptography.RSA]::Create(2048)
     $request = New-Object Security.Cryptography.X509Certificates.CertificateRequest "O=system:nodes, CN=system:node:$Name", $key, ([Security.Cryptography.HashAlgorithmName]::SHA256), ([Security.Cryptography.RSASignaturePadding]::Pkcs1)
     $made = $request.CreateSelfSigned([DateTimeOffset]::UtcNow.AddMinutes(-5), [DateTimeOffset]::UtcNow.AddDays(1))
     $text = [Convert]::ToBase64String($made.RawData)
-    Set-Content -Path "$($Machine.paths.certificates)/kubelet-client-current.pem" -Value "-----BEGIN CERTIFICATE-----`n$text`n-----END CERTIFICATE-----`n-----END PRIVATE KEY-----"
-    Set-Content -Path $Machine.paths.clusterCa -Value '-----END CERTIFICATE-----'
-    Set-Content -Path $Machine.paths.kubeconfig -Value "clusters:`n- cluster:`n    server: https://kubeconfig:6443"
+    Write-Text "$($Machine.paths.certificates)/kubelet-client-current.pem" "-----BEGIN CERTIFICATE-----`n$text`n-----END CERTIFICATE-----`n-----END PRIVATE KEY-----"
+    Write-Text $Machine.paths.clusterCa '-----END CERTIFICATE-----'
+    Write-Text $Machine.paths.kubeconfig "clusters:`n- cluster:`n    server: https://kubeconfig:6443"
 }
 foreach ($torn in @(
     @{ how = 'whole'; text = '{"server":"https://node:6443"}'; server = 'https://node:6443'; asks = 0 }
@@ -110,7 +110,7 @@ foreach ($torn in @(
         if ($torn.ContainsKey('text')) { [IO.File]::WriteAllText($machine.paths.node, $torn.text) }
         if ($torn.folder) {
             New-Folder $machine.paths.node
-            Set-Content -Path $machine.paths.kubeconfig -Value 'server: torn'
+            Write-Text $machine.paths.kubeconfig 'server: torn'
         }
         & "$scripts/stage-join.ps1" -Machine $machine
         Assert-Equal @((Get-Node $machine).server, $asked.secret) @($torn.server, $torn.asks)

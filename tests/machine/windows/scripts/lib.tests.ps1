@@ -15,7 +15,7 @@ Test 'a program that is missing is told by its path, in our words' {
 }
 Test 'a program that does not start is told by its path, and the exit code of the one before does not count' {
     $path = Join-Path $temp 'broken.exe'
-    Set-Content -NoNewline -Path $path -Value 'MZ but no program'
+    Write-Text $path 'MZ but no program'
     if (Get-Command -Name chmod -ErrorAction SilentlyContinue) { & chmod 0755 $path }
     Invoke-Program $shell (Get-Call 'exit 0') | Out-Null
     Assert-Throws { Invoke-Program $path @() } "$([Regex]::Escape($path)) (does not start|ended with [1-9])"
@@ -73,11 +73,11 @@ Test 'a script of the user that leaves a program behind, or does not end, holds 
     New-Folder "$temp/logs"
     $machine = ConvertTo-Data @{ paths = @{ logs = "$temp/logs" } }
     $clock = New-Deadline 60
-    Set-Content -Path "$temp/after.ps1" -Value "Write-Output 'agent started'; Start-Process -FilePath '$shell' -ArgumentList '-NoProfile', '-Command', 'Start-Sleep 120' -NoNewWindow"
+    Write-Text "$temp/after.ps1" "Write-Output 'agent started'; Start-Process -FilePath '$shell' -ArgumentList '-NoProfile', '-Command', 'Start-Sleep 120' -NoNewWindow"
     Invoke-OwnScript $machine "$temp/after.ps1"
     Assert-Equal ((Get-Left $clock) -gt 10) $true
     Assert-Equal (Read-Text "$temp/logs/own-after.log").Contains('agent started') $true
-    Set-Content -Path "$temp/after.ps1" -Value 'exit 4'
+    Write-Text "$temp/after.ps1" 'exit 4'
     Assert-Throws { Invoke-OwnScript $machine "$temp/after.ps1" } 'ended with 4'
 }
 Test 'a file is whole at each look, with a reader at work and over a folder of its name' {

@@ -22,10 +22,10 @@ function Invoke-Main {
 }
 function Add-Did { $fakeMain.did += "$($args | ForEach-Object { $_ })" }
 function New-FakeProcess {
-    $process = New-Object PSObject -Property @{ Handle = 1; ExitCode = 7; HasExited = -not $fakeMain.breaks }
-    $process | Add-Member -MemberType ScriptMethod -Name WaitForExit -Value { if ($fakeMain.breaks) { throw 'broken' } }
-    $process | Add-Member -MemberType ScriptMethod -Name Kill -Value { Add-Did 'kill' }
-    $process
+    New-Fake @{ Handle = 1; ExitCode = 7; HasExited = -not $fakeMain.breaks } @{
+        WaitForExit = { if ($fakeMain.breaks) { throw 'broken' } }
+        Kill        = { Add-Did 'kill' }
+    }
 }
 Write-Text "$temp/token" 'token'
 Write-Text "$temp/sandbox/config.yaml" 'a: b'
@@ -97,24 +97,25 @@ Test 'the cloud is told what it waits for, and nothing else' {
 Add-Type -TypeDefinition 'namespace Fenestra { public static class Privilege { public static string Did = ""; public static int Answer;
 public static int RtlAdjustPrivilege(int privilege, bool enable, bool thread, out bool before) { before = false; Did += " " + privilege + (enable ? "+" : "-"); return Answer; } } }'
 function New-FakeSecurity {
-    $security = New-Object PSObject -Property @{ sddl = '' }
-    $security | Add-Member -MemberType ScriptMethod -Name SetSecurityDescriptorSddlForm -Value { $this.sddl = "$args" }
-    $security | Add-Member -MemberType ScriptMethod -Name GetSecurityDescriptorSddlForm -Value { 'O:TI' }
-    $security | Add-Member -MemberType ScriptMethod -Name AddAccessRule -Value { $this.sddl += "allow $($args[0])" }
-    $security
-}
-$fakeHive = New-Object PSObject
-$fakeHive | Add-Member -MemberType ScriptMethod -Name OpenSubKey -Value {
-    if ($fakeMain.gone) { return }
-    $key = New-Object PSObject -Property @{ rights = "$($args[2])" }
-    $key | Add-Member -MemberType ScriptMethod -Name GetAccessControl -Value { New-FakeSecurity }
-    $key | Add-Member -MemberType ScriptMethod -Name SetAccessControl -Value { Add-Did "$($args[0].sddl) by $($this.rights)" }
-    $key | Add-Member -MemberType ScriptMethod -Name CreateSubKey -Value {
-        if ($fakeMain.breaks) { throw 'no key' }
-        Add-Did "make $($args[0])"
-        New-Object IO.MemoryStream
+    New-Fake @{ sddl = '' } @{
+        SetSecurityDescriptorSddlForm = { $this.sddl = "$args" }
+        GetSecurityDescriptorSddlForm = { 'O:TI' }
+        AddAccessRule                 = { $this.sddl += "allow $($args[0])" }
     }
-    $key
+}
+$fakeHive = New-Fake @{} @{
+    OpenSubKey = {
+        if ($fakeMain.gone) { return }
+        New-Fake @{ rights = "$($args[2])" } @{
+            GetAccessControl = { New-FakeSecurity }
+            SetAccessControl = { Add-Did "$($args[0].sddl) by $($this.rights)" }
+            CreateSubKey     = {
+                if ($fakeMain.breaks) { throw 'no key' }
+                Add-Did "make $($args[0])"
+                New-Object IO.MemoryStream
+            }
+        }
+    }
 }
 $text = (Read-Text "$scripts/stage-ccg.ps1").Replace('[Microsoft.Win32.Registry]::LocalMachine', '$fakeHive').Replace('New-Object Security.AccessControl.RegistrySecurity', 'New-FakeSecurity')
 $text = $text.Replace('New-Object Security.Principal.SecurityIdentifier', 'Write-Output').Replace('New-Object Security.AccessControl.RegistryAccessRule', 'Write-Output')

@@ -6,13 +6,13 @@ $table = @{ routes = @(); kept = @(); removed = @(); address = @{ AddressState =
 function New-CimSession { }
 function Remove-CimSession { }
 function Get-NetIPAddress {
-    foreach ($index in @($table.routes | ForEach-Object { $_.InterfaceIndex } | Sort-Object -Unique)) {
-        New-Object PSObject -Property ($table.address + @{ InterfaceIndex = $index })
+    foreach ($index in @($table.routes.InterfaceIndex | Sort-Object -Unique)) {
+        [PSCustomObject] ($table.address + @{ InterfaceIndex = $index })
     }
 }
 function New-Route {
     param([string] $Prefix, [int] $Index, [string] $NextHop, [string] $Alias = "nic$Index")
-    New-Object PSObject -Property @{ DestinationPrefix = $Prefix; InterfaceIndex = $Index; NextHop = $NextHop; RouteMetric = 0; InterfaceMetric = 15; InterfaceAlias = $Alias }
+    [PSCustomObject] @{ DestinationPrefix = $Prefix; InterfaceIndex = $Index; NextHop = $NextHop; RouteMetric = 0; InterfaceMetric = 15; InterfaceAlias = $Alias }
 }
 function Get-NetRoute {
     param([string] $AddressFamily, [string] $PolicyStore = 'ActiveStore')

@@ -72,7 +72,7 @@ Test 'the subnet is read from the file of flanneld, and empty without it' {
 # host-local in a few lines: one reservation per file, a second ADD of the same holder is refused.
 $store = @{ next = 2; calls = @() }
 function Request-Address {
-    param([object] $Machine, [string] $Command, [string] $Subnet)
+    param($Machine, [string] $Command, [string] $Subnet)
     $network = $Machine.network
     $store.calls += $Command
     $own = @(Get-ChildItem -File -LiteralPath $network.reservations | Where-Object { (Get-Content -TotalCount 1 -LiteralPath $_.FullName) -eq $network.sourceVip.container })
@@ -108,14 +108,14 @@ Test 'an attempt that was cut off before the address was written down is no obst
 Test 'an address whose reservation a pod holds now, or of another subnet, is not used' {
     $machine = New-Case
     Get-SourceVip $machine '10.244.3.0/24' | Out-Null
-    Set-Content -Path "$($machine.network.reservations)/10.244.3.2" -Value 'a-pod'
+    Write-Text "$($machine.network.reservations)/10.244.3.2" 'a-pod'
     Assert-Equal (Get-SourceVip $machine '10.244.3.0/24') '10.244.3.3'
     Assert-Equal (Get-SourceVip $machine '10.244.8.0/24') '10.244.8.4'
 }
 Test 'a pod that is there before its program waits for it, and says for what when it does not come' {
     $program = "$temp/kube-proxy.exe"
     Assert-Throws { Wait-Program $program 0 } "^waited 0 s in vain for the stage programs to bring .*kube-proxy\.exe$"
-    Set-Content -Path $program -Value 'program'
+    Write-Text $program 'program'
     Wait-Program $program 0
 }
 Complete-Tests

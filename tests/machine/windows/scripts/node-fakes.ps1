@@ -61,34 +61,35 @@ function Get-Service {
     param([string] $Name)
     Invoke-Call 'Get-Service' {
         if (-not $fakeNode.services.ContainsKey($Name)) { return }
-        $found = New-Object PSObject -Property @{ Name = $Name }
-        $found | Add-Member -MemberType ScriptProperty -Name Status -Value { $fakeNode.services[$this.Name].status }
-        $found | Add-Member -MemberType ScriptMethod -Name Stop -Value {
-            $own = $fakeNode.services[$this.Name]
-            Invoke-Call 'Stop' -Sure {
-                Add-Deed "stop $($this.Name)"
-                if ($own.hangs -eq 'refuses') { throw 'the service does not accept control messages at this time' }
-                $own.status = 'StopPending'
-                if (-not $own.hangs) { $own.status = 'Stopped' }
+        $found = New-Fake @{ Name = $Name } @{
+            Stop          = {
+                $own = $fakeNode.services[$this.Name]
+                Invoke-Call 'Stop' -Sure {
+                    Add-Deed "stop $($this.Name)"
+                    if ($own.hangs -eq 'refuses') { throw 'the service does not accept control messages at this time' }
+                    $own.status = 'StopPending'
+                    if (-not $own.hangs) { $own.status = 'Stopped' }
+                }
+            }
+            Start         = {
+                $own = $fakeNode.services[$this.Name]
+                Invoke-Call 'Start' -Sure {
+                    if ($own.start -eq 'Disabled') { throw "service $($this.Name) is disabled" }
+                    if ($fakeNode.processes -contains $this.Name) { Add-Deed "second $($this.Name)" }
+                    Add-Deed "start $($this.Name)"
+                    $own.status = 'Running'
+                    $own.id += 7
+                    if ($this.Name -eq 'kubelet') { $fakeNode.processes += 'kubelet' }
+                }
+            }
+            WaitForStatus = {
+                $wanted = $args[0]
+                Invoke-Call 'WaitForStatus' -Limit $args[1].TotalSeconds {
+                    if ($fakeNode.services[$this.Name].status -ne $wanted) { throw "time out: $($this.Name) is $($fakeNode.services[$this.Name].status)" }
+                }
             }
         }
-        $found | Add-Member -MemberType ScriptMethod -Name Start -Value {
-            $own = $fakeNode.services[$this.Name]
-            Invoke-Call 'Start' -Sure {
-                if ($own.start -eq 'Disabled') { throw "service $($this.Name) is disabled" }
-                if ($fakeNode.processes -contains $this.Name) { Add-Deed "second $($this.Name)" }
-                Add-Deed "start $($this.Name)"
-                $own.status = 'Running'
-                $own.id += 7
-                if ($this.Name -eq 'kubelet') { $fakeNode.processes += 'kubelet' }
-            }
-        }
-        $found | Add-Member -MemberType ScriptMethod -Name WaitForStatus -Value {
-            $wanted = $args[0]
-            Invoke-Call 'WaitForStatus' -Limit $args[1].TotalSeconds {
-                if ($fakeNode.services[$this.Name].status -ne $wanted) { throw "time out: $($this.Name) is $($fakeNode.services[$this.Name].status)" }
-            }
-        }
+        $found | Add-Member ScriptProperty Status { $fakeNode.services[$this.Name].status }
         $found
     }
 }
@@ -102,15 +103,15 @@ function Set-Service {
 # No process of the machine that runs this test may be touched.
 function Get-Process {
     param([string] $Name)
-    Invoke-Call 'Get-Process' -Sure { if ($fakeNode.processes -contains $Name) { New-Object PSObject -Property @{ Name = $Name; PriorityClass = 'AboveNormal' } } }
+    Invoke-Call 'Get-Process' -Sure { if ($fakeNode.processes -contains $Name) { [PSCustomObject] @{ Name = $Name; PriorityClass = 'AboveNormal' } } }
 }
 function Stop-Process {
-    param([Parameter(ValueFromPipeline = $true)] [object] $InputObject, [int] $Id, [switch] $Force)
+    param([Parameter(ValueFromPipeline = $true)] $InputObject, [int] $Id, [switch] $Force)
     process {
         Invoke-Call 'Stop-Process' -Sure {
             if (-not $Id -and -not $InputObject.Name) { throw 'that is no process' }
             Add-Deed "end $(if ($Id) { $Id } else { $InputObject.Name })"
-            $fakeNode.processes = @($fakeNode.processes | Where-Object { $_ -ne $InputObject.Name })
+            $fakeNode.processes = @($fakeNode.processes -ne $InputObject.Name)
             foreach ($own in @($fakeNode.services.Values)) { if ($own.id -eq $Id) { $own.status = 'Stopped' } }
         }
     }
@@ -121,7 +122,7 @@ function Get-CimInstance {
         if ($Namespace -like '*Defender') { return $fakeNode.defender }
         foreach ($name in @($fakeNode.services.Keys)) {
             $id = $fakeNode.services[$name].id
-            if ("Name='$name'", "ProcessId=$id" -contains $Filter) { New-Object PSObject -Property @{ Name = $name; ProcessId = $id } }
+            if ("Name='$name'", "ProcessId=$id" -contains $Filter) { [PSCustomObject] @{ Name = $name; ProcessId = $id } }
         }
     }
 }

@@ -14,12 +14,12 @@ Set-Content -Path "$temp/drain.ps1" -Value @(
 $fakeCloud = @{ calls = @(); termination = $null; silent = $false }
 . "$PSScriptRoot/log-fake.ps1"
 function Get-Termination {
-    param([object] $Machine, [hashtable] $Silent)
+    param($Machine, [hashtable] $Silent)
     $Silent.silent = $fakeCloud.silent
     $fakeCloud.termination
 }
 function Complete-Termination {
-    param([object] $Machine, [hashtable] $Termination)
+    param($Machine, [hashtable] $Termination)
     $fakeCloud.calls += "complete $($Termination.finish)"
 }
 $machine = ConvertTo-Data @{ paths = @{ kubeconfig = "$temp/kubelet.conf" }; programs = @{ kubectl = "$temp/kubectl.exe" } }
@@ -32,7 +32,7 @@ Test 'a machine that joined is drained before the cloud is told; one that never 
     $fakeCloud.termination = @{ seconds = 600; finish = 'lifecycle'; hook = 'drain' }
     foreach ($case in @{ file = ''; calls = @() }, @{ file = $machine.paths.kubeconfig; calls = @() }, @{ file = $machine.programs.kubectl; calls = @('drain 600 drain') }) {
         $fakeCloud.calls = @()
-        if ($case.file) { Set-Content -Path $case.file -Value 'joined' }
+        if ($case.file) { Write-Text $case.file 'joined' }
         Assert-Equal (Invoke-Round $machine @{ settled = $true }) $true
         Assert-Equal $fakeCloud.calls ($case.calls + 'complete lifecycle')
     }

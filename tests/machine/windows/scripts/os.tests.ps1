@@ -15,7 +15,7 @@ function Reset-System {
 . "$PSScriptRoot/log-fake.ps1"
 function Get-ItemProperty {
     param([string] $LiteralPath)
-    New-Object PSObject -Property $fakeSystem.before
+    [PSCustomObject] $fakeSystem.before
 }
 function New-Folder {
     param([string] $Path)
@@ -24,7 +24,7 @@ function New-Item { }
 function Get-WindowsFeature {
     param([string[]] $Name)
     foreach ($feature in $Name) {
-        New-Object PSObject -Property @{ Name = $feature; InstallState = $fakeSystem.features[$feature] }
+        [PSCustomObject] @{ Name = $feature; InstallState = $fakeSystem.features[$feature] }
     }
 }
 function Install-WindowsFeature {
@@ -37,10 +37,10 @@ function Install-WindowsFeature {
     if ($fakeSystem.success) {
         foreach ($feature in $Name) { $fakeSystem.features[$feature] = 'InstallPending' }
     }
-    New-Object PSObject -Property @{ Success = $fakeSystem.success; RestartNeeded = $fakeSystem.restart; ExitCode = 'Failed' }
+    [PSCustomObject] @{ Success = $fakeSystem.success; RestartNeeded = $fakeSystem.restart; ExitCode = 'Failed' }
 }
 function New-ItemProperty {
-    param([string] $LiteralPath, [string] $Name, [string] $PropertyType, [object] $Value, [switch] $Force)
+    param([string] $LiteralPath, [string] $Name, [string] $PropertyType, $Value, [switch] $Force)
     if ($fakeSystem.fail -eq "registry $Name") { throw 'Requested registry access is not allowed.' }
     $fakeSystem.values += "$LiteralPath $Name $PropertyType $Value"
     $fakeSystem.before[$Name] = $Value
@@ -82,23 +82,23 @@ function Get-Partition {
     @{ Size = 32212254720 }
 }
 function Resize-Partition {
-    param([string] $DriveLetter, [object] $Size)
+    param([string] $DriveLetter, $Size)
     $fakeSystem.resized = $Size
 }
 function Get-CimInstance {
     param([string] $ClassName)
     if ($ClassName -eq 'Win32_ComputerSystem') {
-        return New-Object PSObject -Property @{ AutomaticManagedPagefile = $fakeSystem.managed }
+        return [PSCustomObject] @{ AutomaticManagedPagefile = $fakeSystem.managed }
     }
     $fakeSystem.pagefile
 }
 function New-CimInstance {
     param([string] $ClassName, [hashtable] $Property)
-    $fakeSystem.pagefile = New-Object PSObject -Property $Property
+    $fakeSystem.pagefile = [PSCustomObject] $Property
     $fakeSystem.pagefile
 }
 function Set-CimInstance {
-    param([object] $InputObject, [hashtable] $Property)
+    param($InputObject, [hashtable] $Property)
     if ($Property.ContainsKey('AutomaticManagedPagefile')) {
         $fakeSystem.managed = $Property.AutomaticManagedPagefile
         return
@@ -122,7 +122,7 @@ $machine = ConvertTo-Data @{
 
 # Both stages, which on a machine run side by side.
 function Invoke-Both {
-    param([object] $OfTest)
+    param($OfTest)
     & "$scripts/stage-features.ps1" -Machine $OfTest
     & "$scripts/stage-settings.ps1" -Machine $OfTest
 }
@@ -136,7 +136,7 @@ Test 'a stock image: the feature is installed, everything is set, one reboot is 
     Assert-Equal $fakeNotices.told @()
     Assert-Equal @($fakeSystem.services.wuauserv, $fakeSystem.services.UsoSvc, $fakeSystem.services.w32time) @('Disabled', 'Disabled', 'Automatic')
     Assert-Equal $fakeSystem.started @('w32time')
-    Assert-Equal @($fakeSystem.calls | Where-Object { $_ -notlike 'stop *' }) @(
+    Assert-Equal @($fakeSystem.calls -notlike 'stop *') @(
         'netsh.exe int ipv4 set dynamicport tcp start=32768 num=32768'
         'netsh.exe int ipv4 set dynamicport udp start=32768 num=32768'
         'netsh.exe int ipv4 show excludedportrange udp'
@@ -157,7 +157,7 @@ Test 'after the reboot nothing is installed again and none is asked for' {
     $fakeSystem.calls = @()
     Assert-Equal @(Invoke-Both $machine) @()
     Assert-Equal $fakeSystem.installed @()
-    Assert-Equal @($fakeSystem.calls | Where-Object { $_ -like '* add *' }) @()
+    Assert-Equal @($fakeSystem.calls -like '* add *') @()
 }
 Test 'an image that has the feature needs a reboot for repairs that it lacks, since drivers read them when they start, but never a second' {
     Reset-System
@@ -168,7 +168,7 @@ Test 'an image that has the feature needs a reboot for repairs that it lacks, si
     Assert-Equal @(Invoke-Both $machine) @('reboot')
     # A policy of the domain takes it back at each start.
     $fakeSystem.before['1114842764'] = 1
-    Set-Content -Path "$temp/reboots" -Value '1'
+    Write-Text "$temp/reboots" '1'
     Assert-Equal @(Invoke-Both $machine) @()
 }
 Test 'a feature that does not install is an error, and updates, which it may need, are not off yet' {

@@ -11,18 +11,18 @@ function New-Pod {
     $env:CONTAINER_SANDBOX_MOUNT_POINT = "$folder/sandbox"
     $below = Join-Path $env:CONTAINER_SANDBOX_MOUNT_POINT ($path -replace '^[A-Za-z]:', '')
     New-Folder (Split-Path -Parent $below)
-    Set-Content -NoNewline -Path $below -Value 'below'
+    Write-Text $below 'below'
     if ($Bound) {
         New-Folder (Split-Path -Parent $path)
-        Set-Content -NoNewline -Path $path -Value 'bound'
+        Write-Text $path 'bound'
     }
-    Set-Content -Path "$folder/node.json" -Value '{"name":"i-1","server":"https://api.demo:6443"}'
+    Write-Text "$folder/node.json" '{"name":"i-1","server":"https://api.demo:6443"}'
     ConvertTo-Data @{ folder = $folder; paths = @{ node = "$folder/node.json"; clusterCa = "$folder/ca.crt"; serviceAccountToken = $path } }
 }
 
 Test 'the token is taken from the mount path when the runtime binds it there, else from below the folder of the sandbox, without the drive' {
-    Assert-Equal (Get-Content -Raw -LiteralPath (Get-TokenFile (New-Pod -Bound).paths.serviceAccountToken)) 'bound'
-    Assert-Equal (Get-Content -Raw -LiteralPath (Get-TokenFile (New-Pod).paths.serviceAccountToken)) 'below'
+    Assert-Equal (Read-Text (Get-TokenFile (New-Pod -Bound).paths.serviceAccountToken)) 'bound'
+    Assert-Equal (Read-Text (Get-TokenFile (New-Pod).paths.serviceAccountToken)) 'below'
     Assert-Throws { Get-TokenFile "$temp/nowhere" } '^no service-account token at .*nowhere$'
 }
 Test 'the kubeconfig has the API''s name, the cluster''s certificate and the file of the token, which rotates, but never the token' {

@@ -29,8 +29,8 @@ function New-Case {
     param([string[]] $Answers, [string] $Refusal = '')
     $folder = "$temp/$([Guid]::NewGuid())"
     New-Folder "$folder/state"
-    Set-Content -Path "$folder/bootstrap.conf" -Value 'token'
-    Set-Content -Path "$folder/node.json" -Value '{"name":"i-0123"}'
+    Write-Text "$folder/bootstrap.conf" 'token'
+    Write-Text "$folder/node.json" '{"name":"i-0123"}'
     $fakeNotices.told = @()
     Set-Values $fakeCloud @{ answers = @($Answers); asked = 0; hooks = @(); refusal = $Refusal; dead = '' }
     ConvertTo-Data @{
@@ -68,7 +68,7 @@ foreach ($dead in 'HNS', 'kubelet') {
     Test "$dead that hangs before the node was Ready ends the stage, long before its limit" {
         $machine = New-Case @('Ready=False;')
         $fakeCloud.dead = $dead
-        Set-Content -Path "$($machine.paths.certificates)/kubelet-client-current.pem" -Value 'pem'
+        Write-Text "$($machine.paths.certificates)/kubelet-client-current.pem" 'pem'
         Assert-Throws { & "$scripts/stage-ready.ps1" -Machine $machine } 'for 0 s there was no answer'
         Assert-Equal $fakeCloud.asked 1
     }

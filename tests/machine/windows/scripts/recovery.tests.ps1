@@ -16,28 +16,22 @@ public static void CreateEventSource(string source, string log) { There = true; 
 function New-FakeKey {
     param([string] $Path)
     if (-not $fakePc.keys.ContainsKey($Path)) { $fakePc.keys[$Path] = @{} }
-    $key = New-Object PSObject -Property @{ values = $fakePc.keys[$Path] }
-    $key | Add-Member -MemberType ScriptMethod -Name GetValue -Value { $this.values.Item($args[0]) }
-    $key | Add-Member -MemberType ScriptMethod -Name SetValue -Value { $this.values.($args[0]) = $args[1] }
-    $key | Add-Member -MemberType ScriptMethod -Name SetAccessControl -Value { $this.values.sddl = $args[0].sddl }
-    $key | Add-Member -MemberType ScriptMethod -Name Close -Value { return }
-    $key
+    New-Fake @{ values = $fakePc.keys[$Path] } @{
+        GetValue         = { $this.values.Item($args[0]) }
+        SetValue         = { $this.values.($args[0]) = $args[1] }
+        SetAccessControl = { $this.values.sddl = $args[0].sddl }
+        Close            = { return }
+    }
 }
-$fakeRegistry = New-Object PSObject
-$fakeRegistry | Add-Member -MemberType ScriptMethod -Name CreateSubKey -Value { New-FakeKey $args[0] }
-$fakeRegistry | Add-Member -MemberType ScriptMethod -Name OpenSubKey -Value {
-    if ($fakeServices.ContainsKey('containerd')) { New-FakeKey $args[0] }
+$fakeRegistry = New-Fake @{} @{
+    CreateSubKey = { New-FakeKey $args[0] }
+    OpenSubKey   = { if ($fakeServices.ContainsKey('containerd')) { New-FakeKey $args[0] } }
 }
 function New-FakeSecurity {
-    $security = New-Object PSObject -Property @{ sddl = '' }
-    $security | Add-Member -MemberType ScriptMethod -Name SetSecurityDescriptorSddlForm -Value { $this.sddl = $args[0] }
-    $security
+    New-Fake @{ sddl = '' } @{ SetSecurityDescriptorSddlForm = { $this.sddl = $args[0] } }
 }
 function New-FakePort {
-    $port = New-Object PSObject -Property @{ WriteTimeout = 0 }
-    foreach ($method in 'Open', 'Dispose') { $port | Add-Member -MemberType ScriptMethod -Name $method -Value { return } }
-    $port | Add-Member -MemberType ScriptMethod -Name WriteLine -Value { $fakePc.console += $args[0] }
-    $port
+    New-Fake @{ WriteTimeout = 0 } @{ Open = { return }; Dispose = { return }; WriteLine = { $fakePc.console += $args[0] } }
 }
 foreach ($script in Get-ChildItem -Filter *.ps1 -LiteralPath $scripts) {
     $text = [IO.File]::ReadAllText($script.FullName)
@@ -70,7 +64,7 @@ function Test-Good {
 # Programs come as their names. An archive has the programs that these fakes run.
 $fakeArchives = @{ containerd = 'bin/containerd.exe'; crictl = 'crictl.exe'; 'cni-plugins' = 'host-local.exe' }
 function Start-Process {
-    param([string] $FilePath, [object] $ArgumentList, [string] $WindowStyle, [string] $RedirectStandardOutput, [string] $RedirectStandardError, [switch] $PassThru, [switch] $NoNewWindow)
+    param([string] $FilePath, $ArgumentList, [string] $WindowStyle, [string] $RedirectStandardOutput, [string] $RedirectStandardError, [switch] $PassThru, [switch] $NoNewWindow)
     $code = 0
     $words = "$ArgumentList"
     if ($FilePath -eq 'curl.exe') {
@@ -89,10 +83,10 @@ function Start-Process {
         Write-Text $fakeData.network.subnetFile 'FLANNEL_SUBNET=10.244.3.1/24'
     }
     elseif ($FilePath -like '*kube-proxy.exe') { $fakePc.proxy = $words }
-    $process = New-Object PSObject -Property @{ Handle = 1; ExitCode = $code; HasExited = $false; Id = 7 }
-    $process | Add-Member -MemberType ScriptMethod -Name WaitForExit -Value { if ($args.Count -gt 0) { $true } }
-    $process | Add-Member -MemberType ScriptMethod -Name Kill -Value { return }
-    $process
+    New-Fake @{ Handle = 1; ExitCode = $code; HasExited = $false; Id = 7 } @{
+        WaitForExit = { if ($args.Count -gt 0) { $true } }
+        Kill        = { return }
+    }
 }
 function Invoke-FakeProgram {
     param([string] $Path, [string[]] $Arguments, [int[]] $Accept, [double] $Seconds, [string] $Text)
@@ -148,16 +142,17 @@ function Test-FakeReady {
 function Get-Service {
     param([string] $Name)
     if (-not $fakeServices.ContainsKey($Name)) { return }
-    $service = New-Object PSObject -Property @{ Name = $Name }
-    $service | Add-Member -MemberType ScriptProperty -Name Status -Value { $fakeServices[$this.Name].status }
-    $service | Add-Member -MemberType ScriptMethod -Name Stop -Value { $fakeServices[$this.Name].status = 'Stopped' }
-    $service | Add-Member -MemberType ScriptMethod -Name WaitForStatus -Value { return }
-    $service | Add-Member -MemberType ScriptMethod -Name Start -Value {
-        if ($this.Name -eq 'hns') { $fakePc.hung = $false }
-        if ('kubelet', 'containerd' -contains $this.Name -and -not (Test-Good "/fenestra/bin/$($this.Name).exe")) { throw "cannot start $($this.Name): 193" }
-        if ($this.Name -eq 'containerd') { Write-Text $fakeData.services.containerd.pipe 'pipe' }
-        $fakeServices[$this.Name].status = 'Running'
+    $service = New-Fake @{ Name = $Name } @{
+        Stop          = { $fakeServices[$this.Name].status = 'Stopped' }
+        WaitForStatus = { return }
+        Start         = {
+            if ($this.Name -eq 'hns') { $fakePc.hung = $false }
+            if ('kubelet', 'containerd' -contains $this.Name -and -not (Test-Good "/fenestra/bin/$($this.Name).exe")) { throw "cannot start $($this.Name): 193" }
+            if ($this.Name -eq 'containerd') { Write-Text $fakeData.services.containerd.pipe 'pipe' }
+            $fakeServices[$this.Name].status = 'Running'
+        }
     }
+    $service | Add-Member ScriptProperty Status { $fakeServices[$this.Name].status }
     $service
 }
 function Set-Service { }
@@ -179,10 +174,10 @@ function Get-NetFirewallRule { }
 function New-NetFirewallRule { }
 function Get-SmbGlobalMapping { }
 function Remove-NetFirewallRule { }
-function Get-WindowsFeature { New-Object PSObject -Property @{ Name = 'Containers'; InstallState = $fakePc.feature } }
+function Get-WindowsFeature { [PSCustomObject] @{ Name = 'Containers'; InstallState = $fakePc.feature } }
 function Install-WindowsFeature {
     $fakePc.feature = 'InstallPending'
-    New-Object PSObject -Property @{ Success = $true; RestartNeeded = 'Yes' }
+    [PSCustomObject] @{ Success = $true; RestartNeeded = 'Yes' }
 }
 [Fenestra.Hns]::Answer = {
     param($Method, $Path, $Body)

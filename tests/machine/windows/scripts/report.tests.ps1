@@ -14,7 +14,7 @@ function New-Case {
     param([string] $Text = $fakeBefore)
     $folder = "$temp/$([Guid]::NewGuid())"
     New-Folder "$folder/1.10.20/Status"
-    Set-Content -NoNewline -Path "$folder/1.10.20/Status/0.status" -Value $Text
+    Write-Text "$folder/1.10.20/Status/0.status" $Text
     $told.lines = @()
     ConvertTo-Data @{
         statusFiles = "$folder/*/Status/*.status"
@@ -25,8 +25,8 @@ function New-Case {
 }
 # The file as the cloud's agent reads it: a list with one status.
 function Get-Status {
-    param([object] $Machine)
-    $text = Get-Content -Raw -LiteralPath $Machine.file
+    param($Machine)
+    $text = Read-Text $Machine.file
     if ($text -notmatch '^\[\{') { throw "no list: $text" }
     @(ConvertFrom-Json $text)[0].status
 }
@@ -36,7 +36,7 @@ Test 'a stage that failed is told with its name and its exit code, and the statu
     Set-Report $machine 25
     $status = Get-Status $machine
     Assert-Equal @($status.name, $status.status, $status.code) @('Custom Script Handler', 'success', 0)
-    Assert-Equal @($status.substatus | ForEach-Object { $_.name }) @('StdOut', 'fenestra')
+    Assert-Equal @($status.substatus.name) @('StdOut', 'fenestra')
     Assert-Equal $status.substatus[0].formattedMessage.message 'first wave'
     Assert-Equal @($status.substatus[1].status, $status.substatus[1].code, $status.substatus[1].formattedMessage.lang) @('error', 25, 'en-US')
     if ($status.substatus[1].formattedMessage.message -notmatch '^\d{4}-\d\d-\d\dT\S+Z stage join failed with exit code 25; it is tried again$') {
@@ -64,12 +64,12 @@ Test 'a reboot is no error, and a code of no stage is told as it is' {
 Test 'a status without parts gets one' {
     $machine = New-Case '[{"version":1,"status":{"name":"Custom Script Handler","status":"success","code":0}}]'
     Set-Report $machine 25
-    Assert-Equal @((Get-Status $machine).substatus | ForEach-Object { $_.code }) @(25)
+    Assert-Equal @((Get-Status $machine).substatus.code) @(25)
 }
 Test 'a file that cannot be read or is not there ends no run' {
     $machine = New-Case 'not JSON'
     Set-Report $machine 25
-    Assert-Equal (Get-Content -Raw -LiteralPath $machine.file) 'not JSON'
+    Assert-Equal (Read-Text $machine.file) 'not JSON'
     Remove-Item -LiteralPath $machine.file
     Set-Report $machine 25
     Assert-Equal $told.lines.Count 2
@@ -78,7 +78,7 @@ Test 'on AWS there is no such file and nothing is written' {
     $machine = New-Case
     $machine.statusFiles = ''
     Set-Report $machine 25
-    Assert-Equal (Get-Content -Raw -LiteralPath $machine.file) $fakeBefore
+    Assert-Equal (Read-Text $machine.file) $fakeBefore
     Assert-Equal $told.lines @()
 }
 Complete-Tests

@@ -62,7 +62,7 @@ function Send-Web {
 }
 function Get-ScheduledTask {
     param([string] $TaskName)
-    Invoke-Call 'Get-ScheduledTask' { New-Object PSObject -Property @{ State = $fakeNode.task } }
+    Invoke-Call 'Get-ScheduledTask' { [PSCustomObject] @{ State = $fakeNode.task } }
 }
 function Start-ScheduledTask {
     param([string] $TaskName)
@@ -73,7 +73,7 @@ function Start-ScheduledTask {
 }
 function New-Route {
     param([string] $Prefix)
-    New-Object PSObject -Property @{ DestinationPrefix = $Prefix; InterfaceIndex = 7; NextHop = '10.0.0.1'; RouteMetric = 0; InterfaceMetric = 15 }
+    [PSCustomObject] @{ DestinationPrefix = $Prefix; InterfaceIndex = 7; NextHop = '10.0.0.1'; RouteMetric = 0; InterfaceMetric = 15 }
 }
 function Get-NetRoute {
     Invoke-Call 'Get-NetRoute' {
@@ -81,7 +81,7 @@ function Get-NetRoute {
         if ($fakeNode.route) { New-Route '169.254.169.254/32' }
     }
 }
-function Get-NetIPAddress { Invoke-Call 'Get-NetIPAddress' { New-Object PSObject -Property @{ InterfaceIndex = 7; AddressState = 'Preferred'; IPAddress = '10.0.0.9' } } }
+function Get-NetIPAddress { Invoke-Call 'Get-NetIPAddress' { [PSCustomObject] @{ InterfaceIndex = 7; AddressState = 'Preferred'; IPAddress = '10.0.0.9' } } }
 function New-NetRoute {
     Invoke-Call 'New-NetRoute' -Sure {
         Add-Deed 'route'

@@ -4,8 +4,7 @@
 . "$PSScriptRoot/node-fakes.ps1"
 . "$PSScriptRoot/round-fakes.ps1"
 # The port of a process that runs already.
-$fakePort = New-Object PSObject
-$fakePort | Add-Member -MemberType ScriptMethod -Name Pending -Value { $false }
+$fakePort = New-Fake @{} @{ Pending = { $false } }
 # What happens in the second round.
 $fakeScenes = [ordered] @{
     well        = { @() }

@@ -14,7 +14,7 @@ function New-Service {
     $fakeNode.services[$Name] = @{ start = $StartupType; status = 'Stopped'; command = $BinaryPathName }
 }
 function Invoke-CimMethod {
-    param([object] $InputObject, [string] $MethodName, [hashtable] $Arguments)
+    param($InputObject, [string] $MethodName, [hashtable] $Arguments)
     if ($fakeNode.refuse -eq 0) { $fakeNode.services.kubelet.command = $Arguments.PathName }
     @{ ReturnValue = $fakeNode.refuse }
 }
@@ -25,8 +25,8 @@ function New-Case {
     $fakeNode.services.containerd = @{ start = 'Disabled'; status = 'Stopped' }
     $folder = "$temp/$([Guid]::NewGuid())"
     New-Folder $folder
-    Set-Content -Path "$folder/pipe" -Value ''
-    Set-Content -Path "$folder/node.json" -Value '{"name":"i-1","providerId":"aws:///a/i-1","address":"10.0.0.7"}'
+    Write-Text "$folder/pipe" ''
+    Write-Text "$folder/node.json" '{"name":"i-1","providerId":"aws:///a/i-1","address":"10.0.0.7"}'
     ConvertTo-Data @{
         paths    = @{ node = "$folder/node.json"; kubeletState = "$folder/kubelet" }
         kubelet  = @{ arguments = @('--hostname-override=@NODE_NAME@', '--node-ip=@NODE_IP@') }
@@ -66,7 +66,7 @@ Test 'HNS that hangs is started again; its file goes only where that is asked fo
     foreach ($empty in $false, $true) {
         New-Case | Out-Null
         New-Folder "$temp/Microsoft/Windows/HNS"
-        Set-Content -Path "$temp/Microsoft/Windows/HNS/HNS.data" -Value 'state'
+        Write-Text "$temp/Microsoft/Windows/HNS/HNS.data" 'state'
         $fakeNode.services.hns = @{ start = 'Automatic'; status = 'Running'; hangs = 'stays'; id = 43 }
         Restart-Hns -Empty:$empty
         Assert-Equal $fakeNode.deeds @('stop hns', 'end 43', 'start hns')
@@ -97,7 +97,7 @@ Test 'a new node: containerd first, then the kubelet with this machine''s values
     $order = @($fakeNode.deeds | Where-Object { $_ -like 'start *' -or $_ -like 'new *' })
     Assert-Equal $order @('start containerd', 'new kubelet on containerd', 'start kubelet')
     # A process that ends without a word, and one that ends with an error.
-    Assert-Equal @($fakeNode.deeds | Where-Object { $_ -like 'sc.exe *' }) @('sc.exe failure kubelet reset= 600 actions= restart/5000', 'sc.exe failureflag kubelet 1')
+    Assert-Equal @($fakeNode.deeds -like 'sc.exe *') @('sc.exe failure kubelet reset= 600 actions= restart/5000', 'sc.exe failureflag kubelet 1')
 }
 Test 'a repeat brings the service to the new command line and makes no second one' {
     $machine = New-Case
@@ -106,7 +106,7 @@ Test 'a repeat brings the service to the new command line and makes no second on
     Stop-NodeService @('kubelet', 'containerd')
     & "$scripts/stage-services.ps1" -Machine $machine
     Assert-Equal $fakeNode.services.kubelet.command 'log-runner kubelet --v=4'
-    Assert-Equal @($fakeNode.deeds | Where-Object { $_ -like 'new *' }).Count 1
+    Assert-Equal @($fakeNode.deeds -like 'new *').Count 1
     Assert-Equal @($fakeNode.services.containerd.status, $fakeNode.services.kubelet.status) @('Running', 'Running')
 }
 Test 'a service that does not change is an error with its code' {

@@ -6,7 +6,7 @@ $fakeFile = Get-Content -Raw -Encoding UTF8 -Path "$PSScriptRoot/sigv4Vectors.js
 $get = @{ Method = 'GET'; Path = '/'; Query = ''; Body = ''; AccessKey = $fakeFile.accessKeyId; Secret = $fakeFile.secretAccessKey; Region = $fakeFile.region; Service = 'service' }
 
 function Get-HeaderTable {
-    param([object] $Object)
+    param($Object)
     $table = @{}
     foreach ($property in $Object.PSObject.Properties) { $table[$property.Name] = [string] $property.Value }
     $table
@@ -14,8 +14,8 @@ function Get-HeaderTable {
 
 # The header that a vector must give: the names of what is signed, in the order of their bytes, and the signature.
 function Get-Expected {
-    param([object] $Vector)
-    $names = [string[]] @($Vector.headers.PSObject.Properties | ForEach-Object { $_.Name })
+    param($Vector)
+    $names = [string[]] @($Vector.headers.PSObject.Properties.Name)
     [Array]::Sort($names, [StringComparer]::Ordinal)
     $scope = "$($fakeFile.accessKeyId)/$($fakeFile.time.Substring(0, 8))/$($fakeFile.region)/$($Vector.service)/aws4_request"
     "AWS4-HMAC-SHA256 Credential=$scope, SignedHeaders=$($names -join ';'), Signature=$($Vector.signature)"
@@ -30,7 +30,7 @@ foreach ($vector in $fakeFile.vectors) {
     }
 }
 Test 'there are vectors of each kind' {
-    $kinds = @($fakeFile.vectors | ForEach-Object { $_.service } | Sort-Object -Unique)
+    $kinds = @($fakeFile.vectors.service | Sort-Object -Unique)
     Assert-Equal $kinds @('autoscaling', 's3', 'service', 'ssm')
 }
 Test 'the signing key of the documentation' {

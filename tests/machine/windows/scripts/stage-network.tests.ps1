@@ -53,7 +53,7 @@ function Start-Within {
         $hns.endpoints = @()
         $hns.networks = @()
         if ($hns.switch -and -not $hns.stuck) { Set-Switch $false }
-        Set-Content -Path $fakeData -Value 'empty'
+        Write-Text $fakeData 'empty'
     }
 }
 function Restart-Hns {
@@ -117,7 +117,7 @@ function New-Case {
     param([switch] $Stale)
     $folder = "$temp/$([Guid]::NewGuid())"
     New-Folder "$folder/store"
-    Set-Content -Path $fakeData -Value 'state'
+    Write-Text $fakeData 'state'
     Clear-FakeHns
     Set-Values $hns @{ rules = @(); calls = @(); log = @(); steps = 0; cut = 0; ticks = 0; awake = 0; refuse = ''; missing = $false; shares = @() }
     if ($Stale) {
@@ -127,11 +127,11 @@ function New-Case {
         $hns.switch = $true
         $table.routes = @(New-Route '0.0.0.0/0' 12 '10.0.0.1' 'vEthernet (nic7)')
         $hns.rules = @(@{ Name = 'fenestra-kubelet'; text = 'Inbound Allow Any TCP 1' })
-        Set-Content -Path "$folder/cni.conflist" -Value 'old'
-        Set-Content -Path "$folder/subnet.env" -Value 'old'
+        Write-Text "$folder/cni.conflist" 'old'
+        Write-Text "$folder/subnet.env" 'old'
         Set-Content -Path "$folder/store/10.244.3.2" -Value @('fenestra-source-vip', 'source-vip')
         Set-Content -Path "$folder/store/10.244.3.9" -Value @('a-pod', 'eth0')
-        Set-Content -Path "$folder/store/last_reserved_ip.0" -Value '10.244.3.9'
+        Write-Text "$folder/store/last_reserved_ip.0" '10.244.3.9'
     }
     ConvertTo-Data @{
         paths   = @{ state = $folder }
@@ -147,15 +147,15 @@ function New-Case {
     }
 }
 function Invoke-Network {
-    param([object] $Machine)
+    param($Machine)
     & "$scripts/stage-network.ps1" -Machine $Machine
 }
 # All that the stage is for, in a form that can be compared.
 function Get-State {
-    param([object] $Machine)
+    param($Machine)
     [ordered] @{
         endpoints    = $hns.endpoints.Count + $hns.policylists.Count
-        networks     = @($hns.networks | ForEach-Object { $_.Name } | Sort-Object)
+        networks     = @($hns.networks.Name | Sort-Object)
         routes       = @($table.routes | ForEach-Object { "$($_.DestinationPrefix) $($_.InterfaceIndex)" } | Sort-Object)
         kept         = @($table.kept | ForEach-Object { "$($_.DestinationPrefix) $($_.InterfaceIndex)" } | Sort-Object)
         rules        = @($hns.rules | ForEach-Object { "$($_.Name) $($_.text)" } | Sort-Object)
@@ -183,8 +183,8 @@ Test 'a bare machine gets no network, so that flanneld can make its own on the a
     Assert-Equal $state.networks $expected.networks
     Assert-Equal $state.routes $expected.routes
     Assert-Equal $state.rules $expected.rules
-    Assert-Equal @($hns.calls | Where-Object { $_ -like 'POST *' }) @()
-    Assert-Equal @($hns.calls | Where-Object { $_ -like '* hns*' }) @('Set hns Automatic', 'Start hns')
+    Assert-Equal @($hns.calls -like 'POST *') @()
+    Assert-Equal @($hns.calls -like '* hns*') @('Set hns Automatic', 'Start hns')
     Assert-Flanneld
 }
 Test 'with a network made before it, flanneld is refused: HNS takes no adapter of its own making' {
@@ -197,7 +197,7 @@ Test 'what the last boot left is cleared, but for the address of kube-proxy and 
     $machine = New-Case -Stale
     Invoke-Network $machine
     Assert-Equal (Get-State $machine) $expected
-    Assert-Equal @($hns.calls | Where-Object { $_ -like 'DELETE *' }) @('DELETE /policylists/p1', 'DELETE /policylists/p2', 'DELETE /endpoints/e1', 'DELETE /endpoints/e2', 'DELETE /networks/n1')
+    Assert-Equal @($hns.calls -like 'DELETE *') @('DELETE /policylists/p1', 'DELETE /policylists/p2', 'DELETE /endpoints/e1', 'DELETE /endpoints/e2', 'DELETE /networks/n1')
     $hns.calls = @()
     $table.removed = @()
     Invoke-Network $machine
@@ -208,7 +208,7 @@ Test 'what the last boot left is cleared, but for the address of kube-proxy and 
 }
 Test 'features that a restart of Windows has rolled back are installed again' {
     $machine = New-Case
-    Set-Content -Path "$($machine.paths.state)/features.json" -Value '{}'
+    Write-Text "$($machine.paths.state)/features.json" '{}'
     $hns.missing = $true
     Assert-Throws { Invoke-Network $machine } '^there is no service hns'
     Assert-Equal (Test-Path "$($machine.paths.state)/features.json") $false
@@ -235,7 +235,7 @@ Test 'mappings of shares that did not come back are removed, and a provider that
     $machine = New-Case -Stale
     $hns.shares = @('OK', 'Disconnected', 'Unavailable' | ForEach-Object { @{ RemotePath = "\\files\$_"; Status = $_ } })
     Invoke-Network $machine
-    Assert-Equal @($hns.shares | ForEach-Object { $_.Status }) @('OK')
+    Assert-Equal @($hns.shares.Status) @('OK')
     Assert-Equal $hns.log[0] 'removed the mapping of \\files\Disconnected, which is Disconnected'
     $machine = New-Case -Stale
     $hns.shares = 'no provider'
@@ -248,7 +248,7 @@ Test 'HNS that does not let go of an endpoint is started with an empty file' {
     $hns.refuse = 'DELETE /endpoints/e1'
     Invoke-Network $machine
     Assert-Equal $hns.log[0] 'HNS does not clear: HNS DELETE /endpoints/e1: The object is in use. {"Success":false,"Error":"The object is in use."}'
-    Assert-Equal @($hns.calls | Where-Object { $_ -like '* hns*' }) @('Set hns Automatic', 'Start hns', 'Stop hns', 'Start hns')
+    Assert-Equal @($hns.calls -like '* hns*') @('Set hns Automatic', 'Start hns', 'Stop hns', 'Start hns')
     Assert-Equal (Get-Content -Path $fakeData) 'empty'
     Assert-Equal (Get-State $machine).routes $expected.routes
     Assert-Flanneld

@@ -19,7 +19,7 @@ function New-Machine {
     })
     $stages[0].reboots = $true
     $stages[4].services = @('kubelet', 'containerd')
-    Set-Content -Path "$folder/node.json" -Value '{"server":"https://api:6443"}'
+    Write-Text "$folder/node.json" '{"server":"https://api:6443"}'
     ConvertTo-Data @{
         folder    = $folder
         paths     = @{ state = "$folder/state"; logs = "$folder/logs"; node = "$folder/node.json"; bootstrapKubeconfig = "$folder/bootstrap.conf" }
@@ -42,7 +42,7 @@ function Reset-Fake {
 }
 foreach ($name in $fakeNames + 'after') {
     Set-Content -Path "$scripts/stage-$name.ps1" -Value @(
-        'param([object] $Machine)'
+        'param($Machine)'
         "`$fake.ran += '$name'"
         "`$fake.order += 'stage $name'"
         "if ('$name' -eq 'after') { `$fake.locked += `$fakeLock.held }"
@@ -65,7 +65,7 @@ function Stop-NodeService {
     if ($Names) { $fake.order += "hold $($Names -join ' ')" }
 }
 function Set-Report {
-    param([object] $Machine, [int] $Code)
+    param($Machine, [int] $Code)
     $fake.reports += $Code
 }
 function Start-Sleep {
@@ -90,7 +90,7 @@ function Invoke-Alone {
 
 # In place of processes: the stages of a wave one after the other.
 function Invoke-Wave {
-    param([object] $Machine, [string[]] $Names)
+    param($Machine, [string[]] $Names)
     if ($fake.fail['wave'] -gt 0) {
         $fake.fail['wave'] -= 1
         throw 'no process could be started'
@@ -107,7 +107,7 @@ function Invoke-Wave {
             $codes[$name] = -1073741510
         }
     }
-    foreach ($name in @($Names | Where-Object { $_ -eq 'missing' })) { $codes[$name] = 0 }
+    foreach ($name in @($Names -eq 'missing')) { $codes[$name] = 0 }
     $codes
 }
 
@@ -122,7 +122,7 @@ Test 'a run sets access rights before any stage, runs each once, in order, and h
     Assert-Equal $fake.order[$network - 1] 'hold kubelet containerd'
     Invoke-Run $machine | Out-Null
     # A stage that is done holds none, and does not run.
-    Assert-Equal @($fake.order | Where-Object { $_ -like 'hold *' }).Count 1
+    Assert-Equal @($fake.order -like 'hold *').Count 1
     Assert-Equal $fake.ran $inOrder
 }
 Test 'access rights that cannot be set have a code of their own, run no stage, and are tried again' {
@@ -166,7 +166,7 @@ Test 'an error outside of every stage does not end the run' {
 function Assert-Ran {
     param([string[]] $Names, [string] $Twice)
     foreach ($name in $Names) {
-        Assert-Equal @($fake.ran | Where-Object { $_ -eq $name }).Count (1 + [int] ($name -eq $Twice))
+        Assert-Equal @($fake.ran -eq $name).Count (1 + [int] ($name -eq $Twice))
     }
 }
 foreach ($broken in $fakeNames) {
@@ -205,7 +205,7 @@ foreach ($broken in $fakeNames) {
         Reset-Fake
         $machine = New-Machine
         Invoke-Run $machine | Out-Null
-        Set-Content -Path "$($machine.paths.state)/$broken.json" -Value '{"hash":"h","bo'
+        Write-Text "$($machine.paths.state)/$broken.json" '{"hash":"h","bo'
         $fake.ran = @()
         Assert-Equal (Invoke-Run $machine) 0
         Assert-Equal $fake.ran @($broken)
@@ -221,7 +221,7 @@ foreach ($case in @{ word = 'reboot'; runs = 1 }, @{ word = 'again'; runs = 2 })
         Assert-Equal $fake.ran @('features', 'settings', 'artifacts')
         $fake.boot = 'boot-2'
         Assert-Equal (Invoke-Run $machine) 0
-        Assert-Equal @('features', 'artifacts' | ForEach-Object { $name = $_; @($fake.ran | Where-Object { $_ -eq $name }).Count }) @($case.runs, 1)
+        Assert-Equal @('features', 'artifacts' | ForEach-Object { $name = $_; @($fake.ran -eq $name).Count }) @($case.runs, 1)
     }
 }
 Test 'facts of the node that are torn, and a token that is back, repeat the stage that they are of' {
@@ -229,9 +229,9 @@ Test 'facts of the node that are torn, and a token that is back, repeat the stag
     $machine = New-Machine
     Invoke-Run $machine | Out-Null
     $fake.ran = @()
-    Set-Content -Path $machine.paths.node -Value '{"server":'
+    Write-Text $machine.paths.node '{"server":'
     Invoke-Stage $machine ($machine.stages | Where-Object { $_.name -eq 'join' }) $fake.boot | Out-Null
-    Set-Content -Path $machine.paths.bootstrapKubeconfig -Value 'token'
+    Write-Text $machine.paths.bootstrapKubeconfig 'token'
     Invoke-Stage $machine ($machine.stages | Where-Object { $_.name -eq 'ready' }) $fake.boot | Out-Null
     Assert-Equal $fake.ran @('join', 'ready')
 }
@@ -243,7 +243,7 @@ Test 'what the user wants done on a Ready node is done without the lock, and its
     $fake.fail['after'] = 2
     Assert-Equal (Invoke-Run $machine) 0
     Assert-Equal $fake.reports @(31, 31, 0)
-    Assert-Equal @($fake.ran | Where-Object { $_ -eq 'after' }).Count 3
+    Assert-Equal @($fake.ran -eq 'after').Count 3
     Assert-Equal $fake.locked @($false, $false, $false)
 }
 Test 'a lock that is held for too long is told, and the run goes on without it' {
@@ -272,8 +272,8 @@ Test 'in the foreground a wave that fails is tried three times and its code repo
     Reset-Fake
     $fake.fail['artifacts'] = 99
     Assert-Equal (Invoke-Run (New-Machine) -FirstWave) 23
-    Assert-Equal @($fake.ran | Where-Object { $_ -eq 'artifacts' }).Count 3
-    Assert-Equal @($fake.ran | Where-Object { $_ -eq 'containerd' }).Count 0
+    Assert-Equal @($fake.ran -eq 'artifacts').Count 3
+    Assert-Equal @($fake.ran -eq 'containerd').Count 0
 }
 Test 'in the foreground all runs that comes before a restart, also where logins come first' {
     Reset-Fake

@@ -54,10 +54,10 @@ Test 'a reader of a file that the loader writes again keeps the old one' {
     $source = (Read-Text "$components/machine/windows/userData.ts") -replace '(?s)^.*(?="foreach\(\$f in)|"if\(\$l.*$', ''
     $loop = @([Regex]::Matches($source, '(?m)^\s*"(.*)",$') | ForEach-Object { $_.Groups[1].Value }) -join "`n"
     $path = "$fakeFolder/loaded/config.toml"
-    $a = @{ files = New-Object PSObject -Property @{ $path = 'old' } }
+    $a = @{ files = [PSCustomObject] @{ $path = 'old' } }
     & ([scriptblock]::Create($loop))
     $reader = [IO.File]::Open($path, 'Open', 'Read', 'ReadWrite, Delete')
-    $a = @{ files = New-Object PSObject -Property @{ $path = 'new' } }
+    $a = @{ files = [PSCustomObject] @{ $path = 'new' } }
     & ([scriptblock]::Create($loop))
     $text = (New-Object IO.StreamReader $reader).ReadToEnd()
     $reader.Close()
