@@ -6,10 +6,7 @@
 # The web of the fakes: address to text; an address without text does not answer.
 $fakeWeb = @{}
 $fakeDone = @{}
-function Write-Log {
-    param([string] $Message)
-    $fakeDone.told += $Message
-}
+function Write-Log { $fakeDone.told += $args[0] }
 # What runs on the machine: path of the program, and whether it was ended.
 $processes = @()
 function Start-Sleep {
@@ -57,11 +54,7 @@ function Invoke-Program {
     if (-not $fakeWeb.ContainsKey($url)) { throw "no answer from $url" }
     $fakeWeb[$url]
 }
-function Get-TextDigest {
-    param([string] $Text)
-    $hash = [Security.Cryptography.SHA256]::Create().ComputeHash([Text.Encoding]::UTF8.GetBytes($Text))
-    [BitConverter]::ToString($hash).Replace('-', '').ToLowerInvariant()
-}
+function Invoke-Artifacts { & "$scripts/stage-artifacts.ps1" -Machine $args[0] }
 
 # One artifact `a.exe` with the text `right`, and one archive, both with a mirror and a publisher. Only addresses with a
 # text answer.
@@ -90,7 +83,7 @@ function New-Case {
 $fromMirror = @{ 'https://mirror/a.exe' = 'right'; 'https://mirror/b' = 'right' }
 Test 'the mirror answers: the publisher is not asked' {
     $machine = New-Case $fromMirror
-    & "$scripts/stage-artifacts.ps1" -Machine $machine
+    Invoke-Artifacts $machine
     Assert-Equal $fakeDone.fetched @('https://mirror/a.exe', 'https://mirror/b')
     Assert-Equal (Read-Text "$($machine.folder)/bin/a.exe") 'right'
     Assert-Equal $fakeDone.unpacked.Count 1
@@ -99,7 +92,7 @@ Test 'a transfer that was cut goes on where it was' {
     $machine = New-Case @{ 'https://publisher/a.exe' = 'right' }
     $machine.artifacts = @($machine.artifacts[0])
     $fakeDone.cut = $true
-    & "$scripts/stage-artifacts.ps1" -Machine $machine
+    Invoke-Artifacts $machine
     Assert-Equal @($fakeDone.kept, (Read-Text "$($machine.folder)/bin/a.exe")) @($true, 'right')
 }
 Test 'a server that cannot go on where a transfer was cut sends the file anew, at once' {
@@ -107,12 +100,12 @@ Test 'a server that cannot go on where a transfer was cut sends the file anew, a
     $machine.artifacts = @($machine.artifacts[0])
     $machine.artifacts[0].urls = @('https://mirror/a.exe')
     $fakeDone.cut = $fakeDone.noRange = $true
-    & "$scripts/stage-artifacts.ps1" -Machine $machine
+    Invoke-Artifacts $machine
     Assert-Equal @((Read-Text "$($machine.folder)/bin/a.exe"), $fakeDone.fetched.Count) @('right', 3)
 }
 Test 'the mirror is down: the publisher is asked' {
     $machine = New-Case @{ 'https://publisher/a.exe' = 'right'; 'https://publisher/b' = 'right' }
-    & "$scripts/stage-artifacts.ps1" -Machine $machine
+    Invoke-Artifacts $machine
     Assert-Equal $fakeDone.fetched.Count 4
     Assert-Equal ($fakeDone.told -contains 'pause of 30 s') $false
     Assert-Equal @($fakeDone.told -like '*: curl ended with 22 ''curl: (22) The requested URL returned error: 404'', digest *').Count 2
@@ -121,7 +114,7 @@ Test 'the mirror is down: the publisher is asked' {
 }
 Test 'a wrong digest: nothing is put in place or unpacked, the file is removed' {
     $machine = New-Case @{ 'https://mirror/a.exe' = 'right'; 'https://mirror/b' = 'forged'; 'https://publisher/a.exe' = 'right'; 'https://publisher/b' = 'forged' }
-    Assert-Throws { & "$scripts/stage-artifacts.ps1" -Machine $machine } 'not downloaded: b$'
+    Assert-Throws { Invoke-Artifacts $machine } 'not downloaded: b$'
     Assert-Equal @($fakeDone.told -like 'pause*') @('pause of 30 s')
     Assert-Equal (Test-Path "$($machine.folder)/bin/a.exe") $false
     Assert-Equal $fakeDone.unpacked.Count 0
@@ -129,17 +122,17 @@ Test 'a wrong digest: nothing is put in place or unpacked, the file is removed' 
 }
 Test 'a repeat fetches only what is not right yet' {
     $machine = New-Case @{ 'https://mirror/a.exe' = 'right' }
-    Assert-Throws { & "$scripts/stage-artifacts.ps1" -Machine $machine } 'not downloaded: b$'
+    Assert-Throws { Invoke-Artifacts $machine } 'not downloaded: b$'
     $fakeDone.fetched = @()
     $fakeWeb['https://mirror/b'] = 'right'
-    & "$scripts/stage-artifacts.ps1" -Machine $machine
+    Invoke-Artifacts $machine
     Assert-Equal $fakeDone.fetched @('https://mirror/b')
 }
 Test 'a download that was cut off is fetched anew' {
     $machine = New-Case $fromMirror
     New-Folder $machine.paths.downloads
     Write-Text "$($machine.paths.downloads)/1-a.exe" 'rig'
-    & "$scripts/stage-artifacts.ps1" -Machine $machine
+    Invoke-Artifacts $machine
     Assert-Equal (Read-Text "$($machine.folder)/bin/a.exe") 'right'
 }
 Test 'without a digest the checksum file decides, of the mirror or of the publisher' {
@@ -147,17 +140,17 @@ Test 'without a digest the checksum file decides, of the mirror or of the publis
     $machine.artifacts = @($machine.artifacts[0])
     $machine.artifacts[0].digest = ''
     $machine.artifacts[0].checksumUrls = @('https://mirror/a.exe.sha256', 'https://publisher/a.exe.sha256')
-    Assert-Throws { & "$scripts/stage-artifacts.ps1" -Machine $machine } 'no checksum file answers'
+    Assert-Throws { Invoke-Artifacts $machine } 'no checksum file answers'
     $fakeWeb['https://publisher/a.exe.sha256'] = "$(Get-TextDigest 'other')  a.exe"
-    Assert-Throws { & "$scripts/stage-artifacts.ps1" -Machine $machine } 'not downloaded: a.exe$'
+    Assert-Throws { Invoke-Artifacts $machine } 'not downloaded: a.exe$'
     $fakeWeb['https://publisher/a.exe.sha256'] = "$(Get-TextDigest 'right')  a.exe"
-    & "$scripts/stage-artifacts.ps1" -Machine $machine
+    Invoke-Artifacts $machine
     Assert-Equal (Read-Text "$($machine.folder)/bin/a.exe") 'right'
 }
 Test 'each stage fetches and places its own artifacts only' {
     $machine = New-Case $fromMirror
     $machine.artifacts[0].stage = 'programs'
-    & "$scripts/stage-artifacts.ps1" -Machine $machine
+    Invoke-Artifacts $machine
     Assert-Equal $fakeDone.fetched @('https://mirror/b')
     Assert-Equal (Test-Path "$($machine.folder)/bin/a.exe") $false
     & "$scripts/stage-programs.ps1" -Machine $machine
@@ -172,12 +165,12 @@ Test 'a program that runs is ended before it is replaced, and left alone when it
     New-Folder "$($machine.folder)/bin"
     Write-Text $path 'old'
     $processes = @((New-Fake @{ Path = [IO.Path]::GetFullPath($path); Id = 7 } @{ WaitForExit = { return } }), [PSCustomObject] @{ Path = $null; Id = 8 })
-    & "$scripts/stage-artifacts.ps1" -Machine $machine
+    Invoke-Artifacts $machine
     Assert-Equal $fakeDone.ended @([IO.Path]::GetFullPath($path))
     Assert-Equal (Read-Text $path) 'right'
     $fakeDone.ended = @()
     $fakeDone.fetched = @()
-    & "$scripts/stage-artifacts.ps1" -Machine $machine
+    Invoke-Artifacts $machine
     Assert-Equal @($fakeDone.ended.Count, $fakeDone.fetched.Count) @(0, 0)
     # On the disk once.
     Assert-Equal @(Get-ChildItem -File -LiteralPath $machine.paths.downloads) @()
@@ -187,7 +180,7 @@ Test 'programs of an archive that run, like the shims of pods, are ended before 
     $machine.artifacts = @($machine.artifacts[1])
     $path = [IO.Path]::GetFullPath("$($machine.folder)/bin/bin/shim.exe")
     $processes = @((New-Fake @{ Path = $path; Id = 7 } @{ WaitForExit = { return } }), [PSCustomObject] @{ Path = "$path.other"; Id = 8 })
-    & "$scripts/stage-artifacts.ps1" -Machine $machine
+    Invoke-Artifacts $machine
     Assert-Equal $fakeDone.ended @($path, 'unpack')
 }
 Complete-Tests

@@ -4,7 +4,7 @@ $fakesOnly = $true
 . "$PSScriptRoot/recovery.tests.ps1"
 . "$scripts/stage.ps1"
 
-Write-Text "$drive/fenestra/bake.json" ([Regex]::Replace($payload.'C:\fenestra\bake.json', 'C:((?:\\\\[^"\\,]*)+)', { param($match) $drive + $match.Groups[1].Value.Replace('\\', '/') }))
+Write-Text "$drive/fenestra/bake.json" (Get-DriveText 'C:\fenestra\bake.json')
 $fakeData | Add-Member bake (Read-Data "$drive/fenestra/bake.json")
 Remove-Item -LiteralPath "$drive/fenestra/bake.json"
 $fakeData.ccg = $null
@@ -180,7 +180,7 @@ Test 'an image of the version before brings all but what has changed' {
     $kept = @($kubelet.urls, $kubelet.digest) + $changed.content
     foreach ($stage in $changed) { $stage.content = 'new' }
     $kubelet.urls = @('https://x/kubelet-new.exe')
-    $kubelet.digest = [BitConverter]::ToString($hash.ComputeHash([Text.Encoding]::UTF8.GetBytes('MZ kubelet-new.exe'))).Replace('-', '').ToLowerInvariant()
+    $kubelet.digest = Get-TextDigest 'MZ kubelet-new.exe'
     Assert-Boot 0
     Assert-Equal $fakeBake.fetched @('kubelet-new.exe')
     $kubelet.urls, $kubelet.digest, $changed[0].content, $changed[1].content = $kept

@@ -10,10 +10,7 @@ foreach ($name in 'files.ps1', 'lib.ps1', 'download.ps1', 'stage-ccg.ps1') {
 $fakeClass = '{CCC2A336-D7F3-4818-A213-272B7924213E}'
 $allowed = "HKLM:\Allowed\$fakeClass"
 $fakeDone = @{}
-function Write-Log {
-    param([string] $Message)
-    $fakeDone.log += $Message
-}
+function Write-Log { $fakeDone.log += $args[0] }
 # The registry of the fakes: keys that exist, and values as they are written.
 function Test-Path {
     param([string] $LiteralPath)

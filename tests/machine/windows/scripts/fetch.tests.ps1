@@ -32,15 +32,7 @@ function New-ScheduledTaskPrincipal {
     $UserId
 }
 function New-ScheduledTaskSettingsSet {
-    param(
-        [TimeSpan] $ExecutionTimeLimit,
-        [switch] $AllowStartIfOnBatteries,
-        [switch] $DontStopIfGoingOnBatteries,
-        [int] $Priority,
-        [string] $MultipleInstances,
-        [int] $RestartCount,
-        [TimeSpan] $RestartInterval
-    )
+    param([TimeSpan] $ExecutionTimeLimit, [int] $Priority)
     "$($ExecutionTimeLimit.TotalSeconds) $Priority"
 }
 function Register-ScheduledTask {

@@ -14,10 +14,7 @@ $told = @{}
     $told.calls += "$Method $Path"
     Get-NetworkAnswer $Method $Path $Body
 }
-function Write-Log {
-    param([string] $Message)
-    $told.log += $Message
-}
+function Write-Log { $told.log += $args[0] }
 function Start-Sleep { Step-Adapter }
 . "$PSScriptRoot/wait-fake.ps1"
 # kubectl: the ranges one after the other, the last one for ever; empty while the controller manager has given none.

@@ -86,6 +86,21 @@ function Assert-Throws {
     throw "did not fail, expected '$Pattern'"
 }
 
+function Get-TextDigest {
+    param([string] $Text)
+    $hash = [Security.Cryptography.SHA256]::Create().ComputeHash([Text.Encoding]::UTF8.GetBytes($Text))
+    [BitConverter]::ToString($hash).Replace('-', '').ToLowerInvariant()
+}
+
+# A node's certificate, good for a day, and the end of a key. .NET makes it, which 5.1 has from 4.7.2 on.
+function New-Pem {
+    param([string] $Name = 'i-0123456789abcdef0')
+    $key = [Security.Cryptography.RSA]::Create(2048)
+    $request = New-Object Security.Cryptography.X509Certificates.CertificateRequest "O=system:nodes, CN=system:node:$Name", $key, ([Security.Cryptography.HashAlgorithmName]::SHA256), ([Security.Cryptography.RSASignaturePadding]::Pkcs1)
+    $made = $request.CreateSelfSigned([DateTimeOffset]::UtcNow.AddMinutes(-5), [DateTimeOffset]::UtcNow.AddDays(1))
+    "-----BEGIN CERTIFICATE-----`n$([Convert]::ToBase64String($made.RawData))`n-----END CERTIFICATE-----`n-----END PRIVATE KEY-----"
+}
+
 # Data as the scripts get it, by way of JSON.
 function ConvertTo-Data {
     param([hashtable] $Table)

@@ -24,6 +24,7 @@ $fakeWeb.answer = {
     ConvertTo-Data @{ Parameter = @{ Value = ($fakeSecret.value | ConvertTo-Json -Compress) } }
 }
 
+function Invoke-Join { & "$scripts/stage-join.ps1" -Machine $args[0] }
 function New-Case {
     $folder = "$temp/$([Guid]::NewGuid())"
     New-Folder "$folder/pki"
@@ -48,7 +49,7 @@ function New-Case {
 
 Test 'a new node gets its kubeconfig and its files, the token into folders that were closed before' {
     $machine = New-Case
-    & "$scripts/stage-join.ps1" -Machine $machine
+    Invoke-Join $machine
     Assert-Equal (Read-Text $machine.paths.bootstrapKubeconfig) 'server: https://api:6443 ca: Q0E= token: the-token'
     Assert-Equal (Read-Text "$($machine.folder)/kubelet.yaml") 'providerID: "aws:///eu-central-1a/i-0123456789abcdef0"'
     Assert-Equal (Read-Text $machine.paths.clusterCa) 'CA'
@@ -60,40 +61,35 @@ Test 'a new node gets its kubeconfig and its files, the token into folders that 
 Test 'access rights that cannot be set keep the token from the disk' {
     $machine = New-Case
     $asked.refuse = $true
-    Assert-Throws { & "$scripts/stage-join.ps1" -Machine $machine } '^access rights of '
+    Assert-Throws { Invoke-Join $machine } '^access rights of '
     Assert-Equal (Test-Path $machine.paths.bootstrapKubeconfig) $false
 }
 Test 'a repeat leaves filled files as they are, and fills one again that is torn' {
     $machine = New-Case
-    & "$scripts/stage-join.ps1" -Machine $machine
-    & "$scripts/stage-join.ps1" -Machine $machine
+    Invoke-Join $machine
+    Invoke-Join $machine
     Assert-Equal (Read-Text "$($machine.folder)/kubelet.yaml") 'providerID: "aws:///eu-central-1a/i-0123456789abcdef0"'
     Write-Text "$($machine.folder)/kubelet.yaml" ''
-    & "$scripts/stage-join.ps1" -Machine $machine
+    Invoke-Join $machine
     Assert-Equal (Read-Text "$($machine.folder)/kubelet.yaml") 'providerID: "aws:///eu-central-1a/i-0123456789abcdef0"'
 }
 Test 'a token that expired is refused and not written' {
     $machine = New-Case
     $fakeSecret.value.expires = [DateTime]::UtcNow.AddMinutes(-1).ToString('o')
-    Assert-Throws { & "$scripts/stage-join.ps1" -Machine $machine } 'expired'
+    Assert-Throws { Invoke-Join $machine } 'expired'
     Assert-Equal (Test-Path $machine.paths.bootstrapKubeconfig) $false
 }
 Test 'a certificate that cannot be read is replaced' {
     $machine = New-Case
     Write-Text $machine.paths.kubeconfig 'old'
     Write-Text "$($machine.paths.certificates)/kubelet-client-current.pem" 'no certificate'
-    & "$scripts/stage-join.ps1" -Machine $machine
+    Invoke-Join $machine
     Assert-Equal $asked.secret 1
     Assert-Equal (Test-Path $machine.paths.kubeconfig) $false
 }
-# A certificate that is good for a day, made by .NET, which 5.1 has from 4.7.2 on.
 function Set-Certificate {
     param($Machine, [string] $Name = 'i-0123456789abcdef0')
-    $key = [Security.Cryptography.RSA]::Create(2048)
-    $request = New-Object Security.Cryptography.X509Certificates.CertificateRequest "O=system:nodes, CN=system:node:$Name", $key, ([Security.Cryptography.HashAlgorithmName]::SHA256), ([Security.Cryptography.RSASignaturePadding]::Pkcs1)
-    $made = $request.CreateSelfSigned([DateTimeOffset]::UtcNow.AddMinutes(-5), [DateTimeOffset]::UtcNow.AddDays(1))
-    $text = [Convert]::ToBase64String($made.RawData)
-    Write-Text "$($Machine.paths.certificates)/kubelet-client-current.pem" "-----BEGIN CERTIFICATE-----`n$text`n-----END CERTIFICATE-----`n-----END PRIVATE KEY-----"
+    Write-Text "$($Machine.paths.certificates)/kubelet-client-current.pem" (New-Pem $Name)
     Write-Text $Machine.paths.clusterCa '-----END CERTIFICATE-----'
     Write-Text $Machine.paths.kubeconfig "clusters:`n- cluster:`n    server: https://kubeconfig:6443"
 }
@@ -107,12 +103,12 @@ foreach ($torn in @(
     Test "a node with its certificate keeps its server where the file of its facts is $($torn.how)" {
         $machine = New-Case
         Set-Certificate $machine
-        if ($torn.ContainsKey('text')) { [IO.File]::WriteAllText($machine.paths.node, $torn.text) }
+        if ($torn.ContainsKey('text')) { Write-Text $machine.paths.node $torn.text }
         if ($torn.folder) {
             New-Folder $machine.paths.node
             Write-Text $machine.paths.kubeconfig 'server: torn'
         }
-        & "$scripts/stage-join.ps1" -Machine $machine
+        Invoke-Join $machine
         Assert-Equal @((Get-Node $machine).server, $asked.secret) @($torn.server, $torn.asks)
         Assert-Equal (Test-Path $machine.paths.bootstrapKubeconfig) $false
     }
@@ -120,18 +116,18 @@ foreach ($torn in @(
 foreach ($torn in 'kubeconfig', 'clusterCa', 'name') {
     Test "a node whose certificate is another's, or that lacks what it joins with, joins anew: $torn" {
         $machine = New-Case
-        Set-Certificate $machine $(if ($torn -eq 'name') { 'i-0fff' } else { 'i-0123456789abcdef0' })
-        if ($torn -ne 'name') { [IO.File]::WriteAllText($machine.paths.$torn, "`0`0") }
-        & "$scripts/stage-join.ps1" -Machine $machine
+        Set-Certificate $machine
+        if ($torn -eq 'name') { Set-Certificate $machine 'i-0fff' } else { Write-Text $machine.paths.$torn "`0`0" }
+        Invoke-Join $machine
         Assert-Equal @($asked.secret, (Test-Path $machine.paths.bootstrapKubeconfig)) @(1, $true)
     }
 }
 Test 'a template that is torn is taken from the file that was filled from it' {
     $machine = New-Case
-    & "$scripts/stage-join.ps1" -Machine $machine
+    Invoke-Join $machine
     $whole = Read-Text "$($machine.folder)/kubelet.yaml"
-    [IO.File]::WriteAllText("$($machine.folder)/kubelet.yaml.template", "`0`0")
-    & "$scripts/stage-join.ps1" -Machine $machine
+    Write-Text "$($machine.folder)/kubelet.yaml.template" "`0`0"
+    Invoke-Join $machine
     Assert-Equal @((Read-Text "$($machine.folder)/kubelet.yaml"), (Read-Text "$($machine.folder)/kubelet.yaml.template")) @($whole, $whole)
 }
 Complete-Tests

@@ -13,13 +13,8 @@ function Reset-System {
     }
 }
 . "$PSScriptRoot/log-fake.ps1"
-function Get-ItemProperty {
-    param([string] $LiteralPath)
-    [PSCustomObject] $fakeSystem.before
-}
-function New-Folder {
-    param([string] $Path)
-}
+function Get-ItemProperty { [PSCustomObject] $fakeSystem.before }
+function New-Folder { }
 function New-Item { }
 function Get-WindowsFeature {
     param([string[]] $Name)
@@ -73,14 +68,10 @@ function Add-MpPreference {
     $fakeSystem.excluded += $ExclusionProcess + $ExclusionPath
 }
 function Get-PartitionSupportedSize {
-    param([string] $DriveLetter)
     if ('partition', '*' -contains $fakeSystem.fail) { throw 'the partition is in use' }
     @{ SizeMax = 107374182400 }
 }
-function Get-Partition {
-    param([string] $DriveLetter)
-    @{ Size = 32212254720 }
-}
+function Get-Partition { @{ Size = 32212254720 } }
 function Resize-Partition {
     param([string] $DriveLetter, $Size)
     $fakeSystem.resized = $Size

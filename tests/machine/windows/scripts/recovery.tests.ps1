@@ -207,21 +207,20 @@ function Get-OnDrive {
 foreach ($item in $payload.PSObject.Properties) {
     if ($item.Name -notlike '*.ps1') { Write-Text (Get-OnDrive $item.Name) $item.Value }
 }
-$text = [Regex]::Replace($payload.'C:\fenestra\machine.json', 'C:((?:\\\\[^"\\,]*)+)', { param($match) $drive + $match.Groups[1].Value.Replace('\\', '/') })
-$fakeData = $text | ConvertFrom-Json
+# Text of a file of the payload whose paths are on this drive.
+function Get-DriveText {
+    param([string] $Path)
+    [Regex]::Replace($payload.$Path, 'C:((?:\\\\[^"\\,]*)+)', { param($match) $drive + $match.Groups[1].Value.Replace('\\', '/') })
+}
+$fakeData = Get-DriveText 'C:\fenestra\machine.json' | ConvertFrom-Json
 $fakeData.services.containerd.pipe = "$drive/pipe"
-$hash = [Security.Cryptography.SHA256]::Create()
 foreach ($artifact in $fakeData.artifacts) {
     $artifact.algorithm = 'sha256'
-    $artifact.digest = [BitConverter]::ToString($hash.ComputeHash([Text.Encoding]::UTF8.GetBytes("MZ $([IO.Path]::GetFileName($artifact.urls[0]))"))).Replace('-', '').ToLowerInvariant()
+    $artifact.digest = Get-TextDigest "MZ $([IO.Path]::GetFileName($artifact.urls[0]))"
 }
 Write-Text "$scripts/machine.json" ($fakeData | ConvertTo-Json -Depth 20)
 Write-Text $fakeData.paths.serviceAccountToken 'token'
-# Its owner's scripts come with the payload.
-$key = [Security.Cryptography.RSA]::Create(2048)
-$request = New-Object Security.Cryptography.X509Certificates.CertificateRequest 'O=system:nodes, CN=system:node:i-0123456789abcdef0', $key, ([Security.Cryptography.HashAlgorithmName]::SHA256), ([Security.Cryptography.RSASignaturePadding]::Pkcs1)
-$made = $request.CreateSelfSigned([DateTimeOffset]::UtcNow.AddMinutes(-5), [DateTimeOffset]::UtcNow.AddDays(1))
-$fakePem = "-----BEGIN CERTIFICATE-----`n$([Convert]::ToBase64String($made.RawData))`n-----END CERTIFICATE-----`n-----END PRIVATE KEY-----"
+$fakePem = New-Pem
 $places = @{}
 foreach ($item in $fakeData.credentials.files) {
     foreach ($match in [Regex]::Matches((Read-Text $item.template), '@(LOGIN_[0-9A-Z]+)@')) { $places[$match.Groups[1].Value] = 'svc:secret' }

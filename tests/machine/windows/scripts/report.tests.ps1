@@ -3,10 +3,7 @@
 . "$scripts/lib.ps1"
 . "$scripts/report.ps1"
 
-function Write-Log {
-    param([string] $Message)
-    $told.lines += $Message
-}
+function Write-Log { $told.lines += $args[0] }
 $told = @{ lines = @() }
 $fakeBefore = '[{"version":1,"timestampUTC":"2026-01-02T03:04:05Z","status":{"name":"Custom Script Handler","operation":"Command Execution Finished","status":"success","code":0,"formattedMessage":{"lang":"en-US","message":"Command execution finished"},"substatus":[{"name":"StdOut","status":"success","code":0,"formattedMessage":{"lang":"en-US","message":"first wave"}}]}}]'
 

@@ -11,10 +11,7 @@ $env:ProgramData = $temp
 $fakeData = "$temp/Microsoft/Windows/HNS/HNS.data"
 New-Folder (Split-Path -Parent $fakeData)
 
-function Write-Log {
-    param([string] $Message)
-    $hns.log += $Message
-}
+function Write-Log { $hns.log += $args[0] }
 . "$PSScriptRoot/wait-fake.ps1"
 # Counts what is done to the machine. False once the power is gone.
 function Test-Power {
@@ -40,9 +37,7 @@ function Set-Service {
 }
 function Get-Service {
     param([string] $Name)
-    if (-not $hns.missing) {
-        @{ Name = $Name }
-    }
+    if (-not $hns.missing) { @{ Name = $Name } }
 }
 # In place of those of services.ps1, which stage.ps1 has read in. HNS starts with what its file holds.
 function Start-Within {
@@ -98,18 +93,14 @@ function Remove-SmbGlobalMapping {
     $hns.shares = @($hns.shares | Where-Object { $_.RemotePath -ne $RemotePath })
 }
 # Answers as HNS does, as long as it is awake and there is power.
-function Get-HnsAnswer {
-    param([string] $Method, [string] $Path, [string] $Body)
+[Fenestra.Hns]::Answer = {
+    param($Method, $Path, $Body)
     $call = "$Method $Path"
     if ($hns.ticks -lt $hns.awake -or -not (Test-Power $call)) { return '' }
     if ($call -eq $hns.refuse) {
         return '{"Success":false,"Error":"The object is in use."}'
     }
     Get-NetworkAnswer $Method $Path $Body
-}
-[Fenestra.Hns]::Answer = {
-    param($Method, $Path, $Body)
-    Get-HnsAnswer $Method $Path $Body
 }
 
 # A machine that has just started: bare, or with what the boot before left.

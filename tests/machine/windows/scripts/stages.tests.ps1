@@ -175,10 +175,7 @@ foreach ($broken in $fakeNames) {
             Reset-Fake
             $fake[$how][$broken] = 1
             $machine = New-Machine
-            $code = -1073741510
-            if ($how -eq 'fail') {
-                $code = ($machine.stages | Where-Object { $_.name -eq $broken }).exitCode
-            }
+            $code = if ($how -eq 'fail') { ($machine.stages | Where-Object { $_.name -eq $broken }).exitCode } else { -1073741510 }
             Assert-Equal (Invoke-Run $machine) 0
             Assert-Ran $fakeNames $broken
             Assert-Equal @($fake.slept.Count, $fake.reports) @(1, @($code, 0))
@@ -304,7 +301,7 @@ foreach ($torn in 'missing', '', 'providerID: "aws', "`0`0", 'providerID: "@PROV
         $fake.ran = @()
         Invoke-Run $machine | Out-Null
         Assert-Equal $fake.ran @()
-        [IO.File]::WriteAllText($file, $torn)
+        Write-Text $file $torn
         if ($torn -eq 'missing') { Remove-Item -LiteralPath $file }
         Invoke-Run $machine | Out-Null
         Assert-Equal $fake.ran @('join')
