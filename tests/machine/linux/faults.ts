@@ -96,8 +96,8 @@ const jobs: readonly Job[] = [
     },
     run: (here) =>
       here.run("bash", "-c", "/opt/fenestra/etcd-defrag.sh; rm -f /store/alarms; exec /opt/fenestra/etcd-defrag.sh"),
-    holds: (_, { calls }) =>
-      !calls.some((call) => call.includes("disarm")) || calls.filter((call) => call.includes("--cluster")).length === 1,
+    holds: (_, { calls, matching }) =>
+      !calls.some((call) => call.includes("disarm")) || matching(/--cluster/).length === 1,
   },
   job("publish-join-secret.sh", (here) => [running(here), here.has("/store/created")]),
   ...(

@@ -4,7 +4,7 @@ import { newAuthority } from "../../../plan/fakes/certificates.ts";
 import { exampleSpec } from "../../support/stacks.ts";
 import { exampleControlPlane, exampleLinuxWorker } from "../examples.ts";
 import {
-  ca,
+  caCertificate,
   bootedControlPlane as controlPlane,
   describeOnMachine,
   identity,
@@ -112,8 +112,8 @@ describeOnMachine("jobs of Linux machines", () => {
       const here = controlPlane();
       for (const pool of ["linux", "web"]) here.secret(`${secretPrefix}/join/${pool}`, "placeholder");
       here.write("/store/fail", "^curl.*PutParameter.*/join/linux\n");
-      const { calls } = here.fails(1, /the join secret .*\/join\/linux cannot be published/, publish);
-      assert.equal(calls.filter((call) => / delete secret bootstrap-token-/.test(call)).length, 1);
+      const { matching } = here.fails(1, /the join secret .*\/join\/linux cannot be published/, publish);
+      assert.equal(matching(/ delete secret bootstrap-token-/).length, 1);
       assert.deepEqual(made(here), ["", "linux", "web"]);
       assert.ok(published(here, "_web"));
     });
@@ -122,7 +122,7 @@ describeOnMachine("jobs of Linux machines", () => {
       const azure = exampleSpec("azure-prod");
       const here = machine(exampleControlPlane(azure));
       here.write("/var/lib/fenestra/identity.env", identity);
-      here.write("/etc/kubernetes/pki/ca.crt", ca.slice(ca.indexOf("-----BEGIN CERT")));
+      here.write("/etc/kubernetes/pki/ca.crt", caCertificate);
       const folder = `https://${azure.name}-join-ab12cd.vault.azure.net/secrets`;
       const list = (nextLink: string | null, ...more: readonly string[]) => {
         const names = ["credentials-01234567", "join", "join-web-a-01234567", "join-x", ...more];
@@ -219,40 +219,34 @@ describeOnMachine("jobs of Linux machines", () => {
     for (const { title, seconds, store, says, evicts, deletes } of cases)
       it(title, () => {
         const began = Date.now();
-        const { here, output, calls } = drained({ DRAIN_SECONDS: seconds }, store, "/bin/sleep 1");
+        const { here, output, matching } = drained({ DRAIN_SECONDS: seconds }, store, "/bin/sleep 1");
         assert.match(output, says);
         assert.ok(Date.now() - began < (seconds + 17) * 1000, `${Date.now() - began} ms`);
-        const evicted = calls.filter((call) => call.includes("/eviction"));
+        const evicted = matching(/\/eviction/);
         assert.ok(evicted.length >= evicts && (evicts > 0 || evicted.length === 0), output);
         // Whoever is not answered asks nothing more in this round.
-        if (store.refuse === unreachable)
-          assert.ok(evicted.length <= calls.filter((call) => call.includes("get pods")).length, output);
+        if (store.refuse === unreachable) assert.ok(evicted.length <= matching(/get pods/).length, output);
         if (deletes !== undefined) {
-          const names = here
-            .read("/store/deleted")
-            .trim()
-            .split("\n")
-            .map((line): { metadata: { namespace: string; name: string } } => JSON.parse(line));
-          const deleted = names.map(({ metadata }) => `${metadata.namespace}/${metadata.name}`);
-          assert.deepEqual(deleted, deletes);
+          const lines = here.read("/store/deleted").trim().split("\n");
+          const deleted = lines.map((line): { metadata: Record<string, string> } => JSON.parse(line));
+          assert.deepEqual(
+            deleted.map(({ metadata: { namespace, name } }) => `${namespace}/${name}`),
+            deletes,
+          );
         }
-        assert.equal(
-          calls.filter((call) =>
-            /CompleteLifecycleAction.*LifecycleHookName=terminate.*InstanceId=i-0123456789abcdef0/.test(call),
-          ).length,
-          1,
-        );
+        const completed = /CompleteLifecycleAction.*LifecycleHookName=terminate.*InstanceId=i-0123456789abcdef0/;
+        assert.equal(matching(completed).length, 1);
       });
 
     it("waits until no disk is in use, since a disk of a machine that is gone is taken from it after minutes only", () => {
       const looks = (disks: string, twice: boolean): readonly [number, string] => {
         const gone = twice ? 'echo >>seen; [ "$(wc -l <seen)" -lt 2 ] || : >disks' : "/bin/sleep 1";
-        const { output, calls } = drained({ DRAIN_SECONDS: 6 }, { disks }, gone);
+        const { output, calls, matching } = drained({ DRAIN_SECONDS: 6 }, { disks }, gone);
         assert.ok(
           calls.findLastIndex((call) => /volumesInUse/.test(call)) <
             calls.findIndex((call) => /CompleteLifecycleAction/.test(call)),
         );
-        return [calls.filter((call) => /get node .* --ignore-not-found .*volumesInUse/.test(call)).length, output];
+        return [matching(/get node .* --ignore-not-found .*volumesInUse/).length, output];
       };
       assert.equal(looks("", true)[0], 1);
       assert.equal(looks("kubernetes.io/csi/ebs.csi.aws.com^vol-1", true)[0], 3);
@@ -364,11 +358,11 @@ echo >>seen; next=look$(wc -l <seen); rm -f fail
 cp "$next" maintenance; [ -s "$next" ] || echo maintenance >fail
 `,
         );
-        const { output, calls } = here.run("/opt/fenestra/drain.sh");
+        const { output, calls, matching } = here.run("/opt/fenestra/drain.sh");
         assert.match(output, says);
         const patched = calls.flatMap((call) => /--patch (.*)/.exec(call)?.[1] ?? []);
         assert.deepEqual(patched, patches, output);
-        assert.equal(calls.filter((call) => /CompleteLifecycleAction| delete /.test(call)).length, 0, output);
+        assert.equal(matching(/CompleteLifecycleAction| delete /).length, 0, output);
       });
   });
 });

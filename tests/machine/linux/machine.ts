@@ -43,6 +43,8 @@ export interface Run {
   readonly output: string;
   /** Calls of the replaced commands, one per line, since the run before. */
   readonly calls: readonly string[];
+  /** Those of the calls that a pattern fits. */
+  readonly matching: (pattern: RegExp) => readonly string[];
 }
 
 /**
@@ -149,7 +151,8 @@ export class Sandbox {
       },
     );
     const calls = this.read(`${store}/calls`).split("\n").slice(0, -1);
-    return { code: status, output: `${stdout}${stderr}`, calls };
+    const matching = (pattern: RegExp) => calls.filter((call) => pattern.test(call));
+    return { code: status, output: `${stdout}${stderr}`, calls, matching };
   }
 
   /** Runs a command that must end well. */
@@ -170,6 +173,11 @@ export class Sandbox {
   /** Runs one stage by itself. */
   stage(name: string): Run {
     return this.run("bash", `/opt/fenestra/stages/${name}.sh`);
+  }
+
+  /** Runs one stage by itself, which must end well. */
+  stageOrFail(name: string): Run {
+    return this.runOrFail("bash", `/opt/fenestra/stages/${name}.sh`);
   }
 
   /** Overrides values of `machine.env`. */
@@ -229,8 +237,10 @@ function authority(name: string): string {
   );
   return stdout;
 }
-/** Cluster CA, certificate and key. */
+/** Cluster CA, key and certificate. */
 export const ca = authority("kubernetes");
+/** Its certificate alone. */
+export const caCertificate = ca.slice(ca.indexOf("-----BEGIN CERT"));
 
 let sandbox: Sandbox | undefined;
 
@@ -259,7 +269,7 @@ export const identity =
 export function bootedControlPlane(): Sandbox {
   const here = machine(exampleControlPlane(spec));
   here.write("/var/lib/fenestra/identity.env", identity);
-  here.write("/etc/kubernetes/pki/ca.crt", ca.slice(ca.indexOf("-----BEGIN CERT")));
+  here.write("/etc/kubernetes/pki/ca.crt", caCertificate);
   return here;
 }
 

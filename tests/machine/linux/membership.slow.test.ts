@@ -144,18 +144,17 @@ describeOnMachine("membership of etcd", () => {
       const here = machine(exampleControlPlane(spec));
       here.write("/store/members", member("a0", "cp-0", cp0, true) + peers);
       here.write("/store/fail", `${fails}\n`);
-      const { code, output, calls } = here.stage("membership");
+      const { code, output, matching } = here.stage("membership");
       assert.equal(code, 1);
       assert.match(output, says);
-      assert.equal(calls.filter((call) => call.includes("member add")).length, adds);
+      assert.equal(matching(/member add/).length, adds);
     });
 
   it("promotes the learner that it added, and asks again until it votes", () => {
     const { here, run } = decide({ title: "", members: member("a0", "cp-0", cp0, true) + peers, initialised: marked });
     assert.equal(run.code, 0, run.output);
-    const promoted = here.stage("promote");
-    assert.equal(promoted.code, 0, promoted.output);
-    assert.equal(promoted.calls.filter((call) => call.includes("member promote 99")).length, 1);
+    const promoted = here.stageOrFail("promote");
+    assert.equal(promoted.matching(/member promote 99/).length, 1);
   });
 
   it("knows every member of the plan by its fixed name", () => {

@@ -4,7 +4,7 @@ import { isFetched, type ScriptsObject, scriptsObject } from "../../../component
 import { withFetchedScripts } from "../../../components/machine/linux/cloudConfig.ts";
 import { commandFolder } from "../../../rehearsal/testkit/machines.ts";
 import { exampleControlPlane, scriptsBucket } from "../examples.ts";
-import { describeOnMachine, entry, machine, type Sandbox, spec } from "./machine.ts";
+import { describeOnMachine, entry, machine, type Run, type Sandbox, spec } from "./machine.ts";
 
 const payload = exampleControlPlane(spec);
 const object = scriptsObject(payload);
@@ -23,14 +23,14 @@ function fetching(content?: Buffer): Sandbox {
   return here;
 }
 
-const requests = (calls: readonly string[]): readonly string[] =>
-  calls.filter((call) => /s3\..*\.json( |$)/.test(call));
+const requests = ({ matching }: Run): readonly string[] => matching(/s3\..*\.json( |$)/);
 
 describeOnMachine("fetching scripts from the bucket on AWS", () => {
   it("brings a control-plane machine up from its user data alone, and is done once", () => {
     const here = fetching();
     assert.equal(here.has(identityStage), false);
-    const { output, calls } = here.runOrFail(entry);
+    const first = here.runOrFail(entry);
+    const { output, calls } = first;
     assert.match(
       output,
       /bootstrap scripts: begins\n[\s\S]*bootstrap scripts: done[\s\S]*bootstrap identity: begins\n/,
@@ -38,7 +38,7 @@ describeOnMachine("fetching scripts from the bucket on AWS", () => {
     for (const file of payload.files.filter(isFetched)) assert.equal(here.read(file.path), file.content, file.path);
     const left = here.list("/opt/fenestra").filter((name) => name.endsWith(".new"));
     assert.deepEqual(left, []);
-    const [request, ...more] = requests(calls);
+    const [request, ...more] = requests(first);
     assert.deepEqual(more, []);
     assert.match(request ?? "", /--aws-sigv4 aws:amz:eu-central-1:s3 /);
     assert.ok(request?.endsWith(` https://${scriptsBucket}.s3.eu-central-1.amazonaws.com/${object.key}`), request);
@@ -48,7 +48,7 @@ describeOnMachine("fetching scripts from the bucket on AWS", () => {
 
     const again = here.runOrFail(entry);
     assert.match(again.output, /bootstrap scripts: already done/);
-    assert.deepEqual(requests(again.calls), []);
+    assert.deepEqual(requests(again), []);
   });
 
   for (const [what, content] of [
@@ -58,11 +58,10 @@ describeOnMachine("fetching scripts from the bucket on AWS", () => {
   ] as const)
     it(`unpacks nothing of an object ${what}, ends with 16 after the usual attempts, and goes on when it is whole`, () => {
       const here = fetching(content);
-      const { code, output, calls } = here.run(entry);
-      assert.equal(code, 16, output);
-      assert.match(output, new RegExp(`error: ${object.key} from ${scriptsBucket} has the SHA-256 [0-9a-f]{64}\n`));
-      assert.match(output, /scripts: failed after \d+ s with status 1; exit code 16/);
-      assert.equal(requests(calls).length, 2);
+      const says = new RegExp(`error: ${object.key} from ${scriptsBucket} has the SHA-256 [0-9a-f]{64}\n`);
+      const refused = here.fails(16, says, entry);
+      assert.match(refused.output, /scripts: failed after \d+ s with status 1; exit code 16/);
+      assert.equal(requests(refused).length, 2);
       assert.equal(here.has(identityStage), false);
       store(here, object);
       here.runOrFail(entry);
