@@ -5,9 +5,8 @@ import type { MachinePayload, PayloadFile } from "./payload.ts";
 import { isTrustFile } from "./trust.ts";
 
 /*
- * AWS limits user data to 16,384 bytes, too few for all files of a machine. There most files are in an S3 object: the scripts, and on Windows
- * the configuration too. User data holds the rest, the few scripts that fetch the object, and its bucket, key and SHA-256. The object is an
- * archive, not compressed, since there is room: JSON in UTF-8,
+ * AWS limits user data to 16,384 bytes. There the scripts, and on Windows the configuration too, are in an S3 object; user data holds the rest,
+ * the scripts that fetch the object, and its bucket, key and SHA-256. The object is an archive, JSON in UTF-8, not compressed:
  *
  *   {"entry": "<path>", "files": {"<path>": "<text>", ...}}, files in the order they are written
  *
@@ -28,26 +27,21 @@ export const scriptsFolders = { linux: "linux", windows: "windows" } as const;
 
 /** S3 location of a machine's scripts, and their digest. */
 export interface ScriptsReference {
-  /**
-   * Key in the bucket, derived from the digest: other scripts are another object, and the old one stays until the
-   * update is done.
-   */
+  /** Key in the bucket, made of the digest: the object of other scripts stays until the update is done. */
   readonly key: string;
   /** SHA-256 of the object's bytes, hexadecimal. */
   readonly sha256: string;
 }
 
-/**
- * The S3 object with the files that do not fit into user data. They contain no secret and nothing specific to one
- * machine.
- */
+/** The S3 object with the files that do not fit into user data: nothing secret, nothing of one machine. */
 export interface ScriptsObject extends ScriptsReference {
   readonly content: string;
 }
 
 /**
- * Whether a machine on AWS fetches this file from the bucket. Linux machines fetch only scripts, patches and bindings: other
- * files of the control plane contain outputs of other resources, and the set of objects must be known before those.
+ * Whether a machine on AWS fetches this file from the bucket. On Linux only scripts, patches and bindings: other files
+ * of the control plane contain outputs of resources, and the objects must be known before those.
+ *
  */
 export function isFetched({ path }: PayloadFile): boolean {
   return (
@@ -75,8 +69,8 @@ export function archive(files: readonly PayloadFile[], entry: string): string {
 }
 
 /**
- * The gzip stream of a text, in base64. The compressor is part of the program, because Node's zlib is Chromium's in
- * official builds and the system's in those of Debian, Homebrew or Nix, and their output differs.
+ * The gzip stream of a text, in base64. Not by Node's zlib, which is Chromium's in official builds and the system's in
+ * those of Debian, Homebrew or Nix: their output differs.
  */
 export function gzip(text: string): string {
   return Buffer.from(deflate(text, { level: 9, memLevel: 9 })).toString("base64");

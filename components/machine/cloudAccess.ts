@@ -1,6 +1,6 @@
 /**
- * What a machine needs to fetch its secrets and to report to its cloud, with its own identity. Names only, never a
- * secret. On Azure some of these are outputs of resources; the caller that renders a payload has resolved them.
+ * Names by which a machine, with its own identity, fetches its secrets and reports to its cloud. Some are outputs of
+ * resources on Azure, which the caller has resolved.
  */
 export type CloudAccess = AwsAccess | AzureAccess;
 
@@ -19,8 +19,8 @@ interface AwsAccess extends WorkerSecrets {
   readonly kind: "aws";
   readonly region: string;
   /**
-   * Id or ARN of the KMS key of the parameters. Writers must name it: PutParameter without `KeyId` encrypts with the
-   * account's default key (AWS Systems Manager API reference, PutParameter). Only control-plane machines write.
+   * Id or ARN of the parameters' KMS key, for control-plane machines, which write them: PutParameter without `KeyId`
+   * encrypts with the account's default key (AWS Systems Manager API reference, PutParameter).
    */
   readonly secretsKey?: string;
 }
@@ -37,7 +37,6 @@ export interface AzureAccess extends WorkerSecrets {
   readonly joinVault: string;
 }
 
-/** What is made of an access, in each cloud's way. */
 function byCloud<T>(
   access: CloudAccess,
   make: { readonly aws: (access: AwsAccess) => T; readonly azure: (access: AzureAccess) => T },
@@ -52,10 +51,7 @@ export interface ControlPlaneSecrets {
   readonly etcdCa: string;
   readonly frontProxyCa: string;
   readonly serviceAccount: string;
-  /**
-   * First encryption key of Secrets at rest: 32 bytes in base64. The others have their names behind it
-   * (`encryptionSecret`).
-   */
+  /** First encryption key of Secrets at rest: 32 bytes in base64. `encryptionSecret` names the others after it. */
   readonly encryptionKey: string;
   /** Marker, written at etcd's first quorum: once it exists, an empty disk never starts a new cluster. */
   readonly initialised: string;
@@ -85,11 +81,11 @@ export interface PoolAccess {
   readonly lifecycle?: { readonly group: string; readonly launchHook: string; readonly terminateHook: string };
 }
 
-/** API host names, which go into certificates and which machines connect to. */
+/** API host names, which are in certificates too. */
 export interface ApiEndpoint {
   /** DNS name of the internal load balancer; every node uses it. */
   readonly host: string;
-  /** DNS name of the public load balancer, when there is one. */
+  /** DNS name of the public load balancer, if any. */
   readonly publicHost?: string;
 }
 

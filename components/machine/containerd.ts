@@ -3,10 +3,7 @@ import { windowsPaths } from "./windows/paths.ts";
 
 export interface ContainerdArgs {
   readonly os: "linux" | "windows";
-  /**
-   * Reference of the pause image; the digest keeps the sandbox image the same on every node. Its tag, if any, is
-   * dropped.
-   */
+  /** Reference of the pause image, with a digest. Its tag, if any, is dropped. */
   readonly pauseImage: string;
   /** Windows: offer the runtime of Hyper-V isolated pods. Default false. Ignored on Linux. */
   readonly hyperV?: boolean;
@@ -35,15 +32,14 @@ export const containerdPaths = {
 } as const;
 
 /**
- * Timeout of a pull without progress. Unpacking counts as no progress (containerd/containerd#13909), and a Windows
- * layer of several gigabytes unpacks for longer than the default of five minutes (containerd/containerd#7676); so may a
- * large one on Linux.
+ * Timeout of a pull without progress, as which unpacking counts (containerd/containerd#13909): that of a large layer
+ * takes longer than the default of five minutes (containerd/containerd#7676).
  */
 const imagePullProgressTimeout = "30m";
 
 /**
- * Configuration of containerd 2.3, TOML version 3. Only differences from the defaults are set: unknown keys are merely
- * logged (containerd/containerd#10959), so every extra key is a chance of an unnoticed typo.
+ * Configuration of containerd 2.3, TOML version 3: differences from the defaults only, since unknown keys are merely
+ * logged (containerd/containerd#10959) and a typo goes unnoticed.
  */
 export function containerdConfig({ os, pauseImage, hyperV = false }: ContainerdArgs): string {
   const paths = containerdPaths[os];
@@ -85,7 +81,7 @@ function storedName(image: string): string {
 
 const runtimes = "[plugins.'io.containerd.cri.v1.runtime'.containerd.runtimes";
 
-/** The kubelet and runc must agree on who manages cgroups; on a machine with systemd that is systemd. */
+/** The kubelet and runc must agree on who manages cgroups: systemd. */
 const linuxRuntime = [
   `${runtimes}.runc]`,
   "runtime_type = 'io.containerd.runc.v2'",
@@ -95,8 +91,8 @@ const linuxRuntime = [
 ];
 
 /**
- * The process runtime is the built-in default, set explicitly only so that a reader finds the handler of our
- * RuntimeClasses here. Hyper-V's is built in too, with the host's build as sandbox.
+ * The process runtime is the default, named so that a reader finds the handler of our RuntimeClasses. Hyper-V's is
+ * built in too, with the host's build as sandbox.
  */
 function windowsRuntimes(hyperV: boolean): readonly string[] {
   return [

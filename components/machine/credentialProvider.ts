@@ -9,12 +9,12 @@ import { noProxy, proxyUrl } from "./proxy.ts";
 import { windowsPaths } from "./windows/paths.ts";
 
 /*
- * Pulls from the cloud's own registries with the machine's identity: the kubelet runs a plug-in for images of certain hosts (Kubernetes
- * documentation, "Configure a kubelet image credential provider"). A kubelet does not start when the folder, the plug-in or a field of the
- * configuration is invalid (kubernetes/kubernetes, pkg/credentialprovider/plugin).
+ * Pulls from the cloud's own registries with the machine's identity, by a plug-in of the kubelet (Kubernetes documentation, "Configure a
+ * kubelet image credential provider"). A kubelet does not start when the folder, the plug-in or a field of the configuration is invalid
+ * (kubernetes/kubernetes, pkg/credentialprovider/plugin).
  */
 
-/** The kubelet's plug-in folder, per system. On Linux a dedicated folder: the kubelet may run anything in it. */
+/** The plug-in has a folder of its own: the kubelet may run anything in it. */
 const credentialPaths = {
   linux: {
     folder: "/usr/local/libexec/fenestra/credential-providers",
@@ -63,9 +63,7 @@ export function credentialFlags(
   return [`--image-credential-provider-config=${config}`, `--image-credential-provider-bin-dir=${folder}`];
 }
 
-/**
- * The plug-in's configuration, and on Azure what it needs to know about the machine's identity. None of it is secret.
- */
+/** The plug-in's configuration, and on Azure what it needs of the machine's identity. Nothing is secret. */
 export function credentialFiles(
   spec: NodeSettings,
   os: "linux" | "windows",
@@ -89,7 +87,7 @@ export function credentialFiles(
         defaultCacheDuration: cacheDuration,
         apiVersion: "credentialprovider.kubelet.k8s.io/v1",
         ...(cloudFile.length === 0 ? {} : { args: [paths.cloud] }),
-        // The kubelet's environment has no proxy, since it connects to the API directly.
+        // The kubelet itself has none, since it connects to the API directly.
         ...(url === undefined ? {} : { env: Object.entries(proxy).map(([name, value]) => ({ name, value })) }),
       },
     ],

@@ -8,15 +8,12 @@ import { containerdPaths } from "./containerd.ts";
 import { kubeletPaths, settableGates } from "./kubeletFlags.ts";
 import { placeholders } from "./placeholders.ts";
 
-/**
- * Inputs of a machine's kubelet configuration: a worker's depends on its pool, a control-plane machine's on the control
- * plane's size.
- */
+/** Inputs of a kubelet's configuration: a worker has a pool, a control-plane machine none. */
 export type KubeletArgs =
   | { readonly spec: Pick<NodeSettings, "kubernetes">; readonly pool: PoolSpec }
   | { readonly spec: Pick<ControlPlaneSettings, "kubernetes" | "controlPlane">; readonly pool?: undefined };
 
-/** Taint of control-plane nodes; kubeadm sets the same one (`mark-control-plane`). */
+/** Taint of control-plane nodes, as kubeadm sets it (`mark-control-plane`). */
 export const controlPlaneTaint: Taint = { key: controlPlaneKey, value: "", effect: "NoSchedule" };
 
 /** The fields of KubeletConfiguration (kubelet.config.k8s.io/v1beta1) that Fenestra sets. */
@@ -27,10 +24,9 @@ export interface KubeletConfiguration {
 }
 
 /**
- * The kubelet's configuration file as data. `providerID` is a placeholder that the machine fills at boot.
+ * The kubelet's configuration file as data. The machine fills in `providerID` at boot. With the cgroup settings of
+ * Linux a kubelet does not start on Windows (kubernetes/kubeadm#2967).
  *
- * With the cgroup settings of Linux the kubelet does not start on a Windows node (kubernetes/kubeadm#2967), so the two
- * systems differ in more than paths.
  */
 export function kubeletConfiguration(args: KubeletArgs): KubeletConfiguration {
   const { spec, pool } = args;
@@ -74,12 +70,10 @@ export function kubeletConfiguration(args: KubeletArgs): KubeletConfiguration {
     serializeImagePulls: false,
     maxParallelImagePulls: 3,
     ...(mostPods === undefined ? {} : { maxPods: mostPods }),
-    // A sandbox is created only after its image was pulled and unpacked, which on Windows takes longer than the default
-    // of two minutes.
+    // The pull and unpacking of a sandbox's image on Windows takes longer than the default of two minutes.
     runtimeRequestTimeout: "10m",
     tlsMinVersion: "VersionTLS12",
-    // Off, unlike upstream: it shows every file below /var/log, the audit log among them, to whoever may get
-    // nodes/proxy.
+    // Off, unlike upstream: whoever may get nodes/proxy sees every file below /var/log, the audit log too.
     enableSystemLogHandler: pool?.nodeLogQuery === true,
     ...(pool?.nodeLogQuery ? { enableSystemLogQuery: true } : {}),
     ...(Object.keys(gates).length > 0 ? { featureGates: gates } : {}),
@@ -90,20 +84,19 @@ export function kubeletConfiguration(args: KubeletArgs): KubeletConfiguration {
 }
 
 /**
- * Queries for the logs of services, `/logs/?query=`. The kubelet requires both fields, and refuses the second without
- * the gate, which 1.36 locked on (kubernetes/kubernetes, pkg/kubelet/apis/config/validation).
+ * Queries for the logs of services, `/logs/?query=`, need both fields above, the second one this gate, which 1.36
+ * locked on (kubernetes/kubernetes, pkg/kubelet/apis/config/validation).
+ *
  */
 function logQueryGates(minor: string): Readonly<Record<string, boolean>> {
   return settableGates("kubelet", minor, { NodeLogQuery: true });
 }
 
 /**
- * Taints at registration. A taint without a value omits the field, as the API server stores it.
- *
- * `node.cloudprovider.kubernetes.io/uninitialized` is not among them: with `--cloud-provider=external` the kubelet
- * appends it whatever this list holds (pkg/kubelet/kubelet_node_status.go, `initialNode`, the same in 1.35 to 1.37 and
- * on both systems), and the API server refuses a Node with two taints of one key and effect (pkg/apis/core/validation,
- * `validateNodeTaints`).
+ * Taints at registration, without a field for an empty value, as the API server stores them. Not among them:
+ * `node.cloudprovider.kubernetes.io/uninitialized`, which the kubelet appends with `--cloud-provider=external`
+ * (pkg/kubelet/kubelet_node_status.go, `initialNode`, in 1.35 to 1.37 on both systems). The API server refuses two
+ * taints of one key and effect (pkg/apis/core/validation, `validateNodeTaints`).
  */
 function taints(pool: PoolSpec | undefined): readonly { key: string; value?: string; effect: string }[] {
   const registered = pool?.scheduling.taints ?? [controlPlaneTaint];
@@ -128,10 +121,7 @@ function linuxFields(pool: PoolSpec | undefined): Readonly<Record<string, unknow
   };
 }
 
-/**
- * Windows has neither cgroups nor an OOM killer (kubernetes/kubernetes#73417): the kubelet must evict while there is
- * still memory left.
- */
+/** Without cgroups and an OOM killer the kubelet must evict while memory is left (kubernetes/kubernetes#73417). */
 const windowsFields = {
   cgroupsPerQOS: false,
   enforceNodeAllocatable: ["none"],

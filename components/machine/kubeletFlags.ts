@@ -27,10 +27,7 @@ export function refusedSettings(
   );
 }
 
-/**
- * The wanted feature gates that the minor (`1.36`) still allows to be set: the others are locked, and naming one may be
- * an error.
- */
+/** The gates that the minor (`1.36`) still lets be set: naming a locked one may be an error. */
 export function settableGates(
   component: RemovedSetting["component"],
   minor: string,
@@ -76,10 +73,9 @@ export interface KubeletFlagsArgs {
 }
 
 /**
- * Command line of the kubelet, one element per argument: settings without a field in its configuration file. Name and
- * address of the node are placeholders. On Windows it registers itself with the service manager, and its priority is
- * raised so that pods cannot starve it (Kubernetes documentation, "Resource Management for Windows nodes"). Throws when
- * the minor no longer has one of the flags.
+ * Arguments of the kubelet: settings without a field in its configuration file. Name and address of the node are
+ * placeholders. On Windows its priority is raised so that pods cannot starve it (Kubernetes documentation, "Resource
+ * Management for Windows nodes"). Throws when the minor no longer has one of the flags.
  */
 export function kubeletFlags({ os, minor, bootstrap, labels, credentials = [] }: KubeletFlagsArgs): readonly string[] {
   const paths = kubeletPaths[os];
@@ -103,10 +99,7 @@ export function workerLabels({ scheduling }: PoolSpec): Readonly<Record<string, 
   return { ...scheduling.kubeletLabels, [payloadLabel]: placeholders.payload };
 }
 
-/**
- * Returns the flags when the minor still has them all; a removed one is a bug of this program, not a mistake of the
- * user.
- */
+/** The flags, when the minor has them all; a removed one is a bug of this program, not the user's mistake. */
 export function checked(
   component: RemovedSetting["component"],
   minor: string,

@@ -2,8 +2,8 @@ import type { PayloadFile } from "./payload.ts";
 import { windowsPaths } from "./windows/paths.ts";
 
 /*
- * Files with a login: the payload has them as templates in a folder of their own, with a placeholder for each login. The stage `credentials`
- * writes the file itself, which only root or the system may read, at each boot.
+ * Files with a login: the payload has templates with placeholders, of which the stage `credentials` writes the files at each boot, for root or
+ * the system only.
  */
 
 /** Where templates are; below it each has the path of its file, on Windows without the drive. */

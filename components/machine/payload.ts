@@ -27,9 +27,8 @@ export function fingerprint(value: unknown): string {
 }
 
 /**
- * Fills in the node label `fenestra.dev/payload`: the fingerprint of the payload and of everything else that replaces
- * the pool's machines, image, size and disk. So a node shows what its machine was created from, and the label changes
- * whenever the pool rolls.
+ * Fills in the node label `fenestra.dev/payload`: the fingerprint of the payload and of all else that replaces the
+ * pool's machines. So the label changes whenever the pool rolls.
  */
 export function fingerprinted(payload: MachinePayload, pool: PoolSpec): WorkerPayload {
   const { image, size, diskGb, spot } = pool;

@@ -1,9 +1,6 @@
 import { proxyLogin } from "../model/credentials.ts";
 
-/**
- * Values known only to the machine at boot. Rendered files contain these placeholders, and a stage of the bootstrap
- * replaces them. None is ever replaced in user data.
- */
+/** Placeholders of what only the machine knows, at boot: a stage of the bootstrap replaces them in rendered files. */
 export const placeholders = {
   /** Name of the Node. AWS: the instance id; Azure: the computer name. */
   nodeName: "@NODE_NAME@",
@@ -15,21 +12,18 @@ export const placeholders = {
   /** Cluster CA from the join secret, PEM in base64. */
   caData: "@CA_DATA@",
   token: "@TOKEN@",
-  /** State of the etcd cluster as determined by the membership stage: `new` or `existing`. */
+  /** State of the etcd cluster by the stage `membership`: `new` or `existing`. */
   etcdState: "@ETCD_STATE@",
-  /** Members of the etcd cluster as determined by the membership stage: `name=peer URL`, comma separated. */
+  /** Members by the same stage: `name=peer URL`, comma separated. */
   etcdMembers: "@ETCD_MEMBERS@",
   encryptionKey: "@ENCRYPTION_KEY@",
   /** Login of the proxy, `user:password` as part of a URL, from the secret with logins. */
   proxyLogin: `@${proxyLogin}@`,
-  /** The only one that no machine fills in: the fingerprint of the whole payload, see `fingerprinted`. */
+  /** The only one that no machine fills in, but `fingerprinted`. */
   payload: "@PAYLOAD@",
 } as const;
 
-/**
- * The kubeconfig with which a worker's kubelet requests its first certificate. Server, authority and token are
- * placeholders, filled in by the join stage. JSON, which is valid YAML.
- */
+/** The kubeconfig with which a worker's kubelet requests its first certificate; the stage `join` fills it in. */
 export function bootstrapKubeconfig(): string {
   const config = {
     apiVersion: "v1",

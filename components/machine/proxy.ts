@@ -20,9 +20,9 @@ export function mirrorLogin({ mirror, credentials }: Pick<NodeSettings, "mirror"
 }
 
 /**
- * Addresses that a machine reaches without the proxy: itself, the metadata service, the cluster's networks, names
- * inside the cluster. The same on both systems; the Go programs that read NO_PROXY accept networks in CIDR notation
- * (golang.org/x/net/http/httpproxy).
+ * Addresses that a machine reaches without the proxy. The Go programs that read NO_PROXY accept networks in CIDR
+ * notation (golang.org/x/net/http/httpproxy).
+ *
  */
 export function noProxy({
   network,

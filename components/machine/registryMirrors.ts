@@ -15,7 +15,6 @@ export function mirrorOf(registries: Readonly<Record<string, string>>, registry:
   return registries[registry] ?? registries[defaultRegistry];
 }
 
-/** Inputs of `registryMirrorFiles`. */
 export interface RegistryMirrorArgs {
   readonly os: "linux" | "windows";
   /** Registry (`registry.k8s.io`) to the URL of its mirror. */
@@ -25,14 +24,13 @@ export interface RegistryMirrorArgs {
 }
 
 /**
- * One `hosts.toml` per mirrored registry. containerd tries the mirror first and then the registry itself. A mirror
- * whose path already includes the API root (`https://host/v2/project`) is used as it is: containerd appends `/v2` to
- * every other path (containerd: docs/hosts.md, `override_path`). A registry with a login has a file of its own, which
- * names the mirror for all registries too, since containerd reads no other one.
+ * One `hosts.toml` per registry with a mirror or a login. containerd tries the mirror first, then the registry itself,
+ * and appends `/v2` to a mirror's path unless that has it (`https://host/v2/project`; containerd: docs/hosts.md,
+ * `override_path`). The file of a registry with a login names the mirror for all registries too, since containerd reads
+ * no other one.
  *
- * A login is a header of the host that wants it alone, so it also serves the pause image, which the kubelet's
- * credential providers do not. A registry that answers with its token service gets it there (containerd:
- * core/remotes/docker/config/hosts.go, WithAuthHeader).
+ * A login is a header of its host alone, so it also serves the pause image, which the kubelet's credential providers do
+ * not. A registry's token service gets it too (containerd: core/remotes/docker/config/hosts.go, WithAuthHeader).
  */
 export function registryMirrorFiles({ os, registries, credentials }: RegistryMirrorArgs): readonly PayloadFile[] {
   const separator = os === "windows" ? "\\" : "/";
@@ -69,9 +67,7 @@ function loginFor(credentials: Credentials, registry: string, url: string): stri
   return host === undefined ? undefined : `@${registryLogin(host)}@`;
 }
 
-/**
- * A Windows folder name cannot contain a colon; containerd looks for `host_port_` there (containerd: docs/hosts.md).
- */
+/** No Windows folder has a colon: containerd looks for `host_port_` there (containerd: docs/hosts.md). */
 function registryFolder(os: "linux" | "windows", registry: string): string {
   return os === "windows" ? registry.replace(/:(\d+)$/, "_$1_") : registry;
 }
@@ -87,10 +83,7 @@ function hostLines(url: string, login: string | undefined): readonly string[] {
   ];
 }
 
-/**
- * The upstream tried after the mirror. With a mirror for all registries it is the one that the image names, which is
- * containerd's default.
- */
+/** The upstream tried after the mirror; for all registries containerd's default, the one that the image names. */
 function serverLines(registry: string): readonly string[] {
   if (registry === defaultRegistry) return [];
   return [`server = "https://${apiHost(registry)}"`, ""];

@@ -2,8 +2,8 @@ import { readFileSync } from "node:fs";
 
 /**
  * Text of a script as the machine gets it: without blank lines and comment lines, in PowerShell also without
- * indentation, before anything is hashed: editing a comment replaces no machine. A script must not contain multi-line
- * text in which such lines matter; tests compare what bash and PowerShell's grammar read.
+ * indentation, so that an edited comment replaces no machine. A script must not contain multi-line text in which such
+ * lines matter; tests compare what bash and PowerShell's grammar read.
  */
 export function readScript(url: URL): string {
   const lines = readFileSync(url, "utf8").split("\n");
@@ -12,8 +12,8 @@ export function readScript(url: URL): string {
 }
 
 /**
- * What both systems' collection of logs hides, a regular expression in each line, as .NET and Python read it: what the
- * first group holds stays, the rest of the match goes. Secrets are known by the name of their key, not by their length.
+ * What the collection of logs hides, a regular expression of .NET and Python in each line: of a match the first group
+ * stays. Secrets are known by the name of their key, not by their length.
  */
 export const secretPatterns = readFileSync(new URL("secret-patterns.txt", import.meta.url), "utf8");
 

@@ -1,13 +1,10 @@
 import type { NodeSettings } from "../model/nodeSettings.ts";
 import type { PayloadFile } from "./payload.ts";
 
-/**
- * Folder of the certificates that a machine trusts besides the public ones. On Debian's systems update-ca-certificates
- * reads it.
- */
+/** Folder of the certificates that a machine trusts besides the public ones; Linux' is update-ca-certificates'. */
 const trustFolder = { linux: "/usr/local/share/ca-certificates/", windows: "C:\\fenestra\\trust\\" } as const;
 
-/** A file for each certificate: both systems' tools read one certificate from a file. */
+/** A file for each certificate: the systems' tools read one from a file. */
 export function trustFiles(
   { certificateAuthorities }: Pick<NodeSettings, "certificateAuthorities">,
   os: "linux" | "windows",
@@ -18,10 +15,7 @@ export function trustFiles(
   }));
 }
 
-/**
- * Whether a file of a payload is one of them. They are in user data: whatever the machine fetches may already need
- * them.
- */
+/** Whether a file is one of them: they are in user data, since whatever is fetched may need them. */
 export function isTrustFile({ path }: Pick<PayloadFile, "path">): boolean {
   return Object.values(trustFolder).some((folder) => path.startsWith(folder));
 }

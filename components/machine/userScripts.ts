@@ -3,17 +3,14 @@ import type { PayloadFile } from "./payload.ts";
 
 type UserScripts = Pick<PoolSpec, "timeZone" | "annotations" | "beforeJoin" | "afterJoin">;
 
-/** Whether a pool's machines have a stage of the user's own steps: each only when there is something to do. */
+/** Whether a stage of the user's own steps has something to do on a pool's machines. */
 export function hasUserStage(pool: UserScripts, stage: "before" | "after"): boolean {
   return stage === "before"
     ? pool.timeZone !== undefined || pool.beforeJoin !== undefined
     : pool.afterJoin !== undefined || annotationPatch(pool) !== undefined;
 }
 
-/**
- * The node's annotations as a patch for `kubectl patch --patch-file`, which takes any text; a kubelet may write those
- * of its own node.
- */
+/** The node's annotations, which its kubelet may write, for `kubectl patch --patch-file`, which takes any text. */
 export function annotationPatch({ annotations }: Pick<UserScripts, "annotations">): string | undefined {
   return Object.keys(annotations).length === 0 ? undefined : `${JSON.stringify({ metadata: { annotations } })}\n`;
 }

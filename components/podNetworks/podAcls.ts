@@ -7,10 +7,11 @@ const tcp = "6";
 const priority = { block: 200, allow: 65_500 } as const;
 
 /**
- * Fields of the ACL policies of a pod's endpoint, those of AKS, the only set known to work on all releases of Windows
- * Server (Azure/AgentBaker, staging/cse/windows/azurecnifunc.ps1). The two that allow everything are needed, because
- * the first ACL of any kind turns an endpoint's default into deny. A host firewall rule would not do: pod traffic never
- * passes the host's own stack (microsoft/Windows-Containers#617).
+ * ACL policies of a pod's endpoint, those of AKS, the only set known to work on all releases of Windows Server
+ * (Azure/AgentBaker, staging/cse/windows/azurecnifunc.ps1). Two allow everything, because the first ACL of any kind
+ * turns the default into deny. A host firewall rule would not do: pod traffic never passes the host's own stack
+ * (microsoft/Windows-Containers#617).
+ *
  */
 export function podAcls(cloud: PodNetworkInputs["cloud"]): readonly Readonly<Record<string, unknown>>[] {
   return [

@@ -8,9 +8,9 @@ import { signInPrefix } from "../../model/signIn.ts";
 const yaml = (data: object): string => stringify(data, { lineWidth: 0 });
 
 /**
- * How the API server authenticates. Anonymous requests are allowed for health endpoints only, for the kubelet's probes
- * and the load balancers. By default anyone who reaches the port can also read the version and `cluster-info`
- * (kubernetes/kubernetes, bootstrappolicy: system:public-info-viewer; kubeadm: phases/bootstraptoken/clusterinfo).
+ * How the API server authenticates. Anonymous requests are for health endpoints only: the kubelet's probes and the load
+ * balancers. The default also shows everyone the version and `cluster-info` (kubernetes/kubernetes, bootstrappolicy:
+ * system:public-info-viewer; kubeadm: phases/bootstraptoken/clusterinfo).
  */
 export function authenticationConfiguration(signIn: readonly IssuerConfig[]): string {
   return yaml({
@@ -50,17 +50,14 @@ export function auditPolicyFile(policy: AuditPolicy): string {
   return yaml({ apiVersion: "audit.k8s.io/v1", kind: "Policy", ...policy });
 }
 
-/** Configuration of admission plug-ins. Each plug-in's part is decoded by the plug-in itself. */
+/** Configuration of admission plug-ins, each of which decodes its own part. */
 export function admissionConfiguration(spec: Pick<ControlPlaneSettings, "controlPlane" | "kubernetes">): string {
   const own = spec.controlPlane.admission ?? [];
   const plugins = own.some(({ name }) => name === "PodSecurity") ? own : [...own, podSecurity(systemNamespaces(spec))];
   return yaml({ apiVersion: "apiserver.config.k8s.io/v1", kind: "AdmissionConfiguration", plugins });
 }
 
-/**
- * In a namespace without a label of its own nothing is admitted that takes the node: no host's folders, namespaces,
- * ports or rights.
- */
+/** In a namespace without a label nothing takes the node: no host's folders, namespaces, ports or rights. */
 const podSecurity = (namespaces: readonly string[]) => ({
   name: "PodSecurity",
   configuration: {

@@ -30,8 +30,8 @@ const placements: Readonly<Record<string, Placement>> = {
 
 /**
  * `/etc/fenestra/artifacts.tsv`: name, URL, algorithm, digest or `-`, URL of the publisher's checksum file or `-`,
- * `binary` or `tar`, folder, path components to strip, files to extract or `-`. With a mirror, URLs are the mirror's
- * and digests stay the publisher's.
+ * `binary` or `tar`, folder, path components to strip, files to extract or `-`. Digests stay the publisher's with a
+ * mirror.
  */
 export function artifactTable(spec: NodeSettings, role: "control-plane" | "linux"): string {
   const mirror = spec.mirror.artifacts;

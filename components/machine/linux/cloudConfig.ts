@@ -8,26 +8,22 @@ import { scriptsStage, stageTablePath, withScriptsStage } from "./stages.ts";
 /** Where a Linux machine on AWS finds bucket, key and SHA-256 of its scripts. */
 const scriptsFile = "/etc/fenestra/scripts.env";
 
-/**
- * User data of a Linux machine: the base64 of a gzipped `#cloud-config`, which cloud-init unpacks itself. The same
- * payload always gives the same bytes, since a change replaces machines.
- */
+/** User data of a Linux machine: a gzipped `#cloud-config`, which cloud-init unpacks itself, in base64. */
 export function packLinux(payload: MachinePayload): string {
   return gzip(cloudConfig(payload));
 }
 
 /**
- * User data of a Linux machine on AWS, whose scripts are in a bucket: base64 like that of `packLinux`. The caller
- * checks AWS's limit of 16,384 bytes.
+ * The same on AWS, where scripts are in a bucket. The caller checks AWS's limit of 16,384 bytes.
  *
- * @param object result of `scriptsObject` for the payload: the scripts that the machine fetches.
- * @param bucket the bucket with the object; it must be in the region of the machine.
+ * @param object of `scriptsObject` for the payload
+ * @param bucket the one with the object, in the region of the machine
  */
 export function packLinuxFetching(payload: MachinePayload, object: ScriptsReference, bucket: string): string {
   return packLinux(withFetchedScripts(payload, object, bucket));
 }
 
-/** A payload without the scripts in the bucket, with an additional first stage that fetches them. */
+/** A payload without the scripts in the bucket, with a first stage that fetches them. */
 export function withFetchedScripts(
   payload: MachinePayload,
   { key, sha256 }: ScriptsReference,
@@ -46,7 +42,6 @@ export function withFetchedScripts(
   };
 }
 
-/** The `#cloud-config` before compression. */
 function cloudConfig(payload: MachinePayload): string {
   const document = {
     write_files: payload.files.map((file) => ({

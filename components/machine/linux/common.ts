@@ -24,7 +24,6 @@ export function commonUnits(cloud: Cloud): readonly string[] {
   ];
 }
 
-/** Inputs of the common files: a worker's pool, or no pool for a control-plane machine. */
 type LinuxFilesArgs = KubeletArgs & {
   readonly spec: NodeSettings;
   readonly stages: readonly Stage[];

@@ -79,21 +79,17 @@ export function controlPlanePayload(args: ControlPlanePayloadArgs): MachinePaylo
 
 const jobService = (name: string): string => `${name}.service`;
 
-/**
- * Services of a control-plane machine, as systemd names them; that of snapshots of etcd too when no machine takes any.
- */
+/** Services of a control-plane machine, that of etcd's snapshots among them when no machine takes any. */
 export function controlPlaneUnits(spec: Pick<ControlPlaneSettings, "cloud">): readonly string[] {
   const jobs = scheduledJobs(snapshotHours).map(({ name }) => jobService(name));
   return [...commonUnits(spec.cloud), ...jobs, nodeControllerUnit];
 }
 
 /**
- * Changes when, and only when, the machine must be replaced: what it runs, its image, size, system disk, identity and
- * generation.
+ * Changes when, and only when, the machine must be replaced.
  *
- * @param identity ARN of the instance profile on AWS: a new template does not reach a running machine, which would keep
- * a profile that is
- *   deleted.
+ * @param identity ARN of the instance profile on AWS: no new template reaches a running machine, which would keep a
+ *   deleted profile.
  */
 export function machineFingerprint(
   spec: ControlPlaneSettings,
@@ -111,10 +107,7 @@ export function machineFingerprint(
     .digest("hex");
 }
 
-/**
- * The scripts and patches among those files. They depend on no outputs of other resources, so the program can put them
- * into a bucket.
- */
+/** The scripts and patches among those files, for a bucket: they depend on no outputs of resources. */
 export function controlPlaneScripts(
   spec: Pick<ControlPlaneSettings, "cloud" | "controlPlane" | "credentials" | "secretsEncryption">,
 ): MachinePayload {
@@ -175,7 +168,7 @@ function controlPlaneEnv({ spec, member, endpoint, access }: ControlPlanePayload
 /** Leaf certificates are valid for a year. Days. */
 const certificateTimes = {
   RENEW_DAYS: 60,
-  /** Renewed even while another member of etcd is not well when they are valid for less than this. */
+  /** Valid for less, they are renewed even while another member of etcd is not well. */
   URGENT_DAYS: 14,
   CA_WARNING_DAYS: 90,
 } as const;
@@ -188,10 +181,7 @@ const etcdTimes = {
   DEFRAG_BYTES: 256 * 1024 ** 2,
 } as const;
 
-/**
- * How often the stages of a control-plane machine retry before they fail: once a second for services on the machine or
- * next to it, with growing pauses for the cloud's.
- */
+/** Attempts of stages before they fail: once a second for services near by, with growing pauses for the cloud's. */
 const controlPlaneAttempts = {
   VOLUME_ATTEMPTS: 60,
   SECRET_ATTEMPTS: 60,

@@ -1,6 +1,6 @@
 /*
- * Keys of the encryption of Secrets other than the first one alone. A cluster without `secretsEncryption` has the files
- * that it always had: any other byte would replace its control-plane machines.
+ * Keys of the encryption of Secrets. A cluster without `secretsEncryption` keeps the files of the first key alone: any
+ * other byte would replace its control-plane machines.
  */
 
 import { stringify } from "yaml";
@@ -27,7 +27,7 @@ function encryptionConfiguration({ keys }: SecretsEncryption): string {
     resources: [
       {
         resources: ["secrets"],
-        // The last one reads what was written before there was a key; nothing is written by it.
+        // The last one only reads what was written before there was a key.
         providers: [
           { secretbox: { keys: keys.map((name, index) => ({ name, secret: `@${keyPlaceholder(index)}@` })) } },
           { identity: {} },
@@ -77,8 +77,8 @@ function prefixes({ keys }: SecretsEncryption): readonly string[] {
 }
 
 /**
- * Stages with those of the keys. What etcd holds is compared before the API server starts where another member can be
- * asked, and else as soon as the own etcd runs: an API server that cannot decrypt a Secret is never ready.
+ * Stages with those of the keys. What etcd holds is compared before the API server starts, with one member as soon as
+ * its etcd runs: an API server that cannot decrypt a Secret is never ready.
  */
 export function withEncryption(
   { secretsEncryption, controlPlane }: Pick<ControlPlaneSettings, "secretsEncryption" | "controlPlane">,

@@ -15,16 +15,13 @@ export interface KubeadmArgs {
   readonly spec: ControlPlaneSettings;
   readonly member: ControlPlaneMember;
   readonly endpoint: ApiEndpoint;
-  /**
-   * How tokens of service accounts are issued and checked. Default kubeadm's way: one key, an issuer inside the
-   * cluster.
-   */
+  /** How tokens of service accounts are issued and checked. Default as kubeadm: one key, an issuer in the cluster. */
   readonly tokens?: ServiceAccountTokens | undefined;
 }
 
 export const controlPlanePaths = {
   etcdMount: "/var/lib/etcd-data",
-  /** etcd's folder, inside the mount point, because that is never empty on ext4 (`lost+found`). */
+  /** Inside the mount point, which is never empty on ext4 (`lost+found`). */
   etcdData: "/var/lib/etcd-data/etcd",
   auditPolicy: "/etc/fenestra/audit-policy.yaml",
   auditLogs: "/var/log/kubernetes/audit",
@@ -56,7 +53,7 @@ function initConfiguration({ member }: KubeadmArgs): object {
   return {
     apiVersion: "kubeadm.k8s.io/v1beta4",
     kind: "InitConfiguration",
-    // kubeadm requires a token here; this one is never disclosed, grants nothing, and expires soon.
+    // kubeadm requires a token; this one grants nothing and expires soon.
     bootstrapTokens: [
       { ttl: "5m0s", description: "made by kubeadm, used by nobody", groups: ["system:bootstrappers:fenestra:nobody"] },
     ],
@@ -150,17 +147,7 @@ function clusterConfiguration({ spec, member, endpoint, tokens }: KubeadmArgs): 
           mountPath: controlPlanePaths.auditLogs,
           pathType: "DirectoryOrCreate",
         },
-        ...(severalKeys(tokens)
-          ? [
-              {
-                name: "service-account-keys",
-                hostPath: controlPlanePaths.serviceAccountKeys,
-                mountPath: controlPlanePaths.serviceAccountKeys,
-                readOnly: true,
-                pathType: "File",
-              },
-            ]
-          : []),
+        ...(severalKeys(tokens) ? [fileVolume("service-account-keys", controlPlanePaths.serviceAccountKeys)] : []),
       ],
     },
     controllerManager: {
@@ -195,9 +182,10 @@ export function severalKeys(tokens: ServiceAccountTokens | undefined): tokens is
 }
 
 /**
- * Of two issuers the first one is written into new tokens, and both are accepted: tokens of the time before stay valid.
- * kubeadm keeps the order of these arguments (kubernetes/kubernetes: cmd/kubeadm/app/util/arguments.go) and puts them
- * in place of its own of the same name.
+ * The first of two issuers is written into new tokens, and both are accepted: earlier tokens stay valid. kubeadm keeps
+ * the order of these arguments (kubernetes/kubernetes: cmd/kubeadm/app/util/arguments.go) and drops its own of the
+ * name.
+ *
  */
 function tokenArgs(
   { kubernetes }: ControlPlaneSettings,
@@ -221,10 +209,7 @@ function fileVolume(name: string, path: string): object {
   return { name, hostPath: path, mountPath: path, readOnly: true, pathType: "File" };
 }
 
-/**
- * Half of the disk, so that a snapshot and a defragmentation fit next to it, and at most the 8 GiB that etcd recommends
- * (etcd.io: system limits).
- */
+/** Half of the disk, beside which a snapshot or a defragmentation fits, and at most 8 GiB (etcd.io: system limits). */
 function etcdQuotaBytes(diskGb: number): number {
   return Math.min(8, Math.floor(diskGb / 2)) * 1024 ** 3;
 }
@@ -236,10 +221,7 @@ const proxyConfiguration = {
   metricsBindAddress: `0.0.0.0:${ports.kubeProxyMetrics}`,
 };
 
-/**
- * kubeadm's configuration file. `nodeName`, `etcdState` and `etcdMembers` are placeholders that the machine fills in at
- * boot.
- */
+/** kubeadm's configuration file; the machine fills in `nodeName`, `etcdState` and `etcdMembers` at boot. */
 export function kubeadmConfig(of: KubeadmArgs): string {
   const proxy = of.spec.addons.exporters ? [proxyConfiguration] : [];
   return [initConfiguration(of), clusterConfiguration(of), ...proxy]

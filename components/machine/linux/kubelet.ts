@@ -17,7 +17,7 @@ export function kubeletFiles(args: KubeletArgs & { readonly spec: NodeSettings }
   ];
 }
 
-/** Its unit; only a control-plane machine has a mount that it waits for. */
+/** Its unit; a control-plane machine's waits for a mount. */
 export function kubeletUnit(requiresMount: string | undefined): PayloadFile {
   const unit = rootFile(`${unitFolder}/${kubeletService}`);
   const line = "RequiresMountsFor=@REQUIRED_MOUNT@\n";
@@ -26,8 +26,7 @@ export function kubeletUnit(requiresMount: string | undefined): PayloadFile {
 }
 
 /**
- * The kubelet's command line for its unit. kubeadm writes a control-plane machine's kubeconfig, so that one needs no
- * bootstrap.
+ * The kubelet's command line for its unit. A control-plane machine has its kubeconfig of kubeadm, without bootstrap.
  */
 function kubeletEnv(spec: NodeSettings, pool: PoolSpec | undefined): string {
   const flags = kubeletFlags({

@@ -4,9 +4,9 @@ import { accessEnv, type CloudAccess } from "../cloudAccess.ts";
 /** Variables of `/etc/fenestra/machine.env`, in the order they are written. */
 export type MachineEnv = Readonly<Record<string, string | number>>;
 
-/** How often stages retry before they fail. systemd restarts a failed bootstrap, so none of these limits is final. */
+/** How often stages retry before they fail, until systemd restarts the bootstrap. */
 const attempts = {
-  /** Longest pause between attempts, in seconds; the pause doubles from the first one. */
+  /** Longest of the doubling pauses between attempts, in seconds. */
   RETRY_PAUSE_MAX: 15,
   /** Timeout of one request, in seconds. Downloads have ten minutes. */
   FETCH_TIMEOUT: 30,

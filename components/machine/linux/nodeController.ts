@@ -5,15 +5,12 @@ import type { PayloadFile } from "../payload.ts";
 import { readScript } from "../script.ts";
 import { script } from "./rootfs.ts";
 
-/**
- * Unit of the program that gives machines their certificates and looks after nodes, on every control-plane machine; a
- * file of `rootfs`.
- */
+/** Unit, in `rootfs`, of the program that gives machines certificates and looks after nodes. */
 export const nodeControllerUnit = "fenestra-node-controller.service";
 
 const programFolder = new URL("../../nodeController/program/", import.meta.url);
 
-/** Its modules but those of other clouds, and what issues its certificate. All of it is fetched on AWS, as scripts are. */
+/** Its modules but those of other clouds, and what issues its certificate; on AWS fetched like scripts. */
 export function nodeControllerScripts(cloud: Cloud): readonly PayloadFile[] {
   const foreign = Object.keys(cloudFacts).filter((other) => other !== cloud);
   const modules = readdirSync(programFolder).filter((name) => {

@@ -15,8 +15,7 @@ export function envFile(variables: Readonly<Record<string, string | number>>): s
 }
 
 /**
- * Rows as tab-separated lines. Throws on a field that is empty or contains a tab or newline, since bash would read a
- * different number of fields.
+ * Rows as tab-separated lines. Throws on a field that is empty or contains a tab or newline, which bash reads wrongly.
  */
 export function tsvFile(rows: readonly (readonly string[])[]): string {
   return rows

@@ -11,15 +11,12 @@ function unit(sections: Sections): string {
 /** systemd sets no HOME for system services (systemd.exec(5)); kubectl would keep its API cache in `/.kube`. */
 const home = "Environment=HOME=/root";
 
-/** How a job runs relative to other services. */
 interface JobSettings {
   /** Seconds after which a failed run is repeated. Default: not before the timer's next run. */
   readonly retrySeconds?: number;
-  /** Gets CPU and disk time only when they are otherwise idle. Default: an equal share. */
+  /** Gets CPU and disk time only when they are idle. Default false. */
   readonly background?: boolean;
-  /**
-   * Seconds after which a run that hangs is ended; a oneshot has no limit of its own (systemd.service(5)). Default 900.
-   */
+  /** Seconds after which a run is ended; a oneshot has no limit of its own (systemd.service(5)). Default 900. */
   readonly limitSeconds?: number;
 }
 
@@ -40,8 +37,7 @@ export function jobUnit(description: string, command: string, settings: JobSetti
 }
 
 /**
- * When a job runs: first after a delay, then at intervals, both in seconds, randomised so that machines do not all
- * start at once.
+ * When a job runs: after a delay, then at intervals, both in seconds, at random so that machines do not start at once.
  */
 export function timerUnit(description: string, firstSeconds: number, intervalSeconds: number): string {
   return unit({

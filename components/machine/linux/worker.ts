@@ -77,8 +77,7 @@ const workerAttempts = {
 } as const;
 
 /**
- * How long pods have to move. An Auto Scaling group's hook is extended by a heartbeat; a spot machine has nothing to
- * extend.
+ * How long pods have to move. A heartbeat extends an Auto Scaling group's hook; a spot machine has nothing to extend.
  */
 function drainTimes({ facts: { timings } }: Pick<NodeSettings, "facts">, { spot }: LinuxPool): MachineEnv {
   return {

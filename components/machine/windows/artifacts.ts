@@ -11,7 +11,7 @@ import { windowsPaths } from "./paths.ts";
 export interface WindowsArtifact {
   /** Name it is installed under; for an archive its role. */
   readonly name: string;
-  /** Name in the download folder; it includes the version, so that another version is another file. */
+  /** Name in the download folder, with the version. */
   readonly file: string;
   /** Sources in the order in which they are tried, the mirror first. */
   readonly urls: readonly string[];
@@ -38,9 +38,8 @@ const program = { stage: "artifacts", folder: windowsPaths.bin, unpack: false } 
 const plugin = { stage: "artifacts", folder: windowsPaths.cniBin, unpack: false } as const;
 
 /**
- * Where each artifact goes, and when. A node is Ready once the kubelet, containerd and the pod network run and a pause
- * image is present, and pods start once the CNI plug-ins are there. Services, cloud notifications, draining and
- * container inspection come later.
+ * Where each artifact goes, and when: first what a node needs to be Ready, the kubelet, containerd and the pod network,
+ * and what its pods need to start; then the rest.
  */
 const places: Readonly<Record<string, Place>> = {
   "kubelet.exe": program,
@@ -60,8 +59,8 @@ function networkPlace({ windows }: PodNetwork, role: string): Place | undefined 
 }
 
 /**
- * URLs that a Windows machine or pod tries for a file: the mirror's first, the publisher's second unless machines
- * cannot reach it. A mirror with a login is the only one, since curl would send the login to the publisher too.
+ * URLs that a Windows machine or pod tries for a file: the mirror's, then the publisher's unless machines cannot reach
+ * it or the mirror has a login, which curl would send to the publisher too.
  */
 export function sources(
   spec: Pick<DownloadSettings, "mirror" | "network" | "credentials">,
@@ -104,9 +103,8 @@ export function windowsArtifacts(spec: NodeSettings): readonly WindowsArtifact[]
 }
 
 /**
- * Arguments of each curl.exe call. A stalled transfer is aborted and retried. With a mirror or a proxy, an unreachable
- * revocation list is no failure: Schannel would contact the certificate's publisher without curl's proxy
- * (curl/curl#4078). Digests are checked anyway.
+ * Arguments of each curl.exe call. With a mirror or a proxy an unreachable revocation list is no failure: Schannel asks
+ * for it without curl's proxy (curl/curl#4078). Digests are checked anyway.
  */
 export function curlArguments(
   spec: Pick<DownloadSettings, "mirror" | "httpProxy" | "credentials" | "noProxy">,

@@ -22,7 +22,7 @@ export interface BakeArgs {
   readonly images: readonly string[];
 }
 
-/** Files and folders that a machine makes of its own, and of what it was given; the records of its stages last. */
+/** What a machine was given and makes; the records of its stages last. */
 function removed(files: readonly string[], ofNetwork: readonly string[]): readonly string[] {
   return [
     ...files,
@@ -68,9 +68,10 @@ export function bakeData({ spec, pool, files, product, base, images }: BakeArgs)
 }
 
 /**
- * A script that makes a machine the source of an image for a pool: `bake.ps1`, ended with 3010 where Windows must
- * restart and it must run again; `bake.ps1 -Seal`, without and with `-Sysprep`, takes away what is one machine's own.
- * It holds all that it runs, and no secret.
+ * A script that makes a machine the source of an image for a pool: `bake.ps1`, to be run again after a restart where it
+ * ends with 3010; `bake.ps1 -Seal`, without and with `-Sysprep`, takes away what is one machine's own. It holds all
+ * that it runs, and no secret.
+ *
  */
 export function bakeScript(args: BakeArgs): string {
   const entry = windowsScript("bake.ps1");

@@ -5,10 +5,7 @@ import type { WindowsPool } from "../../model/pools.ts";
 import { sources, type WindowsArtifact } from "./artifacts.ts";
 import { windowsPaths } from "./paths.ts";
 
-/**
- * A registry value. `Sddl` is a security descriptor as text, written in its binary form. An empty name is the key's
- * default value.
- */
+/** A registry value. `Sddl`: text of a security descriptor, written in binary. An empty name: the key's default. */
 interface RegistryValue {
   readonly path: string;
   readonly name: string;
@@ -25,16 +22,14 @@ const allowedClasses = "SYSTEM\\CurrentControlSet\\Control\\CCG\\COMClasses";
  */
 const permission = "O:BAG:BAD:(A;;0xb;;;SY)(A;;0xb;;;AU)";
 
-/**
- * The interface through which Windows calls the class, and the proxy stub that marshals its calls; both are part of
- * Windows.
- */
+/** The interface by which Windows calls the class, and its proxy stub, both of Windows. */
 const credentialsInterface = "{6ECDA518-2010-4437-8BC3-46E752B7B172}";
 const credentialsStub = "{A6FF50C0-56C0-71CA-5732-BED303A59628}";
 
 /**
- * Input of the stage `ccg` on a pool's machines: `null` when the pool requests no plug-in. Where none is published the
- * pool's image must include it, and the stage only checks that it does.
+ * Input of the stage `ccg`: `null` when the pool requests no plug-in. Where none is published, the stage checks that
+ * the pool's image includes it.
+ *
  */
 export function ccgData(spec: NodeSettings, { ccgPlugin }: WindowsPool) {
   if (!ccgPlugin) return null;

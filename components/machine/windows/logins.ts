@@ -20,10 +20,7 @@ export function loginSettings(spec: NodeSettings): readonly PayloadFile[] {
   ];
 }
 
-/**
- * What the stages `credentials` and `proxy` need to know; nothing without logins, so that other machines stay as they
- * are.
- */
+/** Input of the stages `credentials` and `proxy`; nothing without logins, so that other machines stay as they are. */
 export function loginData({ credentials }: CloudAccess, configs: readonly PayloadFile[]) {
   if (credentials === undefined) return {};
   return {
@@ -42,10 +39,7 @@ export const userPaths = {
   patch: windowsPaths.nodePatch,
 } as const;
 
-/**
- * Input of the stages of the user's own steps: nothing where there are none, so that other pools' machines stay as they
- * are.
- */
+/** Input of the stages of the user's own steps; nothing where there are none, so that machines stay as they are. */
 export function userScriptData(pool: WindowsPool) {
   const path = (text: string | undefined, file: string) => (text === undefined ? null : file);
   if (!hasUserStage(pool, "before") && !hasUserStage(pool, "after")) return {};

@@ -11,10 +11,7 @@ export const windowsPaths = {
   root: windowsRoot,
   /** All decisions as data: stages, artifacts, routes, services. */
   machine: `${windowsRoot}\\machine.json`,
-  /**
-   * Registry values per operating system. In a separate file, since `machine.json` is part of user data, which has no
-   * room for them.
-   */
+  /** Registry values per operating system, for which user data, with `machine.json`, has no room. */
   repairs: `${windowsRoot}\\repairs.json`,
   entry: `${windowsRoot}\\bootstrap.ps1`,
   /** The user's own scripts, and the annotations that the machine gives its node. */
@@ -41,7 +38,7 @@ export const windowsPaths = {
   /** Kubeconfigs and the kubelet's configuration file. */
   kubernetes: "C:\\etc\\kubernetes",
   kubeletConfig: "C:\\etc\\kubernetes\\kubelet-config.yaml",
-  /** Template of the bootstrap kubeconfig, filled in by the join stage; it contains placeholders only. */
+  /** Template of the bootstrap kubeconfig for the stage `join`. */
   bootstrapTemplate: `${windowsRoot}\\bootstrap-kubelet.conf`,
   bootstrapKubeconfig: "C:\\etc\\kubernetes\\bootstrap-kubelet.conf",
   kubeletKubeconfig: "C:\\etc\\kubernetes\\kubelet.conf",
@@ -57,19 +54,16 @@ export const windowsPaths = {
   /** Address from that store that kube-proxy uses as source VIP, kept across restarts. */
   sourceVip: "C:\\var\\lib\\fenestra\\source-vip.json",
   startKubeProxy: `${windowsRoot}\\start-kube-proxy.ps1`,
-  /**
-   * Where the DaemonSets mount the service-account token; below `CONTAINER_SANDBOX_MOUNT_POINT` where containerd cannot
-   * bind it.
-   */
+  /** Where DaemonSets mount the token, below `CONTAINER_SANDBOX_MOUNT_POINT` where containerd cannot bind it. */
   serviceAccountToken: "C:\\var\\run\\secrets\\kubernetes.io\\serviceaccount\\token",
 } as const;
 
 /**
- * Folders that only the system and administrators may read or write, recursively: what runs as SYSTEM, the kubelet's
- * token and keys, network state, the logs. By default any user may create files below `C:\`. `kubeletState` itself is
- * not among them, because the pods' own users read its volumes.
+ * Folders that only the system and administrators may read or write, recursively: any user may create files below
+ * `C:\`. `kubeletState` itself is not among them, because the pods' own users read its volumes.
  *
  * @param ofNetwork the pod network's own
+ *
  */
 export const protectedFolders = (ofNetwork: readonly string[]): readonly string[] => [
   windowsPaths.root,

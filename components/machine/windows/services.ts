@@ -53,10 +53,10 @@ export function containerdEnvironment(spec: ProxySettings): readonly string[] {
 }
 
 /**
- * The kubelet's service. kube-log-runner starts it as its child and appends to its log; the kubelet itself talks to the
- * service manager (kubernetes/kubernetes, pkg/windows/service). It does not rotate: a file that someone reads without
- * sharing its deletion, as the kubelet does for /logs, cannot be renamed, and the next lines are lost (component-base:
- * logs/kube-log-runner/internal/logrotation/logrotation.go, rotate).
+ * The kubelet's service: kube-log-runner appends to its log, and the kubelet, its child, talks to the service manager
+ * (kubernetes/kubernetes, pkg/windows/service). Nothing rotates the log: while the kubelet reads it for /logs it cannot
+ * be renamed, and the next lines are lost (component-base: logs/kube-log-runner/internal/logrotation/logrotation.go,
+ * rotate).
  */
 export const kubeletService = {
   command: [windowsPrograms.kubeLogRunner, `-log-file=${serviceLogs.kubelet}`, windowsPrograms.kubelet],

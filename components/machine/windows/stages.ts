@@ -40,25 +40,19 @@ interface StageRecord<Name extends string> {
   /** Default `once`: until its inputs change; `boot`: again at each boot, because Windows loses its effect. */
   readonly scope?: "once" | "boot";
   readonly exitCode: number;
-  /** Timeout in seconds: its process is killed, and the next attempt does the rest. Default `short`. */
+  /** Seconds after which its process is killed, until the next attempt. Default `short`. */
   readonly limitSeconds?: number;
-  /**
-   * Whether it holds open connections: such a stage never runs beside `network`, which cuts them all when the last boot
-   * left a network.
-   */
+  /** Whether it has connections, which `network` cuts when the last boot left a network: they never run together. */
   readonly connects?: boolean;
   /** Whether an image may have done it: then `image.json` has the hash of its scripts and inputs alone. */
   readonly bakes?: boolean;
   /** Whether it may request a reboot: only such a stage's process exits with 3010. */
   readonly reboots?: boolean;
-  /** A stage that it waits for, to run in the same wave: what that fetches is there before a restart of Windows. */
+  /** A stage of whose wave it is: what that fetches is there before a restart of Windows. */
   readonly beside?: Name;
   /** Scripts besides its own whose change repeats the stage. */
   readonly uses?: readonly string[];
-  /**
-   * Services that it changes or needs stopped: they are held while it runs, and no two stages hold the same one at the
-   * same time.
-   */
+  /** Services that it changes or needs stopped: held while it runs, by one stage at a time. */
   readonly services?: readonly WindowsServiceName[];
   /** Stages that are done again when this one fails: what they have made may be torn, whatever their records say. */
   readonly sendsBack?: readonly Name[];
@@ -251,36 +245,31 @@ export const windowsStages: readonly WindowsStageRule[] = records.map((stage) =>
   ...stage,
 }));
 
+/** Stages without what they need of others. */
+function alone(stages: readonly WindowsStageRule[]): readonly WindowsStageRule[] {
+  const names = stages.map(({ name }) => name);
+  return stages.map((stage) => ({ ...stage, needs: stage.needs.filter((need) => names.includes(need)) }));
+}
+
 /** The stages of a pool's machines. */
 export function stagesOf(spec: Pick<NodeSettings, "credentials">, pool: PoolSteps): readonly WindowsStageRule[] {
-  const left = windowsStages.filter(({ on }) => on?.(spec, pool) ?? true);
-  const names = left.map(({ name }) => name);
-  return left.map((stage) => ({ ...stage, needs: stage.needs.filter((need) => names.includes(need)) }));
+  return alone(windowsStages.filter(({ on }) => on?.(spec, pool) ?? true));
 }
 
 /** Exit codes not specific to a stage. 3010 is Windows' "success, reboot required" (ERROR_SUCCESS_REBOOT_REQUIRED). */
 export const windowsExitCodes = { done: 0, reboot: 3010, accessRights: 19, rebootLoop: 20 } as const;
 
-/**
- * The waves of an image's making: stages that it may have done, and the settings, since only a reboot gives the
- * pagefile its size.
- */
+/** Stages of an image's making: those that it may have done, and the settings, of which the pagefile needs a reboot. */
 export function bakedStages(stages: readonly WindowsStageRule[]): readonly WindowsStageRule[] {
-  const left = stages.filter(({ name, bakes }) => bakes === true || name === "settings");
-  const names = left.map(({ name }) => name);
-  return left.map((stage) => ({ ...stage, needs: stage.needs.filter((need) => names.includes(need)) }));
+  return alone(stages.filter(({ name, bakes }) => bakes === true || name === "settings"));
 }
 
 /**
- * Reboots. A stock image needs one, for the Containers feature; a third request after two is a loop, for example a
- * pending update that never settles.
+ * A stock image needs one reboot, for the Containers feature; a third is a loop, such as an update that never settles.
  */
 export const windowsReboots = { expected: 1, allowed: 2 } as const;
 
-/**
- * The stages of a pool's machines as `machine.json` has them, each with the fingerprint of all that it depends on,
- * stages that it needs included.
- */
+/** The stages as `machine.json` has them, each with the fingerprint of all that it depends on, other stages too. */
 export function hashedStages(
   stages: readonly WindowsStageRule[],
   source: StageSource,

@@ -30,8 +30,9 @@ export interface WindowsSystem {
 }
 
 /**
- * Everything above the NodePorts: twice Windows' default, since a kernel-mode proxy takes a port per connection
- * (Azure/AKS#1375), and clear of the NodePorts (kubernetes/kubernetes#107114).
+ * All above the NodePorts (kubernetes/kubernetes#107114): twice Windows' default, since a kernel-mode proxy takes a
+ * port per connection (Azure/AKS#1375).
+ *
  */
 export const dynamicPorts = { start: nodePorts.last + 1, count: 65_536 - nodePorts.last - 1 } as const;
 
@@ -61,8 +62,9 @@ const registry: readonly RegistryKey[] = [
 ];
 
 /**
- * Pagefile in MiB: initially as much as the memory, between 4 and 16 GiB, and at most half as much again. Every
- * allocation on Windows is backed by memory or pagefile; without one pods fail while there is memory left.
+ * Pagefile in MiB: at first the memory, between 4 and 16 GiB, at most half as much again. Windows backs each
+ * allocation; without a pagefile pods fail while there is memory left.
+ *
  */
 export function pagefile(memoryGib: number): WindowsSystem["pagefile"] {
   const initialMb = Math.round(Math.min(16, Math.max(4, memoryGib)) * 1024);
@@ -98,18 +100,14 @@ export function windowsSystem(cloud: Cloud, pool: WindowsPool, network: PodNetwo
 }
 
 /**
- * Host routes to the cloud's own services, restored at each boot and whenever a virtual switch is created, which loses
- * them (projectcalico/calico, Windows troubleshooting; ovn-kubernetes,
- * hybrid-overlay/pkg/controller/overlay_windows.go).
+ * Host routes to the cloud's own services, made again at each boot and behind a new virtual switch, which loses them
+ * (projectcalico/calico, Windows troubleshooting; ovn-kubernetes, hybrid-overlay/pkg/controller/overlay_windows.go).
  */
 function hostRoutes(cloud: Cloud): readonly string[] {
   return cloudFacts[cloud].network.services.map((octet) => `169.254.169.${octet}/32`);
 }
 
-/**
- * Inbound traffic to a Windows node: kubelet, pod network, health probes of load balancers. The exporter's pod opens
- * its own port.
- */
+/** Inbound traffic to a Windows node. The exporter's pod opens its own port. */
 export function firewallRules({ windows }: PodNetwork): readonly FirewallRule[] {
   return [
     { name: "fenestra-kubelet", protocol: "TCP", port: ports.kubelet },
@@ -131,10 +129,7 @@ export function windowsNetwork(spec: Pick<NodeSettings, "cloud" | "kubernetes">)
 /** Folder of the log collector's program. */
 const folder = `${windowsPaths.root}\\otelcol`;
 
-/**
- * The collector's archive as one more download, of what is not needed to become Ready; none where logs stay on the
- * node.
- */
+/** The collector's archive as one more download after Ready; none where logs stay on the node. */
 export function logCollectorArtifacts(spec: NodeSettings): readonly WindowsArtifact[] {
   if (spec.addons.logs === undefined) return [];
   const query = { name: "otelcol-contrib", version: otherReleases["otelcol-contrib"], os: "windows" } as const;

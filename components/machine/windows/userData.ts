@@ -19,8 +19,8 @@ const customData = "C:\\AzureData\\CustomData.bin";
 /**
  * User data of an AWS instance for EC2Launch v2. The caller checks AWS's limit of 16,384 bytes.
  *
- * @param object result of `scriptsObject` for the payload: the other scripts.
- * @param bucket the bucket with the object; it must be in the region of the machine.
+ * @param object of `scriptsObject` for the payload
+ * @param bucket the one with the object, in the region of the machine
  */
 export function packWindowsAws(payload: MachinePayload, { key, sha256 }: ScriptsReference, bucket: string): string {
   const files = [
@@ -37,9 +37,8 @@ export function packWindowsAzure({ files, entry }: MachinePayload): string {
 }
 
 /**
- * Command of the CustomScriptExtension that runs the custom data. It passes through cmd, so it contains no double
- * quotes and no percent sign; its exit code becomes the extension's. The same for all pools: what differs is in the
- * custom data.
+ * Command of the CustomScriptExtension that runs the custom data, the same for all pools. It passes through cmd, so it
+ * has no double quotes and no percent sign; its exit code is the extension's.
  */
 export function windowsExtensionCommand(): string {
   const copy = "C:\\AzureData\\fenestra.ps1";

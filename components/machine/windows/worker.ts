@@ -63,10 +63,7 @@ const sharedScripts = [
   "bake.ps1",
 ] as const;
 
-/**
- * The scripts that a Windows node receives, by name: those above, and those in the folder of the pod network; and that
- * which makes images.
- */
+/** The scripts that a Windows node receives, by name, those of its pod network too, and the one that makes images. */
 export function windowsScripts({ windows: { scripts } }: PodNetwork): readonly string[] {
   return [...sharedScripts, scripts.repair, "prepull.ps1", "pod.ps1", ...scripts.agents, "collect-logs.ps1"];
 }
@@ -86,8 +83,8 @@ const windowsDrain = {
 } as const;
 
 /**
- * Seconds between Ready and the pull of images that pods may need: two gigabytes would compete with the first pods on a
- * machine of two processors, and a pod that needs the image earlier pulls it itself.
+ * Seconds between Ready and the pull of images that pods may need: two gigabytes would compete with the first pods on
+ * two processors.
  */
 const prePullSeconds = 300;
 
@@ -95,9 +92,9 @@ const prePullSeconds = 300;
 const taskMinutes = 5;
 
 /**
- * Columns of a node's pods that the drain reads, as `kubectl get --output custom-columns=` takes them; missing values
- * are `<none>`. Whole pods as JSON would not do: Windows PowerShell refuses an object whose keys differ only in case,
- * such as the labels `App` and `app` (PowerShell/PowerShell#3705).
+ * Columns of a node's pods that the drain reads, for `kubectl get --output custom-columns=`. Not whole pods as JSON:
+ * Windows PowerShell refuses keys that differ only in case, such as the labels `App` and `app`
+ * (PowerShell/PowerShell#3705).
  */
 export const podColumns = [
   "NAMESPACE:.metadata.namespace",
@@ -227,9 +224,9 @@ export function windowsMachine({ spec, pool, access }: WindowsWorkerArgs, config
       healthPatience: healthSeconds.patience,
       logBytes: serviceLogs.bytes,
     },
-    // The base image of most Windows pods, of the pool's build: exactly the reference that pods name.
-    // Of the first pods: pulled while the kubelet waits for its certificate.
+    // Pulled while the kubelet waits for its certificate.
     firstImages: firstImages(spec),
+    // The base image of most Windows pods, of the pool's build: exactly the reference that pods name.
     prePull: { images: [windowsImage(spec.artifacts, "servercore", pool.release)], afterSeconds: prePullSeconds },
     cloudLogs: facts.cloudLogs,
   };
@@ -267,10 +264,10 @@ const machinePaths = {
 } as const;
 
 /**
- * Groups stages into waves: a stage is in the first wave after those it needs, and the stages of a wave run in
- * parallel. A stage that holds connections is moved after `network` when the two would share a wave, and of stages with
- * a service in common one waits for the other: `network` goes first, since most wait for it. One that runs `beside`
- * another waits for that, unless nothing else is left. Throws when the stages depend on each other in a cycle.
+ * Groups stages into waves, whose stages run in parallel: each in the first one after those it needs, one with
+ * connections not in that of `network` but behind it. Of stages with a service in common one waits for the other:
+ * `network` goes first, since most wait for it. One that runs `beside` another waits for that, unless nothing else is
+ * left. Throws when stages need each other in a cycle.
  */
 export function stageWaves(stages: readonly WindowsStageRule[]): readonly (readonly WindowsStageName[])[] {
   const waves: WindowsStageName[][] = [];
@@ -300,7 +297,7 @@ function isNetwork({ name }: WindowsStageRule): boolean {
   return name === "network";
 }
 
-/** Seconds between attempts: doubled each time up to the cap, which then repeats indefinitely. */
+/** Seconds between attempts: doubled up to the cap, which then repeats. */
 export function pauseSeconds(first: number, cap: number): readonly number[] {
   const pauses: number[] = [];
   for (let pause = first; pause < cap; pause *= 2) pauses.push(pause);

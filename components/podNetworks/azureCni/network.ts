@@ -31,17 +31,18 @@ const paths = {
 } as const;
 
 /**
- * What the plug-in and its IPAM remember. The paths are relative, and containerd starts plug-ins in its own folder,
- * that of services (containerd/containerd#4928); some of its code names the second folder (platform/os_windows.go).
+ * What the plug-in and its IPAM remember, in the folder of containerd, that of services (containerd/containerd#4928),
+ * and by some of its code in the second (platform/os_windows.go).
+ *
  */
 const stateFiles = ["C:\\Windows\\System32", "C:\\k"].flatMap((folder) =>
   ["azure-vnet.json", "azure-vnet-ipam.json"].flatMap((file) => [`${folder}\\${file}`, `${folder}\\${file}.lock`]),
 );
 
 /**
- * Configuration of Windows nodes, for kube-proxy with direct server return (AgentBaker, Set-AzureCNIConfig). The values
- * of policies are flat, version 1 of HNS's schema: the plug-in fails on the other form
- * (network/policy/policy_windows.go).
+ * Configuration of Windows nodes, for kube-proxy with direct server return (AgentBaker, Set-AzureCNIConfig). Policies
+ * are flat, version 1 of HNS's schema: the plug-in fails on the other form (network/policy/policy_windows.go).
+ *
  */
 export function windowsConflist(
   { cloud, kubernetes }: Pick<PodNetworkInputs, "cloud" | "kubernetes">,
@@ -120,10 +121,7 @@ export const azureCni: PodNetwork = {
     data: {
       podNetwork: {
         state: stateFiles,
-        /**
-         * As AKS has it: the first HNS network moves the adapter into a virtual switch and cuts every connection;
-         * `azure` then does not.
-         */
+        /** As AKS has it: the first HNS network moves the adapter into a virtual switch and cuts every connection. */
         first: { name: "ext", range: "192.168.255.0/30", gateway: "192.168.255.1" },
         seconds: 120,
       },

@@ -7,10 +7,7 @@ import { pauseImage, versions } from "../../model/releases.ts";
 const name = "mcr.microsoft.com/containernetworking/azure-cni";
 const installer: Account = { name: "azure-cni-installer", namespace: "kube-system" };
 
-/**
- * What the image holds, and where it goes, in this order: the configuration makes the node Ready, so it comes after its
- * plug-ins.
- */
+/** What the image holds, and where it goes: the configuration last, since it makes the node Ready. */
 const files = {
   "azure-vnet": "/opt/cni/bin/azure-vnet",
   "azure-vnet-ipam": "/opt/cni/bin/azure-vnet-ipam",

@@ -11,18 +11,18 @@ import { podAcls } from "../podAcls.ts";
 const releases = versions.networks.flannel;
 
 /**
- * The VXLAN parameters. Windows supports no VNI below 4096 and no port but 4789, while flannel's defaults are 1 and
- * 8472 (flannel-io/flannel, Documentation/backends.md), so both are set on every node: one left on the defaults is
- * silently unreachable.
+ * VXLAN of every node: Windows supports no VNI below 4096 and no port but 4789 (microsoft/SDN, flannel `Port: 4789`),
+ * and a node with flannel's defaults, 1 and 8472 (flannel-io/flannel, Documentation/backends.md), is silently
+ * unreachable.
+ *
  */
 const overlay = {
   vni: 4096,
-  /** UDP port: the one that Windows requires (microsoft/SDN, flannel `Port: 4789`). */
+  /** UDP. */
   port: 4789,
   /**
-   * Name of the HNS network on Windows and of the CNI network. flanneld names the HNS network `flannel.<VNI>` when its
-   * configuration has no name (flannel-io/flannel, pkg/backend/vxlan/vxlan_windows.go), and the CNI plug-in looks it up
-   * by that name.
+   * Of the CNI network, by whose name the plug-in looks up the HNS network: flanneld's default is `flannel.<VNI>`
+   * (flannel-io/flannel, pkg/backend/vxlan/vxlan_windows.go).
    */
   networkName: "flannel.4096",
 } as const;
@@ -33,10 +33,7 @@ export function flannelImage(lock: readonly Artifact[], name: keyof typeof relea
 
 export const flannelNamespace = "kube-flannel";
 
-/**
- * flanneld's `net-conf.json` for a pod network. The same text goes to Linux (ConfigMap) and Windows (file on the node's
- * disk).
- */
+/** flanneld's `net-conf.json`, in Linux' ConfigMap and a file of Windows nodes. */
 export function flannelNetConf(podCidr: string): string {
   return `${JSON.stringify(
     { Network: podCidr, EnableNFTables: false, Backend: { Type: "vxlan", VNI: overlay.vni, Port: overlay.port } },
