@@ -13,7 +13,7 @@ import { minorOf, minors, selectableVersions } from "../../components/model/rele
 import { exampleSpec, stackConfig } from "../support/stacks.ts";
 
 const selectable = selectableVersions(readArtifactLock());
-/** The release of each minor that the examples use: the newest whose programs are in the lock file. */
+/** The newest release of each minor whose programs are in the lock file. */
 export const exampleReleases = minors.flatMap(({ minor }) =>
   selectable.filter((version) => minorOf(version) === minor).slice(-1),
 );
@@ -24,10 +24,10 @@ export function specAt(cloud: "aws" | "azure", version: string): ClusterSpec {
   return clusterSpec({ ...config, kubernetes: { ...config.kubernetes, version } });
 }
 
-/** Name of a bucket with scripts, as long as a cloud makes them. */
+/** As long as a cloud makes such names. */
 export const scriptsBucket = "aws-prod-scripts-bucket-0123abc";
 
-/** Access of a machine, with names as long as a cloud makes them. */
+/** With names as long as a cloud makes them. */
 function exampleCloud(spec: ClusterSpec): CloudAccess {
   return spec.cloud === "aws"
     ? {
@@ -47,13 +47,11 @@ function exampleCloud(spec: ClusterSpec): CloudAccess {
       };
 }
 
-/** What a pool's machine knows of its cloud. */
 export function exampleAccess(spec: ClusterSpec, pool: string): PoolAccess {
   const lifecycle = { group: `${spec.name}-${pool}`, launchHook: "launch", terminateHook: "terminate" };
   return { cloud: exampleCloud(spec), ...(spec.cloud === "aws" ? { lifecycle } : {}) };
 }
 
-/** Access of a control-plane machine. */
 function exampleControlPlaneAccess(spec: ClusterSpec): ControlPlaneAccess {
   const aws = spec.cloud === "aws";
   const name = (role: string): string => (aws ? `/fenestra/${spec.name}/${role}` : role);
@@ -79,7 +77,6 @@ function exampleControlPlaneAccess(spec: ClusterSpec): ControlPlaneAccess {
   };
 }
 
-/** Payload of a control-plane machine. */
 export function exampleControlPlane(spec: ClusterSpec, index = 0): MachinePayload {
   const member = spec.controlPlane.members[index] ?? assert.fail(`there is no member ${index}`);
   const host =
@@ -94,22 +91,20 @@ export function exampleControlPlane(spec: ClusterSpec, index = 0): MachinePayloa
   });
 }
 
-/** The first Linux pool of a cluster. */
+/** The first one. */
 export function linuxPool(spec: ClusterSpec): LinuxPool {
   return spec.pools.find((pool) => pool.os === "linux") ?? assert.fail("the stack has no Linux pool");
 }
 
-/** The first Windows pool of a cluster. */
+/** The first one. */
 export function windowsPool(spec: ClusterSpec): WindowsPool {
   return spec.pools.find((pool) => pool.os === "windows") ?? assert.fail("the stack has no Windows pool");
 }
 
-/** Payload of a Linux worker. */
 export function exampleLinuxWorker(spec: ClusterSpec, pool = linuxPool(spec)): WorkerPayload {
   return linuxWorkerPayload({ spec, pool, access: exampleAccess(spec, pool.name) });
 }
 
-/** Payload of a Windows worker. */
 export function exampleWindowsWorker(spec: ClusterSpec, pool = windowsPool(spec)): WorkerPayload {
   return windowsWorkerPayload({ spec, pool, access: exampleAccess(spec, pool.name) });
 }
@@ -131,10 +126,7 @@ export function windowsExamples(...clouds: readonly ("aws" | "azure")[]): readon
   });
 }
 
-/**
- * A pool of each Windows Server at a release: the first of the production stack of a cloud; where it has none, its
- * first Windows pool with that system.
- */
+/** A pool of each Windows Server at a release: of a cloud's production stack, or made of its first Windows pool. */
 export function onePerSystem(cloud: "aws" | "azure", version: string): readonly WindowsExample[] {
   const config = loadConfig(stackConfig(`${cloud}-prod`));
   const first = config.pools.find(({ os }) => os !== "linux") ?? assert.fail("no Windows pool");
@@ -154,9 +146,9 @@ export function onePerSystem(cloud: "aws" | "azure", version: string): readonly 
   });
 }
 
-/** Text of a file of a payload. Throws when it has none of that path. */
+/** Text of a file of a payload. Throws without it. */
 export function fileOf(payload: MachinePayload, path: string): string {
-  const file = payload.files.find((candidate) => candidate.path === path);
-  if (file === undefined) throw new Error(`no file ${path} in the payload`);
+  const file =
+    payload.files.find((candidate) => candidate.path === path) ?? assert.fail(`no file ${path} in the payload`);
   return file.content;
 }

@@ -10,7 +10,7 @@ function withLogQuery(spec: ClusterSpec, family: "linux" | "windows"): ClusterSp
   return { ...spec, pools: spec.pools.map((pool) => ({ ...pool, nodeLogQuery: pool.os === family })) };
 }
 
-/** The three fields that decide about queries, of the first pool of a system; without a system of the control plane. */
+/** The three fields about queries, of the first pool of a system; without one of the control plane. */
 function queryFields(spec: ClusterSpec, family?: "linux" | "windows") {
   const pool = spec.pools.find((pool) => pool.os === family);
   const config = kubeletConfiguration(pool === undefined ? { spec } : { spec, pool });

@@ -13,10 +13,7 @@ const hosts = () =>
 const url = "/metadata/scheduledevents?api-version=2020-07-01";
 
 describeOnMachine("a drain on Azure", () => {
-  /**
-   * Lets the machine at an index ask for events of its set; what it approves is sent to the platform. Returns what is
-   * left then.
-   */
+  /** Lets the machine at an index ask for events of its set, and sends on what it approves; `left` is the rest. */
   async function drain(index: number, events: readonly ScheduledEvent[]): Promise<Run & { readonly left: string[] }> {
     const host = hosts()[index] ?? assert.fail("no such machine");
     const scheduled = new Map([["azure-dev-linux", events]]);
@@ -71,13 +68,10 @@ describeOnMachine("a drain on Azure", () => {
     it(`takes nothing back where the answer is ${odd || "empty"}`, () => {
       const here = machine(exampleLinuxWorker(azure));
       const cordoned = '{"metadata":{"annotations":{"fenestra.dev/cordoned":"notice"}},"spec":{"unschedulable":true}}';
-      for (const [name, content] of Object.entries({
-        events: odd,
-        "instance-name": "a_0",
-        node: cordoned,
-        cut: "^sleep ",
-      }))
-        here.write(`/store/${name}`, content);
+      here.write("/store/events", odd);
+      here.write("/store/instance-name", "a_0");
+      here.write("/store/node", cordoned);
+      here.write("/store/cut", "^sleep ");
       here.write("/var/lib/fenestra/identity.env", "NODE_NAME=linux000000\n");
       here.write("/etc/kubernetes/kubelet.conf", "");
       here.run("/opt/fenestra/drain.sh");

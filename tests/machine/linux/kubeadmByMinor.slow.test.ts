@@ -7,7 +7,7 @@ import { kubeadmProblems } from "../../../rehearsal/testkit/readers.ts";
 import { obtainOrSkip } from "../../support/skip.ts";
 import { exampleControlPlane, exampleReleases, fileOf, specAt } from "../examples.ts";
 
-/** The release whose configuration the snapshots of payloads show; those of the others are deltas against it. */
+/** The release whose configuration the snapshots of payloads show. */
 const base = "1.36.4";
 const lock = readArtifactLock();
 

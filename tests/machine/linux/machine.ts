@@ -33,7 +33,6 @@ import { exampleSpec } from "../../support/stacks.ts";
 import { exampleControlPlane, exampleLinuxWorker } from "../examples.ts";
 import { fakes, store } from "./fakes.ts";
 
-/** Options of `unshare` for a machine. */
 const namespaces = unshareFlags({ root: isRoot(), moreIds: false });
 
 /** What a run of a script ended with. */
@@ -47,10 +46,7 @@ export interface Run {
   readonly matching: (pattern: RegExp) => readonly string[];
 }
 
-/**
- * Enters the machine whose root is the folder $1, and runs the other words there, as a group of processes that a fake
- * can kill.
- */
+/** Enters the machine with the root $1, and runs the other words there as a group of processes that a fake can kill. */
 const enter = `root=$1; shift; mount --bind "$root" "$root"; set -- "$root" "$@"; ${enterRoot} shift; setsid --wait "$@" 2>&1; exit $?`;
 
 /**
@@ -60,11 +56,9 @@ const enter = `root=$1; shift; mount --bind "$root" "$root"; set -- "$root" "$@"
 export class Sandbox {
   readonly #root: string;
 
-  /** Puts the files of a payload in place. */
   constructor(payload: MachinePayload) {
     this.#root = mkdtempSync(path.join(tmpdir(), "fenestra-linux-"));
-    // Debian's awk is a link into /etc/alternatives, and openssl reads its settings below /etc/ssl. The whole folder
-    // takes long to copy.
+    // Of Debian's awk and of openssl: the whole folder takes long to copy.
     const etc = ["alternatives", "ssl/openssl.cnf"];
     const { status, stderr } = spawnSync("bash", ["-c", fillRoot, "root", this.#root, ...etc], { encoding: "utf8" });
     if (status !== 0) throw new Error(`no root for a machine: ${stderr}`);
@@ -93,28 +87,25 @@ export class Sandbox {
     writeFileSync(this.#at(file), content);
   }
 
-  /** Writes a script of the machine, or of the fakes. */
   writeScript(file: string, content: string): void {
     this.write(file, content);
     chmodSync(this.#at(file), 0o755);
   }
 
-  /** Text of a file of the machine. */
   read(file: string): string {
     return readFileSync(this.#at(file), "utf8");
   }
 
-  /** Content of a file of the machine. */
   readBytes(file: string): Buffer {
     return readFileSync(this.#at(file));
   }
 
-  /** Names in a folder of the machine, sorted. */
+  /** Sorted. */
   list(folder: string): readonly string[] {
     return readdirSync(this.#at(folder)).sort();
   }
 
-  /** Files below a folder of the machine, sorted. */
+  /** All files below a folder, sorted. */
   files(folder: string): readonly string[] {
     return readdirSync(this.#at(folder), { recursive: true, encoding: "utf8" })
       .map((name) => path.join(folder, name))
@@ -135,7 +126,6 @@ export class Sandbox {
     this.write(`/store/secrets/${name.replaceAll("/", "_")}`, value);
   }
 
-  /** Runs a command on the machine. */
   run(...command: readonly string[]): Run {
     this.write(`${store}/calls`, "");
     // The data disk stays mounted between two runs.
@@ -155,7 +145,6 @@ export class Sandbox {
     return { code: status, output: `${stdout}${stderr}`, calls, matching };
   }
 
-  /** Runs a command that must end well. */
   runOrFail(...command: readonly string[]): Run {
     const run = this.run(...command);
     assert.equal(run.code, 0, run.output);
@@ -170,12 +159,10 @@ export class Sandbox {
     return run;
   }
 
-  /** Runs one stage by itself. */
   stage(name: string): Run {
     return this.run("bash", `/opt/fenestra/stages/${name}.sh`);
   }
 
-  /** Runs one stage by itself, which must end well. */
   stageOrFail(name: string): Run {
     return this.runOrFail("bash", `/opt/fenestra/stages/${name}.sh`);
   }
@@ -191,7 +178,6 @@ export class Sandbox {
     writeFileSync(this.#at(`/store/artifacts/${name}`), content);
   }
 
-  /** Takes everything away. */
   dispose(): void {
     rmSync(this.#root, { recursive: true, force: true });
   }
@@ -216,17 +202,16 @@ async function fakeArtifacts(
   return { lock: changed, contents };
 }
 
-/** Path of what starts the bootstrap. */
 export const entry = "/opt/fenestra/bootstrap.sh";
 
 const original = exampleSpec("aws-prod");
 const fake = await fakeArtifacts(original.artifacts);
-/** A production cluster on AWS whose downloads are fakes. */
+/** Production on AWS, with fakes as downloads. */
 export const spec: ClusterSpec = { ...original, artifacts: fake.lock };
 /** What the names of its parameters begin with. */
 export const secretPrefix = `/fenestra/${spec.name}`;
 
-/** A certificate and its key, made by openssl. */
+/** A key and its certificate. */
 function authority(name: string): string {
   const { stdout } = spawnSync(
     "openssl",
@@ -237,7 +222,7 @@ function authority(name: string): string {
   );
   return stdout;
 }
-/** Cluster CA, key and certificate. */
+/** The cluster's. */
 export const ca = authority("kubernetes");
 /** Its certificate alone. */
 export const caCertificate = ca.slice(ca.indexOf("-----BEGIN CERT"));
@@ -294,7 +279,6 @@ export function joiningWorker(): Sandbox {
   return here;
 }
 
-/** Takes the machine of a test away. */
 export function disposeMachine(): void {
   sandbox?.dispose();
   sandbox = undefined;
@@ -312,10 +296,7 @@ export function joinSecret(secondsFromNow: number): string {
   });
 }
 
-/**
- * A suite whose tests have machines: skipped, with a word on it, where mount namespaces are not allowed; in CI that is
- * an error.
- */
+/** A suite whose tests have machines: skipped where mount namespaces are not allowed; in CI that is an error. */
 export function describeOnMachine(title: string, tests: () => void, timeoutMs = 60_000): void {
   describe(title, function () {
     this.timeout(timeoutMs);

@@ -330,22 +330,31 @@ for (const stack of ["aws-dev", "azure-dev"]) {
     });
   });
 
-  // On a machine that is thrown away: it changes registry, services, hosts and tasks of the Windows that it runs on.
-  if (process.env.WINDOWS_POWERSHELL !== undefined)
-    describe(`a machine of ${stack} on a real Windows`, function () {
+  let machine: Awaited<ReturnType<typeof bootMachine>>;
+  /** On a machine that is thrown away: it changes registry, services, hosts and tasks of the Windows that it runs on. */
+  function onWindows(title: string, wrong: Parameters<typeof bootMachine>[1], tests: () => void): void {
+    if (process.env.WINDOWS_POWERSHELL === undefined) return;
+    describe(`${title} of ${stack} on a real Windows`, function () {
       this.timeout(1_800_000);
       this.bail(true);
-      let machine: Awaited<ReturnType<typeof bootMachine>>;
-      let boot = "";
-      // A file that all have, the object with the scripts, and the join secret: 403, then other bytes, then right.
       before(async () => {
-        machine = await bootMachine(stack, {
-          "kubelet.exe": ["refused", "torn"],
-          ".s3.": ["refused", "torn"],
-          "/secrets/": ["refused"],
-        });
+        machine = await bootMachine(stack, wrong);
       });
       after(() => machine.end());
+      tests();
+    });
+  }
+  const expectInService = async (): Promise<void> => {
+    if (!stack.startsWith("aws")) return;
+    assert.equal(await machine.cloud.inService(machine.machine, () => Promise.resolve(true)), true);
+  };
+
+  onWindows(
+    "a machine",
+    // A file that all have, the object with the scripts, and the join secret: 403, then other bytes, then right.
+    { "kubelet.exe": ["refused", "torn"], ".s3.": ["refused", "torn"], "/secrets/": ["refused"] },
+    () => {
+      let boot = "";
       const settled = (before: string) => () =>
         machine.stages.every(({ name }) => stateOf(name).finished !== "") && stateOf("join").boot !== before;
 
@@ -359,8 +368,7 @@ for (const stack of ["aws-dev", "azure-dev"]) {
         assert.match(logOf("stage-artifacts"), /kubelet.exe: curl ended with/);
         if (stack.startsWith("aws"))
           assert.match(logOf("fetch"), /403[\s\S]*the scripts that were fetched have the SHA-256/);
-        if (stack.startsWith("aws"))
-          assert.equal(await machine.cloud.inService(machine.machine, () => Promise.resolve(true)), true);
+        await expectInService();
       });
 
       it("has its services, tasks and rights, and no secret in a log", async () => {
@@ -394,53 +402,44 @@ for (const stack of ["aws-dev", "azure-dev"]) {
         assert.equal(stateOf("artifacts").finished, finished);
         assert.match(await onMachine(["schtasks.exe", "/query", "/tn", "fenestra-health"]), /fenestra-health/);
       });
-    });
+    },
+  );
 
   // Up to the seal, since a runner must not be generalized; then the boot of another machine from that disk.
-  if (process.env.WINDOWS_POWERSHELL !== undefined)
-    describe(`an image for a pool of ${stack} on a real Windows`, function () {
-      this.timeout(1_800_000);
-      this.bail(true);
-      let machine: Awaited<ReturnType<typeof bootMachine>>;
-      before(async () => {
-        machine = await bootMachine(stack, {});
-      });
-      after(() => machine.end());
-
-      it("is baked with one restart and sealed, and holds no service, task or name", async () => {
-        await machine.bake(3010);
-        await machine.bake(1, "-Seal");
-        await act("restart");
-        await machine.bake(0);
-        await act("settle");
-        await machine.bake(0, "-Seal");
-        const record = readImageRecord(readDrive("fenestra/image.json"));
-        assert.ok(typeof record !== "string", String(record));
-        assert.deepEqual(record.images, ["registry.test/a@sha256:1"]);
-        for (const gone of ["machine.json", "run.ps1", "bake.ps1", "state/features.json", "node.json"])
-          assert.equal(existsSync(`${drive}fenestra/${gone}`), false, gone);
-        await onMachine(["sc.exe", "query", "containerd"], 1060);
-      });
-
-      it("boots without a restart or a download, on a machine that joins under its own name", async () => {
-        await machine.start();
-        const all = () => machine.stages.every(({ name }) => stateOf(name).finished !== "");
-        await until("the last stage", all);
-        assert.equal(machine.restarts(), false);
-        assert.equal(readDrive("fenestra-boot/installations").trim(), "Containers");
-        for (const stage of ["features", "artifacts", "programs"])
-          assert.match(logOf(`stage-${stage}`), /the image has done it/);
-        if (stack.startsWith("aws"))
-          assert.equal(await machine.cloud.inService(machine.machine, () => Promise.resolve(true)), true);
-      });
-
-      it("has its services, tasks and rights, no secret in a log, and heals torn facts at its next boot", async () => {
-        await expectServices(machine);
-        const { boot } = stateOf("join");
-        writeDrive("fenestra/node.json", '{"server":');
-        await act("restart");
-        await until("the join of another boot", () => ![boot, ""].includes(stateOf("join").boot));
-        assert.equal(JSON.parse(readDrive("fenestra/node.json")).server, machine.secret.server);
-      });
+  onWindows("an image for a pool", {}, () => {
+    it("is baked with one restart and sealed, and holds no service, task or name", async () => {
+      await machine.bake(3010);
+      await machine.bake(1, "-Seal");
+      await act("restart");
+      await machine.bake(0);
+      await act("settle");
+      await machine.bake(0, "-Seal");
+      const record = readImageRecord(readDrive("fenestra/image.json"));
+      assert.ok(typeof record !== "string", String(record));
+      assert.deepEqual(record.images, ["registry.test/a@sha256:1"]);
+      for (const gone of ["machine.json", "run.ps1", "bake.ps1", "state/features.json", "node.json"])
+        assert.equal(existsSync(`${drive}fenestra/${gone}`), false, gone);
+      await onMachine(["sc.exe", "query", "containerd"], 1060);
     });
+
+    it("boots without a restart or a download, on a machine that joins under its own name", async () => {
+      await machine.start();
+      const all = () => machine.stages.every(({ name }) => stateOf(name).finished !== "");
+      await until("the last stage", all);
+      assert.equal(machine.restarts(), false);
+      assert.equal(readDrive("fenestra-boot/installations").trim(), "Containers");
+      for (const stage of ["features", "artifacts", "programs"])
+        assert.match(logOf(`stage-${stage}`), /the image has done it/);
+      await expectInService();
+    });
+
+    it("has its services, tasks and rights, no secret in a log, and heals torn facts at its next boot", async () => {
+      await expectServices(machine);
+      const { boot } = stateOf("join");
+      writeDrive("fenestra/node.json", '{"server":');
+      await act("restart");
+      await until("the join of another boot", () => ![boot, ""].includes(stateOf("join").boot));
+      assert.equal(JSON.parse(readDrive("fenestra/node.json")).server, machine.secret.server);
+    });
+  });
 }

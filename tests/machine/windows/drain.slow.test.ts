@@ -38,22 +38,18 @@ describe("what a node's drain reads", function () {
     assert.deepEqual([made.code, made.stderr], [0, ""]);
     await api.kubectl(["delete", "pod", "leaving", "--wait=false", "--grace-period=0"]);
     const { code, stdout, stderr } = await api.kubectl([
-      ...[
-        "get",
-        "pods",
-        "--all-namespaces",
-        "--field-selector",
-        "spec.nodeName=n",
-        "--no-headers",
-        "-o",
-        `custom-columns=${podColumns}`,
-      ],
+      "get",
+      "pods",
+      "--all-namespaces",
+      "--field-selector",
+      "spec.nodeName=n",
+      "--no-headers",
+      "-o",
+      `custom-columns=${podColumns}`,
     ]);
     assert.deepEqual([code, stderr], [0, ""]);
-    const rows = stdout
-      .trim()
-      .split("\n")
-      .map((line) => line.trim().split(/\s+/));
+    const lines = stdout.trim().split("\n");
+    const rows = lines.map((line) => line.trim().split(/\s+/));
     const [bare, leaving, owned, mirror, ...more] = rows;
     assert.deepEqual(more, []);
     assert.deepEqual(bare, ["default", "bare", "Pending", "<none>", "<none>", "<none>"]);

@@ -81,8 +81,6 @@ describe("the network of a Windows node", () => {
       "Repair-Routes $Network.routes",
       "Write-Text $Network.conflist",
     ].map((step) => script.indexOf(step));
-    assert.ok(places.every((place) => place > 0));
-    const wanted = places.toSorted((a, b) => a - b);
-    assert.deepEqual(places, wanted);
+    assert.ok(places.every((place, index) => place > (places[index - 1] ?? 0)));
   });
 });

@@ -85,8 +85,8 @@ describe("the PowerShell scripts of a Windows node", () => {
 });
 
 /**
- * Commands of Windows PowerShell 5.1 and of the modules of Windows Server that the scripts call. A name that is on no
- * list is a slip of the pen or a function that was renamed, which PowerShell itself reports only when it gets there.
+ * Commands of Windows PowerShell 5.1 and of the modules of Windows Server that the scripts call. A name on no list is a
+ * slip, which PowerShell itself reports only when it gets there.
  */
 const ofWindows: ReadonlySet<string> = new Set(
   `Add-Member Add-MpPreference Add-Type ConvertFrom-Json ConvertTo-Json Copy-Item Disable-LocalUser ForEach-Object
@@ -102,10 +102,7 @@ const ofWindows: ReadonlySet<string> = new Set(
   ),
 );
 
-/**
- * What the tests call besides. Scripts have one function for each: commands without a limit, and such that leave half a
- * file.
- */
+/** What the tests call besides; scripts have functions for it: commands without a limit, or that leave half a file. */
 const ofTests: ReadonlySet<string> = new Set(
   "Add-Content Get-Content Set-Content Start-Service Write-Error chmod ln tar".split(" "),
 );
@@ -240,8 +237,7 @@ describe("commands of the PowerShell scripts", () => {
     assert.deepEqual(await fakeTexts(text, /^Test$/), ["{ $duties }", "{ $done }"]);
   });
 
-  // A function sees the variables of its caller: a script's local would hide the test's variable of that name from the
-  // test's own fakes.
+  // A function sees the variables of its caller: a script's local would hide the test's of that name from its fakes.
   for (const { name, text } of tests)
     it(`the fakes of ${name} read no variable by a name that a script sets`, async () => {
       const hidden: string[] = [];

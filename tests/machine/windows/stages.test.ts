@@ -98,8 +98,7 @@ describe("the stages of a Windows node", () => {
     const { tasks } = windowsMachine({ spec, pool, access: exampleAccess(spec, pool.name) }, []);
     const boot = tasks.length;
     const stages = stagesOf(plain, { ccgPlugin: false, annotations: {} });
-    // User data's entry and the task that it registers; the tasks of two boots; and each stage once, since none runs to
-    // say that it is done.
+    // User data's entry and its task; the tasks of two boots; and each stage once.
     assert.ok(payload.files.some(({ path }) => path.endsWith("fetch.ps1")));
     assert.ok(2 + 2 * boot + stages.length <= 17);
     assert.ok(boot + stages.filter(({ scope }) => scope === "boot").length <= 9);

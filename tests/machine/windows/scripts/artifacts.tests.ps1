@@ -107,7 +107,7 @@ Test 'the mirror is down: the publisher is asked' {
     $machine = New-Case @{ 'https://publisher/a.exe' = 'right'; 'https://publisher/b' = 'right' }
     Invoke-Artifacts $machine
     Assert-Equal $fakeDone.fetched.Count 4
-    Assert-Equal ($fakeDone.told -contains 'pause of 30 s') $false
+    Assert-False ($fakeDone.told -contains 'pause of 30 s')
     Assert-Equal @($fakeDone.told -like '*: curl ended with 22 ''curl: (22) The requested URL returned error: 404'', digest *').Count 2
     Assert-Equal @(Get-ChildItem -LiteralPath $machine.paths.downloads -Filter '*.err') @()
     Assert-Equal (Read-Text "$($machine.folder)/bin/a.exe") 'right'
@@ -116,9 +116,9 @@ Test 'a wrong digest: nothing is put in place or unpacked, the file is removed' 
     $machine = New-Case @{ 'https://mirror/a.exe' = 'right'; 'https://mirror/b' = 'forged'; 'https://publisher/a.exe' = 'right'; 'https://publisher/b' = 'forged' }
     Assert-Throws { Invoke-Artifacts $machine } 'not downloaded: b$'
     Assert-Equal @($fakeDone.told -like 'pause*') @('pause of 30 s')
-    Assert-Equal (Test-Path "$($machine.folder)/bin/a.exe") $false
+    Assert-False (Test-Path "$($machine.folder)/bin/a.exe")
     Assert-Equal $fakeDone.unpacked.Count 0
-    Assert-Equal (Test-Path "$($machine.paths.downloads)/1-b") $false
+    Assert-False (Test-Path "$($machine.paths.downloads)/1-b")
 }
 Test 'a repeat fetches only what is not right yet' {
     $machine = New-Case @{ 'https://mirror/a.exe' = 'right' }
@@ -152,11 +152,11 @@ Test 'each stage fetches and places its own artifacts only' {
     $machine.artifacts[0].stage = 'programs'
     Invoke-Artifacts $machine
     Assert-Equal $fakeDone.fetched @('https://mirror/b')
-    Assert-Equal (Test-Path "$($machine.folder)/bin/a.exe") $false
+    Assert-False (Test-Path "$($machine.folder)/bin/a.exe")
     & "$scripts/stage-programs.ps1" -Machine $machine
     Assert-Equal $fakeDone.fetched @('https://mirror/b', 'https://mirror/a.exe')
     Assert-Equal (Read-Text "$($machine.folder)/bin/a.exe") 'right'
-    Assert-Equal (Test-Path "$($machine.folder)/bin/a.exe.new") $false
+    Assert-False (Test-Path "$($machine.folder)/bin/a.exe.new")
 }
 Test 'a program that runs is ended before it is replaced, and left alone when it is the right one' {
     $machine = New-Case $fromMirror

@@ -45,7 +45,7 @@ function New-Case {
 Test 'a boot: what is left of the one before goes, the first network comes, then routes, then the configuration' {
     $machine = New-Case
     Initialize-Network $machine
-    Assert-Equal (Test-Path -LiteralPath $machine.podNetwork.state[0]) $false
+    Assert-False (Test-Path -LiteralPath $machine.podNetwork.state[0])
     Assert-Equal @($hns.networks | ForEach-Object { "$($_.Name) $($_.Type)" }) @('nat NAT', 'ext L2Bridge')
     Assert-Equal @($table.routes | ForEach-Object { "$($_.DestinationPrefix) $($_.InterfaceIndex)" }) @('0.0.0.0/0 12', '169.254.169.254/32 12')
     Assert-Equal (Read-Text $machine.network.conflist) '{"name":"azure"}'

@@ -136,14 +136,14 @@ Test 'a bake asks for one restart, pulls behind it, and is not sealed before' {
     Assert-Equal (Invoke-BakeScript -Seal) 1
     Assert-Equal (Invoke-BakeScript) 0
     Assert-Equal $fakeBake.pulled @('a@sha256:1', 'b@sha256:2')
-    Assert-Equal $fakeServices.ContainsKey('containerd') $false
+    Assert-False $fakeServices.ContainsKey('containerd')
 }
 foreach ($key in 'HKLM:\SOFTWARE\Microsoft\Windows\CurrentVersion\Component Based Servicing\RebootPending', 'HKLM:\SOFTWARE\Microsoft\Windows\CurrentVersion\WindowsUpdate\Auto Update\RebootRequired', 'HKLM:\SYSTEM\CurrentControlSet\Control\Session Manager') {
     Test "no seal while a restart is pending: $(Split-Path -Leaf $key)" {
         $fakeKeys[$key] = @{ PendingFileRenameOperations = @('x') }
         Assert-Equal (Invoke-BakeScript -Seal) 1
         $fakeKeys.Remove($key)
-        Assert-Equal (Test-Path $fakeData.paths.image) $false
+        Assert-False (Test-Path $fakeData.paths.image)
     }
 }
 Test 'no seal after an extension, nor of a machine that was a node' {
@@ -161,15 +161,15 @@ Test 'a seal leaves programs, downloads and its record, and nothing of this mach
     Assert-Equal @($left -notmatch '^/(fenestra/(bin|downloads|otelcol|credential-providers)/|opt/cni/bin/|fenestra/image\.json$|var/run/)') @()
     $image = Read-Data $fakeData.paths.image
     Assert-Equal @($image.format, $image.os, $image.product, $image.base, $image.stages.name) @(1, $fakeData.os.name, '1.2.3', 'ami-1', @('features', 'artifacts', 'programs'))
-    Assert-Equal ((Read-Text $fakeData.paths.image) -match 'ssm|fenestra/|proxy|10\.0\.') $false
+    Assert-False ((Read-Text $fakeData.paths.image) -match 'ssm|fenestra/|proxy|10\.0\.')
     Save-Disk
 }
 Test 'a machine from it is Ready without a restart or a download, and its settings are made all the same' {
     Assert-Boot 0
     Assert-Equal $fakeBake.fetched @()
-    Assert-Equal ($fakePc.ran -contains 'settings') $true
+    Assert-True ($fakePc.ran -contains 'settings')
     foreach ($name in 'features', 'artifacts', 'programs') {
-        Assert-Equal ((Read-Text "$($fakeData.paths.logs)/stage-$name.log") -match 'the image has done it') $true
+        Assert-True ((Read-Text "$($fakeData.paths.logs)/stage-$name.log") -match 'the image has done it')
     }
     Assert-Equal (Invoke-BakeScript) 1
 }
@@ -238,12 +238,12 @@ Test 'a record of another system, of a later format or form says nothing' {
     Restore-Disk
     $text = Read-Text $fakeData.paths.image
     $features = $fakeData.stages | Where-Object { $_.name -eq 'features' }
-    Assert-Equal (Test-Baked $fakeData $features) $true
+    Assert-True (Test-Baked $fakeData $features)
     $record = $text | ConvertFrom-Json
     $record.stages = $record.stages + $record.stages
     foreach ($wrong in $text.Replace($fakeData.os.name, 'windows-2016'), ($text -replace '"format":\s*1', '"format": 2'), ($record | ConvertTo-Json -Depth 8), '{}', '[]', '{"format":1}', '') {
         [IO.File]::WriteAllText($fakeData.paths.image, $wrong)
-        Assert-Equal (Test-Baked $fakeData $features) $false
+        Assert-False (Test-Baked $fakeData $features)
     }
 }
 # Every claim, everything on the disk, and both versions of each side: only what is said, there and of this version is

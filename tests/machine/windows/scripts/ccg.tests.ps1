@@ -62,7 +62,7 @@ function New-Plugin {
 }
 
 Test 'leaves a value of Windows alone that is right already, and writes one that is missing or another' {
-    New-Plugin | Out-Null
+    New-Plugin
     Set-RegistryValue @{ path = 'HKLM:\Windows'; name = ''; type = 'String'; value = 'text' }
     Assert-Equal $fakeDone.written @()
     Set-RegistryValue @{ path = 'HKLM:\Windows'; name = ''; type = 'String'; value = 'other' }
@@ -125,19 +125,19 @@ function New-Machine {
 }
 
 Test 'takes the plug-in that the image brings' {
-    New-Plugin | Out-Null
+    New-Plugin
     $fakeDone.made = @($allowed)
     & "$temp/stage-ccg.ps1" -Machine (New-Machine $null)
     Assert-Equal $fakeDone.log @()
 }
 
 Test 'says what to do when neither the image nor the stack brings one' {
-    New-Plugin | Out-Null
+    New-Plugin
     Assert-Throws { & "$temp/stage-ccg.ps1" -Machine (New-Machine $null) } 'choose an image that has it'
 }
 
 Test 'registers nothing when the archive was not fetched' {
-    New-Plugin | Out-Null
+    New-Plugin
     $fakeDone.breaks = $true
     Assert-Throws { & "$temp/stage-ccg.ps1" -Machine (New-Machine @{ dll = 'plugin.dll' }) } 'not downloaded'
     Assert-Equal $fakeDone.log @('installs ccg')

@@ -96,7 +96,7 @@ Test 'it has a file for each question, also for one that fails' {
     Assert-Equal (Read-Text "$open/hns-policylists.txt").Trim() 'HNS does not answer'
     Assert-Equal (Read-Text "$open/adapters.txt").Trim() 'no adapter'
     Assert-Equal (Read-Text "$open/features.txt").Trim() 'no answer within 25 s'
-    Assert-Equal (Read-Text "$open/hns-networks.txt").Contains('flannel.4096 of /networks/') $true
+    Assert-True (Read-Text "$open/hns-networks.txt").Contains('flannel.4096 of /networks/')
     Assert-Equal (Read-Text "$open/crictl-pods.txt").Trim() 'crictl --runtime-endpoint npipe:////./pipe/containerd-containerd --timeout 60s pods'
 }
 Test 'it has logs, stage state, machine data, the network''s files and the cloud''s logs' {
@@ -109,27 +109,27 @@ Test 'what happened can still be read' {
     foreach ($text in 'stage join: start', 'stage join: failed after 3 s: the join token expired', 'FLANNEL_SUBNET=10.244.3.1/24', '0123456789abcdef', '4711') {
         Assert-Equal "$text $($all.Contains($text))" "$text True"
     }
-    Assert-Equal (Read-Text "$open/dumps.txt").Contains('kubelet.exe.123.dmp') $true
+    Assert-True (Read-Text "$open/dumps.txt").Contains('kubelet.exe.123.dmp')
 }
 Test 'no secret is in it' {
-    Assert-Equal ($secrets.Count -gt 20) $true
+    Assert-True ($secrets.Count -gt 20)
     Assert-Equal @($secrets + $pem | Where-Object { $all.Contains($_) }) @()
 }
 Test 'of a file that is too large the end is there, and what is left out is said' {
-    Assert-Equal (Read-Text "$open/left-out.txt").Contains('big.log: all but the last 209715 of 220000 bytes') $true
+    Assert-True (Read-Text "$open/left-out.txt").Contains('big.log: all but the last 209715 of 220000 bytes')
 }
 Test 'no kubeconfig, no key and no memory of a program is in it' {
     $kinds = @($files.Extension | Sort-Object -Unique)
     foreach ($kind in '.conf', '.pem', '.dmp') {
         Assert-Equal "$kind $($kinds -contains $kind)" "$kind False"
     }
-    Assert-Equal $all.Contains($memory) $false
+    Assert-False $all.Contains($memory)
 }
 Test 'what was put together is closed to others while it is there, and gone at the end; a second archive takes the place of the first' {
-    New-Item -ItemType Directory -Path "$temp/tmp" | Out-Null
+    New-Item -ItemType Directory -Path "$temp/tmp"
     $env:TMPDIR = $env:TMP = "$temp/tmp"
     & "$case/scripts/collect-logs.ps1" -Destination $packed
-    Assert-Equal (Test-Path -LiteralPath $packed) $true
+    Assert-True (Test-Path -LiteralPath $packed)
     Assert-Equal @(Get-ChildItem -LiteralPath "$temp/tmp" | ForEach-Object { $_.Name }) @()
     if (-not $onWindows) { Assert-Equal @(Get-Content -LiteralPath "$temp/rights").Count 2 }
 }
@@ -137,13 +137,13 @@ Test 'without the machine''s data there is an archive all the same' {
     $lost = Join-Path $temp 'lost'
     Copy-Item -Recurse -LiteralPath $case -Destination $lost
     Write-Text "$lost/scripts/machine.json" ''
-    New-Item -ItemType Directory -Path "$lost/data", "$temp/without" | Out-Null
+    New-Item -ItemType Directory -Path "$lost/data", "$temp/without"
     Write-Text "$lost/scripts/collect-logs.ps1" (Read-Text "$lost/scripts/collect-logs.ps1").Replace('C:\var\log\fenestra', "$lost/data")
     Write-Text "$lost/data/join.log" 'stage join: start'
     & "$lost/scripts/collect-logs.ps1" -Destination "$temp/without.tar.gz"
     & tar -xzf "$temp/without.tar.gz" -C "$temp/without"
     Assert-Equal @(Get-ChildItem -Recurse -File -Filter join.log -LiteralPath "$temp/without").Count 1
     Assert-Equal (Read-Text "$temp/without/adapters.txt").Trim() 'no adapter'
-    Assert-Equal (Read-Text "$temp/without/left-out.txt").Contains('machine.json cannot be read') $true
+    Assert-True (Read-Text "$temp/without/left-out.txt").Contains('machine.json cannot be read')
 }
 Complete-Tests

@@ -84,12 +84,12 @@ Test 'pods of DaemonSets, mirror pods and ended ones stay' {
 Test 'a pod that goes already is not asked again, but waited for' {
     Reset-Cluster @(New-Pod 'a' 'ReplicaSet' 'Running' '<none>' '2026-11-21T10:00:00Z')
     $cluster.clock = -1000000
-    Assert-Equal (Invoke-Drain $machine 'n' 1) $false
+    Assert-False (Invoke-Drain $machine 'n' 1)
     Assert-Equal @($cluster.calls -like 'create *') @()
 }
 Test 'an empty node is drained at once, and cordoned first' {
     Reset-Cluster @()
-    Assert-Equal (Invoke-Drain $machine 'n' 30) $true
+    Assert-True (Invoke-Drain $machine 'n' 30)
     $look = 'get node n -o jsonpath={.spec.unschedulable},{.metadata.annotations.fenestra\.dev/cordoned}'
     Assert-Equal $cluster.calls @($look, 'patch node n --type merge -p {"metadata":{"annotations":{"fenestra.dev/cordoned":"notice"}},"spec":{"unschedulable":true}}', 'get pods --all-namespaces --field-selector spec.nodeName=n --no-headers -o custom-columns=A:.a,B:.b', 'get node n --ignore-not-found -o jsonpath={.status.volumesInUse[*]}')
 }
@@ -97,7 +97,7 @@ Test 'a machine that goes waits until its disks are not in use, one that is back
     foreach ($case in @{ looks = 3; returns = $false }, @{ looks = 0; returns = $true }) {
         Reset-Cluster @()
         $cluster.disks = 2
-        Assert-Equal (Invoke-Drain $machine 'n' 30 -Returns:$case.returns) $true
+        Assert-True (Invoke-Drain $machine 'n' 30 -Returns:$case.returns)
         Assert-Equal @($cluster.calls -like '*volumesInUse*').Count $case.looks
     }
 }
@@ -115,16 +115,16 @@ foreach ($case in @(
         Set-Cordon $machine 'n' (New-Deadline 10) -Off:$case.off
         $patched = @($cluster.calls -like 'patch *')
         Assert-Equal $patched.Count ([int] [bool] $case.patches)
-        if ($case.patches) { Assert-Equal $patched[0].Contains($case.patches) $true }
+        if ($case.patches) { Assert-True $patched[0].Contains($case.patches) }
     }
 }
 Test 'a pod that its disruption budget holds is asked again until it may go' {
     Reset-Cluster @((New-Pod 'a'), (New-Pod 'b'))
     $cluster.guarded = @('b')
-    Assert-Equal (Invoke-Drain $machine 'n' 30) $true
+    Assert-True (Invoke-Drain $machine 'n' 30)
     Assert-Equal $cluster.beats @()
     $asked = @($cluster.calls -like 'create --raw /api/v1/namespaces/default/pods/b/eviction *')
-    Assert-Equal ($asked.Count -gt 1) $true
+    Assert-True ($asked.Count -gt 1)
     Assert-Equal @($cluster.calls -like 'delete *').Count 0
 }
 Test 'what is left at the deadline is deleted, but not from a machine that is back afterwards' {
@@ -132,7 +132,7 @@ Test 'what is left at the deadline is deleted, but not from a machine that is ba
         Reset-Cluster @(New-Pod 'b')
         $cluster.guarded = @('b')
         $cluster.clock = -1000000
-        Assert-Equal (Invoke-Drain $machine 'n' 1 -Returns:$returns) $false
+        Assert-False (Invoke-Drain $machine 'n' 1 -Returns:$returns)
         Assert-Equal @($cluster.calls -like 'delete *').Count ([int] (-not $returns))
     }
     Assert-Equal $cluster.calls[-1] 'delete --wait=false --ignore-not-found -f -'
@@ -143,17 +143,17 @@ Test 'a machine whose Node is marked goes at once, and one that is back afterwar
     Reset-Cluster @(New-Pod 'b')
     $cluster.guarded = @('b')
     $cluster.mark = 'skip'
-    Assert-Equal (Invoke-Drain $machine 'n' 600) $false
+    Assert-False (Invoke-Drain $machine 'n' 600)
     Assert-Equal @($cluster.calls -like 'create *').Count 0
     Assert-Equal @($cluster.calls -like 'delete *').Count 1
-    Assert-Equal (Invoke-Drain $machine 'n' 600 -Returns) $true
+    Assert-True (Invoke-Drain $machine 'n' 600 -Returns)
 }
 Test 'the hook hears at the start that the drain goes on, answered or not, and not again before its time' {
     foreach ($silent in $false, $true) {
         Reset-Cluster @((New-Pod 'a'), (New-Pod 'b'))
         $cluster.guarded = @('b')
         $cluster.silent = $silent
-        Assert-Equal (Invoke-Drain $machine 'n' 30 'drain') $true
+        Assert-True (Invoke-Drain $machine 'n' 30 'drain')
         Assert-Equal $cluster.beats @('drain RecordLifecycleActionHeartbeat ')
     }
 }
@@ -163,36 +163,36 @@ Test 'the hook hears in intervals until the deadline, and not after it' {
     $cluster.clock = -1000000
     $often = ConvertTo-Data @{ paths = @{ state = "$temp/state" }; drain = @{ pauseSeconds = 5; heartbeatSeconds = 0; columns = 'A:.a' } }
     $watch = [Diagnostics.Stopwatch]::StartNew()
-    Assert-Equal (Invoke-Drain $often 'n' 1 'drain') $false
-    Assert-Equal ($watch.Elapsed.TotalSeconds -lt 10) $true
+    Assert-False (Invoke-Drain $often 'n' 1 'drain')
+    Assert-True ($watch.Elapsed.TotalSeconds -lt 10)
     $beats = $cluster.beats.Count
-    Assert-Equal ($beats -gt 1) $true
+    Assert-True ($beats -gt 1)
     # Once in each round, and once more behind each eviction.
     $rounds = @($cluster.calls -like 'get pods *').Count
-    Assert-Equal ($beats -ge $rounds) $true
+    Assert-True ($beats -ge $rounds)
 }
 Test 'somebody has deleted the Node already: its pods are evicted all the same, and none is deleted' {
     Reset-Cluster @((New-Pod 'a'), (New-Pod 'b'))
     $cluster.own = @()
     $cluster.gone = $true
-    Assert-Equal (Invoke-Drain $machine 'n' 30) $true
+    Assert-True (Invoke-Drain $machine 'n' 30)
     Assert-Equal @($cluster.calls -like 'create *').Count 2
     Assert-Equal @($cluster.calls -like 'delete *').Count 0
 }
 Test 'an API that answers again is used; one that never does leaves what is there unknown, not none' {
     Reset-Cluster @(New-Pod 'a')
     $cluster.unreachable = $true
-    Assert-Equal (Invoke-Drain $machine 'n' 30) $true
+    Assert-True (Invoke-Drain $machine 'n' 30)
     $cluster.unreachable = $true
     $cluster.clock = -1000000
-    Assert-Equal (Invoke-Drain $machine 'n' 1) $false
+    Assert-False (Invoke-Drain $machine 'n' 1)
     Assert-Equal $fakeNotices.told[-1] 'drain of node n reached its deadline, and nobody has said which pods are left'
 }
 Test 'a list without any pod of a DaemonSet is none: nobody has said that the machine is empty' {
     Reset-Cluster @(New-Pod 'a')
     $cluster.own = @()
     $cluster.pods = @()
-    Assert-Equal (Invoke-Drain $machine 'n' 1) $false
+    Assert-False (Invoke-Drain $machine 'n' 1)
     Assert-Equal $fakeNotices.told[-1] 'drain of node n reached its deadline, and nobody has said which pods are left'
 }
 Test 'a warning that kubectl writes is not taken for a part of its answer' {
@@ -209,7 +209,7 @@ Test 'time until an event of Azure, less the reserve, within bounds' {
     Assert-Equal (Get-EventSeconds ([DateTime]::UtcNow.AddHours(2).ToString('R')) $drain) 600
     Assert-Equal (Get-EventSeconds ([DateTime]::UtcNow.AddSeconds(-9).ToString('R')) $drain) 5
     $left = Get-EventSeconds ([DateTime]::UtcNow.AddSeconds(320).ToString('R')) $drain
-    Assert-Equal ($left -ge 295 -and $left -le 301) $true
+    Assert-True ($left -ge 295 -and $left -le 301)
 }
 $metadata = @{}
 function Get-AwsMetadata {
@@ -244,7 +244,7 @@ foreach ($case in @(
         $metadata['events/maintenance/scheduled'] = "[{`"NotBefore`":`"$time GMT`",`"Code`":`"system-reboot`",`"State`":`"$($case.state)`"}]"
         $found = Get-Termination $aws
         Assert-Equal $found.returns $case.returns
-        if ($case.returns) { Assert-Equal ($found.seconds -gt 260 -and $found.seconds -le 280) $true }
+        if ($case.returns) { Assert-True ($found.seconds -gt 260 -and $found.seconds -le 280) }
         $metadata.Clear()
     }
 }
@@ -275,8 +275,8 @@ Test 'kubectl that hangs holds a drain up to its deadline, not longer' {
     $fakeNotices.told = @()
     $real = ConvertTo-Data @{ drain = @{ columns = 'A:.a'; pauseSeconds = 1; heartbeatSeconds = 300 }; programs = @{ kubectl = $program }; paths = @{ kubeconfig = 'k' } }
     $watch = [Diagnostics.Stopwatch]::StartNew()
-    Assert-Equal (Invoke-Drain $real 'n' 8) $false
-    Assert-Equal ($watch.Elapsed.TotalSeconds -lt 25) $true
+    Assert-False (Invoke-Drain $real 'n' 8)
+    Assert-True ($watch.Elapsed.TotalSeconds -lt 25)
     Assert-Equal $fakeNotices.told[-1] 'drain of node n reached its deadline, and nobody has said which pods are left'
 }
 Test 'AWS: a path of the metadata that fails hides no spot notice, and a page that is no notice is none' {

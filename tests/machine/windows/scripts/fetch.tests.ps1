@@ -84,7 +84,7 @@ Test 'user data ends with its task, which starts with Windows too, and fetches n
     & "$temp/fetch.ps1"
     Assert-Equal $LASTEXITCODE 0
     Assert-Equal $fake.order @('task fenestra-fetch', 'start fenestra-fetch')
-    Assert-Equal ($fake.task[0] -like '* -File *fetch.ps1 -Resume') $true
+    Assert-True ($fake.task[0] -like '* -File *fetch.ps1 -Resume')
     Assert-Equal @($fake.task[1]) @('at startup True', 'every 5 min since 2020')
     Assert-Equal @($fake.task[2], $fake.task[3]) @('SYSTEM', '0 4')
 }
@@ -108,7 +108,7 @@ Test 'a refusal is told where both clouds show it, without what was answered, an
     & "$temp/fetch.ps1" -Resume
     Assert-Equal $fake.slept @(10, 20, 20)
     Assert-Equal $fake.told.Count 3
-    Assert-Equal ("$($fake.told)" -match 'session') $false
+    Assert-False ("$($fake.told)" -match 'session')
     Assert-Equal $fake.order[-2] 'bootstrap'
 }
 Test 'scripts with another digest are never run' {
@@ -117,7 +117,7 @@ Test 'scripts with another digest are never run' {
     function Start-Sleep { throw 'still not right' }
     Assert-Throws { & "$temp/fetch.ps1" -Resume } 'still not right'
     Assert-Equal $fake.order @('fetch b k')
-    Assert-Equal ($fake.told[0] -like 'the scripts that were fetched have the SHA-256 *, expected *') $true
-    Assert-Equal (Test-Path "$temp/bootstrap.ps1") $false
+    Assert-True ($fake.told[0] -like 'the scripts that were fetched have the SHA-256 *, expected *')
+    Assert-False (Test-Path "$temp/bootstrap.ps1")
 }
 Complete-Tests

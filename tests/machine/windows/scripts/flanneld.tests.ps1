@@ -74,7 +74,7 @@ Test 'on a switch that stayed behind flanneld is refused, and keeps the network 
 Test 'a network that is there behind its switch is left alone' {
     $machine = New-Case
     Invoke-Flanneld 'flannel.4096' '10.244.3.0/24'
-    Wait-Until { Test-VirtualSwitch } 10 'the switch' | Out-Null
+    Wait-Until { Test-VirtualSwitch } 10 'the switch'
     $told.calls = @()
     Restore-Network $machine $i1
     Assert-Equal $told.calls @('GET /networks/')
@@ -82,11 +82,11 @@ Test 'a network that is there behind its switch is left alone' {
 Test 'a Node that came back with another range has its old network deleted by flanneld, which has the adapter at its next start' {
     $machine = New-Case
     Invoke-Flanneld 'flannel.4096' '10.244.3.0/24'
-    Wait-Until { Test-VirtualSwitch } 10 'the switch' | Out-Null
+    Wait-Until { Test-VirtualSwitch } 10 'the switch'
     $told.ranges = @('10.244.8.0/24')
     Restore-Network $machine $i1
     Assert-Throws { Invoke-Flanneld 'flannel.4096' '10.244.8.0/24' } 'The parameter is incorrect'
-    Wait-Until { Get-DefaultRoute } 10 'the adapter' | Out-Null
+    Wait-Until { Get-DefaultRoute } 10 'the adapter'
     Restore-Network $machine $i1
     Invoke-Flanneld 'flannel.4096' '10.244.8.0/24'
     Assert-Equal @($hns.networks | Where-Object { $_.Name -ne 'nat' } | ForEach-Object { $_.Subnets[0].AddressPrefix }) @('10.244.8.0/24')
@@ -112,16 +112,16 @@ Test 'routes that cannot be repaired keep no node from being Ready' {
     $machine = New-Case
     Complete-Network $machine.network
     Assert-Equal $told.log @('waited 60 s in vain for the default route behind the virtual switch')
-    Assert-Equal (Test-Path -LiteralPath $machine.network.conflist) $true
+    Assert-True (Test-Path -LiteralPath $machine.network.conflist)
 }
 Test 'the network is there when both flanneld and HNS say so, and HNS that is silent is asked again' {
     $machine = New-Case
-    Assert-Equal (Test-Network $machine.network) $false
+    Assert-False (Test-Network $machine.network)
     Write-Text $machine.network.subnetFile 'FLANNEL_SUBNET=10.244.3.1/24'
-    Assert-Equal (Test-Network $machine.network) $false
+    Assert-False (Test-Network $machine.network)
     Invoke-Flanneld 'flannel.4096' '10.244.3.0/24'
     $told.silent = 1
-    Assert-Equal (Test-Network $machine.network) $false
-    Assert-Equal (Test-Network $machine.network) $true
+    Assert-False (Test-Network $machine.network)
+    Assert-True (Test-Network $machine.network)
 }
 Complete-Tests

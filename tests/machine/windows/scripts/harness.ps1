@@ -23,7 +23,7 @@ $results = @{ passed = 0; failed = 0 }
 function Test {
     param([string] $Name, [scriptblock] $Body)
     try {
-        & $Body
+        & $Body | Out-Null
         $results.passed += 1
         Write-Host "ok $Name"
     }
@@ -73,6 +73,9 @@ function Assert-Equal {
     $right = ConvertTo-Json -Depth 10 -Compress -InputObject (Get-Plain $Expected)
     if ($left -cne $right) { throw "is $left, expected $right" }
 }
+
+function Assert-True { Assert-Equal $args[0] $true }
+function Assert-False { Assert-Equal $args[0] $false }
 
 function Assert-Throws {
     param([scriptblock] $Body, [string] $Pattern)

@@ -37,7 +37,7 @@ Test 'what does not help is done again after twice as many rounds, at most sixte
     }
     Assert-Equal $say.rounds @(3, 9, 21, 45, 93, 141, 189)
     $say.fails = $false
-    Test-Sick $memory 'x' 3 { if ($say.fails) { throw 'no answer' } } | Out-Null
+    Test-Sick $memory 'x' 3 { if ($say.fails) { throw 'no answer' } }
     $say.fails = $true
     Assert-Equal @(foreach ($round in 1, 2, 3) { Test-Sick $memory 'x' 3 { throw 'no answer' } }) @($false, $false, $true)
 }
@@ -124,9 +124,9 @@ Test 'a run that only pauses is not started' {
 }
 Test 'what the user wants done after Ready switches off no repair' {
     $settled = ConvertTo-Data @{ paths = @{ state = "$temp/settled"; bootstrapKubeconfig = "$temp/none" }; stages = @(@{ name = 'ready'; scope = 'once'; hash = 'h'; fills = @() }, @{ name = 'after'; scope = 'once'; hash = 'h'; fills = @() }) }
-    Assert-Equal (& $realSettled $settled 'boot-1') $false
+    Assert-False (& $realSettled $settled 'boot-1')
     Set-StageDone $settled $settled.stages[0] 'boot-1'
-    Assert-Equal (& $realSettled $settled 'boot-1') $true
+    Assert-True (& $realSettled $settled 'boot-1')
 }
 Test 'a log over its limit is kept once and emptied under the hands of who writes it, a smaller one is left alone' {
     $path = "$temp/containerd.log"
@@ -138,7 +138,7 @@ Test 'a log over its limit is kept once and emptied under the hands of who write
             $writer.Write($bytes, 0, $bytes.Length)
             $writer.Flush()
             Limit-Log $path 10
-            if ($text -eq 'short') { Assert-Equal (Test-Path "$path.1") $false }
+            if ($text -eq 'short') { Assert-False (Test-Path "$path.1") }
         }
     }
     finally {
@@ -187,7 +187,7 @@ Test 'the health port is open while the node is Ready and for a while after, and
         foreach ($time in @(1, 2, 3)) { Assert-Equal (Test-Open) $case.open }
         Set-HealthPort $fakeMachine $memory
     }
-    Assert-Equal $memory.port.Pending() $false
+    Assert-False $memory.port.Pending()
     $memory.port.Stop()
 }
 Test 'what a stage stopped is left alone while a run is at work, and looked after again behind it; routes are always' {
@@ -229,7 +229,7 @@ Test 'duties that have failed and a beat are written on the Node, by the name th
     $fakeMachine.programs.kubectl = $kubectl
     Send-Beat $fakeMachine $memory
     Assert-Equal $fakeNode.told['fenestra.dev/failed'] 'HNS,routes'
-    Assert-Equal ($fakeNode.told['fenestra.dev/beat'] -cmatch '^20\d\d-\d\d-\d\dT\d\d:\d\d:\d\dZ$') $true
+    Assert-True ($fakeNode.told['fenestra.dev/beat'] -cmatch '^20\d\d-\d\d-\d\dT\d\d:\d\d:\d\dZ$')
     $memory.Remove('failed routes')
     $memory.Remove('failed HNS')
     foreach ($round in @(1) * 11) {
@@ -263,8 +263,8 @@ Test 'a round that hangs ends its process, and says in what' {
         `$memory.round = New-Deadline 2
         [Threading.Thread]::Sleep(60000)"
     $watch = [Diagnostics.Stopwatch]::StartNew()
-    & $program | Out-Null
+    & $program
     Assert-Equal @(($watch.Elapsed.TotalSeconds -lt 40), ($LASTEXITCODE -ne 0)) @($true, $true)
-    Assert-Equal ((Read-Text "$temp/guard/health.log") -match 'watch of routes hangs') $true
+    Assert-True ((Read-Text "$temp/guard/health.log") -match 'watch of routes hangs')
 }
 Complete-Tests

@@ -17,7 +17,7 @@ Test 'a call goes out as it is, and its output comes back item by item' {
     $hns.text = $two
     $hns.calls = @()
     Assert-Equal @(Invoke-Hns GET '/networks/' | ForEach-Object { $_.ID }) @('a', 'b')
-    Invoke-Hns POST '/networks/' '{"Name":"flannel.4096"}' | Out-Null
+    Invoke-Hns POST '/networks/' '{"Name":"flannel.4096"}'
     Assert-Equal $hns.calls @('GET /networks/ ', 'POST /networks/ {"Name":"flannel.4096"}')
 }
 Test 'a refusal is told with the call and the words of HNS' {

@@ -82,7 +82,7 @@ Test 'AWS: keys that ran out on the way are replaced, and the call is signed ane
     $used = @($fakeWeb.sent | ForEach-Object { $_ -replace '^AWS4-HMAC-SHA256 Credential=([^/]+)/.*$', '$1' })
     Assert-Equal $used @('AKID1', 'AKID2')
     Assert-Equal $fakeWeb.slept @(2)
-    Assert-Equal $fakeWeb.last.body.Contains('"Name":"/fenestra/demo/join"') $true
+    Assert-True $fakeWeb.last.body.Contains('"Name":"/fenestra/demo/join"')
     Assert-Equal @($fakeWeb.last.headers.Keys | Sort-Object) @('authorization', 'x-amz-date', 'x-amz-security-token', 'x-amz-target')
     Assert-Equal $fakeWeb.last.type 'application/x-amz-json-1.1'
 }
@@ -137,7 +137,7 @@ Test 'Azure: an update of the metadata service, up to 70 seconds, is waited out'
     Assert-Throws { Get-JoinSecret $azure } 'answered with 410'
     $sum = 0
     foreach ($seconds in $fakeWeb.slept) { $sum += $seconds }
-    Assert-Equal ($sum -ge 70) $true
+    Assert-True ($sum -ge 70)
 }
 Test 'Azure: a role at the vault that has not taken effect yet is waited for' {
     Set-Web {
@@ -193,6 +193,6 @@ Test 'a caller''s deadline ends the attempts, and limits each' {
     $CallsEnd = New-Deadline 1
     Assert-Throws { Get-AwsMetadata 'instance-id' } 'answered with 503|no time left'
     Assert-Equal $fakeWeb.calls.Count 1
-    Assert-Equal ($fakeWeb.last.seconds -le 1) $true
+    Assert-True ($fakeWeb.last.seconds -le 1)
 }
 Complete-Tests

@@ -62,7 +62,7 @@ Test 'access rights that cannot be set keep the token from the disk' {
     $machine = New-Case
     $asked.refuse = $true
     Assert-Throws { Invoke-Join $machine } '^access rights of '
-    Assert-Equal (Test-Path $machine.paths.bootstrapKubeconfig) $false
+    Assert-False (Test-Path $machine.paths.bootstrapKubeconfig)
 }
 Test 'a repeat leaves filled files as they are, and fills one again that is torn' {
     $machine = New-Case
@@ -77,7 +77,7 @@ Test 'a token that expired is refused and not written' {
     $machine = New-Case
     $fakeSecret.value.expires = [DateTime]::UtcNow.AddMinutes(-1).ToString('o')
     Assert-Throws { Invoke-Join $machine } 'expired'
-    Assert-Equal (Test-Path $machine.paths.bootstrapKubeconfig) $false
+    Assert-False (Test-Path $machine.paths.bootstrapKubeconfig)
 }
 Test 'a certificate that cannot be read is replaced' {
     $machine = New-Case
@@ -85,7 +85,7 @@ Test 'a certificate that cannot be read is replaced' {
     Write-Text "$($machine.paths.certificates)/kubelet-client-current.pem" 'no certificate'
     Invoke-Join $machine
     Assert-Equal $asked.secret 1
-    Assert-Equal (Test-Path $machine.paths.kubeconfig) $false
+    Assert-False (Test-Path $machine.paths.kubeconfig)
 }
 function Set-Certificate {
     param($Machine, [string] $Name = 'i-0123456789abcdef0')
@@ -110,7 +110,7 @@ foreach ($torn in @(
         }
         Invoke-Join $machine
         Assert-Equal @((Get-Node $machine).server, $asked.secret) @($torn.server, $torn.asks)
-        Assert-Equal (Test-Path $machine.paths.bootstrapKubeconfig) $false
+        Assert-False (Test-Path $machine.paths.bootstrapKubeconfig)
     }
 }
 foreach ($torn in 'kubeconfig', 'clusterCa', 'name') {

@@ -17,7 +17,7 @@ Test 'a program that does not start is told by its path, and the exit code of th
     $path = Join-Path $temp 'broken.exe'
     Write-Text $path 'MZ but no program'
     if (Get-Command -Name chmod -ErrorAction SilentlyContinue) { & chmod 0755 $path }
-    Invoke-Program $shell (Get-Call 'exit 0') | Out-Null
+    Invoke-Program $shell (Get-Call 'exit 0')
     Assert-Throws { Invoke-Program $path @() } "$([Regex]::Escape($path)) (does not start|ended with [1-9])"
 }
 Test 'what a program writes to stderr is not among its answer' {
@@ -35,16 +35,16 @@ Test 'a code that is accepted is no failure' {
 
 if (-not $onWindows) {
 Test 'a folder is for the system and administrators only, by their identifiers, which no language of Windows changes' {
-    New-Program 'icacls.exe' "`$args -join '|' | Add-Content -Path '$temp/rights'" | Out-Null
+    New-Program 'icacls.exe' "`$args -join '|' | Add-Content -Path '$temp/rights'"
     $path = Join-Path $temp 'protected/inner'
     Protect-Folder $path
     Protect-Folder $path
-    Assert-Equal (Test-Path -LiteralPath $path) $true
+    Assert-True (Test-Path -LiteralPath $path)
     $expected = "$path|/inheritance:r|/grant:r|*S-1-5-18:(OI)(CI)F|*S-1-5-32-544:(OI)(CI)F"
     Assert-Equal @(Get-Content -LiteralPath "$temp/rights") @($expected, $expected)
 }
 Test 'access rights that cannot be set are an error with the folder' {
-    New-Program 'icacls.exe' 'Write-Output ''Access is denied.''; exit 5' | Out-Null
+    New-Program 'icacls.exe' 'Write-Output ''Access is denied.''; exit 5'
     $path = Join-Path $temp 'refused'
     Assert-Throws { Protect-Folder $path } "^access rights of $([Regex]::Escape($path)) not set: icacls.exe ended with 5: Access is denied"
 }
@@ -61,12 +61,12 @@ Test 'standard input reaches a program, and its lines come back' {
 Test 'a program that does not read what it is given holds nobody up' {
     $clock = New-Deadline 60
     Assert-Throws { Invoke-Program $shell (Get-Call 'Start-Sleep -Seconds 300') -Seconds 2 -Text ('x' * 200000) } 'has not ended within 2 s$'
-    Assert-Equal ((Get-Left $clock) -gt 20) $true
+    Assert-True ((Get-Left $clock) -gt 20)
 }
 Test 'a program that does not end in its time is ended, and one that leaves another behind holds nobody up' {
     $clock = New-Deadline 60
     Assert-Throws { Invoke-Program $shell (Get-Call 'Start-Sleep -Seconds 300') -Seconds 2 } 'has not ended within 2 s$'
-    Assert-Equal ((Get-Left $clock) -gt 20) $true
+    Assert-True ((Get-Left $clock) -gt 20)
 }
 Test 'a script of the user that leaves a program behind, or does not end, holds nobody up; its output is kept' {
     if (-not $onWindows) { & ln -sf $shell "$temp/bin/powershell.exe" }
@@ -75,8 +75,8 @@ Test 'a script of the user that leaves a program behind, or does not end, holds 
     $clock = New-Deadline 60
     Write-Text "$temp/after.ps1" "Write-Output 'agent started'; Start-Process -FilePath '$shell' -ArgumentList '-NoProfile', '-Command', 'Start-Sleep 120' -NoNewWindow"
     Invoke-OwnScript $machine "$temp/after.ps1"
-    Assert-Equal ((Get-Left $clock) -gt 10) $true
-    Assert-Equal (Read-Text "$temp/logs/own-after.log").Contains('agent started') $true
+    Assert-True ((Get-Left $clock) -gt 10)
+    Assert-True (Read-Text "$temp/logs/own-after.log").Contains('agent started')
     Write-Text "$temp/after.ps1" 'exit 4'
     Assert-Throws { Invoke-OwnScript $machine "$temp/after.ps1" } 'ended with 4'
 }
@@ -96,9 +96,9 @@ Test 'a file is whole at each look, with a reader at work and over a folder of i
 Test 'the lock is free again after the block, also after one that failed' {
     $ran = @{ count = 0 }
     $lock = "test-$([Guid]::NewGuid())"
-    Assert-Equal (Invoke-Alone $lock 0 { $ran.count += 1 }) $true
+    Assert-True (Invoke-Alone $lock 0 { $ran.count += 1 })
     Assert-Throws { Invoke-Alone $lock 0 { throw 'in the block' } } '^in the block$'
-    Assert-Equal (Invoke-Alone $lock 0 { $ran.count += 1 }) $true
+    Assert-True (Invoke-Alone $lock 0 { $ran.count += 1 })
     Assert-Equal $ran.count 2
 }
 Test 'while another process holds the lock nothing is done, and false comes back' {
@@ -108,8 +108,8 @@ Test 'while another process holds the lock nothing is done, and false comes back
     $hold = "`$m = New-Object Threading.Mutex `$true, 'Global\fenestra-$lock'; Set-Content -Path '$started' -Value 1; Start-Sleep -Seconds 60"
     $other = Start-Process -FilePath $shell -ArgumentList @('-NoProfile', '-NonInteractive', '-EncodedCommand', [Convert]::ToBase64String([Text.Encoding]::Unicode.GetBytes($hold))) -PassThru
     try {
-        Wait-Until { Test-Path -LiteralPath $started } 60 'the other process' 1 | Out-Null
-        Assert-Equal (Invoke-Alone $lock 0 { $ran.count += 1 }) $false
+        Wait-Until { Test-Path -LiteralPath $started } 60 'the other process' 1
+        Assert-False (Invoke-Alone $lock 0 { $ran.count += 1 })
         Assert-Equal $ran.count 0
     }
     finally {
@@ -117,7 +117,7 @@ Test 'while another process holds the lock nothing is done, and false comes back
         $other.WaitForExit()
     }
     # One that was cut off leaves the lock to the next.
-    Assert-Equal (Invoke-Alone $lock 10000 { $ran.count += 1 }) $true
+    Assert-True (Invoke-Alone $lock 10000 { $ran.count += 1 })
     Assert-Equal $ran.count 1
 }
 Test 'a notice is on the console also where its event is refused, cut to what an event takes' {

@@ -28,14 +28,14 @@ function New-Case {
 
 Test 'takes the file from the mirror when its digest is right' {
     New-Case @{ 'https://mirror/f' = 'right'; 'https://publisher/f' = 'right' }
-    Save-File @('--fail') @('https://mirror/f', 'https://publisher/f') $right $fakePath | Out-Null
+    Save-File @('--fail') @('https://mirror/f', 'https://publisher/f') $right $fakePath
     Assert-Equal (Get-Content -Raw -LiteralPath $fakePath) 'right'
     Assert-Equal $fakeDone.fetched @('https://mirror/f')
 }
 
 Test 'passes over a mirror that is down or has another file' {
     New-Case @{ 'https://mirror/f' = 'wrong'; 'https://publisher/f' = 'right' }
-    Save-File @() @('https://down/f', 'https://mirror/f', 'https://publisher/f') $right $fakePath | Out-Null
+    Save-File @() @('https://down/f', 'https://mirror/f', 'https://publisher/f') $right $fakePath
     Assert-Equal (Get-Content -Raw -LiteralPath $fakePath) 'right'
 }
 

@@ -101,13 +101,13 @@ Test 'the source address is kept across restarts' {
 }
 Test 'an attempt that was cut off before the address was written down is no obstacle' {
     $machine = New-Case
-    Get-SourceVip $machine '10.244.3.0/24' | Out-Null
+    Get-SourceVip $machine '10.244.3.0/24'
     Remove-Item -LiteralPath $machine.network.sourceVip.file
     Assert-Equal (Get-SourceVip $machine '10.244.3.0/24') '10.244.3.3'
 }
 Test 'an address whose reservation a pod holds now, or of another subnet, is not used' {
     $machine = New-Case
-    Get-SourceVip $machine '10.244.3.0/24' | Out-Null
+    Get-SourceVip $machine '10.244.3.0/24'
     Write-Text "$($machine.network.reservations)/10.244.3.2" 'a-pod'
     Assert-Equal (Get-SourceVip $machine '10.244.3.0/24') '10.244.3.3'
     Assert-Equal (Get-SourceVip $machine '10.244.8.0/24') '10.244.8.4'

@@ -25,7 +25,7 @@ function Complete-Termination {
 $machine = ConvertTo-Data @{ paths = @{ kubeconfig = "$temp/kubelet.conf" }; programs = @{ kubectl = "$temp/kubectl.exe" } }
 
 Test 'nothing is done while the machine may stay' {
-    Assert-Equal (Invoke-Round $machine @{ settled = $true }) $false
+    Assert-False (Invoke-Round $machine @{ settled = $true })
     Assert-Equal $fakeCloud.calls @()
 }
 Test 'a machine that joined is drained before the cloud is told; one that never did, or has no kubectl yet, is not' {
@@ -33,14 +33,14 @@ Test 'a machine that joined is drained before the cloud is told; one that never 
     foreach ($case in @{ file = ''; calls = @() }, @{ file = $machine.paths.kubeconfig; calls = @() }, @{ file = $machine.programs.kubectl; calls = @('drain 600 drain') }) {
         $fakeCloud.calls = @()
         if ($case.file) { Write-Text $case.file 'joined' }
-        Assert-Equal (Invoke-Round $machine @{ settled = $true }) $true
+        Assert-True (Invoke-Round $machine @{ settled = $true })
         Assert-Equal $fakeCloud.calls ($case.calls + 'complete lifecycle')
     }
 }
 Test 'the cloud is told also where the drain fails' {
     $fakeCloud.calls = @()
     $fakeCloud.fail = $true
-    Assert-Equal (Invoke-Round $machine @{ settled = $true }) $true
+    Assert-True (Invoke-Round $machine @{ settled = $true })
     Assert-Equal $fakeCloud.calls @('drain 600 drain', 'complete lifecycle')
 }
 $fakeReturn = @{ seconds = 60; finish = 'none'; hook = ''; returns = $true }
@@ -58,7 +58,7 @@ foreach ($case in @(
             $fakeCloud.silent = $look -is [string]
             $fakeCloud.termination = $null
             if (-not $fakeCloud.silent) { $fakeCloud.termination = $look }
-            Invoke-Round $machine $fakeMemory | Out-Null
+            Invoke-Round $machine $fakeMemory
         }
         Assert-Equal $fakeCloud.calls $case.calls
     }

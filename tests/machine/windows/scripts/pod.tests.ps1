@@ -29,7 +29,7 @@ Test 'the kubeconfig has the API''s name, the cluster''s certificate and the fil
     $machine = New-Pod -Bound
     Write-PodKubeconfig $machine "$($machine.folder)/flanneld.conf"
     $text = [IO.File]::ReadAllText("$($machine.folder)/flanneld.conf")
-    Assert-Equal $text.Contains('bound') $false
+    Assert-False $text.Contains('bound')
     # No byte order mark, which the client would take for a part of it.
     Assert-Equal ([IO.File]::ReadAllBytes("$($machine.folder)/flanneld.conf"))[0] ([int] [char] '{')
     $config = $text | ConvertFrom-Json

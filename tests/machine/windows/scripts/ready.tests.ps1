@@ -47,7 +47,7 @@ $ready = 'MemoryPressure=False;Ready=True;'
 Test 'a Ready node forgets the token and completes the launch hook' {
     $machine = New-Case @($ready)
     & "$scripts/stage-ready.ps1" -Machine $machine
-    Assert-Equal (Test-Path $machine.paths.bootstrapKubeconfig) $false
+    Assert-False (Test-Path $machine.paths.bootstrapKubeconfig)
     Assert-Equal $fakeNotices.told @('node i-0123 is Ready')
     Assert-Equal $fakeCloud.hooks @('Action=CompleteLifecycleAction&Version=2011-01-01&AutoScalingGroupName=demo-win&LifecycleHookName=join&InstanceId=i-0123456789abcdef0&LifecycleActionResult=CONTINUE')
 }
@@ -61,7 +61,7 @@ Test 'a node that does not become Ready is waited for until the limit, and the h
     $machine = New-Case @('Ready=False;')
     $machine.readySeconds = 1
     Assert-Throws { & "$scripts/stage-ready.ps1" -Machine $machine } 'waited 1 s in vain for node i-0123 to be Ready'
-    Assert-Equal (Test-Path $machine.paths.bootstrapKubeconfig) $true
+    Assert-True (Test-Path $machine.paths.bootstrapKubeconfig)
     Assert-Equal $fakeCloud.hooks @()
 }
 foreach ($dead in 'HNS', 'kubelet') {

@@ -248,21 +248,21 @@ function Invoke-Boot {
 }
 function Assert-Ready {
     Assert-Equal (Invoke-Boot) 0
-    Assert-Equal (Test-FakeReady) $true
+    Assert-True (Test-FakeReady)
 }
 # For tests of another file.
 if ($fakesOnly) { return }
 
 Test 'a first boot asks for one restart, and the second ends Ready with all that the pool wants' {
     Assert-Equal (Invoke-Boot) 3010
-    Assert-Equal $fakePc.restart $true
+    Assert-True $fakePc.restart
     Restart-Fake
     Assert-Ready
-    & "$scripts/start-kube-proxy.ps1" | Out-Null
-    Assert-Equal ($fakePc.proxy -like '*--source-vip=10.244.3.2*') $true
+    & "$scripts/start-kube-proxy.ps1"
+    Assert-True ($fakePc.proxy -like '*--source-vip=10.244.3.2*')
     $environment = $fakePc.keys['SYSTEM\CurrentControlSet\Services\containerd']
     Assert-Equal @(@($environment.Environment)[0], $environment.sddl) @('HTTP_PROXY=http://svc:secret@proxy.example.com:3128', 'D:P(A;CI;KA;;;SY)(A;CI;KA;;;BA)')
-    Assert-Equal ($fakePc.console -contains 'fenestra: node i-0123456789abcdef0 is Ready') $true
+    Assert-True ($fakePc.console -contains 'fenestra: node i-0123456789abcdef0 is Ready')
     Assert-Equal @($fakePc.events -like '*failed*') @()
 }
 Test 'a later boot starts these processes' {
@@ -281,16 +281,16 @@ Test 'a machine comes back with the logins it has while their store refuses, and
     }
     Assert-Ready
     $fakeWeb.answer = $answerBefore
-    Assert-Equal ($fakePc.ran.Count - 5 -gt 1) $true
-    Assert-Equal $fakePc.refuses $false
-    Assert-Equal ($fakePc.events -like 'the logins of the last boot are kept*')[0].Contains('ParameterNotFound') $true
+    Assert-True ($fakePc.ran.Count - 5 -gt 1)
+    Assert-False $fakePc.refuses
+    Assert-True ($fakePc.events -like 'the logins of the last boot are kept*')[0].Contains('ParameterNotFound')
 }
 Test 'HNS that hangs before the node was Ready once is started again' {
     Remove-Item -LiteralPath "$($fakeData.paths.state)/ready.json"
     Remove-Item -LiteralPath $fakeData.network.conflist
     $fakePc.hung = $true
     Assert-Ready
-    Assert-Equal ($fakePc.ran -contains 'network') $true
+    Assert-True ($fakePc.ran -contains 'network')
 }
 Test 'on a Ready node a torn record is written again, and no stage is repeated under its pods' {
     foreach ($stage in 'network', 'artifacts') { Write-Text "$($fakeData.paths.state)/$stage.json" "`0`0" }

@@ -38,7 +38,7 @@ function New-Case {
 }
 
 Test 'a service is held: disabled before it is stopped, so that a restart that is planned already does not bring it back' {
-    New-Case | Out-Null
+    New-Case
     $fakeNode.services.kubelet = @{ start = 'Manual'; status = 'Running' }
     $fakeNode.services.containerd.status = 'Running'
     Stop-NodeService @()
@@ -49,7 +49,7 @@ Test 'a service is held: disabled before it is stopped, so that a restart that i
 }
 foreach ($case in 'refuses', 'stays') {
     Test "a service that $case when it is asked to stop is ended by its process, and a process that others share is not" {
-        New-Case | Out-Null
+        New-Case
         $fakeNode.services.kubelet = @{ start = 'Manual'; status = 'Running'; hangs = $case; id = 41 }
         Stop-Within kubelet
         Assert-Equal $fakeNode.deeds @('stop kubelet', 'end 41')
@@ -64,7 +64,7 @@ foreach ($case in 'refuses', 'stays') {
 Test 'HNS that hangs is started again; its file goes only where that is asked for' {
     $env:ProgramData = $temp
     foreach ($empty in $false, $true) {
-        New-Case | Out-Null
+        New-Case
         New-Folder "$temp/Microsoft/Windows/HNS"
         Write-Text "$temp/Microsoft/Windows/HNS/HNS.data" 'state'
         $fakeNode.services.hns = @{ start = 'Automatic'; status = 'Running'; hangs = 'stays'; id = 43 }
@@ -85,7 +85,7 @@ Test 'a service that WMI knows nothing of is told to stop all the same, and one 
     }
 }
 Test 'a held service starts again by demand' {
-    New-Case | Out-Null
+    New-Case
     Start-NodeService containerd
     Assert-Equal @($fakeNode.services.containerd.start, $fakeNode.services.containerd.status) @('Manual', 'Running')
 }
@@ -125,7 +125,7 @@ foreach ($step in 'start containerd', 'new kubelet*', 'sc.exe failure *', 'sc.ex
         & "$scripts/stage-services.ps1" -Machine $machine
         Assert-Equal @($fakeNode.services.containerd.status, $fakeNode.services.kubelet.status) @('Running', 'Running')
         Assert-Equal $fakeNode.services.kubelet.command 'log-runner kubelet --hostname-override=i-1 --node-ip=10.0.0.7'
-        Assert-Equal ($fakeNode.deeds -contains 'sc.exe failureflag kubelet 1') $true
+        Assert-True ($fakeNode.deeds -contains 'sc.exe failureflag kubelet 1')
     }
 }
 Complete-Tests

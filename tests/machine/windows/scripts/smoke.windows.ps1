@@ -21,7 +21,7 @@ Test 'a folder is for the system and administrators only' {
 }
 Test 'a boot has one name' {
     $first = Get-BootId
-    Assert-Equal ($first.Length -gt 30) $true
+    Assert-True ($first.Length -gt 30)
     Assert-Equal (Get-BootId) $first
 }
 Test 'a task that must come back has a trigger for that without an end, and no second instance' {
@@ -41,12 +41,12 @@ Test 'a program is ended by its file, and a process with all that it started' {
     try {
         $process = Start-Copy
         Stop-Program "$temp/fenestra-ping.exe"
-        Assert-Equal $process.WaitForExit(10000) $true
+        Assert-True $process.WaitForExit(10000)
         $parent = Start-Process -FilePath 'cmd.exe' -ArgumentList '/c', "`"$temp\fenestra-ping.exe`" -n 60 127.0.0.1" -PassThru -WindowStyle Hidden
-        Wait-Until { Get-Process -Name fenestra-ping -ErrorAction SilentlyContinue } 10 'the child' 1 | Out-Null
+        Wait-Until { Get-Process -Name fenestra-ping -ErrorAction SilentlyContinue } 10 'the child' 1
         Stop-Tree $parent
-        Assert-Equal $parent.HasExited $true
-        Wait-Until { -not (Get-Process -Name fenestra-ping -ErrorAction SilentlyContinue) } 10 'the child to end' 1 | Out-Null
+        Assert-True $parent.HasExited
+        Wait-Until { -not (Get-Process -Name fenestra-ping -ErrorAction SilentlyContinue) } 10 'the child to end' 1
     }
     finally {
         Stop-Copy
@@ -79,9 +79,9 @@ Test 'a route is made for this boot only, and a right one is left alone' {
 Test 'HNS answers, and a call that takes too long is given up' {
     Set-Service -Name hns -StartupType Automatic
     Start-Service -Name hns
-    Wait-Until { try { Invoke-Hns GET '/networks/' | Out-Null; $true } catch { $false } } 60 'HNS to answer' | Out-Null
+    Wait-Until { try { Invoke-Hns GET '/networks/' | Out-Null; $true } catch { $false } } 60 'HNS to answer'
     Assert-Throws { Invoke-Hns GET '/networks/' '' 0 } '^HNS GET /networks/: no answer within 0 ms$'
-    Invoke-Hns GET '/networks/' | Out-Null
+    Invoke-Hns GET '/networks/'
 }
 Test 'HNS refuses to make a network on the host''s side of a virtual switch, on which flannel''s would fail' {
     $adapter = @(Get-NetAdapter -Name 'vEthernet*' -ErrorAction SilentlyContinue)

@@ -179,9 +179,9 @@ Test 'a bare machine gets no network, so that flanneld can make its own on the a
     Assert-Flanneld
 }
 Test 'with a network made before it, flanneld is refused: HNS takes no adapter of its own making' {
-    New-Case | Out-Null
-    Invoke-Hns POST '/networks/' '{"Type":"Overlay","Name":"External","NetworkAdapterName":"nic7"}' | Out-Null
-    Wait-Until { Test-VirtualSwitch } 10 'the switch' | Out-Null
+    New-Case
+    Invoke-Hns POST '/networks/' '{"Type":"Overlay","Name":"External","NetworkAdapterName":"nic7"}'
+    Wait-Until { Test-VirtualSwitch } 10 'the switch'
     Assert-Throws { Invoke-Flanneld 'flannel.4096' '10.244.3.0/24' } '^HNS POST /networks/: The parameter is incorrect\.'
 }
 Test 'what the last boot left is cleared, but for the address of kube-proxy and the network of Windows itself, and a repeat changes nothing' {
@@ -202,7 +202,7 @@ Test 'features that a restart of Windows has rolled back are installed again' {
     Write-Text "$($machine.paths.state)/features.json" '{}'
     $hns.missing = $true
     Assert-Throws { Invoke-Network $machine } '^there is no service hns'
-    Assert-Equal (Test-Path "$($machine.paths.state)/features.json") $false
+    Assert-False (Test-Path "$($machine.paths.state)/features.json")
 }
 Test 'an adapter that comes late is waited for, and one that does not come is told' {
     $machine = New-Case

@@ -120,7 +120,7 @@ Test 'a run sets access rights before any stage, runs each once, in order, and h
     Assert-Equal @($fake.order | Select-Object -First 3) @('protect state', 'protect logs', 'stage features')
     $network = [Array]::IndexOf($fake.order, 'stage network')
     Assert-Equal $fake.order[$network - 1] 'hold kubelet containerd'
-    Invoke-Run $machine | Out-Null
+    Invoke-Run $machine
     # A stage that is done holds none, and does not run.
     Assert-Equal @($fake.order -like 'hold *').Count 1
     Assert-Equal $fake.ran $inOrder
@@ -139,20 +139,20 @@ Test 'access rights that cannot be set have a code of their own, run no stage, a
 Test 'each failed attempt is reported, but not while the extension runs' {
     Reset-Fake
     $fake.fail['join'] = 2
-    Invoke-Run (New-Machine) | Out-Null
+    Invoke-Run (New-Machine)
     Assert-Equal $fake.reports @(26, 26, 0)
     Reset-Fake
     $fake.fail['artifacts'] = 1
-    Invoke-Run (New-Machine) -FirstWave | Out-Null
+    Invoke-Run (New-Machine) -FirstWave
     Assert-Equal $fake.reports @()
 }
 Test 'the next boot makes again what Windows forgets, and nothing else' {
     Reset-Fake
     $machine = New-Machine
-    Invoke-Run $machine | Out-Null
+    Invoke-Run $machine
     $fake.ran = @()
     $fake.boot = 'boot-2'
-    Invoke-Run $machine | Out-Null
+    Invoke-Run $machine
     Assert-Equal $fake.ran @('network', 'join', 'services')
 }
 Test 'an error outside of every stage does not end the run' {
@@ -185,10 +185,10 @@ foreach ($broken in $fakeNames) {
             $machine = New-Machine
             foreach ($wave in @($machine.waves)) {
                 if (@($wave) -contains $broken) { break }
-                Invoke-Wave $machine @($wave) | Out-Null
+                Invoke-Wave $machine @($wave)
             }
             $fake[$how][$broken] = 1
-            Invoke-Wave $machine @($broken) | Out-Null
+            Invoke-Wave $machine @($broken)
             $fake.boot = 'boot-2'
             $before = $fake.ran.Count
             Assert-Equal (Invoke-Run $machine) 0
@@ -201,7 +201,7 @@ foreach ($broken in $fakeNames) {
     Test "stage $broken is cut off while its state is written: it runs again" {
         Reset-Fake
         $machine = New-Machine
-        Invoke-Run $machine | Out-Null
+        Invoke-Run $machine
         Write-Text "$($machine.paths.state)/$broken.json" '{"hash":"h","bo'
         $fake.ran = @()
         Assert-Equal (Invoke-Run $machine) 0
@@ -224,12 +224,12 @@ foreach ($case in @{ word = 'reboot'; runs = 1 }, @{ word = 'again'; runs = 2 })
 Test 'facts of the node that are torn, and a token that is back, repeat the stage that they are of' {
     Reset-Fake
     $machine = New-Machine
-    Invoke-Run $machine | Out-Null
+    Invoke-Run $machine
     $fake.ran = @()
     Write-Text $machine.paths.node '{"server":'
-    Invoke-Stage $machine ($machine.stages | Where-Object { $_.name -eq 'join' }) $fake.boot | Out-Null
+    Invoke-Stage $machine ($machine.stages | Where-Object { $_.name -eq 'join' }) $fake.boot
     Write-Text $machine.paths.bootstrapKubeconfig 'token'
-    Invoke-Stage $machine ($machine.stages | Where-Object { $_.name -eq 'ready' }) $fake.boot | Out-Null
+    Invoke-Stage $machine ($machine.stages | Where-Object { $_.name -eq 'ready' }) $fake.boot
     Assert-Equal $fake.ran @('join', 'ready')
 }
 Test 'what the user wants done on a Ready node is done without the lock, and its failure is tried again' {
@@ -249,7 +249,7 @@ Test 'a lock that is held for too long is told, and the run goes on without it' 
     Assert-Equal (Invoke-Run (New-Machine)) 0
     $fakeLock.hangs = $false
     Assert-Equal $fake.ran $inOrder
-    Assert-Equal ($fakeNotices.told[-1] -like '*has held the lock for 7 s*') $true
+    Assert-True ($fakeNotices.told[-1] -like '*has held the lock for 7 s*')
 }
 Test 'what a stage lets slip beside its answer asks for no reboot' {
     Reset-Fake
@@ -282,28 +282,28 @@ Test 'in the foreground all runs that comes before a restart, also where logins 
 Test 'another fingerprint repeats a stage' {
     Reset-Fake
     $machine = New-Machine
-    Invoke-Run $machine | Out-Null
+    Invoke-Run $machine
     $machine.stages[4].hash = 'other'
     $fake.ran = @()
-    Invoke-Run $machine | Out-Null
+    Invoke-Run $machine
     Assert-Equal $fake.ran @('network')
 }
 foreach ($torn in 'missing', '', 'providerID: "aws', "`0`0", 'providerID: "@PROVIDER_ID@"') {
     Test "a file that a stage has filled is filled again where it has '$torn'" {
         Reset-Fake
         $machine = New-Machine
-        Invoke-Run $machine | Out-Null
+        Invoke-Run $machine
         $file = "$($machine.folder)/config.yaml"
         $machine.stages[5].fills = @($file)
         Write-Text $machine.paths.node '{"server":"https://api:6443","name":"n","providerId":"aws:///a/i-1","address":"10.0.0.7"}'
         Write-Text "$file.template" 'providerID: "@PROVIDER_ID@"'
         Write-Text $file 'providerID: "aws:///a/i-1"'
         $fake.ran = @()
-        Invoke-Run $machine | Out-Null
+        Invoke-Run $machine
         Assert-Equal $fake.ran @()
         Write-Text $file $torn
         if ($torn -eq 'missing') { Remove-Item -LiteralPath $file }
-        Invoke-Run $machine | Out-Null
+        Invoke-Run $machine
         Assert-Equal $fake.ran @('join')
     }
 }

@@ -27,7 +27,7 @@ foreach ($path in 'silent', 'headers-then-silent', 'trickle') {
     Test "an answer that is $path ends in time" {
         $watch = [Diagnostics.Stopwatch]::StartNew()
         Assert-Throws { Send-Web @{ Uri = "$base/$path" } 3 } '.'
-        Assert-Equal ($watch.Elapsed.TotalSeconds -lt 15) $true
+        Assert-True ($watch.Elapsed.TotalSeconds -lt 15)
     }
 }
 Test 'a name that nobody answers for ends in time' {
@@ -46,7 +46,7 @@ Test 'a download is the bytes that were sent, and a refusal writes no file' {
     Send-Web @{ Uri = "$base/bytes"; OutFile = "$temp/bytes" } 10 | Out-Null
     Assert-Equal ([BitConverter]::ToString([IO.File]::ReadAllBytes("$temp/bytes"))) '00-FF-0A'
     Send-Web @{ Uri = "$base/missing"; OutFile = "$temp/none" } 10 | Out-Null
-    Assert-Equal (Test-Path -LiteralPath "$temp/none") $false
+    Assert-False (Test-Path -LiteralPath "$temp/none")
 }
 Test 'many answers, of errors too, hold no connection' {
     for ($call = 0; $call -lt 20; $call += 1) {
@@ -66,6 +66,6 @@ Test 'the time is learned from a server that has proved who it is, and requests 
     }
     $stamp = (Get-SignedHeaders @{ region = 'r' } 'ssm' 'POST' '/' @{ host = 'h' })['x-amz-date']
     $signedAt = [DateTime]::ParseExact($stamp, "yyyyMMdd'T'HHmmss'Z'", [Globalization.CultureInfo]::InvariantCulture)
-    Assert-Equal (($signedAt - [DateTime]::UtcNow).TotalMinutes -gt 9) $true
+    Assert-True (($signedAt - [DateTime]::UtcNow).TotalMinutes -gt 9)
 }
 Complete-Tests
