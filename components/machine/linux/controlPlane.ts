@@ -27,9 +27,7 @@ import {
 import { fetchedMode, nameServerPatch, staticPodPatches } from "./staticPodPatches.ts";
 import { type Job, jobUnit, scheduledJobs, timerUnit } from "./systemdUnits.ts";
 
-/**
- * Inputs of a control-plane machine's payload. Nothing here depends on the pools, so changing a pool never touches it.
- */
+/** Nothing here depends on the pools, so changing one never touches a control-plane machine. */
 export interface ControlPlanePayloadArgs {
   readonly spec: ControlPlaneSettings;
   readonly member: ControlPlaneMember;
@@ -39,9 +37,7 @@ export interface ControlPlanePayloadArgs {
   readonly tokens?: ServiceAccountTokens | undefined;
 }
 
-/**
- * Everything that a control-plane machine receives. Throws when `access` names no vault for the CA material on Azure.
- */
+/** Payload of a control-plane machine. Throws when `access` names no vault for the CA material on Azure. */
 export function controlPlanePayload(args: ControlPlanePayloadArgs): MachinePayload {
   const { spec } = args;
   const { auditPolicy } = spec.controlPlane;

@@ -73,10 +73,7 @@ const kubelet = once(
   "/etc/systemd/system/kubelet.service",
 );
 
-/**
- * Stages of a control-plane machine. No machine is special as the first one. The add-ons come last because they wait
- * until every machine has the same version.
- */
+/** Stages of a control-plane machine. The add-ons are last: they wait until every machine has the same version. */
 export const controlPlaneStages: readonly Stage[] = [
   ...common,
   always("volume", 20),
@@ -139,23 +136,20 @@ export function workerStages(pool: LinuxPool): readonly Stage[] {
   });
 }
 
-/** Names of the stages above, whose scripts are beside this module. A pod network brings those of its own. */
+/** Names of the stages whose scripts are beside this module; a pod network brings its own. */
 export const sharedStages: ReadonlySet<string> = new Set(
   [trustStage, credentialsStage, encryptionStage, encryptedStage, ...controlPlaneStages, ...linuxWorkerStages].map(
     ({ name }) => name,
   ),
 );
 
-/**
- * Stages with those of the cluster's pod network: behind the kernel's, before anything that others reach by an address.
- */
+/** Stages with those of the pod network: behind the kernel's, before anything that others reach by an address. */
 export function withPodNetwork(stages: readonly Stage[], { linux }: PodNetwork): readonly Stage[] {
   return stages.flatMap((stage) => (stage.name === "os" ? [stage, ...linux.stages] : [stage]));
 }
 
 export const stageTablePath = "/etc/fenestra/stages.tsv";
 
-/** Path of a stage's script. */
 export function stageScript(name: string): string {
   return `/opt/fenestra/stages/${name}.sh`;
 }
@@ -163,9 +157,10 @@ export function stageScript(name: string): string {
 const sharedFiles = ["/opt/fenestra/lib.sh", "/opt/fenestra/cloud.sh", "/etc/fenestra/machine.env"];
 
 /**
- * The table of stages, with a last line `end`: name, exit code, hash of all that the stage depends on, mode. A stage
- * completed for another hash runs again, and everything after it, since each hash includes the previous one. Throws
- * when a stage reads a file that is not in the payload.
+ * The table of stages, with a last line `end`: name, exit code, hash of all that the stage depends on, mode. Done for
+ * another hash, a stage runs again, and all behind it, since each hash includes the one before. Throws when a stage
+ * reads a file that is not in the payload.
+ *
  */
 export function stageTable(stages: readonly Stage[], files: readonly PayloadFile[]): string {
   const contents = new Map(files.map(({ path, content }) => [path, content]));
@@ -186,10 +181,7 @@ export function stageTable(stages: readonly Stage[], files: readonly PayloadFile
   return `${table}end\n`;
 }
 
-/**
- * The table with the stage that fetches scripts, which is complete for the object with this digest. Trust comes first,
- * all else after it.
- */
+/** The table with the stage that fetches scripts, done for the object with this digest; only trust is before it. */
 export function withScriptsStage(table: string, sha256: string): string {
   const line = tsvFile([[scriptsStage.name, String(scriptsStage.exitCode), sha256.slice(0, 16), scriptsStage.mode]]);
   return table.replace(/^(?:trust\t.*\n)?/, (first) => first + line);

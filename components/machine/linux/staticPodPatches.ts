@@ -6,17 +6,17 @@ import type { PayloadFile } from "../payload.ts";
 export const patchesFolder = "/etc/fenestra/patches";
 
 /**
- * kubeadm's startup probes ask for the first time after 10 to 20 s and then every 10 s (kubernetes:
- * cmd/kubeadm/app/util/staticpod/utils.go, StartupProbe; pkg/kubelet/prober/worker.go waits for a random part of the
- * period after the kubelet's start). No pod of the control plane is ready before, and every gate and every step of an
- * update waits for that. These ask at once and every 2 s, for the same 10 minutes; up to 25 where nothing answers until
- * the time is up.
+ * kubeadm's startup probes, before which no pod of the control plane is ready, ask after 10 to 20 s and then every 10 s
+ * (kubernetes: cmd/kubeadm/app/util/staticpod/utils.go, StartupProbe; pkg/kubelet/prober/worker.go waits for a random
+ * part of the period after the kubelet's start). These ask at once and every 2 s, for the same 10 minutes; up to 25
+ * where each look takes its whole time.
  */
 const startupProbe = { initialDelaySeconds: 0, periodSeconds: 2, timeoutSeconds: 5, failureThreshold: 300 } as const;
 
 /**
- * etcd answers nothing while it is defragmented: kubeadm's probe would end it after 120 s (kubernetes/kubeadm#2759), and
- * with it the API server, whose /livez looks at etcd (kubernetes/apiserver: pkg/server/options/etcd.go).
+ * etcd answers nothing while it is defragmented: kubeadm's probe would end it after 120 s (kubernetes/kubeadm#2759),
+ * and with it the API server, whose /livez looks at etcd (kubernetes/apiserver: pkg/server/options/etcd.go).
+ *
  */
 const livenessProbes: Readonly<Record<string, object>> = {
   etcd: { periodSeconds: etcdSeconds.liveness.period, failureThreshold: etcdSeconds.liveness.failures },
@@ -26,10 +26,7 @@ const livenessProbes: Readonly<Record<string, object>> = {
 /** Of all that a machine on AWS fetches (scripts/stages/scripts.sh). */
 export const fetchedMode = "0755";
 
-/**
- * The files of kubeadm's patches, one per static pod, named as it wants (kubernetes: cmd/kubeadm/app/util/patches,
- * 1.36).
- */
+/** kubeadm's patches, one per static pod, named as it wants (kubernetes: cmd/kubeadm/app/util/patches, 1.36). */
 export const staticPodPatches: readonly PayloadFile[] = [
   "etcd",
   "kube-apiserver",
@@ -42,9 +39,9 @@ export const staticPodPatches: readonly PayloadFile[] = [
 }));
 
 /**
- * kubeadm's CoreDNS prefers several nodes, and its first two pods start on the first that is ready, where they stay. So
- * the second waits for another node. Its replicas are not named: kubeadm keeps those that it finds (kubernetes:
- * cmd/kubeadm/app/phases/addons/dns).
+ * Both pods of kubeadm's CoreDNS would start on the first node that is ready, and stay: the second waits for another
+ * one. Replicas are not named: kubeadm keeps those that it finds (kubernetes: cmd/kubeadm/app/phases/addons/dns).
+ *
  */
 export const nameServerPatch: PayloadFile = {
   mode: fetchedMode,

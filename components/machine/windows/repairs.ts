@@ -2,8 +2,8 @@ import type { RegistryKey } from "../../model/machineParts.ts";
 import type { WindowsFacts } from "../../model/operatingSystems.ts";
 
 /*
- * Fixes for Windows' container networking that ship disabled in its updates. Microsoft does not publish what the numbers mean; a number that a
- * build does not know has no effect. The lists are those of the two projects that build images of Windows nodes:
+ * Fixes for Windows' container networking that ship disabled in its updates. Microsoft does not publish what the numbers mean; an unknown one
+ * has no effect. The lists are those of the two projects that build images of Windows nodes:
  *
  *   AKS            Azure/AgentBaker, vhdbuilder/packer/windows/windows_settings.json (WindowsRegistryKeys) at 06836ee230, 2026-08-21; for 2019 at
  *                  dda5453d22, the last before its removal
@@ -92,8 +92,7 @@ const repairs: Readonly<Record<WindowsFacts["name"], readonly Repair[]>> = {
     { in: "features", since: "2024-02", names: ["1327590028"] },
     { in: "hns", since: "2024-03", names: ["HnsPreallocatePortRange"] },
     { in: "features", since: "2024-03", names: ["4154935436", "124082829"] },
-    // Less contention for locks in VFP. AKS has it on, with l2bridge; image-builder off since the update of 2025-04
-    // (#1798).
+    // Less contention for locks in VFP: on in AKS, with l2bridge; off in image-builder since 2025-04 (#1798).
     { in: "features", since: "2024-03", names: ["1114842764"], value: 0 },
     {
       in: "features",
@@ -126,7 +125,7 @@ const repairs: Readonly<Record<WindowsFacts["name"], readonly Repair[]>> = {
   ],
 };
 
-/** Registry keys with the fixes of each operating system, by its name (`windows-2022`). */
+/** Registry keys with the fixes by the operating system's name (`windows-2022`). */
 export const networkRepairs: Readonly<Record<string, readonly RegistryKey[]>> = Object.fromEntries(
   Object.entries(repairs).map(([os, wanted]) => [os, registryKeys(wanted)]),
 );

@@ -9,8 +9,8 @@ import { noProxy, proxyUrl } from "../proxy.ts";
 import { windowsPaths, windowsPrograms } from "./paths.ts";
 
 /**
- * Recovery actions as `sc.exe failure` takes them: restart after 5, 10 and then every 60 seconds, reset after ten quiet
- * minutes. The ones that containerd registers itself give up after the second restart.
+ * Recovery as `sc.exe failure` takes it: restart after 5, 10 and then every 60 seconds, reset after ten quiet minutes.
+ * What containerd registers itself gives up after the second restart.
  */
 const recovery = ["reset=", "600", "actions=", "restart/5000/restart/10000/restart/60000"] as const;
 

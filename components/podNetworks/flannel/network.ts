@@ -178,8 +178,7 @@ export const flannel: PodNetwork = {
     }),
     data: { flanneld: flanneldProgram },
     registry: [],
-    // The source address is the pods' as well, by which an answer to a node's own connection finds back through the
-    // overlay.
+    // A pod's address, by which an answer to a node's own connection finds back through the overlay.
     kubeProxy: [`--network-name=${overlay.networkName}`, `--source-vip=${sourceVipPlaceholder}`],
     hostReachesOwnPods: (release) => release.hostReachesOwnPods,
     hostPorts: false,

@@ -65,10 +65,7 @@ function linuxCniConf(): string {
   )}\n`;
 }
 
-/**
- * flanneld on every Linux node, control plane included. It speaks to the API by its host name, so it need not wait for
- * kube-proxy.
- */
+/** flanneld on every Linux node. It speaks to the API by its host name, so it need not wait for kube-proxy. */
 function linuxFlannel(spec: ImageSource, nodeEndpoint: Text): Manifest {
   const configuration = { name: "flannel-cfg", mountPath: "/etc/kube-flannel/" };
   return daemonSet(linux, {

@@ -56,8 +56,7 @@ function Invoke-Program {
 }
 function Invoke-Artifacts { & "$scripts/stage-artifacts.ps1" -Machine $args[0] }
 
-# One artifact `a.exe` with the text `right`, and one archive, both with a mirror and a publisher. Only addresses with a
-# text answer.
+# One artifact `a.exe` with the text `right`, and one archive, both with a mirror and a publisher.
 function New-Case {
     param([hashtable] $Answers = @{})
     $fakeWeb.Clear()

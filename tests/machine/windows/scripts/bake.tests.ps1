@@ -1,5 +1,5 @@
-# A machine becomes an image, and others start from it: on the Windows of fakes of the recovery's tests. Whatever an
-# image says or lacks, its machine ends Ready with what its user data wants.
+# A machine becomes an image, and others start from it, on the fakes of recovery.tests.ps1: whatever an image says or
+# lacks, its machine ends Ready with what its user data wants.
 $fakesOnly = $true
 . "$PSScriptRoot/recovery.tests.ps1"
 . "$scripts/stage.ps1"

@@ -1,5 +1,4 @@
-# What boot.slow.test.ts needs of Windows, by its actions: a place that is like a cloud's, the restart that was asked
-# for, a program that dies.
+# What boot.slow.test.ts needs of Windows: a place like a cloud's, the restart that was asked for, a program that dies.
 param([string] $Action, [string] $Names)
 $ErrorActionPreference = 'Stop'
 $folder = 'C:\fenestra-boot'

@@ -1,6 +1,6 @@
-# Copies a tree of scripts with a counter in front of each statement: the copies, changed ones and those that other
-# processes run too, write the number of a statement that runs for the first time to a file of their process in `hits`.
-# The file `statements` tells of each number the script, the function and the line.
+# Copies a tree of scripts with a counter in front of each statement: copies, changed ones too, write the number of a
+# statement that runs for the first time to a file of their process in `hits`. The file `statements` has the script, the
+# function and the line of each number.
 param([string] $Source, [string] $Target, [string[]] $Folders)
 $ErrorActionPreference = 'Stop'
 New-Item -ItemType Directory -Path "$Target/hits" | Out-Null

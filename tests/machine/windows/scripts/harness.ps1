@@ -1,4 +1,4 @@
-# The few lines of a test runner that these tests need: no module has to be installed.
+# A test runner in a few lines: no module has to be installed.
 $ErrorActionPreference = 'Stop'
 $temp = Join-Path ([IO.Path]::GetTempPath()) "fenestra-test-$([Guid]::NewGuid())"
 # As on a node: the shared scripts and those of the pod network in one folder.
@@ -19,7 +19,7 @@ $onWindows = [IO.Path]::DirectorySeparatorChar -eq '\'
 $shell = (Get-Process -Id $PID).Path
 $results = @{ passed = 0; failed = 0 }
 
-# Runs one test; its failure is told and counted, and the next one runs all the same.
+# Runs one test, drops what it returns, and tells and counts its failure.
 function Test {
     param([string] $Name, [scriptblock] $Body)
     try {
@@ -53,7 +53,7 @@ function New-Program {
     "$bin/$Name"
 }
 
-# What a value holds, without what Get-Content ties to its lines: Windows PowerShell would write that into the JSON.
+# A value without what Get-Content ties to its lines, which Windows PowerShell would write into the JSON.
 function Get-Plain {
     param($Value)
     if ($Value -is [string]) { return -join $Value.ToCharArray() }
@@ -66,7 +66,7 @@ function Get-Plain {
     $Value
 }
 
-# Compares as JSON, so that arrays and tables are compared by their contents.
+# Compares as JSON: arrays and tables by their contents.
 function Assert-Equal {
     param($Actual, $Expected)
     $left = ConvertTo-Json -Depth 10 -Compress -InputObject (Get-Plain $Actual)
@@ -118,7 +118,7 @@ function New-Fake {
     $made
 }
 
-# Gives a table of fakes these values, as at its beginning.
+# Gives a table of fakes these values.
 function Set-Values {
     param([hashtable] $Table, [hashtable] $Values)
     foreach ($value in $Values.GetEnumerator()) { $Table[$value.Key] = $value.Value }

@@ -1,4 +1,4 @@
-# Stands for the library of HNS: a call is handed to a block of PowerShell, which gives the text that HNS would.
+# In place of the library of HNS: a block of PowerShell answers each call.
 if (-not ('Fenestra.Hns' -as [type])) {
     Add-Type -TypeDefinition '
 namespace Fenestra

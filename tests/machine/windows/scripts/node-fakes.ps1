@@ -1,5 +1,5 @@
-# A Windows node in a few lines, for the tests of the health task and of services. Whatever asks it or does something to
-# it goes by Invoke-Call, where a test spoils it.
+# A Windows node in a few lines, for the tests of the health task and of services. Each call goes by Invoke-Call, where
+# a test spoils it.
 $fakeNode = @{}
 . "$PSScriptRoot/log-fake.ps1"
 

@@ -1,4 +1,4 @@
-# The health task over ten rounds with each call that it makes spoilt in each way: what was done, and what has failed?
+# The health task over ten rounds with each of its calls spoilt in each way: what was done, and what has failed?
 . "$PSScriptRoot/harness.ps1"
 . "$scripts/watch-health.ps1"
 . "$PSScriptRoot/node-fakes.ps1"
