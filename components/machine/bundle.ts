@@ -41,7 +41,6 @@ export interface ScriptsObject extends ScriptsReference {
 /**
  * Whether a machine on AWS fetches this file from the bucket. On Linux only scripts, patches and bindings: other files
  * of the control plane contain outputs of resources, and the objects must be known before those.
- *
  */
 export function isFetched({ path }: PayloadFile): boolean {
   return (

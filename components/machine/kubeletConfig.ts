@@ -26,7 +26,6 @@ export interface KubeletConfiguration {
 /**
  * The kubelet's configuration file as data. The machine fills in `providerID` at boot. With the cgroup settings of
  * Linux a kubelet does not start on Windows (kubernetes/kubeadm#2967).
- *
  */
 export function kubeletConfiguration(args: KubeletArgs): KubeletConfiguration {
   const { spec, pool } = args;
@@ -86,7 +85,6 @@ export function kubeletConfiguration(args: KubeletArgs): KubeletConfiguration {
 /**
  * Queries for the logs of services, `/logs/?query=`, need both fields above, the second one this gate, which 1.36
  * locked on (kubernetes/kubernetes, pkg/kubelet/apis/config/validation).
- *
  */
 function logQueryGates(minor: string): Readonly<Record<string, boolean>> {
   return settableGates("kubelet", minor, { NodeLogQuery: true });

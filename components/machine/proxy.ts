@@ -22,7 +22,6 @@ export function mirrorLogin({ mirror, credentials }: Pick<NodeSettings, "mirror"
 /**
  * Addresses that a machine reaches without the proxy. The Go programs that read NO_PROXY accept networks in CIDR
  * notation (golang.org/x/net/http/httpproxy).
- *
  */
 export function noProxy({
   network,

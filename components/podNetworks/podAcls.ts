@@ -11,7 +11,6 @@ const priority = { block: 200, allow: 65_500 } as const;
  * (Azure/AgentBaker, staging/cse/windows/azurecnifunc.ps1). Two allow everything, because the first ACL of any kind
  * turns the default into deny. A host firewall rule would not do: pod traffic never passes the host's own stack
  * (microsoft/Windows-Containers#617).
- *
  */
 export function podAcls(cloud: PodNetworkInputs["cloud"]): readonly Readonly<Record<string, unknown>>[] {
   return [

@@ -185,7 +185,6 @@ export function severalKeys(tokens: ServiceAccountTokens | undefined): tokens is
  * The first of two issuers is written into new tokens, and both are accepted: earlier tokens stay valid. kubeadm keeps
  * the order of these arguments (kubernetes/kubernetes: cmd/kubeadm/app/util/arguments.go) and drops its own of the
  * name.
- *
  */
 function tokenArgs(
   { kubernetes }: ControlPlaneSettings,

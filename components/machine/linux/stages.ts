@@ -160,7 +160,6 @@ const sharedFiles = ["/opt/fenestra/lib.sh", "/opt/fenestra/cloud.sh", "/etc/fen
  * The table of stages, with a last line `end`: name, exit code, hash of all that the stage depends on, mode. Done for
  * another hash, a stage runs again, and all behind it, since each hash includes the one before. Throws when a stage
  * reads a file that is not in the payload.
- *
  */
 export function stageTable(stages: readonly Stage[], files: readonly PayloadFile[]): string {
   const contents = new Map(files.map(({ path, content }) => [path, content]));

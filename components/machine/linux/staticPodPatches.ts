@@ -16,7 +16,6 @@ const startupProbe = { initialDelaySeconds: 0, periodSeconds: 2, timeoutSeconds:
 /**
  * etcd answers nothing while it is defragmented: kubeadm's probe would end it after 120 s (kubernetes/kubeadm#2759),
  * and with it the API server, whose /livez looks at etcd (kubernetes/apiserver: pkg/server/options/etcd.go).
- *
  */
 const livenessProbes: Readonly<Record<string, object>> = {
   etcd: { periodSeconds: etcdSeconds.liveness.period, failureThreshold: etcdSeconds.liveness.failures },
@@ -41,7 +40,6 @@ export const staticPodPatches: readonly PayloadFile[] = [
 /**
  * Both pods of kubeadm's CoreDNS would start on the first node that is ready, and stay: the second waits for another
  * one. Replicas are not named: kubeadm keeps those that it finds (kubernetes: cmd/kubeadm/app/phases/addons/dns).
- *
  */
 export const nameServerPatch: PayloadFile = {
   mode: fetchedMode,

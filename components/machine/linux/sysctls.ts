@@ -13,7 +13,6 @@ export const sysctlFiles = (spec: NodeSettings): readonly PayloadFile[] => [
  * Kernel settings with the size of the neighbour table, by default 1,024 entries: a full one loses packets ("neighbor
  * table overflow", Azure/aks-engine#2732). Neighbours are other nodes and own pods where each node has a /24, else
  * every pod of the address plan. AKS's numbers are the least.
- *
  */
 function sysctls({ kubernetes }: NodeSettings): PayloadFile {
   const { prefix } = cidr(kubernetes.podCidr);

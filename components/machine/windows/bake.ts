@@ -71,7 +71,6 @@ export function bakeData({ spec, pool, files, product, base, images }: BakeArgs)
  * A script that makes a machine the source of an image for a pool: `bake.ps1`, to be run again after a restart where it
  * ends with 3010; `bake.ps1 -Seal`, without and with `-Sysprep`, takes away what is one machine's own. It holds all
  * that it runs, and no secret.
- *
  */
 export function bakeScript(args: BakeArgs): string {
   const entry = windowsScript("bake.ps1");

@@ -29,7 +29,6 @@ const credentialsStub = "{A6FF50C0-56C0-71CA-5732-BED303A59628}";
 /**
  * Input of the stage `ccg`: `null` when the pool requests no plug-in. Where none is published, the stage checks that
  * the pool's image includes it.
- *
  */
 export function ccgData(spec: NodeSettings, { ccgPlugin }: WindowsPool) {
   if (!ccgPlugin) return null;

@@ -63,7 +63,6 @@ export const windowsPaths = {
  * `C:\`. `kubeletState` itself is not among them, because the pods' own users read its volumes.
  *
  * @param ofNetwork the pod network's own
- *
  */
 export const protectedFolders = (ofNetwork: readonly string[]): readonly string[] => [
   windowsPaths.root,

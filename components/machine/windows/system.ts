@@ -32,7 +32,6 @@ export interface WindowsSystem {
 /**
  * All above the NodePorts (kubernetes/kubernetes#107114): twice Windows' default, since a kernel-mode proxy takes a
  * port per connection (Azure/AKS#1375).
- *
  */
 export const dynamicPorts = { start: nodePorts.last + 1, count: 65_536 - nodePorts.last - 1 } as const;
 
@@ -64,7 +63,6 @@ const registry: readonly RegistryKey[] = [
 /**
  * Pagefile in MiB: at first the memory, between 4 and 16 GiB, at most half as much again. Windows backs each
  * allocation; without a pagefile pods fail while there is memory left.
- *
  */
 export function pagefile(memoryGib: number): WindowsSystem["pagefile"] {
   const initialMb = Math.round(Math.min(16, Math.max(4, memoryGib)) * 1024);

@@ -33,7 +33,6 @@ const paths = {
 /**
  * What the plug-in and its IPAM remember, in the folder of containerd, that of services (containerd/containerd#4928),
  * and by some of its code in the second (platform/os_windows.go).
- *
  */
 const stateFiles = ["C:\\Windows\\System32", "C:\\k"].flatMap((folder) =>
   ["azure-vnet.json", "azure-vnet-ipam.json"].flatMap((file) => [`${folder}\\${file}`, `${folder}\\${file}.lock`]),
@@ -42,7 +41,6 @@ const stateFiles = ["C:\\Windows\\System32", "C:\\k"].flatMap((folder) =>
 /**
  * Configuration of Windows nodes, for kube-proxy with direct server return (AgentBaker, Set-AzureCNIConfig). Policies
  * are flat, version 1 of HNS's schema: the plug-in fails on the other form (network/policy/policy_windows.go).
- *
  */
 export function windowsConflist(
   { cloud, kubernetes }: Pick<PodNetworkInputs, "cloud" | "kubernetes">,

@@ -14,7 +14,6 @@ const releases = versions.networks.flannel;
  * VXLAN of every node: Windows supports no VNI below 4096 and no port but 4789 (microsoft/SDN, flannel `Port: 4789`),
  * and a node with flannel's defaults, 1 and 8472 (flannel-io/flannel, Documentation/backends.md), is silently
  * unreachable.
- *
  */
 const overlay = {
   vni: 4096,
