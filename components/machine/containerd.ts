@@ -1,7 +1,7 @@
 import { registryConfigDir } from "./registryMirrors.ts";
 import { windowsPaths } from "./windows/paths.ts";
 
-export interface ContainerdArgs {
+interface ContainerdArgs {
   readonly os: "linux" | "windows";
   /** Reference of the pause image, with a digest. Its tag, if any, is dropped. */
   readonly pauseImage: string;

@@ -61,7 +61,7 @@ export const kubeletPaths = {
   },
 } as const;
 
-export interface KubeletFlagsArgs {
+interface KubeletFlagsArgs {
   readonly os: "linux" | "windows";
   /** `1.36`. */
   readonly minor: string;

@@ -15,7 +15,7 @@ export function mirrorOf(registries: Readonly<Record<string, string>>, registry:
   return registries[registry] ?? registries[defaultRegistry];
 }
 
-export interface RegistryMirrorArgs {
+interface RegistryMirrorArgs {
   readonly os: "linux" | "windows";
   /** Registry (`registry.k8s.io`) to the URL of its mirror. */
   readonly registries: Readonly<Record<string, string>>;

@@ -28,7 +28,7 @@ import { fetchedMode, nameServerPatch, staticPodPatches } from "./staticPodPatch
 import { type Job, jobUnit, scheduledJobs, timerUnit } from "./systemdUnits.ts";
 
 /** Nothing here depends on the pools, so changing one never touches a control-plane machine. */
-export interface ControlPlanePayloadArgs {
+interface ControlPlanePayloadArgs {
   readonly spec: ControlPlaneSettings;
   readonly member: ControlPlaneMember;
   readonly endpoint: ApiEndpoint;

@@ -11,7 +11,7 @@ import { controlPlaneTaint } from "../kubeletConfig.ts";
 import { placeholders } from "../placeholders.ts";
 import { patchesFolder } from "./staticPodPatches.ts";
 
-export interface KubeadmArgs {
+interface KubeadmArgs {
   readonly spec: ControlPlaneSettings;
   readonly member: ControlPlaneMember;
   readonly endpoint: ApiEndpoint;

@@ -24,7 +24,7 @@ import {
 import { daemonUnit } from "./systemdUnits.ts";
 import { timeEnv } from "./time.ts";
 
-export interface LinuxWorkerPayloadArgs {
+interface LinuxWorkerPayloadArgs {
   readonly spec: NodeSettings;
   readonly pool: LinuxPool;
   readonly access: PoolAccess;

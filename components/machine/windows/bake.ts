@@ -9,7 +9,7 @@ import { bakedStages, stagesOf } from "./stages.ts";
 import { unpacking } from "./userData.ts";
 import { readWindowsScript, stageWaves } from "./worker.ts";
 
-export interface BakeArgs {
+interface BakeArgs {
   readonly spec: NodeSettings;
   readonly pool: WindowsPool;
   /** What a machine of the pool receives. */

@@ -12,7 +12,7 @@ import { sources, type WindowsArtifact } from "./artifacts.ts";
 import { windowsPaths } from "./paths.ts";
 
 /** The operating system's section of `machine.json`. */
-export interface WindowsSystem {
+interface WindowsSystem {
   /** Name of the operating system, by which the stage finds its fixes: `windows-2022`. */
   readonly name: string;
   /** Windows features to install; they share the one reboot. */
