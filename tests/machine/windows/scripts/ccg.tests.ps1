@@ -1,5 +1,4 @@
-# The gMSA plug-in: a wrong archive installs nothing, what is registered is what COM and Windows read, and the key is
-# given back.
+# The gMSA plug-in: a wrong archive installs nothing, and what is registered is what COM and Windows read.
 . "$PSScriptRoot/harness.ps1"
 foreach ($name in 'files.ps1', 'lib.ps1', 'download.ps1', 'stage-ccg.ps1') {
     Copy-Item -LiteralPath "$scripts/$name" -Destination $temp
@@ -115,7 +114,7 @@ Test 'refuses an archive without the library' {
     Assert-Equal $fakeDone.written.Count 0
 }
 
-# The stage itself, with the download and the key's ownership as fakes of their own files.
+# The stage itself, without its download.
 Set-Content -Path "$temp/download.ps1" -Value @(
     'function Install-Artifacts { param($Machine, [string] $Stage) $fakeDone.log += "installs $Stage"; if ($fakeDone.breaks) { throw "not downloaded" } }'
 )

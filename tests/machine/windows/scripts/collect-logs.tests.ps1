@@ -1,4 +1,4 @@
-# The zip for whoever helps: it has its parts, and no secret.
+# The archive for whoever helps: it has its parts, and no secret.
 . "$PSScriptRoot/harness.ps1"
 . "$scripts/files.ps1"
 $case = Join-Path $temp 'node'
