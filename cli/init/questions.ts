@@ -223,7 +223,7 @@ function access({ cloud, allow, workloadIdentity }: NewStack): readonly string[]
     ...(cloudFacts[cloud].access.rsaTokens
       ? ["    # Entra ID takes tokens of RSA keys only.", "    serviceAccountKeys: [rsa-1]"]
       : []),
-    "    # Name the pods' service accounts here: docs/operations.md.",
+    "    # Name the pods' service accounts here: docs/operations/identity.md.",
     "    workloadIdentity:",
     "      serviceAccounts: []",
   ];

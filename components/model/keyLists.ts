@@ -47,7 +47,7 @@ export function keyProblems(
       to,
       `${verb} with ${uses}, ${unknown}`,
       `${used} first, ${uses} behind it`,
-      `append ${uses} first and update; docs/operations.md has the steps`,
+      `append ${uses} first and update; docs/operations/keys.md has the steps`,
     );
   if (to.includes(used)) return [];
   return refuse(
@@ -55,6 +55,6 @@ export function keyProblems(
     to,
     `drops ${used}, which ${verb} until now: ${needed}`,
     `${uses} first, ${used} behind it`,
-    `keep ${used} in second place until ${until}; docs/operations.md has the steps`,
+    `keep ${used} in second place until ${until}; docs/operations/keys.md has the steps`,
   );
 }

@@ -230,5 +230,5 @@ export function expiryWarning(name: string, end: string, now: number): string | 
   const days = Math.floor((Date.parse(end) - now) / dayMs);
   if (Number.isNaN(days) || days >= warningDays) return undefined;
   const when = days < 0 ? `has run out on ${end}` : `runs out on ${end}, in ${days} days`;
-  return `The certificate authority ${name} ${when}; it is not renewed automatically. docs/operations.md says how to replace it.`;
+  return `The certificate authority ${name} ${when}; it is not renewed automatically. docs/operations/keys.md says how to replace it.`;
 }

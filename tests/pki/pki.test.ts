@@ -145,7 +145,7 @@ describe("the warning of an authority's end", () => {
     assert.deepEqual([warning(3650), warning(90)], [undefined, undefined]);
     assert.equal(
       warning(89),
-      "The certificate authority etcd-ca runs out on 2036-01-01T00:00:00Z, in 89 days; it is not renewed automatically. docs/operations.md says how to replace it.",
+      "The certificate authority etcd-ca runs out on 2036-01-01T00:00:00Z, in 89 days; it is not renewed automatically. docs/operations/keys.md says how to replace it.",
     );
     assert.match(warning(-1) ?? "", /has run out on 2036-01-01T00:00:00Z;/);
   });

@@ -103,7 +103,7 @@ export const identityRules: Rules = {
             keys[0],
             "signs with P-256, which Entra ID refuses (AADSTS5002738)",
             "an RSA key in first place while access.workloadIdentity is there",
-            "begin a new cluster with [rsa-1]; replace the key of one that runs first, as docs/operations.md says, and then set access.workloadIdentity",
+            "begin a new cluster with [rsa-1]; replace the key of one that runs first, as docs/operations/keys.md says, and then set access.workloadIdentity",
           )
         : [],
   ),

@@ -32,7 +32,7 @@ export const identityRules = {
       workloadIdentityFindings(spec).map((message) => ({
         path: key("access.workloadIdentity"),
         message: `${message}.`,
-        remedy: "Choose Kubernetes 1.36 or newer, or mount the tokens as docs/operations.md says.",
+        remedy: "Choose Kubernetes 1.36 or newer, or mount the tokens as docs/operations/identity.md says.",
       })),
   },
   "identity-too-wide": {

@@ -39,7 +39,7 @@ Write-Text "$case/logs/client.pem" $pem
 Write-Text "$case/logs/dumps/kubelet.exe.123.dmp" $memory
 Write-Text "$case/logs/dumps/note.txt" $memory
 Write-Text "$case/state/os.json" '{"hash":"0123456789abcdef"}'
-Write-Text "$case/cloud/agent.log" "extension ran with $lines[0]"
+Write-Text "$case/cloud/agent.log" "extension ran with $($lines[0])"
 Write-Text "$case/10-flannel.conflist" '{"name":"flannel.4096"}'
 Write-Text "$case/subnet.env" 'FLANNEL_SUBNET=10.244.3.1/24'
 $machine = @{
