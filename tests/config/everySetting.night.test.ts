@@ -28,26 +28,43 @@ const account = (secret: object) => ({ credentialSpecs: [{ name: "web", account:
 const kmsKey = "arn:aws:kms:eu-central-1:123456789012:key/1234abcd-12ab-34cd-56ef-1234567890ab";
 const arn = "arn:aws:secretsmanager:eu-central-1:123456789012:secret:web-AbCdEf";
 const shop = "/subscriptions/00000000-0000-4000-8000-000000000000/resourceGroups/shop/providers";
+const statement = { actions: ["s3:GetObject"], resources: ["arn:aws:s3:::orders/*"] };
+const endpoint = "https://otlp.test/v1/logs";
+const secrets = { group: "", resources: ["secrets"], resourceNames: ["orders"] };
+const quota = { apiVersion: "apiserver.config.k8s.io/v1", kind: "ResourceQuotaConfiguration", limitedResources: [] };
 const vaultSecret = `${shop}/Microsoft.KeyVault/vaults/vault/secrets/web`;
+const diskSet = `${shop}/Microsoft.Compute/diskEncryptionSets/set-1`;
 
 /** What neither an example nor a changed config has, on each cloud's development stack. */
 const more: Readonly<Record<string, readonly Readonly<Record<string, unknown>>[]>> = {
   both: [
     { "pools.0.kubelet": { evictionHard: thresholds, kubeReserved: quantities, systemReserved: quantities } },
     { "pools.0.kubelet": { evictionSoft: thresholds, evictionSoftGracePeriod: periods } },
+    { "addons.logs.otlp": { endpoint, headers: [{ name: "x-api-key", secret: "otlp", key: "token" }] } },
+    {
+      "controlPlane.auditPolicy.rules": [{ level: "Metadata", resources: [secrets] }],
+      "controlPlane.admission": [{ name: "ResourceQuota", configuration: quota }],
+    },
   ],
   aws: [
     {
       "addons.gmsa": account({ secret: arn, kmsKey }),
       "pools.1.image": "ami-0a1b2c3d4e5f60719",
       "pools.1.ccgPlugin": true,
+      // Another pool may have it: without any the account's secret is refused.
+      "pools.2.image": "ami-0a1b2c3d4e5f60719",
     },
-    { "controlPlane.osDisk": { encryptionKey: kmsKey } },
+    { "controlPlane.osDisk": { encryptionKey: kmsKey }, "pools.0.disk": { encryptionKey: kmsKey } },
+    {
+      "access.serviceAccountKeys": ["rsa-1"],
+      "access.workloadIdentity.serviceAccounts": [{ namespace: "shop", name: "orders", statements: [statement] }],
+    },
     { "pools.0.size": "u7i-6tb.112xlarge", "pools.0.capacity": { vcpus: 448, memoryGib: 6144 } },
   ],
   azure: [
     { "addons.gmsa": account({ secret: vaultSecret }), "pools.1.ccgPlugin": true },
-    { "controlPlane.osDisk": { encryptionKey: `${shop}/Microsoft.Compute/diskEncryptionSets/set-1` } },
+    { "controlPlane.osDisk": { encryptionKey: diskSet }, "pools.0.disk": { encryptionKey: diskSet } },
+    { "access.dns": { name: "api1.shop.example.com", zone: `${shop}/Microsoft.Network/dnsZones/shop.example.com` } },
     { "pools.0.size": "Standard_L8s_v3", "pools.0.capacity": { vcpus: 8, memoryGib: 64 } },
   ],
 };
@@ -92,13 +109,15 @@ function otherValues({ anyOf = [], ...schema }: JsonSchema, value: unknown): rea
   const text = typeof value === "string" ? value : "";
   const list = Array.isArray(value) ? value : [];
   const number = typeof value === "number" ? value : Number(schema.default ?? schema.minimum ?? 0);
-  const lastChanged = ["1", "2"].map((digit) => text.replace(/\d(?=\D*$)/, digit)).filter((other) => other !== text);
+  const digitChanged = [/\d(?=\D*$)/, /\d/]
+    .flatMap((place) => ["1", "2"].map((digit) => text.replace(place, digit)))
+    .filter((other) => other !== text);
   const byType: Readonly<Record<string, readonly unknown[]>> = {
     boolean: [true, false],
     string: [
       ...(schema.format === "uuid" ? [domain.guid] : []),
       ...(schema.examples ?? []),
-      ...lastChanged,
+      ...digitChanged,
       `${text}x`,
     ],
     integer: [number + 2, number + 1, number - 1, number + 10, number * 2, schema.minimum, schema.maximum],
@@ -156,6 +175,14 @@ const seenElsewhere: Readonly<Record<string, string>> = {
   "registryCredentials.*.password": "as above",
 };
 
+/** The config with an id changed wherever it stands: ids of subnets begin with their network's. */
+function elsewhereToo(base: object, place: Path, other: unknown): readonly unknown[] {
+  const value = place.reduce((part: unknown, step) => Reflect.get(Object(part), step), base);
+  return typeof value === "string" && value.startsWith("/") && typeof other === "string"
+    ? [JSON.parse(JSON.stringify(base).replaceAll(value, other))]
+    : [];
+}
+
 /** What another value of a setting does, in the first config where one can be tried. */
 async function effectOf(name: string, schema: JsonSchema, bases: readonly object[]): Promise<string> {
   const steps = stepsOf(name);
@@ -179,8 +206,10 @@ async function effectOf(name: string, schema: JsonSchema, bases: readonly object
   for (const { base, place, other, order } of tries.sort((a, b) => a.order - b.order)) {
     const known = equal.get(order) ?? 0;
     if (known === 3) continue;
-    const after = configTexts(Object(withValue(base, place, other)));
-    if (!isTaken(after)) continue;
+    const after = [withValue(base, place, other), ...elsewhereToo(base, place, other)]
+      .map((config) => configTexts(Object(config)))
+      .find(isTaken);
+    if (after === undefined) continue;
     if ((await recorded(configTexts({ ...base }))) !== (await recorded(after))) return "changes";
     equal.set(order, known + 1);
   }
