@@ -15,7 +15,7 @@ const run = promisify(execFile);
 const root = path.join(import.meta.dirname, "../../");
 const module = path.join(root, "tools/conformance");
 
-/** Groups whose tests need an API server, controllers, a scheduler and kubelets, but no program in a container. */
+/** Groups whose tests need an API server, controllers, a scheduler and kubelets, and no program in a container. */
 const groups = ["api-machinery", "apps", "architecture", "auth", "instrumentation", "scheduling"];
 
 const reportSchema = z.array(
@@ -40,7 +40,7 @@ function limits(): readonly string[] {
     .map((line) => line.replace(/ \| .*/, ""));
 }
 
-/** Builds the suite's programs, of the rehearsal's release. */
+/** The suite's programs, of the rehearsal's release. */
 async function build(folder: string): Promise<void> {
   const go = (args: readonly string[]) =>
     run("go", [...args], {
@@ -55,19 +55,6 @@ async function build(folder: string): Promise<void> {
   const linker = `-s -w -X k8s.io/component-base/version.gitVersion=v${version}`;
   const suite = ["-o", path.join(folder, "e2e.test"), "k8s.io/kubernetes/test/e2e"];
   await go(["test", "-c", "-vet=off", "-ldflags", linker, ...suite]);
-}
-
-/** Starts a rehearsal that stays. @returns the words of kubectl that it prints */
-async function keep(): Promise<{ readonly rehearsal: ChildProcess; readonly kubectl: readonly string[] }> {
-  const args = ["rehearse", "--stack", "aws-dev", ...stackDir, "--keep", "--only", "nodes"];
-  const rehearsal = spawn(path.join(root, "cli/fenestra"), args, { stdio: ["ignore", "pipe", "inherit"] });
-  const lines: string[] = [];
-  for await (const line of createInterface({ input: rehearsal.stdout })) {
-    lines.push(line);
-    const [, words] = /^\s+(\S.*) get nodes$/.exec(line) ?? [];
-    if (words !== undefined) return { rehearsal, kubectl: words.split(" ") };
-  }
-  throw new Error(`the rehearsal ended:\n${lines.slice(-20).join("\n")}`);
 }
 
 describe("Kubernetes' own conformance tests on a kept rehearsal", function () {
