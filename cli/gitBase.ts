@@ -65,6 +65,10 @@ export function openCheckout(ref: string, options: CheckoutOptions = {}): Checko
     const project = path.join(tree, path.relative(top, realpathSync(repository)));
     // A program alone has no project file.
     const then = readProjectFile(project) ?? { program: project, stacks: path.join(project, "stacks") };
+    if (!isInside(tree, then.program))
+      throw new UsageError(
+        `${named}: main in its Pulumi.yaml is ${then.program}, outside of the repository, which has no versions of it; allowed: a path within, relative to Pulumi.yaml`,
+      );
     if (!existsSync(path.join(then.program, "package-lock.json")))
       addPinned(tree, then.program, commit, named, { repository, program });
     const inside = stackDir === undefined ? then.stacks : path.resolve(stackDir);

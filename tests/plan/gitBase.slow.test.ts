@@ -69,6 +69,15 @@ console.log(JSON.stringify({ version: "${version}", args: process.argv.slice(2) 
     refused("--all", "aws-dev", /no such commit/);
   });
 
+  it("refuses a commit whose program is not in the repository", () => {
+    writeFileSync(path.join(folder, "Pulumi.yaml"), `main: ${folder}`);
+    git("add", "Pulumi.yaml");
+    git("commit", "--quiet", "-m", "absolute");
+    git("tag", "absolute");
+    git("reset", "--quiet", "--hard", "HEAD^");
+    refused("absolute", "aws-dev", /main in its Pulumi\.yaml is \S+, outside of the repository/);
+  });
+
   it("refuses a commit with other packages, and says what to do", () => {
     writeFileSync(path.join(folder, "package-lock.json"), lock("2"));
     refused("one", "aws-dev", /package-lock\.json differs there.*npm ci, fenestra plan --json/);
