@@ -23,7 +23,7 @@ export function parseCidr(text: string): Cidr | undefined {
 /** A well-formed network, such as a constant. Throws for anything else. */
 export function cidr(text: string): Cidr {
   const parsed = parseCidr(text);
-  if (parsed === undefined) throw new RangeError(`${text} is not an IPv4 network`);
+  if (parsed === undefined) throw new RangeError(`"${text}" is not an IPv4 network`);
   return parsed;
 }
 

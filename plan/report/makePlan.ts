@@ -1,6 +1,8 @@
 import { createHash } from "node:crypto";
+import { existsSync } from "node:fs";
 import { encryptedKeys } from "../../components/config/encrypted.ts";
 import { loadConfig } from "../../components/config/load.ts";
+import { transformsVariable } from "../../components/config/projectFile.ts";
 import { type ClusterSpec, clusterSpec } from "../../components/model/clusterSpec.ts";
 import { fromJson } from "../../components/model/json.ts";
 import type { PoolSpec } from "../../components/model/pools.ts";
@@ -16,7 +18,7 @@ import type { ImageRecord } from "../imageRecord.ts";
 import { type Plan, type PlanMachine, type PlanPool, type PlanResource, planVersion } from "../plan.ts";
 import { secretsInUserData } from "../program/leaks.ts";
 import type { RecordedProgram, RecordedResource } from "../program/recorded.ts";
-import { requireSameResources, runProgram } from "../program/runProgram.ts";
+import { ProgramError, requireSameResources, runProgram } from "../program/runProgram.ts";
 import { isPropertyList, isPropertyMap, listOf, mapOf, type PropertyValue, reveal, Secret } from "../program/values.ts";
 import { findings } from "./findings.ts";
 
@@ -36,7 +38,7 @@ export interface PlanRequest {
  * Runs the program with unknown outputs and with fake ones of realistic length, of which the plan is made.
  *
  * @throws ConfigError for a mistake in the stack file; ShapeError when the two runs make other resources; ProgramError
- *   when the program fails.
+ *   when the program fails, or the user's transforms leave resources that no plan can be made of.
  */
 export async function makePlan({ stack, config, entry, asOf, account, images }: PlanRequest): Promise<Plan> {
   const spec = clusterSpec(loadConfig(config));
@@ -45,7 +47,14 @@ export async function makePlan({ stack, config, entry, asOf, account, images }: 
   const preview = await runProgram({ ...run, mode: "unknown-outputs" });
   const program = await runProgram({ ...run, mode: "known-outputs" });
   requireSameResources(preview, program);
-  return planOfRun({ stack, spec, program, asOf, encrypted: encryptedKeys(config), config, images });
+  try {
+    return planOfRun({ stack, spec, program, asOf, encrypted: encryptedKeys(config), config, images });
+  } catch (error) {
+    const transforms = process.env[transformsVariable];
+    if (!(error instanceof Error) || transforms === undefined || !existsSync(transforms)) throw error;
+    const message = `the plan cannot read what it leaves of the resources: ${error.message}`;
+    throw new ProgramError(transforms, [new Error(message, { cause: error })]);
+  }
 }
 
 interface PlanInput {

@@ -7,29 +7,33 @@ import { transformsFile, transformsVariable } from "../../components/config/proj
 import { clusterSpec } from "../../components/model/clusterSpec.ts";
 import { placeOf, simulatedCloud } from "../../plan/fakes/cloud.ts";
 import type { RecordedProgram } from "../../plan/program/recorded.ts";
-import { runProgram } from "../../plan/program/runProgram.ts";
-import { planOfRun } from "../../plan/report/makePlan.ts";
+import { ProgramError, runProgram } from "../../plan/program/runProgram.ts";
+import { makePlan, planOfRun } from "../../plan/report/makePlan.ts";
 import { readDocument } from "../docs/documents.ts";
 import { runStack } from "../support/mocks.ts";
 import { stackConfig } from "../support/stacks.ts";
 
 const entry = path.join(import.meta.dirname, "../../index.ts");
 
-async function run(stack: string, text: string): Promise<RecordedProgram> {
+async function within<T>(text: string, task: () => Promise<T>): Promise<T> {
   const folder = mkdtempSync(path.join(tmpdir(), "fenestra-transforms-"));
   const file = path.join(folder, transformsFile);
   writeFileSync(file, text);
   const before = process.env[transformsVariable];
   process.env[transformsVariable] = file;
   try {
-    const config = stackConfig(stack);
-    const simulate = simulatedCloud(placeOf(config), "fake");
-    return await runProgram({ entry, stack, config, mode: "known-outputs", simulate });
+    return await task();
   } finally {
     if (before === undefined) Reflect.deleteProperty(process.env, transformsVariable);
     else process.env[transformsVariable] = before;
     rmSync(folder, { recursive: true });
   }
+}
+
+function run(stack: string, text: string): Promise<RecordedProgram> {
+  const config = stackConfig(stack);
+  const simulate = simulatedCloud(placeOf(config), "fake");
+  return within(text, () => runProgram({ entry, stack, config, mode: "known-outputs", simulate }));
 }
 
 function findingsOf(stack: string, program: RecordedProgram): readonly string[] {
@@ -64,6 +68,25 @@ describe("transforms beside the stack files", function () {
       const program = await run(stack, example);
       assert.deepEqual([...new Set(await changed(stack, program))].sort(), wanted);
       assert.deepEqual(findingsOf(stack, program), []);
+    }
+  });
+
+  it("are told without a trace where no plan can be made of what they leave", async () => {
+    for (const [stack, type, reason] of [
+      ["aws-dev", "aws:ec2/subnet:Subnet", /"" is not an IPv4 network/],
+      ["aws-dev", "aws:ec2/instance:Instance", /the launch template undefined is not a resource/],
+      ["aws-dev", "aws:s3/bucketObjectv2:BucketObjectv2", /the object \S+ has no content/],
+      ["azure-dev", "azure-native:network:Subnet", /"" is not an IPv4 network/],
+    ] as const) {
+      const text = `export const transforms = [({ type, opts }) => (type === "${type}" ? { props: {}, opts } : undefined)];`;
+      await within(text, () =>
+        assert.rejects(makePlan({ stack, config: stackConfig(stack), entry }), (error) => {
+          assert.ok(error instanceof ProgramError, `${type}: ${String(error)}`);
+          assert.match(error.message, /transforms\.ts failed: the plan cannot read what it leaves of the resources: /);
+          assert.match(error.message, reason);
+          return true;
+        }),
+      );
     }
   });
 
