@@ -222,7 +222,7 @@ export class Cluster {
     return [...this.#failedJoins, ...(await this.#unable()), ...found.flat()];
   }
 
-  /** How programs in HostProcess pods that do not run now have ended. */
+  /** How those programs in HostProcess pods ended that do not run now. */
   get endedOnWindows(): readonly string[] {
     return this.#hostProcesses.ended;
   }

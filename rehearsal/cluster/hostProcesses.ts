@@ -30,7 +30,7 @@ export class HostProcesses {
     this.#workFolder = workFolder;
   }
 
-  /** How programs that do not run now have ended. */
+  /** How those programs ended that do not run now. */
   get ended(): readonly string[] {
     return [...this.#ended.values()];
   }

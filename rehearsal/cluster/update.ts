@@ -23,7 +23,7 @@ type Config = Readonly<Record<string, string>>;
 
 interface UpdateParts {
   readonly stack: string;
-  /** Of the first update. */
+  /** The stack's config in the first update. */
   readonly config: Config;
   /** Absolute path of the program's entry. */
   readonly entry: string;

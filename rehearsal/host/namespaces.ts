@@ -147,8 +147,8 @@ async function announce(parent: number, lifeline: Writable): Promise<void> {
 }
 
 /**
- * A folder of the host under which a tmpfs hides nothing needed. None is created, since a killed process could not
- * remove it.
+ * A folder of the host over which a tmpfs hides nothing that is needed. None is created, since a killed process could
+ * not remove it.
  * @param needed paths that must stay visible
  * @param exists whether a path exists; a parameter for tests
  */

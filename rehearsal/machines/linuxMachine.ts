@@ -85,7 +85,8 @@ export async function startLinuxMachine(options: LinuxMachineOptions): Promise<L
   const { files, fetched } = options.payload;
   for (const { path: file, content, mode } of files.filter(({ path: file }) => !fetched.includes(file)))
     await writeMachineFile(machine.pid, file, content, Number.parseInt(mode ?? "0644", 8));
-  // cloud-init's source for Azure does so before it runs user data (canonical/cloud-init: DataSourceAzure.py).
+  // cloud-init's source for Azure puts all addresses on the interface before it runs user data (canonical/cloud-init:
+  // DataSourceAzure.py).
   if (options.secondaryAddresses.length > 0) {
     const lines = options.secondaryAddresses.map((address) => `address add ${address} dev eth0\n`);
     await runInMachine(machine, ["ip", "-batch", "-"], { stdin: lines.join("") });

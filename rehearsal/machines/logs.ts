@@ -13,7 +13,7 @@ const milestones: readonly { readonly pattern: RegExp; readonly lasting: RegExp 
     pattern: withError("Failed while requesting a signed certificate from the control plane"),
     lasting: /forbidden|Unauthorized|x509/,
   },
-  // A serving one passes by itself: the cloud controller may not have named the machine yet.
+  // This error of a serving certificate passes by itself: the cloud controller may not have named the machine yet.
   {
     pattern: new RegExp(
       `${withError("Certificate request was not signed").source} logger="kubernetes\\.io/kube-apiserver-client-kubelet`,
@@ -51,9 +51,9 @@ function inOneLine(log: string): readonly string[] {
     .split("\n");
 }
 
-/** A stage that ended sooner was not waiting for anything, in seconds. */
+/** Seconds: a stage that failed sooner was not waiting for anything. */
 const atOnceSeconds = 60;
-/** No coincidence. */
+/** So many failures in a row are no coincidence. */
 const failuresInARow = 3;
 
 /**

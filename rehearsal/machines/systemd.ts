@@ -252,7 +252,7 @@ export class Systemd {
   }
 
   /**
-   * `undefined` where a file is missing that is not optional: systemd then does not start the service
+   * `undefined` where an environment file is missing that is not optional: systemd then does not start the service
    * (systemd.exec(5)).
    */
   async #environment(unit: Unit): Promise<Readonly<Record<string, string>> | undefined> {

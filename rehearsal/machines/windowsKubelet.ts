@@ -74,7 +74,7 @@ export async function linuxKubelet(parts: KubeletParts): Promise<KubeletStart> {
   return { runtime, start: () => startInMachine(machine, argv, { logFile }) };
 }
 
-/** Starts the runtime and waits until it listens, as the service that a kubelet depends on does before. */
+/** Starts the runtime and waits until it listens, as the service does on which a kubelet depends. */
 async function startRuntime({ machine, logFile }: KubeletParts, address: string): Promise<MachineProcess> {
   const log = path.join(path.dirname(logFile), "container-runtime.log");
   const runtime = await startInMachine(machine, [`${programFolder}/container-runtime`, "windows", address], {

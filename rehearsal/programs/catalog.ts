@@ -27,7 +27,7 @@ interface CatalogEntry {
   readonly project: Project;
   /** Go package that builds it. */
   readonly goPackage: string;
-  /** Make it print its version. */
+  /** Arguments with which it prints its version. */
   readonly versionArguments: readonly string[];
   /**
    * About how long a first build takes on two processors, in seconds, beside the others, with most packages in common.

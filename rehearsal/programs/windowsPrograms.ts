@@ -16,7 +16,7 @@ import { windowsPlugin } from "./podNetworks.ts";
 interface WindowsProgram extends Pick<Build, "goPackage" | "buildSeconds"> {
   /** Folder of its Go module. */
   readonly module: string;
-  /** The publisher's, by the version of Kubernetes. */
+  /** Where its publisher has it, by the version of Kubernetes. Default: nobody publishes it. */
   readonly url?: (version: string) => string;
 }
 
@@ -52,8 +52,8 @@ export type Effort = "look" | "download" | "build";
 
 /**
  * Finds Windows programs in the cache, else downloads them, else builds them. Kubernetes' take about 5 minutes on 2
- * cores, the others one; so they are built only if the effort allows it, and never of a release that `tools/go.mod`
- * does not pin.
+ * cores, the others one; so Kubernetes' are built only if the effort allows it, and never of a release that
+ * `tools/go.mod` does not pin.
  * @param wanted release of Kubernetes' programs
  * @returns the reason in words where those can only be built
  * @throws RehearsalError when there is no Go or a build fails

@@ -151,7 +151,7 @@ export function installScript(prefix: string, at: string, file: string): string 
   return `mkdir -p '${path.replace(/\/[^/]*$/, "")}' && ln -sfn '${file}' '${path}'`;
 }
 
-/** A file of `C:\` for Linux programs. */
+/** Path by which Linux programs find a file of `C:\`. */
 export function pathInPrefix(prefix: string, file: string): string {
   return `${prefix}/drive_c/${file.replace(/^C:[\\/]/i, "").replaceAll("\\", "/")}`;
 }

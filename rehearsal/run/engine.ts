@@ -14,7 +14,7 @@ import type { Progress } from "../host/progress.ts";
 
 interface EngineParts {
   readonly stack: string;
-  /** Of the recorded run. */
+  /** The stack's config in the recorded run. */
   readonly config: Readonly<Record<string, string>>;
   readonly program: RecordedProgram;
   readonly simulate: SimulatedCloud;
@@ -28,9 +28,9 @@ interface EngineParts {
 
 /** What an engine needs, inside the rehearsal's namespaces. */
 export interface EngineAccess {
-  /** For a shell. */
+  /** Lines that set them in a shell. */
   readonly variables: string;
-  /** The project's. */
+  /** Folder of the Pulumi project. */
   readonly folder: string;
 }
 

@@ -13,7 +13,8 @@ type Changed = (machine: DecodedMachine) => boolean;
 
 /**
  * Changes the content of the files of all machines, or of some.
- * @throws where a Linux machine fetches what is changed, and so unchanged. Other stacks have it in their user data
+ * @throws where a Linux machine fetches what is changed, since it then comes unchanged; other stacks have it in their
+ * user data
  */
 function inFiles(change: (file: DecodedFile) => string, changed: Changed = () => true): Breakage {
   return {
@@ -86,7 +87,7 @@ interface NegativeControl extends Breakage {
   readonly what: string;
   /** Id of the check that must fail. */
   readonly fails: string;
-  /** Its broken program runs with `--real-add-ons` only. */
+  /** The program that it breaks runs with `--real-add-ons` only. */
   readonly realAddOns?: true;
 }
 

@@ -113,7 +113,7 @@ export async function runRehearsal(options: RehearsalOptions): Promise<readonly 
   /** A file that the mirror lacks ends the wait for what cannot come. */
   const unlessLacking = async <T>(waiting: Promise<T>): Promise<T> =>
     await (mirror === undefined ? waiting : Promise.race([waiting, mirror.lacks]));
-  // It makes the objects, one of which gives the people's its rights.
+  // The provider's kubeconfig makes the objects; the one for people has its rights only by one of them.
   const kubeconfig = textOf(
     program.resources.find(({ type }) => type === "pulumi:providers:kubernetes")?.inputs.kubeconfig,
   );
@@ -209,7 +209,7 @@ export async function runRehearsal(options: RehearsalOptions): Promise<readonly 
     pools,
     registered: cluster.registered,
     cloud,
-    // Of now: checks replace machines.
+    // The machines of now: checks replace some.
     get linuxWorkers() {
       return cloud.machines.flatMap(({ id, group }) => (group !== undefined && cluster.machines.has(id) ? [id] : []));
     },

@@ -1,6 +1,6 @@
 /**
  * Writes `components/model/programFlags.json`: the flags and feature gates that the control plane's programs take, by
- * Kubernetes minor, as `--help` lists them: without what upstream hides, and the feature gates that may be set.
+ * Kubernetes minor. `--help` lists them: flags but those that upstream hides, and the feature gates that may be set.
  *
  * Usage: cli/with-node tools/flags/controlPlane.ts VERSION... The programs of such a Kubernetes release (1.37.1) are
  * those of the rehearsal, which downloads or builds what it lacks. Other minors are kept.

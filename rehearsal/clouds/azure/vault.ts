@@ -57,6 +57,7 @@ export function keyVault(
 
 const forbidden = (action: string): EndpointAnswer =>
   azureError(403, "Forbidden", `Caller is not authorized to perform action ${action}`, "ForbiddenByRbac");
+
 /** Get Secrets: a vault's secrets without values, in pages whose address has the port too. */
 function list(cloud: AzureCloud, vault: SimulatedVault, by: AzureCaller, query: URLSearchParams): EndpointAnswer {
   const action = "Microsoft.KeyVault/vaults/secrets/readMetadata/action";

@@ -54,7 +54,7 @@ describeOnMachine("bootstrap of a Linux machine", () => {
     const here = machine(exampleControlPlane(spec));
     here.runOrFail(entry);
     const { calls, output } = here.runOrFail(entry);
-    // But for the word that no unit has failed, and a look for the tokens of join secrets, which a restore takes away.
+    // It only says that no unit has failed, and looks for the tokens of join secrets, which a restore takes away.
     assert.deepEqual(
       calls
         .filter((call) => /^(kubeadm|kubectl|mkfs|crictl|mount |etcdctl)/.test(call))

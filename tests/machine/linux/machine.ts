@@ -58,7 +58,7 @@ export class Sandbox {
 
   constructor(payload: MachinePayload) {
     this.#root = mkdtempSync(path.join(tmpdir(), "fenestra-linux-"));
-    // Of Debian's awk and of openssl: the whole folder takes long to copy.
+    // Debian's awk is a link into /etc/alternatives, and openssl reads its settings; all of /etc takes long to copy.
     const etc = ["alternatives", "ssl/openssl.cnf"];
     const { status, stderr } = spawnSync("bash", ["-c", fillRoot, "root", this.#root, ...etc], { encoding: "utf8" });
     if (status !== 0) throw new Error(`no root for a machine: ${stderr}`);
@@ -100,7 +100,7 @@ export class Sandbox {
     return readFileSync(this.#at(file));
   }
 
-  /** Sorted. */
+  /** Names in a folder, sorted. */
   list(folder: string): readonly string[] {
     return readdirSync(this.#at(folder)).sort();
   }
@@ -222,9 +222,9 @@ function authority(name: string): string {
   );
   return stdout;
 }
-/** The cluster's. */
+/** The cluster's authority: its key and its certificate. */
 export const ca = authority("kubernetes");
-/** Its certificate alone. */
+/** The certificate of {@link ca} alone. */
 export const caCertificate = ca.slice(ca.indexOf("-----BEGIN CERT"));
 
 let sandbox: Sandbox | undefined;
