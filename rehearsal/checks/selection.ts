@@ -237,7 +237,7 @@ function followOf({ options, cluster, lab }: ListParts): Follow {
   return followWith(cluster, lab, options.programs.kubectl.path);
 }
 
-/** By docs/configuration.md. */
+/** Whether a stack has samples, by the rule in docs/configuration.md. */
 function hasSamples({ addons, environment }: StackConfig): boolean {
   return addons.samples ?? environment !== "production";
 }

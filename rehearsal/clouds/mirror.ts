@@ -6,7 +6,7 @@ import { basicAuthorization, basicChallenge, type ProxiedRequest, startProxy } f
 import { type EndpointHandler, listen } from "./server.ts";
 
 interface MirrorRequest {
-  /** Below the mirror's own name. */
+  /** URL below the mirror's own name. */
   readonly url: string;
   readonly status: 200 | 401 | 404;
 }
@@ -92,7 +92,7 @@ export function filledMirror(
 export interface MirrorSettings {
   /** Base URL of the mirror of files; without one only the proxy leads to the publishers. */
   readonly artifacts: string | undefined;
-  /** URL of a proxy in front. */
+  /** URL of a proxy in front of mirror or publishers. */
   readonly httpProxy: string | undefined;
   /** Logins that the proxy and the mirror want, `user:password`. */
   readonly proxyLogin?: string | undefined;

@@ -23,7 +23,7 @@ export interface HealthRules {
   readonly endsConnections: boolean;
   /** Whether one answer that is no success makes a backend unhealthy; else as many in a row as without answers. */
   readonly answerDecides: boolean;
-  /** Port of the checks. Default: the connections'. */
+  /** Port of the checks. Default: that of the connections. */
   readonly port?: number;
   /** Path that must be answered with 200. */
   readonly path: string;

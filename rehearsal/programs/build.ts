@@ -25,7 +25,7 @@ export function linkerFlags(versions: Versions): string {
 }
 
 export interface Build {
-  /** For messages. */
+  /** Its name in messages. */
   readonly name: string;
   /** Import path of the package, or its folder in the module. */
   readonly goPackage: string;

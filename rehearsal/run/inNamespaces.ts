@@ -137,7 +137,7 @@ type LaterGroup = "wine" | "add-ons" | "checkers";
 
 /** Downloads and builds that continue while the cluster boots. */
 interface ConcurrentPrograms {
-  /** For {@link untilAtHand} of the other process. */
+  /** Where {@link untilAtHand} of the other process looks. */
   readonly folder: string;
   /** Resolves when every group is at hand or cannot be had. */
   readonly done: Promise<void>;

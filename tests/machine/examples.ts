@@ -24,10 +24,10 @@ export function specAt(cloud: "aws" | "azure", version: string): ClusterSpec {
   return clusterSpec({ ...config, kubernetes: { ...config.kubernetes, version } });
 }
 
-/** As long as a cloud makes such names. */
+/** A bucket's name, of the length that a cloud gives it. */
 export const scriptsBucket = "aws-prod-scripts-bucket-0123abc";
 
-/** With names as long as a cloud makes them. */
+/** Access with names of the length that a cloud gives them. */
 function exampleCloud(spec: ClusterSpec): CloudAccess {
   return spec.cloud === "aws"
     ? {

@@ -80,13 +80,13 @@ describe("processor time of a cluster's API server for a pod", function () {
       await policiesInForce({ kubectl, send });
     };
     const processId = (await run(["pgrep", "-x", "kube-apiserver"])).stdout.trim();
-    /** Milliseconds of processor time, in hundredths of a second (proc(5): fields 14 and 15). */
+    /** Milliseconds of processor time, which Linux counts in hundredths of a second (proc(5): fields 14 and 15). */
     const used = async (): Promise<number> => {
       const [, after = ""] = (await run(["cat", `/proc/${processId}/stat`])).stdout.split(") ");
       const [user, system] = after.split(" ").slice(11, 13).map(Number);
       return ((user ?? Number.NaN) + (system ?? Number.NaN)) * 10;
     };
-    /** Of which the clock's milliseconds, and of the processor's, a task takes. */
+    /** Milliseconds of the clock, and of the API server's processor time, that a task takes. */
     const timed = async (task: () => Promise<unknown>): Promise<{ clock: number; processor: number }> => {
       const [began, before] = [performance.now(), await used()];
       await task();
@@ -95,7 +95,7 @@ describe("processor time of a cluster's API server for a pod", function () {
 
     // Each status that the controller of types writes has the API server compile that policy again.
     await typesChecked({ kubectl });
-    // What nodes and controllers cost the API server beside.
+    // What nodes and controllers cost the API server besides.
     const idle = await timed(() => pause(30_000));
     const rows = Object.keys(pods).map((name) => ({ name, without: [] as number[], with: [] as number[] }));
     for (let block = 0; block < blocks; block++)

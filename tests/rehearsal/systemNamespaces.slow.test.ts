@@ -19,7 +19,7 @@ type Scenario = "exit" | "hang" | "orderly" | "roots";
 
 interface ScenarioUser {
   readonly name: "root" | "an ordinary user";
-  /** Before the command. */
+  /** Words before the command. */
   readonly prefix: readonly string[];
   /** Why this host cannot run a scenario as that user, if so. */
   unavailable(): string | undefined;

@@ -42,7 +42,7 @@ function healthRules(probe: PropertyMap): HealthRules {
   return {
     endsConnections: false,
     answerDecides: true,
-    // Its own (the same, `port`), whatever the rule's is.
+    // The probe's own port (the same, `port`), whatever the rule's is.
     port: numberOf(probe.port) ?? 0,
     path: textOf(probe.requestPath) ?? "/",
     timeoutMs: Math.min(numberOf(probe.intervalInSeconds) || 15, 30) * 1000,
