@@ -13,7 +13,7 @@ const flat: Readonly<Record<string, string>> = {
   "aws:kms/key:Key": "key",
 };
 
-/** Of the program's own resources; not traffic, snapshots, or what Services and claims make. */
+/** Counts what the program's own resources are billed for; not traffic, snapshots, or what Services and claims make. */
 export function billedOf(
   { resources }: RecordedProgram,
   machines: readonly Pick<PlanMachine, "name" | "role" | "count" | "size">[],
@@ -55,7 +55,7 @@ function licence(inputs: readonly PropertyMap[]): string {
   return owned ? "your Windows licence" : "with a Windows licence";
 }
 
-/** Size, kind, and what was given beyond. */
+/** Each disk in words: size, kind, and what it was given beyond. */
 function disksIn(inputs: PropertyValue): readonly string[] {
   if (isPropertyList(inputs)) return inputs.flatMap(disksIn);
   const map = mapOf(inputs);

@@ -16,7 +16,7 @@ export type ImageRecord = z.output<typeof imageRecordSchema>;
 /** Days after which an image's updates and signatures are old. */
 export const imageDays = 45;
 
-/** Or what is wrong with it. */
+/** The record, or what is wrong with it. */
 export function readImageRecord(text: string): ImageRecord | string {
   try {
     const { data, error } = imageRecordSchema.safeParse(JSON.parse(text));

@@ -169,7 +169,7 @@ export function awsCalls(
   ];
 }
 
-/** Those that the deployer makes itself; AWS's own role makes those of groups. */
+/** Keys of disks that the deployer makes itself; AWS's own role makes the disks of groups. */
 function diskKeys(program: RecordedProgram, { type, inputs }: RecordedResource): readonly string[] {
   if (type === "aws:ebs/volume:Volume") return [textOf(inputs.kmsKeyId)].filter((key) => key !== undefined);
   if (type !== "aws:ec2/instance:Instance") return [];
@@ -195,7 +195,7 @@ function sceneOf(program: RecordedProgram, resource: RecordedResource) {
       type === "aws:iam/role:Role"
         ? resource
         : of("iam/role:Role", "name", template === undefined ? inputs.role : profile?.inputs.role),
-    /** That the resource is, names or encrypts with. */
+    /** The key that the resource is, names or encrypts with. */
     key:
       type === "aws:kms/key:Key"
         ? resource

@@ -18,8 +18,8 @@ const linked: readonly (readonly [type: RegExp, action: string])[] = [
 ];
 
 /**
- * For azure-native's PUT, GET or DELETE of an id (pulumi/pulumi-azure-native, provider/pkg/provider/provider.go), and
- * its references. A blob needs its account's keys
+ * The calls behind azure-native's PUT, GET or DELETE of an id (pulumi/pulumi-azure-native,
+ * provider/pkg/provider/provider.go), and what its references need. A blob needs its account's keys
  * (provider/pkg/resources/customresources/custom_storage_azidentity.go, `newBlobClient`).
  */
 export function azureActions(

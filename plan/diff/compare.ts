@@ -23,7 +23,7 @@ export interface NodeChange {
   readonly data?: string;
 }
 
-/** By leaves where it is JSON, else by lines. */
+/** Compared by leaves where it is JSON, else by lines. */
 export interface FileChange {
   /** Those in which the same differs. */
   readonly machines: readonly string[];
@@ -91,7 +91,10 @@ export function diffPlans(base: BasePlan, plan: Plan): PlanDiff {
 
 const guardInput = z.object({ inputs: z.object({ input: z.unknown() }) });
 
-/** What the guard keeps of it (once named after the cluster): a comparison refuses what an update would. */
+/**
+ * What the guard (whose name once began with the cluster's) keeps of a cluster: a comparison refuses what an update
+ * would.
+ */
 function stateOf({ cluster, controlPlane, resources }: BasePlan | Plan): ClusterState {
   const { name, cloud, kubernetes: version, accountId } = cluster;
   const guards = [stackGuardName, `${name}-guard`];
@@ -181,7 +184,7 @@ function kept({ pools, cluster }: Plan, group: string, before: number, now: numb
   return bounds === undefined || bounds === null ? now : Math.min(Math.max(before, bounds.min), bounds.max);
 }
 
-/** How many machines an autoscaled group may have above its new bound. */
+/** How many machines an autoscaled group may have above its new bound or its new fixed number. */
 function mayEnd(base: BasePlan, plan: Plan, group: string): number {
   const named = ({ name }: { readonly name: string }): boolean => group === `${plan.cluster.name}-pool-${name}-group`;
   const most = base.pools?.find(named)?.autoscale?.max;
@@ -200,7 +203,7 @@ function atATime(inputs: unknown, count: number): number {
 
 type Machine = BasePlan["machines"][number] | PlanMachine;
 
-/** The operation of a machine with other user data is its resource's. */
+/** The operation of a machine with other user data is its resource's; without one it is unknown. */
 function withoutOperation(old: Machine | undefined, now: Machine | undefined): NodeChange["change"] {
   if (old === undefined || now === undefined) return old === undefined ? "added" : "removed";
   return old.userData.sha256 === now.userData.sha256 ? "stays" : "may-be-replaced";
@@ -251,7 +254,7 @@ interface LineChange {
   readonly text: string;
 }
 
-/** The fewest that lead from one text to the other. */
+/** The fewest added and removed lines that lead from one text to the other. */
 export function diffLines(old: string, now: string): readonly LineChange[] {
   const next = { "-": 1, "+": 1 };
   return diffArrays(old.split("\n"), now.split("\n")).flatMap(({ added, removed, value }): LineChange[] => {

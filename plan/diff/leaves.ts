@@ -49,7 +49,7 @@ function opened(value: unknown, exact: boolean): { readonly value: object } | un
   return !exact && Array.isArray(value) && !value.some((item) => typeof item === "object") ? undefined : { value };
 }
 
-/** By what they are known by in both lists, or else by place. */
+/** Items by what names them in both lists, or else by place. */
 function itemsOf(value: object, other: object): ReadonlyMap<string, unknown> {
   if (!Array.isArray(value) || !Array.isArray(other)) return new Map(Object.entries(value));
   const key = ["name", "key", "resourceType"].find((name) => [value, other].every((list) => hasUnique(list, name)));

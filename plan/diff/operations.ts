@@ -96,13 +96,13 @@ function takenOff({ type, inputs, options }: Compared, changed: readonly LeafCha
   );
 }
 
-/** Such a bucket is not deleted unless it says so. */
+/** A bucket with objects is not deleted unless it says so. */
 function dataOf(type: string, inputs: unknown): string | undefined {
   if (type === "aws:s3/bucket:Bucket" && valueAt(inputs, "forceDestroy") !== true) return undefined;
   return replacementRow(type)?.data;
 }
 
-/** Without what it refers to. */
+/** What the resource's own inputs and options do to it, without what it refers to. */
 function own(old: BaseResource | undefined, resource: Compared): Draft {
   const draft = (change: Change | undefined, because: readonly string[], inputs: readonly LeafChange[]): Draft => ({
     resource,
@@ -166,7 +166,7 @@ function ignores(entry: string, path: string): boolean {
 /** Inputs that decide what a machine runs. Another value is another trigger. */
 const machineInputs = new Set(["userData", "iamInstanceProfile", "osProfile"]);
 
-/** From what the resource refers to. Returns whether anything is new. */
+/** Carries replacements over from what the resource refers to. Returns whether anything is new. */
 function propagateReplacement(draft: Draft, drafts: ReadonlyMap<string, Draft>): boolean {
   if (draft.change === "added") return false;
   const { resource } = draft;
@@ -228,7 +228,7 @@ function dependenciesOf({ resource }: Draft, drafts: ReadonlyMap<string, Draft>)
 /** Inputs of a launch template that are no part of its versions. */
 const besideVersion = ["tags", "name", "updateDefaultVersion"];
 
-/** A group that replaces its machines by itself. */
+/** A group that replaces its machines by itself does so when they are made of something else than before. */
 function markRolled(draft: Draft, drafts: ReadonlyMap<string, Draft>): void {
   const { resource, change, because, inputs } = draft;
   if (change !== undefined && change !== "changed") return;

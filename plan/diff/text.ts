@@ -4,7 +4,10 @@ import { type FileChange, isEmpty, type NodeChange, type PlanDiff } from "./comp
 import { showChange, showSigned } from "./leaves.ts";
 import type { Change, Operation } from "./operations.ts";
 
-/** Rough minutes from a drain to the next Ready node (first boot: docs/web-server.md). Windows restarts. */
+/**
+ * Rough minutes from a drain to the next Ready node (first boot: docs/web-server.md). Windows pulls its base image and
+ * restarts.
+ */
 const minutes = { "control-plane": 8, linux: 6, windows: 20 } as const;
 
 /** In one line: what a reviewer decides by. */
@@ -166,7 +169,7 @@ function machinesOf({ change, count: [before, now], mayEnd }: NodeChange): strin
   return most === 1 ? "" : `, ${most === 0 ? "no" : most} machines`;
 }
 
-/** Of machines of one kind among `all`. */
+/** What happens to the machines of one kind among `all`. */
 export function nodeWords(node: NodeChange, all: readonly NodeChange[]): string {
   const { change, role, data, count, mayEnd } = node;
   const [word] = changeLooks[change];

@@ -12,7 +12,8 @@ import {
 } from "./machines.ts";
 
 /**
- * Every machine of a recorded program on AWS, also of Auto Scaling groups, by name. Parameters: `programIndex`.
+ * Every machine of a recorded program on AWS, also of Auto Scaling groups, by name. Parameters as `programIndex` has
+ * them.
  *
  * @throws Error when it refers to something that the program did not make.
  */

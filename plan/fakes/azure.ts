@@ -47,7 +47,8 @@ const paths: Readonly<Record<string, string>> = {
 };
 
 /**
- * Without a given name the logical one and eight hexadecimal digits (Pulumi Azure Native, "auto-naming").
+ * Id and name; without a given name it is the logical one and eight hexadecimal digits (Pulumi Azure Native,
+ * "auto-naming").
  *
  * @param kind `network:Subnet`. @throws Error for an unknown kind.
  */
@@ -91,7 +92,7 @@ type Outputs = (
   named: ReturnType<typeof azurePath>,
 ) => PropertyMap;
 
-/** Beyond name and location. */
+/** Outputs beyond name and location. */
 const outputs: Readonly<Record<string, Outputs>> = {
   "managedidentity:UserAssignedIdentity": ({ urn }, { place }) => ({
     clientId: uuid(urn, "client"),
@@ -197,7 +198,7 @@ export const azureResource: SimulatedProvider = (request, context): SimulatedRes
   };
 };
 
-/** What is unique to it, without regard to case. */
+/** What is unique to a role assignment, without regard to case; `undefined` while a part is unknown. */
 function assignment({ inputs }: ResourceRequest): string | undefined {
   const parts = [inputs.principalId, inputs.roleDefinitionId, inputs.scope].map(textOf);
   return parts.includes(undefined) ? undefined : parts.join(" ").toLowerCase();

@@ -48,7 +48,9 @@ function rightsOf(program: RecordedProgram, definition: string, assignment: stri
   return rights;
 }
 
-/** Another's role on a network is ci's for the controllers (`network.existing.controllerRole`). */
+/**
+ * Somebody else's role on a network is the one that ci makes for the controllers (`network.existing.controllerRole`).
+ */
 function rightsInNetwork(scope: string): RoleRights | undefined {
   return /\/virtualNetworks\/[^/]+$/i.test(scope) ? { actions: controllerActions } : undefined;
 }
@@ -114,7 +116,7 @@ export function collectVaults(program: RecordedProgram): readonly SimulatedVault
   });
 }
 
-/** Vaults of others with roles of the program; their unknown firewalls are taken to admit the machines. */
+/** Vaults of others on which the program gives roles; their firewalls are unknown and taken to admit the machines. */
 export function collectOtherVaults(program: RecordedProgram): readonly SimulatedVault[] {
   const own = resourcesOfType(program, "azure-native:keyvault:Vault").flatMap(({ id }) => id ?? []);
   const found = resourcesOfType(program, "azure-native:authorization:RoleAssignment").flatMap(({ inputs }) => {

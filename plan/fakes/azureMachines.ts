@@ -17,7 +17,7 @@ export interface AzureHost {
   readonly resourceGroup: string;
   /** The VM's, or `<set>_<instance>`. */
   readonly resourceName: string;
-  /** The node's in lower case. */
+  /** The operating system's; the node's name is the same in lower case. */
   readonly computerName: string;
   readonly os: "linux" | "windows";
   readonly image: PropertyMap;
@@ -34,7 +34,7 @@ const computerNameLimits = { windows: 15, linux: 64 } as const;
 const suffixLength = 6;
 
 /**
- * VMs, and instances of scale sets by their capacity, by name. Parameters: `programIndex`.
+ * VMs, and instances of scale sets by their capacity, by name. Parameters as `programIndex` has them.
  *
  * @throws Error when a machine refers to something that the program did not make, or two have one computer name.
  */

@@ -59,7 +59,7 @@ export interface ProgramIndex {
 
 /**
  * @param howMany machines of a group; default its desired count. A plan asks for one of each, also of empty groups.
- * @param running others of a group get other numbers and addresses.
+ * @param running machines that there are already; the new ones of their groups get other numbers and addresses.
  */
 export function programIndex(
   program: RecordedProgram,

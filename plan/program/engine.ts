@@ -27,7 +27,7 @@ export interface SimulatedResource {
   readonly outputs: PropertyMap;
 }
 
-/** It may remember what it made. */
+/** It may remember what it made: each run needs a new one. */
 export type SimulatedCloud = (request: ResourceRequest) => SimulatedResource;
 
 /** What a program knows: nothing in a first preview, all in an update, or what the simulated cloud says. */
@@ -151,7 +151,7 @@ export class RecordingEngine {
     });
   }
 
-  /** Of others, such as a subnet or a stack: known in a preview too. */
+  /** A resource of others, such as a subnet or a stack: its outputs are known in a preview too. */
   #readResource(request: ReadResourceRequest, callback: Callback<ReadResponse | undefined>): void {
     answerOrFail(callback, () => {
       const read = existingRequest(this.place, request);

@@ -34,7 +34,7 @@ interface Made {
 
 /** Sees what an engine does. */
 export interface CloudWatch {
-  /** `differences`: paths at which inputs differ from the recorded ones. */
+  /** `differences`: paths at which inputs differ from the recorded ones; `undefined` where none was recorded. */
   readonly created?: (urn: string, differences: readonly string[] | undefined) => void;
   readonly deleted?: (urn: string) => void;
 }
@@ -86,8 +86,8 @@ export class ServedCloud {
   readonly #providers = new Map<string, RecordedResource>();
 
   /**
-   * @param recorded each is answered as then, once, if asked for with the same inputs, so that another engine gets the
-   *   same keys and certificates.
+   * @param recorded resources of an earlier run: each is answered as then, once, if asked for with the same inputs, so
+   *   that another engine gets the same keys and certificates.
    * @param existing read, and neither made nor deleted
    */
   constructor(
@@ -157,7 +157,7 @@ export class ServedCloud {
     return made;
   }
 
-  /** What is only in the state as the state has it. */
+  /** What is only in the state is read as the state has it. */
   read(subject: Subject, id: string, inputs: PropertyMap, state: PropertyMap) {
     if (onlyInState.test(subject.type)) return { inputs, outputs: state };
     const made = this.#made.get(keyOf(subject, id, inputs));

@@ -59,7 +59,7 @@ export function updatedOutputs(question: DiffQuestion, found = question.oldOutpu
   };
 }
 
-/** Without the program's options, the engine's work. */
+/** Without the program's options, which are the engine's work. */
 export function difference(question: DiffQuestion): Difference {
   const { type, inputs, ignoreChanges } = question;
   if (replacementRow(type) === undefined && !type.startsWith("pulumi:providers:"))

@@ -4,10 +4,10 @@ import { previewCreate, previewUpdate } from "./cloud.ts";
 import { type Fate, fateOf } from "./nextUpdate.ts";
 
 /**
- * As `pulumi preview` of another update sees it: outputs of what is made anew or changed are unknown, and what they
- * flow into may be called replaced.
+ * The simulated cloud as `pulumi preview` of another update sees it: outputs of what is made anew or changed are
+ * unknown, and what they flow into may be called replaced.
  *
- * @param state by URN @param seen told what becomes of each resource
+ * @param state resources of the update before, by URN @param seen told what becomes of each resource
  */
 export function nextPreview(
   simulate: SimulatedCloud,

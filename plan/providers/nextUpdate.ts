@@ -50,8 +50,8 @@ function compared({ urn, type, name, custom, provider, options }: ResourceReques
 }
 
 /**
- * As another update sees it: what stays is as the state has it, also keys and certificates; what is replaced gets
- * another id.
+ * The simulated cloud as another update sees it: what stays is as the state has it, also keys and certificates; what is
+ * replaced gets another id.
  */
 export function nextUpdate(simulate: SimulatedCloud, state: ReadonlyMap<string, RecordedResource>): SimulatedCloud {
   const asked = new Map<string, ResourceRequest>();

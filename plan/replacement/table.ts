@@ -86,7 +86,7 @@ const rows: Readonly<Record<string, ReplacementRow>> = {
   ...awsRows,
   ...azureRows,
   ...otherRows,
-  // Objects of another cluster.
+  // Another cluster has other objects.
   "pulumi:providers:kubernetes": row("provider/pkg/provider/provider.go", ["clusterIdentifier"]),
   // Kept by the engine itself (pulumi/pulumi: pkg/resource/deploy/builtins.go).
   "pulumi:index:Stash": row("pkg/resource/deploy/builtins.go", []),

@@ -21,7 +21,7 @@ export function planFiles(plan: Plan, comparison?: Comparison): readonly OutputF
   ];
 }
 
-/** Inside a folder: `/etc/a` to `etc/a`, `C:\\a\\b` to `C/a/b`. */
+/** Inside a folder: `/etc/a` to `etc/a`, `C:\\a\\b` to `C/a/b`. No part leads out of it. */
 export function relativePath(path: string): string {
   return path
     .replace(/^([A-Za-z]):/, "$1")

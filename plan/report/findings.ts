@@ -12,7 +12,7 @@ export { type Level, levels };
 /** Anyone who reads the user data has the secret; a weakness is accepted by its own name. */
 const neverAccepted = ["known-vulnerability", "secret-in-the-open"];
 
-/** By id, but `acknowledged-nothing`, which is about the others. */
+/** By id, without `acknowledged-nothing`, which is about the others. */
 export const findingRules = {
   ...stackRules,
   ...sizeRules,
@@ -67,7 +67,7 @@ export function findings(input: FindingInput): readonly Finding[] {
     );
 }
 
-/** It is mistyped or obsolete. */
+/** An acknowledged finding that does not occur is mistyped or obsolete. */
 function unusedReasons({ spec }: FindingInput, found: ReadonlySet<string>): readonly Omit<Finding, "acknowledged">[] {
   return Object.keys(spec.acknowledge)
     .filter((id) => !found.has(id) || neverAccepted.includes(id))

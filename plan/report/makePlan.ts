@@ -30,7 +30,7 @@ export interface PlanRequest {
   readonly asOf?: string | undefined;
   /** By the pool's name. */
   readonly images?: ReadonlyMap<string, ImageRecord> | undefined;
-  /** That of a compared plan, or each ARN and id would differ. */
+  /** That of the plan to compare with, or each ARN and id would differ. */
   readonly account?: string | null | undefined;
 }
 
@@ -69,7 +69,7 @@ interface PlanInput {
   readonly images?: PlanRequest["images"];
 }
 
-/** User data, or objects that belong to it. */
+/** Inputs that hold user data, or objects that belong to it. */
 const userDataProperties = ["userData", "userDataBase64", "customData", "content"];
 
 /** Pure: the same program gives the same plan. */
@@ -241,7 +241,7 @@ function planResource(resource: RecordedResource): PlanResource {
   };
 }
 
-/** Digests of secrets and user data, keys in order. */
+/** With digests in place of secrets and user data, and keys in order. */
 function printable(value: PropertyValue): unknown {
   if (isPropertyList(value)) return value.map(printable);
   // A plan's secret is a fake: the digest tells only that it is another one.
@@ -283,7 +283,7 @@ function shown(value: unknown, path: string): unknown {
   return typeof value === "string" ? value.replaceAll(/\/\/[^/]*@/g, "//…@") : value;
 }
 
-/** What is not by default, a line each. */
+/** What a stack file chooses beyond nodes and network, a line each, without what is at its default. */
 export function choicesInWords(spec: ClusterSpec): readonly string[] {
   const { apiNames, apiDns, signIn, workloadIdentity, certificateAuthorities, httpProxy, controlPlane, pools } = spec;
   const { extraArgs, auditPolicy, admission = [], osDisk, etcdDisk } = controlPlane;

@@ -10,7 +10,7 @@ export interface MirrorFile {
   readonly url: string;
   /** `sha256:<hex>` or `sha512:<hex>`; `null` without one in the lock file. */
   readonly digest: string | null;
-  /** Machines read it without a digest. */
+  /** The publisher's checksum file, which machines read while there is no digest. */
   readonly checksumUrl: string | null;
   /** Where this stack's machines look for it, if there is a mirror. */
   readonly mirror: string | null;
@@ -20,7 +20,7 @@ interface MirrorImage {
   readonly reference: string;
   /** `sha256:<hex>`; `null` when the reference is a tag alone. */
   readonly digest: string | null;
-  /** Of the registry, if there is a mirror. */
+  /** The registry's mirror in this stack, if there is one. */
   readonly mirror: string | null;
 }
 

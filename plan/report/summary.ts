@@ -131,7 +131,7 @@ function nodeTree(plan: Plan): readonly string[] {
   ];
 }
 
-/** Of an existing one all ranges. */
+/** Of an existing network all ranges. */
 export function networkInWords({ network }: Plan): string {
   const { existing, cidr, nat } = network;
   if (existing === undefined) return `network ${cidr}, NAT ${nat}`;

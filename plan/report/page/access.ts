@@ -13,7 +13,7 @@ export interface Reach {
   readonly purpose: string;
 }
 
-/** Data for machines, with whom roles let at it. */
+/** Data for machines, with those whose roles let them at it. */
 export interface Store {
   /** `Parameter Store: 5 secrets`, `Bucket: snapshots`. */
   readonly title: string;
@@ -193,7 +193,7 @@ function azureGrants(plan: Plan): readonly Grant[] {
     .flatMap(({ inputs, propertyDependencies }) => {
       const identity = byUrn.get(propertyDependencies.principalId?.[0] ?? "");
       const owner = byUrn.get(identity?.parent ?? "");
-      // Inside the component of all of them.
+      // A service account's identity is inside the component of all of them.
       const who = holderOf(plan, owner?.name) ?? holderOf(plan, nameOf(owner?.parent));
       const role = builtInRoles[text(inputs, "roleDefinitionId").split("/").at(-1) ?? ""];
       const scopes = propertyDependencies.scope ?? [];

@@ -17,10 +17,12 @@ const tierNodes = { small: 50, medium: 250, large: 1000 } as const;
  */
 const leastWindowsDisk = 60;
 
-/** The default size's. */
+/** Memory of the default size, in GiB; the stack file's rules refuse what cannot run at all. */
 const leastWindowsMemory = 8;
 
-/** What is no reference, a login in a URL or a header, a token by its form. */
+/**
+ * A value under the name of a secret that is no reference to one, a login in a URL or a header, a token by its form.
+ */
 const saysSecret = new RegExp(
   [
     /(?:pass(?:w(?:or)?d|phrase)?|secret|token|credential|(?:api|access|account)[_-]?key)["']?\s*[:=]\s*["']?[^\s"'$%{}()<>;|&]{6}/,

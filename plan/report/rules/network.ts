@@ -9,7 +9,7 @@ const mostCallers = addressCount(8);
 /** RFC 1918. */
 const privateNetworks = ["10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16"].map(cidr);
 
-/** Those, carriers' and laboratories' (RFC 6598, RFC 2544): nobody's on the internet. */
+/** Private networks, carriers' and laboratories' (RFC 6598, RFC 2544): nobody's on the internet. */
 const unroutedNetworks = [...privateNetworks, ...["100.64.0.0/10", "198.18.0.0/15"].map(cidr)];
 
 /**
