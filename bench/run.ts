@@ -63,7 +63,7 @@ if (first !== undefined && last !== undefined)
     `each pool more: ${((last.result.cpu - first.result.cpu) / (last.count - first.count)).toFixed(0)} ms of processor time`,
   );
 
-/** Without the network: a cloud that refuses connections takes no time. */
+/** Preflight's own time and the SDK's: a cloud that refuses every connection takes none. */
 function preflight(): number {
   const nobody = { AWS_ENDPOINT_URL: "http://127.0.0.1:9", AWS_MAX_ATTEMPTS: "1", AWS_REGION: "eu-central-1" };
   const env = { ...process.env, ...nobody, AWS_ACCESS_KEY_ID: "any", AWS_SECRET_ACCESS_KEY: "any" };

@@ -88,7 +88,7 @@ export function within<Context>(limitMs: number, checks: readonly Check<Context>
   return checks.map((check) => ({ ...check, limitMs }));
 }
 
-/** They need these as well. */
+/** The same checks, each of which needs these as well. */
 export function needing<Context>(
   needs: readonly string[],
   checks: readonly Check<Context>[],

@@ -1,6 +1,6 @@
 /** By their upstreams: no check learns an expected value from the program. */
 
-/** A node's before the cloud controller (kubernetes/cloud-provider: api/well_known_taints.go). */
+/** Taint of a node that the cloud controller has not seen yet (kubernetes/cloud-provider: api/well_known_taints.go). */
 export const uninitializedTaintKey = "node.cloudprovider.kubernetes.io/uninitialized";
 /** Label of a Windows node's build (kubernetes/api: core/v1/well_known_labels.go). */
 export const windowsBuildLabel = "node.kubernetes.io/windows-build";

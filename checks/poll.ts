@@ -17,7 +17,7 @@ export class NotYet extends Error {
 }
 
 /**
- * Repeats an attempt until it gives a value; a {@link CheckFailure} is final.
+ * Repeats an attempt, also one that throws, until it gives a value; a {@link CheckFailure} is final.
  *
  * @param what completes "gave up waiting for ..." @throws CheckFailure with the last attempt's message
  */

@@ -3,7 +3,7 @@ import { messageOf } from "../components/gates/messageOf.ts";
 import { type Check, CheckFailure, type CheckResult, CheckSkipped, type Position } from "./check.ts";
 
 export interface RunOptions {
-  /** Milliseconds, of checks without their own. */
+  /** Limit in milliseconds of checks without their own. */
   readonly limitMs: number;
   readonly onResult: (result: CheckResult, position: Position) => void;
   /** Not for a skipped check. */
@@ -20,7 +20,7 @@ export interface RunOptions {
   readonly earlier?: readonly CheckResult[];
 }
 
-/** After a check's time limit. */
+/** How long a check that ignores its signal may go on after its time limit. */
 const graceMs = 2_000;
 
 type Outcome = Pick<CheckResult, "outcome" | "reason" | "lookAt">;

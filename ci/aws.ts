@@ -13,7 +13,7 @@ import {
   type Variables,
 } from "./environments.ts";
 
-/** In seconds: the workflow, whose time limit is shorter, can renew none. */
+/** Longest session of an update, in seconds: the workflow can renew none, and its time limit is shorter. */
 export const deploySeconds = 21_600;
 
 /** The identity provider; for each stack a bucket, a key, and a role for each purpose. */

@@ -176,7 +176,8 @@ function change(scope: StackScope): readonly Statement[] {
     ...(bound === undefined
       ? []
       : [
-          // Another one for existing roles; without one a role would have all that its policies say.
+          // Another one for existing roles. None may be taken away: without one a role would have all that its policies
+          // say.
           allow("BoundRoles", { iam: "PutRolePermissionsBoundary" }, [own.roles], bound),
         ]),
     allow("HandRolesToMachines", { iam: "PassRole" }, [own.roles], {
@@ -214,7 +215,7 @@ function change(scope: StackScope): readonly Statement[] {
         Condition,
       }),
     ),
-    // By tag, out of reach of keys of other clusters and states.
+    // By tag, so that keys of other clusters and of states are out of reach.
     allow(
       "Keys",
       {
@@ -259,7 +260,9 @@ function change(scope: StackScope): readonly Statement[] {
   ];
 }
 
-/** In its zone (Amazon Route 53 Developer Guide, conditions for changes of record sets). */
+/**
+ * The one record, and no other of its zone (Amazon Route 53 Developer Guide, conditions for changes of record sets).
+ */
 function recordStatements({ name }: DnsRecord, zone: string): readonly Statement[] {
   return [
     allow("Record", { route53: "ChangeResourceRecordSets" }, [zone], {
@@ -277,7 +280,7 @@ function recordStatements({ name }: DnsRecord, zone: string): readonly Statement
  * Network and machines are bound to the region, what has the cluster's name or tag to the cluster.
  */
 export const policies = {
-  /** The state, and an existing network. */
+  /** Reads and decrypts the state, and looks at an existing network. */
   preview: (scope: StackScope) => ({
     preview: policy(...readState(scope), ...(scope.network === undefined ? [] : [lookAtNetwork])),
   }),

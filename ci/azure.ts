@@ -30,7 +30,7 @@ import {
 /** Days in which deleted states and keys can be brought back. */
 const retentionDays = 90;
 
-/** By a subscription's stacks; rights are given on one container and key of it. */
+/** What a subscription's stacks share; rights are given on one container and one key, never on the whole. */
 interface Shared {
   readonly repository: Repository;
   readonly location: string;
@@ -176,7 +176,7 @@ class AzureStack extends pulumi.ComponentResource {
       AZURE_TENANT_ID: tenantId,
       AZURE_SUBSCRIPTION_ID: subscriptionId,
       PULUMI_BACKEND_URL: pulumi.interpolate`azblob://${stack}?storage_account=${account.name}`,
-      // With its version: the newest leaves what an older one encrypted as it is after a rotation
+      // With its version: without one the newest is taken, and what an older one encrypted stays so after a rotation
       // (pulumi/pulumi#22338).
       PULUMI_SECRETS_PROVIDER: key.keyUriWithVersion.apply((uri) => uri.replace("https", "azurekeyvault")),
     };

@@ -26,8 +26,8 @@ export interface CiRole {
 }
 
 /**
- * Roles of a cluster's machines and of pods in the stack file, to services' identities: nobody becomes an owner by it
- * (Azure documentation, "Delegate Azure access management with conditions").
+ * Limits the right to assign roles to those of a cluster's machines and of the stack file's pods, and to services'
+ * identities: nobody becomes an owner by it (Azure documentation, "Delegate Azure access management with conditions").
  */
 function onlyClusterRoles(more: readonly string[]): string {
   const ids = [...new Set([...Object.values(clusterRoles), ...more])].sort().join(", ");

@@ -23,7 +23,7 @@ export interface CiStack {
   readonly pods: PodGrants | undefined;
   /** An existing one. */
   readonly network: GivenNetwork | undefined;
-  /** AWS: ARNs of the user's keys, of control-plane machines. */
+  /** AWS: ARNs of the user's keys for disks of control-plane machines. */
   readonly diskKeys: readonly string[];
 }
 
@@ -158,8 +158,8 @@ function grantsOf({ workloadIdentity }: StackConfig["access"]): PodGrants | unde
 }
 
 /**
- * Names that begin another, or `fenestra-`, as this program's: rights are limited by prefixes, and such a cluster would
- * own the workflows' identities or the states.
+ * Clusters whose name begins another's, or begins with `fenestra-` as this program's do: rights are limited by
+ * prefixes, and such a cluster would own the workflows' identities or the states.
  */
 export function overlapping(clusters: readonly string[]): readonly string[] {
   return clusters.filter(

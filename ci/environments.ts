@@ -5,7 +5,7 @@ export const purposes = ["preview", "deploy", "drift"] as const;
 
 export type Purpose = (typeof purposes)[number];
 
-/** On GitHub, of a workflow for a stack. */
+/** Name of the environment on GitHub in which a workflow handles a stack. */
 export function environmentName(purpose: Purpose, stack: string): string {
   return purpose === "deploy" ? stack : `${purpose}-${stack}`;
 }

@@ -15,9 +15,12 @@ export interface CheckoutOptions {
   readonly program?: string;
   /** For messages. Default: `--diff`. */
   readonly option?: string;
-  /** Where package-lock.json differs. Default: the commit is refused, since a plan needs no network. */
+  /**
+   * Installs the packages of a checkout where package-lock.json differs. Default: the commit is refused, since a plan
+   * needs no network.
+   */
   readonly install?: (folder: string) => void;
-  /** In place of the project's; the commit's version of it, if in the repository. */
+  /** Folder of the stack files in place of the project's; one in the repository is read as that commit has it. */
   readonly stackDir?: string | undefined;
 }
 
@@ -30,7 +33,10 @@ export interface Checkout {
   readonly close: () => void;
 }
 
-/** With the packages installed here. @throws UsageError without such a commit or stack, or for other packages. */
+/**
+ * The plan.json of a stack at a commit, with the packages installed here. @throws UsageError without such a commit or
+ * stack, or for other packages.
+ */
 export function planAtRef(ref: string, stack: string, options: CheckoutOptions = {}): string {
   const checkout = openCheckout(ref, options);
   try {

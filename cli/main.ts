@@ -104,7 +104,7 @@ async function ask(question: string): Promise<string> {
   }
 }
 
-/** Requires this version's packages, and tells of releases that the project adds. */
+/** Requires this version's packages, and makes the releases known that the project adds. */
 function prepare(err: (text: string) => void): void {
   requirePackages();
   const project = projectOrNone();

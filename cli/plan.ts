@@ -106,7 +106,7 @@ function readBase(fileOrRef: string, stack: string, folder: string | undefined):
   return base;
 }
 
-/** Makes the folder. @throws UsageError when that cannot be */
+/** Writes files below a folder, which it makes. @throws UsageError when that cannot be */
 export function writePlan(folder: string, files: readonly OutputFile[]): void {
   const allowed = "a folder that is yours to write; it is made when it is not there";
   if (folder === "") throw new UsageError(`--out names no folder; allowed: ${allowed}`);

@@ -94,7 +94,10 @@ export function packagesOf(lock: string): Readonly<Record<string, Package>> {
   return { ...others, "": { ...own, version: undefined } };
 }
 
-/** @throws UsageError with the command that repairs the packages */
+/**
+ * Refuses packages of another version of the program, whose errors would not say so. @throws UsageError with the
+ * command that repairs the packages
+ */
 export function requirePackages(): void {
   const where = path.relative(process.cwd(), programFolder) || ".";
   if (!isCurrent(programFolder))
@@ -128,7 +131,7 @@ export function stackHelp(width: number): string {
     .join("\n");
 }
 
-/** Beside stack files. */
+/** Lets the program take the transforms beside these stack files. */
 export function useTransforms(folder: URL): void {
   process.env[transformsVariable] = fileURLToPath(new URL(transformsFile, folder));
 }

@@ -64,7 +64,7 @@ export const command: Command = {
     const updateFrom = from === undefined ? undefined : (given ?? older?.program);
     try {
       const code = (await rehearseInNamespaces({ ...settings, updateFrom })) ? exitCodes.fine : exitCodes.findings;
-      // Machines and servers would keep it alive; the kernel ends them with it.
+      // Machines and servers would keep the inner process alive; the kernel ends them with it.
       return insideNamespaces() === undefined ? code : process.exit(code);
     } catch (error) {
       // Anything but a mistake in the stack file ends with counts.

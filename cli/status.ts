@@ -119,10 +119,10 @@ async function look(api: ClusterApi): Promise<Look> {
   }
 }
 
-/** Asked when their certificates end. */
+/** Most kubelets that are asked when their certificates end. */
 const mostKubelets = 100;
 
-/** Of a kubelet's certificate, by its metrics. */
+/** When a kubelet's serving certificate ends, by its own metrics. */
 async function servingEnd({ core }: ClusterApi, name: string): Promise<ServingEnd> {
   let silent: string | undefined;
   const metrics = await core.connectGetNodeProxyWithPath({ name, path: "metrics" }).catch((error: unknown) => {
@@ -147,7 +147,7 @@ export interface StatusFacts {
   readonly members: number;
   /** `undefined`, as of snapshots, when unreadable. */
   readonly page: string | undefined;
-  /** The ConfigMap by etcd member, which no Node names. */
+  /** From the ConfigMap, by the name of the etcd member, which no Node has. */
   readonly snapshots: Readonly<Record<string, string>> | undefined;
   /** By Node's name or `all`. */
   readonly marks: Readonly<Record<string, string>>;

@@ -29,7 +29,7 @@ export interface Needs<Machine extends MachineNeed = MachineNeed> {
   readonly machines: readonly Machine[];
   /** May reach the public API, if there is one. */
   readonly publicAccess: readonly string[] | undefined;
-  /** Reach it inside. */
+  /** Networks that reach it inside. */
   readonly privateAccess: readonly string[];
   /** Anybody may send it. */
   readonly greeting: readonly [right: string, path?: string];

@@ -52,7 +52,7 @@ export class Reply {
     return this.#value === undefined;
   }
 
-  /** `otherwise` stands for a missing list. */
+  /** `otherwise` stands for a missing list. An empty reply has empty lists. */
   list(path: string, otherwise?: readonly []): readonly Reply[] {
     const value = this.isNone ? [] : (this.#at(path) ?? otherwise);
     if (!Array.isArray(value)) throw this.#error(path);

@@ -26,7 +26,7 @@ export interface Preflight {
 }
 
 interface Options {
-  /** Of all, and of a call with its repetitions. */
+  /** Longest for all, and for one call with its repetitions, in milliseconds. */
   readonly limitMs?: number | undefined;
   readonly callMs?: number;
   readonly onAnswer?: ((answer: Answer) => void) | undefined;

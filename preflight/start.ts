@@ -9,7 +9,7 @@ import type { Objection } from "./question.ts";
 export const askers = { aws: () => import("./aws/ask.ts"), azure: () => import("./azure/ask.ts") };
 const nameOf = (part: object): string => ("name" in part ? String(part.name) : "control-plane");
 
-/** What one machine raises, before it goes, with this process's credentials. */
+/** Asks what one machine raises before it goes, with this process's credentials. */
 export function startCheck(
   {
     cloud,

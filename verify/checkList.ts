@@ -58,13 +58,13 @@ export interface ClusterFacts {
 
 const simulated = "simulated nodes (of a rehearsal): no workload's container starts there and no packet flows";
 
-/** Containers or packets: skipped where nodes of a group are simulated. */
+/** A check that needs containers or packets is skipped where nodes of a group are simulated. */
 function real(check: VerifyCheck, ...groups: readonly Pick<NodeGroup, "id" | "simulated">[]): VerifyCheck {
   const unreal = groups.filter((group) => group.simulated).map(({ id }) => id);
   return unreal.length === 0 ? check : { ...check, skip: `${[...new Set(unreal)].join(", ")}: ${simulated}` };
 }
 
-/** Needs groups' Ready pods, and would else wait out its limit. */
+/** The same for a check that needs the Ready pods of groups, and would else wait out its limit. */
 function onPods(check: VerifyCheck, ...groups: readonly NodeGroup[]): VerifyCheck {
   return { ...real(check, ...groups), needs: groups.map(podsReadyId) };
 }
@@ -76,7 +76,7 @@ function missing(id: string, title: string, skip: string): VerifyCheck {
 
 const unseen = "the cluster shows no control-plane machine";
 
-/** Without it, pods of a build spell out selector and toleration. */
+/** A Windows build without RuntimeClass: its pods would have to spell out selector and toleration. */
 function missingClass(name: string, build: string): VerifyCheck {
   return {
     id: `runtime-class/${name}`,

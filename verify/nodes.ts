@@ -27,7 +27,7 @@ export function nodeGroups(nodes: readonly NodeFacts[]): readonly NodeGroup[] {
 
 export const controlPlaneId = "control-plane";
 
-/** It asks and gets no other pod; managed clusters show none. */
+/** The control plane, from which is asked and to which no other pod is sent; managed clusters show none. */
 export function controlPlaneGroup(nodes: readonly NodeFacts[]): NodeGroup | undefined {
   const members = nodes.filter(({ controlPlane }) => controlPlane);
   return members.length === 0 ? undefined : groupOf(controlPlaneId, "linux", members);

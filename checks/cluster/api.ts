@@ -10,13 +10,13 @@ export interface ApiClients {
 /** Tools of checks that need an API server alone. */
 export interface ApiTools {
   readonly api: ApiClients;
-  /** Of their pods. */
+  /** Where they make pods, which they remove again. */
   readonly namespace: string;
-  /** It only waits, on every system. */
+  /** Image of a container that only waits, on every system. */
   readonly waitingImage: string;
 }
 
-/** Of an answer that was an error. */
+/** HTTP status of an answer that was an error. */
 export function statusOf(error: unknown): number | undefined {
   return typeof error === "object" && error !== null && "code" in error && typeof error.code === "number"
     ? error.code

@@ -31,11 +31,11 @@ export interface NodeFacts {
   readonly cordoned: boolean;
   /** Services and duties by the machine's own word; nothing of another form counts. */
   readonly failed: string | undefined;
-  /** Of its health task. */
+  /** How long its health task has been silent; `undefined` while it is not. */
   readonly silent: string | undefined;
   /** A Windows machine's past; nothing of another form counts. */
   readonly traces: readonly string[];
-  /** It is a rehearsal's: played by KWOK, or with containers that mostly have no program. */
+  /** It is a rehearsal's: KWOK plays it, or most of its containers have no program. */
   readonly simulated: boolean;
   /** By the provider id, where known. */
   readonly cloud: ExpectedCloud | undefined;
@@ -50,7 +50,7 @@ const crashAnnotation = "fenestra.dev/crashes";
 const signatureAnnotation = "fenestra.dev/signatures";
 /** A beat (300), the limit of a round (600) and the pause before the next task (300), by worker.ts of Windows. */
 const silentSeconds = 1200;
-/** Its container runtime (tools/runtime/main.go). */
+/** The rehearsal's container runtime (tools/runtime/main.go). */
 const rehearsalRuntime = "rehearsal://";
 /** Keeps plain pods off Windows nodes. */
 export const windowsTaint = "os=windows:NoSchedule";

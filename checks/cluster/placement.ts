@@ -42,7 +42,7 @@ async function untilStarted({ api, namespace, signal }: Context, name: string): 
   });
 }
 
-/** Removes the pods, too. */
+/** Makes pods, gives the scheduler's decisions to `judge`, and removes the pods again. */
 async function withPlaced(
   context: Context,
   pods: readonly V1Pod[],
@@ -59,7 +59,7 @@ async function withPlaced(
 
 /** Pods that say nothing about their system. */
 interface PlainPods {
-  /** More than nodes, so that chance does not decide. */
+  /** More than a small cluster has nodes, so that chance does not decide. */
   readonly count: number;
   /** A cluster in use may have no room. */
   readonly mustStart: boolean;
@@ -157,7 +157,7 @@ export function runtimeClassCheck({ name, build, count, mustStart }: WantedClass
 /** Fenestra's own; it may be switched off. */
 export const placementPolicy = "fenestra-placement";
 
-/** As a dry run admits it. */
+/** A Windows pod with an image of this tag, as a dry run admits it. */
 export async function admittedWindowsPod(
   { api, namespace }: Pick<ApiTools, "api" | "namespace">,
   imageTag: string,
@@ -167,7 +167,10 @@ export async function admittedWindowsPod(
   return (await api.core.createNamespacedPod({ namespace, body, dryRun: "All" })).spec;
 }
 
-/** By the image's tag. @param inForceMs milliseconds until the policy must be in force */
+/**
+ * The API server chooses the RuntimeClass by the image's tag. @param inForceMs milliseconds until the policy must be in
+ * force
+ */
 export function runtimeClassPolicyCheck(
   { name, imageTag }: { readonly name: string; readonly imageTag: string },
   inForceMs = 0,
@@ -205,7 +208,7 @@ const inContainer = (securityContext: SecurityContext): Partial<V1PodSpec> => ({
   containers: [{ ...waitingContainer("registry.example.test/app:1.0"), securityContext }],
 });
 
-/** On a Windows pod (kubernetes.io: "Windows containers in Kubernetes", field compatibility). */
+/** Refused on a Windows pod (kubernetes.io: "Windows containers in Kubernetes", field compatibility). */
 const refusedFields: readonly (readonly [field: string, spec: Partial<V1PodSpec>])[] = [
   ["spec.hostPID", { hostPID: true }],
   ["spec.hostIPC", { hostIPC: true }],
@@ -229,7 +232,7 @@ const refusedFields: readonly (readonly [field: string, spec: Partial<V1PodSpec>
   ["spec.containers[0].securityContext.procMount", inContainer({ procMount: "Default" })],
 ];
 
-/** By name, in dry runs. */
+/** The API server refuses by name what Windows cannot honour; each field is asked in a dry run. */
 export const refusedFieldsCheck: Check<ApiTools> = {
   id: "refused-fields",
   title: "the API server refuses on a Windows pod what Windows cannot honour, each field by its name",
@@ -245,7 +248,7 @@ export const refusedFieldsCheck: Check<ApiTools> = {
         },
       );
     };
-    // The refusals could have another cause.
+    // Without any of the fields it must be taken, or the refusals could have another cause.
     const plain = await asked({});
     expect(plain === undefined, `a Windows pod without any of these fields was refused: ${plain}`);
     for (const [field, spec] of refusedFields) {

@@ -19,7 +19,7 @@ interface Workloads {
   readonly nodes: readonly V1Node[];
 }
 
-/** It chooses nodes whose taints it may not tolerate. */
+/** A DaemonSet that wants no pod although it chooses nodes: it may not tolerate their taints. */
 function unwanted({ spec }: V1DaemonSet, nodes: readonly V1Node[]): string | undefined {
   const { nodeSelector = {}, affinity } = spec?.template.spec ?? {};
   const selector = Object.entries(nodeSelector);
@@ -100,7 +100,8 @@ export function awaitsFirstProbe({ spec, status }: V1Pod, now: number): boolean 
 }
 
 /**
- * Without all pods at their newest version, as by `kubectl rollout status`. @param excused pods that count as available
+ * The workloads that lack pods at their newest version, as `kubectl rollout status` judges it. @param excused pods that
+ * count as available
  */
 export function workloadProblems(
   { deployments, statefulSets, daemonSets, pods, nodes }: Workloads,

@@ -1,8 +1,8 @@
 import { lstatSync, readFileSync } from "node:fs";
 import { parseChanges, type StackChange, type Status, table } from "./stackChange.ts";
 
-// With a token that may write to the repository, on what anyone's branch left, before packages are installed: Node's
-// own modules alone, and every text is hostile.
+// Runs with a token that may write to the repository, on what anyone's branch left, and before packages are installed:
+// it imports Node's own modules alone, and takes every text as hostile.
 
 /** Bytes; GitHub refuses more than 65,536 characters. */
 export const commentLimit = 65_000;
@@ -64,7 +64,7 @@ interface Part {
   readonly text: string;
 }
 
-/** Of all blocks of a stack; a comment on one stack has fewer than sixty with its table. */
+/** Most lines of all blocks of a stack; a comment on one stack has fewer than sixty with its table. */
 const stackLines = 50;
 
 /** What a reviewer decides by; then as much as there is room for. */

@@ -63,7 +63,7 @@ async function compareStack(stack: string, base: Version<string>, now: Version<P
   return { change: changed(stack, diff), plan };
 }
 
-/** With the older one's account in ids and ARNs. */
+/** The plan with the older one's account in ids and ARNs. */
 async function inAccountOf(old: BasePlan, stack: string, plan: Plan, now: Version<Plan>): Promise<Plan> {
   if (old.cluster.accountId === plan.cluster.accountId) return plan;
   return now.plan(stack, old.cluster.accountId);

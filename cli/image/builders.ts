@@ -17,7 +17,7 @@ const script = "C:\\Windows\\Temp\\bake.ps1";
 const call = `powershell.exe -NoProfile -ExecutionPolicy Bypass -File ${script}`;
 const restartMinutes = 30;
 
-/** After its last command: a process of WMI outlives Packer's session. */
+/** Takes away what Packer came in by, after its last command: a process of WMI outlives Packer's session. */
 const closeDoor = [
   "Start-Sleep 10",
   "$l=Get-ChildItem WSMan:\\localhost\\Listener",

@@ -172,7 +172,7 @@ export interface NewStack {
 export function newStackText(stack: NewStack, program = ".."): string {
   const { cloud, production } = stack;
   const account = cloudFacts[cloud].words.account;
-  // A first zone's alone serves nobody else.
+  // Else the NAT gateways of all zones but the first would serve nobody.
   const byZone = production && cloudFacts[cloud].network.subnetsSpanZones;
   const count = byZone ? [`      count: ${stack.zones.length}`, "      perZone: true"] : ["      count: 2"];
   const pools = [
@@ -219,7 +219,7 @@ export function newStackText(stack: NewStack, program = ".."): string {
 
 function access({ cloud, allow, workloadIdentity }: NewStack): readonly string[] {
   const identity = [
-    // Later it takes three updates.
+    // Changed later, it takes three updates.
     ...(cloudFacts[cloud].access.rsaTokens
       ? ["    # Entra ID takes tokens of RSA keys only.", "    serviceAccountKeys: [rsa-1]"]
       : []),

@@ -4,15 +4,15 @@ import { didYouMean } from "../../components/model/problem.ts";
 import { minorOf } from "../../components/model/releases.ts";
 import { atVersion, nameOf } from "./lock.ts";
 
-/** It replaces itself where only its digest is missing. */
+/** A row, and what it replaces: itself where only its digest is missing. */
 interface Move {
   readonly from: Artifact;
   readonly to: Artifact;
 }
 
 /**
- * A later patch than the lock file's, for every system, with what moves together; or rows of that version without a
- * digest.
+ * Rows of a name at a later patch than the lock file's, for every system, with what moves together with it; or rows of
+ * that version without a digest.
  *
  * @throws RangeError for an unknown name and any other version
  */

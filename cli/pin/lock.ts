@@ -62,7 +62,7 @@ export function withRelease(lock: readonly Artifact[], version: string): readonl
 
 /**
  * What is named and missing is added without digests, for the platforms and at the place of the newest of that name and
- * minor, since nobody knows where an unknown name is published. What is not named goes.
+ * minor, since nobody knows where an unknown name is published. Versions of a known name that are no longer named go.
  */
 export function withNamed(
   lock: readonly Artifact[],

@@ -127,7 +127,7 @@ export const fieldManager = "fenestra";
  * Adds the name under which every update applies the object. Without it an update that finds no state of an object
  * takes a random name (pulumi/pulumi-kubernetes: provider/pkg/provider/provider.go, `fieldManagerName`): after one that
  * was cut off, two names own the same fields, and what the program drops stays. (So it does where the first update with
- * the annotation fails while it waits for an object: only then would the old name give up its fields.)
+ * the annotation fails while it waits for an object: the old name gives up its fields only after that.)
  *
  * A CustomResourceDefinition is left as it is: the provider replaces it as a whole, which no owner of a field can
  * refuse (await.go, `updateResource`), and then has the old name give up its fields (`Relinquish`), which the API

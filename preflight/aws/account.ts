@@ -3,7 +3,7 @@ import { textOf } from "../../plan/program/values.ts";
 import { doubtful, type Question, refused, some } from "../question.ts";
 import type { AwsNeeds } from "./needs.ts";
 
-/** Taken once: call, list, field, type here, and what deletes them. */
+/** Names that only one may have: call, list, field, type here, and what deletes them. */
 const fixedNames = [
   [
     "elasticloadbalancing:DescribeLoadBalancers",

@@ -18,7 +18,7 @@ import {
 import { imageOf } from "./machines.ts";
 import { type AwsNeeds, providerTags } from "./needs.ts";
 
-/** By IAM; none for the root user. */
+/** Whose rights count, as IAM knows it; none for the root user. */
 async function principalOf(ask: Ask, { asker }: AwsNeeds): Promise<string | undefined> {
   if (asker.deployer !== undefined) return asker.deployer;
   const arn = (await ask("sts:GetCallerIdentity")).text("Arn");
@@ -67,7 +67,7 @@ const tagSpecifications = z.array(z.object({ resourceType: z.string(), tags: z.r
 
 const tagsOf = (tags: object) => Object.entries(tags).map(([Key, Value]) => ({ Key, Value }));
 
-/** As far as it is there before a first update. */
+/** What the first machine asks EC2 for, as far as it is there before a first update. */
 function launchRequest({ machines: [first] }: AwsNeeds, ImageId: string, SubnetId: string): object {
   const { httpTokens, httpEndpoint } = mapOf(first?.template.metadataOptions);
   const specifications = tagSpecifications.safeParse(first?.template.tagSpecifications).data ?? [];

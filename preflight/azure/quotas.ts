@@ -61,7 +61,7 @@ const counting = (id: string): Question<AzureNeeds> => ({
   id,
   async *run(needs, ask) {
     const usages = await usagesOf(ask, needs, "Network");
-    // The numbers have what the cluster has.
+    // What the cluster has is already in the numbers.
     if ((await running(ask, needs)).length > 0) return;
     for (const [of, what, type, pattern] of counted) {
       const needed = made(needs.program, `azure-native:network:${type}`).length;

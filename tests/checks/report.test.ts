@@ -39,13 +39,13 @@ describe("report of checks", () => {
     assert.deepEqual(recapLines([hostile]), ["failed:", `  [nodes] ${shown}`]);
   });
 
-  it("is coloured on terminals that take colours alone", () => {
+  it("is coloured on terminals that take colours, and plain elsewhere", () => {
     const forced = process.env.FORCE_COLOR;
     delete process.env.FORCE_COLOR; // Mocha may set it; it overrules the terminal.
     try {
       for (const [isTTY, depth, text] of [
         [true, 8, "\u001b[31mx\u001b[39m"],
-        // Dumb terminals have no colors.
+        // NO_COLOR and dumb terminals make the depth 1.
         [true, 1, "x"],
         [false, 8, "x"],
       ] as const) {

@@ -81,7 +81,7 @@ describe("a changed stack file", function () {
     return read;
   }
 
-  /** A preview replaces what the plan says, but what a provider decides by values that it does not know yet. */
+  /** A preview replaces what the plan says, but for what a provider decides by values that it does not know yet. */
   async function samePreview(before: Texts, after: Texts, old: BasePlan, diff: PlanDiff): Promise<void> {
     const preview = new Set(await previewReplaces("s", before, after, old.cluster.accountId));
     const ours = (change: Change) => diff.resources.filter((each) => each.change === change).map(({ urn }) => urn);

@@ -57,7 +57,7 @@ const noted = ({ metadata }: V1Lease): number =>
 /** Its Node loses Ready after 50 seconds. */
 const silentMs = 120_000;
 
-/** Their Nodes say Ready: nobody is left to say otherwise. Pure. */
+/** Kubelets that are silent although their Nodes say Ready: nobody is left to say otherwise. Pure. */
 export function silentKubelets(nodes: readonly V1Node[], leases: readonly V1Lease[], now: Date): readonly string[] {
   const at = new Map(leases.map((lease) => [lease.metadata?.name, noted(lease)]));
   const names = nodes

@@ -139,7 +139,7 @@ export const metricsCheck: VerifyCheck = {
   },
 };
 
-/** By them HorizontalPodAutoscalers decide. */
+/** HorizontalPodAutoscalers decide by these values. */
 export function podMetricsCheck(group: NodeGroup): VerifyCheck {
   return {
     id: `pod-metrics/${group.id}`,

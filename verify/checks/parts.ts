@@ -91,7 +91,7 @@ interface ObjectHeader {
   readonly metadata: { readonly name: string; readonly namespace?: string };
 }
 
-/** By path; without them kinds do nothing. */
+/** By path, lists without which an object of that kind does nothing. */
 const wantedLists: Readonly<Record<string, readonly string[]>> = {
   RoleBinding: ["subjects"],
   ClusterRoleBinding: ["subjects"],
@@ -103,8 +103,9 @@ const wantedLists: Readonly<Record<string, readonly string[]>> = {
 };
 
 /**
- * By kubectl's field managers (kubernetes: staging/src/k8s.io/kubectl/pkg/cmd, `DefaultFieldManager...`). Labels,
- * annotations and status are people's; a restart, another scale and an object that was put back are no change.
+ * What people have changed in an object, by kubectl's field managers (kubernetes: staging/src/k8s.io/kubectl/pkg/cmd,
+ * `DefaultFieldManager...`). Labels, annotations and status are people's; a restart, another scale and an object that
+ * was put back are no change.
  */
 function byHand(found: unknown): readonly string[] {
   return list(field(field(found, "metadata"), "managedFields")).flatMap((entry) => {

@@ -231,7 +231,10 @@ export function volumeCheck(
   };
 }
 
-/** Beside its source. On Windows both disks have the same ids, and the second comes online only with new ones. */
+/**
+ * A volume restored from a snapshot is mounted beside its source. On Windows both disks have the same ids, and the
+ * second comes online only with new ones.
+ */
 export function restoredCheck(group: NodeGroup, storageClass: string | undefined): VerifyCheck {
   const { write, read } = commands[group.os];
   return {

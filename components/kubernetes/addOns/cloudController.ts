@@ -102,7 +102,7 @@ function cloudControllerManifests(
     serviceAccount(controller),
     ...clusterRights(controller, "system:cloud-controller-manager", cloudControllerRules),
     ...namespaceRights(controller, controller.name, leaseRules),
-    // Otherwise it prints its usage and exits, while the rollout already counts as done.
+    // Otherwise the program prints its usage and exits, while the rollout already counts as done.
     readsAuthentication(controller, "cloud-controller-manager:apiserver-authentication-reader"),
     azure ? azureController(spec, nodeEndpoint) : awsController(spec, nodeEndpoint),
     ...(azure ? nodeManager(spec, "linux", nodeEndpoint) : []),

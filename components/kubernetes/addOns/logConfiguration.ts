@@ -119,7 +119,10 @@ export const stateFolders = { linux: "/var/lib/otelcol", windows: "C:\\var\\lib\
  */
 export const collectorMebibytes = { heap: 400, container: { linux: 512, windows: 768 } } as const;
 
-/** Channels of Windows; the last two are the runtime's, on containers and Hyper-V, and the agent's for gMSA. */
+/**
+ * Channels of Windows; the last two are the runtime's, on containers and Hyper-V, and the agent's for gMSA. One that a
+ * node does not have is passed over.
+ */
 const channels = [
   "System",
   "Application",

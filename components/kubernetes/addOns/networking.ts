@@ -12,7 +12,7 @@ const proxy: Account = { name: "kube-proxy-windows", namespace: "kube-system" };
 
 export const networking: AddOnEntry = { name: "networking", after: [], manifests: networkingManifests };
 
-/** kubeadm's two pods may share a node, whose drain would end both at once. */
+/** kubeadm's two pods of CoreDNS may share a node, whose drain would end both at once. */
 const nameServerBudget: Manifest = {
   apiVersion: "policy/v1",
   kind: "PodDisruptionBudget",
@@ -21,8 +21,8 @@ const nameServerBudget: Manifest = {
 };
 
 /**
- * More than kubeadm's two, which later runs of kubeadm keep: by the processor from one for sixteen nodes to one for
- * eight. The least are there without metrics too.
+ * More name servers than kubeadm's two, which later runs of kubeadm keep: by the processor from one for sixteen nodes
+ * to one for eight. The least are there without metrics too.
  */
 function nameServerScale({ controlPlane, pools }: Pick<ClusterSpec, "controlPlane" | "pools">): Manifest {
   const nodes = (of: (pool: PoolSpec) => number, among = pools) =>

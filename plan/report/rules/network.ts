@@ -56,7 +56,7 @@ export const rangeRules = {
         ["kubernetes.serviceCidr", kubernetes.serviceCidr] as const,
       ]
         .filter(([, range]) => !unroutedNetworks.some((each) => contains(each, cidr(range))))
-        // Pods may have addresses of the network.
+        // Each range once: pods may have addresses of the network.
         .filter(([, range], index, all) => all.findIndex(([, other]) => other === range) === index)
         .map(([path, range]) => ({
           path: key(path),
