@@ -24,7 +24,7 @@ const starts = { aws: 2, azure: 1 } as const;
 const megabytes: Seconds = [300, 300, 0];
 const restarts: Seconds = [1, 1, 0];
 
-/** For `make bench`. */
+/** The boots' times in lines, for `make bench`. */
 export function bootModel(): readonly string[] {
   const stages = stagesOf({ credentials: { proxy: false, registries: [] } }, { ccgPlugin: false, annotations: {} });
   const columns = (["aws", "azure"] as const).flatMap((cloud) => boots.map((boot, index) => ({ cloud, boot, index })));

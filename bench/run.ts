@@ -17,7 +17,7 @@ function median(values: readonly number[]): number {
   return sorted[Math.floor(sorted.length / 2)] ?? Number.NaN;
 }
 
-/** In separate processes. */
+/** Medians of one config, each run in its own process. */
 function measure(config: Readonly<Record<string, string>>): Figures {
   const all = Array.from({ length: runs + 1 }, () =>
     figures.parse(

@@ -9,13 +9,16 @@ export interface Check<Context = object> {
   readonly id: string;
   /** What holds when it passes. */
   readonly title: string;
-  /** Known before the run. */
+  /** Why it is skipped, where that is known before the run. */
   readonly skip?: string;
-  /** When one of these has failed it is skipped, and the report names the cause. Ids outside the run do not count. */
+  /**
+   * Ids of checks: when one of these has failed this one is skipped, and the report names the cause. Ids outside the
+   * run do not count.
+   */
   readonly needs?: readonly string[];
   /** Waits on purpose, as for the end of a token's life. */
   readonly slow?: boolean;
-  /** In milliseconds. Default: the limit of the run. */
+  /** Time limit in milliseconds. Default: the limit of the run. */
   readonly limitMs?: number;
   /** Throws {@link CheckFailure} or another error, or {@link CheckSkipped} when there is no answer. */
   readonly run: (context: Context & CheckRun) => Promise<void>;
@@ -59,7 +62,7 @@ export function expect(holds: boolean, failure: string, lookAt?: string): assert
   if (!holds) throw new CheckFailure(failure, lookAt);
 }
 
-/** By JSON text with sorted keys. @throws CheckFailure with both values */
+/** Compares by JSON text with sorted keys. @throws CheckFailure with both values */
 export function expectEqual(actual: unknown, wanted: unknown, what: string): void {
   const [a, b] = [JSON.stringify(sorted(actual)), JSON.stringify(sorted(wanted))];
   expect(a === b, `${what}: found ${a}, wanted ${b}`);
@@ -83,7 +86,7 @@ export function inOrder<Context>(checks: readonly Check<Context>[]): readonly Ch
   }));
 }
 
-/** With this limit, in milliseconds. */
+/** The same checks with this limit, in milliseconds. */
 export function within<Context>(limitMs: number, checks: readonly Check<Context>[]): readonly Check<Context>[] {
   return checks.map((check) => ({ ...check, limitMs }));
 }

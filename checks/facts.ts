@@ -1,4 +1,4 @@
-/** By their upstreams: no check learns an expected value from the program. */
+/** What clusters must be like by their upstreams: no check learns an expected value from the program. */
 
 /** Taint of a node that the cloud controller has not seen yet (kubernetes/cloud-provider: api/well_known_taints.go). */
 export const uninitializedTaintKey = "node.cloudprovider.kubernetes.io/uninitialized";
@@ -7,7 +7,7 @@ export const windowsBuildLabel = "node.kubernetes.io/windows-build";
 /** Label and taint of control-plane nodes (kubernetes: cmd/kubeadm/app/constants). */
 export const controlPlaneKey = "node-role.kubernetes.io/control-plane";
 
-/** By year, as Microsoft numbers them. */
+/** Builds of Windows Server by year, as Microsoft numbers them. */
 export const windowsBuilds: Readonly<Record<string, string>> = {
   "2019": "10.0.17763",
   "2022": "10.0.20348",
@@ -46,7 +46,7 @@ export function minorNumber(release: string): number {
   return Number(release.split(".")[1]);
 }
 
-/** By it containerd 2 calls network plug-ins (containernetworking/cni: SPEC.md). */
+/** Version of the interface by which containerd 2 calls network plug-ins (containernetworking/cni: SPEC.md). */
 export const cniVersion = "1.0.0";
 /** Where containerd looks for registries' hosts on Linux (containerd: docs/hosts.md). */
 export const registryFolder = "/etc/containerd/certs.d";
@@ -81,7 +81,8 @@ export const metadataQuestions: Readonly<Record<ExpectedCloud, (os: "linux" | "w
 };
 
 /**
- * By Fenestra's documentation: sample that reads an object, exporters' namespace, labels of namespaces, late snapshots.
+ * Names and times of Fenestra's documentation: the sample that reads an object, exporters' namespace, labels of
+ * namespaces, late snapshots.
  */
 export const sampleAccount = { namespace: "fenestra-samples", name: "object-reader" } as const;
 export const exporterNamespace = "fenestra-monitoring";

@@ -34,7 +34,7 @@ function element(
     : [`<${opening.join(" ")}>`, ...content.map((line) => `  ${line}`), `</${name}>`];
 }
 
-/** For CI systems. @param server host that was checked */
+/** Results as JUnit XML, for CI systems. @param server host that was checked */
 export function junitXml(results: readonly CheckResult[], server: string): string {
   const cases = results.flatMap((result) => {
     const [classname = ""] = result.id.split("/");

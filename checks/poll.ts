@@ -4,9 +4,9 @@ import { CheckFailure } from "./check.ts";
 interface UntilOptions {
   /** Pass a check's own. */
   readonly signal: AbortSignal;
-  /** Milliseconds. Default: as long as the signal allows. */
+  /** Longest wait in milliseconds. Default: as long as the signal allows. */
   readonly limitMs?: number;
-  /** Milliseconds. Default: 500. */
+  /** Pause between attempts in milliseconds. Default: 500. */
   readonly intervalMs?: number;
   /** What to look at when it never comes. */
   readonly lookAt?: string;

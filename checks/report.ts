@@ -35,7 +35,7 @@ export function positionText({ number, of }: Position): string {
   return `${String(number).padStart(String(of).length)}/${of}`;
 }
 
-/** Without a final line break. */
+/** The lines of one result, without a final line break. */
 export function resultLines(result: CheckResult, position: Position, paint: Paint = plain): string {
   const [style, word] = words[result.outcome];
   const below = [

@@ -6,7 +6,7 @@ export interface RunOptions {
   /** Limit in milliseconds of checks without their own. */
   readonly limitMs: number;
   readonly onResult: (result: CheckResult, position: Position) => void;
-  /** Not for a skipped check. */
+  /** Called when a check begins, but not for a skipped one. */
   readonly onBegin?: (id: string, position: Position) => void;
   /** Every `heartbeatMs` of a running check, with the seconds since it began. */
   readonly onWaiting?: (id: string, position: Position, seconds: number) => void;
@@ -16,7 +16,7 @@ export interface RunOptions {
   readonly interrupted?: AbortSignal;
   /** A check without an answer fails. Default: it is skipped. */
   readonly skipsFail?: boolean;
-  /** Of a run before; checks may need them. */
+  /** Results of an earlier run, which these checks may need. */
   readonly earlier?: readonly CheckResult[];
 }
 
@@ -25,7 +25,7 @@ const graceMs = 2_000;
 
 type Outcome = Pick<CheckResult, "outcome" | "reason" | "lookAt">;
 
-/** In turn. Those that need a failed one are skipped with its id. */
+/** Runs the checks in turn. Those that need a failed one are skipped with its id. */
 export async function runChecks<Context extends object>(
   checks: readonly Check<Context>[],
   context: Context,

@@ -8,9 +8,9 @@ import { issuer, type Purpose } from "./environments.ts";
 export interface StackScope extends Omit<CiStack, "stack"> {
   readonly region: string;
   readonly accountId: string;
-  /** For the stack's state alone. */
+  /** ARN of the bucket, which is for the stack's state alone. */
   readonly bucketArn: string;
-  /** For the secrets in it alone. */
+  /** ARN of the key, which is for the secrets in it alone. */
   readonly keyArn: string;
 }
 
@@ -41,10 +41,10 @@ function ownNames({ cluster, region, accountId, rolePath, record, pods }: StackS
 
 const issuerHost = issuer.replace("https://", "");
 
-/** Of the action for AWS. */
+/** Audience of the tokens that GitHub's action for AWS asks for. */
 export const audience = "sts.amazonaws.com";
 
-/** For runs with exactly this subject. */
+/** Lets runs with exactly this subject take a role. */
 export function trustPolicy(providerArn: string, subject: string): PolicyDocument {
   return policy({
     Sid: "ThisEnvironmentOnly",
@@ -121,7 +121,7 @@ function look(scope: StackScope): readonly Statement[] {
   ];
 }
 
-/** For `fenestra preflight`. */
+/** What `fenestra preflight` asks besides. */
 const ask = (scope: StackScope): readonly Statement[] => [
   allow(
     "LookAtAccount",
@@ -276,15 +276,16 @@ function recordStatements({ name }: DnsRecord, zone: string): readonly Statement
 }
 
 /**
- * By purpose; several for an update, as one may have 6,144 characters (AWS IAM User Guide, "IAM and AWS STS quotas").
- * Network and machines are bound to the region, what has the cluster's name or tag to the cluster.
+ * A role's policies by its purpose; several for an update, as one may have 6,144 characters (AWS IAM User Guide, "IAM
+ * and AWS STS quotas"). Network and machines are bound to the region, what has the cluster's name or tag to the
+ * cluster.
  */
 export const policies = {
   /** Reads and decrypts the state, and looks at an existing network. */
   preview: (scope: StackScope) => ({
     preview: policy(...readState(scope), ...(scope.network === undefined ? [] : [lookAtNetwork])),
   }),
-  /** Also what the stack has made (`pulumi refresh --preview-only`), and the account. */
+  /** Looks also at what the stack has made (`pulumi refresh --preview-only`), and at the account. */
   drift: (scope: StackScope) => ({
     drift: policy(...readState(scope), ...look(scope)),
     preflight: policy(...ask(scope)),

@@ -202,7 +202,7 @@ class AzureStack extends pulumi.ComponentResource {
     this.registerOutputs({});
   }
 
-  /** For controllers in an existing network: a run may give it, but write no role. */
+  /** The controllers' role in an existing network: a run may give it, but write no role. */
   #controllerRole(cluster: string, network: string, roleDefinitionId: string): void {
     const scope = network.split("/").slice(0, 5).join("/");
     new authorization.RoleDefinition(

@@ -72,7 +72,7 @@ export function requireControllerRoles(stacks: readonly CiStack[]): void {
     );
 }
 
-/** For runs with exactly this subject. */
+/** Trusts runs with exactly this subject. */
 export function federatedCredential(subject: string) {
   return { issuer, subject, audiences: ["api://AzureADTokenExchange"] };
 }

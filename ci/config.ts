@@ -12,12 +12,12 @@ import type { Repository } from "./environments.ts";
 export interface CiStack {
   /** `aws-dev`. */
   readonly stack: string;
-  /** Begins its resources' names. */
+  /** The cluster's name, with which its resources' names begin. */
   readonly cluster: string;
   readonly rolePath: string;
-  /** On AWS: an ARN. */
+  /** On AWS, the ARN of the policy that bounds its roles. */
   readonly permissionsBoundary: string | undefined;
-  /** In a zone that is not its own. */
+  /** The API's record that it makes in a zone of others. */
   readonly record: DnsRecord | undefined;
   /** `undefined` without workload identity. */
   readonly pods: PodGrants | undefined;
@@ -48,7 +48,7 @@ export interface PodGrants {
   readonly rights: readonly string[];
 }
 
-/** For the stacks of one account and region. */
+/** What is set up for the stacks of one account and region. */
 export interface CiSpec {
   readonly cloud: Cloud;
   readonly region: string;
@@ -60,7 +60,7 @@ export interface CiSpec {
   readonly oidcProviderArn: string | undefined;
 }
 
-/** Its message is complete. */
+/** A mistake in this program's config. Its message is complete. */
 export class CiConfigError extends Error {
   constructor(problems: readonly string[]) {
     super(["The config of fenestra-ci has mistakes:", ...problems.map((problem) => `  ${problem}`)].join("\n"));
@@ -73,7 +73,7 @@ const schema = z.strictObject({
   repository: z.string().regex(/^[A-Za-z0-9-]+\/[A-Za-z0-9_.-]+$/, "allowed: OWNER/NAME of a repository on GitHub"),
   repositoryIds: z.strictObject({ owner: digits, repository: digits }).optional(),
   stacks: z.array(z.string(), "allowed: a list of stacks").min(1, "allowed: at least one stack"),
-  /** From the folder above the project's. */
+  /** Folder of the stack files, seen from the folder above the project's. */
   stackDir: z.string().default("stacks"),
   oidcProviderArn: z
     .string()
@@ -81,7 +81,7 @@ const schema = z.strictObject({
     .optional(),
 });
 
-/** As JSON text from Pulumi. */
+/** Keys that Pulumi hands over as JSON text. */
 const structured: readonly string[] = ["repositoryIds", "stacks"];
 
 const prefix = "fenestra-ci:";

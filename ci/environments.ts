@@ -10,20 +10,20 @@ export function environmentName(purpose: Purpose, stack: string): string {
   return purpose === "deploy" ? stack : `${purpose}-${stack}`;
 }
 
-/** By name and, where subjects are immutable, by number. */
+/** A repository by its name and, where subjects are immutable, by numbers. */
 export interface Repository {
   /** `OWNER/NAME`. */
   readonly name: string;
-  /** Of owner and repository; none for one from before 15 July 2026 that has not opted in. */
+  /** Numbers of owner and repository; none for a repository from before 15 July 2026 that has not opted in. */
   readonly ids?: { readonly owner: string; readonly repository: string } | undefined;
 }
 
-/** Of GitHub's tokens. */
+/** Issuer of GitHub's tokens. */
 export const issuer = "https://token.actions.githubusercontent.com";
 
 /**
- * Of a token for an environment. Repositories made after 15 July 2026 carry numbers, so that an abandoned name gives no
- * rights (GitHub documentation, "OpenID Connect reference", immutable subject claims).
+ * Subject of a token for an environment. Those of repositories made after 15 July 2026 carry numbers, so that an
+ * abandoned name gives no rights (GitHub documentation, "OpenID Connect reference", immutable subject claims).
  */
 export function subject({ name, ids }: Repository, environment: string): string {
   const [owner = "", repository = ""] = name.split("/");
@@ -32,10 +32,10 @@ export function subject({ name, ids }: Repository, environment: string): string 
   return `repo:${full}:environment:${environment.replaceAll(":", "%3A")}`;
 }
 
-/** On GitHub; none is secret. */
+/** Variables of an environment on GitHub; none is secret. */
 export type Variables = Readonly<Record<string, pulumi.Output<string>>>;
 
-/** By environment: variables to set. */
+/** Variables to set, by environment. */
 export interface CiOutputs {
   readonly environments: Readonly<Record<string, Variables>>;
 }

@@ -14,7 +14,7 @@ import { UsageError } from "./exit.ts";
 
 type Config = Readonly<Record<string, string>>;
 
-/** With a made-up place for the state. */
+/** What bounds the rights of a stack's workflows on AWS, with a made-up place for the state. */
 export function scopeOf(stack: string, config: Config): StackScope {
   const { region, accountId } = placeOf(config);
   return {
@@ -26,7 +26,7 @@ export function scopeOf(stack: string, config: Config): StackScope {
   };
 }
 
-/** By `--as`; without it somebody who may do everything. */
+/** Who deploys by `--as`; without it somebody who may do everything. */
 export function deployerOf(as: string | undefined): ((stack: string, config: Config) => Deployer) | undefined {
   const purpose = purposes.find((each) => each === as);
   if (as !== undefined && purpose === undefined) throw new UsageError(`--as ${as}; allowed: ${purposes.join(", ")}`);

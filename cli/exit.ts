@@ -2,7 +2,7 @@ import type { Output } from "../checks/report.ts";
 
 export const exitCodes = {
   fine: 0,
-  /** At the level of `--fail-on`, or failed checks. */
+  /** There are findings at the level of `--fail-on`, or failed checks. */
   findings: 1,
   /** The command line or the stack file is wrong. */
   badConfig: 2,
@@ -26,12 +26,12 @@ export class UsageError extends Error {
 export interface Terminal extends Output {
   /** Absent where nobody can answer. */
   readonly ask?: (question: string) => Promise<string>;
-  /** Before the command is loaded. */
+  /** Called before the command is loaded. */
   readonly prepare?: () => void;
 }
 
 export interface Command {
-  /** For `--help`. */
+  /** Text of `--help`. */
   readonly help: string;
   /** Throws UsageError or ConfigError for a user's mistake. */
   readonly run: (args: readonly string[], terminal: Terminal) => Promise<ExitCode>;

@@ -11,9 +11,9 @@ import { findProject, isInside, packagesOf, programFolder } from "./project.ts";
 export interface CheckoutOptions {
   /** Default: the project's. */
   readonly repository?: string;
-  /** With installed packages. Default: this program's. */
+  /** Folder of a program with installed packages. Default: this one's. */
   readonly program?: string;
-  /** For messages. Default: `--diff`. */
+  /** The option that names the commit, for messages. Default: `--diff`. */
   readonly option?: string;
   /**
    * Installs the packages of a checkout where package-lock.json differs. Default: the commit is refused, since a plan

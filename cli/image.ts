@@ -116,7 +116,7 @@ function filesOf({ machines }: Plan, { name }: WindowsPool): PlanMachine["files"
   return found.files;
 }
 
-/** Of DaemonSets for Windows. */
+/** Images of the DaemonSets for Windows. */
 function ownImages({ resources }: Plan): readonly string[] {
   return resources
     .filter(

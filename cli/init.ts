@@ -69,7 +69,10 @@ export const command: Command = {
   },
 };
 
-/** With the program as a submodule, or out of a clone. @param url where the program comes from, for a clone */
+/**
+ * Makes a repository with the program as a submodule, or out of a clone. @param url where the program comes from, for a
+ * clone
+ */
 async function makeRepository(
   url: string | undefined,
   workflows: string | undefined,

@@ -89,12 +89,12 @@ export async function main(args: readonly string[], terminal: Terminal): Promise
   }
 }
 
-/** Of Node's `parseArgs`. */
+/** Whether it is an error of Node's `parseArgs`. */
 function isArgumentError(error: unknown): error is Error {
   return error instanceof Error && "code" in error && String(error.code).startsWith("ERR_PARSE_ARGS_");
 }
 
-/** On standard error: a result can go to a file. */
+/** Asks on standard error: a command's result can go to a file. */
 async function ask(question: string): Promise<string> {
   const terminal = createInterface({ input: process.stdin, output: process.stderr });
   try {

@@ -259,7 +259,7 @@ function shortened(messages: readonly string[]): readonly string[] {
   );
 }
 
-/** By path. */
+/** `versions.json` and the stack files, by path. */
 function readFiles(root: string, folder: string): ReadonlyMap<string, string> {
   return withUserFile(`--root ${root}`, "a checkout of this repository", () => {
     const stacks = readdirSync(folder).filter((name) => /^Pulumi\..+\.yaml$/.test(name));

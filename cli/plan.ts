@@ -90,7 +90,7 @@ async function plan(args: readonly string[], { out, err }: Terminal): Promise<Ex
   return values["fail-on"] === lostData && (diff?.lost.length ?? 0) > 0 ? exitCodes.lostData : exitCodes.fine;
 }
 
-/** By Node's rules: a terminal, NO_COLOR, FORCE_COLOR. */
+/** Colours by Node's rules: a terminal, NO_COLOR, FORCE_COLOR. */
 const paint: Paint = (colour, text) => styleText(colour, text, { stream: process.stdout });
 
 /** A file wins over a commit. */
@@ -137,7 +137,7 @@ function levelOf(text: string): Level {
   return level;
 }
 
-/** Of `--image-json`. */
+/** Pool and record that `--image-json` gives. */
 function imageOf(given: string, config: Readonly<Record<string, string>>): readonly [string, ImageRecord] {
   const [pool = "", ...rest] = given.split("=");
   const named = `--image-json ${given}`;

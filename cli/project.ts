@@ -13,9 +13,9 @@ export const programFolder = realpathSync(fileURLToPath(new URL("../", import.me
 export const programEntry = path.join(programFolder, "index.ts");
 
 export interface Project {
-  /** Of Pulumi.yaml. */
+  /** Folder of Pulumi.yaml. */
   readonly root: string;
-  /** Of stack files. */
+  /** Folder of the stack files. */
   readonly stacks: string;
   /** The program's own folder. */
   readonly own: boolean;
@@ -69,7 +69,7 @@ function above(start: string): Project | undefined {
   }
 }
 
-/** With a final slash. */
+/** URL of the stack files' folder, with a final slash. */
 export function stacksOf({ stacks }: Pick<Project, "stacks">): URL {
   return pathToFileURL(`${stacks}/`);
 }
@@ -88,7 +88,7 @@ function isSubmodule(): boolean {
 
 type Package = { readonly version?: unknown } & { readonly [flag in "optional" | "devOptional" | "peer"]?: boolean };
 
-/** By folder, without the program's own version, which each release changes. */
+/** A lock file's packages by folder, without the program's own version, which each release changes. */
 export function packagesOf(lock: string): Readonly<Record<string, Package>> {
   const { packages: { "": own, ...others } = {} }: { packages?: Record<string, Package> } = JSON.parse(lock);
   return { ...others, "": { ...own, version: undefined } };
@@ -118,7 +118,7 @@ export function isCurrent(folder: string): boolean {
   );
 }
 
-/** For `parseArgs`. */
+/** Options of every command about one stack, for `parseArgs`. */
 export const stackOptions = { stack: { type: "string" }, "stack-dir": { type: "string" } } as const;
 
 /** Of help, from the same column. */

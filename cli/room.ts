@@ -3,7 +3,7 @@ import { nodeFacts } from "../checks/cluster/nodes.ts";
 import { poolLabel } from "../components/model/pools.ts";
 import { roomInWords, roomOfNode } from "../components/model/room.ts";
 
-/** On each pool's node with most processors left. */
+/** The room on each pool's node with most processors left. */
 export function roomLines(nodes: readonly V1Node[], pods: readonly V1Pod[]): readonly string[] {
   const running = pods.filter(({ status }) => status?.phase !== "Succeeded" && status?.phase !== "Failed");
   const on = Map.groupBy(running, ({ spec }) => spec?.nodeName);

@@ -44,7 +44,7 @@ interface Look {
   readonly failed: boolean;
 }
 
-/** Once or whenever it changes. */
+/** Shows a look once, or whenever it changes. */
 export async function show(
   once: () => Promise<Look>,
   { watch, pauseMs }: { readonly watch: boolean; readonly pauseMs: number },
@@ -143,16 +143,16 @@ interface ServingEnd {
 
 export interface StatusFacts {
   readonly controlPlane: readonly V1Node[];
-  /** By the stack's record, NaN without one. */
+  /** How many there should be by the stack's record, NaN without one. */
   readonly members: number;
   /** `undefined`, as of snapshots, when unreadable. */
   readonly page: string | undefined;
   /** From the ConfigMap, by the name of the etcd member, which no Node has. */
   readonly snapshots: Readonly<Record<string, string>> | undefined;
-  /** By Node's name or `all`. */
+  /** What people have marked, by the Node's name or `all`. */
   readonly marks: Readonly<Record<string, string>>;
   readonly room: readonly string[];
-  /** Of all Nodes. */
+  /** Names of all Nodes. */
   readonly names: readonly string[];
   /** Volumes and machines to look at. */
   readonly remarks: readonly string[];

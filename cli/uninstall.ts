@@ -101,7 +101,7 @@ export interface FoundObject {
 interface FoundVolume extends FoundObject {
   /** `Delete`, `Retain` or `Recycle`. */
   readonly reclaimPolicy: string;
-  /** In the cloud: volume handle, or the driver's name. */
+  /** The volume in the cloud: its handle, or the driver's name of it. */
   readonly handle: string | undefined;
   /** `namespace/name`. */
   readonly claim: string | undefined;
@@ -112,7 +112,7 @@ interface FoundClaim extends FoundObject {
 }
 
 interface FoundService extends FoundObject {
-  /** Of the load balancer. */
+  /** Address of the load balancer. */
   readonly address: string | undefined;
 }
 
@@ -123,7 +123,7 @@ export interface Inventory {
   readonly namespaces: readonly FoundObject[];
 }
 
-/** It would outlive the cluster, or keep its removal from ending. */
+/** Something that would outlive the cluster, or keep its removal from ending. */
 export interface Leftover {
   /** `Service shop/front` */
   readonly object: string;
@@ -131,7 +131,7 @@ export interface Leftover {
   readonly fix: string;
 }
 
-/** Begins `app.kubernetes.io/part-of` of our objects. */
+/** `app.kubernetes.io/part-of` of our own objects begins so. */
 const ownPart = "fenestra";
 
 /** `pulumi destroy` then removes it; users' own programs of Pulumi have other names. */
@@ -151,7 +151,7 @@ function deleteCommand({ kind, metadata }: FoundObject): string {
   return `kubectl ${where}delete ${kind.toLowerCase()} ${metadata.name}`;
 }
 
-/** In the cloud, and what is stuck, sorted by object. */
+/** What would be left in the cloud, and what is stuck, sorted by object. */
 export function leftovers({ services, claims, volumes, namespaces }: Inventory): readonly Leftover[] {
   const ownClaims = new Set(claims.filter(isOwn).map(({ metadata }) => `${metadata.namespace}/${metadata.name}`));
   const userVolumes = volumes.filter((volume) => volume.claim === undefined || !ownClaims.has(volume.claim));

@@ -116,7 +116,7 @@ const words = (text: string): readonly string[] =>
     .map((word) => word.trim())
     .filter((word) => word !== "");
 
-/** Before the checks, whose results would be lost. */
+/** Tried before the checks, whose results would otherwise be lost. */
 function requireWritable(junit: string): void {
   const allowed = "a file in a folder that is there and yours to write";
   withUserFile(`--junit ${junit}`, allowed, () => accessSync(path.dirname(junit), constants.W_OK));

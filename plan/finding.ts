@@ -29,7 +29,7 @@ export interface FindingGroup extends Omit<Finding, "path"> {
   readonly paths: readonly string[];
 }
 
-/** In the order of the first of each. */
+/** Findings that say the same together, in the order of the first of each. */
 export function groupFindings(findings: readonly Finding[]): readonly FindingGroup[] {
   const groups = Map.groupBy(findings, ({ id, level, message, remedy }) => [id, level, message, remedy].join("\n"));
   return [...groups.values()].flatMap(([first, ...others]) => {

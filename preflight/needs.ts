@@ -6,11 +6,11 @@ import type { Answer } from "./run.ts";
 
 /** A machine, or those of one pool. */
 export interface MachineNeed {
-  /** In the stack file. */
+  /** Where its settings are in the stack file. */
   readonly setting: string;
   /** Any of them will do. */
   readonly sizes: readonly string[];
-  /** At first, while it rolls on top of that, and at most. */
+  /** How many at first, how many more while it rolls, and how many at most. */
   readonly count: number;
   readonly surge: number;
   readonly most: number;
@@ -44,9 +44,9 @@ export type NeedsOf<All extends Needs> = Omit<All, "asker" | "clock" | "goes">;
 export interface Asker {
   /** ARN of a role, or object id, of whoever deploys instead. */
   readonly deployer?: string;
-  /** On the internet, where known. */
+  /** This machine's address on the internet, where known. */
   readonly address?: string;
-  /** Of this machine. */
+  /** Addresses of this machine. */
   readonly local: readonly string[];
 }
 
@@ -100,7 +100,7 @@ export interface Asking {
   readonly limitMs?: number | undefined;
 }
 
-/** Before one machine goes, those about machines. */
+/** The questions to ask: before one machine goes, only those about machines. */
 export function asked<N>(all: readonly Question<N>[], { skip, goes }: Asking): readonly Question<N>[] {
   return all.filter(({ id, ofMachine }) => !skip.includes(id) && (goes === undefined || ofMachine));
 }

@@ -24,7 +24,7 @@ export class CallError extends Error {
   }
 }
 
-/** Of one list. */
+/** Most pages of one list that are read. */
 export const mostPages = 100;
 
 export const tooManyPages = `a list of more than ${mostPages} pages`;
@@ -32,13 +32,13 @@ export const tooManyPages = `a list of more than ${mostPages} pages`;
 /** @throws CallError */
 export type Send = (call: Call, signal: AbortSignal) => Promise<unknown>;
 
-/** Once; a service's code that `none` matches gives an empty reply. @throws CallError */
+/** Asks once; a service's code that `none` matches gives an empty reply. @throws CallError */
 export type Ask = (right: string, input?: Call["input"], none?: RegExp) => Promise<Reply>;
 
 const step = (value: unknown, key: string): unknown =>
   typeof value === "object" && value !== null ? Reflect.get(value, key) : undefined;
 
-/** Read by paths (`VCpuInfo.DefaultVCpus`; `""` is all). @throws CallError where a field has another form */
+/** An answer, read by paths (`VCpuInfo.DefaultVCpus`; `""` is all). @throws CallError where a field has another form */
 export class Reply {
   readonly #call: Call;
   readonly #value: unknown;
@@ -118,14 +118,14 @@ export const notAsked = objection("not asked");
 
 /** What it yields before a call fails is kept. */
 export interface Question<Needs> {
-  /** For `--skip`. */
+  /** Its stable name, for `--skip`. */
   readonly id: string;
   /** Asked before one machine is replaced, too. */
   readonly ofMachine?: true;
   readonly run: (needs: Needs, ask: Ask) => AsyncGenerator<Objection>;
 }
 
-/** At first, while pools roll, at most. */
+/** A quota and what is needed of it: at first, while pools roll, at most. */
 interface QuotaNeed {
   readonly what: string;
   readonly quota: string;

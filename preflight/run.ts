@@ -13,7 +13,7 @@ import {
 
 export interface Answer {
   readonly id: string;
-  /** Of its objections, the worst. */
+  /** The worst of its objections. */
   readonly outcome: Outcome;
   readonly objections: readonly Objection[];
 }
@@ -21,7 +21,7 @@ export interface Answer {
 export interface Preflight {
   readonly answers: readonly Answer[];
   readonly calls: number;
-  /** They would answer the rest. */
+  /** Rights that would answer the rest. */
   readonly missingRights: readonly string[];
 }
 
@@ -120,7 +120,7 @@ function silence(error: unknown): Objection {
   return notAsked(`${message} (${code})`, network);
 }
 
-/** By Node's or a proxy's code. */
+/** What is in the way, by Node's or a proxy's code. */
 const networkFaults: readonly (readonly [RegExp, string])[] = [
   [
     /Credential|Token|Authentication|InvalidSignature|AuthFailure|UnrecognizedClient/,

@@ -23,7 +23,7 @@ import { bodyProblem, Refused, serverSeconds } from "../components/gates/apiProb
 import { messageOf } from "../components/gates/messageOf.ts";
 import { proxyTo } from "../components/gates/proxy.ts";
 
-/** With one kubeconfig's identity. */
+/** The parts of the Kubernetes API that are used here, with one kubeconfig's identity. */
 export interface ClusterApi extends ApiClients {
   readonly config: KubeConfig;
   readonly server: string;
@@ -35,7 +35,7 @@ export interface ClusterApi extends ApiClients {
   readonly registration: ApiregistrationV1Api;
   readonly version: VersionApi;
   readonly objects: KubernetesObjectApi;
-  /** By its last answer; before the first, this machine's. */
+  /** The cluster's time by its last answer; before the first, this machine's. */
   readonly now: () => Date;
 }
 

@@ -10,5 +10,5 @@ interface VerifyTools extends ApiTools {
 
 export type VerifyContext = VerifyTools & CheckRun;
 
-/** Its id: what is checked, and after a slash where. */
+/** Its id says what is checked, and after a slash where. */
 export type VerifyCheck = Check<VerifyTools>;

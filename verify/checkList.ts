@@ -49,7 +49,7 @@ export interface ClusterFacts {
   readonly snapshots: boolean;
   readonly shares: readonly string[];
   readonly exporters: Readonly<Record<NodeGroup["os"], boolean>>;
-  /** To be reached outside. */
+  /** What pods must reach outside; `undefined` for nothing. */
   readonly outbound: string | undefined;
   readonly loadBalancer: BalancerKind;
   /** Let in by a public load balancer. */
@@ -86,7 +86,7 @@ function missingClass(name: string, build: string): VerifyCheck {
   };
 }
 
-/** In the report's order: what others rest upon first. */
+/** The checks in the report's order: what others rest upon first. */
 export function checkList(facts: ClusterFacts): readonly VerifyCheck[] {
   const groups = nodeGroups(facts.nodes);
   const network = podNetworkOf(facts.nodes);
@@ -138,7 +138,7 @@ export function checkList(facts: ClusterFacts): readonly VerifyCheck[] {
   ];
 }
 
-/** By whether nodes have ranges of pod addresses. */
+/** The pod network, by whether nodes have ranges of pod addresses. */
 function podNetworkOf(nodes: readonly NodeFacts[]): PodNetwork {
   const ranges = nodes.some(({ podCidr }) => podCidr !== undefined);
   return (
@@ -255,7 +255,10 @@ function placementChecks(
   ];
 }
 
-/** By whole id or the part before the slash. @returns the checks, or the words that name none */
+/**
+ * The checks that are asked for, by whole id or the part before the slash. @returns the checks, or the words that name
+ * none
+ */
 export function chosenChecks(
   checks: readonly VerifyCheck[],
   only: readonly string[],

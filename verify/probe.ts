@@ -11,13 +11,13 @@ export interface ExecResult {
   readonly stderr: string;
 }
 
-/** In a pod of the run. Throws without such a pod, or a way to its kubelet. */
+/** Runs a command in a pod of the run. Throws without such a pod, or a way to its kubelet. */
 export type Execute = (pod: string, command: readonly string[]) => Promise<ExecResult>;
 
-/** Of one command. */
+/** Longest that one command may take. */
 const limitMs = 60_000;
 
-/** As `kubectl exec`. */
+/** Runs commands in pods, as `kubectl exec` does. */
 export function executor(config: KubeConfig, namespace: string): Execute {
   return async (pod, command) => {
     const [stdout, stderr] = [new PassThrough(), new PassThrough()];
@@ -56,7 +56,8 @@ export function executor(config: KubeConfig, namespace: string): Execute {
 }
 
 /**
- * By the stream's last status (kubernetes/kubernetes: staging/src/k8s.io/apimachinery/pkg/util/remotecommand).
+ * Exit code by the stream's last status (kubernetes/kubernetes:
+ * staging/src/k8s.io/apimachinery/pkg/util/remotecommand).
  *
  * @throws Error when the command was not run, as when the container lacks the program
  */
@@ -89,7 +90,7 @@ interface ReachOptions {
   readonly signal: AbortSignal;
   /** `undefined` when the answer is right. */
   readonly judge: (answer: string) => string | undefined;
-  /** For a path to come up. Default: 30,000, as upstream's tests give a new Windows endpoint. */
+  /** Time for a path to come up. Default: 30,000, as upstream's tests give a new Windows endpoint. */
   readonly warmUpMs?: number;
   /** Default: 1,000. */
   readonly pauseMs?: number;

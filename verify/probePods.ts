@@ -17,7 +17,7 @@ export interface ProbePod {
   readonly group: string;
   readonly os: "linux" | "windows";
   readonly node: string;
-  /** By hostNetwork on Linux, HostProcess on Windows. It answers nothing. */
+  /** In the node's own network, by hostNetwork on Linux and HostProcess on Windows. Such a pod answers nothing. */
   readonly host: boolean;
 }
 
@@ -34,7 +34,7 @@ export function probeImage({ release }: Pick<NodeGroup, "release">): string {
 
 export const pauseImage = images.pause;
 
-/** For HostProcess and hostNetwork pods, and one on a control-plane machine. */
+/** Labels that allow HostProcess and hostNetwork pods, and one on a control-plane machine. */
 export const verifyNamespaceLabels = {
   ...checkLabels,
   "pod-security.kubernetes.io/enforce": "privileged",
@@ -55,7 +55,7 @@ export function hostProbePodOf({ id, os, nodes }: NodeGroup): ProbePod | undefin
   return node === undefined ? undefined : { pod: `${id}-host`, group: id, os, node: node.name, host: true };
 }
 
-/** By affinity: named outright it would pass by the scheduler and its taints. */
+/** Chooses a node by affinity: naming it outright would pass by the scheduler and its taints. */
 function onNode(node: string): Pick<V1PodSpec, "affinity"> {
   const term = { matchFields: [{ key: "metadata.name", operator: "In", values: [node] }] };
   return {
@@ -129,7 +129,7 @@ export function serviceName(group: string): string {
 export const balancerKinds = ["internal", "public", "none"] as const;
 export type BalancerKind = (typeof balancerKinds)[number];
 
-/** By cloud. */
+/** What makes a load balancer internal, by cloud. */
 const internal = {
   "service.beta.kubernetes.io/aws-load-balancer-internal": "true",
   "service.beta.kubernetes.io/azure-load-balancer-internal": "true",
@@ -169,7 +169,7 @@ interface ProbeService {
   readonly nodePort: number;
 }
 
-/** Made when a check first needs a group's, and kept to the end. */
+/** Pods that answer and ask: a group's are made when a check first needs them, and kept to the end. */
 export class ProbePods {
   readonly #api: ClusterApi;
   readonly #namespace: string;

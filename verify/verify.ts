@@ -20,7 +20,7 @@ import { diskDriverOf, shareClasses, storageClassFor } from "./checks/storage.ts
 import { executor } from "./probe.ts";
 import { ProbePods, pauseImage, verifyNamespaceLabels } from "./probePods.ts";
 
-/** By components/kubernetes/addOns/csi.ts. */
+/** The class of snapshots that components/kubernetes/addOns/csi.ts makes. */
 const snapshotClass = {
   group: "snapshot.storage.k8s.io",
   version: "v1",
@@ -81,7 +81,7 @@ export async function clusterFacts(
   };
 }
 
-/** For a new namespace's service account. */
+/** How long a new namespace's service account may take. */
 const accountMs = 30_000;
 
 /** Waits for the account `default`, which pods need. */
@@ -145,9 +145,9 @@ export function emptied(conditions: readonly V1NamespaceCondition[]): string {
 interface VerifyOptions {
   /** File for JUnit XML. */
   readonly junit: string | undefined;
-  /** Of each check. */
+  /** Time limit of each check. */
   readonly limitMs: number;
-  /** Of the namespace's name. */
+  /** Beginning of the namespace's name. */
   readonly prefix: string;
 }
 
@@ -180,7 +180,7 @@ export async function orSaid<T>(
 }
 
 /**
- * In a namespace of its own, which is removed also after Ctrl-C or a failure.
+ * Runs the checks in a namespace of its own, which is removed also after Ctrl-C or a failure.
  *
  * @returns whether no check failed, nothing was left, and nobody interrupted it
  */

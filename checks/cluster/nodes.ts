@@ -15,7 +15,7 @@ export interface NodeFacts {
   readonly os: string;
   /** `10.0.20348`, of Windows. */
   readonly build: string | undefined;
-  /** With its update: `10.0.20348.2340`. */
+  /** The build with its update: `10.0.20348.2340`. */
   readonly update: string | undefined;
   readonly labels: Readonly<Record<string, string>>;
   /** `key=value:effect`. */
@@ -37,7 +37,7 @@ export interface NodeFacts {
   readonly traces: readonly string[];
   /** It is a rehearsal's: KWOK plays it, or most of its containers have no program. */
   readonly simulated: boolean;
-  /** By the provider id, where known. */
+  /** By the provider id; `undefined` for an unknown one. */
   readonly cloud: ExpectedCloud | undefined;
 }
 
@@ -55,7 +55,10 @@ const rehearsalRuntime = "rehearsal://";
 /** Keeps plain pods off Windows nodes. */
 export const windowsTaint = "os=windows:NoSchedule";
 
-/** Between the task's last beat and the kubelet's last word, both by the machine's clock. Linux has no such task. */
+/**
+ * The time between the task's last beat and the kubelet's last word, both by the machine's clock. Linux has no such
+ * task.
+ */
 function silence(beat: string | undefined, kubelet: Date | undefined, windows: boolean): string | undefined {
   if (beat === undefined || !/^\d{4}(-\d\d){2}T(\d\d:){2}\d\dZ$/.test(beat))
     return windows ? "never reported; its log is C:\\var\\log\\fenestra\\health.log" : undefined;

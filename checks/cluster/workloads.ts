@@ -32,7 +32,7 @@ function unwanted({ spec }: V1DaemonSet, nodes: readonly V1Node[]): string | und
     : undefined;
 }
 
-/** In the words of the scheduler or the kubelet. */
+/** Why a pod is not Ready, in the words of the scheduler or the kubelet. */
 export function podProblem({ metadata, spec, status }: V1Pod): string | undefined {
   const condition = (type: string) => status?.conditions?.find((each) => each.type === type);
   if (condition("Ready")?.status === "True" && metadata?.deletionTimestamp === undefined) return undefined;
@@ -183,7 +183,7 @@ export interface WantedWorkloads {
   readonly slow?: boolean;
   /** Whether pods may still wait for their first readiness probe. */
   readonly beforeProbes?: boolean;
-  /** They need not be Ready. */
+  /** Pods that need not be Ready. */
   readonly excused?: ((pod: V1Pod) => boolean) | undefined;
 }
 

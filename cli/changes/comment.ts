@@ -14,10 +14,10 @@ const largestFile = 32 * 1024 * 1024;
 
 const mostStacks = 40;
 
-/** By GitHub's word and not the branch's. */
+/** Where the plans come from, by GitHub's word and not the branch's. */
 export interface CommentSource {
   readonly sha: string;
-  /** With the rendered plans and the files. */
+  /** Page of the run, with the rendered plans and the files. */
   readonly runUrl: string;
 }
 
@@ -108,10 +108,10 @@ function block({ title, language, open }: Part, text: string): readonly string[]
   ];
 }
 
-/** Beside its text. */
+/** Lines of a block beside its text. */
 const frameLines = block({ title: "", language: "text", open: true, text: "" }, "").length - 1;
 
-/** Without control characters, turns of direction, characters of no width, and backticks like the fence's. */
+/** A text without control characters, turns of direction, characters of no width, and backticks like the fence's. */
 function plain(text: string): string {
   return text
     .toWellFormed()
@@ -121,7 +121,7 @@ function plain(text: string): string {
     .trimEnd();
 }
 
-/** In `room` bytes: short texts whole, long ones cut to equal lengths. */
+/** The texts in `room` bytes: short ones whole, long ones cut to equal lengths. */
 function shorten(texts: readonly string[], room: number): readonly string[] {
   const shares = new Map<number, number>();
   let left = room;

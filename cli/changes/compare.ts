@@ -31,7 +31,10 @@ export interface ComparedStack {
   readonly plan: Plan | undefined;
 }
 
-/** By name. Two plans decide, byte by byte, and not the edited files: most edits change no plan. */
+/**
+ * The stacks of both versions by name. Two plans decide, byte by byte, and not the edited files: most edits change no
+ * plan.
+ */
 export async function compareStacks(base: Version<string>, now: Version<Plan>): Promise<readonly ComparedStack[]> {
   const names = [...new Set([...base.stacks, ...now.stacks])].sort();
   const compared: ComparedStack[] = [];

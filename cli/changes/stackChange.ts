@@ -3,7 +3,7 @@ export const statuses = ["failed", "changed", "unknown", "added", "removed", "sa
 
 export type Status = (typeof statuses)[number];
 
-/** In the table. */
+/** What happens to machines, in the table's words. */
 const nodeFates = [
   "refused",
   "replaced",
@@ -23,7 +23,7 @@ export interface NodeRow {
   readonly fate: NodeFate;
 }
 
-/** By their names in `changes.json`. */
+/** Numbers of a row of the table, by their names in `changes.json`. */
 const numbers = ["added", "removed", "changed", "replaced", "refused", "lost", "newFindings", "goneFindings"] as const;
 
 /** Names and numbers, no text. */
@@ -45,7 +45,7 @@ export function bareChange(stack: string, status: Status, reason = ""): StackCha
   return { stack, status, overview: null, reason, nodes: "", values: "", findings: "", files: "", summary: "" };
 }
 
-/** Of `fenestra changes --out`. */
+/** File that `fenestra changes --out` writes for all stacks. */
 export const changesFile = "changes.json";
 
 const changesVersion = 3;
@@ -54,7 +54,7 @@ export function changesJson(stacks: readonly StackChange[]): string {
   return `${JSON.stringify({ version: changesVersion, stacks }, null, 2)}\n`;
 }
 
-/** Without trust in the author. @throws TypeError when it has another form */
+/** Reads the file without trust in its author. @throws TypeError when it has another form */
 export function parseChanges(text: string): readonly StackChange[] {
   const parsed: unknown = JSON.parse(text);
   if (!isRecord(parsed) || parsed.version !== changesVersion || !Array.isArray(parsed.stacks))
@@ -62,10 +62,10 @@ export function parseChanges(text: string): readonly StackChange[] {
   return parsed.stacks.map(parseChange);
 }
 
-/** Only what Pulumi allows: the comment has it as it is. */
+/** Only characters that Pulumi allows: the comment has the name as it is. */
 const stackName = /^[A-Za-z0-9_.-]{1,100}$/;
 
-/** They are in the comment, too. */
+/** Names of machines are in the comment, too. */
 const nodeName = /^[a-z0-9-]{1,60}$/;
 
 function parseChange(value: unknown): StackChange {

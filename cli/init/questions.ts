@@ -162,7 +162,7 @@ export interface NewStack {
   readonly windows: readonly WindowsFacts["name"][];
   /** Protection, three control-plane machines, a NAT gateway for each zone. */
   readonly production: boolean;
-  /** They reach the API from outside. */
+  /** Networks that reach the API from outside. */
   readonly allow: readonly string[];
   readonly workloadIdentity: boolean;
   readonly accountId: string | undefined;
@@ -246,7 +246,7 @@ function access({ cloud, allow, workloadIdentity }: NewStack): readonly string[]
   ];
 }
 
-/** In quotes where needed. */
+/** A value as YAML, in quotes where needed. */
 function scalar(value: string): string {
   return stringify(value, { lineWidth: 0 }).trimEnd();
 }

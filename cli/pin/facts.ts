@@ -1,6 +1,6 @@
 import { z } from "zod";
 
-/** By nested keys; a list of texts is one sorted text. */
+/** What objects say, by nested keys; a list of texts is one sorted text. */
 export interface Facts {
   readonly [key: string]: Fact;
 }
@@ -8,7 +8,7 @@ type Fact = string | Facts | undefined;
 
 const isFacts = (value: Fact): value is Facts => typeof value === "object";
 
-/** By its keys. */
+/** A part of facts by its keys. */
 export function at(value: Fact, ...keys: string[]): Facts {
   const found = keys.reduce((some: Fact, key) => (isFacts(some) ? some[key] : undefined), value);
   return isFacts(found) ? found : {};
@@ -152,13 +152,13 @@ interface Named {
   readonly facts: Facts;
 }
 
-/** By the fields that users can write. */
+/** Served versions, by the fields that users can write. */
 function definition(spec: Facts): Facts {
   const served = Object.entries(at(spec.versions)).filter(([, each]) => at(each).served !== "false");
   return { ...spec, versions: Object.fromEntries(served) };
 }
 
-/** Without texts. Throws for what is no object of Kubernetes. */
+/** What objects say, without texts for people. Throws for what is no object of Kubernetes. */
 export function factsOf(documents: readonly unknown[]): Facts {
   const form = z.looseObject({ kind: z.string(), metadata: z.looseObject({ name: z.string() }) });
   const objects = documents.map((each): Named => {

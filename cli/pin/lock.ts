@@ -13,7 +13,7 @@ import {
 import { windowsImageQueries } from "../../components/model/windowsImages.ts";
 import type { Publishers, Said } from "./publishers.ts";
 
-/** Of a minor: the newest, and one to go back to. */
+/** Releases kept of a minor: the newest, and one to go back to. */
 const keptReleases = 2;
 
 export interface PinResult {
@@ -22,7 +22,7 @@ export interface PinResult {
   readonly message?: string;
 }
 
-/** Without digests. Throws RangeError for a release that cannot be chosen. */
+/** All artifacts of a release, without digests. Throws RangeError for one that cannot be chosen. */
 export function releaseArtifacts(version: string): readonly Artifact[] {
   if (!/^\d+\.\d+\.\d+$/.test(version))
     throw new RangeError(
@@ -86,7 +86,7 @@ export function withNamed(
   return sorted([...lock.filter((artifact) => isProgram(artifact) || isNamed(artifact)), ...added]);
 }
 
-/** Without a digest. */
+/** The artifact at another version, without a digest. */
 export function atVersion(artifact: Artifact, version: string): Artifact {
   const url = artifact.url.replace(/@sha256:.*$/, "").replaceAll(artifact.version, version);
   const { checksumUrl: _, replaces: __, ...rest } = artifact;
@@ -121,7 +121,7 @@ function judge(artifact: Artifact, { digest, from }: Said, acceptMoved: boolean)
 /** Few enough for publishers that count. */
 const atOnce = 8;
 
-/** In the lock file's order. */
+/** Asks for each chosen artifact and judges the answers, in the lock file's order. */
 export async function pinLock(
   lock: readonly Artifact[],
   publishers: Publishers,
@@ -151,7 +151,7 @@ function identity({ name, version, os, arch }: Artifact): string {
   return [name, version, os, arch].join(" ");
 }
 
-/** By name, version, platform. */
+/** Sorted by name, version, platform. */
 export function sorted(lock: readonly Artifact[]): readonly Artifact[] {
   const text = (a: string, b: string) => (a < b ? -1 : a > b ? 1 : 0);
   return lock.toSorted(
@@ -168,13 +168,13 @@ export function renderLock(lock: readonly Artifact[]): string {
 }
 
 export interface Newer {
-  /** As in the lock file; `kubernetes` for a release's programs. */
+  /** The name in the lock file; `kubernetes` for a release's programs. */
   readonly name: string;
   readonly version: string;
   readonly newest: string;
 }
 
-/** Of all programs of a release. */
+/** Name of all programs of a Kubernetes release together. */
 export const kubernetesName = "kubernetes";
 
 /** What has no number, such as `ltsc2022`, is skipped. @param follow a newer minor of these is as good as a patch */
@@ -220,7 +220,7 @@ export async function findNewer(
   return { newer: inOrder(newer), minors: [...last.values()].filter(isNew), failed, skipped };
 }
 
-/** Of the same form, the newest first, whether or not with `v`. */
+/** Later versions of the same form, the newest first; a `v` in front does not matter. */
 function laterVersions(version: string, all: readonly string[]): readonly string[] {
   const numbersOf = (text: string) => {
     const parts = partsOf(text);
@@ -254,7 +254,7 @@ export function newerVersions(text: string, newer: readonly Newer[]): string {
   });
 }
 
-/** Where the file has its minor's newest so far. */
+/** The stack file with a newer Kubernetes, where it has its minor's newest so far. */
 export function newerStack(text: string, newer: readonly Newer[]): string {
   return withScalars(text, (keys, value) =>
     keys.join(" ") === "config fenestra:kubernetes version"
@@ -263,7 +263,7 @@ export function newerStack(text: string, newer: readonly Newer[]): string {
   );
 }
 
-/** In YAML or JSON, in block or flow style; the rest stays to the byte. */
+/** Replaces scalars in YAML or JSON, in block or flow style; the rest stays to the byte. */
 function withScalars(text: string, replace: (keys: readonly string[], value: unknown) => string | undefined): string {
   const parts: string[] = [];
   let done = 0;

@@ -14,7 +14,7 @@ const upstreamSchema = z.strictObject({
   tag: z.string(),
   /** Pattern of paths in the repository. */
   paths: z.string(),
-  /** Read last: the image's version, the commit, and git's digests of the files. */
+  /** What was read last: the image's version, the commit, and git's digests of the files. */
   read: z
     .strictObject({
       version: z.string(),
@@ -26,7 +26,7 @@ const upstreamSchema = z.strictObject({
 });
 const lockSchema = z.record(z.string(), z.union([upstreamSchema, z.strictObject({ none: z.string() })]));
 
-/** By image where its project's manifests are and what they say, or why there are none. */
+/** For each image where its project's manifests are and what they say, or why there are none. */
 export type UpstreamLock = z.infer<typeof lockSchema>;
 
 export function readUpstream(file: string): UpstreamLock {
@@ -70,7 +70,7 @@ async function read(
   return { version, commit, files, facts: factsOf(documents) };
 }
 
-/** With versions that it has not read, and what changes, line by line. */
+/** The lock with the versions that it had not read, and what changes, line by line. */
 export async function withManifests(
   lock: UpstreamLock,
   named: readonly NamedVersion[],

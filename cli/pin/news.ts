@@ -4,7 +4,7 @@ import { isProgram } from "../../components/model/moreArtifacts.ts";
 import { kubernetesName } from "./lock.ts";
 import type { Publishers } from "./publishers.ts";
 
-/** Where releases are, and the Go modules of advisories. */
+/** Where a name's releases are, and the Go modules by which advisories know it. */
 const projects: Readonly<Record<string, { readonly repository: string; readonly modules: readonly string[] }>> = {
   [kubernetesName]: { repository: "kubernetes/kubernetes", modules: ["k8s.io/kubernetes"] },
   "cni-plugins": { repository: "containernetworking/plugins", modules: ["github.com/containernetworking/plugins"] },
@@ -77,7 +77,7 @@ export async function withNews(
     : { text: written(text, { published, known }), news: news.sort(), failed };
 }
 
-/** Its last sections; what is before them stays to the byte. */
+/** The text with these as its last sections; what is before them stays to the byte. */
 function written(text: string, sections: object): string {
   const rest = text.slice(0, text.search(/\s*"published":/));
   const own = JSON.stringify(sections, null, 2).replaceAll(

@@ -11,7 +11,7 @@ export interface Said {
   readonly from: string;
 }
 
-/** Of tags: repositories have some thousand. */
+/** Most pages of tags that are read: repositories have some thousand tags. */
 const mostPages = 100;
 
 const assetSchema = z.object({ assets: z.array(z.object({ name: z.string(), digest: z.string().nullish() })) });
@@ -45,7 +45,7 @@ export function checksumUrl({ url, algorithm }: File): string | undefined {
   return known[`${owner}/${repository}`] ?? `https://api.github.com/repos/${owner}/${repository}/releases/tags/${tag}`;
 }
 
-/** In GitHub's description of a release, sha256sum's output, or alone. */
+/** A file's digest in GitHub's description of a release, in sha256sum's output, or alone. */
 export function digestIn(text: string, { url, algorithm }: File): string | undefined {
   const file = url.slice(url.lastIndexOf("/") + 1);
   const lines = text.startsWith("{")
@@ -69,7 +69,10 @@ export class Publishers {
     this.#timeoutMs = timeoutMs;
   }
 
-  /** Of a file, or of a tag by HEAD (OCI distribution specification, "Checking if content exists in the registry"). */
+  /**
+   * The digest of a file, or of a tag by HEAD (OCI distribution specification, "Checking if content exists in the
+   * registry").
+   */
   async digest(artifact: Artifact): Promise<Said> {
     if (!isImage(artifact)) {
       const from = checksumUrl(artifact);

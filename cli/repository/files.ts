@@ -107,7 +107,7 @@ function projectIn(text: string, program: string): string {
   );
 }
 
-/** Only missing ones; says what became of each. */
+/** Writes only the files that are missing; says what became of each. */
 export function writeFiles(root: string, files: Files): readonly string[] {
   mkdirSync(path.join(root, "stacks"), { recursive: true });
   return Object.entries(files).map(([name, text]) => {
@@ -131,7 +131,7 @@ export function isRelease(tag: string): boolean {
   return /^v\d+\.\d+\.\d+$/.test(tag);
 }
 
-/** They stay as they are. */
+/** A user's files, which stay as they are. */
 const isUsers = (file: string): boolean =>
   /^(stacks|ci)\/Pulumi\.[^/]+\.yaml$|^stacks\/artifacts\.lock\.json$/.test(file);
 /** Many change these for themselves; they then stay. */

@@ -24,7 +24,7 @@ export interface InClusterValues {
   readonly podNetworkManifests: PodNetworkManifests;
   /** Content of `azure.json`; required on Azure alone. */
   readonly cloudConfig: Text | undefined;
-  /** Of the gMSA webhook; required when gMSA is on. */
+  /** Certificate of the gMSA webhook; required when gMSA is on. */
   readonly gmsaCertificate: ServerCertificate | undefined;
   /** Object id of the identity that reads the secrets of accounts; required on Azure with such accounts. */
   readonly gmsaObjectId?: Text | undefined;
@@ -35,9 +35,9 @@ export interface InClusterValues {
 }
 
 interface WorkloadIdentityValues {
-  /** Of each service account's pods, see `environmentsExpression`. */
+  /** Variables of each service account's pods, see `environmentsExpression`. */
   readonly environments: Text;
-  /** Of the object that the sample reads. */
+  /** URL of the object that the sample reads. */
   readonly sampleUrl: Text | undefined;
 }
 

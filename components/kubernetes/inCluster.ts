@@ -20,7 +20,7 @@ interface WorkerPool {
   readonly spec: PoolSpec;
   /** What makes and replaces its machines. */
   readonly group: pulumi.Resource;
-  /** Of the payload, see `fingerprinted`. */
+  /** Fingerprint of the payload, see `fingerprinted`. */
   readonly fingerprint: pulumi.Input<string>;
   readonly roll: PoolRoll;
 }
@@ -33,7 +33,7 @@ export interface InClusterArgs extends Pick<InClusterValues, "podNetworkManifest
   /** An administrator's; marked as secret here in any case. */
   readonly kubeconfig: pulumi.Input<string>;
   readonly api: pulumi.Input<ApiClient>;
-  /** Only a change of it, such as a hash of the CA, replaces the provider and all objects. */
+  /** Such as a hash of the CA: only a change of it replaces the provider and all objects. */
   readonly clusterIdentifier: pulumi.Input<string>;
   /** Exists once the Kubernetes API answers. */
   readonly apiGate: pulumi.Resource;

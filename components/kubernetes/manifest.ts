@@ -40,14 +40,14 @@ type Of<Args extends { apiVersion?: unknown; kind?: unknown }> = Plain<
   readonly metadata: Metadata;
 };
 
-/** Its CRD comes with the add-on that makes it, or from an existing monitoring stack. */
+/** A custom object, whose CRD comes with the add-on that makes it, or from an existing monitoring stack. */
 type CustomOf<Version extends string, Kind extends string, Body> = Body & {
   readonly apiVersion: Version;
   readonly kind: Kind;
   readonly metadata: Metadata;
 };
 
-/** Of the Prometheus operator, as far as it is used here. */
+/** A ServiceMonitor of the Prometheus operator, as far as it is used here. */
 interface ServiceMonitorBody {
   readonly spec: {
     readonly selector: { readonly matchLabels: Readonly<Record<string, string>> };
@@ -55,7 +55,7 @@ interface ServiceMonitorBody {
   };
 }
 
-/** Of the Prometheus operator, as far as it is used here. */
+/** A PrometheusRule of the Prometheus operator, as far as it is used here. */
 interface PrometheusRuleBody {
   readonly spec: {
     readonly groups: readonly {
@@ -70,13 +70,13 @@ interface PrometheusRuleBody {
   };
 }
 
-/** Of external-snapshotter. */
+/** A VolumeSnapshotClass of external-snapshotter. */
 interface VolumeSnapshotClassBody {
   readonly driver: string;
   readonly deletionPolicy: "Delete" | "Retain";
 }
 
-/** Of windows-gmsa, with the content of a credential specification file. */
+/** A GMSACredentialSpec of windows-gmsa, with the content of a credential specification file. */
 interface GmsaCredentialSpecBody {
   readonly credspec: Readonly<Record<string, unknown>>;
 }
@@ -105,7 +105,7 @@ export type Manifest = Manifests[keyof Manifests];
 /** A text that may be known only after other resources exist. */
 export type Text = string | OutputInstance<string>;
 
-/** With these annotations beside its own. */
+/** The object with these annotations beside its own. */
 export function annotated(manifest: Manifest, annotations: Readonly<Record<string, string>>): Manifest {
   return {
     ...manifest,
@@ -113,7 +113,7 @@ export function annotated(manifest: Manifest, annotations: Readonly<Record<strin
   };
 }
 
-/** Of a workload's pods; `undefined` for an object that makes none. */
+/** Spec of a workload's pods; `undefined` for an object that makes none. */
 export function podSpec(manifest: Manifest): PodSpec | undefined {
   return manifest.kind === "Deployment" || manifest.kind === "DaemonSet" || manifest.kind === "Job"
     ? manifest.spec?.template.spec

@@ -11,7 +11,7 @@ export function systemLabels(name: string): Record<string, string> {
 /** Always set, so that no Linux pod lands on Windows by a wide toleration. */
 export const linuxOnly = { "kubernetes.io/os": "linux" };
 
-/** For what acts with the machines' cloud identity or must run before there are workers. */
+/** Placement of what acts with the machines' cloud identity or must run before there are workers. */
 export const onControlPlane = {
   nodeSelector: { ...linuxOnly, [controlPlaneKey]: "" },
   tolerations: [
@@ -21,7 +21,7 @@ export const onControlPlane = {
   ] satisfies Toleration[],
 };
 
-/** For what each node needs before it can run pods. */
+/** Tolerated by what each node needs before it can run pods. */
 export const everyTaint: Toleration[] = [{ operator: "Exists" }];
 
 /** Workers or control plane, so that a cluster without Linux workers has its system pods too. */
@@ -85,7 +85,7 @@ export function httpsService(account: Account, more: { readonly appProtocol?: st
   };
 }
 
-/** Without any right of the machine, whatever user the image has. */
+/** A container without any right of the machine, whatever user the image has. */
 export const confined = {
   allowPrivilegeEscalation: false,
   capabilities: { drop: ["ALL"] },

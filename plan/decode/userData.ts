@@ -16,7 +16,7 @@ export interface DecodedUserData {
   /** Paths of files that the machine fetches from a bucket at boot. */
   readonly fetched: readonly string[];
   readonly entry: string;
-  /** In order; for Linux each as its arguments. */
+  /** Commands in their order; for Linux each as its arguments. */
   readonly commands: readonly (readonly string[])[];
   /** The cloud-config, or the loader. */
   readonly source: string;
@@ -37,7 +37,7 @@ export function fileContent(data: DecodedUserData, path: string): string {
   return found.content;
 }
 
-/** Where a machine fetches what its user data has no room for; `undefined` for what it may not read either. */
+/** Where a machine fetches what its user data has no room for; `undefined` also for what it may not read. */
 export type ObjectStore = (bucket: string, key: string) => Buffer | undefined;
 
 /** The packed files by path, in the order of writing. */

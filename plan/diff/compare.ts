@@ -33,7 +33,7 @@ export interface FileChange {
 }
 
 export interface PlanDiff {
-  /** Of the stack file; empty where the older plan does not say. */
+  /** Changed settings of the stack file; empty where the older plan does not say. */
   readonly settings: readonly LeafChange[];
   /** Gone for good: data, addresses, and the protection of both. */
   readonly lost: readonly { readonly name: string; readonly what: string }[];
@@ -249,7 +249,7 @@ function fileChanges(base: BasePlan, plan: Plan): readonly FileChange[] {
 
 interface LineChange {
   readonly kind: "+" | "-";
-  /** In the new file for `+`, in the old one for `-`. */
+  /** Number in the new file for `+`, in the old one for `-`. */
   readonly line: number;
   readonly text: string;
 }

@@ -66,7 +66,7 @@ function nameIn(item: unknown, key: string): string {
   return typeof value === "string" ? value : "";
 }
 
-/** At a path such as `sku.capacity`. */
+/** The value at a path such as `sku.capacity`. */
 export function valueAt(value: unknown, path: string): unknown {
   return path
     .split(".")

@@ -44,7 +44,7 @@ interface Draft {
 
 const order = (change: Change | undefined): number => (change === undefined ? changes.length : changes.indexOf(change));
 
-/** By URN, for every custom resource that does not stay as it is. */
+/** Operations by URN, for every custom resource that does not stay as it is. */
 export function findOperations(
   base: { readonly resources: readonly BaseResource[] },
   now: readonly Compared[],

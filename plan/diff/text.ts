@@ -10,7 +10,7 @@ import type { Change, Operation } from "./operations.ts";
  */
 const minutes = { "control-plane": 8, linux: 6, windows: 20 } as const;
 
-/** In one line: what a reviewer decides by. */
+/** What a reviewer decides by, in one line. */
 export function verdict({ refused, lost, nodes }: Pick<PlanDiff, "refused" | "lost" | "nodes">): string {
   if (refused.length > 0) return "refused: this update will not run";
   const told = [lost.length > 0 ? "DATA IS LOST" : "", members(nodes), ...pools(nodes)];

@@ -4,7 +4,7 @@ import { digest } from "./identifiers.ts";
 /** Addresses that both clouds keep at the start of a subnet; they keep the last one too. */
 const kept = 4;
 
-/** Never one that the cloud keeps. */
+/** An address by the seed, never one that the cloud keeps. */
 export function addressIn(range: string, seed: string): string {
   const network = cidr(range);
   const size = Math.max(addressCount(network.prefix) - kept - 1, 1);

@@ -21,7 +21,7 @@ const policySchema = z.strictObject({
   Statement: z.union([statementSchema.transform((statement) => [statement]), z.array(statementSchema)]),
 });
 
-/** Of roles and buckets: they name who is trusted. */
+/** Policies of roles and buckets, which name who is trusted. */
 const trustSchema = z.strictObject({
   Version: z.literal("2012-10-17"),
   Statement: z.array(

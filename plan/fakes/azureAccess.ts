@@ -13,14 +13,14 @@ export interface AzureRequest {
   readonly resource: string;
 }
 
-/** At a scope and everything below it. */
+/** A role at a scope and everything below it. */
 export interface HeldRole {
   readonly scope: string;
   readonly rights: RoleRights;
 }
 
 /**
- * By the program's role assignments.
+ * An identity's roles by the program's role assignments.
  *
  * @throws Error for a role or condition that cannot be judged, which must not pass as checked.
  */
@@ -166,7 +166,7 @@ function firewall(
     listOf(subnet?.outputs.serviceEndpoints).some((endpoint) => same(textOf(mapOf(endpoint).service), service));
 }
 
-/** By URL; the values go to the simulated store and nowhere else. */
+/** The program's secrets by URL; the values go to the simulated store and nowhere else. */
 export function collectVaultSecrets(program: RecordedProgram): ReadonlyMap<string, StoredSecret> {
   return new Map(
     resourcesOfType(program, "azure-native:keyvault:Secret").map(({ name, id, inputs, outputs }) => {

@@ -12,7 +12,7 @@ import {
 
 export interface AzureHost {
   readonly machine: SimulatedMachine;
-  /** For the metadata service and the cloud controller. */
+  /** Its id for the metadata service and the cloud controller. */
   readonly resourceId: string;
   readonly resourceGroup: string;
   /** The VM's, or `<set>_<instance>`. */
@@ -24,7 +24,7 @@ export interface AzureHost {
   readonly identities: readonly string[];
   readonly subnet: RecordedResource;
   readonly extensions: readonly AzureExtension[];
-  /** Of notice ahead of its end, where its model gives some. */
+  /** Seconds of notice ahead of its end, where its model gives some. */
   readonly noticeSeconds?: number;
 }
 
@@ -207,8 +207,9 @@ function subnetOf(index: ProgramIndex, configuration: PropertyMap, { name }: Rec
 const mostAddresses = 256;
 
 /**
- * Its own first. Azure refuses two of one name, none or two that are primary, and different application security
- * groups (Azure/azure-cli#21551: AllIpConfigurationsOnANicMustBelongToTheSameApplicationSecurityGroups).
+ * An interface's addresses, its own first. Azure refuses two of one name, none or two that are primary, and different
+ * application security groups (Azure/azure-cli#21551:
+ * AllIpConfigurationsOnANicMustBelongToTheSameApplicationSecurityGroups).
  */
 function configurationsOf({ ipConfigurations }: PropertyMap, { name }: RecordedResource) {
   const all = listOf(ipConfigurations).map(mapOf);
@@ -246,7 +247,7 @@ function extensionsOfSet({ inputs }: RecordedResource): readonly AzureExtension[
     }));
 }
 
-/** Of the CustomScriptExtension. @throws Error where Azure would refuse the settings. */
+/** The command of the CustomScriptExtension. @throws Error where Azure would refuse the settings. */
 function startCommandOf(extensions: readonly AzureExtension[], name: string): string | undefined {
   const scripts = extensions.filter(
     ({ publisher, type }) => publisher === "Microsoft.Compute" && type === "CustomScriptExtension",

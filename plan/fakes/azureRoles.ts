@@ -13,7 +13,7 @@ function inside(place: string, actions: string): readonly string[] {
   return actions.split(/\s+/).map((action) => `${place}/${action}`);
 }
 
-/** By id, those that machines could use (Azure RBAC, "Azure built-in roles"). */
+/** By id, the built-in roles that machines could use (Azure RBAC, "Azure built-in roles"). */
 export const builtInRoles: Readonly<Record<string, RoleRights>> = {
   // Owner
   "8e3af657-a8ff-443c-a75c-2fe8c4bcb635": { actions: ["*"] },

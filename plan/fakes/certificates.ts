@@ -26,7 +26,7 @@ function newKey(): string {
   return made("privateKey:PrivateKey", "privateKeyPemPkcs8", { algorithm: "ECDSA", ecdsaCurve: "P256" });
 }
 
-/** For simulated endpoints; ECDSA P-256, valid for a day. */
+/** An authority for simulated endpoints: ECDSA P-256, valid for a day. */
 export function newAuthority(commonName: string): KeyAndCertificate {
   const key = newKey();
   const allowedUses = ["cert_signing", "digital_signature"];

@@ -15,7 +15,7 @@ export const fetchedObjects = awsObjects;
 /** Account and subscription when the stack names none; the number is AWS's own of documentation. */
 export const documentationAccounts = { aws: "123456789012", azure: "00000000-0000-4000-8000-000000000000" } as const;
 
-/** By a stack's config; null is documentation's account. */
+/** Account and region by a stack's config; null is documentation's account. */
 export function placeOf(
   config: Readonly<Record<string, string>>,
   account: string | null | undefined = config["fenestra:accountId"],

@@ -5,7 +5,7 @@ export function digest(...parts: readonly string[]): Buffer {
   return createHash("sha256").update(parts.join("\0")).digest();
 }
 
-/** Of at most 64 digits. */
+/** At most 64 digits that follow from the parts. */
 export function hex(length: number, ...parts: readonly string[]): string {
   return digest(...parts)
     .toString("hex")
@@ -24,13 +24,13 @@ export function uuid(...parts: readonly string[]): string {
   ].join("-");
 }
 
-/** Of any length. */
+/** Bytes of any length that follow from the parts. */
 export function bytes(length: number, ...parts: readonly string[]): Buffer {
   const blocks = Array.from({ length: Math.ceil(length / 32) }, (_, block) => digest(...parts, String(block)));
   return Buffer.concat(blocks).subarray(0, length);
 }
 
-/** Of any length. */
+/** Characters of an alphabet, of any length, that follow from the parts. */
 export function characters(length: number, alphabet: string, ...parts: readonly string[]): string {
   return [...bytes(length, ...parts)].map((byte) => alphabet[byte % alphabet.length]).join("");
 }

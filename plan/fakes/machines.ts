@@ -25,7 +25,7 @@ export interface SimulatedMachine {
   readonly cloud: "aws" | "azure";
   /** `i-` and 17 hexadecimal digits; on Azure the computer name, also the node's. */
   readonly id: string;
-  /** Of its resource, with its number in a group: `pool-win2022[1]`. */
+  /** Name of its resource, with its number in a group: `pool-win2022[1]`. */
   readonly name: string;
   /** URN of the instance, group, VM or scale set. */
   readonly urn: string;
@@ -38,9 +38,9 @@ export interface SimulatedMachine {
   readonly image: string;
   /** As the machine reads it, after the API's base64. */
   readonly userData: Buffer;
-  /** By which the cloud starts `userData`; none where the image's agent does. */
+  /** Command by which the cloud starts `userData`; none where the image's agent does. */
   readonly startCommand: string | undefined;
-  /** By which it reads secrets. */
+  /** Role or identity by which it reads secrets. */
   readonly role: string | undefined;
   readonly tags: Readonly<Record<string, string>>;
   readonly volumes: readonly SimulatedVolume[];
@@ -85,7 +85,7 @@ export function programIndex(
   };
 }
 
-/** After those that run. */
+/** Numbers of a group's new machines, after those that run. */
 export function groupNumbers(
   { howMany, running }: ProgramIndex,
   urn: string,

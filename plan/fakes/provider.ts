@@ -19,7 +19,7 @@ export interface SimulatedPlace {
 export interface SimulatedContext {
   readonly place: SimulatedPlace;
   readonly certificates: CertificateMode;
-  /** Made before in this run, with its request. */
+  /** A resource made before in this run, with its request. */
   readonly find: (id: string) => MadeResource | undefined;
   readonly made: () => Iterable<MadeResource>;
 }

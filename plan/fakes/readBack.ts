@@ -4,9 +4,9 @@ import { mapOf, type PropertyMap, type PropertyValue, textOf } from "../program/
 interface ReadBack {
   readonly field: string;
   readonly source: string;
-  /** In the state from the start, or only after a refresh. */
+  /** Whether the state has it from the start, or only after a refresh. */
   readonly from: "create" | "refresh";
-  /** From the inputs of the resource and of others made before. */
+  /** What is read, from the inputs of the resource and of others made before. */
   readonly value: (inputs: PropertyMap, inputsOf: (id: string) => PropertyMap) => PropertyValue | undefined;
 }
 

@@ -101,7 +101,7 @@ function privateKey(urn: string, inputs: PropertyMap, { certificates }: Mode) {
 /** Precedes the 32 bytes of an Ed25519 key in PKCS #8 (RFC 8410, section 7). */
 const edwardsPrefix = Buffer.from("302e020100300506032b657004220420", "hex");
 
-/** For SSH; it signs nothing here. */
+/** A key for SSH; it signs nothing here. */
 function edwardsKey(urn: string, mode: CertificateMode): KeyObject {
   const seed = mode === "real" ? randomBytes(32) : digest(urn, "key");
   return createPrivateKey({ key: Buffer.concat([edwardsPrefix, seed]), format: "der", type: "pkcs8" });

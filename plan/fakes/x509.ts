@@ -9,7 +9,9 @@ import * as x509 from "@peculiar/asn1-x509";
 /** Attributes of a subject that the program sets, in the order in which Go's `pkix.Name` writes them. */
 const subjectAttributes = { organization: "2.5.4.10", organizationalUnit: "2.5.4.11", commonName: "2.5.4.3" };
 
-/** By the provider's names: bits of the key usage, or ids of the extended one (RFC 5280, 4.2.1.3 and 4.2.1.12). */
+/**
+ * Usages by the provider's names: bits of the key usage, or ids of the extended one (RFC 5280, 4.2.1.3 and 4.2.1.12).
+ */
 const usages: Readonly<Record<string, x509.KeyUsageFlags | string>> = {
   digital_signature: x509.KeyUsageFlags.digitalSignature,
   key_encipherment: x509.KeyUsageFlags.keyEncipherment,
@@ -45,7 +47,7 @@ export interface CertificateParts extends RequestParts {
   readonly authorityKey: Buffer | undefined;
 }
 
-/** From the tls provider's attributes. */
+/** A name from the tls provider's attributes. */
 export function distinguishedName(attributes: Readonly<Record<string, string>>): x509.Name {
   const odd = Object.keys(attributes).find((name) => !Object.hasOwn(subjectAttributes, name));
   if (odd !== undefined) throw new Error(`no simulation of a subject's ${odd}`);

@@ -23,7 +23,7 @@ import { mapFromWire, type PropertyMap, Secret, toWire } from "./values.ts";
 export interface SimulatedResource {
   /** Empty while it is not known. */
   readonly id: string;
-  /** They win over an input of the same name. */
+  /** Outputs win over an input of the same name. */
   readonly outputs: PropertyMap;
 }
 
@@ -33,7 +33,7 @@ export type SimulatedCloud = (request: ResourceRequest) => SimulatedResource;
 /** What a program knows: nothing in a first preview, all in an update, or what the simulated cloud says. */
 export type OutputMode = "unknown-outputs" | "known-outputs" | "next-preview";
 
-/** Never runs by itself. */
+/** A registered hook, which never runs by itself. */
 export type RecordedHook = ResourceHook | ErrorHook;
 
 /** Without 0, debug: the SDK talking to itself. */
@@ -57,7 +57,7 @@ function answerOrFail<T>(callback: Callback<T | undefined>, answer: () => T): vo
   }
 }
 
-/** For the SDK: the object of a new one, the properties of one that was read. */
+/** What the SDK takes: the object of a new resource, the properties of one that was read. */
 function known(urn: string, outputs: PropertyMap) {
   const wire = { toJavaScript: () => toWire(outputs) };
   return { getUrn: () => urn, getObject: () => wire, getProperties: () => wire, getUnknown: () => false };
@@ -87,7 +87,7 @@ export class RecordingEngine {
     return { stack: this.place.stack, resources, outputs: stack?.outputs ?? {}, messages: [...this.#messages] };
   }
 
-  /** In place of the mock monitor's own. */
+  /** Methods in place of the mock monitor's own. */
   monitorMethods(): object {
     return {
       registerResource: (request: RegisterResourceRequest, callback: Callback<RegisterResponse | undefined>) =>
@@ -119,7 +119,7 @@ export class RecordingEngine {
     };
   }
 
-  /** Without the SDK's gRPC server: a plan opens no port. */
+  /** Takes hooks without the SDK's gRPC server: a plan opens no port. */
   callbackServer(): ICallbackServer {
     const refuse = (what: string): never => {
       throw new Error(`the program uses ${what}, which a recorded run does not carry out`);

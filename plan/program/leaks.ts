@@ -2,7 +2,7 @@ import { gunzipSync, inflateRawSync } from "node:zlib";
 import type { RecordedProgram } from "./recorded.ts";
 import { plainTexts, reveal, secretsIn } from "./values.ts";
 
-/** In a place that anyone can read. */
+/** A secret in a place that anyone can read. */
 export interface Leak {
   readonly resource: string;
   readonly path: string;

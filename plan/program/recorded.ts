@@ -23,9 +23,9 @@ export interface RecordedOptions {
   readonly hideDiffs: readonly string[];
   /** A change of this value replaces the resource. */
   readonly replacementTrigger: PropertyValue | undefined;
-  /** Its deletion deletes this one too. */
+  /** URN of the resource whose deletion deletes this one too. */
   readonly deletedWith: string | undefined;
-  /** Their replacement replaces this one. */
+  /** URNs of resources whose replacement replaces this one. */
   readonly replaceWith: readonly string[];
   readonly hooks: Readonly<Partial<Record<HookTime, readonly string[]>>>;
   /** Names, or whole URNs. */
@@ -94,8 +94,8 @@ export interface ProgramPlace {
 }
 
 /**
- * As the engine makes it (pulumi/pulumi, sdk/go/common/resource/urn): the parents' types but the stack's, joined by
- * `$`. The SDK's mock monitor keeps the last parent only: components of one kind could clash.
+ * A URN as the engine makes it (pulumi/pulumi, sdk/go/common/resource/urn): the parents' types but the stack's, joined
+ * by `$`. The SDK's mock monitor keeps the last parent only: components of one kind could clash.
  */
 function urnOf({ project, stack }: ProgramPlace, parent: string, type: string, name: string): string {
   const parentType = parent.split("::")[2] ?? "";

@@ -63,7 +63,10 @@ async function deploy(entry: string): Promise<unknown> {
   return module.default();
 }
 
-/** Once each. Those inside an `apply` reach only the process's handler for unhandled rejections. */
+/**
+ * All errors of the action, once each. Those inside an `apply` reach only the process's handler for unhandled
+ * rejections.
+ */
 async function collectErrors(action: () => Promise<void>): Promise<readonly Error[]> {
   const errors = new Set<Error>();
   const add = (error: unknown) => errors.add(error instanceof Error ? error : new Error(String(error)));
@@ -86,7 +89,7 @@ async function collectErrors(action: () => Promise<void>): Promise<readonly Erro
   return [...errors];
 }
 
-/** Only in one of two runs, as `type name`. */
+/** Resources that only one of two runs has, as `type name`. */
 export interface ResourceDifference {
   readonly onlyUnknown: readonly string[];
   readonly onlyKnown: readonly string[];

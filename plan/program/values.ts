@@ -30,7 +30,7 @@ export class Secret {
   }
 }
 
-/** Not known before the cloud has made the resource. */
+/** A value that is not known before the cloud has made the resource. */
 export class Unknown {
   toString(): string {
     return unknownMark;
@@ -51,7 +51,7 @@ export interface PropertyMap {
   readonly [name: string]: PropertyValue;
 }
 
-/** With secrets and unknown values marked in place. */
+/** A resource's value, with secrets and unknown values marked in place. */
 export type PropertyValue =
   | string
   | number
@@ -77,7 +77,7 @@ export function isPropertyList(value: PropertyValue | undefined): value is reado
   return Array.isArray(value);
 }
 
-/** As a cloud sees it, at any depth. */
+/** The value as a cloud sees it: secrets revealed at any depth. */
 export function reveal(value: PropertyValue): PropertyValue {
   if (value instanceof Secret) return reveal(value.reveal());
   if (isPropertyList(value)) return value.map(reveal);
@@ -158,7 +158,7 @@ export function secretsIn(value: PropertyValue): readonly Secret[] {
   return [];
 }
 
-/** By path, without secrets: `userData`, `rules[0].cidr`. */
+/** Texts by path, without secrets: `userData`, `rules[0].cidr`. */
 export function plainTexts(
   value: PropertyValue,
   path = "",

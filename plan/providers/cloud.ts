@@ -54,7 +54,7 @@ export class HalfDone extends Error {
   }
 }
 
-/** Read from the state alone. */
+/** Types that are read from the state alone: no cloud has them. */
 const onlyInState = /^(tls|random):/;
 
 /** AWS gives these names once, although the id has a part of its own. */
@@ -111,7 +111,7 @@ export class ServedCloud {
     this.#providers.set(name, { ...plainRequest({ urn: "", type, name, inputs }), id: name, outputs: inputs });
   }
 
-  /** On AWS also where the provider's default tags differ. */
+  /** What changes; on AWS also where the provider's default tags differ. */
   difference(question: DiffQuestion): Difference {
     const found = difference(question);
     const [old, now] = [question.oldOutputs.tagsAll, this.#tagsAll(question.type, question.inputs)];
@@ -120,7 +120,10 @@ export class ServedCloud {
     return { ...found, changes: [...found.changes, change] };
   }
 
-  /** Also the provider's (hashicorp/terraform-provider-aws: internal/provider/tags_interceptor.go). */
+  /**
+   * All tags of a resource, also the provider's (hashicorp/terraform-provider-aws:
+   * internal/provider/tags_interceptor.go).
+   */
   #tagsAll(type: string, { tags, overrideProvider }: PropertyMap): PropertyMap | undefined {
     if (!type.startsWith("aws:") || tags === undefined || overrideProvider !== undefined) return undefined;
     const given = this.#providers.get(type.split(":")[0] ?? "")?.inputs.defaultTags;
@@ -191,7 +194,7 @@ export class ServedCloud {
     return outputs;
   }
 
-  /** With all below it; a missing one is no mistake. */
+  /** Deletes a resource with all below it; a missing one is no mistake. */
   delete(subject: Subject, id: string, inputs: PropertyMap): void {
     const key = keyOf(subject, id, inputs);
     const old = this.#made.get(key);

@@ -7,7 +7,7 @@ interface Declared {
   readonly optional: boolean;
   /** Whether it maps the user's names to values. */
   readonly isMap: boolean;
-  /** Of objects, if any: `ec2.InstanceMetadataOptions`. */
+  /** Types of its objects, if any: `ec2.InstanceMetadataOptions`. */
   readonly objects: readonly string[];
 }
 
@@ -30,7 +30,7 @@ function memo<T>(make: (text: string) => T): (text: string) => T {
 
 const textOfFile = memo((specifier) => readFileSync(fileURLToPath(import.meta.resolve(specifier)), "utf8"));
 
-/** Of an interface or a class whose members have that indent. */
+/** Properties of an interface or a class whose members have that indent. */
 function propertiesIn(body: string, indent: string, prefix = ""): Properties {
   const pattern = new RegExp(`^${indent}${prefix}(\\w+)(\\??): ([^]*?);$`, "gm");
   return new Map(
@@ -45,7 +45,7 @@ function propertiesIn(body: string, indent: string, prefix = ""): Properties {
   );
 }
 
-/** Of `aws:ec2/vpc:Vpc`, `azure-native:network:Subnet`, `pulumi:providers:aws`. */
+/** Parts of a type such as `aws:ec2/vpc:Vpc`, `azure-native:network:Subnet`, `pulumi:providers:aws`. */
 function parts(type: string): { readonly packageName: string; readonly module: string; readonly name: string } {
   const [provider = "", module = "", name = ""] = type.split(":");
   if (type.startsWith("pulumi:providers:")) return { packageName: name, module: "provider", name: "Provider" };
@@ -70,7 +70,7 @@ function bodyAt(text: string, head: string, indent: string): string {
   return start < 0 ? "" : text.slice(start, text.indexOf(`\n${indent}}`, start));
 }
 
-/** Of a package's inputs, by namespace and name. */
+/** Object types of a package's inputs, by namespace and name. */
 const declaredObjects = memo((packageName): ReadonlyMap<string, Properties> => {
   const text = textOfFile(`@pulumi/${packageName}/types/input.d.ts`);
   const found = new Map<string, Properties>();

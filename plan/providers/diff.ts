@@ -59,7 +59,7 @@ export function updatedOutputs(question: DiffQuestion, found = question.oldOutpu
   };
 }
 
-/** Without the program's options, which are the engine's work. */
+/** What changes, without the program's options, which are the engine's work. */
 export function difference(question: DiffQuestion): Difference {
   const { type, inputs, ignoreChanges } = question;
   if (replacementRow(type) === undefined && !type.startsWith("pulumi:providers:"))
@@ -80,8 +80,8 @@ export function difference(question: DiffQuestion): Difference {
 }
 
 /**
- * As a provider compares. AWS's bridge also looks at the state: an optional input that was read back and is not given
- * would be taken away; one that the cloud has set back is so.
+ * Old inputs as a provider compares them. AWS's bridge also looks at the state: an optional input that was read back
+ * and is not given would be taken away; one that the cloud has set back is so.
  */
 export function comparedInputs({
   type,
@@ -103,7 +103,7 @@ export function differentPaths(old: PropertyMap, now: PropertyMap): readonly str
   return changedLeaves(plain(old), plain(now), "", true).map(({ path }) => path);
 }
 
-/** Those that the provider takes for an update and the cloud refuses. */
+/** Changed inputs that the provider takes for an update and the cloud refuses. */
 export function refusedInputs({ type, oldInputs, inputs }: DiffQuestion): readonly string[] {
   return ownChanges(plain(oldInputs), { type, inputs: plain(inputs), options: {} }).refused;
 }

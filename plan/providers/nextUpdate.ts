@@ -9,7 +9,10 @@ export type Fate = "stays" | "changed" | "replaced" | "refused";
 
 type ByUrn<R> = ReadonlyMap<string, R>;
 
-/** By the plan's comparison. Outputs are known here, so only its provider and what it goes with matter besides. */
+/**
+ * What another update does to a resource, by the plan's comparison. Outputs are known here, so only its provider and
+ * what it goes with matter besides.
+ */
 export function fateOf(urn: string, state: ByUrn<RecordedResource>, asked: ByUrn<ResourceRequest>): Fate {
   const urns = goesWith(urn, asked);
   const now = [...urns].flatMap((each) => asked.get(each) ?? []);
@@ -30,7 +33,7 @@ export function fateOf(urn: string, state: ByUrn<RecordedResource>, asked: ByUrn
   return change === "replaced" || change === "refused" ? change : "changed";
 }
 
-/** With its provider, what it is deleted or replaced with, and theirs. */
+/** The resource with its provider, what it is deleted or replaced with, and theirs. */
 function goesWith(urn: string, asked: ByUrn<ResourceRequest>, known = new Set<string>()): ReadonlySet<string> {
   if (known.has(urn)) return known;
   known.add(urn);

@@ -4,7 +4,7 @@ import type { Comparison } from "./page/comparison.ts";
 import { planHtml } from "./page/html.ts";
 
 export interface OutputFile {
-  /** Inside the folder, with `/`. */
+  /** Path inside the folder, with `/`. */
   readonly path: string;
   readonly content: string;
 }
@@ -21,7 +21,7 @@ export function planFiles(plan: Plan, comparison?: Comparison): readonly OutputF
   ];
 }
 
-/** Inside a folder: `/etc/a` to `etc/a`, `C:\\a\\b` to `C/a/b`. No part leads out of it. */
+/** A machine's path inside a folder: `/etc/a` to `etc/a`, `C:\\a\\b` to `C/a/b`. No part leads out of it. */
 export function relativePath(path: string): string {
   return path
     .replace(/^([A-Za-z]):/, "$1")

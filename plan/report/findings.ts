@@ -12,7 +12,7 @@ export { type Level, levels };
 /** Anyone who reads the user data has the secret; a weakness is accepted by its own name. */
 const neverAccepted = ["known-vulnerability", "secret-in-the-open"];
 
-/** By id, without `acknowledged-nothing`, which is about the others. */
+/** Rules by id, without `acknowledged-nothing`, which is about the others. */
 export const findingRules = {
   ...stackRules,
   ...sizeRules,
@@ -27,7 +27,7 @@ const unused = {
   about: "a reason in `acknowledge` for a finding that the plan does not have, or that cannot be accepted",
 } as const;
 
-/** For docs/findings.md, sorted. */
+/** The ids for docs/findings.md, sorted. */
 export function findingList(): string {
   const rows: readonly (readonly [string, Pick<Rule, "level" | "about">])[] = [
     ...Object.entries<Rule>(findingRules),
@@ -42,7 +42,7 @@ export function findingList(): string {
 /** `pools[2]` before `pools[10]`. */
 const collator = new Intl.Collator("en", { numeric: true });
 
-/** Once each, worst first, then by rule and place. */
+/** Findings once each, worst first, then by rule and place. */
 export function findings(input: FindingInput): readonly Finding[] {
   const rules: Rules = findingRules;
   const found = Object.entries(rules).flatMap(([id, { level, find }]) => {

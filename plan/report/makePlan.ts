@@ -28,7 +28,7 @@ export interface PlanRequest {
   readonly entry: string;
   /** Day to judge support by, ISO date. */
   readonly asOf?: string | undefined;
-  /** By the pool's name. */
+  /** Records of own images, by the pool's name. */
   readonly images?: ReadonlyMap<string, ImageRecord> | undefined;
   /** That of the plan to compare with, or each ARN and id would differ. */
   readonly account?: string | null | undefined;
@@ -64,7 +64,7 @@ interface PlanInput {
   readonly asOf: string | undefined;
   /** Encrypted keys of the stack file, fakes here. */
   readonly encrypted?: readonly string[];
-  /** As Pulumi hands it to a program. */
+  /** The stack file as Pulumi hands it to a program. */
   readonly config?: Readonly<Record<string, string>>;
   readonly images?: PlanRequest["images"];
 }
@@ -241,7 +241,7 @@ function planResource(resource: RecordedResource): PlanResource {
   };
 }
 
-/** With digests in place of secrets and user data, and keys in order. */
+/** A value with digests in place of secrets and user data, and keys in order. */
 function printable(value: PropertyValue): unknown {
   if (isPropertyList(value)) return value.map(printable);
   // A plan's secret is a fake: the digest tells only that it is another one.
@@ -263,7 +263,7 @@ function sha256(data: string | Buffer): string {
   return createHash("sha256").update(data).digest("hex");
 }
 
-/** For comparisons to say what somebody changed; without what may be a secret. */
+/** The stack file, for comparisons to say what somebody changed; without what may be a secret. */
 function settingsOf(config: Readonly<Record<string, string>>): Readonly<Record<string, unknown>> {
   const own = Object.entries(config).filter(([key]) => key.startsWith(configPrefix));
   return Object.fromEntries(

@@ -5,7 +5,7 @@ import { groupFindings } from "../finding.ts";
 import type { Plan, PlanMachine } from "../plan.ts";
 import { apiAccess, countInWords, madeResources, resourcesInWords, usedPercent } from "./summary.ts";
 
-/** For a pull request: GitHub renders the tables and the Mermaid picture. */
+/** The plan for a pull request: GitHub renders the tables and the Mermaid picture. */
 export function planMarkdown(plan: Plan): string {
   const { cluster } = plan;
   return [

@@ -76,7 +76,7 @@ export function mirrorList(plan: Plan, spec: ClusterSpec): MirrorList {
   };
 }
 
-/** To images of the lock file. */
+/** References to images of the lock file. */
 function referencesIn(text: string, lock: readonly Artifact[]): readonly string[] {
   return lock.filter((artifact) => isImage(artifact) && text.includes(artifact.url)).map(({ url }) => url);
 }

@@ -58,7 +58,7 @@ export function madeResources({ resources }: Plan): Plan["resources"] {
   return resources.filter(({ custom, existing }) => custom && existing !== true);
 }
 
-/** In all and by provider. */
+/** How many resources there are, in all and by provider. */
 export function resourcesInWords(plan: Plan): string {
   const made = madeResources(plan);
   const providers = [...Map.groupBy(made, ({ type }) => type.split(":")[0] ?? "")].sort(
@@ -131,7 +131,7 @@ function nodeTree(plan: Plan): readonly string[] {
   ];
 }
 
-/** Of an existing network all ranges. */
+/** The network in words, of an existing one all ranges. */
 export function networkInWords({ network }: Plan): string {
   const { existing, cidr, nat } = network;
   if (existing === undefined) return `network ${cidr}, NAT ${nat}`;

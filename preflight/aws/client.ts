@@ -3,7 +3,7 @@ import { defaultProvider } from "@aws-sdk/credential-provider-node";
 import { z } from "zod";
 import { type Call, CallError, mostPages, type Send, tooManyPages } from "../question.ts";
 
-/** By a right's service, loaded when called. */
+/** Clients by a right's service, loaded when called. */
 const clients: Readonly<Record<string, () => Promise<object>>> = {
   autoscaling: () => import("@aws-sdk/client-auto-scaling"),
   ec2: () => import("@aws-sdk/client-ec2"),
@@ -26,7 +26,7 @@ const isClass = (value: unknown): value is new (options: object) => Client => ty
 
 const dated = z.object({ response: z.object({ headers: z.object({ date: z.string() }) }) });
 
-/** With the credentials of Pulumi's provider. @param seen is told each server's time */
+/** Sends calls with the credentials that Pulumi's provider finds. @param seen is told each server's time */
 export function awsSender(region: string, seen: (server: Date) => void): Send {
   const credentials = defaultProvider();
   // HTTPS_PROXY and NO_PROXY, from Node 24 on.

@@ -17,7 +17,7 @@ const latest = async (ask: Ask, Name: string): Promise<string> => {
   return found.isNone ? "" : found.text("Parameter.Value");
 };
 
-/** Before an image's end. */
+/** Days before an image's end from which it is told. */
 const soonDays = 30;
 
 export const machineQuestions: readonly Question<AwsNeeds>[] = [

@@ -73,7 +73,7 @@ function instance(program: RecordedProgram, resource: RecordedResource): AwsMach
   };
 }
 
-/** On demand, and spot. */
+/** A group's machines: those on demand, and spot ones. */
 function group(program: RecordedProgram, resource: RecordedResource): readonly AwsMachine[] {
   const { inputs } = resource;
   const mixed = mapOf(inputs.mixedInstancesPolicy);

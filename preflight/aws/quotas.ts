@@ -4,7 +4,7 @@ import { countsOf, made } from "../needs.ts";
 import { type Ask, doubtful, notAsked, type Question, type Reply, shortOf } from "../question.ts";
 import type { AwsMachine, AwsNeeds } from "./needs.ts";
 
-/** By its tag. */
+/** Whether a thing is this cluster's, by its tag. */
 const isOwn = (thing: Reply, cluster: string, name?: string): boolean => {
   const tag = (key: string) => thing.find("Tags", "Key", key)?.text("Value");
   return tag("fenestra:cluster") === cluster && (name === undefined || tag("Name") === name);
@@ -30,7 +30,7 @@ const raise =
   (value: number): string =>
     `aws service-quotas request-service-quota-increase --service-code ${service} --quota-code ${code} --desired-value ${value}`;
 
-/** By families, on demand and spot (Service Quotas, `ec2`). */
+/** Quotas of vCPUs by families, on demand and spot (Service Quotas, `ec2`). */
 const vcpuQuotas = [
   [/^[acdhimrtz]\d/, "L-1216C47A", "L-34B43A08"],
   [/^(g|vt)\d/, "L-DB2E81BA", "L-3819A6DF"],
@@ -42,7 +42,7 @@ const vcpuQuotas = [
 const codeOf = (size: string, spot: boolean): string | undefined =>
   vcpuQuotas.find(([families]) => families.test(size))?.[spot ? 2 : 1];
 
-/** Where the present ones are listed. */
+/** Things with a quota, and where the present ones are listed. */
 const countedThings = [
   ["address-quota", "public addresses", "ec2/eip:Eip", "ec2 L-0263D0A3", "ec2:DescribeAddresses Addresses"],
   ["network-quota", "VPCs", "ec2/vpc:Vpc", "vpc L-F678F1CE", "ec2:DescribeVpcs Vpcs"],

@@ -52,7 +52,7 @@ function callsOf({ program, region, accountId }: AwsNeeds): readonly IamCall[] {
   return [...new Map(calls.map((each) => [each.action, each])).values()].filter(({ action }) => action !== linked);
 }
 
-/** Of AWS's own services, and what wants them. */
+/** Roles of AWS's own services, and what wants them. */
 const serviceRoles: readonly (readonly [role: string, service: string, wanted: (needs: AwsNeeds) => boolean])[] = [
   ["AutoScaling", "autoscaling", ({ program }) => made(program, "aws:autoscaling/group:Group").length > 0],
   [
@@ -84,7 +84,7 @@ function launchRequest({ machines: [first] }: AwsNeeds, ImageId: string, SubnetI
   };
 }
 
-/** By the next machine's template, in its subnet: its interface still has a machine. */
+/** A launch by the next machine's template, in its subnet: its interface still has a machine. */
 function ownLaunch({ program }: AwsNeeds): object {
   const find = (type: string) => mapOf(made(program, `aws:ec2/${type}`)[0]?.inputs);
   const [{ launchTemplate, tags }, card] = [find("instance:Instance"), find("networkInterface:NetworkInterface")];

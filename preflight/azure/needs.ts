@@ -4,7 +4,7 @@ import { mapOf, type PropertyMap, textOf } from "../../plan/program/values.ts";
 import { type MachineNeed, type Needs, type NeedsOf, settingOf, texts } from "../needs.ts";
 
 export interface AzureMachine extends MachineNeed {
-  /** Of a scale set's machines, or the inputs of a VM. */
+  /** Profile of a scale set's machines, or the inputs of a VM. */
   readonly profile: PropertyMap;
 }
 

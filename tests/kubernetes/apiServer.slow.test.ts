@@ -11,7 +11,7 @@ import { daemonSetTable, type PodCase, type PodHome, podHomes, podTable, tableNa
 import { olderServices, type ServicePart, serviceTable } from "./serviceTable.ts";
 import { combinations, manifestsOf, planOf, specOfTitle } from "./switches.ts";
 
-/** As the provider sends it: the SDK spells fields of CRD schemas with underscores. */
+/** An object as the provider sends it: the SDK spells fields of CRD schemas with underscores. */
 const sent = (object: unknown): string =>
   JSON.stringify(object).replaceAll(/"x_kubernetes_\w+"/g, (key) => key.replaceAll("_", "-"));
 const list = (objects: readonly string[]): string => `{"apiVersion":"v1","kind":"List","items":[${objects.join(",")}]}`;

@@ -7,7 +7,7 @@ import { combinations, manifestsOf } from "./switches.ts";
 /** How a container starts its program. */
 interface CommandLine {
   readonly image: string;
-  /** In place of the image's own entry point. */
+  /** Program in place of the image's own entry point. */
   readonly entry: string | undefined;
   readonly args: readonly string[];
 }

@@ -87,12 +87,12 @@ interface Combination {
 /** Rights in the cloud of the sample alone. */
 const workloadIdentity = { issuer: undefined, serviceAccounts: [], sample: true };
 
-/** With other pools, and what is derived from them. */
+/** The cluster with other pools, and what is derived from them. */
 export function withPools(spec: ClusterSpec, pools: readonly PoolSpec[]): ClusterSpec {
   return { ...spec, pools, windows: windowsBuilds(pools) };
 }
 
-/** Without Windows pools. */
+/** The cluster without Windows pools. */
 export function withoutWindows(spec: ClusterSpec): ClusterSpec {
   return withPools(
     spec,

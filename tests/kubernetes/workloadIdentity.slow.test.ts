@@ -48,7 +48,7 @@ describe("a pod with rights in the cloud", function () {
     await until("the policy", async () => (await make({})).spec.volumes?.length === 1);
   });
 
-  /** As the API server would store it. */
+  /** The pod as the API server would store it. */
   async function make(more: object, serviceAccountName = "orders", namespace = "shop"): Promise<Pod> {
     const spec = {
       serviceAccountName,

@@ -7,7 +7,7 @@ import { pythonTests } from "./python.ts";
 
 const program = fileURLToPath(new URL("../../components/nodeController/program", import.meta.url));
 
-/** By module, the tests that must find its faults: a text and another. */
+/** For each module its faults (a text and another), and the tests that must find them. */
 const mutations: Readonly<
   Record<string, readonly [tests: string, ...faults: readonly (readonly [from: string, to: string])[]]>
 > = {

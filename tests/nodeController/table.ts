@@ -68,8 +68,8 @@ function problemsOf({ cell: [start, call, fault], harm, left, looks }: Cell): re
       ...(look.due ? [] : [...told, ...names, ...(look.event ? ["an Event afterwards"] : [])]),
     ];
   });
-  // Lists without a version are quorum reads (Kubernetes, "API Concepts", resource versions): lacking requests look
-  // like a machine that never asked, of which one an hour goes, and lacking volumes like none.
+  // Lists without a version are quorum reads (Kubernetes, "API Concepts", resource versions): one that lacks requests
+  // cannot be told from a machine that never asked, and a machine an hour goes then; nor one without volumes from none.
   const unseen =
     /(certificatesigningrequests|persistentvolumes)$/.test(call) && ["half", "none", "old"].includes(fault);
   // In no cloud does a start move with each list; a kubelet denied for it asks anew.

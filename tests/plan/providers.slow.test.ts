@@ -44,7 +44,7 @@ const change = (old: State, inputs: PropertyMap) => ({
   ignoreChanges: [],
 });
 
-/** By type: the first changed input where it is updated, all inputs that replace it, before the options. */
+/** By type, the first changed input where it is updated, or all inputs that replace it, before the options. */
 const otherSize: Readonly<Record<string, readonly string[]>> = {
   "aws-prod": ["aws:ec2/launchTemplate:LaunchTemplate instanceType"],
   "azure-prod": ["azure-native:compute:VirtualMachine hardwareProfile.vmSize"],

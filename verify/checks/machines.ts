@@ -6,7 +6,7 @@ import { NotYet, until } from "../../checks/poll.ts";
 import { machinesPage, pageProblems } from "../../components/gates/machinesPage.ts";
 import type { VerifyCheck } from "../check.ts";
 
-/** By the stack's record; NaN without one. */
+/** Machines that should be there by the stack's record; NaN without one. */
 export interface WantedMachines {
   readonly members: number;
   readonly pools: readonly string[];
@@ -29,7 +29,7 @@ export function machineProblems(page: string, members: number, wanted: WantedMac
 export const machinesTitle =
   "every machine that the stack and the cloud are to have is Ready, a node controller does its duties, and nothing waits";
 
-/** By the node controller's page. */
+/** All machines are there, by the node controller's page. */
 export function machinesCheck(members: number, wanted: WantedMachines): VerifyCheck {
   return {
     id: "machines",
@@ -50,11 +50,11 @@ export function machinesCheck(members: number, wanted: WantedMachines): VerifyCh
 /** Seconds: a lease waits no longer for its API server. */
 const mostOff = 30;
 
-/** By the API server, in epoch milliseconds. */
+/** When the API server last noted a change of a lease, in epoch milliseconds. */
 const noted = ({ metadata }: V1Lease): number =>
   Math.max(...(metadata?.managedFields ?? []).map(({ time }) => +(time ?? Number.NaN)));
 
-/** Its Node loses Ready after 50 seconds. */
+/** When a kubelet counts as silent; its Node loses Ready after 50 seconds. */
 const silentMs = 120_000;
 
 /** Kubelets that are silent although their Nodes say Ready: nobody is left to say otherwise. Pure. */

@@ -74,7 +74,7 @@ export function certificateProblems(nodes: ReadonlySet<string>, items: readonly 
   return { problems: [...bad, ...hostile], count: newest.size, again };
 }
 
-/** Without them no logs, exec and metrics. */
+/** Without serving certificates nodes have no logs, exec and metrics. */
 export const servingCertificatesCheck: VerifyCheck = {
   id: "serving-certificates",
   title: "no node waits for its kubelet's serving certificate, and no request for a kubelet's certificate was denied",
@@ -171,7 +171,7 @@ const exporters = {
   windows: { port: ports.windowsExporter, metric: /^windows_/m },
 } as const;
 
-/** From other nodes, as a Prometheus anywhere would ask. @param askers their first nodes ask */
+/** Exporters answer other nodes, as a Prometheus anywhere would ask. @param askers groups whose first nodes ask */
 export function exporterCheck(group: NodeGroup, askers: readonly NodeGroup[]): VerifyCheck {
   const { port, metric } = exporters[group.os];
   return {

@@ -6,7 +6,7 @@ import { type ProbeStart, reaches, staysSilent } from "../probe.ts";
 import { probePort } from "../probePods.ts";
 import { answeredBy, from, hostname } from "./pods.ts";
 
-/** Asked when another site does not answer by name; a resolver, whose address stays. */
+/** A site that is asked when another does not answer by name: a resolver, whose address stays. */
 const byAddress = "https://1.1.1.1/";
 
 /** Whatever its status, certificate and rights. */

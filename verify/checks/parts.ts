@@ -75,7 +75,7 @@ export const controlPlaneCheck = (members: number): VerifyCheck => ({
   },
 });
 
-/** Made by components/kubernetes/addOnList.ts. */
+/** Where the program lists what it has made (components/kubernetes/addOnList.ts). */
 export const inventoryPage = { namespace: "kube-system", name: "fenestra-objects" } as const;
 
 /** Made by kubeadm. */
@@ -170,7 +170,7 @@ const hour = 3_600_000;
 
 export interface SnapshotFindings {
   readonly problems: readonly string[];
-  /** Their first snapshots are not due yet. */
+  /** Members whose first snapshots are not due yet. */
   readonly notDue: number;
 }
 

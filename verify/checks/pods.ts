@@ -32,7 +32,7 @@ export function answeredBy(pods: readonly { readonly pod: string }[]): (answer: 
 /** A probe pod tells its name there. */
 export const hostname = (address: string, port: number): string => `http://${address}:${port}/hostname`;
 
-/** When nodes of these systems do not reach each other's pods. */
+/** What to look at when nodes of these systems do not reach each other's pods. */
 function routes(groups: readonly NodeGroup[], { verify: { lookAt } }: PodNetwork): string {
   return groups.some(({ os }) => os === "windows") ? lookAt.windows : lookAt.linux;
 }
@@ -40,7 +40,7 @@ function routes(groups: readonly NodeGroup[], { verify: { lookAt } }: PodNetwork
 /** Larger than any frame: lost where the pods' network believes in larger ones. */
 const padding = "x".repeat(16_384);
 
-/** By address, also at length, and on a port where nothing listens. */
+/** Asks pods by their address, also at length, and on a port where nothing listens. */
 async function probeAll(
   { signal }: VerifyContext,
   start: ProbeStart,
@@ -59,7 +59,7 @@ async function probeAll(
   }
 }
 
-/** When a Service does not lead to its pods. */
+/** What to look at when a Service does not lead to its pods. */
 export const kubeProxy =
   "kubectl -n kube-system get pods -o wide | grep kube-proxy, their logs; kubectl get endpointslices; on Windows: Get-HnsPolicyList";
 
@@ -158,7 +158,7 @@ export function logsCheck(group: NodeGroup): VerifyCheck {
   };
 }
 
-/** It reports exit codes. */
+/** `kubectl exec` works, and reports exit codes. */
 export function execCheck(group: NodeGroup): VerifyCheck {
   const shell = (line: string): readonly string[] =>
     group.os === "windows" ? ["cmd.exe", "/c", line] : ["sh", "-c", line];

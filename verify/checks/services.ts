@@ -77,8 +77,8 @@ export function serviceNames(os: NodeGroup["os"], name: string, namespace: strin
 }
 
 /**
- * Of curl's exit codes 6 is unresolved, 28 may be a packet lost on the way and is asked again (curl(1), "EXIT CODES"),
- * anything else means that it was found.
+ * What is wrong with curl's exit code for a name that is not there: 6 is unresolved, as it should be; 28 may be a
+ * packet lost on the way and is asked again (curl(1), "EXIT CODES"); anything else means that the name was found.
  */
 export function unknownNameProblem(code: number): { readonly final: boolean; readonly text: string } | undefined {
   if (code === 6) return undefined;
@@ -145,7 +145,7 @@ export function nodePortCheck(group: NodeGroup, askers: readonly NodeGroup[]): V
   };
 }
 
-/** In a row. */
+/** Good answers in a row that end the waiting. */
 const steadyAnswers = 20;
 
 /**

@@ -12,7 +12,7 @@ import { forGroup, probeImage } from "../probePods.ts";
 
 const snapshotGroup = "snapshot.storage.k8s.io";
 
-/** With their labels of a node's zone. */
+/** Drivers of the clouds' disks, with the label in which each keeps a node's zone. */
 const diskDrivers = {
   "ebs.csi.aws.com": "topology.ebs.csi.aws.com/zone",
   "disk.csi.azure.com": "topology.disk.csi.azure.com/zone",
@@ -24,8 +24,8 @@ export function diskDriverOf(names: readonly string[]): DiskDriver | undefined {
 }
 
 /**
- * On Windows one of NTFS volumes, in either spelling of drivers; on Linux the default one, of several the newest
- * (kubernetes: pkg/volume/util/storageclass.go, `GetDefaultClass`).
+ * A system's StorageClass: on Windows one of NTFS volumes, in either spelling of drivers; on Linux the default one, of
+ * several the newest (kubernetes: pkg/volume/util/storageclass.go, `GetDefaultClass`).
  */
 export function storageClassFor(
   os: NodeGroup["os"],
@@ -111,14 +111,14 @@ const commands = {
   },
 } as const;
 
-/** Their driver makes a folder on a control-plane machine before a node mounts it. */
+/** StorageClasses of shares, whose driver makes a folder on a control-plane machine before a node mounts it. */
 export function shareClasses(classes: readonly Pick<V1StorageClass, "metadata" | "provisioner">[]): readonly string[] {
   return classes.flatMap(({ metadata, provisioner }) =>
     provisioner === "smb.csi.k8s.io" ? [metadata?.name ?? ""] : [],
   );
 }
 
-/** Of 4 GiB, with a snapshot's content where one is named. */
+/** Makes a claim of 4 GiB, with a snapshot's content where one is named. */
 async function makeClaim(
   { api, namespace }: Pick<VerifyContext, "api" | "namespace">,
   name: string,

@@ -12,7 +12,7 @@ const versionOf = (words: string): readonly [build: string, update: number] | un
   return build === undefined ? undefined : [build, Number(update)];
 };
 
-/** By a tag with the update or the code of an end. Pure. */
+/** Pods whose images are newer than their node, by a tag with the update or by the code of an end. Pure. */
 export function newerImages(
   nodes: readonly Pick<NodeFacts, "name" | "update">[],
   pods: readonly V1Pod[],

@@ -27,10 +27,10 @@ export async function readAttached(
   return { attachments: attachments.items, volumes: volumes.items, pods: pods.items };
 }
 
-/** Milliseconds: an attachment may outlive its pods, and a file system take to grow. */
+/** How long an attachment may outlive its pods, and a file system may take to grow. */
 const patienceMs = 600_000;
 
-/** As `node namespace/claim`. */
+/** Claims in use, as `node namespace/claim`. */
 function used(pods: readonly V1Pod[]): ReadonlySet<string> {
   return new Set(
     pods
@@ -45,7 +45,8 @@ function used(pods: readonly V1Pod[]): ReadonlySet<string> {
 }
 
 /**
- * They should have gone, or no pod of their node uses them. Since when is written nowhere; then their age counts. Pure.
+ * Attachments that should have gone, or that no pod of their node uses. Since when is written nowhere: their age
+ * counts. Pure.
  */
 export function staleAttachments({ attachments, volumes, pods }: Attached, now: Date): readonly string[] {
   const users = used(pods);

@@ -107,7 +107,7 @@ export const autoscaler: AddOnEntry = {
   manifests: autoscalerManifests,
 };
 
-/** On a control-plane machine, whose identity may change the size of the pools. */
+/** The autoscaler runs on a control-plane machine, whose identity may change the size of the pools. */
 function autoscalerManifests(
   spec: Pick<ClusterSpec, "addons" | "artifacts" | "cloud" | "facts" | "kubernetes" | "name" | "region">,
 ): readonly Manifest[] {

@@ -40,7 +40,7 @@ interface AzureCloudConfigArgs {
   readonly securityGroupName: string;
   /** Client id, not resource id, of the control plane's identity. */
   readonly identityClientId: string;
-  /** Of the load balancers and addresses that it makes, and of the security group, which has them already. */
+  /** Tags of the load balancers and addresses that it makes, and of the security group, which has them already. */
   readonly tagsMap: Readonly<Record<string, string>>;
 }
 
@@ -70,7 +70,7 @@ export function azureCloudConfig(args: AzureCloudConfigArgs): string {
   });
 }
 
-/** On either cloud. */
+/** What the controller has on either cloud. */
 const onMachine = {
   ...onControlPlane,
   hostNetwork: true,

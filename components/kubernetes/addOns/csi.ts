@@ -114,7 +114,9 @@ function controllerContainers({ controller, sidecars }: CsiDriver): Container[] 
   ];
 }
 
-/** On control-plane machines, which alone may handle disks, with their network: on AWS metadata ends at one hop. */
+/**
+ * Runs on control-plane machines, which alone may handle disks, with their network: on AWS metadata ends at one hop.
+ */
 function controllerPod(driver: CsiDriver, account: Account): PodSpec {
   return {
     ...onControlPlane,

@@ -37,7 +37,7 @@ type Sidecar =
 const sidecar = (spec: ImageSource, name: Sidecar, os?: "windows"): string =>
   image(spec, `registry.k8s.io/sig-storage/${name}`, os);
 
-/** Those of every driver. */
+/** The sidecars of every driver. */
 export function csiSidecars(spec: ImageSource): CsiSidecars {
   return {
     provisioner: sidecar(spec, "csi-provisioner"),
@@ -49,7 +49,7 @@ export function csiSidecars(spec: ImageSource): CsiSidecars {
   };
 }
 
-/** Those of a driver of disks. */
+/** The sidecars of a driver of disks. */
 export function diskSidecars(spec: Pick<ClusterSpec, "addons" | "artifacts" | "kubernetes">): CsiSidecars {
   return {
     ...csiSidecars(spec),
@@ -69,7 +69,9 @@ export interface Patience {
 export interface CsiDriver {
   /** Name that StorageClasses refer to: `ebs.csi.aws.com`. */
   readonly name: string;
-  /** Of its workloads' names: `ebs-csi` makes `ebs-csi-controller`, `ebs-csi-node` and `ebs-csi-node-windows`. */
+  /**
+   * Prefix of its workloads' names: `ebs-csi` makes `ebs-csi-controller`, `ebs-csi-node` and `ebs-csi-node-windows`.
+   */
   readonly prefix: string;
   readonly sidecars: CsiSidecars;
   readonly object: Plain<kubernetes.types.input.storage.v1.CSIDriverSpec>;

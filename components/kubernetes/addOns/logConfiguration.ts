@@ -195,7 +195,7 @@ const audit = files(
   ],
 );
 
-/** As the collector's own parser of syslog maps them (pkg/stanza: operator/parser/syslog). */
+/** Severities of syslog, as the collector's own parser maps them (pkg/stanza: operator/parser/syslog). */
 const severities = { fatal: 0, error3: 1, error2: 2, error: 3, warn: 4, info2: 5, info: 6, debug: 7 };
 
 /**

@@ -33,7 +33,9 @@ type CollectorSpec = LogSpec &
 /** Variables of a collector's identity in the cloud. */
 type LogIdentity = Readonly<Record<string, Text>>;
 
-/** Where the image looks for it (open-telemetry/opentelemetry-collector-releases: Dockerfile of contrib). */
+/**
+ * Where the image looks for its configuration (open-telemetry/opentelemetry-collector-releases: Dockerfile of contrib).
+ */
 const linuxConfiguration = "/etc/otelcol-contrib";
 const windowsConfiguration = `${windowsPaths.kubernetes}\\${collectorName}`;
 
@@ -129,8 +131,8 @@ function proxyVariables(spec: CollectorSpec, nodeEndpoint?: Text): NonNullable<C
 }
 
 /**
- * As root, since logs are root's, with one right of root: to read the journal it runs the node's own journalctl in a
- * root that has the node's programs and the journal alone (pkg/stanza: operator/input/journald, `root_path`).
+ * Runs as root, since logs are root's, with one right of root: to read the journal it runs the node's own journalctl in
+ * a root that has the node's programs and the journal alone (pkg/stanza: operator/input/journald, `root_path`).
  */
 function linuxCollector(
   spec: CollectorSpec,

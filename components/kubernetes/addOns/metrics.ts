@@ -16,8 +16,8 @@ export const metricsServer: AddOnEntry = {
 };
 
 /**
- * For `kubectl top` and the horizontal autoscaler: Windows kubelets serve /metrics/resource too. It checks kubelets'
- * certificates by the cluster's CA, which the node controller gives them.
+ * metrics-server, for `kubectl top` and the horizontal autoscaler: Windows kubelets serve /metrics/resource too. It
+ * checks kubelets' certificates by the cluster's CA, which the node controller gives them.
  */
 function metricsServerManifests(spec: ImageSource): readonly Manifest[] {
   return [

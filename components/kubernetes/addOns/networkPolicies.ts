@@ -7,7 +7,7 @@ import { networking } from "./networking.ts";
 
 const account: Account = { name: "kube-network-policies", namespace: "kube-system" };
 
-/** For the pods of Linux nodes, by the agent that flannel's chart runs too. */
+/** NetworkPolicies for the pods of Linux nodes, by the agent that flannel's chart runs too. */
 export const networkPolicies: AddOnEntry = {
   name: "network-policies",
   after: [networking],

@@ -96,7 +96,7 @@ function linuxDetector(spec: ImageSource): Manifest {
 }
 
 /**
- * As the detector's custom plug-in monitor reads it (kubernetes/node-problem-detector:
+ * A check as the detector's custom plug-in monitor reads it (kubernetes/node-problem-detector:
  * config/windows-health-checker-*.json). A HostProcess pod's image is below `C:\hpc` (microsoft/hcsshim:
  * internal/jobcontainers/storage.go); with a missing path the detector ends at its start
  * (pkg/custompluginmonitor/types/config.go, `Validate`).

@@ -143,7 +143,7 @@ const rules: PolicyRule[] = [
   rule(group, ["volumesnapshots/status"], ["update", "patch"]),
 ];
 
-/** Of a driver's controller, whose sidecars make snapshots and volumes of them. */
+/** Rights of a driver's controller, whose sidecars make snapshots and volumes of them. */
 export const snapshotterRules: PolicyRule[] = [
   rule(group, ["volumesnapshotclasses"], ["get", "list", "watch"]),
   rule(group, ["volumesnapshots"], ["get", "list", "watch", "update"]),

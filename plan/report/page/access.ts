@@ -17,7 +17,7 @@ export interface Reach {
 export interface Store {
   /** `Parameter Store: 5 secrets`, `Bucket: snapshots`. */
   readonly title: string;
-  /** Where the title does not say it. */
+  /** What is in it, where the title does not say it. */
   readonly detail: string;
   /** The control plane, or pools. */
   readonly readers: readonly string[];

@@ -22,7 +22,7 @@ export interface Comparison {
   readonly diff: PlanDiff;
 }
 
-/** In full, unless it lacks something that the page shows. */
+/** The older plan in full, unless it lacks something that the page shows. */
 export function olderPlan(comparison: Comparison | undefined): Plan | undefined {
   return comparison === undefined ? undefined : planSchema.safeParse(comparison.base).data;
 }
@@ -32,7 +32,7 @@ function marksOf(comparison: Comparison | undefined): Marks {
   return new Map(changed.map(({ name, change }) => [nodeName(name), changeLooks[change][0]]));
 }
 
-/** With the pools that go. */
+/** The plan's picture, with the pools that go. */
 export function changingPicture(plan: Plan, comparison: Comparison | undefined): string {
   const kept = new Set(plan.pools.map(({ name }) => name));
   const going = olderPlan(comparison)?.pools.filter(({ name }) => !kept.has(name)) ?? [];

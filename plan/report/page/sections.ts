@@ -77,7 +77,7 @@ ${list(billedLines(billed))}`;
 
 const headings: Readonly<Record<Level, string>> = { error: "Errors", warning: "Warnings", note: "Notes" };
 
-/** By level and kind; accepted ones last. */
+/** Findings by level and kind; accepted ones last. */
 export function findingList(plan: Plan): string {
   if (plan.findings.length === 0) return "<p>None.</p>";
   const { open, accepted } = byAcceptance(plan);
@@ -204,7 +204,7 @@ export function figures(plan: Plan): readonly Figure[] {
   ];
 }
 
-/** With an older plan's figures beside its own. */
+/** The title with the plan's figures, and an older plan's beside them. */
 export function titleCard(plan: Plan, before: Plan | undefined): string {
   const { cluster } = plan;
   const older = new Map(before === undefined ? [] : figures(before).map(({ name, value }) => [name, value]));

@@ -96,7 +96,7 @@ function logsBodiesOfSecrets(policy: AuditPolicy | undefined): boolean {
   return false;
 }
 
-/** Without conditions on who, what and where. */
+/** Whether a rule is without conditions on who, what and where. */
 function isForAll(conditions: object): boolean {
   return ["users", "userGroups", "verbs", "namespaces", "nonResourceURLs"].every((name) => !(name in conditions));
 }

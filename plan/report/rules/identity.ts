@@ -1,7 +1,7 @@
 import { workloadIdentityFindings } from "../../../components/kubernetes/addOns/workloadIdentity.ts";
 import { key, type Rules } from "./rule.ts";
 
-/** They end in all rights: AWS's policies, Azure's Owner, Contributor and the two that hand out roles. */
+/** Rights that end in all rights: AWS's policies, Azure's Owner, Contributor and the two that hand out roles. */
 const almighty = [
   /:policy\/(AdministratorAccess|PowerUserAccess|IAMFullAccess)$/,
   /^(8e3af657-a8ff-443c-a75c-2fe8c4bcb635|b24988ac-6180-42a0-ab88-20f7382dd24c|18d7d88d-d35e-4fb5-a5c3-7773c20a72d9|f58310d9-a9f6-439a-9e8d-f62e7b41a168)$/i,

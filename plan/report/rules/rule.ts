@@ -13,14 +13,14 @@ export interface FindingInput {
   /** ISO date; without it the end of support is not reported. */
   readonly asOf: string | undefined;
   readonly encrypted: readonly string[];
-  /** By the pool's name. */
+  /** Records of own images, by the pool's name. */
   readonly images?: ReadonlyMap<string, ImageRecord>;
 }
 
 export interface Found extends Pick<Finding, "path" | "message" | "remedy"> {
-  /** It is accepted by this, where the id would accept too much. */
+  /** The name by which it is accepted, where the id would accept too much. */
   readonly name?: string;
-  /** Where production does not decide. */
+  /** Its own level, where production does not decide. */
   readonly level?: Level;
 }
 

@@ -286,7 +286,7 @@ export const stackRules = {
   },
 } as const satisfies Rules;
 
-/** By the yymmdd that ends an Azure image's version; an AMI id has none. */
+/** The date by the yymmdd that ends an Azure image's version; an AMI id has none. */
 function imageDate(image: string): string | undefined {
   // 20348.4294.251009, 24.04.202511010
   const [, year, month, day] = /^\d+\.\d+\.(?:20)?(\d{2})(\d{2})(\d{2})\d?$/.exec(image) ?? [];
