@@ -19,7 +19,7 @@ const parts: readonly { readonly what: string; readonly aws: Seconds; readonly a
   { what: "certificate, images of the first pods", aws: [30, 20, 15], azure: [30, 20, 15] },
   { what: "pod network, and HNS' cut", aws: [20, 20, 20], azure: [20, 20, 20] },
 ];
-/** Processes for user data. */
+/** Processes that start for user data. */
 const starts = { aws: 2, azure: 1 } as const;
 const megabytes: Seconds = [300, 300, 0];
 const restarts: Seconds = [1, 1, 0];

@@ -2,7 +2,7 @@ import { GaveUp, poll } from "../components/gates/poll.ts";
 import { CheckFailure } from "./check.ts";
 
 interface UntilOptions {
-  /** Pass a check's own. */
+  /** Ends the waiting; pass a check's own. */
   readonly signal: AbortSignal;
   /** Longest wait in milliseconds. Default: as long as the signal allows. */
   readonly limitMs?: number;

@@ -2,7 +2,7 @@ import { roles as clusterRoles } from "../components/azure/roles.ts";
 import { CiConfigError, type CiStack } from "./config.ts";
 import { issuer, type Purpose } from "./environments.ts";
 
-/** Azure documentation, "Azure built-in roles". */
+/** Ids of built-in roles (Azure documentation, "Azure built-in roles"). */
 export const ciRoles = {
   contributor: "b24988ac-6180-42a0-ab88-20f7382dd24c",
   keyVaultCryptoUser: clusterRoles.keyVaultCryptoUser,

@@ -21,7 +21,7 @@ export interface CiStack {
   readonly record: DnsRecord | undefined;
   /** `undefined` without workload identity. */
   readonly pods: PodGrants | undefined;
-  /** An existing one. */
+  /** The existing network that it is put into; `undefined` for one of its own. */
   readonly network: GivenNetwork | undefined;
   /** AWS: ARNs of the user's keys for disks of control-plane machines. */
   readonly diskKeys: readonly string[];
@@ -29,9 +29,9 @@ export interface CiStack {
 
 export interface GivenNetwork {
   readonly id: string;
-  /** Azure: of everything that is made. */
+  /** Azure: name of the group for everything that is made. */
   readonly resourceGroup: string | undefined;
-  /** Azure: id of the role in it. */
+  /** Azure: id of the controllers' role in it. */
   readonly controllerRole: string | undefined;
 }
 
@@ -42,7 +42,7 @@ export interface DnsRecord {
 
 /** What a stack gives to pods, beside what it makes. */
 export interface PodGrants {
-  /** URL; `undefined` for the cluster's own. */
+  /** URL of the issuer; `undefined` for the cluster's own. */
   readonly issuer: string | undefined;
   /** AWS: ARNs of policies; Azure: ids of role definitions. */
   readonly rights: readonly string[];
@@ -56,7 +56,7 @@ export interface CiSpec {
   readonly accountId: string | undefined;
   readonly repository: Repository;
   readonly stacks: readonly CiStack[];
-  /** GitHub's, where the account, which has at most one, has it already. */
+  /** ARN of GitHub's provider, where the account, which has at most one, has it already. */
   readonly oidcProviderArn: string | undefined;
 }
 

@@ -93,7 +93,7 @@ async function plan(args: readonly string[], { out, err }: Terminal): Promise<Ex
 /** Colours by Node's rules: a terminal, NO_COLOR, FORCE_COLOR. */
 const paint: Paint = (colour, text) => styleText(colour, text, { stream: process.stdout });
 
-/** A file wins over a commit. */
+/** A file wins over a commit of the same name. */
 function readBase(fileOrRef: string, stack: string, folder: string | undefined): BasePlan {
   const named = `--diff ${fileOrRef}`;
   const text = existsSync(fileOrRef)

@@ -42,7 +42,7 @@ export function projectOrNone(): Project | undefined {
   return found?.own && isSubmodule() && !isInside(programFolder, from) ? undefined : found;
 }
 
-/** Answers may be taken for another repository's or version's. */
+/** Told where answers may be taken for another repository's or version's. */
 export function projectNotes({ root, own }: Project): readonly string[] {
   const outer = own ? above(path.dirname(programFolder)) : undefined;
   if (outer !== undefined)
@@ -74,13 +74,13 @@ export function stacksOf({ stacks }: Pick<Project, "stacks">): URL {
   return pathToFileURL(`${stacks}/`);
 }
 
-/** The folder itself, too. */
+/** Whether a path is in a folder, or the folder itself. */
 export function isInside(folder: string, inner: string): boolean {
   const relative = path.relative(folder, inner);
   return relative !== ".." && !relative.startsWith(`..${path.sep}`) && !path.isAbsolute(relative);
 }
 
-/** A worktree has a file `.git`, too. */
+/** Whether the program is a submodule; a worktree has a file `.git`, too. */
 function isSubmodule(): boolean {
   const file = path.join(programFolder, ".git");
   return existsSync(file) && statSync(file).isFile() && readFileSync(file, "utf8").includes("/modules/");

@@ -47,7 +47,7 @@ ${breakagesText()}
 /** For the process inside the namespaces. */
 const olderVariable = "FENESTRA_OLDER_PROGRAM";
 
-/** Objects' file for it: standard input is read once. */
+/** Names the file with the user's objects to that process: standard input is read once. */
 const objectsVariable = "FENESTRA_OWN_OBJECTS";
 
 export const command: Command = {

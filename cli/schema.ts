@@ -5,7 +5,7 @@ import { stacksFolder } from "../components/config/stackFile.ts";
 import { planJsonSchema } from "../plan/plan.ts";
 import { type Command, exitCodes } from "./exit.ts";
 
-/** Found by the stack files' first line. */
+/** The schema that the stack files' first line names. */
 export const schemaFile = new URL("schema.json", stacksFolder);
 
 export function renderSchema(): string {

@@ -8,7 +8,7 @@ import { table } from "../plan/report/summary.ts";
 import { type Command, exitCodes } from "./exit.ts";
 import { findProject, stacksOf } from "./project.ts";
 
-/** Development first, and why not the others. */
+/** The stacks that an update would take, development first, and why not the others. */
 export function deployableStacks(folder: URL): {
   readonly names: readonly string[];
   readonly leftOut: readonly string[];

@@ -145,7 +145,7 @@ export interface StatusFacts {
   readonly controlPlane: readonly V1Node[];
   /** How many there should be by the stack's record, NaN without one. */
   readonly members: number;
-  /** `undefined`, as of snapshots, when unreadable. */
+  /** `undefined` when it cannot be read; so for snapshots. */
   readonly page: string | undefined;
   /** From the ConfigMap, by the name of the etcd member, which no Node has. */
   readonly snapshots: Readonly<Record<string, string>> | undefined;

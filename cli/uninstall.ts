@@ -69,7 +69,7 @@ async function inventory({ core }: ClusterApi): Promise<Inventory> {
   };
 }
 
-/** Something in a namespace stops its deletion. */
+/** Conditions of a namespace whose deletion something in it stops. */
 const holdsContent: ReadonlySet<string> = new Set(["NamespaceContentRemaining", "NamespaceFinalizersRemaining"]);
 
 function found(kind: string, metadata: V1ObjectMeta | undefined): FoundObject {

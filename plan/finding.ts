@@ -24,7 +24,7 @@ export const findingSchema = z
 
 export type Finding = z.output<typeof findingSchema>;
 
-/** The same of several places. */
+/** One finding of several places. */
 export interface FindingGroup extends Omit<Finding, "path"> {
   readonly paths: readonly string[];
 }

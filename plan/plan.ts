@@ -2,10 +2,10 @@ import { z } from "zod";
 import { cloudNames } from "../components/model/cloudFacts/facts.ts";
 import { findingSchema } from "./finding.ts";
 
-/** One more when a field changes its meaning or goes. */
+/** Version of plan.json: one more when a field changes its meaning or goes. */
 export const planVersion = 2;
 
-/** Billed by time, with its number at first; prices are the cloud's to tell. */
+/** What is billed by time, with its number at first; prices are the cloud's to tell. */
 export const billedSchema = z.record(z.string(), z.int().nonnegative()).readonly();
 
 export type Billed = z.output<typeof billedSchema>;

@@ -27,11 +27,11 @@ export interface Needs<Machine extends MachineNeed = MachineNeed> {
   readonly isAccountNamed: boolean;
   readonly program: RecordedProgram;
   readonly machines: readonly Machine[];
-  /** May reach the public API, if there is one. */
+  /** Networks that may reach the public API, if there is one. */
   readonly publicAccess: readonly string[] | undefined;
   /** Networks that reach it inside. */
   readonly privateAccess: readonly string[];
-  /** Anybody may send it. */
+  /** The call that anybody may send. */
   readonly greeting: readonly [right: string, path?: string];
   readonly asker: Asker;
   readonly clock: Clock;
@@ -82,7 +82,7 @@ export function* diskOf(image: string, gib: number, { setting, diskGib }: Machin
     yield refused(`the image ${image} needs a disk of ${gib} GiB, not ${diskGib}`, `diskGb: ${gib} in ${setting}`);
 }
 
-/** A pool has one zone. */
+/** Objects where a pool has one zone only. */
 export function* oneZone({ setting, zones, spot }: MachineNeed): Generator<Objection> {
   if (zones.length === 1 && (spot || setting !== "fenestra:controlPlane"))
     yield doubtful(`${setting} has one zone: what is offered may still be sold out there`, `more zones in ${setting}`);
@@ -105,7 +105,7 @@ export function asked<N>(all: readonly Question<N>[], { skip, goes }: Asking): r
   return all.filter(({ id, ofMachine }) => !skip.includes(id) && (goes === undefined || ofMachine));
 }
 
-/** Keeps a server's greatest distance from ours, milliseconds. */
+/** Keeps the greatest distance of a server's clock from ours, in milliseconds. */
 export class Clock {
   skewMs = 0;
 

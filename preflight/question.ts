@@ -1,12 +1,12 @@
-/** Changes nothing. */
+/** A call that changes nothing. */
 export interface Call {
   /** `ec2:DescribeRegions`, `Microsoft.Compute/skus/read`. */
   readonly right: string;
-  /** A text is a path of Azure's resource manager. */
+  /** Its input; a text is a path of Azure's resource manager. */
   readonly input: object | string;
 }
 
-/** Forbidden, refused with a code, or no answer. */
+/** Why there is no answer: it was forbidden, refused with a code, or did not come. */
 type Silence = "denied" | "refused" | "none";
 
 export class CallError extends Error {
@@ -101,9 +101,9 @@ export interface Objection {
   readonly outcome: Exclude<Outcome, "fine">;
   /** What is needed and what is there. */
   readonly text: string;
-  /** A setting or a command. */
+  /** The setting or the command that mends it. */
   readonly mend?: string;
-  /** Missing, where nothing was asked for that. */
+  /** The missing right, where nothing was asked for that reason. */
   readonly right?: string;
 }
 
@@ -133,7 +133,7 @@ interface QuotaNeed {
   /** What others use. */
   readonly others: number;
   readonly counts: readonly [first: number, rolling?: number, most?: number];
-  /** Then its pools must roll. */
+  /** Whether the cluster runs already: then its pools must roll. */
   readonly runs?: boolean;
   readonly raise: (limit: number) => string;
 }

@@ -4,7 +4,7 @@ import type { Answer, Preflight } from "./run.ts";
 
 const colours = { refused: "red", doubtful: "yellow", "not asked": "yellow", fine: "green" } as const;
 
-/** The worst first. */
+/** One answer as lines, its worst first. */
 export function answerText({ id, outcome, objections }: Answer, paint: Paint = plain): string {
   const line = (what: Outcome, text: string): string =>
     `${paint(colours[what], (what === "refused" ? "REFUSED" : what).padEnd(9))}  ${id.padEnd(17)}  ${text}\n`;

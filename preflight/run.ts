@@ -107,7 +107,7 @@ function aborted(signal: AbortSignal, error: Error): Promise<never> {
   return promise;
 }
 
-/** Throws an error of the program's own. */
+/** What a question without an answer says. Throws on an error of the program's own. */
 function silence(error: unknown): Objection {
   if (!(error instanceof Error)) throw error;
   if (!(error instanceof CallError)) {

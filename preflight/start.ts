@@ -5,7 +5,7 @@ import { mapFromWire } from "../plan/program/values.ts";
 import type { Asking } from "./needs.ts";
 import type { Objection } from "./question.ts";
 
-/** Loads one cloud's SDK. */
+/** Each loads its cloud's SDK alone. */
 export const askers = { aws: () => import("./aws/ask.ts"), azure: () => import("./azure/ask.ts") };
 const nameOf = (part: object): string => ("name" in part ? String(part.name) : "control-plane");
 

@@ -37,7 +37,7 @@ export interface ClusterFacts {
   readonly runtimeClasses: readonly { readonly name: string; readonly build: string; readonly isolated: boolean }[];
   readonly runtimeClassPolicy: boolean;
   readonly metricsApi: boolean;
-  /** The cloud's driver, and the StorageClass for each system. */
+  /** The driver of the cloud's disks, and the StorageClass for each system. */
   readonly disks:
     | {
         readonly driver: NonNullable<ReturnType<typeof diskDriverOf>>;
@@ -52,7 +52,7 @@ export interface ClusterFacts {
   /** What pods must reach outside; `undefined` for nothing. */
   readonly outbound: string | undefined;
   readonly loadBalancer: BalancerKind;
-  /** Let in by a public load balancer. */
+  /** Networks that a public load balancer lets in. */
   readonly sources: readonly string[];
 }
 
@@ -69,7 +69,7 @@ function onPods(check: VerifyCheck, ...groups: readonly NodeGroup[]): VerifyChec
   return { ...real(check, ...groups), needs: groups.map(podsReadyId) };
 }
 
-/** What a cluster has nothing for. */
+/** A check that a cluster has nothing for, told in the report with the reason. */
 function missing(id: string, title: string, skip: string): VerifyCheck {
   return { id, title, skip, run: () => Promise.resolve() };
 }
@@ -223,7 +223,7 @@ function nodeChecks({ nodes, wanted, metricsApi }: ClusterFacts, groups: readonl
   ];
 }
 
-/** More than nodes, so that chance does not decide. */
+/** More than a small cluster has nodes, so that chance does not decide. */
 const plainPods = 8;
 
 function placementChecks(

@@ -9,7 +9,7 @@ export interface NodeGroup {
   readonly release: WindowsFacts | undefined;
   /** Cordoned ones last, then by name. */
   readonly nodes: readonly NodeFacts[];
-  /** One node is: nothing can be said of packets and containers. */
+  /** At least one node is simulated: nothing can be said of packets and containers. */
   readonly simulated: boolean;
 }
 
@@ -17,7 +17,7 @@ const releases: ReadonlyMap<string, WindowsFacts> = new Map(
   windowsReleases.map((release): [string, WindowsFacts] => [release.build, release]),
 );
 
-/** Linux first, then Windows, oldest first. */
+/** The workers in groups: Linux first, then Windows, oldest build first. */
 export function nodeGroups(nodes: readonly NodeFacts[]): readonly NodeGroup[] {
   const workers = nodes.filter(({ controlPlane }) => !controlPlane);
   return [...Map.groupBy(workers, groupId)]

@@ -70,7 +70,7 @@ export function exitCode({ status, message, reason, details }: V1Status): number
   throw new Error(message ?? reason ?? "ended without a word");
 }
 
-/** WebSocket libraries may throw an event. */
+/** WebSocket libraries may throw an event in place of an error. */
 function socketMessage(error: unknown): string {
   return typeof error === "object" && error !== null && "message" in error && typeof error.message === "string"
     ? error.message
@@ -100,7 +100,7 @@ interface ReachOptions {
 /** One good answer may be luck when half of a Service's endpoints are broken. */
 const answersInARow = 5;
 
-/** Refused, time is up, nothing came, reset (curl(1), "EXIT CODES"). */
+/** curl's exit codes for no answer: refused, time is up, nothing came, reset (curl(1), "EXIT CODES"). */
 const unanswered = new Set([7, 28, 52, 56]);
 
 /** Windows has curl since build 17763. */
@@ -108,7 +108,7 @@ export function curl(os: "linux" | "windows", url: string, options: readonly str
   return [os === "windows" ? "curl.exe" : "curl", "-sS", "--connect-timeout", "5", "-m", "10", ...options, url];
 }
 
-/** Several times in a row. @throws CheckFailure with the last wrong answer */
+/** Asks until the answer was right several times in a row. @throws CheckFailure with the last wrong answer */
 export async function reaches(start: ProbeStart, url: string, options: ReachOptions): Promise<void> {
   const until = performance.now() + (options.warmUpMs ?? 30_000);
   let [row, problem] = [0, "no attempt was made"];

@@ -11,7 +11,7 @@ import type { ClusterApi } from "./api.ts";
 import { controlPlaneId, type NodeGroup } from "./nodes.ts";
 import type { ExecResult, Execute } from "./probe.ts";
 
-/** Answers HTTP with its name and runs commands. */
+/** A pod that answers HTTP with its name, and in which commands are run. */
 export interface ProbePod {
   readonly pod: string;
   readonly group: string;
@@ -22,7 +22,7 @@ export interface ProbePod {
 }
 
 export const probePort = 8080;
-/** No probe pod listens there. */
+/** A port on which no probe pod listens. */
 export const closedPort = 8099;
 export const servicePort = 80;
 
@@ -42,7 +42,7 @@ export const verifyNamespaceLabels = {
   [allowingLabels.controlPlane]: "allowed",
 };
 
-/** Two on one node and one on another, as far as there are nodes. */
+/** A group's probe pods: two on one node and one on another, as far as there are nodes. */
 export function probePodsOf({ id, os, nodes }: NodeGroup): readonly ProbePod[] {
   const [first, second] = nodes.filter(({ cordoned }) => !cordoned);
   const on = (suffix: string, node: NodeFacts | undefined): readonly ProbePod[] =>
@@ -135,7 +135,7 @@ const internal = {
   "service.beta.kubernetes.io/azure-load-balancer-internal": "true",
 };
 
-/** Internal, or public for these networks. */
+/** The Service of a group's pods; its load balancer is internal, or public for these networks. */
 export function probeService(
   group: string,
   type: "NodePort" | "LoadBalancer",

@@ -84,7 +84,7 @@ export async function clusterFacts(
 /** How long a new namespace's service account may take. */
 const accountMs = 30_000;
 
-/** Waits for the account `default`, which pods need. */
+/** Makes a run's namespace, and waits for the account `default`, which pods need. */
 async function makeNamespace(api: ClusterApi, prefix: string): Promise<string> {
   const name = `${prefix}-${randomBytes(3).toString("hex")}`;
   await api.core.createNamespace({
@@ -101,16 +101,16 @@ async function makeNamespace(api: ClusterApi, prefix: string): Promise<string> {
   return name;
 }
 
-/** A load balancer or a disk must go in the cloud first. */
+/** How long a namespace may take to go: a load balancer or a disk must go in the cloud first. */
 const goneMs = 600_000;
 
 export interface Removal {
-  /** Nothing is left. */
+  /** Whether nothing of the run is left. */
   readonly clean: boolean;
   readonly left: string | undefined;
 }
 
-/** Waits until all in it is gone. */
+/** Removes a run's namespace, and waits until all in it is gone. */
 async function removeNamespace(api: ClusterApi, name: string): Promise<Removal> {
   const signal = AbortSignal.timeout(goneMs);
   try {

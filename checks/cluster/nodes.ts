@@ -13,7 +13,7 @@ import type { ApiTools } from "./api.ts";
 export interface NodeFacts {
   readonly name: string;
   readonly os: string;
-  /** `10.0.20348`, of Windows. */
+  /** Build of a Windows node: `10.0.20348`. */
   readonly build: string | undefined;
   /** The build with its update: `10.0.20348.2340`. */
   readonly update: string | undefined;
@@ -21,7 +21,7 @@ export interface NodeFacts {
   /** `key=value:effect`. */
   readonly taints: readonly string[];
   readonly ready: boolean;
-  /** The kubelet's words. */
+  /** What the kubelet says of it. */
   readonly readyMessage: string;
   /** Conditions such as `DiskPressure`, taints like them, its own deletion. */
   readonly pressure: readonly string[];

@@ -4,12 +4,12 @@ import { parseChanges, type StackChange, type Status, table } from "./stackChang
 // Runs with a token that may write to the repository, on what anyone's branch left, and before packages are installed:
 // it imports Node's own modules alone, and takes every text as hostile.
 
-/** Bytes; GitHub refuses more than 65,536 characters. */
+/** Longest comment in bytes; GitHub refuses more than 65,536 characters. */
 export const commentLimit = 65_000;
 
 export const marker = "<!-- fenestra plan -->";
 
-/** Big stacks' have about one megabyte. */
+/** Files of big stacks have about one megabyte. */
 const largestFile = 32 * 1024 * 1024;
 
 const mostStacks = 40;
@@ -148,7 +148,7 @@ function bytes(text: string): number {
   return Buffer.byteLength(text);
 }
 
-/** A missing file, no plain one, or another form is as good as none. */
+/** The comment for a run's file; a missing one, no plain one, or one of another form is as good as none. */
 export function commentOfFile(file: string, source: CommentSource): string {
   let changes: readonly StackChange[];
   try {

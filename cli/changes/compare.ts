@@ -27,7 +27,7 @@ export interface Version<T> {
 
 export interface ComparedStack {
   readonly change: StackChange;
-  /** None when it failed or is gone. */
+  /** `undefined` for a stack that failed or is gone. */
   readonly plan: Plan | undefined;
 }
 
@@ -134,7 +134,7 @@ function overviewOf({ refused, lost, resources, nodes, findings }: PlanDiff): Ov
   };
 }
 
-/** Or why a stack cannot be planned; other errors are ours. */
+/** The result, or why a stack cannot be planned; other errors are ours and thrown on. */
 async function orReason<T>(action: () => Promise<T>): Promise<T | string> {
   try {
     return await action();

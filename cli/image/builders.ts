@@ -36,7 +36,7 @@ const openDoor = [
   "</powershell>",
 ].join("\n");
 
-/** The restart comes asked for or not, since a seal needs one. */
+/** The restart comes whether it was asked for or not, since a seal needs one. */
 function provisioners() {
   const asSystem = { elevated_user: "SYSTEM", elevated_password: "" };
   const run = (inline: readonly string[], exitCodes: readonly number[] = [0]) => ({

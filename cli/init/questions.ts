@@ -24,7 +24,7 @@ interface Question<T> {
   readonly allowed: string;
   /** Meaning of an empty answer; without it an answer is needed. */
   readonly preset?: string;
-  /** `undefined`: not allowed. */
+  /** `undefined` for an answer that is not allowed. */
   readonly read: (answer: string) => T | undefined;
 }
 
@@ -158,7 +158,7 @@ export interface NewStack {
   readonly name: string;
   readonly region: string;
   readonly zones: readonly string[];
-  /** A pool of two machines each. */
+  /** Windows releases, with a pool of two machines each. */
   readonly windows: readonly WindowsFacts["name"][];
   /** Protection, three control-plane machines, a NAT gateway for each zone. */
   readonly production: boolean;

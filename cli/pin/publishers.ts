@@ -27,7 +27,7 @@ const manifests = [
   "application/vnd.docker.distribution.manifest.v2+json",
 ].join(", ");
 
-/** `undefined` for an unknown publisher. */
+/** Where a file's digest is; `undefined` for an unknown publisher. */
 export function checksumUrl({ url, algorithm }: File): string | undefined {
   const { host, pathname } = new URL(url);
   // Kubernetes documentation, "Download Kubernetes": the file's name and .sha256 or .sha512.
@@ -57,7 +57,7 @@ export function digestIn(text: string, { url, algorithm }: File): string | undef
     : undefined;
 }
 
-/** Each URL once; errors name the address. */
+/** Asks each URL once; errors name the address. */
 export class Publishers {
   readonly #via: string | undefined;
   readonly #timeoutMs: number;
@@ -87,7 +87,7 @@ export class Publishers {
     return { digest, from: `${registry}/${repository}:${tag}` };
   }
 
-  /** `undefined` without a list. */
+  /** The publisher's versions; `undefined` where it has no list. */
   async versions(artifact: Artifact): Promise<readonly string[] | undefined> {
     // kubernetes.io, "Download Kubernetes".
     if (isProgram(artifact))

@@ -41,7 +41,7 @@ export function lowestVersion(previous: string, level: ReleaseLevel): string {
 
 export interface Facts {
   readonly kubernetes: readonly string[];
-  /** Node and Pulumi CLI. */
+  /** Versions of Node and of the Pulumi CLI. */
   readonly needs: readonly string[];
   /** Of the workflows. */
   readonly rights: string;
@@ -74,7 +74,7 @@ export function sectionOf(text: string, version: string): string {
   return found.split("\n").slice(1).join("\n").trim();
 }
 
-/** Refuses one too low for the release. */
+/** Refuses a number that is too low for the release. */
 export function requireVersion(version: string, previous: string, changes: readonly StackChange[]): void {
   const level = levelOf(changes);
   const lowest = lowestVersion(previous, level);

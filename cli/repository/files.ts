@@ -46,7 +46,7 @@ function caller(name: string, text: string, program: string, pinned: Pinned): st
   return withVersion(stringify({ name, on: events, jobs: { [name]: job } }, { lineWidth: 0, nullStr: "" }), pinned);
 }
 
-/** Up to the version. */
+/** A line that calls such a workflow, up to the version. */
 const usesLine = new RegExp(`(uses: (\\S+)/\\.github/workflows/(?:${callable.join("|")})\\.yml@)\\S+(?: # \\S+)?`, "g");
 
 /** With its calls of this program's workflows at a version. */

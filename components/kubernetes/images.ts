@@ -30,7 +30,7 @@ interface VerifyImages {
   readonly probePod: (release: Release) => string;
   /** Runs on every Windows build, but holds nothing: only programs of the node's disk can be run in it. */
   readonly hostProcess: string;
-  /** Does nothing, on every system and build. */
+  /** An image that does nothing, on every system and build. */
   readonly pause: string;
 }
 

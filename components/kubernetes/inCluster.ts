@@ -30,12 +30,12 @@ const joiningAddOns = [networking, cloudController];
 
 export interface InClusterArgs extends Pick<InClusterValues, "podNetworkManifests"> {
   readonly spec: ClusterSpec;
-  /** An administrator's; marked as secret here in any case. */
+  /** Kubeconfig of an administrator; marked as secret here in any case. */
   readonly kubeconfig: pulumi.Input<string>;
   readonly api: pulumi.Input<ApiClient>;
   /** Such as a hash of the CA: only a change of it replaces the provider and all objects. */
   readonly clusterIdentifier: pulumi.Input<string>;
-  /** Exists once the Kubernetes API answers. */
+  /** A resource that exists once the Kubernetes API answers. */
   readonly apiGate: pulumi.Resource;
   /** System objects do not wait for them, or the first `up` could not end: nodes are Ready only with a network. */
   readonly pools: readonly WorkerPool[];

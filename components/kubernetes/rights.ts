@@ -61,7 +61,7 @@ export function readsAuthentication(account: Account, name: string): Manifest {
   return boundRole(account, name, "extension-apiserver-authentication-reader", "kube-system");
 }
 
-/** The group is empty for the core API. */
+/** A rule; its group is empty for the core API. */
 export function rule(group: string, resources: string[], verbs: string[], resourceNames?: string[]): PolicyRule {
   return { apiGroups: [group], resources, verbs, ...(resourceNames === undefined ? {} : { resourceNames }) };
 }

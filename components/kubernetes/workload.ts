@@ -177,7 +177,7 @@ export function replicated(account: Account, replicas: number, pod: Pod): readon
   return [deployment(account, replicas, pod), ...(replicas > 1 ? [budget] : [])];
 }
 
-/** One pod with one control-plane machine, two with three. */
+/** Pods of a controller: one with one control-plane machine, two with three. */
 export function controllerReplicas(spec: Pick<ClusterSpec, "controlPlane">): number {
   return Math.min(2, spec.controlPlane.members.length);
 }

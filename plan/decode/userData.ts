@@ -6,7 +6,7 @@ import { z } from "zod";
 export interface DecodedFile {
   readonly path: string;
   readonly content: string;
-  /** `0644`; Windows has none. */
+  /** POSIX mode, such as `0644`; Windows has none. */
   readonly mode: string | undefined;
 }
 
@@ -18,7 +18,7 @@ export interface DecodedUserData {
   readonly entry: string;
   /** Commands in their order; for Linux each as its arguments. */
   readonly commands: readonly (readonly string[])[];
-  /** The cloud-config, or the loader. */
+  /** What the cloud's agent reads: the cloud-config, or the loader. */
   readonly source: string;
 }
 
@@ -115,7 +115,7 @@ const cloudConfigSchema = z.looseObject({
   runcmd: z.array(z.array(z.string())).default([]),
 });
 
-/** Says where scripts are for which user data has no room. */
+/** The file that says where the scripts are that user data has no room for. */
 const linuxScripts = "/etc/fenestra/scripts.env";
 const windowsScripts = "C:\\fenestra\\scripts.json";
 

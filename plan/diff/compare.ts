@@ -15,7 +15,7 @@ export interface NodeChange {
   readonly change: Change | "stays";
   readonly because: readonly string[];
   readonly count: readonly [before: number, now: number];
-  /** How many a roll takes at a time. */
+  /** How many of them a roll takes at a time. */
   readonly atATime: number;
   /** Machines that the autoscaler may run above what is allowed from now on. */
   readonly mayEnd?: number;
@@ -42,7 +42,7 @@ export interface PlanDiff {
   readonly resources: readonly Operation[];
   readonly nodes: readonly NodeChange[];
   readonly files: readonly FileChange[];
-  /** Empty where the older plan does not say. */
+  /** What is billed in another number than before; empty where the older plan does not say. */
   readonly billed: readonly BilledChange[];
   readonly findings: { readonly new: readonly Finding[]; readonly gone: readonly Finding[] };
 }

@@ -16,7 +16,7 @@ export interface Operation {
   readonly type: string;
   readonly name: string;
   readonly change: Change;
-  /** Empty when the changed inputs say it all. */
+  /** Reasons in words; empty when the changed inputs say it all. */
   readonly because: readonly string[];
   readonly inputs: readonly LeafChange[];
   /** What is gone for good with it. */

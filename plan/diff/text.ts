@@ -136,7 +136,7 @@ export function decisive(diff: PlanDiff, paint: Paint = plain): readonly (readon
   ];
 }
 
-/** `win2022` of `aws-dev-pool-win2022-group`. */
+/** A pool's name, by which its machines go: `win2022` of `aws-dev-pool-win2022-group`. */
 export function nodeName(name: string): string {
   return /-pool-(.+)-group$/.exec(name)?.[1] ?? name;
 }

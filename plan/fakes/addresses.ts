@@ -26,7 +26,7 @@ export function requireInside(address: string, range: string | undefined): void 
 export class AddressPool {
   readonly #taken: Set<string>;
 
-  /** @param taken already */
+  /** @param taken addresses that something has already */
   constructor(taken: Iterable<string>) {
     this.#taken = new Set(taken);
   }

@@ -32,7 +32,7 @@ const trustSchema = z.strictObject({
   ),
 });
 
-/** Inline ones, and attached ones that the program made. */
+/** A role's statements, of inline policies and of attached ones that the program made. */
 export function statementsOfRole(program: RecordedProgram, role: string): readonly PolicyStatement[] {
   const inline = resourcesOfType(program, "aws:iam/rolePolicy:RolePolicy")
     .filter(({ inputs }) => textOf(inputs.role) === role)

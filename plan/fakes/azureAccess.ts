@@ -89,7 +89,7 @@ function matches(pattern: string, action: string): boolean {
   return new RegExp(`^${expression}$`, "i").test(action);
 }
 
-/** Azure ignores case. */
+/** Whether two names are the same to Azure, which ignores case. */
 export function same(a: string | undefined, b: string | undefined): boolean {
   return a !== undefined && b !== undefined && a.toLowerCase() === b.toLowerCase();
 }

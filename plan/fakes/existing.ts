@@ -79,7 +79,7 @@ export function existingOf(network: string | undefined, region: string, owner: s
   return found;
 }
 
-/** Nothing when it is wrong, which the program reports. */
+/** What a stack file says of the network; nothing when it is wrong, which the program reports. */
 function parse(network: string | undefined): Partial<StackConfig["network"]> {
   return networkSchema.safeParse(fromJson(network ?? "{}")).data ?? {};
 }

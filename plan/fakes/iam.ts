@@ -10,7 +10,7 @@ export interface PolicyStatement {
 export interface Call {
   /** `ssm:GetParameter`. */
   readonly action: string;
-  /** ARN, or `*` for a call that names nothing. */
+  /** ARN of what is touched, or `*` for a call that names nothing. */
   readonly resource: string;
   /** `kms:EncryptionContext:PARAMETER_ARN`. */
   readonly context?: Readonly<Record<string, string>>;

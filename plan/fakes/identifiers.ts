@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 
-/** The same in every run. */
+/** A digest that depends on the parts alone: the same in every run. */
 export function digest(...parts: readonly string[]): Buffer {
   return createHash("sha256").update(parts.join("\0")).digest();
 }
@@ -35,7 +35,7 @@ export function characters(length: number, alphabet: string, ...parts: readonly 
   return [...bytes(length, ...parts)].map((byte) => alphabet[byte % alphabet.length]).join("");
 }
 
-/** Pulumi's: the logical name and seven hexadecimal digits. */
+/** Pulumi's automatic name: the logical one and seven hexadecimal digits. */
 export function autoName(name: string, urn: string): string {
   return `${name}-${hex(7, urn, "name")}`;
 }

@@ -103,12 +103,12 @@ export function textsIn(value: PropertyValue | undefined): Readonly<Record<strin
 }
 
 export interface StoredSecret {
-  /** Vault and name on Azure. */
+  /** Name of the parameter; on Azure the vault's and the secret's. */
   readonly name: string;
-  /** ARN or id, for policies. */
+  /** ARN or id that policies are checked against. */
   readonly id: string;
   /** `undefined` for the cloud's own. */
   readonly key: string | undefined;
-  /** May be secret: never print it. */
+  /** It may be secret: never print it. */
   readonly value: string;
 }

@@ -8,7 +8,7 @@ const digits = "0123456789";
 /** Special characters of `random_password` by default (Terraform provider random). */
 const special = "!@#$%&*()-_=+[]{}<>:?";
 
-/** Values by URN and keepers. */
+/** The provider `random`: values follow from URN and keepers. */
 export const randomResource: SimulatedProvider = ({ type, urn, inputs }) => {
   const seed = `${urn}${JSON.stringify(mapOf(inputs.keepers))}`;
   switch (type) {

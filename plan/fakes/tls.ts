@@ -36,7 +36,7 @@ const hour = 3_600_000;
 type TlsRequest = Pick<ResourceRequest, "type" | "urn" | "inputs">;
 type Mode = Pick<SimulatedContext, "certificates">;
 
-/** The one that the program uses, by OpenSSL's name. */
+/** The one curve that the program uses, by OpenSSL's name. */
 const curve = "prime256v1";
 
 export function tlsResource({ type, urn, inputs }: TlsRequest, context: Mode): SimulatedResource {

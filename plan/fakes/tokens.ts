@@ -12,7 +12,7 @@ export interface TokenRules {
   readonly read: (url: string) => string | undefined;
 }
 
-/** Unverified. */
+/** The claim `iss`, unverified. */
 export function issuerOf(token: string): string | undefined {
   return decodeJwt(token).iss;
 }

@@ -21,7 +21,7 @@ const usages: Readonly<Record<string, x509.KeyUsageFlags | string>> = {
   client_auth: "1.3.6.1.5.5.7.3.2",
 };
 
-/** The signature is DER as the algorithm requires. */
+/** Signs bytes; the signature is DER as the algorithm requires. */
 export interface Signer {
   readonly algorithm: x509.AlgorithmIdentifier;
   readonly sign: (bytes: Buffer) => Buffer;
@@ -176,7 +176,7 @@ export function readRequestPem(text: string): RequestParts {
   };
 }
 
-/** What the certificates that it signs repeat. */
+/** What certificates repeat of the one that signs them. */
 export function readIssuer(text: string): { readonly subject: x509.Name; readonly key: Buffer } {
   const { subject, subjectPublicKeyInfo } = AsnConvert.parse(fromPem(text), x509.Certificate).tbsCertificate;
   return { subject, key: keyIdentifier(subjectPublicKeyInfo) };
@@ -190,13 +190,13 @@ function arrayBuffer(bytes: Buffer): ArrayBuffer {
   return new Uint8Array(bytes).buffer;
 }
 
-/** RFC 7468. */
+/** PEM text of a label such as `CERTIFICATE` (RFC 7468). */
 function pem(label: string, bytes: Buffer): string {
   const lines = bytes.toString("base64").match(/.{1,64}/g) ?? [];
   return `-----BEGIN ${label}-----\n${lines.join("\n")}\n-----END ${label}-----\n`;
 }
 
-/** The first block. @throws RangeError when there is none. */
+/** Bytes of the first block. @throws RangeError when there is none. */
 function fromPem(text: string): Buffer {
   const body = /-----BEGIN [A-Z0-9 ]+-----([\s\S]+?)-----END/.exec(text)?.[1];
   if (body === undefined) throw new RangeError("no PEM block");

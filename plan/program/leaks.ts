@@ -34,7 +34,7 @@ export function secretsInUserData(program: RecordedProgram): readonly Leak[] {
   );
 }
 
-/** Owners by value. Certificates are public. */
+/** Secret values, with the resource that has each. Certificates are public. */
 function knownSecrets(program: RecordedProgram): ReadonlyMap<string, string> {
   const secrets = new Map<string, string>();
   for (const { name, type, inputs, outputs } of program.resources) {

@@ -11,7 +11,7 @@ export type HookTime =
   | "afterDelete"
   | "onError";
 
-/** `undefined` or empty where not given. */
+/** A resource's options, `undefined` or empty where not given. */
 export interface RecordedOptions {
   readonly protect: boolean | undefined;
   readonly retainOnDelete: boolean | undefined;
@@ -28,7 +28,7 @@ export interface RecordedOptions {
   /** URNs of resources whose replacement replaces this one. */
   readonly replaceWith: readonly string[];
   readonly hooks: Readonly<Partial<Record<HookTime, readonly string[]>>>;
-  /** Names, or whole URNs. */
+  /** Older names of the resource, or whole URNs. */
   readonly aliases: readonly string[];
   /** Go durations: `40m`. */
   readonly timeouts: Readonly<Partial<Record<"create" | "update" | "delete", string>>>;
@@ -39,18 +39,18 @@ export interface RecordedResource {
   /** `aws:ec2/vpc:Vpc`. */
   readonly type: string;
   readonly name: string;
-  /** None for the stack. */
+  /** URN of the parent; none for the stack. */
   readonly parent: string | undefined;
   /** `false` for components and the stack. */
   readonly custom: boolean;
-  /** Id of an existing resource. */
+  /** Id by which an existing resource is read. */
   readonly read?: string;
   readonly inputs: PropertyMap;
-  /** The simulated cloud's, or a component's. */
+  /** What the simulated cloud answered, or what a component registered. */
   readonly outputs: PropertyMap;
   /** `undefined` for components and where it is unknown. */
   readonly id: string | undefined;
-  /** All that it waits for: inputs, `dependsOn`, parent's dependencies. */
+  /** URNs of all that it waits for: inputs, `dependsOn`, parent's dependencies. */
   readonly dependencies: readonly string[];
   readonly propertyDependencies: Readonly<Record<string, readonly string[]>>;
   readonly provider: string | undefined;
@@ -87,7 +87,7 @@ export function nameOfUrn(urn: string): string {
 /** A registration that the cloud has not answered. */
 export type ResourceRequest = Omit<RecordedResource, "id" | "outputs">;
 
-/** Part of every URN. */
+/** Where a program runs, which is part of every URN. */
 export interface ProgramPlace {
   readonly project: string;
   readonly stack: string;

@@ -22,7 +22,7 @@ export interface ProgramResult {
   readonly hooks: ReadonlyMap<string, RecordedHook>;
 }
 
-/** A mistake in the config is a ConfigError instead. */
+/** The program failed; a mistake in the config is a ConfigError instead. */
 export class ProgramError extends Error {
   constructor(entry: string, errors: readonly Error[]) {
     super(`${entry} failed: ${errors.map(({ message }) => message).join("; ")}`, { cause: errors[0] });

@@ -4,7 +4,7 @@ import * as runtime from "@pulumi/pulumi/runtime/index.js";
 const secretMark = "[secret]";
 const unknownMark = "[known after the update]";
 
-/** Printed as `[secret]`; `reveal` alone gives it. */
+/** A secret value: it is printed as `[secret]`, and `reveal` alone gives it. */
 export class Secret {
   readonly #value: PropertyValue;
 

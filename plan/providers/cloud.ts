@@ -63,7 +63,7 @@ const namedOnce = /^(arn:[^:]*:elasticloadbalancing:.*:(?:loadbalancer|targetgro
 /** Names stay taken until they are purged (Azure documentation, Key Vault soft delete). */
 const keptNames = /^azure-native:keyvault:/;
 
-/** Created by a PUT over what has their name. */
+/** Kinds that are created by a PUT over what has their name. */
 const writtenOver = /:(Blob|BucketObjectv2)$/;
 
 /**
@@ -71,7 +71,7 @@ const writtenOver = /:(Blob|BucketObjectv2)$/;
  * with what the cloud filled in.
  */
 export class ServedCloud {
-  /** Default: may do everything. */
+  /** Who deploys. Default: somebody who may do everything. */
   deployer: Deployer = () => {};
   /** Resources whose next operation is only half done. */
   readonly failing = new Set<string>();
@@ -132,7 +132,7 @@ export class ServedCloud {
     return { ...mapOf(defaults.tags), ...mapOf(tags) };
   }
 
-  /** Throws where its name is taken. */
+  /** Makes a resource. Throws where its name is taken. */
   create(subject: Subject, inputs: PropertyMap): Omit<Made, "request"> {
     const life = (this.#lives.get(subject.urn) ?? 0) + 1;
     // Ids follow from the URN; a replacement needs a new one.
@@ -245,7 +245,7 @@ function keyOf({ type }: Subject, id: string, inputs: PropertyMap): string {
   return [type, id.replace(namedOnce, "$1"), ...(typeof group === "string" ? [group] : [])].join(" ");
 }
 
-/** The inputs, and all others unknown. */
+/** Outputs of a resource to come: the inputs, and all others unknown. */
 export function previewCreate(type: string, inputs: PropertyMap): PropertyMap {
   const outputs = [...declaredResource(type).outputs.keys()].map((name): [string, PropertyValue] => [name, unknown]);
   return { ...Object.fromEntries(outputs), ...inputs };

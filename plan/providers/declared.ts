@@ -54,7 +54,7 @@ function parts(type: string): { readonly packageName: string; readonly module: s
   return { packageName: provider, module: folder === "index" ? file : `${folder}/${file}`, name };
 }
 
-/** Throws where the SDK has no such resource. */
+/** What the SDK declares of a type. Throws where it has no such resource. */
 export const declaredResource = memo((type): DeclaredResource => {
   const { packageName, module, name } = parts(type);
   const text = textOfFile(`@pulumi/${packageName}/${module}.d.ts`);

@@ -93,7 +93,7 @@ const write = (properties: PropertyMap): struct.Struct =>
     Object.fromEntries(Object.entries(properties).map(([key, value]) => [key, toWire(value)])),
   );
 
-/** Others are UNIMPLEMENTED. */
+/** The methods that the engine calls; others are UNIMPLEMENTED. */
 function methods(packageName: string, cloud: ServedCloud) {
   return {
     handshake: unary((_: messages.ProviderHandshakeRequest) =>
@@ -178,7 +178,7 @@ function methods(packageName: string, cloud: ServedCloud) {
 
 const packageShape = z.object({ version: z.string() });
 
-/** The SDK's, which is the plug-in's. */
+/** Version of the SDK, which is the plug-in's. */
 function versionOf(packageName: string): string {
   const file = fileURLToPath(import.meta.resolve(`@pulumi/${packageName}/package.json`));
   return packageShape.parse(JSON.parse(readFileSync(file, "utf8"))).version;

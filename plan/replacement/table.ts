@@ -63,7 +63,7 @@ const data: Readonly<Record<string, string>> = {
   "apiextensions.k8s.io/v1:CustomResourceDefinition": "all objects of this kind",
 };
 
-/** What no longer works without it. */
+/** What no longer works without an object that holds no data. */
 const ends: Readonly<Record<string, string>> = {
   "storage.k8s.io/v1:CSIDriver": "volumes of this driver are no longer mounted",
   "node.k8s.io/v1:RuntimeClass": "pods that name it are refused from then on",

@@ -82,7 +82,7 @@ function unusedReasons({ spec }: FindingInput, found: ReadonlySet<string>): read
     }));
 }
 
-/** Acknowledged ones aside. */
+/** Whether a finding is at a level or worse, acknowledged ones aside. */
 export function reaches(all: readonly Finding[], level: Level): boolean {
   return all.some((finding) => finding.acknowledged === null && levels.indexOf(finding.level) <= levels.indexOf(level));
 }

@@ -62,7 +62,7 @@ interface PlanInput {
   readonly spec: ClusterSpec;
   readonly program: RecordedProgram;
   readonly asOf: string | undefined;
-  /** Encrypted keys of the stack file, fakes here. */
+  /** Keys of the stack file whose values are encrypted, and so fakes here. */
   readonly encrypted?: readonly string[];
   /** The stack file as Pulumi hands it to a program. */
   readonly config?: Readonly<Record<string, string>>;

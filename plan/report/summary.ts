@@ -6,7 +6,7 @@ import type { Plan } from "../plan.ts";
 
 const marks = { error: "✗", warning: "!", note: "·" } as const;
 
-/** Short enough to read in one go. */
+/** The plan for the terminal, short enough to read in one go. */
 export function planSummary(plan: Plan): string {
   const { cluster } = plan;
   const read = plan.resources.filter(({ existing }) => existing === true).length;
@@ -98,7 +98,7 @@ function findingLines(plan: Plan): readonly string[] {
   ];
 }
 
-/** Columns aligned; underlined where the first row is the head. */
+/** Rows with their columns aligned; `underlined` where the first one is the head. */
 export function table(rows: readonly (readonly string[])[], underlined = false): readonly string[] {
   const widths = (rows[0] ?? []).map((_, column) => Math.max(...rows.map((row) => row[column]?.length ?? 0)));
   const line = (cells: readonly string[]): string =>

@@ -10,14 +10,14 @@ const isOwn = (thing: Reply, cluster: string, name?: string): boolean => {
   return tag("fenestra:cluster") === cluster && (name === undefined || tag("Name") === name);
 };
 
-/** What counts against quotas. */
+/** The region's machines that count against quotas. */
 const running = async (ask: Ask): Promise<readonly Reply[]> =>
   (await ask("ec2:DescribeInstances"))
     .list("Reservations")
     .flatMap((each) => each.list("Instances", []))
     .filter((each) => /^(pending|running|stopping|shutting-down)$/.test(each.text("State.Name")));
 
-/** New accounts have less than AWS's default. */
+/** A quota, and whether only AWS's default is known, of which new accounts have less. */
 async function quotaOf(ask: Ask, ServiceCode: string, QuotaCode: string) {
   const input = { ServiceCode, QuotaCode };
   const own = await ask("servicequotas:GetServiceQuota", input, /^NoSuchResource/);

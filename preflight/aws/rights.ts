@@ -28,7 +28,7 @@ async function principalOf(ask: Ask, { asker }: AwsNeeds): Promise<string | unde
   return arn.endsWith(":root") ? undefined : arn;
 }
 
-/** Refused calls. */
+/** Decisions on calls on one resource, the refusals alone. */
 async function simulate(ask: Ask, PolicySourceArn: string, calls: readonly IamCall[]): Promise<readonly Reply[]> {
   const context = Object.assign({}, ...calls.map((each) => each.context ?? {}));
   const found = await ask("iam:SimulatePrincipalPolicy", {
@@ -44,7 +44,7 @@ async function simulate(ask: Ask, PolicySourceArn: string, calls: readonly IamCa
 
 const linked = "iam:CreateServiceLinkedRole";
 
-/** One of each kind. */
+/** Calls that make the stack, for one resource of each kind. */
 function callsOf({ program, region, accountId }: AwsNeeds): readonly IamCall[] {
   const calls = program.resources
     .filter(({ type, read }) => type.startsWith("aws:") && read === undefined)

@@ -11,7 +11,7 @@ async function usagesOf(ask: Ask, { subscription, region }: AzureNeeds, provider
   return found.list("value");
 }
 
-/** This cluster's, or those that go. */
+/** Machines of one size: this cluster's, or those that go. */
 interface Running {
   readonly size: string;
   readonly isSpot: boolean;
@@ -43,7 +43,7 @@ const raise =
   (limit: number): string =>
     `az quota update --resource-name ${name} --scope ${subscription}/providers/Microsoft.${provider}/locations/${region} --limit-object value=${limit}`;
 
-/** Names of usages differ by version. */
+/** Names of usages differ by version: any of them counts. */
 const counted = [
   [
     "address-quota",

@@ -11,7 +11,7 @@ import { podNetworkManifests } from "../../components/podNetworks/manifests.ts";
 import { everyAddOn } from "../../rehearsal/testkit/cluster.ts";
 import { exampleSpec, stackConfig } from "../support/stacks.ts";
 
-/** Nothing is ever served with it. */
+/** A certificate with which nothing is ever served. */
 const certificate = {
   certificate: "-----BEGIN CERTIFICATE-----\n-----END CERTIFICATE-----\n",
   key: "-----BEGIN PRIVATE KEY-----\n-----END PRIVATE KEY-----\n",
@@ -63,7 +63,7 @@ export function logs(cloud: ClusterSpec["cloud"]): NonNullable<AddOns["logs"]> {
   };
 }
 
-/** Add-ons by a stack file's settings. */
+/** The add-ons that a stack file's settings make. */
 const decided = (addons: object): AddOns =>
   addOns({ ...loadConfig(stackConfig("aws-dev")), addons: addonsSchema.parse(addons) });
 

@@ -35,7 +35,7 @@ function input(config: Readonly<Record<string, unknown>> = {}, more: Partial<Fin
   return { spec, program, machines: [], leaks: [], asOf: undefined, encrypted: [], ...more };
 }
 
-/** How often these tests found each. */
+/** How often these tests found each finding. */
 const seen = new Map<string, number>();
 let looked = 0;
 

@@ -17,7 +17,7 @@ import { type Counts, checks, mocha, type Output, rehearsal } from "./commands.t
 
 export interface Step {
   readonly title: string;
-  /** `live` for the last of a row. */
+  /** `live` for the last of a row: what runs beside it is printed when it has ended. */
   run(output: Output): Promise<Counts>;
 }
 
@@ -145,7 +145,7 @@ export const nightOf: Readonly<Record<string, readonly string[]>> = {
   "components/podNetworks/": ["podNetworkControls", "azure-cni --full"],
 };
 
-/** All, or those that belong to changed files. */
+/** Titles of all the night's steps, or of those that belong to changed files. */
 export function nightTitles(changed?: readonly string[]): readonly string[] {
   const titles = tiers.night().flatMap((row) => row.map(({ title }) => title));
   if (changed === undefined) return titles;

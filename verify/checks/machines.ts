@@ -47,7 +47,7 @@ export function machinesCheck(members: number, wanted: WantedMachines): VerifyCh
   };
 }
 
-/** Seconds: a lease waits no longer for its API server. */
+/** Seconds by which a clock may be off: a lease waits no longer for its API server. */
 const mostOff = 30;
 
 /** When the API server last noted a change of a lease, in epoch milliseconds. */

@@ -106,7 +106,7 @@ export const servingCertificatesCheck: VerifyCheck = {
 
 const measured = { group: "metrics.k8s.io", version: "v1beta1" } as const;
 
-/** Whether memory has a value, of a pod for each container. */
+/** By name, whether the memory of a node, or of each container of a pod, has a value. */
 function isMeasured(listed: unknown): ReadonlyMap<string, boolean> {
   return new Map(
     list(field(listed, "items")).map((item) => {
@@ -165,7 +165,7 @@ export function podMetricsCheck(group: NodeGroup): VerifyCheck {
   };
 }
 
-/** Port, and how metrics begin. */
+/** Port of each exporter, and how its metrics begin. */
 const exporters = {
   linux: { port: ports.linuxExporter, metric: /^node_/m },
   windows: { port: ports.windowsExporter, metric: /^windows_/m },

@@ -9,7 +9,7 @@ import { answeredBy, from, hostname } from "./pods.ts";
 /** A site that is asked when another does not answer by name: a resolver, whose address stays. */
 const byAddress = "https://1.1.1.1/";
 
-/** Whatever its status, certificate and rights. */
+/** Whether a site answers, whatever its status, certificate and rights. */
 async function answers(
   start: ProbeStart,
   url: string,

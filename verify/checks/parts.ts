@@ -24,7 +24,7 @@ export function controlPlaneProblems(machines: readonly string[], pods: readonly
 export const controlPlaneTitle =
   "etcd, API server, scheduler and controllers run on every control-plane machine, of a release that goes with every kubelet";
 
-/** Throws when there are fewer than at the first look. */
+/** The control-plane Nodes. Throws when there are fewer than at the first look. */
 async function controlPlaneNodes({ core }: ClusterApi, members: number): Promise<readonly V1Node[]> {
   const { items } = await core.listNode({ labelSelector: controlPlaneKey });
   if (items.length < members) throw new CheckFailure(`${items.length} of ${members} control-plane Nodes are listed`);
@@ -119,7 +119,7 @@ function byHand(found: unknown): readonly string[] {
   });
 }
 
-/** Missing, emptied, changed by hand, or scaled to nothing. */
+/** Objects that are missing, emptied, changed by hand, or scaled to nothing. */
 export async function objectProblems(
   lines: readonly string[],
   read: (header: ObjectHeader) => Promise<unknown>,

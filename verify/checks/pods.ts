@@ -29,7 +29,7 @@ export function answeredBy(pods: readonly { readonly pod: string }[]): (answer: 
       : undefined;
 }
 
-/** A probe pod tells its name there. */
+/** URL at which a probe pod tells its name. */
 export const hostname = (address: string, port: number): string => `http://${address}:${port}/hostname`;
 
 /** What to look at when nodes of these systems do not reach each other's pods. */

@@ -44,7 +44,7 @@ export function storageClassFor(
     )?.metadata?.name;
 }
 
-/** Azure gives a machine without zone the number of its fault domain. */
+/** Forms of zones; Azure gives a machine without zone the number of its fault domain. */
 const zoneForm = { "ebs.csi.aws.com": /^[a-z]+-.*\d[a-z]$/, "disk.csi.azure.com": /^[a-z0-9]+-\d$/ } as const;
 
 export function registrationProblems(
@@ -94,7 +94,7 @@ export function diskDriverCheck(group: NodeGroup, driver: DiskDriver): VerifyChe
   };
 }
 
-/** Write a text to a claim's folder and read it. */
+/** Shell lines that write a text to a claim's folder and read it. */
 const commands = {
   linux: {
     folder: (name: string) => `/${name}`,

@@ -14,7 +14,7 @@ interface Attached {
   readonly pods: readonly V1Pod[];
 }
 
-/** `status` passes its own list of pods. */
+/** Reads what is attached; `status` passes its own list of pods. */
 export async function readAttached(
   { core, storage }: Pick<ClusterApi, "core" | "storage">,
   listed: ReturnType<ClusterApi["core"]["listPodForAllNamespaces"]>,

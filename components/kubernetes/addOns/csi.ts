@@ -292,7 +292,7 @@ export function diskClasses(provisioner: string, parameters: Record<string, stri
   return [storageClass("linux", "ext4", true), storageClass("windows", "ntfs", false)];
 }
 
-/** The default class; deleting a snapshot deletes what the cloud has of it. */
+/** The default class of snapshots; deleting a snapshot deletes what the cloud has of it. */
 function snapshotClass(driver: string): Manifest {
   return {
     apiVersion: "snapshot.storage.k8s.io/v1",

@@ -103,11 +103,11 @@ export interface CsiDriver {
     readonly plugin: (endpoint: string) => Container;
     /** Whether it takes `--kubeconfig`; others find their token below the container's folder. */
     readonly kubeconfig: boolean;
-    /** None where upstream's HostProcess pod has no probe. */
+    /** Port of the liveness probe; none where upstream's HostProcess pod has no probe. */
     readonly healthPort?: number;
     readonly registrarPort?: number;
   };
-  /** None for node plug-ins that do not use the API server. */
+  /** Rights of the node plug-ins; none for those that do not use the API server. */
   readonly nodeRules: PolicyRule[];
   readonly storageClasses: readonly Manifest[];
 }

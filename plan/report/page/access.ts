@@ -27,7 +27,7 @@ export interface Store {
 export interface Edge {
   readonly publicBalancer: boolean;
   readonly nats: readonly string[];
-  /** Reached without the internet. */
+  /** Services of the cloud that are reached without the internet. */
   readonly endpoints: readonly string[];
 }
 
@@ -87,7 +87,7 @@ function groupName({ cluster, resources }: Plan, urns: readonly string[] | undef
   return { "api-internal": "internal load balancer", "api-public": "public load balancer" }[short] ?? words(short);
 }
 
-/** Secrets by who is let at them, then buckets. */
+/** Stores: secrets by who is let at them, then buckets. */
 export function stores(plan: Plan): readonly Store[] {
   const grants = plan.cluster.cloud === "aws" ? awsGrants(plan) : azureGrants(plan);
   const holders = (check: (grant: Grant) => boolean): readonly string[] => [
@@ -144,7 +144,7 @@ interface Grant {
   readonly may: (what: "read" | "write", store: PlanResource) => boolean;
 }
 
-/** The control plane, or a pool. */
+/** Whose identity it is: the control plane's, or a pool's. */
 function holderOf({ cluster, pools }: Plan, name: string | undefined): string | undefined {
   if (name === `${cluster.name}-control-plane-identity`) return controlPlaneName;
   if (name === `${cluster.name}-workload-identity`) return podsName;

@@ -44,7 +44,7 @@ function settingLine(leaf: LeafChange): string {
   return `<span class="${line.startsWith("-") ? "error" : line.startsWith("+") ? "note" : "warning"}">${code(line)}</span>`;
 }
 
-/** The worst first. */
+/** What changes since an older plan, the worst first. */
 export function changes(comparison: Comparison): string {
   const { diff } = comparison;
   if (isEmpty(diff)) return "<p>Nothing changes.</p>";

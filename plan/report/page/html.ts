@@ -45,7 +45,7 @@ ${parts.map(({ id, title, content, lead }) => section(id, title, content, lead))
 `;
 }
 
-/** Search; the page is complete without it. */
+/** Script of the search; the page is complete without it. */
 export const pageScript = `
 const search = document.getElementById("search"), hits = document.getElementById("hits");
 const nodes = [...document.querySelectorAll("[data-text]")];

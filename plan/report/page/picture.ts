@@ -60,7 +60,7 @@ function poolBox(
   return box(`pool ${build === null ? "linux" : "windows"}`, name, details, mark);
 }
 
-/** The internet, and stores by machines' identity. */
+/** What machines reach outside: the internet, and stores by their identity. */
 function outside(plan: Plan): string {
   const { endpoints } = edge(plan);
   const { nat, existing } = plan.network;

@@ -27,7 +27,7 @@ interface Used {
   readonly path: string;
 }
 
-/** Each version once. */
+/** What the stack's machines and objects are made of, each version once. */
 function used({ spec, program }: FindingInput): readonly Used[] {
   const { version } = spec.kubernetes;
   const roles = new Set<MachineRole>(["control-plane", ...spec.pools.map(({ os }) => os)]);
