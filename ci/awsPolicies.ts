@@ -225,7 +225,7 @@ function change(scope: StackScope): readonly Statement[] {
       [own.keys],
       { StringEquals: { "aws:ResourceTag/fenestra:cluster": cluster } },
     ),
-    // The same calls need a right on the alias, which has no tag.
+    // The same calls need a right on the alias too, which has no tag.
     allow("Aliases", { kms: "CreateAlias DeleteAlias UpdateAlias" }, [own.alias]),
     allow("Parameters", { ssm: "AddTagsToResource DeleteParameter PutParameter RemoveTagsFromResource" }, [
       own.parameters,

@@ -6,8 +6,8 @@ import { digest, hex, uuid } from "./identifiers.ts";
 import type { SimulatedContext, SimulatedPlace, SimulatedProvider } from "./provider.ts";
 
 /**
- * Ids inside a resource group, after `providers`, by inputs (Azure REST API reference, the URI of each create
- * operation).
+ * Ids inside a resource group, after `providers`, made of these inputs (Azure REST API reference, the URI of each
+ * create operation).
  */
 const paths: Readonly<Record<string, string>> = {
   "network:VirtualNetwork": "Microsoft.Network/virtualNetworks/{virtualNetworkName}",

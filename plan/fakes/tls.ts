@@ -118,7 +118,7 @@ function ellipticKey(urn: string, name: string | undefined, mode: CertificateMod
   if (name !== "P256") throw new Error(`no simulation of keys on the curve ${name}; known: P256`);
   if (mode === "real") return generateKeyPairSync("ec", { namedCurve: curve }).privateKey;
   const pair = createECDH(curve);
-  // Zero, so that the number is below the order of the curve.
+  // The first byte is zero, so that the number is below the order of the curve.
   const scalar = digest(urn, "key", "0");
   scalar[0] = 0;
   pair.setPrivateKey(scalar);
@@ -132,7 +132,7 @@ function rsaKey(urn: string, algorithm: string, inputs: PropertyMap, mode: Certi
   if (algorithm !== "RSA") throw new Error(`no simulation of ${algorithm} keys`);
   const modulusLength = typeof inputs.rsaBits === "number" ? inputs.rsaBits : 2048;
   if (mode === "real") return generateKeyPairSync("rsa", { modulusLength }).privateKey;
-  // Of the right length, but no key: nothing is signed with it.
+  // Numbers of the right length, but no key: nothing is signed with it.
   const number = (part: string, length: number): string => {
     const own = bytes(length, urn, part);
     own.writeUInt8(own.readUInt8(0) | 0x80, 0);

@@ -39,10 +39,10 @@ export function countedOutput(question: DiffQuestion): string | undefined {
 }
 
 /**
- * What an update in place gives besides a new resource's outputs: counts, and inputs that the cloud sets back, since
- * the provider sends them only where they change.
+ * What an update in place gives besides a new resource's outputs: what it counts, and inputs that the cloud sets back,
+ * since the provider sends them only where they change.
  *
- * @param found default those of the state
+ * @param found outputs that the cloud has; default those of the state
  */
 export function updatedOutputs(question: DiffQuestion, found = question.oldOutputs): PropertyMap {
   const { type, oldInputs } = question;

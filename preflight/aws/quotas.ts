@@ -95,7 +95,7 @@ const counting = (id: string): Question<AwsNeeds> => ({
 
 export const quotaQuestions: readonly Question<AwsNeeds>[] = [
   {
-    // With others' use, surge, and up to the autoscalers' bounds.
+    // Counted with others' use, with surge, and up to the autoscalers' bounds.
     id: "vcpu-quota",
     ofMachine: true,
     async *run({ machines, cluster, goes }, ask) {

@@ -86,7 +86,7 @@ describe("in-cluster objects on a real API server", function () {
     const file = ["-n", "kube-flannel", "get", "configmap", "kube-flannel-cfg", "-o", "jsonpath={.data.dropped}"];
     const dropped = async (): Promise<string> => (await api.kubectl(file)).stdout;
 
-    // Of another test, under another name.
+    // Definitions of another test, made under another name.
     await api.kubectl(["delete", "crd", "--all"]);
     const other = "pulumi-kubernetes-0123abcd";
     const [kinds, rest] = [release("1").filter(({ kind }) => stageOf(kind) === 0), release("1", { dropped: "1" })];

@@ -6,6 +6,7 @@ for (const [minor, version] of [
   ["1.37", "1.37.1"],
 ] as const)
   describe(`published workloads on Kubernetes ${minor}`, function () {
+    // The first run on a machine builds the programs.
     this.timeout(60 * 60_000);
     let cluster: CorpusCluster;
 

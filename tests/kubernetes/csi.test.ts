@@ -44,7 +44,7 @@ describe("CSI drivers", () => {
         assert.deepEqual(pod?.affinity, onNodesThat(...expressions), `${title}: ${each.metadata.name}`);
         assert.deepEqual(pod?.tolerations, [{ operator: "Exists" }], `${title}: ${each.metadata.name}`);
       }
-      // Set by the kubelet it would prove nothing.
+      // A label set by the kubelet would prove nothing.
       for (const { scheduling } of spec.pools)
         assert.ok(![scheduling.kubeletLabels, scheduling.ownLabels].some((labels) => initialised.key in labels));
     }

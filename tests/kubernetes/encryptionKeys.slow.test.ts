@@ -38,6 +38,7 @@ function configurationOf(keys: readonly string[]): string {
 }
 
 describe("the key of Secrets", function () {
+  // The first run on a machine builds the programs.
   this.timeout(30 * 60_000);
   const folder = suiteFolder();
   const configuration = path.join(folder, "encryption.yaml");

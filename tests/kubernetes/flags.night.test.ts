@@ -12,7 +12,7 @@ interface CommandLine {
   readonly args: readonly string[];
 }
 
-/** No Go programs of an add-on. */
+/** Programs that are no Go programs of an add-on. */
 const others = ["powershell.exe", "cmd.exe", "cp", "sh"];
 
 /** A Windows container counts as its image's Linux build, which reads flags by the same code. */
@@ -45,7 +45,7 @@ function refusal({ image, entry, args }: CommandLine): string | undefined {
   const { stdout, stderr, status, error } = spawnSync("docker", argv, { encoding: "utf8", timeout: 300_000 });
   // 125 is docker's own failure: the image cannot be pulled.
   if (error !== undefined || status === 125) throw error ?? new Error(stderr);
-  // By the standard library, pflag and kingpin.
+  // The words of the standard library, pflag and kingpin.
   const said =
     /^.*(?:flag provided but not defined|unknown (?:long |short |shorthand )?flag|invalid (?:boolean )?(?:value|argument)).*$/im;
   return said.exec(stdout + stderr)?.[0];

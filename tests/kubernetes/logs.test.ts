@@ -53,7 +53,7 @@ describe("log collectors", () => {
         const text = logConfiguration(exampleSpec("aws-dev"), collector, settings);
         const longest = [...text.matchAll(/max_log_size: (\d+)KiB/g)].map(([, size]) => Number(size) + part);
         const request = Number(/max_size: (\d+)$/m.exec(text)?.[1]) / 1024;
-        // Of both kinds of files, and of a container's line in parts.
+        // Limits of both kinds of files, and of a container's line in parts.
         assert.equal(longest.length, 3);
         assert.ok(Math.max(...longest) < request, `${longest} of ${request}`);
       }

@@ -40,6 +40,7 @@ function tokenArgs(publicKeys: readonly string[], withIssuer: boolean): readonly
 }
 
 describe("the key of service accounts", function () {
+  // The first run on a machine builds the programs.
   this.timeout(30 * 60_000);
   let api: ApiServer;
   const made: { readonly signer: string; readonly token: string }[] = [];

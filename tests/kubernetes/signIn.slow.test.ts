@@ -33,6 +33,7 @@ async function startIssuer(): Promise<{ readonly server: Server; readonly url: s
 }
 
 describe("people who sign in", function () {
+  // The first run on a machine builds the programs.
   this.timeout(30 * 60_000);
   let api: ApiServer;
   let issuer: Awaited<ReturnType<typeof startIssuer>>;

@@ -31,6 +31,7 @@ interface Pod {
 }
 
 describe("a pod with rights in the cloud", function () {
+  // The first run on a machine builds the programs.
   this.timeout(30 * 60_000);
   let api: ApiServer;
 

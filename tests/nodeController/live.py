@@ -56,7 +56,7 @@ class Cloud:
 
 
 def let_nodes(api):
-    # This server has no Node authorizer.
+    # In place of the Node authorizer, which this server has not.
     group = {"apiGroup": "rbac.authorization.k8s.io", "kind": "Group", "name": "system:nodes"}
     role = {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "system:node"}
     try:

@@ -126,7 +126,7 @@ class Whole(unittest.TestCase):
             self.after(world, lead, 3)
             self.assertEqual(world.requests[stolen]["status"]["conditions"][0]["reason"], "FenestraDenied")
             world.certificates[one.id] = old
-            # In use, although there is no Node.
+            # It is in use, although there is no Node.
             world.ask("first", one)
             self.assertEqual(self.after(world, lead, 600), [])
 

@@ -71,7 +71,7 @@ describe("the page of a plan in a browser", function () {
       it(`is no wider than ${width} pixels, folded and unfolded, ${scheme}`, async () => {
         const view = await opened(width, scheme);
         assert.equal(await view.evaluate("innerWidth"), width);
-        // Against clientWidth, without the scrollbar.
+        // Against clientWidth: the page must fit beside the scrollbar.
         const overhang = "document.documentElement.scrollWidth - document.documentElement.clientWidth";
         assert.equal(await view.evaluate(overhang), 0);
         await view.evaluate("for (const node of document.querySelectorAll('details')) node.open = true");

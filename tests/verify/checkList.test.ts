@@ -150,7 +150,7 @@ describe("plan of verify's checks", () => {
   it("fails when a Windows build has no RuntimeClass", async () => {
     const checks = checkList(cluster(mixed)).filter(({ id }) => id === "runtime-class/windows-2019");
     assert.equal(checks.length, 1);
-    // It looks at nothing.
+    // The check looks at nothing, so an empty context does.
     await assert.rejects(
       async () => await Reflect.apply(checks[0]?.run ?? assert.fail, undefined, [{}]),
       /no RuntimeClass selects build 10\.0\.17763/,

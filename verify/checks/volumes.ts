@@ -88,9 +88,10 @@ export const attachmentsCheck: VerifyCheck = {
 };
 
 /**
- * Smaller than their claims by more than a tenth, by a kubelet's `/stats/summary`: the EBS driver on Windows extends
- * none restored from a smaller snapshot (v1.63.1, pkg/mounter/mount_windows.go). And mounted ones that do not grow:
- * Azure Disk's on Windows wants the new size before it extends (v1.34.5, pkg/azuredisk/nodeserver.go). Pure.
+ * File systems that are smaller than their claims by more than a tenth, by a kubelet's `/stats/summary`: the EBS driver
+ * on Windows extends none that was restored from a smaller snapshot (v1.63.1, pkg/mounter/mount_windows.go). And
+ * mounted ones that do not grow: Azure Disk's driver on Windows wants the new size before it extends one (v1.34.5,
+ * pkg/azuredisk/nodeserver.go). Pure.
  */
 export function smallFileSystems(
   claims: readonly V1PersistentVolumeClaim[],

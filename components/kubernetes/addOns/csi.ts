@@ -178,10 +178,10 @@ function linuxNodePod({ name, linux, sidecars }: CsiDriver, account: Account): P
 }
 
 /**
- * The same on Windows, as HostProcess pod without a proxy service on the node. An init container creates the socket's
- * folder: a HostProcess program creates none, and the kubelet skips a volume that no container mounts (kubernetes:
- * pkg/kubelet/volumemanager/populator, "Skipping unused volume"). Of upstream's HostProcess pods only that of EBS has
- * probes.
+ * The same on Windows, as a HostProcess pod, without a proxy service on the node. An init container creates the
+ * socket's folder: a HostProcess program creates none, and the kubelet skips a volume that no container mounts
+ * (kubernetes: pkg/kubelet/volumemanager/populator, "Skipping unused volume"). Of upstream's HostProcess pods only that
+ * of EBS has probes.
  *
  * @param nodeEndpoint where the API is asked: a Windows node itself does not reach Service addresses (upstream)
  */

@@ -50,8 +50,8 @@ export const nodeProblemDetector: AddOnEntry = {
 };
 
 /**
- * node-problem-detector on both systems, but Windows Server 2019. Windows goes without the check of kube-proxy, a pod
- * that the kubelet restarts, and without repair, which is the node's own health task's.
+ * node-problem-detector on both systems, but not on Windows Server 2019. On Windows it does not check kube-proxy, a pod
+ * that the kubelet restarts, and repairs nothing: the node's own health task does that.
  */
 function nodeProblemDetectorManifests(
   spec: Pick<ClusterSpec, "artifacts" | "kubernetes" | "windows">,

@@ -24,7 +24,7 @@ const driverName = "ebs.csi.aws.com";
 const logging = ["--logging-format=text", "--v=2"];
 const nodeEnvironment = [
   { ...nodeName, name: "CSI_NODE_NAME" },
-  // It would watch Nodes for a taint that Fenestra's do not have.
+  // It would watch Nodes for a taint that Fenestra's nodes do not have.
   { name: "DISABLE_TAINT_WATCHER", value: "true" },
 ];
 
