@@ -6,7 +6,7 @@ import { z } from "zod";
  * `attachment`, by which another program attaches a pool. Nothing is secret.
  */
 export interface Attachment {
-  /** The cluster's, which the machines' rights name. */
+  /** The cluster's account, which the machines' rights name. */
   readonly accountId: pulumi.Input<string>;
   /** Key of the pools' join secrets. */
   readonly joinKeyArn: pulumi.Input<string>;

@@ -38,7 +38,7 @@ export interface ClusterArgs {
   readonly spec: ClusterSpec;
   /** Secret: logins for what machines fetch, if any. */
   readonly credentials?: pulumi.Output<string> | undefined;
-  /** Asks the cloud before a machine is deleted for another one. Default: nobody. */
+  /** Asks the cloud before a machine is deleted for another one. By default nobody asks. */
   readonly mayStart?: MayStart | undefined;
 }
 
@@ -51,7 +51,7 @@ interface PoolMachines {
 interface ClusterScripts {
   readonly controlPlane: MachineScripts;
   readonly pools: readonly PoolMachines[];
-  /** What must exist before a machine fetches. */
+  /** What must exist before a machine fetches them. */
   readonly ready: readonly pulumi.Resource[];
 }
 
@@ -76,7 +76,7 @@ export class Cluster extends pulumi.ComponentResource {
   /** The administrator's API client for gates. Secret. */
   readonly api: pulumi.Output<ApiClient>;
   readonly apiGate: pulumi.Resource;
-  /** What pools need of the cluster, other programs' too. */
+  /** What pools need of the cluster, those of other programs too. */
   readonly attachment: Attachment;
   readonly resources: ClusterResources<pulumi.Output<string>>;
   readonly pools: readonly Pool[];

@@ -32,7 +32,7 @@ const idleSeconds = 3600;
 /** Seconds that open connections of a removed machine get. AWS's default of 300 would hold up every replacement. */
 const drainSeconds = 30;
 
-/** Fixed settings of a target group. */
+/** Settings of a target group that cannot be changed. */
 const targetGroupShape = { targetType: "ip", port: ports.api, protocol: "TCP" } as const;
 
 /**

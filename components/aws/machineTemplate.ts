@@ -11,7 +11,7 @@ interface MachineTemplateArgs {
   readonly image: string;
   readonly size: string;
   readonly diskGb: number;
-  /** Of the system disk. */
+  /** Kind, speed and key of the system disk. */
   readonly disk?: PoolSpec["disk"];
   readonly profileArn: pulumi.Input<string>;
   /** Base64. */
@@ -27,8 +27,9 @@ interface MachineTemplateArgs {
 }
 
 /**
- * Image of a machine. EC2 resolves `latest` at every launch, so a newer image changes nothing in the program. On an
- * instance the id would replace the machine at every update (hashicorp/terraform-provider-aws#43364).
+ * Image of a machine. EC2 resolves `latest` at every launch, so a newer image changes nothing in the program. The id is
+ * in the template only: on an instance it would replace the machine at every update
+ * (hashicorp/terraform-provider-aws#43364).
  */
 export function imageId(os: OperatingSystem, image: string): string {
   return image === "latest" ? `resolve:ssm:${os.imageParameter}` : image;

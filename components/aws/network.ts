@@ -107,7 +107,7 @@ export class Network extends pulumi.ComponentResource implements ClusterNetwork 
       { cidrBlock: this.#spec.network.cidr, enableDnsSupport: true, enableDnsHostnames: true, tags: this.#tags("vpc") },
       { parent: this },
     );
-    // Without rules the default group is closed: what is put into it by mistake has no network access.
+    // Taken over without rules, the default group is closed: what is put into it by mistake has no network access.
     new DefaultSecurityGroup(
       `${this.#name}-default`,
       { vpcId: vpc.id, ingress: [], egress: [], tags: { Name: `${this.#name}-default` } },

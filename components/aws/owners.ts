@@ -65,5 +65,5 @@ export const awsOwners: OwnerTable = rows;
 /** What an update of that type ignores, since others write it. */
 export const theirs = theirsIn(rows);
 
-/** Its deletion takes off what others attached. */
+/** Inputs of a role that let its deletion take off what others attached. */
 export const detachingRole = rows["aws:iam/role:Role"].detaching;

@@ -2,12 +2,15 @@ import type { ControlPlaneSecrets, WorkerSecrets } from "../machine/cloudAccess.
 import { hasCredentials } from "../model/credentials.ts";
 import type { NodeSettings } from "../model/nodeSettings.ts";
 
-/** A pool's join secret; without a pool, the previous release's. */
+/** Name of the parameter with a pool's join secret; without a pool, with the previous release's. */
 export function joinParameter(cluster: string, pool?: string): string {
   return `/fenestra/${cluster}/join${pool === undefined ? "" : `/${pool}`}`;
 }
 
-/** Logins for what machines fetch, read by workers and the control plane, if a stack has any. */
+/**
+ * Name of the parameter with logins for what machines fetch. It exists if a stack has any; workers and the control
+ * plane read it.
+ */
 export function credentialsParameter(cluster: string): string {
   return `/fenestra/${cluster}/credentials`;
 }

@@ -73,7 +73,7 @@ interface GmsaSecrets {
   readonly keys: readonly string[];
 }
 
-/** Reading these secrets only, and by a customer key only them (AWS KMS: how Secrets Manager uses KMS). */
+/** Reading these secrets only; a customer key is used for nothing but them (AWS KMS: how Secrets Manager uses KMS). */
 function readGmsaSecrets(scope: PolicyScope, { secrets, keys }: GmsaSecrets): readonly Statement[] {
   if (secrets.length === 0) return [];
   const suffix = partition(scope.region) === "aws-cn" ? "amazonaws.com.cn" : "amazonaws.com";

@@ -13,7 +13,7 @@ export interface Statement {
   readonly Condition?: Condition;
 }
 
-/** Actions by service, parted by white space: `{ s3: "GetObject PutObject" }`. */
+/** Actions by service, separated by white space: `{ s3: "GetObject PutObject" }`. */
 type Actions = Readonly<Record<string, string>>;
 
 function actionNames(actions: Actions): readonly string[] {

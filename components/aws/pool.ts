@@ -78,8 +78,8 @@ function userData(payload: WorkerPayload, object: ScriptsReference, bucket: stri
 }
 
 /**
- * Equal worker machines: launch template, Auto Scaling group and own identity. A changed template replaces the machines
- * one at a time, a new one first; each joins and drains by itself.
+ * A group of equal worker machines: launch template, Auto Scaling group and their own identity. A changed template
+ * replaces the machines one at a time, a new one first; each joins and drains by itself.
  */
 export class Pool extends pulumi.ComponentResource {
   readonly groupName: pulumi.Output<string>;

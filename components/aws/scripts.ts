@@ -40,7 +40,7 @@ export class Scripts extends pulumi.ComponentResource {
             content,
             contentType: "application/json",
             // An object takes ten tags (Amazon S3 User Guide, "Categorizing your objects using tags"), fewer than a
-            // stack.
+            // stack may have.
             overrideProvider: { defaultTags: { tags: {} } },
           },
           // While a group's refresh runs, long after the update, machines of the old template still fetch the old

@@ -105,7 +105,8 @@ class Issuer extends pulumi.ComponentResource {
   ): BucketObjectv2 {
     return new BucketObjectv2(
       `${this.#name}-${role}`,
-      // An object takes ten tags (Amazon S3 User Guide, "Categorizing your objects using tags"), fewer than a stack.
+      // An object takes ten tags (Amazon S3 User Guide, "Categorizing your objects using tags"), fewer than a stack may
+      // have.
       { bucket: bucket.id, key, content, contentType, overrideProvider: { defaultTags: { tags: {} } } },
       { parent: this },
     );

@@ -8,7 +8,7 @@ import type { MachineGroup } from "./security.ts";
  */
 export interface Attachment extends MachineGroup {
   readonly subscriptionId: pulumi.Input<string>;
-  /** The cluster's, in which its pools lie as well: the controllers' rights end there. */
+  /** Name of the cluster's resource group, in which its pools lie as well: the controllers' rights end there. */
   readonly resourceGroup: pulumi.Input<string>;
   /** Private subnets by zone. */
   readonly subnetIds: Readonly<Record<string, pulumi.Input<string>>>;
@@ -20,7 +20,10 @@ export interface Attachment extends MachineGroup {
   readonly controllerId: pulumi.Input<string>;
   /** Public half of the key that Azure requires on every Linux machine. */
   readonly sshKey: pulumi.Input<string>;
-  /** Identity that reads gMSA accounts' secrets; only pools with the plug-in have it beside their own. */
+  /**
+   * Resource id of the identity that reads gMSA accounts' secrets; only pools with the plug-in have it beside their
+   * own.
+   */
   readonly gmsaIdentityId?: pulumi.Input<string>;
 }
 

@@ -35,7 +35,7 @@ export interface ClusterArgs {
   readonly spec: ClusterSpec;
   /** Secret: logins for what machines fetch, if any. */
   readonly credentials?: pulumi.Output<string> | undefined;
-  /** Asks the cloud before a machine is deleted for another one. Default: nobody. */
+  /** Asks the cloud before a machine is deleted for another one. By default nobody asks. */
   readonly mayStart?: MayStart | undefined;
 }
 
@@ -63,7 +63,7 @@ export class Cluster extends pulumi.ComponentResource {
   readonly pools: readonly Pool[];
   /** The controllers' Azure settings: `azure.json`. */
   readonly cloudConfig: pulumi.Output<string>;
-  /** What pools need of the cluster, other programs' too. */
+  /** What pools need of the cluster, those of other programs too. */
   readonly attachment: Attachment;
   /** Object id of the identity that reads gMSA accounts' secrets, if a pool has the plug-in. */
   readonly gmsaObjectId: pulumi.Output<string> | undefined;

@@ -57,7 +57,7 @@ export interface ControlPlaneMachineArgs extends MemberArgs {
 const etcdLun = 0;
 
 /**
- * The data disk by azure-vm-utils' rule on any disk bus, or by the Azure agent's on SCSI (Azure/azure-vm-utils:
+ * Paths of the data disk: by azure-vm-utils' rule on any disk bus, by the Azure agent's on SCSI (Azure/azure-vm-utils:
  * 80-azure-disk.rules; Azure/WALinuxAgent: 66-azure-storage.rules).
  */
 export const etcdDevice = `/dev/disk/azure/data/by-lun/${etcdLun} /dev/disk/azure/scsi1/lun${etcdLun}`;
@@ -101,7 +101,7 @@ const diskReplaceOnChanges: readonly string[] = ["creationData", "location", "zo
  * machines, so a replaced machine is deleted first.
  */
 export class ControlPlaneMachine extends pulumi.ComponentResource {
-  /** Unlike resource id and name, it changes when the machine is replaced. */
+  /** Azure's unique id: unlike resource id and name, it changes when the machine is replaced. */
   readonly instanceId: pulumi.Output<string>;
   /** Its name survives a replacement. */
   readonly node: pulumi.Output<MemberNode>;
@@ -146,7 +146,7 @@ export class ControlPlaneMachine extends pulumi.ComponentResource {
         ...(encryptionKey === undefined
           ? {}
           : { encryption: { type: "EncryptionAtRestWithCustomerKey", diskEncryptionSetId: encryptionKey } }),
-        // No export of its content by a link.
+        // Nobody may export its content by a link.
         networkAccessPolicy: "DenyAll",
         publicNetworkAccess: "Disabled",
       },
@@ -220,18 +220,19 @@ export class ControlPlaneMachine extends pulumi.ComponentResource {
         parent: this,
         dependsOn: [before],
         replaceOnChanges: [...cardReplaceOnChanges],
-        // As the disk's.
+        // The name is fixed, as the disk's is: two cannot exist at once.
         deleteBeforeReplace: true,
       },
     );
   }
 
-  /** Fixed: a dynamic one might belong to a machine that does not exist yet. */
+  /** Fixed, as the machine's own address is: Azure might give a dynamic one that is meant for a machine to come. */
   #podAddresses(): readonly string[] {
     const { spec, member } = this.#args;
     const rangeOf = ({ zoneIndex }: ControlPlaneMember) => spec.network.zones[zoneIndex]?.controlPlane;
     const range = rangeOf(member);
     if (range === undefined) throw new RangeError(`there is no zone ${member.zone}`);
+    // Zones of an existing network may share a range.
     const before = spec.controlPlane.members.slice(0, member.index).filter((other) => rangeOf(other) === range);
     return controlPlanePodAddresses(spec.kubernetes.podNetwork.addressing, range, before.length);
   }
@@ -285,7 +286,7 @@ export class ControlPlaneMachine extends pulumi.ComponentResource {
               createOption: "Attach",
               managedDisk: { id: disk.id },
               deleteOption: "Detach",
-              // etcd waits for its writes: no use for a cache.
+              // etcd waits for its writes: a cache would not help.
               caching: "None",
             },
           ],

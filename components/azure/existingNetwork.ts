@@ -36,9 +36,9 @@ const keptAddresses = 5;
 const path = (...steps: readonly string[]): string => steps.reduce(childPath, `config.${configPrefix}network.existing`);
 
 /**
- * An existing virtual network, subnets and perhaps resource group, read and compared with the stack file; nothing of
- * them is created or changed. Routes, NAT, name servers and subnets' security groups are their owner's: ours are on the
- * network interfaces.
+ * An existing virtual network, its subnets and, if named, a resource group, read and compared with the stack file;
+ * nothing of them is created or changed. Routes, NAT, name servers and subnets' security groups are their owner's: ours
+ * are on the network interfaces.
  */
 export class ExistingNetwork extends pulumi.ComponentResource implements ClusterNetwork {
   readonly resourceGroup: ClusterResourceGroup;
@@ -114,7 +114,8 @@ export class ExistingNetwork extends pulumi.ComponentResource implements Cluster
       `${this.#name}-controllers`,
       {
         roleDefinitionId: id.result,
-        // Unique in a tenant. The program's own group has the cluster's name, unique in its subscription.
+        // A role's name is unique in a tenant. The program's own resource group has the cluster's name, unique in its
+        // subscription.
         roleName: ["fenestra", spec.name, spec.region, subscription, existing.resourceGroup ?? ""].join(" ").trim(),
         description: `Controllers of the cluster ${spec.name} in the network ${this.names.vnetName}`,
         scope: group,

@@ -7,7 +7,7 @@ import { assignRole, type Grant, type Grantee } from "./roles.ts";
 
 export interface IdentityArgs {
   readonly resourceGroup: ResourceGroupContext;
-  /** Rights by purpose. Vaults, containers and identities have further roles beside them. */
+  /** Rights by purpose. Roles on vaults, containers and identities are assigned beside those. */
   readonly grants?: Readonly<Record<string, Grant>>;
 }
 
@@ -18,7 +18,7 @@ export class Identity extends pulumi.ComponentResource {
   /** The identity's name in requests to the metadata service. */
   readonly clientId: pulumi.Output<string>;
   readonly principalId: pulumi.Output<string>;
-  /** The subscription's, from the created identity: no lookup. */
+  /** The subscription's tenant; known from the created identity, it needs no lookup. */
   readonly tenantId: pulumi.Output<string>;
   /** What must exist before a machine with this identity boots. */
   readonly roles: readonly RoleAssignment[];

@@ -21,7 +21,7 @@ export interface LoadBalancerArgs {
   readonly resourceGroup: ClusterResourceGroup;
   /** Network that resolves the internal load balancer's name. */
   readonly networkId: pulumi.Input<string>;
-  /** The internal load balancer's: the control plane's of the first zone. */
+  /** Subnet of the internal load balancer: the control plane's in the first zone. */
   readonly subnetId: pulumi.Input<string>;
   /**
    * All subnets: while one is created, Azure refuses resources in another (hashicorp/terraform-provider-azurerm#30197).
@@ -35,7 +35,7 @@ const idleMinutes = 30;
 /** The load balancer's place in the first control-plane subnet: the first address that Azure does not reserve. */
 const balancerAddress = 4;
 
-/** Every zone's frontends, so that the API survives the loss of one. */
+/** Frontends in every zone, so that the API survives the loss of one. */
 const everyZone = ["1", "2", "3"];
 
 const part = { frontend: "api", pool: "control-plane", probe: "readyz", rule: "api" } as const;

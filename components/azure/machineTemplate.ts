@@ -26,9 +26,9 @@ export function hostEncryption({ encryptionAtHost }: Pick<NodeSettings, "encrypt
 
 /**
  * Whether a machine's network interface bypasses the host, which saves processor time; the default is no. Azure refuses
- * it for sizes that cannot, so only series that are known to can for so many processors have it (Azure documentation,
- * feature support of the series; accelerated networking overview): version 3 and Fsv2 are not certain with two
- * processors, and most of B cannot.
+ * it for sizes without the feature, so only series whose sizes of so many processors are all known to have the feature
+ * get it (Azure documentation, feature support of the series; accelerated networking overview): version 3 and Fsv2 are
+ * not certain with two processors, and most of B cannot.
  */
 export function acceleratedNetworking({ name, vcpus }: MachineSize): boolean {
   const [, family, version] = /^Standard_([DEF])\d.*_v(\d+)$/.exec(name) ?? [];
@@ -80,7 +80,7 @@ export function windowsLogin(password: pulumi.Input<string>) {
   };
 }
 
-/** Addresses for pods on a machine's interface, after its own. */
+/** Names of a machine's addresses for pods, which follow its own on the interface. */
 export function podAddressNames(count = 0): readonly string[] {
   return Array.from({ length: count }, (_, index) => `pod-${index + 1}`);
 }

@@ -60,7 +60,7 @@ const rows = {
   },
   "azure-native:network:PublicIPAddress": {
     ours: ["zones"],
-    // After the provider has read it, a refresh would show a change.
+    // Azure sets it after the provider has read the address, so a refresh would show a change.
     theirs: { natGateway: "Azure, when a gateway takes the address" },
   },
   "azure-native:network:SecurityRule": {

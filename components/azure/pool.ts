@@ -55,7 +55,7 @@ export interface PoolArgs extends Attachment {
   readonly api: pulumi.Input<ApiClient>;
   /** What must exist before a machine boots, including the API's gate: no kubelet may be newer than the API. */
   readonly after: readonly pulumi.Resource[];
-  /** Asks before all machines go for new ones. Default: nobody. */
+  /** Asks before all machines go for new ones. By default nobody asks. */
   readonly mayStart?: MayStart | undefined;
 }
 
@@ -69,9 +69,9 @@ function poolPayload(spec: NodeSettings, pool: PoolSpec, cloud: AzureAccess, ten
 
 /**
  * What Azure refuses to change on a scale set (hashicorp/terraform-provider-azurerm:
- * internal/services/compute/windows_virtual_machine_scale_set_resource.go). Not zones: Azure accepts one more and
- * refuses one less, and a replacement would delete all machines of the pool at once. Reserved capacity only changes
- * while all machines are deallocated (Azure documentation, "Associate a virtual machine scale set with uniform
+ * internal/services/compute/windows_virtual_machine_scale_set_resource.go). Zones are not among it: Azure accepts one
+ * more and refuses one less, and a replacement would delete all machines of the pool at once. Reserved capacity only
+ * changes while all machines are deallocated (Azure documentation, "Associate a virtual machine scale set with uniform
  * orchestration to a capacity reservation group").
  */
 const groupReplaceOnChanges: readonly string[] = [
@@ -102,8 +102,8 @@ interface GroupShape {
 }
 
 /**
- * Equal worker machines: uniform scale set and own identity. A changed model replaces the machines one at a time, a new
- * one first; each joins and drains by itself.
+ * A group of equal worker machines: a uniform scale set with its own identity. A changed model replaces the machines
+ * one at a time, a new one first; each joins and drains by itself.
  */
 export class Pool extends pulumi.ComponentResource {
   readonly groupName: pulumi.Output<string>;

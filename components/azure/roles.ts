@@ -77,11 +77,11 @@ export function controllerGrants(
 }
 
 /**
- * Reading each disk encryption set alone. The disk driver attaches a volume without a set by that of the machine's
- * system disk (kubernetes-sigs/cloud-provider-azure, azure_controller_vmss.go and azure_controller_standard.go,
- * `AttachDisk`), and Azure refuses a write that names a set which the writer may not read ("LinkedAuthorizationFailed",
- * kubernetes-sigs/azuredisk-csi-driver#2609); so too with scale sets and etcd's disk. Ids are compared without regard
- * to case.
+ * The right to read each disk encryption set, and nothing else. The disk driver attaches a volume without a set by that
+ * of the machine's system disk (kubernetes-sigs/cloud-provider-azure, azure_controller_vmss.go and
+ * azure_controller_standard.go, `AttachDisk`), and Azure refuses a write that names a set which the writer may not read
+ * ("LinkedAuthorizationFailed", kubernetes-sigs/azuredisk-csi-driver#2609); so too with scale sets and etcd's disk. Ids
+ * are compared without regard to case.
  */
 export function diskGrants({
   pools,

@@ -1,6 +1,6 @@
 import type { ControlPlaneSecrets, WorkerSecrets } from "../machine/cloudAccess.ts";
 
-/** The previous release's. */
+/** Name of the previous release's join secret. */
 export const joinSecret = "join";
 
 /** `suffix` as below. */
@@ -9,7 +9,7 @@ export function poolJoinSecret(pool: string, suffix: string): string {
 }
 
 /**
- * Logins for what machines fetch, in the same vault, if a stack has any.
+ * Name of the secret with logins for what machines fetch. It is in the same vault, if a stack has any.
  *
  * @param suffix random, because the secret stays in the vault when the logins are removed, and cannot be made twice.
  */
@@ -45,7 +45,7 @@ export function vaultName(cluster: string, purpose: "ca" | "join", suffix: strin
   return `${stem}-${purpose}-${suffix}`;
 }
 
-/** In Azure's public cloud. */
+/** Base URI of a vault in Azure's public cloud. */
 export function vaultUri(vault: string): string {
   return `https://${vault}.vault.azure.net`;
 }

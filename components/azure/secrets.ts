@@ -40,7 +40,7 @@ const retentionDays = { development: 7, production: 90 } as const;
  * apply.
  */
 export class Secrets extends pulumi.ComponentResource {
-  /** Base URI of the control plane's. */
+  /** Base URI of the vault with the control plane's keys. */
   readonly caVault: pulumi.Output<string>;
   readonly joinVaultName: pulumi.Output<string>;
   /** What must exist before a control-plane machine boots. */
@@ -76,7 +76,7 @@ export class Secrets extends pulumi.ComponentResource {
       marker,
       this.#grant("read-keys", { role: "keyVaultSecretsUser", scope: ca.id }),
       this.#grant("write-initialised", { role: "keyVaultSecretsOfficer", scope: marker.id }),
-      // Pools' come and go without the control plane.
+      // Pools' join secrets come and go without the control plane.
       this.#grant("write-join", { role: "keyVaultSecretsOfficer", scope: join.id }),
       ...(credentials === undefined
         ? []

@@ -13,9 +13,9 @@ export interface SecurityArgs {
 }
 
 export interface MachineGroup {
-  /** It has the rules. */
+  /** Id of the security group with the rules. */
   readonly securityGroupId: pulumi.Input<string>;
-  /** By it rules refer to the machine. */
+  /** Id of the application security group, by which rules refer to the machine. */
   readonly applicationGroupId: pulumi.Input<string>;
 }
 

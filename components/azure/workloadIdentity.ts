@@ -43,7 +43,7 @@ class Issuer extends pulumi.ComponentResource {
   readonly url: pulumi.Output<string>;
   /** What must exist before a cloud checks a token. */
   readonly ready: readonly pulumi.Resource[];
-  /** Of the sample's blob. */
+  /** Container and URL of the sample's blob. */
   readonly sample: { readonly scope: pulumi.Output<string>; readonly url: pulumi.Output<string> } | undefined;
 
   readonly #name: string;
