@@ -22,9 +22,9 @@ interface PoolOutput {
 /** The issuer of service accounts' tokens, and who has rights by them. */
 interface WorkloadIdentityOutput {
   readonly issuer: pulumi.Output<string>;
-  /** At `/.well-known/openid-configuration` below it. */
+  /** URL of the document at `/.well-known/openid-configuration` below the issuer. */
   readonly discovery: pulumi.Output<string>;
-  /** At `/openid/v1/jwks` below it. */
+  /** URL of the document at `/openid/v1/jwks` below the issuer. */
   readonly keySet: pulumi.Output<string>;
   /** Role ARNs or identities' client ids, by `namespace/name`. */
   readonly identities: pulumi.Output<Readonly<Record<string, string>>>;
@@ -34,17 +34,17 @@ interface WorkloadIdentityOutput {
 export interface ClusterOutputs {
   readonly clusterName: string;
   readonly kubernetesVersion: string;
-  /** For nodes, from the private network. */
+  /** URL of the API for nodes, reachable from the private network. */
   readonly apiEndpoint: pulumi.Output<string>;
-  /** Absent when the stack file opens no public API. */
+  /** URL of the public API; absent when the stack file opens none. */
   readonly publicEndpoint?: pulumi.Output<string>;
-  /** By the API's own name; absent without one. */
+  /** URL of the API by its own name; absent without one. */
   readonly namedEndpoint?: pulumi.Output<string>;
   /** An administrator's. Secret: `pulumi stack output kubeconfig --show-secrets`. */
   readonly kubeconfig: pulumi.Output<string>;
-  /** Users' by issuer name, no secret; absent without issuers. */
+  /** Kubeconfigs of users by their issuer's name, no secret; absent without issuers. */
   readonly signInKubeconfigs?: Readonly<Record<string, pulumi.Output<string>>>;
-  /** Absent without any. */
+  /** Rights in the cloud for pods; absent without any. */
   readonly workloadIdentity?: WorkloadIdentityOutput;
   readonly pools: readonly PoolOutput[];
   /** What another program's pool needs, under the names of its inputs: see `examples/attach-a-pool`. */
@@ -52,7 +52,7 @@ export interface ClusterOutputs {
   readonly resources: ClusterResources<pulumi.Output<string>>;
 }
 
-/** Its cluster's, and the config it was created from. */
+/** Outputs of a stack: its cluster's, and the config it was created from. */
 export interface StackOutputs extends ClusterOutputs {
   /**
    * The config with defaults, for programs that attach pools: plain values, known before any resource exists. Secret

@@ -226,7 +226,7 @@ export class ControlPlaneMachine extends pulumi.ComponentResource {
     );
   }
 
-  /** Fixed, as the machine's own address is: Azure might give a dynamic one that is meant for a machine to come. */
+  /** Fixed, as the machine's own address is: a dynamic one might be that of a machine to come. */
   #podAddresses(): readonly string[] {
     const { spec, member } = this.#args;
     const rangeOf = ({ zoneIndex }: ControlPlaneMember) => spec.network.zones[zoneIndex]?.controlPlane;

@@ -29,7 +29,7 @@ export interface LoadBalancerArgs {
   readonly after: readonly pulumi.Resource[];
 }
 
-/** Minutes until an idle connection is reset, Azure's most. Its default is 4. */
+/** Minutes until an idle connection is reset: the most that Azure allows; its default is 4. */
 const idleMinutes = 30;
 
 /** The load balancer's place in the first control-plane subnet: the first address that Azure does not reserve. */

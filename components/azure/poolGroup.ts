@@ -79,7 +79,7 @@ const leastUpdate = 120;
 
 /**
  * Time limit of a scale set's update in minutes. Azure answers after the last batch, for which azure-native's default
- * is too short. A batch takes as long as its machines to join, and the replaced ones to drain and be deleted.
+ * is too short. A batch takes as long as its machines may take to join, and the replaced ones to drain and be deleted.
  */
 export function updateMinutes(pool: PoolSpec): number {
   const most = Math.max(1, groupSize(pool).maxSize);

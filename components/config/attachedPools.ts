@@ -41,7 +41,7 @@ export function attachedPools(
   return { spec: clusterSpec(config, lock), pools: poolSpecs({ ...config, pools: wanted }) };
 }
 
-/** The config the cluster was created from, unless a newer release of Fenestra no longer accepts it. */
+/** The config the cluster was created from. @throws ConfigError when this release no longer accepts it */
 function clusterConfig(cluster: object, lock: readonly Artifact[]): StackConfig {
   try {
     return validate(Object.fromEntries(Object.entries(ownSettings(cluster))), lock);

@@ -125,6 +125,7 @@ function row(path: string, schema: JsonSchema, required: boolean): Row {
 
 /** What is allowed: the error messages' words, shortened. */
 function allowedText(schema: JsonSchema): string {
+  // Keys have entries of their own.
   const words = describeAllowed({ ...schema, description: undefined }).replace(/ with the keys .*/, "");
   return shorter.reduce((text, [long, short]) => text.replaceAll(long, short), words);
 }

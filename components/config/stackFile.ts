@@ -37,7 +37,7 @@ export function readStackFile(stack: string, folder: URL): Readonly<Record<strin
  * The config values in the text of a stack file, like `readStackFile`.
  *
  * @param path the file as shown in messages.
- * @throws ConfigError like it, but for a missing stack.
+ * @throws ConfigError as that does, but for a missing stack.
  */
 export function parseStackFile(text: string, path: string): Readonly<Record<string, string>> {
   return Object.fromEntries(configTexts(text, path));

@@ -276,7 +276,7 @@ export function podProblem(pod: unknown, since?: string): string | undefined {
   return fresh ? undefined : `belongs to the machine before ${since}`;
 }
 
-/** The value under a key. This and the three below take anything, and give nothing of what is of another kind. */
+/** The value under a key. This and the three below take anything, and find nothing in what is of another kind. */
 export function field(value: unknown, key: string): unknown {
   return entries(value).find(([name]) => name === key)?.[1];
 }

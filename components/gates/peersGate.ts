@@ -40,7 +40,10 @@ interface PeersGateArgs {
   readonly api: pulumi.Input<ApiClient>;
   /** Default: the cloud is not asked. */
   readonly mayStart?: MayStart | undefined;
-  /** Default: every 2 seconds for a minute; a kubelet renews its lease every 10. */
+  /**
+   * Default: every 2 seconds for a minute, since the machine before was healthy a moment ago; a kubelet renews its
+   * lease every 10 seconds.
+   */
   readonly patience?: Patience;
 }
 
@@ -100,7 +103,7 @@ function advice({ etcdName }: ControlPlaneMember, problem: string, reached: bool
 }
 
 /**
- * Whether the machine is etcd's only member since an update that was to add others was cut off. None of those has a
+ * Whether the machine is etcd's only member because an update that was to add others was cut off. None of those has a
  * Node or an API server, which would renew its address every few seconds (kubernetes 1.36:
  * pkg/controlplane/reconcilers/lease.go), and etcd has a quorum, which two or more members would not have.
  */

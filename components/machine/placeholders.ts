@@ -23,7 +23,10 @@ export const placeholders = {
   payload: "@PAYLOAD@",
 } as const;
 
-/** The kubeconfig with which a worker's kubelet requests its first certificate; the stage `join` fills it in. */
+/**
+ * The kubeconfig with which a worker's kubelet requests its first certificate; the stage `join` fills it in. JSON,
+ * which is valid YAML.
+ */
 export function bootstrapKubeconfig(): string {
   const config = {
     apiVersion: "v1",

@@ -43,7 +43,7 @@ export interface ControlPlaneMember {
 /** Prefix of the largest network that the plan divides; the cloud's facts have the smallest. */
 export const largestNetwork = 16;
 
-/** Both clouds reserve a subnet's first four addresses and its last. */
+/** Both clouds reserve a subnet's first four addresses and its last; starting at ten leaves room. */
 const firstMachineAddress = 10;
 
 /**

@@ -76,7 +76,7 @@ export interface ClusterSpec extends NodeSettings {
   /** Rights in the cloud for pods, if there are any. */
   readonly workloadIdentity: WorkloadIdentitySpec | undefined;
   readonly addons: AddOns;
-  /** Minutes, and percent of machines. */
+  /** When machines of pools are replaced by themselves: minutes, and percent of machines. */
   readonly repair: StackConfig["repair"];
   /** Names of tags that others write. */
   readonly ignoreTags: readonly string[];

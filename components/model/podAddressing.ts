@@ -24,7 +24,7 @@ export const podAddressing: Readonly<Record<PodNetworkName, PodAddressing>> = {
   "azure-cni": { nodeRanges: false, controlPlane: { prefix: 26, pods: 15, firstAddress: 16 } },
 };
 
-/** A worker's addresses for pods, as interface addresses, by default: AKS's own number. */
+/** Default number of a worker's addresses for pods where its interface has them: AKS's own. */
 export const defaultPodsPerNode = 30;
 
 export interface ClusterAddresses {

@@ -37,7 +37,7 @@ export const otherReleases = versions.others;
 
 /**
  * The supported Kubernetes minors, oldest first: their differences are in `versions.json` and `removedSettings`;
- * CONTRIBUTING.md lists the files beside. kubeadm's choices were read in 1.35.8, 1.36.4 and 1.37.1.
+ * CONTRIBUTING.md lists the files beside it. kubeadm's choices were read in 1.35.8, 1.36.4 and 1.37.1.
  */
 export const minors: readonly MinorFacts[] = minorNames().map((minor) => ({ minor, ...versions.minors[minor] }));
 

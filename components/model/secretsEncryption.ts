@@ -14,7 +14,7 @@ export function isFirstKeyAlone({ keys }: SecretsEncryption): boolean {
 /**
  * Name of a key's entry in the secret store.
  *
- * @param first that of the first key
+ * @param first name of the first key's entry
  */
 export function encryptionSecret(first: string, key: string): string {
   return key === firstEncryptionKey ? first : `${first}-${key}`;

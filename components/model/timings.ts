@@ -13,8 +13,8 @@ export const joinSeconds = { linux: 900, windows: 2400 } as const;
 export const provisionMinutes = 30;
 
 /**
- * Seconds for which a node may be not Ready before its machine counts as unhealthy: kubelet restarts, control plane
- * updates. `every` is between looks.
+ * Seconds for which a node may be not Ready before its machine counts as unhealthy, enough for a restart of its kubelet
+ * or an update of the control plane. `every` is between looks.
  */
 export const healthSeconds = { patience: 300, every: 15 } as const;
 

@@ -31,7 +31,7 @@ interface Authority {
 }
 
 const hoursPerDay = 24;
-/** Validity of the authorities: as kubeadm has it. */
+/** Validity of the authorities, as kubeadm has it. */
 const authorityHours = 10 * 365 * hoursPerDay;
 /** Validity of the administrators' certificates. */
 const adminHours = 365 * hoursPerDay;
@@ -159,7 +159,7 @@ export class Pki extends pulumi.ComponentResource {
         ignoreChanges: ["allowedUses", "earlyRenewalHours", "setSubjectKeyId", "subject", "validityPeriodHours"],
       },
     );
-    // Not known, and no message, in a preview before the first update.
+    // In a preview before the first update the end is unknown, and there is no message.
     certificate.validityEndTime.apply((end) => {
       const warning = expiryWarning(commonName, end, Date.now());
       if (warning !== undefined) void pulumi.log.warn(warning, this);
@@ -186,7 +186,7 @@ export class Pki extends pulumi.ComponentResource {
   }
 }
 
-/** The PKI that a spec names; what cannot be made again is protected in production. */
+/** The PKI with the keys that a spec names; what cannot be made again is protected in production. */
 export function clusterPki(name: string, spec: ClusterSpec, parent: pulumi.Resource): Pki {
   const { name: cluster, environment, serviceAccountKeys, secretsEncryption, kubeconfigGeneration } = spec;
   const protect = environment === "production";

@@ -69,7 +69,7 @@ function well(path: string, sent: string): Answer {
     : say({ kind: "NodeList", items: Array.from({ length: count }, (_, index) => node(`n-${index}`, "10.0.0.1")) });
 }
 
-/** As the program makes them; each hook is called `gate`. */
+/** The gates as the program makes them; each hook is called `gate`. */
 const gates: Readonly<Record<string, (api: ApiClient, patience: Patience) => Resource | object>> = {
   api: (api, patience) =>
     apiGate("gate", { machines: ["a"], members: [{ node: "cp-0" }], api: { ...api, client }, patience }, {}),

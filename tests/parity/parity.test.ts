@@ -37,7 +37,7 @@ const specOf = (cloud: Cloud, more: PlainConfig = {}): ClusterSpec =>
 const { program: aws } = await runSpec(specOf("aws"));
 const { program: azure } = await runSpec(specOf("azure"));
 
-/** Without the clouds' names for zones of the divided pool. */
+/** A text without what the clouds call the zones of the divided pool. */
 const plain = (text: string): string => text.replaceAll(/w22-[abc123]/g, "w22-zone");
 
 /** Components with names and parents, `azure` and `aws` alike. */
@@ -51,7 +51,7 @@ function components({ resources }: RecordedProgram): readonly string[] {
     .sort();
 }
 
-/** By kind and name. */
+/** Objects of Kubernetes by kind and name. */
 const objects = (spec: ClusterSpec, addOn?: string): readonly string[] =>
   planOf(spec)
     .filter(({ name }) => addOn === undefined || name === addOn)

@@ -27,9 +27,9 @@ interface ApiAnswer {
 interface TokenSettings {
   /** PEM. */
   readonly signingKey: string;
-  /** Accepted ones, PEM. */
+  /** Public keys that are accepted, PEM. */
   readonly publicKeys: string;
-  /** Of the API server. */
+  /** More arguments of the API server. */
   readonly args: readonly string[];
 }
 
@@ -39,7 +39,7 @@ export interface ApiServer {
   kubectl(args: readonly string[], input?: string): Promise<KubectlResult>;
   /** Sends a text as an administrator, much faster than kubectl. */
   send(method: "POST" | "PATCH", path: string, text: string): Promise<ApiAnswer>;
-  /** For this etcd. */
+  /** etcdctl and its arguments for this etcd. */
   readonly etcdctl: readonly [program: string, ...args: string[]];
   /**
    * Restarts the API server with this service account key and these arguments, by default the same.
@@ -49,7 +49,7 @@ export interface ApiServer {
   restart(tokens?: TokenSettings, wait?: boolean): Promise<void>;
 }
 
-/** Below the kernel's own (net.ipv4.ip_local_port_range), and unlike the programs' defaults. */
+/** Below the ports that the kernel gives away (net.ipv4.ip_local_port_range), and none of the programs' defaults. */
 const ports = { etcdClient: 22_379, etcdPeer: 22_380, api: 26_443, controllers: 20_257, scheduler: 20_259 } as const;
 
 /** A loopback address of its own: tests of another process start the same programs. */
@@ -60,7 +60,7 @@ function ownAddress(): string {
 interface ApiServerOptions {
   /** An AuthenticationConfiguration. Default: none. */
   readonly authentication?: string | undefined;
-  /** Of the API server. */
+  /** More arguments of the API server. */
   readonly flags?: readonly string[];
   /** Whether a scheduler places pods; a test's Nodes then stay Ready without a kubelet. Default: no. */
   readonly schedules?: boolean;

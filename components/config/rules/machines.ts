@@ -14,7 +14,7 @@ function usableSize(pool: Pick<PoolConfig, "size" | "capacity">, cloud: Cloud): 
   return size?.arch === "amd64" ? size : undefined;
 }
 
-/** For operating system and kubelet; kubeadm's documentation also requires 2 GB. */
+/** The least that operating system and kubelet need; kubeadm's documentation also requires 2 GB. */
 const least = { linux: { vcpus: 1, memoryGib: 2 }, windows: { vcpus: 2, memoryGib: 4 } } as const;
 
 function isLargeEnough({ os }: Pick<PoolConfig, "os">, { vcpus, memoryGib }: MachineSize): boolean {

@@ -159,7 +159,7 @@ export const networkRules: Rules = {
           ),
     );
   }),
-  /** Anything else would be trusted without effect, or not at all. */
+  /** Each entry is one authority's certificate: anything else would be trusted without effect, or not at all. */
   authorities: rule(["certificateAuthorities"], ({ certificateAuthorities: all = [] }) =>
     all.flatMap((pem, index) => {
       const message = authorityProblem(pem, all.slice(0, index));

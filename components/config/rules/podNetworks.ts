@@ -146,7 +146,7 @@ export const podNetworkRules: Rules = {
           "leave it out",
         ),
   ),
-  /** In a created network control-plane subnets have a fixed size. */
+  /** In a created network control-plane subnets have a fixed size, for which a small network has no room. */
   leastRange: rule(["network.pods", "network.cidr", "network.existing"], (given) =>
     given["network.pods"] !== "azure-cni" ||
     given["network.existing"] !== undefined ||

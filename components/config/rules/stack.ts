@@ -43,7 +43,7 @@ function tag(name: string, value: string, names: readonly string[], cloud: Cloud
   return checks.flatMap(([wrong, message, allowed]) => (wrong ? refuse(path, value, message, allowed) : []));
 }
 
-/** Beginnings or whole names. */
+/** Beginnings or whole names of tags that the program and the cloud set. */
 const ownTags = ["fenestra:", "fenestra_", "aws:", "kubernetes.io/", "kubernetescluster", "k8s.io/", "name"];
 
 function ignoredTag(name: string, index: number, given: { cloud: Cloud; tags: object }): readonly Problem[] {

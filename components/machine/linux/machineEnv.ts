@@ -4,7 +4,7 @@ import { accessEnv, type CloudAccess } from "../cloudAccess.ts";
 /** Variables of `/etc/fenestra/machine.env`, in the order they are written. */
 export type MachineEnv = Readonly<Record<string, string | number>>;
 
-/** How often stages retry before they fail, until systemd restarts the bootstrap. */
+/** How often stages retry before they fail; systemd then restarts the bootstrap, so no limit is final. */
 const attempts = {
   /** Longest of the doubling pauses between attempts, in seconds. */
   RETRY_PAUSE_MAX: 15,

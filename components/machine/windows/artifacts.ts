@@ -103,8 +103,9 @@ export function windowsArtifacts(spec: NodeSettings): readonly WindowsArtifact[]
 }
 
 /**
- * Arguments of each curl.exe call. With a mirror or a proxy an unreachable revocation list is no failure: Schannel asks
- * for it without curl's proxy (curl/curl#4078). Digests are checked anyway.
+ * Arguments of each curl.exe call. A stalled transfer is aborted and retried. With a mirror or a proxy an unreachable
+ * revocation list is no failure: Schannel asks for it without curl's proxy (curl/curl#4078). Digests are checked
+ * anyway.
  */
 export function curlArguments(
   spec: Pick<DownloadSettings, "mirror" | "httpProxy" | "credentials" | "noProxy">,

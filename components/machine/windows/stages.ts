@@ -48,7 +48,7 @@ interface StageRecord<Name extends string> {
   readonly bakes?: boolean;
   /** Whether it may request a reboot: only such a stage's process exits with 3010. */
   readonly reboots?: boolean;
-  /** A stage of whose wave it is: what that fetches is there before a restart of Windows. */
+  /** A stage that it waits for within the same wave: what that fetches is there before a restart of Windows. */
   readonly beside?: Name;
   /** Scripts besides its own whose change repeats the stage. */
   readonly uses?: readonly string[];

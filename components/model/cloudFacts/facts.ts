@@ -87,9 +87,9 @@ export interface CloudFacts {
     readonly types: readonly (typeof diskTypes)[number][];
     /** Windows node's default in GiB, as in the OpenShift guide for Windows machine sets. */
     readonly windowsGb: number;
-    /** The Windows image's GiB. */
+    /** Least of a Windows node in GiB: that of the image. */
     readonly windowsLeastGb: number;
-    /** Whether disks have operations and throughput. */
+    /** Whether operations and throughput are settings of a disk. */
     readonly speeds: boolean;
   };
   readonly tags: {
@@ -107,9 +107,10 @@ export interface CloudFacts {
     readonly ignoreCase: boolean;
     /** Longest key of such a group's label or taint. */
     readonly longestHint: number;
+    /** Whether its provider ignores tags by how they begin. */
     readonly ignoresBeginnings: boolean;
   };
-  /** Settings that bind a pool to one zone: with a value of this form. */
+  /** Settings that bind a pool to one zone if their value has this form. */
   readonly oneZone: Readonly<Record<"capacityReservation" | "dedicatedHosts", RegExp | undefined>>;
   /** The API's load balancer: seconds between looks at a server, and failed ones until it is left out. */
   readonly balancerLooks: { readonly every: number; readonly failures: number };
@@ -134,8 +135,9 @@ export interface CloudFacts {
      * kubernetes/cloud-provider-aws.
      */
     readonly balancersInNetwork: boolean;
+    /** Whether a public load balancer needs a subnet. */
     readonly publicSubnets: boolean;
-    /** A security group's default limit, one for each network that may reach the API. */
+    /** Inbound rules that a security group takes by default. Each network that may reach the API needs one. */
     readonly mostGroupRules: number;
     readonly accountOf: (network: string) => string | undefined;
     /** Why a mirror cannot replace a way to the internet. */

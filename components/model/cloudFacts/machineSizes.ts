@@ -119,7 +119,7 @@ export function azureMachineSize(name: string): MachineSize | undefined {
   const [, family = "", count = "", constrained, features = "", versionText = "1"] = match;
   const version = Number(versionText);
   if (!azureVersions[family]?.includes(version) || (Number(count) > 104 && version < 6)) return undefined;
-  // 1, 2 or a multiple of 4, but for B10 and F10 of early versions, which are gone.
+  // Sizes have 1, 2 or a multiple of 4 processors, but for B10 and F10 of early versions, which are gone.
   if (Number(count) > 2 && Number(count) % 4 !== 0) return undefined;
   const memoryGib = azureMemory(name, family, Number(count), features, version);
   if (memoryGib === undefined) return undefined;

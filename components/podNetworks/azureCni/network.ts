@@ -31,8 +31,8 @@ const paths = {
 } as const;
 
 /**
- * What the plug-in and its IPAM remember, in the folder of containerd, that of services (containerd/containerd#4928),
- * and by some of its code in the second (platform/os_windows.go).
+ * What the plug-in and its IPAM remember. Their paths are relative to containerd's folder, which is that of services
+ * (containerd/containerd#4928); some of their code names the second folder (platform/os_windows.go).
  */
 const stateFiles = ["C:\\Windows\\System32", "C:\\k"].flatMap((folder) =>
   ["azure-vnet.json", "azure-vnet-ipam.json"].flatMap((file) => [`${folder}\\${file}`, `${folder}\\${file}.lock`]),
@@ -119,7 +119,10 @@ export const azureCni: PodNetwork = {
     data: {
       podNetwork: {
         state: stateFiles,
-        /** As AKS has it: the first HNS network moves the adapter into a virtual switch and cuts every connection. */
+        /**
+         * As AKS has it: the first HNS network moves the adapter into a virtual switch and cuts every connection;
+         * `azure`, made later, then does not.
+         */
         first: { name: "ext", range: "192.168.255.0/30", gateway: "192.168.255.1" },
         seconds: 120,
       },
