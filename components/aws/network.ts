@@ -64,7 +64,7 @@ export const interfaceEndpoints = ["ssm", "ssmmessages", "kms", "ec2", "autoscal
 export class Network extends pulumi.ComponentResource implements ClusterNetwork {
   readonly vpcId: pulumi.Output<string>;
   readonly ownerId: pulumi.Output<string>;
-  /** The VPC's owner: no lookup before the first update. */
+  /** The VPC's owner, so that no lookup is needed before the first update. */
   readonly accountId: pulumi.Output<string>;
   readonly zones: readonly CreatedSubnets[];
   readonly internet: pulumi.Resource;

@@ -21,7 +21,7 @@ export interface SecurityRule {
   readonly purpose: string;
 }
 
-/** The public one only with a public endpoint. */
+/** Groups of a cluster; the public one exists only with a public endpoint. */
 export function groupNames(spec: SecuritySettings): readonly GroupName[] {
   return [
     "control-plane",

@@ -23,7 +23,7 @@ import { Security, securityGroupName } from "./security.ts";
 import { Snapshots } from "./snapshots.ts";
 import { logGrant, WorkloadIdentity } from "./workloadIdentity.ts";
 
-/** Reads the secrets of gMSA accounts. */
+/** The identity that reads the secrets of gMSA accounts. */
 interface GmsaIdentity {
   readonly id: pulumi.Output<string>;
   /** Its roles, and the controllers' right to assign it to machines. */

@@ -45,7 +45,7 @@ export interface ClusterNetwork {
   grantControllers?(principalId: pulumi.Input<string>): void;
 }
 
-/** Fixed, as are the names in it that other resources refer to. */
+/** The name is fixed, as are the names in the group that other resources refer to. */
 export function resourceGroupName({
   name,
   network: { existing },

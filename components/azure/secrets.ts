@@ -23,9 +23,9 @@ export interface SecretsArgs {
   readonly resourceGroup: ResourceGroupContext;
   readonly pki: Pki;
   readonly controlPlane: Identity;
-  /** They reach both vaults. */
+  /** Subnets of the control plane, which reach both vaults. */
   readonly controlPlaneSubnetIds: readonly pulumi.Input<string>[];
-  /** They reach the join data only. */
+  /** Subnets of the workers, which reach the join data only. */
   readonly workerSubnetIds: readonly pulumi.Input<string>[];
   /** Logins for what machines fetch, if any. */
   readonly credentials?: pulumi.Output<string> | undefined;

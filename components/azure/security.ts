@@ -19,7 +19,7 @@ export interface MachineGroup {
   readonly applicationGroupId: pulumi.Input<string>;
 }
 
-/** The workers' is part of the cloud controller's configuration. */
+/** Name of a group's security group; that of the workers is in the cloud controller's configuration. */
 export function securityGroupName(cluster: string, group: GroupName): string {
   return `${cluster}-${group}`;
 }

@@ -17,12 +17,12 @@ export type SecuritySettings = Pick<
 export interface SecurityRule {
   /** Unique. */
   readonly name: string;
-  /** It holds the rule, and is its target. */
+  /** The group that holds the rule and is its target. */
   readonly group: GroupName;
-  /** A service tag is Azure's. */
+  /** The other end; a service tag is one of Azure's. */
   readonly peer: { readonly group: GroupName } | { readonly cidrs: readonly string[] } | { readonly tag: string };
   readonly protocol: "Tcp" | "Udp" | "*";
-  /** Ports and ranges, `30000-32767`, or `*` alone. */
+  /** Ports and ranges, such as `30000-32767`; or `*` alone for all. */
   readonly ports: readonly string[];
   readonly access: "Allow" | "Deny";
   /** 100 to 499, the lowest wins; fixed, so that a new rule changes no other. The cloud controller owns 500 to 4095. */

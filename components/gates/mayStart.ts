@@ -16,7 +16,7 @@ interface StartPart {
 export interface MachineToStart {
   /** In words. Default: control-plane machine. */
   readonly what?: string;
-  /** In the cloud. */
+  /** Its name in the cloud. */
   readonly name: string;
   readonly parts: pulumi.Input<readonly StartPart[]>;
 }

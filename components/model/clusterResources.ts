@@ -4,7 +4,7 @@ export interface ClusterResources<Id> {
   readonly securityGroups: { readonly controlPlane: Id; readonly workers: Id };
   /** ARNs of roles on AWS, resource ids of user-assigned identities on Azure. */
   readonly identities: { readonly controlPlane: Id; readonly pools: Readonly<Record<string, Id>> };
-  /** The API's: ARNs on AWS, resource ids on Azure. */
+  /** The API's load balancers: ARNs on AWS, resource ids on Azure. */
   readonly loadBalancers: { readonly internal: Id; readonly public?: Id };
 }
 

@@ -41,8 +41,8 @@ export function loginHost({ registries }: Credentials, url: string | undefined):
 }
 
 /**
- * The secret: names to logins, each as machines' files have it, so that no machine encodes anything. JSON in ASCII.
- * `undefined` without logins.
+ * Content of the secret: logins by name, each in the form of machines' files, so that no machine encodes anything. JSON
+ * in ASCII. `undefined` without logins.
  */
 export function credentialsDocument(settings: LoginSettings): string | undefined {
   const { proxyCredentials: proxy, registryCredentials = {} } = settings;

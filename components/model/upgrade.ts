@@ -29,7 +29,7 @@ const clusterState = z.object({
   /** Zones in the order of their slots. */
   zones: z.array(z.string()).readonly().optional(),
   podCidr: z.string().optional(),
-  /** Missing for the default. */
+  /** The pod network; missing for the default. */
   pods: z.string().optional(),
   serviceCidr: z.string().optional(),
   etcdDiskGb: z.number().optional(),

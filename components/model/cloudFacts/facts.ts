@@ -41,7 +41,7 @@ export interface CloudFacts {
     readonly secret: string;
     readonly bucket: string;
   };
-  /** `fake` stands for an encrypted one. */
+  /** The only account or subscription; `fake` takes the place of an encrypted one. */
   readonly account: Form & { readonly fake: string };
   readonly regions: Form & {
     /** Those at the end of 2026, to detect typos; the clouds' further ones are no error. */

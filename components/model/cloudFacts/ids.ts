@@ -13,7 +13,7 @@ const azureId = (type: string): RegExp =>
 
 export type IdForm = readonly [pattern: RegExp, words: string];
 
-/** Forms of existing things, per cloud. */
+/** How the user names what exists already, per cloud. */
 export const idForms: Readonly<
   Record<Cloud, Record<"encryptionKey" | "capacityReservation" | "dedicatedHosts" | "securityGroup", IdForm>>
 > = {
