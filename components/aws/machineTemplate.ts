@@ -97,7 +97,8 @@ export function machineTemplate(args: MachineTemplateArgs) {
       httpTokens: "required",
       // Callers must be on the host network; a pod behind the bridge is one hop further.
       httpPutResponseHopLimit: 1,
-      // With it a tag key with a slash, as the cluster's, makes every launch fail (kubernetes/cloud-provider-aws#762).
+      // Where enabled, a tag key with a slash, as the cluster's own has, makes every launch fail
+      // (kubernetes/cloud-provider-aws#762).
       instanceMetadataTags: "disabled",
     },
     // The private DNS name begins with the node's name, the instance id. For an existing interface the subnet's setting

@@ -224,8 +224,8 @@ function readOne(objectArn: pulumi.Output<string>): pulumi.Output<string> {
 }
 
 /**
- * One service account's tokens of this issuer for AWS may assume a role. Both claims are compared exactly: without
- * `sub` a trust policy trusts every pod of the cluster.
+ * Tokens of this issuer for one service account and for AWS may assume a role. Both claims are compared exactly:
+ * without `sub` a trust policy trusts every pod of the cluster.
  */
 export function workloadTrust(providerArn: string, issuer: string, account: ServiceAccountName): PolicyDocument {
   const claims = issuer.replace("https://", "");

@@ -119,7 +119,7 @@ export class ControlPlaneMachine extends pulumi.ComponentResource {
     const payload = this.#payload();
     const { spec, member, sshKey, after } = args;
     const fingerprint = payload.apply((known) => machineFingerprint(spec, member, known));
-    // Disk and network interface too: when one is replaced, the machine is deleted first.
+    // Disk and network interface depend on the gate too: when one is replaced, the machine is deleted first.
     const start = { name: this.#nodeName, parts: this.#parts() };
     const before = args.gate({ fingerprint, start, parts: [sshKey], after });
     const disk = this.#makeDisk(before);

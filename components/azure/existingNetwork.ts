@@ -85,8 +85,8 @@ export class ExistingNetwork extends pulumi.ComponentResource implements Cluster
   /**
    * The controllers may look at the network, put load balancers into its subnets, and nodes' addresses in it into load
    * balancers' pools (Azure documentation, permissions of Azure networking; kubernetes-sigs/cloud-provider-azure:
-   * loadBalancerBackendPoolConfigurationType). Roles are assigned in resource groups at the least, so it is made in the
-   * network's.
+   * loadBalancerBackendPoolConfigurationType). Roles are assigned in resource groups at the least, so the role is made
+   * in the network's.
    */
   grantControllers(principalId: pulumi.Input<string>): void {
     const { existing } = this.#args;

@@ -215,7 +215,7 @@ export function groupContext(
   return {
     name: group.name,
     id: group.id,
-    // The group's id has it, so no lookup is needed.
+    // The group's id contains the subscription, so no lookup is needed.
     subscriptionId: group.id.apply(subscriptionOf),
     location,
     tags,

@@ -45,7 +45,7 @@ const rows = {
       ...["loadBalancingRules", "probes"],
     ],
     shared: { inboundNatRules: { others: "teams" } },
-    // After the provider has read them; a refresh would show a change.
+    // Azure sets them after the provider has read the pools, so a refresh would show a change.
     theirs: { "backendAddressPools[*].loadBalancerBackendAddresses": "Azure, when interfaces join" },
   },
   "azure-native:network:NatGateway": { ours: ["publicIpAddresses", "zones"] },

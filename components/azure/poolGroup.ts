@@ -148,8 +148,8 @@ export function hintKey(key: string): string {
 
 /**
  * The cluster autoscaler's discovery tags and node templates (kubernetes/autoscaler:
- * cluster-autoscaler/cloudprovider/azure/README.md). Without resources it assumes its own list's full capacity; for a
- * size that is not there it reads none of them.
+ * cluster-autoscaler/cloudprovider/azure/README.md). Without hints of resources the autoscaler assumes the full
+ * capacity from its own list of sizes; for a size that is not in the list it reads no hints.
  */
 function autoscalerHints(spec: GroupSettings, pool: PoolSpec): Readonly<Record<string, string>> {
   if (pool.autoscale === undefined) return {};

@@ -3,7 +3,7 @@ import type { ControlPlaneSecrets, WorkerSecrets } from "../machine/cloudAccess.
 /** Name of the previous release's join secret. */
 export const joinSecret = "join";
 
-/** `suffix` as below. */
+/** Name of a pool's join secret; `suffix` as below. */
 export function poolJoinSecret(pool: string, suffix: string): string {
   return `${joinSecret}-${pool}-${suffix}`;
 }

@@ -186,8 +186,8 @@ function newSecret(
 }
 
 /**
- * A secret that machines write, a resource with a placeholder, so that a role can refer to it before. An update would
- * overwrite the machines' value with the placeholder.
+ * A secret that machines write, a resource with a placeholder, so that a role can refer to it before it is written. An
+ * update would overwrite the machines' value with the placeholder.
  */
 export function writtenSecret(name: string, place: SecretPlace, opts: pulumi.CustomResourceOptions): Secret {
   return newSecret(

@@ -22,7 +22,7 @@ import { type Patience, resolvedValue, waitForApi } from "./waitFor.ts";
 
 /** What a control-plane machine is going to be made from. */
 export interface MachineToCome {
-  /** Of all that the program itself decides and that replaces the machine. */
+  /** Changes with all that the program itself decides and that replaces the machine. */
   readonly fingerprint: pulumi.Input<string>;
   /** Ids of other resources whose change replaces it. */
   readonly parts: readonly pulumi.Input<string>[];
@@ -35,7 +35,7 @@ interface PeersGateArgs {
   readonly machine: MachineToCome;
   readonly member: ControlPlaneMember;
   readonly members: readonly ControlPlaneMember[];
-  /** Kubernetes release to come. */
+  /** Kubernetes release that the machine is going to run. */
   readonly version: string;
   readonly api: pulumi.Input<ApiClient>;
   /** Default: the cloud is not asked. */
@@ -137,7 +137,7 @@ const heardMs = 20_000;
  * with each other and with no clock of this machine.
  *
  * @returns a probe that says what is wrong with a node, or `undefined` while a look within the last {@link heardMs} saw
- * its lease renewed: each node renews at a moment of its own
+ * its lease renewed, since each node renews at a moment of its own
  */
 export function leaseRenewed(api: ApiClient): (node: string) => Promise<string | undefined> {
   const newest = new Map<string, number>();
@@ -162,8 +162,8 @@ export const downVariable = "FENESTRA_CONTROL_PLANE";
 
 /**
  * Whether the deployer declares the whole control plane down, or never up, which from outside looks like a missing
- * route, so that only a person can decide it. It is not believed while the API is ready and has a quorum to lose. No
- * machine then waits for another; the last gate still waits for all.
+ * route, so that only a person can decide it. It is not believed while the API is ready and has a quorum to lose. While
+ * it is believed, no machine waits for another; the last gate still waits for all.
  */
 export async function controlPlaneIsDown(api: ApiClient, gate: string): Promise<boolean> {
   if (process.env[downVariable] !== "down") return false;

@@ -69,7 +69,7 @@ export function kubeletConfiguration(args: KubeletArgs): KubeletConfiguration {
     serializeImagePulls: false,
     maxParallelImagePulls: 3,
     ...(mostPods === undefined ? {} : { maxPods: mostPods }),
-    // The pull and unpacking of a sandbox's image on Windows takes longer than the default of two minutes.
+    // A sandbox waits until its image is pulled and unpacked, on Windows longer than the default of two minutes.
     runtimeRequestTimeout: "10m",
     tlsMinVersion: "VersionTLS12",
     // Off, unlike upstream: whoever may get nodes/proxy sees every file below /var/log, the audit log too.

@@ -83,7 +83,7 @@ function hostLines(url: string, login: string | undefined): readonly string[] {
   ];
 }
 
-/** The upstream tried after the mirror; for all registries containerd's default, the one that the image names. */
+/** The upstream tried after the mirror; for all registries it is containerd's default, the one that the image names. */
 function serverLines(registry: string): readonly string[] {
   if (registry === defaultRegistry) return [];
   return [`server = "https://${apiHost(registry)}"`, ""];

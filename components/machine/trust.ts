@@ -1,7 +1,10 @@
 import type { NodeSettings } from "../model/nodeSettings.ts";
 import type { PayloadFile } from "./payload.ts";
 
-/** Folder of the certificates that a machine trusts besides the public ones; Linux' is update-ca-certificates'. */
+/**
+ * Folder of the certificates that a machine trusts besides the public ones; on Debian's systems update-ca-certificates
+ * reads it.
+ */
 const trustFolder = { linux: "/usr/local/share/ca-certificates/", windows: "C:\\fenestra\\trust\\" } as const;
 
 /** A file for each certificate: the systems' tools read one from a file. */

@@ -16,7 +16,7 @@ export function packLinux(payload: MachinePayload): string {
 /**
  * The same on AWS, where scripts are in a bucket. The caller checks AWS's limit of 16,384 bytes.
  *
- * @param object of `scriptsObject` for the payload
+ * @param object what `scriptsObject` returned for the payload
  * @param bucket the one with the object, in the region of the machine
  */
 export function packLinuxFetching(payload: MachinePayload, object: ScriptsReference, bucket: string): string {

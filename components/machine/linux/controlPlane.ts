@@ -75,7 +75,7 @@ export function controlPlanePayload(args: ControlPlanePayloadArgs): MachinePaylo
 
 const jobService = (name: string): string => `${name}.service`;
 
-/** Services of a control-plane machine, that of etcd's snapshots among them when no machine takes any. */
+/** Services of a control-plane machine, that of etcd's snapshots even when no machine takes any. */
 export function controlPlaneUnits(spec: Pick<ControlPlaneSettings, "cloud">): readonly string[] {
   const jobs = scheduledJobs(snapshotHours).map(({ name }) => jobService(name));
   return [...commonUnits(spec.cloud), ...jobs, nodeControllerUnit];

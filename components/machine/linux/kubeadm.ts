@@ -15,7 +15,10 @@ interface KubeadmArgs {
   readonly spec: ControlPlaneSettings;
   readonly member: ControlPlaneMember;
   readonly endpoint: ApiEndpoint;
-  /** How tokens of service accounts are issued and checked. Default as kubeadm: one key, an issuer in the cluster. */
+  /**
+   * How tokens of service accounts are issued and checked. Default: as kubeadm has it, one key and an issuer in the
+   * cluster.
+   */
   readonly tokens?: ServiceAccountTokens | undefined;
 }
 
@@ -183,7 +186,7 @@ export function severalKeys(tokens: ServiceAccountTokens | undefined): tokens is
 
 /**
  * The first of two issuers is written into new tokens, and both are accepted: earlier tokens stay valid. kubeadm keeps
- * the order of these arguments (kubernetes/kubernetes: cmd/kubeadm/app/util/arguments.go) and drops its own of the
+ * the order of these arguments (kubernetes/kubernetes: cmd/kubeadm/app/util/arguments.go) and drops its own of the same
  * name.
  */
 function tokenArgs(

@@ -26,7 +26,7 @@ export function kubeletUnit(requiresMount: string | undefined): PayloadFile {
 }
 
 /**
- * The kubelet's command line for its unit. A control-plane machine has its kubeconfig of kubeadm, without bootstrap.
+ * The kubelet's command line for its unit. A control-plane machine has its kubeconfig from kubeadm, without bootstrap.
  */
 function kubeletEnv(spec: NodeSettings, pool: PoolSpec | undefined): string {
   const flags = kubeletFlags({

@@ -157,9 +157,9 @@ export function stageScript(name: string): string {
 const sharedFiles = ["/opt/fenestra/lib.sh", "/opt/fenestra/cloud.sh", "/etc/fenestra/machine.env"];
 
 /**
- * The table of stages, with a last line `end`: name, exit code, hash of all that the stage depends on, mode. Done for
- * another hash, a stage runs again, and all behind it, since each hash includes the one before. Throws when a stage
- * reads a file that is not in the payload.
+ * The table of stages, with a last line `end`: name, exit code, hash of all that the stage depends on, mode. A stage
+ * that was done for another hash runs again, and so does all behind it, since each hash includes the one before. Throws
+ * when a stage reads a file that is not in the payload.
  */
 export function stageTable(stages: readonly Stage[], files: readonly PayloadFile[]): string {
   const contents = new Map(files.map(({ path, content }) => [path, content]));

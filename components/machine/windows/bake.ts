@@ -22,7 +22,7 @@ interface BakeArgs {
   readonly images: readonly string[];
 }
 
-/** What a machine was given and makes; the records of its stages last. */
+/** What a machine was given or makes of its own; the records of its stages come last. */
 function removed(files: readonly string[], ofNetwork: readonly string[]): readonly string[] {
   return [
     ...files,

@@ -22,7 +22,7 @@ const allowedClasses = "SYSTEM\\CurrentControlSet\\Control\\CCG\\COMClasses";
  */
 const permission = "O:BAG:BAD:(A;;0xb;;;SY)(A;;0xb;;;AU)";
 
-/** The interface by which Windows calls the class, and its proxy stub, both of Windows. */
+/** The interface by which Windows calls the class, and its proxy stub, both part of Windows. */
 const credentialsInterface = "{6ECDA518-2010-4437-8BC3-46E752B7B172}";
 const credentialsStub = "{A6FF50C0-56C0-71CA-5732-BED303A59628}";
 

@@ -40,7 +40,7 @@ interface StageRecord<Name extends string> {
   /** Default `once`: until its inputs change; `boot`: again at each boot, because Windows loses its effect. */
   readonly scope?: "once" | "boot";
   readonly exitCode: number;
-  /** Seconds after which its process is killed, until the next attempt. Default `short`. */
+  /** Seconds after which its process is killed; the next attempt does the rest. Default `short`. */
   readonly limitSeconds?: number;
   /** Whether it has connections, which `network` cuts when the last boot left a network: they never run together. */
   readonly connects?: boolean;

@@ -98,7 +98,7 @@ export function windowsSystem(cloud: Cloud, pool: WindowsPool, network: PodNetwo
 }
 
 /**
- * Host routes to the cloud's own services, made again at each boot and behind a new virtual switch, which loses them
+ * Host routes to the cloud's own services, made again at each boot and after each new virtual switch, which loses them
  * (projectcalico/calico, Windows troubleshooting; ovn-kubernetes, hybrid-overlay/pkg/controller/overlay_windows.go).
  */
 function hostRoutes(cloud: Cloud): readonly string[] {

@@ -19,7 +19,7 @@ const customData = "C:\\AzureData\\CustomData.bin";
 /**
  * User data of an AWS instance for EC2Launch v2. The caller checks AWS's limit of 16,384 bytes.
  *
- * @param object of `scriptsObject` for the payload
+ * @param object what `scriptsObject` returned for the payload
  * @param bucket the one with the object, in the region of the machine
  */
 export function packWindowsAws(payload: MachinePayload, { key, sha256 }: ScriptsReference, bucket: string): string {

@@ -177,7 +177,7 @@ export const flannel: PodNetwork = {
     }),
     data: { flanneld: flanneldProgram },
     registry: [],
-    // A pod's address, by which an answer to a node's own connection finds back through the overlay.
+    // The source address is one for pods, by which an answer to a node's own connection finds back through the overlay.
     kubeProxy: [`--network-name=${overlay.networkName}`, `--source-vip=${sourceVipPlaceholder}`],
     hostReachesOwnPods: (release) => release.hostReachesOwnPods,
     hostPorts: false,
