@@ -52,7 +52,7 @@ function kept<T extends z.ZodType>(schema: z.ZodType, copy: T): T {
   return meta === undefined ? copy : copy.meta(meta);
 }
 
-/** What a stack of a cloud may have. Their outputs lack the defaults of others' settings. */
+/** What a stack of each cloud may have. The schemas' outputs lack the defaults of other clouds' settings. */
 const schemas = new Map(Object.values(cloudFacts).map((facts) => [facts.name, objectOf(stackSchema, facts, "")]));
 
 /** Schema of a stack on the named cloud, or of all for another name. */

@@ -7,7 +7,7 @@ import type { StackConfig } from "../config/schema.ts";
  */
 export interface Credentials {
   readonly proxy: boolean;
-  /** Hosts of registries and mirrors, with ports other than the scheme's own, in order. */
+  /** Hosts of registries and mirrors that want a login, with ports other than the scheme's own, in order. */
   readonly registries: readonly string[];
 }
 

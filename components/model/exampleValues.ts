@@ -11,7 +11,10 @@ const documentationHost = /(^|\.)example(\.(com|net|org))?$/;
 /** A typed placeholder: digits in sequence. */
 const typedImage = /^ami-0123456789abc|\.012345678$/;
 
-/** Example values from our stack files and documentation: an update would hang, or fail after a hundred resources. */
+/**
+ * Example values from our stack files and documentation, with which an update would hang, or fail after a hundred
+ * resources.
+ */
 export function exampleProblems(spec: ClusterSpec): readonly Problem[] {
   const { artifacts, registries } = spec.mirror;
   const images = [

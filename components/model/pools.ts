@@ -122,7 +122,7 @@ export function zoneSuffix(zone: string): string {
   return zone.slice(-1);
 }
 
-/** Names of a pool's groups, with their zones. */
+/** Names of a pool's groups, with the zone of each if the pool is split by zone. */
 export function poolGroups(
   pool: Pick<PoolConfig, "name" | "zones" | "perZone">,
   allZones: readonly string[],

@@ -1,5 +1,5 @@
 /**
- * A quantity of Kubernetes: `250m` is 0.25, `1Ki` 1024.
+ * The number that a quantity of Kubernetes stands for: `250m` is 0.25, `1Ki` 1024.
  *
  * @throws RangeError when it is none
  */

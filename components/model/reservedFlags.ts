@@ -75,7 +75,7 @@ export function readFlags(file: string): Readonly<Record<string, MinorFlags>> {
 /**
  * What was recorded of a release's minor.
  * @param table The data file's text; other texts are for tests
- * @throws RangeError for a minor without a row: all flags would be taken
+ * @throws RangeError for a minor without a row, since all flags would be taken otherwise
  */
 export function programFlags(version: string, table = readFileSync(programFlagsFile, "utf8")): MinorFlags {
   const minor: keyof Recorded = requireMinor(version);

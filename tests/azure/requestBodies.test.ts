@@ -9,7 +9,10 @@ const withInputs =
   (inputs: PropertyMap): PropertyMap => ({ ...inputs, ...more });
 const unguarded = { provisionVMAgent: true, patchSettings: { patchMode: "Manual" } };
 
-/** Good bodies broken: the kind, the change, and words of the rule that must report it. */
+/**
+ * Bodies that Azure refuses, each a good one with a change: the kind, the change, and words of the rule that must
+ * report it.
+ */
 const broken: readonly (readonly [kind: string, change: (inputs: PropertyMap) => PropertyMap, rule: RegExp])[] = [
   [set, osProfile({ computerNamePrefix: "windows2022" }), /computer name has 15/],
   [set, osProfile({ adminUsername: "administrator" }), /administrator's name/],

@@ -150,7 +150,7 @@ describe("bad input", () => {
       errorOf(changed("azure", changes)).problems[0]?.remedy;
     assert.equal(fix({ "network.zones": [1, 2] }), 'put it in quotes: "1"');
     assert.equal(fix({ tags: { on: true } }), 'put it in quotes: "true"');
-    // What quotes do not help, an object's own property, and what cannot be seen.
+    // What quotes would not mend either, what every object of JavaScript has, and what cannot be seen.
     assert.deepEqual(
       [fix({ "kubernetes.version": 1.36 }), fix({ region: "West Europe" })],
       [undefined, "write westeurope"],

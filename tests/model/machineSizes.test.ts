@@ -4,7 +4,7 @@ import { awsMachineSize, awsSizes, azureMachineSize } from "../../components/mod
 
 type Row = readonly [name: string, vcpus: number, memoryGib: number, arch: "amd64" | "arm64", nests: boolean];
 
-/** By the vendors' tables. */
+/** Figures of the vendors' tables. */
 const aws: readonly Row[] = [
   ["t3.medium", 2, 4, "amd64", false],
   ["t3a.xlarge", 4, 16, "amd64", false],
@@ -43,7 +43,7 @@ const azure: readonly Row[] = [
   ["Standard_F2ams_v6", 2, 16, "amd64", false],
 ];
 
-/** Names that tell no capacity. */
+/** Names from which no capacity follows: it must be given. */
 const unknown = {
   aws: [
     "",

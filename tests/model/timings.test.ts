@@ -23,7 +23,7 @@ import {
 } from "../../components/model/timings.ts";
 import { exampleSpec, stackConfig } from "../support/stacks.ts";
 
-/** Upstream's: kubernetes, defaults of core/v1, the node lifecycle controller, kubeadm. */
+/** What upstream sets: kubernetes, defaults of core/v1, the node lifecycle controller, kubeadm. */
 const upstream = { renewal: 10, grace: 50, podGrace: 30, toleration: 300, liveness: 8 * 10 } as const;
 
 /** A wait is longer than what is waited for. */
@@ -45,7 +45,7 @@ describe("durations", () => {
     for (const os of ["linux", "windows"] as const) {
       assert.ok(cloudFacts.aws.timings.drain[os] + heartbeatSeconds <= cloudFacts.aws.timings.termination[os]);
       assert.ok(2 * heartbeatSeconds < cloudFacts.aws.timings.termination[os]);
-      // A spot machine's notice: two minutes on AWS, at least half a one on Azure.
+      // A spot machine's notice: two minutes on AWS, at least half a minute on Azure.
       assert.ok(cloudFacts.aws.timings.spotDrain[os] + 3 * noticeSeconds <= 120);
       assert.ok(cloudFacts.azure.timings.spotDrain[os] + noticeSeconds <= 30);
       // Azure documentation, terminate notification: 5 to 15 minutes, whole ones.

@@ -11,7 +11,7 @@ import type { PlainConfig } from "../support/arbitraryConfig.ts";
 import { runSpec } from "../support/mocks.ts";
 import { configTexts } from "../support/stacks.ts";
 
-/** The same cluster on both clouds, each spelled in its way. */
+/** The same cluster on both clouds; only what each cloud spells in its own way differs. */
 function configOf(cloud: Cloud, more: PlainConfig = {}): PlainConfig {
   const zones = cloud === "aws" ? ["eu-central-1a", "eu-central-1b", "eu-central-1c"] : ["1", "2", "3"];
   return {
@@ -58,7 +58,7 @@ const objects = (spec: ClusterSpec, addOn?: string): readonly string[] =>
     .flatMap(({ manifests }) => manifests.map(({ kind, metadata }) => `${kind} ${metadata.name}`))
     .sort();
 
-/** Add-ons that speak to the cloud. */
+/** Add-ons that speak to the cloud, so that each cloud has its own. */
 const cloudAddOns = ["cloud-controller", "storage"];
 
 /** Files of one cloud alone, or with another name, with the reason. */

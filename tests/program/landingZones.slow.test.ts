@@ -6,7 +6,7 @@ import { runConfig } from "../support/mocks.ts";
 import { configTexts, stackConfig } from "../support/stacks.ts";
 import { awsOrganisation, azureLandingZone, judged } from "./landingZones.ts";
 
-/** The same program without something. */
+/** The same program with something taken away, as it was before. */
 const without = (program: RecordedProgram, change: (inputs: PropertyMap) => PropertyMap): RecordedProgram => ({
   ...program,
   resources: program.resources.map((each) => ({ ...each, inputs: change(each.inputs) })),

@@ -107,7 +107,7 @@ export const identityRules: Rules = {
           )
         : [],
   ),
-  /** The API server refuses to start when it issues tokens of an issuer for people itself. */
+  /** The API server refuses to start with an issuer for people in whose name it issues tokens itself. */
   ownIssuer: rule(
     ["access.workloadIdentity", "access.signIn"],
     ({ "access.workloadIdentity": workloadIdentity, "access.signIn": signIn }) =>

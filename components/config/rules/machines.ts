@@ -56,8 +56,8 @@ export function imageProblems(
 }
 
 /**
- * As each system names zones: the tz database, and the registry of Windows (Microsoft documentation, "Default time
- * zones").
+ * Names of time zones as each system has them: the tz database, and the registry of Windows (Microsoft documentation,
+ * "Default time zones").
  */
 const zoneNames = {
   linux: {

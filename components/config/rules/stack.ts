@@ -101,7 +101,7 @@ export const stackRules: Rules = {
     return all.flatMap((zone, index) => {
       const path = key(`network.zones[${index}]`);
       if (all.indexOf(zone) !== index) return refuse(path, zone, "is listed twice", "each zone once");
-      // Zones with a region's name cannot be judged for an invalid one.
+      // Zones whose names begin with their region's cannot be judged for an invalid region.
       return (form.ofRegion && !isRegion) || form.pattern(name).test(zone)
         ? []
         : [{ path, value: zone, ...form.refusal(name) }];

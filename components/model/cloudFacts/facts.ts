@@ -23,7 +23,7 @@ interface Refusal {
 /** Seconds by operating system. */
 type Seconds = Readonly<Record<"linux" | "windows", number>>;
 
-/** Every fact that differs by cloud, by subject; from the spec or by the cloud's name. */
+/** Every fact that differs by cloud, by subject. Who needs one takes it from the spec or by the cloud's name. */
 export interface CloudFacts {
   readonly name: (typeof cloudNames)[number];
   /** Settings that this cloud alone has, by path in docs/configuration.md. */
@@ -81,7 +81,7 @@ export interface CloudFacts {
     /** Whether the cluster autoscaler, by its own list, starts a size's first machine. */
     readonly startsFirst: (size: string) => boolean;
   };
-  /** `ofOther`: another system's version in a pinned image's name. */
+  /** `ofOther`: what a pinned image is of by its own name, if of another system than the machine's. */
   readonly images: Form & { readonly ofOther: (image: string, system: OperatingSystem) => string | undefined };
   readonly disks: {
     readonly types: readonly (typeof diskTypes)[number][];
