@@ -314,6 +314,7 @@ export class Cluster extends pulumi.ComponentResource {
   }
 }
 
+/** The account in an ARN: `arn:aws:kms:region:123456789012:key/...`. */
 function accountOf(arn: string): string {
   const account = arn.split(":")[4];
   if (account === undefined) throw new RangeError(`${arn} is not an ARN with an account`);

@@ -222,6 +222,7 @@ export function groupContext(
   };
 }
 
+/** The subscription in a resource id: `/subscriptions/<id>/resourceGroups/...`. */
 function subscriptionOf(resourceId: string): string {
   const [, keyword, subscription] = resourceId.split("/");
   if (keyword !== "subscriptions" || subscription === undefined)

@@ -92,9 +92,9 @@ const prePullSeconds = 300;
 const taskMinutes = 5;
 
 /**
- * Columns of a node's pods that the drain reads, for `kubectl get --output custom-columns=`. Not whole pods as JSON:
- * Windows PowerShell refuses keys that differ only in case, such as the labels `App` and `app`
- * (PowerShell/PowerShell#3705).
+ * Columns of a node's pods that the drain reads, for `kubectl get --output custom-columns=`; a missing value is
+ * `<none>`. Not whole pods as JSON: Windows PowerShell refuses keys that differ only in case, such as the labels `App`
+ * and `app` (PowerShell/PowerShell#3705).
  */
 export const podColumns = [
   "NAMESPACE:.metadata.namespace",
