@@ -200,7 +200,7 @@ export const accessSchema = section("Who reaches the Kubernetes API from outside
   ),
   serviceAccountKeys: described(
     z.array(lowerCaseName().max(20).meta(nameForm)).min(1).max(3).default([firstServiceAccountKey]),
-    `Keys of the tokens of service accounts by name: the first one signs, all are accepted. ${firstServiceAccountKey} is the P-256 key that every cluster without this setting has; any other name is a separate RSA-2048 key. A new cluster may begin with one RSA key; a cluster that runs changes its key in three updates, see operations.md.`,
+    `Keys of the tokens of service accounts by name: the first one signs, all are accepted. ${firstServiceAccountKey} is the P-256 key that every cluster without this setting has; any other name is a separate RSA-2048 key. A new cluster may begin with one RSA key; a cluster that runs changes its key in three updates, see docs/operations/keys.md.`,
   ),
   workloadIdentity: workloadIdentitySchema.optional(),
 });
