@@ -23,12 +23,13 @@ describe("images of pods", () => {
     const wrong = combinations.flatMap(({ spec }) =>
       manifestsOf(spec).flatMap((each) => {
         const pod = podSpec(each);
-        const system = pod?.runtimeClassName?.startsWith("windows-")
+        const system = String(pod?.runtimeClassName).startsWith("windows-")
           ? "windows"
-          : pod?.nodeSelector?.["kubernetes.io/os"];
+          : String(Reflect.get(pod?.nodeSelector ?? {}, "kubernetes.io/os"));
         return [...(pod?.containers ?? []), ...(pod?.initContainers ?? [])]
-          .filter(({ image = "" }) => !["any", system ?? ""].some((one) => systems.get(image)?.has(one)))
-          .map(({ image }) => `${each.kind} ${each.metadata.name} on ${system}: ${image}`);
+          .map(({ image }) => String(image))
+          .filter((image) => !["any", system].some((one) => systems.get(image)?.has(one)))
+          .map((image) => `${each.kind} ${each.metadata.name} on ${system}: ${image}`);
       }),
     );
     assert.deepEqual(wrong, []);
