@@ -5,7 +5,6 @@ import { podSpec } from "../../components/kubernetes/manifest.ts";
 import { samples } from "../../components/kubernetes/samples.ts";
 import { nameServerPatch } from "../../components/machine/linux/staticPodPatches.ts";
 import { windowsPaths } from "../../components/machine/windows/paths.ts";
-import { readArtifactLock } from "../../components/model/artifacts.ts";
 import { flannelPaths } from "../../components/podNetworks/flannel/network.ts";
 import { exampleWindowsWorker, fileOf } from "../machine/examples.ts";
 import { syntaxErrors } from "../support/powershell.ts";
@@ -15,26 +14,6 @@ import { argsOf, combinations, manifest, manifestsOf, planOf, withoutWindows, wi
 
 const aws = exampleSpec("aws-dev");
 const azure = exampleSpec("azure-dev");
-
-describe("images of pods", () => {
-  it("are of the system of their nodes, by the lock file", () => {
-    const systems = new Map<string, Set<string>>();
-    for (const { url, os } of readArtifactLock()) systems.set(url, (systems.get(url) ?? new Set()).add(os));
-    const wrong = combinations.flatMap(({ spec }) =>
-      manifestsOf(spec).flatMap((each) => {
-        const pod = podSpec(each);
-        const system = String(pod?.runtimeClassName).startsWith("windows-")
-          ? "windows"
-          : String(Reflect.get(pod?.nodeSelector ?? {}, "kubernetes.io/os"));
-        return [...(pod?.containers ?? []), ...(pod?.initContainers ?? [])]
-          .map(({ image }) => String(image))
-          .filter((image) => !["any", system].some((one) => systems.get(image)?.has(one)))
-          .map((image) => `${each.kind} ${each.metadata.name} on ${system}: ${image}`);
-      }),
-    );
-    assert.deepEqual(wrong, []);
-  });
-});
 
 describe("networking objects", () => {
   it("give Linux the very net-conf that a Windows node finds on its disk", () => {

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { type Manifest, podSpec } from "../../components/kubernetes/manifest.ts";
 import { runtimeClassFacts } from "../../components/kubernetes/runtimeClasses.ts";
+import { readArtifactLock } from "../../components/model/artifacts.ts";
 import type { ClusterSpec } from "../../components/model/clusterSpec.ts";
 import { combinations, manifest, manifestsOf } from "./switches.ts";
 
@@ -15,6 +16,9 @@ function selectorOf(manifest: Manifest, spec: ClusterSpec): Readonly<Record<stri
 }
 
 describe("placement of pods", () => {
+  const systems = new Map<string, Set<string>>();
+  for (const { url, os } of readArtifactLock()) systems.set(url, (systems.get(url) ?? new Set()).add(os));
+
   for (const { title, spec } of combinations) {
     const workloads = manifestsOf(spec).filter((manifest) => podSpec(manifest) !== undefined);
 
@@ -23,6 +27,18 @@ describe("placement of pods", () => {
         const os = selectorOf(manifest, spec)["kubernetes.io/os"];
         const windows = podSpec(manifest)?.os?.name === "windows";
         assert.equal(os, windows ? "windows" : "linux", `${manifest.kind} ${manifest.metadata.name}`);
+      }
+    });
+
+    it(`${title}: every image is of its nodes' system, by the lock file`, () => {
+      for (const manifest of workloads) {
+        const os = selectorOf(manifest, spec)["kubernetes.io/os"] ?? "";
+        const pod = podSpec(manifest);
+        for (const { image } of [...(pod?.containers ?? []), ...(pod?.initContainers ?? [])])
+          assert.ok(
+            ["any", os].some((one) => systems.get(String(image))?.has(one)),
+            `${manifest.kind} ${manifest.metadata.name} on ${os}: ${image}`,
+          );
       }
     });
 

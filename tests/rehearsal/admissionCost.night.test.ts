@@ -1,11 +1,11 @@
 import assert from "node:assert/strict";
-import { type ChildProcess, execFile, spawn } from "node:child_process";
+import { type ChildProcess, spawn } from "node:child_process";
 import { existsSync } from "node:fs";
 import { request } from "node:http";
 import path from "node:path";
 import { text as textOf } from "node:stream/consumers";
 import { setTimeout as pause } from "node:timers/promises";
-import { type ApiServer, until } from "../support/apiServer.ts";
+import { type ApiServer, run, until } from "../support/apiServer.ts";
 import { policiesInForce, typesChecked } from "../support/policies.ts";
 import { suiteFolder } from "../support/temporary.ts";
 import { type KeptRehearsal, keepRehearsal } from "./kept.ts";
@@ -44,14 +44,8 @@ describe("processor time of a cluster's API server for a pod", function () {
     rehearsal = await keepRehearsal();
     const [first = "", ...enter] = rehearsal.enter;
     const kubectlWords = [rehearsal.kubectl, "--kubeconfig", rehearsal.kubeconfig];
-    const run = (words: readonly string[], input = ""): ReturnType<ApiServer["kubectl"]> =>
-      new Promise((resolve) => {
-        const child = execFile(first, [...enter, ...words], { maxBuffer: 2 ** 28 }, (error, stdout, stderr) =>
-          resolve({ code: error === null ? 0 : 1, stdout, stderr }),
-        );
-        child.stdin?.end(input);
-      });
-    const kubectl: ApiServer["kubectl"] = (args, input) => run([...kubectlWords, ...args], input);
+    const inside = (words: readonly string[], input?: string) => run(first, [...enter, ...words], input);
+    const kubectl: ApiServer["kubectl"] = (args, input) => inside([...kubectlWords, ...args], input);
     const socketPath = path.join(folder, "api");
     proxy = spawn(first, [...enter, ...kubectlWords, "proxy", `--unix-socket=${socketPath}`], { stdio: "ignore" });
     await until("kubectl's proxy", async () => existsSync(socketPath));
@@ -79,10 +73,10 @@ describe("processor time of a cluster's API server for a pod", function () {
       else for (const kind of kinds) await kubectl(["delete", kind, "--all"]);
       await policiesInForce({ kubectl, send });
     };
-    const processId = (await run(["pgrep", "-x", "kube-apiserver"])).stdout.trim();
+    const processId = (await inside(["pgrep", "-x", "kube-apiserver"])).stdout.trim();
     /** Milliseconds of processor time, which Linux counts in hundredths of a second (proc(5): fields 14 and 15). */
     const used = async (): Promise<number> => {
-      const [, after = ""] = (await run(["cat", `/proc/${processId}/stat`])).stdout.split(") ");
+      const [, after = ""] = (await inside(["cat", `/proc/${processId}/stat`])).stdout.split(") ");
       const [user, system] = after.split(" ").slice(11, 13).map(Number);
       return ((user ?? Number.NaN) + (system ?? Number.NaN)) * 10;
     };
