@@ -17,6 +17,7 @@ import { type Command, type ExitCode, exitCodes, type Terminal, UsageError } fro
 import { builders } from "./image/builders.ts";
 import { readme } from "./image/readme.ts";
 import { writePlan } from "./plan.ts";
+import { tellingProgramErrors } from "./programErrors.ts";
 import { programEntry, readStack, stackHelp, stackOptions } from "./project.ts";
 
 const help = `Usage: fenestra image --stack NAME --pool POOL --out DIR [options]
@@ -31,7 +32,7 @@ ${stackHelp(17)}
   --pull IMAGE     one more container image to pull, with its digest; may be repeated
 `;
 
-export const command: Command = { help, run: (args, terminal) => image(args, terminal) };
+export const command: Command = { help, run: tellingProgramErrors(image) };
 
 async function image(args: readonly string[], { out, err }: Terminal): Promise<ExitCode> {
   const { values } = parseArgs({

@@ -4,6 +4,7 @@ import { clusterSpec } from "../components/model/clusterSpec.ts";
 import { makePlan } from "../plan/report/makePlan.ts";
 import { mirrorList, mirrorText } from "../plan/report/mirrorList.ts";
 import { type Command, type ExitCode, exitCodes, type Terminal } from "./exit.ts";
+import { tellingProgramErrors } from "./programErrors.ts";
 import { programEntry, readStack, stackHelp, stackOptions } from "./project.ts";
 
 const help = `Usage: fenestra mirror --list --stack NAME [--json]
@@ -18,7 +19,7 @@ ${stackHelp(17)}
 Packages of the operating system and updates of Windows are not part of it: they are in the image.
 `;
 
-export const command: Command = { help, run: (args, terminal) => mirror(args, terminal) };
+export const command: Command = { help, run: tellingProgramErrors(mirror) };
 
 async function mirror(args: readonly string[], { out, err }: Terminal): Promise<ExitCode> {
   const { values } = parseArgs({

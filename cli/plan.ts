@@ -3,18 +3,17 @@ import path from "node:path";
 import { parseArgs, styleText } from "node:util";
 import { loadConfig } from "../components/config/load.ts";
 import { clusterSpec } from "../components/model/clusterSpec.ts";
-import { UserDataError } from "../plan/decode/userData.ts";
 import { type BasePlan, readBasePlan } from "../plan/diff/base.ts";
 import { diffPlans } from "../plan/diff/compare.ts";
 import { diffText, type Paint } from "../plan/diff/text.ts";
 import { type ImageRecord, readImageRecord } from "../plan/imageRecord.ts";
-import { ProgramError, ShapeError } from "../plan/program/runProgram.ts";
 import { type OutputFile, planFiles, planJson } from "../plan/report/files.ts";
 import { type Level, levels, reaches } from "../plan/report/findings.ts";
 import { makePlan } from "../plan/report/makePlan.ts";
 import { planSummary } from "../plan/report/summary.ts";
 import { type Command, type ExitCode, exitCodes, lostData, type Terminal, UsageError, withUserFile } from "./exit.ts";
 import { planAtRef } from "./gitBase.ts";
+import { tellingProgramErrors } from "./programErrors.ts";
 import { programEntry, readStack, stackHelp, stackOptions } from "./project.ts";
 
 const help = `Usage: fenestra plan --stack NAME [options]
@@ -34,20 +33,7 @@ ${stackHelp(19)}
 Values that only the cloud knows are fakes of the same form and length.
 `;
 
-export const command: Command = {
-  help,
-  run: async (args, terminal) => {
-    try {
-      return await plan(args, terminal);
-    } catch (error) {
-      // The program or a payload is broken: the worst of findings.
-      if (!(error instanceof ProgramError || error instanceof ShapeError || error instanceof UserDataError))
-        throw error;
-      terminal.err(`fenestra: ${error.message}\n`);
-      return exitCodes.findings;
-    }
-  },
-};
+export const command: Command = { help, run: tellingProgramErrors(plan) };
 
 async function plan(args: readonly string[], { out, err }: Terminal): Promise<ExitCode> {
   const started = performance.now();

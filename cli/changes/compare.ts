@@ -1,5 +1,4 @@
 import { ConfigError } from "../../components/model/problem.ts";
-import { UserDataError } from "../../plan/decode/userData.ts";
 import { type BasePlan, readBasePlan } from "../../plan/diff/base.ts";
 import { diffPlans, isEmpty, type NodeChange, type PlanDiff } from "../../plan/diff/compare.ts";
 import type { Change, Operation } from "../../plan/diff/operations.ts";
@@ -13,10 +12,10 @@ import {
   resourceLines,
 } from "../../plan/diff/text.ts";
 import type { Plan } from "../../plan/plan.ts";
-import { ProgramError, ShapeError } from "../../plan/program/runProgram.ts";
 import { planJson } from "../../plan/report/files.ts";
 import { planSummary } from "../../plan/report/summary.ts";
 import { UsageError } from "../exit.ts";
+import { programErrors } from "../programErrors.ts";
 import { bareChange, type Overview, type StackChange } from "./stackChange.ts";
 
 export interface Version<T> {
@@ -139,7 +138,7 @@ async function orReason<T>(action: () => Promise<T>): Promise<T | string> {
   try {
     return await action();
   } catch (error) {
-    const expected = [ConfigError, ProgramError, ShapeError, UserDataError, UsageError];
+    const expected = [ConfigError, UsageError, ...programErrors];
     if (error instanceof Error && expected.some((kind) => error instanceof kind)) return error.message;
     throw error;
   }
