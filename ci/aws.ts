@@ -1,5 +1,6 @@
 import * as aws from "@pulumi/aws";
 import * as pulumi from "@pulumi/pulumi";
+import { detachingRole } from "../components/aws/owners.ts";
 import { privateBucket } from "../components/aws/snapshots.ts";
 import { audience, policies, type StackScope, trustPolicy } from "./awsPolicies.ts";
 import type { CiSpec, CiStack } from "./config.ts";
@@ -103,6 +104,7 @@ class AwsStack extends pulumi.ComponentResource {
         name,
         assumeRolePolicy: trust.apply((document) => JSON.stringify(document)),
         maxSessionDuration: purpose === "deploy" ? deploySeconds : 3600,
+        ...detachingRole,
       },
       { parent: this },
     );

@@ -13,6 +13,7 @@ import type { OutputMode } from "../../plan/program/engine.ts";
 import type { RecordedProgram } from "../../plan/program/recorded.ts";
 import { runProgram } from "../../plan/program/runProgram.ts";
 import { mapOf, textOf } from "../../plan/program/values.ts";
+import { ownersOf } from "../../plan/replacement/table.ts";
 import { documents } from "../docs/documents.ts";
 import { inventory } from "../support/mocks.ts";
 import { matchSnapshot } from "../support/snapshot.ts";
@@ -83,6 +84,14 @@ describe("the setup for the workflows", function () {
     for (const { PULUMI_SECRETS_PROVIDER } of variables) assert.match(textOf(PULUMI_SECRETS_PROVIDER) ?? "", version);
     assert.ok(variables.length > 0);
     for (const { text } of documents()) assert.doesNotMatch(text, /azurekeyvault:\/\/[^\s"`]*\/keys\/[^/\s"`]+["`\s]/);
+  });
+
+  it("deletes roles with whatever policies others attached", () => {
+    const detaching = programs.aws.resources.flatMap(({ type, name, inputs }) =>
+      Object.keys(ownersOf(type).detaching ?? {}).map((key) => ({ [key]: inputs[key], name })),
+    );
+    assert.equal(detaching.length, environments.length);
+    for (const each of detaching) assert.partialDeepStrictEqual(each, { forceDetachPolicies: true });
   });
 
   it("trusts on AWS one environment with each role", () => {
