@@ -3,7 +3,7 @@ import { createHash } from "node:crypto";
 import { mkdirSync, mkdtempSync, readFileSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
-import { parse } from "yaml";
+import { parse, stringify } from "yaml";
 import { readStackFile, stackNames } from "../../components/config/stackFile.ts";
 import { makePlan } from "../../plan/report/makePlan.ts";
 import { withEveryAddOn } from "../../rehearsal/testkit/cluster.ts";
@@ -102,10 +102,7 @@ describe("what users get", function () {
   after(() => {
     if (!update) return;
     const [head = ""] = readFileSync(file, "utf8").split(/^(?!#)/m);
-    const lines = all.flatMap(([name]) => {
-      const digests = made[name] ?? kept[name];
-      return digests === undefined ? [] : [`${name}: ${JSON.stringify(digests).replaceAll(/([:,])"/g, '$1 "')}\n`];
-    });
-    writeFileSync(file, head + lines.join(""));
+    const digests = all.map(([name]) => [name, made[name] ?? kept[name]]);
+    writeFileSync(file, head + stringify(Object.fromEntries(digests)));
   });
 });
