@@ -132,7 +132,9 @@ export const planSchema = record({
     memoryGib: z.number().describe("Memory of a machine in GiB."),
     image: z.string(),
     etcdDiskGb: count.describe("Disk of etcd in GiB."),
-    members: list(record({ etcdName: z.string(), zone: z.string(), address: z.string() })).describe("Its machines."),
+    members: list(
+      record({ etcdName: z.string(), zone: z.string(), address: z.string(), size: z.string().optional() }),
+    ).describe("Its machines, with the size of one that has another."),
   }).describe("The control plane."),
   pools: list(poolSchema).describe("Pools of workers."),
   machines: list(machineSchema).describe("Kinds of machines with what they run."),

@@ -7,7 +7,7 @@ import { scriptsObject } from "../machine/bundle.ts";
 import { controlPlaneScripts } from "../machine/linux/controlPlane.ts";
 import type { WorkerPayload } from "../machine/payload.ts";
 import type { ClusterResources } from "../model/clusterResources.ts";
-import type { ClusterSpec } from "../model/clusterSpec.ts";
+import { type ClusterSpec, settingsOfMember } from "../model/clusterSpec.ts";
 import type { PoolSpec } from "../model/pools.ts";
 import { encryptionSecret } from "../model/secretsEncryption.ts";
 import type { ServiceAccountTokens } from "../model/serviceAccountKeys.ts";
@@ -216,7 +216,6 @@ export class Cluster extends pulumi.ComponentResource {
     tokens,
   }: ControlPlaneParts): ControlPlane {
     const common = {
-      spec: this.#spec,
       endpoint: balancer.endpoint,
       tokens,
       groupId: security.controlPlaneGroupId,
@@ -245,7 +244,8 @@ export class Cluster extends pulumi.ComponentResource {
         subnetIds: network.zones.map((zone) => zone.controlPlane.id),
         reachable: balancer.ready,
         mayStart: this.#mayStart,
-        makeMachine: (name, own, opts) => new ControlPlaneMachine(name, { ...common, ...own }, opts),
+        makeMachine: (name, own, opts) =>
+          new ControlPlaneMachine(name, { ...common, ...own, spec: settingsOfMember(this.#spec, own.member) }, opts),
       },
       { parent: this },
     );

@@ -7,7 +7,7 @@ import type { MayStart } from "../gates/mayStart.ts";
 import { azureCloudConfig } from "../kubernetes/addOns/cloudController.ts";
 import { ccgSecrets } from "../model/cloudFacts/ccgPlugin.ts";
 import type { ClusterResources } from "../model/clusterResources.ts";
-import type { ClusterSpec } from "../model/clusterSpec.ts";
+import { type ClusterSpec, settingsOfMember } from "../model/clusterSpec.ts";
 import type { ServiceAccountTokens } from "../model/serviceAccountKeys.ts";
 import { clusterPki, type Pki } from "../pki/pki.ts";
 import type { Attachment } from "./attachment.ts";
@@ -261,7 +261,6 @@ export class Cluster extends pulumi.ComponentResource {
     );
     const { caVault, joinVaultName, credentialsId } = secrets;
     const common = {
-      spec: this.#spec,
       resourceGroup: network.resourceGroup,
       endpoint: balancer.endpoint,
       tokens,
@@ -288,7 +287,8 @@ export class Cluster extends pulumi.ComponentResource {
         subnetIds,
         reachable: balancer.ready,
         mayStart: this.#mayStart,
-        makeMachine: (name, own, opts) => new ControlPlaneMachine(name, { ...common, ...own }, opts),
+        makeMachine: (name, own, opts) =>
+          new ControlPlaneMachine(name, { ...common, ...own, spec: settingsOfMember(this.#spec, own.member) }, opts),
       },
       { parent: this },
     );

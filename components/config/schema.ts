@@ -106,6 +106,8 @@ const kubernetesSchema = section("Kubernetes release and the networks inside the
   ),
 });
 
+const memberNames = z.enum(["cp-0", "cp-1", "cp-2", "cp-3", "cp-4"]);
+
 const controlPlaneSchema = section("Machines of the control plane.", {
   replicas: described(
     z.union([z.literal(1), z.literal(3), z.literal(5)]).default(1),
@@ -120,8 +122,12 @@ const controlPlaneSchema = section("Machines of the control plane.", {
   etcdDiskGb: described(z.int().min(8).max(256).default(20), "Size of the data disk of each etcd member in GiB."),
   ...controlPlaneDiskFields,
   generations: described(
-    z.partialRecord(z.enum(["cp-0", "cp-1", "cp-2", "cp-3", "cp-4"]), z.int().min(2).max(9999)).optional(),
+    z.partialRecord(memberNames, z.int().min(2).max(9999)).optional(),
     "Replaces single machines, by the names of their etcd members: { cp-1: 2 }, the next time { cp-1: 3 }. The gate before a machine looks at the others first, which `pulumi up --replace` does not.",
+  ),
+  sizes: described(
+    z.partialRecord(memberNames, z.string()).optional(),
+    "Sizes of single machines in place of size, by the names of their etcd members: { cp-1: m6i.large } while the zone of cp-1 has no machine of the usual size. The others stay as they are.",
   ),
   backup: section("Snapshots of etcd.", {
     everyHours: described(

@@ -1,5 +1,6 @@
 import * as pulumi from "@pulumi/pulumi";
 import type { ControlPlaneMember } from "../model/addressPlan.ts";
+import { cloudFacts } from "../model/cloudFacts/cloudFacts.ts";
 import type { ClusterSpec } from "../model/clusterSpec.ts";
 import { reachedOf } from "../model/upgrade.ts";
 import { type ApiClient, apiProblem, type MemberNode, markProblem, memberProblem } from "./apiProbe.ts";
@@ -105,6 +106,8 @@ interface ControlPlaneArgs {
   /** What must exist before the API can be reached: listeners and targets, load balancers and the name. */
   readonly reachable: readonly pulumi.Resource[];
   readonly mayStart: MayStart | undefined;
+  /** Default: that of each gate. */
+  readonly patience?: Patience;
   readonly makeMachine: (name: string, args: MemberArgs, opts: pulumi.ComponentResourceOptions) => ChainMachine;
 }
 
@@ -119,7 +122,9 @@ export class ControlPlane extends pulumi.ComponentResource {
   constructor(name: string, args: ControlPlaneArgs, opts?: pulumi.ComponentResourceOptions) {
     super(`fenestra:${args.spec.cloud}:ControlPlane`, name, {}, opts);
     const { spec, api, subnetIds, reachable, mayStart } = args;
-    const { members } = spec.controlPlane;
+    const patience = args.patience === undefined ? {} : { patience: args.patience };
+    const { members, size, sizes } = spec.controlPlane;
+    const otherSize = (name: string) => cloudFacts[spec.cloud].sizes.another((sizes[name] ?? size).name);
     const { version } = spec.kubernetes;
     const machines: ChainMachine[] = [];
     let last: pulumi.Resource = changeGuard(`${name}-upgrade`, { version, replicas: members.length }, { parent: this });
@@ -130,13 +135,13 @@ export class ControlPlane extends pulumi.ComponentResource {
       const earlier = [last, ...reachable];
       const gate: GateBefore = (machine) => {
         const after = [...earlier, ...machine.after];
-        const own = { machine: { ...machine, after }, member, members, version, api, mayStart };
+        const own = { machine: { ...machine, after }, member, members, version, api, mayStart, otherSize, ...patience };
         return peersGate(`${name}-before-${index}`, own, { parent: this });
       };
       const machine = args.makeMachine(`${name}-${index}`, { member, subnetId, gate }, { parent: this });
       last = memberGate(
         `${name}-gate-${index}`,
-        { machine: machine.instanceId, node: machine.node, api },
+        { machine: machine.instanceId, node: machine.node, api, ...patience },
         { parent: this, dependsOn: [...machine.ready, ...reachable] },
       );
       machines.push(machine);
@@ -144,7 +149,7 @@ export class ControlPlane extends pulumi.ComponentResource {
     const instanceIds = machines.map(({ instanceId }) => instanceId);
     this.apiGate = apiGate(
       `${name}-api`,
-      { machines: [...instanceIds], members: machines.map(({ node }) => node), api },
+      { machines: [...instanceIds], members: machines.map(({ node }) => node), api, ...patience },
       { parent: this, dependsOn: [last, ...reachable] },
     );
     reachedGuard(`${name}-reached`, reachedOf(spec), { parent: this, dependsOn: [this.apiGate] });

@@ -37,6 +37,8 @@ interface PeersGateArgs {
   readonly members: readonly ControlPlaneMember[];
   /** Kubernetes release that the machine is going to run. */
   readonly version: string;
+  /** A size of other hardware for a member's machine, by its name. */
+  readonly otherSize: (etcdName: string) => string;
   readonly api: pulumi.Input<ApiClient>;
   /** Default: the cloud is not asked. */
   readonly mayStart?: MayStart | undefined;
@@ -50,10 +52,11 @@ interface PeersGateArgs {
 /**
  * A gate before a control-plane machine. It holds what the machine is made from, so it is updated when the machine is
  * about to be replaced, and refuses that while the new one could not start or another is no healthy member: with two of
- * three away etcd has no quorum. Cluster API and kops check the same (kubernetes-sigs/cluster-api#2241).
+ * three away etcd has no quorum. Cluster API and kops check the same (kubernetes-sigs/cluster-api#2241). A machine that
+ * is away itself, such as one whose size its zone did not have, may always be made: nothing goes for it.
  */
 export function peersGate(name: string, args: PeersGateArgs, opts: pulumi.CustomResourceOptions): pulumi.Stash {
-  const { machine, member, members, version } = args;
+  const { machine, member, members, version, otherSize } = args;
   const hook = new pulumi.ResourceHook(name, async ({ oldInputs }) => {
     // Machines yet to be added are no members.
     const present = Number(field(oldInputs?.input, "replicas"));
@@ -66,20 +69,20 @@ export function peersGate(name: string, args: PeersGateArgs, opts: pulumi.Custom
     if (await controlPlaneIsDown(api, name)) return;
     const lives = leaseRenewed(api);
     let nodes: readonly ControlPlaneNode[] | undefined;
+    let away: readonly ControlPlaneMember[] = others;
     const problem = async (): Promise<string | undefined> => {
       nodes = await controlPlaneNodes(api);
       const listed = nodes;
-      if (
-        !listed.some(({ address }) => others.some((other) => other.address === address)) &&
-        (await isAlone(api, others))
-      )
-        return undefined;
       const problems = await Promise.all(others.map(({ address }) => addressProblem(api, address, listed, lives)));
-      return problems.filter((each) => each !== undefined).join("; ") || undefined;
+      away = others.filter((_, index) => problems[index] !== undefined);
+      if (away.length === 0 || (await areAway(api, listed, [member])) || (await areAway(api, listed, others)))
+        return undefined;
+      return problems.filter((each) => each !== undefined).join("; ");
     };
     const what = `the control plane beside ${member.etcdName}`;
     await waitForApi(api, what, problem, { limitSeconds: 60, ...args.patience }).catch((error: unknown) => {
-      throw new Error(advice(member, messageOf(error), nodes !== undefined));
+      const bringBack = nodes && away.map(({ etcdName }) => ({ etcdName, size: otherSize(etcdName) }));
+      throw new Error(advice(member, messageOf(error), bringBack));
     });
     const judged = (nodes ?? []).filter((node) => others.some(({ address }) => address === node.address));
     refuseRelease(judged, version);
@@ -88,33 +91,43 @@ export function peersGate(name: string, args: PeersGateArgs, opts: pulumi.Custom
   return new pulumi.Stash(name, { input }, { ...opts, dependsOn: [...machine.after], hooks: { beforeUpdate: [hook] } });
 }
 
-function advice({ etcdName }: ControlPlaneMember, problem: string, reached: boolean): string {
-  if (!reached)
+function advice(
+  { etcdName }: ControlPlaneMember,
+  problem: string,
+  bringBack: readonly { readonly etcdName: string; readonly size: string }[] | undefined,
+): string {
+  if (bringBack === undefined)
     return [
       `control-plane machine ${etcdName} is not replaced now, since the API cannot be reached from here: ${problem}.`,
       "Nothing is known to be broken. Look at VPN, proxy, access.public.allow and this machine's clock, and update again.",
       "If the control plane itself is away: docs/operations/updates.md, The API is away",
     ].join(" ");
+  const names = bringBack.map((each) => each.etcdName).join(" and ");
+  const sizes = bringBack.map((each) => `${each.etcdName}: ${each.size}`).join(", ");
   return [
     `control-plane machine ${etcdName} is not replaced now, since etcd could lose its quorum: ${problem}.`,
-    "Undo the change, bring the other machine back first (`pulumi refresh --exclude '**kubernetes:*/*:*::**'` and `pulumi up` if it is gone,",
-    "its next number in controlPlane.generations if it is unhealthy), and then update again.",
+    `Undo what replaces ${etcdName}, and bring ${names} back first: what is gone by`,
+    "`pulumi refresh --exclude '**kubernetes:*/*:*::**'` and `pulumi up`, and where the cloud has no machine of its size",
+    `with \`sizes: { ${sizes} }\` below fenestra:controlPlane;`,
+    "what is unhealthy by its next number in controlPlane.generations. Then update again.",
   ].join(" ");
 }
 
 /**
- * Whether the machine is etcd's only member because an update that was to add others was cut off. None of those has a
- * Node or an API server, which would renew its address every few seconds (kubernetes 1.36:
- * pkg/controlplane/reconcilers/lease.go), and etcd has a quorum, which two or more members would not have.
+ * Whether none of these machines is there while etcd has a quorum: none has a Node or an API server, which would renew
+ * its address every few seconds (kubernetes 1.36: pkg/controlplane/reconcilers/lease.go). Where it is so of all others,
+ * an update that was to add them was cut off, and the machine is etcd's only member: two or more would have no quorum.
  */
-async function isAlone(api: ApiClient, others: readonly ControlPlaneMember[]): Promise<boolean> {
+async function areAway(
+  api: ApiClient,
+  nodes: readonly ControlPlaneNode[],
+  members: readonly ControlPlaneMember[],
+): Promise<boolean> {
+  const isOne = (address: unknown): boolean => members.some((member) => member.address === address);
+  if (nodes.some(({ address }) => isOne(address))) return false;
   const slice = await readObject(api, "/apis/discovery.k8s.io/v1/namespaces/default/endpointslices/kubernetes");
   const serving = list(field(slice, "endpoints")).flatMap((endpoint) => list(field(endpoint, "addresses")));
-  return (
-    serving.length > 0 &&
-    !others.some(({ address }) => serving.includes(address)) &&
-    (await apiProblem({ ...api, client: undefined })) === undefined
-  );
+  return serving.length > 0 && !serving.some(isOne) && (await apiProblem({ ...api, client: undefined })) === undefined;
 }
 
 /** The guard refuses this in a preview, by the state; here what runs decides, since an update may come without one. */

@@ -42,9 +42,11 @@ interface KubernetesSpec extends NodeKubernetes {
 }
 
 interface ControlPlaneSpec
-  extends Readonly<Omit<StackConfig["controlPlane"], "replicas" | "size" | "backup" | "extraArgs">> {
+  extends Readonly<Omit<StackConfig["controlPlane"], "replicas" | "size" | "sizes" | "backup" | "extraArgs">> {
   readonly members: readonly ControlPlaneMember[];
   readonly size: MachineSize;
+  /** Sizes of single machines, by the names of their etcd members. */
+  readonly sizes: Readonly<Record<string, MachineSize>>;
   /** Snapshots of etcd: hours between a machine's, and days that each is kept. */
   readonly backup: { readonly everyHours: number; readonly keepDays: number };
   readonly extraArgs: ExtraArgs;
@@ -87,6 +89,12 @@ export interface ClusterSpec extends NodeSettings {
 /** What control-plane machines may depend on: no pools, so that changing one never touches them. */
 export type ControlPlaneSettings = Omit<ClusterSpec, "pools" | "windows">;
 
+/** The settings with which one member's machine is made: another member's size is no part of them. */
+export function settingsOfMember(spec: ControlPlaneSettings, { etcdName }: Pick<ControlPlaneMember, "etcdName">) {
+  const { sizes, ...rest } = spec.controlPlane;
+  return { ...spec, controlPlane: { ...rest, sizes: {}, size: sizes[etcdName] ?? rest.size } };
+}
+
 type WorkloadIdentitySpec = NonNullable<StackConfig["access"]["workloadIdentity"]> & {
   /** Whether there is an object for the sample: with samples, and a bucket or container of the cluster's own. */
   readonly sample: boolean;
@@ -116,8 +124,11 @@ export function clusterSpec(config: StackConfig, artifacts: readonly Artifact[] 
     existing === undefined
       ? addressPlan(network.cidr, network.zones, podNetwork.addressing.controlPlane.prefix)
       : existingPlan(network.cidr, network.zones, existing);
-  const size = machineSize(config.cloud, controlPlane.size ?? facts.sizes.default);
-  if (size === undefined) throw new RangeError("the control plane has a machine size of unknown capacity");
+  const sizeOf = (name: string): MachineSize => {
+    const size = machineSize(config.cloud, name);
+    if (size === undefined) throw new RangeError("the control plane has a machine size of unknown capacity");
+    return size;
+  };
   const pools = poolSpecs(config);
   return {
     cloud: config.cloud,
@@ -142,7 +153,10 @@ export function clusterSpec(config: StackConfig, artifacts: readonly Artifact[] 
     controlPlane: {
       ...controlPlane,
       members: controlPlaneMembers(plan, controlPlane.replicas),
-      size,
+      size: sizeOf(controlPlane.size ?? facts.sizes.default),
+      sizes: Object.fromEntries(
+        Object.entries(controlPlane.sizes ?? {}).map(([member, size]) => [member, sizeOf(size)]),
+      ),
       backup: {
         everyHours: controlPlane.backup.everyHours,
         keepDays: controlPlane.backup.keepDays ?? snapshotDays[config.environment],

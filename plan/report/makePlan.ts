@@ -112,7 +112,10 @@ export function planOfRun({ stack, spec, program, asOf, encrypted = [], config, 
       memoryGib: controlPlane.size.memoryGib,
       image: controlPlane.image,
       etcdDiskGb: controlPlane.etcdDiskGb,
-      members: controlPlane.members.map(({ etcdName, zone, address }) => ({ etcdName, zone, address })),
+      members: controlPlane.members.map(({ etcdName, zone, address }) => {
+        const { name: size } = controlPlane.sizes[etcdName] ?? {};
+        return { etcdName, zone, address, ...(size === undefined ? {} : { size }) };
+      }),
     },
     pools: spec.pools.map((pool) => planPool(pool, daemonSets)),
     machines: kinds,

@@ -125,7 +125,9 @@ function nodeTree(plan: Plan): readonly string[] {
     `API  ${apiAccess(plan)}`,
     ...group(
       `control plane, ${controlPlane.size}, etcd disk ${controlPlane.etcdDiskGb} GiB`,
-      controlPlane.members.map(({ etcdName, zone, address }) => `${etcdName}  ${zone}  ${address}`),
+      controlPlane.members.map(({ size = "", ...each }) =>
+        `${each.etcdName}  ${each.zone}  ${each.address}  ${size}`.trim(),
+      ),
     ),
     ...(choices.length === 0 ? [] : group("chosen", choices)),
   ];

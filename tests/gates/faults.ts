@@ -25,12 +25,12 @@ const fingerprint = "aaaaaaaaaaaaaaaa";
 const group = "set";
 
 let renewals = 0;
-let present = controlPlane.members;
+let present: readonly { readonly etcdName: string; readonly address: string }[] = controlPlane.members;
 const ready = { type: "Ready", status: "True" };
 const count = 30;
 
-/** A well cluster: the answer to each call. */
-function well(path: string, sent: string): Answer {
+/** A well cluster: the answer to each call. @param here its control-plane machines, by the names of their nodes */
+export function well(path: string, sent: string, here = present): Answer {
   const say = (body: object, status = 200): Answer => ({ status, body: JSON.stringify(body) });
   const name = path.split("/").at(-1) ?? "";
   if (path === "/readyz") return { status: 200, body: "ok" };
@@ -45,7 +45,7 @@ function well(path: string, sent: string): Answer {
     return say({ kind: "Lease", metadata: { name }, spec: { renewTime } });
   }
   if (path.includes("/endpointslices/"))
-    return say({ kind: "EndpointSlice", metadata: { name }, endpoints: [{ addresses: [first?.address] }] });
+    return say({ kind: "EndpointSlice", metadata: { name }, endpoints: [{ addresses: [here[0]?.address] }] });
   if (path.includes("/pods/")) {
     const nodeName = name.replace(/^(etcd|kube-apiserver)-/, "");
     return say({ kind: "Pod", metadata: { name }, spec: { nodeName }, status: { conditions: [ready] } });
@@ -65,7 +65,7 @@ function well(path: string, sent: string): Answer {
   if (path.startsWith("/api/v1/nodes/"))
     return say({ kind: "Node", metadata: { name, labels: { "node-role.kubernetes.io/control-plane": "" } } });
   return path.includes("control-plane")
-    ? say({ kind: "NodeList", items: present.map(({ etcdName, address }) => node(etcdName, address)) })
+    ? say({ kind: "NodeList", items: here.map(({ etcdName, address }) => node(etcdName, address)) })
     : say({ kind: "NodeList", items: Array.from({ length: count }, (_, index) => node(`n-${index}`, "10.0.0.1")) });
 }
 
@@ -82,6 +82,7 @@ const gates: Readonly<Record<string, (api: ApiClient, patience: Patience) => Res
         member: first,
         members: controlPlane.members,
         version: release,
+        otherSize: () => "m6i.large",
         api,
         patience,
       },
@@ -89,6 +90,10 @@ const gates: Readonly<Record<string, (api: ApiClient, patience: Patience) => Res
     ),
   alone: (api, patience) => {
     present = [first];
+    return gates.peers?.(api, patience) ?? assert.fail();
+  },
+  made: (api, patience) => {
+    present = controlPlane.members.slice(2);
     return gates.peers?.(api, patience) ?? assert.fail();
   },
   pool: (api, patience) =>

@@ -174,20 +174,30 @@ describe("the gate before a control-plane machine", () => {
       return { status: 200, body: JSON.stringify(pod(sick.includes(node) ? "False" : "True", undefined, node, name)) };
     };
 
-  /** Runs the gate before the first machine. */
+  /** The same with addresses of API servers. */
+  const withSlice = (usual: (path: string) => Answer, addresses: readonly (string | undefined)[], readyz = 200) => {
+    const slice = { kind: "EndpointSlice", metadata: { name: "kubernetes" }, endpoints: [{ addresses }] };
+    return (path: string): Answer => {
+      if (path === "/readyz") return { status: readyz, body: "ok" };
+      return path.endsWith("/endpointslices/kubernetes") ? { status: 200, body: JSON.stringify(slice) } : usual(path);
+    };
+  };
+
+  /** Runs the gate before a machine. */
   const passing = (
     answer: (path: string) => Answer,
     kept: unknown = old,
     version = "1.36.4",
     limitSeconds = 30,
+    index = 0,
   ): Promise<void> =>
     serving(answer, async (api) => {
-      const [member] = members;
-      assert.ok(member !== undefined);
+      const member = members[index] ?? assert.fail();
+      const otherSize = (name: string) => `size-of-${name}`;
       const patience = { everySeconds: 0.001, limitSeconds };
       const machine = { fingerprint: "b", start: { name: "m", parts: [] }, parts: ["id"], after: [] };
       const recorded = await withMocks(
-        () => void peersGate("gate", { machine, member, members, version, api, patience }, {}),
+        () => void peersGate("gate", { machine, member, members, version, otherSize, api, patience }, {}),
       );
       const { inputs, options } = resource(recorded, "pulumi:index:Stash", "gate");
       assert.deepEqual(inputs, { input: { fingerprint: "b", parts: ["id"], replicas: 3 } });
@@ -207,9 +217,31 @@ describe("the gate before a control-plane machine", () => {
   it("refuses while another machine is sick or gone, and says what to do", async () => {
     await assert.rejects(
       shut(answers(["cp-2"])),
-      /machine cp-0 is not replaced now, since etcd could lose its quorum: .* last answer: (?:.*; )?pod etcd-cp-2 is not ready\..*`pulumi refresh --exclude(?!.*FENESTRA_CONTROL_PLANE)/,
+      /machine cp-0 is not replaced now, since etcd could lose its quorum: .* last answer: (?:.*; )?pod etcd-cp-2 is not ready\..*Undo what replaces cp-0, and bring (?:cp-1 and )?cp-2 back first: .*`pulumi refresh --exclude(?!.*FENESTRA_CONTROL_PLANE)/,
     );
-    await assert.rejects(shut(answers([], "1.36.4", ["cp-1"])), /there is no node with the address 10\.20\.228\.10/);
+    await assert.rejects(
+      shut(answers([], "1.36.4", ["cp-1"])),
+      /there is no node with the address 10\.20\.228\.10.* with `sizes: \{ cp-1: size-of-cp-1[ ,]/,
+    );
+  });
+
+  it("lets a machine be made that is away itself, whatever the others are like, and no other", async () => {
+    const [first, second, third] = members.map(({ address }) => address);
+    const world = (missing: readonly string[], serving: readonly (string | undefined)[], readyz = 200) =>
+      withSlice(answers(["cp-2"], "1.36.4", missing), serving, readyz);
+    const make = (index: number, world: (path: string) => Answer, seconds = 0.01) =>
+      passing(world, old, "1.36.4", seconds, index);
+    await make(1, world(["cp-1"], [first, third]), 30);
+    await make(1, world(["cp-0", "cp-1"], [third]), 30);
+    for (const [index, missing, serving, readyz] of [
+      [0, ["cp-1"], [first, third], 200],
+      [2, ["cp-1"], [first, third], 200],
+      // Its Node was deleted, and its API server is there.
+      [1, ["cp-1"], [first, second], 200],
+      [1, ["cp-1"], [], 200],
+      [1, ["cp-1"], [first], 500],
+    ] as const)
+      await assert.rejects(make(index, world(missing, serving, readyz)), /could lose its quorum/);
   });
 
   it("refuses while the kubelet of another machine gives no sign of life, whatever its pods were like", async () => {
@@ -233,14 +265,8 @@ describe("the gate before a control-plane machine", () => {
   });
 
   it("lets a machine go that is etcd's only member, since an update that was to add others was cut off", async () => {
-    const alone = (addresses: readonly (string | undefined)[], readyz = 200) => {
-      const usual = answers([], "1.36.4", ["cp-1", "cp-2"]);
-      const slice = { kind: "EndpointSlice", metadata: { name: "kubernetes" }, endpoints: [{ addresses }] };
-      return (path: string): Answer => {
-        if (path === "/readyz") return { status: readyz, body: "ok" };
-        return path.endsWith("/endpointslices/kubernetes") ? { status: 200, body: JSON.stringify(slice) } : usual(path);
-      };
-    };
+    const alone = (addresses: readonly (string | undefined)[], readyz = 200) =>
+      withSlice(answers([], "1.36.4", ["cp-1", "cp-2"]), addresses, readyz);
     const [self, other] = members.map(({ address }) => address);
     await passing(alone([self]));
     for (const answer of [alone([self, other]), alone([]), alone([self], 500)])

@@ -1,7 +1,10 @@
 import assert from "node:assert/strict";
+import { cloudFacts } from "../../components/model/cloudFacts/cloudFacts.ts";
 import type { RecordedProgram, RecordedResource } from "../../plan/program/recorded.ts";
+import { mapOf, reveal } from "../../plan/program/values.ts";
 import { concerns, replacementRow } from "../../plan/replacement/table.ts";
 import { runStack } from "../support/mocks.ts";
+import { stackConfig } from "../support/stacks.ts";
 
 /** URNs of all that a resource waits for. */
 function closure(resources: RecordedProgram["resources"], start: RecordedResource): ReadonlySet<string> {
@@ -40,6 +43,28 @@ for (const stack of ["aws-prod", "azure-prod"] as const)
           own[stack].map((part) => prefix + part),
         );
       }
+    });
+
+    it("is asked for another size of its own machine alone", async () => {
+      const own = JSON.parse(stackConfig(stack)["fenestra:controlPlane"] ?? "");
+      const { another, default: usual } = cloudFacts[stack === "aws-prod" ? "aws" : "azure"].sizes;
+      const sizes = { "cp-1": another(own.size ?? usual) };
+      const { program } = await runStack(stack, { controlPlane: { ...own, sizes } });
+      const asked = (await chain()).map(({ gate }) => {
+        const now = program.resources.find(({ urn }) => urn === gate.urn);
+        return (
+          JSON.stringify(mapOf(now?.inputs.input).fingerprint) !== JSON.stringify(mapOf(gate.inputs.input).fingerprint)
+        );
+      });
+      assert.deepEqual(asked, [false, true, false]);
+      // What the machine is made of has it too, and nothing else.
+      const made = program.resources.filter(({ inputs }) =>
+        JSON.stringify(reveal(inputs)).includes(`"${sizes["cp-1"]}"`),
+      );
+      assert.deepEqual(
+        made.map(({ name }) => name),
+        [`${stack}-control-plane-1-${stack === "aws-prod" ? "template" : "instance"}`],
+      );
     });
 
     it("is asked by every change of another resource that replaces the machine", async () => {

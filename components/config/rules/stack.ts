@@ -60,6 +60,22 @@ function ignoredTag(name: string, index: number, given: { cloud: Cloud; tags: ob
   return /["*]/.test(ignoresBeginnings ? beginning : name) ? refuse(path, name, "is no name of a tag", allowed) : [];
 }
 
+/** What keeps a control-plane machine from having a size. */
+function memberSize(cloud: Cloud, path: string, name: string): readonly Problem[] {
+  const { known: inWords, diskRefusal } = cloudFacts[cloud].sizes;
+  const disks = diskRefusal(name);
+  const known = machineSize(cloud, name);
+  const refused = (message: string, allowed: string) => refuse(path, name, message, allowed);
+  return [
+    ...(known === undefined ? refused("is not a machine size that Fenestra knows", `an x86 size: ${inWords}`) : []),
+    ...(known?.arch === "arm64" ? refused("is an Arm size", `an x86 size: ${inWords}`) : []),
+    ...(known?.arch === "amd64" && (known.vcpus < 2 || known.memoryGib < 2)
+      ? refused("is too small for a control plane", "2 processors and 2 GiB at least (kubeadm)")
+      : []),
+    ...(disks === undefined ? [] : [{ path, value: name, ...disks }]),
+  ];
+}
+
 export const stackRules: Rules = {
   version: rule(["kubernetes.version"], ({ "kubernetes.version": release }, lock) => {
     const allowed = selectableVersions(lock);
@@ -130,28 +146,19 @@ export const stackRules: Rules = {
       ];
     }),
   ),
-  controlPlaneSize: rule(["cloud", "controlPlane.size"], ({ cloud, "controlPlane.size": size }) => {
-    const { default: usual, known: inWords } = cloudFacts[cloud].sizes;
-    const name = size ?? usual;
-    const known = machineSize(cloud, name);
-    const refused = (message: string, allowed: string) => refuse(key("controlPlane.size"), name, message, allowed);
-    if (known === undefined) return refused("is not a machine size that Fenestra knows", `an x86 size: ${inWords}`);
-    if (known.arch !== "amd64") return refused("is an Arm size", `an x86 size: ${inWords}`);
-    return known.vcpus < 2 || known.memoryGib < 2
-      ? refused("is too small for a control plane", "2 processors and 2 GiB at least (kubeadm)")
-      : [];
-  }),
-  controlPlaneDisks: rule(["cloud", "controlPlane.size"], ({ cloud, "controlPlane.size": size }) => {
-    const { sizes } = cloudFacts[cloud];
-    const name = size ?? sizes.default;
-    const refusal = sizes.diskRefusal(name);
-    return refusal === undefined ? [] : [{ path: key("controlPlane.size"), value: name, ...refusal }];
-  }),
-  generations: rule(["controlPlane.generations", "controlPlane.replicas"], (given) =>
-    Object.entries(given["controlPlane.generations"] ?? {}).flatMap(([member, number]) =>
-      Number(member.slice(3)) < given["controlPlane.replicas"]
-        ? []
-        : refuse(key(`controlPlane.generations.${member}`), number, "is of no machine", "members below replicas"),
+  controlPlaneSize: rule(["cloud", "controlPlane.size", "controlPlane.sizes"], ({ cloud, ...given }) => [
+    ...memberSize(cloud, key("controlPlane.size"), given["controlPlane.size"] ?? cloudFacts[cloud].sizes.default),
+    ...Object.entries(given["controlPlane.sizes"] ?? {}).flatMap(([member, size]) =>
+      memberSize(cloud, key(`controlPlane.sizes.${member}`), size),
+    ),
+  ]),
+  members: rule(["controlPlane.generations", "controlPlane.sizes", "controlPlane.replicas"], (given) =>
+    (["controlPlane.generations", "controlPlane.sizes"] as const).flatMap((setting) =>
+      Object.entries(given[setting] ?? {}).flatMap(([member, value]) =>
+        Number(member.slice(3)) < given["controlPlane.replicas"]
+          ? []
+          : refuse(key(`${setting}.${member}`), value, "is of no machine", "members below replicas"),
+      ),
     ),
   ),
   controlPlaneImage: rule(["cloud", "controlPlane.image"], ({ cloud, "controlPlane.image": image }) =>

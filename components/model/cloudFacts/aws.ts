@@ -98,6 +98,11 @@ export const aws: CloudFacts = {
     lists: (name) => awsSizes.has(name),
     listedOn: awsSizesOn,
     arch: awsArch,
+    another: (name) => {
+      const size = name.replace(/^[^.]*/, "");
+      const families = [name.charAt(0), "m"].flatMap((letter) => ["6i", "7i"].map((each) => `${letter}${each}`));
+      return families.map((each) => each + size).find((each) => each !== name && awsSizes.has(each)) ?? "m6i.large";
+    },
     known: "c5, m5, r5 and later from large on, t3 and later from medium to 2xlarge",
     nesting: "a size of c8i, m8i or r8i with at most 192 processors",
     diskRefusal: () => undefined,

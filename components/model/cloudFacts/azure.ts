@@ -89,6 +89,14 @@ export const azure: CloudFacts = {
     listedOn: "",
     // Azure documentation, names of sizes: p stands for Arm.
     arch: (name) => (/^Standard_[A-Z]+\d+(-\d+)?[a-z]*p/.test(name) ? "arm64" : "amd64"),
+    // AMD's in place of Intel's, and the other way round.
+    another: (name) => {
+      const [, series, count = "2", amd, letters, version] =
+        /^Standard_([DE])([\d-]+)(a?)([a-z]*)(_v\d)$/.exec(name) ?? [];
+      return series === undefined
+        ? `Standard_D${/\d+/.exec(name)?.[0] ?? count}s_v5`
+        : `Standard_${series}${count}${amd === "" ? "a" : ""}${letters}${version}`;
+    },
     known: "B, F, and D and E from version 3 on",
     nesting: "a D or E size of version 3 or later (AMD: 5 or later)",
     diskRefusal: (size) => {

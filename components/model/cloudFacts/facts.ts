@@ -72,6 +72,8 @@ export interface CloudFacts {
     /** Day of its list, ISO 8601; empty without one. */
     readonly listedOn: string;
     readonly arch: (name: string) => MachineSize["arch"];
+    /** A size of other hardware, where the cloud has no machine of this one. */
+    readonly another: (name: string) => string;
     readonly known: string;
     readonly nesting: string;
     /** Why a size cannot have the program's disks. */

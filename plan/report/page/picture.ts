@@ -14,12 +14,14 @@ export function picture(plan: Plan, marks: Marks): string {
   const kind = cloudFacts[cluster.cloud].words.network;
   const open = network.publicAccess;
   const zones = network.zones.map((zone) => {
-    const members = controlPlane.members.flatMap(({ etcdName, zone: where, address }, index) => {
-      const details = [address, controlPlane.size, `etcd disk ${controlPlane.etcdDiskGb} GiB`];
-      return where === zone.zone
-        ? [box("control", etcdName, details, marks.get(`${cluster.name}-control-plane-${index}-instance`))]
-        : [];
-    });
+    const members = controlPlane.members.flatMap(
+      ({ etcdName, zone: where, address, size = controlPlane.size }, index) => {
+        const details = [address, size, `etcd disk ${controlPlane.etcdDiskGb} GiB`];
+        return where === zone.zone
+          ? [box("control", etcdName, details, marks.get(`${cluster.name}-control-plane-${index}-instance`))]
+          : [];
+      },
+    );
     const subnets = [
       `private ${zone.private}`,
       ...(zone.public === null ? [] : [`public ${zone.public}`]),
