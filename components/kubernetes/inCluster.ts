@@ -15,6 +15,7 @@ import { cloudController } from "./addOns/cloudController.ts";
 import { gmsaWebhookHost } from "./addOns/gmsa.ts";
 import { networking } from "./addOns/networking.ts";
 import { environmentsExpression, type PodEnvironments } from "./addOns/workloadIdentity.ts";
+import { previewKubeconfig } from "./previewKubeconfig.ts";
 
 interface WorkerPool {
   readonly spec: PoolSpec;
@@ -68,7 +69,7 @@ export class InCluster extends pulumi.ComponentResource {
     this.provider = new Provider(
       `${name}-provider`,
       {
-        kubeconfig: pulumi.secret(args.kubeconfig),
+        kubeconfig: previewKubeconfig(args.kubeconfig, args.api),
         clusterIdentifier: args.clusterIdentifier,
         enableServerSideApply: true,
         // Objects of an interrupted update are in the cluster and not in the state. Without this the next update stops

@@ -1,16 +1,22 @@
 import assert from "node:assert/strict";
+import { createServer } from "node:net";
 import * as pulumi from "@pulumi/pulumi";
+import type { ApiClient } from "../../components/gates/apiProbe.ts";
 import { InCluster } from "../../components/kubernetes/inCluster.ts";
+import { noCluster } from "../../components/kubernetes/previewKubeconfig.ts";
 import { logsAccount } from "../../components/model/addOns.ts";
 import type { ClusterSpec } from "../../components/model/clusterSpec.ts";
 import { runtimeClass } from "../../components/model/pools.ts";
 import { accountKey } from "../../components/model/workloadIdentity.ts";
 import { podNetworkManifests } from "../../components/podNetworks/manifests.ts";
+import type { OutputMode } from "../../plan/program/engine.ts";
 import { nameOfUrn, type RecordedResource } from "../../plan/program/recorded.ts";
 import { mapOf, type PropertyValue, Secret, secretsIn } from "../../plan/program/values.ts";
+import { serving } from "../gates/serving.ts";
 import { memo } from "../support/memo.ts";
 import { type Recorded, resource, withMocks } from "../support/mocks.ts";
 import { exampleSpec } from "../support/stacks.ts";
+import { listening } from "../support/temporary.ts";
 import { combinations, gmsa, logEnvironment, withoutWindows, withPools } from "./switches.ts";
 
 const podIdentities = (spec: ClusterSpec) => ({
@@ -18,10 +24,25 @@ const podIdentities = (spec: ClusterSpec) => ({
   sampleUrl: pulumi.output("https://objects.test/hello.txt"),
 });
 
+interface RecordOptions {
+  readonly mode?: OutputMode;
+  readonly api?: ApiClient;
+  /** Whether the program takes its monitor for an engine's. */
+  readonly engine?: boolean;
+}
+
 const record = memo(
-  (spec: ClusterSpec, mode: "known-outputs" | "unknown-outputs" = "known-outputs"): Promise<Recorded> => {
+  (
+    spec: ClusterSpec,
+    {
+      mode = "known-outputs",
+      api = { server: "https://api.test:6443", caCertificate: "" },
+      engine,
+    }: RecordOptions = {},
+  ): Promise<Recorded> => {
     return withMocks(
       () => {
+        if (engine === true) Object.assign(pulumi.runtime.getMonitor() ?? {}, { getChannel: () => undefined });
         const apiGate = new pulumi.Stash("gate", { input: "ready" });
         const roll = { group: "g", drainSeconds: 60, replaces: true, joinHelp: "", oldHelp: () => "" };
         const pools = spec.pools.map((pool) => {
@@ -31,7 +52,7 @@ const record = memo(
         new InCluster("in", {
           spec,
           kubeconfig: "kubeconfig-text",
-          api: { server: "https://api.test:6443", caCertificate: "" },
+          api,
           clusterIdentifier: "cluster-1",
           apiGate,
           pools,
@@ -94,6 +115,37 @@ describe("in-cluster layer", () => {
     for (const { name, provider: used, inputs } of objects(recorded)) {
       assert.match(used ?? "none", /::in-provider$/, `${name}: ${used}`);
       assert.equal(mapOf(mapOf(inputs.metadata).annotations)["pulumi.com/patchFieldManager"], "fenestra", name);
+    }
+  });
+
+  it("gives a preview by an engine a provider that asks nobody while the API is silent, and says so", async () => {
+    const silent = createServer();
+    const port = await listening(silent);
+    const away: ApiClient = { server: `https://127.0.0.1:${port}`, caCertificate: "", requestMs: 200 };
+    const given = async (options: RecordOptions) => {
+      const run = await record(exampleSpec("aws-smallest"), options);
+      const { kubeconfig } = resource(run, "pulumi:providers:kubernetes", "in-provider").inputs;
+      assert.ok(kubeconfig instanceof Secret);
+      return [kubeconfig.reveal(), run.program.messages.map(({ text }) => text)];
+    };
+    try {
+      const [kubeconfig, [warning = "", ...more] = []] = await given({ mode: "next-preview", api: away, engine: true });
+      assert.equal(kubeconfig, noCluster);
+      assert.deepEqual(more, []);
+      assert.match(
+        String(warning),
+        /^The Kubernetes API does not answer \(https:\/\/127.+ within 0\.2 seconds\), so this/,
+      );
+      // An update behind the gate, a plan, and any answer at all.
+      const asGiven = ["kubeconfig-text", []];
+      assert.deepEqual(await given({ api: away, engine: true }), asGiven);
+      assert.deepEqual(await given({ mode: "next-preview", api: away }), asGiven);
+      await serving(
+        () => ({ status: 403, body: "" }),
+        async (api) => assert.deepEqual(await given({ mode: "next-preview", api, engine: true }), asGiven),
+      );
+    } finally {
+      silent.close();
     }
   });
 
