@@ -140,22 +140,17 @@ describe("the scripts of the workflows", function () {
 
   describe("ask for approval", () => {
     const look = scriptOf("deploy.yml look", "Look");
-    const summary = (code: number) =>
-      runScript(
-        `pulumi() { echo "$*"; return ${code}; }; export -f pulumi; GITHUB_STEP_SUMMARY=summary; touch summary\n${look}\necho; cat summary; ls`,
-        {},
-        { STACK: "s" },
-      ).stdout.split("\n\n")[1];
-    it("of what the preview shows, of one that fails too, and of nothing where nothing changes", () => {
-      const preview = "preview --stack s --non-interactive --diff --suppress-outputs --expect-no-changes\n";
-      assert.doesNotMatch(summary(0) ?? "", /preview/);
-      assert.ok(summary(7)?.startsWith(`## s\n\`\`\`diff\n${preview}\`\`\`\n`));
-      assert.ok(
-        summary(4)?.startsWith(
-          `## s\n\`\`\`diff\n${preview}The preview of s failed with 4, so it is not known what would change.\n`,
-        ),
-      );
-      assert.match(summary(4) ?? "", /^preview\.txt$/m);
+    const summary = (code: number, text: string) => {
+      const update = `#!/bin/sh\nmkdir preview\n${text}\nexit ${code}\n`;
+      const script = `chmod +x ci/update.sh; (set -e; ${look}) || echo "ended with $?"; cat summary`;
+      const env = { STACK: "s", PROGRAM: ".", GITHUB_STEP_SUMMARY: "summary" };
+      return runScript(`touch summary\n${script}`, {}, env, { "ci/update.sh": update }).stdout;
+    };
+    it("of what the preview shows, also before it fails, and of nothing where nothing changes", () => {
+      const shown = "## s\n```diff\n~ it\n```\n";
+      assert.equal(summary(0, ""), "");
+      assert.equal(summary(0, "echo '~ it' > preview/preview.txt"), shown);
+      assert.equal(summary(4, "echo '~ it' > preview/preview.txt"), `ended with 4\n${shown}`);
     });
 
     it("for the stacks that have a preview, in their order", () => {
@@ -249,7 +244,10 @@ describe("the scripts of the workflows", function () {
         String(update?.[2]),
         /^The cloud differs from what Pulumi has recorded, or the comparison failed: \[/,
       );
-      assert.match(String(update?.[2]), /with `pulumi refresh`\. What others may write is in docs\/platform\.md\.$/);
+      assert.match(
+        String(update?.[2]),
+        /with `gh workflow run deploy\.yml --field stack=aws-prod`, [\s\S]* What others may write is in docs\/platform\.md\.$/,
+      );
       assert.deepEqual(create, ["POST", "repos/o/r/issues", "Drift in azure-dev"]);
       assert.deepEqual(more, []);
     });

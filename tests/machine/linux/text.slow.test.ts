@@ -99,7 +99,7 @@ describe("shell scripts", () => {
         "--source-path=SCRIPTDIR",
         ...files,
         ".ci/run",
-        "ci/refresh.sh",
+        "ci/update.sh",
         "ci/same-version.sh",
         "cli/fenestra",
         "cli/with-node",
