@@ -122,14 +122,14 @@ describe("in-cluster layer", () => {
     const silent = createServer();
     const port = await listening(silent);
     const away: ApiClient = { server: `https://127.0.0.1:${port}`, caCertificate: "", requestMs: 200 };
-    const given = async (options: RecordOptions) => {
-      const run = await record(exampleSpec("aws-smallest"), options);
+    const given = async (options: RecordOptions): Promise<readonly [unknown, readonly string[]]> => {
+      const run = await record(exampleSpec("aws-dev"), options);
       const { kubeconfig } = resource(run, "pulumi:providers:kubernetes", "in-provider").inputs;
       assert.ok(kubeconfig instanceof Secret);
       return [kubeconfig.reveal(), run.program.messages.map(({ text }) => text)];
     };
     try {
-      const [kubeconfig, [warning = "", ...more] = []] = await given({ mode: "next-preview", api: away, engine: true });
+      const [kubeconfig, [warning = "", ...more]] = await given({ mode: "next-preview", api: away, engine: true });
       assert.equal(kubeconfig, noCluster);
       assert.deepEqual(more, []);
       assert.match(
