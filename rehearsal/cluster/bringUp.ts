@@ -161,12 +161,19 @@ async function useHosts(hosts: readonly string[], workFolder: string): Promise<v
   await runOrFail(["mount", "--bind", file, "/etc/hosts"]);
 }
 
-/** A Linux payload with the digests of what the simulated publishers serve. */
+/**
+ * A Linux payload with the digests of what the simulated publishers serve; load balancers, which no packet reaches, let
+ * machines go at once.
+ */
 export function withServedDigests(payload: DecodedUserData, artifacts: ArtifactFiles): DecodedUserData {
   return {
     ...payload,
-    files: payload.files.map((file) =>
-      file.path === artifactList ? { ...file, content: substituteDigests(file.content, artifacts) } : file,
-    ),
+    files: payload.files.map(({ content, ...file }) => ({
+      ...file,
+      content:
+        file.path === artifactList
+          ? substituteDigests(content, artifacts)
+          : content.replace(/^BALANCER_SECONDS=.*$/m, "BALANCER_SECONDS=5"),
+    })),
   };
 }

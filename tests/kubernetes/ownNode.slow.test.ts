@@ -29,6 +29,9 @@ type Change = object | ((now: Taints) => object);
 const withoutTaint =
   ({ key: gone }: Taints[number]) =>
   (now: Taints) => ({ spec: { taints: now.filter(({ key }) => key !== gone) } });
+const exclude = (value: string | null) => ({
+  metadata: { labels: { "node.kubernetes.io/exclude-from-external-load-balancers": value } },
+});
 
 /** What is written to `worker-1`, from which every token is, or to another node; and who may. */
 const writes: readonly (readonly [title: string, path: string, change: Change, allowed: readonly string[]])[] = [
@@ -47,6 +50,10 @@ const writes: readonly (readonly [title: string, path: string, change: Change, a
   ["owner", "worker-1/status", { metadata: { ownerReferences: [owner] } }, []],
   ["finalizer", "worker-1/status", { metadata: { finalizers: ["a.test/b"] } }, []],
   ["zone", "worker-1", { metadata: { labels: { [zone]: "1" } } }, [manager, `${manager}-windows`, kubelet]],
+  ...[null, "fenestra-drain"].map(
+    (value) => [`excluded from load balancers: ${value}`, "worker-1", exclude(value), [kubelet]] as const,
+  ),
+  ["another node excluded", "cp-0", exclude("fenestra-drain"), []],
   ["role, by the object", "worker-1", { metadata: { labels: { [role]: "" } } }, []],
   ["initialised", "worker-1", withoutTaint(uninitialized), [manager, `${manager}-windows`]],
   ["another taint away", "worker-1", withoutTaint(other), []],

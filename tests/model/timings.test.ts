@@ -42,6 +42,16 @@ describe("durations", () => {
           cloudFacts[cloud].timings.drain[os] + 30 <= cloudFacts[cloud].timings.termination[os],
           `${cloud} ${os}`,
         );
+    // The wait for load balancers is beside evictions; on AWS it may begin at a drain's end, as the hook waits.
+    for (const cloud of ["aws", "azure"] as const) {
+      const { balancerLeaves, drain, spotDrain, termination } = cloudFacts[cloud].timings;
+      for (const os of ["linux", "windows"] as const) {
+        hold([[`${cloud} ${os}: the wait for load balancers and two graces of pods`, balancerLeaves + 60, drain[os]]]);
+        const last = cloud === "aws" ? balancerLeaves : 0;
+        for (const most of [drain[os], spotDrain[os]])
+          hold([[`${cloud} ${os}: the latest wait, and the hook or notice`, most + last + 29, termination[os]]]);
+      }
+    }
     for (const os of ["linux", "windows"] as const) {
       assert.ok(cloudFacts.aws.timings.drain[os] + heartbeatSeconds <= cloudFacts.aws.timings.termination[os]);
       assert.ok(2 * heartbeatSeconds < cloudFacts.aws.timings.termination[os]);

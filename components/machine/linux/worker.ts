@@ -79,10 +79,13 @@ const workerAttempts = {
 /**
  * How long pods have to move. A heartbeat extends an Auto Scaling group's hook; a spot machine has nothing to extend.
  */
-function drainTimes({ facts: { timings } }: Pick<NodeSettings, "facts">, { spot }: LinuxPool): MachineEnv {
+function drainTimes({ facts: { timings, machines } }: Pick<NodeSettings, "facts">, { spot }: LinuxPool): MachineEnv {
   return {
     DRAIN_SECONDS: (spot ? timings.spotDrain : timings.drain).linux,
     DRAIN_HEARTBEAT: timings.heartbeats && !spot ? heartbeatSeconds : 0,
+    BALANCER_SECONDS: timings.balancerLeaves,
+    LEAVING_EVENTS: machines.drainEvents.leaves.join(" "),
+    RETURNING_EVENTS: machines.drainEvents.returns.join(" "),
     NOTICE_PAUSE: noticeSeconds,
     LEAVE_SECONDS: takenAwaySeconds,
   };

@@ -3,7 +3,7 @@ import { requireArtifact } from "../../model/artifacts.ts";
 import type { PodNetwork } from "../../model/podNetwork.ts";
 import { ports } from "../../model/ports.ts";
 import { pauseImage, versionFor, versions } from "../../model/releases.ts";
-import { healthSeconds, heartbeatSeconds, noticeSeconds } from "../../model/timings.ts";
+import { healthSeconds, heartbeatSeconds, noticeSeconds, takenAwaySeconds } from "../../model/timings.ts";
 import { windowsImage } from "../../model/windowsImages.ts";
 import { cloudSection } from "../cloudAccess.ts";
 import { containerdConfig, containerdPaths } from "../containerd.ts";
@@ -162,7 +162,7 @@ export function windowsWorkerPayload(args: WindowsWorkerArgs): WorkerPayload {
 export function windowsMachine({ spec, pool, access }: WindowsWorkerArgs, configs: readonly PayloadFile[]) {
   const { cloud, lifecycle } = access;
   const { windows: facts } = spec.facts.machines;
-  const { drain, spotDrain } = spec.facts.timings;
+  const { drain, spotDrain, balancerLeaves } = spec.facts.timings;
   const ofPods = spec.kubernetes.podNetwork;
   const rules = stagesOf(spec, pool);
   const sections = stageSections({ spec, pool, access }, configs);
@@ -208,11 +208,13 @@ export function windowsMachine({ spec, pool, access }: WindowsWorkerArgs, config
       seconds: drain.windows,
       spotSeconds: spotDrain.windows,
       ...windowsDrain,
-      events: facts.drainEvents,
+      balancerSeconds: balancerLeaves,
+      events: spec.facts.machines.drainEvents,
       columns: podColumns,
     },
     watch: {
       noticeSeconds,
+      leaveSeconds: takenAwaySeconds,
       healthSeconds: 30,
       roundSeconds: 600,
       beatSeconds: 300,

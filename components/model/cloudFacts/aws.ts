@@ -174,6 +174,9 @@ export const aws: CloudFacts = {
     // The group's lifecycle hook.
     termination: { linux: 900, windows: 900 },
     heartbeats: true,
+    // A network balancer's targets get new connections for two minutes after they are deregistered, by measurements
+    // (kubernetes-sigs/aws-load-balancer-controller#2366, aws/containers-roadmap#470); one more for the controller.
+    balancerLeaves: 180,
   },
   machines: {
     // 16 KB before base64 (Amazon EC2 User Guide, "Run commands when you launch an instance").
@@ -181,6 +184,11 @@ export const aws: CloudFacts = {
     // Answers live for one hop only.
     guardsMetadata: false,
     rollsSpot: true,
+    // Amazon EC2 API Reference, InstanceStatusEvent. A group replaces what is stopped.
+    drainEvents: {
+      leaves: ["instance-retirement", "instance-stop"],
+      returns: ["instance-reboot", "system-maintenance", "system-reboot"],
+    },
     windows: {
       longestGroup: Number.POSITIVE_INFINITY,
       // EC2Launch does not survive a reboot from within, so the task does it all.
@@ -200,7 +208,6 @@ export const aws: CloudFacts = {
         calls: [["/config", "/manualpeerlist:169.254.169.123,0x9", "/syncfromflags:manual", "/update"]],
         registry: [],
       },
-      drainEvents: { leaves: [], returns: [] },
       cloudLogs: ["C:\\ProgramData\\Amazon\\EC2Launch\\log"],
     },
   },

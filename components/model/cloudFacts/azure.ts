@@ -216,12 +216,17 @@ export const azure: CloudFacts = {
     // 5 to 15 minutes (Azure documentation, terminate notification); on Windows a minute longer than the drain.
     termination: { linux: 300, windows: drain.windows + 60 },
     heartbeats: false,
+    // A change of the balancer, which the controller tries again after 5, 10 and 20 seconds (kubernetes/cloud-provider:
+    // controllers/service/controller.go, minRetryDelay).
+    balancerLeaves: 60,
   },
   machines: {
     // "the maximum length of the binary array is 65535 bytes" (REST API, OSProfile.customData).
     userDataBytes: 65_535,
     guardsMetadata: true,
     rollsSpot: false,
+    // Azure documentation, scheduled events.
+    drainEvents: { leaves: ["Terminate", "Preempt"], returns: ["Reboot", "Redeploy", "Freeze"] },
     windows: {
       // Of a computer name's 15 characters a scale set takes 6 (Azure documentation, virtual machine scale set computer
       // name prefix).
@@ -249,7 +254,6 @@ export const azure: CloudFacts = {
           },
         ],
       },
-      drainEvents: { leaves: ["Terminate", "Preempt"], returns: ["Reboot", "Redeploy", "Freeze"] },
       cloudLogs: ["C:\\WindowsAzure\\Logs\\Plugins"],
     },
   },

@@ -169,6 +169,8 @@ export interface CloudFacts {
     readonly termination: Seconds;
     /** Whether a draining node extends that delay. */
     readonly heartbeats: boolean;
+    /** Seconds until load balancers of Services send nothing new to a machine whose Node has the label that excludes it. */
+    readonly balancerLeaves: number;
   };
   readonly machines: {
     /** Most bytes of user data. */
@@ -177,6 +179,8 @@ export interface CloudFacts {
     readonly guardsMetadata: boolean;
     /** Whether a changed pool of spot machines is rolled. */
     readonly rollsSpot: boolean;
+    /** Kinds of scheduled events by whether the machine is back afterwards. */
+    readonly drainEvents: { readonly leaves: readonly string[]; readonly returns: readonly string[] };
     readonly windows: {
       /** Longest name of a group. */
       readonly longestGroup: number;
@@ -196,7 +200,6 @@ export interface CloudFacts {
       readonly console: string;
       /** Calls of w32tm and registry values by which time follows the cloud's clock. */
       readonly clock: { readonly calls: readonly (readonly string[])[]; readonly registry: readonly RegistryKey[] };
-      readonly drainEvents: { readonly leaves: readonly string[]; readonly returns: readonly string[] };
       readonly cloudLogs: readonly string[];
     };
   };

@@ -104,11 +104,16 @@ case "$*" in
   *"get node "*volumesInUse*) [ ! -e "$STORE/disks" ] || cat "$STORE/disks" ;;
   *"get node "*.metadata.name*)
     name=\${call#* node }; printf '%s|' "\${name%% *}" ;;&
-  *"get node "*unschedulable*) if grep -q unschedulable..true "$STORE/node" 2>/dev/null; then echo -n true; fi ;;
-  *"get node "*cordoned*) if grep -q cordoned...notice "$STORE/node" 2>/dev/null; then echo -n notice; fi ;;
+  *"get node "*unschedulable*)
+    if grep -q unschedulable..true "$STORE/node" 2>/dev/null; then echo -n true; fi; echo -n '|'; cat "$STORE/labels" 2>/dev/null || echo '{}' ;;
+  *"get node "*cordoned*)
+    if grep -q cordoned...notice "$STORE/node" 2>/dev/null; then echo -n notice; fi; echo "|$(grep -o fenestra-drain "$STORE/labels" 2>/dev/null)" ;;
+  *"get services"*) cat "$STORE/services" 2>/dev/null || echo ClusterIP ;;
   *"set image deployment/coredns"*) rm "$STORE/own-dns" ;;
   *"get node "*.dev/drain*) [ ! -e "$STORE/mark" ] || cat "$STORE/mark" ;;
   *"get node "*spec.podCIDR*) cat "$STORE/range" ;;
+  *"patch node "*'"labels":'*null*) rm "$STORE/labels" ;;
+  *"patch node "*'"labels":'*) printf %s "\${*: -2:1}" >"$STORE/labels" ;;
   *"patch node "*"--patch "*) printf %s "\${*: -2:1}" >"$STORE/node" ;;
   *"get node "*jsonpath*) echo -n True ;;
 esac`,

@@ -33,7 +33,8 @@ function worker(told: string, content: string): Sandbox {
   here.write("/var/lib/fenestra/identity.env", identity);
   here.write("/etc/kubernetes/kubelet.conf", "");
   here.write(`/store/${told}`, content);
-  here.set({ DRAIN_SECONDS: 3, NOTICE_PAUSE: 77, LEAVE_SECONDS: 987 });
+  here.set({ DRAIN_SECONDS: 3, NOTICE_PAUSE: 77, LEAVE_SECONDS: 987, BALANCER_SECONDS: 2 });
+  here.write("/store/services", "ClusterIP LoadBalancer");
   here.writeScript(
     "/store/on-sleep",
     `#!/bin/bash
@@ -47,7 +48,8 @@ const script = (command: string) => (here: Sandbox) => here.run(...`/opt/fenestr
 const running = (here: Sandbox): readonly string[] => here.list("/etc/kubernetes/manifests");
 const data = (here: Sandbox): string => here.read(`${diskFolder}/content/etcd/member/wal/0.wal`);
 const manifests = components.map((name) => `${name}.yaml`);
-const free = (here: Sandbox): boolean => !here.has("/store/node") || here.read("/store/node").includes("null");
+const free = (here: Sandbox): boolean =>
+  (!here.has("/store/node") || here.read("/store/node").includes("null")) && !here.has("/store/labels");
 
 interface Job {
   readonly title: string;

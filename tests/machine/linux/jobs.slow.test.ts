@@ -154,7 +154,7 @@ describeOnMachine("jobs of Linux machines", () => {
       here.set(set);
       for (const [name, content] of Object.entries({ notice: "Terminated", ...store }))
         here.write(`/store/${name}`, content);
-      here.set({ LEAVE_SECONDS: 987 });
+      here.set({ LEAVE_SECONDS: 987, BALANCER_SECONDS: 0 });
       here.write("/store/cut", "^sleep 987");
       here.writeScript("/store/on-sleep", `#!/bin/bash\ncd "\${0%/*}"; ${between}\n`);
       return { here, ...here.run("/opt/fenestra/drain.sh") };

@@ -96,7 +96,7 @@ ${command}; code=$?; rm ${folder}/fill; cd ${folder} && for file in $(find . -ty
 
   it("costs a drain nothing: the pods move, and the group is told once", () => {
     const here = machines.worker();
-    here.set({ DRAIN_SECONDS: 5, LEAVE_SECONDS: 987 });
+    here.set({ DRAIN_SECONDS: 5, LEAVE_SECONDS: 987, BALANCER_SECONDS: 0 });
     here.write("/store/cut", "^sleep 987\n");
     here.write("/var/lib/fenestra/identity.env", identity);
     here.write("/etc/kubernetes/kubelet.conf", "");

@@ -112,34 +112,40 @@ named() {
 # with 2 when nobody says. A recommendation to rebalance is the group's affair: it starts another machine first, and
 # then takes this one like any other (capacityRebalance).
 notice() {
-  local group spot events=[]
+  local group spot words events=[]
   LEAVES=1
-  NOTICE_SECONDS=$DRAIN_SECONDS
+  # The hook waits.
+  NOTICE_SECONDS=$((DRAIN_SECONDS + BALANCER_SECONDS))
   group=$(named autoscaling/target-lifecycle-state) || return 2
   if [[ $group == Terminated ]]; then return 0; fi
   spot=$(named spot/instance-action) || return 2
   if [[ -z $spot ]]; then
-    LEAVES=
     events=$(named events/maintenance/scheduled) || return 2
     if [[ -z $events || $events == '[]' ]]; then return 1; fi
   fi
-  NOTICE_SECONDS=$(python3 -I - "$events" "$spot" <<'EOF'
+  words=$(python3 -I - "$events" "$spot" "$LEAVING_EVENTS" <<'EOF'
 import json, sys, time
 from datetime import datetime
 from email.utils import parsedate_to_datetime
 try:
     events = list.copy(json.loads(sys.argv[1]))
-    starts = [parsedate_to_datetime(event["NotBefore"]).timestamp() for event in events if event["State"] == "active"]
+    starts = [
+        (parsedate_to_datetime(event["NotBefore"]).timestamp(), event["Code"] in sys.argv[3].split())
+        for event in events
+        if event["State"] == "active"
+    ]
     if sys.argv[2]:
         spot = json.loads(sys.argv[2])
-        starts = [datetime.strptime(spot["time"], "%Y-%m-%dT%H:%M:%S%z").timestamp()]
+        starts = [(datetime.strptime(spot["time"], "%Y-%m-%dT%H:%M:%S%z").timestamp(), True)]
         if spot["action"] not in ("terminate", "stop", "hibernate"):
             raise ValueError(spot)
 except (ValueError, LookupError, TypeError) as error:
     sys.exit(f"the notice cannot be read: {error!r}")
-print(int(min(starts, default=1e11) - time.time()))
+start, leaves = min(starts, default=(1e11, False))
+print("leaves" if leaves else "", int(start - time.time()), sep="|")
 EOF
   ) || return 2
+  IFS='|' read -r LEAVES NOTICE_SECONDS <<<"$words"
   # It is known days ahead.
   ((NOTICE_SECONDS < DRAIN_SECONDS + 60))
 }

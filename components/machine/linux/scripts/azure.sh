@@ -93,18 +93,19 @@ notice() {
   if [[ $events =~ ^\{[^{}]*\"Events\":\ *\[\ *\]\ *\}$ ]]; then return 1; fi
   name=$(imds 'instance/compute/name?api-version=2021-02-01&format=text') || return 2
   # One that has started has no time, and what this machine shares with others begins at its time.
-  words=$(python3 -I - "$name" "$events" "$DRAIN_SECONDS" <<'EOF'
+  words=$(python3 -I - "$name" "$events" "$DRAIN_SECONDS" "$LEAVING_EVENTS" "$RETURNING_EVENTS" <<'EOF'
 import json, sys, time
 from email.utils import parsedate_to_datetime
 name, events, longest = sys.argv[1], sys.argv[2], int(sys.argv[3])
+leaving, returning = sys.argv[4].split(), sys.argv[5].split()
 found = []
 try:
     for event in json.loads(events)["Events"]:
         if name not in event["Resources"]:
             continue
-        if event["EventType"] in ("Terminate", "Preempt"):
+        if event["EventType"] in leaving:
             found.append((0, longest, event["EventId"], "leaves"))
-        elif event["EventType"] in ("Reboot", "Redeploy", "Freeze"):
+        elif event["EventType"] in returning:
             start = event["NotBefore"]
             left = int(parsedate_to_datetime(start).timestamp() - time.time()) if start else 0
             found.append((1, left, event["EventId"] if start and len(event["Resources"]) == 1 else "", ""))

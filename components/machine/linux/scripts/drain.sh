@@ -20,22 +20,39 @@ of_node() {
   printf %s "${answer#*|}"
 }
 
-# cordon: with a mark, unless somebody else has cordoned the node: that stays.
+change() { node patch node "$NODE_NAME" --type merge --patch "$1" >/dev/null; }
+
+# Load balancers of Services let a node go for this label, whatever its value, and not for a cordon
+# (kubernetes/cloud-provider: controllers/service/controller.go, stableNodeSetPredicates). The value is our mark.
+excluded=node.kubernetes.io/exclude-from-external-load-balancers
+
+# cordon: with a mark, unless somebody else has cordoned the node: that stays. A machine that leaves gets the label too.
 cordon() {
   local is
-  is=$(of_node '{.spec.unschedulable}') || return 1
-  [[ $is == true ]] || node patch node "$NODE_NAME" --type merge --patch \
-    '{"metadata":{"annotations":{"fenestra.dev/cordoned":"notice"}},"spec":{"unschedulable":true}}' >/dev/null
+  is=$(of_node '{.spec.unschedulable}|{.metadata.labels}') || return 1
+  [[ $is == 'true|'* ]] ||
+    change '{"metadata":{"annotations":{"fenestra.dev/cordoned":"notice"}},"spec":{"unschedulable":true}}' || return 1
+  if [[ -z $LEAVES || $is == *"\"$excluded\":"* ]]; then return 0; fi
+  change '{"metadata":{"labels":{"'"$excluded"'":"fenestra-drain"}}}' || return 1
+  told=$SECONDS
 }
 
-# uncordon: where the mark is there.
+# uncordon: where the marks are there.
 uncordon() {
-  local mark
-  mark=$(of_node '{.metadata.annotations.fenestra\.dev/cordoned}') || return 1
-  if [[ -z $mark ]]; then return 0; fi
-  node patch node "$NODE_NAME" --type merge --patch \
-    '{"metadata":{"annotations":{"fenestra.dev/cordoned":null}},"spec":{"unschedulable":null}}' >/dev/null || return 1
+  local marks
+  marks=$(of_node "{.metadata.annotations.fenestra\.dev/cordoned}|{.metadata.labels.${excluded//./\\.}}") || return 1
+  if [[ $marks == *'|fenestra-drain' ]]; then
+    change '{"metadata":{"labels":{"'"$excluded"'":null}}}' || return 1
+  fi
+  if [[ $marks == '|'* ]]; then return 0; fi
+  change '{"metadata":{"annotations":{"fenestra.dev/cordoned":null}},"spec":{"unschedulable":null}}' || return 1
   log "this machine is back; pods may come"
+}
+
+# ensure_cordon: somebody may have deleted the Node already: its pods move all the same.
+ensure_cordon() {
+  if ((cordoned)); then return 0; fi
+  if cordon; then cordoned=1; else log "the node is not cordoned; its pods move all the same"; fi
 }
 
 # Pods of this node that can move: namespace and name. A DaemonSet's come back at once, mirror pods belong to the
@@ -69,10 +86,7 @@ heartbeat() {
 round() {
   local pods namespace name
   heartbeat
-  # Somebody may have deleted the Node already: its pods move all the same.
-  if ((!cordoned)); then
-    if cordon; then cordoned=1; else log "the node is not cordoned; its pods move all the same"; fi
-  fi
+  ensure_cordon
   pods=$(movable) || return 1
   left=$pods
   if [[ -z $left ]]; then return 0; fi
@@ -97,6 +111,19 @@ released() {
   log "disks are in use, or nobody says that they are not: $used"
 }
 
+# let_go: until load balancers send nothing new to this machine, as far as the notice allows. Nobody waits where no
+# Service has ports on machines; there is always one of type ClusterIP, the API's.
+let_go() {
+  local types
+  types=$(node get services --all-namespaces --output 'jsonpath={.items[*].spec.type}') || types=
+  if [[ $types == *ClusterIP* && $types != *LoadBalancer* && $types != *NodePort* ]]; then return 0; fi
+  while ((SECONDS < told + BALANCER_SECONDS && SECONDS < notice_end)) && ! unwanted; do
+    heartbeat
+    ensure_cordon
+    sleep 2
+  done
+}
+
 # unwanted: somebody has marked the Node, so that its machine goes without a drain.
 unwanted() {
   [[ -n $LEAVES && $(of_node '{.metadata.annotations.fenestra\.dev/drain}') == skip ]] || return 1
@@ -108,6 +135,8 @@ drain() {
   local namespace name
   deadline=$((SECONDS + (NOTICE_SECONDS < 5 ? 5 : NOTICE_SECONDS < DRAIN_SECONDS ? NOTICE_SECONDS : DRAIN_SECONDS)))
   beat=$SECONDS
+  told=$SECONDS
+  notice_end=$((SECONDS + NOTICE_SECONDS))
   left=unknown
   cordoned=0
   while ((SECONDS < deadline)) && ! round && ! unwanted; do sleep 2; done
@@ -127,6 +156,7 @@ drain() {
     done <<<"$left" | KUBE_SECONDS=5 kube kubelet delete --wait=false --ignore-not-found --filename - >/dev/null ||
       log "what is left cannot be deleted"
   fi
+  if [[ -n $LEAVES ]]; then let_go; fi
 }
 
 # joined: the file with the machine's identity may be torn, and a machine that has not joined has no pods.

@@ -6,7 +6,9 @@ param(
     # Lifecycle hook that waits for the end of the drain; empty when there is none.
     [string] $Hook = '',
     # The machine is back afterwards: what cannot move stays.
-    [switch] $Returns
+    [switch] $Returns,
+    # The machine goes for good: load balancers of Services let it go too.
+    [switch] $Leaves
 )
 $ErrorActionPreference = 'Stop'
 . "$PSScriptRoot/lib.ps1"
@@ -109,22 +111,41 @@ function Wait-Disks {
     Write-Log "disks are in use, or nobody says that they are not: $used"
 }
 
-# Cordons the node, with a mark, unless somebody else has: that stays. With -Off pods may come again, where the mark is
-# there.
+# Cordons the node, with a mark, unless somebody else has: that stays. One that leaves also gets the label for which load
+# balancers of Services let it go, whatever its value, which is our mark; for a cordon they do not
+# (kubernetes/cloud-provider: controllers/service/controller.go, stableNodeSetPredicates). With -Off what has a mark is
+# taken back.
 function Set-Cordon {
-    param([object] $Machine, [string] $Node, [hashtable] $Deadline, [switch] $Off)
-    $is = "$(Invoke-Kubectl $Machine @('get', 'node', $Node, '-o', 'jsonpath={.spec.unschedulable},{.metadata.annotations.fenestra\.dev/cordoned}') $Deadline)"
-    $patch = ''
-    if ($Off -and $is -like '*,?*') {
-        $patch = '{"metadata":{"annotations":{"fenestra.dev/cordoned":null}},"spec":{"unschedulable":null}}'
-    }
-    if (-not $Off -and $is -notlike 'true,*') {
-        $patch = '{"metadata":{"annotations":{"fenestra.dev/cordoned":"notice"}},"spec":{"unschedulable":true}}'
-    }
-    if ($patch) {
+    param([object] $Machine, [string] $Node, [hashtable] $Deadline, [switch] $Leaves, [switch] $Off)
+    $is = "$(Invoke-Kubectl $Machine @('get', 'node', $Node, '-o', 'jsonpath={.spec.unschedulable},{.metadata.annotations.fenestra\.dev/cordoned},{.metadata.labels}') $Deadline)"
+    $cordoned, $mark, $labels = $is -split ',', 3
+    $excluded = '"node.kubernetes.io/exclude-from-external-load-balancers":'
+    $patches = @(
+        if ($Off -and $mark) {
+            '{"metadata":{"annotations":{"fenestra.dev/cordoned":null}},"spec":{"unschedulable":null}}'
+        }
+        if ($Off -and "$labels".Contains("$excluded`"fenestra-drain`"")) {
+            "{`"metadata`":{`"labels`":{${excluded}null}}}"
+        }
+        if (-not $Off -and $cordoned -ne 'true') {
+            '{"metadata":{"annotations":{"fenestra.dev/cordoned":"notice"}},"spec":{"unschedulable":true}}'
+        }
+        if ($Leaves -and -not "$labels".Contains($excluded)) {
+            "{`"metadata`":{`"labels`":{$excluded`"fenestra-drain`"}}}"
+        }
+    )
+    foreach ($patch in $patches) {
         Invoke-Kubectl $Machine @('patch', 'node', $Node, '--type', 'merge', '-p', $patch) $Deadline | Out-Null
         Write-Log "node ${Node}: $patch"
     }
+}
+
+# Whether load balancers may send to this machine: a Service has ports on machines. There is always one of type
+# ClusterIP, the API's.
+function Test-Balancers {
+    param([object] $Machine, [hashtable] $Deadline)
+    $types = "$(Invoke-Kubectl $Machine @('get', 'services', '--all-namespaces', '-o', 'jsonpath={.items[*].spec.type}') $Deadline)"
+    $types -notlike '*ClusterIP*' -or $types -match 'LoadBalancer|NodePort'
 }
 
 # Whether somebody has marked the Node, so that its machine goes without a drain.
@@ -133,20 +154,24 @@ function Test-Unwanted {
     "$(Invoke-Kubectl $Machine @('get', 'node', $Node, '--ignore-not-found', '-o', 'jsonpath={.metadata.annotations.fenestra\.dev/drain}') $Deadline)" -eq 'skip'
 }
 
-# True when every pod was evicted before the deadline.
+# True when every pod was evicted before the deadline. A machine that leaves waits, as long as the time allows, until
+# load balancers send nothing new to it.
 function Invoke-Drain {
-    param([object] $Machine, [string] $Node, [int] $Seconds, [string] $Hook = '', [switch] $Returns)
+    param([object] $Machine, [string] $Node, [int] $Seconds, [string] $Hook = '', [switch] $Returns, [switch] $Leaves)
     $deadline = New-Deadline $Seconds
     $beat = New-Deadline 0
     Write-Notice "drain of node $Node within $Seconds s"
     $cordoned = $false
+    $drained = $false
+    $away = New-Deadline $Machine.drain.balancerSeconds
     $pods = $null
     while ((Get-Left $deadline) -gt 0) {
         # Somebody may have deleted the Node already: its pods move all the same.
         if (-not $cordoned) {
             try {
-                Set-Cordon $Machine $Node $deadline
+                Set-Cordon $Machine $Node $deadline -Leaves:$Leaves
                 $cordoned = $true
+                $away = New-Deadline $Machine.drain.balancerSeconds
             }
             catch {
                 Write-Log "not cordoned: $_"
@@ -156,11 +181,16 @@ function Invoke-Drain {
         try {
             $pods = @(Select-Pods @(Get-OwnPods $Machine $Node $deadline))
             if ($pods.Count -eq 0) {
-                Write-Notice "node $Node is drained after $([int] $deadline.watch.Elapsed.TotalSeconds) s"
-                if (-not $Returns) {
-                    Wait-Disks $Machine $Node $deadline
+                if (-not $drained) {
+                    $drained = $true
+                    Write-Notice "node $Node is drained after $([int] $deadline.watch.Elapsed.TotalSeconds) s"
+                    if (-not $Returns) {
+                        Wait-Disks $Machine $Node $deadline
+                    }
                 }
-                return $true
+                if (-not $Leaves -or (Get-Left $away) -le 0 -or -not (Test-Balancers $Machine $deadline)) {
+                    return $true
+                }
             }
             if (-not $Returns -and (Test-Unwanted $Machine $Node $deadline)) {
                 Write-Log "node $Node has fenestra.dev/drain: skip"
@@ -183,6 +213,9 @@ function Invoke-Drain {
         Write-Notice "drain of node $Node reached its deadline, and nobody has said which pods are left" 'Warning'
         return $false
     }
+    if ($pods.Count -eq 0) {
+        return $true
+    }
     Write-Notice "drain of node $Node ended with $($pods.Count) pods left" 'Warning'
     if (-not $Returns) {
         Remove-Pods $Machine $pods
@@ -198,7 +231,7 @@ Start-Log $machine 'drain'
 Initialize-Web
 $node = Get-NodeName $machine.cloud
 if ($Seconds -gt 0) {
-    Invoke-Drain $machine $node $Seconds $Hook -Returns:$Returns | Out-Null
+    Invoke-Drain $machine $node $Seconds $Hook -Returns:$Returns -Leaves:$Leaves | Out-Null
 }
 else {
     Set-Cordon $machine $node (New-Deadline 20) -Off

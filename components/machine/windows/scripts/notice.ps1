@@ -15,13 +15,13 @@ function Get-Quiet {
     }
 }
 
-# An interruption after which the machine is back; nothing while there is more time than a drain takes: it may be known
-# days ahead.
+# An interruption, mostly one after which the machine is back; nothing while there is more time than a drain takes: it
+# may be known days ahead.
 function Get-Interruption {
-    param([object] $Machine, [string] $NotBefore, [string] $Finish = 'none', [string] $Id = '')
+    param([object] $Machine, [string] $NotBefore, [string] $Kind, [string] $Finish = 'none', [string] $Id = '')
     $seconds = Get-EventSeconds $NotBefore $Machine.drain ($Machine.drain.seconds + 60)
     if ($seconds -le $Machine.drain.seconds) {
-        @{ seconds = $seconds; finish = $Finish; hook = ''; id = $Id; returns = $true }
+        @{ seconds = $seconds; finish = $Finish; hook = ''; id = $Id; returns = $Machine.drain.events.leaves -notcontains $Kind }
     }
 }
 
@@ -51,7 +51,7 @@ function Get-Termination {
                 ConvertFrom-Json $text
             }
         } $Silent
-        return $found | Where-Object { $_ -and $_.State -eq 'active' } | ForEach-Object { Get-Interruption $Machine $_.NotBefore } | Select-Object -First 1
+        return $found | Where-Object { $_ -and $_.State -eq 'active' } | ForEach-Object { Get-Interruption $Machine $_.NotBefore $_.Code } | Select-Object -First 1
     }
     # The first call enables the service, and may take two minutes (Azure documentation, scheduled events): the next
     # round asks again.
@@ -77,7 +77,7 @@ function Get-Termination {
         if ($_.NotBefore -and @($_.Resources).Count -eq 1) {
             $finish = 'event'
         }
-        Get-Interruption $Machine $_.NotBefore $finish $_.EventId
+        Get-Interruption $Machine $_.NotBefore $_.EventType $finish $_.EventId
     } | Select-Object -First 1
 }
 

@@ -30,7 +30,7 @@ function Invoke-Round {
     # The cloud is told in any case.
     try {
         if ($joined) {
-            & "$PSScriptRoot/drain.ps1" -Seconds $termination.seconds -Hook $termination.hook -Returns:$returns
+            & "$PSScriptRoot/drain.ps1" -Seconds $termination.seconds -Hook $termination.hook -Returns:$returns -Leaves:(-not $returns)
         }
     }
     catch {
@@ -48,18 +48,16 @@ Start-Log $machine 'notices'
 Initialize-Web
 $memory = @{}
 while ($true) {
+    $pause = $machine.watch.noticeSeconds
     try {
         if (Invoke-Round $machine $memory) {
-            break
+            Write-Notice 'the cloud may take this machine now'
+            # A notice that still stands then begins anew; one that is gone gives the machine back.
+            $pause = $machine.watch.leaveSeconds
         }
     }
     catch {
         Write-Log "notices: $_"
     }
-    Start-Sleep -Seconds $machine.watch.noticeSeconds
-}
-Write-Notice 'the cloud may take this machine now'
-# A task that exits is restarted, and would drain again.
-while ($true) {
-    Start-Sleep -Seconds 3600
+    Start-Sleep -Seconds $pause
 }

@@ -48,6 +48,7 @@ function Invoke-Kubectl {
         throw 'kubectl.exe ended with 1: Error from server (NotFound): nodes "n" not found'
     }
     if ($Arguments[0] -eq 'get' -and $Arguments[1] -eq 'node') { return $cluster.node }
+    if ($Arguments[1] -eq 'services') { return $cluster.services }
     if ($Arguments[0] -eq 'get') {
         return @($cluster.pods) + @($cluster.own) | Where-Object { $_ } | ForEach-Object { $_.line }
     }
@@ -63,11 +64,11 @@ function Reset-Cluster {
     param([object[]] $Pods)
     $fakeNotices.told = @()
     Set-Values $cluster @{
-        pods = @($Pods); own = @(New-Pod 'flannel' 'DaemonSet'); guarded = @(); calls = @(); beats = @(); node = ','; disks = 0
+        pods = @($Pods); own = @(New-Pod 'flannel' 'DaemonSet'); guarded = @(); calls = @(); beats = @(); node = ',,{}'; services = 'ClusterIP'; disks = 0
         clock = 0; silent = $false; unreachable = $false; gone = $false; mark = ''
     }
 }
-$machine = ConvertTo-Data @{ paths = @{ state = "$temp/state" }; drain = @{ pauseSeconds = 5; heartbeatSeconds = 300; columns = 'A:.a,B:.b' } }
+$machine = ConvertTo-Data @{ paths = @{ state = "$temp/state" }; drain = @{ pauseSeconds = 5; balancerSeconds = 1; heartbeatSeconds = 300; columns = 'A:.a,B:.b' } }
 
 Test 'pods of DaemonSets, mirror pods and ended ones stay' {
     Reset-Cluster @(
@@ -90,7 +91,7 @@ Test 'a pod that goes already is not asked again, but waited for' {
 Test 'an empty node is drained at once, and cordoned first' {
     Reset-Cluster @()
     Assert-True (Invoke-Drain $machine 'n' 30)
-    $look = 'get node n -o jsonpath={.spec.unschedulable},{.metadata.annotations.fenestra\.dev/cordoned}'
+    $look = 'get node n -o jsonpath={.spec.unschedulable},{.metadata.annotations.fenestra\.dev/cordoned},{.metadata.labels}'
     Assert-Equal $cluster.calls @($look, 'patch node n --type merge -p {"metadata":{"annotations":{"fenestra.dev/cordoned":"notice"}},"spec":{"unschedulable":true}}', 'get pods --all-namespaces --field-selector spec.nodeName=n --no-headers -o custom-columns=A:.a,B:.b', 'get node n --ignore-not-found -o jsonpath={.status.volumesInUse[*]}')
 }
 Test 'a machine that goes waits until its disks are not in use, one that is back does not' {
@@ -101,22 +102,64 @@ Test 'a machine that goes waits until its disks are not in use, one that is back
         Assert-Equal @($cluster.calls -like '*volumesInUse*').Count $case.looks
     }
 }
+$cordons = '{"metadata":{"annotations":{"fenestra.dev/cordoned":"notice"}},"spec":{"unschedulable":true}}'
+$frees = '{"metadata":{"annotations":{"fenestra.dev/cordoned":null}},"spec":{"unschedulable":null}}'
+$excluded = '"node.kubernetes.io/exclude-from-external-load-balancers":'
+$labels = "{`"metadata`":{`"labels`":{$excluded`"fenestra-drain`"}}}"
+$unlabels = "{`"metadata`":{`"labels`":{${excluded}null}}}"
 foreach ($case in @(
-    @{ node = ','; off = $false; patches = 'unschedulable":true' }
-    @{ node = 'true,'; off = $false; patches = '' }
-    @{ node = 'true,notice'; off = $false; patches = '' }
-    @{ node = 'true,notice'; off = $true; patches = 'unschedulable":null' }
-    @{ node = 'true,'; off = $true; patches = '' }
-    @{ node = ','; off = $true; patches = '' }
+    @{ node = ',,{"a":"b"}'; patches = @($cordons) }
+    @{ node = 'true,,{}'; patches = @() }
+    @{ node = 'true,notice,{}'; patches = @() }
+    @{ node = ',,{"a":"b","c":"d"}'; how = @{ Leaves = $true }; patches = @($cordons, $labels) }
+    @{ node = 'true,notice,'; how = @{ Leaves = $true }; patches = @($labels) }
+    @{ node = "true,,{`"a`":`"b`",$excluded`"`"}"; how = @{ Leaves = $true }; patches = @() }
+    @{ node = "true,notice,{`"a`":`"b`",$excluded`"fenestra-drain`"}"; how = @{ Off = $true }; patches = @($frees, $unlabels) }
+    @{ node = "true,,{$excluded`"fenestra-drain`"}"; how = @{ Off = $true }; patches = @($unlabels) }
+    @{ node = "true,notice,{$excluded`"`"}"; how = @{ Off = $true }; patches = @($frees) }
+    @{ node = 'true,,{}'; how = @{ Off = $true }; patches = @() }
+    @{ node = ',,{}'; how = @{ Off = $true }; patches = @() }
 )) {
-    Test "a node with '$($case.node)' (taken back: $($case.off)) is cordoned by us alone, and taken back by us alone" {
+    Test "a node with '$($case.node)' ($($case.how.Keys)) is cordoned and labelled by us alone, and taken back by us alone" {
         Reset-Cluster @()
         $cluster.node = $case.node
-        Set-Cordon $machine 'n' (New-Deadline 10) -Off:$case.off
-        $patched = @($cluster.calls -like 'patch *')
-        Assert-Equal $patched.Count ([int] [bool] $case.patches)
-        if ($case.patches) { Assert-True $patched[0].Contains($case.patches) }
+        $how = if ($case.how) { $case.how } else { @{} }
+        Set-Cordon $machine 'n' (New-Deadline 10) @how
+        Assert-Equal @($cluster.calls -like 'patch *' -replace '^.* -p ') $case.patches
     }
+}
+foreach ($case in @(
+    @{ services = 'ClusterIP LoadBalancer'; waits = $true }
+    @{ services = 'NodePort ClusterIP'; waits = $true }
+    @{ services = ''; waits = $true }
+    @{ services = 'ClusterIP ExternalName'; waits = $false }
+    @{ services = 'ClusterIP LoadBalancer'; mark = 'skip'; waits = $false }
+    @{ services = 'ClusterIP LoadBalancer'; stays = $true; waits = $false }
+    @{ services = 'ClusterIP LoadBalancer'; seconds = 4; waits = $true }
+)) {
+    Test "a machine that leaves, among Services '$($case.services)' $($case.mark) $($case.stays) $($case.seconds), waits for load balancers beside evictions: $($case.waits)" {
+        Reset-Cluster @(New-Pod 'a')
+        $cluster.services = $case.services
+        $cluster.mark = $case.mark
+        $most = if ($case.seconds) { $case.seconds } else { 600 }
+        $far = ConvertTo-Data @{ drain = @{ pauseSeconds = 5; balancerSeconds = if ($case.seconds) { 600 } else { 2 }; heartbeatSeconds = 1; columns = 'A:.a' } }
+        $watch = [Diagnostics.Stopwatch]::StartNew()
+        $drained = Invoke-Drain $far 'n' $most 'hook' -Leaves:(-not $case.stays)
+        Assert-Equal $drained ($case.mark -ne 'skip')
+        Assert-Equal ($watch.Elapsed.TotalSeconds -ge 0.9) $case.waits
+        Assert-True ($watch.Elapsed.TotalSeconds -lt 30)
+        $steps = @($cluster.calls -match '^(patch|create)' -replace '^.* -p ' -replace '^create .*', 'evicts')
+        $told = @($cordons) + @(if (-not $case.stays) { $labels })
+        Assert-Equal $steps ($told + @(if (-not $case.mark) { 'evicts' }))
+        Assert-Equal ($cluster.beats.Count -gt 1) $case.waits
+    }
+}
+Test 'a label that was refused is tried again, and the wait begins with it' {
+    Reset-Cluster @()
+    $cluster.services = 'ClusterIP LoadBalancer'
+    $cluster.unreachable = $true
+    Assert-True (Invoke-Drain $machine 'n' 30 -Leaves)
+    Assert-Equal @($cluster.calls -like "patch *$labels").Count 1
 }
 Test 'a pod that its disruption budget holds is asked again until it may go' {
     Reset-Cluster @((New-Pod 'a'), (New-Pod 'b'))
@@ -218,7 +261,7 @@ function Get-AwsMetadata {
     Assert-Equal $Attempts 2
     "$($metadata[$Path])"
 }
-$aws = ConvertTo-Data @{ cloud = @{ kind = 'aws' }; lifecycle = @{ terminateHook = 'drain' }; drain = @{ seconds = 600; spotSeconds = 100; reserveSeconds = 20 } }
+$aws = ConvertTo-Data @{ cloud = @{ kind = 'aws' }; lifecycle = @{ terminateHook = 'drain' }; drain = @{ seconds = 600; spotSeconds = 100; reserveSeconds = 20; events = @{ leaves = @('instance-stop') } } }
 Test 'AWS: nothing announced, scale-in, spot' {
     Assert-Equal (Get-Termination $aws) $null
     $metadata['autoscaling/target-lifecycle-state'] = 'InService'
@@ -235,16 +278,17 @@ Test 'AWS: nothing announced, scale-in, spot' {
 }
 foreach ($case in @(
     @{ title = 'soon'; state = 'active'; minutes = 5; returns = $true }
+    @{ title = 'that ends it'; code = 'instance-stop'; state = 'active'; minutes = 5; returns = $false }
     @{ title = 'in some days'; state = 'active'; minutes = 7200; returns = $null }
     @{ title = 'that is over'; state = 'completed'; minutes = 5; returns = $null }
 )) {
     Test "AWS: maintenance $($case.title)" {
         $metadata.Clear()
         $time = [DateTime]::UtcNow.AddMinutes($case.minutes).ToString('dd MMM yyyy HH:mm:ss', [Globalization.CultureInfo]::InvariantCulture)
-        $metadata['events/maintenance/scheduled'] = "[{`"NotBefore`":`"$time GMT`",`"Code`":`"system-reboot`",`"State`":`"$($case.state)`"}]"
+        $metadata['events/maintenance/scheduled'] = "[{`"NotBefore`":`"$time GMT`",`"Code`":`"$(if ($case.code) { $case.code } else { 'system-reboot' })`",`"State`":`"$($case.state)`"}]"
         $found = Get-Termination $aws
         Assert-Equal $found.returns $case.returns
-        if ($case.returns) { Assert-True ($found.seconds -gt 260 -and $found.seconds -le 280) }
+        if ($null -ne $case.returns) { Assert-True ($found.seconds -gt 260 -and $found.seconds -le 280) }
         $metadata.Clear()
     }
 }

@@ -30,7 +30,7 @@ function New-FakeProcess {
 Write-Text "$temp/token" 'token'
 Write-Text "$temp/sandbox/config.yaml" 'a: b'
 Write-Text "$scripts/machine.json" (@{
-    cloud = @{}; watch = @{ healthSeconds = 30; noticeSeconds = 5; roundSeconds = 600 }; kubeletEndpoint = 'pipe'; programs = @{ crictl = 'crictl' }
+    cloud = @{}; watch = @{ healthSeconds = 30; noticeSeconds = 5; leaveSeconds = 900; roundSeconds = 600 }; kubeletEndpoint = 'pipe'; programs = @{ crictl = 'crictl' }
     prePull = @{ afterSeconds = 300; images = @('a', 'b') }
     logs = @{ program = 'otelcol.exe'; seconds = 9; files = @('COLLECTOR_CONFIG', 'FAKE_NONE'); kubeconfig = 'c.conf' }
     kubeProxy = @{ program = 'kube-proxy.exe'; seconds = 9; kubeconfig = 'p.conf'; arguments = @('--hostname-override=@NODE_NAME@') }
@@ -45,17 +45,19 @@ function Start-Sleep { if ($fakeMain.rounds -gt 1) { throw "pause $args" } }
 '@
     Assert-Equal $fakeMain.did @('guard the boot', 'log health: bad', 'round boot-1', 'ends: pause -Seconds 30')
 }
-Test 'the task of notices goes on behind a round that has failed, and stays when the cloud may take the machine' {
+Test 'the task of notices goes on behind a round that has failed, and later when the cloud may take the machine' {
     Invoke-Main 'watch-notices' @'
-function Invoke-Round { $fakeMain.rounds += 1; if ($fakeMain.rounds -eq 1) { throw 'bad' }; $fakeMain.rounds -gt 2 }
-function Start-Sleep { Add-Did "pause $args"; if ("$args" -like '*3600') { throw 'for ever' } }
+function Invoke-Round { $fakeMain.rounds += 1; if ($fakeMain.rounds -eq 1) { throw 'bad' }; $fakeMain.rounds -eq 2 }
+function Start-Sleep { Add-Did "pause $args"; if ($fakeMain.rounds -eq 3) { throw 'and so on' } }
 '@
-    Assert-Equal $fakeMain.did @('log notices: bad', 'pause -Seconds 5', 'pause -Seconds 5', 'told the cloud may take this machine now', 'pause -Seconds 3600', 'ends: for ever')
+    Assert-Equal $fakeMain.did @('log notices: bad', 'pause -Seconds 5', 'told the cloud may take this machine now', 'pause -Seconds 900', 'pause -Seconds 5', 'ends: and so on')
 }
 Test 'a drain is asked for with its time and hook, or taken back' {
-    $functions = 'function Get-NodeName { "n1" }; function Invoke-Drain { param($Machine, $Node, $Seconds, $Hook, [switch] $Returns); Add-Did "$Node $Seconds $Hook $Returns" }; function Set-Cordon { param($Machine, $Node, $Deadline, [switch] $Off); Add-Did "$Node $($Deadline.seconds) $Off" }'
+    $functions = 'function Get-NodeName { "n1" }; function Invoke-Drain { param($Machine, $Node, $Seconds, $Hook, [switch] $Returns, [switch] $Leaves); Add-Did "$Node $Seconds $Hook $Returns $Leaves" }; function Set-Cordon { param($Machine, $Node, $Deadline, [switch] $Off); Add-Did "$Node $($Deadline.seconds) $Off" }'
     Invoke-Main 'drain' $functions @{ Seconds = 90; Hook = 'h'; Returns = $true }
-    Assert-Equal @($fakeMain.did, $fakeMain.code) @(@('n1 90 h True'), 0)
+    Assert-Equal @($fakeMain.did, $fakeMain.code) @(@('n1 90 h True False'), 0)
+    Invoke-Main 'drain' $functions @{ Seconds = 90; Leaves = $true }
+    Assert-Equal $fakeMain.did @('n1 90  False True')
     Invoke-Main 'drain' $functions @{ Seconds = 0 }
     Assert-Equal $fakeMain.did @('n1 20 True')
 }

@@ -4,8 +4,9 @@ foreach ($name in 'files.ps1', 'lib.ps1', 'web.ps1', 'identity.ps1', 'sigv4.ps1'
     Copy-Item -LiteralPath "$scripts/$name" -Destination $temp
 }
 Set-Content -Path "$temp/drain.ps1" -Value @(
-    'param([int] $Seconds, [string] $Hook, [switch] $Returns)'
+    'param([int] $Seconds, [string] $Hook, [switch] $Returns, [switch] $Leaves)'
     '$fakeCloud.calls += "drain $Seconds $Hook"'
+    'if ($Seconds -and $Leaves -eq $Returns) { throw "a machine leaves or returns" }'
     'if ($fakeCloud.fail) { throw "made to fail" }'
     'exit 0'
 )
