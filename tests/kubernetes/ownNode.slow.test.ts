@@ -29,9 +29,8 @@ type Change = object | ((now: Taints) => object);
 const withoutTaint =
   ({ key: gone }: Taints[number]) =>
   (now: Taints) => ({ spec: { taints: now.filter(({ key }) => key !== gone) } });
-const exclude = (value: string | null) => ({
-  metadata: { labels: { "node.kubernetes.io/exclude-from-external-load-balancers": value } },
-});
+const excluded = "node.kubernetes.io/exclude-from-external-load-balancers";
+const exclude = (value: string | null) => ({ metadata: { labels: { [excluded]: value } } });
 
 /** What is written to `worker-1`, from which every token is, or to another node; and who may. */
 const writes: readonly (readonly [title: string, path: string, change: Change, allowed: readonly string[]])[] = [
@@ -108,7 +107,7 @@ describe("identities of a worker on a real API server", function () {
       {
         apiVersion: "v1",
         kind: "Node",
-        metadata: { name: "worker-1", labels: { "kubernetes.io/os": "linux" } },
+        metadata: { name: "worker-1", labels: { "kubernetes.io/os": "linux", [excluded]: "" } },
         spec: { taints: [uninitialized, other] },
       },
     ]);

@@ -3,7 +3,7 @@ import { requireArtifact } from "../../model/artifacts.ts";
 import type { PodNetwork } from "../../model/podNetwork.ts";
 import { ports } from "../../model/ports.ts";
 import { pauseImage, versionFor, versions } from "../../model/releases.ts";
-import { healthSeconds, heartbeatSeconds, noticeSeconds, takenAwaySeconds } from "../../model/timings.ts";
+import { healthSeconds, heartbeatSeconds, noticeSeconds } from "../../model/timings.ts";
 import { windowsImage } from "../../model/windowsImages.ts";
 import { cloudSection } from "../cloudAccess.ts";
 import { containerdConfig, containerdPaths } from "../containerd.ts";
@@ -208,13 +208,12 @@ export function windowsMachine({ spec, pool, access }: WindowsWorkerArgs, config
       seconds: drain.windows,
       spotSeconds: spotDrain.windows,
       ...windowsDrain,
-      balancerSeconds: balancerLeaves,
-      events: spec.facts.machines.drainEvents,
+      away: balancerLeaves,
+      leaving: spec.facts.machines.drainEvents.leaves.join(" "),
       columns: podColumns,
     },
     watch: {
       noticeSeconds,
-      leaveSeconds: takenAwaySeconds,
       healthSeconds: 30,
       roundSeconds: 600,
       beatSeconds: 300,

@@ -119,33 +119,25 @@ function Set-Cordon {
     param([object] $Machine, [string] $Node, [hashtable] $Deadline, [switch] $Leaves, [switch] $Off)
     $is = "$(Invoke-Kubectl $Machine @('get', 'node', $Node, '-o', 'jsonpath={.spec.unschedulable},{.metadata.annotations.fenestra\.dev/cordoned},{.metadata.labels}') $Deadline)"
     $cordoned, $mark, $labels = $is -split ',', 3
-    $excluded = '"node.kubernetes.io/exclude-from-external-load-balancers":'
+    $label = '{"metadata":{"labels":{"node.kubernetes.io/exclude-from-external-load-balancers":'
     $patches = @(
         if ($Off -and $mark) {
             '{"metadata":{"annotations":{"fenestra.dev/cordoned":null}},"spec":{"unschedulable":null}}'
         }
-        if ($Off -and "$labels".Contains("$excluded`"fenestra-drain`"")) {
-            "{`"metadata`":{`"labels`":{${excluded}null}}}"
+        if ($Off -and $labels -like '*/exclude-from-external-load-balancers":"fenestra-drain"*') {
+            $label + 'null}}}'
         }
         if (-not $Off -and $cordoned -ne 'true') {
             '{"metadata":{"annotations":{"fenestra.dev/cordoned":"notice"}},"spec":{"unschedulable":true}}'
         }
-        if ($Leaves -and -not "$labels".Contains($excluded)) {
-            "{`"metadata`":{`"labels`":{$excluded`"fenestra-drain`"}}}"
+        if ($Leaves -and $labels -notlike '*/exclude-from-external-load-balancers":*') {
+            $label + '"fenestra-drain"}}}'
         }
     )
     foreach ($patch in $patches) {
         Invoke-Kubectl $Machine @('patch', 'node', $Node, '--type', 'merge', '-p', $patch) $Deadline | Out-Null
         Write-Log "node ${Node}: $patch"
     }
-}
-
-# Whether load balancers may send to this machine: a Service has ports on machines. There is always one of type
-# ClusterIP, the API's.
-function Test-Balancers {
-    param([object] $Machine, [hashtable] $Deadline)
-    $types = "$(Invoke-Kubectl $Machine @('get', 'services', '--all-namespaces', '-o', 'jsonpath={.items[*].spec.type}') $Deadline)"
-    $types -notlike '*ClusterIP*' -or $types -match 'LoadBalancer|NodePort'
 }
 
 # Whether somebody has marked the Node, so that its machine goes without a drain.
@@ -163,7 +155,7 @@ function Invoke-Drain {
     Write-Notice "drain of node $Node within $Seconds s"
     $cordoned = $false
     $drained = $false
-    $away = New-Deadline $Machine.drain.balancerSeconds
+    $away = New-Deadline $Machine.drain.away
     $pods = $null
     while ((Get-Left $deadline) -gt 0) {
         # Somebody may have deleted the Node already: its pods move all the same.
@@ -171,7 +163,7 @@ function Invoke-Drain {
             try {
                 Set-Cordon $Machine $Node $deadline -Leaves:$Leaves
                 $cordoned = $true
-                $away = New-Deadline $Machine.drain.balancerSeconds
+                $away = New-Deadline $Machine.drain.away
             }
             catch {
                 Write-Log "not cordoned: $_"
@@ -188,7 +180,8 @@ function Invoke-Drain {
                         Wait-Disks $Machine $Node $deadline
                     }
                 }
-                if (-not $Leaves -or (Get-Left $away) -le 0 -or -not (Test-Balancers $Machine $deadline)) {
+                # Nobody waits where no Service has ports on machines; there is always the API's.
+                if (-not $Leaves -or (Get-Left $away) -le 0 -or "$(Invoke-Kubectl $Machine @('get', 'services', '--all-namespaces', '-o', 'jsonpath={.items[*].spec.type}') $deadline)" -match '^((ClusterIP|ExternalName) ?)+$') {
                     return $true
                 }
             }

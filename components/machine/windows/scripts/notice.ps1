@@ -21,7 +21,7 @@ function Get-Interruption {
     param([object] $Machine, [string] $NotBefore, [string] $Kind, [string] $Finish = 'none', [string] $Id = '')
     $seconds = Get-EventSeconds $NotBefore $Machine.drain ($Machine.drain.seconds + 60)
     if ($seconds -le $Machine.drain.seconds) {
-        @{ seconds = $seconds; finish = $Finish; hook = ''; id = $Id; returns = $Machine.drain.events.leaves -notcontains $Kind }
+        @{ seconds = $seconds; finish = $Finish; hook = ''; id = $Id; returns = (-split $Machine.drain.leaving) -notcontains $Kind }
     }
 }
 
@@ -62,7 +62,7 @@ function Get-Termination {
     $own = Get-Quiet { Get-AzureMetadata 'instance/compute/name?api-version=2021-02-01&format=text' 2 -Text } $Silent
     $mine = @($events | Where-Object { $_ -and $_.Resources -contains $own })
     foreach ($item in $mine) {
-        if ($Machine.drain.events.leaves -contains $item.EventType) {
+        if ((-split $Machine.drain.leaving) -contains $item.EventType) {
             # Preempt comes 30 seconds ahead (Azure documentation, scheduled events), whatever this clock says.
             $most = $Machine.drain.seconds
             if ($item.EventType -eq 'Preempt') {
@@ -71,7 +71,7 @@ function Get-Termination {
             return @{ seconds = Get-EventSeconds $item.NotBefore $Machine.drain $most; finish = 'event'; hook = ''; id = $item.EventId }
         }
     }
-    $mine | Where-Object { $Machine.drain.events.returns -contains $_.EventType } | ForEach-Object {
+    $mine | ForEach-Object {
         # One that has started has no time, and what this machine shares with others begins at its time.
         $finish = 'none'
         if ($_.NotBefore -and @($_.Resources).Count -eq 1) {

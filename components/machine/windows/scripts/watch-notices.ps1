@@ -53,7 +53,7 @@ while ($true) {
         if (Invoke-Round $machine $memory) {
             Write-Notice 'the cloud may take this machine now'
             # A notice that still stands then begins anew; one that is gone gives the machine back.
-            $pause = $machine.watch.leaveSeconds
+            $pause = 900
         }
     }
     catch {

@@ -68,7 +68,7 @@ function Reset-Cluster {
         clock = 0; silent = $false; unreachable = $false; gone = $false; mark = ''
     }
 }
-$machine = ConvertTo-Data @{ paths = @{ state = "$temp/state" }; drain = @{ pauseSeconds = 5; balancerSeconds = 1; heartbeatSeconds = 300; columns = 'A:.a,B:.b' } }
+$machine = ConvertTo-Data @{ paths = @{ state = "$temp/state" }; drain = @{ pauseSeconds = 5; away = 1; heartbeatSeconds = 300; columns = 'A:.a,B:.b' } }
 
 Test 'pods of DaemonSets, mirror pods and ended ones stay' {
     Reset-Cluster @(
@@ -142,7 +142,7 @@ foreach ($case in @(
         $cluster.services = $case.services
         $cluster.mark = $case.mark
         $most = if ($case.seconds) { $case.seconds } else { 600 }
-        $far = ConvertTo-Data @{ drain = @{ pauseSeconds = 5; balancerSeconds = if ($case.seconds) { 600 } else { 2 }; heartbeatSeconds = 1; columns = 'A:.a' } }
+        $far = ConvertTo-Data @{ drain = @{ pauseSeconds = 5; away = if ($case.seconds) { 600 } else { 2 }; heartbeatSeconds = 1; columns = 'A:.a' } }
         $watch = [Diagnostics.Stopwatch]::StartNew()
         $drained = Invoke-Drain $far 'n' $most 'hook' -Leaves:(-not $case.stays)
         Assert-Equal $drained ($case.mark -ne 'skip')
@@ -245,7 +245,7 @@ Test 'a warning that kubectl writes is not taken for a part of its answer' {
     Assert-Equal @(Get-OwnPods $real 'n' (New-Deadline 30) | ForEach-Object { $_.name }) @('a')
 }
 
-$drain = ConvertTo-Data @{ seconds = 600; spotSeconds = 20; reserveSeconds = 20; events = @{ leaves = @('Terminate', 'Preempt'); returns = @('Reboot', 'Redeploy', 'Freeze') } }
+$drain = ConvertTo-Data @{ seconds = 600; spotSeconds = 20; reserveSeconds = 20; leaving = 'Terminate Preempt' }
 Test 'time until an event of Azure, less the reserve, within bounds' {
     Assert-Equal (Get-EventSeconds '' $drain) 20
     Assert-Equal (Get-EventSeconds 'soon' $drain) 20
@@ -261,7 +261,7 @@ function Get-AwsMetadata {
     Assert-Equal $Attempts 2
     "$($metadata[$Path])"
 }
-$aws = ConvertTo-Data @{ cloud = @{ kind = 'aws' }; lifecycle = @{ terminateHook = 'drain' }; drain = @{ seconds = 600; spotSeconds = 100; reserveSeconds = 20; events = @{ leaves = @('instance-stop') } } }
+$aws = ConvertTo-Data @{ cloud = @{ kind = 'aws' }; lifecycle = @{ terminateHook = 'drain' }; drain = @{ seconds = 600; spotSeconds = 100; reserveSeconds = 20; leaving = 'instance-retirement instance-stop' } }
 Test 'AWS: nothing announced, scale-in, spot' {
     Assert-Equal (Get-Termination $aws) $null
     $metadata['autoscaling/target-lifecycle-state'] = 'InService'

@@ -30,7 +30,7 @@ function New-FakeProcess {
 Write-Text "$temp/token" 'token'
 Write-Text "$temp/sandbox/config.yaml" 'a: b'
 Write-Text "$scripts/machine.json" (@{
-    cloud = @{}; watch = @{ healthSeconds = 30; noticeSeconds = 5; leaveSeconds = 900; roundSeconds = 600 }; kubeletEndpoint = 'pipe'; programs = @{ crictl = 'crictl' }
+    cloud = @{}; watch = @{ healthSeconds = 30; noticeSeconds = 5; roundSeconds = 600 }; kubeletEndpoint = 'pipe'; programs = @{ crictl = 'crictl' }
     prePull = @{ afterSeconds = 300; images = @('a', 'b') }
     logs = @{ program = 'otelcol.exe'; seconds = 9; files = @('COLLECTOR_CONFIG', 'FAKE_NONE'); kubeconfig = 'c.conf' }
     kubeProxy = @{ program = 'kube-proxy.exe'; seconds = 9; kubeconfig = 'p.conf'; arguments = @('--hostname-override=@NODE_NAME@') }
