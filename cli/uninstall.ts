@@ -1,6 +1,9 @@
 import { parseArgs } from "node:util";
 import type { V1ObjectMeta } from "@kubernetes/client-node";
+import { awsOwners } from "../components/aws/owners.ts";
+import { azureOwners } from "../components/azure/owners.ts";
 import { fieldManager } from "../components/kubernetes/manifest.ts";
+import type { OwnerTable } from "../components/model/owners.ts";
 import type { ClusterApi } from "../verify/api.ts";
 import { greet } from "../verify/verify.ts";
 import { type Command, exitCodes, UsageError } from "./exit.ts";
@@ -9,7 +12,8 @@ import { clusterOf } from "./kubeconfig.ts";
 const help = `Usage: fenestra uninstall --check --kubeconfig FILE
 
 Lists what users of a cluster made themselves and pulumi destroy does not know of: Services of type LoadBalancer, claims and volumes, whose
-load balancers and disks would be left in the cloud, and objects whose deletion hangs. Changes nothing; pulumi destroy is what removes a stack.
+load balancers and disks would be left in the cloud, and objects whose deletion hangs; then what of others in the cloud may stop it, which is
+not looked for, with the commands that do. Changes nothing; pulumi destroy is what removes a stack.
 
   --check            only look; the only mode there is
   --kubeconfig FILE  an administrator's kubeconfig; its current context is used
@@ -32,6 +36,8 @@ export const command: Command = {
     const left = leftovers(await inventory(api));
     for (const { object, problem, fix } of left) terminal.out(`${object}: ${problem}\n  ${fix}\n`);
     terminal.out(left.length === 0 ? "nothing would be left behind\n" : `${left.length} would be left behind\n`);
+    const { items: nodes } = await api.core.listNode();
+    for (const line of heldBy(nodes[0]?.spec?.providerID ?? "")) terminal.out(`${line}\n`);
     return left.length === 0 ? exitCodes.fine : exitCodes.findings;
   },
 };
@@ -121,6 +127,17 @@ export interface Inventory {
   readonly claims: readonly FoundClaim[];
   readonly volumes: readonly FoundVolume[];
   readonly namespaces: readonly FoundObject[];
+}
+
+const tables: Readonly<Record<string, OwnerTable>> = { aws: awsOwners, azure: azureOwners };
+
+/** What of others may stop the destruction, in the cloud of a node's provider id. */
+export function heldBy(providerId: string): readonly string[] {
+  const [cloud = ""] = providerId.split(":");
+  const rows = Object.entries(tables[cloud] ?? {}).flatMap(([type, { heldBy: held }]) =>
+    held === undefined ? [] : [`${type}: ${held.others}\n  ${held.look}`],
+  );
+  return rows.length === 0 ? [] : ["not looked for, and held by others pulumi destroy stops at it:", ...rows];
 }
 
 /** Something that would outlive the cluster, or keep its removal from ending. */

@@ -1,6 +1,7 @@
 import { Provider } from "@pulumi/azure-native/provider.js";
 import * as pulumi from "@pulumi/pulumi";
 import { Cluster } from "../components/azure/cluster.ts";
+import { keepsOthers, type ReadResource } from "../components/azure/keepsOthers.ts";
 import { stackGuard } from "../components/gates/changeGuard.ts";
 import type { MayStart } from "../components/gates/mayStart.ts";
 import type { ClusterSpec } from "../components/model/clusterSpec.ts";
@@ -17,11 +18,20 @@ const keepsTags =
     return { props, opts: pulumi.mergeOptions(opts, { ignoreChanges: names.map((name) => `tags["${name}"]`) }) };
   };
 
+/** Loaded when a hook asks: the client is large. */
+const read: ReadResource = async (id, apiVersion) => {
+  const { azureSender } = await import("../preflight/azure/client.ts");
+  const send = azureSender(() => undefined);
+  return await send({ right: "read", input: `${id}?api-version=${apiVersion}` }, AbortSignal.timeout(30_000));
+};
+
 export function deployAzure(
   spec: ClusterSpec,
   credentials?: pulumi.Output<string>,
   mayStart?: MayStart,
 ): ClusterOutputs {
+  // After the user's transforms: what one of them sends is not ignored.
+  pulumi.runtime.registerStackTransformation(keepsOthers(`${spec.name}-others`, read));
   const guard = stackGuard(spec);
   const provider = new Provider(
     `${spec.name}-azure`,

@@ -15,6 +15,12 @@ const rows = {
     },
   },
   "aws:ec2/defaultSecurityGroup:DefaultSecurityGroup": { ours: ["egress", "ingress"] },
+  "aws:ec2/internetGateway:InternetGateway": {
+    heldBy: {
+      others: "public addresses of others' interfaces in the network",
+      look: "aws ec2 describe-network-interfaces --filters Name=vpc-id,Values=ID",
+    },
+  },
   "aws:ec2/launchTemplate:LaunchTemplate": {
     ours: [
       ...["blockDeviceMappings", "networkInterfaces", "networkInterfaces[*].securityGroups", "tagSpecifications"],
@@ -27,16 +33,38 @@ const rows = {
     theirs: { enaSrdSpecification: "EC2" },
   },
   "aws:ec2/routeTable:RouteTable": {
+    heldBy: { others: "associations of others' subnets", look: "aws ec2 describe-route-tables --route-table-ids ID" },
+
     shared: { routes: { others: "peerings, transit gateways", by: "aws:ec2/route:Route" } },
   },
   "aws:ec2/securityGroup:SecurityGroup": {
+    heldBy: {
+      others: "interfaces in it, and rules of other groups that name it",
+      look: "aws ec2 describe-security-groups --filters Name=ip-permission.group-id,Values=ID",
+    },
+
     shared: {
       egress: { others: "teams", by: "aws:vpc/securityGroupEgressRule:SecurityGroupEgressRule" },
       ingress: { others: "the cloud controller", by: "aws:vpc/securityGroupIngressRule:SecurityGroupIngressRule" },
     },
   },
+  "aws:ec2/subnet:Subnet": {
+    heldBy: {
+      others: "interfaces of others: machines, balancers, endpoints, functions",
+      look: "aws ec2 describe-network-interfaces --filters Name=subnet-id,Values=ID",
+    },
+  },
+  "aws:ec2/vpc:Vpc": {
+    heldBy: {
+      others: "subnets, security groups, route tables and gateways of others in it",
+      look: "aws ec2 describe-security-groups --filters Name=vpc-id,Values=ID",
+    },
+  },
   "aws:ec2/vpcEndpoint:VpcEndpoint": { ours: ["routeTableIds", "securityGroupIds", "subnetIds"] },
   "aws:iam/openIdConnectProvider:OpenIdConnectProvider": { ours: ["clientIdLists"] },
+  "aws:iam/policy:Policy": {
+    heldBy: { others: "roles, users and groups of others", look: "aws iam list-entities-for-policy --policy-arn ID" },
+  },
   "aws:iam/role:Role": {
     shared: {
       inlinePolicies: { others: "teams" },
@@ -49,8 +77,20 @@ const rows = {
     detaching: { forceDetachPolicies: true },
   },
   "aws:lb/listener:Listener": { ours: ["defaultActions"] },
-  "aws:lb/loadBalancer:LoadBalancer": { ours: ["securityGroups", "subnets"] },
-  "aws:s3/bucket:Bucket": { shared: { replicationConfiguration: { others: "a copy in another region or account" } } },
+  "aws:lb/loadBalancer:LoadBalancer": {
+    heldBy: { others: "an endpoint service of others", look: "aws ec2 describe-vpc-endpoint-service-configurations" },
+    ours: ["securityGroups", "subnets"],
+  },
+  "aws:lb/targetGroup:TargetGroup": {
+    heldBy: { others: "listeners of others", look: "aws elbv2 describe-target-groups --target-group-arns ID" },
+  },
+  "aws:s3/bucket:Bucket": {
+    heldBy: {
+      others: "access points of others; in production snapshots",
+      look: "aws s3control list-access-points --account-id ACCOUNT --bucket ID",
+    },
+    shared: { replicationConfiguration: { others: "a copy in another region or account" } },
+  },
   "aws:s3/bucketLifecycleConfiguration:BucketLifecycleConfiguration": { ours: ["rules"] },
   "aws:s3/bucketObjectv2:BucketObjectv2": { ours: ["overrideProvider.defaultTags.tags"] },
   "aws:s3/bucketServerSideEncryptionConfiguration:BucketServerSideEncryptionConfiguration": { ours: ["rules"] },

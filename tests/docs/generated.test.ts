@@ -1,5 +1,7 @@
 import assert from "node:assert/strict";
 import path from "node:path";
+import { awsOwners } from "../../components/aws/owners.ts";
+import { azureOwners } from "../../components/azure/owners.ts";
 import { configJsonSchema } from "../../components/config/jsonSchema.ts";
 import { loadConfig } from "../../components/config/load.ts";
 import { configurationMarkdown } from "../../components/config/markdown.ts";
@@ -19,6 +21,7 @@ import {
   ciAwsRightsTable,
   ciAzureRightsTable,
   fillGenerated,
+  heldList,
   linuxStagesTable,
   ownersTable,
   reservedFlagsTable,
@@ -49,7 +52,11 @@ describe("generated parts of the documentation", () => {
     matchGenerated("docs/operations/control-plane.md", { "reserved-flags": reservedFlagsTable() });
   });
 
-  it("platform.md: whose inputs are", () => matchGenerated("docs/platform.md", { owners: ownersTable() }));
+  it("platform.md and both clouds: whose inputs are, and what of others holds destroy", () => {
+    matchGenerated("docs/platform.md", { owners: ownersTable() });
+    matchGenerated("docs/aws.md", { held: heldList(awsOwners) });
+    matchGenerated("docs/azure.md", { held: heldList(azureOwners) });
+  });
 
   it("findings.md: every kind of finding", () => matchGenerated("docs/findings.md", { findings: findingList() }));
 

@@ -31,6 +31,7 @@ import {
 import { windowsStages } from "../../components/machine/windows/stages.ts";
 import type { ClusterSpec } from "../../components/model/clusterSpec.ts";
 import type { Stage } from "../../components/model/machineParts.ts";
+import type { OwnerTable } from "../../components/model/owners.ts";
 import { groupName } from "../../components/model/pools.ts";
 import { reservedFlagRows } from "../../components/model/reservedFlags.ts";
 import { podNetworks } from "../../components/podNetworks/podNetworks.ts";
@@ -72,6 +73,13 @@ export function ownersTable(): string {
     }),
   );
   return markdownTable(["Type", "Input", "Who adds", "What they add"], mergedRows(rows, [1]));
+}
+
+/** What of others stops `destroy`; `uninstall --check` has the commands too. */
+export function heldList(table: OwnerTable): string {
+  return Object.entries(table)
+    .flatMap(([type, { heldBy }]) => (heldBy === undefined ? [] : [`- ${type.split(":").at(-1)}: ${heldBy.others}\n`]))
+    .join("");
 }
 
 export function alertsTable(): string {

@@ -10,12 +10,20 @@ import { runConfig } from "../support/mocks.ts";
 import { stackConfig, testStacks } from "../support/stacks.ts";
 
 const stacks = readdirSync(testStacks).flatMap((file) => /^Pulumi\.(.+)\.yaml$/.exec(file)?.[1] ?? []);
+const azureFolder = new URL("../../components/azure/", import.meta.url);
 const known = /^(pulumi:providers:)?(aws|azure-native)(:|$)/;
+
+/** Types of the ids that the program hands out. */
+const handedOut = new Set<string>();
 
 async function recorded(): Promise<readonly RecordedResource[]> {
   const all: RecordedResource[] = [];
   for (const stack of stacks) {
     const { program } = await runConfig(stack, withEveryAddOn(stackConfig(stack)), "known-outputs");
+    const given = JSON.stringify(program.outputs.resources);
+    for (const { type, id, outputs } of program.resources)
+      if ([id, outputs.arn].some((each) => typeof each === "string" && each !== "" && given.includes(`"${each}"`)))
+        handedOut.add(type);
     all.push(...program.resources.filter(({ type, read }) => known.test(type) && read === undefined));
   }
   return all;
@@ -34,20 +42,54 @@ function keptIfUnset(type: string, path: string): boolean {
   return new RegExp(`available as standalone resources[^?]*\\n +${path.split(".").at(-1)}\\?:`).test(azureTexts);
 }
 
+const azureSources = new Map(
+  readdirSync(fileURLToPath(azureFolder)).map((file) => [file, readFileSync(new URL(file, azureFolder), "utf8")]),
+);
+
+/** Whether a file that makes resources of a type, or one that it imports, writes that key. */
+function mayBeSent(type: string, key: string): boolean {
+  const makers = [...azureSources.values()].filter((text) => text.includes(`new ${type.split(":").at(-1)}(`));
+  const imported = makers.flatMap((text) => [...text.matchAll(/from "\.\/([\w.]+)"/g)].map(([, file = ""]) => file));
+  return [...makers, ...imported.filter((file) => file !== "owners.ts").map((file) => azureSources.get(file))].some(
+    (text = "") => new RegExp(`\\b${key}\\b *[:,}]`).test(text),
+  );
+}
+
+/**
+ * Inputs that Azure's provider leaves out of every request, and Azure so takes off: what the provider declares and no
+ * example and no line of the program sends.
+ */
+function neverSent(type: string, resources: readonly Pick<RecordedResource, "inputs">[]): readonly string[] {
+  if (!type.startsWith("azure-native:")) return [];
+  const { inputs, outputs } = declaredResource(type);
+  return [...inputs.keys()].filter(
+    (key) =>
+      outputs.has(key) &&
+      !/^(id|name|type)$/.test(key) &&
+      !resources.some((each) => each.inputs[key] !== undefined) &&
+      !mayBeSent(type, key),
+  );
+}
+
 /** Where a type's owners and resources differ. */
 function differences(
   type: string,
-  { ours = [], contested = {}, shared = {}, theirs = {}, detaching = {} }: Owners,
+  { ours = [], contested = {}, shared = {}, theirs = {}, left, detaching = {} }: Owners,
   resources: readonly Pick<RecordedResource, "inputs" | "options">[],
   types: ReadonlySet<string>,
 ): readonly string[] {
   const own = [...ours, ...Object.keys(contested)];
-  const others = Object.keys(theirs);
+  const others = [...Object.keys(theirs), ...(left?.inputs ?? [])];
   const sent = new Set(resources.flatMap(({ inputs }) => collections(type, inputs)));
+  const unsent = neverSent(type, resources).filter((path) => !(path in shared));
   const ignored = new Set(resources.flatMap(({ options }) => options.ignoreChanges));
   const lines: readonly (readonly [string, readonly string[]])[] = [
-    ["whose is", [...sent].filter((path) => !own.includes(path) && !others.includes(path))],
-    ["nothing sends", own.filter((path) => path !== "tags" && !sent.has(path))],
+    ["whose is", [...sent, ...unsent].filter((path) => !own.includes(path) && !others.includes(path))],
+    [
+      "nothing sends",
+      own.filter((path) => path !== "tags" && !sent.has(path) && !unsent.includes(path) && !mayBeSent(type, path)),
+    ],
+    ["a setting sends, and left to others:", (left?.inputs ?? []).filter((path) => !unsent.includes(path))],
     ["ours, and ignored:", own.filter((path) => !others.includes(path) && ignored.has(path))],
     ["theirs, and not ignored:", others.filter((path) => !ignored.has(path))],
     ["shared, and sent:", Object.keys(shared).filter((path) => sent.has(path))],
@@ -86,6 +128,9 @@ describe("the table of who owns an input", () => {
     const types = new Set(all.keys());
     const found = [...all].flatMap(([type, each]) => differences(type, ownersOf(type), each, types));
     assert.deepEqual(found, []);
+    // A role or identity goes whatever has it.
+    const unheld = [...handedOut].filter((type) => known.test(type) && ownersOf(type).heldBy === undefined);
+    assert.deepEqual(unheld.toSorted(), ["aws:iam/role:Role", "azure-native:managedidentity:UserAssignedIdentity"]);
 
     const changed = (type: string, more: RecordedResource["inputs"], ignoreChanges?: readonly string[]) =>
       differences(
@@ -102,8 +147,16 @@ describe("the table of who owns an input", () => {
       "shared, and sent: managedPolicyArns",
       "does not set forceDetachPolicies",
     ]);
-    assert.deepEqual(changed("azure-native:network:Subnet", { delegations: [] }), ["whose is delegations"]);
-    assert.deepEqual(changed("azure-native:network:PublicIPAddress", {}, []), ["theirs, and not ignored: natGateway"]);
+    assert.deepEqual(changed("azure-native:network:Subnet", { delegations: [] }), [
+      "a setting sends, and left to others: delegations",
+    ]);
+    const { left: _, ...unlike } = ownersOf("azure-native:network:Subnet");
+    assert.partialDeepStrictEqual(
+      differences("azure-native:network:Subnet", unlike, all.get("azure-native:network:Subnet") ?? [], types),
+      ["azure-native:network:Subnet: whose is delegations"],
+    );
+    const unignored = changed("azure-native:network:PublicIPAddress", {}, []);
+    assert.partialDeepStrictEqual(unignored, ["theirs, and not ignored: natGateway"]);
     assert.deepEqual(changed("aws:ec2/subnet:Subnet", {}, ["tags"]), ["ours, and ignored: tags"]);
     assert.deepEqual(differences("aws:lb/listener:Listener", {}, all.get("aws:lb/listener:Listener") ?? [], types), [
       "aws:lb/listener:Listener: whose is defaultActions",

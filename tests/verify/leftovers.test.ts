@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { type FoundObject, leftovers } from "../../cli/uninstall.ts";
+import { type FoundObject, heldBy, leftovers } from "../../cli/uninstall.ts";
 
 function found(kind: string, name: string, more: Partial<FoundObject["metadata"]> = {}): FoundObject {
   return {
@@ -66,5 +66,13 @@ describe("leftovers", () => {
     assert.deepEqual(problems, [
       "it is being deleted and does not go: finalizers service.kubernetes.io/load-balancer-cleanup",
     ]);
+  });
+
+  it("come with what of others may stop the destruction, on the cloud of the nodes", () => {
+    const azure = heldBy("azure:///subscriptions/1/x").join("\n");
+    assert.match(azure, /PrivateZone: links to other networks\n {2}az network private-dns link vnet list/);
+    assert.match(azure, /VirtualNetwork: .*AzureBastionSubnet/);
+    assert.match(heldBy("aws:///eu-central-1a/i-1").join("\n"), /iam\/policy:Policy: .*\n {2}aws iam list-entities/);
+    assert.deepEqual(heldBy(""), []);
   });
 });
