@@ -143,7 +143,7 @@ export class ControlPlaneMachine extends pulumi.ComponentResource {
     shape: ReturnType<typeof machineTemplate>,
     payload: pulumi.Output<MachinePayload>,
   ): Instance {
-    const { spec, member, subnetId, groupId, profileArn, after, gate } = this.#args;
+    const { spec, member, subnetId, groupId, profileArn, scripts, after, gate } = this.#args;
     const fingerprint = pulumi
       .all([payload, profileArn])
       .apply(([known, profile]) => machineFingerprint(spec, member, known, profile));
@@ -172,6 +172,7 @@ export class ControlPlaneMachine extends pulumi.ComponentResource {
         inputs: { subnetId, securityGroups: [groupId] },
       },
       { type: "aws:ec2/instance:Instance", inputs },
+      { type: "aws:s3/bucketObjectv2:BucketObjectv2", inputs: { bucket: scripts.bucketName, key: scripts.object.key } },
     ]);
     return new Instance(`${this.#name}-instance`, inputs, {
       parent: this,

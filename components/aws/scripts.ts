@@ -1,7 +1,7 @@
 import { BucketObjectv2 } from "@pulumi/aws/s3/bucketObjectv2.js";
 import * as pulumi from "@pulumi/pulumi";
 import type { ScriptsObject } from "../machine/bundle.ts";
-import { privateBucket } from "./snapshots.ts";
+import { keepContent, privateBucket } from "./snapshots.ts";
 
 interface ScriptsArgs {
   /** Those with the same key are one object. */
@@ -28,6 +28,7 @@ export class Scripts extends pulumi.ComponentResource {
   constructor(name: string, args: ScriptsArgs, opts?: pulumi.ComponentResourceOptions) {
     super("fenestra:aws:Scripts", name, {}, opts);
     const bucket = privateBucket(name, { forceDestroy: true }, this);
+    keepContent(name, bucket, this);
     const unique = new Map(args.objects.map((object) => [object.key, object]));
     this.ready = [...unique.values()].map(
       ({ key, content, sha256 }) =>

@@ -50,6 +50,24 @@ export function privateBucket(
   return bucket;
 }
 
+/**
+ * Versions of a bucket's objects, and its one lifecycle, by which none expires. An organisation's rule can only take its
+ * place, which a comparison with the cloud shows.
+ */
+export function keepContent(name: string, bucket: Bucket, parent: pulumi.Resource): void {
+  const versions = new BucketVersioning(
+    `${name}-versions`,
+    { bucket: bucket.id, versioningConfiguration: { status: "Enabled" } },
+    { parent },
+  );
+  const rule = { id: "versions", status: "Enabled", filter: {}, noncurrentVersionExpiration: { noncurrentDays: 90 } };
+  new BucketLifecycleConfiguration(
+    `${name}-keep`,
+    { bucket: bucket.id, rules: [rule] },
+    { parent, dependsOn: [versions] },
+  );
+}
+
 interface SnapshotsArgs {
   readonly spec: Pick<ClusterSpec, "environment" | "controlPlane">;
 }

@@ -27,6 +27,7 @@ import {
 import { roleBounds } from "./identity.ts";
 import { detachingRole } from "./owners.ts";
 import { allow, httpsOnly, type PolicyDocument, policy } from "./policyDocument.ts";
+import { keepContent } from "./snapshots.ts";
 
 interface IssuerArgs {
   readonly spec: Pick<ClusterSpec, "environment">;
@@ -54,9 +55,11 @@ class Issuer extends pulumi.ComponentResource {
     this.#name = name;
     const bucket = new Bucket(
       `${name}-bucket`,
-      { tags: { Name: `${name}-bucket` } },
+      // Versions of its documents outlive them.
+      { forceDestroy: true, tags: { Name: `${name}-bucket` } },
       { parent: this, protect: args.spec.environment === "production" },
     );
+    keepContent(name, bucket, this);
     this.url = pulumi.interpolate`https://${bucket.bucketRegionalDomainName}`;
     const readers = this.#publish(bucket);
     const keys = pulumi.output(args.publicKeys);

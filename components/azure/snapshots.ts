@@ -2,6 +2,7 @@ import { BlobContainer } from "@pulumi/azure-native/storage/blobContainer.js";
 import { BlobServiceProperties } from "@pulumi/azure-native/storage/blobServiceProperties.js";
 import { ManagementPolicy } from "@pulumi/azure-native/storage/managementPolicy.js";
 import { StorageAccount, type StorageAccountArgs } from "@pulumi/azure-native/storage/storageAccount.js";
+import type * as inputs from "@pulumi/azure-native/types/input.js";
 import * as pulumi from "@pulumi/pulumi";
 import type { ClusterSpec } from "../model/clusterSpec.ts";
 import type { Identity } from "./identity.ts";
@@ -75,22 +76,16 @@ export class Snapshots extends pulumi.ComponentResource {
       // In production snapshots stop the stack's destruction: they may be the last copy.
       { parent: this, protect: spec.environment === "production" },
     );
-    this.#expire(name, resourceGroup, account, spec.controlPlane.backup.keepDays);
-    // Azure takes a year at most.
-    const kept = { enabled: true, days: Math.min(365, spec.controlPlane.backup.keepDays) };
-    new BlobServiceProperties(
-      `${name}-versions`,
-      {
-        resourceGroupName: resourceGroup.name,
-        accountName: account.name,
-        // The only name that Azure takes.
-        blobServicesName: "default",
-        isVersioningEnabled: true,
-        deleteRetentionPolicy: kept,
-        containerDeleteRetentionPolicy: kept,
+    const days = spec.controlPlane.backup.keepDays;
+    const prefixMatch = [`${containerName}/`];
+    expire(name, resourceGroup, account, this, {
+      filters: { blobTypes: ["blockBlob"], prefixMatch },
+      actions: {
+        baseBlob: { delete: { daysAfterModificationGreaterThan: days } },
+        version: { delete: { daysAfterCreationGreaterThan: 2 * days } },
       },
-      { parent: this },
-    );
+    });
+    keepVersions(name, resourceGroup, account, days, this);
     const role = assignRole(
       `${name}-write`,
       { principalId: controlPlane.principalId, subscriptionId: resourceGroup.subscriptionId },
@@ -101,33 +96,63 @@ export class Snapshots extends pulumi.ComponentResource {
     this.ready = [container, role];
     this.registerOutputs({ containerUrl: this.containerUrl });
   }
+}
 
-  #expire(name: string, resourceGroup: ResourceGroupContext, account: StorageAccount, days: number): void {
-    new ManagementPolicy(
-      `${name}-expiry`,
-      {
-        resourceGroupName: resourceGroup.name,
-        accountName: account.name,
-        // The only name that Azure accepts.
-        managementPolicyName: "default",
-        policy: {
-          rules: [
-            {
-              enabled: true,
-              name: "expire",
-              type: "Lifecycle",
-              definition: {
-                filters: { blobTypes: ["blockBlob"], prefixMatch: [`${containerName}/`] },
-                actions: {
-                  baseBlob: { delete: { daysAfterModificationGreaterThan: days } },
-                  version: { delete: { daysAfterCreationGreaterThan: 2 * days } },
-                },
-              },
-            },
-          ],
-        },
-      },
-      { parent: this },
-    );
-  }
+/** Keeps the documents of an account whose blobs never expire: an organisation's rule can only take the place of ours. */
+export function keepContent(
+  name: string,
+  resourceGroup: ResourceGroupContext,
+  account: StorageAccount,
+  parent: pulumi.Resource,
+): void {
+  const days = 90;
+  keepVersions(name, resourceGroup, account, days, parent);
+  expire(name, resourceGroup, account, parent, {
+    filters: { blobTypes: ["blockBlob"] },
+    actions: { version: { delete: { daysAfterCreationGreaterThan: days } } },
+  });
+}
+
+function keepVersions(
+  name: string,
+  resourceGroup: ResourceGroupContext,
+  account: StorageAccount,
+  days: number,
+  parent: pulumi.Resource,
+): void {
+  // Azure takes a year at most.
+  const kept = { enabled: true, days: Math.min(365, days) };
+  new BlobServiceProperties(
+    `${name}-versions`,
+    {
+      resourceGroupName: resourceGroup.name,
+      accountName: account.name,
+      // The only name that Azure takes.
+      blobServicesName: "default",
+      isVersioningEnabled: true,
+      deleteRetentionPolicy: kept,
+      containerDeleteRetentionPolicy: kept,
+    },
+    { parent },
+  );
+}
+
+function expire(
+  name: string,
+  resourceGroup: ResourceGroupContext,
+  account: StorageAccount,
+  parent: pulumi.Resource,
+  definition: inputs.storage.ManagementPolicyDefinitionArgs,
+): void {
+  new ManagementPolicy(
+    `${name}-expiry`,
+    {
+      resourceGroupName: resourceGroup.name,
+      accountName: account.name,
+      // The only name that Azure accepts.
+      managementPolicyName: "default",
+      policy: { rules: [{ enabled: true, name: "expire", type: "Lifecycle", definition }] },
+    },
+    { parent },
+  );
 }

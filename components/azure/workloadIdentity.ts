@@ -20,7 +20,7 @@ import {
 import { Identity } from "./identity.ts";
 import type { ResourceGroupContext } from "./resourceGroup.ts";
 import type { Grant } from "./roles.ts";
-import { storageAccount } from "./snapshots.ts";
+import { keepContent, storageAccount } from "./snapshots.ts";
 
 interface IssuerArgs {
   readonly spec: Pick<ClusterSpec, "name" | "environment">;
@@ -56,6 +56,7 @@ class Issuer extends pulumi.ComponentResource {
     // azure-native writes blobs by the account's key.
     const access = { allowBlobPublicAccess: true, allowSharedKeyAccess: true };
     const account = storageAccount(name, args, "oidc", access, {}, this);
+    keepContent(name, args.resourceGroup, account, this);
     const host = pulumi.interpolate`https://${account.name}.blob.core.windows.net`;
     this.url = pulumi.interpolate`${host}/${containers.public}`;
     const documents = this.#makeContainer(account, "public");

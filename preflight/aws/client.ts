@@ -48,6 +48,14 @@ export function awsSender(region: string, seen: (server: Date) => void): Send {
   };
   return async (call, abortSignal) => {
     const [service = "", name = ""] = call.right.split(":");
+    if (call.right === "s3:GetObject") {
+      const { headObject } = await import("./objects.ts");
+      return await headObject(call, { region, credentials, agent: httpsAgent, signal: abortSignal }).catch(
+        (error: unknown) => {
+          throw callError(call, error);
+        },
+      );
+    }
     const loading = loaded.get(service) ?? load(service);
     loaded.set(service, loading);
     const { module, client } = await loading;

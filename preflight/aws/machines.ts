@@ -97,6 +97,25 @@ export const machineQuestions: readonly Question<AwsNeeds>[] = [
     },
   },
   {
+    // What user data fetches is still there: an organisation's rule may have expired it.
+    id: "scripts",
+    ofMachine: true,
+    async *run({ program, goes }, ask) {
+      // Before the first update nobody knows the bucket.
+      if (goes === undefined) return;
+      for (const { inputs } of resourcesOfType(program, "aws:s3/bucketObjectv2:BucketObjectv2")) {
+        const [Bucket = "", Key = ""] = [textOf(inputs.bucket), textOf(inputs.key)];
+        const found = await ask("s3:GetObject", { Bucket, Key }, /^NotFound$/);
+        if (found.isNone)
+          yield refused(
+            `s3://${Bucket}/${Key}, which a new machine fetches, is gone`,
+            "exempt the bucket from the lifecycle rule that expired it, then pulumi up --refresh",
+          );
+        else found.number("ContentLength");
+      }
+    },
+  },
+  {
     // Keys of disks can be used, also by AWS's own role for groups.
     id: "keys",
     ofMachine: true,
@@ -127,7 +146,7 @@ export const machineQuestions: readonly Question<AwsNeeds>[] = [
         if (!policy.text("Policy").includes("AWSServiceRoleForAutoScaling"))
           yield doubtful(
             `the policy of ${KeyId} does not name AWSServiceRoleForAutoScaling, which makes the disks of pools: machines would end with Client.InternalError`,
-            "add it to the policy of the key: docs/aws.md has the statement",
+            "add it to the policy of the key: docs/operations/machines.md",
           );
       }
     },

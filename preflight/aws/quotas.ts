@@ -1,5 +1,5 @@
 import { resourceOfId, resourcesOfType } from "../../plan/program/recorded.ts";
-import { textOf } from "../../plan/program/values.ts";
+import { listOf, mapOf, textOf } from "../../plan/program/values.ts";
 import { countsOf, made } from "../needs.ts";
 import { type Ask, doubtful, notAsked, type Question, type Reply, shortOf } from "../question.ts";
 import type { AwsMachine, AwsNeeds } from "./needs.ts";
@@ -76,6 +76,9 @@ const countedThings = [
   ],
 ] as const;
 
+/** MiB/s. */
+const usualInitializationRate = 5_000;
+
 const counting = (id: string): Question<AwsNeeds> => ({
   id,
   async *run({ program, cluster }, ask) {
@@ -150,6 +153,21 @@ export const quotaQuestions: readonly Question<AwsNeeds>[] = [
         yield doubtful(
           "nothing runs in this region and its quotas were never changed: new accounts have less than they are told, and AWS verifies them first (PendingVerification)",
           raise("ec2", "L-1216C47A")(64),
+        );
+    },
+  },
+  {
+    // Disks that start with a rate share one quota of the region (Amazon EBS User Guide, "Initialize Amazon EBS volumes").
+    id: "initialization-quota",
+    async *run({ machines }) {
+      const rate = machines.reduce((sum, { template, count }) => {
+        const [disk] = listOf(template.blockDeviceMappings);
+        return sum + count * Number(mapOf(mapOf(disk).ebs).volumeInitializationRate ?? 0);
+      }, 0);
+      if (rate > usualInitializationRate)
+        yield doubtful(
+          `disks of Windows machines are read at ${rate} MiB/s when all start at once; AWS's default for a region, shared with others, is ${usualInitializationRate}, and more machines come later`,
+          "ask for more of it in Service Quotas (Amazon EBS), or add machines by and by: fenestra:pools, count",
         );
     },
   },

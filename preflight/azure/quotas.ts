@@ -1,3 +1,4 @@
+import { mapOf } from "../../plan/program/values.ts";
 import { countsOf, made } from "../needs.ts";
 import { type Ask, notAsked, type Question, type Reply, shortOf } from "../question.ts";
 import { skusOf, vcpusOf } from "./machines.ts";
@@ -63,8 +64,15 @@ const counting = (id: string): Question<AzureNeeds> => ({
     const usages = await usagesOf(ask, needs, "Network");
     // What the cluster has is already in the numbers.
     if ((await running(ask, needs)).length > 0) return;
+    // Those of the program, each of which gets an address when it is made.
+    const services = made(needs.program, "kubernetes:core/v1:Service").filter(
+      ({ inputs: { spec, metadata } }) =>
+        mapOf(spec).type === "LoadBalancer" &&
+        mapOf(mapOf(metadata).annotations)["service.beta.kubernetes.io/azure-load-balancer-internal"] !== "true",
+    ).length;
     for (const [of, what, type, pattern] of counted) {
-      const needed = made(needs.program, `azure-native:network:${type}`).length;
+      const needed =
+        made(needs.program, `azure-native:network:${type}`).length + (id === "address-quota" ? services : 0);
       if (of !== id || needed === 0) continue;
       const quotas = usages.filter((each) => pattern.test(each.text("name.value")));
       if (quotas.length === 0) yield notAsked(`Azure tells no quota of ${what}`);

@@ -40,6 +40,7 @@ const clouds = {
         { "ec2:DescribeInstanceTypeOfferings InstanceTypeOfferings": [] },
       ],
       [/image: .* is not there/, { "ec2:DescribeImages Images": [] }],
+      [/scripts: s3:.*linux.* is gone; mend: .*up --refresh/, { "s3:GetObject $code": "NotFound" }],
       [/keys: .* is Disabled/, { "kms:DescribeKey KeyMetadata.KeyState": "Disabled" }],
       [
         /vcpu-quota: 2 vCPUs are needed; .* others use 2/,
@@ -187,9 +188,13 @@ for (const [cloud, { deploy, region, launches, refusals, told }] of Object.entri
           assert.match(name, new RegExp(`-${index}$`));
           for (const { type, id, inputs } of parts) {
             const found = resources.find((each) =>
-              id === undefined
-                ? each.type === type && each.name.endsWith(`-control-plane-${index}-instance`)
-                : each.type === type && each.id === id,
+              each.type !== type
+                ? false
+                : id !== undefined
+                  ? each.id === id
+                  : "key" in inputs
+                    ? each.inputs.key === inputs.key
+                    : each.name.endsWith(`-control-plane-${index}-instance`),
             );
             assert.ok(found !== undefined, type);
             assert.partialDeepStrictEqual(reveal(found.inputs), inputs);

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { listOf, mapOf } from "../../plan/program/values.ts";
+import { listOf, mapOf, textOf } from "../../plan/program/values.ts";
 import { ofType, resource, runStack } from "../support/mocks.ts";
 
 describe("snapshots of etcd", () => {
@@ -41,5 +41,30 @@ describe("snapshots of etcd", () => {
     // Storage Blob Data Contributor: it has no right to delete a version, which the owner's role has.
     assert.match(JSON.stringify(role), /ba92f5b4-2d11-453d-a403-e96b0029c9fe/);
     assert.match(JSON.stringify(role.scope), /containers/);
+  });
+
+  it("and all that machines and clouds read from buckets have versions, and the one lifecycle of the bucket is ours", async () => {
+    const identity = { access: { serviceAccountKeys: ["rsa-1"], workloadIdentity: {} } };
+    const aws = await runStack("aws-dev", identity);
+    const azure = await runStack("azure-dev", identity);
+    for (const [stores, kept, key, count] of [
+      [ofType(aws, "aws:s3/bucket:Bucket"), ["BucketVersioning", "BucketLifecycleConfiguration"], "bucket", 3],
+      [
+        ofType(azure, "azure-native:storage:StorageAccount"),
+        ["BlobServiceProperties", "ManagementPolicy"],
+        "accountName",
+        2,
+      ],
+    ] as const) {
+      assert.equal(stores.size, count);
+      const { resources } = (key === "bucket" ? aws : azure).program;
+      for (const { id, outputs } of stores.values())
+        for (const kind of kept) {
+          const own = resources.filter(
+            ({ type, inputs }) => type.endsWith(`:${kind}`) && [id, outputs.name].includes(textOf(inputs[key])),
+          );
+          assert.equal(own.length, 1, `${kind} of ${id}`);
+        }
+    }
   });
 });

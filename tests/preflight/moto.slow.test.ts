@@ -68,7 +68,10 @@ describe("preflight of aws-dev against moto", function () {
       "ec2:GetEbsDefaultKmsKeyId": ["keys"],
       "iam:SimulatePrincipalPolicy": ["rights", "service-roles"],
     };
-    const fine = "account clock existing-network identity-quota names nat-quota reach-api size".split(" ");
+    const fine =
+      "account clock existing-network identity-quota initialization-quota names nat-quota reach-api scripts size".split(
+        " ",
+      );
     assert.deepEqual(await ask(), {
       ...Object.fromEntries(fine.map((id) => [id, "fine"])),
       ...Object.fromEntries(
