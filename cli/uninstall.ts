@@ -1,9 +1,7 @@
 import { parseArgs } from "node:util";
 import type { V1ObjectMeta } from "@kubernetes/client-node";
-import { awsOwners } from "../components/aws/owners.ts";
-import { azureOwners } from "../components/azure/owners.ts";
 import { fieldManager } from "../components/kubernetes/manifest.ts";
-import type { OwnerTable } from "../components/model/owners.ts";
+import { heldTypes } from "../plan/replacement/table.ts";
 import type { ClusterApi } from "../verify/api.ts";
 import { greet } from "../verify/verify.ts";
 import { type Command, exitCodes, UsageError } from "./exit.ts";
@@ -129,13 +127,10 @@ export interface Inventory {
   readonly namespaces: readonly FoundObject[];
 }
 
-const tables: Readonly<Record<string, OwnerTable>> = { aws: awsOwners, azure: azureOwners };
-
 /** What of others may stop the destruction, in the cloud of a node's provider id. */
 export function heldBy(providerId: string): readonly string[] {
-  const [cloud = ""] = providerId.split(":");
-  const rows = Object.entries(tables[cloud] ?? {}).flatMap(([type, { heldBy: held }]) =>
-    held === undefined ? [] : [`${type}: ${held.others}\n  ${held.look}`],
+  const rows = heldTypes(providerId.split(":")[0] ?? "").map(
+    ([type, held]) => `${type}: ${held.others}\n  ${held.look}`,
   );
   return rows.length === 0 ? [] : ["not looked for, and held by others pulumi destroy stops at it:", ...rows];
 }

@@ -45,3 +45,10 @@ export function startCheck(
     return { refused: lines((one) => one === "refused"), told: lines((one) => one !== "refused") };
   };
 }
+
+/** A resource as Azure has it now. @throws CallError */
+export async function readResource(id: string, apiVersion: string): Promise<unknown> {
+  const { azureSender } = await import("./azure/client.ts");
+  const send = azureSender(() => undefined);
+  return await send({ right: "read", input: `${id}?api-version=${apiVersion}` }, AbortSignal.timeout(30_000));
+}

@@ -19,11 +19,7 @@ const keepsTags =
   };
 
 /** Loaded when a hook asks: the client is large. */
-const read: ReadResource = async (id, apiVersion) => {
-  const { azureSender } = await import("../preflight/azure/client.ts");
-  const send = azureSender(() => undefined);
-  return await send({ right: "read", input: `${id}?api-version=${apiVersion}` }, AbortSignal.timeout(30_000));
-};
+const read: ReadResource = async (...given) => (await import("../preflight/start.ts")).readResource(...given);
 
 export function deployAzure(
   spec: ClusterSpec,

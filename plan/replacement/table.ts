@@ -113,3 +113,10 @@ export function ownersOf(type: string): Owners {
   const [every, own] = [table["*"], table[type]];
   return { ...every, ...own, contested: { ...every?.contested, ...own?.contested } };
 }
+
+/** What of others stops a deletion, by type, on a cloud by the beginning of its types and of its nodes' provider ids. */
+export function heldTypes(cloud: string): readonly (readonly [type: string, held: NonNullable<Owners["heldBy"]>])[] {
+  return Object.entries({ ...awsOwners, ...azureOwners }).flatMap(([type, { heldBy }]) =>
+    heldBy !== undefined && cloud !== "" && type.startsWith(cloud) ? [[type, heldBy] as const] : [],
+  );
+}

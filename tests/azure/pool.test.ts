@@ -96,10 +96,11 @@ describe("pools on Azure", () => {
 
   it("leave the wanted number to the autoscaler where there is one, and take none of its machines away", () => {
     const ignored = [...ofType(prod, setType)].map(([name, { options }]) => {
-      const guards = ["release", ...(options.ignoreChanges.length > 0 ? ["size"] : [])];
+      const size = options.ignoreChanges.filter((path) => path === "sku.capacity");
+      const guards = ["release", ...(size.length > 0 ? ["size"] : [])];
       const hooks = guards.map((guard) => name.replace(/group$/, guard));
       assert.deepEqual(options.hooks.beforeUpdate, hooks, name);
-      return [name, options.ignoreChanges.join()];
+      return [name, size.join()];
     });
     const wanted = specOf("azure-prod").pools.map(({ name, autoscale }) => [
       `azure-prod-pool-${name}-group`,
@@ -174,7 +175,7 @@ describe("pools on Azure", () => {
       profiles: [{ name: "count", capacity: { minimum: "3", maximum: "3", default: "3" }, rules: [] }],
     });
     // Two would undo each other's number.
-    assert.deepEqual(set.options.ignoreChanges, ["sku.capacity"]);
+    assert.ok(set.options.ignoreChanges.includes("sku.capacity"));
     const scaled = { name: "spot", os: "linux", spot: true, autoscale: { min: 0, max: 3 } };
     for (const none of [prod, await runStack("azure-dev", { pools: [scaled] })])
       assert.equal(ofType(none, kind).size, 0);
