@@ -105,7 +105,7 @@ describe("what others set on Azure", () => {
       const live = { properties: { routeTable: group("fw") } };
       assert.deepEqual(takenOff(subnet, update, live), ["routeTable"]);
       const refreshed = { ...first, routeTable: group("fw") };
-      const sends = { ...now, options: { ...now.options } };
+      const sends = { ...now, provider: null, options: { ...now.options } };
       const [operation] = findOperations({ resources: [{ ...sends, inputs: refreshed }] }, [sends]);
       assert.deepEqual(
         operation?.inputs.map(({ path }) => path),
