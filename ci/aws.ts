@@ -1,6 +1,6 @@
 import * as aws from "@pulumi/aws";
 import * as pulumi from "@pulumi/pulumi";
-import { detachingRole } from "../components/aws/owners.ts";
+import { attachmentOrder, detachingRole } from "../components/aws/owners.ts";
 import { privateBucket } from "../components/aws/snapshots.ts";
 import { audience, policies, type StackScope, trustPolicy } from "./awsPolicies.ts";
 import type { CiSpec, CiStack } from "./config.ts";
@@ -114,7 +114,11 @@ class AwsStack extends pulumi.ComponentResource {
         JSON.stringify(new Map(Object.entries(policies[purpose](known))).get(part)),
       );
       const policy = new aws.iam.Policy(`${name}-${part}`, { policy: document }, { parent: this });
-      new aws.iam.RolePolicyAttachment(`${name}-${part}`, { role: role.name, policyArn: policy.arn }, { parent: this });
+      new aws.iam.RolePolicyAttachment(
+        `${name}-${part}`,
+        { role: role.name, policyArn: policy.arn },
+        { parent: this, ...attachmentOrder },
+      );
     }
     return role;
   }

@@ -4,7 +4,7 @@ import { Role } from "@pulumi/aws/iam/role.js";
 import { RolePolicyAttachment } from "@pulumi/aws/iam/rolePolicyAttachment.js";
 import * as pulumi from "@pulumi/pulumi";
 import type { NodeSettings } from "../model/nodeSettings.ts";
-import { detachingRole } from "./owners.ts";
+import { attachmentOrder, detachingRole } from "./owners.ts";
 import { machineTrust } from "./policies.ts";
 import type { PolicyDocument } from "./policyDocument.ts";
 
@@ -58,7 +58,11 @@ export class Identity extends pulumi.ComponentResource {
       const key = `${name}-${purpose}`;
       const text = pulumi.output(document).apply((known) => JSON.stringify(known));
       const policy = new Policy(key, { ...place, policy: text, tags: { Name: key } }, { parent: this });
-      return new RolePolicyAttachment(key, { role: role.name, policyArn: policy.arn }, { parent: this });
+      return new RolePolicyAttachment(
+        key,
+        { role: role.name, policyArn: policy.arn },
+        { parent: this, ...attachmentOrder },
+      );
     });
     const profile = new InstanceProfile(
       `${name}-profile`,

@@ -105,5 +105,11 @@ export const awsOwners: OwnerTable = rows;
 /** What an update of that type ignores, since others write it. */
 export const theirs = theirsIn(rows);
 
+/**
+ * How a policy's attachment is replaced: the provider would delete it first (pulumi/pulumi-aws: provider/resources.go),
+ * and machines that are still to be replaced would lose their rights.
+ */
+export const attachmentOrder = { deleteBeforeReplace: false };
+
 /** Inputs of a role that let its deletion take off what others attached. */
 export const detachingRole = rows["aws:iam/role:Role"].detaching;

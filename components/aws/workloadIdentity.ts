@@ -25,7 +25,7 @@ import {
   subjectOf,
 } from "../model/workloadIdentity.ts";
 import { roleBounds } from "./identity.ts";
-import { detachingRole } from "./owners.ts";
+import { attachmentOrder, detachingRole } from "./owners.ts";
 import { allow, httpsOnly, type PolicyDocument, policy } from "./policyDocument.ts";
 import { keepContent } from "./snapshots.ts";
 
@@ -209,7 +209,7 @@ export class WorkloadIdentity extends pulumi.ComponentResource {
       new RolePolicyAttachment(
         `${name}-${policyArn.split(":policy/")[1]}`,
         { role: role.name, policyArn },
-        { parent: this },
+        { parent: this, ...attachmentOrder },
       );
     if (inline !== undefined) new RolePolicy(`${name}-rights`, { role: role.name, policy: inline }, { parent: this });
     return role;

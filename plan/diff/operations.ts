@@ -52,15 +52,26 @@ export function findOperations(
   const made = ({ custom, existing }: Pick<BaseResource, "custom" | "existing">) => custom && existing !== true;
   const before = new Map(base.resources.filter(made).map((resource) => [resource.urn, resource]));
   const drafts = new Map<string, Draft>();
-  for (const resource of now.filter(made)) drafts.set(resource.urn, own(before.get(resource.urn), resource));
+  for (const resource of now.filter(made)) {
+    const { urn } = resource;
+    const known = [urn, ...formerUrns(resource)].find((each) => before.has(each)) ?? urn;
+    drafts.set(urn, own(before.get(known), resource));
+    before.delete(known);
+  }
   for (let again = true; again; ) {
     again = false;
     for (const draft of drafts.values()) again = propagateReplacement(draft, drafts) || again;
   }
   for (const draft of drafts.values()) markRolled(draft, drafts);
-  const gone = [...before.values()].filter(({ urn }) => !drafts.has(urn));
-  return [...gone.map(removed), ...[...drafts.values()].flatMap(finished)].sort((a, b) =>
+  return [...[...before.values()].map(removed), ...[...drafts.values()].flatMap(finished)].sort((a, b) =>
     a.urn < b.urn ? -1 : a.urn > b.urn ? 1 : 0,
+  );
+}
+
+/** Under which the state may know it: an alias is a URN, or a name. */
+function formerUrns({ urn, name, options }: Compared): readonly string[] {
+  return textsOf(options.aliases).map((alias) =>
+    alias.startsWith("urn:") ? alias : urn.slice(0, -name.length) + alias,
   );
 }
 
@@ -124,9 +135,12 @@ function own(old: BaseResource | undefined, resource: Compared): Draft {
     return draft("replaced", replacing.size > 0 ? [...replacing] : [otherMachine], inputs);
   if (refused.length > 0) return draft("refused", refused, inputs);
   if (inputs.length === 0) return draft(undefined, [], []);
-  return row === undefined
-    ? draft("may-be-replaced", ["Fenestra does not know what replaces this type"], inputs)
-    : draft("changed", [], inputs);
+  if (row === undefined) return draft("may-be-replaced", ["Fenestra does not know what replaces this type"], inputs);
+  const doubts = Object.entries(row.mayRefuse ?? {}).flatMap(([key, judge]) => {
+    const doubt = touches(key) ? judge(valueAt(old.inputs, key), valueAt(resource.inputs, key)) : undefined;
+    return doubt === undefined ? [] : [`${key} ${doubt}`];
+  });
+  return draft("changed", doubts, inputs);
 }
 
 /** Inputs that differ, ignored ones aside. @param exact paths as Pulumi writes them */

@@ -13,7 +13,11 @@ const minutes = { "control-plane": 8, linux: 6, windows: 20 } as const;
 /** What a reviewer decides by, in one line. */
 export function verdict({ refused, lost, nodes }: Pick<PlanDiff, "refused" | "lost" | "nodes">): string {
   if (refused.length > 0) return "refused: this update will not run";
-  const told = [lost.length > 0 ? "DATA IS LOST" : "", members(nodes), ...pools(nodes)];
+  const mayFail = nodes.some(({ because }) => because.some((why) => why.includes("may be refused")));
+  const told = [
+    ...[lost.length > 0 ? "DATA IS LOST" : "", mayFail ? "MAY BE REFUSED" : ""],
+    ...[members(nodes), ...pools(nodes)],
+  ];
   const parts = told.filter((part) => part !== "");
   const head = parts.length > 0 ? parts : ["safe: no machine is replaced"];
   return [...head, duration(nodes), api(nodes)].filter((part) => part !== "").join(", ");

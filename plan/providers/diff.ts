@@ -1,7 +1,7 @@
 import { changedLeaves, valueAt } from "../diff/leaves.ts";
 import { ownChanges } from "../diff/operations.ts";
 import { readBack } from "../fakes/readBack.ts";
-import { type PropertyMap, reveal, textOf } from "../program/values.ts";
+import { type PropertyMap, reveal } from "../program/values.ts";
 import { concerns, replacementRow } from "../replacement/table.ts";
 
 export interface Change {
@@ -62,7 +62,8 @@ export function updatedOutputs(question: DiffQuestion, found = question.oldOutpu
 /** What changes, without the program's options, which are the engine's work. */
 export function difference(question: DiffQuestion): Difference {
   const { type, inputs, ignoreChanges } = question;
-  if (replacementRow(type) === undefined && !type.startsWith("pulumi:providers:"))
+  const row = replacementRow(type);
+  if (row === undefined && !type.startsWith("pulumi:providers:"))
     throw new Error(`what replaces ${type} is not known: it needs a row in plan/replacement`);
   const [old, now] = [comparedInputs(question), plain(inputs)];
   const { inputs: leaves, forced } = ownChanges(old, { type, inputs: now, options: { ignoreChanges } }, true);
@@ -76,7 +77,10 @@ export function difference(question: DiffQuestion): Difference {
       leaf.now === undefined,
     replaces: forced.some((key) => concerns(leaf.path, key)),
   }));
-  return { changes, deleteBeforeReplace: changes.some(({ replaces }) => replaces) && deletedFirst(type, old, now) };
+  return {
+    changes,
+    deleteBeforeReplace: changes.some(({ replaces }) => replaces) && row?.deletesFirst?.(now) === true,
+  };
 }
 
 /**
@@ -106,17 +110,6 @@ export function differentPaths(old: PropertyMap, now: PropertyMap): readonly str
 /** Changed inputs that the provider takes for an update and the cloud refuses. */
 export function refusedInputs({ type, oldInputs, inputs }: DiffQuestion): readonly string[] {
   return ownChanges(plain(oldInputs), { type, inputs: plain(inputs), options: {} }).refused;
-}
-
-/**
- * AWS: where a name that Pulumi could make up is given and stays (pulumi/pulumi-terraform-bridge,
- * pkg/tfbridge/schema.go, `nameRequiresDeleteBeforeReplace`). Azure: unless a name is random, as for role assignments
- * (pulumi/pulumi-azure-native, provider/pkg/provider/provider.go, `Diff`).
- */
-function deletedFirst(type: string, old: PropertyMap, now: PropertyMap): boolean {
-  if (type.startsWith("azure-native:"))
-    return !type.endsWith(":RoleAssignment") || now.roleAssignmentName !== undefined;
-  return type.startsWith("aws:") && now.name !== undefined && textOf(old.name) === textOf(now.name);
 }
 
 export function plain(map: PropertyMap): PropertyMap {

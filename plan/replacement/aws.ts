@@ -1,8 +1,20 @@
-import { loses, older, type ReplacementRow, row } from "./row.ts";
+import { valueAt } from "../diff/leaves.ts";
+import { any, loses, older, type ReplacementRow, row as rowOf } from "./row.ts";
+
+/**
+ * First is deleted what has a name that Pulumi could make up, given or changed (pulumi/pulumi-terraform-bridge:
+ * pkg/tfbridge/schema.go, `nameRequiresDeleteBeforeReplace`), and what pulumi/pulumi-aws, provider/resources.go, marks
+ * with `DeleteBeforeReplace`.
+ */
+const row: typeof rowOf = (source, replaces, more) =>
+  rowOf(source, replaces, { deletesFirst: (inputs) => valueAt(inputs, "name") !== undefined, ...more });
 
 /** An interface is replaced when the new list lacks its first address. */
 const loses0 = (old: unknown, now: unknown): boolean =>
   Array.isArray(old) && Array.isArray(now) && !now.includes(old[0]);
+/** A network balancer's subnets become more in place, whichever they are (customizeDiffLoadBalancerNLB). */
+const losesAndGrowsNot = (old: unknown, now: unknown): boolean =>
+  loses(old, now) && Array.isArray(old) && Array.isArray(now) && now.length <= old.length;
 const empty = (value: unknown): boolean => !Array.isArray(value) || value.length === 0;
 const present = (value: unknown): boolean => value !== undefined && value !== null;
 /** The kind of a rule's peer changes. */
@@ -61,7 +73,9 @@ export const awsRows: Readonly<Record<string, ReplacementRow>> = {
   "aws:iam/policy:Policy": row("iam/policy.go", ["name", "path", "description"]),
   "aws:iam/role:Role": row("iam/role.go", ["name", "path"]),
   "aws:iam/rolePolicy:RolePolicy": row("iam/role_policy.go", ["name", "role"]),
-  "aws:iam/rolePolicyAttachment:RolePolicyAttachment": row("iam/role_policy_attachment.go", ["role", "policyArn"]),
+  "aws:iam/rolePolicyAttachment:RolePolicyAttachment": row("iam/role_policy_attachment.go", ["role", "policyArn"], {
+    deletesFirst: any,
+  }),
   "aws:kms/alias:Alias": row("kms/alias.go", ["name"]),
   "aws:kms/key:Key": row("kms/key.go", ["customerMasterKeySpec", "keyUsage", "multiRegion"], {
     data: "everything that only this key decrypts",
@@ -70,7 +84,7 @@ export const awsRows: Readonly<Record<string, ReplacementRow>> = {
   "aws:lb/loadBalancer:LoadBalancer": row(
     "elbv2/load_balancer.go",
     ["name", "internal", "loadBalancerType", "subnets", "securityGroups"],
-    { when: { subnets: loses, securityGroups: (old, now) => empty(old) !== empty(now) } },
+    { when: { subnets: losesAndGrowsNot, securityGroups: (old, now) => empty(old) !== empty(now) } },
   ),
   "aws:lb/targetGroup:TargetGroup": row("elbv2/target_group.go", ["name", "port", "protocol", "targetType", "vpcId"]),
   "aws:lb/targetGroupAttachment:TargetGroupAttachment": row("elbv2/target_group_attachment.go", [
@@ -79,7 +93,10 @@ export const awsRows: Readonly<Record<string, ReplacementRow>> = {
     "port",
   ]),
   "aws:route53/record:Record": row("route53/record.go", ["zoneId", "name"]),
-  "aws:s3/bucket:Bucket": row("s3/bucket.go", ["bucket"], { data: "the objects in the bucket" }),
+  "aws:s3/bucket:Bucket": row("s3/bucket.go", ["bucket"], {
+    data: "the objects in the bucket",
+    deletesFirst: (inputs) => valueAt(inputs, "bucket") !== undefined,
+  }),
   "aws:s3/bucketLifecycleConfiguration:BucketLifecycleConfiguration": row(
     "s3/bucket_lifecycle_configuration.go",
     ["bucket"],

@@ -1,4 +1,18 @@
-import { any, loses, older, type ReplacementRow, row } from "./row.ts";
+import { valueAt } from "../diff/leaves.ts";
+import { any, loses, older, type ReplacementRow, row as rowOf } from "./row.ts";
+
+/** The provider deletes first unless a name is random (pulumi/pulumi-azure-native: provider/pkg/provider/provider.go). */
+const row: typeof rowOf = (source, replaces, more) => rowOf(source, replaces, { deletesFirst: any, ...more });
+
+/** Family, letters and version of a size without its number: D, `ds`, 5. */
+const series = (size: unknown): string => String(size).replace(/^(Standard_[A-Z]+)[\d-]+/, "$1");
+
+/** MicrosoftDocs/azure-compute-docs: "Properties that require deallocation to change"; resizing with and without d. */
+const otherSeries = (old: unknown, now: unknown): string | undefined =>
+  series(old) === series(now)
+    ? undefined
+    : "may be refused: a set's hardware may lack another series, and sizes with and without a local disk (d) do not mix; " +
+      "if so, undo it, add a pool of the new size, and remove this one";
 
 /** A resource is known by its path; last of `parts` is its own name. */
 const path = (...parts: readonly string[]): readonly string[] => ["resourceGroupName", ...parts];
@@ -13,7 +27,9 @@ const azr = (file: string): string => `hashicorp/terraform-provider-azurerm: int
  * hashicorp/terraform-provider-azurerm. The program's `replaceOnChanges` is in the plan.
  */
 export const azureRows: Readonly<Record<string, ReplacementRow>> = {
-  "azure-native:authorization:RoleAssignment": row(pan, ["roleAssignmentName", "scope", "principalId"]),
+  "azure-native:authorization:RoleAssignment": row(pan, ["roleAssignmentName", "scope", "principalId"], {
+    deletesFirst: (inputs) => valueAt(inputs, "roleAssignmentName") !== undefined,
+  }),
   "azure-native:authorization:RoleDefinition": row(pan, ["roleDefinitionId", "scope"]),
   "azure-native:compute:Disk": row(pan, path("diskName"), { data: "what lies on the disk" }),
   "azure-native:compute:VirtualMachine": row(azr("compute/linux_virtual_machine_resource.go"), path("vmName"), {
@@ -22,7 +38,7 @@ export const azureRows: Readonly<Record<string, ReplacementRow>> = {
   "azure-native:compute:VirtualMachineScaleSet": row(
     azr("compute/windows_virtual_machine_scale_set_resource.go"),
     path("vmScaleSetName"),
-    { refuses: { zones: loses, "upgradePolicy.mode": any } },
+    { refuses: { zones: loses }, mayRefuse: { "sku.name": otherSeries } },
   ),
   "azure-native:dns:RecordSet": row(pan, path("zoneName", "recordType", "relativeRecordSetName")),
   "azure-native:keyvault:Secret": row(pan, path("vaultName", "secretName")),

@@ -6,6 +6,10 @@ export interface ReplacementRow {
   readonly when?: Readonly<Record<string, (old: unknown, now: unknown) => boolean>>;
   /** Inputs that a preview shows as updated, with the changes that the cloud refuses. */
   readonly refuses?: Readonly<Record<string, (old: unknown, now: unknown) => boolean>>;
+  /** Inputs whose change the cloud may refuse, with what may be done instead; `undefined` where it takes the change. */
+  readonly mayRefuse?: Readonly<Record<string, (old: unknown, now: unknown) => string | undefined>>;
+  /** Whether the provider deletes before it makes the successor, by the new inputs. Default: it does not. */
+  readonly deletesFirst?: (inputs: unknown) => boolean;
   /** Inputs that an update sends only where they change, with what the cloud takes otherwise. */
   readonly resets?: Readonly<Record<string, string>>;
   /** What is gone for good with the resource, in words. */

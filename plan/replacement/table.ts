@@ -24,6 +24,7 @@ const otherRows: Readonly<Record<string, ReplacementRow>> = {
     ...["length", "lower", "upper", "numeric", "special", "minLower", "minUpper", "minNumeric", "minSpecial"],
     ...["overrideSpecial", "keepers"],
   ]),
+  "random:index/randomUuid:RandomUuid": row("internal/provider/resource_uuid.go", ["keepers"]),
   "tls:index/privateKey:PrivateKey": row("internal/provider/resource_private_key.go", [
     "algorithm",
     "ecdsaCurve",

@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { isDeepStrictEqual } from "node:util";
 import { cloudFacts } from "../../components/model/cloudFacts/cloudFacts.ts";
 import type { RecordedProgram, RecordedResource } from "../../plan/program/recorded.ts";
 import { mapOf, reveal } from "../../plan/program/values.ts";
@@ -45,26 +46,25 @@ for (const stack of ["aws-prod", "azure-prod"] as const)
       }
     });
 
-    it("is asked for another size of its own machine alone", async () => {
-      const own = JSON.parse(stackConfig(stack)["fenestra:controlPlane"] ?? "");
-      const { another, default: usual } = cloudFacts[stack === "aws-prod" ? "aws" : "azure"].sizes;
-      const sizes = { "cp-1": another(own.size ?? usual) };
-      const { program } = await runStack(stack, { controlPlane: { ...own, sizes } });
-      const asked = (await chain()).map(({ gate }) => {
-        const now = program.resources.find(({ urn }) => urn === gate.urn);
-        return (
-          JSON.stringify(mapOf(now?.inputs.input).fingerprint) !== JSON.stringify(mapOf(gate.inputs.input).fingerprint)
+    it("is asked for another size or generation of its own machine alone, which alone is made of it", async () => {
+      const given = JSON.parse(stackConfig(stack)["fenestra:controlPlane"] ?? "");
+      const size = cloudFacts[stack === "aws-prod" ? "aws" : "azure"].sizes.another(given.size ?? "m7i.large");
+      for (const more of [{ sizes: { "cp-1": size } }, { generations: { "cp-1": 2 } }]) {
+        const { resources } = (await runStack(stack, { controlPlane: { ...given, ...more } })).program;
+        const fingerprint = (gate: RecordedResource | undefined) => mapOf(gate?.inputs.input).fingerprint;
+        const asked = (await chain()).map(
+          ({ gate }) =>
+            !isDeepStrictEqual(fingerprint(resources.find(({ urn }) => urn === gate.urn)), fingerprint(gate)),
         );
-      });
-      assert.deepEqual(asked, [false, true, false]);
-      // What the machine is made of has it too, and nothing else.
-      const made = program.resources.filter(({ inputs }) =>
-        JSON.stringify(reveal(inputs)).includes(`"${sizes["cp-1"]}"`),
-      );
-      assert.deepEqual(
-        made.map(({ name }) => name),
-        [`${stack}-control-plane-1-${stack === "aws-prod" ? "template" : "instance"}`],
-      );
+        assert.deepEqual(asked, [false, true, false]);
+        const made = resources.filter(({ inputs }) => JSON.stringify(reveal(inputs)).includes(`"${size}"`));
+        const part = stack === "aws-prod" ? "template" : "instance";
+        const names = "sizes" in more ? [`${stack}-control-plane-1-${part}`] : [];
+        assert.deepEqual(
+          made.map(({ name }) => name),
+          names,
+        );
+      }
     });
 
     it("is asked by every change of another resource that replaces the machine", async () => {

@@ -1,4 +1,6 @@
 import assert from "node:assert/strict";
+import { type Compared, findOperations } from "../../plan/diff/operations.ts";
+import { difference } from "../../plan/providers/diff.ts";
 import { differencesFrom } from "../../plan/replacement/compare.ts";
 
 const marked = { willReplaceOnChanges: true };
@@ -42,4 +44,60 @@ describe("the table of replacements against a package's schema", () => {
     ]);
     assert.deepEqual(differences({ availabilityZone: {}, kmsKeyId: {} }), []);
   });
+});
+
+describe("what a change does", () => {
+  const resource = (type: string, inputs: object, options: Compared["options"] = {}, name = "now"): Compared => ({
+    ...{ urn: `urn:pulumi:s::p::${type}::${name}`, type, name, custom: true, inputs, options },
+    ...{ propertyDependencies: {}, provider: null },
+  });
+  const set = (name: string, mode = "Rolling") => ({ sku: { name }, upgradePolicy: { mode } });
+  const sizes = (size: string, expected: string) =>
+    ["compute:VirtualMachineScaleSet", set("Standard_D2s_v5"), set(size), expected] as const;
+  const balancer = (subnets: string, more: string, expected: string) =>
+    ["aws:lb/loadBalancer:LoadBalancer", { subnets: [...subnets] }, { subnets: [...more] }, expected] as const;
+
+  for (const [type, old, now, expected] of [
+    sizes("Standard_D16s_v5", "rolled"),
+    ...["Standard_D2ds_v5", "Standard_D2s_v6", "Standard_E2s_v5"].map((size) =>
+      sizes(size, "rolled sku.name may be refused:"),
+    ),
+    ["compute:VirtualMachineScaleSet", set("a"), set("a", "Manual"), "changed"] as const,
+    balancer("ab", "acd", "changed"),
+    balancer("ab", "ac", "replaced subnets"),
+    balancer("ab", "a", "replaced subnets"),
+  ])
+    it(`${JSON.stringify(now)}: ${expected}`, () => {
+      const name = type.startsWith("aws:") ? type : `azure-native:${type}`;
+      const [found] = findOperations({ resources: [resource(name, old)] }, [resource(name, now)]);
+      assert.equal(`${found?.change} ${found?.because.join().slice(0, 24)}`.trim(), expected);
+    });
+
+  it("is the same to a resource with an alias, by name or by whole URN", () => {
+    const old = resource("aws:ec2/vpc:Vpc", { cidrBlock: "a" }, {}, "old");
+    for (const alias of ["old", old.urn]) {
+      const changes = ["a", "b"].map((cidrBlock) => {
+        const renamed = resource("aws:ec2/vpc:Vpc", { cidrBlock }, { aliases: [alias] });
+        return findOperations({ resources: [old] }, [renamed]).map(({ name, change }) => `${name} ${change}`);
+      });
+      assert.deepEqual(changes, [[], ["now replaced"]]);
+    }
+  });
+
+  for (const [type, input, first, more] of [
+    ["aws:iam/rolePolicyAttachment:RolePolicyAttachment", "role", true],
+    ["aws:iam/role:Role", "path", false],
+    ["aws:iam/role:Role", "path", true, { name: "r" }],
+    ["aws:route53/record:Record", "name", true],
+    ["aws:s3/bucket:Bucket", "bucket", true],
+    ["azure-native:authorization:RoleAssignment", "scope", false],
+    ["azure-native:compute:Disk", "diskName", true],
+    ["random:index/randomUuid:RandomUuid", "keepers", false],
+  ] as const)
+    it(`${type} ${input}: a provider deletes ${first ? "first" : "last"}`, () => {
+      const inputs = (value: string) => ({ ...more, [input]: value });
+      const old = { oldInputs: inputs("a"), oldOutputs: inputs("a") };
+      const { changes, deleteBeforeReplace } = difference({ type, ...old, inputs: inputs("b"), ignoreChanges: [] });
+      assert.deepEqual([changes.map(({ replaces }) => replaces), deleteBeforeReplace], [[true], first]);
+    });
 });
