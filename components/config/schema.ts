@@ -127,7 +127,7 @@ const controlPlaneSchema = section("Machines of the control plane.", {
   ),
   sizes: described(
     z.partialRecord(memberNames, z.string()).optional(),
-    "Sizes of single machines in place of size, by the names of their etcd members: { cp-1: m6i.large } while the zone of cp-1 has no machine of the usual size. The others stay as they are.",
+    "Sizes of single machines in place of size, by the names of their etcd members: { cp-1: m6i.large } while its zone has none of the usual size.",
   ),
   backup: section("Snapshots of etcd.", {
     everyHours: described(

@@ -25,13 +25,7 @@ interface State {
 const newCloud = (region = "eu-central-1") =>
   new ServedCloud(simulatedCloud({ region, accountId: testAccount }, "fake"));
 const diff = (type: string, old: State, inputs: PropertyMap, ignoreChanges: readonly string[] = []) => {
-  const { changes } = difference({
-    type,
-    oldInputs: old.inputs,
-    oldOutputs: old.outputs,
-    inputs,
-    ignoreChanges,
-  });
+  const { changes } = difference({ type, oldInputs: old.inputs, oldOutputs: old.outputs, inputs, ignoreChanges });
   const replaces = [
     ...new Set(changes.flatMap(({ path, replaces: yes }) => (yes ? path.split(/[.[]/).slice(0, 1) : []))),
   ].sort();
