@@ -5,10 +5,11 @@ import { parseArgs } from "node:util";
 import { loadConfig } from "../components/config/load.ts";
 import { parseStackFile } from "../components/config/stackFile.ts";
 import { clusterSpec } from "../components/model/clusterSpec.ts";
+import { withoutDigest } from "../plan/report/rules/pins.ts";
 import { stackRules } from "../plan/report/rules/stack.ts";
 import { type Command, type ExitCode, exitCodes, type Terminal, UsageError, withUserFile } from "./exit.ts";
 import { git } from "./gitBase.ts";
-import { answers, type Given, newStackText } from "./init/questions.ts";
+import { acceptedText, answers, type Given, newStackText } from "./init/questions.ts";
 import { findProject, programFolder, stacksOf } from "./project.ts";
 import { fromClone, pinnedIn, repositoryFiles, writeFiles } from "./repository/files.ts";
 
@@ -121,8 +122,9 @@ export async function init(
   const file = new URL(`Pulumi.${stack}.yaml`, folder);
   const name = path.posix.join(path.basename(fileURLToPath(folder)), `Pulumi.${stack}.yaml`);
   if (!print && existsSync(file)) throw new UsageError(`${name} exists; allowed: another name, or --print`);
-  const text = newStackText(wanted, program);
-  const spec = clusterSpec(loadConfig(parseStackFile(text, name)));
+  const bare = newStackText(wanted, program);
+  const spec = clusterSpec(loadConfig(parseStackFile(bare, name)));
+  const text = bare + acceptedText(withoutDigest(spec));
   const open = stackRules["public-api-open"].find({ spec });
   if (open !== false) throw new UsageError(`--allow ${wanted.allow.join(",")}: ${open.message} ${open.remedy}`);
   const zoneless = stackRules["region-without-zones"].find({ spec });

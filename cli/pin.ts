@@ -156,7 +156,8 @@ async function pin(args: readonly string[], { out, err }: Terminal): Promise<Exi
       !name.endsWith(".json") ? newerStack(text, taken) : project.own ? newerVersions(text, taken) : text,
     ]),
   );
-  const later = ahead.flatMap((row) =>
+  /** What is named moves with all of its rows already. */
+  const later = (name === undefined ? ahead : []).flatMap((row) =>
     taken.flatMap(({ name, version, newest }) =>
       row.name === name && row.version === version ? [atVersion(row, newest)] : [],
     ),

@@ -217,6 +217,18 @@ export function newStackText(stack: NewStack, program = ".."): string {
   ].join("\n");
 }
 
+/** The end of the file: what nobody could pin, with the reasons. */
+export function acceptedText(reasons: Readonly<Record<string, string>>): string {
+  const lines = Object.entries(reasons).map(([id, reason]) => `    ${id}: ${scalar(reason)}\n`);
+  return lines.length === 0
+    ? ""
+    : [
+        "  # What Fenestra knows no digest of, and could not pin. The command in a reason ends it; then take its line out.\n",
+        "  fenestra:acknowledge:\n",
+        ...lines,
+      ].join("");
+}
+
 function access({ cloud, allow, workloadIdentity }: NewStack): readonly string[] {
   const identity = [
     // Changed later, it takes three updates.

@@ -28,10 +28,15 @@ export function movesTo(
     throw new RangeError(`nothing in the lock file is called ${name}${guess === undefined ? "" : `: ${guess}`}`);
   }
   const same = own.filter((row) => row.version === version);
+  const behind = own.filter((row) => !same.some(({ os }) => os === row.os) && isLaterPatch(version, row.version));
   if (same.length > 0) {
     const without = same.filter(({ digest }) => digest === null);
-    if (without.length === 0) throw new RangeError(`${name} ${version} is in the lock file, with its digests`);
-    return without.map((row) => ({ from: row, to: row }));
+    if (without.length + behind.length === 0)
+      throw new RangeError(`${name} ${version} is in the lock file, with its digests`);
+    return [
+      ...without.map((row) => ({ from: row, to: row })),
+      ...behind.map((row) => ({ from: row, to: atVersion(row, version) })),
+    ];
   }
   if (own.some(isProgram))
     throw new RangeError(`${name} comes with its release of Kubernetes: fenestra pin ${version} takes that`);

@@ -113,8 +113,11 @@ const credentialSpecSchema = section("A group Managed Service Account that pods 
     nameForm,
   ),
   account: described(
-    z.string().min(1).max(15),
+    matching(/^[^$\\]*$/, "has a $ or a domain")
+      .min(1)
+      .max(15),
     "Name of the account in Active Directory, without domain and without $.",
+    { patternErrorMessage: "its name alone" },
   ),
   domain: section("The account's domain.", {
     dnsName: described(z.string().min(1), "DNS name of the domain: corp.example.com."),

@@ -30,6 +30,12 @@ const longestValue = 80;
 
 const secretName = /pass(word|phrase)?|secret|token|credential|private|(api|access|ssh)[-_]?key/i;
 
+/** The same with its value, in a text of JSON or YAML that could not be read. */
+const secretPair = new RegExp(`((?:${secretName.source})[\\w-]*\\\\?"?\\s*[:=]\\s*\\\\?"?)[^"\\\\,}\\s…]+`, "gi");
+
+/** Keys within a value of which nothing is shown; those of headers are told one by one. */
+const hidesPart = (key: string): boolean => secretName.test(key) || key === "headers";
+
 /**
  * Path of a key or index below another path, as for `pulumi config set --path`: `labels["example.com/team"]`. Directly
  * below `config` it has the project's prefix.
@@ -47,16 +53,27 @@ const unseen = /[\p{Cf}\p{Zl}\p{Zp}\p{Co}]|(?! )\p{Zs}/gu;
 const codePoint = (character: string): string =>
   `U+${character.codePointAt(0)?.toString(16).toUpperCase().padStart(4, "0")}`;
 
+/** A text without logins in URLs and in headers. */
+const withoutLogins = (text: string): string =>
+  text.replaceAll(/\/\/[^/\s]*@/g, "//…@").replaceAll(/\b(Bearer|Basic) +[^"\\\]]+/g, "$1 …");
+
+/** The same, without private keys and what stands behind the name of a secret. */
+const withoutSecrets = (text: string): string =>
+  withoutLogins(text)
+    .replaceAll(/(-----BEGIN [A-Z ]*PRIVATE KEY-----)[^"]*/g, "$1…")
+    .replaceAll(secretPair, "$1…");
+
 /**
- * A value in a message: JSON, shortened, unseen characters by their numbers; a missing one in words. Passwords in URLs
- * and private keys are never shown.
+ * A value in a message: JSON, shortened, unseen characters by their numbers; a missing one in words. What reads as a
+ * secret, also below a value, is never shown.
  */
 export function showValue(value: unknown): string {
   if (value === undefined) return "nothing";
-  const text = (JSON.stringify(value) ?? String(value))
-    .replaceAll(/\/\/[^/]*@/g, "//…@")
-    .replaceAll(/(-----BEGIN [A-Z ]*PRIVATE KEY-----)[^"]*/g, "$1…")
-    .replaceAll(unseen, (character) => `<${codePoint(character)}>`);
+  const hidden = (key: string, part: unknown): unknown => (hidesPart(key) && part !== "" ? "…" : part);
+  const text = withoutSecrets(JSON.stringify(value, hidden) ?? String(value)).replaceAll(
+    unseen,
+    (character) => `<${codePoint(character)}>`,
+  );
   return text.length <= longestValue ? text : `${text.slice(0, longestValue - 1)}…`;
 }
 
@@ -66,8 +83,8 @@ function lastKey(path: string): string {
   return item.slice(item.lastIndexOf(item.endsWith('"]') ? '["' : "."));
 }
 
-/** Settings of which nothing is shown, not even under a mistyped key. */
-const secretSetting = /^config\.fenestra:(?:proxy|registry)Credentials\b/;
+/** Settings of which nothing is shown, not even under a mistyped key: logins, and headers but for their known fields. */
+const secretSetting = /^config\.fenestra:(?:proxy|registry)Credentials\b|\.headers(?!\[\d+\]\.(?:name|key)$)/;
 
 /** Whether the name of a key or its setting marks its value as a secret. */
 export function hidesValue(path: string): boolean {
@@ -77,15 +94,22 @@ export function hidesValue(path: string): boolean {
 /** A problem as the lines shown to the user, without a secret's value. */
 export function showProblem(problem: Problem): string {
   const secret = hidesValue(problem.path);
-  const remedy = problem.remedy ?? (secret ? undefined : beyondAscii(problem.value));
+  const given = problem.remedy ?? (secret ? undefined : beyondAscii(problem.value));
+  const remedy = secret && quotes(given, problem.value) ? undefined : given;
   const found = secret && problem.value !== undefined ? "not shown" : showValue(problem.value);
+  const lines = [problem.message, problem.allowed, ...(remedy === undefined ? [] : [remedy])].map(withoutLogins);
+  const [message, allowed, fix] = lines;
   return [
-    `${problem.path}: ${problem.message}`,
+    `${problem.path}: ${message}`,
     `    found:   ${found}`,
-    `    allowed: ${problem.allowed}`,
-    ...(remedy === undefined ? [] : [`    fix:     ${remedy}`]),
+    `    allowed: ${allowed}`,
+    ...(fix === undefined ? [] : [`    fix:     ${fix}`]),
   ].join("\n");
 }
+
+/** Whether a text repeats a value. */
+const quotes = (text: string | undefined, value: unknown): boolean =>
+  typeof value !== "object" && text?.includes(String(value)) === true;
 
 /** Letters of another alphabet and copied spaces look like those that are meant. */
 function beyondAscii(value: unknown): string | undefined {

@@ -102,7 +102,7 @@ export function namedVersions(
 }
 
 /** What is known against versions of a program or image, `kubernetes` for a release of it, by the weakness's name. */
-interface Weakness {
+export interface Weakness {
   /** A clause. */
   readonly about: string;
   /** First version without it of each minor; a minor after all of these never had it. */
@@ -115,6 +115,9 @@ interface Weakness {
 }
 
 export const known: Readonly<Record<string, Readonly<Record<string, Weakness>>>> = versions.known;
+
+/** Why a version is not the newest one or its minor's, by name. */
+export const nearest: Readonly<Record<string, string>> = versions.nearest;
 
 /** Days of release, ISO dates, by name and version, if known. */
 export const published: Readonly<Record<string, Readonly<Record<string, string>>>> = versions.published;

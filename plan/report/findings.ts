@@ -50,15 +50,17 @@ export function findings(input: FindingInput): readonly Finding[] {
     const common = { id, level: production(input.spec) ? inProduction : usual };
     return [find(input) || []].flat().map((each) => ({ ...common, ...each }));
   });
-  type Named = Omit<Finding, "acknowledged"> & { readonly name?: string };
-  const nameOf = ({ id, name }: Named): string => name ?? id;
-  const all: readonly Named[] = [...found, ...unusedReasons(input, new Set(found.map(nameOf)))];
+  type Named = Omit<Finding, "acknowledged"> & { readonly names?: readonly string[] };
+  const namesOf = ({ id, names }: Named): readonly string[] => names ?? [id];
+  const all: readonly Named[] = [...found, ...unusedReasons(input, new Set(found.flatMap(namesOf)))];
   const { acknowledge } = input.spec;
-  const accepted = (id: string): string | null =>
-    Object.hasOwn(acknowledge, id) && !neverAccepted.includes(id) ? (acknowledge[id] ?? null) : null;
+  const accepted = (names: readonly string[]): string | null =>
+    names.every((id) => Object.hasOwn(acknowledge, id) && !neverAccepted.includes(id))
+      ? [...new Set(names.map((id) => acknowledge[id]))].join("; ")
+      : null;
   const once = new Map(all.map((each) => [`${each.id} ${each.path} ${each.message}`, each]));
   return [...once.values()]
-    .map(({ name, ...each }) => ({ ...each, acknowledged: accepted(name ?? each.id) }))
+    .map(({ names, ...each }) => ({ ...each, acknowledged: accepted(names ?? [each.id]) }))
     .sort(
       (a, b) =>
         levels.indexOf(a.level) - levels.indexOf(b.level) ||

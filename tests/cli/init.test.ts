@@ -7,8 +7,10 @@ import fc from "fast-check";
 import { init } from "../../cli/init.ts";
 import { deployableStacks, stackLines } from "../../cli/stacks.ts";
 import { loadConfig } from "../../components/config/load.ts";
-import { parseStackFile, readStackFile } from "../../components/config/stackFile.ts";
+import { parseStackFile, readStackFile, stackNames } from "../../components/config/stackFile.ts";
+import { clusterSpec } from "../../components/model/clusterSpec.ts";
 import { defaultRelease } from "../../components/model/releases.ts";
+import { pinRules } from "../../plan/report/rules/pins.ts";
 import { fenestra } from "../support/fenestra.ts";
 import { matchSnapshot } from "../support/snapshot.ts";
 import { testStacks } from "../support/stacks.ts";
@@ -20,6 +22,7 @@ describe("fenestra init", () => {
   });
   afterEach(() => rmSync(folder, { recursive: true }));
 
+  const bare = { machines: [], leaks: [], asOf: undefined, encrypted: [] };
   const silent = { out: () => undefined, err: () => undefined };
 
   it("writes a file of what the options say, and leaves an existing one alone", async () => {
@@ -117,6 +120,30 @@ describe("fenestra init", () => {
     const { code, err } = await fenestra("init", ...args);
     assert.equal(code, 0);
     assert.match(err, /192\.168\.1\.0\/24 is private: .*\n.* lists westus without availability zones/);
+  });
+
+  it("makes a file whose stack has nothing known against it but what no digest exists for, which it accepts", async () => {
+    for (const cloud of ["aws", "azure"] as const)
+      for (const production of [false, true])
+        for (const windows of ["", "2022", "2019,2022,2025"]) {
+          const out: string[] = [];
+          const given = { stack: "new", cloud, production, windows };
+          await init(given, true, { ...silent, out: (text) => out.push(text) }, folder);
+          const spec = clusterSpec(loadConfig(parseStackFile(out.join(""), "new")));
+          const program = { stack: "new", resources: [], outputs: {}, messages: [] };
+          const weak = pinRules["known-vulnerability"].find({ spec, program, ...bare });
+          const names = weak.flatMap((each) => each.names ?? []);
+          const accepted = Object.keys(spec.acknowledge).filter((name) => name !== "unconfirmed-artifact");
+          assert.deepEqual(accepted.toSorted(), names.toSorted(), out.join(""));
+          assert.deepEqual(
+            weak.map(({ path: at }) => at),
+            windows === "" ? [] : ["containerd 2.3.4"],
+          );
+          for (const reason of Object.values(spec.acknowledge)) assert.match(reason, /fenestra pin/);
+        }
+    const examples = [testStacks, new URL("../../stacks/", import.meta.url)];
+    for (const [stacks, name] of examples.flatMap((each) => stackNames(each).map((name) => [each, name] as const)))
+      assert.equal(readStackFile(name, stacks)["fenestra:acknowledge"], undefined, name);
   });
 
   it("makes a valid file of every combination", () =>

@@ -44,6 +44,9 @@ describe("fenestra pin in a user's repository", function () {
 
   it("takes a later patch for every system, which a later one replaces, and drops what the program has", async () => {
     const before = readFileSync(new URL("../../versions.json", import.meta.url), "utf8");
+    publish("2.3.6", a);
+    assert.deepEqual(await pin("containerd", "2.3.6").then(({ code }) => code), 0);
+    assert.deepEqual(shown(), ["containerd 2.3.6 windows a"], "what the program has on one system alone");
     publish("2.3.7", a);
     assert.deepEqual(await pin("containerd", "v2.3.7").then(({ code }) => code), 0);
     assert.deepEqual(shown(), ["containerd 2.3.7 linux a", "containerd 2.3.7 windows a"]);
@@ -105,9 +108,12 @@ describe("fenestra pin in a user's repository", function () {
 
   it("refuses what is no later patch, in one line", async () => {
     for (const [args, why] of [
-      [["containerd", "2.4.1"], /containerd 2\.4\.1 is no later patch of 2\.3\.4; allowed: one of the same minor/],
+      [
+        ["containerd", "2.4.1"],
+        /containerd 2\.4\.1 is no later patch of 2\.3\.4, 2\.3\.6; allowed: one of the same minor/,
+      ],
       [["containerd", "2.3.3"], /is no later patch/],
-      [["containerd", "2.3.4"], /containerd 2\.3\.4 is in the lock file, with its digests/],
+      [["runc", "1.5.2"], /runc 1\.5\.2 is in the lock file, with its digests/],
       [["containrd", "2.3.7"], /nothing in the lock file is called containrd: did you mean containerd\?/],
       [["kubelet", "1.36.9"], /kubelet comes with its release of Kubernetes: fenestra pin 1\.36\.9 takes that/],
       [["containerd", "2.3.7", "--sha256", a], /is about 2 files; allowed: one, as NAME:OS=SHA256/],

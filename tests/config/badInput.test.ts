@@ -3,11 +3,14 @@ import { readFileSync } from "node:fs";
 import path from "node:path";
 import { parse } from "yaml";
 import { z } from "zod";
+import { schemaOf } from "../../components/config/cloudSchema.ts";
+import { configJsonSchema } from "../../components/config/jsonSchema.ts";
 import { loadConfig, validate } from "../../components/config/load.ts";
 import { readArtifactLock } from "../../components/model/artifacts.ts";
-import { ConfigError, childPath, type Problem, showValue } from "../../components/model/problem.ts";
+import { ConfigError, childPath, hidesValue, type Problem, showValue } from "../../components/model/problem.ts";
 import { selectableVersions } from "../../components/model/releases.ts";
 import { changedAt, type PlainConfig } from "../support/arbitraryConfig.ts";
+import { leavesOf } from "../support/leaves.ts";
 import { matchAnswers } from "../support/snapshot.ts";
 import { configTexts } from "../support/stacks.ts";
 
@@ -32,9 +35,9 @@ const rows = z.array(z.partialRecord(z.enum(["aws", "azure"]), z.record(z.string
 const changed = (cloud: keyof typeof valid, changes: Readonly<Record<string, unknown>>): PlainConfig =>
   changedAt(valid[cloud], changes);
 
-/** A config's error, if any, the same by both ways in: plain values and Pulumi's texts. */
-function refusal(config: PlainConfig): ConfigError | undefined {
-  const [plain, texts] = [() => validate(config, lock), () => loadConfig(configTexts(config), lock)].map((load) => {
+/** A config's errors, if any, by both ways in: plain values and Pulumi's texts. */
+const refusals = (config: PlainConfig): readonly (ConfigError | undefined)[] =>
+  [() => validate(config, lock), () => loadConfig(configTexts(config), lock)].map((load) => {
     try {
       load();
       return undefined;
@@ -43,6 +46,15 @@ function refusal(config: PlainConfig): ConfigError | undefined {
       return error;
     }
   });
+
+const messagesOf = (config: PlainConfig): string =>
+  refusals(config)
+    .map((error) => error?.message)
+    .join("\n");
+
+/** A config's error, the same by both ways in. */
+function refusal(config: PlainConfig): ConfigError | undefined {
+  const [plain, texts] = refusals(config);
   assert.equal(texts?.message, plain?.message);
   return plain;
 }
@@ -223,6 +235,43 @@ describe("a problem's text", () => {
       errorOf(changed("aws", { "pools.1.taints": [{ key: "", effect: "NoSchedule" }] })).message,
       /found: {3}""/,
     );
+  });
+
+  it("has no secret in it, whatever is written in the place of one, or around it", () => {
+    const marker = "hunter2-marker";
+    const under = (key: string): readonly unknown[] => [
+      marker,
+      12_345_678_901,
+      [marker],
+      { x: marker },
+      { password: marker },
+      [{ [key]: marker, name: "" }],
+      `Bearer ${marker}`,
+      `{"${key}": "${marker}"`,
+    ];
+    const told = (cloud: "aws" | "azure", path: string, value: unknown) =>
+      assert.doesNotMatch(
+        messagesOf(changed(cloud, { [path]: value })),
+        /hunter2-marker|12345678901/,
+        `${cloud} ${path}`,
+      );
+    for (const cloud of ["aws", "azure"] as const) {
+      const secrets = leavesOf(configJsonSchema(schemaOf(cloud)))
+        .map(([at]) => at.replaceAll("[]", ".0").replaceAll("*", "host"))
+        .filter((at) => hidesValue(`config.fenestra:${at}`));
+      assert.ok(secrets.includes("proxyCredentials.password") && secrets.length > 5, secrets.join(" "));
+      for (const path of secrets) {
+        const parts = path.split(".");
+        const key = parts.at(-1) ?? "";
+        for (const value of under(key)) {
+          told(cloud, path, value);
+          if (parts.length > 1) told(cloud, parts.slice(0, -1).join("."), { [key]: value });
+        }
+      }
+      for (const path of ["addons.logs.otlp.headers.0.value", "secretsEncryption.keys.0.secret", "fooToken.x.secret"])
+        for (const value of under("value")) told(cloud, path, value);
+      for (const value of under("value")) told(cloud, "addons.logs", { otlp: { headers: value } });
+    }
   });
 
   it("spells paths as `pulumi config set --path` does", () => {

@@ -127,7 +127,7 @@ describe("cloud objects", () => {
     ]);
     assert.match(
       String(pod?.containers[0]?.image),
-      /^registry\.k8s\.io\/provider-aws\/cloud-controller-manager:v1\.36\.1(@sha256:[\da-f]{64})?$/,
+      /^registry\.k8s\.io\/provider-aws\/cloud-controller-manager:v1\.37\.0(@sha256:[\da-f]{64})?$/,
     );
     assert.ok(argsOf(controller, "cloud-controller-manager").includes("--cluster-name=aws-dev"));
     const binding = manifest(all, "RoleBinding", "cloud-controller-manager:apiserver-authentication-reader");

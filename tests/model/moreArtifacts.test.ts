@@ -7,8 +7,8 @@ const own = readArtifactLock();
 const digest = "c".repeat(64);
 const rows = (name: string, from: string, to: string, more: Partial<Artifact> = {}): readonly Artifact[] =>
   own
-    .filter((row) => row.name === name && row.version === from)
-    .map((row) => ({ ...row, version: to, url: row.url.replaceAll(from, to), digest, ...more }));
+    .filter((row) => row.name === name && (name === "containerd" || row.version === from))
+    .map((row) => ({ ...row, version: to, url: row.url.replaceAll(row.version, to), digest, ...more }));
 const places = (...more: readonly (readonly Artifact[])[]) =>
   withMore(own, more.flat()).flatMap(({ name, version, replaces }) =>
     replaces === undefined ? [] : [`${name} ${version}: ${replaces.join(", ") || "none"}`],
@@ -25,7 +25,7 @@ describe("rows of a user's lock file", () => {
     // The same file with later programs: that patch, a later one, or another minor.
     const at = (version: string) =>
       own.map((row) =>
-        row.name === "containerd" ? { ...row, version, url: row.url.replaceAll("2.3.4", version) } : row,
+        row.name === "containerd" ? { ...row, version, url: row.url.replaceAll(row.version, version) } : row,
       );
     for (const later of ["2.3.7", "2.3.12", "2.4.0"]) {
       const found = findArtifact(withMore(at(later), rows("containerd", "2.3.4", "2.3.7")), {

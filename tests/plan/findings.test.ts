@@ -304,7 +304,7 @@ describe("findings", () => {
     assert.deepEqual(found(input({ mirror }, given)), []);
   });
 
-  it("name each known weakness of what the stack runs, in production an error unless accepted by its own name", () => {
+  it("name what is known against each program in one finding, in production an error unless all is accepted by name", () => {
     const pools = [
       { name: "linux", os: "linux", image },
       { name: "win", os: "windows-2022", image },
@@ -312,31 +312,37 @@ describe("findings", () => {
     const weak = (config: object, more: Partial<FindingInput> = {}) =>
       findings(input({ pools, ...config }, more)).filter(({ id }) => id === "known-vulnerability");
     const shown = (config: object) =>
-      weak(config).map(({ level, path, message }) => `${level} ${path} ${/(CVE|GHSA)-\S+(?=:)/.exec(message)?.[0]}`);
-    const containerd = ["CVE-2026-53493", "CVE-2026-53495", "GHSA-rp3h-jf77-q9p4"].map(
-      (id) => `containerd 2.3.4 ${id}`,
-    );
-    const release = ["CVE-2026-2270", "CVE-2026-76654"].map((id) => `${key("kubernetes.version")} ${id}`);
-    const at = (level: string, all: readonly string[]) => all.map((each) => `${level} ${each}`);
-    assert.deepEqual(shown({}), at("warning", [...release, ...containerd]));
-    assert.deepEqual(shown(production), at("error", [...release, ...containerd]));
-    assert.deepEqual(shown({ pools: pools.slice(0, 1) }), at("warning", [...release.slice(0, 1), ...containerd]));
-    assert.deepEqual(shown({ kubernetes: { version: "1.37.1" } }), at("warning", containerd));
-    const reason = "no fix has a digest";
-    const accepted = weak({ ...production, acknowledge: { "CVE-2026-2270": reason, "known-vulnerability": reason } });
+      weak(config).map(({ level, path, message }) => `${level} ${path} ${message.match(/(CVE|GHSA)-\S+(?=: )/g)}`);
+    const windows = "containerd 2.3.4 CVE-2026-53493,GHSA-rp3h-jf77-q9p4";
+    const old = { kubernetes: { version: "1.36.4" } };
+    const release = `${key("kubernetes.version")} CVE-2026-2270`;
+    assert.deepEqual(shown({}), [`warning ${windows}`]);
+    assert.deepEqual(shown({ pools: pools.slice(0, 1) }), [], "what a new stack gets");
+    const both = [`error ${release},CVE-2026-76654`, `error ${windows}`];
+    assert.deepEqual(shown({ ...production, ...old }), both);
+    assert.deepEqual(shown({ ...old, pools: pools.slice(0, 1) }), [`warning ${release}`]);
     assert.deepEqual(
-      accepted.map(({ acknowledged }) => acknowledged),
-      [reason, null, null, null, null],
+      weak(old).map(({ remedy }) => remedy),
+      [
+        `Set ${key("kubernetes.version")} to 1.37.1; or fenestra pin 1.36.5 takes the fix; or accept it by ${key("acknowledge")}, under CVE-2026-2270 and CVE-2026-76654.`,
+        `fenestra pin containerd 2.3.6 takes the fix; or accept it by ${key("acknowledge")}, under CVE-2026-53493 and GHSA-rp3h-jf77-q9p4.`,
+      ],
     );
-    const all = findings(input({ acknowledge: { "CVE-2026-2270": reason, "known-vulnerability": reason } }));
+    const reason = "no fix has a digest";
+    const acknowledge = { "CVE-2026-2270": reason, "known-vulnerability": reason };
+    const accepted = weak({ ...production, ...old, acknowledge });
+    assert.deepEqual(
+      accepted.map(({ acknowledged, message }) => [acknowledged, message.match(/(CVE|GHSA)-\S+(?=: )/g)?.length]),
+      [
+        [reason, 1],
+        [null, 1],
+        [null, 2],
+      ],
+    );
+    const all = findings(input({ ...old, acknowledge }));
     assert.deepEqual(
       all.flatMap(({ id, message }) => (id === "acknowledged-nothing" ? [message] : [])),
       ["The finding known-vulnerability cannot be accepted."],
-    );
-    const first = weak({}).find(({ path }) => path === "containerd 2.3.4");
-    assert.match(
-      first?.remedy ?? "",
-      /^fenestra pin containerd 2\.3\.6 takes the fix; or accept it by .*\.CVE-2026-53493\.$/,
     );
   });
 
@@ -351,9 +357,9 @@ describe("findings", () => {
       findings(given(version)).flatMap(({ id, path, message }) =>
         path.includes("containerd") && id !== "unconfirmed-artifact" ? [`${id} ${path}: ${message.slice(0, 45)}`] : [],
       );
-    assert.deepEqual(told("2.3.6"), [
-      "runs-ahead artifacts.lock.json containerd 2.3.6 (linux): It runs in place of Fenestra's 2.3.4.",
-      "runs-ahead artifacts.lock.json containerd 2.3.6 (windows): It runs in place of Fenestra's 2.3.4.",
+    assert.deepEqual(told("2.3.7"), [
+      "runs-ahead artifacts.lock.json containerd 2.3.7 (linux): It runs in place of Fenestra's 2.3.6.",
+      "runs-ahead artifacts.lock.json containerd 2.3.7 (windows): It runs in place of Fenestra's 2.3.4.",
     ]);
     assert.equal(told("2.4.1").filter((line) => /^runs-ahead .* The row has no effect/.test(line)).length, 2);
   });

@@ -139,7 +139,7 @@ describe("the picture of a plan", () => {
       ["vCPUs", "14"],
       ["Memory", "56 GiB"],
       ["Zones", "2"],
-      ["Errors / warnings", "0 / 7"],
+      ["Errors / warnings", "0 / 3"],
     ]);
     assert.deepEqual(real.billed, {
       "NAT gateway": 1,

@@ -1,4 +1,4 @@
-import { appendFileSync, copyFileSync, globSync, mkdtempSync, rmSync } from "node:fs";
+import { globSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { stackNames } from "../../components/config/stackFile.ts";
@@ -44,15 +44,19 @@ const stack = (name: string, ...options: readonly string[]): Step => ({
   run: (output) => rehearse(["--stack", name, ...stackDir, ...options], output),
 });
 
-/** A rehearsal of a stack with a line more in its file. */
+/** A rehearsal of a stack with a line of its file replaced, or one more. */
 const changed = (name: string, what: string, line: string, ...options: readonly string[]): Step => ({
   title: `rehearsal of ${name} with ${what}`,
   run: async () => {
     const folder = mkdtempSync(path.join(tmpdir(), "fenestra-stacks-"));
     const file = path.join(folder, `Pulumi.${name}.yaml`);
     try {
-      copyFileSync(new URL(`Pulumi.${name}.yaml`, testStacks), file);
-      appendFileSync(file, `  ${line}\n`);
+      const key = line.slice(0, line.indexOf(": "));
+      const others = readFileSync(new URL(`Pulumi.${name}.yaml`, testStacks), "utf8").replace(
+        new RegExp(`^  ${key}: .*\n`, "m"),
+        "",
+      );
+      writeFileSync(file, `${others}  ${line}\n`);
       return await rehearse(["--stack", name, "--stack-dir", folder, ...options]);
     } finally {
       rmSync(folder, { recursive: true, force: true });
@@ -118,8 +122,9 @@ export const tiers = {
     ]),
     ...otherReleases().map((version, index) => [release(index % 2 === 0 ? "aws-dev" : "azure-dev", version)]),
     [changed("azure-dev", "five members", "fenestra:controlPlane: { replicas: 5 }", "--only", "serving certificates")],
-    [stack("aws-prod", "--update-to", "1.37")],
-    [stack("azure-prod", "--update-to", "1.37")],
+    ...["aws-prod", "azure-prod"].map((name) => [
+      changed(name, "--update-to", "fenestra:kubernetes: { version: 1.36.4, sizeTier: medium }", "--update-to", "1.37"),
+    ]),
     [stack("aws-dev", "--every-add-on", "--real-add-ons")],
     [stack("azure-dev", "--every-add-on", "--real-add-ons")],
     [{ title: "previews of all changed configs", run: () => mocha([changedConfigs], { PREVIEWS: "all" }) }],

@@ -107,6 +107,43 @@ export const identityRules: Rules = {
           )
         : [],
   ),
+  /** What the API server would take, and nobody's token would fit. */
+  signIn: rule(["access.signIn"], ({ "access.signIn": all }) =>
+    all.flatMap(({ issuer, groupsClaim, roles }, index) => {
+      const path = key(`signIn[${index}]`);
+      const names = Object.keys(roles);
+      return [
+        ...(names.length > 0 && groupsClaim === undefined
+          ? refuse(
+              `${path}.roles`,
+              names,
+              "are for groups, and no claim tells a person's",
+              "nothing without groupsClaim",
+              "set groupsClaim to that of the issuer, mostly groups",
+            )
+          : []),
+        ...(/\/\.well-known\//.test(issuer)
+          ? refuse(
+              `${path}.issuer`,
+              issuer,
+              "is the address of the issuer's document",
+              "the issuer itself, as its tokens have it in iss",
+              `write ${issuer.replace(/\/\.well-known\/.*/, "")}`,
+            )
+          : []),
+        ...(/^https:\/\/(login\.microsoftonline\.|sts\.windows\.net)[^/]*\/(common|organizations|consumers)(\/|$)/.test(
+          issuer,
+        )
+          ? refuse(
+              `${path}.issuer`,
+              issuer,
+              "is Entra's word for several tenants, which no token has in iss",
+              "the URL with the id of your tenant",
+            )
+          : []),
+      ];
+    }),
+  ),
   /** The API server refuses to start with an issuer for people in whose name it issues tokens itself. */
   ownIssuer: rule(
     ["access.workloadIdentity", "access.signIn"],

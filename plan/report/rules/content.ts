@@ -191,7 +191,7 @@ export const contentRules = {
           path: `${name} ${version}`,
           message:
             "This release has no digest of it: what runs is what its publisher, or your mirror, has under that name that day.",
-          remedy: "Accept it by a reason in acknowledge, or wait for a release that has its digest.",
+          remedy: "fenestra pin records what the publisher says; or accept it by a reason in acknowledge.",
         }));
     },
   },

@@ -8,8 +8,10 @@ import {
   type MachineRole,
   machineArtifacts,
   minorOf,
+  nearest,
   published,
   selectableVersions,
+  type Weakness,
 } from "../../../components/model/releases.ts";
 import { imagesIn } from "../../program/images.ts";
 import { type FindingInput, type Found, key, type Rules } from "./rule.ts";
@@ -27,11 +29,15 @@ interface Used {
   readonly path: string;
 }
 
+function filesOf({ artifacts, kubernetes, pools }: Pick<ClusterSpec, "artifacts" | "kubernetes" | "pools">) {
+  const roles = new Set<MachineRole>(["control-plane", ...pools.map(({ os }) => os)]);
+  return [...roles].flatMap((role) => Object.values(machineArtifacts(artifacts, kubernetes.version, role)));
+}
+
 /** What the stack's machines and objects are made of, each version once. */
 function used({ spec, program }: FindingInput): readonly Used[] {
   const { version } = spec.kubernetes;
-  const roles = new Set<MachineRole>(["control-plane", ...spec.pools.map(({ os }) => os)]);
-  const files = [...roles].flatMap((role) => Object.values(machineArtifacts(spec.artifacts, version, role)));
+  const files = filesOf(spec);
   const images = new Set(program.resources.flatMap(({ inputs }) => imagesIn(inputs)));
   const rows = [...files, ...spec.artifacts.filter((row) => isImage(row) && images.has(row.url))];
   const systems = [...new Set(files.map(({ os }) => os))];
@@ -46,27 +52,89 @@ function newestPatch({ kubernetes, artifacts }: ClusterSpec): string {
   return all.at(-1) ?? kubernetes.version;
 }
 
+type Named = readonly [id: string, weakness: Weakness];
+
+/** What is known against a version on a system, and does harm here. */
+function weaknessesOf({ name, version, os }: Pick<Used, "name" | "version" | "os">): readonly Named[] {
+  return Object.entries(known[name] ?? {}).filter(
+    ([, weakness]) => (weakness.os ?? os) === os && weakness.harmless === undefined && hasWeakness(version, weakness),
+  );
+}
+
+/** The first version of the same minor without any of these; `undefined` where one has no fix in it. */
+function fixOf(version: string, weak: readonly Named[]): string | undefined {
+  const fixes = weak.flatMap(([, { fixed }]) => fixed.find((each) => minorOf(each) === minorOf(version)) ?? []);
+  return fixes.length < weak.length ? undefined : fixes.toSorted(compareVersions).at(-1);
+}
+
+/** A release in the lock file, of this minor or the next one, against which nothing is known on any system. */
+function soundRelease({ artifacts, kubernetes: { version } }: ClusterSpec): string | undefined {
+  const next = (each: string) => Number(minorOf(each).split(".")[1]) - Number(minorOf(version).split(".")[1]);
+  return selectableVersions(artifacts).find(
+    (each) =>
+      [0, 1].includes(next(each)) &&
+      compareVersions(each, version) > 0 &&
+      ["linux", "windows"].every((os) => weaknessesOf({ name: "kubernetes", version: each, os }).length === 0),
+  );
+}
+
+/** All of a program in one, so that one command ends it. */
+function weaknessFinding(spec: ClusterSpec, { name, version, path }: Used, weak: readonly Named[]): Found {
+  const isRelease = name === "kubernetes";
+  const fix = fixOf(version, weak);
+  const sound = isRelease ? soundRelease(spec) : undefined;
+  const ways = [
+    ...(sound === undefined ? [] : [`Set ${key("kubernetes.version")} to ${sound}`]),
+    ...(fix === undefined ? [] : [`fenestra pin ${isRelease ? "" : `${name} `}${fix} takes the fix`]),
+  ];
+  const names = weak.map(([id]) => id);
+  const told = weak.map(([id, { about, source }]) => `${id}: ${about} (${source})`);
+  return {
+    names,
+    path,
+    message: `${name} ${version} has ${told.join("; ")}.`,
+    remedy: `${ways.length === 0 ? "No patch of this minor has the fix" : ways.join("; or ")}; or accept it by ${key("acknowledge")}, under ${names.join(" and ")}.`,
+  };
+}
+
+/**
+ * Reasons, by what they accept, for what a new stack has although nothing better could be pinned: no digest of it, or
+ * none of the version with a fix, is published. Each names the command that ends it. Nothing else is accepted for
+ * anybody: what `nearest` of `versions.json` does not explain is a fault of the release.
+ */
+export function withoutDigest(
+  spec: Pick<ClusterSpec, "artifacts" | "kubernetes" | "pools">,
+): Readonly<Record<string, string>> {
+  const files = filesOf(spec);
+  const bare = files.find(({ digest }) => digest === null);
+  const weak = files.flatMap((file) => {
+    const why = nearest[file.name];
+    const all = weaknessesOf(file);
+    const fix = fixOf(file.version, all);
+    return why === undefined || fix === undefined
+      ? []
+      : all.map(([id]) => [id, `${file.name}, ${why}: fenestra pin ${file.name} ${fix} asks for it`] as const);
+  });
+  return {
+    ...(bare !== undefined && {
+      "unconfirmed-artifact": `${bare.name} ${bare.version} and others: no public text has their digests: fenestra pin asks for them`,
+    }),
+    ...Object.fromEntries(weak),
+  };
+}
+
 export const pinRules = {
   "known-vulnerability": {
     level: ["warning", "error"],
     about: "a version has a published weakness; accepted by the name of that, such as `CVE-2026-2270`",
     find: (input) =>
-      used(input).flatMap(({ name, version, os, path }) =>
-        Object.entries(known[name] ?? {}).flatMap(([id, weakness]): readonly Found[] => {
-          const elsewhere = weakness.os !== undefined && weakness.os !== os;
-          if (elsewhere || weakness.harmless !== undefined || !hasWeakness(version, weakness)) return [];
-          const fixed = weakness.fixed.find((each) => minorOf(each) === minorOf(version));
-          const command = `fenestra pin ${name === "kubernetes" ? "" : `${name} `}${fixed}`;
-          return [
-            {
-              name: id,
-              path,
-              message: `${name} ${version} has ${id}: ${weakness.about} (${weakness.source}).`,
-              remedy: `${fixed === undefined ? "No patch of this minor has the fix" : `${command} takes the fix`}; or accept it by ${key("acknowledge")}.${id}.`,
-            },
-          ];
-        }),
-      ),
+      [...Map.groupBy(used(input), ({ path }) => path).values()].flatMap((all): readonly Found[] => {
+        const [first] = all;
+        const weak = Map.groupBy(new Map(all.flatMap(weaknessesOf)), ([id]) =>
+          Object.hasOwn(input.spec.acknowledge, id),
+        );
+        return first === undefined ? [] : [...weak.values()].map((some) => weaknessFinding(input.spec, first, some));
+      }),
   },
   "release-behind": {
     level: ["note", "warning"],

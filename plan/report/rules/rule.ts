@@ -18,8 +18,8 @@ export interface FindingInput {
 }
 
 export interface Found extends Pick<Finding, "path" | "message" | "remedy"> {
-  /** The name by which it is accepted, where the id would accept too much. */
-  readonly name?: string;
+  /** The names by which it is accepted, all of them, where the id would accept too much. */
+  readonly names?: readonly string[];
   /** Its own level, where production does not decide. */
   readonly level?: Level;
 }
