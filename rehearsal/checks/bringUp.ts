@@ -17,7 +17,6 @@ interface BringUp {
   /** Ends a wait that has become pointless. */
   readonly unlessLacking: <T>(waiting: Promise<T>) => Promise<T>;
   readonly progress: Progress;
-  readonly wine: Promise<unknown>;
   /** Resolves when the programs of add-ons that run for real are there. Default: none does. */
   readonly addOnsAtHand: Promise<void> | undefined;
   /** Change of an object by a negative control. */
@@ -47,10 +46,7 @@ export function bringUpChecks(of: BringUp): readonly Check[] {
       id: "nodes register",
       title: `the API server takes the Nodes of all ${count} kubelets as they make them`,
       run: async ({ note }) => {
-        if (workers.some(({ payload }) => payload.system === "windows")) {
-          await cluster.startKwok();
-          await of.wine;
-        }
+        if (workers.some(({ payload }) => payload.system === "windows")) await cluster.startKwok();
         // What takes longest comes first: the program's objects wait for the API gate anyway.
         await cluster.startWorkers(workers);
         progress.line(`workers: ${workers.length} machines boot from their user data`);

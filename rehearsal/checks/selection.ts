@@ -42,7 +42,6 @@ import { staticPods } from "./staticPods.ts";
 import { trustChecks } from "./trust.ts";
 import { updateChecks } from "./update.ts";
 import { verifyChecks } from "./verify.ts";
-import { windowsDrainCheck, windowsKubeletCheck, windowsProgramChecks } from "./windowsPrograms.ts";
 
 /** The pools of a stack file as the user wrote them: what checks expect does not come from the program. */
 export function expectedPools({ pools, network }: Pick<StackConfig, "pools" | "network">): readonly ExpectedPool[] {
@@ -176,7 +175,7 @@ interface ClusterChecks {
 
 /** The acceptance checks of a stack, or of an update of its control plane where one is asked for. */
 export function checksOfCluster(parts: ListParts): ClusterChecks {
-  const { options, stackConfig, cluster, lab, updates } = parts;
+  const { options, cluster, lab, updates } = parts;
   const { updateFrom } = options;
   const own = ownObjectChecks(options.objects);
   const to = options.updateTo ?? (updateFrom === undefined ? undefined : options);
@@ -191,15 +190,7 @@ export function checksOfCluster(parts: ListParts): ClusterChecks {
   return {
     readOnly: [...acceptance.slice(0, readOnly), ...own()],
     disruptive: acceptance.slice(readOnly),
-    concurrent: [
-      hasWindows(parts)
-        ? [
-            windowsKubeletCheck(options.wine),
-            ...windowsProgramChecks(options.wine, cluster, podAddressesOf(stackConfig.network)),
-          ]
-        : [],
-      linuxWorker(parts) === undefined ? [] : trustChecks(cluster, lab, followOf(parts)),
-    ],
+    concurrent: [linuxWorker(parts) === undefined ? [] : trustChecks(cluster, lab, followOf(parts))],
   };
 }
 
@@ -220,7 +211,6 @@ function changing(parts: ListParts): readonly RehearsalCheck[] {
           decoded,
           running: () => [...cluster.machines.values()],
         })),
-    ...(hasWindows(parts) ? [windowsDrainCheck(options.wine, cluster)] : []),
     ...((options.addOns?.programs.size ?? 0) === 0 ? [] : addOnChecks(cluster, stackConfig)),
     ...(worker === undefined || !hasSamples(stackConfig) ? [] : identityChecks(stackConfig, program, cluster)),
     ...(worker === undefined
@@ -240,10 +230,6 @@ function followOf({ options, cluster, lab }: ListParts): Follow {
 /** Whether a stack has samples, by the rule in docs/configuration.md. */
 function hasSamples({ addons, environment }: StackConfig): boolean {
   return addons.samples ?? environment !== "production";
-}
-
-function hasWindows({ pools }: ListParts): boolean {
-  return pools.some(({ os, count }) => os === "windows" && count > 0);
 }
 
 function linuxWorker({ decoded }: ListParts): DecodedMachine | undefined {

@@ -15,13 +15,12 @@ import { imagePrograms } from "../machines/images.ts";
 import { startKwok } from "../machines/kwok.ts";
 import { diskOf, type LinuxMachine, startLinuxMachine, wipeDisk } from "../machines/linuxMachine.ts";
 import { refusal, stuckStage } from "../machines/logs.ts";
-import { startWindowsMachine, type WindowsMachine, type WindowsMachineOptions } from "../machines/windowsMachine.ts";
+import { startWindowsMachine, type WindowsMachineOptions } from "../machines/windowsMachine.ts";
 import type { PinnedImages } from "../machines/windowsNode.ts";
 import { programOf } from "../programs/addOns.ts";
 import { initialisers } from "../programs/addOnTable.ts";
 import { defaultCache } from "../programs/cache.ts";
 import type { Programs } from "../programs/obtain.ts";
-import type { Wine } from "../programs/wine.ts";
 import { type DecodedMachine, type SimulatedInfra, withServedDigests } from "./bringUp.ts";
 import { HostProcesses } from "./hostProcesses.ts";
 import { routePods } from "./podRoutes.ts";
@@ -38,8 +37,6 @@ const kubeletUnit = "kubelet.service";
 /** Programs of one Kubernetes release. */
 export interface Release {
   readonly programs: Programs;
-  /** What Windows programs run in; the reason in words where the host has none. */
-  readonly wine: Promise<Wine | string>;
 }
 
 /** What a cluster is brought up from. */
@@ -68,8 +65,6 @@ export class Cluster {
   readonly refusals = new Refusals(async () => [...(await this.#refused()), ...(await this.#stuck())]);
   readonly #failures = new Refusals(() => this.#stuck());
   readonly registered = new Map<string, RegisteredNode>();
-  /** Windows machines under Wine with a registered node. */
-  readonly windowsMachines: WindowsMachine[] = [];
   readonly #hostProcesses: HostProcesses;
   readonly api: Api;
   readonly kubectl: Kubectl;
@@ -169,17 +164,15 @@ export class Cluster {
   async #startWindows({ machine, payload }: DecodedMachine, first?: WindowsMachineOptions["first"]): Promise<void> {
     const { cloud, pinnedImages, infra, workFolder } = this.#parts;
     const { programs } = this.#release;
-    const wine = await this.#release.wine;
     const identity = cloud.identity(machine);
     const logFile = path.join(workFolder, "logs", identity.nodeName, "kubelet.log");
     this.#windowsLogs.set(machine.name, logFile);
-    const started = await startWindowsMachine(payload, {
+    await startWindowsMachine(payload, {
       machine,
       hardware: hardwareOf(machine),
       identity,
       readSecret: (name: string, clientId?: string) => cloud.readSecret(machine, name, clientId),
       pinnedImages,
-      wine: typeof wine === "string" ? undefined : wine,
       kubelet: programs.kubelet.path,
       containerRuntime: this.#parts.containerRuntime,
       network: infra.network,
@@ -195,7 +188,6 @@ export class Cluster {
           ? undefined
           : (kept, release) => this.#hostProcesses.run(kept, identity.nodeName, release),
     });
-    if (started !== undefined) this.windowsMachines.push(started);
   }
 
   async #refused(): Promise<readonly string[]> {

@@ -31,7 +31,7 @@ const kernelSettings: Readonly<Record<string, number>> = {
 };
 
 /** Memory that the operating system shows, in KiB. */
-export function memoryKib({ memoryGib }: Hardware): number {
+function memoryKib({ memoryGib }: Hardware): number {
   return Math.floor(memoryGib * 1024 * 1024 * (1 - keptByKernel));
 }
 

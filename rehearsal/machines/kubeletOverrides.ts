@@ -18,34 +18,12 @@ const kubeletOverrides: readonly KubeletOverride[] = [
   { field: "enforceNodeAllocatable", value: ["none"], reason: "what cgroupsPerQOS: false demands" },
 ];
 
-/** The runtime's address for kubelet.exe, in the machine's own network. */
-export const windowsRuntimeAddress = "127.0.0.1:10010";
-
-/** Its address for the Linux build in kubelet.exe's place, which takes only a socket. */
+/** The runtime's address for the Linux build in kubelet.exe's place. */
 export const linuxRuntimeAddress = "unix:///run/rehearsal.sock";
-
-/** The same for kubelets under Wine. */
-const windowsOverrides: readonly KubeletOverride[] = [
-  {
-    field: "containerRuntimeEndpoint",
-    value: `tcp://${windowsRuntimeAddress}`,
-    reason: "Wine's named pipes do not carry gRPC",
-  },
-];
-
-/** Flags of kubelet.exe that are left out, with the reason. */
-export const withheldFlags: Readonly<Record<string, string>> = {
-  "--windows-service": "Wine's service manager does not start it",
-};
 
 export const windowsDropInFolder = "C:\\rehearsal\\kubelet.conf.d";
 
 /** A Windows machine's drop-in file, by path. */
-export function windowsDropIn(): Readonly<Record<string, string>> {
-  return { [`${windowsDropInFolder}\\rehearsal.conf`]: dropIn(windowsOverrides) };
-}
-
-/** The same where the kubelet's Linux build registers the node. */
 export function linuxBuildDropIn(): Readonly<Record<string, string>> {
   const endpoint = { field: "containerRuntimeEndpoint", value: linuxRuntimeAddress, reason: "there is no named pipe" };
   return { [`${windowsDropInFolder}\\rehearsal.conf`]: dropIn([...kubeletOverrides, endpoint]) };
@@ -73,20 +51,10 @@ export const kubeletLauncher = `#!/bin/sh
 exec ${programFolder}/kubelet "$@" --config-dir=${dropInFolder}
 `;
 
-export function overridesText(hasWine: boolean): string {
-  const line = ({ field, value, reason }: KubeletOverride) => `${field}: ${JSON.stringify(value)} (${reason})`;
-  const windowsLines = [
-    "those of Windows machines are real under Wine until their nodes are registered; overridden is only:",
-    ...windowsOverrides.map(line),
-    ...Object.entries(withheldFlags).map(([flag, reason]) => `without ${flag} (${reason})`),
-  ];
+export function overridesText(): string {
   return [
     "the kubelets of Linux machines are real; overridden in their configuration is only:",
-    ...kubeletOverrides.map(line),
-    ...(hasWine
-      ? windowsLines
-      : [
-          "without Wine their Linux build registers the nodes of Windows machines, with paths, runtime and labels of the system replaced and without flags of Windows",
-        ]),
+    ...kubeletOverrides.map(({ field, value, reason }) => `${field}: ${JSON.stringify(value)} (${reason})`),
+    "their Linux build registers the nodes of Windows machines, with paths, runtime and labels of the system replaced and without flags of Windows",
   ].join("\n");
 }

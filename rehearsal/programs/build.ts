@@ -47,8 +47,6 @@ export interface BuildOptions {
   readonly modFile?: string | undefined;
   /** Value of `-ldflags`. Default: no debug information. */
   readonly linker?: string;
-  /** GOOS. Default: linux. */
-  readonly os?: "windows";
   /** GOARCH. */
   readonly arch: string;
   readonly progress: Progress;
@@ -88,10 +86,7 @@ export async function buildPrograms(builds: readonly Build[], options: BuildOpti
         await goBuild({ ...options, go, path, work, names, packages: missing.map(({ goPackage }) => goPackage) });
         for (const { goPackage, file } of missing) {
           await mkdir(dirname(file), { recursive: true });
-          await rename(
-            join(work, missing.length === 1 ? alone : outputName(goPackage) + (options.os === undefined ? "" : ".exe")),
-            file,
-          );
+          await rename(join(work, missing.length === 1 ? alone : outputName(goPackage)), file);
         }
       });
     } finally {
@@ -112,7 +107,7 @@ function outputName(goPackage: string): string {
   return goPackage.replace(/\/v\d+$/, "").replace(/^.*\//, "");
 }
 
-interface GoBuild extends Pick<BuildOptions, "folder" | "modFile" | "linker" | "os" | "arch"> {
+interface GoBuild extends Pick<BuildOptions, "folder" | "modFile" | "linker" | "arch"> {
   readonly go: string;
   readonly path: string;
   /** Where the programs go. */
@@ -143,7 +138,7 @@ async function goBuild(options: GoBuild): Promise<void> {
         GOGC: process.env.GOGC ?? "400",
         CGO_ENABLED: "0",
         GOWORK: "off",
-        GOOS: options.os ?? "linux",
+        GOOS: "linux",
         GOARCH: options.arch,
       },
       stdio: ["ignore", "ignore", "pipe"],

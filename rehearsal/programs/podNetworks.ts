@@ -46,9 +46,6 @@ export const podNetworkImages: readonly KnownImage[] = [
   },
 ];
 
-/** Folder, in containernetworking/plugins, of the plug-in for pods' endpoints on Windows, which runs under Wine. */
-export const windowsPlugin = "main/windows/win-overlay";
-
 /** `azure.conflist` of Azure's image (Azure/azure-container-networking: cni/azure-linux.conflist). */
 const azureCniConflist = `{
   "cniVersion": "0.3.0",

@@ -22,8 +22,6 @@ import type { Wanted } from "../programs/catalog.ts";
 import { type CheckerOptions, obtainCheckers } from "../programs/checkers/obtain.ts";
 import { obtainPrograms, type Programs } from "../programs/obtain.ts";
 import { obtainContainerRuntime } from "../programs/repoPrograms.ts";
-import { type Effort, windowsProgramsAtHand } from "../programs/windowsPrograms.ts";
-import { findWine, obtainWine } from "../programs/wine.ts";
 import type { EngineAccess } from "./engine.ts";
 import { withEveryAddOn } from "./everyAddOn.ts";
 import { type KeptView, type RehearsalOptions, runRehearsal } from "./runRehearsal.ts";
@@ -80,9 +78,8 @@ interface Resolved extends RehearsalSettings {
 }
 
 /** A release as the inner process finds it in the cache. */
-async function findRelease(wanted: Wanted, later: string, quiet: Progress): Promise<Release> {
-  const programs = await obtainPrograms({ progress: quiet, wanted });
-  return { programs, wine: untilAtHand(later, "wine", () => obtainWine(quiet, wanted, "look")) };
+async function findRelease(wanted: Wanted, quiet: Progress): Promise<Release> {
+  return { programs: await obtainPrograms({ progress: quiet, wanted }) };
 }
 
 /** Obtains what the network has, and starts this command once more in namespaces. */
@@ -106,10 +103,7 @@ async function outside(settings: Resolved, progress: Progress): Promise<boolean>
       );
   }
   await obtainContainerRuntime(progress);
-  const hasWine =
-    typeof (await findWine()) !== "string" &&
-    (effortFor(settings) === "build" || (await windowsProgramsAtHand(wanted)));
-  progress.line(overridesText(hasWine));
+  progress.line(overridesText());
   const beside = await obtainLater(programs, settings, progress);
   try {
     const code = await runInsideNamespaces(thisCommand(), {
@@ -123,17 +117,23 @@ async function outside(settings: Resolved, progress: Progress): Promise<boolean>
 }
 
 /**
- * A plain rehearsal does not wait minutes for the build of Windows programs or readers; one that is asked for more
- * does.
+ * A plain rehearsal does not wait minutes for the build of readers; one that is asked for more does.
  */
-function effortFor({ full, everyAddOn, only, breakage, updateTo, updateFrom }: RehearsalSettings): Effort {
+function effortFor({
+  full,
+  everyAddOn,
+  only,
+  breakage,
+  updateTo,
+  updateFrom,
+}: RehearsalSettings): NonNullable<CheckerOptions["effort"]> {
   const asksForMore =
     full || everyAddOn || only !== "" || [breakage, updateTo, updateFrom].some((each) => each !== undefined);
-  return asksForMore || isStrict() ? "build" : "download";
+  return asksForMore || isStrict() ? "build" : "cache";
 }
 
 /** Programs that nothing needs before the control plane runs, in the order in which they are needed. */
-type LaterGroup = "wine" | "add-ons" | "checkers";
+type LaterGroup = "add-ons" | "checkers";
 
 /** Downloads and builds that continue while the cluster boots. */
 interface ConcurrentPrograms {
@@ -148,18 +148,8 @@ interface ConcurrentPrograms {
  * a group is at hand, or why not.
  */
 async function obtainLater(programs: Programs, settings: Resolved, progress: Progress): Promise<ConcurrentPrograms> {
-  const { cloud, wanted, updateTo, realAddOns } = settings;
-  const wine = async () => {
-    for (const release of [wanted, ...(updateTo === undefined ? [] : [updateTo])]) {
-      const found = await obtainWine(progress, release, effortFor(settings));
-      if (typeof found === "string")
-        progress.line(
-          `${found}; the Linux build of the kubelet registers Windows nodes, and what Windows programs would show is not checked`,
-        );
-    }
-  };
+  const { cloud, realAddOns } = settings;
   const groups: Readonly<Record<LaterGroup, () => Promise<unknown>>> = {
-    wine,
     "add-ons": async () => (realAddOns ? await obtainAddOnPrograms(cloud, progress) : undefined),
     checkers: () => obtainCheckers(checkersOf(programs, settings, progress)),
   };
@@ -177,8 +167,7 @@ async function obtainLater(programs: Programs, settings: Resolved, progress: Pro
 
 /** Readers of the machines' files for this control plane's version. */
 function checkersOf(programs: Programs, settings: RehearsalSettings, progress: Progress): CheckerOptions {
-  const effort = effortFor(settings) === "build" ? "build" : "cache";
-  return { progress, effort, minors: [minorOf(programs["kube-apiserver"].version)] };
+  return { progress, effort: effortFor(settings), minors: [minorOf(programs["kube-apiserver"].version)] };
 }
 
 /** Why programs are missing without which a check can be skipped. */
@@ -191,12 +180,12 @@ async function withinNamespaces(settings: Resolved, inside: Inside, progress: Pr
   const { stack, config, cloud, realAddOns, keep, engine, deployer, only, wanted, updateTo } = settings;
   const later = process.env[besideVariable] ?? "";
   const quiet: Progress = { startedAt: progress.startedAt, line: () => undefined };
-  const release = await findRelease(wanted, later, quiet);
+  const release = await findRelease(wanted, quiet);
   const paint = paintFor(process.stdout);
   const reports = await runRehearsal({
     ...settings,
     ...release,
-    updateTo: updateTo === undefined ? undefined : await findRelease(updateTo, later, quiet),
+    updateTo: updateTo === undefined ? undefined : await findRelease(updateTo, quiet),
     containerRuntime: await obtainContainerRuntime(quiet),
     addOns: realAddOns
       ? { programs: addOnFiles(cloud), atHand: untilAtHand(later, "add-ons", () => Promise.resolve()) }

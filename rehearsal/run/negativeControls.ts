@@ -162,26 +162,6 @@ export const breakages: Readonly<Record<string, NegativeControl>> = {
     fails: "files: containerd",
     ...inFile("config.toml", (content) => content.replace(/^config_path = /m, "confg_path = ")),
   },
-  "windows-proxy-flag": {
-    what: "kube-proxy.exe is given a flag that it does not know",
-    fails: "windows: kube-proxy.exe",
-    ...inFiles(({ content }) => content.replace('"--source-vip=', '"--source-vips='), isWindows),
-  },
-  "windows-drain-columns": {
-    what: "kubectl.exe is asked for a field that pods do not have",
-    fails: "windows: kubectl.exe",
-    ...inFiles(({ content }) => content.replace("NAME:.metadata.name,", "NAME:.metadata.title,"), isWindows),
-  },
-  "windows-reservations": {
-    what: "the scripts look for kube-proxy's address in another folder than host-local.exe keeps it in",
-    fails: "windows: host-local.exe",
-    ...inFiles(({ content }) => content.replace(/("reservations": *"[^"]*)"/, '$1s"'), isWindows),
-  },
-  "windows-cni-version": {
-    what: "the pods' network configuration has its API version as a text",
-    fails: "windows: CNI plug-in",
-    ...inFiles(({ content }) => content.replace(/("apiVersion": *)2\b/, '$1"2"'), isWindows),
-  },
   "stray-request": {
     what: "Linux machines ask a host that is not the mirror, and do not mind that nobody answers",
     fails: "mirror: nothing else",

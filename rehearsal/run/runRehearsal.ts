@@ -70,7 +70,7 @@ export async function runRehearsal(options: RehearsalOptions): Promise<readonly 
   const { progress, workFolder, programs, stack } = options;
   const addOnPrograms = options.addOns?.programs ?? new Map<string, string>();
   // Their failure is seen where one is needed.
-  for (const later of [options.wine, options.addOns?.atHand, options.checkers]) later?.catch(() => undefined);
+  for (const later of [options.addOns?.atHand, options.checkers]) later?.catch(() => undefined);
   const patched = withPatchOf(options.config, programs, progress);
   // An engine runs the program with the stack file as it is.
   const own = options.onEngine === undefined ? withRehearsalCa(patched) : undefined;
@@ -124,7 +124,6 @@ export async function runRehearsal(options: RehearsalOptions): Promise<readonly 
     infra,
     programs,
     containerRuntime: options.containerRuntime,
-    wine: options.wine,
     addOnPrograms,
     progress,
     workFolder,
@@ -171,7 +170,6 @@ export async function runRehearsal(options: RehearsalOptions): Promise<readonly 
     unlessLacking,
     progress,
     change: options.breakage?.object,
-    wine: options.wine,
     addOnsAtHand: options.addOns?.atHand,
     onApplied: (result) => {
       applied = result;

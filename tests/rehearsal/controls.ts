@@ -2,8 +2,6 @@ import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
 import path from "node:path";
 import { promisify } from "node:util";
-import { findWine } from "../../rehearsal/programs/wine.ts";
-import { skipIf } from "../support/skip.ts";
 import { stackDir } from "../support/stacks.ts";
 
 const run = promisify(execFile);
@@ -18,8 +16,6 @@ export interface Control {
   /** Default aws-dev. */
   readonly stack?: string;
   readonly options?: readonly string[];
-  /** Whether it needs programs of Windows; without Wine it is skipped. */
-  readonly wine?: boolean;
   /** All checks that fail, with what they say. */
   readonly fails: Readonly<Record<string, RegExp>>;
   /** The line of counts, where what follows from a failure must be skipped. */
@@ -32,11 +28,7 @@ export function describeControls(title: string, controls: Readonly<Record<string
     // Programs are built unless an earlier run has left them in the cache.
     this.timeout(45 * 60_000);
     for (const [name, control] of Object.entries(controls))
-      it(`sees ${name}`, async function () {
-        if (control.wine === true) {
-          const found = await findWine();
-          skipIf(this, typeof found === "string" ? found : undefined);
-        }
+      it(`sees ${name}`, async () => {
         const { code, lines } = await broken(control);
         assert.equal(code, 1);
         const reasons = new Map(failures(lines));

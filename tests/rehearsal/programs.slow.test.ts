@@ -16,7 +16,6 @@ import {
   type ProgramSources,
   type Programs,
 } from "../../rehearsal/programs/obtain.ts";
-import { obtainWindowsPrograms } from "../../rehearsal/programs/windowsPrograms.ts";
 import { listening } from "../support/temporary.ts";
 import { fakeGo } from "./fakeGo.ts";
 
@@ -289,26 +288,6 @@ describe("obtainPrograms", () => {
       /go build of kube-apiserver, .* failed with exit code 1:\nno such module/,
     );
     assert.deepEqual(cached(), []);
-  });
-
-  it("leaves Windows programs alone where they are only looked for", async () => {
-    const before = process.env.XDG_CACHE_HOME;
-    process.env.XDG_CACHE_HOME = folder;
-    try {
-      const found = await obtainWindowsPrograms(
-        { startedAt: 0, line: (text) => lines.push(text) },
-        { minor: "1.36" },
-        "look",
-      );
-      assert.equal(
-        found,
-        "kubelet.exe is not at hand; --full builds it with the other Windows programs in about 5 minutes",
-      );
-      assert.deepEqual(lines, []);
-    } finally {
-      if (before === undefined) delete process.env.XDG_CACHE_HOME;
-      else process.env.XDG_CACHE_HOME = before;
-    }
   });
 
   it("removes the work folder of a process that was killed", async () => {

@@ -115,22 +115,16 @@ func notifyReady() {
 	}
 }
 
-// windowsRuntime answers kubelet.exe under Wine, where it reaches no named pipe. It has no pods, takes none, and is not
-// ready: a kubelet that hears the contrary starts its device manager, which needs a Unix socket that Wine 8 does not
-// have, and ends. The Node, its certificates and its status do not wait for a ready runtime.
+// windowsRuntime answers the kubelet of a Windows machine. It has no pods, takes none, and is not ready. The Node, its
+// certificates and its status do not wait for a ready runtime.
 type windowsRuntime struct {
 	cri.UnimplementedRuntimeServiceServer
 	cri.UnimplementedImageServiceServer
 }
 
-// serveWindows answers until the process is ended, at host:port, or at unix:// with a path for a kubelet built for
-// Linux.
+// serveWindows answers until the process is ended, at unix:// with a path.
 func serveWindows(address string) error {
-	network := "tcp"
-	if path, isPath := strings.CutPrefix(address, "unix://"); isPath {
-		network, address = "unix", path
-	}
-	listener, err := net.Listen(network, address)
+	listener, err := net.Listen("unix", strings.TrimPrefix(address, "unix://"))
 	if err != nil {
 		return err
 	}
@@ -147,7 +141,7 @@ func (windowsRuntime) Version(context.Context, *cri.VersionRequest) (*cri.Versio
 
 func (windowsRuntime) Status(context.Context, *cri.StatusRequest) (*cri.StatusResponse, error) {
 	unready := func(condition string) *cri.RuntimeCondition {
-		return &cri.RuntimeCondition{Type: condition, Reason: "Wine", Message: "pods of Windows nodes do not run in a rehearsal"}
+		return &cri.RuntimeCondition{Type: condition, Reason: "Windows", Message: "pods of Windows nodes do not run in a rehearsal"}
 	}
 	return &cri.StatusResponse{
 		Status: &cri.RuntimeStatus{Conditions: []*cri.RuntimeCondition{unready(cri.RuntimeReady), unready(cri.NetworkReady)}},
