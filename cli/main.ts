@@ -18,7 +18,6 @@ const commands: Readonly<
   plan: ["Show everything that a stack would make, without an account, root or network", () => import("./plan.ts")],
   preflight: ["Ask the cloud what it would refuse, before anything is made", () => import("./preflight.ts")],
   rehearse: ["Bring a stack up on a real control plane with simulated clouds", () => import("./rehearse.ts")],
-  providers: ["Serve simulated clouds to the official Pulumi CLI", () => import("./providers.ts")],
   changes: ["Show which stacks change since a commit, and what changes in them", () => import("./changes.ts")],
   verify: ["Check a running cluster", () => import("./verify.ts")],
   status: ["Show the machines of a running cluster", () => import("./status.ts")],

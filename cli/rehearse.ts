@@ -12,15 +12,13 @@ import { addOnPrograms } from "../rehearsal/programs/addOnTable.ts";
 import type { Wanted } from "../rehearsal/programs/catalog.ts";
 import { type RehearsalSettings, rehearseInNamespaces } from "../rehearsal/run/inNamespaces.ts";
 import { breakages, breakagesText, together } from "../rehearsal/run/negativeControls.ts";
-
-import { deployerOf } from "./deployer.ts";
 import { type Command, exitCodes, UsageError } from "./exit.ts";
 import { npmCi, openCheckout } from "./gitBase.ts";
 import { readStack, stackHelp, stackOptions } from "./project.ts";
 
 const help = `Usage: fenestra rehearse --stack NAME [--stack-dir DIR] [--every-add-on] [--real-add-ons] [--keep] [--full]
-                         [--logs DIR] [--only <checks>] [--skip <checks>] [--break <name>] [--engine [--as WORKFLOW]] [--update-to <release>]
-                         [--update-from REF] [--objects DIR|FILE|-]
+                         [--logs DIR] [--only <checks>] [--skip <checks>] [--break <name>] [--update-to <release>] [--update-from REF]
+                         [--objects DIR|FILE|-]
 
 Runs the real program with simulated clouds and brings its cluster up on a real control plane in namespaces of this machine: etcd,
 kube-apiserver, kube-controller-manager, kube-scheduler, the kubelets and the scripts of Linux machines. Cloud APIs, kernels,
@@ -30,8 +28,6 @@ ${stackHelp(17)}
   --every-add-on   Switch every add-on and all samples on, with a node in every pool
   --real-add-ons   Run the programs of ${addOnPrograms.map(({ name }) => name).join(", ")} for real; the first time they are built
   --keep           Leave everything running until Ctrl-C, and print how to use kubectl
-  --engine         Build nothing yet, but serve the simulated clouds to the official Pulumi CLI until Ctrl-C: its pulumi up boots the machines
-  --as WORKFLOW    Give that CLI the rights of a workflow: preview, deploy or drift. Default: every right
   --full           Run the slow checks too: those that wait for time to pass
   --logs DIR       Copy the logs of the machines and their containers to this folder at the end
   --only <checks>  Run only the checks whose id begins with this text
@@ -89,8 +85,6 @@ function parseArguments(
       "every-add-on": { type: "boolean", default: false },
       "real-add-ons": { type: "boolean", default: false },
       keep: { type: "boolean", default: false },
-      engine: { type: "boolean", default: false },
-      as: { type: "string" },
       full: { type: "boolean", default: false },
       logs: { type: "string" },
       only: { type: "string", default: "" },
@@ -101,8 +95,7 @@ function parseArguments(
       break: { type: "string", multiple: true, default: [] },
     },
   });
-  const { keep, engine, full, logs, only, skip, break: names } = values;
-  if (values.as !== undefined && !engine) throw new UsageError("--as is whose rights an engine has: add --engine");
+  const { keep, full, logs, only, skip, break: names } = values;
   const stack = readStack("rehearse needs --stack NAME", values);
   const broken = names.map((name) => {
     const breakage = breakages[name];
@@ -115,7 +108,7 @@ function parseArguments(
   if (values["update-from"] !== undefined) {
     if (values["update-to"] !== undefined)
       throw new UsageError("--update-from and --update-to are two updates; allowed: one of them");
-    requireThree("--update-from", stack.config, engine);
+    requireThree("--update-from", stack.config);
   }
   return {
     ...stack,
@@ -124,14 +117,12 @@ function parseArguments(
     everyAddOn: values["every-add-on"],
     realAddOns: values["real-add-ons"],
     keep,
-    engine,
-    deployer: deployerOf(values.as),
     full,
     logs,
     only,
     skip,
     breakage: broken.length === 0 ? undefined : together(broken),
-    updateTo: wantedOf(values["update-to"], stack.config, engine),
+    updateTo: wantedOf(values["update-to"], stack.config),
   };
 }
 
@@ -150,25 +141,19 @@ function objectsOf(from: string | undefined): readonly OwnObject[] {
   }
 }
 
-function wantedOf(
-  text: string | undefined,
-  config: Readonly<Record<string, string>>,
-  engine: boolean,
-): Wanted | undefined {
+function wantedOf(text: string | undefined, config: Readonly<Record<string, string>>): Wanted | undefined {
   if (text === undefined) return undefined;
   if (!/^\d+\.\d+(\.\d+)?$/.test(text))
     throw new UsageError(
       `--update-to ${text}: allowed is a minor or a release, such as ${minorOf(defaultRelease)} or ${defaultRelease}`,
     );
-  requireThree("--update-to", config, engine);
+  requireThree("--update-to", config);
   return { minor: minorOf(text), release: minorOf(text) === text ? undefined : text };
 }
 
 /** For a rehearsed update. */
-function requireThree(option: string, config: Readonly<Record<string, string>>, engine: boolean): void {
+function requireThree(option: string, config: Readonly<Record<string, string>>): void {
   const { controlPlane, mirror } = loadConfig(config);
-  if (controlPlane.replicas !== 3 || mirror.artifacts !== undefined || engine)
-    throw new UsageError(
-      `${option} needs a stack with controlPlane.replicas: 3 and without mirror.artifacts, and no --engine`,
-    );
+  if (controlPlane.replicas !== 3 || mirror.artifacts !== undefined)
+    throw new UsageError(`${option} needs a stack with controlPlane.replicas: 3 and without mirror.artifacts`);
 }

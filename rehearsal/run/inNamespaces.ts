@@ -7,8 +7,6 @@ import { loadConfig } from "../../components/config/load.ts";
 import type { Cloud } from "../../components/config/schema.ts";
 import { messageOf } from "../../components/gates/messageOf.ts";
 import { minorOf } from "../../components/model/releases.ts";
-import type { Deployer } from "../../plan/providers/cloud.ts";
-import { withoutExamples } from "../../plan/providers/engineProject.ts";
 import { type Selection, summary } from "../checks/session.ts";
 import type { Release } from "../cluster/cluster.ts";
 import { RehearsalError } from "../host/errors.ts";
@@ -22,7 +20,6 @@ import type { Wanted } from "../programs/catalog.ts";
 import { type CheckerOptions, obtainCheckers } from "../programs/checkers/obtain.ts";
 import { obtainPrograms, type Programs } from "../programs/obtain.ts";
 import { obtainContainerRuntime } from "../programs/repoPrograms.ts";
-import type { EngineAccess } from "./engine.ts";
 import { withEveryAddOn } from "./everyAddOn.ts";
 import { type KeptView, type RehearsalOptions, runRehearsal } from "./runRehearsal.ts";
 
@@ -39,10 +36,6 @@ export interface RehearsalSettings
   readonly realAddOns: boolean;
   /** Wait for Ctrl-C after the checks, with everything running. */
   readonly keep: boolean;
-  /** Serve the simulated clouds to the official Pulumi CLI in place of the plan's engine. */
-  readonly engine: boolean;
-  /** Who deploys. Default: somebody who may do everything. */
-  readonly deployer: ((stack: string, config: Readonly<Record<string, string>>) => Deployer) | undefined;
   /** Release that the cluster is updated to, in place of the acceptance checks. */
   readonly updateTo: Wanted | undefined;
 }
@@ -55,15 +48,14 @@ export interface RehearsalSettings
  * @throws ConfigError for a mistake in the stack file, RehearsalError when the host does not allow a rehearsal
  */
 export async function rehearseInNamespaces(settings: RehearsalSettings): Promise<boolean> {
-  const { config: written, everyAddOn, engine } = settings;
+  const { config: written, everyAddOn } = settings;
   const started = process.env[startVariable];
   const progress = createProgress({
     stream: process.stdout,
     ...(started === undefined ? {} : { startedAt: Number(started) }),
   });
   loadConfig(written);
-  const asked = everyAddOn ? withEveryAddOn(written) : written;
-  const config = engine ? withoutExamples(asked) : asked;
+  const config = everyAddOn ? withEveryAddOn(written) : written;
   const { cloud, kubernetes } = loadConfig(config);
   const wanted = { minor: minorOf(kubernetes.version) };
   const inside = insideNamespaces();
@@ -177,7 +169,7 @@ function reasonOf(error: unknown): string {
 }
 
 async function withinNamespaces(settings: Resolved, inside: Inside, progress: Progress): Promise<boolean> {
-  const { stack, config, cloud, realAddOns, keep, engine, deployer, only, wanted, updateTo } = settings;
+  const { cloud, realAddOns, keep, only, wanted, updateTo } = settings;
   const later = process.env[besideVariable] ?? "";
   const quiet: Progress = { startedAt: progress.startedAt, line: () => undefined };
   const release = await findRelease(wanted, quiet);
@@ -197,8 +189,6 @@ async function withinNamespaces(settings: Resolved, inside: Inside, progress: Pr
     workFolder: inside.workFolder,
     paint,
     onReady: keep ? (view) => untilInterrupted(progress, view, inside.enterCommand() ?? []) : undefined,
-    deployer: deployer?.(stack, config),
-    onEngine: engine ? (access) => untilEngineIsDone(progress, stack, access, inside.enterCommand() ?? []) : undefined,
   });
   const { lines, passed } = summary(reports, only, paint);
   for (const line of lines) console.log(line);
@@ -220,19 +210,6 @@ async function untilInterrupted(
       ...[...shells].map(([name, shell]) => `# a shell on ${name}\n${[...enter, ...shell].join(" ")}`),
     ].join("\n"),
   );
-  await interruption();
-}
-
-/** Prints how to run the engine and waits for Ctrl-C. */
-async function untilEngineIsDone(
-  progress: Progress,
-  stack: string,
-  { variables, folder }: EngineAccess,
-  enter: readonly string[],
-): Promise<void> {
-  progress.line("the simulated clouds wait for an engine; press Ctrl-C to end. In another terminal, as the same user:");
-  console.log(`${variables}pulumi="${[...enter, "pulumi", "-C", folder].join(" ")}"`);
-  console.log(`$pulumi stack init ${stack}; $pulumi up`);
   await interruption();
 }
 

@@ -10,7 +10,6 @@ import { placeOf, simulatedCloud } from "../../plan/fakes/cloud.ts";
 import type { SimulatedMachine } from "../../plan/fakes/machines.ts";
 import { runProgramWithHooks } from "../../plan/program/runProgram.ts";
 import { textOf } from "../../plan/program/values.ts";
-import type { Deployer } from "../../plan/providers/cloud.ts";
 import type { Applied } from "../api/apply.ts";
 import { apiFor } from "../api/client.ts";
 import { bringUpChecks } from "../checks/bringUp.ts";
@@ -30,7 +29,6 @@ import { shellIn } from "../host/processes.ts";
 import type { Progress } from "../host/progress.ts";
 import type { PinnedImages } from "../machines/windowsNode.ts";
 import { type Breakage, decodeMachine, withPlatform } from "./breakage.ts";
-import { type EngineAccess, serveEngine } from "./engine.ts";
 import { mirrorLine, mirrorSettings, withRehearsalCa } from "./mirrorSettings.ts";
 
 export interface RehearsalOptions extends CheckOptions, Selection {
@@ -45,10 +43,6 @@ export interface RehearsalOptions extends CheckOptions, Selection {
   readonly breakage: Breakage | undefined;
   /** Colours of the report. */
   readonly paint: Paint;
-  /** Who deploys to an engine's clouds. Default: somebody who may do everything. */
-  readonly deployer: Deployer | undefined;
-  /** Called in place of the bring-up, which an engine does. What that leaves is not checked. */
-  readonly onEngine: ((access: EngineAccess) => Promise<void>) | undefined;
   /** Called after the checks, before everything is taken down, so that a person can look around. */
   readonly onReady: ((view: KeptView) => Promise<void>) | undefined;
 }
@@ -72,8 +66,7 @@ export async function runRehearsal(options: RehearsalOptions): Promise<readonly 
   // Their failure is seen where one is needed.
   for (const later of [options.addOns?.atHand, options.checkers]) later?.catch(() => undefined);
   const patched = withPatchOf(options.config, programs, progress);
-  // An engine runs the program with the stack file as it is.
-  const own = options.onEngine === undefined ? withRehearsalCa(patched) : undefined;
+  const own = withRehearsalCa(patched);
   const config = own?.config ?? patched;
   const stackConfig = loadConfig(config);
   const spec = clusterSpec(stackConfig);
@@ -136,26 +129,6 @@ export async function runRehearsal(options: RehearsalOptions): Promise<readonly 
   const pools = expectedPools(stackConfig);
   const ofFiles = checksOfFiles(decoded, minorOf(spec.kubernetes.version), options);
   const [files, filesAtLast] = [selected(ofFiles.atOnce, options), selected(ofFiles.last, options)];
-  if (options.onEngine !== undefined) {
-    requireChosen(options, ofFiles.atOnce);
-    const session = new CheckSession(progress, options.paint, files.length);
-    await session.run(files, {});
-    const { deployer } = options;
-    await options.onEngine(
-      await serveEngine({
-        deployer,
-        stack,
-        config,
-        program,
-        simulate,
-        cluster,
-        machines: decoded,
-        workFolder,
-        progress,
-      }),
-    );
-    return session.results;
-  }
   const passGate = async (name: string, kept?: unknown): Promise<void> => {
     await callHook({ program, hooks }, name, kept);
     progress.line(`gate ${name}: open`);

@@ -1,7 +1,6 @@
 import assert from "node:assert/strict";
 import { policies as made, type StackScope } from "../../ci/awsPolicies.ts";
 import { type Purpose, purposes } from "../../ci/environments.ts";
-import { scopeOf, workflowDeployer } from "../../cli/deployer.ts";
 import type { PolicyDocument } from "../../components/aws/policyDocument.ts";
 import { readStackFile, stackNames } from "../../components/config/stackFile.ts";
 import { awsCalls } from "../../plan/calls/aws.ts";
@@ -11,6 +10,7 @@ import { type Deployer, ServedCloud } from "../../plan/providers/cloud.ts";
 import { rightsAsked } from "../preflight/world.ts";
 import { runConfig, testAccount } from "../support/mocks.ts";
 import { testStacks } from "../support/stacks.ts";
+import { scopeOf, workflowDeployer } from "./deployer.ts";
 
 type Config = Readonly<Record<string, string>>;
 

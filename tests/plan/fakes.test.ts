@@ -1,17 +1,11 @@
 import assert from "node:assert/strict";
 import { createPrivateKey, createPublicKey, X509Certificate } from "node:crypto";
-import { loadConfig } from "../../components/config/load.ts";
-import { stackNames } from "../../components/config/stackFile.ts";
-import { clusterSpec } from "../../components/model/clusterSpec.ts";
-import { exampleProblems } from "../../components/model/exampleValues.ts";
 import { simulatedCloud } from "../../plan/fakes/cloud.ts";
 import type { CertificateMode } from "../../plan/fakes/provider.ts";
 import { fakeUnit } from "../../plan/fakes/tls.ts";
 import type { SimulatedCloud } from "../../plan/program/engine.ts";
 import { type PropertyMap, Secret, textOf } from "../../plan/program/values.ts";
-import { withoutExamples } from "../../plan/providers/engineProject.ts";
 import { requestFor } from "../support/recording.ts";
-import { stackConfig, testStacks } from "../support/stacks.ts";
 
 const place = { region: "eu-central-1", accountId: "123456789012" };
 
@@ -22,20 +16,6 @@ function text(value: PropertyMap[string] | undefined): string {
   assert.ok(found !== undefined, "a text is missing");
   return found;
 }
-
-describe("a stack file for an engine", () => {
-  it("has no value of documentation left, for every example", () => {
-    const left = stackNames(testStacks).flatMap((name) =>
-      exampleProblems(clusterSpec(loadConfig(withoutExamples(stackConfig(name))))).map(
-        ({ path, value }) => `${name} ${path} ${value}`,
-      ),
-    );
-    assert.deepEqual(left, []);
-    const text = "https://mirror.corp.example/v2 .corp.example a.example.com example.net.corp.test an.example-host";
-    const shown = "https://mirror.corp.test/v2 .corp.test a.example.test example.test.corp.test an.example-host";
-    assert.deepEqual(withoutExamples({ text }), { text: shown });
-  });
-});
 
 describe("the simulated AWS", () => {
   it("gives ids, ARNs and names in AWS's forms, the same in every run", () => {

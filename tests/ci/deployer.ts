@@ -1,16 +1,15 @@
-import { policies, type StackScope } from "../ci/awsPolicies.ts";
-import { ciRoles, rolesOf } from "../ci/azureRoles.ts";
-import { ciStackOf } from "../ci/config.ts";
-import { type Purpose, purposes } from "../ci/environments.ts";
-import { loadConfig } from "../components/config/load.ts";
-import { awsCalls } from "../plan/calls/aws.ts";
-import { azureActions, type DeployerRequest } from "../plan/calls/azure.ts";
-import { rolesAllow } from "../plan/fakes/azureAccess.ts";
-import { builtInRoles } from "../plan/fakes/azureRoles.ts";
-import { placeOf } from "../plan/fakes/cloud.ts";
-import { allows } from "../plan/fakes/iam.ts";
-import type { Deployer } from "../plan/providers/cloud.ts";
-import { UsageError } from "./exit.ts";
+import { policies, type StackScope } from "../../ci/awsPolicies.ts";
+import { ciRoles, rolesOf } from "../../ci/azureRoles.ts";
+import { ciStackOf } from "../../ci/config.ts";
+import type { Purpose } from "../../ci/environments.ts";
+import { loadConfig } from "../../components/config/load.ts";
+import { awsCalls } from "../../plan/calls/aws.ts";
+import { azureActions, type DeployerRequest } from "../../plan/calls/azure.ts";
+import { rolesAllow } from "../../plan/fakes/azureAccess.ts";
+import { builtInRoles } from "../../plan/fakes/azureRoles.ts";
+import { placeOf } from "../../plan/fakes/cloud.ts";
+import { allows } from "../../plan/fakes/iam.ts";
+import type { Deployer } from "../../plan/providers/cloud.ts";
 
 type Config = Readonly<Record<string, string>>;
 
@@ -24,13 +23,6 @@ export function scopeOf(stack: string, config: Config): StackScope {
     bucketArn: "arn:aws:s3:::fenestra-state-x",
     keyArn: `arn:aws:kms:${region}:${accountId}:key/state`,
   };
-}
-
-/** Who deploys by `--as`; without it somebody who may do everything. */
-export function deployerOf(as: string | undefined): ((stack: string, config: Config) => Deployer) | undefined {
-  const purpose = purposes.find((each) => each === as);
-  if (as !== undefined && purpose === undefined) throw new UsageError(`--as ${as}; allowed: ${purposes.join(", ")}`);
-  return purpose === undefined ? undefined : (stack, config) => workflowDeployer(purpose, stack, config);
 }
 
 /** What a workflow's role may, as `ci` makes it. */
