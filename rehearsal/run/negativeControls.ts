@@ -110,12 +110,6 @@ export const breakages: Readonly<Record<string, NegativeControl>> = {
     fails: "nodes register",
     ...inFile("/etc/fenestra/kubelet.yaml", withDuplicateTaint),
   },
-  "windows-duplicate-taint": {
-    what: "the same on Windows machines",
-    fails: "nodes register",
-    ...inFile("kubelet-config.yaml", withDuplicateTaint, isWindows),
-  },
-  // The kubelet itself checks NodeRestriction's list first (kubernetes: pkg/kubelet/apis/well_known_labels.go).
   "refused-label": {
     what: "Linux workers ask for a label that NodeRestriction refuses",
     fails: "nodes register",

@@ -8,7 +8,17 @@ const replaced = (name: string, stack: string, reason: RegExp) => ({
   fails: { [`replaced: ${name}`]: reason },
 });
 
+const taint =
+  /^taint os of i-[0-9a-f]{17}: found \[{"effect":"NoSchedule","key":"os","value":"Windows"}\], wanted \[{"effect":"NoSchedule","key":"os","value":"windows"}\]$/;
+
 describeControls("the rehearsal of registration and of the cluster", {
+  "a taint that is corrupted in the decoded user data, and skips what follows from it": {
+    faults: ["windows-taint"],
+    only: "pool ",
+    fails: { "pool win2019: registration": taint, "pool win2022: registration": taint },
+    // Two pools that are not ready, and the slow check of a pool's gate.
+    counts: /^2 passed, 2 failed, 3 skipped$/,
+  },
   "that the API server refuses what kubelets register, and quotes it": {
     faults: ["duplicate-taint"],
     only: "nodes register",

@@ -138,14 +138,12 @@ export const tiers = {
 export const nightOf: Readonly<Record<string, readonly string[]>> = {
   "rehearsal/": [
     "registrationControls",
-    "windowsControls",
     "mirrorControls",
     "podNetworkControls",
     "aws-prod --full",
     "azure-prod --full",
   ],
   "components/machine/linux/": ["registrationControls", "mirrorControls", "aws-prod --full", "azure-prod --full"],
-  "components/machine/windows/": ["windowsControls"],
   "components/machine/": ["registrationControls"],
   "components/podNetworks/": ["podNetworkControls", "azure-cni --full"],
 };

@@ -14,7 +14,6 @@ const isOwn = (file: string): boolean =>
 const choosing: Readonly<Record<string, string>> = {
   "checks/facts.ts": "expected values are not the program's",
   "ci/index.ts": "only the SDK of the chosen cloud is loaded",
-  "cli/deployer.ts": "two languages of rights",
   "cli/image/builders.ts": "builders of two clouds",
   "components/kubernetes/addOns/autoscaler.ts": "flags of one program on two clouds",
   "components/kubernetes/addOns/cloudController.ts": "two programs",
