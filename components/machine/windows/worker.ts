@@ -209,7 +209,7 @@ export function windowsMachine({ spec, pool, access }: WindowsWorkerArgs, config
       spotSeconds: spotDrain.windows,
       ...windowsDrain,
       away: balancerLeaves,
-      leaving: spec.facts.machines.drainEvents.leaves.join(" "),
+      ends: spec.facts.machines.drainEvents.leaves.join(" "),
       columns: podColumns,
     },
     watch: {

@@ -21,7 +21,7 @@ function Get-Interruption {
     param([object] $Machine, [string] $NotBefore, [string] $Kind, [string] $Finish = 'none', [string] $Id = '')
     $seconds = Get-EventSeconds $NotBefore $Machine.drain ($Machine.drain.seconds + 60)
     if ($seconds -le $Machine.drain.seconds) {
-        @{ seconds = $seconds; finish = $Finish; hook = ''; id = $Id; returns = (-split $Machine.drain.leaving) -notcontains $Kind }
+        @{ seconds = $seconds; finish = $Finish; hook = ''; id = $Id; returns = (-split $Machine.drain.ends) -notcontains $Kind }
     }
 }
 
@@ -62,7 +62,7 @@ function Get-Termination {
     $own = Get-Quiet { Get-AzureMetadata 'instance/compute/name?api-version=2021-02-01&format=text' 2 -Text } $Silent
     $mine = @($events | Where-Object { $_ -and $_.Resources -contains $own })
     foreach ($item in $mine) {
-        if ((-split $Machine.drain.leaving) -contains $item.EventType) {
+        if ((-split $Machine.drain.ends) -contains $item.EventType) {
             # Preempt comes 30 seconds ahead (Azure documentation, scheduled events), whatever this clock says.
             $most = $Machine.drain.seconds
             if ($item.EventType -eq 'Preempt') {

@@ -245,7 +245,7 @@ Test 'a warning that kubectl writes is not taken for a part of its answer' {
     Assert-Equal @(Get-OwnPods $real 'n' (New-Deadline 30) | ForEach-Object { $_.name }) @('a')
 }
 
-$drain = ConvertTo-Data @{ seconds = 600; spotSeconds = 20; reserveSeconds = 20; leaving = 'Terminate Preempt' }
+$drain = ConvertTo-Data @{ seconds = 600; spotSeconds = 20; reserveSeconds = 20; ends = 'Terminate Preempt' }
 Test 'time until an event of Azure, less the reserve, within bounds' {
     Assert-Equal (Get-EventSeconds '' $drain) 20
     Assert-Equal (Get-EventSeconds 'soon' $drain) 20
@@ -261,7 +261,7 @@ function Get-AwsMetadata {
     Assert-Equal $Attempts 2
     "$($metadata[$Path])"
 }
-$aws = ConvertTo-Data @{ cloud = @{ kind = 'aws' }; lifecycle = @{ terminateHook = 'drain' }; drain = @{ seconds = 600; spotSeconds = 100; reserveSeconds = 20; leaving = 'instance-retirement instance-stop' } }
+$aws = ConvertTo-Data @{ cloud = @{ kind = 'aws' }; lifecycle = @{ terminateHook = 'drain' }; drain = @{ seconds = 600; spotSeconds = 100; reserveSeconds = 20; ends = 'instance-retirement instance-stop' } }
 Test 'AWS: nothing announced, scale-in, spot' {
     Assert-Equal (Get-Termination $aws) $null
     $metadata['autoscaling/target-lifecycle-state'] = 'InService'
