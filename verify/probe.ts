@@ -90,7 +90,7 @@ interface ReachOptions {
   readonly signal: AbortSignal;
   /** `undefined` when the answer is right. */
   readonly judge: (answer: string) => string | undefined;
-  /** Time for a path to come up. Default: 30,000, as upstream's tests give a new Windows endpoint. */
+  /** Time for a path to come up. Default: 30,000, as upstream's tests give a new Windows endpoint. Windows row: first-seconds. */
   readonly warmUpMs?: number;
   /** Default: 1,000. */
   readonly pauseMs?: number;

@@ -13,7 +13,7 @@ export interface ServerCertificate {
 }
 
 export type PodNetworkManifests = (
-  spec: Pick<ClusterSpec, "artifacts" | "kubernetes" | "windows">,
+  spec: Pick<ClusterSpec, "artifacts" | "facts" | "kubernetes" | "windows">,
   nodeEndpoint: Text,
 ) => readonly Manifest[];
 

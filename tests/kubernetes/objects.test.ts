@@ -16,16 +16,20 @@ const aws = exampleSpec("aws-dev");
 const azure = exampleSpec("azure-dev");
 
 describe("networking objects", () => {
-  it("give Linux the very net-conf that a Windows node finds on its disk", () => {
-    for (const spec of [aws, azure]) {
+  it("give Linux the net-conf that a Windows node finds on its disk, and packets that the cloud does not split", () => {
+    for (const [spec, unsplit] of [
+      [aws, {}],
+      [azure, { MTU: 1400 }],
+    ] as const) {
       const data = manifest(manifestsOf(spec), "ConfigMap", "kube-flannel-cfg").data ?? {};
-      const netConf = data["net-conf.json"];
-      assert.deepEqual(JSON.parse(String(netConf)), {
+      const netConf = {
         Network: spec.kubernetes.podCidr,
         EnableNFTables: false,
         Backend: { Type: "vxlan", VNI: 4096, Port: 4789 },
-      });
-      assert.equal(fileOf(exampleWindowsWorker(spec), flannelPaths.netConf), netConf);
+      };
+      const backend = { ...netConf.Backend, ...unsplit };
+      assert.deepEqual(JSON.parse(String(data["net-conf.json"])), { ...netConf, Backend: backend });
+      assert.deepEqual(JSON.parse(String(fileOf(exampleWindowsWorker(spec), flannelPaths.netConf))), netConf);
     }
   });
 

@@ -16,7 +16,7 @@ export function from({ probePods }: VerifyContext, probePod: ProbePod): ProbeSta
   };
 }
 
-/** Windows may shorten a host name to NetBIOS's 15 characters. */
+/** Windows may shorten a host name to NetBIOS's 15 characters. Windows row: host-names. */
 export function answering<Pod extends { readonly pod: string }>(pods: readonly Pod[], answer: string): Pod | undefined {
   const short = (name: string): string => name.toLowerCase().slice(0, 15);
   return pods.find(({ pod }) => short(pod) === short(answer));
@@ -75,6 +75,7 @@ export function nodeToPodCheck(start: NodeGroup, target: NodeGroup, network: Pod
       const own = pods.filter(({ node }) => node === host.node);
       const others = pods.filter(({ node }) => node !== host.node);
       const deaf = start.release !== undefined && !network.windows.hostReachesOwnPods(start.release);
+      // Windows row: own-pods. Windows row: host-overlay.
       const limit = start.os === "windows" ? verify.windowsHostLimit : undefined;
       if (deaf && own.length > 0)
         note(`${start.id} cannot reach its own node's pods by address: HNS has no HostRoute policy before build 18321`);

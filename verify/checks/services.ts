@@ -15,7 +15,7 @@ import {
 import { answeredBy, answering, from, hostname, kubeProxy } from "./pods.ts";
 
 export function serviceIpCheck(start: NodeGroup, target: NodeGroup, source: "pod" | "node"): VerifyCheck {
-  // kubernetes.io, "Networking on Windows": only pods, not hosts, reach addresses of Services scheduled on them.
+  // Windows row: host-services. kubernetes.io, "Networking on Windows": only pods, not hosts, reach addresses of Services scheduled on them.
   const windowsHost = source === "node" && start.os === "windows";
   return {
     id: `service-ip-from-${source}/${start.id}->${target.id}`,
@@ -70,7 +70,7 @@ export function apiFromPodCheck(group: NodeGroup): VerifyCheck {
 
 /**
  * Windows appends the suffix of the pod's namespace alone, so `name.namespace` is not found (kubernetes.io: "DNS for
- * Services and Pods", DNS resolution on Windows nodes).
+ * Services and Pods", DNS resolution on Windows nodes). Windows row: short-names.
  */
 export function serviceNames(os: NodeGroup["os"], name: string, namespace: string): readonly string[] {
   return [name, ...(os === "windows" ? [] : [`${name}.${namespace}`]), `${name}.${namespace}.svc.cluster.local`];

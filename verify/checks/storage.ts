@@ -162,7 +162,7 @@ async function withClaims(
         name: "probe",
         image: probeImage(group),
         args: ["pause"],
-        // Only administrators write to the root of a new NTFS volume.
+        // Windows row: claim-root. Only administrators write to the root of a new NTFS volume.
         ...(group.os === "windows"
           ? { securityContext: { windowsOptions: { runAsUserName: "ContainerAdministrator" } } }
           : {}),

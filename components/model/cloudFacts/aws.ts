@@ -142,6 +142,8 @@ export const aws: CloudFacts = {
         allowed: "the id of a subnet, such as subnet-0123456789abcdef0",
       }),
     },
+    // Interfaces begin with their own: 9001 within a network.
+    unsplit: undefined,
     subnetsSpanZones: false,
     natPorts: undefined,
     sharedSubnet: "a subnet of its own for each zone and purpose",

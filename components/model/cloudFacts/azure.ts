@@ -171,6 +171,9 @@ export const azure: CloudFacts = {
         allowed: `${network}/subnets/...`,
       }),
     },
+    // Azure documentation, "TCP/IP performance tuning for Azure VMs", Azure and fragmentation; what VXLAN loses between
+    // Linux and Windows: kubernetes-sigs/cluster-api-provider-azure#1335.
+    unsplit: 1400,
     subnetsSpanZones: true,
     // Azure documentation, "Azure NAT Gateway resource", performance and scalability.
     natPorts: 64_512,

@@ -124,6 +124,8 @@ export interface CloudFacts {
       readonly isId: (id: string, network: string) => boolean;
       readonly refusal: (network: string) => Refusal;
     };
+    /** Bytes of the largest packet that the network does not split; an overlay of Linux nodes takes its MTU from it. */
+    readonly unsplit: number | undefined;
     readonly subnetsSpanZones: boolean;
     /** Ports of a NAT gateway's address; `undefined` where it has one address. */
     readonly natPorts: number | undefined;

@@ -32,13 +32,15 @@ export function flannelImage(lock: readonly Artifact[], name: keyof typeof relea
 
 export const flannelNamespace = "kube-flannel";
 
-/** flanneld's `net-conf.json`, in Linux' ConfigMap and a file of Windows nodes. */
-export function flannelNetConf(podCidr: string): string {
-  return `${JSON.stringify(
-    { Network: podCidr, EnableNFTables: false, Backend: { Type: "vxlan", VNI: overlay.vni, Port: overlay.port } },
-    null,
-    2,
-  )}\n`;
+/**
+ * flanneld's `net-conf.json`, in Linux' ConfigMap and a file of Windows nodes.
+ *
+ * @param mtu of the network below, of which flanneld takes the overlay's own part; the backend of Windows reads none
+ *   (flannel-io/flannel, pkg/backend/vxlan). Default that of each node's interface.
+ */
+export function flannelNetConf(podCidr: string, mtu?: number): string {
+  const backend = { Type: "vxlan", VNI: overlay.vni, Port: overlay.port, ...(mtu === undefined ? {} : { MTU: mtu }) };
+  return `${JSON.stringify({ Network: podCidr, EnableNFTables: false, Backend: backend }, null, 2)}\n`;
 }
 
 export const flannelPaths = {

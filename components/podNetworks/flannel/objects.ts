@@ -23,14 +23,17 @@ const healthPort = 10262;
 
 /** flanneld on every node. On Windows it is a HostProcess pod that runs the program on the node's disk. */
 export function flannelManifests(
-  spec: Pick<ClusterSpec, "artifacts" | "kubernetes" | "windows">,
+  spec: Pick<ClusterSpec, "artifacts" | "facts" | "kubernetes" | "windows">,
   nodeEndpoint: Text,
 ): readonly Manifest[] {
   return [
     privilegedNamespace(flannelNamespace),
     configMap(
       { name: "kube-flannel-cfg", namespace: flannelNamespace },
-      { "cni-conf.json": linuxCniConf(), "net-conf.json": flannelNetConf(spec.kubernetes.podCidr) },
+      {
+        "cni-conf.json": linuxCniConf(),
+        "net-conf.json": flannelNetConf(spec.kubernetes.podCidr, spec.facts.network.unsplit),
+      },
     ),
     serviceAccount(linux),
     ...clusterRights(linux, "fenestra:flannel", [
