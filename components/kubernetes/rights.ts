@@ -66,7 +66,8 @@ export function rule(group: string, resources: string[], verbs: string[], resour
   return { apiGroups: [group], resources, verbs, ...(resourceNames === undefined ? {} : { resourceNames }) };
 }
 
-/** What the election of a leader needs. */
-export const leaseRules: PolicyRule[] = [
-  rule("coordination.k8s.io", ["leases"], ["get", "watch", "list", "delete", "update", "create", "patch"]),
+/** What the election of a leader needs, by its Leases. A name cannot limit what is created. */
+export const leaseRules = (...names: string[]): PolicyRule[] => [
+  rule("coordination.k8s.io", ["leases"], ["create"]),
+  rule("coordination.k8s.io", ["leases"], ["get", "patch", "update"], names),
 ];

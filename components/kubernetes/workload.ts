@@ -165,6 +165,13 @@ export function deployment(
   };
 }
 
+/** A drain ends one at a time of those that are well, and each that is not: its update may be what mends it. */
+export const budgetOf = (matchLabels: Record<string, string>) => ({
+  maxUnavailable: 1,
+  unhealthyPodEvictionPolicy: "AlwaysAllow",
+  selector: { matchLabels },
+});
+
 /** A Deployment with, for several pods, a disruption budget: drains leave all but one at work. */
 export function replicated(account: Account, replicas: number, pod: Pod): readonly Manifest[] {
   const metadata = labelled(account);
@@ -172,7 +179,7 @@ export function replicated(account: Account, replicas: number, pod: Pod): readon
     apiVersion: "policy/v1",
     kind: "PodDisruptionBudget",
     metadata,
-    spec: { maxUnavailable: 1, selector: { matchLabels: metadata.labels } },
+    spec: budgetOf(metadata.labels),
   };
   return [deployment(account, replicas, pod), ...(replicas > 1 ? [budget] : [])];
 }

@@ -182,7 +182,34 @@ describe("RuntimeClasses", () => {
   });
 });
 
-describe("system Deployments", () => {
+describe("system workloads", () => {
+  it("have a class, and a token only with a right; Leases are named", () => {
+    let [pods, bare] = [0, 0];
+    for (const { title, spec } of combinations) {
+      const all = manifestsOf(spec);
+      const bound = all.flatMap((each) =>
+        each.kind === "ClusterRoleBinding" || each.kind === "RoleBinding"
+          ? (each.subjects ?? []).map(({ namespace, name }) => `${namespace}:${name}`)
+          : [],
+      );
+      for (const each of all) {
+        const [pod, { name, namespace }] = [podSpec(each), each.metadata];
+        const what = `${title}: ${each.kind} ${name}`;
+        if (each.kind === "Role" || each.kind === "ClusterRole")
+          for (const { resources, verbs, resourceNames } of each.rules ?? [])
+            if (resources?.includes("leases"))
+              assert.ok(resourceNames !== undefined || String(verbs) === "create", what);
+        if (pod === undefined || !systemNamespaces(spec).includes(namespace ?? "")) continue;
+        pods += 1;
+        assert.match(String(pod.priorityClassName), /^system-/, what);
+        if (bound.includes(`${namespace}:${pod.serviceAccountName}`)) continue;
+        bare += 1;
+        assert.equal(pod.automountServiceAccountToken, false, what);
+      }
+    }
+    assert.ok(pods > 100 && bare > 5);
+  });
+
   it("of several pods are spread over machines, and keep one pod through a drain", () => {
     let several = 0;
     for (const { title, spec } of combinations) {
@@ -201,7 +228,9 @@ describe("system Deployments", () => {
         );
         assert.deepEqual(
           budgets,
-          alone ? [] : [{ maxUnavailable: 1, selector: { matchLabels: labels } }],
+          alone
+            ? []
+            : [{ maxUnavailable: 1, unhealthyPodEvictionPolicy: "AlwaysAllow", selector: { matchLabels: labels } }],
           `${title}: ${name}`,
         );
       }

@@ -115,8 +115,13 @@ describe("CSI drivers", () => {
   it("get no right to any secret while no share is named", () => {
     const spec = { ...everything, addons: { ...everything.addons, smb: { shares: [] } } };
     const rules = manifest(manifestsOf(spec), "Role", "csi-smb-controller").rules ?? [];
-    const locked = rules.map(({ resources }) => resources);
-    assert.deepEqual(locked, [["leases"]]);
+    assert.deepEqual(
+      rules.map(({ resources, resourceNames }) => [resources, resourceNames]),
+      [
+        [["leases"], undefined],
+        [["leases"], ["smb-csi-k8s-io"]],
+      ],
+    );
   });
 
   it("run the SMB plug-in on Windows from its HostProcess image", () => {

@@ -8,10 +8,14 @@ import xml.etree.ElementTree as xml
 from functools import partial
 
 import support  # noqa: F401
+import api
+import aws
+import azure
+import web
 from status import MARKS, STATUS
 from support import stamp
 from volumes import FINALIZER, HOLD
-from world import World, controller, settle
+from world import World, call_of, controller, settle
 
 TURN, SOON, LONG = 6, 600, 1500
 TIME = re.compile(r"time$|timestamp$|timecreated$", re.I)
@@ -67,6 +71,77 @@ def shifted(seconds):
         return edited(partial(timed, stamp(world.clock.wall() + seconds)), world, call, data)
 
     return change
+
+
+def without(name, null, world, call, data):
+    # Every field of that name in an answer, away or null.
+    def change(value):
+        if isinstance(value, list):
+            return [change(each) for each in value]
+        if not isinstance(value, dict):
+            return value
+        return {key: None if key == name else change(each) for key, each in value.items() if null or key != name}
+
+    text = data.decode()
+    if text.startswith("<"):
+        tree = xml.fromstring(text)
+        for parent in list(tree.iter()):
+            for each in [each for each in parent if each.tag.rsplit("}", 1)[-1] == name]:
+                each.clear() if null else parent.remove(each)
+        return xml.tostring(tree)
+    try:
+        return "\n".join(json.dumps(change(json.loads(line))) for line in text.splitlines()).encode()
+    except ValueError:
+        return data
+
+
+def fault_of(name):
+    # One of the above, or `drop:FIELD` and `null:FIELD`.
+    way, _, field = name.partition(":")
+    return partial(without, field, way == "null") if field else {**LOUD, **QUIET}.get(name)
+
+
+class Read(dict):
+    # What was parsed of the answer to a call: notes the fields that are asked for.
+    call, fields = "", {}
+
+    def __init__(self, *pairs):
+        super().__init__(*pairs)
+        self.asked = Read.fields.setdefault(Read.call, set())
+
+    def get(self, key, default=None):
+        self.asked.add(key)
+        return super().get(key, default)
+
+    def __getitem__(self, key):
+        self.asked.add(key)
+        return super().__getitem__(key)
+
+    def __contains__(self, key):
+        self.asked.add(key)
+        return super().__contains__(key)
+
+
+def record(world):
+    # From now on fields are noted, by the one place of each program that reads an answer.
+    exchange, flat, parse = world.exchange, aws.flat, web.parse
+
+    def exchanged(one, host, timeout, method, path, body):
+        Read.call = call_of(host, method, path, body)
+        return exchange(one, host, timeout, method, path, body)
+
+    def flattened(element):
+        name, value = flat(element)
+        return name, Read(value) if isinstance(value, dict) else value
+
+    world.exchange, aws.flat = exchanged, flattened
+    for module in (api, azure):
+        module.parse = lambda data, what: json.loads(data, object_hook=Read) if parse(data, what) is not None else {}
+
+    def stop():
+        aws.flat, api.parse, azure.parse = flat, parse, parse
+
+    return stop
 
 
 def fixed(data):
@@ -141,7 +216,7 @@ def left(world):
 
 def cell(start, reuse, call="", fault=""):
     world, ones = begin(start, reuse)
-    world.fault, since, events, looks = (call, {**LOUD, **QUIET}.get(fault)), world.clock.at, len(world.events), []
+    world.fault, since, events, looks = (call, fault_of(fault)), world.clock.at, len(world.events), []
     while (now := world.clock.at) - since < 2 * LONG:
         if now - since > 90:
             world.volumes = []
@@ -166,9 +241,11 @@ def calls(reuse):
     for start in [*STARTS[reuse], "first"]:
         world, ones = begin(start, reuse)
         world.calls.clear()
+        stop = record(world)
         for turn in range(SOON // TURN):
             world.volumes = [] if turn > 15 else world.volumes
             settle(world, ones, TURN)
+        stop()
         for call in sorted(world.calls):
             if start != "first" or call not in found:
                 found.setdefault(call, []).append(start)
@@ -178,7 +255,8 @@ def calls(reuse):
 if __name__ == "__main__":
     reuse, share = sys.argv[1] == "azure", int(sys.argv[2])
     found = sorted(calls(reuse).items())
-    rows = [(call, fault, starts[(at + number) % len(starts)]) for at, (call, starts) in enumerate(found) for number, fault in enumerate({**LOUD, **QUIET})]
+    faults = {call: [*LOUD, *QUIET, *(f"{way}:{field}" for field in sorted(Read.fields.get(call, ())) for way in ("drop", "null"))] for call, _ in found}
+    rows = [(call, fault, starts[(at + number) % len(starts)]) for at, (call, starts) in enumerate(found) for number, fault in enumerate(faults[call])]
     rows = [("", "", start) for start in STARTS[reuse]] + rows[::share]
     print(json.dumps({"calls": sorted({call for call, _, _ in rows if call}), "cells": len(rows)}), flush=True)
     for call, fault, start in rows:

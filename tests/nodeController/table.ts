@@ -69,11 +69,14 @@ function problemsOf({ cell: [start, call, fault], harm, left, looks }: Cell): re
     ];
   });
   // Lists without a version are quorum reads (Kubernetes, "API Concepts", resource versions): one that lacks requests
-  // cannot be told from a machine that never asked, and a machine an hour goes then; nor one without volumes from none.
+  // cannot be told from a machine that never asked, and a machine an hour goes then; nor one without volumes, or what they are of, from none.
   const unseen =
-    /(certificatesigningrequests|persistentvolumes)$/.test(call) && ["half", "none", "old"].includes(fault);
-  // In no cloud does a start move with each list; a kubelet denied for it asks anew.
-  const moves = /Instances$|virtualMachines$/.test(call) && fault === "recent";
+    (/(certificatesigningrequests|persistentvolumes)$/.test(call) && ["half", "none", "old"].includes(fault)) ||
+    (/persistentvolumes$/.test(call) && /:(csi|claimRef)$/.test(fault));
+  // In no cloud does a start move with each list, and no API server has a request without usages; a kubelet asks anew.
+  const moves =
+    (/Instances$|virtualMachines$/.test(call) && fault === "recent") ||
+    (/certificatesigningrequests$/.test(call) && fault.endsWith(":usages"));
   const known = new RegExp(
     [
       ...(unseen ? ["has no answer, and is ended$", "go before the volumes$"] : []),

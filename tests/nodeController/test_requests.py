@@ -25,6 +25,13 @@ def asking(kind, number=1, **spec):
 
 
 class Reading(unittest.TestCase):
+    def test_reasons_are_one_of_each_kind_however_many_somebody_makes(self):
+        texts = [f"there is a node of that name: n{number}" for number in range(900)] + ["no machine of that name runs"] * 900
+        own = "its machine was started too long ago: z"
+        found = requests.reasons([*texts, own])
+        self.assertEqual((len(found), found[0]), (3, own))
+        self.assertIn("there is a node of that name: n0 and 899 more", found)
+
     def test_a_request_of_openssl(self):
         extension = f"subjectAltName=DNS:{OWN.name},DNS:{OWN.name}.eu.compute.internal,IP:10.0.0.1,IP:fd00::1"
         for curve in ("prime256v1", "secp384r1"):

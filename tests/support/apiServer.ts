@@ -38,7 +38,12 @@ export interface ApiServer {
   /** Runs kubectl as an administrator. */
   kubectl(args: readonly string[], input?: string): Promise<KubectlResult>;
   /** Sends a text as an administrator, much faster than kubectl. */
-  send(method: "POST" | "PATCH", path: string, text: string): Promise<ApiAnswer>;
+  send(
+    method: "POST" | "PATCH",
+    path: string,
+    text: string,
+    as?: Readonly<Record<string, string | string[]>>,
+  ): Promise<ApiAnswer>;
   /** etcdctl and its arguments for this etcd. */
   readonly etcdctl: readonly [program: string, ...args: string[]];
   /**
@@ -200,9 +205,10 @@ async function startAll(
     server = startApi(tokens);
     if (wait) await ready();
   };
-  const send: ApiServer["send"] = (method, url, text) =>
+  const send: ApiServer["send"] = (method, url, text, as = {}) =>
     new Promise((resolve, reject) => {
       const headers = {
+        ...as,
         authorization: `Bearer ${token}`,
         "content-type": `application/${method === "POST" ? "" : "merge-patch+"}json`,
       };

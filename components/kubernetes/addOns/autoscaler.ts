@@ -4,7 +4,7 @@ import { provisionMinutes } from "../../model/timings.ts";
 import type { AddOnEntry } from "../addOnEntry.ts";
 import { image } from "../images.ts";
 import type { Container, Manifest, PolicyRule } from "../manifest.ts";
-import { type Account, clusterRights, namespaceRights, rule, serviceAccount } from "../rights.ts";
+import { type Account, clusterRights, leaseRules, namespaceRights, rule, serviceAccount } from "../rights.ts";
 import { deployment, onControlPlane, small, unprivileged } from "../workload.ts";
 import { cloudConfigSecret, cloudController } from "./cloudController.ts";
 import { networking } from "./networking.ts";
@@ -14,7 +14,7 @@ const read = ["get", "list", "watch"];
 
 /** kubernetes/autoscaler: charts/cluster-autoscaler/templates/clusterrole.yaml. */
 const rules: PolicyRule[] = [
-  rule("", ["events", "endpoints"], ["create", "patch"]),
+  rule("", ["events"], ["create", "patch"]),
   rule("", ["pods/eviction"], ["create"]),
   rule("", ["pods/status"], ["update"]),
   rule("", ["nodes"], [...read, "update"]),
@@ -116,10 +116,9 @@ function autoscalerManifests(
     serviceAccount(account),
     ...clusterRights(account, "fenestra:cluster-autoscaler", rules),
     ...namespaceRights(account, "cluster-autoscaler", [
-      rule("", ["configmaps"], ["create", "get", "list", "watch"]),
+      rule("", ["configmaps"], ["create"]),
       rule("", ["configmaps"], ["delete", "get", "update"], ["cluster-autoscaler-status"]),
-      rule("coordination.k8s.io", ["leases"], ["create"]),
-      rule("coordination.k8s.io", ["leases"], ["get", "update"], ["cluster-autoscaler"]),
+      ...leaseRules("cluster-autoscaler"),
     ]),
     deployment(account, 1, {
       ...onControlPlane,

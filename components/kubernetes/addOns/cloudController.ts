@@ -101,7 +101,7 @@ function cloudControllerManifests(
     ...(configuration === undefined ? [] : [cloudConfigManifest(configuration)]),
     serviceAccount(controller),
     ...clusterRights(controller, "system:cloud-controller-manager", cloudControllerRules),
-    ...namespaceRights(controller, controller.name, leaseRules),
+    ...namespaceRights(controller, controller.name, leaseRules("cloud-controller-manager")),
     // Otherwise the program prints its usage and exits, while the rollout already counts as done.
     readsAuthentication(controller, "cloud-controller-manager:apiserver-authentication-reader"),
     azure ? azureController(spec, nodeEndpoint) : awsController(spec, nodeEndpoint),

@@ -135,7 +135,7 @@ function controllerPod(driver: CsiDriver, account: Account): PodSpec {
  * `GetNodeInfoFromLabels`), and the kubelet would keep that: disks without a zone cannot be attached, and the true zone
  * is refused later as a "topology value collision".
  */
-function linuxNodePod({ name, linux, sidecars }: CsiDriver, account: Account): PodSpec {
+function linuxNodePod({ name, linux, nodeRules, sidecars }: CsiDriver, account: Account): PodSpec {
   const folder = `/var/lib/kubelet/plugins/${name}`;
   const driver: Container = {
     ...linux.plugin,
@@ -152,6 +152,7 @@ function linuxNodePod({ name, linux, sidecars }: CsiDriver, account: Account): P
     tolerations: everyTaint,
     priorityClassName: "system-node-critical",
     serviceAccountName: account.name,
+    ...tokenOf(nodeRules),
     ...(linux.hostNetwork ? { hostNetwork: true } : {}),
     ...(linux.dnsPolicy === undefined ? {} : { dnsPolicy: linux.dnsPolicy }),
     containers: [
@@ -186,7 +187,7 @@ function linuxNodePod({ name, linux, sidecars }: CsiDriver, account: Account): P
  * @param nodeEndpoint where the API is asked: a Windows node itself does not reach Service addresses (upstream)
  */
 function windowsNodePod(
-  { name, windows, sidecars }: CsiDriver,
+  { name, windows, nodeRules, sidecars }: CsiDriver,
   account: Account,
   nodeEndpoint: Text,
   api: ApiByFile | undefined,
@@ -216,6 +217,7 @@ function windowsNodePod(
     ...hostProcessPod,
     affinity: onNodesThat(isInitialised),
     serviceAccountName: account.name,
+    ...tokenOf(nodeRules),
     ...api?.pod,
     initContainers: [
       {
@@ -231,6 +233,23 @@ function windowsNodePod(
     ],
   };
 }
+
+/**
+ * The sidecars' Leases, with hyphens for what no name of an object has (kubernetes-csi/csi-lib-utils: leaderelection,
+ * `sanitizeName`; the prefixes: main.go of each).
+ */
+function leasesOf({ name, sidecars }: CsiDriver): readonly string[] {
+  const own = name.replaceAll(".", "-");
+  const prefixes = {
+    attacher: "external-attacher-leader",
+    resizer: "external-resizer",
+    snapshotter: "external-snapshotter-leader",
+  };
+  return [own, ...optional(sidecars, (sidecar) => [`${prefixes[sidecar]}-${own}`])];
+}
+
+/** An account without rights has no token for the API. */
+const tokenOf = (rules: readonly PolicyRule[]) => (rules.length === 0 ? { automountServiceAccountToken: false } : {});
 
 /** A driver's service account with its rights in the whole cluster; without a right it gets no role. */
 function nodeAccount(account: Account, rules: PolicyRule[]): readonly Manifest[] {
@@ -259,7 +278,10 @@ export function csiManifests(
       ...optional(driver.sidecars, (name) => optionalRules[name]),
       ...(driver.controller.clusterRules ?? []),
     ]),
-    ...namespaceRights(controller, controller.name, [...leaseRules, ...(driver.controller.rules ?? [])]),
+    ...namespaceRights(controller, controller.name, [
+      ...leaseRules(...leasesOf(driver)),
+      ...(driver.controller.rules ?? []),
+    ]),
     ...replicated(controller, controllerReplicas(spec), controllerPod(driver, controller)),
     ...nodeAccount(node, driver.nodeRules),
     daemonSet(node, linuxNodePod(driver, node)),

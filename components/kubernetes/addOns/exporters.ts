@@ -52,6 +52,7 @@ function linuxExporter(spec: ImageSource): Manifest {
     tolerations: everyTaint,
     hostNetwork: true,
     hostPID: true,
+    priorityClassName: "system-node-critical",
     automountServiceAccountToken: false,
     containers: [
       {

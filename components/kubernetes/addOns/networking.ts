@@ -5,7 +5,7 @@ import type { AddOnEntry, InClusterValues } from "../addOnEntry.ts";
 import { nodeIdentityPolicies } from "../guardRails/ownNode.ts";
 import type { Manifest } from "../manifest.ts";
 import { type Account, boundClusterRole, serviceAccount } from "../rights.ts";
-import { small } from "../workload.ts";
+import { budgetOf, small } from "../workload.ts";
 import { windowsAgent } from "./nodeAgents.ts";
 
 const proxy: Account = { name: "kube-proxy-windows", namespace: "kube-system" };
@@ -17,7 +17,7 @@ const nameServerBudget: Manifest = {
   apiVersion: "policy/v1",
   kind: "PodDisruptionBudget",
   metadata: { name: "coredns", namespace: "kube-system" },
-  spec: { maxUnavailable: 1, selector: { matchLabels: { "k8s-app": "kube-dns" } } },
+  spec: budgetOf({ "k8s-app": "kube-dns" }),
 };
 
 /**

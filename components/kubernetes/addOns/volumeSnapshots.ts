@@ -21,7 +21,7 @@ export const volumeSnapshots: AddOnEntry = {
     ...definitions,
     serviceAccount(account),
     ...clusterRights(account, "fenestra:snapshot-controller", rules),
-    ...namespaceRights(account, account.name, leaseRules),
+    ...namespaceRights(account, account.name, leaseRules("snapshot-controller-leader")),
     ...controller(spec),
   ],
 };

@@ -1,20 +1,32 @@
 import type { ClusterSpec } from "../../model/clusterSpec.ts";
+import { kubelet, nodeObjects, within } from "./nodeObjects.ts";
 import { type Policy, policyManifests } from "./policy.ts";
-import { texts } from "./texts.ts";
+import { text, texts } from "./texts.ts";
 
-/** What an account may change of its own node beside status and annotations. */
+/** What an account may change of its own node beside conditions. */
 interface NodeWrites {
   readonly labels: readonly string[];
   /** Keys of taints that it may take away; none may add one. */
   readonly untaints: readonly string[];
+  readonly annotations: readonly string[];
+  /** `status.addresses` */
+  readonly addresses: boolean;
 }
 
-const statusOnly: NodeWrites = { labels: [], untaints: [] };
+const statusOnly: NodeWrites = { labels: [], untaints: [], annotations: [], addresses: false };
+const flannelPrefix = "flannel.alpha.coreos.com/";
+/** flannel-io/flannel v0.28.9: pkg/subnet/kube/kube.go, `AcquireLease`. */
+const registers: NodeWrites = {
+  ...statusOnly,
+  annotations: ["public-ip", "backend-type", "backend-data", "kube-subnet-manager"].map((key) => flannelPrefix + key),
+};
 /**
  * kubernetes-sigs/cloud-provider-azure v1.36.2: pkg/nodemanager, `getNodeModifiersFromCloudProvider` and
  * `initializeNode`.
  */
 const initialises: NodeWrites = {
+  ...statusOnly,
+  addresses: true,
   labels: [
     ...["topology.kubernetes.io/region", "topology.kubernetes.io/zone", "node.kubernetes.io/instance-type"],
     ...[
@@ -32,8 +44,8 @@ const initialises: NodeWrites = {
  * node.
  */
 export const nodeWriters: Readonly<Record<string, NodeWrites>> = {
-  "kube-flannel:kube-flannel": statusOnly,
-  "kube-flannel:kube-flannel-windows": statusOnly,
+  "kube-flannel:kube-flannel": registers,
+  "kube-flannel:kube-flannel-windows": registers,
   "fenestra-monitoring:node-problem-detector": statusOnly,
   "fenestra-monitoring:node-problem-detector-windows": statusOnly,
   "kube-system:cloud-node-manager": initialises,
@@ -41,12 +53,11 @@ export const nodeWriters: Readonly<Record<string, NodeWrites>> = {
 };
 
 const account = "system:serviceaccount:";
-const kubelet = '"system:nodes" in request.userInfo.groups';
 const before = (field: string, none: string): string =>
   `request.operation == "UPDATE" ? oldObject.${field}.orValue(${none}) : ${none}`;
 
 /** CEL: a list of keys that the account may change. */
-function keysOf(part: keyof NodeWrites): string {
+function keysOf(part: "labels" | "untaints" | "annotations"): string {
   const some = Object.entries(nodeWriters).filter(([, writes]) => writes[part].length > 0);
   return `request.userInfo.username in ${texts(some.map(([name]) => account + name))} ? ${texts([...new Set(some.flatMap(([, writes]) => writes[part]))])} : []`;
 }
@@ -57,7 +68,7 @@ function keysOf(part: keyof NodeWrites): string {
  * is not there would have any Node collected (kubernetes/kubernetes: pkg/registry/core/node/strategy.go,
  * `nodeStatusStrategy`). NodeRestriction does not cover finalizers.
  */
-const ownNode: Policy = {
+const ownNode = (spec: Addresses): Policy => ({
   name: "fenestra-own-node",
   conditions: {
     when: `${kubelet} || request.userInfo.username in ${texts(Object.keys(nodeWriters).map((name) => account + name))}`,
@@ -74,6 +85,13 @@ const ownNode: Policy = {
     taintsBefore: before("spec.?taints", "[]"),
     mayLabel: keysOf("labels"),
     mayUntaint: keysOf("untaints"),
+    mayAnnotate: keysOf("annotations"),
+    annotations: "object.metadata.?annotations.orValue({})",
+    annotationsBefore: before("metadata.?annotations", "{}"),
+    annotated:
+      "variables.annotations.transformList(k, v, variables.annotationsBefore[?k] != optional.of(v), k) + variables.annotationsBefore.transformList(k, v, !(k in variables.annotations), k)",
+    addresses: "object.?status.?addresses.orValue([])",
+    addressesBefore: before("?status.?addresses", "[]"),
   },
   validations: [
     {
@@ -98,12 +116,73 @@ const ownNode: Policy = {
       ].join(" || "),
       message: "this account cannot change these taints of its node",
     },
+    {
+      expression: `variables.annotated.all(k, k in variables.mayAnnotate || (variables.kubelet && !k.startsWith(${text(flannelPrefix)})))`,
+      message: "this account cannot change these annotations of its node",
+    },
+    ...flannelSays,
+    {
+      // A kubelet leaves them to the cloud's controller (pkg/kubelet/nodestatus/setters.go, `NodeAddress`).
+      expression: `variables.addresses == variables.addressesBefore || (variables.kubelet && variables.addressesBefore == []) || request.userInfo.username in ${texts(Object.entries(nodeWriters).flatMap(([name, { addresses }]) => (addresses ? [account + name] : [])))}`,
+      message: "this account cannot change the addresses of its node",
+    },
+    {
+      expression: `variables.addresses == variables.addressesBefore || variables.addresses.all(a, a.type != "InternalIP" || ${within("a.address", spec.network.cidrs)})`,
+      message: "status.addresses: not of the machines' network",
+    },
   ],
   bindings: [{ suffix: "deny", actions: ["Deny"] }],
+});
+
+/** CEL: the annotation is as it was, or is there and good. */
+const annotated = (key: string, good: string): string =>
+  `!(${text(key)} in variables.annotated) || (${text(key)} in variables.annotations && ${good.replaceAll("VALUE", `variables.annotations[${text(key)}]`).replaceAll("KEY", text(key))})`;
+
+const flannelData = `${flannelPrefix}backend-data`;
+const windowsFlannel = "kube-flannel:kube-flannel-windows";
+const onWindows = (labels: string): string => `${labels}[?"kubernetes.io/os"] == optional.of("windows")`;
+
+/**
+ * By these every node sends what it has for pods of this one: with another node's MAC it would take that one's. On Linux
+ * flannel reads its own from the annotation when it starts (pkg/subnet/kube/kube.go, `GetStoredMacAddresses`), also on a
+ * machine that was made anew; without the annotation it has a new one. On Windows HNS says it, anew after some boots,
+ * and until then it is empty (pkg/backend/vxlan/vxlan_windows.go, `RegisterNetwork`): `windowsMacs` compares it.
+ */
+const flannelSays: Policy["validations"] = [
+  annotated(`${flannelPrefix}public-ip`, 'variables.addresses.exists(a, a.type == "InternalIP" && a.address == VALUE)'),
+  annotated(`${flannelPrefix}backend-type`, 'VALUE == "vxlan"'),
+  annotated(`${flannelPrefix}kube-subnet-manager`, 'VALUE == "true"'),
+  annotated(flannelData, `VALUE.matches('^[{]"VNI":[0-9]+,"VtepMAC":"([0-9a-f]{2}(:[0-9a-f]{2}){5})?"[}]$')`),
+  annotated(
+    flannelData,
+    `(request.userInfo.username == ${text(account + windowsFlannel)} ? ${onWindows("variables.labels")} && ${onWindows("variables.labelsBefore")} : !(KEY in variables.annotationsBefore) || variables.annotationsBefore[KEY].endsWith(VALUE.split(",")[1]))`,
+  ),
+].map((expression) => ({
+  expression,
+  message: `${flannelPrefix}: an address, a MAC or a type that is not this node's`,
+}));
+
+/** Whoever writes the MAC of a Windows node is asked about each other Node. */
+const windowsMacs: Policy = {
+  name: "fenestra-windows-macs",
+  params: { apiVersion: "v1", kind: "Node" },
+  conditions: {
+    when: `request.userInfo.username == ${text(account + windowsFlannel)} && ${text(flannelData)} in object.metadata.?annotations.orValue({})`,
+  },
+  resourceRules: [
+    { apiGroups: [""], apiVersions: ["v1"], operations: ["UPDATE"], resources: ["nodes", "nodes/status"] },
+  ],
+  variables: { mac: `object.metadata.annotations[${text(flannelData)}].split(",")[1]` },
+  validations: [
+    {
+      expression: `params.metadata.name == object.metadata.name || variables.mac == '"VtepMAC":""}' || !params.metadata.?annotations[?${text(flannelData)}].orValue("").endsWith(variables.mac)`,
+      message: "this MAC is another node's",
+    },
+  ],
+  bindings: [{ suffix: "deny", actions: ["Deny"], labels: { values: { "kubernetes.io/os": "windows" } } }],
 };
 
 type Addresses = Pick<ClusterSpec, "kubernetes" | "controlPlane" | "facts" | "network">;
-
 /**
  * Addresses that are no load balancer's: loopback, link-local with the clouds' metadata, Azure's platform, pods and
  * Services, machines. In a network that load balancers share those of workers cannot be told: they change, and what
@@ -138,5 +217,5 @@ const serviceStatus = (spec: Addresses): Policy => ({
  * What keeps the identities of a worker to it. It cannot be switched off: without it root on one worker is root on all.
  */
 export function nodeIdentityPolicies(spec: Addresses) {
-  return [ownNode, serviceStatus(spec)].flatMap(policyManifests);
+  return [ownNode(spec), windowsMacs, ...nodeObjects(spec), serviceStatus(spec)].flatMap(policyManifests);
 }

@@ -9,8 +9,14 @@ export interface Policy {
   readonly resourceRules: readonly ResourceRule[];
   /** CEL that must all be true, or it does not look at a request. Default: it always does. */
   readonly conditions?: Variables;
-  /** CEL `params` is each object of this kind with the label in turn; without any, what it looks at is refused. */
-  readonly params?: { readonly apiVersion: string; readonly kind: string; readonly label: string };
+  /**
+   * CEL `params` is each object of this kind in turn: with the label, and where there is none, what it looks at is
+   * refused; or all without it (default: all), and where there is none, it is let in.
+   */
+  readonly params?: { readonly apiVersion: string; readonly kind: string } & (
+    | { readonly label: string }
+    | { readonly without?: string }
+  );
   /** In the order in which they refer to each other. */
   readonly variables: Variables;
   readonly validations: readonly Validation[];
@@ -45,8 +51,12 @@ interface Binding {
   readonly namespaces?: readonly Requirement[] | undefined;
   /** Default: those of the policy. */
   readonly resourceRules?: readonly ResourceRule[];
-  /** Labels that the objects have, and that they have not. Default: it does not look at them. */
-  readonly labels?: { readonly some?: readonly string[]; readonly none?: readonly string[] };
+  /** Labels that the objects have, that they have not, and values of some. Default: it does not look at them. */
+  readonly labels?: {
+    readonly some?: readonly string[];
+    readonly none?: readonly string[];
+    readonly values?: Readonly<Record<string, string>>;
+  };
 }
 
 /** A requirement on a namespace's labels. */
@@ -148,9 +158,26 @@ function matching({ namespaces, resourceRules, labels }: Omit<Binding, "suffix" 
   const matchResources = {
     ...(namespaces === undefined ? {} : { namespaceSelector: { matchExpressions: [...namespaces] } }),
     ...(resourceRules === undefined ? {} : { resourceRules: resourceRules.map((rule) => ({ ...rule })) }),
-    ...(labels === undefined ? {} : { objectSelector: { matchExpressions: requirements } }),
+    ...(labels === undefined
+      ? {}
+      : {
+          objectSelector: {
+            ...(requirements.length === 0 ? {} : { matchExpressions: requirements }),
+            ...(labels.values === undefined ? {} : { matchLabels: labels.values }),
+          },
+        }),
   };
   return Object.keys(matchResources).length === 0 ? {} : { matchResources };
+}
+
+function chosen(params: NonNullable<Policy["params"]>) {
+  return "label" in params
+    ? { selector: { matchLabels: { [params.label]: "" } }, parameterNotFoundAction: "Deny" }
+    : {
+        selector:
+          params.without === undefined ? {} : { matchExpressions: [{ key: params.without, operator: "DoesNotExist" }] },
+        parameterNotFoundAction: "Allow",
+      };
 }
 
 /** A policy that denies answers 403, as Pod Security does: what it refuses is not malformed. */
@@ -182,11 +209,7 @@ export function policyManifests(policy: Policy): readonly Manifest[] {
         spec: {
           policyName: policy.name,
           validationActions: actions,
-          ...(policy.params === undefined
-            ? {}
-            : {
-                paramRef: { selector: { matchLabels: { [policy.params.label]: "" } }, parameterNotFoundAction: "Deny" },
-              }),
+          ...(policy.params === undefined ? {} : { paramRef: chosen(policy.params) }),
           ...matching(where),
         },
       }),

@@ -87,14 +87,19 @@ class Azure:
             if not lower(name).startswith(f"{self.cluster}-") or owner != self.cluster:
                 continue
             path = f"{self.group}/Microsoft.Compute/virtualMachineScaleSets/{name}"
+            size, found = (item.get("sku") or {}).get("capacity"), []
+            # A repair would restore a set of no size to nothing.
+            sized = type(size) is int and size >= 0
             try:
+                if not sized:
+                    raise Trouble(f"its size is {size}")
                 found = self.set(name, path)
             except Trouble as error:
                 problems.append(f"{name}: {error}")
-                found = []
             machines += found
-            ids = frozenset(each.id for each in found)
-            pools[name] = Pool(name, int((item.get("sku") or {}).get("capacity") or 0), ids=ids, path=path, etag=item.get("etag") or "")
+            if sized:
+                ids = frozenset(each.id for each in found)
+                pools[name] = Pool(name, size, ids=ids, path=path, etag=item.get("etag") or "")
         try:
             machines += self.control_plane()
         except Trouble as error:

@@ -30,7 +30,6 @@ OTHERS = 100
 # Seconds until marks that are away count as taken back, and that a roll is remembered of a group that is not listed.
 UNMARKED = 600
 ROLLED = 2 * 86400
-REASONS = 10
 
 
 class Controller:
@@ -261,7 +260,7 @@ class Controller:
             if not left and self.cloud.names_return and self.api.pods_of(request.node):
                 left = "pods of a node"
             if left:
-                self.waiting[request.name] = f"there is {left} {request.node}"
+                self.waiting[request.name] = f"there is {left} of that name: {request.node}"
                 return
         self.api.decide(request, approved, reason, why)
         self.feed.forget(request, request._replace(decided=True, at=self.clock.wall(), given=machine.id) if approved else None)
@@ -293,7 +292,7 @@ class Controller:
             report = {**report, "duties": failing}
         waiting = {**self.waiting, **self.behind}
         if waiting or self.denied or self.again or self.feed.skipped:
-            some = sorted(set(waiting.values()))[:REASONS]
+            some = requests.reasons(waiting.values())
             told = {"waiting": len(waiting), "denied": self.denied, "reasons": some, "again": self.again, "skipped": self.feed.skipped}
             report = {**report, "requests": told}
         self.may()

@@ -132,18 +132,17 @@ def decide(request, now, machine, node, known, cluster):
     if now - request.made > ABANDONED:
         return "abandon", "nobody waits for it any more"
     if machine is None or machine.state not in PRESENT:
-        return "wait", f"the cloud has no machine {request.node} that runs"
+        return "wait", "no machine of that name runs"
     if request.made < machine.made:
         # A start that is still to come is some clock's fault.
-        return "wait" if now < machine.made else "deny", f"asked for before {request.node} was started"
+        return "wait" if now < machine.made else "deny", f"asked for before its machine was started: {request.node}"
     if request.kind != "first" and not known:
-        return "wait" if known is None else "deny", f"made with a certificate that machine {machine.id}, which has the name {request.node}, was not given"
+        return "wait" if known is None else "deny", f"made with a certificate that the machine of its name was not given: {machine.id}, {request.node}"
     if request.kind == "renewal":
         return "approve", f"renewal for {request.node}, machine {machine.id}"
     if request.kind == "serving":
-        others = foreign(request.asked, machine)
-        if others:
-            return "wait", f"{', '.join(others[:4])[:200]} is not of machine {machine.id}"
+        if foreign(request.asked, machine):
+            return "wait", f"a name or an address is not of that machine: {machine.id}"
         return "approve", f"serving certificate of {request.node}, machine {machine.id}"
     if machine.pool == "":
         return "deny", "a control-plane machine does not join"
@@ -152,11 +151,19 @@ def decide(request, now, machine, node, known, cluster):
     if not request.pool and machine.place:
         return "deny", f"made with the token that pools shared, and {machine.pool} has one of its own"
     if node:
-        return "wait", f"there is a node {request.node}"
+        return "wait", f"there is a node of that name: {request.node}"
     if now - machine.made > NEW_MACHINE:
-        return "wait", f"{request.node} was started too long ago"
+        return "wait", f"its machine was started too long ago: {request.node}"
     token = f"the token of pool {request.pool}" if request.pool else "the token that pools share"
     return "approve", f"first certificate of {request.node}, machine {machine.id}, by {token}"
+
+
+def reasons(texts):
+    # One of each kind, with how many there are: whoever asks for much fills no list.
+    found = {}
+    for text in sorted(texts):
+        found.setdefault(text.split(":")[0], []).append(text)
+    return [few[0] if len(few) == 1 else f"{few[0]} and {len(few) - 1} more" for few in found.values()]
 
 
 def turn(asked, before, used, now):
@@ -164,16 +171,16 @@ def turn(asked, before, used, now):
     # right and the oldest first, it is the oldest, since whoever copies one comes later; after an answer the newest, since
     # a kubelet that starts again has forgotten what it asked for. Where a first certificate was `used` there is no other.
     if not before:
-        return asked[0], f"{asked[0].name} asked for the same machine before"
+        return asked[0], f"another one asked for the same machine before: {asked[0].name}"
     last, first = max(before, key=lambda each: each.at), asked[0].kind == "first"
     if first and used:
-        return None, f"{last.name} got the certificate of {last.node}, which is in use"
+        return None, f"the certificate that another one got is in use: {last.name}, {last.node}"
     if first and len(before) >= FIRSTS:
-        return None, f"{len(before)} first certificates of {last.node} were given and none was used"
+        return None, f"first certificates were given and none was used: {len(before)} of {last.node}"
     # A kubelet asks for one whenever its addresses change, several times at its start: all are answered.
     serving = asked[0].kind == "serving"
     if now < last.at + (SERVING if serving else PAUSE * 2 ** (len(before) - 1)):
-        return None, f"{last.name} of {last.node} was approved a moment ago"
+        return None, f"another one was approved a moment ago: {last.name} of {last.node}"
     if asked[-1].made < last.made and not serving:
-        return None, f"{last.name}, which is newer, was approved"
-    return asked[-1], f"{asked[-1].name} asked for the same machine later"
+        return None, f"a newer one was approved: {last.name}"
+    return asked[-1], f"another one asked for the same machine later: {asked[-1].name}"

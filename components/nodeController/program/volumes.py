@@ -7,13 +7,15 @@ LONGEST = 300
 
 def left(volumes, claims):
     # Volumes that a driver is to delete, since their claims are gone.
-    there = {"", *(each["metadata"]["uid"] for each in claims)}
+    there = {each["metadata"]["uid"] for each in claims}
     return [
         each["metadata"]["name"]
         for each in volumes
-        if each["spec"].get("csi")
-        and each["spec"].get("persistentVolumeReclaimPolicy") == "Delete"
-        and each["spec"].get("claimRef", {}).get("uid", "") not in there
+        # The API server always says the policy.
+        if each["spec"]["persistentVolumeReclaimPolicy"] == "Delete"
+        and each["spec"].get("csi")
+        and each["spec"].get("claimRef")
+        and each["spec"]["claimRef"].get("uid") not in there
     ]
 
 
