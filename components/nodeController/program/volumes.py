@@ -14,7 +14,7 @@ def left(volumes, claims):
         # The API server always says the policy.
         if each["spec"]["persistentVolumeReclaimPolicy"] == "Delete"
         and each["spec"].get("csi")
-        and each["spec"].get("claimRef")
+        and each["spec"].get("claimRef") is not None
         and each["spec"]["claimRef"].get("uid") not in there
     ]
 
