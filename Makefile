@@ -29,5 +29,5 @@ test-slow: install ## Tests of real programs, and rehearsals with every add-on: 
 test-night: install ## Everything else, hours; ONLY=TEXT chooses steps by their titles
 	@cli/with-node tests/run.ts night
 
-bench: install ## Figures of speed; TESTS=1: also of the tests
-	@cli/with-node bench/run.ts
+bench: install ## Figures of speed
+	@cli/with-node tests/bench.ts

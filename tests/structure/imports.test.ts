@@ -53,7 +53,6 @@ const allowed: Readonly<Record<string, readonly string[]>> = {
   ),
   cli: ["cli", "ci", "package.json", "components", "plan", "preflight", "rehearsal", "verify", "checks"],
   tools: ["tools", "components", "rehearsal/testkit"],
-  bench: ["bench", "components/config", "components/machine/windows", "plan"],
 };
 
 /** Who hands a pod network on; everyone else gets a value. */

@@ -1,0 +1,72 @@
+import { execFileSync, spawnSync } from "node:child_process";
+import { cpus, loadavg } from "node:os";
+import path from "node:path";
+import { makePlan } from "../plan/report/makePlan.ts";
+import { configTexts, stackConfig, stackDir } from "./support/stacks.ts";
+
+// Figures of speed, for `make bench`: medians of RUNS runs (default 5) after a warming one, each in its own process.
+const root = path.join(import.meta.dirname, "../");
+const fenestra = path.join(root, "cli/fenestra");
+const runs = Number(process.env.RUNS ?? 5);
+
+function median(values: readonly number[]): number {
+  return values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)] ?? Number.NaN;
+}
+
+/** Milliseconds of a plan, of its process, and of processor time. */
+async function once(config: Readonly<Record<string, string>>): Promise<readonly number[]> {
+  const started = performance.now();
+  await makePlan({ stack: "bench", config, entry: path.join(root, "index.ts") });
+  const { user, system } = process.cpuUsage();
+  return [performance.now() - started, performance.now(), (user + system) / 1000];
+}
+
+function measured(what: string, config: Readonly<Record<string, string>>): void {
+  const args = [import.meta.filename, JSON.stringify(config)];
+  const all = Array.from({ length: runs + 1 }, (): readonly number[] =>
+    JSON.parse(execFileSync(process.execPath, args, { encoding: "utf8" })),
+  ).slice(1);
+  const figures = [0, 1, 2].map((column) => median(all.map((run) => run[column] ?? Number.NaN)));
+  console.log(`${what.padEnd(22)}${figures.map((ms) => `${ms.toFixed(0)} ms`.padStart(12)).join("")}`);
+}
+
+/** A command's time; in preflight also the SDKs': a cloud that refuses every connection takes none. */
+function timed(command: string, times: number): void {
+  if (times === 0) return;
+  const nobody = { AWS_ENDPOINT_URL: "http://127.0.0.1:9", AWS_MAX_ATTEMPTS: "1", AWS_REGION: "eu-central-1" };
+  const env = { ...process.env, ...nobody, AWS_ACCESS_KEY_ID: "any", AWS_SECRET_ACCESS_KEY: "any" };
+  const all = Array.from({ length: times }, () => {
+    const begun = performance.now();
+    const { status } = spawnSync(fenestra, [command, ...stackDir, "--stack", "aws-dev"], { env });
+    return { status, ms: performance.now() - begun };
+  });
+  const codes = [...new Set(all.map(({ status }) => status))].join(", ");
+  console.log(`${command} of aws-dev: ${(median(all.map(({ ms }) => ms)) / 1000).toFixed(2)} s, exit code ${codes}`);
+}
+
+const [given] = process.argv.slice(2);
+if (given !== undefined) console.log(JSON.stringify(await once(JSON.parse(given))));
+else {
+  const load = loadavg().map((value) => value.toFixed(1));
+  console.log(
+    `Node ${process.version}, ${cpus().length} processors, load ${load.join(" ")}, medians of ${runs} runs\n`,
+  );
+  console.log(`${"".padEnd(22)}${["plan", "process", "processor"].map((head) => head.padStart(12)).join("")}`);
+  for (const stack of ["aws-dev", "aws-prod"]) measured(`plan of ${stack}`, stackConfig(stack));
+  const systems = ["linux", "windows-2022", "windows-2025"];
+  for (const count of [1, 10, 20, 40]) {
+    const pools = Array.from({ length: count }, (_, index) => ({
+      name: `p${index}`,
+      os: systems[index % 3],
+      count: 2,
+    }));
+    measured(`${count} pools`, { ...stackConfig("aws-dev"), ...configTexts({ pools }) });
+  }
+  timed("preflight", runs);
+  timed("rehearse", Number(process.env.REHEARSALS ?? 1));
+  for (const test of ["tests/nodeController/flood.night.test.ts", "tests/rehearsal/admissionCost.night.test.ts"]) {
+    const { stdout } = spawnSync("node_modules/.bin/mocha", [test], { cwd: root, encoding: "utf8" });
+    const figures = stdout.match(/\d+ requests in .*|.* ms without our policies.*/g);
+    console.log(figures?.join("\n") ?? `${test} fails: ${stdout.slice(-1000)}`);
+  }
+}
