@@ -22,7 +22,7 @@ Runs the program with a simulated cloud and shows what it would make. Needs no a
 
 ${stackHelp(19)}
   --json             print the plan as JSON in place of the summary
-  --out DIR          write plan.md, plan.html, plan.json and every file of every machine to DIR
+  --out DIR          write plan.md, plan.json and every file of every machine to DIR
   --diff BASE        say what changes against BASE, in place of the summary: the plan.json of an earlier run, or a commit, branch or tag of
                      this repository with the same package-lock.json
   --fail-on LEVEL    exit with 1 when a finding is at this level or worse: error (default), warning, note;
@@ -64,7 +64,7 @@ async function plan(args: readonly string[], { out, err }: Terminal): Promise<Ex
   });
   const diff = base === undefined ? undefined : diffPlans(base, plan);
   if (values.out !== undefined) {
-    writePlan(values.out, planFiles(plan, base === undefined || diff === undefined ? undefined : { base, diff }));
+    writePlan(values.out, planFiles(plan, diff));
     const names = new Set(plan.machines.map(({ name }) => name));
     const others = readdirSync(path.join(values.out, "machines")).filter((name) => !names.has(name));
     if (others.length > 0) err(`not of this plan, left as they are in ${values.out}/machines: ${others.join(", ")}\n`);

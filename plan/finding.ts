@@ -25,7 +25,7 @@ export const findingSchema = z
 export type Finding = z.output<typeof findingSchema>;
 
 /** One finding of several places. */
-export interface FindingGroup extends Omit<Finding, "path"> {
+interface FindingGroup extends Omit<Finding, "path"> {
   readonly paths: readonly string[];
 }
 

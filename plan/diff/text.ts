@@ -190,7 +190,7 @@ export function nodeWords(node: NodeChange, all: readonly NodeChange[]): string 
 }
 
 /** `3 new, 5 changed, 1 replaced`. */
-export function countsInWords(resources: readonly Operation[]): string {
+function countsInWords(resources: readonly Operation[]): string {
   const words: readonly (readonly [string, ...Change[]])[] = [
     ["refused", "refused"],
     ["replaced", "replaced"],

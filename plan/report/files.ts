@@ -1,7 +1,6 @@
+import type { PlanDiff } from "../diff/compare.ts";
 import type { Plan } from "../plan.ts";
 import { planMarkdown } from "./markdown.ts";
-import type { Comparison } from "./page/comparison.ts";
-import { planHtml } from "./page/html.ts";
 
 export interface OutputFile {
   /** Path inside the folder, with `/`. */
@@ -9,11 +8,10 @@ export interface OutputFile {
   readonly content: string;
 }
 
-/** The plan's three forms, and each machine's files. With an older plan the page shows what changes. */
-export function planFiles(plan: Plan, comparison?: Comparison): readonly OutputFile[] {
+/** The plan's two forms, and each machine's files. With a difference the Markdown says what changes. */
+export function planFiles(plan: Plan, diff?: PlanDiff): readonly OutputFile[] {
   return [
-    { path: "plan.md", content: planMarkdown(plan) },
-    { path: "plan.html", content: planHtml(plan, comparison) },
+    { path: "plan.md", content: planMarkdown(plan, diff) },
     { path: "plan.json", content: planJson(plan) },
     ...plan.machines.flatMap(({ name, files }) =>
       files.map(({ path, content }) => ({ path: `machines/${name}/${relativePath(path)}`, content })),

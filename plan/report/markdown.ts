@@ -1,12 +1,16 @@
 import { ports } from "../../components/model/ports.ts";
 import { roomInWords } from "../../components/model/room.ts";
 import { billedLines } from "../billed.ts";
+import { counted } from "../counted.ts";
+import type { PlanDiff } from "../diff/compare.ts";
+import { diffText } from "../diff/text.ts";
 import { groupFindings } from "../finding.ts";
 import type { Plan, PlanMachine } from "../plan.ts";
-import { apiAccess, countInWords, madeResources, resourcesInWords, usedPercent } from "./summary.ts";
+import { holdersInWords, reaches, stores } from "./access.ts";
+import { apiAccess, countInWords, madeResources, networkInWords, resourcesInWords, usedPercent } from "./summary.ts";
 
-/** The plan for a pull request: GitHub renders the tables and the Mermaid picture. */
-export function planMarkdown(plan: Plan): string {
+/** The plan for a pull request: GitHub renders the tables and the Mermaid picture. With a difference it says that too. */
+export function planMarkdown(plan: Plan, diff?: PlanDiff): string {
   const { cluster } = plan;
   return [
     `# Plan of ${plan.stack}`,
@@ -19,12 +23,14 @@ export function planMarkdown(plan: Plan): string {
     "",
     ...findingTable(plan),
     "",
+    ...(diff === undefined ? [] : ["## Before and after", "", `${fence}diff`, diffText(diff).trimEnd(), fence, ""]),
     "## Topology",
     "",
     "```mermaid",
     ...mermaid(plan),
     "```",
     "",
+    ...accessTables(plan),
     "## Pools",
     "",
     ...table(
@@ -53,7 +59,7 @@ export function planMarkdown(plan: Plan): string {
     ...table(
       ["Machine", "Machines", "Image", "Files", "User data", "Limit"],
       plan.machines.map((machine) => [
-        machine.name,
+        escapeHtml(machine.name),
         String(machine.count),
         code(machine.image),
         String(machine.files.length),
@@ -78,11 +84,43 @@ function findingTable({ findings }: Plan): readonly string[] {
       acknowledged === null ? level : `accepted ${level}`,
       code(id),
       paths.map(code).join(" "),
-      message,
+      linked(message),
       acknowledged === null ? remedy : `Accepted: ${acknowledged}`,
     ]),
   );
 }
+
+/** An address in brackets, as a link by its last part: that of an advisory is its name. */
+function linked(text: string): string {
+  return text.replaceAll(/\((https:\/\/[^\s()]+\/([^\s()/]+))\)/g, "([$2]($1))");
+}
+
+/** The picture in words: who reaches what by which port, whose identity is let at what, subnets. */
+function accessTables(plan: Plan): readonly string[] {
+  const rules = reaches(plan).map(({ from, to, ports, purpose }) => [from, to, ports, purpose].map(escapeHtml));
+  const kept = stores(plan).map(({ title, detail, readers, writers }) =>
+    [title, detail, holdersInWords(plan, readers), holdersInWords(plan, writers)].map(escapeHtml),
+  );
+  const subnets = plan.network.zones.map((zone) =>
+    [zone.zone, zone.private, zone.public ?? "", zone.controlPlane].map(code),
+  );
+  return [
+    ...folded(`Who may reach what: ${counted(rules.length, "rule")}`, ["From", "To", "Ports", "Why"], rules),
+    ...folded(
+      `Who may read and write what: ${counted(kept.length, "store")}`,
+      ["Store", "Holds", "Read by", "Written by"],
+      kept,
+    ),
+    ...folded(
+      `Addresses: ${networkInWords(plan)}, pods ${plan.network.podCidr}, Services ${plan.network.serviceCidr}`,
+      ["Zone", "Private", "Public", "Control plane"],
+      subnets,
+    ),
+  ];
+}
+
+/** Longer than what a file's lines may have of it. */
+const fence = "~~~~~~~~";
 
 export function mermaid(plan: Plan): readonly string[] {
   const zones = plan.network.zones.map(({ zone }, index) => ({ zone, id: `zone${index}` }));
@@ -98,7 +136,10 @@ export function mermaid(plan: Plan): readonly string[] {
       `  subgraph ${id}[${quoted(zone)}]`,
       ...plan.controlPlane.members
         .filter((member) => member.zone === zone)
-        .map(({ etcdName, address }) => `    ${identifier(etcdName)}[${quoted(`${etcdName} ${address}`)}]`),
+        .map(
+          ({ etcdName, address, size = plan.controlPlane.size }) =>
+            `    ${identifier(etcdName)}[${quoted(`${etcdName} ${address}, ${size}`)}]`,
+        ),
       "  end",
     ]),
     ...plan.controlPlane.members.flatMap(({ etcdName }) => [
@@ -121,22 +162,16 @@ function quoted(text: string): string {
 }
 
 function fileList({ name, files, entry }: PlanMachine): readonly string[] {
-  return [
-    `<details><summary>Files of ${escapeHtml(name)}</summary>`,
-    "",
-    ...table(
-      ["File", "Mode", "Bytes", "SHA-256"],
-      files.map((file) => [
-        file.path === entry ? `${code(file.path)} (started)` : code(file.path),
-        file.mode ?? "",
-        String(file.bytes),
-        code(file.sha256.slice(0, 16)),
-      ]),
-    ),
-    "",
-    "</details>",
-    "",
-  ];
+  return folded(
+    `Files of ${name}`,
+    ["File", "Mode", "Bytes", "SHA-256"],
+    files.map((file) => [
+      file.path === entry ? `${code(file.path)} (started)` : code(file.path),
+      file.mode ?? "",
+      String(file.bytes),
+      code(file.sha256.slice(0, 16)),
+    ]),
+  );
 }
 
 function resourceTable(plan: Plan): readonly string[] {
@@ -156,6 +191,10 @@ function resourceTable(plan: Plan): readonly string[] {
   ];
 }
 
+function folded(title: string, head: readonly string[], rows: readonly (readonly string[])[]): readonly string[] {
+  return [`<details><summary>${escapeHtml(title)}</summary>`, "", ...table(head, rows), "", "</details>", ""];
+}
+
 function table(head: readonly string[], rows: readonly (readonly string[])[]): readonly string[] {
   const line = (cells: readonly string[]) => `| ${cells.map((cell) => cell.replaceAll("|", "\\|")).join(" | ")} |`;
   return [line(head), line(head.map(() => "---")), ...rows.map(line)];
@@ -165,6 +204,6 @@ function code(text: string): string {
   return text === "" ? "" : `\`${text}\``;
 }
 
-export function escapeHtml(text: string): string {
+function escapeHtml(text: string): string {
   return text.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;").replaceAll('"', "&quot;");
 }

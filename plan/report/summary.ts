@@ -75,7 +75,7 @@ export function usedPercent({ bytes, limit }: Plan["machines"][number]["userData
   return `${((100 * bytes) / limit).toFixed(1)} %`;
 }
 
-export function byAcceptance({ findings }: Plan): Readonly<Record<"open" | "accepted", Plan["findings"]>> {
+function byAcceptance({ findings }: Plan): Readonly<Record<"open" | "accepted", Plan["findings"]>> {
   const { open = [], accepted = [] } = Object.groupBy(findings, ({ acknowledged }) =>
     acknowledged === null ? "open" : "accepted",
   );

@@ -23,7 +23,7 @@ const choosing: Readonly<Record<string, string>> = {
   "components/machine/windows/userData.ts": "two agents that run it",
   "plan/providers/serve.ts": "names of Pulumi's packages",
   "plan/replacement/table.ts": "rows of two providers",
-  "plan/report/page/access.ts": "two evaluators of rights",
+  "plan/report/access.ts": "two evaluators of rights",
   "preflight/start.ts": "only the SDK of the chosen cloud is loaded",
   "rehearsal/checks/identity.ts": "two stores",
   "rehearsal/machines/windowsNode.ts": "what a script does, done again",

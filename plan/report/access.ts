@@ -1,11 +1,11 @@
-import { cloudFacts } from "../../../components/model/cloudFacts/cloudFacts.ts";
-import { fromJson } from "../../../components/model/json.ts";
-import { valueAt } from "../../diff/leaves.ts";
-import { builtInRoles } from "../../fakes/azureRoles.ts";
-import { matches } from "../../fakes/iam.ts";
-import type { Plan, PlanResource } from "../../plan.ts";
+import { cloudFacts } from "../../components/model/cloudFacts/cloudFacts.ts";
+import { fromJson } from "../../components/model/json.ts";
+import { valueAt } from "../diff/leaves.ts";
+import { builtInRoles } from "../fakes/azureRoles.ts";
+import { matches } from "../fakes/iam.ts";
+import type { Plan, PlanResource } from "../plan.ts";
 
-export interface Reach {
+interface Reach {
   readonly from: string;
   readonly to: string;
   /** `TCP 6443`. */
@@ -14,7 +14,7 @@ export interface Reach {
 }
 
 /** Data for machines, with those whose roles let them at it. */
-export interface Store {
+interface Store {
   /** `Parameter Store: 5 secrets`, `Bucket: snapshots`. */
   readonly title: string;
   /** What is in it, where the title does not say it. */
@@ -22,13 +22,6 @@ export interface Store {
   /** The control plane, or pools. */
   readonly readers: readonly string[];
   readonly writers: readonly string[];
-}
-
-export interface Edge {
-  readonly publicBalancer: boolean;
-  readonly nats: readonly string[];
-  /** Services of the cloud that are reached without the internet. */
-  readonly endpoints: readonly string[];
 }
 
 const everyone = "everyone";
@@ -213,35 +206,6 @@ function azureGrants(plan: Plan): readonly Grant[] {
         },
       ];
     });
-}
-
-export function edge(plan: Plan): Edge {
-  const of = (type: string): readonly PlanResource[] => plan.resources.filter((resource) => resource.type === type);
-  const byUrn = new Map(plan.resources.map((resource) => [resource.urn, resource]));
-  const awsNats = of("aws:ec2/natGateway:NatGateway").map(({ propertyDependencies }) =>
-    text(byUrn.get(propertyDependencies.subnetId?.[0] ?? "")?.inputs, "availabilityZone"),
-  );
-  const azureNats = of("azure-native:network:NatGateway").map(({ inputs }) => texts(inputs, "zones")[0] ?? "");
-  const open =
-    of("aws:lb/loadBalancer:LoadBalancer").some(({ inputs }) => valueAt(inputs, "internal") === false) ||
-    of("azure-native:network:LoadBalancer").some(({ propertyDependencies }) =>
-      (propertyDependencies.frontendIPConfigurations ?? []).some(
-        (urn) => byUrn.get(urn)?.type === "azure-native:network:PublicIPAddress",
-      ),
-    );
-  const endpoints = [
-    ...of("aws:ec2/vpcEndpoint:VpcEndpoint").map(({ inputs }) => text(inputs, "serviceName").split(".").at(-1) ?? ""),
-    ...of("azure-native:network:Subnet").flatMap(({ inputs }) => {
-      const services = valueAt(inputs, "serviceEndpoints");
-      return (Array.isArray(services) ? services : []).map((each) => text(each, "service").replace("Microsoft.", ""));
-    }),
-  ];
-  return { publicBalancer: open, nats: [...awsNats, ...azureNats], endpoints: [...new Set(endpoints)].sort() };
-}
-
-/** `a` of `eu-central-1a`. */
-export function shortZone({ cluster }: Plan, zone: string): string {
-  return zone.startsWith(cluster.region) ? zone.slice(cluster.region.length) : zone;
 }
 
 /** `control plane, all pools`. */

@@ -1,0 +1,178 @@
+import assert from "node:assert/strict";
+import { readBasePlan } from "../../plan/diff/base.ts";
+import { diffPlans } from "../../plan/diff/compare.ts";
+import type { Plan } from "../../plan/plan.ts";
+import { holdersInWords, reaches, stores } from "../../plan/report/access.ts";
+import { planFiles, relativePath } from "../../plan/report/files.ts";
+import { mermaid, planMarkdown } from "../../plan/report/markdown.ts";
+import { bareMachine, barePlan, barePool, planOf } from "../support/planOf.ts";
+import { configTexts, stackConfig } from "../support/stacks.ts";
+
+const hostile = `<script>alert("x")</script>`;
+const advisory = "https://github.com/containerd/containerd/security/advisories/GHSA-rp3h-jf77-q9p4";
+const plan = barePlan({
+  network: {
+    ...{ cidr: "10.0.0.0/16", nat: "single", podCidr: "", serviceCidr: "", publicAccess: ["203.0.113.0/24"] },
+    zones: [{ zone: "r-a", private: "10.0.1.0/24", public: null, controlPlane: "10.0.2.0/24" }],
+  },
+  controlPlane: {
+    ...{ ...barePlan().controlPlane, size: "m7i.large" },
+    members: [
+      { etcdName: "cp-0", zone: "r-a", address: "10.0.0.10" },
+      { etcdName: "cp-1", zone: "r-a", address: "10.0.0.11", size: "m7i.xlarge" },
+    ],
+  },
+  pools: [barePool("w", { count: 3 })],
+  machines: [
+    bareMachine(hostile, { files: [{ path: "/a", mode: null, bytes: 1, sha256: "0".repeat(64), content: "" }] }),
+  ],
+  findings: [
+    { acknowledged: null, id: "f", level: "warning", path: "p", message: `M (${advisory}).`, remedy: "R." },
+    { acknowledged: "known", id: "g", level: "note", path: "p|q", message: "N.", remedy: "R." },
+  ],
+});
+
+/** The cells of the table under a heading or a folded title. */
+function rowsUnder(markdown: string, title: string): readonly (readonly string[])[] {
+  const [, rest = ""] = markdown.split(title);
+  const [table = ""] = /(?:^\|.*\n)+/m.exec(rest) ?? [];
+  return table
+    .trimEnd()
+    .split("\n")
+    .slice(2)
+    .map((line) => line.slice(2, -2).split(" | "));
+}
+
+const storesInWords = (real: Plan) =>
+  stores(real).map(({ title, readers, writers }) => [
+    title,
+    holdersInWords(real, readers),
+    holdersInWords(real, writers),
+  ]);
+
+describe("the Markdown of a plan", () => {
+  it("has the findings first, advisories as links, then the topology as Mermaid", () => {
+    const markdown = planMarkdown(plan);
+    const [first] = /^## .*/m.exec(markdown) ?? [];
+    assert.equal(first, "## Findings");
+    assert.deepEqual(rowsUnder(markdown, "## Findings"), [
+      ["warning", "`f`", "`p`", `M ([GHSA-rp3h-jf77-q9p4](${advisory})).`, "R."],
+      ["accepted note", "`g`", "`p\\|q`", "N.", "Accepted: known"],
+    ]);
+    assert.deepEqual(mermaid(plan), [
+      "flowchart LR",
+      "  nodeApi([internal load balancer :6443])",
+      '  internet(("203.0.113.0/24")) --> publicApi([public load balancer :6443])',
+      '  subgraph zone0["r-a"]',
+      '    cp_0["cp-0 10.0.0.10, m7i.large"]',
+      '    cp_1["cp-1 10.0.0.11, m7i.xlarge"]',
+      "  end",
+      "  nodeApi --> cp_0",
+      "  publicApi --> cp_0",
+      "  nodeApi --> cp_1",
+      "  publicApi --> cp_1",
+      '  pool_w[["w: 3 x , linux"]] --> nodeApi',
+    ]);
+    assert.match(markdown, /\n```mermaid\nflowchart LR\n/);
+    assert.deepEqual(rowsUnder(markdown, "Addresses: network 10.0.0.0/16"), [
+      ["`r-a`", "`10.0.1.0/24`", "", "`10.0.2.0/24`"],
+    ]);
+    assert.ok(!markdown.includes(`Files of ${hostile}`) && markdown.includes("Files of &lt;script&gt;"));
+  });
+
+  it("says before and after, where there is a before", () => {
+    assert.doesNotMatch(planMarkdown(plan), /Before and after/);
+    const base = readBasePlan(JSON.stringify({ ...plan, findings: plan.findings.slice(1) }));
+    assert.ok(typeof base !== "string");
+    const [{ path, content } = assert.fail()] = planFiles(plan, diffPlans(base, plan));
+    assert.equal(path, "plan.md");
+    assert.match(content, /\n## Before and after\n\n~+diff\n(?:.*\n)*?.*f at p: M(?:.*\n)*?~+\n\n## Topology\n/);
+  });
+
+  it("says who may reach, read and write what, on both clouds", async () => {
+    const real = await planOf("aws-dev", stackConfig("aws-dev"));
+    assert.deepEqual(storesInWords(real), [
+      ...["linux", "win2019", "win2022"].map((pool) => [
+        `Parameter: join of ${pool}`,
+        `control plane, ${pool}`,
+        "control plane",
+      ]),
+      ["Parameter Store: 5 secrets", "control plane", "nobody"],
+      ["Parameter: initialised", "control plane", "control plane"],
+      ["Parameter: join", "control plane, all pools", "control plane"],
+      ["Bucket: scripts", "control plane, all pools", "nobody"],
+      ["Bucket: snapshots", "control plane", "control plane"],
+    ]);
+    const markdown = planMarkdown(real);
+    const rules = rowsUnder(markdown, "Who may reach what: 19 rules");
+    assert.equal(rules.length, 19);
+    assert.deepEqual(rules[0], [
+      "control plane",
+      "control plane",
+      "TCP 6443",
+      "Control-plane pods to the API by the address of its Service",
+    ]);
+    const open = rules.filter(([, to]) => to === "public load balancer").map(([from, , ports]) => [from, ports]);
+    assert.deepEqual(open, [["203.0.113.0/24", "TCP 6443"]]);
+    const secrets = "encryption-key, etcd-ca, front-proxy-ca, kubernetes-ca, service-account";
+    assert.deepEqual(rowsUnder(markdown, "Who may read and write what: 8 stores")[3], [
+      "Parameter Store: 5 secrets",
+      secrets,
+      "control plane",
+      "nobody",
+    ]);
+
+    const azure = await planOf("azure-dev", stackConfig("azure-dev"));
+    assert.deepEqual(storesInWords(azure), [
+      ...["linux", "win2019", "win2022"].map((pool) => [
+        `Key Vault: join of ${pool}`,
+        `control plane, ${pool}`,
+        "control plane",
+      ]),
+      ["Key Vault: 5 secrets", "control plane", "nobody"],
+      // One is the join secret of the release before.
+      ["Key Vault: 2 secrets", "control plane", "control plane"],
+      ["Storage: snapshots", "control plane", "control plane"],
+    ]);
+    assert.equal(reaches(azure).length, 13);
+  });
+
+  it("says what is billed by time, on both clouds", async () => {
+    const { billed: aws } = await planOf("aws-dev", stackConfig("aws-dev"));
+    assert.deepEqual(aws, {
+      "NAT gateway": 1,
+      "disk, 120 GiB gp3, 400 MiB/s, 200 MiB/s of initialization": 4,
+      "disk, 20 GiB gp3": 1,
+      "disk, 50 GiB gp3": 3,
+      key: 1,
+      "load balancer": 2,
+      "machine, m7i.large": 3,
+      "machine, m7i.large, with a Windows licence": 4,
+      "public address": 3,
+    });
+    const spot = { name: "w", os: "windows-2022", count: 2, spot: true, hybridBenefit: true };
+    const { billed } = await planOf("azure-dev", { ...stackConfig("azure-dev"), ...configTexts({ pools: [spot] }) });
+    assert.equal(billed["machine, Standard_D2s_v5, your Windows licence, spot"], 2);
+    assert.equal(billed["disk, 128 GiB Premium_LRS"], 2);
+  });
+
+  for (const stack of ["aws-existing", "azure-prod"])
+    it(`draws every pool and member of ${stack} once`, async () => {
+      const real = await planOf(stack, stackConfig(stack));
+      const drawn = mermaid(real).flatMap((line) => /\["([^" ]+) /.exec(line)?.[1]?.replace(/:$/, "") ?? []);
+      const expected = [
+        ...real.controlPlane.members.map(({ etcdName }) => etcdName),
+        ...real.pools.map(({ name }) => name),
+      ];
+      assert.deepEqual(drawn.toSorted(), expected.toSorted());
+    });
+});
+
+describe("the paths of a plan's folder", () => {
+  it("lie inside it, whatever a machine calls its files", () => {
+    assert.equal(relativePath("/etc/kubernetes/kubeadm.yaml"), "etc/kubernetes/kubeadm.yaml");
+    assert.equal(relativePath("C:\\fenestra\\run.ps1"), "C/fenestra/run.ps1");
+    assert.equal(relativePath("/../../etc/passwd"), "etc/passwd");
+    assert.equal(relativePath("..\\..\\x"), "x");
+  });
+});
