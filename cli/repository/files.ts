@@ -17,7 +17,7 @@ export interface Pinned {
 }
 
 /** Workflows for repositories to call. */
-const callable = ["preview", "preview-comment", "deploy", "drift", "patches"];
+const callable = ["preview", "deploy", "drift"];
 
 type Rights = Readonly<Record<string, string>>;
 interface Workflow {
@@ -60,9 +60,10 @@ export function repositoryFiles(program: string, from: string, pinned: Pinned): 
   const workflows = callable.map((name) => `.github/workflows/${name}.yml`);
   return {
     "Pulumi.yaml": projectIn(own("Pulumi.yaml"), program),
-    "ci/Pulumi.yaml": projectIn(own("ci/Pulumi.yaml"), program),
-    "ci/Pulumi.aws.yaml": own("ci/Pulumi.aws.yaml"),
-    "ci/Pulumi.azure.yaml": own("ci/Pulumi.azure.yaml"),
+    "ci/Pulumi.yaml": projectIn(own("examples/ci/Pulumi.yaml"), program),
+    ...Object.fromEntries(
+      ["ci/Pulumi.aws.yaml", "ci/Pulumi.azure.yaml"].map((file) => [file, setupIn(own(`examples/${file}`))]),
+    ),
     ".gitignore": "/out/\n",
     "README.md": `# Clusters
 
@@ -103,8 +104,13 @@ updates:
 /** Its `main` is in the program's folder, or its folder `ci`. */
 function projectIn(text: string, program: string): string {
   return text.replace(/^main: index\.ts$/m, () =>
-    text.includes("stackConfigDir") ? `main: ${program}/index.ts` : `main: ../${program}/ci/index.ts`,
+    text.includes("stackConfigDir") ? `main: ${program}/index.ts` : `main: ../${program}/examples/ci/index.ts`,
   );
+}
+
+/** Config of the folder `ci`: the stack files are where they are looked for. */
+function setupIn(text: string): string {
+  return text.replace(/\n *# Seen from[^\n]*\n *fenestra-ci:stackDir: \.\.\/stacks\n/, "\n");
 }
 
 /** Writes only the files that are missing; says what became of each. */
@@ -133,11 +139,11 @@ export function isRelease(tag: string): boolean {
 
 /** A user's files, which stay as they are. */
 const isUsers = (file: string): boolean =>
-  /^(stacks|ci)\/Pulumi\.[^/]+\.yaml$|^stacks\/artifacts\.lock\.json$/.test(file);
+  /^(stacks|(examples\/)?ci)\/Pulumi\.[^/]+\.yaml$|^stacks\/artifacts\.lock\.json$/.test(file);
 /** Many change these for themselves; they then stay. */
 const mayDiffer = (file: string): boolean =>
   isUsers(file) || /^(\.[^/]*|[^/]+\.md|Makefile|\.github\/.*|\.ci\/.*)$/.test(file);
-const projects = ["Pulumi.yaml", "ci/Pulumi.yaml"];
+const project = "Pulumi.yaml";
 
 /**
  * Turns a clone with stack files into a repository with the program as a submodule, at the clone's commit. Project
@@ -166,12 +172,12 @@ export function fromClone(
   const used = git(root, ["merge-base", "HEAD", "FETCH_HEAD"]).trim();
   const theirs = new Set(lines("ls-tree", "-r", "--name-only", used));
   const changed = new Set(lines("diff", "--name-only", used, "HEAD"));
-  const edited = [...changed].filter((file) => theirs.has(file) && !mayDiffer(file) && !projects.includes(file));
+  const edited = [...changed].filter((file) => theirs.has(file) && !mayDiffer(file) && file !== project);
   if (edited.length > 0)
     throw new UsageError(
       `--from-clone: the program itself was edited: ${edited.slice(0, 5).join(", ")}${edited.length > 5 ? ` and ${edited.length - 5} more` : ""}; allowed: a clone whose changes are in stack files. Push yours to a fork and give its address`,
     );
-  const kept = (file: string): boolean => projects.includes(file) || !theirs.has(file) || changed.has(file);
+  const kept = (file: string): boolean => file === project || !theirs.has(file) || changed.has(file);
   const gone = lines("ls-files").filter((file) => !kept(file));
   git(root, ["rm", "-r", "--quiet", "--", ...gone]);
   git(root, ["submodule", "--quiet", "add", url, program]);
@@ -179,8 +185,13 @@ export function fromClone(
   git(folder, ["checkout", "--quiet", "--detach", used]);
   const packages = path.join(root, "node_modules");
   if (existsSync(packages)) renameSync(packages, path.join(folder, "node_modules"));
-  for (const file of projects)
-    writeFileSync(path.join(root, file), projectIn(readFileSync(path.join(root, file), "utf8"), program));
+  writeFileSync(path.join(root, project), projectIn(readFileSync(path.join(root, project), "utf8"), program));
+  for (const file of lines("ls-files", "examples/ci")) {
+    mkdirSync(path.join(root, "ci"), { recursive: true });
+    git(root, ["mv", file, file.replace("examples/", "")]);
+    const moved = path.join(root, file.replace("examples/", ""));
+    writeFileSync(moved, setupIn(readFileSync(moved, "utf8")));
+  }
   const files = Object.entries(repositoryFiles(program, folder, pinnedIn(folder, repository)));
   const made = writeFiles(root, Object.fromEntries(files.filter(([name]) => !isUsers(name))));
   git(root, ["add", "--all"]);

@@ -71,7 +71,7 @@ export const rightsQuestions: readonly Question<AzureNeeds>[] = [
       if (missing.length > 0)
         yield doubtful(
           `a condition limits which roles this identity gives, and does not name ${some(missing)}`,
-          "add them to the condition of its role assignment (ci/azureRoles.ts has the list), or take the condition away",
+          "add them to the condition of its role assignment (examples/ci/azureRoles.ts has the list), or take the condition away",
         );
     },
   },

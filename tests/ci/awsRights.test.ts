@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
-import { policies as made, type StackScope } from "../../ci/awsPolicies.ts";
-import { purposes } from "../../ci/environments.ts";
+import { policies as made, type StackScope } from "../../examples/ci/awsPolicies.ts";
+import { purposes } from "../../examples/ci/environments.ts";
 import { allows, type Call } from "../../plan/fakes/iam.ts";
 import { rightsAsked } from "../preflight/world.ts";
 
@@ -22,7 +22,7 @@ const { region } = scope;
 
 describe("the rights of the workflows on AWS", () => {
   const { state, look, resources } = made.deploy(scope);
-  const policies = { ...made.preview(scope), ...made.drift(scope), state, look, resources };
+  const policies = { ...made.preview(scope), state, look, resources };
 
   for (const [name, document] of Object.entries(policies))
     it(`${name}: fit into a policy`, () => {
@@ -32,20 +32,20 @@ describe("the rights of the workflows on AWS", () => {
       for (const { Sid } of document.Statement) assert.match(Sid, /^[A-Za-z0-9]+$/);
     });
 
-  it("change nothing in a preview or a comparison", () => {
+  it("change nothing in a preview", () => {
     const reading = /^[a-z0-9]+:(Describe|Get|List|Decrypt|Simulate)/;
-    for (const document of [policies.preview, policies.drift, policies.preflight])
+    for (const document of [policies.preview, policies.preflight])
       for (const action of document.Statement.flatMap(({ Action }) => Action)) assert.match(action, reading);
   });
 
-  it("let comparison and update ask all of preflight but what is the deployer's own", () => {
+  it("let preview and update ask all of preflight but what is the deployer's own", () => {
     const rights = [...rightsAsked("aws")].filter((right) => !/RunInstances|AllocateAddress|GetCaller|s3:/.test(right));
     const image = `arn:aws:ssm:${region}::parameter/aws/service/x`;
     const call = (action: string) => ({
       ...{ action, resource: action === "ssm:GetParameter" ? image : "*" },
       context: { "aws:RequestedRegion": region },
     });
-    for (const documents of [[policies.drift, policies.preflight], Object.values(made.deploy(scope))])
+    for (const documents of [[policies.preview, policies.preflight], Object.values(made.deploy(scope))])
       assert.deepEqual(
         rights.filter((action) => !allows(documents, call(action))),
         [],
@@ -59,7 +59,7 @@ describe("the rights of the workflows on AWS", () => {
           assert.ok(Condition !== undefined || Sid.startsWith("LookAt"), `${Sid} on everything`);
   });
 
-  const roles = { preview: [policies.preview], drift: [policies.drift], deploy: [state, look, resources] };
+  const roles = { preview: [policies.preview], deploy: [state, look, resources] };
   const account = "123456789012";
   const zone = `arn:aws:route53:::hostedzone/${scope.record.zone}`;
   const record = (name: string) => ({
@@ -129,7 +129,7 @@ describe("the rights of the workflows on AWS", () => {
     assert.deepEqual(allowed, []);
   });
 
-  it("keep the snapshots of etcd from a comparison", () => {
+  it("keep the snapshots of etcd from a preview", () => {
     const call = { action: "s3:GetObject", resource: "arn:aws:s3:::aws-dev-snapshots-bucket-1/etcd.db" };
     const allowed = purposes.filter((purpose) => allows(roles[purpose], call));
     assert.deepEqual(allowed, ["deploy"]);

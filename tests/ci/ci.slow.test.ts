@@ -2,12 +2,12 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import path from "node:path";
 import { fileURLToPath } from "node:url";
-import { deploySeconds } from "../../ci/aws.ts";
-import { trustPolicy } from "../../ci/awsPolicies.ts";
-import { environmentName, purposes } from "../../ci/environments.ts";
 import { roles } from "../../components/azure/roles.ts";
 import type { Cloud } from "../../components/config/schema.ts";
 import { readStackFile } from "../../components/config/stackFile.ts";
+import { deploySeconds } from "../../examples/ci/aws.ts";
+import { trustPolicy } from "../../examples/ci/awsPolicies.ts";
+import { environmentName, purposes } from "../../examples/ci/environments.ts";
 import { documentationAccounts, simulatedCloud } from "../../plan/fakes/cloud.ts";
 import type { OutputMode } from "../../plan/program/engine.ts";
 import type { RecordedProgram } from "../../plan/program/recorded.ts";
@@ -19,12 +19,12 @@ import { inventory } from "../support/mocks.ts";
 import { matchSnapshot } from "../support/snapshot.ts";
 import { jobs, texts } from "../workflows/read.ts";
 
-const setup = new URL("../../ci/", import.meta.url);
+const setup = new URL("../../examples/ci/", import.meta.url);
 const snapshots = path.join(import.meta.dirname, "snapshots/");
 
 const exampleOf = (cloud: Cloud) => ({
   ...readStackFile(cloud, setup),
-  "fenestra-ci:stackDir": "examples/stacks",
+  "fenestra-ci:stackDir": "stacks",
   "fenestra-ci:stacks": JSON.stringify([`${cloud}-dev`, `${cloud}-prod`]),
   "fenestra-ci:repository": "octo-org/clusters",
   "fenestra-ci:repositoryIds": `{"owner":"12","repository":"345"}`,
@@ -94,29 +94,21 @@ describe("the setup for the workflows", function () {
     for (const each of detaching) assert.partialDeepStrictEqual(each, { forceDetachPolicies: true });
   });
 
-  it("trusts on AWS one environment with each role", () => {
+  it("trusts one environment with each role and identity", () => {
     for (const [kind, purpose] of environments) {
-      const stack = `aws-${kind}`;
-      const role = inputsOf(programs.aws, "aws:iam/role:Role", `fenestra-ci-${purpose}-${stack}`);
-      assert.deepEqual(
-        JSON.parse(textOf(role.assumeRolePolicy) ?? ""),
-        trustPolicy(
-          `arn:aws:iam::${documentationAccounts.aws}:oidc-provider/token.actions.githubusercontent.com`,
-          `repo:octo-org@12/clusters@345:environment:${environmentName(purpose, stack)}`,
-        ),
-      );
+      const subject = (cloud: Cloud) =>
+        `repo:octo-org@12/clusters@345:environment:${environmentName(purpose, `${cloud}-${kind}`)}`;
+      const role = inputsOf(programs.aws, "aws:iam/role:Role", `fenestra-ci-${purpose}-aws-${kind}`);
+      const provider = `arn:aws:iam::${documentationAccounts.aws}:oidc-provider/token.actions.githubusercontent.com`;
+      assert.deepEqual(JSON.parse(textOf(role.assumeRolePolicy) ?? ""), trustPolicy(provider, subject("aws")));
       assert.equal(role.maxSessionDuration, purpose === "deploy" ? deploySeconds : 3600);
-    }
-  });
-
-  it("trusts on Azure one environment with each identity", () => {
-    for (const [kind, purpose] of environments) {
-      const stack = `azure-${kind}`;
-      const name = `fenestra-ci-${purpose}-${stack}-github`;
+      const name = `fenestra-ci-${purpose}-azure-${kind}-github`;
       const credential = inputsOf(programs.azure, "azure-native:managedidentity:FederatedIdentityCredential", name);
-      assert.equal(credential.issuer, "https://token.actions.githubusercontent.com");
-      assert.equal(credential.subject, `repo:octo-org@12/clusters@345:environment:${environmentName(purpose, stack)}`);
-      assert.deepEqual(credential.audiences, ["api://AzureADTokenExchange"]);
+      const { issuer, subject: trusted, audiences } = credential;
+      assert.deepEqual(
+        [issuer, trusted, audiences],
+        ["https://token.actions.githubusercontent.com", subject("azure"), ["api://AzureADTokenExchange"]],
+      );
     }
   });
 
@@ -128,7 +120,7 @@ describe("the setup for the workflows", function () {
       ),
     );
     // What the repository itself turns on.
-    for (const name of ["DEPLOY", "PREFLIGHT", "PREVIEW"]) assert.ok(read.delete(name), name);
+    for (const name of ["DEPLOY", "PREFLIGHT"]) assert.ok(read.delete(name), name);
     const told = (["aws", "azure"] as const).flatMap((cloud) =>
       Object.values(mapOf(mapOf(programs[cloud].outputs).environments)).flatMap((variables) =>
         Object.keys(mapOf(variables)),
@@ -145,9 +137,8 @@ describe("the setup for the workflows", function () {
 
   it("keeps states encrypted, versioned, and from deletion by mistake", () => {
     const aws = programs.aws.resources;
-    const versions = aws.filter(({ type }) => type === "aws:s3/bucketVersioning:BucketVersioning");
-    const states = versions.map(({ inputs }) => mapOf(inputs.versioningConfiguration).status);
-    assert.deepEqual(states, ["Enabled", "Enabled"]);
+    const states = aws.filter(({ type }) => type === "aws:s3/bucketVersioning:BucketVersioning");
+    for (const { inputs } of states) assert.equal(mapOf(inputs.versioningConfiguration).status, "Enabled");
     const kinds = [
       "aws:s3/bucket:Bucket",
       "aws:kms/key:Key",

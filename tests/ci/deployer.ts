@@ -1,7 +1,7 @@
-import { policies, type StackScope } from "../../ci/awsPolicies.ts";
-import { ciRoles, rolesOf } from "../../ci/azureRoles.ts";
-import { ciStackOf } from "../../ci/config.ts";
-import type { Purpose } from "../../ci/environments.ts";
+import { policies, type StackScope } from "../../examples/ci/awsPolicies.ts";
+import { ciRoles, rolesOf } from "../../examples/ci/azureRoles.ts";
+import { ciStackOf } from "../../examples/ci/config.ts";
+import type { Purpose } from "../../examples/ci/environments.ts";
 import { loadConfig } from "../../components/config/load.ts";
 import { awsCalls } from "../../plan/calls/aws.ts";
 import { azureActions, type DeployerRequest } from "../../plan/calls/azure.ts";
@@ -25,7 +25,7 @@ export function scopeOf(stack: string, config: Config): StackScope {
   };
 }
 
-/** What a workflow's role may, as `ci` makes it. */
+/** What a workflow's role may, as `examples/ci` makes it. */
 export function workflowDeployer(purpose: Purpose, stack: string, config: Config): Deployer {
   const place = placeOf(config);
   const scope = scopeOf(stack, config);
@@ -44,18 +44,11 @@ function azureRights(
   purpose: Purpose,
   { accountId, network, pods }: StackScope,
 ): (request: DeployerRequest) => boolean {
-  const subscription = `/subscriptions/${accountId}`;
-  const scopes = {
-    subscription,
-    network: network?.id,
-    group: `${subscription}/resourceGroups/${network?.resourceGroup}`,
-  };
   const held = rolesOf(purpose, { pods, network }).flatMap(({ role, on, condition }) => {
-    if (on === "state" || on === "key") return [];
-    const [rights, scope] = [builtInRoles[ciRoles[role]], scopes[on]];
-    if (rights === undefined || scope === undefined)
-      throw new Error(`the rights of ${role} on the ${on} are not known`);
-    return [{ scope, rights, condition }];
+    if (on !== "subscription") return [];
+    const rights = builtInRoles[ciRoles[role]];
+    if (rights === undefined) throw new Error(`the rights of ${role} are not known`);
+    return [{ scope: `/subscriptions/${accountId}`, rights, condition }];
   });
   return (request) => {
     const { role } = request;

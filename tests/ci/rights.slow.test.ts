@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
-import { policies as made, type StackScope } from "../../ci/awsPolicies.ts";
-import { type Purpose, purposes } from "../../ci/environments.ts";
 import type { PolicyDocument } from "../../components/aws/policyDocument.ts";
 import { readStackFile, stackNames } from "../../components/config/stackFile.ts";
+import { policies as made, type StackScope } from "../../examples/ci/awsPolicies.ts";
+import { type Purpose, purposes } from "../../examples/ci/environments.ts";
 import { awsCalls } from "../../plan/calls/aws.ts";
 import { placeOf, simulatedCloud } from "../../plan/fakes/cloud.ts";
 import { allows, type Call, matches } from "../../plan/fakes/iam.ts";
@@ -89,9 +89,10 @@ async function refusals(
   const own = resources.filter(({ read }) => read === undefined);
   for (const each of own) cloud.create(each, each.inputs);
   cloud.deployer = asking;
-  // Blobs are read with the account's key: a comparison leaves those out.
-  for (const each of purpose === "preview" ? resources.filter(({ read }) => read !== undefined) : resources)
-    if (purpose !== "drift" || !each.type.endsWith(":Blob")) cloud.read(each, each.id ?? "", each.inputs, each.outputs);
+  // Blobs are read with the account's key: a preview leaves those out.
+  for (const each of resources)
+    if (purpose !== "preview" || !each.type.endsWith(":Blob"))
+      cloud.read(each, each.id ?? "", each.inputs, each.outputs);
   if (purpose !== "deploy") return refused;
   for (const each of own)
     cloud.update(each, each.id ?? "", {

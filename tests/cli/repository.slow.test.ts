@@ -14,7 +14,7 @@ import { createServer } from "node:http";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { promisify } from "node:util";
-import { loadCiConfig } from "../../ci/config.ts";
+import { loadCiConfig } from "../../examples/ci/config.ts";
 import { artifactsVariable } from "../../components/model/artifacts.ts";
 import { defaultRelease, minorOf } from "../../components/model/releases.ts";
 import { goRun } from "../support/skip.ts";
@@ -146,9 +146,7 @@ describe("a repository of one's own", function () {
       assert.ok(existsSync(path.join(user, line.split(" ")[0] ?? "")));
     assert.equal(textOf("README.md"), "mine\n");
     const commit = git(program, "rev-parse", "HEAD");
-    const workflows = ["preview", "preview-comment", "deploy", "drift", "patches"].map(
-      (name) => `.github/workflows/${name}.yml`,
-    );
+    const workflows = ["preview", "deploy", "drift"].map((name) => `.github/workflows/${name}.yml`);
     for (const name of workflows)
       assert.ok(textOf(name).includes(`    uses: o/fenestra/${name}@${commit} # v9.0.0\n`), textOf(name));
     for (const [reader, ...args] of [
@@ -227,7 +225,7 @@ describe("a repository of one's own", function () {
     assert.match(said, /git commit -m "Fenestra v9\.10\.0"/);
     const [older, newer] = ["v9.0.0", "v9.10.0"].map((tag) => git(program, "rev-parse", `${tag}^{commit}`));
     assert.ok(textOf(".github/workflows/deploy.yml").includes(`deploy.yml@${newer} # v9.10.0\n`));
-    assert.deepEqual(git(user, "diff", "--name-only", "--staged").split("\n").length, 6);
+    assert.deepEqual(git(user, "diff", "--name-only", "--staged").split("\n").length, 4);
     git(user, "commit", "--quiet", "--message", "four");
     // The workflow that is called must be of the commit that is pinned.
     for (const [sha, status] of [
@@ -236,7 +234,7 @@ describe("a repository of one's own", function () {
       [older, 1],
     ] as const) {
       const step = { cwd: user, env: { ...env, PROGRAM: "fenestra", WORKFLOW_SHA: sha }, encoding: "utf8" } as const;
-      assert.equal(spawnSync("fenestra/ci/same-version.sh", step).status, status, sha);
+      assert.equal(spawnSync("fenestra/examples/ci/same-version.sh", step).status, status, sha);
     }
     // As a job of a pull request has it: the commit before, and only the newest of the submodule.
     const shallow = at("shallow");

@@ -18,8 +18,6 @@ import {
   awsRightsTable,
   azurePortsTable,
   azureRightsTable,
-  ciAwsRightsTable,
-  ciAzureRightsTable,
   fillGenerated,
   heldList,
   linuxStagesTable,
@@ -59,9 +57,6 @@ describe("generated parts of the documentation", () => {
   });
 
   it("findings.md: every kind of finding", () => matchGenerated("docs/findings.md", { findings: findingList() }));
-
-  it("ci.md: rights are those of its program", () =>
-    matchGenerated("docs/ci.md", { "ci-aws-rights": ciAwsRightsTable(), "ci-azure-rights": ciAzureRightsTable() }));
 
   it("security.md: ports and rights are those of the program", async function () {
     this.timeout(120_000);

@@ -194,7 +194,7 @@ describe(`recipes for states and stack files, by Pulumi's CLI ${version} as it i
     env.VAULT_ADDR = `http://127.0.0.1:${await listening(vault)}`;
     writeFileSync(at("prelude"), prelude);
     mkdirSync(at("project/stacks"), { recursive: true });
-    for (const each of ["Pulumi.yaml", "ci/Pulumi.yaml"]) cpSync(path.join(root, each), at("project", each));
+    for (const each of ["Pulumi.yaml", "examples/ci/Pulumi.yaml"]) cpSync(path.join(root, each), at("project", each));
     for (const each of stacks.map((stack) => `stacks/Pulumi.${stack}.yaml`))
       cpSync(path.join(root, "examples", each), at("project", each));
     await run("git init -q; git config user.name t; git config user.email t@example.com; git add .; git commit -qm 0");

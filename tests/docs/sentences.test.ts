@@ -101,7 +101,7 @@ describe("sentences of the documentation", () => {
     const titles = Object.keys(roles).map((name) =>
       name.replaceAll(/[A-Z]/g, " $&").replace(/^./, (first) => first.toUpperCase()),
     );
-    const documented = ["docs/security.md", "docs/ci.md"].map(readDocument);
+    const documented = ["docs/security.md"].map(readDocument);
     const tables = documented.flatMap(({ text }) => text.match(/^\|.*$/gm) ?? []).join("\n");
     const stale = documented.flatMap(({ file, prose }) =>
       titles

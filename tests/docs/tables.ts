@@ -1,7 +1,4 @@
 import { z } from "zod";
-import { policies, type StackScope, trustPolicy } from "../../ci/awsPolicies.ts";
-import { rolesOf } from "../../ci/azureRoles.ts";
-import { issuer, purposes, subject as subjectOf } from "../../ci/environments.ts";
 import { awsOwners } from "../../components/aws/owners.ts";
 import { controlPlaneParameters, joinParameter } from "../../components/aws/parameterNames.ts";
 import {
@@ -150,14 +147,14 @@ export function awsRightsTable(): string {
   );
 }
 
-/** Statements below the name of each policy: id, actions, resources, or in a trust who may take the role, conditions. */
+/** Statements below the name of each policy: id, actions, resources, conditions. */
 function statementLists(statements: readonly (readonly [policy: string, statement: Statement])[]): string {
-  const entry = ({ Sid, Principal, Action, Resource, Condition }: Statement): string => {
+  const entry = ({ Sid, Action, Resource, Condition }: Statement): string => {
     const conditions = Object.entries(Condition ?? {}).flatMap(([operator, keys]) =>
       Object.entries(keys).map(([key, value]) => `${key} ${operator} ${[value].flat().join(" or ")}`),
     );
     const only = conditions.length === 0 ? "" : `, only if ${lines(conditions)}`;
-    return `- ${Sid}: ${lines(Action)} on ${lines(Resource ?? Object.values(Principal ?? {}))}${only}`;
+    return `- ${Sid}: ${lines(Action)} on ${lines(Resource ?? [])}${only}`;
   };
   return [...Map.groupBy(statements, ([policy]) => policy)]
     .map(([policy, own]) => [`**${policy}**`, "", ...own.map(([, statement]) => entry(statement)), ""].join("\n"))
@@ -285,60 +282,4 @@ function scopeText(id: string, cluster: string): string {
 
 function byText(a: readonly string[], b: readonly string[]): number {
   return a.join("\n") < b.join("\n") ? -1 : 1;
-}
-
-const stackScope: StackScope = {
-  cluster: "CLUSTER",
-  region: "REGION",
-  accountId: "ACCOUNT",
-  rolePath: "/",
-  permissionsBoundary: "BOUNDARY",
-  bucketArn: "arn:aws:s3:::STATE_BUCKET",
-  keyArn: "arn:aws:kms:REGION:ACCOUNT:key/STATE_KEY",
-  record: { zone: "ZONE", name: "API_NAME" },
-  pods: { issuer: undefined, rights: ["POLICY_OF_PODS"] },
-  network: { id: "NETWORK", resourceGroup: "GROUP", controllerRole: "ROLE" },
-  diskKeys: ["DISK_KEY"],
-};
-
-/** What the roles of the workflows may do on AWS, as ci makes them, each statement once, and who gets them. */
-export function ciAwsRightsTable(): string {
-  const subject = subjectOf(
-    { name: "OWNER/REPOSITORY", ids: { owner: "OWNER_ID", repository: "REPOSITORY_ID" } },
-    "ENVIRONMENT",
-  );
-  const provider = `arn:aws:iam::ACCOUNT:oidc-provider/${issuer.replace("https://", "")}`;
-  const { state, resources } = policies.deploy(stackScope);
-  const documents = {
-    "trust of each role": trustPolicy(provider, subject),
-    "preview, drift and deploy": policies.preview(stackScope).preview,
-    "drift and deploy": policies.drift(stackScope).drift,
-    deploy: { Statement: [...state.Statement, ...resources.Statement] },
-  };
-  const all = Object.entries(documents).flatMap(([name, { Statement: own }]) =>
-    own.map((statement) => [name, statement] as const),
-  );
-  const first = new Map(all.toReversed().map((each) => [each[1].Sid, each]));
-  return statementLists([...first.values()].toReversed());
-}
-
-export function ciAzureRightsTable(): string {
-  const places = {
-    state: "container `STACK`",
-    key: "key `STACK`",
-    subscription: "subscription",
-    network: "network that exists already",
-    group: "group that exists already",
-  };
-  const limit =
-    "it gives a role of the [table of roles](security.md#azure), or one that the stack file names for pods, to a service's identity";
-  const rows = purposes.flatMap((purpose) =>
-    rolesOf(purpose, stackScope).map(({ role, on, condition }) => [
-      purpose,
-      words(role),
-      places[on],
-      condition === undefined ? "" : limit,
-    ]),
-  );
-  return markdownTable(["Identity", "Built-in role", "On", "Only if"], mergedRows(rows, [0]));
 }

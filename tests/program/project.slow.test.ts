@@ -9,7 +9,7 @@ import { suiteFolder } from "../support/temporary.ts";
 const root = path.join(import.meta.dirname, "../../");
 const projects = {
   program: root,
-  "program of ci": path.join(root, "ci"),
+  "program of ci": path.join(root, "examples/ci"),
   example: path.join(root, "examples/attach-a-pool"),
 };
 

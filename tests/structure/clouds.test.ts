@@ -4,7 +4,7 @@ import path from "node:path";
 import ts from "typescript";
 
 const root = path.join(import.meta.dirname, "../../");
-const folders = ["components", "plan", "checks", "verify", "preflight", "rehearsal", "cli", "ci", "stacks", "tools"];
+const folders = ["components", "plan", "checks", "verify", "preflight", "rehearsal", "cli", "examples/ci", "stacks", "tools"];
 
 /** A cloud's own: files and folders of its name, its facts, its fakes. */
 const isOwn = (file: string): boolean =>
@@ -13,7 +13,7 @@ const isOwn = (file: string): boolean =>
 /** Other files whose code names a cloud, each with its reason. One that is gone fails too. */
 const choosing: Readonly<Record<string, string>> = {
   "checks/facts.ts": "expected values are not the program's",
-  "ci/index.ts": "only the SDK of the chosen cloud is loaded",
+  "examples/ci/index.ts": "only the SDK of the chosen cloud is loaded",
   "cli/image/builders.ts": "builders of two clouds",
   "components/kubernetes/addOns/autoscaler.ts": "flags of one program on two clouds",
   "components/kubernetes/addOns/cloudController.ts": "two programs",

@@ -32,7 +32,7 @@ const allowed: Readonly<Record<string, readonly string[]>> = {
     "components/machine",
     "components/model",
   ],
-  ci: ["ci", "components"],
+  "examples/ci": ["examples/ci", "components"],
   examples: ["examples", "components", "preflight/start.ts"],
   plan: ["plan", "components"],
   "plan/diff": [
@@ -51,7 +51,7 @@ const allowed: Readonly<Record<string, readonly string[]>> = {
   ...Object.fromEntries(
     rehearsal.map((name, level) => [name, [...rehearsal.slice(0, level + 1), "plan", "checks", "components"]]),
   ),
-  cli: ["cli", "ci", "package.json", "components", "plan", "preflight", "rehearsal", "verify", "checks"],
+  cli: ["cli", "examples/ci", "package.json", "components", "plan", "preflight", "rehearsal", "verify", "checks"],
   tools: ["tools", "components", "rehearsal/testkit"],
 };
 

@@ -6,7 +6,7 @@ import { nodePorts, ports } from "../../components/model/ports.ts";
 import { podNetworks } from "../../components/podNetworks/podNetworks.ts";
 
 const root = path.join(import.meta.dirname, "../../");
-const folders = ["components", "plan", "checks", "verify", "rehearsal", "cli", "ci", "stacks"];
+const folders = ["components", "plan", "checks", "verify", "rehearsal", "cli", "examples/ci", "stacks"];
 
 /** Where port numbers and versions are written: each once. */
 const tables = [

@@ -1,10 +1,11 @@
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { bareChange, changesJson } from "../../cli/changes/stackChange.ts";
-import { needJq, scriptOf } from "./read.ts";
+import { goRun } from "../support/skip.ts";
+import { needJq, scriptOf, folder as workflowsFolder } from "./read.ts";
 
 const root = path.join(import.meta.dirname, "../../");
 
@@ -83,113 +84,79 @@ describe("the scripts of the workflows", function () {
     needJq(this);
   });
 
-  describe("post a comment", () => {
-    const script = scriptOf("preview-comment.yml comment", "Post the comment");
-    const sha = "0123456789abcdef0123456789abcdef01234567";
-    const env = {
-      RUN_URL: "https://github.com/o/r/actions/runs/7",
-      HEAD_OWNER: "forker",
-      HEAD_BRANCH: "a b",
-      HEAD_SHA: sha,
-    };
-    const files = { "changes/changes.json": changesJson([bareChange("aws-dev", "same")]) };
-    const pulls = {
-      "GET repos/o/r/pulls": [
-        { number: 4, head: { sha: "f".repeat(40) } },
-        { number: 5, head: { sha } },
-      ],
-    };
-    const writes = (calls: readonly Call[]) => calls.filter(({ method }) => method !== "GET");
-
-    it("on the pull request of the commit that was planned", () => {
-      const { calls } = runScript(script, pulls, env, files);
-      assert.deepEqual(calls[0]?.fields, ["state=open", "head=forker:a b"]);
-      const [write, ...more] = writes(calls);
-      assert.deepEqual([write?.method, write?.where, more], ["POST", "repos/o/r/issues/5/comments", []]);
-      assert.match(write?.body?.body ?? "", /^<!-- fenestra plan -->\n[\s\S]*\| `aws-dev` \| no change \|/);
-    });
-
-    it("in place of its last one, and of nobody else's", () => {
-      const comments = [
-        { id: 1, user: { login: "mallory" }, body: "<!-- fenestra plan -->\nmine" },
-        { id: 2, user: { login: "github-actions[bot]" }, body: "another <!-- fenestra plan -->" },
-        { id: 3, user: { login: "github-actions[bot]" }, body: "<!-- fenestra plan -->\nold" },
-      ];
-      const { calls } = runScript(script, { ...pulls, "GET repos/o/r/issues/5/comments": comments }, env, files);
-      const written = writes(calls).map(({ method, where }) => [method, where]);
-      assert.deepEqual(written, [["PATCH", "repos/o/r/issues/comments/3"]]);
-    });
-
-    it("not on a pull request that has moved on", () => {
-      const { calls, stdout } = runScript(script, {}, env, files);
-      assert.deepEqual(writes(calls), []);
-      assert.match(stdout, /No open pull request has this commit any more/);
-    });
-
-    it("that says so when the run left no plan", () => {
-      const { calls } = runScript(script, pulls, env);
-      assert.match(writes(calls)[0]?.body?.body ?? "", /^<!-- fenestra plan -->\nThere is no plan of `0123/);
-    });
-
-    it("and take a branch's name for no more than a name", () => {
-      const branch = '$(touch owned)`touch owned`";touch owned;"';
-      const { calls } = runScript(script, pulls, { ...env, HEAD_BRANCH: branch }, files);
-      assert.equal(calls[0]?.fields[1], `head=forker:${branch}`);
-    });
+  it("are right, by actionlint", function () {
+    const { status, stdout, stderr } = goRun(this, "tools/readers", "github.com/rhysd/actionlint/cmd/actionlint", [
+      "-no-color",
+      // GitHub says it of a job since 2026; actionlint 1.7 does not know it.
+      ...["-ignore", 'property "workflow_sha" is not defined'],
+      ...readdirSync(workflowsFolder).map((file) => path.join(workflowsFolder, file)),
+    ]);
+    assert.equal(status, 0, `${stdout}${stderr}`);
   });
 
-  describe("ask for approval", () => {
+  it("post a comment in place of the last one, and of nobody else's, also when the run left no plan", () => {
+    const script = scriptOf("preview.yml comment", "Post the comment");
+    const env = {
+      ...{ RUN_URL: "https://github.com/o/r/actions/runs/7", HEAD_SHA: "0123456789abcdef0123456789abcdef01234567" },
+      ...{ COMMENTS: "repos/o/r/issues/5/comments", COMMENT: "repos/o/r/issues/comments" },
+    };
+    const files = { "changes/changes.json": changesJson([bareChange("aws-dev", "same")]) };
+    const theirs = [
+      { id: 1, user: { login: "mallory" }, body: "<!-- fenestra plan -->\nmine" },
+      { id: 2, user: { login: "github-actions[bot]" }, body: "another <!-- fenestra plan -->" },
+    ];
+    const own = { id: 3, user: { login: "github-actions[bot]" }, body: "<!-- fenestra plan -->\nold" };
+    const posted = (comments: readonly object[], plan: Readonly<Record<string, string>>) => {
+      const { calls } = runScript(script, { "GET repos/o/r/issues/5/comments": comments }, env, plan);
+      const [write, ...more] = calls.filter(({ method }) => method !== "GET");
+      return [`${write?.method} ${write?.where}`, write?.body?.body ?? "", more.length] as const;
+    };
+    const [first, text, more] = posted(theirs, files);
+    assert.deepEqual([first, more], ["POST repos/o/r/issues/5/comments", 0]);
+    assert.match(text, /^<!-- fenestra plan -->\n[\s\S]*\| `aws-dev` \| no change \|/);
+    assert.equal(posted([...theirs, own], files)[0], "PATCH repos/o/r/issues/comments/3");
+    assert.match(posted([], {})[1], /^<!-- fenestra plan -->\nThere is no plan of `0123/);
+  });
+
+  it("ask for approval of what the preview shows, also before it fails, and of nothing where nothing changes", () => {
     const look = scriptOf("deploy.yml look", "Look");
     const summary = (code: number, text: string) => {
       const update = `#!/bin/sh\nmkdir preview\n${text}\nexit ${code}\n`;
-      const script = `chmod +x ci/update.sh; (set -e; ${look}) || echo "ended with $?"; cat summary`;
+      const script = `touch summary; chmod +x examples/ci/update.sh; (set -e; ${look}) || echo "ended with $?"; cat summary`;
       const env = { STACK: "s", PROGRAM: ".", GITHUB_STEP_SUMMARY: "summary" };
-      return runScript(`touch summary\n${script}`, {}, env, { "ci/update.sh": update }).stdout;
+      return runScript(script, {}, env, { "examples/ci/update.sh": update }).stdout;
     };
-    it("of what the preview shows, also before it fails, and of nothing where nothing changes", () => {
-      const shown = "## s\n```diff\n~ it\n```\n";
-      assert.equal(summary(0, ""), "");
-      assert.equal(summary(0, "echo '~ it' > preview/preview.txt"), shown);
-      assert.equal(summary(4, "echo '~ it' > preview/preview.txt"), `ended with 4\n${shown}`);
-    });
-
-    it("for the stacks that have a preview, in their order", () => {
-      const artifacts = ["preview-b", "preview-a", "other"].map((name) => ({ name }));
-      const { stdout } = runScript(
-        `GITHUB_OUTPUT=out\n${scriptOf("deploy.yml changed", "List")}\ncat out`,
-        { "GET repos/o/r/actions/runs/7/artifacts": { artifacts } },
-        { RUN: "7", STACKS: '["a","same","b"]' },
-      );
-      assert.equal(stdout, 'stacks=["a","b"]\n');
-    });
+    const shown = "## s\n```diff\n~ it\n```\n";
+    assert.equal(summary(0, ""), "");
+    assert.equal(summary(0, "echo '~ it' > preview/preview.txt"), shown);
+    assert.equal(summary(4, "echo '~ it' > preview/preview.txt"), `ended with 4\n${shown}`);
+    const artifacts = ["preview-b", "preview-a", "other"].map((name) => ({ name }));
+    const { stdout } = runScript(
+      `GITHUB_OUTPUT=out\n${scriptOf("deploy.yml changed", "List")}\ncat out`,
+      { "GET repos/o/r/actions/runs/7/artifacts": { artifacts } },
+      { RUN: "7", STACKS: '["a","same","b"]' },
+    );
+    assert.equal(stdout, 'stacks=["a","b"]\n');
   });
 
-  describe("propose patch releases", () => {
-    const script = scriptOf("patches.yml propose", "Open or update the pull request");
-    const patch = "diff --git a/f b/f\n--- a/f\n+++ b/f\n@@ -1 +1 @@\n-old\n+new\n";
-    // A repository with a remote, and afterwards what the branch has there.
-    const inRepository = `git init -q -b main . && git init -q --bare remote && git remote add origin ./remote
-      echo old > f && git add f && git -c user.name=a -c user.email=a@example.com commit -qm a
-      ${script}
-      git --git-dir remote show patches:f; git --git-dir remote log -1 --format='%an: %s' patches`;
-    const files = { "proposal/patches.diff": patch, "proposal/body.md": "what is newer\n" };
-    const pulls = "GET repos/o/r/pulls";
-    const env = { OWNER: "o", BASE: "main", REHEARSED: "success" };
-    const text = "what is newer\n\nRehearsal with it: success.\n";
-    const writes = (calls: readonly Call[]) =>
-      calls.filter(({ method }) => method !== "GET").map(({ method, where, body }) => [method, where, body]);
-
-    it("as a branch with one commit and a pull request with the plan's difference in it", () => {
-      const { calls, stdout } = runScript(inRepository, {}, env, files);
-      assert.match(stdout, /new\ngithub-actions\[bot\]: Take patch releases\n$/);
-      const body = { title: "Take patch releases", head: "patches", base: "main", body: text };
-      assert.deepEqual(writes(calls), [["POST", "repos/o/r/pulls", body]]);
-    });
-
-    it("in the pull request that is open already", () => {
-      const { calls } = runScript(inRepository, { [pulls]: [{ number: 9 }] }, env, files);
-      assert.deepEqual(writes(calls), [["PATCH", "repos/o/r/pulls/9", { body: text }]]);
-    });
+  it("keep a token for the state on Azure, renewed, and fail without one", () => {
+    const script = scriptOf("deploy.yml up", "Keep a token for the state");
+    const curl =
+      'n=$(cat asked 2> /dev/null || echo 0); echo $((n + 1)) > asked; [ "$n" != 1 ] && echo "{\\"value\\": \\"t$n\\"}"';
+    const env = {
+      ...{ GITHUB_ENV: "env", AZURE_CLIENT_ID: "c", AZURE_TENANT_ID: "t" },
+      ...{ ACTIONS_ID_TOKEN_REQUEST_URL: "u?v=1", ACTIONS_ID_TOKEN_REQUEST_TOKEN: "r" },
+    };
+    const run = (of: string) =>
+      runScript(
+        `mkdir bin; PATH="$PWD/bin:$PATH"; printf '#!/bin/bash\\n%s\\n' ${of} > bin/curl
+        printf '#!/bin/bash\\n[ "$(cat asked)" -lt 3 ]\\n' > bin/sleep; chmod +x bin/*
+        (set -e; ${script}) || echo "ended with $?"; wait; /bin/sleep 1; cat azure-token; stat -c ' %a' azure-token; cut -d= -f1 env`,
+        {},
+        env,
+      ).stdout;
+    // The second answer fails: the first token stays until the third.
+    assert.equal(run(`'${curl}'`), "t2 600\nAZURE_CLIENT_ID\nAZURE_TENANT_ID\nAZURE_FEDERATED_TOKEN_FILE\n");
   });
 
   describe("report a drift", () => {

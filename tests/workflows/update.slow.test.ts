@@ -5,7 +5,7 @@ import path from "node:path";
 import { suiteFolder } from "../support/temporary.ts";
 import { needJq } from "./read.ts";
 
-const script = path.join(import.meta.dirname, "../../ci/update.sh");
+const script = path.join(import.meta.dirname, "../../examples/ci/update.sh");
 
 /** In place of Pulumi: writes each call down, and answers for the stack's state and for a copy of it. */
 const pulumi = `#!/usr/bin/env node

@@ -1,6 +1,6 @@
 import path from "node:path";
 import * as pulumi from "@pulumi/pulumi";
-import type { Cloud } from "../components/config/schema.ts";
+import type { Cloud } from "../../components/config/schema.ts";
 import { type CiSpec, loadCiConfig } from "./config.ts";
 import type { CiOutputs } from "./environments.ts";
 

@@ -1,4 +1,4 @@
-import { roles as clusterRoles } from "../components/azure/roles.ts";
+import { roles as clusterRoles } from "../../components/azure/roles.ts";
 import { CiConfigError, type CiStack } from "./config.ts";
 import { issuer, type Purpose } from "./environments.ts";
 
@@ -15,8 +15,8 @@ export const ciRoles = {
 /** What a contributor may and no reader. */
 export const preflightActions = ["Microsoft.PolicyInsights/checkPolicyRestrictions/action"] as const;
 
-/** Container of the state, key of its secrets, subscription, or what exists already. */
-export type RoleScope = "state" | "key" | "subscription" | "network" | "group";
+/** Container of the state, key of its secrets, or subscription. */
+export type RoleScope = "state" | "key" | "subscription";
 
 export interface CiRole {
   readonly role: keyof typeof ciRoles;
@@ -43,13 +43,6 @@ function onlyClusterRoles(more: readonly string[]): string {
 export function rolesOf(purpose: Purpose, { pods, network }: Pick<CiStack, "pods" | "network">): readonly CiRole[] {
   const key: CiRole = { role: "keyVaultCryptoUser", on: "key" };
   if (purpose === "preview")
-    return [
-      { role: "storageBlobDataReader", on: "state" },
-      key,
-      ...(network === undefined ? [] : [{ role: "reader", on: "network" } as const]),
-      ...(network?.resourceGroup === undefined ? [] : [{ role: "reader", on: "group" } as const]),
-    ];
-  if (purpose === "drift")
     return [{ role: "storageBlobDataReader", on: "state" }, key, { role: "reader", on: "subscription" }];
   const given = [...(pods?.rights ?? []), network?.controllerRole].filter((id) => id !== undefined);
   return [

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
-import { ciRoles, rolesOf } from "../../ci/azureRoles.ts";
-import type { Purpose } from "../../ci/environments.ts";
+import { ciRoles, rolesOf } from "../../examples/ci/azureRoles.ts";
+import type { Purpose } from "../../examples/ci/environments.ts";
 import { rolesAllow } from "../../plan/fakes/azureAccess.ts";
 import { builtInRoles } from "../../plan/fakes/azureRoles.ts";
 import type { RecordedResource } from "../../plan/program/recorded.ts";
@@ -37,15 +37,15 @@ function mayRead(purpose: Purpose, resource: RecordedResource): boolean {
   return rolesAllow(held, { action: readAction(resource), plane: "control", resource: resource.id ?? "" });
 }
 
-describe("the nightly comparison", () => {
+describe("what is read before a preview", () => {
   it("leaves out on Azure exactly what its identity may not read", async () => {
     const { program } = await runStack("azure-dev", {
       access: { serviceAccountKeys: ["rsa-1"], workloadIdentity: {} },
     });
     const made = program.resources.filter(({ type }) => type.startsWith("azure-native:"));
-    const [glob = ""] = excluded("ci/update.sh");
+    const [glob = ""] = excluded("examples/ci/update.sh");
     const names = (all: readonly RecordedResource[]) => all.map(({ name }) => name);
-    const unread = made.filter((each) => !mayRead("drift", each));
+    const unread = made.filter((each) => !mayRead("preview", each));
     assert.ok(unread.length > 0);
     assert.deepEqual(names(program.resources.filter(({ urn }) => urns(glob).test(urn))), names(unread));
     assert.deepEqual(names(made.filter((each) => !mayRead("deploy", each))), []);
@@ -54,7 +54,7 @@ describe("the nightly comparison", () => {
 
 describe("a refresh while the API is away", () => {
   it("leaves out the objects of Kubernetes and nothing else, wherever it is written", async () => {
-    const [, glob = ""] = excluded("ci/update.sh");
+    const [, glob = ""] = excluded("examples/ci/update.sh");
     for (const file of ["components/gates/peersGate.ts", "docs/operations/updates.md"])
       assert.deepEqual([...new Set(excluded(file))], [glob], file);
     const { program } = await runStack("azure-dev");

@@ -1,7 +1,7 @@
 import type * as pulumi from "@pulumi/pulumi";
 
-/** Each has its own environment on GitHub and identity in the cloud. */
-export const purposes = ["preview", "deploy", "drift"] as const;
+/** What reads and what changes a cloud, each with its own environment on GitHub and identity. */
+export const purposes = ["preview", "deploy"] as const;
 
 export type Purpose = (typeof purposes)[number];
 

@@ -6,7 +6,7 @@ import * as resources from "@pulumi/azure-native/resources/index.js";
 import * as storage from "@pulumi/azure-native/storage/index.js";
 import * as pulumi from "@pulumi/pulumi";
 import * as random from "@pulumi/random";
-import { controllerActions } from "../components/azure/existingNetwork.ts";
+import { controllerActions } from "../../components/azure/existingNetwork.ts";
 import {
   type CiRole,
   ciRoles,
@@ -168,8 +168,6 @@ class AzureStack extends pulumi.ComponentResource {
       state: container.id,
       key: key.id,
       subscription: pulumi.interpolate`/subscriptions/${subscriptionId}`,
-      network: pulumi.output(network?.id ?? ""),
-      group: pulumi.interpolate`/subscriptions/${subscriptionId}/resourceGroups/${network?.resourceGroup}`,
     };
     if (network?.controllerRole !== undefined) this.#controllerRole(grants.cluster, network.id, network.controllerRole);
     const backend = {
@@ -186,8 +184,8 @@ class AzureStack extends pulumi.ComponentResource {
       this.#giveRoles(own, rolesOf(purpose, grants), identity, scopes);
       return identity;
     };
-    const identities = { preview: make("preview"), deploy: make("deploy"), drift: make("drift") };
-    this.#letAsk(stack, identities.drift, scopes.subscription);
+    const identities = { preview: make("preview"), deploy: make("deploy") };
+    this.#letAsk(stack, identities.preview, scopes.subscription);
     this.environments = Object.fromEntries(
       purposes.map((purpose) => [
         environmentName(purpose, stack),
@@ -195,7 +193,7 @@ class AzureStack extends pulumi.ComponentResource {
           ...backend,
           AZURE_CLIENT_ID: identities[purpose].clientId,
           // Preflight asks as the one what the other may.
-          ...(purpose === "drift" ? { AZURE_DEPLOYER_ID: identities.deploy.principalId } : {}),
+          ...(purpose === "preview" ? { AZURE_DEPLOYER_ID: identities.deploy.principalId } : {}),
         },
       ]),
     );
@@ -269,7 +267,7 @@ class AzureStack extends pulumi.ComponentResource {
   ): void {
     for (const { role, on, condition } of roles)
       new authorization.RoleAssignment(
-        on === "group" ? `${name}-${role}-group` : `${name}-${role}`,
+        `${name}-${role}`,
         {
           principalId: identity.principalId,
           // Without it a role for a new identity is refused (Azure RBAC, troubleshooting).

@@ -1,7 +1,7 @@
 import * as aws from "@pulumi/aws";
 import * as pulumi from "@pulumi/pulumi";
-import { attachmentOrder, detachingRole } from "../components/aws/owners.ts";
-import { privateBucket } from "../components/aws/snapshots.ts";
+import { attachmentOrder, detachingRole } from "../../components/aws/owners.ts";
+import { privateBucket } from "../../components/aws/snapshots.ts";
 import { audience, policies, type StackScope, trustPolicy } from "./awsPolicies.ts";
 import type { CiSpec, CiStack } from "./config.ts";
 import {

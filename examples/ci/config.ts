@@ -1,12 +1,12 @@
 import path from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
 import { z } from "zod";
-import { loadConfig } from "../components/config/load.ts";
-import { moreArtifacts } from "../components/config/projectFile.ts";
-import type { Cloud, StackConfig } from "../components/config/schema.ts";
-import { readStackFile } from "../components/config/stackFile.ts";
-import { artifactsVariable } from "../components/model/artifacts.ts";
-import { fromJson } from "../components/model/json.ts";
+import { loadConfig } from "../../components/config/load.ts";
+import { moreArtifacts } from "../../components/config/projectFile.ts";
+import type { Cloud, StackConfig } from "../../components/config/schema.ts";
+import { readStackFile } from "../../components/config/stackFile.ts";
+import { artifactsVariable } from "../../components/model/artifacts.ts";
+import { fromJson } from "../../components/model/json.ts";
 import type { Repository } from "./environments.ts";
 
 export interface CiStack {
@@ -29,8 +29,6 @@ export interface CiStack {
 
 export interface GivenNetwork {
   readonly id: string;
-  /** Azure: name of the group for everything that is made. */
-  readonly resourceGroup: string | undefined;
   /** Azure: id of the controllers' role in it. */
   readonly controllerRole: string | undefined;
 }
@@ -141,11 +139,7 @@ export function ciStackOf(
     permissionsBoundary: iam.permissionsBoundary,
     record: access.dns?.zone === undefined ? undefined : { zone: access.dns.zone, name: access.dns.name },
     pods: grantsOf(access),
-    network: existing && {
-      id: existing.id,
-      resourceGroup: existing.resourceGroup,
-      controllerRole: existing.controllerRole,
-    },
+    network: existing && { id: existing.id, controllerRole: existing.controllerRole },
     diskKeys: [...new Set(keys)].flatMap((key) => key ?? []).sort(),
   };
 }

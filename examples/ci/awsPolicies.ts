@@ -1,6 +1,6 @@
-import { allow, type PolicyDocument, policy, type Statement } from "../components/aws/policyDocument.ts";
-import { logGroupName } from "../components/model/addOns.ts";
-import { partition } from "../components/model/cloudFacts/iamLimits.ts";
+import { allow, type PolicyDocument, policy, type Statement } from "../../components/aws/policyDocument.ts";
+import { logGroupName } from "../../components/model/addOns.ts";
+import { partition } from "../../components/model/cloudFacts/iamLimits.ts";
 import type { CiStack, DnsRecord } from "./config.ts";
 import { issuer, type Purpose } from "./environments.ts";
 
@@ -63,17 +63,6 @@ function readState({ bucketArn, keyArn }: StackScope): readonly Statement[] {
     allow("DecryptState", { kms: "Decrypt" }, [keyArn]),
   ];
 }
-
-/**
- * What the provider reads (internal/service/ec2: vpc_.go, vpc_subnet.go); these calls know no rights on single ones.
- */
-const lookAtNetwork: Statement = allow(
-  "LookAtNetwork",
-  {
-    ec2: "DescribeNetworkAcls DescribeRouteTables DescribeSecurityGroups DescribeSubnets DescribeVpcAttribute DescribeVpcs",
-  },
-  ["*"],
-);
 
 function look(scope: StackScope): readonly Statement[] {
   const { cluster } = scope;
@@ -281,13 +270,9 @@ function recordStatements({ name }: DnsRecord, zone: string): readonly Statement
  * cluster.
  */
 export const policies = {
-  /** Reads and decrypts the state, and looks at an existing network. */
+  /** Reads the state, what the stack has made, and of the account what preflight asks. */
   preview: (scope: StackScope) => ({
-    preview: policy(...readState(scope), ...(scope.network === undefined ? [] : [lookAtNetwork])),
-  }),
-  /** Looks also at what the stack has made (`pulumi refresh --preview-only`), and at the account. */
-  drift: (scope: StackScope) => ({
-    drift: policy(...readState(scope), ...look(scope)),
+    preview: policy(...readState(scope), ...look(scope)),
     preflight: policy(...ask(scope)),
   }),
   deploy: (scope: StackScope) => ({

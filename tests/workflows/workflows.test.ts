@@ -1,0 +1,112 @@
+import assert from "node:assert/strict";
+import { spawnSync } from "node:child_process";
+import { readdirSync, readFileSync } from "node:fs";
+import { environmentName } from "../../examples/ci/environments.ts";
+import { jobs, setupText, steps, texts } from "./read.ts";
+
+const root = (name: string): string => readFileSync(new URL(`../../${name}`, import.meta.url), "utf8");
+const others = ["gitlab-ci.yml", "azure-pipelines.yml"].map((name) => root(`examples/ci/${name}`));
+const [gitlab = "", azure = ""] = others;
+const everywhere = [...Object.values(texts), ...others];
+
+/** Whether a line of a page is in a block of commands. */
+const inBlock = (text: string, index: number): boolean =>
+  (text.slice(0, index).match(/^ *```/gm) ?? []).length % 2 === 1;
+
+describe("the workflows", () => {
+  it("may do what each needs, from main, behind an environment that the cloud's trust knows", () => {
+    const stack = `\${{ matrix.stack }}`;
+    const main = `\${{ vars.DEPLOY == 'true' && github.ref == 'refs/heads/main' && `;
+    const granted = jobs.flatMap(({ at, permissions, inherited, environment, if: condition = "" }) => {
+      const rights = permissions ?? inherited;
+      if (!Object.values(rights).includes("write")) return [];
+      const from = condition.startsWith(main) ? ["main"] : [];
+      return [[at, [...Object.keys(rights).filter((key) => rights[key] === "write"), environment ?? "", ...from]]];
+    });
+    assert.deepEqual(Object.fromEntries(granted), {
+      "deploy.yml look": ["id-token", environmentName("preview", stack), "main"],
+      "deploy.yml up": ["id-token", environmentName("deploy", stack), "main"],
+      "drift.yml drift": ["id-token", environmentName("preview", stack), "main"],
+      "drift.yml report": ["issues", ""],
+      "preview.yml comment": ["pull-requests", ""],
+      "release.yml publish": ["contents", ""],
+    });
+    for (const text of everywhere)
+      assert.doesNotMatch(text, /pull_request_target|secrets\.|PULUMI_ACCESS_TOKEN|password/i);
+  });
+
+  it("with rights take nothing from a cache, and run no package's script and nothing that a branch made", () => {
+    for (const { at, run = "", uses = "", with: inputs } of steps.filter(({ writes }) => writes)) {
+      assert.doesNotMatch(uses, /^actions\/cache/, at);
+      if (uses.startsWith("actions/setup-node")) assert.equal(inputs?.["package-manager-cache"], false, at);
+      assert.doesNotMatch(run, /\bnpm (?!ci --prefix "\$PROGRAM" --omit=dev --ignore-scripts )/, at);
+      const base = `\${{ github.event.pull_request.base.sha }}`;
+      if (at === "preview.yml comment" && uses.startsWith("actions/checkout")) assert.equal(inputs?.ref, base);
+    }
+    for (const text of others) assert.match(text, /npm ci --prefix "\$PROGRAM" --omit=dev --ignore-scripts/);
+  });
+
+  it("put no text of an event into a script, pin every action and keep no token in the clone", () => {
+    for (const { at, run, uses = "", with: inputs } of steps) {
+      assert.doesNotMatch(run ?? "", /\$\{\{/, at);
+      if (uses.startsWith("actions/checkout@")) assert.equal(inputs?.["persist-credentials"], false, at);
+    }
+    const lines = [...Object.values(texts), setupText].flatMap((text) => text.match(/uses: (?!\.\/).*$/gm) ?? []);
+    const pins = new Map<string, string>();
+    for (const line of lines) {
+      const [, action = "", pin = ""] =
+        /uses: ([\w/-]+)@([0-9a-f]{40} # v\d+\.\d+\.\d+)$/.exec(line) ?? assert.fail(line);
+      assert.equal(pins.get(action) ?? pin, pin, `${action} is pinned twice`);
+      pins.set(action, pin);
+    }
+    for (const { at, uses = "", with: inputs } of steps)
+      if (uses.startsWith("pulumi/actions@"))
+        assert.match(String(inputs?.["pulumi-version-file"]), /\.pulumi\.version$/, at);
+    assert.ok(gitlab.includes(`image: pulumi/pulumi-nodejs:${root(".pulumi.version").trim()}\n`));
+  });
+
+  it("of every host run one script, on the newest commit, with the plug-ins before they sign in", () => {
+    const order = (text: string) =>
+      [...text.matchAll(/update\.sh"? (head|plugins|preview|up|drift|"\$MODE")/g)].map(([, word]) => word);
+    const github = jobs.flatMap(({ at, steps: all }) => {
+      const words = all.flatMap(({ uses = "", run = "" }) =>
+        /login|configure-aws/.test(uses) ? ["sign in"] : order(run),
+      );
+      return words.some((word) => word !== "sign in") ? [[at, words]] : [];
+    });
+    assert.deepEqual(Object.fromEntries(github), {
+      "deploy.yml look": ["head", "plugins", "sign in", "sign in", "preview"],
+      // The token for Azure's state is that job's own.
+      "deploy.yml up": ["head", "plugins", "sign in", "up"],
+      "drift.yml drift": ["plugins", "sign in", "sign in", "drift"],
+    });
+    assert.deepEqual(order(gitlab), ["head", "plugins", "preview", "up"]);
+    assert.deepEqual(order(azure), ["head", "plugins", '"$MODE"']);
+    assert.ok(azure.indexOf("update.sh plugins") < azure.indexOf("AzureCLI@2"));
+    assert.ok(gitlab.indexOf("update.sh plugins") < gitlab.indexOf("$AWS_TOKEN"));
+    for (const text of everywhere) assert.doesNotMatch(text, /(?<!`)pulumi (up|refresh)\b|command: /);
+  });
+
+  it("and pages save nothing in a preview, and everything in an update", () => {
+    const { stdout } = spawnSync("git", ["ls-files"], { cwd: new URL("../..", import.meta.url), encoding: "utf8" });
+    const calls = stdout.split("\n").flatMap((file) => {
+      if (!/^(?!tests\/).*\.(md|sh|ya?ml)$/.test(file)) return [];
+      const text = root(file);
+      return [...text.matchAll(/^ *(?!#|.*`).*\b(?:pulumi|run) (preview|up|refresh|destroy)\b.*$/gm)]
+        .filter(({ index }) => !file.endsWith(".md") || inBlock(text, index))
+        .map(({ 0: line, 1: verb = "", index }) => {
+          const exported = file.endsWith(".sh") && verb === "preview" ? text.slice(0, index) : "";
+          return { at: `${file}: ${line}`, verb, quick: /PULUMI_SKIP_CHECKPOINTS=true/.test(line + exported) };
+        });
+    });
+    assert.ok(calls.filter(({ verb }) => verb === "preview").length >= 5, String(calls.length));
+    for (const { at, verb, quick } of calls) assert.equal(quick, verb === "preview", at);
+  });
+
+  it("of tests end within half an hour, and take nothing for skipped", () => {
+    for (const { at, "timeout-minutes": minutes } of jobs)
+      if (/^(test|night)\.yml /.test(at)) assert.ok(minutes <= 30, at);
+    for (const file of ["test.yml", "night.yml"]) assert.match(texts[file] ?? "", /^env:\n {2}STRICT: "1"$/m);
+    assert.ok(readdirSync(new URL("../../.github", import.meta.url)).includes("dependabot.yml"));
+  });
+});
