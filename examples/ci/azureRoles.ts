@@ -60,7 +60,7 @@ export function requireControllerRoles(stacks: readonly CiStack[]): void {
     throw new CiConfigError(
       without.map(
         ({ stack }) =>
-          `fenestra-ci:stacks: ${stack} makes a role in its network, which no workflow may; allowed: a stack that names one. Set network.existing.controllerRole in its file to an id from uuidgen; this program makes the role`,
+          `stacks: ${stack} makes a role in its network, which no workflow may; allowed: a stack that names one. Set network.existing.controllerRole in its file to an id from uuidgen; this program makes the role`,
       ),
     );
 }

@@ -9,6 +9,7 @@ import { artifactsVariable } from "../../components/model/artifacts.ts";
 import { fromJson } from "../../components/model/json.ts";
 import type { Repository } from "./environments.ts";
 
+/** What bounds the rights of a stack's identities. */
 export interface CiStack {
   /** `aws-dev`. */
   readonly stack: string;
@@ -21,16 +22,10 @@ export interface CiStack {
   readonly record: DnsRecord | undefined;
   /** `undefined` without workload identity. */
   readonly pods: PodGrants | undefined;
-  /** The existing network that it is put into; `undefined` for one of its own. */
-  readonly network: GivenNetwork | undefined;
+  /** The existing network that it is put into, on Azure with the id of the controllers' role in it. */
+  readonly network: { readonly id: string; readonly controllerRole: string | undefined } | undefined;
   /** AWS: ARNs of the user's keys for disks of control-plane machines. */
   readonly diskKeys: readonly string[];
-}
-
-export interface GivenNetwork {
-  readonly id: string;
-  /** Azure: id of the controllers' role in it. */
-  readonly controllerRole: string | undefined;
 }
 
 export interface DnsRecord {
@@ -39,7 +34,7 @@ export interface DnsRecord {
 }
 
 /** What a stack gives to pods, beside what it makes. */
-export interface PodGrants {
+interface PodGrants {
   /** URL of the issuer; `undefined` for the cluster's own. */
   readonly issuer: string | undefined;
   /** AWS: ARNs of policies; Azure: ids of role definitions. */
@@ -60,9 +55,10 @@ export interface CiSpec {
 
 /** A mistake in this program's config. Its message is complete. */
 export class CiConfigError extends Error {
+  override readonly name = "CiConfigError";
+
   constructor(problems: readonly string[]) {
-    super(["The config of fenestra-ci has mistakes:", ...problems.map((problem) => `  ${problem}`)].join("\n"));
-    this.name = "CiConfigError";
+    super(["The config of fenestra-ci has mistakes:", ...problems].join("\n  fenestra-ci:"));
   }
 }
 
@@ -79,11 +75,6 @@ const schema = z.strictObject({
     .optional(),
 });
 
-/** Keys that Pulumi hands over as JSON text. */
-const structured: readonly string[] = ["repositoryIds", "stacks"];
-
-const prefix = "fenestra-ci:";
-
 /**
  * @param root folder of the project. Default: that of this program
  * @throws CiConfigError with all mistakes; ConfigError for one in a stack file
@@ -92,38 +83,34 @@ export function loadCiConfig(
   config: Readonly<Record<string, string>>,
   root = fileURLToPath(new URL(".", import.meta.url)),
 ): CiSpec {
-  const own = Object.entries(config).filter(([key]) => key.startsWith(prefix));
-  const values = own.map(([key, text]): [string, unknown] => {
-    const name = key.slice(prefix.length);
-    // The schema refuses a text that is no JSON.
-    return [name, structured.includes(name) ? (fromJson(text) ?? text) : text];
+  const values = Object.entries(config).flatMap(([key, text]) => {
+    const [, name] = /^fenestra-ci:(.*)/.exec(key) ?? [];
+    if (name === undefined) return [];
+    // Pulumi hands these over as JSON. The schema refuses a text that is none.
+    return [[name, ["repositoryIds", "stacks"].includes(name) ? (fromJson(text) ?? text) : text]];
   });
-  const result = schema.safeParse(Object.fromEntries(values));
-  if (!result.success)
-    throw new CiConfigError(result.error.issues.map(({ path, message }) => `${prefix}${path.join(".")}: ${message}`));
-  const { repository: name, repositoryIds: ids, stacks, stackDir, oidcProviderArn } = result.data;
-  const folder = pathToFileURL(`${path.resolve(root, "..", stackDir)}/`);
+  const { error, data } = schema.safeParse(Object.fromEntries(values));
+  if (error !== undefined)
+    throw new CiConfigError(error.issues.map(({ path, message }) => `${path.join(".")}: ${message}`));
+  const folder = pathToFileURL(`${path.resolve(root, "..", data.stackDir)}/`);
   process.env[artifactsVariable] = fileURLToPath(new URL(moreArtifacts, folder));
-  const files = stacks.map((stack) => ({ stack, config: loadConfig(readStackFile(stack, folder)) }));
+  const files = data.stacks.map((stack) => ({ stack, config: loadConfig(readStackFile(stack, folder)) }));
   const places = new Set(files.map(({ config: { cloud, region, accountId } }) => `${cloud} ${region} ${accountId}`));
+  const overlaps = overlapping(files.map(({ config: { name } }) => name));
   const [first] = files;
   if (first === undefined || places.size > 1)
     throw new CiConfigError([
-      `${prefix}stacks: they lie in different places; allowed: stacks of one cloud, region and account. Give each place a stack of this program`,
+      "stacks: they lie in different places; allowed: stacks of one cloud, region and account. Give each place a stack of this program",
     ]);
-  const clusters = files.map(({ config: { name: cluster } }) => cluster);
-  const overlaps = overlapping(clusters);
   if (overlaps.length > 0)
     throw new CiConfigError([
-      `${prefix}stacks: the cluster ${overlaps.join(", ")} has a name with which other names begin, or one of this program's; allowed: names that can be told apart by their beginning, and do not begin with fenestra-. Give it another name, or an account of its own`,
+      `stacks: the cluster ${overlaps.join(", ")} has a name with which other names begin, or one of this program's; allowed: names that can be told apart by their beginning, and do not begin with fenestra-. Give it another name, or an account of its own`,
     ]);
+  const { cloud, region, accountId } = first.config;
   return {
-    cloud: first.config.cloud,
-    region: first.config.region,
-    accountId: first.config.accountId,
-    repository: { name, ids },
+    ...{ cloud, region, accountId, oidcProviderArn: data.oidcProviderArn },
+    repository: { name: data.repository, ids: data.repositoryIds },
     stacks: files.map(({ stack, config }) => ciStackOf(stack, config)),
-    oidcProviderArn,
   };
 }
 
@@ -132,23 +119,18 @@ export function ciStackOf(
   { name: cluster, iam, access, network: { existing }, controlPlane }: StackConfig,
 ): CiStack {
   const keys = [controlPlane.osDisk?.encryptionKey, controlPlane.etcdDisk?.encryptionKey];
+  const { dns, workloadIdentity: pods } = access;
+  const rights = pods?.serviceAccounts.flatMap(({ policies, roles }) => [
+    ...policies,
+    ...roles.map(({ role }) => role),
+  ]);
   return {
-    stack,
-    cluster,
-    rolePath: iam.rolePath,
-    permissionsBoundary: iam.permissionsBoundary,
-    record: access.dns?.zone === undefined ? undefined : { zone: access.dns.zone, name: access.dns.name },
-    pods: grantsOf(access),
+    ...{ stack, cluster, rolePath: iam.rolePath, permissionsBoundary: iam.permissionsBoundary },
+    record: dns?.zone === undefined ? undefined : { zone: dns.zone, name: dns.name },
+    pods: pods && { issuer: pods.issuer, rights: [...new Set(rights)].sort() },
     network: existing && { id: existing.id, controllerRole: existing.controllerRole },
     diskKeys: [...new Set(keys)].flatMap((key) => key ?? []).sort(),
   };
-}
-
-function grantsOf({ workloadIdentity }: StackConfig["access"]): PodGrants | undefined {
-  if (workloadIdentity === undefined) return undefined;
-  const { issuer, serviceAccounts } = workloadIdentity;
-  const rights = serviceAccounts.flatMap(({ policies, roles }) => [...policies, ...roles.map(({ role }) => role)]);
-  return { issuer, rights: [...new Set(rights)].sort() };
 }
 
 /**

@@ -46,28 +46,6 @@ describe("the config of the setup", () => {
       (error) => error instanceof CiConfigError && messages.every((message) => message.test(error.message)),
     );
 
-  it("takes place and names from the stack files", () => {
-    assert.deepEqual(loadCiConfig(config), {
-      cloud: "aws",
-      region: "eu-central-1",
-      accountId: undefined,
-      repository: { name: "o/r", ids: undefined },
-      stacks: [
-        {
-          stack: "aws-dev",
-          cluster: "aws-dev",
-          rolePath: "/",
-          permissionsBoundary: undefined,
-          record: undefined,
-          pods: undefined,
-          network: undefined,
-          diskKeys: [],
-        },
-      ],
-      oidcProviderArn: undefined,
-    });
-  });
-
   it("knows what a stack gives to pods", () => {
     const of = (stack: string) => ciStackOf(stack, loadConfig(stackConfig(stack))).pods;
     assert.deepEqual(of("azure-logs"), { issuer: undefined, rights: ["2a2b9908-6ea1-4ae2-8e65-a410df84e7d1"] });
@@ -85,11 +63,7 @@ describe("the config of the setup", () => {
       /fenestra-ci:stacks: allowed: a list of stacks/,
       /more/,
     );
-    refused({ "fenestra-ci:repositoryIds": `{"owner":12,"repository":"3"}` }, /fenestra-ci:repositoryIds\.owner/);
-    refused(
-      { "fenestra-ci:oidcProviderArn": "arn:aws:iam::1:user/x" },
-      /fenestra-ci:oidcProviderArn: allowed: the ARN/,
-    );
+    refused({ "fenestra-ci:stacks": `["aws-dev","azure-dev"]` }, /they lie in different places/);
   });
 
   it("knows clusters whose names the rights could not tell apart", () => {
@@ -106,9 +80,5 @@ describe("the config of the setup", () => {
       () => requireControllerRoles(stacks),
       /azure-existing makes a role .* network\.existing\.controllerRole .* uuidgen/,
     );
-  });
-
-  it("refuses stacks of different places", () => {
-    refused({ "fenestra-ci:stacks": `["aws-dev","azure-dev"]` }, /they lie in different places/);
   });
 });

@@ -26,8 +26,7 @@ describe("the workflows", () => {
     assert.deepEqual(Object.fromEntries(granted), {
       "deploy.yml look": ["id-token", environmentName("preview", stack), "main"],
       "deploy.yml up": ["id-token", environmentName("deploy", stack), "main"],
-      "drift.yml drift": ["id-token", environmentName("preview", stack), "main"],
-      "drift.yml report": ["issues", ""],
+      "drift.yml drift": ["id-token", "issues", environmentName("preview", stack), "main"],
       "preview.yml comment": ["pull-requests", ""],
       "release.yml publish": ["contents", ""],
     });
