@@ -1,8 +1,8 @@
+import { loadConfig } from "../../components/config/load.ts";
 import { policies, type StackScope } from "../../examples/ci/awsPolicies.ts";
 import { ciRoles, rolesOf } from "../../examples/ci/azureRoles.ts";
 import { ciStackOf } from "../../examples/ci/config.ts";
 import type { Purpose } from "../../examples/ci/environments.ts";
-import { loadConfig } from "../../components/config/load.ts";
 import { awsCalls } from "../../plan/calls/aws.ts";
 import { azureActions, type DeployerRequest } from "../../plan/calls/azure.ts";
 import { rolesAllow } from "../../plan/fakes/azureAccess.ts";

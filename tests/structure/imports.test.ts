@@ -51,7 +51,7 @@ const allowed: Readonly<Record<string, readonly string[]>> = {
   ...Object.fromEntries(
     rehearsal.map((name, level) => [name, [...rehearsal.slice(0, level + 1), "plan", "checks", "components"]]),
   ),
-  cli: ["cli", "examples/ci", "package.json", "components", "plan", "preflight", "rehearsal", "verify", "checks"],
+  cli: ["cli", "package.json", "components", "plan", "preflight", "rehearsal", "verify", "checks"],
   tools: ["tools", "components", "rehearsal/testkit"],
 };
 

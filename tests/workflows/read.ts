@@ -15,8 +15,6 @@ const step = z.looseObject({
   run: z.string().optional(),
 });
 const workflow = z.looseObject({
-  on: z.record(z.string(), z.unknown()),
-  env: z.record(z.string(), z.string()).optional(),
   // A workflow without it would have what the repository's settings say.
   permissions: z.record(z.string(), z.string()),
   jobs: z.record(
@@ -26,7 +24,6 @@ const workflow = z.looseObject({
       if: z.string().optional(),
       environment: z.string().optional(),
       permissions: z.record(z.string(), z.string()).optional(),
-      strategy: z.looseObject({ matrix: z.record(z.string(), z.unknown()) }).optional(),
       steps: z.array(step),
     }),
   ),
@@ -40,13 +37,11 @@ export const texts: Readonly<Record<string, string>> = Object.fromEntries(
 /** Text of the setup that jobs of tests share. */
 export const setupText = readFileSync(path.join(folder, "../actions/setup/action.yml"), "utf8");
 
-/** Every workflow with its file's name. */
-export const workflows = Object.entries(texts).map(([file, text]) => ({ file, ...workflow.parse(parse(text)) }));
-
 /** Every job; `at` names its file and itself, `inherited` are the rights that its workflow gives. */
-export const jobs = workflows.flatMap(({ file, permissions, jobs: all }) =>
-  Object.entries(all).map(([name, job]) => ({ at: `${file} ${name}`, inherited: permissions, ...job })),
-);
+export const jobs = Object.entries(texts).flatMap(([file, text]) => {
+  const { permissions, jobs: all } = workflow.parse(parse(text));
+  return Object.entries(all).map(([name, job]) => ({ at: `${file} ${name}`, inherited: permissions, ...job }));
+});
 
 /** Every step of every job; `writes` says whether its job may write somewhere, or sign in to a cloud. */
 export const steps = jobs.flatMap(({ at, permissions, inherited, steps: all }) =>
