@@ -14,9 +14,9 @@ import { createServer } from "node:http";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { promisify } from "node:util";
-import { loadCiConfig } from "../../examples/ci/config.ts";
 import { artifactsVariable } from "../../components/model/artifacts.ts";
 import { defaultRelease, minorOf } from "../../components/model/releases.ts";
+import { loadCiConfig } from "../../examples/ci/config.ts";
 import { goRun } from "../support/skip.ts";
 import { listening } from "../support/temporary.ts";
 

@@ -4,7 +4,18 @@ import path from "node:path";
 import ts from "typescript";
 
 const root = path.join(import.meta.dirname, "../../");
-const folders = ["components", "plan", "checks", "verify", "preflight", "rehearsal", "cli", "examples/ci", "stacks", "tools"];
+const folders = [
+  "components",
+  "plan",
+  "checks",
+  "verify",
+  "preflight",
+  "rehearsal",
+  "cli",
+  "examples/ci",
+  "stacks",
+  "tools",
+];
 
 /** A cloud's own: files and folders of its name, its facts, its fakes. */
 const isOwn = (file: string): boolean =>
