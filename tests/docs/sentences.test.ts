@@ -40,6 +40,11 @@ const absent: Readonly<Record<string, RegExp>> = {
   "keys of KMS or Key Vault for Secrets in etcd": /^secretsEncryption\.(?!keys)/,
   "joining a domain": /domainJoin|joinDomain/i,
   "language, product key, exclusions of Defender": /language|locale|productKey|defender/i,
+  "flow logs of the network (EC2.6, CKV2_AWS_11; on Azure likewise)": /flowLog/i,
+  "access logs of buckets (S3.9, CKV_AWS_18)": /accessLog/i,
+  "protection of the API's load balancer from deletion (ELB.6, CKV_AWS_150)": /deletionProtection/i,
+  "a key of yours for snapshots of etcd, logs (S3.17, CKV_AWS_145)": /backup.*(key|kms)|snapshotKey/i,
+  "an expiry and a content type of secrets in vaults (CKV_AZURE_41, CKV_AZURE_114)": /expir(y|es)|contentType/i,
   "AWS in China": /china/i,
 };
 
