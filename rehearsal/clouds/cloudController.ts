@@ -59,7 +59,7 @@ async function removeGoneNodes({ core }: Api, instances: readonly CloudInstance[
  * looked for in the cloud (kubernetes/cloud-provider v0.36.2: controllers/nodelifecycle/node_lifecycle_controller.go,
  * `MonitorNodes`).
  */
-export function goneNodes(nodes: readonly V1Node[], instances: readonly CloudInstance[]): readonly string[] {
+function goneNodes(nodes: readonly V1Node[], instances: readonly CloudInstance[]): readonly string[] {
   const known = new Set(instances.map(({ providerId }) => providerId));
   return nodes.flatMap(({ metadata, spec, status }) => {
     const ready = status?.conditions?.find(({ type }) => type === "Ready")?.status;
@@ -85,7 +85,7 @@ const balancerAt = {
  * kubernetes/cloud-provider-aws v1.35.2, pkg/providers/v1/aws.go, `EnsureLoadBalancer`. Azure refuses none of these
  * fields (kubernetes-sigs/cloud-provider-azure v1.36.2, pkg/provider/azure_loadbalancer.go).
  */
-export function balancerRefusal({ metadata, spec }: V1Service, cloud: "aws" | "azure"): string | undefined {
+function balancerRefusal({ metadata, spec }: V1Service, cloud: "aws" | "azure"): string | undefined {
   if (spec?.loadBalancerClass !== undefined) return "a loadBalancerClass is for another controller";
   if (cloud === "azure") return undefined;
   if (/^(nlb-ip|external)$/.test(metadata?.annotations?.["service.beta.kubernetes.io/aws-load-balancer-type"] ?? ""))

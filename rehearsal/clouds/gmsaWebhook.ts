@@ -8,7 +8,7 @@ const service = { namespace: "kube-system", name: "gmsa-webhook" };
 const definition = { group: "windows.k8s.io", version: "v1", plural: "gmsacredentialspecs" };
 
 /** What the webhook asks the API server with its service account's rights. Both throw the API server's error. */
-export interface GmsaQuestions {
+interface GmsaQuestions {
   /** Whether a service account may `use` a credential specification. */
   readonly mayUse: (account: string, namespace: string, credentialSpec: string) => Promise<boolean>;
   /** The field `credspec` of a credential specification. */
@@ -19,7 +19,7 @@ const options = z.looseObject({ gmsaCredentialSpecName: z.string().optional() })
 const secured = z.looseObject({ securityContext: z.looseObject({ windowsOptions: options.optional() }).optional() });
 
 /** Review of a pod, as the API server sends it. */
-export const podReview = z.looseObject({
+const podReview = z.looseObject({
   request: z.looseObject({
     uid: z.string(),
     operation: z.enum(["CREATE", "UPDATE"]),
@@ -37,7 +37,7 @@ export const podReview = z.looseObject({
  *
  * @returns `AdmissionResponse` of admission.k8s.io/v1; `undefined` for a path that the webhook does not have
  */
-export async function answerReview(path: string, { request }: z.output<typeof podReview>, ask: GmsaQuestions) {
+async function answerReview(path: string, { request }: z.output<typeof podReview>, ask: GmsaQuestions) {
   const { uid, namespace, operation, object } = request;
   const allowed = { uid, allowed: true };
   const refused = (code: number, message: string) => ({ uid, allowed: false, status: { code, message } });

@@ -20,7 +20,7 @@ interface FilledMirror {
 }
 
 /** A machine asked the mirror for a file that the list does not name. */
-export class MirrorLacksError extends Error {
+class MirrorLacksError extends Error {
   override readonly name = "MirrorLacksError";
   constructor(url: string) {
     super(`a machine wants ${url}, and there is only what \`fenestra mirror --list\` names`);
@@ -45,7 +45,7 @@ export function placeOnMirror(base: string | undefined, url: string): string {
  * @param contents a file by its place on the mirror
  * @param login `user:password` that every request must carry, if any
  */
-export function filledMirror(
+function filledMirror(
   base: string | undefined,
   files: readonly MirrorFile[],
   contents: (place: string) => Buffer,

@@ -2,7 +2,7 @@ import { once } from "node:events";
 import { request } from "node:https";
 import { connect, createServer, type Socket } from "node:net";
 
-export interface Backend {
+interface Backend {
   readonly host: string;
   readonly port: number;
 }

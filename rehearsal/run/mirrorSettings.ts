@@ -38,7 +38,7 @@ export async function mirrorSettings(
  * Whether an exception covers a host: its name, or a domain above it (curl(1), `--noproxy`;
  * golang.org/x/net/http/httpproxy).
  */
-export function withoutProxy(host: string, exceptions: readonly string[]): boolean {
+function withoutProxy(host: string, exceptions: readonly string[]): boolean {
   const inRange = (text: string): boolean => {
     const [range, address] = [parseCidr(text), parseCidr(`${host}/32`)];
     return range !== undefined && address !== undefined && contains(range, address);

@@ -7,8 +7,6 @@ import { fileChecks } from "../../rehearsal/checks/files.ts";
 import type { DecodedMachine } from "../../rehearsal/cluster/bringUp.ts";
 import type { Checkers } from "../../rehearsal/programs/checkers/obtain.ts";
 import { obtainPrograms } from "../../rehearsal/programs/obtain.ts";
-import { breakages } from "../../rehearsal/run/negativeControls.ts";
-import { checkersOrSkip } from "../support/checkers.ts";
 import { obtainOrSkip, skipIf } from "../support/skip.ts";
 import { azureCluster } from "./azureCluster.ts";
 
@@ -55,20 +53,6 @@ describe("the rehearsal's checks of files", () => {
       .map((machine) => ({ ...machine, name: machine.name.replace(/azure-dev-(pool-)?|-group|-instance/g, "") }))
       .filter(({ name }) => /^(control-plane-0|linux\[.\]|win2022\[0\])$/.test(name))
       .map((machine) => ({ machine, payload: decodeUserData(machine.userData) }));
-  });
-
-  it("are one for each kind of file that the machines have", () => {
-    const ids = (of: readonly DecodedMachine[]) => {
-      const { atOnce, last } = fileChecks({ machines: of, checkers: "", kubeadm: "", minor: "1.36" });
-      return [...atOnce, ...last].map(({ id }) => id.replace("files: ", ""));
-    };
-    const linux = machines.filter(({ payload }) => payload.system === "linux");
-    const windows = machines.filter(({ payload }) => payload.system === "windows");
-    const onLinux = ["cloud-init", "cloud-init schema", "systemd", "bash", "shellcheck", "kubeadm"];
-    const both = ["kubelet", "containerd"];
-    assert.deepEqual(ids(linux), [...onLinux, ...both]);
-    assert.deepEqual(ids(windows), ["powershell", ...both]);
-    assert.deepEqual(ids(machines), [...onLinux, "powershell", ...both]);
   });
 
   const withSource = (change: (source: string) => string): readonly DecodedMachine[] =>
@@ -171,38 +155,5 @@ describe("the rehearsal's checks of files", () => {
       (await failure("powershell", edited(path, /\}\s*$/, ""))) ?? "",
       /^win2022\[0\]: C:\\fenestra\\routes\.ps1: \d+:\d+ /,
     );
-  });
-
-  describe("upstream's readers", () => {
-    let checkers: Checkers;
-    before(async function () {
-      checkers = await checkersOrSkip(this, ["1.36"]);
-    });
-
-    for (const [name, kind, problem] of [
-      ["kubelet-unknown-field", "kubelet", 'unknown field "maximumPods"'],
-      ["containerd-unknown-key", "containerd", "plugin io.containerd.cri.v1.images: unknown key registry.confg_path"],
-    ] as const)
-      it(`fail when a rehearsal breaks ${name}`, async () => {
-        const breakage = breakages[name]?.payload;
-        assert.ok(breakage !== undefined);
-        const broken = machines.map((one) => ({ ...one, payload: breakage(one) }));
-        const lines = (await failure(kind, broken, checkers))?.split("\n").map((line) => line.trim()) ?? [];
-        const path = { linux: "/etc/fenestra/kubelet.yaml", windows: "C:\\etc\\kubernetes\\kubelet-config.yaml" };
-        const toml = { linux: "/etc/containerd/config.toml", windows: "C:\\fenestra\\containerd\\config.toml" };
-        const { linux, windows } = kind === "kubelet" ? path : toml;
-        // containerd's file is the same on all Linux machines, the kubelet's differs between workers and control plane.
-        const onLinux =
-          kind === "kubelet" ? ["control-plane-0", "linux[0], linux[1]"] : ["control-plane-0, linux[0], linux[1]"];
-        assert.deepEqual(lines, [
-          ...onLinux.map((names) => `${names}: ${linux}: ${problem}`),
-          `win2022[0]: ${windows}: ${problem}`,
-        ]);
-      });
-  });
-
-  it("are skipped without upstream's readers, with the reason", async () => {
-    const [report] = await reports("kubelet", machines, "Go is not on PATH");
-    assert.deepEqual([report?.outcome, report?.reason], ["skipped", "Go is not on PATH"]);
   });
 });

@@ -121,33 +121,11 @@ describe("obtainPrograms", () => {
 
   const summary = (programs: Programs) =>
     programNames.map((name) => `${name} ${programs[name].version} ${programs[name].origin}`);
-  const everything = (origin: string) =>
-    programNames.map(
-      (name) => `${name} ${name === "kwok" ? "0.8.0" : name.startsWith("etcd") ? "3.6.16" : "1.36.3"} ${origin}`,
-    );
   const cached = () =>
     readdirSync(join(folder, "cache"))
       .filter((key) => key !== "lock")
       .flatMap((key) => readdirSync(join(folder, "cache", key)))
       .sort();
-
-  it("downloads with checksums, each file once, and finds all in the cache from then on", async () => {
-    const bases = await serve();
-    publish();
-    const programs = await obtain({ bases });
-    assert.deepEqual(summary(programs), everything("download"));
-    for (const name of programNames) assert.equal(readFileSync(programs[name].path, "utf8"), `the official ${name}`);
-    assert.equal(requests.length, 2 * kubernetesNames.length + 2 + 2);
-    assert.deepEqual(cached(), [...programNames].sort());
-    assert.ok(lines.includes("kubectl 1.36.3: downloaded in T s"), lines.join("\n"));
-    const again = await obtain({ bases });
-    assert.deepEqual(summary(again), everything("cache"));
-    assert.equal(again.etcd.path, programs.etcd.path);
-    assert.equal(requests.length, 16);
-    assert.match(lines.at(-1) ?? "", /^in the cache: kube-apiserver 1\.36\.3, .*, kwok 0\.8\.0$/);
-    writeFileSync(join(folder, "tools", "go.sum"), "sums of other versions\n");
-    assert.equal((await obtain({ bases })).kubectl.origin, "download");
-  });
 
   it("refuses a file with another checksum and keeps nothing of it", async () => {
     const bases = await serve();
@@ -167,64 +145,6 @@ describe("obtainPrograms", () => {
     assert.ok(!cached().includes("kubeadm"));
     const unfinished = cached().filter((name) => name.startsWith("work-"));
     assert.deepEqual(unfinished, []);
-  });
-
-  it("builds what cannot be downloaded, with one line that says so", async () => {
-    const bases = await serve();
-    publish();
-    files.delete("/tags/v0.8.0");
-    const programs = await obtain({ bases, path: join(folder, "go") });
-    assert.deepEqual([programs.kwok.origin, programs.etcd.origin], ["built", "download"]);
-    const line = lines.find((line) => line.startsWith("official"))?.replace(bases.kwokRelease, "BASE");
-    assert.equal(
-      line,
-      "official download not reachable: kwok\nBASE/v0.8.0: curl: (22) The requested URL returned error: 404",
-    );
-    const flags =
-      "-s -w -X k8s.io/component-base/version.gitVersion=v1.36.3 -X k8s.io/component-base/version.gitMajor=1" +
-      " -X k8s.io/component-base/version.gitMinor=36 -X k8s.io/client-go/pkg/version.gitVersion=v1.36.3";
-    const built = readFileSync(programs.kwok.path, "utf8").split("\n")[1];
-    assert.equal(built, `# sigs.k8s.io/kwok/cmd/kwok|${join(folder, "tools")}|go.mod|0|linux/${arch}|${flags}`);
-    assert.ok(lines.includes("kwok, container-runtime: built in T s"), lines.join("\n"));
-  });
-
-  it("takes what depends on the minor from the module file of that minor, everything else from go.mod", async () => {
-    const bases = await serve();
-    publish();
-    const other = goMod.replace("server/v3 v3.6.16", "server/v3 v3.7.0").replace("1.36.3", "1.37.1");
-    mkdirSync(join(folder, "tools/kubernetes/1.37"));
-    writeFileSync(join(folder, "tools/kubernetes/1.37/go.mod"), other);
-    writeFileSync(join(folder, "tools/kubernetes/1.37/go.sum"), "its sum\n");
-    const programs = await obtain({ bases, path: join(folder, "go") }, { wanted: { minor: "1.37" } });
-    assert.deepEqual(
-      summary(programs),
-      programNames.map((name) => {
-        const ofMinor = kubernetesNames.includes(name) ? "1.37.1 built" : name.startsWith("etcd") && "3.7.0 built";
-        return `${name} ${ofMinor || (name === "kwok" ? "0.8.0 download" : "3.6.16 download")}`;
-      }),
-    );
-    const pinsOfEtcd = `# go.etcd.io/etcd/server/v3|${folder}/tools|kubernetes/1.37/go.mod|`;
-    assert.ok(readFileSync(programs.etcd.path, "utf8").includes(pinsOfEtcd));
-    const back = await obtain({ bases, path: join(folder, "go") }, { wanted: { minor: "1.36", release: "1.36.2" } });
-    const kept = [back.kubelet.version, back.kubelet.source, back.etcd.version, back.etcd.source];
-    assert.deepEqual(kept, ["1.36.2", "1.36.3", "3.6.16", undefined]);
-    assert.match(readFileSync(back.kubelet.path, "utf8"), /gitVersion=v1\.36\.2 /);
-    const pinned = await obtain({ bases }, { wanted: { minor: "1.36" } });
-    assert.equal(pinned.kwok.path, programs.kwok.path);
-    assert.deepEqual([pinned.kubelet.version, pinned.kubelet.origin], ["1.36.3", "download"]);
-    await assert.rejects(
-      obtain({ bases }, { wanted: { minor: "1.38" } }),
-      /tools pins no Kubernetes 1\.38; there are 1\.36, 1\.37/,
-    );
-  });
-
-  it("gives a server that does not answer up after the time limit and shows signs of life during a build", async () => {
-    const bases = await serve(true);
-    process.env.GO_SECONDS = "0.05";
-    const programs = await obtain({ bases, path: join(folder, "go"), patience: 1 }, { heartbeatMs: 10 });
-    assert.deepEqual(summary(programs), everything("built"));
-    assert.equal(requests.length, 3);
-    assert.ok(lines.includes("tools: still building after T s"), lines.join("\n"));
   });
 
   it("uses programs on PATH whose minor version fits and names those that do not", async () => {
@@ -278,29 +198,6 @@ describe("obtainPrograms", () => {
       ]);
       return true;
     });
-  });
-
-  it("shows the end of a failed build's output and keeps nothing of it", async () => {
-    const bases = await serve();
-    process.env.FAIL_PACKAGE = "k8s.io/kubernetes/cmd/kubeadm";
-    await assert.rejects(
-      obtain({ bases, path: join(folder, "go") }),
-      /go build of kube-apiserver, .* failed with exit code 1:\nno such module/,
-    );
-    assert.deepEqual(cached(), []);
-  });
-
-  it("removes the work folder of a process that was killed", async () => {
-    const bases = await serve();
-    publish();
-    const programs = await obtain({ bases });
-    const key = join(programs.kwok.path, "..");
-    mkdirSync(join(key, "work-4194305-abc")); // Above the highest possible pid.
-    mkdirSync(join(key, `work-${process.pid}-abc`));
-    rmSync(programs.kwok.path);
-    await obtain({ bases });
-    const unfinished = cached().filter((name) => name.startsWith("work-"));
-    assert.deepEqual(unfinished, [`work-${process.pid}-abc`]);
   });
 });
 

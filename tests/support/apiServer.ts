@@ -240,7 +240,7 @@ export async function until(
 }
 
 /** Runs a program to its end; a failure is in its exit code and output. */
-export function run(program: string, args: readonly string[], input = ""): Promise<KubectlResult> {
+function run(program: string, args: readonly string[], input = ""): Promise<KubectlResult> {
   return new Promise((resolve) => {
     const child = execFile(program, [...args], { maxBuffer: 64 * 1024 * 1024 }, (error, stdout, stderr) => {
       const code = error === null ? 0 : typeof error.code === "number" ? error.code : 1;

@@ -1,0 +1,71 @@
+import assert from "node:assert/strict";
+import { type HostFacts, hostProblem, unshareFlags } from "../../rehearsal/host/hostCheck.ts";
+import { workMountPoint } from "../../rehearsal/host/namespaces.ts";
+
+describe("host check", () => {
+  const fine: HostFacts = { platform: "linux", root: false, missingTools: [], attempt: "", settings: {} };
+  const remedies = (facts: Partial<HostFacts>) => hostProblem({ ...fine, ...facts })?.remedies;
+  const container = "in a container: docker run --privileged, or run on the host itself";
+
+  it("is content when the attempt succeeded", () => assert.equal(hostProblem(fine), undefined));
+
+  it("names another system and missing tools", () => {
+    assert.match(
+      hostProblem({ ...fine, platform: "darwin" })?.message ?? "",
+      /^The rehearsal needs Linux .* this is darwin\./,
+    );
+    assert.equal(
+      hostProblem({ ...fine, missingTools: ["ip", "setpriv"] })?.message.split("\n")[0],
+      "Not found on PATH: ip, setpriv.",
+    );
+  });
+
+  it("gives the remedy that fits the kernel's settings", () => {
+    const attempt = "unshare: unshare failed: Operation not permitted";
+    assert.match(
+      hostProblem({ ...fine, attempt })?.message ?? "",
+      /namespaces of a rehearsal: unshare: unshare failed/,
+    );
+    assert.deepEqual(remedies({ attempt, root: true }), [container]);
+    assert.deepEqual(remedies({ attempt, settings: { "user/max_user_namespaces": "0" } }), [
+      "allow user namespaces: sudo sysctl -w user.max_user_namespaces=15000 (found 0)",
+      "run it as root",
+      container,
+    ]);
+    assert.deepEqual(
+      remedies({
+        attempt,
+        settings: { "kernel/unprivileged_userns_clone": "1", "kernel/apparmor_restrict_unprivileged_userns": "1" },
+      }),
+      [
+        "Ubuntu 24.04: sudo sysctl -w kernel.apparmor_restrict_unprivileged_userns=0 (found 1)",
+        "run it as root",
+        container,
+      ],
+    );
+    assert.deepEqual(remedies({ attempt: "Error: Unknown device type." }), [
+      "load the kernel modules as root: modprobe bridge veth",
+    ]);
+  });
+
+  it("makes a user namespace only without root", () => {
+    assert.equal(unshareFlags({ root: true, moreIds: false }).includes("--user"), false);
+    assert.deepEqual(unshareFlags({ root: false, moreIds: true }).slice(0, 3), [
+      "--user",
+      "--map-root-user",
+      "--map-auto",
+    ]);
+    assert.equal(unshareFlags({ root: false, moreIds: false }).includes("--map-auto"), false);
+    for (const cgroup2 of [false, true])
+      assert.equal(unshareFlags({ root: false, moreIds: false, cgroup2 }).includes("--cgroup"), !cgroup2);
+  });
+
+  it("mounts the work folder where it hides nothing that is needed", () => {
+    const all = () => true;
+    assert.equal(workMountPoint(["/home/a", "/mntx/b"], all), "/mnt");
+    assert.equal(workMountPoint(["/mnt/c/project"], all), "/media");
+    const place = workMountPoint(["/mnt"], (path) => path === "/dev/shm" || path === "/mnt");
+    assert.equal(place, "/dev/shm");
+    assert.throws(() => workMountPoint([], () => false), /No folder to mount the work folder on/);
+  });
+});
