@@ -18,6 +18,8 @@ export interface RunOptions {
   readonly skipsFail?: boolean;
   /** Results of an earlier run, which these checks may need. */
   readonly earlier?: readonly CheckResult[];
+  /** How many run at the same time. One that needs another begins after it. Default: 1. */
+  readonly atOnce?: number;
 }
 
 /** How long a check that ignores its signal may go on after its time limit. */
@@ -25,17 +27,20 @@ const graceMs = 2_000;
 
 type Outcome = Pick<CheckResult, "outcome" | "reason" | "lookAt">;
 
-/** Runs the checks in turn. Those that need a failed one are skipped with its id. */
+/**
+ * Runs the checks in turn, or several at once. Those that need a failed one are skipped with its id.
+ * @returns the results in the order of the checks
+ */
 export async function runChecks<Context extends object>(
   checks: readonly Check<Context>[],
   context: Context,
   options: RunOptions,
 ): Promise<readonly CheckResult[]> {
-  const results: CheckResult[] = [];
   const causes = new Map<string, string>();
   for (const { id, outcome } of options.earlier ?? []) if (outcome === "failed") causes.set(id, id);
-  for (const [index, check] of checks.entries()) {
-    const position = { number: index + 1, of: checks.length };
+  const begun = new Map<string, Promise<CheckResult>>();
+  const judge = async (check: Check<Context>, position: Position): Promise<CheckResult> => {
+    await Promise.all((check.needs ?? []).map((id) => begun.get(id)));
     const cause = check.needs?.map((id) => causes.get(id)).find((id) => id !== undefined);
     const reason =
       options.interrupted?.aborted === true
@@ -49,9 +54,18 @@ export async function runChecks<Context extends object>(
     if (result.outcome === "failed") causes.set(id, id);
     else if (cause !== undefined) causes.set(id, cause);
     options.onResult(result, position);
-    results.push(result);
-  }
-  return results;
+    return result;
+  };
+  const waiting = checks.entries();
+  const lane = async (): Promise<void> => {
+    for (const [index, check] of waiting) {
+      const judged = judge(check, { number: index + 1, of: checks.length });
+      begun.set(check.id, judged);
+      await judged;
+    }
+  };
+  await Promise.all(Array.from({ length: options.atOnce ?? 1 }, lane));
+  return await Promise.all(checks.flatMap(({ id }) => begun.get(id) ?? []));
 }
 
 async function runOne<Context extends object>(

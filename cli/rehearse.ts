@@ -16,7 +16,7 @@ import { type Command, exitCodes, UsageError } from "./exit.ts";
 import { npmCi, openCheckout } from "./gitBase.ts";
 import { readStack, stackHelp, stackOptions } from "./project.ts";
 
-const help = `Usage: fenestra rehearse --stack NAME [--stack-dir DIR] [--every-add-on] [--real-add-ons] [--keep] [--full]
+const help = `Usage: fenestra rehearse --stack NAME [--stack-dir DIR] [--every-add-on] [--real-add-ons] [--keep] [--full] [--verbose]
                          [--logs DIR] [--only <checks>] [--skip <checks>] [--break <name>] [--update-to <release>] [--update-from REF]
                          [--objects DIR|FILE|-]
 
@@ -29,6 +29,7 @@ ${stackHelp(17)}
   --real-add-ons   Run the programs of ${addOnPrograms.map(({ name }) => name).join(", ")} for real; the first time they are built
   --keep           Leave everything running until Ctrl-C, and print how to use kubectl
   --full           Run the slow checks too: those that wait for time to pass
+  --verbose        Give each check a line, with what it saw
   --logs DIR       Copy the logs of the machines and their containers to this folder at the end
   --only <checks>  Run only the checks whose id begins with this text
   --skip <checks>  Leave out those whose id begins with this text; may be given more than once
@@ -86,6 +87,7 @@ function parseArguments(
       "real-add-ons": { type: "boolean", default: false },
       keep: { type: "boolean", default: false },
       full: { type: "boolean", default: false },
+      verbose: { type: "boolean", default: false },
       logs: { type: "string" },
       only: { type: "string", default: "" },
       skip: { type: "string", multiple: true, default: [] },
@@ -95,7 +97,7 @@ function parseArguments(
       break: { type: "string", multiple: true, default: [] },
     },
   });
-  const { keep, full, logs, only, skip, break: names } = values;
+  const { keep, full, verbose, logs, only, skip, break: names } = values;
   const stack = readStack("rehearse needs --stack NAME", values);
   const broken = names.map((name) => {
     const breakage = breakages[name];
@@ -118,6 +120,7 @@ function parseArguments(
     realAddOns: values["real-add-ons"],
     keep,
     full,
+    verbose,
     logs,
     only,
     skip,

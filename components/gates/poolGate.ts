@@ -144,7 +144,7 @@ export function poolGate(name: string, args: PoolGateArgs, opts: pulumi.CustomRe
           `To skip this wait, set waitForNodes: false at ${pool.path}.`,
         ].join("\n  ");
       }),
-      { everySeconds: 15, limitSeconds, ...args.patience },
+      { everySeconds: 3, limitSeconds, ...args.patience },
     );
   });
   const input = { fingerprint: args.fingerprint, count };

@@ -121,7 +121,7 @@ export function awsObjects(
  *
  * @throws Error for a public policy in a bucket that blocks such: S3 refuses it (PutBucketPolicy, "AccessDenied")
  */
-export function publicObject(program: RecordedProgram, url: string): string | undefined {
+function publicObject(program: RecordedProgram, url: string): string | undefined {
   const { host, pathname } = new URL(url);
   const bucket = resourcesOfType(program, "aws:s3/bucket:Bucket").find(
     ({ outputs }) => textOf(outputs.bucketRegionalDomainName) === host,

@@ -180,7 +180,7 @@ export function collectVaultSecrets(program: RecordedProgram): ReadonlyMap<strin
 }
 
 /** A blob that account and container both open to everybody (Azure Storage, "Configure anonymous read access"). */
-export function publicBlob(program: RecordedProgram, url: string): string | undefined {
+function publicBlob(program: RecordedProgram, url: string): string | undefined {
   const { host, pathname } = new URL(url);
   const [, container = "", ...path] = pathname.split("/");
   const account = resourcesOfType(program, "azure-native:storage:StorageAccount").find(

@@ -70,9 +70,6 @@ async function held(lab: ControlPlaneLab, index: number, name: string): Promise<
   return keys.split("\n").filter((line) => line !== "").length;
 }
 
-/** Id of the first check that looks at what the later ones break. */
-export const firstOfAvailability = "quorum";
-
 /**
  * What a control plane of several machines must survive. Each check leaves it healthy for the next.
  *
@@ -103,7 +100,7 @@ export function availabilityChecks(
   };
   const checks = inOrder<RehearsalTools>([
     {
-      id: firstOfAvailability,
+      id: "quorum",
       title: "all machines are healthy voting members of etcd, and none is special",
       run: async ({ note }) => {
         await lab.untilHealthy();

@@ -42,10 +42,6 @@ export interface RehearsalTools extends ApiTools {
   readonly listens: (id: string, port: number) => Promise<boolean>;
   /** The API with the kubeconfig that the program exports. */
   readonly peoplesApi: Api;
-  /** What Secrets begin with in etcd, by the stack file. */
-  readonly secretPrefix: string;
-  /** The bytes that etcd holds under a key, as text. */
-  readonly rawEtcd: (key: string) => Promise<string>;
   /** Runs the bootstrap again on every machine in a namespace. */
   readonly repeatBootstrap: () => Promise<readonly RepeatedBootstrap[]>;
 }

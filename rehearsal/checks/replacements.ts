@@ -3,7 +3,7 @@ import { statusOf } from "../../checks/cluster/api.ts";
 import type { Api } from "../api/client.ts";
 import { limitsMs } from "../host/limits.ts";
 import { waitFor } from "../host/processes.ts";
-import type { CheckContext, RehearsalCheck } from "./context.ts";
+import type { RehearsalCheck } from "./context.ts";
 import { walk } from "./manual.ts";
 import {
   ask,
@@ -13,7 +13,6 @@ import {
   type Replacements,
   replacementTools,
 } from "./replacementTools.ts";
-import { rollChecks } from "./rolls.ts";
 import { askFor } from "./trust.ts";
 
 const hostileOnes = 300;
@@ -54,9 +53,8 @@ async function startThief(seen: Api, tokens: readonly Api[]): Promise<() => Prom
  * workers as it found.
  */
 export function replacementChecks(parts: Replacements): readonly RehearsalCheck[] {
-  const { cluster, decoded, worker, follow } = parts;
+  const { cluster, worker, follow } = parts;
   const { workers, current, successorOf, thiefOf, controllers, requestsOf, asks, toldOf } = replacementTools(parts);
-  const windows = decoded.find(({ payload }) => payload.system === "windows");
   const checks: readonly RehearsalCheck[] = [
     {
       id: "replaced: identity ends",
@@ -173,31 +171,6 @@ export function replacementChecks(parts: Replacements): readonly RehearsalCheck[
         note(`${await toldOf(api, nodeName)}; joined after ${Math.round((Date.now() - began) / 1000)} s`);
       },
     },
-    ...(windows === undefined
-      ? []
-      : [
-          {
-            id: "replaced: Windows kubelet killed",
-            title:
-              "a Windows machine whose kubelet is killed when it has asked joins, and its further certificate is told",
-            run: async ({ api, cloud, note }: CheckContext) => {
-              const machine = cloud.machines.find(({ urn }) => urn === windows.machine.urn);
-              if (machine === undefined) throw new Error(`no machine of ${windows.machine.urn} runs`);
-              let joined = "";
-              await controllers("stop");
-              await cluster
-                .replaceWindows({ machine, payload: windows.payload }, async (nodeName, kill) => {
-                  joined = nodeName;
-                  await asks(api, nodeName, 1);
-                  await kill();
-                  await controllers("start");
-                })
-                .finally(() => controllers("start"));
-              note(await toldOf(api, joined));
-            },
-          },
-        ]),
-    ...rollChecks(parts),
   ];
   return checks.map((check) => ({ ...check, slow: true, limitMs: limitsMs.steps }));
 }

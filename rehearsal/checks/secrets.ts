@@ -1,15 +1,8 @@
 import { expect, expectEqual } from "../../checks/check.ts";
-import type { StackConfig } from "../../components/config/schema.ts";
 import { joinSecretName } from "../clouds/cloud.ts";
 import { limitsMs } from "../host/limits.ts";
 import { waitFor } from "../host/processes.ts";
 import type { RehearsalCheck } from "./context.ts";
-
-/** What Secrets begin with in etcd (Kubernetes documentation, "Encrypting Confidential Data at Rest"). */
-export function secretPrefix({ secretsEncryption }: Pick<StackConfig, "secretsEncryption">): string {
-  const [name = "key1"] = secretsEncryption?.keys ?? [];
-  return `k8s:enc:secretbox:v1:${name}:`;
-}
 
 /** Checks on who may read and do what, by trying it. */
 export const secretChecks: readonly RehearsalCheck[] = [
@@ -66,24 +59,6 @@ export const secretChecks: readonly RehearsalCheck[] = [
         await waitFor(`the group to learn of ${id}`, limitsMs.answer, () =>
           cloud.inService(machine, (port) => listens(id, port)),
         );
-      }
-    },
-  },
-  {
-    id: "encryption at rest",
-    title: "Secrets are encrypted in etcd with the first key of the stack file",
-    run: async ({ api, rawEtcd, secretPrefix: prefix }) => {
-      const name = "encryption-check";
-      await api.core.createNamespacedSecret({
-        namespace: "default",
-        body: { metadata: { name }, stringData: { word: "plainly-readable" } },
-      });
-      try {
-        const raw = await rawEtcd(`/registry/secrets/default/${name}`);
-        expect(raw.startsWith(prefix), `the value in etcd does not begin with ${prefix}`);
-        expect(!raw.includes("plainly-readable"), "the value is readable in etcd");
-      } finally {
-        await api.core.deleteNamespacedSecret({ namespace: "default", name });
       }
     },
   },

@@ -15,14 +15,12 @@ import { limitsMs } from "../host/limits.ts";
 import type { Checkers } from "../programs/checkers/obtain.ts";
 import { podAddressesOf } from "../programs/podNetworks.ts";
 import { addOnChecks, servingCertificates, workloadsThatCount } from "./addOns.ts";
-import { availabilityChecks, firstOfAvailability } from "./availability.ts";
+import { availabilityChecks } from "./availability.ts";
 import type { ExpectedPool, RehearsalCheck } from "./context.ts";
 import { fileChecks } from "./files.ts";
-import { guardRailChecks } from "./guardRails.ts";
-import { identityChecks } from "./identity.ts";
 import { lateJoinCheck } from "./joining.ts";
 import { type Follow, followWith, manualCheck } from "./manual.ts";
-import { mirrorChecks } from "./mirror.ts";
+import { nothingElseCheck } from "./mirror.ts";
 import { autoscalerCheck, poolChecks, poolRegistrationId } from "./nodes.ts";
 import { ownObjectChecks } from "./objects.ts";
 import {
@@ -38,7 +36,6 @@ import {
 import { replacementChecks } from "./replacements.ts";
 import { restoreChecks } from "./restore.ts";
 import { secretChecks } from "./secrets.ts";
-import { staticPods } from "./staticPods.ts";
 import { trustChecks } from "./trust.ts";
 import { updateChecks } from "./update.ts";
 import { verifyChecks } from "./verify.ts";
@@ -61,8 +58,8 @@ export function expectedPools({ pools, network }: Pick<StackConfig, "pools" | "n
   });
 }
 
-/** Every acceptance check of a stack, in the order of the report. */
-function acceptanceChecks(parts: ListParts): readonly RehearsalCheck[] {
+/** The acceptance checks that only look, or make pods of their own, and those that change the cluster. */
+function acceptanceChecks(parts: ListParts): Pick<ClusterChecks, "readOnly" | "disruptive"> {
   const { options, stackConfig, program, cloud, cluster, lab, pools } = parts;
   const samples = hasSamples(stackConfig);
   const gates = program.resources.filter(isGate).map(({ name }) => name);
@@ -84,7 +81,7 @@ function acceptanceChecks(parts: ListParts): readonly RehearsalCheck[] {
     options.addOns === undefined ? workloadsCheck(wanted) : workloadsThatCount(cluster, wanted);
   // Pods prove nothing where nodes lack their labels and taints.
   const onNodes = (...checks: readonly RehearsalCheck[]) => needing(pools.map(poolRegistrationId), checks);
-  return [
+  const readOnly = [
     ...pools.flatMap(poolChecks),
     ...secretChecks,
     objectsAccepted,
@@ -101,23 +98,19 @@ function acceptanceChecks(parts: ListParts): readonly RehearsalCheck[] {
       ),
     ),
     refusedFieldsCheck,
-    // A pod is judged before it is placed: pools without a node count too.
-    ...guardRailChecks([...new Set(windows.map(({ runtimeClass }) => runtimeClass))], mutates),
+    ...onNodes(autoscalerCheck(cloud.nodeTemplates), ...(samples ? [...builds.values()].map(sampleCheck) : [])),
+  ];
+  const disruptive = [
     ...(policyGate === undefined || someClass === undefined ? [] : [policyGateCheck(policyGate, someClass, lab.size)]),
     ...(poolGate === undefined || somePool === undefined ? [] : [poolGateCheck(poolGate, somePool)]),
-    ...onNodes(
-      autoscalerCheck(cloud.nodeTemplates),
-      ...(samples ? [...builds.values()].map(sampleCheck) : []),
-      staticPods,
-      workloads({ id: "workloads, ready", slow: true }),
-      ...verifyChecks(pools, samples, mutates),
-    ),
-    // After those that only look, and before those that break the control plane.
+    ...onNodes(workloads({ id: "workloads, ready", slow: true }), ...verifyChecks(pools, mutates)),
+    // Before those that break the control plane.
     ...changing(parts),
     ...(lab.size >= 3
       ? availabilityChecks(lab, gates, restoreChecks(lab))
       : within(limitsMs.steps, restoreChecks(lab))),
   ];
+  return { readOnly, disruptive };
 }
 
 /** The options of a rehearsal that decide which checks there are. */
@@ -165,7 +158,7 @@ interface ListParts {
 }
 
 interface ClusterChecks {
-  /** In the order of the report. */
+  /** Several run at the same time: each only looks, or makes pods of its own. */
   readonly readOnly: readonly RehearsalCheck[];
   /** Run beside `readOnly`: they mostly wait, and need only what no other takes away. */
   readonly concurrent: readonly (readonly RehearsalCheck[])[];
@@ -184,35 +177,25 @@ export function checksOfCluster(parts: ListParts): ClusterChecks {
     const disruptive = [...own(), ...within(limitsMs.steps, update), ...own(" after the update")];
     return { readOnly: [], concurrent: [], disruptive };
   }
-  const acceptance = acceptanceChecks(parts);
-  const first = acceptance.findIndex(({ id, slow }) => slow === true || id === firstOfAvailability);
-  const readOnly = first === -1 ? acceptance.length : first;
+  const { readOnly, disruptive } = acceptanceChecks(parts);
   return {
-    readOnly: [...acceptance.slice(0, readOnly), ...own()],
-    disruptive: acceptance.slice(readOnly),
-    concurrent: [linuxWorker(parts) === undefined ? [] : trustChecks(cluster, lab, followOf(parts))],
+    readOnly: [...readOnly, ...own()],
+    disruptive,
+    concurrent: [linuxWorker(parts) === undefined ? [] : trustChecks(cluster, lab)],
   };
 }
 
 /** The checks that change the cluster. */
 function changing(parts: ListParts): readonly RehearsalCheck[] {
-  const { options, stackConfig, program, infra, decoded, cluster, lab } = parts;
+  const { options, stackConfig, infra, cluster, lab } = parts;
   const { mirror, lookUps } = infra;
   const worker = linuxWorker(parts);
   const follow = followOf(parts);
   return [
     ...(mirror === undefined
       ? []
-      : mirrorChecks({
-          mirror,
-          lookUps,
-          registries: stackConfig.mirror.registries,
-          wayOut: stackConfig.network.nat !== "none" || mirror.artifacts === undefined,
-          decoded,
-          running: () => [...cluster.machines.values()],
-        })),
+      : [nothingElseCheck({ mirror, lookUps, running: () => [...cluster.machines.values()] })]),
     ...((options.addOns?.programs.size ?? 0) === 0 ? [] : addOnChecks(cluster, stackConfig)),
-    ...(worker === undefined || !hasSamples(stackConfig) ? [] : identityChecks(stackConfig, program, cluster)),
     ...(worker === undefined
       ? []
       : [

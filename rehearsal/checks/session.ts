@@ -7,6 +7,10 @@ import type { Progress } from "../host/progress.ts";
 import { isStrict } from "../programs/atHand.ts";
 
 interface PartOptions {
+  /** What is checked, in the line that the passed checks of this part fold to. Default: each has a line. */
+  readonly fold?: string;
+  /** How many run at the same time. Default: 1. */
+  readonly atOnce?: number;
   /** Whether a result is reported and counted. Default: each is. */
   readonly isShown?: (result: CheckResult) => boolean;
 }
@@ -55,12 +59,17 @@ export class CheckSession {
   readonly #progress: Progress;
   readonly #paint: Paint;
   readonly #of: number;
+  readonly #verbose: boolean;
 
-  /** @param of number of checks in all parts together */
-  constructor(progress: Progress, paint: Paint, of: number) {
+  /**
+   * @param of number of checks in all parts together
+   * @param verbose whether each check has a line, with its notes
+   */
+  constructor(progress: Progress, paint: Paint, of: number, verbose = true) {
     this.#progress = progress;
     this.#paint = paint;
     this.#of = of;
+    this.#verbose = verbose;
   }
 
   get results(): readonly CheckResult[] {
@@ -76,10 +85,12 @@ export class CheckSession {
   async run<Context extends object>(
     checks: readonly Check<Context>[],
     context: Context,
-    { isShown = () => true }: PartOptions = {},
+    { isShown = () => true, fold, atOnce = 1 }: PartOptions = {},
   ): Promise<readonly CheckResult[]> {
-    return await runChecks(checks, context, {
+    const folds = fold !== undefined && !this.#verbose;
+    const results = await runChecks(checks, context, {
       limitMs: limitsMs.check,
+      atOnce,
       earlier: this.#results,
       // Where everything can be installed, a skipped check would be missed.
       skipsFail: isStrict(),
@@ -87,10 +98,14 @@ export class CheckSession {
         this.#progress.line(`...   ${positionText(this.#position)}  [${id}] for ${Math.round(seconds)} s`),
       onResult: (result) => {
         if (!isShown(result)) return;
-        this.#progress.line(resultLines(result, this.#position, this.#paint));
+        const isTold = result.outcome === "failed" || (!folds && (this.#verbose || result.outcome === "passed"));
+        if (isTold) this.#progress.line(resultLines(result, this.#position, this.#paint));
         this.#results.push(result);
       },
     });
+    const passed = results.filter(({ outcome }) => outcome === "passed").length;
+    if (folds && passed > 0) this.#progress.line(`${this.#paint("green", "pass")}  ${fold}: ${passed} passed`);
+    return results;
   }
 }
 
@@ -103,8 +118,13 @@ export function summary(
   const failed = results.some(({ outcome }) => outcome === "failed");
   const none = results.length === 0;
   const passed = results.some(({ outcome }) => outcome === "passed");
+  const skipped = Map.groupBy(
+    results.filter(({ outcome }) => outcome === "skipped"),
+    ({ reason = "" }) => reason,
+  );
   return {
     lines: [
+      ...[...skipped].map(([reason, of]) => `skipped, ${reason}: ${of.map(({ id }) => id).join(", ")}`),
       ...(none
         ? [`no check was run; --only ${only}: allowed is the beginning of a check's id, slow ones with --full`]
         : []),

@@ -31,7 +31,7 @@ class MirrorLacksError extends Error {
  * Where a mirror holds a publisher's file, by the help of `fenestra mirror`: below its base URL, host and path. Without
  * one it stays.
  */
-export function placeOnMirror(base: string | undefined, url: string): string {
+function placeOnMirror(base: string | undefined, url: string): string {
   if (base === undefined) return url;
   const { host, pathname } = new URL(url);
   return `${base.replace(/\/+$/, "")}/${host}${pathname}`;

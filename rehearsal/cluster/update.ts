@@ -185,7 +185,7 @@ export class Update {
  * @param untilUp waits until the group takes a new machine for well; when it throws, the roll ends there. Default:
  * until its node is Ready.
  */
-export async function rollGroup(
+async function rollGroup(
   running: readonly SimulatedMachine[],
   wanted: readonly DecodedMachine[],
   cloud: CloudSimulation,

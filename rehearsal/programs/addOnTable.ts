@@ -175,7 +175,7 @@ export const addOnPrograms: readonly AddOnProgram[] = [
     path: "/bin/aws-cloud-controller-manager",
     user: 0,
     module: "k8s.io/cloud-provider-aws",
-    sum: "h1:AyXxXSBn4TK3AOhPabkTe4jnrKBgQV9n1K/7Cli9ngc=",
+    sum: "h1:PlzT2MSdbNq9b4iJTgnl7C3psBGZzSj3Ga8A6FpZS7Y=",
     goPackage: "./cmd/aws-cloud-controller-manager",
     cloud: "aws",
     buildSeconds: 350,

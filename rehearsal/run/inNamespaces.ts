@@ -29,7 +29,7 @@ const besideVariable = "FENESTRA_REHEARSAL_BESIDE";
 
 export interface RehearsalSettings
   extends Selection,
-    Pick<RehearsalOptions, "stack" | "config" | "logs" | "breakage" | "updateFrom" | "objects"> {
+    Pick<RehearsalOptions, "stack" | "config" | "logs" | "breakage" | "updateFrom" | "objects" | "verbose"> {
   /** Switch every add-on and all samples on. */
   readonly everyAddOn: boolean;
   /** Run some add-ons' own programs. */

@@ -1,7 +1,6 @@
 import { parse, stringify } from "yaml";
 import { z } from "zod";
 import { uninitializedTaintKey } from "../../checks/facts.ts";
-import { patchesFolder } from "../../components/machine/linux/staticPodPatches.ts";
 import type { DecodedFile } from "../../plan/decode/userData.ts";
 import { newAuthority } from "../../plan/fakes/certificates.ts";
 import { nameOf } from "../api/apply.ts";
@@ -49,20 +48,6 @@ function inFile(end: string, change: (content: string) => string, changed?: Chan
 
 const isWindows: Changed = ({ payload }) => payload.system === "windows";
 const isLinuxWorker: Changed = ({ machine, payload }) => payload.system === "linux" && machine.group !== undefined;
-
-/**
- * A patch of the scheduler's manifest, which kubeadm applies after the program's own, by the order of names
- * (kubernetes: cmd/kubeadm/app/util/patches). A start that cannot succeed is given up soon.
- */
-const schedulerPatch = {
-  path: `${patchesFolder}/kube-schedulerZ+json.yaml`,
-  mode: "0644",
-  content: stringify([
-    { op: "add", path: "/spec/containers/0/command/-", value: "--secure-port=10260" },
-    { op: "replace", path: "/spec/containers/0/startupProbe/timeoutSeconds", value: 2 },
-    { op: "replace", path: "/spec/containers/0/startupProbe/failureThreshold", value: 15 },
-  ]),
-};
 
 function withDuplicateTaint(content: string): string {
   const configuration = z.looseObject({ registerWithTaints: z.array(z.unknown()) }).parse(parse(content));
@@ -138,14 +123,6 @@ export const breakages: Readonly<Record<string, NegativeControl>> = {
       isLinuxWorker,
     ),
   },
-  "probe-port": {
-    what: "the scheduler serves at another port than the one at which kubeadm has the kubelet probe it",
-    fails: "static pods",
-    payload: ({ machine, payload }) => {
-      if (machine.group !== undefined) return payload;
-      return { ...payload, files: [...payload.files, schedulerPatch] };
-    },
-  },
   "kubelet-unknown-field": {
     what: "every kubelet is given a field that it does not know, which a real one passes over with a warning",
     fails: "files: kubelet",
@@ -194,40 +171,10 @@ export const breakages: Readonly<Record<string, NegativeControl>> = {
     fails: "replaced: kubelet killed",
     ...inFile("/requests.py", (content) => content.replace(/^(PAUSE, FIRSTS, .* = 30), \d/m, "$1, 1")),
   },
-  "short-memory": {
-    what: "the node controller believes every certificate of a name",
-    fails: "replaced: without a Node",
-    ...inFile("/controller.py", (content) => content.replace(/return certificate in written.*$/m, "return True")),
-  },
-  "no-repairs": {
-    what: "the node controller may replace no machine",
-    fails: "replaced: never joined",
-    ...inObject("ConfigMap", "fenestra-node-controller", (text) => text.replace(/(perHour[^:]*:)\d+/, "$10")),
-  },
-  "absence-by-lists": {
-    what: "the node controller takes a machine for gone that lists leave out, however new its Node",
-    fails: "replaced: without a Node",
-    ...together([
-      inFile("/judge.py", (content) => content.replace(/OLD_NODE = (.*), \d+$/m, "OLD_NODE = $1, 0")),
-      inFile("/controller.py", (content) => content.replace("self.cloud.gone(action.node)", "True")),
-    ]),
-  },
   "etcd-in-livez": {
     what: "the API server is ended while its etcd is busy",
     fails: "etcd silent",
     ...inFile("/kube-apiserver+strategic.yaml", (content) => content.replace("?exclude=etcd", "")),
-  },
-  "health-before-join": {
-    what: "Linux workers open their health port whether their node is Ready or not",
-    fails: "replaced: bad payload",
-    ...inFile("/opt/fenestra/health.sh", (content) => content.replace("if node_ready; then", "if true; then")),
-  },
-  "cordon-without-mark": {
-    what: "Linux workers do not remember that it was they that cordoned their node",
-    fails: "replaced: maintenance",
-    ...inFile("/opt/fenestra/drain.sh", (content) =>
-      content.replace('{"metadata":{"annotations":{"fenestra.dev/cordoned":"notice"}},', "{"),
-    ),
   },
   "add-ons-unknown-flag": {
     what: "every add-on's program, but those of the cloud, is given a flag that it does not know",

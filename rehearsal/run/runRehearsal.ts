@@ -14,7 +14,6 @@ import type { Applied } from "../api/apply.ts";
 import { apiFor } from "../api/client.ts";
 import { bringUpChecks } from "../checks/bringUp.ts";
 import type { RehearsalCheck, RehearsalTools } from "../checks/context.ts";
-import { secretPrefix } from "../checks/secrets.ts";
 import { type CheckOptions, checksOfCluster, checksOfFiles, expectedPools } from "../checks/selection.ts";
 import { CheckSession, isAsked, requireChosen, type Selection, selected } from "../checks/session.ts";
 import { simulateCloud } from "../clouds/clouds.ts";
@@ -41,6 +40,8 @@ export interface RehearsalOptions extends CheckOptions, Selection {
   /** Folder that the logs are copied to at the end. Default: none. */
   readonly logs: string | undefined;
   readonly breakage: Breakage | undefined;
+  /** Give each check a line, and tell its notes. */
+  readonly verbose: boolean;
   /** Colours of the report. */
   readonly paint: Paint;
   /** Called after the checks, before everything is taken down, so that a person can look around. */
@@ -164,9 +165,9 @@ export async function runRehearsal(options: RehearsalOptions): Promise<readonly 
   ]);
   const asked = bringUp.filter((check) => isAsked(check, options));
   const all = [...files, ...asked, ...readOnly, ...concurrent.flat(), ...disruptive, ...filesAtLast];
-  const session = new CheckSession(progress, options.paint, all.length);
+  const session = new CheckSession(progress, options.paint, all.length, options.verbose);
   // A cluster that comes up mostly waits.
-  const filesRead = session.run(files, {});
+  const filesRead = session.run(files, {}, { fold: "files of the machines" });
   await session.run(bringUp, {}, { isShown: (result) => isAsked(result, options) || result.outcome === "failed" });
   const context: RehearsalTools = {
     creators: await creators(cluster),
@@ -186,13 +187,12 @@ export async function runRehearsal(options: RehearsalOptions): Promise<readonly 
     },
     passGate,
     listens: (id, port) => listensOnItself(cluster.machines.get(id), port),
-    secretPrefix: secretPrefix(stackConfig),
     peoplesApi: apiFor(people),
-    rawEtcd: (key) => lab.etcdctl(0, "get", key, "--print-value-only"),
     repeatBootstrap: () => repeatBootstrap([...cluster.machines.values()]),
   };
-  const concurrentRun = concurrent.map((checks) => session.run(checks, context));
-  await session.run(readOnly, context);
+  const concurrentRun = concurrent.map((checks) => session.run(checks, context, { fold: "a hostile worker" }));
+  // They mostly wait for pods.
+  await session.run(readOnly, context, { fold: "the cluster", atOnce: 4 });
   await Promise.all([filesRead, ...concurrentRun]);
   await session.run(disruptive, context);
   await runAtLast(session, filesAtLast, options);

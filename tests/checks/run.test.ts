@@ -48,6 +48,30 @@ describe("the engine of checks", () => {
     ] satisfies Omit<CheckResult, "seconds">[]);
   });
 
+  it("runs several at once, each after those that it needs, and gives the results in their order", async () => {
+    const [order, first]: [string[], PromiseWithResolvers<void>] = [[], Promise.withResolvers()];
+    const told = (id: string, wait?: Promise<void>) => async (): Promise<void> => {
+      await wait;
+      order.push(id);
+      if (id === "b") first.resolve();
+    };
+    const ended: string[] = [];
+    const checks = [
+      check("a", told("a", first.promise)),
+      check("b", told("b")),
+      check("c", told("c"), { needs: ["a"] }),
+    ];
+    const results = await run(checks, { atOnce: 3, onResult: ({ id }) => ended.push(id) });
+    assert.deepEqual(
+      [order, ended, results],
+      [
+        ["b", "a", "c"],
+        ["b", "a", "c"],
+        ["a passed", "b passed", "c passed"],
+      ],
+    );
+  });
+
   it("skips what needs a failed check, with the first cause, but not what needs a passed, skipped or absent one", async () => {
     const dependent = (id: string, ...needs: readonly string[]): Check => check(id, fails, { needs });
     assert.deepEqual(

@@ -1,6 +1,5 @@
 import assert from "node:assert/strict";
 import { mock } from "node:test";
-import { staysUnready } from "../../rehearsal/checks/staticPods.ts";
 import { creatorsIn } from "../../rehearsal/cluster/inspect.ts";
 import { byReason, Refusals } from "../../rehearsal/cluster/refusals.ts";
 import { refusal, stuckStage } from "../../rehearsal/machines/logs.ts";
@@ -88,26 +87,6 @@ describe("a bootstrap that gets no further", () => {
       `${run.repeat(2)}${waiting}`,
     ])
       assert.equal(stuckStage(log), undefined, log);
-  });
-});
-
-describe("a static pod that is not ready", () => {
-  it("is given up when its startup probe must have failed for the last time", () => {
-    const pod = (status: string, since: number, failureThreshold: number) => ({
-      spec: {
-        containers: [
-          {
-            name: "a",
-            startupProbe: { initialDelaySeconds: 10, periodSeconds: 10, timeoutSeconds: 15, failureThreshold },
-          },
-        ],
-      },
-      status: { conditions: [{ type: "Ready", status, lastTransitionTime: new Date(since * 1000) }] },
-    });
-    const now = 1_000_000;
-    const pods = [pod("False", 944, 3), pod("False", 946, 3), pod("False", 944, 60), pod("True", 0, 3), {}];
-    const unready = pods.map((one) => staysUnready(one, now));
-    assert.deepEqual(unready, [true, false, false, false, false]);
   });
 });
 

@@ -63,6 +63,13 @@ describe("the checks of a rehearsal", () => {
     assert.deepEqual(ids, ["a", "b", "c"]);
   });
 
+  it("fold to a line when they pass, and tell each failure", async () => {
+    const session = new CheckSession(progress, plain, 3, false);
+    await session.run([check("a"), check("b", { skip: "why" }), check("c")], {}, { fold: "the cluster", atOnce: 2 });
+    await session.run([check("d", throws(new CheckFailure("no")))], {}, { fold: "a worker" });
+    assert.deepEqual(lines, ["pass  the cluster: 2 passed", "FAIL  4/4  [d] t\n      no"]);
+  });
+
   it("may lack a program of the host, but not with STRICT=1", async () => {
     for (const [value, outcome] of [
       ["0", "skipped"],
@@ -92,14 +99,14 @@ describe("the end of a rehearsal", () => {
   it("counts, and is a failure when a check failed", () => {
     assert.deepEqual(summary([good, good], ""), { lines: ["2 passed, 0 failed"], passed: true });
     assert.deepEqual(summary([good, bad, skipped], ""), {
-      lines: ["failed:", "  [a] why", "1 passed, 1 failed, 1 skipped"],
+      lines: ["skipped, why: a", "failed:", "  [a] why", "1 passed, 1 failed, 1 skipped"],
       passed: false,
     });
   });
 
   it("is a failure when every check was skipped", () => {
     assert.deepEqual(summary([skipped, skipped], "slow"), {
-      lines: ["no check has passed: each one was skipped", "0 passed, 0 failed, 2 skipped"],
+      lines: ["skipped, why: a, a", "no check has passed: each one was skipped", "0 passed, 0 failed, 2 skipped"],
       passed: false,
     });
   });

@@ -44,14 +44,10 @@ describeControls("the rehearsal of registration and of the cluster", {
     },
     counts: /^0 passed, 1 failed, [3-9] skipped$/,
   },
-  "what each of several faults breaks in one cluster, and nothing else": {
-    faults: ["launch-hook", "probe-port"],
+  "what a fault breaks in one cluster, and nothing else": {
+    faults: ["launch-hook"],
     only: "",
-    fails: {
-      "launch hooks": /^waited .* for the group to learn of i-[0-9a-f]{17};/,
-      "static pods":
-        /^kube-scheduler-i-[0-9a-f]{17} is not ready: \w+ probe failed: .*:10259: connect: connection refused$/,
-    },
+    fails: { "launch hooks": /^waited .* for the group to learn of i-[0-9a-f]{17};/ },
   },
   "whose name is approved where every name is": {
     faults: ["approves-every-name"],
@@ -77,35 +73,11 @@ describeControls("the rehearsal of registration and of the cluster", {
     faults: ["one-certificate"],
     ...replaced("kubelet killed", "azure-dev", /^waited .* to be registered/),
   },
-  "the same of a Windows machine": {
-    faults: ["one-certificate"],
-    ...replaced("Windows kubelet killed", "azure-dev", /^waited .* for the kubelet to register /),
-  },
-  "a certificate of before where all are believed": {
-    faults: ["short-memory"],
-    ...replaced("without a Node", "azure-dev", /^hostile requests that were approved: found [1-9]/),
-  },
-  "that no machine is replaced": {
-    faults: ["no-repairs"],
-    ...replaced("never joined", "aws-dev", /^waited .* for i-[0-9a-f]{17} to be given up/),
-  },
-  "that a list is believed": {
-    faults: ["absence-by-lists"],
-    ...replaced("without a Node", "azure-dev", /^Node of a machine that lists leave out/),
-  },
   "an API server that is ended with its etcd": {
     faults: ["etcd-in-livez"],
     only: "etcd silent",
     stack: "azure-dev",
     options: ["--full"],
     fails: { "etcd silent": /^restarts: / },
-  },
-  "a health port that is open before its node is Ready": {
-    faults: ["health-before-join"],
-    ...replaced("bad payload", "azure-dev", /^machines that work, after nothing/),
-  },
-  "a cordon of which nobody knows whose it is": {
-    faults: ["cordon-without-mark"],
-    ...replaced("maintenance", "azure-dev", /cordoned with a mark/),
   },
 });
