@@ -2,11 +2,11 @@ import { nodeWriters } from "../../components/kubernetes/guardRails/ownNode.ts";
 import { controlPlaneKey } from "../../components/model/pools.ts";
 
 /** Who writes: kubelets, by their node, and accounts whose tokens lie on `worker-1` or on `windows-1`. */
-export const kubelet = "a kubelet";
-export const controlPlane = "a kubelet of the control plane";
+const kubelet = "a kubelet";
+const controlPlane = "a kubelet of the control plane";
 const linuxFlannel = "kube-flannel:kube-flannel";
 const otherFlannel = "kube-flannel:kube-flannel-windows";
-export const windowsFlannel = `${otherFlannel} on windows-1`;
+const windowsFlannel = `${otherFlannel} on windows-1`;
 const managers = ["kube-system:cloud-node-manager", "kube-system:cloud-node-manager-windows"];
 const accounts = Object.keys(nodeWriters);
 const all = [...accounts, kubelet];
