@@ -181,7 +181,7 @@ export function newStackText(stack: NewStack, program = ".."): string {
   ];
   return [
     `# yaml-language-server: $schema=${program === ".." ? "." : `${program}/stacks`}/schema.json`,
-    `# Every setting, with its default: ${program === ".." ? "" : `${program}/`}docs/configuration.md`,
+    `# Settings, with their defaults: ${program === ".." ? "" : `${program}/`}docs/configuration.md`,
     "config:",
     `  fenestra:cloud: ${cloud}`,
     "  # Part of every resource's name. It cannot be changed later, nor can the region.",

@@ -27,7 +27,7 @@ const unused = {
   about: "a reason in `acknowledge` for a finding that the plan does not have, or that cannot be accepted",
 } as const;
 
-/** The ids for docs/findings.md, sorted. */
+/** Every finding there is, sorted by id, a line each. */
 export function findingList(): string {
   const rows: readonly (readonly [string, Pick<Rule, "level" | "about">])[] = [
     ...Object.entries<Rule>(findingRules),

@@ -1,18 +1,15 @@
 import assert from "node:assert/strict";
-import path from "node:path";
 import { changesComment } from "../../cli/changes/comment.ts";
 import { changed as changedStack } from "../../cli/changes/compare.ts";
 import { type BasePlan, readBasePlan } from "../../plan/diff/base.ts";
 import { diffPlans, type PlanDiff } from "../../plan/diff/compare.ts";
 import type { Change } from "../../plan/diff/operations.ts";
-import { changeLooks, decisive, losesMachines, nodeName, nodeWords } from "../../plan/diff/text.ts";
+import { decisive, nodeName, nodeWords } from "../../plan/diff/text.ts";
 import { replacementRow } from "../../plan/replacement/table.ts";
 import { planJson } from "../../plan/report/files.ts";
-import { readDocument, root } from "../docs/documents.ts";
-import { fillGenerated, markdownTable, mergedRows } from "../docs/tables.ts";
 import { previewReplaces, shortUrn } from "../support/mocks.ts";
 import { planOf } from "../support/planOf.ts";
-import { matchAnswers, matchSnapshot, wrapped } from "../support/snapshot.ts";
+import { matchAnswers, wrapped } from "../support/snapshot.ts";
 import { type Cloud, cases, changedConfigs, file } from "./changedConfigs.ts";
 import { leftOut } from "./keptInputs.ts";
 
@@ -51,25 +48,11 @@ function wordsOf(diff: PlanDiff): string {
   return [sorted(nodes, ", "), ...parts].filter((part) => part !== "").join("; ") || "nothing";
 }
 
-/** What a comparison says of the pools, of the control plane, and of data: cells of docs/changes.md. */
-function cellsOf(diff: PlanDiff): readonly string[] {
-  const { refused, nodes } = diff;
-  const parts = [false, true].map((controlPlane) => {
-    const own = nodes.filter(({ role, change }) => (role === "control-plane") === controlPlane && change !== "stays");
-    const words = [
-      ...new Set(own.map((node) => (losesMachines(node) ? "loses machines" : changeLooks[node.change][0]))),
-    ].join(", ");
-    return refused.length > 0 ? changeLooks.refused[0] : words || changeLooks.stays[0];
-  });
-  return [...parts, refused.length > 0 ? "" : lostTypes(diff).join(", ")];
-}
-
 describe("a changed stack file", function () {
   this.timeout(300_000);
   const bases = new Map<string, BasePlan>();
   const types = new Set<string>();
   const words = new Map<string, Partial<Record<Cloud, string>>>();
-  const table = new Map<string, Partial<Record<Cloud, readonly string[]>>>();
 
   async function base(config: Texts): Promise<BasePlan> {
     const key = JSON.stringify(config);
@@ -114,7 +97,6 @@ describe("a changed stack file", function () {
       const comment = changesComment([changedStack("s", diff)], { sha: "0", runUrl: "https://example.com" });
       assert.ok(comment.split("\n").length < 60, "a comment has so many lines, folded ones too");
       for (const line of decisive(diff).flat()) assert.ok(comment.includes(line), line);
-      table.set(what, { ...table.get(what), [cloud]: cellsOf(diff) });
       words.set(what, { ...words.get(what), [cloud]: wordsOf(diff) });
     });
 
@@ -124,25 +106,6 @@ describe("a changed stack file", function () {
       return [...byWords].flatMap(([said, clouds]) => wrapped(`${clouds.map(([cloud]) => cloud).join(", ")}: ${said}`));
     });
     matchAnswers(file, answers);
-  });
-
-  it("does what docs/changes.md says", () => {
-    const head = [
-      "Setting",
-      "Pool, AWS",
-      "Control plane, AWS",
-      "Pool, Azure",
-      "Control plane, Azure",
-      "Data is lost of",
-    ];
-    const rows = [...table].map(([what, { aws, azure }]) => [
-      what,
-      ...[aws, azure].flatMap((cells) => cells?.slice(0, 2) ?? ["", ""]),
-      aws?.[2] ?? azure?.[2] ?? "",
-    ]);
-    const file = "docs/changes.md";
-    const changes = markdownTable(head, mergedRows(rows, [0], "<br>"));
-    matchSnapshot(path.join(root, file), fillGenerated(readDocument(file).text, { changes }));
   });
 
   it("has a row for every type that the program makes", () => {

@@ -28,7 +28,7 @@ export interface Found extends Pick<Finding, "path" | "message" | "remedy"> {
 export interface Rule {
   /** The second, worse one is production's, unless a finding has its own. */
   readonly level: Level | readonly [Level, Level];
-  /** A clause for the list in docs/findings.md. */
+  /** A clause for the list that `fenestra schema --findings` prints. */
   readonly about: string;
   readonly find: (input: FindingInput) => readonly Found[] | Found | false;
 }
