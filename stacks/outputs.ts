@@ -1,7 +1,5 @@
 import * as pulumi from "@pulumi/pulumi";
-import type { Attachment as AwsAttachment } from "../components/aws/attachment.ts";
-import type { Attachment as AzureAttachment } from "../components/azure/attachment.ts";
-import type { IssuerConfig, StackConfig } from "../components/config/schema.ts";
+import type { IssuerConfig } from "../components/config/schema.ts";
 import { apiUrl } from "../components/gates/adminClient.ts";
 import { InCluster, type InClusterArgs } from "../components/kubernetes/inCluster.ts";
 import type { ClusterResources } from "../components/model/clusterResources.ts";
@@ -30,7 +28,7 @@ interface WorkloadIdentityOutput {
   readonly identities: pulumi.Output<Readonly<Record<string, string>>>;
 }
 
-/** Outputs of a cluster: the same names on every cloud. */
+/** Outputs of a stack: the same names on every cloud. */
 export interface ClusterOutputs {
   readonly clusterName: string;
   readonly kubernetesVersion: string;
@@ -47,18 +45,7 @@ export interface ClusterOutputs {
   /** Rights in the cloud for pods; absent without any. */
   readonly workloadIdentity?: WorkloadIdentityOutput;
   readonly pools: readonly PoolOutput[];
-  /** What another program's pool needs, under the names of its inputs: see `examples/attach-a-pool`. */
-  readonly attachment: AwsAttachment | AzureAttachment;
   readonly resources: ClusterResources<pulumi.Output<string>>;
-}
-
-/** Outputs of a stack: its cluster's, and the config it was created from. */
-export interface StackOutputs extends ClusterOutputs {
-  /**
-   * The config with defaults, for programs that attach pools: plain values, known before any resource exists. Secret
-   * when an address in it contains a password.
-   */
-  readonly config: pulumi.Input<StackConfig>;
 }
 
 interface BuiltCluster extends Pick<InClusterArgs, "api" | "apiGate"> {
@@ -66,7 +53,6 @@ interface BuiltCluster extends Pick<InClusterArgs, "api" | "apiGate"> {
   readonly publicHost: pulumi.Output<string> | undefined;
   readonly pki: Pki;
   readonly pools: readonly (InClusterArgs["pools"][number] & { readonly groupName: pulumi.Output<string> })[];
-  readonly attachment: AwsAttachment | AzureAttachment;
   readonly resources: ClusterResources<pulumi.Output<string>>;
   readonly workloadIdentity:
     | (InClusterArgs["workloadIdentity"] & Pick<WorkloadIdentityOutput, "issuer" | "identities">)
@@ -101,7 +87,7 @@ export function withInside(
   cluster: BuiltCluster,
   values: Pick<InClusterArgs, "cloudConfig" | "gmsaObjectId"> = {},
 ): ClusterOutputs {
-  const { host, publicHost, pki, api, apiGate, pools, attachment, resources } = cluster;
+  const { host, publicHost, pki, api, apiGate, pools, resources } = cluster;
   const server = apiUrl(publicHost ?? host);
   new InCluster(`${spec.name}-in`, {
     spec,
@@ -127,7 +113,6 @@ export function withInside(
     ...(signIn.length === 0 ? {} : { signInKubeconfigs: Object.fromEntries(signIn) }),
     ...(workloadIdentity === undefined ? {} : { workloadIdentity }),
     pools: pools.map((pool) => ({ name: pool.spec.name, os: pool.spec.release.name, group: pool.groupName })),
-    attachment,
     resources,
   };
 }

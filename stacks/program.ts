@@ -1,6 +1,5 @@
 import path from "node:path";
 import * as pulumi from "@pulumi/pulumi";
-import { loginKeys, withoutLogins } from "../components/config/encrypted.ts";
 import { loadConfig } from "../components/config/load.ts";
 import {
   moreArtifacts,
@@ -13,8 +12,8 @@ import type { MayStart } from "../components/gates/mayStart.ts";
 import { artifactsVariable } from "../components/model/artifacts.ts";
 import { type ClusterSpec, clusterSpec } from "../components/model/clusterSpec.ts";
 import { credentialsDocument } from "../components/model/credentials.ts";
-import { ConfigError, configPrefix } from "../components/model/problem.ts";
-import type { ClusterOutputs, StackOutputs } from "./outputs.ts";
+import { ConfigError } from "../components/model/problem.ts";
+import type { ClusterOutputs } from "./outputs.ts";
 import { registerTransforms } from "./userTransforms.ts";
 
 /** Makes a cluster's resources. `credentials` is the secret with its logins, if any. */
@@ -40,7 +39,7 @@ const mayStart =
  * writes that of each resource's position (`Resource.callsites`) in place of the launcher's source-map-support; since
  * Node strips types in place, positions are the same.
  */
-export async function deployStack(): Promise<StackOutputs> {
+export async function deployStack(): Promise<ClusterOutputs> {
   const root = pulumi.getRootDirectory();
   // No folder where another program runs this one and knows the project.
   const project = path.isAbsolute(root) ? readProjectFile(root) : undefined;
@@ -57,10 +56,7 @@ export async function deployStack(): Promise<StackOutputs> {
   const deploy = await clouds[spec.cloud]();
   const credentials = credentialsDocument(config);
   await registerTransforms();
-  return {
-    ...deploy(spec, credentials === undefined ? undefined : pulumi.secret(credentials), mayStart(spec)),
-    config: configOutput(config),
-  };
+  return deploy(spec, credentials === undefined ? undefined : pulumi.secret(credentials), mayStart(spec));
 }
 
 /**
@@ -84,17 +80,4 @@ function readConfig(): StackConfig {
     shown.cause = error;
     throw shown;
   }
-}
-
-/** A password in an address: `https://user:password@host`. */
-const password = /\/\/[^/\s"]*@/;
-
-const isOwnKey = (key: unknown): key is string => typeof key === "string" && key.startsWith(configPrefix);
-
-/** The output `config`: secret where more than logins is encrypted; of logins it says that they are there. */
-function configOutput(whole: StackConfig): StackOutputs["config"] {
-  const config = withoutLogins(whole);
-  const encrypted = (encryptedKeys() ?? []).some((key) => isOwnKey(key) && !loginKeys.includes(key));
-  // Tags are on every resource for all to read.
-  return encrypted || password.test(JSON.stringify({ ...config, tags: {} })) ? pulumi.secret(config) : config;
 }

@@ -12,7 +12,6 @@ import type { PoolSpec } from "../model/pools.ts";
 import { encryptionSecret } from "../model/secretsEncryption.ts";
 import type { ServiceAccountTokens } from "../model/serviceAccountKeys.ts";
 import { clusterPki, type Pki } from "../pki/pki.ts";
-import type { Attachment } from "./attachment.ts";
 import { ControlPlaneMachine } from "./controlPlaneMachine.ts";
 import { ExistingNetwork } from "./existingNetwork.ts";
 import { Identity } from "./identity.ts";
@@ -27,7 +26,7 @@ import {
   scriptsArn,
 } from "./policies.ts";
 import type { PolicyScope } from "./policyDocument.ts";
-import { Pool, poolPayload } from "./pool.ts";
+import { Pool, type PoolSurroundings, poolPayload } from "./pool.ts";
 import { type MachineScripts, Scripts } from "./scripts.ts";
 import { Secrets } from "./secrets.ts";
 import { Security } from "./security.ts";
@@ -76,8 +75,6 @@ export class Cluster extends pulumi.ComponentResource {
   /** The administrator's API client for gates. Secret. */
   readonly api: pulumi.Output<ApiClient>;
   readonly apiGate: pulumi.Resource;
-  /** What pools need of the cluster, those of other programs too. */
-  readonly attachment: Attachment;
   readonly resources: ClusterResources<pulumi.Output<string>>;
   readonly pools: readonly Pool[];
 
@@ -117,14 +114,14 @@ export class Cluster extends pulumi.ComponentResource {
     const parts = { network, security, secrets, balancer, identity, snapshots, scripts, tokens };
     const controlPlane = this.#makeControlPlane(parts);
     this.apiGate = controlPlane.apiGate;
-    this.attachment = {
+    const surroundings = {
       accountId,
       joinKeyArn: secrets.keyArn,
       subnetIds: Object.fromEntries(network.zones.map((zone) => [zone.zone, zone.private.id])),
       workersGroupId: security.workersGroupId,
       apiHost: this.host,
     };
-    this.pools = this.#makePools(scripts.pools, [
+    this.pools = this.#makePools(scripts.pools, surroundings, [
       this.apiGate,
       ...network.egress,
       ...security.rules,
@@ -302,12 +299,16 @@ export class Cluster extends pulumi.ComponentResource {
     };
   }
 
-  #makePools(machines: readonly PoolMachines[], after: readonly pulumi.Resource[]): readonly Pool[] {
+  #makePools(
+    machines: readonly PoolMachines[],
+    surroundings: PoolSurroundings,
+    after: readonly pulumi.Resource[],
+  ): readonly Pool[] {
     return machines.map(
       (each) =>
         new Pool(
           `${this.#name}-pool-${each.pool.name}`,
-          { ...this.attachment, ...each, spec: this.#spec, api: this.api, after },
+          { ...surroundings, ...each, spec: this.#spec, api: this.api, after },
           { parent: this },
         ),
     );

@@ -14,7 +14,6 @@ import { windowsWorkerPayload } from "../machine/windows/worker.ts";
 import { ccgKeys, ccgSecrets } from "../model/cloudFacts/ccgPlugin.ts";
 import type { NodeSettings } from "../model/nodeSettings.ts";
 import { groupName, groupSize, type PoolSpec } from "../model/pools.ts";
-import type { Attachment } from "./attachment.ts";
 import { Identity } from "./identity.ts";
 import { machineTemplate, templateReplaceOnChanges } from "./machineTemplate.ts";
 import { theirs } from "./owners.ts";
@@ -33,7 +32,20 @@ import {
 import type { MachineScripts } from "./scripts.ts";
 import { writtenParameter } from "./secrets.ts";
 
-export interface PoolArgs extends Attachment {
+/** What every pool takes from its cluster. */
+export interface PoolSurroundings {
+  /** The cluster's account, which the machines' rights name. */
+  readonly accountId: pulumi.Input<string>;
+  /** Key of the pools' join secrets. */
+  readonly joinKeyArn: pulumi.Input<string>;
+  /** Private subnets by zone. */
+  readonly subnetIds: Readonly<Record<string, pulumi.Input<string>>>;
+  readonly workersGroupId: pulumi.Input<string>;
+  /** API host for nodes. Machines read it from the join secret; a changed one still replaces them. */
+  readonly apiHost: pulumi.Input<string>;
+}
+
+export interface PoolArgs extends PoolSurroundings {
   readonly spec: NodeSettings;
   readonly pool: PoolSpec;
   /** To see that no kubelet becomes newer than the API. */

@@ -10,13 +10,12 @@ import type { ClusterResources } from "../model/clusterResources.ts";
 import { type ClusterSpec, settingsOfMember } from "../model/clusterSpec.ts";
 import type { ServiceAccountTokens } from "../model/serviceAccountKeys.ts";
 import { clusterPki, type Pki } from "../pki/pki.ts";
-import type { Attachment } from "./attachment.ts";
 import { ControlPlaneMachine } from "./controlPlaneMachine.ts";
 import { ExistingNetwork } from "./existingNetwork.ts";
 import { Identity } from "./identity.ts";
 import { LoadBalancer } from "./loadBalancer.ts";
 import { type ClusterNetwork, Network, type NetworkArgs, resourceGroupName } from "./network.ts";
-import { Pool } from "./pool.ts";
+import { Pool, type PoolSurroundings } from "./pool.ts";
 import { controllerGrants, diskGrants } from "./roles.ts";
 import { Secrets } from "./secrets.ts";
 import { Security, securityGroupName } from "./security.ts";
@@ -63,8 +62,6 @@ export class Cluster extends pulumi.ComponentResource {
   readonly pools: readonly Pool[];
   /** The controllers' Azure settings: `azure.json`. */
   readonly cloudConfig: pulumi.Output<string>;
-  /** What pools need of the cluster, those of other programs too. */
-  readonly attachment: Attachment;
   /** Object id of the identity that reads gMSA accounts' secrets, if a pool has the plug-in. */
   readonly gmsaObjectId: pulumi.Output<string> | undefined;
 
@@ -98,7 +95,7 @@ export class Cluster extends pulumi.ComponentResource {
     this.apiGate = controlPlane.apiGate;
     const gmsa = this.#makeGmsa(network, identity);
     this.gmsaObjectId = gmsa?.principalId;
-    this.attachment = {
+    const surroundings = {
       subscriptionId: network.resourceGroup.subscriptionId,
       resourceGroup: network.resourceGroup.name,
       subnetIds: Object.fromEntries(network.zones.map((zone) => [zone.zone, zone.private.id])),
@@ -109,7 +106,8 @@ export class Cluster extends pulumi.ComponentResource {
       sshKey,
       ...(gmsa === undefined ? {} : { gmsaIdentityId: gmsa.id }),
     };
-    this.pools = this.#makePools([this.apiGate, ...network.egress, ...security.rules, secrets.join], gmsa?.ready ?? []);
+    const after = [this.apiGate, ...network.egress, ...security.rules, secrets.join];
+    this.pools = this.#makePools(surroundings, after, gmsa?.ready ?? []);
     this.resources = {
       network: {
         id: network.networkId,
@@ -294,13 +292,16 @@ export class Cluster extends pulumi.ComponentResource {
     );
   }
 
-  #makePools(after: readonly pulumi.Resource[], gmsa: readonly pulumi.Resource[]): readonly Pool[] {
-    const { attachment, api } = this;
+  #makePools(
+    surroundings: PoolSurroundings,
+    after: readonly pulumi.Resource[],
+    gmsa: readonly pulumi.Resource[],
+  ): readonly Pool[] {
     return this.#spec.pools.map((pool) => {
       const needed = pool.os === "windows" && pool.ccgPlugin ? [...after, ...gmsa] : after;
       return new Pool(
         `${this.#name}-pool-${pool.name}`,
-        { ...attachment, spec: this.#spec, pool, api, after: needed, mayStart: this.#mayStart },
+        { ...surroundings, spec: this.#spec, pool, api: this.api, after: needed, mayStart: this.#mayStart },
         { parent: this },
       );
     });

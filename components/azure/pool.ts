@@ -17,7 +17,6 @@ import { packWindowsAzure } from "../machine/windows/userData.ts";
 import { windowsWorkerPayload } from "../machine/windows/worker.ts";
 import type { NodeSettings } from "../model/nodeSettings.ts";
 import { groupName, groupSize, type PoolSpec } from "../model/pools.ts";
-import type { Attachment } from "./attachment.ts";
 import { Identity } from "./identity.ts";
 import {
   acceleratedNetworking,
@@ -44,8 +43,31 @@ import {
 import { inResourceGroup, type ResourceGroupContext } from "./resourceGroup.ts";
 import { poolJoinSecret, vaultUri, workerSecrets } from "./secretNames.ts";
 import { randomSuffix, writtenSecret } from "./secrets.ts";
+import type { MachineGroup } from "./security.ts";
 
-export interface PoolArgs extends Attachment {
+/** What every pool takes from its cluster. */
+export interface PoolSurroundings extends MachineGroup {
+  readonly subscriptionId: pulumi.Input<string>;
+  /** Name of the cluster's resource group, in which its pools lie as well: the controllers' rights end there. */
+  readonly resourceGroup: pulumi.Input<string>;
+  /** Private subnets by zone. */
+  readonly subnetIds: Readonly<Record<string, pulumi.Input<string>>>;
+  /** Vault with the pools' join secrets. */
+  readonly joinVaultName: pulumi.Input<string>;
+  /** Resource id of the secret with logins, if any. */
+  readonly credentialsId?: pulumi.Input<string>;
+  /** Object id of the control plane's identity, whose controllers change scale sets. */
+  readonly controllerId: pulumi.Input<string>;
+  /** Public half of the key that Azure requires on every Linux machine. */
+  readonly sshKey: pulumi.Input<string>;
+  /**
+   * Resource id of the identity that reads gMSA accounts' secrets; only pools with the plug-in have it beside their
+   * own.
+   */
+  readonly gmsaIdentityId?: pulumi.Input<string>;
+}
+
+export interface PoolArgs extends PoolSurroundings {
   readonly spec: NodeSettings;
   readonly pool: PoolSpec;
   /**

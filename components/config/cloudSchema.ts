@@ -58,20 +58,3 @@ const schemas = new Map(Object.values(cloudFacts).map((facts) => [facts.name, ob
 /** Schema of a stack on the named cloud, or of all for another name. */
 export const schemaOf = (cloud: unknown): z.ZodObject =>
   [...schemas].find(([name]) => name === cloud)?.[1] ?? stackSchema;
-
-/** A loaded config without the defaults of other clouds' settings: it can be loaded again. */
-export function ownSettings(config: object): object {
-  const cloud: unknown = Reflect.get(config, "cloud");
-  const owned = (value: unknown, path: string): unknown => {
-    if (Array.isArray(value)) return value.map((item) => owned(item, `${path}[]`));
-    if (typeof value !== "object" || value === null) return value;
-    return Object.fromEntries(
-      Object.entries(value).flatMap(([key, inner]) => {
-        const at = path === "" ? key : `${path}.${key}`;
-        const owner = ownerOf(at)?.name;
-        return owner === undefined || owner === cloud ? [[key, owned(inner, at)]] : [];
-      }),
-    );
-  };
-  return Object(owned(config, ""));
-}

@@ -2,7 +2,6 @@ import { createHash } from "node:crypto";
 import { cloudFacts } from "../model/cloudFacts/cloudFacts.ts";
 import { cloudNames } from "../model/cloudFacts/facts.ts";
 import { configPrefix } from "../model/problem.ts";
-import type { StackConfig } from "./schema.ts";
 
 /** What a plan has for a value that only Pulumi can decrypt (`secure:`), where there is no fake of the same form. */
 export const encryptedText = "[secret]";
@@ -44,24 +43,6 @@ export function withoutEncrypted(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(withoutEncrypted);
   if (typeof value !== "object" || value === null) return value;
   return Object.fromEntries(Object.entries(value).map(([key, part]) => [key, withoutEncrypted(part)]));
-}
-
-/** Keys of the settings that `withoutLogins` hides. */
-export const loginKeys: readonly string[] = ["proxyCredentials", "registryCredentials"].map(
-  (key) => configPrefix + key,
-);
-
-/** A config whose logins are there, but unreadable like encrypted ones. */
-export function withoutLogins(config: StackConfig): StackConfig {
-  const hidden = { username: encryptedText, password: encryptedText };
-  const { proxyCredentials, registryCredentials } = config;
-  return {
-    ...config,
-    ...(proxyCredentials === undefined ? {} : { proxyCredentials: hidden }),
-    ...(registryCredentials === undefined
-      ? {}
-      : { registryCredentials: Object.fromEntries(Object.keys(registryCredentials).map((host) => [host, hidden])) }),
-  };
 }
 
 /** Keys of our config values that are or have fakes. */

@@ -19,9 +19,7 @@ export function adminClient(server: pulumi.Output<string>, pki: Pki): pulumi.Out
     }));
 }
 
-/**
- * The same for another program's cluster, from the administrator's kubeconfig that it exports. The result is secret.
- */
+/** The same from the administrator's kubeconfig, as a stack exports it. The result is secret. */
 export function kubeconfigClient(kubeconfig: string): ApiClient {
   const config: unknown = parse(kubeconfig);
   const cluster = field(list(field(config, "clusters"))[0], "cluster");

@@ -38,7 +38,7 @@ export interface DownloadSettings {
 
 /**
  * What a pool's machines need to know about their cluster: plain data, the same for every pool, no secret. A
- * `ClusterSpec` contains it; a program that attaches a pool has it from the cluster's output `config`.
+ * `ClusterSpec` contains it; a setting that is not here replaces no worker.
  */
 export interface NodeSettings extends ClusterIdentity, DownloadSettings {
   readonly kubernetes: NodeKubernetes;

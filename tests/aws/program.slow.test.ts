@@ -73,9 +73,7 @@ describe("the program on AWS", () => {
     const { outputs } = (await run("aws-dev")).program;
     assert.deepEqual(Object.keys(outputs).sort(), [
       "apiEndpoint",
-      "attachment",
       "clusterName",
-      "config",
       "kubeconfig",
       "kubernetesVersion",
       "pools",

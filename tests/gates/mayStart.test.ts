@@ -1,12 +1,6 @@
 import assert from "node:assert/strict";
-import { mock } from "node:test";
 import { isDeepStrictEqual } from "node:util";
-import * as pulumi from "@pulumi/pulumi";
-import { attachedPools } from "../../components/config/attachedPools.ts";
-import { loadConfig } from "../../components/config/load.ts";
-import type { ApiClient } from "../../components/gates/apiProbe.ts";
 import { type MayStart, skipVariable } from "../../components/gates/mayStart.ts";
-import { attachAzure } from "../../examples/attach-a-pool/azure.ts";
 import { valueAt } from "../../plan/diff/leaves.ts";
 import { mapOf, reveal } from "../../plan/program/values.ts";
 import { replacementRow } from "../../plan/replacement/table.ts";
@@ -252,24 +246,6 @@ describe("the gate before a group of machines that is deleted before its success
         replaced.some((urn) => urn.endsWith("::azure-dev-pool-linux-group")),
       );
     });
-
-  it("asks for a pool that another program attaches, too", async () => {
-    const recorded = await runStack("azure-dev");
-    const attachment = Object(reveal(recorded.program.outputs.attachment ?? {}));
-    const given = attachedPools(loadConfig(stackConfig("azure-dev")), JSON.stringify([{ ...pool, name: "more" }]));
-    const client: ApiClient = { server: "https://10.0.0.1:6443", caCertificate: "" };
-    const attached = await withMocks(() => attachAzure(given, attachment, pulumi.output(client)), {
-      region: "westeurope",
-    });
-    const warn = mock.method(pulumi.log, "warn", () => Promise.resolve());
-    try {
-      await runHook(attached, "azure-dev-pool-more-before");
-    } finally {
-      warn.mock.restore();
-    }
-    // Nobody is logged in here, which is told.
-    assert.match(String(warn.mock.calls[0]?.arguments[0]), /^whether azure-dev-more can start again: .*not asked/);
-  });
 
   it("stays shut for what the group would be refused, and names the pool", async () => {
     const { roomy } = cloudOf("azure");

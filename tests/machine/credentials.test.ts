@@ -1,13 +1,12 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
 import { z } from "zod";
-import { attachedPools } from "../../components/config/attachedPools.ts";
 import { loadConfig } from "../../components/config/load.ts";
 import { credentialsDocument, proxyLogin, registryLogin } from "../../components/model/credentials.ts";
 import { decodeUserData } from "../../plan/decode/userData.ts";
 import { awsObjects } from "../../plan/fakes/awsAccess.ts";
 import { collectMachines } from "../../plan/fakes/collect.ts";
-import { mapOf, plainTexts, reveal, Secret, textOf } from "../../plan/program/values.ts";
+import { plainTexts, reveal, textOf } from "../../plan/program/values.ts";
 import { runConfig } from "../support/mocks.ts";
 import { stackConfig } from "../support/stacks.ts";
 
@@ -97,26 +96,6 @@ describe("logins of a proxy and a mirror", function () {
           );
       }
     });
-
-  it("are in the output by which other programs attach pools as something that is there", async () => {
-    const { program } = await recorded("aws");
-    const output = mapOf(program.outputs.config);
-    assert.deepEqual(output.proxyCredentials, { username: "[secret]", password: "[secret]" });
-    assert.deepEqual(output.registryCredentials, { [mirror]: output.proxyCredentials });
-    const { spec } = attachedPools(output, JSON.stringify([{ name: "more", os: "linux" }]));
-    assert.deepEqual(spec.credentials, { proxy: true, registries: ["mirror.example.com:8443"] });
-  });
-
-  it("are no reason to hide the output of a config, but another encrypted value is", async () => {
-    const hidden = async (key: string): Promise<boolean> => {
-      process.env.PULUMI_CONFIG_SECRET_KEYS = JSON.stringify([`fenestra:${key}`]);
-      const config = { ...stackConfig("aws-dev"), "fenestra:tags": JSON.stringify({ encrypted: key }) };
-      const { program } = await runConfig("aws-dev", config, "known-outputs");
-      Reflect.deleteProperty(process.env, "PULUMI_CONFIG_SECRET_KEYS");
-      return program.outputs.config instanceof Secret;
-    };
-    assert.deepEqual([await hidden("registryCredentials"), await hidden("accountId")], [false, true]);
-  });
 
   it("are refused in clear text, and never shown", async () => {
     const { config } = await recorded("aws");

@@ -30,7 +30,7 @@ describe("kubeconfig", () => {
     assert.equal(clusters[0].cluster["tls-server-name"], "internal.example");
   });
 
-  it("is read back by the gates of another program", () => {
+  it("is read back as a client of the API", () => {
     const client = { certificate: args.clientCertificate, key: args.clientKey };
     assert.deepEqual(kubeconfigClient(kubeconfig(args)), {
       server: args.server,

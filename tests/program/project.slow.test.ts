@@ -7,11 +7,7 @@ import { testStacks } from "../support/stacks.ts";
 import { suiteFolder } from "../support/temporary.ts";
 
 const root = path.join(import.meta.dirname, "../../");
-const projects = {
-  program: root,
-  "program of ci": path.join(root, "examples/ci"),
-  example: path.join(root, "examples/attach-a-pool"),
-};
+const projects = { program: root, "program of ci": path.join(root, "examples/ci") };
 
 /** The guides' oldest CLI; the newest is package.json's SDK. */
 const oldest = "3.249.0";

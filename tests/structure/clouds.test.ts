@@ -40,7 +40,6 @@ const choosing: Readonly<Record<string, string>> = {
   "rehearsal/machines/windowsNode.ts": "what a script does, done again",
   "rehearsal/programs/addOnTable.ts": "programs of two projects",
   "rehearsal/testkit/clouds.ts": "what tests take of a cloud",
-  "stacks/outputs.ts": "two attachments",
   "stacks/program.ts": "only the SDK of the chosen cloud is loaded",
 };
 

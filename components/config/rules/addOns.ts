@@ -114,7 +114,7 @@ export const addOnRules: Rules = {
           limits,
           given === false ? "limits an autoscaler that is switched off" : "limits no autoscaler: no pool has autoscale",
           "limits only with the autoscaler",
-          "leave them out, give a pool autoscale, or set addons.autoscaler for pools of other programs",
+          "leave them out, or give a pool autoscale",
         );
       const least = pools
         .map((pool) => leastNodes(pool, poolGroups(pool, stack["network.zones"]).length))

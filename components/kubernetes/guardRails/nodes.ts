@@ -35,7 +35,7 @@ export function knownNodes({ pools }: Pick<ClusterSpec, "pools">): KnownNodes {
   return { linux: [os("linux"), ...of("linux")], windows: of("windows") };
 }
 
-/** Keys and the values of them that some node has. A value that none has may be that of a node of another program. */
+/** Keys and the values of them that some node has. A value that none has may be that of a node that somebody added by hand. */
 export function knownValues({ linux, windows }: KnownNodes): Readonly<Record<string, readonly string[]>> {
   const keys = new Set([...linux, ...windows].flatMap((node) => Object.keys(node)));
   return Object.fromEntries(

@@ -51,7 +51,7 @@ const [cpuOf, memoryOf] = [" cpu", " memory"] as const;
 
 /**
  * Pods that no node can ever have: none has the labels, or none is large enough beside the agents of every node. Labels
- * put on Nodes by hand and pools of other programs are not known, hence a warning.
+ * put on Nodes by hand are not known, hence a warning.
  *
  * @param daemonSets pods of the cluster's DaemonSets
  */
