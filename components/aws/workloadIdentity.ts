@@ -230,7 +230,7 @@ function readOne(objectArn: pulumi.Output<string>): pulumi.Output<string> {
  * Tokens of this issuer for one service account and for AWS may assume a role. Both claims are compared exactly:
  * without `sub` a trust policy trusts every pod of the cluster.
  */
-export function workloadTrust(providerArn: string, issuer: string, account: ServiceAccountName): PolicyDocument {
+function workloadTrust(providerArn: string, issuer: string, account: ServiceAccountName): PolicyDocument {
   const claims = issuer.replace("https://", "");
   return policy({
     Sid: "OneServiceAccount",

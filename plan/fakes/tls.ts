@@ -29,7 +29,7 @@ import {
 } from "./x509.ts";
 
 /** Organisational unit in the subject of every fake certificate. */
-export const fakeUnit = "fake of fenestra plan";
+const fakeUnit = "fake of fenestra plan";
 const fakeStart = new Date("2026-01-01T00:00:00Z");
 const hour = 3_600_000;
 

@@ -42,18 +42,6 @@ export interface CloudWatch {
 /** Throws where one of an operation's calls is more than the deployer may. */
 export type Deployer = (operation: Operation, resource: RecordedResource, program: RecordedProgram) => void;
 
-/** A failure after the cloud has done something: the engine goes on with that next time. */
-export class HalfDone extends Error {
-  readonly id: string;
-  readonly outputs: PropertyMap;
-
-  constructor({ type }: Subject, { id, outputs }: Pick<Made, "id" | "outputs">) {
-    super(`${type} ${id}: the operation was begun and not completed`);
-    this.id = id;
-    this.outputs = outputs;
-  }
-}
-
 /** Types that are read from the state alone: no cloud has them. */
 const onlyInState = /^(tls|random):/;
 
@@ -73,8 +61,6 @@ const writtenOver = /:(Blob|BucketObjectv2)$/;
 export class ServedCloud {
   /** Who deploys. Default: somebody who may do everything. */
   deployer: Deployer = () => {};
-  /** Resources whose next operation is only half done. */
-  readonly failing = new Set<string>();
 
   readonly #simulate: SimulatedCloud;
   readonly #watch: CloudWatch;
@@ -156,7 +142,6 @@ export class ServedCloud {
     const made = { request, id, outputs: this.#withReadBack(request, { ...inputs, ...outputs }, "create") };
     this.#made.set(key, made);
     this.#watch.created?.(subject.urn, differences);
-    this.#completed(subject, made);
     return made;
   }
 
@@ -190,7 +175,6 @@ export class ServedCloud {
       "create",
     );
     this.#made.set(key, { request, id, outputs });
-    this.#completed(subject, { id, outputs });
     return outputs;
   }
 
@@ -206,7 +190,6 @@ export class ServedCloud {
       if (keptNames.test(gone)) this.#kept.add(gone);
     }
     this.#watch.deleted?.(subject.urn);
-    this.#completed(subject, old);
   }
 
   #ask(operation: Operation, request: ResourceRequest, id: string, outputs: PropertyMap): void {
@@ -218,10 +201,6 @@ export class ServedCloud {
       outputs: {},
       messages: [],
     });
-  }
-
-  #completed(subject: Subject, made: Pick<Made, "id" | "outputs">): void {
-    if (this.failing.delete(subject.name)) throw new HalfDone(subject, made);
   }
 
   #withReadBack(request: ResourceRequest, given: PropertyMap, at: "create" | "refresh"): PropertyMap {

@@ -1,6 +1,5 @@
 import { readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
-import { childPath } from "../../components/model/problem.ts";
 import { isPropertyList, isPropertyMap, type PropertyMap, type PropertyValue, Secret } from "../program/values.ts";
 
 interface Declared {
@@ -85,62 +84,6 @@ const declaredObjects = memo((packageName): ReadonlyMap<string, Properties> => {
   }
   return found;
 });
-
-export interface InputFailure {
-  readonly path: string;
-  readonly reason: string;
-}
-
-/** Undeclared inputs at any depth, and missing ones. Unlike the compiler it sees what reaches the provider. */
-export function wrongInputs(type: string, inputs: PropertyMap): readonly InputFailure[] {
-  const { packageName } = parts(type);
-  return wrongIn(packageName, [declaredResource(type).inputs], inputs, "");
-}
-
-function wrongIn(
-  packageName: string,
-  allowed: readonly Properties[],
-  value: PropertyMap,
-  path: string,
-): readonly InputFailure[] {
-  const [first, ...others] = allowed;
-  if (first === undefined) return [];
-  const failures = [
-    ...Object.entries(value).flatMap(([key, item]) => {
-      const property = first.get(key);
-      const inner = childPath(path, key).replace(/^\./, "");
-      if (property === undefined)
-        return [{ path: inner, reason: `there is no such input; allowed: ${[...first.keys()].sort().join(", ")}` }];
-      return wrongBelow(packageName, property, item, inner);
-    }),
-    ...[...first]
-      .filter(([key, { optional }]) => !optional && value[key] === undefined)
-      .map(([key]) => ({ path: childPath(path, key).replace(/^\./, ""), reason: "this input is required" })),
-  ];
-  // One of several types is enough: a discriminated union.
-  return failures.length > 0 && others.length > 0 && wrongIn(packageName, others, value, path).length === 0
-    ? []
-    : failures;
-}
-
-function wrongBelow(
-  packageName: string,
-  property: Declared,
-  value: PropertyValue,
-  path: string,
-): readonly InputFailure[] {
-  if (property.objects.length === 0) return [];
-  if (value instanceof Secret) return wrongBelow(packageName, property, value.reveal(), path);
-  if (isPropertyList(value))
-    return value.flatMap((item, index) => wrongBelow(packageName, property, item, childPath(path, index)));
-  if (!isPropertyMap(value)) return [];
-  if (property.isMap)
-    return Object.entries(value).flatMap(([key, item]) =>
-      wrongBelow(packageName, { ...property, isMap: false }, item, childPath(path, key)),
-    );
-  const types = property.objects.flatMap((name) => declaredObjects(packageName).get(name) ?? []);
-  return wrongIn(packageName, types, value, path);
-}
 
 /** Lists, and mappings of the user's names, at any depth; items of a list are `[*]` in a path. */
 export function collections(type: string, inputs: PropertyMap): readonly string[] {

@@ -15,7 +15,6 @@ export interface Change {
 
 export interface Difference {
   readonly changes: readonly Change[];
-  readonly deleteBeforeReplace: boolean;
 }
 
 export interface DiffQuestion {
@@ -77,10 +76,7 @@ export function difference(question: DiffQuestion): Difference {
       leaf.now === undefined,
     replaces: forced.some((key) => concerns(leaf.path, key)),
   }));
-  return {
-    changes,
-    deleteBeforeReplace: changes.some(({ replaces }) => replaces) && row?.deletesFirst?.(now) === true,
-  };
+  return { changes };
 }
 
 /**

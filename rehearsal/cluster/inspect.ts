@@ -36,7 +36,7 @@ export async function creators(cluster: Machines): Promise<ReadonlyMap<string, s
  * leader changed, the request's time was over); the kubelet then repeats the request and gets 409
  * (tryRegisterWithAPIServer in pkg/kubelet/kubelet_node_status.go, 1.36.3).
  */
-export function creatorsIn(lines: readonly string[]): ReadonlyMap<string, string> {
+function creatorsIn(lines: readonly string[]): ReadonlyMap<string, string> {
   const events = lines
     .map(auditEventOf)
     .map(({ objectRef, user: { username }, responseStatus }) => ({

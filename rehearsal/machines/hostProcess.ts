@@ -13,7 +13,7 @@ import { onLinux } from "./windowsKubelet.ts";
  * the container's folder. A release that binds files has it at its own path too, and the same folder for every
  * container, each in a silo of its own; Windows Server 2019 has no `bindfltapi.dll` and binds nothing.
  */
-export interface HostProcess {
+interface HostProcess {
   readonly argv: readonly string[];
   readonly env: Readonly<Record<string, string>>;
   /** Where the container's mounts are, with their volumes. */
@@ -22,7 +22,7 @@ export interface HostProcess {
 
 const variable = "CONTAINER_SANDBOX_MOUNT_POINT";
 
-export function hostProcess(
+function hostProcess(
   { command = [], args = [], volumeMounts = [] }: V1Container,
   env: Readonly<Record<string, string>>,
   { binds, id }: { readonly binds: boolean; readonly id: string },
@@ -73,7 +73,7 @@ const inSilo = [
 ];
 
 /** The folder that an init container makes, by its command. @throws Error for any other command */
-export function folderOf({ command = [] }: V1Container): string {
+function folderOf({ command = [] }: V1Container): string {
   const [, folder] =
     /^powershell\.exe .*New-Item -ItemType Directory -Force -Path (\S+)$/.exec(command.join(" ")) ?? [];
   if (folder === undefined) throw new Error(`the fake of HostProcess pods does not know: ${command.join(" ")}`);

@@ -4,4 +4,3 @@ export { isRoot, unshareFlags } from "../host/hostCheck.ts";
 export { machineEnvironment } from "../host/processes.ts";
 export { commandFolder, enterRoot, fillRoot } from "../host/rootScripts.ts";
 export { diskFolder, kernelAndDisk } from "../machines/fakeCommands.ts";
-export { folderOf, hostProcess } from "../machines/hostProcess.ts";

@@ -8,9 +8,9 @@ import {
   scriptsArn,
   workerPolicy,
 } from "../../components/aws/policies.ts";
-import { type PolicyDocument, type PolicyScope, policy, unscopedActions } from "../../components/aws/policyDocument.ts";
+import { type PolicyDocument, type PolicyScope, unscopedActions } from "../../components/aws/policyDocument.ts";
 import { partition } from "../../components/model/cloudFacts/iamLimits.ts";
-import { allows, type Call, matches } from "../../plan/fakes/iam.ts";
+import { allows, type Call } from "../../plan/fakes/iam.ts";
 import { readDocument } from "../docs/documents.ts";
 import { gmsaSecrets } from "../kubernetes/switches.ts";
 
@@ -114,27 +114,6 @@ const refusedToControlPlane: readonly Call[] = [
     }),
   ),
 ];
-
-describe("the evaluator of policies", () => {
-  it("matches as IAM does", () => {
-    assert.ok(matches("arn:a:*:b", "arn:a:x:y:b"));
-    assert.ok(!matches("arn.a", "arnxa"));
-    assert.ok(matches("a?c", "abc"));
-  });
-
-  it("lets a deny win, needs every condition, and knows no operator that it does not know", () => {
-    const allow = { Sid: "A", Effect: "Allow", Action: ["s3:Get*"], Resource: ["*"] } as const;
-    const deny = { Sid: "D", Effect: "Deny", Action: ["s3:GetObject"], Resource: ["x"] } as const;
-    assert.ok(allows([policy(allow)], { action: "s3:getobject", resource: "x" }));
-    assert.ok(!allows([policy(allow)], { action: "s3:PutObject", resource: "x" }));
-    assert.ok(!allows([policy(allow, deny)], { action: "s3:GetObject", resource: "x" }));
-    const conditional = { ...allow, Condition: { StringEquals: { a: "1", b: ["2", "3"] } } };
-    assert.ok(!allows([policy(conditional)], { action: "s3:GetObject", resource: "x", context: { a: "1" } }));
-    assert.ok(allows([policy(conditional)], { action: "s3:GetObject", resource: "x", context: { a: "1", b: "3" } }));
-    const odd = policy({ ...allow, Condition: { StringFuzzy: { a: "1" } } });
-    assert.throws(() => allows([odd], { action: "s3:GetObject", resource: "x" }), /does not know.*StringFuzzy/);
-  });
-});
 
 describe("every policy", () => {
   for (const [name, document] of Object.entries(all)) {

@@ -192,15 +192,6 @@ describe("published workloads, on a real API server with its scheduler", functio
       await until("the labels to count", async () => !(await warnings(spec, "let-in")).join().includes("Security"));
     });
 
-    it("find room on nodes of the default size beside every agent and sample, one by one", async () => {
-      await cluster.asByDefault();
-      for (const [index, shape] of corpus.filter(({ sized }) => sized).entries()) {
-        const [outcome] = await cluster.run(`sized-${index}`, [{ ...shape, kind: "Pod" }]);
-        const large = shape.says?.startsWith("more than any node") === true || shape.place === "waits" || shape.alone;
-        assert.equal(outcome?.place === "waits", large, `${shape.address}: ${outcome?.place}`);
-      }
-    });
-
     it("place a pod with every replacement that the manual names, and tell it to who has the original", async () => {
       const table = readDocument("docs/windows-applications.md").text.split("## What changes for you")[1] ?? "";
       const pairs = [...table.matchAll(/`([\w./-]+)(?:: ([\w.-]+))?` becomes `([\w./-]+)(?:: ([\w.-]+))?`/g)];

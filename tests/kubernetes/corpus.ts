@@ -10,10 +10,6 @@ export interface Shape {
   readonly namespace: string;
   readonly spec: Readonly<Record<string, unknown>>;
   readonly place: string;
-  /** Whether its container has a size. */
-  readonly sized: boolean;
-  /** Whether a default node takes it only without the samples. */
-  readonly alone: boolean;
   /** Its place where no policy changes pods (Kubernetes 1.35). */
   readonly before: string;
   /** A part of what its author is told, if anything. */
@@ -131,8 +127,6 @@ function shape(base: string, line: string): Shape {
       containers: [{ name: "main", image: full, ...named(containers, names), ...limits }],
     },
     place,
-    sized: limits !== undefined,
-    alone: more === "alone",
     before,
     says: says === "" ? undefined : (texts[says] ?? says),
     published: more === "runs" || more === "cannot" ? more : undefined,

@@ -11,7 +11,7 @@ import { exampleSpec } from "../support/stacks.ts";
 import { applied, namespaceOf } from "./applied.ts";
 import { corpus, type Shape } from "./corpus.ts";
 import { podHomes } from "./podTable.ts";
-import { leastRoom, planOf } from "./switches.ts";
+import { planOf } from "./switches.ts";
 
 interface Outcome {
   readonly place: string;
@@ -121,20 +121,6 @@ export class CorpusCluster {
     const patch = JSON.stringify({ status: { capacity: allocatable, allocatable, conditions } });
     const { code, stderr } = await this.api.kubectl(["patch", "node", node, "--subresource=status", "-p", patch]);
     assert.equal(code, 0, stderr);
-  }
-
-  /** Leaves the nodes what those of the default size have beside all agents and samples. */
-  async asByDefault(): Promise<void> {
-    // Without kubelets what an owner deletes stays.
-    await this.api.kubectl(["delete", "pods", "-A", "--all", "--force", "--grace-period=0"]);
-    const spec = specOf(defaultRelease);
-    for (const { metadata } of nodes) {
-      const labels: Readonly<Record<string, string>> = metadata.labels;
-      const pool = spec.pools.find(({ name }) => labels[poolKey] === name);
-      if (pool === undefined) continue;
-      const { cpu, memory } = leastRoom(spec, pool);
-      await this.#allocate(metadata.name, { cpu: `${cpu}m`, memory: `${memory}Mi` });
-    }
   }
 
   /** Replaces the guard rails by those of a release, and waits until they count. */

@@ -9,7 +9,6 @@ import unittest
 
 from support import alternatives, csr, der, item, machine, name, named, oid, pem, tokens
 
-import corpus
 import pkcs10
 import requests
 from pkcs10 import Reader
@@ -77,25 +76,6 @@ class Reading(unittest.TestCase):
         for what, text in bad.items():
             with self.subTest(what), self.assertRaises(pkcs10.Malformed):
                 pkcs10.read(text)
-
-    def test_what_is_read_openssl_reads_alike(self):
-        # Or refuses.
-        accepted = corpus.accepted(int(os.environ.get("MUTATIONS", "3000")))
-        self.assertGreater(len(accepted), 500)
-        same = 0
-        for text, got in list(accepted.items())[: int(os.environ.get("OPENSSL", "150"))]:
-            said = subprocess.run([*"openssl req -noout -text -nameopt utf8,sep_multiline".split()], input=text, capture_output=True)
-            if said.returncode:
-                continue
-            same += 1
-            lines = [each.strip() for each in said.stdout.decode("latin-1").splitlines()]
-            subject = lines[lines.index("Subject:") + 1 :] if "Subject:" in lines else []
-            names = [each for each in subject if re.match(r"(O|CN) ?=", each)]
-            self.assertEqual(sorted(re.sub(" ?= ?", "=", each, count=1) for each in names), sorted([*(f"O={each}" for each in got.organizations), f"CN={got.name}"]), text)
-            at = next((n for n, each in enumerate(lines) if "Subject Alternative Name" in each), None)
-            found = [] if at is None else [each for each in lines[at + 1].split(", ") if each]
-            self.assertEqual(found, [*(f"DNS:{each}" for each in got.dns), *(f"IP Address:{each.upper()}" for each in got.addresses)], text)
-        self.assertGreater(same, 10)
 
     def test_kinds(self):
         of = {

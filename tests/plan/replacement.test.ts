@@ -1,6 +1,5 @@
 import assert from "node:assert/strict";
 import { type Compared, findOperations } from "../../plan/diff/operations.ts";
-import { difference } from "../../plan/providers/diff.ts";
 import { differencesFrom } from "../../plan/replacement/compare.ts";
 
 const marked = { willReplaceOnChanges: true };
@@ -83,21 +82,4 @@ describe("what a change does", () => {
       assert.deepEqual(changes, [[], ["now replaced"]]);
     }
   });
-
-  for (const [type, input, first, more] of [
-    ["aws:iam/rolePolicyAttachment:RolePolicyAttachment", "role", true],
-    ["aws:iam/role:Role", "path", false],
-    ["aws:iam/role:Role", "path", true, { name: "r" }],
-    ["aws:route53/record:Record", "name", true],
-    ["aws:s3/bucket:Bucket", "bucket", true],
-    ["azure-native:authorization:RoleAssignment", "scope", false],
-    ["azure-native:compute:Disk", "diskName", true],
-    ["random:index/randomUuid:RandomUuid", "keepers", false],
-  ] as const)
-    it(`${type} ${input}: a provider deletes ${first ? "first" : "last"}`, () => {
-      const inputs = (value: string) => ({ ...more, [input]: value });
-      const old = { oldInputs: inputs("a"), oldOutputs: inputs("a") };
-      const { changes, deleteBeforeReplace } = difference({ type, ...old, inputs: inputs("b"), ignoreChanges: [] });
-      assert.deepEqual([changes.map(({ replaces }) => replaces), deleteBeforeReplace], [[true], first]);
-    });
 });

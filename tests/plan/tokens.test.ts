@@ -1,12 +1,10 @@
 import assert from "node:assert/strict";
 import { createHash, createPrivateKey, createPublicKey, generateKeyPairSync } from "node:crypto";
 import { SignJWT } from "jose";
-import { workloadTrust } from "../../components/aws/workloadIdentity.ts";
 import type { Cloud } from "../../components/config/schema.ts";
 import { tokenFacts } from "../../components/model/cloudFacts/tokens.ts";
 import { rolesFor } from "../../plan/fakes/awsAccess.ts";
 import { identitiesFor } from "../../plan/fakes/azureAccess.ts";
-import { trusts } from "../../plan/fakes/iam.ts";
 import { type RecordedProgram, resourcesOfType } from "../../plan/program/recorded.ts";
 import { mapOf, textOf } from "../../plan/program/values.ts";
 import { runSpec, specOf } from "../support/mocks.ts";
@@ -83,22 +81,3 @@ for (const cloud of ["aws", "azure"] as const) {
     });
   });
 }
-
-describe("the judge of trust policies", () => {
-  const provider = { Federated: "arn:aws:iam::123456789012:oidc-provider/id" };
-  const [statement] = workloadTrust(provider.Federated, "https://id", { namespace: "shop", name: "orders" }).Statement;
-  const context = { "id:sub": "system:serviceaccount:shop:other", "id:aud": "sts.amazonaws.com" };
-
-  it("finds what a policy without subject, or with a pattern, would let in", () => {
-    assert.ok(statement?.Principal !== undefined);
-    const { Principal } = statement;
-    const conditions = [
-      statement.Condition,
-      { StringEquals: { "id:aud": "sts.amazonaws.com" } },
-      { StringLike: { "id:sub": "system:serviceaccount:shop:*" } },
-    ];
-    const trusted = conditions.map((Condition) => trusts([{ ...statement, Principal, Condition }], provider, context));
-    assert.deepEqual(trusted, [false, true, true]);
-    assert.equal(trusts([{ ...statement, Principal, Condition: {} }], { Federated: "arn:other" }, context), false);
-  });
-});

@@ -4,10 +4,8 @@ import { ExistingNetwork as AwsNetwork } from "../../components/aws/existingNetw
 import { ExistingNetwork as AzureNetwork } from "../../components/azure/existingNetwork.ts";
 import { Security } from "../../components/azure/security.ts";
 import type { ClusterSpec } from "../../components/model/clusterSpec.ts";
-import { simulatedCloud } from "../../plan/fakes/cloud.ts";
 import { existingOf } from "../../plan/fakes/existing.ts";
 import { listOf, mapOf, type PropertyMap, unknown } from "../../plan/program/values.ts";
-import { ServedCloud } from "../../plan/providers/cloud.ts";
 import { deployAws } from "../../stacks/aws.ts";
 import { deployAzure } from "../../stacks/azure.ts";
 import {
@@ -20,7 +18,6 @@ import {
   testAccount,
   withMocks,
 } from "../support/mocks.ts";
-import { requestFor } from "../support/recording.ts";
 import { stackConfig } from "../support/stacks.ts";
 
 const givenIn = ({ network }: ClusterSpec) => network.existing ?? assert.fail("the stack has no existing network");
@@ -252,33 +249,6 @@ describe("an existing network", () => {
       ["azure", "nodes"],
     ] as const)
       await assert.rejects(run(cloud, idOf(id), null), new RegExp(`resource '${idOf(id)}' does not exist`));
-  });
-
-  it("is read by an engine too, under any case of Azure's ids, and is not there under another type", () => {
-    const existing = existingOf(stackConfig("azure-existing")["fenestra:network"], "westeurope", testAccount);
-    const cloud = new ServedCloud(() => assert.fail("nothing is made"), [], {}, existing);
-    const read = (type: string, id: string) => cloud.read({ urn: "urn", type, name: "name" }, id, {}, {})?.outputs.name;
-    assert.equal(read("azure-native:network:Subnet", idOf("nodes").toUpperCase()), "nodes");
-    assert.equal(read("azure-native:network:VirtualNetwork", idOf("nodes")), undefined);
-    assert.equal(read("azure-native:network:Subnet", idOf("others")), undefined);
-  });
-
-  it("is refused by EC2 where a group and a subnet are of different networks, and an address of another subnet by both", async () => {
-    const at = (id: string, inputs: PropertyMap) =>
-      requestFor("aws:ec2/networkInterface:NetworkInterface", id, { subnetId: "subnet-1", ...inputs });
-    const outputs = { vpcId: "vpc-1", cidrBlock: "10.0.0.0/28" };
-    const existing = new Map([["subnet-1", { type: "aws:ec2/subnet:Subnet", outputs }]]);
-    const simulate = simulatedCloud({ region: "eu-central-1", accountId: testAccount, existing }, "fake");
-    simulate({ ...requestFor("aws:ec2/subnet:Subnet", "subnet", {}), read: "subnet-1" });
-    const group = (vpcId: string) => simulate(requestFor("aws:ec2/securityGroup:SecurityGroup", vpcId, { vpcId })).id;
-    const ours = { securityGroups: [group("vpc-1")], privateIps: ["10.0.0.10"] };
-    assert.equal(simulate(at("fits", ours)).outputs.privateIp, "10.0.0.10");
-    const theirs = at("strange", { ...ours, securityGroups: [group("vpc-2")] });
-    assert.throws(() => simulate(theirs), /Security group \S+ and subnet subnet-1 belong to different networks/);
-    assert.throws(
-      () => simulate(at("far", { ...ours, privateIps: ["10.0.0.16"] })),
-      /does not fall within .* 10\.0\.0\.0\/28/,
-    );
   });
 
   it("that is created has the name servers of the stack file", async () => {

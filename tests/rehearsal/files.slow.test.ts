@@ -7,6 +7,8 @@ import { fileChecks } from "../../rehearsal/checks/files.ts";
 import type { DecodedMachine } from "../../rehearsal/cluster/bringUp.ts";
 import type { Checkers } from "../../rehearsal/programs/checkers/obtain.ts";
 import { obtainPrograms } from "../../rehearsal/programs/obtain.ts";
+import { breakages } from "../../rehearsal/run/negativeControls.ts";
+import { checkersOrSkip } from "../support/checkers.ts";
 import { obtainOrSkip, skipIf } from "../support/skip.ts";
 import { azureCluster } from "./azureCluster.ts";
 
@@ -155,5 +157,33 @@ describe("the rehearsal's checks of files", () => {
       (await failure("powershell", edited(path, /\}\s*$/, ""))) ?? "",
       /^win2022\[0\]: C:\\fenestra\\routes\.ps1: \d+:\d+ /,
     );
+  });
+
+  describe("upstream's readers", () => {
+    let checkers: Checkers;
+    before(async function () {
+      checkers = await checkersOrSkip(this, ["1.36"]);
+    });
+
+    for (const [name, kind, problem] of [
+      ["kubelet-unknown-field", "kubelet", 'unknown field "maximumPods"'],
+      ["containerd-unknown-key", "containerd", "plugin io.containerd.cri.v1.images: unknown key registry.confg_path"],
+    ] as const)
+      it(`fail when a rehearsal breaks ${name}`, async () => {
+        const breakage = breakages[name]?.payload;
+        assert.ok(breakage !== undefined);
+        const broken = machines.map((one) => ({ ...one, payload: breakage(one) }));
+        const lines = (await failure(kind, broken, checkers))?.split("\n").map((line) => line.trim()) ?? [];
+        const path = { linux: "/etc/fenestra/kubelet.yaml", windows: "C:\\etc\\kubernetes\\kubelet-config.yaml" };
+        const toml = { linux: "/etc/containerd/config.toml", windows: "C:\\fenestra\\containerd\\config.toml" };
+        const { linux, windows } = kind === "kubelet" ? path : toml;
+        // containerd's file is the same on all Linux machines, the kubelet's differs between workers and control plane.
+        const onLinux =
+          kind === "kubelet" ? ["control-plane-0", "linux[0], linux[1]"] : ["control-plane-0, linux[0], linux[1]"];
+        assert.deepEqual(lines, [
+          ...onLinux.map((names) => `${names}: ${linux}: ${problem}`),
+          `win2022[0]: ${windows}: ${problem}`,
+        ]);
+      });
   });
 });
