@@ -54,7 +54,14 @@ interface StageRecord<Name extends string> {
   readonly uses?: readonly string[];
   /** Services that it changes or needs stopped: held while it runs, by one stage at a time. */
   readonly services?: readonly WindowsServiceName[];
-  /** Stages that are done again when this one fails: what they have made may be torn, whatever their records say. */
+  /** Whether it takes anything from pods: then it never runs where they may. Default: whether it holds services. */
+  readonly takes?: boolean;
+  /** Whether it comes after the kubelet's start, so that a node that was Ready is repaired while it runs. */
+  readonly late?: boolean;
+  /**
+   * Stages that are done again when this one fails, unless pods may run: what they have made may be torn, whatever their
+   * records say. One whose files are as they were verified is not.
+   */
   readonly sendsBack?: readonly Name[];
   /** Data whose change repeats the stage. */
   readonly inputs: (source: StageSource) => unknown;
@@ -95,6 +102,7 @@ const records = [
     exitCode: 21,
     limitSeconds: long,
     reboots: true,
+    takes: true,
     beside: "artifacts",
     uses: ["settings.ps1"],
     inputs: ({ sections: { os } }) => [
@@ -163,6 +171,7 @@ const records = [
   {
     name: "before",
     needs: ["network"],
+    takes: true,
     on: (_, pool) => hasUserStage(pool, "before"),
     exitCode: 30,
     limitSeconds: long,
@@ -206,6 +215,7 @@ const records = [
     name: "programs",
     bakes: true,
     needs: ["services"],
+    late: true,
     exitCode: 28,
     limitSeconds: long,
     connects: true,
@@ -215,7 +225,8 @@ const records = [
   {
     name: "ready",
     needs: ["programs"],
-    // HNS and the kubelet hang before the first Ready too.
+    late: true,
+    // HNS and the kubelet hang before the first Ready too, and the token expires.
     sendsBack: ["artifacts", "network", "join", "services", "programs"],
     exitCode: 27,
     limitSeconds: long,
@@ -226,7 +237,7 @@ const records = [
   {
     name: "after",
     needs: ["ready"],
-    sendsBack: ["programs"],
+    late: true,
     on: (_, pool) => hasUserStage(pool, "after"),
     exitCode: 31,
     limitSeconds: long,
@@ -286,6 +297,8 @@ export function hashedStages(
       limitSeconds,
       uses = [],
       services = [],
+      takes = services.length > 0,
+      late = false,
       sendsBack = [],
       reboots = false,
       inputs,
@@ -297,7 +310,7 @@ export function hashedStages(
     hashes.set(name, hash);
     const content = bakes ? { content: fingerprint(own).slice(0, 12) } : {};
     const filled = fills?.(source.spec) ?? [];
-    const asks = reboots ? { reboots } : {};
-    return { name, scope, exitCode, limitSeconds, hash, ...content, ...asks, fills: filled, services, sendsBack };
+    const facts = { ...(reboots ? { reboots } : {}), ...(takes ? { takes } : {}), ...(late ? { late } : {}) };
+    return { name, scope, exitCode, limitSeconds, hash, ...content, ...facts, fills: filled, services, sendsBack };
   });
 }

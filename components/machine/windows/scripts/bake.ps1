@@ -88,28 +88,14 @@ function Get-Pending {
     }
 }
 
-# Files of an archive that are on the disk now, with their digests.
-function Get-Archive {
-    param([object] $Machine, [object] $Artifact)
-    $path = "$($Machine.paths.downloads)/$($Artifact.file)"
-    $files = @{}
-    foreach ($name in @(Invoke-Program 'tar.exe' @('-tzf', $path))) {
-        $file = "$($Artifact.folder)/$name"
-        if (Test-Path -LiteralPath $file -PathType Leaf) {
-            $files[$name -replace '^\./', ''] = Get-Digest $file 'SHA256'
-        }
-    }
-    @{ digest = Get-Digest $path $Artifact.algorithm; files = $files }
-}
-
 function Write-Image {
     param([object] $Machine)
     $bake = $Machine.bake
     $now = [DateTime]::UtcNow.ToString('o')
     $baked = @($Machine.stages | Where-Object { $_.content })
     $archives = @{}
-    foreach ($artifact in @($Machine.artifacts | Where-Object { $_.unpack -and $baked.name -contains $_.stage })) {
-        $archives[$artifact.file] = Get-Archive $Machine $artifact
+    foreach ($artifact in @($Machine.artifacts | Where-Object { ($_.unpack -or -not $_.digest) -and $baked.name -contains $_.stage })) {
+        $archives[$artifact.file] = Read-Kept $Machine $artifact
     }
     $image = @{
         format     = 1
@@ -165,6 +151,12 @@ function Invoke-Seal {
     $plugins = @(Get-ChildItem -LiteralPath $Machine.bake.extensions -ErrorAction SilentlyContinue)
     if ($plugins.Count -gt 0) {
         throw "extensions ran on this machine: $($plugins.Name -join ', '); build on one without"
+    }
+    # By its digests, not by its records: something may have taken a program away since.
+    $torn = @($Machine.stages | Where-Object { $_.content -and $_.name -ne 'features' -and -not (Test-Whole $Machine $_.name) } | ForEach-Object { $_.name })
+    if ($torn.Count -gt 0) {
+        Clear-Stages $Machine $torn
+        throw "not all is there that was: run bake.ps1 again for $($torn -join ', ')"
     }
     Write-Image $Machine
     Clear-Own $Machine

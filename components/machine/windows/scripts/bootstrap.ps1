@@ -18,7 +18,7 @@ if ($machine.foreground) {
     if ($code -eq 3010) {
         $code = 0
         try {
-            Restart-Machine 10
+            Restart-Machine 10 "$($machine.paths.state)/reboots"
             exit 0
         }
         catch {

@@ -1,10 +1,13 @@
 # Downloads in parallel, mirror first; nothing is unpacked or put in place before its digest is verified.
+. "$PSScriptRoot/image.ps1"
 
-# Digest from the lock file, or from the publisher's checksum file.
+# Digest from the lock file, from what was verified before, or from the publisher's checksum file.
 function Get-ExpectedDigest {
-    param([object] $Artifact, [string[]] $CurlArguments)
-    if ($Artifact.digest) {
-        return $Artifact.digest
+    param([object] $Artifact, [string[]] $CurlArguments, [object] $Kept)
+    foreach ($digest in $Artifact.digest, $Kept.digest) {
+        if ($digest) {
+            return $digest
+        }
     }
     foreach ($url in $Artifact.checksumUrls) {
         try {
@@ -64,22 +67,31 @@ function Invoke-Round {
 }
 
 # Installs or unpacks a file, atomically for a program, which is then no longer among the downloads: its pod may look
-# for it at any time.
+# for it at any time. Keeps what was verified beside the downloads.
 function Install-Artifact {
-    param([object] $Artifact, [string] $Path, [string] $Expected)
+    param([object] $Machine, [object] $Artifact, [string] $Path, [string] $Expected)
     New-Folder $Artifact.folder
+    $files = @{}
     if ($Artifact.unpack) {
+        $programs = @(Get-Packed $Machine $Artifact)
         # Pods' shims outlive containerd, and a running program cannot be overwritten.
-        $programs = @(Invoke-Program 'tar.exe' @('-tzf', $Path) | Where-Object { $_ -match '\.(exe|dll)$' } | ForEach-Object { "$($Artifact.folder)/$_" })
         foreach ($program in $programs) {
-            Stop-Program $program
+            Stop-Program "$($Artifact.folder)/$program"
         }
         Invoke-Program 'tar.exe' @('-xzf', $Path, '-C', $Artifact.folder) | Out-Null
         foreach ($program in $programs) {
-            Save-Written $program
+            Save-Written "$($Artifact.folder)/$program"
+            $files[$program] = Get-Digest "$($Artifact.folder)/$program" 'SHA256'
         }
-        return
     }
+    else {
+        Install-Program $Artifact $Path $Expected
+    }
+    Write-Text "$($Machine.paths.downloads)/kept/$($Artifact.file).json" (@{ digest = $Expected; files = $files } | ConvertTo-Json -Compress)
+}
+
+function Install-Program {
+    param([object] $Artifact, [string] $Path, [string] $Expected)
     $destination = "$($Artifact.folder)/$($Artifact.name)"
     if (-not (Test-Path -LiteralPath $Path) -or (Get-Digest $destination $Artifact.algorithm) -eq $Expected) {
         return
@@ -102,7 +114,7 @@ function Stop-Program {
     }
 }
 
-# Whether the right file is among the downloads, or in its place already.
+# Whether the right file is among the downloads, or a program in its place already.
 function Test-Fetched {
     param([hashtable] $Item)
     $artifact = $Item.artifact
@@ -118,7 +130,8 @@ function Install-Artifacts {
     New-Folder $Machine.paths.downloads
     $artifacts = @($Machine.artifacts | Where-Object { $_.stage -eq $Stage })
     $items = @(foreach ($artifact in $artifacts) {
-        @{ artifact = $artifact; path = "$($Machine.paths.downloads)/$($artifact.file)"; expected = Get-ExpectedDigest $artifact $curl; process = $null; url = '' }
+        $kept = Read-Kept $Machine $artifact
+        @{ artifact = $artifact; path = "$($Machine.paths.downloads)/$($artifact.file)"; expected = Get-ExpectedDigest $artifact $curl $kept; kept = $kept; process = $null; url = '' }
     })
     $wanted = @($items | Where-Object { -not (Test-Fetched $_) })
     $sources = 1
@@ -137,6 +150,8 @@ function Install-Artifacts {
         throw "not downloaded: $(($wanted | ForEach-Object { $_.artifact.name }) -join ', ')"
     }
     foreach ($item in $items) {
-        Install-Artifact $item.artifact $item.path $item.expected
+        if (-not $item.kept -or -not (Test-Placed $Machine $item.artifact $item.kept)) {
+            Install-Artifact $Machine $item.artifact $item.path $item.expected
+        }
     }
 }

@@ -17,7 +17,7 @@ $ErrorActionPreference = 'Stop'
 # Calls the API with the node's own permissions. No call takes longer than what is left of the time.
 function Invoke-Kubectl {
     param([object] $Machine, [string[]] $Arguments, [hashtable] $Deadline, [string] $Text = '')
-    $seconds = [Math]::Max(2, [int] (Get-Left $Deadline 10))
+    $seconds = [Math]::Max(1, [int] (Get-Left $Deadline 10))
     $common = '--kubeconfig', $Machine.paths.kubeconfig, '--request-timeout', "${seconds}s"
     Invoke-Program $Machine.programs.kubectl ($common + $Arguments) -Seconds ($seconds + 1) -Text $Text
 }
@@ -78,11 +78,11 @@ function Send-Heartbeat {
 
 # Deletes what is left, in one call: `kubectl delete pod` knows one namespace only.
 function Remove-Pods {
-    param([object] $Machine, [object[]] $Pods)
+    param([object] $Machine, [object[]] $Pods, [hashtable] $Deadline)
     $items = @($Pods | ForEach-Object { @{ apiVersion = 'v1'; kind = 'Pod'; metadata = @{ name = $_.name; namespace = $_.namespace } } })
     try {
         $list = ConvertTo-Json -Depth 5 -Compress -InputObject @{ apiVersion = 'v1'; kind = 'List'; items = $items }
-        Invoke-Kubectl $Machine @('delete', '--wait=false', '--ignore-not-found', '-f', '-') (New-Deadline 10) $list | Out-Null
+        Invoke-Kubectl $Machine @('delete', '--wait=false', '--ignore-not-found', '-f', '-') $Deadline $list | Out-Null
     }
     catch {
         Write-Log "not deleted: $_"
@@ -150,12 +150,14 @@ function Test-Unwanted {
 # load balancers send nothing new to it.
 function Invoke-Drain {
     param([object] $Machine, [string] $Node, [int] $Seconds, [string] $Hook = '', [switch] $Returns, [switch] $Leaves)
-    $deadline = New-Deadline $Seconds
+    # Of the time a part is for the deletion of what is left.
+    $end = New-Deadline $Seconds
+    $deadline = New-Deadline ($Seconds - [Math]::Min(10, $Seconds / 3))
     $beat = New-Deadline 0
-    Write-Notice "drain of node $Node within $Seconds s"
     $cordoned = $false
     $drained = $false
     $away = New-Deadline $Machine.drain.away
+    $told = $false
     $pods = $null
     while ((Get-Left $deadline) -gt 0) {
         # Somebody may have deleted the Node already: its pods move all the same.
@@ -169,6 +171,10 @@ function Invoke-Drain {
                 Write-Log "not cordoned: $_"
             }
         }
+        if (-not $told) {
+            $told = $true
+            Write-Notice "drain of node $Node within $Seconds s"
+        }
         Send-Heartbeat $Machine $Hook $beat
         try {
             $pods = @(Select-Pods @(Get-OwnPods $Machine $Node $deadline))
@@ -177,7 +183,7 @@ function Invoke-Drain {
                     $drained = $true
                     Write-Notice "node $Node is drained after $([int] $deadline.watch.Elapsed.TotalSeconds) s"
                     if (-not $Returns) {
-                        Wait-Disks $Machine $Node $deadline
+                        Wait-Disks $Machine $Node $end
                     }
                 }
                 # Nobody waits where no Service has ports on machines; there is always the API's.
@@ -211,7 +217,7 @@ function Invoke-Drain {
     }
     Write-Notice "drain of node $Node ended with $($pods.Count) pods left" 'Warning'
     if (-not $Returns) {
-        Remove-Pods $Machine $pods
+        Remove-Pods $Machine $pods $end
     }
     $false
 }
@@ -222,7 +228,7 @@ if ($MyInvocation.InvocationName -eq '.') {
 $machine = Get-Machine
 Start-Log $machine 'drain'
 Initialize-Web
-$node = Get-NodeName $machine.cloud
+$node = Get-OwnName $machine
 if ($Seconds -gt 0) {
     Invoke-Drain $machine $node $Seconds $Hook -Returns:$Returns -Leaves:$Leaves | Out-Null
 }

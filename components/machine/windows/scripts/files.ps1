@@ -64,7 +64,7 @@ function New-Deadline {
 # Seconds left until a deadline, at most those given; 0 when it has passed.
 function Get-Left {
     param([hashtable] $Deadline, [double] $AtMost = 86400)
-    [Math]::Max(0, [Math]::Min($AtMost, $Deadline.seconds - $Deadline.watch.Elapsed.TotalSeconds))
+    [Math]::Max(0.0, [Math]::Min($AtMost, $Deadline.seconds - $Deadline.watch.Elapsed.TotalSeconds))
 }
 
 # Writes one line with a timestamp to the console and to the log of the running script.
@@ -127,12 +127,22 @@ function Write-Notice {
     }
 }
 
+# On a thread of its own: the service of events may hang, and neither a drain nor a round waits for it.
 function Write-Event {
     param([string] $Message, [string] $Kind)
-    if (-not [Diagnostics.EventLog]::SourceExists('fenestra')) {
-        [Diagnostics.EventLog]::CreateEventSource('fenestra', 'Application')
+    $writer = [PowerShell]::Create().AddScript({
+        param([string] $Message, [string] $Kind)
+        if (-not [Diagnostics.EventLog]::SourceExists('fenestra')) {
+            [Diagnostics.EventLog]::CreateEventSource('fenestra', 'Application')
+        }
+        [Diagnostics.EventLog]::WriteEntry('fenestra', $Message, $Kind, 1)
+    }).AddArgument($Message).AddArgument($Kind)
+    $writing = $writer.BeginInvoke()
+    if (-not $writing.AsyncWaitHandle.WaitOne(10000)) {
+        throw 'not written within 10 s'
     }
-    Write-EventLog -LogName Application -Source fenestra -EventId 1 -EntryType $Kind -Message $Message
+    $writer.EndInvoke($writing)
+    $writer.Dispose()
 }
 
 function Write-Console {

@@ -61,6 +61,52 @@ function Get-Identity {
     }
 }
 
+# Whether this machine may have a Node that it can speak of: before its stage has brought kubectl there is nothing to
+# drain either.
+function Test-Joined {
+    param([object] $Machine)
+    (Test-Path -LiteralPath $Machine.paths.kubeconfig) -and (Test-Path -LiteralPath $Machine.programs.kubectl)
+}
+
+# The node's name, kept once known, also where the metadata service is busy: then from what the node has joined with.
+function Get-OwnName {
+    param([object] $Machine, [hashtable] $Memory = @{})
+    if ($Memory.node) {
+        return $Memory.node
+    }
+    $CallsEnd = New-Deadline 10
+    try {
+        $Memory.node = Get-NodeName $Machine.cloud
+        return $Memory.node
+    }
+    catch {
+        Write-Log "$_"
+    }
+    $name = "$((Read-Data $Machine.paths.node).name)"
+    if (-not $name -and "$((Read-Certificate $Machine).Subject)" -match 'CN=system:node:([\w.-]+)') {
+        $name = $Matches[1]
+    }
+    if (-not $name) {
+        throw 'nobody says which node this is'
+    }
+    $name
+}
+
+# The kubelet's certificate; nothing where there is no whole one, with its key.
+function Read-Certificate {
+    param([object] $Machine)
+    $text = Read-Text "$($Machine.paths.certificates)/kubelet-client-current.pem"
+    if ($text -notmatch '-----END [A-Z ]*PRIVATE KEY-----' -or $text -notmatch '(?s)-----BEGIN CERTIFICATE-----(.+?)-----END CERTIFICATE-----') {
+        return
+    }
+    try {
+        New-Object Security.Cryptography.X509Certificates.X509Certificate2 (, [Convert]::FromBase64String($Matches[1]))
+    }
+    catch {
+        Write-Log "the kubelet's certificate cannot be read: $_"
+    }
+}
+
 # The node's name, which needs no file: one may be torn when the machine must leave.
 function Get-NodeName {
     param([object] $Cloud)

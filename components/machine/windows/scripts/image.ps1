@@ -1,5 +1,6 @@
-# What an image of the user's has done beforehand. It decides nothing: a stage is skipped when image.json has the hash of
-# its script and inputs, and what it makes is on the disk. Anything else runs the stage.
+# What is on the disk already, and what an image of the user's has done beforehand. The image decides nothing: a stage is
+# skipped when image.json has the hash of its script and inputs, and what it makes is on the disk. Anything else runs it.
+. "$PSScriptRoot/settings.ps1"
 
 # The image's record: nothing when it is missing, torn, of another system or of another format.
 function Read-Image {
@@ -25,7 +26,7 @@ function Test-Features {
             return $false
         }
     }
-    foreach ($key in @($os.registry | Where-Object { $_.reboot }) + @((Read-Data $Machine.paths.repairs).($os.name))) {
+    foreach ($key in Get-EarlyKeys $Machine) {
         foreach ($value in $key.values.PSObject.Properties) {
             if ((Get-ItemProperty -LiteralPath $key.path -ErrorAction SilentlyContinue).($value.Name) -ne $value.Value) {
                 return $false
@@ -35,19 +36,28 @@ function Test-Features {
     $true
 }
 
-# Whether a file is in its place: a program by the digest that the lock file has, what came out of an archive by those
-# that the image has for the archive of that digest.
+# The programs in an archive, by their paths in it.
+function Get-Packed {
+    param([object] $Machine, [object] $Artifact)
+    @(Invoke-Program 'tar.exe' @('-tzf', "$($Machine.paths.downloads)/$($Artifact.file)")) -match '\.(exe|dll)$' -replace '^\./'
+}
+
+# What was verified when a file was put in its place: its digest, and those of what came out of an archive.
+function Read-Kept {
+    param([object] $Machine, [object] $Artifact)
+    Read-Data "$($Machine.paths.downloads)/kept/$($Artifact.file).json"
+}
+
+# Whether a file is in its place as it was verified, by the digest of the lock file, or by that of the record where that
+# has none; of an archive all programs, by the digests of the record.
 function Test-Placed {
-    param([object] $Image, [object] $Artifact)
-    if (-not $Artifact.digest) {
-        return $false
-    }
+    param([object] $Machine, [object] $Artifact, [object] $Kept)
+    $digest = @($Artifact.digest, $Kept.digest | Where-Object { $_ })[0]
     if (-not $Artifact.unpack) {
-        return (Get-Digest "$($Artifact.folder)/$($Artifact.name)" $Artifact.algorithm) -eq $Artifact.digest
+        return $digest -and (Get-Digest "$($Artifact.folder)/$($Artifact.name)" $Artifact.algorithm) -eq $digest
     }
-    $archive = $Image.archives.($Artifact.file)
-    $files = @($archive.files.PSObject.Properties)
-    if ($archive.digest -ne $Artifact.digest -or $files.Count -eq 0) {
+    $files = @($Kept.files.PSObject.Properties | Where-Object { $_ })
+    if ($Kept.digest -ne $digest -or $files.Count -eq 0 -or @(Get-Packed $Machine $Artifact | Where-Object { $files.Name -notcontains $_ }).Count -gt 0) {
         return $false
     }
     foreach ($file in $files) {
@@ -56,6 +66,25 @@ function Test-Placed {
         }
     }
     $true
+}
+
+# Whether all that a stage has put in its place is as it was verified; false of a stage that fetches nothing.
+function Test-Whole {
+    param([object] $Machine, [string] $Stage)
+    $artifacts = @($Machine.artifacts | Where-Object { $_.stage -eq $Stage })
+    foreach ($artifact in $artifacts) {
+        try {
+            if (Test-Placed $Machine $artifact (Read-Kept $Machine $artifact)) {
+                continue
+            }
+        }
+        catch {
+            Write-Log "$_"
+        }
+        Write-Log "$($artifact.name) is not as it was verified"
+        return $false
+    }
+    $artifacts.Count -gt 0
 }
 
 # Whether the image has done a stage of which this machine has no record yet.
@@ -74,7 +103,7 @@ function Test-Baked {
             return Test-Features $Machine
         }
         foreach ($artifact in @($Machine.artifacts | Where-Object { $_.stage -eq $Stage.name })) {
-            if (-not (Test-Placed $image $artifact)) {
+            if (-not (Test-Placed $Machine $artifact $image.archives.($artifact.file))) {
                 Write-Log "the image says that it has $($artifact.name), and has not"
                 return $false
             }

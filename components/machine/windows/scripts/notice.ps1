@@ -81,8 +81,8 @@ function Get-Termination {
     } | Select-Object -First 1
 }
 
-# Seconds until an event starts, less a reserve. A started event has no time left; a missing time, and one that cannot
-# be read, mean now.
+# Seconds until an event starts by its host's clock, less a reserve. A started event has no time left; a missing time, and
+# one that cannot be read, mean now.
 function Get-EventSeconds {
     param([string] $NotBefore, [object] $Drain, [int] $AtMost = $Drain.seconds)
     $culture = [Globalization.CultureInfo]::InvariantCulture
@@ -91,7 +91,7 @@ function Get-EventSeconds {
     if (-not [DateTime]::TryParse($NotBefore, $culture, $styles, [ref] $start)) {
         return $Drain.spotSeconds
     }
-    [Math]::Max(5, [Math]::Min($AtMost, [int] ($start - [DateTime]::UtcNow).TotalSeconds - $Drain.reserveSeconds))
+    [Math]::Max(5, [Math]::Min($AtMost, [int] ($start - [DateTime]::UtcNow - $clock.ahead).TotalSeconds - $Drain.reserveSeconds))
 }
 
 # Lets the cloud proceed: there is nothing left to wait for.

@@ -8,7 +8,6 @@ $ErrorActionPreference = 'Stop'
 . "$PSScriptRoot/lib.ps1"
 . "$PSScriptRoot/state.ps1"
 . "$PSScriptRoot/report.ps1"
-. "$PSScriptRoot/joined.ps1"
 
 # Starts every stage of a wave that is not done in a separate process, waits for all, and returns the exit codes by
 # name. One that exceeds its time limit (a call of HNS, the servicing stack) is killed and counts as failed: the next
@@ -50,21 +49,49 @@ function Start-StageProcess {
     $process
 }
 
-# Runs the waves until one fails or requests a reboot. 0 done, 3010 reboot, else the exit code of the failed stage.
+# Runs what is due of a wave, under the lock of the run: the next boot's task must not overlap with the extension's run,
+# nor may the health task start services that a stage holds. But where pods may run nothing keeps it from its repairs.
+function Invoke-Locked {
+    param([object] $Machine, [object[]] $Due, [string] $State)
+    $outcome = @{}
+    $work = { $outcome.codes = Invoke-Wave $Machine @($Due.name) }
+    if (@($Due | Where-Object { (Get-Leave $_ $State).alone }).Count -eq 0) {
+        & $work
+    }
+    elseif (-not (Invoke-Alone 'run' (1000 * $Machine.retry.lockSeconds) $work)) {
+        Write-Notice "the health task, or another run, has held the lock for $($Machine.retry.lockSeconds) s; going on without it" 'Warning'
+        & $work
+    }
+    $outcome.codes
+}
+
+# Runs the waves until one fails or requests a reboot, with -First no further than that which may request one. 0 done,
+# 3010 reboot, else the exit code of the failed stage.
 function Invoke-Waves {
-    param([object] $Machine, [object[]] $Waves)
+    param([object] $Machine, [object[]] $Waves, [switch] $First)
+    $boot = Get-BootId
     foreach ($wave in $Waves) {
-        $codes = Invoke-Wave $Machine @($wave)
-        foreach ($name in @($wave)) {
-            if (0, 3010 -notcontains $codes[$name]) {
-                Write-Notice "stage $name failed with exit code $($codes[$name])" 'Error'
+        $stages = @($Machine.stages | Where-Object { @($wave) -contains $_.name })
+        $due = @($stages | Where-Object { -not (Test-StageDone $Machine $_ $boot) })
+        $codes = @{}
+        if ($due.Count -gt 0) {
+            $state = Get-NodeState $Machine
+            $due = @(Get-Due $Machine $boot $state $due)
+            $codes = Invoke-Locked $Machine $due $state
+        }
+        foreach ($stage in $due) {
+            if (0, 3010 -notcontains $codes[$stage.name]) {
+                Write-Notice "stage $($stage.name) failed with exit code $($codes[$stage.name])" 'Error'
                 # That it is recorded is no proof that what an earlier stage made is whole.
-                Clear-Stages $Machine ($Machine.stages | Where-Object { $_.name -eq $name }).sendsBack
-                return $codes[$name]
+                Clear-Stages $Machine (Get-Leave $stage (Get-NodeState $Machine)).again
+                return $codes[$stage.name]
             }
         }
         if ($codes.Values -contains 3010) {
             return 3010
+        }
+        if ($First -and @($stages | Where-Object { $_.reboots }).Count -gt 0) {
+            break
         }
     }
     0
@@ -92,26 +119,9 @@ function Get-Pause {
     $base + (Get-Random -Minimum 0 -Maximum ([int] ($base * $Machine.retry.jitter) + 1))
 }
 
-# Writes records again that are torn while the node is Ready in this boot: their stages would stop the services and clear
-# the network under its pods.
-function Repair-Records {
-    param([object] $Machine, [string] $BootId)
-    $torn = @($Machine.stages | Where-Object { (Test-Path -LiteralPath "$($Machine.paths.state)/$($_.name).json") -and -not (Read-Data "$($Machine.paths.state)/$($_.name).json") })
-    # Only a stage of this boot has started the kubelet.
-    if ($torn.Count -eq 0 -or "$((Get-Service -Name kubelet -ErrorAction SilentlyContinue).Status)" -ne 'Running') {
-        return
-    }
-    if (Test-NodeReady $Machine "$((Read-Data $Machine.paths.node).name)") {
-        Write-Notice "records cannot be read, and the node is Ready: $($torn.name -join ', ')" 'Warning'
-        foreach ($stage in $torn) {
-            Set-StageDone $Machine $stage $BootId
-        }
-    }
-}
-
 # One attempt: access rights first, so that nothing is downloaded or written to a folder that others may change or read.
 function Invoke-Attempt {
-    param([object] $Machine, [object[]] $Waves)
+    param([object] $Machine, [switch] $First)
     try {
         foreach ($path in $Machine.protected) {
             Protect-Folder $path
@@ -123,8 +133,7 @@ function Invoke-Attempt {
     }
     # The scheduler does not restart a task whose program exited by itself: an error here must not end the run.
     try {
-        Repair-Records $Machine (Get-BootId)
-        $code = Invoke-Waves $Machine $Waves
+        $code = Invoke-Waves $Machine $Machine.waves -First:$First
         if ($code -eq 3010 -and -not (Add-Reboot $Machine)) {
             Write-Notice "a stage asks for a reboot after $($Machine.reboots.allowed) of them" 'Error'
             return $Machine.exitCodes.rebootLoop
@@ -139,30 +148,8 @@ function Invoke-Attempt {
 
 function Invoke-Run {
     param([object] $Machine, [switch] $FirstWave)
-    $waves = @($Machine.waves | Where-Object { $_ -notcontains 'after' })
-    if ($FirstWave) {
-        $asking = @($Machine.stages | Where-Object { $_.reboots } | ForEach-Object { $_.name })
-        $last = 0
-        for ($index = $waves.Count - 1; $index -gt 0; $index -= 1) {
-            if (@($waves[$index] | Where-Object { $asking -contains $_ }).Count -gt 0) {
-                $last = $index
-            }
-        }
-        $waves = @($waves[0..$last])
-    }
-    $outcome = @{ code = 1 }
-    $attempt = 0
-    while ($true) {
-        # The next boot's task must not overlap with the extension's run, nor may the health task start services that a
-        # stage holds. What the user wants done on a Ready node, and the pauses, are nobody's business.
-        if (-not (Invoke-Alone 'run' (1000 * $Machine.retry.lockSeconds) { $outcome.code = Invoke-Attempt $Machine $waves })) {
-            Write-Notice "the health task, or another run, has held the lock for $($Machine.retry.lockSeconds) s; going on without it" 'Warning'
-            $outcome.code = Invoke-Attempt $Machine $waves
-        }
-        $code = $outcome.code
-        if ($code -eq 0 -and -not $FirstWave -and @($Machine.stages | Where-Object { $_.name -eq 'after' }).Count -gt 0) {
-            $code = Invoke-Attempt $Machine @(, @('after'))
-        }
+    for ($attempt = 0; $true; $attempt += 1) {
+        $code = Invoke-Attempt $Machine -First:$FirstWave
         # While the extension runs, its exit code reports the result, and its status file is not ours to change.
         if (-not $FirstWave) {
             Set-Report $Machine $code
@@ -173,21 +160,6 @@ function Invoke-Run {
         $pause = Get-Pause $Machine $attempt
         Write-Log "attempt $attempt failed, next in $pause s"
         Start-Sleep -Seconds $pause
-        $attempt += 1
-    }
-}
-
-# Logins that a boot has kept because their store refused: asked for again until it answers.
-function Update-Logins {
-    param([object] $Machine)
-    $stage = $Machine.stages | Where-Object { $_.name -eq 'credentials' }
-    while ($stage -and (Read-Data "$($Machine.paths.state)/credentials.json").kept) {
-        Start-Sleep -Seconds @($Machine.retry.pauseSeconds)[-1]
-        Invoke-Alone 'run' 0 {
-            # As if of another boot.
-            Set-StageDone $Machine $stage ''
-            Invoke-Wave $Machine @('credentials')
-        } | Out-Null
     }
 }
 
@@ -197,18 +169,23 @@ if ($MyInvocation.InvocationName -eq '.') {
 }
 $machine = Get-Machine
 Start-Log $machine 'run'
+Initialize-Web
 $watch = [Diagnostics.Stopwatch]::StartNew()
 Write-Log "run: start in boot $(Get-BootId)"
 $code = Invoke-Run $machine -FirstWave:$FirstWave
 Write-Log "run: ended with $code after $([int] $watch.Elapsed.TotalSeconds) s"
 if (-not $FirstWave) {
+    if ($code -eq 0) {
+        & "$PSScriptRoot/prepull.ps1"
+    }
+    # What stages have left for later.
+    while ($code -eq 0 -and @(Get-Due $machine (Get-BootId) (Get-NodeState $machine)).Count -gt 0) {
+        Start-Sleep -Seconds @($machine.retry.pauseSeconds)[-1]
+        $code = Invoke-Run $machine
+    }
     if ($code -eq 3010) {
         Write-Notice 'restarting to finish the installation of features'
-        Restart-Machine
-    }
-    else {
-        & "$PSScriptRoot/prepull.ps1"
-        Update-Logins $machine
+        Restart-Machine 0 "$($machine.paths.state)/reboots"
     }
 }
 exit $code

@@ -48,11 +48,18 @@ function Stop-Within {
     }
 }
 
-# Starts a service and waits until it runs; `Start-Service` waits without a limit.
+# Starts a service and waits until it runs; `Start-Service` waits without a limit. Never a second process beside one that
+# its service has left behind.
 function Start-Within {
     param([string] $Name, [int] $Seconds = 60)
     $service = Get-Service -Name $Name
     if ('Running', 'StartPending' -notcontains "$($service.Status)") {
+        for ($look = 1; @(Get-Process -Name $Name -ErrorAction SilentlyContinue).Count -gt 0; $look += 1) {
+            if ($look -gt 10) {
+                throw "a process $Name of before does not end"
+            }
+            Start-Sleep -Milliseconds 500
+        }
         $service.Start()
     }
     $service.WaitForStatus('Running', [TimeSpan]::FromSeconds($Seconds))
@@ -134,8 +141,8 @@ function Set-Recovery {
     Invoke-Program 'sc.exe' @('failureflag', $Name, '1') -Seconds 60 | Out-Null
 }
 
-# A service that is stopped, or for some rounds neither stopped nor running. Recovery actions do not cover an orderly
-# stop.
+# A service that is stopped, or for some rounds neither stopped nor running; for some rounds too where stages are still to
+# be done that start it. Recovery actions do not cover an orderly stop.
 function Repair-Service {
     param([object] $Machine, [hashtable] $Memory, [string] $Name)
     $status = "$((Get-Service -Name $Name -ErrorAction SilentlyContinue).Status)"
@@ -143,12 +150,11 @@ function Repair-Service {
         throw 'nobody says whether it runs'
     }
     $rounds = $Machine.watch.sickRounds
-    if ($status -eq 'Stopped') {
+    if ($status -eq 'Stopped' -and -not $Memory.building) {
         $rounds = 1
     }
     if (Test-Sick $Memory "service $Name" $rounds { if ($status -ne 'Running') { throw $status } }) {
         Write-Notice "service $Name is $status; starting it" 'Warning'
-        # What it has left behind and nobody can end is no reason for a second one.
         Stop-Within $Name
         Start-NodeService $Name
     }

@@ -41,6 +41,18 @@ function Set-Keys {
     }
 }
 
+# Registry values that take effect at the reboot of the features. A torn list of the fixes is an error: without them the
+# network of pods breaks later.
+function Get-EarlyKeys {
+    param([object] $Machine)
+    $fixes = (Get-Machine $Machine.paths.repairs).($Machine.os.name)
+    if (-not $fixes) {
+        throw "$($Machine.paths.repairs) has no fixes for $($Machine.os.name)"
+    }
+    $Machine.os.registry | Where-Object { $_.reboot }
+    $fixes
+}
+
 function Write-Failed {
     if ($seen.failed.Count -gt 0) {
         Write-Notice "settings not made, the node goes on without: $($seen.failed -join ', ')" 'Warning'

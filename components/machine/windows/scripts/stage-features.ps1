@@ -3,6 +3,7 @@
 param([object] $Machine)
 . "$PSScriptRoot/settings.ps1"
 $os = $Machine.os
+$keys = Get-EarlyKeys $Machine
 
 # Features come first: the component store may have to download some, through the update service that is disabled below.
 $features = @(Get-WindowsFeature -Name $os.features)
@@ -18,7 +19,7 @@ if ($missing.Count -gt 0 -and -not $pending) {
     }
     $reboot = $result.RestartNeeded -ne 'No'
 }
-Set-Keys (@($os.registry | Where-Object { $_.reboot }) + @((Read-Data $Machine.paths.repairs).($os.name)))
+Set-Keys @($keys)
 foreach ($name in $os.servicesOff) {
     Invoke-Optional "service $name off" {
         Set-Service -Name $name -StartupType Disabled

@@ -7,21 +7,11 @@ $paths = $Machine.paths
 # True while the kubelet has all that it joins with, and its certificate is this node's, which an image may hold of
 # another, and valid for at least ten more minutes.
 function Test-Certificate {
-    $text = Read-Text "$($paths.certificates)/kubelet-client-current.pem"
     if ((Read-Text $paths.kubeconfig) -notmatch 'server:' -or (Read-Text $paths.clusterCa) -notmatch '-----END CERTIFICATE-----') {
         return $false
     }
-    if ($text -notmatch '-----END [A-Z ]*PRIVATE KEY-----' -or $text -notmatch '(?s)-----BEGIN CERTIFICATE-----(.+?)-----END CERTIFICATE-----') {
-        return $false
-    }
-    try {
-        $certificate = New-Object Security.Cryptography.X509Certificates.X509Certificate2 (, [Convert]::FromBase64String($Matches[1]))
-        $certificate.NotAfter -gt [DateTime]::Now.AddMinutes(10) -and $certificate.GetNameInfo('SimpleName', $false) -eq "system:node:$($node.name)"
-    }
-    catch {
-        Write-Log "the kubelet's certificate cannot be read: $_"
-        $false
-    }
+    $certificate = Read-Certificate $Machine
+    $certificate -and $certificate.NotAfter -gt [DateTime]::Now.AddMinutes(10) -and $certificate.GetNameInfo('SimpleName', $false) -eq "system:node:$($node.name)"
 }
 
 function Write-BootstrapKubeconfig {
@@ -37,10 +27,10 @@ function Write-BootstrapKubeconfig {
     # Only the system and administrators may read the token, from the start.
     Protect-Folder (Split-Path -Parent $paths.bootstrapKubeconfig)
     Protect-Folder $paths.certificates
+    Write-Text $paths.clusterCa $Secret.caCertificate
     Write-Text $paths.bootstrapKubeconfig $text
     # An expired certificate would be used before the token.
     Remove-Item -Force -LiteralPath $paths.kubeconfig -ErrorAction SilentlyContinue
-    Write-Text $paths.clusterCa $Secret.caCertificate
 }
 
 # The API's address, from what this node has written before; empty when nothing of it can be read.

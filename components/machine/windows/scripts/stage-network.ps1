@@ -60,9 +60,11 @@ function Wait-Adapter {
 # (kubernetes-csi/csi-driver-smb#1219). The kubelet has the others made again.
 function Clear-Shares {
     try {
-        foreach ($mapping in @(Get-SmbGlobalMapping | Where-Object { "$($_.Status)" -ne 'OK' })) {
-            Remove-SmbGlobalMapping -RemotePath $mapping.RemotePath -Force
-            Write-Log "removed the mapping of $($mapping.RemotePath), which is $($mapping.Status)"
+        Invoke-Wmi {
+            foreach ($mapping in @(Get-SmbGlobalMapping -CimSession $wmi -ErrorAction Stop | Where-Object { "$($_.Status)" -ne 'OK' })) {
+                Remove-SmbGlobalMapping -CimSession $wmi -RemotePath $mapping.RemotePath -Force -ErrorAction Stop
+                Write-Log "removed the mapping of $($mapping.RemotePath), which is $($mapping.Status)"
+            }
         }
     }
     catch {

@@ -36,6 +36,8 @@ Wait-Until {
 } $Machine.readySeconds "node $($node.name) to be Ready" 5 | Out-Null
 Write-Notice "node $($node.name) is Ready"
 Remove-Item -Force -LiteralPath $Machine.paths.bootstrapKubeconfig -ErrorAction SilentlyContinue
+# It was Ready once, whatever the group answers.
+Write-Text "$($Machine.paths.state)/ready.json" '{}'
 if ($Machine.lifecycle) {
     # Any refusal but that no hook waits is tried again, or the group would replace the node.
     Send-Lifecycle $Machine $Machine.lifecycle.launchHook 'CompleteLifecycleAction' 'CONTINUE'

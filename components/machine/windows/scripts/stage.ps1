@@ -4,9 +4,8 @@ $ErrorActionPreference = 'Stop'
 . "$PSScriptRoot/lib.ps1"
 . "$PSScriptRoot/state.ps1"
 . "$PSScriptRoot/services.ps1"
-. "$PSScriptRoot/image.ps1"
 
-# 0 done, 3010 done but for a reboot, or to be done again after it, else the stage's own code.
+# 0 done or left for later, 3010 done but for a reboot, or to be done again after it, else the stage's own code.
 function Invoke-Stage {
     param([object] $Machine, [object] $Stage, [string] $BootId)
     if (Test-StageDone $Machine $Stage $BootId) {
@@ -21,7 +20,12 @@ function Invoke-Stage {
     }
     Write-Log "stage $($Stage.name): start"
     try {
-        Stop-NodeService $Stage.services
+        $leave = Get-Leave $Stage $(if ($Stage.takes) { Get-NodeState $Machine })
+        if (-not $leave.runs) {
+            Write-Notice "stage $($Stage.name) is not done, and pods may run: it waits for the next boot" 'Warning'
+            return 0
+        }
+        Stop-NodeService $leave.stops
         # As text: PowerShell considers 'reboot' equal to a $true that a stage returned by accident.
         $result = @(& "$PSScriptRoot/stage-$($Stage.name).ps1" -Machine $Machine | ForEach-Object { "$_" })
         if ($result -contains 'reboot' -or $result -contains 'again') {
@@ -31,7 +35,11 @@ function Invoke-Stage {
             Write-Log "stage $($Stage.name): needs a reboot after $($watch.Elapsed.TotalSeconds) s"
             return 3010
         }
-        Set-StageDone $Machine $Stage $BootId -Kept:($result -contains 'kept')
+        if ($result -contains 'later') {
+            Write-Log "stage $($Stage.name): left for later after $($watch.Elapsed.TotalSeconds) s"
+            return 0
+        }
+        Set-StageDone $Machine $Stage $BootId
         Write-Log "stage $($Stage.name): done in $($watch.Elapsed.TotalSeconds) s"
         return 0
     }
@@ -48,6 +56,7 @@ if ($MyInvocation.InvocationName -eq '.') {
 }
 $machine = Get-Machine
 Start-Log $machine "stage-$Name"
+Initialize-Web
 $stage = $machine.stages | Where-Object { $_.name -eq $Name }
 $outcome = @{ code = $stage.exitCode }
 # One of a run that was cut off may still be at work.

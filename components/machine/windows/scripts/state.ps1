@@ -1,4 +1,46 @@
-# Which stages are done, kept on disk, and in which boot.
+# The state of this machine: which stages are done, which may run now, and what a stage that fails may undo. Read by
+# whoever runs stages, repairs or drains.
+. "$PSScriptRoot/image.ps1"
+. "$PSScriptRoot/joined.ps1"
+
+# `new` until the node was Ready once; `up` while its pods may run: only a stage or a repair of this boot has started the
+# kubelet, and an API that does not answer is no reason to take anything from them; else `down`.
+function Get-NodeState {
+    param([object] $Machine, [scriptblock] $Ready = { Test-NodeReady $Machine (Get-OwnName $Machine) })
+    $was = Test-Path -LiteralPath "$($Machine.paths.state)/ready.json"
+    if ("$((Get-Service -Name kubelet -ErrorAction SilentlyContinue).Status)" -eq 'Running') {
+        $is = $null
+        try {
+            $is = & $Ready
+        }
+        catch {
+            Write-Log "$_"
+        }
+        if ($is -or ($was -and $null -eq $is)) {
+            return 'up'
+        }
+    }
+    if ($was) { 'down' } else { 'new' }
+}
+
+# The table: whether a stage may run in a state, which services it then stops, which stages are made again when it has
+# failed, and whether nobody may repair anything meanwhile.
+function Get-Leave {
+    param([object] $Stage, [string] $State)
+    $runs = $State -ne 'up' -or -not $Stage.takes
+    @{
+        runs   = $runs
+        stops  = @($Stage.services | Where-Object { $runs })
+        again  = @($Stage.sendsBack | Where-Object { $State -ne 'up' })
+        alone  = $State -eq 'new' -or ($State -eq 'down' -and -not $Stage.late)
+    }
+}
+
+# Stages that are to run now.
+function Get-Due {
+    param([object] $Machine, [string] $BootId, [string] $State, [object[]] $Stages = $Machine.stages)
+    $Stages | Where-Object { (Get-Leave $_ $State).runs -and -not (Test-StageDone $Machine $_ $BootId) }
+}
 
 # Identifies this boot: a volatile key vanishes with it, while the boot time that Windows reports moves when the clock
 # is set.
@@ -19,6 +61,14 @@ function Get-BootId {
 function Test-StageDone {
     param([object] $Machine, [object] $Stage, [string] $BootId)
     $done = Read-Data "$($Machine.paths.state)/$($Stage.name).json"
+    if (-not $done) {
+        # A record that is torn: what `services` needs, all before it, was done in the boot in which that was.
+        $proof = Read-Data "$($Machine.paths.state)/services.json"
+        $last = [Array]::IndexOf(@($Machine.stages.name), 'services')
+        if ($proof.boot -eq $BootId -and $proof.hash -eq @($Machine.stages)[$last].hash -and @($Machine.stages.name)[0..$last] -contains $Stage.name) {
+            $done = @{ hash = $Stage.hash; boot = $BootId }
+        }
+    }
     if ($null -eq $done -or $done.hash -ne $Stage.hash -or $done.reboot -eq $BootId) {
         return $false
     }
@@ -32,7 +82,7 @@ function Test-StageDone {
     if ($Stage.scope -eq 'boot' -and $done.boot -ne $BootId) {
         return $false
     }
-    # Not the digests: those are compared when a stage is sent back.
+    # Not the digests: those are compared when a stage is to be made again.
     foreach ($artifact in @($Machine.artifacts | Where-Object { $_.stage -eq $Stage.name -and -not $_.unpack })) {
         if (-not (Test-Program "$($artifact.folder)/$($artifact.name)")) {
             return $false
@@ -47,26 +97,23 @@ function Test-StageDone {
     $true
 }
 
-# Forgets that stages are done, and what an image says of any.
+# Forgets that stages are done, but not of one whose files are as they were verified.
 function Clear-Stages {
     param([object] $Machine, [string[]] $Names)
-    if ($Names -and $Machine.paths.image) {
-        Remove-Item -Force -LiteralPath $Machine.paths.image -ErrorAction SilentlyContinue
-    }
     foreach ($name in $Names) {
+        if (Test-Whole $Machine $name) {
+            continue
+        }
         Remove-Item -Force -LiteralPath "$($Machine.paths.state)/$name.json" -ErrorAction SilentlyContinue
     }
 }
 
-# With `-Reboot` it is done from the next boot on; with `-Kept` it is to be tried again once the node is Ready.
+# With `-Reboot` it is done from the next boot on.
 function Set-StageDone {
-    param([object] $Machine, [object] $Stage, [string] $BootId, [switch] $Reboot, [switch] $Kept)
+    param([object] $Machine, [object] $Stage, [string] $BootId, [switch] $Reboot)
     $state = @{ hash = $Stage.hash; boot = $BootId; finished = [DateTime]::UtcNow.ToString('o') }
     if ($Reboot) {
         $state.reboot = $BootId
-    }
-    if ($Kept) {
-        $state.kept = $true
     }
     Write-Text "$($Machine.paths.state)/$($Stage.name).json" ($state | ConvertTo-Json -Compress)
 }

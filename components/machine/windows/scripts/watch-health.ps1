@@ -8,7 +8,6 @@ $ErrorActionPreference = 'Stop'
 . "$PSScriptRoot/hns.ps1"
 . "$PSScriptRoot/routes.ps1"
 . "$PSScriptRoot/endpoints.ps1"
-. "$PSScriptRoot/joined.ps1"
 
 # A health address of a program on this machine; one that does not answer within the time is an error.
 function Test-Health {
@@ -70,16 +69,19 @@ function Repair-Hns {
     }
 }
 
-# The run that carries the machine to Ready: the scheduler starts it with Windows only. Not at once, since one that has
-# just asked for a restart of Windows would count a second one.
+# The run of the stages: the scheduler starts it with Windows only. Well before repairs start what a stage would start.
 function Repair-Run {
     param([object] $Machine, [hashtable] $Memory)
+    if (@($Memory.due).Count -eq 0) {
+        $Memory.run = 0
+        return
+    }
     $state = "$((Invoke-Wmi { Get-ScheduledTask -TaskName 'fenestra-run' -CimSession $wmi -ErrorAction Stop }).State)"
     if ('Ready', 'Queued', 'Running' -notcontains $state) {
         throw "the task fenestra-run is '$state'"
     }
-    if (Test-Sick $Memory 'run' $Machine.watch.sickRounds { if ($state -eq 'Ready') { throw $state } }) {
-        Write-Notice 'the bootstrap has ended before the node was Ready; starting it' 'Warning'
+    if (Test-Sick $Memory 'run' ($Machine.watch.sickRounds / 2) { if ($state -eq 'Ready') { throw $state } }) {
+        Write-Notice "the bootstrap has ended before its stages $($Memory.due -join ', '); starting it" 'Warning'
         Invoke-Wmi { Start-ScheduledTask -TaskName 'fenestra-run' -CimSession $wmi -ErrorAction Stop }
     }
 }
@@ -123,7 +125,7 @@ function Invoke-Duties {
     }
 }
 
-# Those that call HNS come last, since it may hang.
+# Those that call HNS come last, since it may hang. Before this boot's network is made there is none to repair.
 function Invoke-Repairs {
     param([object] $Machine, [string] $BootId, [hashtable] $Memory)
     Invoke-Duties $Memory ([ordered] @{
@@ -134,20 +136,16 @@ function Invoke-Repairs {
         kubelet              = { Repair-Kubelet $Machine $Memory }
         'kube-proxy'         = { Repair-Proxy $Machine $Memory }
         HNS                  = { Repair-Hns $Machine $Memory }
-        'pod network'        = { Repair-PodNetwork $Machine $BootId $Memory }
+        'pod network'        = { if (-not $Memory.building) { Repair-PodNetwork $Machine $BootId $Memory } }
     })
 }
 
-# True once the stages of this boot are done, so that nothing is repaired while it is being built. What the user wants
-# done on a Ready node may take as long as it likes.
-function Test-Settled {
-    param([object] $Machine, [string] $BootId)
-    foreach ($stage in @($Machine.stages | Where-Object { $_.name -ne 'after' })) {
-        if (-not (Test-StageDone $Machine $stage $BootId)) {
-            return $false
-        }
-    }
-    $true
+# What the table says of this moment: the state, what is still to be done, and whether that starts services.
+function Set-State {
+    param([object] $Machine, [string] $BootId, [hashtable] $Memory)
+    $Memory.state = Get-NodeState $Machine { $Memory.isReady }
+    $Memory.due = @(Get-Due $Machine $BootId $Memory.state | ForEach-Object { $_.name })
+    $Memory.building = @($Machine.stages | Where-Object { $_.takes -and $Memory.due -contains $_.name }).Count -gt 0
 }
 
 function Invoke-Round {
@@ -160,7 +158,7 @@ function Invoke-Round {
         routes = {
             foreach ($prefix in @(Repair-Routes $Machine.network.routes)) {
                 # In a first boot flanneld's own move of the adapter takes them away.
-                if (Test-Settled $Machine $BootId) {
+                if ($Memory.state -eq 'up') {
                     Write-Notice "route to $prefix was lost and is back" 'Warning'
                 }
             }
@@ -173,13 +171,11 @@ function Invoke-Round {
     })
     # Under the lock of the run: what a stage stopped on purpose stays stopped.
     Invoke-Alone 'run' 0 {
-        if (Test-Settled $Machine $BootId) {
-            $Memory.run = 0
+        Invoke-Duties $Memory ([ordered] @{ state = { Set-State $Machine $BootId $Memory } })
+        if ($Memory.state -and $Memory.state -ne 'new') {
             Invoke-Repairs $Machine $BootId $Memory
         }
-        else {
-            Invoke-Duties $Memory ([ordered] @{ bootstrap = { Repair-Run $Machine $Memory } })
-        }
+        Invoke-Duties $Memory ([ordered] @{ bootstrap = { Repair-Run $Machine $Memory } })
     } | Out-Null
     Invoke-Duties $Memory ([ordered] @{ report = { Send-Beat $Machine $Memory } })
 }
@@ -222,5 +218,7 @@ while ($true) {
     catch {
         Write-Log "health: $_"
     }
+    # The limit is a round's: the pause is none.
+    $memory.round = New-Deadline $machine.watch.roundSeconds
     Start-Sleep -Seconds $machine.watch.healthSeconds
 }

@@ -10,9 +10,9 @@ $ErrorActionPreference = 'Stop'
 function Invoke-Round {
     param([object] $Machine, [hashtable] $Memory)
     $silent = @{}
+    $looked = New-Deadline 0
     $termination = Get-Termination $Machine $silent
-    # Before its stage has brought kubectl nobody can drain, and there is nothing to drain yet.
-    $joined = (Test-Path -LiteralPath $Machine.paths.kubeconfig) -and (Test-Path -LiteralPath $Machine.programs.kubectl)
+    $joined = Test-Joined $Machine
     if ($null -eq $termination) {
         if ($joined -and -not $silent.silent -and -not $Memory.settled) {
             & "$PSScriptRoot/drain.ps1" -Seconds 0
@@ -27,14 +27,20 @@ function Invoke-Round {
         return $false
     }
     $Memory.interrupted = $returns
-    # The cloud is told in any case.
-    try {
-        if ($joined) {
-            & "$PSScriptRoot/drain.ps1" -Seconds $termination.seconds -Hook $termination.hook -Returns:$returns -Leaves:(-not $returns)
+    # A drain that could not begin is tried again while there is time. The cloud is told in any case.
+    for ($least = 5; $joined; $least = 0) {
+        $left = [Math]::Max($least, $termination.seconds - $looked.watch.Elapsed.TotalSeconds)
+        if ($left -le 0) {
+            break
         }
-    }
-    catch {
-        Write-Log "drain: $_"
+        try {
+            & "$PSScriptRoot/drain.ps1" -Seconds ([Math]::Ceiling($left)) -Hook $termination.hook -Returns:$returns -Leaves:(-not $returns)
+            break
+        }
+        catch {
+            Write-Log "drain: $_"
+            Start-Sleep -Seconds $Machine.watch.noticeSeconds
+        }
     }
     Complete-Termination $Machine $termination
     -not $returns

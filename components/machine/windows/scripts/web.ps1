@@ -12,11 +12,11 @@ function Initialize-Web {
 # the first call.
 $clock = @{ ahead = [TimeSpan]::Zero }
 
-# Learns the time from a server's answer, only of one that has proved who it is.
+# Learns the time from a server's answer, only of one that has proved who it is, or of the machine's own host.
 function Set-Clock {
     param([string] $Uri, [string] $Date)
     $time = [DateTimeOffset]::MinValue
-    if ($Uri -like 'https:*' -and [DateTimeOffset]::TryParse($Date, [Globalization.CultureInfo]::InvariantCulture, 'None', [ref] $time)) {
+    if ($Uri -match '^(https:|http://169\.254\.169\.254/)' -and [DateTimeOffset]::TryParse($Date, [Globalization.CultureInfo]::InvariantCulture, 'None', [ref] $time)) {
         $clock.ahead = $time - [DateTimeOffset]::UtcNow
     }
 }

@@ -11,6 +11,8 @@ $fakeServices = @{}
 # What only Windows has, in place of the types that the scripts name.
 Add-Type -TypeDefinition 'namespace Fenestra { public static class EventLog {
 public static bool There;
+public static System.Collections.Generic.List<string> Entries = new System.Collections.Generic.List<string>();
+public static void WriteEntry(string source, string message, string kind, int id) { Entries.Add(message); }
 public static bool SourceExists(string source) { return There; }
 public static void CreateEventSource(string source, string log) { There = true; } } }'
 function New-FakeKey {
@@ -45,16 +47,12 @@ function Write-Host {
     param([string] $Line)
     if ($Line -notmatch '^\d{4}-|^/') { Microsoft.PowerShell.Utility\Write-Host $Line }
 }
-function Write-EventLog {
-    param([string] $LogName, [string] $Source, [int] $EventId, [string] $EntryType, [string] $Message)
-    $fakePc.events += $Message
-}
 function Start-Sleep {
     param([double] $Seconds)
     Step-Adapter
     # Pauses between attempts are longer than any other.
     if ($Seconds -ge 10) { $fakePc.pauses += 1 }
-    if ($fakePc.pauses -gt 60) { throw "it does not end: $($fakePc.events[-3..-1] -join '; ')" }
+    if ($fakePc.pauses -gt 60) { throw "it does not end: $(@([Fenestra.EventLog]::Entries)[-3..-1] -join '; ')" }
 }
 
 function Test-Good {
@@ -103,6 +101,10 @@ function Invoke-FakeProgram {
         'containerd.exe' {
             $fakeServices.Remove('containerd')
             if ($Arguments[0] -eq '--register-service') { $fakeServices.containerd = @{ status = 'Stopped'; program = 1 } }
+        }
+        'curl.exe' {
+            if ($fakePc.alone) { throw 'nobody answers' }
+            Get-TextDigest "MZ $([IO.Path]::GetFileName($Arguments[-1]) -replace '\.sha\d+$')"
         }
         'shutdown.exe' { $fakePc.restart = $true }
         'host-local.exe' {
@@ -215,8 +217,9 @@ function Get-DriveText {
 $fakeData = Get-DriveText 'C:\fenestra\machine.json' | ConvertFrom-Json
 $fakeData.services.containerd.pipe = "$drive/pipe"
 foreach ($artifact in $fakeData.artifacts) {
+    # None where the lock has none: then the publisher is asked.
     $artifact.algorithm = 'sha256'
-    $artifact.digest = Get-TextDigest "MZ $([IO.Path]::GetFileName($artifact.urls[0]))"
+    if ($artifact.digest) { $artifact.digest = Get-TextDigest "MZ $([IO.Path]::GetFileName($artifact.urls[0]))" }
 }
 Write-Text "$scripts/machine.json" ($fakeData | ConvertTo-Json -Depth 20)
 Write-Text $fakeData.paths.serviceAccountToken 'token'
@@ -225,7 +228,7 @@ $places = @{}
 foreach ($item in $fakeData.credentials.files) {
     foreach ($match in [Regex]::Matches((Read-Text $item.template), '@(LOGIN_[0-9A-Z]+)@')) { $places[$match.Groups[1].Value] = 'svc:secret' }
 }
-Set-Values $fakePc @{ keys = @{}; console = @(); events = @(); ran = @(); pauses = 0; feature = 'Available'; restart = $false; refuses = $false; hung = $false; logins = $places | ConvertTo-Json -Compress }
+Set-Values $fakePc @{ keys = @{}; console = @(); ran = @(); pauses = 0; feature = 'Available'; restart = $false; refuses = $false; hung = $false; logins = $places | ConvertTo-Json -Compress }
 Set-Values $fakeServices @{ hns = @{ status = 'Running' }; w32time = @{ status = 'Stopped' }; containerd = @{ status = 'Stopped' } }
 $fakeServices.Remove('containerd')
 Clear-FakeHns
@@ -263,7 +266,7 @@ Test 'a first boot asks for one restart, and the second ends Ready with all that
     $environment = $fakePc.keys['SYSTEM\CurrentControlSet\Services\containerd']
     Assert-Equal @(@($environment.Environment)[0], $environment.sddl) @('HTTP_PROXY=http://svc:secret@proxy.example.com:3128', 'D:P(A;CI;KA;;;SY)(A;CI;KA;;;BA)')
     Assert-True ($fakePc.console -contains 'fenestra: node i-0123456789abcdef0 is Ready')
-    Assert-Equal @($fakePc.events -like '*failed*') @()
+    Assert-Equal @([Fenestra.EventLog]::Entries -like '*failed*') @()
 }
 Test 'a later boot starts these processes' {
     Restart-Fake
@@ -283,7 +286,7 @@ Test 'a machine comes back with the logins it has while their store refuses, and
     $fakeWeb.answer = $answerBefore
     Assert-True ($fakePc.ran.Count - 5 -gt 1)
     Assert-False $fakePc.refuses
-    Assert-True ($fakePc.events -like 'the logins of the last boot are kept*')[0].Contains('ParameterNotFound')
+    Assert-True ([Fenestra.EventLog]::Entries -like 'the logins of the last boot are kept*')[0].Contains('ParameterNotFound')
 }
 Test 'HNS that hangs before the node was Ready once is started again' {
     Remove-Item -LiteralPath "$($fakeData.paths.state)/ready.json"
