@@ -97,14 +97,12 @@ const ofWindows: ReadonlySet<string> = new Set(
   New-ScheduledTaskSettingsSet New-ScheduledTaskTrigger New-Service New-TimeSpan Out-Null Out-String Register-ScheduledTask Remove-Item Remove-ItemProperty
   Remove-NetFirewallRule Remove-NetRoute Remove-SmbGlobalMapping Resize-Partition Restart-Computer Select-Object Select-String Set-CimInstance
   Set-ItemProperty Set-Service Set-Variable Sort-Object Split-Path Start-Process Start-ScheduledTask Start-Sleep Stop-Process
-  Test-Path Unregister-ScheduledTask Update-MpSignature Where-Object Write-EventLog Write-Host Write-Verbose`.split(
-    /\s+/,
-  ),
+  Test-Path Unregister-ScheduledTask Update-MpSignature Where-Object Write-Host Write-Verbose`.split(/\s+/),
 );
 
 /** What the tests call besides; scripts have functions for it: commands without a limit, or that leave half a file. */
 const ofTests: ReadonlySet<string> = new Set(
-  "Add-Content Get-Content Set-Content Start-Service Write-Error chmod ln tar".split(" "),
+  "Add-Content Get-Content Set-Content Set-Item Start-Service Write-Error chmod ln tar".split(" "),
 );
 
 /** What the samples call besides: they have none of the scripts' functions. */

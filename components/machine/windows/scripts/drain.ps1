@@ -157,7 +157,7 @@ function Invoke-Drain {
     $cordoned = $false
     $drained = $false
     $away = New-Deadline $Machine.drain.away
-    $told = $false
+    $begun = $false
     $pods = $null
     while ((Get-Left $deadline) -gt 0) {
         # Somebody may have deleted the Node already: its pods move all the same.
@@ -171,8 +171,8 @@ function Invoke-Drain {
                 Write-Log "not cordoned: $_"
             }
         }
-        if (-not $told) {
-            $told = $true
+        if (-not $begun) {
+            $begun = $true
             Write-Notice "drain of node $Node within $Seconds s"
         }
         Send-Heartbeat $Machine $Hook $beat
@@ -229,6 +229,9 @@ $machine = Get-Machine
 Start-Log $machine 'drain'
 Initialize-Web
 $node = Get-OwnName $machine
+if (-not $node) {
+    throw 'nobody says which node this is'
+}
 if ($Seconds -gt 0) {
     Invoke-Drain $machine $node $Seconds $Hook -Returns:$Returns -Leaves:$Leaves | Out-Null
 }

@@ -69,6 +69,7 @@ function Test-Joined {
 }
 
 # The node's name, kept once known, also where the metadata service is busy: then from what the node has joined with.
+# Empty where that is torn too.
 function Get-OwnName {
     param([object] $Machine, [hashtable] $Memory = @{})
     if ($Memory.node) {
@@ -85,9 +86,6 @@ function Get-OwnName {
     $name = "$((Read-Data $Machine.paths.node).name)"
     if (-not $name -and "$((Read-Certificate $Machine).Subject)" -match 'CN=system:node:([\w.-]+)') {
         $name = $Matches[1]
-    }
-    if (-not $name) {
-        throw 'nobody says which node this is'
     }
     $name
 }

@@ -39,7 +39,7 @@ function Test-Features {
 # The programs in an archive, by their paths in it.
 function Get-Packed {
     param([object] $Machine, [object] $Artifact)
-    @(Invoke-Program 'tar.exe' @('-tzf', "$($Machine.paths.downloads)/$($Artifact.file)")) -match '\.(exe|dll)$' -replace '^\./'
+    @(Invoke-Program 'tar.exe' @('-tzf', "$($Machine.paths.downloads)/$($Artifact.file)") -Seconds 300) -match '\.(exe|dll)$' -replace '^\./'
 }
 
 # What was verified when a file was put in its place: its digest, and those of what came out of an archive.

@@ -62,11 +62,15 @@ function Send-Beat {
     param([object] $Machine, [hashtable] $Memory)
     # Not what this itself could not write.
     $failed = @($Memory.Keys | Where-Object { $_ -like 'failed *' -and $_ -ne 'failed report' } | ForEach-Object { $_ -replace '^failed ', '' } | Sort-Object) -join ','
-    if (-not (Test-Joined $Machine) -or ($Memory.told -eq $failed -and (Get-Left $Memory.beat) -gt 0)) {
+    $name = ''
+    if (Test-Joined $Machine) {
+        $name = Get-OwnName $Machine $Memory
+    }
+    if (-not $name -or ($Memory.told -eq $failed -and (Get-Left $Memory.beat) -gt 0)) {
         return
     }
     $words = @("fenestra.dev/failed=$failed" -replace '=$', '-') + "fenestra.dev/beat=$('{0:s}Z' -f [DateTime]::UtcNow)" + @(Get-Traces $Machine $Memory)
-    Invoke-Program $Machine.programs.kubectl (@('--kubeconfig', $Machine.paths.kubeconfig, '--request-timeout', '10s', 'annotate', 'node', (Get-OwnName $Machine $Memory), '--overwrite') + $words) -Seconds 15 | Out-Null
+    Invoke-Program $Machine.programs.kubectl (@('--kubeconfig', $Machine.paths.kubeconfig, '--request-timeout', '10s', 'annotate', 'node', $name, '--overwrite') + $words) -Seconds 15 | Out-Null
     $Memory.told = $failed
     $Memory.beat = New-Deadline $Machine.watch.beatSeconds
 }

@@ -54,13 +54,13 @@ function Start-StageProcess {
 function Invoke-Locked {
     param([object] $Machine, [object[]] $Due, [string] $State)
     $outcome = @{}
-    $work = { $outcome.codes = Invoke-Wave $Machine @($Due.name) }
+    $command = { $outcome.codes = Invoke-Wave $Machine @($Due.name) }
     if (@($Due | Where-Object { (Get-Leave $_ $State).alone }).Count -eq 0) {
-        & $work
+        & $command
     }
-    elseif (-not (Invoke-Alone 'run' (1000 * $Machine.retry.lockSeconds) $work)) {
+    elseif (-not (Invoke-Alone 'run' (1000 * $Machine.retry.lockSeconds) $command)) {
         Write-Notice "the health task, or another run, has held the lock for $($Machine.retry.lockSeconds) s; going on without it" 'Warning'
-        & $work
+        & $command
     }
     $outcome.codes
 }

@@ -6,12 +6,12 @@
 # `new` until the node was Ready once; `up` while its pods may run: only a stage or a repair of this boot has started the
 # kubelet, and an API that does not answer is no reason to take anything from them; else `down`.
 function Get-NodeState {
-    param([object] $Machine, [scriptblock] $Ready = { Test-NodeReady $Machine (Get-OwnName $Machine) })
+    param([object] $Machine, [scriptblock] $Question = { Test-NodeReady $Machine (Get-OwnName $Machine) })
     $was = Test-Path -LiteralPath "$($Machine.paths.state)/ready.json"
     if ("$((Get-Service -Name kubelet -ErrorAction SilentlyContinue).Status)" -eq 'Running') {
         $is = $null
         try {
-            $is = & $Ready
+            $is = & $Question
         }
         catch {
             Write-Log "$_"
@@ -64,8 +64,9 @@ function Test-StageDone {
     if (-not $done) {
         # A record that is torn: what `services` needs, all before it, was done in the boot in which that was.
         $proof = Read-Data "$($Machine.paths.state)/services.json"
-        $last = [Array]::IndexOf(@($Machine.stages.name), 'services')
-        if ($proof.boot -eq $BootId -and $proof.hash -eq @($Machine.stages)[$last].hash -and @($Machine.stages.name)[0..$last] -contains $Stage.name) {
+        $names = @($Machine.stages | ForEach-Object { $_.name })
+        $last = [Array]::IndexOf($names, 'services')
+        if ($proof.boot -eq $BootId -and $proof.hash -eq @($Machine.stages)[$last].hash -and $names[0..$last] -contains $Stage.name) {
             $done = @{ hash = $Stage.hash; boot = $BootId }
         }
     }

@@ -28,8 +28,9 @@ function Invoke-Round {
     }
     $Memory.interrupted = $returns
     # A drain that could not begin is tried again while there is time. The cloud is told in any case.
+    $looked.seconds = $termination.seconds
     for ($least = 5; $joined; $least = 0) {
-        $left = [Math]::Max($least, $termination.seconds - $looked.watch.Elapsed.TotalSeconds)
+        $left = [Math]::Max($least, (Get-Left $looked))
         if ($left -le 0) {
             break
         }

@@ -1,7 +1,6 @@
 # The health task: what goes wrong after Ready is repaired, once, and told.
 . "$PSScriptRoot/harness.ps1"
 . "$scripts/watch-health.ps1"
-$realSettled = ${function:Test-Settled}
 . "$PSScriptRoot/node-fakes.ps1"
 . "$PSScriptRoot/round-fakes.ps1"
 $bound = { @{ round = New-Deadline 600 } }
@@ -116,17 +115,13 @@ Test 'a kube-proxy that does not run or has no network yet is no case; one that 
 }
 Test 'a run that only pauses is not started' {
     Reset-Node
-    $memory = @{}
+    $memory = @{ due = @('after') }
     foreach ($round in @(1) * 4) { Repair-Run $fakeMachine $memory }
     Assert-Equal $fakeNode.deeds @()
     $fakeNode.task = 'Disabled'
     Assert-Throws { Repair-Run $fakeMachine $memory } "is 'Disabled'$"
-}
-Test 'what the user wants done after Ready switches off no repair' {
-    $settled = ConvertTo-Data @{ paths = @{ state = "$temp/settled"; bootstrapKubeconfig = "$temp/none" }; stages = @(@{ name = 'ready'; scope = 'once'; hash = 'h'; fills = @() }, @{ name = 'after'; scope = 'once'; hash = 'h'; fills = @() }) }
-    Assert-False (& $realSettled $settled 'boot-1')
-    Set-StageDone $settled $settled.stages[0] 'boot-1'
-    Assert-True (& $realSettled $settled 'boot-1')
+    $memory.due = @()
+    Repair-Run $fakeMachine $memory
 }
 Test 'a log over its limit is kept once and emptied under the hands of who writes it, a smaller one is left alone' {
     $path = "$temp/containerd.log"
@@ -194,16 +189,18 @@ Test 'what a stage stopped is left alone while a run is at work, and looked afte
     Reset-Pods
     Set-Values $fakeNode @{ locked = $true; route = $false }
     $fakeNode.services.containerd.status = 'Stopped'
-    $memory = @{ isReady = $true }
+    $memory = @{ isReady = $true; state = 'up' }
     Invoke-Round $fakeMachine 'boot-1' $memory
     Assert-Equal $fakeNode.deeds @('route')
     $fakeNode.locked = $false
     Invoke-Round $fakeMachine 'boot-1' $memory
     Assert-Equal $fakeNode.deeds @('route', 'set containerd Manual', 'start containerd')
     Assert-Equal $fakeNotices.told @('route to 169.254.169.254/32 was lost and is back', 'service containerd is Stopped; starting it')
-    Set-Values $fakeNode @{ settled = $false; route = $false }
+    Set-Values $fakeNode @{ state = 'new'; route = $false }
     Invoke-Round $fakeMachine 'boot-1' $memory
-    Assert-Equal $fakeNotices.told.Count 2
+    $fakeNode.route = $false
+    Invoke-Round $fakeMachine 'boot-1' $memory
+    Assert-Equal $fakeNotices.told.Count 3
     $memory.port.Stop()
 }
 Test 'a duty that fails is told once, stops no other, and is told again after it worked' {

@@ -30,7 +30,7 @@ function New-FakeProcess {
 Write-Text "$temp/token" 'token'
 Write-Text "$temp/sandbox/config.yaml" 'a: b'
 Write-Text "$scripts/machine.json" (@{
-    cloud = @{}; watch = @{ healthSeconds = 30; noticeSeconds = 5; roundSeconds = 600 }; kubeletEndpoint = 'pipe'; programs = @{ crictl = 'crictl' }
+    cloud = @{}; watch = @{ healthSeconds = 30; noticeSeconds = 5; roundSeconds = 600 }; kubeletEndpoint = 'pipe'; programs = @{ crictl = 'crictl' }; paths = @{ node = "$temp/node.json"; certificates = $temp }
     prePull = @{ afterSeconds = 300; images = @('a', 'b') }
     logs = @{ program = 'otelcol.exe'; seconds = 9; files = @('COLLECTOR_CONFIG', 'FAKE_NONE'); kubeconfig = 'c.conf' }
     kubeProxy = @{ program = 'kube-proxy.exe'; seconds = 9; kubeconfig = 'p.conf'; arguments = @('--hostname-override=@NODE_NAME@') }
@@ -60,6 +60,18 @@ Test 'a drain is asked for with its time and hook, or taken back' {
     Assert-Equal $fakeMain.did @('n1 90  False True')
     Invoke-Main 'drain' $functions @{ Seconds = 0 }
     Assert-Equal $fakeMain.did @('n1 20 True')
+}
+Test 'a node drains itself by the name that it has joined with while the metadata service is busy' {
+    $functions = 'function Get-NodeName { if ($CallsEnd.seconds -ne 10) { throw "no limit" }; throw 503 }; function Invoke-Drain { param($Machine, $Node); Add-Did $Node }'
+    Write-Text "$temp/kubelet-client-current.pem" (New-Pem 'i-0fedcba9876543210')
+    foreach ($case in @{ file = '{"name":"n2"}'; name = 'n2' }, @{ file = '{"na'; name = 'i-0fedcba9876543210' }) {
+        Write-Text "$temp/node.json" $case.file
+        Invoke-Main 'drain' $functions @{ Seconds = 90 }
+        Assert-Equal $fakeMain.did @('log 503', $case.name)
+    }
+    Remove-Item -LiteralPath "$temp/kubelet-client-current.pem"
+    Invoke-Main 'drain' $functions @{ Seconds = 90 }
+    Assert-Equal $fakeMain.did @('log 503', 'ends: nobody says which node this is')
 }
 foreach ($breaks in $false, $true) {
     Test "pods of programs end with their program, which never outlives them: $breaks" {

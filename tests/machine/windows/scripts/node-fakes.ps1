@@ -6,7 +6,7 @@ $fakeNode = @{}
 # A node on which all is well, with `deeds` done to it, by name.
 function Reset-Node {
     Set-Values $fakeNode @{
-        call = ''; way = ''; over = $false; time = 0; deeds = @(); fail = ''; locked = $false; settled = $true; told = @{}
+        call = ''; way = ''; over = $false; time = 0; deeds = @(); fail = ''; locked = $false; state = 'up'; due = @(); told = @{}
         services = @{}; processes = @('flanneld', 'kube-proxy'); task = 'Running'; ready = $true; status = 200; route = $true
         networks = @(@{ ID = 'n1'; Name = 'flannel.4096' }); policylists = @(@{ ID = 'p1' }); held = @(); asked = @{}
         sandboxes = [ordered] @{ a = '10.244.3.4'; host = ''; b = '10.244.3.5' }
@@ -53,6 +53,7 @@ function Get-Left {
     param([hashtable] $Deadline, [double] $AtMost = 86400)
     [Math]::Max(0, [Math]::Min($AtMost, $Deadline.end - $fakeNode.time))
 }
+function Start-Sleep { $fakeNode.time += 1 }
 function New-CimSession { Invoke-Call 'New-CimSession' { 'session' } }
 function Remove-CimSession { }
 # As the service manager: a disabled service does not start, and a child outlives its service. One may ignore the

@@ -7,12 +7,12 @@ Set-Content -Path "$temp/drain.ps1" -Value @(
     'param([int] $Seconds, [string] $Hook, [switch] $Returns, [switch] $Leaves)'
     '$fakeCloud.calls += "drain $Seconds $Hook"'
     'if ($Seconds -and $Leaves -eq $Returns) { throw "a machine leaves or returns" }'
-    'if ($fakeCloud.fail) { throw "made to fail" }'
+    'if ($fakeCloud.fail -gt 0) { $fakeCloud.fail -= 1; throw "made to fail" }'
     'exit 0'
 )
 . "$temp/watch-notices.ps1"
 
-$fakeCloud = @{ calls = @(); termination = $null; silent = $false }
+$fakeCloud = @{ time = 0; calls = @(); termination = $null; silent = $false }
 . "$PSScriptRoot/log-fake.ps1"
 function Get-Termination {
     param($Machine, [hashtable] $Silent)
@@ -23,7 +23,11 @@ function Complete-Termination {
     param($Machine, [hashtable] $Termination)
     $fakeCloud.calls += "complete $($Termination.finish)"
 }
-$machine = ConvertTo-Data @{ paths = @{ kubeconfig = "$temp/kubelet.conf" }; programs = @{ kubectl = "$temp/kubectl.exe" } }
+# Time passes in pauses alone.
+function Start-Sleep { $fakeCloud.time += 100 }
+function New-Deadline { @{ begun = $fakeCloud.time } }
+function Get-Left { [Math]::Max(0, $args[0].seconds + $args[0].begun - $fakeCloud.time) }
+$machine = ConvertTo-Data @{ watch = @{ noticeSeconds = 5 }; paths = @{ kubeconfig = "$temp/kubelet.conf" }; programs = @{ kubectl = "$temp/kubectl.exe" } }
 
 Test 'nothing is done while the machine may stay' {
     Assert-False (Invoke-Round $machine @{ settled = $true })
@@ -38,11 +42,13 @@ Test 'a machine that joined is drained before the cloud is told; one that never 
         Assert-Equal $fakeCloud.calls ($case.calls + 'complete lifecycle')
     }
 }
-Test 'the cloud is told also where the drain fails' {
-    $fakeCloud.calls = @()
-    $fakeCloud.fail = $true
-    Assert-True (Invoke-Round $machine @{ settled = $true })
-    Assert-Equal $fakeCloud.calls @('drain 600 drain', 'complete lifecycle')
+Test 'a drain that cannot begin is tried again while there is time, and the cloud is told behind it' {
+    foreach ($case in @{ fail = 2; drains = 600, 500, 400 }, @{ fail = 99; drains = 600, 500, 400, 300, 200, 100 }) {
+        $fakeCloud.calls = @()
+        $fakeCloud.fail = $case.fail
+        Assert-True (Invoke-Round $machine @{ settled = $true })
+        Assert-Equal $fakeCloud.calls (@($case.drains | ForEach-Object { "drain $_ drain" }) + 'complete lifecycle')
+    }
 }
 $fakeReturn = @{ seconds = 60; finish = 'none'; hook = ''; returns = $true }
 foreach ($case in @(
@@ -53,7 +59,7 @@ foreach ($case in @(
 )) {
     Test $case.title {
         $fakeCloud.calls = @()
-        $fakeCloud.fail = $false
+        $fakeCloud.fail = 0
         $fakeMemory = @{}
         foreach ($look in $case.looks) {
             $fakeCloud.silent = $look -is [string]

@@ -10,7 +10,9 @@ function Invoke-Alone {
     & $Body | Out-Null
     $true
 }
-function Test-Settled { $fakeNode.settled }
+# The state of the machine, of which real records are read in guard.tests.ps1.
+function Get-NodeState { $fakeNode.state }
+function Get-Due { $fakeNode.due | ForEach-Object { @{ name = $_ } } }
 function Initialize-Hns { Invoke-Call 'Initialize-Hns' -Sure { @() } }
 [Fenestra.Hns]::Answer = {
     param($Method, $Path)
@@ -100,6 +102,7 @@ New-Item -ItemType Directory -Path "$temp/state" | Out-Null
 [IO.File]::WriteAllText("$temp/kubectl", '')
 $fakeMachine = ConvertTo-Data @{
     kubeletEndpoint = 'pipe'
+    stages          = @(@{ name = 'network'; takes = $true })
     cloud           = @{ kind = 'aws' }
     programs        = @{ crictl = 'crictl'; kubectl = "$temp/kubectl" }
     paths           = @{ state = "$temp/state"; logs = "$temp/logs"; kubeconfig = "$temp/state"; node = "$temp/node.json" }

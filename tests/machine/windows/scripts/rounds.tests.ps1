@@ -15,7 +15,12 @@ $fakeScenes = [ordered] @{
     }
     'not Ready' = { $fakeNode.ready = $false }
     hung        = { $fakeNode.status = 500 }
-    unsettled   = { Set-Values $fakeNode @{ settled = $false; task = 'Ready' } }
+    unsettled   = { Set-Values $fakeNode @{ state = 'new'; due = @('network'); task = 'Ready' } }
+    # A stage of a later boot fails: what it starts has as long as what hangs.
+    stuck       = {
+        Set-Values $fakeNode @{ state = 'down'; due = @('network') }
+        $fakeNode.services.kubelet.status = 'Stopped'
+    }
 }
 # Scene, deeds, failed duties, and the cells that end so: calls with the first letters of ways. Each other cell of a
 # scene is as the first of its lines. Trouble is cured once and whole, whatever is spoilt for five rounds; what has not
@@ -41,9 +46,10 @@ not Ready|start containerd, start containerd, stop containerd, stop containerd||
 hung|end kube-proxy, end kubelet, end kubelet, start kubelet, start kubelet, stop kubelet, stop kubelet||
 hung|||Stop h
 hung|end 300, end 307, end kube-proxy, end kubelet, end kubelet, start kubelet, start kubelet||Stop t
+stuck|end kubelet, start kubelet||
 unsettled|run fenestra-run||
-unsettled|||Get-ScheduledTask h, Start-ScheduledTask h
-unsettled||bootstrap|Get-ScheduledTask tne, Start-ScheduledTask t
+unsettled|||Get-ScheduledTask h, Start-ScheduledTask ht
+unsettled||bootstrap|Get-ScheduledTask tne
 Azure CNI|drain, restart||
 Azure CNI|restart||drain t
 Azure CNI|drain, drain, restart||shutdown.exe /r ht

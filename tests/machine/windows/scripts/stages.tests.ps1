@@ -37,7 +37,7 @@ $fake = @{}
 function Reset-Fake {
     Set-Values $fake @{
         fail = @{}; cut = @{}; reboot = @{}; refuse = 0; boot = 'boot-1'; slip = $null; word = 'reboot'
-        order = @(); reports = @(); ran = @(); slept = @(); locked = @()
+        status = ''; ready = $true; order = @(); reports = @(); ran = @(); slept = @(); locked = @()
     }
 }
 foreach ($name in $fakeNames + 'after') {
@@ -74,8 +74,9 @@ function Start-Sleep {
 }
 
 function Get-BootId { $fake.boot }
-# No kubelet runs.
-function Get-Service { }
+function Get-Service { @{ Status = $fake.status } }
+function Test-NodeReady { $fake.ready }
+function Get-OwnName { 'n' }
 
 # In place of the lock between processes.
 $fakeLock = @{ held = $false }
@@ -198,14 +199,18 @@ foreach ($broken in $fakeNames) {
             }
         }
     }
-    Test "stage $broken is cut off while its state is written: it runs again" {
+    Test "stage $broken is cut off while its state is written: it runs again, unless the boot's services prove it" {
         Reset-Fake
         $machine = New-Machine
         Invoke-Run $machine
         Write-Text "$($machine.paths.state)/$broken.json" '{"hash":"h","bo'
         $fake.ran = @()
         Assert-Equal (Invoke-Run $machine) 0
-        Assert-Equal $fake.ran @($broken)
+        Assert-Equal $fake.ran @('services', 'programs', 'ready' -eq $broken)
+        Remove-Item -Force -LiteralPath "$($machine.paths.state)/services.json"
+        $fake.ran = @()
+        Assert-Equal (Invoke-Run $machine) 0
+        Assert-Equal $fake.ran @($fakeNames | Where-Object { $_ -eq 'services' -or ($_ -eq $broken -and 'programs', 'ready' -notcontains $_) } | Sort-Object { [Array]::IndexOf($inOrder, $_) })
     }
 }
 foreach ($case in @{ word = 'reboot'; runs = 1 }, @{ word = 'again'; runs = 2 }) {
@@ -235,8 +240,10 @@ Test 'facts of the node that are torn, and a token that is back, repeat the stag
 Test 'what the user wants done on a Ready node is done without the lock, and its failure is tried again' {
     Reset-Fake
     $machine = New-Machine
-    $machine.stages = @($machine.stages) + (ConvertTo-Data @{ name = 'after'; scope = 'once'; exitCode = 31; hash = 'h'; fills = @(); services = @() })
+    $machine.stages = @($machine.stages) + (ConvertTo-Data @{ name = 'after'; scope = 'once'; exitCode = 31; hash = 'h'; fills = @(); services = @(); late = $true })
     $machine.waves = @($machine.waves) + @(, @('after', 'missing'))
+    Invoke-Waves $machine (@($machine.waves)[0..5])
+    $fake.status = 'Running'
     $fake.fail['after'] = 2
     Assert-Equal (Invoke-Run $machine) 0
     Assert-Equal $fake.reports @(31, 31, 0)
