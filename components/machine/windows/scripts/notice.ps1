@@ -91,7 +91,7 @@ function Get-EventSeconds {
     if (-not [DateTime]::TryParse($NotBefore, $culture, $styles, [ref] $start)) {
         return $Drain.spotSeconds
     }
-    [Math]::Max(5, [Math]::Min($AtMost, [int] ($start - [DateTime]::UtcNow - $clock.ahead).TotalSeconds - $Drain.reserveSeconds))
+    [Math]::Max(5, [Math]::Min($AtMost, [int] ($start - [DateTime]::UtcNow - $clock.host).TotalSeconds - $Drain.reserveSeconds))
 }
 
 # Lets the cloud proceed: there is nothing left to wait for.

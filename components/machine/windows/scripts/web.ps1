@@ -10,14 +10,16 @@ function Initialize-Web {
 
 # The clock's error, as the last server told: a call signed ten minutes off is refused, and the clock is set later than
 # the first call.
-$clock = @{ ahead = [TimeSpan]::Zero }
+$clock = @{ ahead = [TimeSpan]::Zero; host = [TimeSpan]::Zero }
 
-# Learns the time from a server's answer, only of one that has proved who it is, or of the machine's own host.
+# Learns the time from a server's answer, only of one that has proved who it is; apart from it that of the machine's own
+# host, by which its notices are.
 function Set-Clock {
     param([string] $Uri, [string] $Date)
     $time = [DateTimeOffset]::MinValue
-    if ($Uri -match '^(https:|http://169\.254\.169\.254/)' -and [DateTimeOffset]::TryParse($Date, [Globalization.CultureInfo]::InvariantCulture, 'None', [ref] $time)) {
-        $clock.ahead = $time - [DateTimeOffset]::UtcNow
+    $whose = @{ 'https:' = 'ahead'; 'http://169.254.169.254/' = 'host' }[[Regex]::Match($Uri, '^(https:|http://169\.254\.169\.254/)').Value]
+    if ($whose -and [DateTimeOffset]::TryParse($Date, [Globalization.CultureInfo]::InvariantCulture, 'None', [ref] $time)) {
+        $clock[$whose] = $time - [DateTimeOffset]::UtcNow
     }
 }
 

@@ -313,6 +313,23 @@ foreach ($case in @(
         if ($case.kind -eq 'Preempt') { Assert-Equal $found.seconds 20 }
     }
 }
+Test 'the time that is left is by the clock of the host that has told it' {
+    foreach ($minutes in -25, 25) {
+        Set-Clock 'http://169.254.169.254/metadata/x' ([DateTime]::UtcNow.AddMinutes($minutes).ToString('R', [Globalization.CultureInfo]::InvariantCulture))
+        $left = Get-EventSeconds ([DateTime]::UtcNow.AddMinutes($minutes + 5).ToString('R', [Globalization.CultureInfo]::InvariantCulture)) @{ reserveSeconds = 20; spotSeconds = 20 } 900
+        Assert-True ($left -gt 270 -and $left -le 282)
+    }
+    $clock.host = [TimeSpan]::Zero
+}
+Test 'a pod is deleted within the time that was given, though evictions are slow' {
+    Reset-Cluster @(New-Pod 'b')
+    $cluster.guarded = @('b')
+    $cluster.clock = -1000000
+    $watch = [Diagnostics.Stopwatch]::StartNew()
+    Assert-False (Invoke-Drain $machine 'n' 3)
+    Assert-True ($watch.Elapsed.TotalSeconds -lt 3)
+    Assert-Equal $cluster.calls[-1] 'delete --wait=false --ignore-not-found -f -'
+}
 Test 'kubectl that hangs holds a drain up to its deadline, not longer' {
     $program = New-Program 'hanging' 'Start-Sleep -Seconds 300'
     ${function:Invoke-Kubectl} = $realKubectl
