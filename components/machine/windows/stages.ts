@@ -310,7 +310,13 @@ export function hashedStages(
     hashes.set(name, hash);
     const content = bakes ? { content: fingerprint(own).slice(0, 12) } : {};
     const filled = fills?.(source.spec) ?? [];
-    const facts = { ...(reboots ? { reboots } : {}), ...(takes ? { takes } : {}), ...(late ? { late } : {}) };
-    return { name, scope, exitCode, limitSeconds, hash, ...content, ...facts, fills: filled, services, sendsBack };
+    const facts = {
+      ...(reboots ? { reboots } : {}),
+      ...(takes ? { takes } : {}),
+      ...(late ? { late } : {}),
+      ...(sendsBack.length > 0 ? { sendsBack } : {}),
+      ...(services.length > 0 ? { services } : {}),
+    };
+    return { name, scope, exitCode, limitSeconds, hash, ...content, ...facts, fills: filled };
   });
 }

@@ -127,22 +127,18 @@ function Write-Notice {
     }
 }
 
-# On a thread of its own: the service of events may hang, and neither a drain nor a round waits for it.
+# On a thread of its own: the service of events may hang, and neither a drain nor a round waits for it. A source that is
+# new is made, in the log Application (.NET: EventLog.WriteEntry, VerifyAndCreateSource).
 function Write-Event {
     param([string] $Message, [string] $Kind)
     $writer = [PowerShell]::Create().AddScript({
-        param([string] $Message, [string] $Kind)
-        if (-not [Diagnostics.EventLog]::SourceExists('fenestra')) {
-            [Diagnostics.EventLog]::CreateEventSource('fenestra', 'Application')
-        }
-        [Diagnostics.EventLog]::WriteEntry('fenestra', $Message, $Kind, 1)
+        [Diagnostics.EventLog]::WriteEntry('fenestra', $args[0], $args[1], 1)
     }).AddArgument($Message).AddArgument($Kind)
-    $writing = $writer.BeginInvoke()
-    if (-not $writing.AsyncWaitHandle.WaitOne(10000)) {
-        throw 'not written within 10 s'
+    $call = $writer.BeginInvoke()
+    if (-not $call.AsyncWaitHandle.WaitOne(10000)) {
+        throw 'no answer'
     }
-    $writer.EndInvoke($writing)
-    $writer.Dispose()
+    $writer.EndInvoke($call)
 }
 
 function Write-Console {

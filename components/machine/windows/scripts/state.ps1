@@ -30,8 +30,8 @@ function Get-Leave {
     $runs = $State -ne 'up' -or -not $Stage.takes
     @{
         runs   = $runs
-        stops  = @($Stage.services | Where-Object { $runs })
-        again  = @($Stage.sendsBack | Where-Object { $State -ne 'up' })
+        stops  = @($Stage.services | Where-Object { $_ -and $runs })
+        again  = @($Stage.sendsBack | Where-Object { $_ -and $State -ne 'up' })
         alone  = $State -eq 'new' -or ($State -eq 'down' -and -not $Stage.late)
     }
 }

@@ -12,13 +12,13 @@ function Initialize-Web {
 # the first call.
 $clock = @{ ahead = [TimeSpan]::Zero; host = [TimeSpan]::Zero }
 
-# Learns the time from a server's answer, only of one that has proved who it is; apart from it that of the machine's own
-# host, by which its notices are.
+# Learns the time from a server's answer: of one that has proved who it is, and apart from it, for its notices, of the
+# metadata service, the only other that is asked.
 function Set-Clock {
     param([string] $Uri, [string] $Date)
     $time = [DateTimeOffset]::MinValue
-    $whose = @{ 'https:' = 'ahead'; 'http://169.254.169.254/' = 'host' }[[Regex]::Match($Uri, '^(https:|http://169\.254\.169\.254/)').Value]
-    if ($whose -and [DateTimeOffset]::TryParse($Date, [Globalization.CultureInfo]::InvariantCulture, 'None', [ref] $time)) {
+    $whose = if ($Uri -like 'https:*') { 'ahead' } else { 'host' }
+    if ([DateTimeOffset]::TryParse($Date, [Globalization.CultureInfo]::InvariantCulture, 'None', [ref] $time)) {
         $clock[$whose] = $time - [DateTimeOffset]::UtcNow
     }
 }

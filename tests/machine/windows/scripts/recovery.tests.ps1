@@ -10,11 +10,9 @@ $fakePc = @{}
 $fakeServices = @{}
 # What only Windows has, in place of the types that the scripts name.
 Add-Type -TypeDefinition 'namespace Fenestra { public static class EventLog {
-public static bool There;
 public static System.Collections.Generic.List<string> Entries = new System.Collections.Generic.List<string>();
 public static void WriteEntry(string source, string message, string kind, int id) { Entries.Add(message); }
-public static bool SourceExists(string source) { return There; }
-public static void CreateEventSource(string source, string log) { There = true; } } }'
+} }'
 function New-FakeKey {
     param([string] $Path)
     if (-not $fakePc.keys.ContainsKey($Path)) { $fakePc.keys[$Path] = @{} }
