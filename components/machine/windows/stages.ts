@@ -54,7 +54,7 @@ interface StageRecord<Name extends string> {
   readonly uses?: readonly string[];
   /** Services that it changes or needs stopped: held while it runs, by one stage at a time. */
   readonly services?: readonly WindowsServiceName[];
-  /** Whether it takes anything from pods: then it never runs where they may. Default: whether it holds services. */
+  /** Whether it takes more from pods than services that it holds: as one with services it never runs where they may. */
   readonly takes?: boolean;
   /** Whether it comes after the kubelet's start, so that a node that was Ready is repaired while it runs. */
   readonly late?: boolean;
@@ -297,7 +297,7 @@ export function hashedStages(
       limitSeconds,
       uses = [],
       services = [],
-      takes = services.length > 0,
+      takes = false,
       late = false,
       sendsBack = [],
       reboots = false,

@@ -20,7 +20,7 @@ function Invoke-Stage {
     }
     Write-Log "stage $($Stage.name): start"
     try {
-        $leave = Get-Leave $Stage $(if ($Stage.takes) { Get-NodeState $Machine })
+        $leave = Get-Leave $Stage $(if (-not (Get-Leave $Stage 'up').runs) { Get-NodeState $Machine })
         if (-not $leave.runs) {
             Write-Notice "stage $($Stage.name) is not done, and pods may run: it waits for the next boot" 'Warning'
             return 0

@@ -27,7 +27,7 @@ function Get-NodeState {
 # failed, and whether nobody may repair anything meanwhile.
 function Get-Leave {
     param([object] $Stage, [string] $State)
-    $runs = $State -ne 'up' -or -not $Stage.takes
+    $runs = $State -ne 'up' -or -not ($Stage.takes -or $Stage.services)
     @{
         runs   = $runs
         stops  = @($Stage.services | Where-Object { $_ -and $runs })

@@ -145,7 +145,7 @@ function Set-State {
     param([object] $Machine, [string] $BootId, [hashtable] $Memory)
     $Memory.state = Get-NodeState $Machine { $Memory.isReady }
     $Memory.due = @(Get-Due $Machine $BootId $Memory.state | ForEach-Object { $_.name })
-    $Memory.building = @($Machine.stages | Where-Object { $_.takes -and $Memory.due -contains $_.name }).Count -gt 0
+    $Memory.building = @($Machine.stages | Where-Object { $Memory.due -contains $_.name -and -not (Get-Leave $_ 'up').runs }).Count -gt 0
 }
 
 function Invoke-Round {
