@@ -316,7 +316,8 @@ export function hashedStages(
       ...(late ? { late } : {}),
       ...(sendsBack.length > 0 ? { sendsBack } : {}),
       ...(services.length > 0 ? { services } : {}),
+      ...(filled.length > 0 ? { fills: filled } : {}),
     };
-    return { name, scope, exitCode, limitSeconds, hash, ...content, ...facts, fills: filled };
+    return { name, scope, exitCode, limitSeconds, hash, ...content, ...facts };
   });
 }
