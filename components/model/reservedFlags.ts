@@ -206,18 +206,6 @@ function fits(pattern: string, flag: string): boolean {
   return new RegExp(`^${parts.join(".*")}$`).test(flag);
 }
 
-/** Rows of the documentation's table: program, flags, reason. */
-export function reservedFlagRows(): readonly (readonly [string, string, string])[] {
-  return [
-    ...common.map(([flags, reason]) => ["all but etcd", flags, reason] as const),
-    ...(["apiServer", "controllerManager", "scheduler", "etcd"] as const).flatMap((program) =>
-      own[program]
-        .filter((row) => !common.includes(row))
-        .map(([flags, reason]) => [controlPlanePrograms[program], flags, reason] as const),
-    ),
-  ];
-}
-
 /** Admission plug-ins without which the cluster is not what it promises. */
 export const neededAdmission: Readonly<Record<string, string>> = {
   NodeRestriction: "it confines kubelets to their own nodes",

@@ -81,7 +81,7 @@ function api(nodes: readonly NodeChange[]): string {
 }
 
 /** Words, mark of a line (a pull request's comment colours `-` and `!`) and colour. */
-export const changeLooks: Readonly<
+const changeLooks: Readonly<
   Record<Change | "stays", readonly [word: string, mark: string, colour?: "red" | "yellow"]>
 > = {
   refused: ["is refused", "-", "red"],

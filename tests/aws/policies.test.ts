@@ -174,7 +174,7 @@ describe("every policy", () => {
     assert.deepEqual(["eu-central-1", "cn-north-1", "us-gov-west-1"].map(partition), ["aws", "aws-cn", "aws-us-gov"]);
   });
 
-  // What each grants is in the tables of docs/security.md, made of them; that it suffices, a rehearsal shows.
+  // What each grants, plan.json says; that it suffices, a rehearsal shows.
   it("allows nobody what is somebody else's, or too much", () => {
     assert.deepEqual(
       refusedToWorkers.filter((each) => allows([worker], each)),

@@ -33,7 +33,7 @@ async function table(stack: string): Promise<readonly string[]> {
     .sort();
 }
 
-// docs/security.md has a table made of the rules.
+// `fenestra plan` prints the rules.
 describe("security groups on AWS", () => {
   it("register each rule of the table", async () => {
     for (const stack of ["aws-dev", "aws-prod"]) {

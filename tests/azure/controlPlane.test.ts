@@ -122,7 +122,7 @@ describe("the secrets on Azure", () => {
   });
 });
 
-// docs/security.md has a table made of the rules.
+// `fenestra plan` prints the rules.
 describe("the security rules on Azure", () => {
   it("let peered networks call a private API, and none but our own where a default route could open the public one", () => {
     const peer = (stack: string) => securityRules(specOf(stack)).find(({ priority }) => priority === 110)?.peer;

@@ -1,47 +1,19 @@
 import { z } from "zod";
 import { awsOwners } from "../../components/aws/owners.ts";
-import { controlPlaneParameters, joinParameter } from "../../components/aws/parameterNames.ts";
-import {
-  autoscalerPolicy,
-  cloudControllerPolicy,
-  controlPlanePolicy,
-  ebsDriverPolicy,
-  scriptsArn,
-  workerPolicy,
-} from "../../components/aws/policies.ts";
-import type { PolicyDocument, PolicyScope, Statement } from "../../components/aws/policyDocument.ts";
-import { type SecurityRule as AwsRule, securityRules as awsRules } from "../../components/aws/securityRules.ts";
 import { azureOwners } from "../../components/azure/owners.ts";
 import { roles } from "../../components/azure/roles.ts";
-import { type SecurityRule as AzureRule, securityRules as azureRules } from "../../components/azure/securityRules.ts";
 import { alerts } from "../../components/kubernetes/addOns/exporters.ts";
-import {
-  controlPlaneStages,
-  credentialsStage,
-  encryptedStage,
-  encryptionStage,
-  linuxWorkerStages,
-  scriptsStage,
-  trustStage,
-  withCredentials,
-} from "../../components/machine/linux/stages.ts";
-import { windowsStages } from "../../components/machine/windows/stages.ts";
-import type { ClusterSpec } from "../../components/model/clusterSpec.ts";
-import type { Stage } from "../../components/model/machineParts.ts";
 import type { OwnerTable } from "../../components/model/owners.ts";
-import { groupName } from "../../components/model/pools.ts";
-import { reservedFlagRows } from "../../components/model/reservedFlags.ts";
-import { podNetworks } from "../../components/podNetworks/podNetworks.ts";
 import type { Plan } from "../../plan/plan.ts";
 
 /** Rows of a Markdown table under its head. Bars in cells are escaped. */
-export function markdownTable(head: readonly string[], rows: readonly (readonly string[])[]): string {
+function markdownTable(head: readonly string[], rows: readonly (readonly string[])[]): string {
   const line = (cells: readonly string[]) => `| ${cells.map((cell) => cell.replaceAll("|", "\\|")).join(" | ")} |`;
   return [line(head), line(head.map(() => "---")), ...rows.map(line), ""].join("\n");
 }
 
 /** Rows that differ in the given columns alone become one, with all values of these columns. */
-export function mergedRows(
+function mergedRows(
   rows: readonly (readonly string[])[],
   columns: readonly number[],
   separator = ", ",
@@ -91,76 +63,6 @@ export function alertsTable(): string {
   );
 }
 
-export function awsPortsTable(spec: ClusterSpec): string {
-  const cells = ({ group, direction, peer, protocol, ports, purpose }: AwsRule) => [
-    group,
-    direction === "ingress" ? "in" : "out",
-    "group" in peer ? peer.group : peer.cidr,
-    protocol,
-    ports === undefined ? "all" : [...new Set(ports)].join("-"),
-    purpose,
-  ];
-  return markdownTable(
-    ["Group", "Direction", "Other end", "Protocol", "Ports", "Purpose"],
-    mergedRows(mergedRows(awsRules(spec).map(cells), [2]), [0]),
-  );
-}
-
-export function azurePortsTable(spec: ClusterSpec): string {
-  const cells = ({ group, priority, access, peer, protocol, ports, purpose }: AzureRule) => [
-    group,
-    String(priority),
-    access,
-    "group" in peer ? peer.group : "cidrs" in peer ? peer.cidrs.join(", ") : peer.tag === "*" ? "any" : peer.tag,
-    protocol === "*" ? "all" : protocol.toLowerCase(),
-    ports.map((port) => (port === "*" ? "all" : port)).join(", "),
-    purpose,
-  ];
-  return markdownTable(
-    ["Group", "Priority", "Access", "From", "Protocol", "Ports", "Purpose"],
-    mergedRows(mergedRows(azureRules(spec).map(cells), [1, 3]), [0]),
-  );
-}
-
-const scope: PolicyScope = { cluster: "CLUSTER", region: "REGION", accountId: "ACCOUNT", keyArn: "KEY" };
-
-/** What each role of machines may do on AWS, with placeholders in capitals. */
-export function awsRightsTable(): string {
-  const { initialised, ...read } = controlPlaneParameters(scope.cluster);
-  const shared = joinParameter(scope.cluster);
-  const join = [joinParameter(scope.cluster, "POOL"), shared];
-  const policies: Readonly<Record<string, PolicyDocument>> = {
-    "worker of a pool": workerPolicy(scope, join, groupName(scope.cluster, "POOL"), "arn:aws:s3:::SCRIPTS/SYSTEM/*"),
-    "control plane: machine": controlPlanePolicy(
-      scope,
-      { read: Object.values(read), write: [shared, `${shared}/*`, initialised] },
-      { snapshots: "arn:aws:s3:::SNAPSHOTS", scripts: scriptsArn("arn:aws:s3:::SCRIPTS", "linux") },
-    ),
-    "control plane: cloud controller": cloudControllerPolicy(scope, "VPC"),
-    "control plane: EBS driver": ebsDriverPolicy(scope),
-    "control plane: autoscaler": autoscalerPolicy(scope),
-  };
-  return statementLists(
-    Object.entries(policies).flatMap(([role, document]) =>
-      document.Statement.map((statement) => [role, statement] as const),
-    ),
-  );
-}
-
-/** Statements below the name of each policy: id, actions, resources, conditions. */
-function statementLists(statements: readonly (readonly [policy: string, statement: Statement])[]): string {
-  const entry = ({ Sid, Action, Resource, Condition }: Statement): string => {
-    const conditions = Object.entries(Condition ?? {}).flatMap(([operator, keys]) =>
-      Object.entries(keys).map(([key, value]) => `${key} ${operator} ${[value].flat().join(" or ")}`),
-    );
-    const only = conditions.length === 0 ? "" : `, only if ${lines(conditions)}`;
-    return `- ${Sid}: ${lines(Action)} on ${lines(Resource ?? [])}${only}`;
-  };
-  return [...Map.groupBy(statements, ([policy]) => policy)]
-    .map(([policy, own]) => [`**${policy}**`, "", ...own.map(([, statement]) => entry(statement)), ""].join("\n"))
-    .join("\n");
-}
-
 function lines(items: readonly string[]): string {
   return items.map((item) => `\`${item}\``).join("<br>");
 }
@@ -184,62 +86,6 @@ export function fillGenerated(document: string, parts: Readonly<Record<string, s
   const missing = Object.keys(parts).filter((name) => !found.has(name));
   if (missing.length > 0) throw new RangeError(`the document has no place for ${missing.join(", ")}`);
   return filled;
-}
-
-export function reservedFlagsTable(): string {
-  return markdownTable(
-    ["Program", "Flags", "Why"],
-    mergedRows(mergedRows(reservedFlagRows(), [1], " "), [0]).map(([program = "", flags = "", reason = ""]) => [
-      program,
-      lines(flags.split(" ")),
-      reason,
-    ]),
-  );
-}
-
-export function linuxStagesTable(): string {
-  const ofNetworks = Object.values(podNetworks).flatMap(({ linux }) => linux.stages);
-  const ofKeys = [encryptionStage, encryptedStage];
-  const ownControlPlane = withCredentials({ credentials: { proxy: true, registries: [] } }, controlPlaneStages);
-  const all = [trustStage, scriptsStage, ...ownControlPlane, ...ofKeys, ...linuxWorkerStages, ...ofNetworks];
-  const names = [...new Set(all.map(({ name }) => name))];
-  const conditions = new Map([
-    [scriptsStage.name, "on AWS"],
-    [trustStage.name, "with own authorities"],
-    [credentialsStage.name, "with logins"],
-    ...ofNetworks.map(({ name }) => [name, "with `azure-cni`"] as const),
-  ]);
-  const runs = (list: readonly Stage[], name: string) => {
-    if (list.some((stage) => stage.name === name)) return "yes";
-    const own = list === controlPlaneStages && ofKeys.some((stage) => stage.name === name);
-    return own ? "with `secretsEncryption`" : (conditions.get(name) ?? "");
-  };
-  return markdownTable(
-    ["Stage", "Exit code", "Control plane", "Worker", "At each boot"],
-    names.map((name) => {
-      const stage = all.find((other) => other.name === name);
-      return [
-        `\`${name}\``,
-        String(stage?.exitCode ?? ""),
-        runs(controlPlaneStages, name),
-        runs(linuxWorkerStages, name),
-        stage?.mode === "always" ? "yes" : "",
-      ];
-    }),
-  );
-}
-
-export function windowsStagesTable(): string {
-  return markdownTable(
-    ["Stage", "Exit code", "After", "At each boot", "May ask for a reboot"],
-    windowsStages.map(({ name, exitCode, needs, scope: runs, reboots }) => [
-      `\`${name}\``,
-      String(exitCode),
-      needs.map((need) => `\`${need}\``).join(", "),
-      runs === "boot" ? "yes" : "",
-      reboots ? "yes" : "",
-    ]),
-  );
 }
 
 /** Roles that a stack gives on Azure, by its plan; the pools, which are alike, are one. */
