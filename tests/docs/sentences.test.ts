@@ -17,6 +17,7 @@ const names = new Set(leaves.flatMap((leaf) => leaf.split(/[.[\]*]+/)));
 const absent: Readonly<Record<string, RegExp>> = {
   "IPv6, dual stack": /ipv6|dualStack/i,
   "a second range of a network that Fenestra makes": /^network\.(cidrs|moreCidrs)/,
+  "pools of another Pulumi program": /attach/i,
   "a zone more for a cluster whose control-plane machines share zones": /^controlPlane\.zones/,
   "peering, VPN, transit gateway": /peering|vpn|transit/i,
   "Arm machines": /(^|\.)arch/i,
