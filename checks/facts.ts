@@ -33,7 +33,7 @@ export function windowsBuild(year: string): string {
 }
 
 /** Tag of CoreDNS by Kubernetes minor (kubernetes: cmd/kubeadm/app/constants, CoreDNSVersion). */
-const coreDnsTags: Readonly<Record<number, string>> = { 35: "v1.13.1", 36: "v1.14.2", 37: "v1.14.6" };
+const coreDnsTags: Readonly<Record<number, string>> = { 36: "v1.14.2", 37: "v1.14.6" };
 
 export function coreDnsTag(release: string): string {
   const tag = coreDnsTags[minorNumber(release)];

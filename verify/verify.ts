@@ -38,7 +38,6 @@ export async function clusterFacts(
     await Promise.all([
       api.core.listNode(),
       api.node.listRuntimeClass(),
-      // Servers before 1.36 do not know the kind, and answer 404 as for a missing object.
       ifFound(api.admission.readMutatingAdmissionPolicy({ name: placementPolicy })),
       ifFound(api.registration.readAPIService({ name: "v1beta1.metrics.k8s.io" })),
       api.storage.listStorageClass(),

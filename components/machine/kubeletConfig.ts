@@ -5,7 +5,7 @@ import { operatingSystems } from "../model/operatingSystems.ts";
 import { podsOfControlPlane } from "../model/podAddressing.ts";
 import { controlPlaneKey, type PoolSpec, type Taint } from "../model/pools.ts";
 import { containerdPaths } from "./containerd.ts";
-import { kubeletPaths, settableGates } from "./kubeletFlags.ts";
+import { kubeletPaths } from "./kubeletFlags.ts";
 import { placeholders } from "./placeholders.ts";
 
 /** Inputs of a kubelet's configuration: a worker has a pool, a control-plane machine none. */
@@ -43,7 +43,6 @@ export function kubeletConfiguration(args: KubeletArgs): KubeletConfiguration {
     systemReserved: _system,
     ...own
   } = pool?.kubelet ?? {};
-  const gates = { ...(pool?.nodeLogQuery ? logQueryGates(spec.kubernetes.minor) : {}), ...featureGates };
   return {
     apiVersion: "kubelet.config.k8s.io/v1beta1",
     kind: "KubeletConfiguration",
@@ -75,7 +74,7 @@ export function kubeletConfiguration(args: KubeletArgs): KubeletConfiguration {
     // Off, unlike upstream: whoever may get nodes/proxy sees every file below /var/log, the audit log too.
     enableSystemLogHandler: pool?.nodeLogQuery === true,
     ...(pool?.nodeLogQuery ? { enableSystemLogQuery: true } : {}),
-    ...(Object.keys(gates).length > 0 ? { featureGates: gates } : {}),
+    ...(featureGates !== undefined && Object.keys(featureGates).length > 0 ? { featureGates } : {}),
     ...(os === "windows" ? windowsFields : linuxFields(pool)),
     ...own,
     ...(limits === undefined ? {} : { evictionHard: { ...evictionHard[os], ...limits } }),
@@ -83,17 +82,9 @@ export function kubeletConfiguration(args: KubeletArgs): KubeletConfiguration {
 }
 
 /**
- * Queries for the logs of services, `/logs/?query=`, need both fields above, the second one this gate, which 1.36
- * locked on (kubernetes/kubernetes, pkg/kubelet/apis/config/validation).
- */
-function logQueryGates(minor: string): Readonly<Record<string, boolean>> {
-  return settableGates("kubelet", minor, { NodeLogQuery: true });
-}
-
-/**
  * Taints at registration, without a field for an empty value, as the API server stores them. Not among them:
  * `node.cloudprovider.kubernetes.io/uninitialized`, which the kubelet appends with `--cloud-provider=external`
- * (pkg/kubelet/kubelet_node_status.go, `initialNode`, in 1.35 to 1.37 on both systems). The API server refuses two
+ * (pkg/kubelet/kubelet_node_status.go, `initialNode`, in 1.36 and 1.37 on both systems). The API server refuses two
  * taints of one key and effect (pkg/apis/core/validation, `validateNodeTaints`).
  */
 function taints(pool: PoolSpec | undefined): readonly { key: string; value?: string; effect: string }[] {

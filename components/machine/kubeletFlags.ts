@@ -27,21 +27,6 @@ export function refusedSettings(
   );
 }
 
-/** The gates that the minor (`1.36`) still lets be set: naming a locked one may be an error. */
-export function settableGates(
-  component: RemovedSetting["component"],
-  minor: string,
-  gates: Readonly<Record<string, boolean>>,
-): Readonly<Record<string, boolean>> {
-  const gone = new Set(
-    removedSettings
-      .filter((setting) => setting.component === component && setting.kind === "gate")
-      .filter(({ since }) => compareVersions(minor, since) >= 0)
-      .map(({ name }) => name),
-  );
-  return Object.fromEntries(Object.entries(gates).filter(([name]) => !gone.has(name)));
-}
-
 export const kubeletPaths = {
   linux: {
     config: "/var/lib/kubelet/config.yaml",

@@ -19,7 +19,7 @@ import type { NodeKubernetes, NodeSettings } from "./nodeSettings.ts";
 import type { WindowsFacts } from "./operatingSystems.ts";
 import { defaultPodNetwork, defaultPodsPerNode } from "./podAddressing.ts";
 import { machineSize, type PoolSpec, poolSpecs, windowsBuilds } from "./pools.ts";
-import { minorOf, pauseName, requireMinorFacts } from "./releases.ts";
+import { minorOf, pauseName } from "./releases.ts";
 import { firstEncryptionKey, type SecretsEncryption } from "./secretsEncryption.ts";
 import { snapshotDays } from "./timings.ts";
 
@@ -103,9 +103,8 @@ type WorkloadIdentitySpec = NonNullable<StackConfig["access"]["workloadIdentity"
 function workloadIdentity(config: StackConfig): ClusterSpec["workloadIdentity"] {
   const { workloadIdentity: settings } = config.access;
   if (settings === undefined) return undefined;
-  const { mutatingAdmissionPolicy: injected } = requireMinorFacts(config.kubernetes.version);
   const samples = addOns(config).samples && config.pools.some(({ os }) => os !== "linux");
-  return { ...settings, sample: samples && injected && settings.issuer === undefined };
+  return { ...settings, sample: samples && settings.issuer === undefined };
 }
 
 function withPauseImage(lock: readonly Artifact[], url: string | undefined): readonly Artifact[] {

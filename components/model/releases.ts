@@ -20,8 +20,6 @@ interface MinorFacts {
    * kubernetes: cmd/kubeadm/app/constants/constants.go).
    */
   readonly coredns: string;
-  /** Whether the API server serves MutatingAdmissionPolicy as v1 (KEP-3962). */
-  readonly mutatingAdmissionPolicy: boolean;
 }
 
 export const { defaultRelease } = versions;
@@ -37,7 +35,7 @@ export const otherReleases = versions.others;
 
 /**
  * The supported Kubernetes minors, oldest first: their differences are in `versions.json` and `removedSettings`;
- * CONTRIBUTING.md lists the files beside it. kubeadm's choices were read in 1.35.8, 1.36.4 and 1.37.1.
+ * CONTRIBUTING.md lists the files beside it. kubeadm's choices were read in 1.36.4 and 1.37.1.
  */
 export const minors: readonly MinorFacts[] = minorNames().map((minor) => ({ minor, ...versions.minors[minor] }));
 

@@ -1,7 +1,7 @@
 import { needing, within } from "../../checks/check.ts";
 import { plainPodsCheck, refusedFieldsCheck, runtimeClassCheck } from "../../checks/cluster/placement.ts";
 import { type WantedWorkloads, workloadsCheck } from "../../checks/cluster/workloads.ts";
-import { minorNumber, windowsBuild } from "../../checks/facts.ts";
+import { windowsBuild } from "../../checks/facts.ts";
 import type { StackConfig } from "../../components/config/schema.ts";
 import type { RecordedProgram } from "../../plan/program/recorded.ts";
 import { isGate } from "../api/apply.ts";
@@ -69,8 +69,6 @@ function acceptanceChecks(parts: ListParts): Pick<ClusterChecks, "readOnly" | "d
       : [{ ...pool, runtimeClass: pool.runtimeClass, build: pool.build }],
   );
   const builds = new Map(windows.filter(({ count }) => count > 0).map((pool) => [pool.runtimeClass, pool]));
-  // MutatingAdmissionPolicy is v1 since 1.36 (KEP-3962); a check must not learn it from the program.
-  const mutates = minorNumber(stackConfig.kubernetes.version) >= 36;
   const policyGate = gates.find((name) => name.endsWith("-guard-rails-in-force"));
   const [someClass] = builds.keys();
   const poolGates = pools
@@ -103,7 +101,7 @@ function acceptanceChecks(parts: ListParts): Pick<ClusterChecks, "readOnly" | "d
   const disruptive = [
     ...(policyGate === undefined || someClass === undefined ? [] : [policyGateCheck(policyGate, someClass, lab.size)]),
     ...(poolGate === undefined || somePool === undefined ? [] : [poolGateCheck(poolGate, somePool)]),
-    ...onNodes(workloads({ id: "workloads, ready", slow: true }), ...verifyChecks(pools, mutates)),
+    ...onNodes(workloads({ id: "workloads, ready", slow: true }), ...verifyChecks(pools)),
     // Before those that break the control plane.
     ...changing(parts),
     ...(lab.size >= 3

@@ -59,7 +59,7 @@ const unanswerable: readonly string[] = [
 ];
 
 /** `fenestra verify` passes what the API server alone can answer, and skips the rest with the reason. */
-function verifyPasses(pools: readonly ExpectedPool[], mutates: boolean): RehearsalCheck {
+function verifyPasses(pools: readonly ExpectedPool[]): RehearsalCheck {
   const groups = [...new Set(pools.filter(({ count }) => count > 0).map((pool) => pool.runtimeClass ?? "linux"))];
   const windows = groups.filter((group) => group !== "linux");
   const wanted = [
@@ -69,7 +69,7 @@ function verifyPasses(pools: readonly ExpectedPool[], mutates: boolean): Rehears
     "objects",
     "workloads",
     "plain-pods",
-    ...windows.flatMap((group) => [`runtime-class/${group}`, ...(mutates ? [`runtime-class-policy/${group}`] : [])]),
+    ...windows.flatMap((group) => [`runtime-class/${group}`, `runtime-class-policy/${group}`]),
     "refused-fields",
   ];
   return {
@@ -141,6 +141,6 @@ const namespaceEnds: RehearsalCheck = {
 };
 
 /** `fenestra verify` against the rehearsal's cluster. */
-export function verifyChecks(pools: readonly ExpectedPool[], mutates: boolean): readonly RehearsalCheck[] {
-  return within(limitsMs.steps, [namespaceEnds, verifyPasses(pools, mutates)]);
+export function verifyChecks(pools: readonly ExpectedPool[]): readonly RehearsalCheck[] {
+  return within(limitsMs.steps, [namespaceEnds, verifyPasses(pools)]);
 }

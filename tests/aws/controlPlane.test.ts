@@ -121,7 +121,7 @@ describe("the control plane on AWS", () => {
       input: {
         name: "aws-prod",
         cloud: "aws",
-        version: "1.36.4",
+        version: "1.37.1",
         replicas: 3,
         region: "eu-central-1",
         cidr: "10.20.0.0/16",
@@ -137,7 +137,7 @@ describe("the control plane on AWS", () => {
 
   it("refuses to skip a minor by a hook that also runs in a preview", async () => {
     const guard = resource(prod, stashType, "aws-prod-control-plane-upgrade");
-    assert.deepEqual(guard.inputs, { input: { version: "1.36.4", replicas: 3 } });
+    assert.deepEqual(guard.inputs, { input: { version: "1.37.1", replicas: 3 } });
     assert.deepEqual(guard.options.hooks, { beforeUpdate: [guard.name] });
     const hook = prod.hooks.get(guard.name);
     assert.ok(hook !== undefined && "opts" in hook);
@@ -146,8 +146,8 @@ describe("the control plane on AWS", () => {
       Reflect.apply(hook.callback, undefined, [
         { oldInputs: { input: { version, replicas: 3 } }, newInputs: guard.inputs },
       ]);
-    assert.doesNotThrow(() => call("1.35.8"));
-    assert.throws(() => call("1.34.8"), /skips a minor after 1\.34\.8(.|\n)*found: +"1\.36\.4"/);
+    assert.doesNotThrow(() => call("1.36.3"));
+    assert.throws(() => call("1.34.8"), /skips a minor after 1\.34\.8(.|\n)*found: +"1\.37\.1"/);
   });
 
   it("boots after its secrets, rights, rules, a way out and the listener of its API", () => {

@@ -174,7 +174,7 @@ describe("bad input", () => {
     );
     assert.equal(
       fix({ "kubernetes.version": "1.30.0" }),
-      "choose one of these: this release of Fenestra has no other minor",
+      "choose one of these: this release of Fenestra has no other minor. A cluster of an older one is taken on by the release that made it, a minor at a time",
     );
     const patch = "choose one of these, or record its digests: fenestra pin 1.36.99";
     assert.equal(fix({ "kubernetes.version": "1.36.99" }), patch);

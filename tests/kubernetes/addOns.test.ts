@@ -6,47 +6,16 @@ import { credentialSpecContent, pluginHost } from "../../components/kubernetes/a
 import { imageReleases, tagPattern, tokensOf } from "../../components/kubernetes/guardRails/imageReleases.ts";
 import { namespaceLabels } from "../../components/kubernetes/guardRails/policy.ts";
 import { classForImages, runtimeClassProbes } from "../../components/kubernetes/guardRails/runtimeClassPolicy.ts";
-import { guardRailFindings, guardRailManifests } from "../../components/kubernetes/guardRails.ts";
 import { podSpec } from "../../components/kubernetes/manifest.ts";
 import { onNodesThat } from "../../components/kubernetes/workload.ts";
 import { windowsPrograms } from "../../components/machine/windows/paths.ts";
 import { systemNamespaces } from "../../components/model/addOns.ts";
 import { windowsReleases } from "../../components/model/operatingSystems.ts";
-import { specOf } from "../support/mocks.ts";
-import { exampleSpec } from "../support/stacks.ts";
-import {
-  combinations,
-  gmsa,
-  gmsaSecrets,
-  manifest,
-  manifestsOf,
-  planOf,
-  specOfTitle,
-  withoutWindows,
-  withPools,
-} from "./switches.ts";
+import { combinations, gmsa, gmsaSecrets, manifest, manifestsOf, planOf, specOfTitle, withPools } from "./switches.ts";
 
-const aws = exampleSpec("aws-dev");
 const everything = specOfTitle("aws-dev, everything on");
 
 describe("guard rails", () => {
-  it("are left out with a finding where the API server cannot set a RuntimeClass", () => {
-    const older = specOf("aws-dev", { kubernetes: { version: "1.35.8" } });
-    const kinds = (spec: typeof aws): readonly string[] => [
-      ...new Set(guardRailManifests(spec).map(({ kind }) => kind)),
-    ];
-    assert.deepEqual(kinds(older), ["ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding"]);
-    assert.deepEqual(kinds(aws), [
-      "MutatingAdmissionPolicy",
-      "MutatingAdmissionPolicyBinding",
-      "ValidatingAdmissionPolicy",
-      "ValidatingAdmissionPolicyBinding",
-    ]);
-    assert.deepEqual(guardRailFindings(aws), []);
-    assert.match(guardRailFindings(older).join(), /^Kubernetes 1\.35\.8 has no MutatingAdmissionPolicy/);
-    assert.deepEqual(guardRailFindings(withoutWindows(older)), []);
-  });
-
   it("look for a release by its pattern wherever that would find it", () => {
     for (const release of imageReleases)
       fc.assert(

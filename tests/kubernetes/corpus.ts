@@ -10,8 +10,6 @@ export interface Shape {
   readonly namespace: string;
   readonly spec: Readonly<Record<string, unknown>>;
   readonly place: string;
-  /** Its place where no policy changes pods (Kubernetes 1.35). */
-  readonly before: string;
   /** A part of what its author is told, if anything. */
   readonly says: string | undefined;
   /** Of Windows workloads that choose Windows nodes and nothing else: whether their image can start there. */
@@ -105,7 +103,7 @@ const named = (parts: Readonly<Record<string, object>>, names: readonly string[]
   Object.assign({}, ...names.map((name) => parts[name] ?? {}));
 
 function shape(base: string, line: string): Shape {
-  const [what = "", short = "", image = "", said = "", places = "", says = "", more = ""] = line
+  const [what = "", short = "", image = "", said = "", place = "", says = "", more = ""] = line
     .split("|")
     .map((cell) => cell.trim());
   const names = said.split(" ").filter((name) => name !== "");
@@ -116,7 +114,6 @@ function shape(base: string, line: string): Shape {
     const [, cpu, memory] = size.exec(name) ?? [];
     return cpu === undefined ? [] : [{ resources: { limits: { cpu, memory } } }];
   });
-  const [place = "", before = /^(windows|2019|2022)$/.test(place) ? "waits" : place] = places.split("/");
   const full = image.replace(/^core/, "mcr/windows/servercore").replace(/^mcr\//, "mcr.microsoft.com/");
   return {
     address: `${base}/${what}`,
@@ -127,7 +124,6 @@ function shape(base: string, line: string): Shape {
       containers: [{ name: "main", image: full, ...named(containers, names), ...limits }],
     },
     place,
-    before,
     says: says === "" ? undefined : (texts[says] ?? says),
     published: more === "runs" || more === "cannot" ? more : undefined,
   };

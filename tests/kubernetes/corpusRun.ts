@@ -192,25 +192,16 @@ function placeOf({ kind }: Shape, pods: readonly Pod[]): string {
 }
 
 /** What differs from the table. */
-export function differences(outcomes: readonly Outcome[], sets: boolean): readonly string[] {
+export function differences(outcomes: readonly Outcome[]): readonly string[] {
   return corpus.flatMap((shape, index) => {
     const { place, told, pods } = outcomes[index] ?? assert.fail();
-    const wanted = sets ? shape.place : shape.before;
-    const refused = ["is decided by its template alone", "could act as a control-plane machine"];
-    const says =
-      sets || shape.place === "waits"
-        ? [shape.says]
-        : wanted === "waits"
-          ? ["adds nothing to pods"]
-          : wanted === "nowhere" || (wanted !== shape.place && wanted === "refused")
-            ? refused
-            : [shape.says, ...(wanted === "refused" ? refused : [])];
+    const { place: wanted, says } = shape;
     const fits = place === wanted || (wanted === "windows" && /^20(19|22)$/.test(place));
     return [
       ...(fits ? [] : [`is ${place}, wanted ${wanted}`]),
-      ...(says[0] === undefined
+      ...(says === undefined
         ? told
-        : told.some((each) => says.some((text) => each.includes(text ?? "")))
+        : told.some((each) => each.includes(says))
           ? []
           : [`does not say: ${says}`, ...told]),
       ...pods.flatMap((pod) => overwritten(shape, pod)),

@@ -1,11 +1,5 @@
 import assert from "node:assert/strict";
-import {
-  checked,
-  flagName,
-  kubeletFlags,
-  refusedSettings,
-  settableGates,
-} from "../../components/machine/kubeletFlags.ts";
+import { checked, flagName, kubeletFlags, refusedSettings } from "../../components/machine/kubeletFlags.ts";
 import { compareVersions, minors, removedSettings } from "../../components/model/releases.ts";
 import { exampleReleases, fileOf, onePerSystem } from "./examples.ts";
 
@@ -66,13 +60,6 @@ describe("the kubelet's flags", () => {
     assert.deepEqual(refused, ["NodeLogQuery"]);
     assert.deepEqual(refusedSettings("kubelet", "1.35", flags), []);
     assert.deepEqual(refusedSettings("kube-proxy", "1.36", flags), []);
-  });
-
-  it("gates are set only where the minor still lets them be set", () => {
-    const gates = { NodeLogQuery: true, Other: true };
-    assert.deepEqual(settableGates("kubelet", "1.35", gates), gates);
-    assert.deepEqual(settableGates("kubelet", "1.36", gates), { Other: true });
-    assert.deepEqual(settableGates("kube-proxy", "1.37", gates), gates);
   });
 
   it("the table names its source for each, in order of the minors", () => {

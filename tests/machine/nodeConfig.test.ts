@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { parse } from "yaml";
 import { kubeletConfiguration } from "../../components/machine/kubeletConfig.ts";
 import type { ClusterSpec } from "../../components/model/clusterSpec.ts";
-import { type Minor, minorOf, requireMinor } from "../../components/model/releases.ts";
+import { minorOf } from "../../components/model/releases.ts";
 import { exampleControlPlane, exampleLinuxWorker, exampleReleases, fileOf, onePerSystem, specAt } from "./examples.ts";
 
 /** A cluster whose pools of one system answer queries for logs. */
@@ -26,18 +26,11 @@ describe("queries for the logs of a node's services", () => {
     for (const family of ["linux", "windows"] as const) assert.deepEqual(queryFields(spec, family), unset);
   });
 
-  it("need the feature gate in 1.35; later minors have it locked on, and there it is not named", () => {
-    const expected: Record<Minor, object | undefined> = {
-      "1.35": { NodeLogQuery: true },
-      "1.36": undefined,
-      "1.37": undefined,
-    };
+  it("need no feature gate: every minor has it locked on", () => {
     for (const version of exampleReleases)
       for (const family of ["linux", "windows"] as const) {
         const spec = withLogQuery(specAt("azure", version), family);
-        const minor = requireMinor(version);
-        const gates = expected[minor];
-        assert.deepEqual(queryFields(spec, family), [true, true, gates], `${family} ${minor}`);
+        assert.deepEqual(queryFields(spec, family), [true, true, undefined], `${family} ${version}`);
       }
   });
 
@@ -54,7 +47,7 @@ describe("the taints that a kubelet sends at its registration", () => {
   const uninitialized = "node.cloudprovider.kubernetes.io/uninitialized:NoSchedule";
 
   /**
-   * As `initialNode` makes them (kubernetes/kubernetes, pkg/kubelet/kubelet_node_status.go, the same in 1.35 to 1.37).
+   * As `initialNode` makes them (kubernetes/kubernetes, pkg/kubelet/kubelet_node_status.go, the same in 1.36 and 1.37).
    */
   function sent(config: string, commandLine: string): readonly string[] {
     const listed: readonly { key: string; effect: string }[] = parse(config).registerWithTaints ?? [];

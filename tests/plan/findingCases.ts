@@ -73,10 +73,6 @@ export const cases: readonly (readonly [
     { access: { ...open, workloadIdentity: { serviceAccounts } } },
     [0, 1].map((index) => `warning identity-too-wide access.workloadIdentity.serviceAccounts[${index}]`),
   ],
-  [
-    { kubernetes: { version: "1.35.8" }, access: { ...open, workloadIdentity: {} } },
-    ["note identity-tokens-by-hand access.workloadIdentity"],
-  ],
   ...[["0.0.0.0/0"], ["0.0.0.0/1", "128.0.0.0/1"], ["44.0.0.0/8", "45.0.0.0/16"]].map(
     (allow) => [{ access: { public: { allow } } }, ["error public-api-open access.public.allow"]] as const,
   ),

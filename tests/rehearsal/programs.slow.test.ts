@@ -217,10 +217,7 @@ describe("program catalog", () => {
       assert.equal(minorOf(versions.etcd), minorOf(etcd));
       if (pinned.get(minor) !== undefined) assert.equal(versions.etcd, etcd);
       const staging = [...goMod.matchAll(/^\t(k8s\.io\/[a-z-]+) => \1 v0\.(.*)$/gm)];
-      // 1.35 has no cri-streaming yet, which the rehearsal's container runtime needs.
-      const others = staging.filter(
-        ([, name, version]) => name !== "k8s.io/cri-streaming" && `1.${version}` !== versions.kubernetes,
-      );
+      const others = staging.filter(([, , version]) => `1.${version}` !== versions.kubernetes);
       assert.deepEqual([staging.length > 25, others], [true, []], minor);
     }
   });

@@ -26,7 +26,6 @@ const sentinel = (kind: string, name: string, spec: object, binding: object) => 
  * preceded by the others in its watch, and a second one shows what was computed after that.
  */
 export async function policiesInForce({ kubectl, send }: Pick<ApiServer, "kubectl" | "send">): Promise<void> {
-  const mutates = (await kubectl(["get", "mutatingadmissionpolicies"])).code === 0;
   const kinds = [
     ["ValidatingAdmissionPolicy", { validations: [{ expression: "false" }] }, { validationActions: ["Deny"] }],
     [
@@ -43,7 +42,7 @@ export async function policiesInForce({ kubectl, send }: Pick<ApiServer, "kubect
       {},
     ],
   ] as const;
-  for (const [kind, spec, binding] of mutates ? kinds : kinds.slice(0, 1))
+  for (const [kind, spec, binding] of kinds)
     for (const round of ["first", "second"]) {
       const name = `sentinel-${round}`;
       const objects = JSON.stringify({ apiVersion: "v1", kind: "List", items: sentinel(kind, name, spec, binding) });

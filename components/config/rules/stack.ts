@@ -88,7 +88,7 @@ export const stackRules: Rules = {
           `one of ${allowed.join(", ")}`,
           allowed.some((each) => minorOf(each) === minorOf(release))
             ? `choose one of these, or record its digests: fenestra pin ${release}`
-            : "choose one of these: this release of Fenestra has no other minor",
+            : "choose one of these: this release of Fenestra has no other minor. A cluster of an older one is taken on by the release that made it, a minor at a time",
         );
   }),
   name: rule(["cloud", "name"], ({ cloud, name }) => {

@@ -3,7 +3,7 @@ import type { ClusterSpec } from "../../model/clusterSpec.ts";
 import { accountKey, sampleAccount } from "../../model/workloadIdentity.ts";
 import type { AddOnEntry } from "../addOnEntry.ts";
 import { meansWindows } from "../guardRails/cel.ts";
-import { changesPods, mutationManifests, podsWhen, withoutMutation } from "../guardRails/policy.ts";
+import { mutationManifests, podsWhen } from "../guardRails/policy.ts";
 import { text } from "../guardRails/texts.ts";
 import type { Manifest, Text } from "../manifest.ts";
 
@@ -46,7 +46,7 @@ export function workloadIdentityManifests(
   environments: Text,
 ): readonly Manifest[] {
   const { workloadIdentity: settings, cloud } = spec;
-  if (settings === undefined || !changesPods(spec)) return [];
+  if (settings === undefined) return [];
   const named = accounts(settings);
   if (named.length === 0) return [];
   const { audience, fileVariable } = tokenFacts[cloud];
@@ -103,12 +103,4 @@ export function environmentsExpression(environments: PodEnvironments): string {
     Object.entries(variables).map(([name, value]) => ({ name, value })),
   ]);
   return JSON.stringify(Object.fromEntries(lists));
-}
-
-/** What a reader of the plan should know this version cannot do. */
-export function workloadIdentityFindings(
-  spec: Pick<ClusterSpec, "kubernetes" | "workloadIdentity">,
-): readonly string[] {
-  if (spec.workloadIdentity === undefined) return [];
-  return withoutMutation(spec, "pods must mount their tokens for the cloud themselves");
 }

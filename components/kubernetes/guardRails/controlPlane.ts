@@ -7,7 +7,6 @@ import { type PodPolicy, type PodRule, pod, workloadRules } from "./podPolicy.ts
 import {
   add,
   type Change,
-  changesPods,
   mutationManifests,
   namespaceLabels,
   notAllowed,
@@ -100,7 +99,7 @@ export function keepsOff(at: string, pods: boolean): Change & { readonly system:
   };
 }
 
-/** What keeps DaemonSets off the control plane where the API server can change them. */
+/** What keeps DaemonSets off the control plane. */
 export function controlPlaneDaemonSets(spec: Pick<ClusterSpec, "kubernetes">): readonly Manifest[] {
   const at = "spec.template.spec";
   const { when, system, patches } = keepsOff(at, false);
@@ -125,25 +124,20 @@ const stays = (pod: string, before: string, field: string): string =>
  * A pod with the host's network on a control-plane machine can fetch the keys of the certificate authorities by that
  * machine's identity. Tolerations may also be added to a running pod, hence UPDATE; an update that leaves them
  * unchanged is allowed.
- *
- * @param keeps whether the API server keeps new pods off by itself
  */
-export function controlPlaneRule(keeps: boolean): PodRule {
-  const kinds = keeps ? 'object.kind in ["Pod", "DaemonSet"]' : "true";
-  return {
-    name: "controlPlane",
-    when: (pod, before) =>
-      `(${kinds}) && (${tolerates(pod)}) && !(${stays(pod, before, "tolerations")}) && (${fitsControlPlane(pod)}) && !(${isMirror})`,
-    unless: [namespaceLabels.controlPlane, "allowed"],
-    checks: [
-      {
-        expression: "false",
-        message: `pods that tolerate the taint ${controlPlaneKey}:NoSchedule, or every taint, could act as a control-plane machine: name the taints that you mean in {pod}.tolerations (in charts mostly the value tolerations, of kube-prometheus-stack prometheus-node-exporter.tolerations), or keep to the machines of pools by {pod}.nodeSelector or required affinity on ${poolLabel}, or ${instead}`,
-      },
-    ],
-    operations: ["CREATE", "UPDATE"],
-  };
-}
+export const controlPlaneRule: PodRule = {
+  name: "controlPlane",
+  when: (pod, before) =>
+    `(object.kind in ["Pod", "DaemonSet"]) && (${tolerates(pod)}) && !(${stays(pod, before, "tolerations")}) && (${fitsControlPlane(pod)}) && !(${isMirror})`,
+  unless: [namespaceLabels.controlPlane, "allowed"],
+  checks: [
+    {
+      expression: "false",
+      message: `pods that tolerate the taint ${controlPlaneKey}:NoSchedule, or every taint, could act as a control-plane machine: name the taints that you mean in {pod}.tolerations (in charts mostly the value tolerations, of kube-prometheus-stack prometheus-node-exporter.tolerations), or keep to the machines of pools by {pod}.nodeSelector or required affinity on ${poolLabel}, or ${instead}`,
+    },
+  ],
+  operations: ["CREATE", "UPDATE"],
+};
 
 /**
  * Label of pods that were made for a node by its name. The API server chooses by it whom it asks about each machine of
@@ -177,13 +171,11 @@ export const controlPlaneNames = (spec: Pick<ClusterSpec, "kubernetes">): PodPol
       operations: ["CREATE", "UPDATE"],
     },
   ],
-  bindings: changesPods(spec)
-    ? [
-        { suffix: "deny", actions: ["Deny"], namespaces: bound(spec), resourceRules: workloadRules },
-        {
-          ...{ suffix: "pods-deny", actions: ["Deny"], namespaces: bound(spec) },
-          ...{ resourceRules: [podsWhen("CREATE")], labels: { some: [namesNodeLabel] } },
-        },
-      ]
-    : [{ suffix: "deny", actions: ["Deny"], namespaces: bound(spec) }],
+  bindings: [
+    { suffix: "deny", actions: ["Deny"], namespaces: bound(spec), resourceRules: workloadRules },
+    {
+      ...{ suffix: "pods-deny", actions: ["Deny"], namespaces: bound(spec) },
+      ...{ resourceRules: [podsWhen("CREATE")], labels: { some: [namesNodeLabel] } },
+    },
+  ],
 });

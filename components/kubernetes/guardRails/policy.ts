@@ -1,6 +1,5 @@
 import { systemNamespaces } from "../../model/addOns.ts";
 import type { ClusterSpec } from "../../model/clusterSpec.ts";
-import { requireMinorFacts } from "../../model/releases.ts";
 import type { Manifest, Text } from "../manifest.ts";
 
 /** A ValidatingAdmissionPolicy and where it acts. */
@@ -68,17 +67,6 @@ export interface Requirement {
 
 /** Expressions with their names, as the API server takes them. */
 const expressions = (of: Variables) => Object.entries(of).map(([name, expression]) => ({ name, expression }));
-
-/** Whether the cluster's API server can change pods by itself. */
-export function changesPods({ kubernetes }: Pick<ClusterSpec, "kubernetes">): boolean {
-  return requireMinorFacts(kubernetes.version).mutatingAdmissionPolicy;
-}
-
-/** What a reader of the plan should know where it cannot. */
-export function withoutMutation(spec: Pick<ClusterSpec, "kubernetes">, instead: string): readonly string[] {
-  if (changesPods(spec)) return [];
-  return [`Kubernetes ${spec.kubernetes.version} has no MutatingAdmissionPolicy of version v1 (1.36 has): ${instead}`];
-}
 
 /** A MutatingAdmissionPolicy, and where it acts. */
 interface Mutation {

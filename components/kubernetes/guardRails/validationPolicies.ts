@@ -8,15 +8,7 @@ import { foreignClasses } from "./claims.ts";
 import { controlPlaneNames, controlPlaneRule } from "./controlPlane.ts";
 import { type PodRule, pod, podPolicy } from "./podPolicy.ts";
 import { letIn, securityRule, space } from "./podSecurity.ts";
-import {
-  changesPods,
-  namespaceLabels,
-  notAllowed,
-  notSystem,
-  type Policy,
-  policyManifests,
-  type Variables,
-} from "./policy.ts";
+import { namespaceLabels, notAllowed, notSystem, type Policy, policyManifests, type Variables } from "./policy.ts";
 import { roomRule } from "./roomPolicy.ts";
 import { text, texts } from "./texts.ts";
 import { imageRule, limitsRule, placementRule, windowsPolicies } from "./windowsPolicies.ts";
@@ -148,7 +140,7 @@ export function validationPolicies(
   const windows = spec.windows.length > 0;
   const refusals = {
     name: "fenestra-pods",
-    rules: [...(windows ? [placementRule(spec), hostProcessRule, gmsaRule] : []), controlPlaneRule(changesPods(spec))],
+    rules: [...(windows ? [placementRule(spec), hostProcessRule, gmsaRule] : []), controlPlaneRule],
     bindings: [{ suffix: "deny", actions: ["Deny" as const], namespaces: [notSystem(spec)] }],
   };
   const policies = [refusals, controlPlaneNames(spec), ...(windows ? windowsPolicies(spec) : [])];

@@ -1,19 +1,10 @@
 import type { ClusterSpec } from "../../model/clusterSpec.ts";
-import { buildLabel, windowsTaint } from "../../model/pools.ts";
-import {
-  allContainers,
-  choosesWindows,
-  meansContainers,
-  meansWindows,
-  ofDaemonSet,
-  saysWindows,
-  selectsOs,
-  toleratesWindows,
-} from "./cel.ts";
+import { buildLabel } from "../../model/pools.ts";
+import { allContainers, meansContainers, meansWindows, ofDaemonSet, saysWindows, selectsOs } from "./cel.ts";
 import { multiPlatform, windowsOnly } from "./imageReleases.ts";
 import { affinityTerms, fits, knownNodes, knownValues, strictly } from "./nodes.ts";
 import { type PodPolicy, type PodRule, pod } from "./podPolicy.ts";
-import { changesPods, namespaceLabels, notSystem, type Requirement } from "./policy.ts";
+import { namespaceLabels, notSystem, type Requirement } from "./policy.ts";
 import { windowsVariables } from "./runtimeClassPolicy.ts";
 import { text, texts } from "./texts.ts";
 import { ignored, windowsLimits } from "./windowsLimits.ts";
@@ -26,7 +17,7 @@ const isFor = (spec: Spec, pod: string): string => meansWindows(pod, spec);
 
 /** The policies on Windows pods that have some namespaces or kinds alone. */
 export function windowsPolicies(spec: Spec): readonly PodPolicy[] {
-  return [...nodesPolicies(spec), ...(changesPods(spec) ? [] : [daemonSetsPolicy(spec)]), osNamePolicy(spec)];
+  return [...nodesPolicies(spec), osNamePolicy(spec)];
 }
 
 /** Labels by which alone nobody can have meant certain pools. */
@@ -105,15 +96,11 @@ export function limitsRule(spec: Spec): PodRule {
         expression: "variables.able.size() > 0",
         message: `no node of this cluster runs images of {images_for}, so this pod waits for one: use an image for one of ${names}`,
       },
-      ...(changesPods(spec)
-        ? [
-            {
-              asks: 'variables.class == "" && !variables.ofDaemonSet && variables.releases.size() == 0',
-              expression: `variables.builds.size() < 2 || variables.images.all(i, i.matches(${text(multiPlatform)}))`,
-              message: `the Windows build of this pod cannot be told from its image, so any Windows node may get it, of the newest build first: if the image is for one build, set {pod}.runtimeClassName to one of ${names}`,
-            },
-          ]
-        : []),
+      {
+        asks: 'variables.class == "" && !variables.ofDaemonSet && variables.releases.size() == 0',
+        expression: `variables.builds.size() < 2 || variables.images.all(i, i.matches(${text(multiPlatform)}))`,
+        message: `the Windows build of this pod cannot be told from its image, so any Windows node may get it, of the newest build first: if the image is for one build, set {pod}.runtimeClassName to one of ${names}`,
+      },
       ...windowsLimits(spec),
     ],
     operations: ["CREATE"],
@@ -121,62 +108,16 @@ export function limitsRule(spec: Spec): PodRule {
 }
 
 /**
- * A DaemonSet without a node, where the API server changes none: refused, since a set of no pods counts as rolled out.
- * In namespaces of the system it is told.
- */
-function daemonSetsPolicy(spec: Spec): PodPolicy {
-  const { key, value, effect } = windowsTaint;
-  return {
-    name: "fenestra-windows-daemon-sets",
-    daemonSets: true,
-    rules: [
-      {
-        name: "unreached",
-        when: (pod) =>
-          `(${isFor(spec, pod)}) && !((${choosesWindows(pod, knownNodes(spec))}) && (${toleratesWindows(pod)}))`,
-        checks: [
-          {
-            expression: "false",
-            message: `which nodes get a pod of a DaemonSet is decided by its template alone, before the API server adds anything: set {pod}.nodeSelector to kubernetes.io/os: windows, and tolerate ${key}=${value}:${effect} in {pod}.tolerations, the value in small letters (in charts the value tolerations, of Datadog agents.tolerations, of csi-driver-smb windows.tolerations)`,
-          },
-        ],
-        operations: ["CREATE"],
-      },
-    ],
-    bindings: [
-      { suffix: "deny", actions: ["Deny"], namespaces: [notSystem(spec)] },
-      { suffix: "warn", actions: [...warns], namespaces: [{ ...notSystem(spec), operator: "In" }] },
-    ],
-  };
-}
-
-/**
- * What a pod cannot leave to the API server: all where it changes no pods, and the class of a DaemonSet's, whose nodes
- * were chosen before (kubernetes/kubernetes#111590). It is told in every namespace: HostProcess pods belong into those
- * of the system.
+ * The class of a DaemonSet's pods, whose nodes were chosen before (kubernetes/kubernetes#111590). It is told in every
+ * namespace: HostProcess pods belong into those of the system.
  */
 function nodesPolicies(spec: Spec): readonly PodPolicy[] {
-  const setsClass = changesPods(spec);
-  const { key, value, effect } = windowsTaint;
+  if (spec.windows.length < 2) return [];
   const names = spec.windows.map(({ name }) => name).join(", ");
   const choosesBuild = `(has(${pod}.nodeSelector) && ${text(buildLabel)} in ${pod}.nodeSelector) || (${affinityTerms(pod)}.size() > 0 && ${affinityTerms(pod)}.all(t, t.?matchExpressions.orValue([]).exists(e, e.key == ${text(buildLabel)})))`;
-  const isDaemonSet = 'object.kind == "DaemonSet"';
-  const all: PodRule["checks"] = [
-    {
-      expression: `!(${isDaemonSet}) || !has(${pod}.runtimeClassName) || ${choosesBuild}`,
-      message: `a DaemonSet makes a pod for every node that its template fits, and its RuntimeClass keeps those for another build Pending: leave {pod}.runtimeClassName out, or choose the build in {pod}.nodeSelector by ${buildLabel}`,
-    },
-    {
-      expression: `${ofDaemonSet} || has(${pod}.runtimeClassName) || ((${choosesWindows(pod, knownNodes(spec))}) && (${toleratesWindows(pod)}))`,
-      message: `this release of Kubernetes adds nothing to pods, so this one stays Pending: set {pod}.runtimeClassName to {fits}, or {pod}.nodeSelector to kubernetes.io/os: windows and tolerate ${key}=${value}:${effect} in {pod}.tolerations`,
-    },
-  ];
-  const checks = all.filter((_, index) => (index === 0 ? spec.windows.length > 1 : !setsClass));
-  if (checks.length === 0) return [];
   const policy: PodPolicy = {
     name: "fenestra-windows-nodes",
-    // With the class set, the rest is about their templates.
-    ...(setsClass ? { daemonSets: true } : {}),
+    daemonSets: true,
     rules: [
       {
         name: "nodes",
@@ -185,7 +126,12 @@ function nodesPolicies(spec: Spec): readonly PodPolicy[] {
           ...windowsVariables(spec, pod),
           fits: `variables.runtimeClass == "" ? ${text(`one of ${names}`)} : variables.runtimeClass`,
         },
-        checks,
+        checks: [
+          {
+            expression: `!(object.kind == "DaemonSet") || !has(${pod}.runtimeClassName) || ${choosesBuild}`,
+            message: `a DaemonSet makes a pod for every node that its template fits, and its RuntimeClass keeps those for another build Pending: leave {pod}.runtimeClassName out, or choose the build in {pod}.nodeSelector by ${buildLabel}`,
+          },
+        ],
         operations: ["CREATE"],
       },
     ],

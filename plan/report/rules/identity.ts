@@ -1,4 +1,3 @@
-import { workloadIdentityFindings } from "../../../components/kubernetes/addOns/workloadIdentity.ts";
 import { key, type Rules } from "./rule.ts";
 
 /** Rights that end in all rights: AWS's policies, Azure's Owner, Contributor and the two that hand out roles. */
@@ -24,16 +23,6 @@ export const identityRules = {
               },
             ],
       ),
-  },
-  "identity-tokens-by-hand": {
-    level: "note",
-    about: "the minor lacks a policy, so pods mount their tokens themselves",
-    find: ({ spec }) =>
-      workloadIdentityFindings(spec).map((message) => ({
-        path: key("access.workloadIdentity"),
-        message: `${message}.`,
-        remedy: "Choose Kubernetes 1.36 or newer, or mount the tokens as docs/operations/identity.md says.",
-      })),
   },
   "identity-too-wide": {
     level: "warning",

@@ -1,4 +1,3 @@
-import { guardRailFindings } from "../../../components/kubernetes/guardRails.ts";
 import { windowsArtifacts } from "../../../components/machine/windows/artifacts.ts";
 import type { ClusterSpec } from "../../../components/model/clusterSpec.ts";
 import { exampleProblems } from "../../../components/model/exampleValues.ts";
@@ -33,16 +32,6 @@ export const stackRules = {
         path: `config.${name}`,
         message: "The value is encrypted (secure): the plan has a fake in its place.",
         remedy: "Pulumi can decrypt it: pulumi preview shows what the real value does.",
-      })),
-  },
-  "guard-rails-incomplete": {
-    level: "note",
-    about: "the minor lacks a policy, so Windows pods are not placed by themselves",
-    find: ({ spec }) =>
-      guardRailFindings(spec).map((message) => ({
-        path: key("kubernetes.version"),
-        message: `${message}.`,
-        remedy: "Choose Kubernetes 1.36 or newer, or set runtimeClassName on every Windows pod.",
       })),
   },
   ...rangeRules,
