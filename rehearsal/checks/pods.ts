@@ -52,7 +52,7 @@ function nodesOf(place: Place, nodes: readonly V1Node[]): readonly string[] {
 }
 
 /** The DaemonSets that have other nodes than they are meant for, in words. Pure. */
-export function daemonSetProblems(
+function daemonSetProblems(
   daemonSets: readonly string[],
   pods: readonly V1Pod[],
   nodes: readonly V1Node[],
@@ -117,7 +117,7 @@ export const nameServers: RehearsalCheck = {
 };
 
 /** What the scheduler or the kubelet says of a pod that neither runs nor has ended well. Pure. */
-export function podTrouble({ metadata, spec, status }: V1Pod): string | undefined {
+function podTrouble({ metadata, spec, status }: V1Pod): string | undefined {
   if (status?.phase === "Running" || status?.phase === "Succeeded") return undefined;
   const scheduled = status?.conditions?.find(({ type }) => type === "PodScheduled");
   const why = scheduled?.status === "False" ? `: ${scheduled.message}` : spec?.nodeName ? ` on ${spec.nodeName}` : "";

@@ -60,37 +60,6 @@ describe("the rehearsal's checks of files", () => {
   const withSource = (change: (source: string) => string): readonly DecodedMachine[] =>
     machines.map(({ machine, payload }) => ({ machine, payload: { ...payload, source: change(payload.source) } }));
 
-  describe("cloud-init", () => {
-    for (const [what, change, problem] of [
-      [
-        "a key that it does not know",
-        (text: string) => text.replace("\nruncmd:", "\nruncmds:"),
-        /^control-plane-0: user data: runcmd: .*\ncontrol-plane-0: user data: : Unrecognized key: "runcmds"/,
-      ],
-      [
-        "a mode that YAML 1.1 reads as a number",
-        (text: string) => text.replace(/permissions: "0644"/, "permissions: 0644"),
-        /^control-plane-0: user data: write_files\.\d+\.permissions: Invalid input: expected string, received number/,
-      ],
-      [
-        "a text without its first line",
-        (text: string) => text.replace("#cloud-config\n", ""),
-        /^control-plane-0: user data: its first line is not #cloud-config/,
-      ],
-    ] as const)
-      it(`sees ${what}`, async () => assert.match((await failure("cloud-init", withSource(change))) ?? "", problem));
-  });
-
-  it("bash parses every script, and a missing fi is told with machine and path", async () => {
-    assert.equal(await failure("bash", machines), undefined);
-    const path = "/opt/fenestra/drain.sh";
-    const broken = withFiles((file) => (file.path === path ? `${file.content}\nif true; then\n` : file.content));
-    assert.match(
-      (await failure("bash", broken)) ?? "",
-      /^linux\[0\], linux\[1\]: \/opt\/fenestra\/drain\.sh: bash: line \d+: syntax error: unexpected end of file/,
-    );
-  });
-
   describe("programs of the host", () => {
     const drain = "/opt/fenestra/drain.sh";
     for (const [kind, broken, problem] of [
@@ -135,28 +104,6 @@ describe("the rehearsal's checks of files", () => {
         /^control-plane-0: \/etc\/fenestra\/kubeadm\.yaml: .*unknown field "clusterNam"/,
       );
     });
-    it("sees a placeholder that nothing fills", async () => {
-      assert.equal(
-        await failure("kubeadm", edited(path, /clusterName: .*/, 'clusterName: "@NOBODY@"')),
-        "control-plane-0: /etc/fenestra/kubeadm.yaml: nothing fills the placeholder @NOBODY@",
-      );
-    });
-    it("sees that the file is not there", async () => {
-      assert.equal(
-        await failure("kubeadm", edited(path, "kind: ClusterConfiguration", "kind: Cluster")),
-        "control-plane-0: found no kubeadm configuration, wanted one",
-      );
-    });
-  });
-
-  it("PowerShell's grammar knows every script and the loader, and a missing brace is told", async function () {
-    this.timeout(60_000);
-    assert.equal(await failure("powershell", machines), undefined);
-    const path = "C:\\fenestra\\routes.ps1";
-    assert.match(
-      (await failure("powershell", edited(path, /\}\s*$/, ""))) ?? "",
-      /^win2022\[0\]: C:\\fenestra\\routes\.ps1: \d+:\d+ /,
-    );
   });
 
   describe("upstream's readers", () => {

@@ -1,11 +1,9 @@
 import assert from "node:assert/strict";
 import { globSync, readFileSync } from "node:fs";
 import path from "node:path";
-import type { V1Node, V1Pod } from "@kubernetes/client-node";
 import { loadConfig } from "../../components/config/load.ts";
 import { stackNames } from "../../components/config/stackFile.ts";
 import { defaultRelease, minorOf, namedVersions } from "../../components/model/releases.ts";
-import { daemonSetProblems, podTrouble } from "../../rehearsal/checks/pods.ts";
 import { expectedPools } from "../../rehearsal/checks/selection.ts";
 import { addOnFiles, moduleOf, programOf } from "../../rehearsal/programs/addOns.ts";
 import { addOnPrograms } from "../../rehearsal/programs/addOnTable.ts";
@@ -27,60 +25,6 @@ describe("a rehearsal with every add-on", () => {
       const wanted = written.pools.map(({ name, os, size }) => [name, os, size]);
       assert.deepEqual(pools, wanted);
     });
-});
-
-describe("checks of pods", () => {
-  const node = (name: string, os: string): V1Node => ({ metadata: { name, labels: { "kubernetes.io/os": os } } });
-  const nodes = [node("l1", "linux"), node("w1", "windows"), node("w2", "windows")];
-  const name = "kube-flannel/kube-flannel-windows";
-  const on = (nodeName: string): V1Pod => ({
-    metadata: {
-      namespace: "kube-flannel",
-      ownerReferences: [{ apiVersion: "apps/v1", kind: "DaemonSet", name: "kube-flannel-windows", uid: "1" }],
-    },
-    spec: { nodeName, containers: [] },
-  });
-
-  it("see a DaemonSet with a node too few, one too many, or two pods on one", () => {
-    assert.deepEqual(daemonSetProblems([name], [on("w2"), on("w1")], nodes), []);
-    for (const [pods, found] of [
-      [[on("w1")], "w1"],
-      [[on("w1"), on("w2"), on("l1")], "l1, w1, w2"],
-      [[on("w1"), on("w1")], "w1, w1"],
-      [[], "no node"],
-    ] as const)
-      assert.deepEqual(daemonSetProblems([name], pods, nodes), [
-        `DaemonSet ${name} has pods on ${found}; wanted w1, w2`,
-      ]);
-  });
-
-  it("want a detector of problems on no Windows Server 2019", () => {
-    const detector = "fenestra-monitoring/node-problem-detector-windows";
-    const old: V1Node = {
-      metadata: {
-        name: "w0",
-        labels: { "kubernetes.io/os": "windows", "node.kubernetes.io/windows-build": "10.0.17763" },
-      },
-    };
-    assert.deepEqual(daemonSetProblems([detector], [], [old]), []);
-    assert.match(daemonSetProblems([detector], [], [old, ...nodes]).join(), /wanted w1, w2$/);
-  });
-
-  it("do not pass over a DaemonSet that they do not know", () => {
-    assert.deepEqual(daemonSetProblems(["a/b"], [], nodes), ["DaemonSet a/b: this check does not know its nodes"]);
-  });
-
-  it("tell of a pod that waits, with the scheduler's reason", () => {
-    const metadata = { namespace: "n", name: "p" };
-    const conditions = [{ type: "PodScheduled", status: "False", message: "0/3 nodes: Insufficient memory" }];
-    assert.equal(podTrouble({ metadata, status: { phase: "Running" } }), undefined);
-    assert.equal(podTrouble({ metadata, status: { phase: "Succeeded" } }), undefined);
-    assert.equal(
-      podTrouble({ metadata, status: { phase: "Pending", conditions } }),
-      "n/p is Pending: 0/3 nodes: Insufficient memory",
-    );
-    assert.equal(podTrouble({ metadata, status: { phase: "Failed" } }), "n/p is Failed");
-  });
 });
 
 describe("negative controls", () => {

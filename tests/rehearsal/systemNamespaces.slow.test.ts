@@ -47,9 +47,8 @@ function needUser(user: ScenarioUser): Func {
   };
 }
 
-/** @param graceMs time for an orderly end after a signal */
-function startScenario(user: ScenarioUser, graceMs = 10_000): ChildProcessByStdio<null, Readable, Readable> {
-  const [file = "", ...args] = [...user.prefix, process.execPath, scenarioFile, String(graceMs)];
+function startScenario(user: ScenarioUser): ChildProcessByStdio<null, Readable, Readable> {
+  const [file = "", ...args] = [...user.prefix, process.execPath, scenarioFile];
   return spawn(file, args, { stdio: ["ignore", "pipe", "pipe"] });
 }
 
@@ -131,8 +130,8 @@ interface Started {
   readonly ended: Promise<readonly [code: number | null, signal: string | null]>;
 }
 
-async function startAndWait(user: ScenarioUser, graceMs?: number): Promise<Started> {
-  const child = startScenario(user, graceMs);
+async function startAndWait(user: ScenarioUser): Promise<Started> {
+  const child = startScenario(user);
   const ended = once(child, "exit").then(([code, signal]): readonly [number | null, string | null] => [code, signal]);
   const [line]: readonly string[] = await once(createInterface(child.stdout), "line");
   const seen: Witness & { readonly enter: readonly string[] } = JSON.parse(line ?? "{}");
@@ -154,17 +153,5 @@ for (const user of scenarioUsers)
       child.kill("SIGKILL");
       assert.deepEqual(await ended, [null, "SIGKILL"]);
       assert.deepEqual(await tracesAfterwards(witness), nothing);
-    });
-
-    it("kills everything at the second signal, and after the time for an orderly end", async () => {
-      const stop = async (signals: number, graceMs: number) => {
-        const { child, witness, ended } = await startAndWait(user, graceMs);
-        child.kill("SIGTERM");
-        await sleep(50);
-        if (signals === 2) child.kill("SIGTERM");
-        assert.deepEqual(await ended, [137, null]);
-        assert.deepEqual(await tracesAfterwards(witness), nothing);
-      };
-      await Promise.all([stop(2, 600_000), stop(1, 200)]);
     });
   });

@@ -1,7 +1,6 @@
 /**
- * What the tests run inside namespaces: `node systemScenario.ts [ms for an orderly end]` goes inside by itself, builds a
- * whole machine, prints what it saw as a line of JSON, and never ends, not even on SIGTERM. A program of its own, since
- * tests must also see it from outside.
+ * What the tests run inside namespaces: it goes inside by itself, builds a whole machine, prints what it saw as a line of
+ * JSON, and never ends. A program of its own, since tests must also see it from outside.
  */
 import { readFileSync, readlinkSync } from "node:fs";
 import { join } from "node:path";
@@ -16,7 +15,6 @@ async function hang(inside: Inside): Promise<unknown> {
   await createMachineRoot(machine, { workFolder: inside.workFolder });
   await startInMachine(machine, ["sleep", "301"], { logFile: join(inside.workFolder, "sleep.log") });
   const enter = await waitFor("the pid", 5_000, () => inside.enterCommand());
-  process.on("SIGTERM", () => undefined);
   setInterval(() => undefined, 1000);
   // Namespaces of processes, and a moment at which they exist, in seconds since the host's start.
   const namespaces = ["self", machine.pid].flatMap((pid) =>
@@ -26,6 +24,5 @@ async function hang(inside: Inside): Promise<unknown> {
 }
 
 const inside = insideNamespaces();
-if (inside === undefined)
-  process.exitCode = await runInsideNamespaces(thisCommand(), { graceMs: Number(process.argv[2] ?? 10_000) });
+if (inside === undefined) process.exitCode = await runInsideNamespaces(thisCommand(), { graceMs: 10_000 });
 else process.stdout.write(`${JSON.stringify(await hang(inside))}\n`);
