@@ -65,7 +65,11 @@ const snapshotter: Pick<AddOnProgram, "user" | "module" | "sum" | "published" | 
   buildSeconds: 60,
 };
 
-/** Programs that `--real-add-ons` runs; docs/architecture.md says why not the others. */
+/**
+ * Programs that `--real-add-ons` runs. Not node-driver-registrar and livenessprobe, whose modules' paths lack the `/v2`
+ * of their tags, nor gMSA's webhook and cluster-autoscaler, whose modules lie in folders that their tags do not name:
+ * these tags are then no versions. No driver is registered with a kubelet, and none calls its cloud.
+ */
 export const addOnPrograms: readonly AddOnProgram[] = [
   {
     name: "metrics-server",

@@ -69,8 +69,8 @@ describe("links of the documentation", () => {
     assert.deepEqual(gone, []);
   });
 
-  it("draw the tree of the README as it is", () => {
-    const tree = readDocument("README.md").blocks.find(({ text }) => text.startsWith("index.ts "));
+  it("draw the tree of the architecture as it is", () => {
+    const tree = readDocument("docs/architecture.md").blocks.find(({ text }) => text.startsWith("index.ts "));
     const entries = [...(tree?.text ?? "").matchAll(/^( *)((?:[\w.]+\/? )+)/gm)].flatMap(
       ([, indent = "", names = ""]) =>
         names

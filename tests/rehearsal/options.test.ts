@@ -37,14 +37,6 @@ describe("negative controls", () => {
 });
 
 describe("programs of add-ons", () => {
-  it("are in the table of the documentation", () => {
-    const text = readFileSync(new URL("../../docs/architecture.md", import.meta.url), "utf8");
-    const [, section = ""] = text.split("### Programs of add-ons");
-    const missing = addOnPrograms.filter(({ module }) => !section.includes(`\`${module}\``));
-    const names = missing.map(({ name }) => name);
-    assert.deepEqual(names, []);
-  });
-
   it("are modules of the release that their image is made of", () => {
     const versions = new Map(
       namedVersions(undefined, minorOf(defaultRelease)).map(({ name, version }) => [name, version]),

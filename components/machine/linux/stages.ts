@@ -24,7 +24,7 @@ const always = (name: string, exitCode: number, ...reads: readonly string[]): St
 /** First stage on AWS: fetches the scripts that do not fit into user data. `packLinuxFetching` adds it. */
 export const scriptsStage: Stage = once("scripts", 16);
 
-export const trustStage: Stage = once("trust", 17);
+const trustStage: Stage = once("trust", 17);
 
 /** Behind `secrets` where the stack file has keys of the encryption of its own. */
 export const encryptionStage: Stage = once("encryption", 32);
@@ -41,7 +41,7 @@ export function withTrust(
 }
 
 /** Stage of a machine that needs logins for what it fetches. */
-export const credentialsStage: Stage = always("credentials", 19);
+const credentialsStage: Stage = always("credentials", 19);
 
 /**
  * Stages of a machine with {@link credentialsStage} where it is needed, before anything is fetched but scripts from the
