@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { stageOf } from "../../components/kubernetes/addOn.ts";
+import { nodeIdentityPolicies } from "../../components/kubernetes/guardRails/ownNode.ts";
 import { placementPolicyName } from "../../components/kubernetes/guardRails/placementPolicy.ts";
 import { type Manifest, podSpec, withFieldManager } from "../../components/kubernetes/manifest.ts";
 import { applyLayer, type KubernetesObject } from "../../rehearsal/testkit/cluster.ts";
@@ -146,7 +147,11 @@ describe("in-cluster objects on a real API server", function () {
       const spec = exampleSpec("aws-dev");
       const plan = planOf({ ...spec, addons: { ...spec.addons, exporters: true } });
       const wanted = plan.filter(({ name }) => ["runtime-classes", "guard-rails", "pod-warnings"].includes(name));
-      const manifests = [...wanted.flatMap((each) => each.manifests), ...servicePolicies("azure-dev")];
+      const manifests = [
+        ...wanted.flatMap((each) => each.manifests),
+        ...nodeIdentityPolicies(spec),
+        ...servicePolicies("azure-dev"),
+      ];
       const labels = { "node-role.kubernetes.io/control-plane": "" };
       const node = { apiVersion: "v1", kind: "Node", metadata: { name: "control", labels } };
       await applied(api, [...manifests, node], "--force-conflicts");
@@ -189,16 +194,10 @@ describe("in-cluster objects on a real API server", function () {
       assert.deepEqual(
         await typesChecked(api),
         [
-          ...[
-            "claims",
-            "control-plane-names",
-            "external-addresses",
-            "network-policies",
-            "own-node",
-            "pod-warnings",
-            "pods",
-          ],
-          ...["service-status", "windows-nodes", "windows-os-name"],
+          ...`claims control-plane-names external-addresses network-policies node-objects own-node pod-status pod-warnings
+            pods service-status static-pods static-pods-of-workers system-pod-warnings windows-macs windows-nodes windows-os-name`.split(
+            /\s+/,
+          ),
         ].map((name) => [`fenestra-${name}`, {}]),
       );
       const mutating = await api.kubectl(["get", "mutatingadmissionpolicies", "-o", "name"]);
@@ -229,7 +228,7 @@ describe("in-cluster objects on a real API server", function () {
         assert.deepEqual([taken, warnings], [true, []]);
         const more = [...(await asked())].map(([name, count]) => [name, count - (before.get(name) ?? 0)] as const);
         assert.deepEqual(Object.fromEntries(more.filter(([, count]) => count > 0)), {
-          ...{ "fenestra-pods": 1, [placementPolicyName]: 1 },
+          ...{ "fenestra-pods": 1, "fenestra-static-pods": 1, [placementPolicyName]: 1 },
           ...(isBare ? { "fenestra-pod-warnings": 1 } : {}),
         });
       }
@@ -362,6 +361,7 @@ describe("in-cluster objects on a real API server", function () {
           "a Windows image without a place",
         ],
         ...["HostProcess", "naming a machine of the control plane", "gmsaCredentialSpec of an init container"],
+        ...["tolerating everything", "tolerating any system"],
       ];
       const rows = titles.map((title) => rowOf(title));
       // A DaemonSet's template must say where it runs, which is another warning.

@@ -102,6 +102,7 @@ const account = (options: Readonly<Record<string, string>>) => ({ securityContex
 const noAccount = "set {pod}.securityContext.windowsOptions.gmsaCredentialSpecName";
 const restricted = { securityContext: { runAsNonRoot: true } };
 const unknownBuild = "any Windows node may get it, of the newest build first";
+const onLinux = { nodeSelector: { "kubernetes.io/os": "linux" } };
 const onWindows = { nodeSelector: { "kubernetes.io/os": "windows" } };
 const noPlace = "but nothing says so, and Linux nodes get the pod: set {pod}.nodeSelector";
 const otherBuild = "is for windows-2022, but its RuntimeClass, node selector or affinity chooses nodes of windows-2019";
@@ -130,6 +131,10 @@ const cpu = (amount: string, requests?: object) => ({
 });
 const choosing = (title: string, labels: object, says: readonly string[]): PodCase =>
   row(title, { nodeSelector: labels, ...plain }, "none", says);
+const noSystem = "so Windows nodes may get the pod: set {pod}.nodeSelector to kubernetes.io/os: linux";
+const exec = { exec: { command: ["a"] } };
+const disk = (amount: string) => ({ resources: { limits: { memory: "1Gi", "ephemeral-storage": amount } } });
+const tolerating = (key: string) => ({ tolerations: [{ ...exists, key }], ...plain });
 const tooLarge = "more than any node that it may have can give";
 
 /** The table; what people publish is in corpus.txt. */
@@ -221,10 +226,20 @@ export const podTable: readonly PodCase[] = [
       `${Object.keys(more)[0]} over the network on 2019`,
       { ...windows, containers: one("x:ltsc2019", more) },
       "windows-2019",
-      ["HTTP hooks fail there: use exec"],
+      ["HTTP hooks fail there: use exec with timeoutSeconds: 10 or more"],
     ),
   ),
   limit("an HTTP probe on 2022", {}, [], { readinessProbe: web }),
+  limit("exec without a time", {}, ["set timeoutSeconds"], { startupProbe: exec }),
+  limit("exec with one", {}, [], { livenessProbe: { ...exec, timeoutSeconds: 10 } }),
+  limit(
+    "what files and names do not have",
+    {
+      volumes: [{ name: "s", secret: { secretName: "a", defaultMode: 0o400 } }],
+      dnsConfig: { options: [{ name: "ndots", value: "1" }] },
+    },
+    ["promise: dnsConfig.options, defaultMode."],
+  ),
   ...[
     { nfs: { server: "s", path: "/" } },
     { image: { reference: "x" } },
@@ -281,18 +296,25 @@ export const podTable: readonly PodCase[] = [
       [noAccount],
     ),
   ),
-  row(
-    "tolerating the control plane",
-    { tolerations: [{ ...exists, key: "node-role.kubernetes.io/control-plane" }], ...plain },
-    "none",
+  row("tolerating the control plane", tolerating("node-role.kubernetes.io/control-plane"), "none"),
+  row("tolerating everything", { ...all, ...plain }, "none"),
+  ...["control-plane-allowed", "kube-system"].map((namespace) =>
+    row("tolerating everything, Windows too", { ...all, ...plain }, "none", [noSystem], namespace),
   ),
-  row("tolerating the control plane where it is allowed", { ...all, ...plain }, "none", [], "control-plane-allowed"),
+  row("tolerating everything with a system", { ...all, ...onLinux, ...plain }, "none", [], "kube-system"),
   row("tolerating evictions only", { tolerations: [{ operator: "Exists", effect: "NoExecute" }], ...plain }, "none"),
   row("tolerating everything, on Windows alone", pod(servercore, { ...onWindows, ...all }), "windows-2022"),
   row("tolerating everything and naming its node", { nodeName: "n", ...all, ...plain }, "none"),
   row(
     "tolerating Windows",
     { tolerations: [{ key: "os", operator: "Equal", value: "windows", effect: "NoSchedule" }], ...plain },
+    "none",
+    [noSystem],
+  ),
+  row("tolerating any system", tolerating("os"), "none", [noSystem]),
+  row(
+    "tolerating any system, of a pool",
+    { nodeSelector: { "fenestra.dev/pool": "linux" }, ...tolerating("os") },
     "none",
   ),
   choosing("a pool as AKS does", { agentpool: "web" }, [
@@ -332,6 +354,9 @@ export const podTable: readonly PodCase[] = [
   ),
   row("one processor on Windows", { ...onWindows, containers: one(servercore, cpu("1")) }, "windows-2022"),
   row("two of them", { ...onWindows, containers: one(servercore, cpu("2")) }, "windows-2022", [tooLarge]),
+  limit("more of the disk than a node has", {}, [tooLarge], disk("100Gi")),
+  limit("as much of it as a container has", {}, [], disk("20Gi")),
+  row("more of it on Linux", { containers: one("nginx", disk("1Ti")) }, "none", ["1048576Mi of disk, more than any"]),
   row("naming a worker", { nodeName: "some-node", ...plain }, "none"),
   row("naming a machine of the control plane", { nodeName: "control", ...plain }, "refused", [
     "{pod}.nodeName is a machine of the control plane",
@@ -355,6 +380,8 @@ export const daemonSetTable: readonly PodCase[] = [
     ["(kubernetes.io/os: windows, team: web)"],
   ),
   row("a Linux pod", plain, "none"),
+  row("tolerating everything", { ...all, ...plain }, "none"),
+  row("tolerating everything, Windows too", { ...all, ...plain }, "none", [noSystem], "kube-system"),
   row("without a selector", { ...placed, nodeSelector: {}, containers: one("x") }, "none"),
   row(
     "with an affinity",

@@ -91,7 +91,7 @@ export const attachmentsCheck: VerifyCheck = {
  * File systems that are smaller than their claims by more than a tenth, by a kubelet's `/stats/summary`: the EBS driver
  * on Windows extends none that was restored from a smaller snapshot (v1.63.1, pkg/mounter/mount_windows.go). And
  * mounted ones that do not grow: Azure Disk's driver on Windows wants the new size before it extends one (v1.34.5,
- * pkg/azuredisk/nodeserver.go). Pure.
+ * pkg/azuredisk/nodeserver.go). Windows row: growing-disks. Pure.
  */
 export function smallFileSystems(
   claims: readonly V1PersistentVolumeClaim[],

@@ -114,6 +114,9 @@ export function controlPlaneDaemonSets(spec: Pick<ClusterSpec, "kubernetes">): r
   });
 }
 
+/** CEL, which asks `namespaceObject`: the pod is one of those of which the API server says that they mean Linux. */
+export const keptOff = `(${tolerates(pod)}) && (${fitsControlPlane(pod)}) && namespaceObject.metadata.?labels[?${text(namespaceLabels.controlPlane)}].orValue("") != "allowed"`;
+
 const instead = `have an administrator label this namespace ${namespaceLabels.controlPlane}: allowed`;
 
 /** CEL: an update leaves the field unchanged. */

@@ -43,7 +43,7 @@ interface Validation {
 }
 
 /** Where a policy acts, and how. */
-interface Binding {
+export interface Binding {
   readonly suffix: string;
   readonly actions: ("Deny" | "Warn" | "Audit")[];
   /** Default: all. */

@@ -34,7 +34,7 @@ const elsewhere = ({ pools, windows }: Pick<ClusterSpec, "pools" | "windows">) =
   ].map(([keys = "", instead = ""]) => [`^(${keys.replaceAll(".", "[.]")})$`, instead] as const);
 
 /** CEL: what the scheduler counts the pod as, in units of so many. `requestsOf` is the same outside of the API server. */
-function requests(pod: string, resource: keyof Room, perUnit: string): string {
+function requests(pod: string, resource: keyof Room | "ephemeral-storage", perUnit: string): string {
   const of = (it: string): string =>
     `quantity(${it}.?resources.?requests[?"${resource}"].orValue(${it}.?resources.?limits[?"${resource}"].orValue("0"))).asApproximateFloat()`;
   const init = (sign: string): string =>
@@ -47,7 +47,7 @@ const selector = (pod: string): string => `${pod}.?nodeSelector.orValue({})`;
 
 const inMilli = "1000.0";
 const inMib = "(1.0 / 1048576.0)";
-const [cpuOf, memoryOf] = [" cpu", " memory"] as const;
+const [cpuOf, memoryOf, diskOf] = [" cpu", " memory", " disk"] as const;
 
 /**
  * Pods that no node can ever have: none has the labels, or none is large enough beside the agents of every node. Labels
@@ -63,16 +63,21 @@ export function roomRule(spec: Pick<ClusterSpec, "pools" | "windows">, daemonSet
     const room = roomOf(pool, daemonSets);
     return { ...room, memory: room.memory + Math.ceil(1024 * pool.size.memoryGib - shares(pool).memory.has) };
   };
+  // A file system is a little smaller than its disk.
+  const diskMib = (pool: PoolSpec): number => {
+    const { has, kept } = shares({ ...pool, diskGb: (pool.diskGb * 1024 ** 3) / 1e9 })["ephemeral-storage"];
+    return Math.ceil(has - kept);
+  };
   const nodes = spec.pools.flatMap((pool) => {
     const { cpu, memory } = most(pool);
     const known = knownNodes({ pools: [pool] });
-    const sized = { [cpuOf]: `${cpu}.0`, [memoryOf]: `${memory}.0` };
+    const sized = { [cpuOf]: `${cpu}.0`, [memoryOf]: `${memory}.0`, [diskOf]: `${diskMib(pool)}.0` };
     return (pool.os === "linux" ? known.linux.slice(1) : known.windows).map((labels) => ({ ...labels, ...sized }));
   });
   const fitsSome = (pod: string, size = "true"): string => fits(pod, nodes, values, { ...strictly, and: size });
-  const smallest = (resource: typeof cpuOf | typeof memoryOf): string =>
+  const smallest = (resource: typeof cpuOf | typeof memoryOf | typeof diskOf): string =>
     Math.min(...nodes.map((node) => Number(node[resource]))).toFixed(1);
-  const enough = `variables.cpu <= double(n[${text(cpuOf)}]) && variables.memory <= double(n[${text(memoryOf)}])`;
+  const enough = `variables.cpu <= double(n[${text(cpuOf)}]) && variables.memory <= double(n[${text(memoryOf)}]) && variables.disk <= double(n[${text(diskOf)}])`;
   const builds = values[buildLabel] ?? [];
   // A pod gets the build of its image from another policy, which says so when no pool has it.
   const told = (pod: string): string =>
@@ -86,15 +91,18 @@ export function roomRule(spec: Pick<ClusterSpec, "pools" | "windows">, daemonSet
   const terms = `${affinityTerms(pod)}.map(t, t.?matchExpressions.orValue([])`;
   // A map has no order: what pools have comes first, in ours.
   const known = Object.keys(values).toSorted();
-  const rooms = spec.pools.map((pool) => `${pool.name} ${roomInWords(most(pool))}`);
+  const rooms = spec.pools.map(
+    (pool) => `${pool.name} ${roomInWords(most(pool))}, ${Math.floor(diskMib(pool) / 1024)} GiB of disk`,
+  );
   return {
     name: "room",
     unless: [namespaceLabels.controlPlane, "allowed"],
     when: (pod) =>
-      `(${lacks(pod)}) || (${asks(pod)} && (${requests(pod, "cpu", inMilli)} > ${smallest(cpuOf)} || ${requests(pod, "memory", inMib)} > ${smallest(memoryOf)}))`,
+      `(${lacks(pod)}) || (${asks(pod)} && (${requests(pod, "cpu", inMilli)} > ${smallest(cpuOf)} || ${requests(pod, "memory", inMib)} > ${smallest(memoryOf)} || ${requests(pod, "ephemeral-storage", inMib)} > ${smallest(diskOf)}))`,
     variables: {
       cpu: requests(pod, "cpu", inMilli),
       memory: requests(pod, "memory", inMib),
+      disk: requests(pod, "ephemeral-storage", inMib),
       asked: `((${texts(known)}.filter(k, k in ${selector(pod)}) + ${selector(pod)}.map(k, k).filter(k, !(k in ${texts(known)}))).map(k, k + ": " + ${selector(pod)}[k]) + ${terms}.map(e, e.key + " " + e.operator + " " + e.?values.orValue([]).join(" ")).join(", "))).join(", ")`,
       instead: `([${elsewhere(spec)
         .map(
@@ -102,7 +110,7 @@ export function roomRule(spec: Pick<ClusterSpec, "pools" | "windows">, daemonSet
             `${selector(pod)}.exists(k, k.matches(${text(keys)})) || ${affinityTerms(pod)}.exists(t, t.?matchExpressions.orValue([]).exists(e, e.key.matches(${text(keys)}))) ? ${text(`${instead}; `)} : ""`,
         )
         .join(", ")}]).join("")`,
-      wants: `string(int(variables.cpu)) + "m CPU and " + string(int(variables.memory)) + "Mi of memory"`,
+      wants: `string(int(variables.cpu)) + "m CPU and " + string(int(variables.memory)) + "Mi of memory" + (variables.disk > 0.0 ? " and " + string(int(variables.disk)) + "Mi of disk" : "")`,
     },
     checks: [
       {

@@ -5,13 +5,13 @@ import type { Manifest } from "../manifest.ts";
 import { runtimeClassFacts } from "../runtimeClasses.ts";
 import { allContainers, isHostProcess, usesAccount } from "./cel.ts";
 import { foreignClasses } from "./claims.ts";
-import { controlPlaneNames, controlPlaneRule } from "./controlPlane.ts";
+import { controlPlaneNames, controlPlaneRule, keptOff } from "./controlPlane.ts";
 import { type PodRule, pod, podPolicy } from "./podPolicy.ts";
 import { letIn, securityRule, space } from "./podSecurity.ts";
 import { namespaceLabels, notAllowed, notSystem, type Policy, policyManifests, type Variables } from "./policy.ts";
 import { roomRule } from "./roomPolicy.ts";
 import { text, texts } from "./texts.ts";
-import { imageRule, limitsRule, placementRule, windowsPolicies } from "./windowsPolicies.ts";
+import { imageRule, limitsRule, placementRule, unsaidPolicy, unsaidRule, windowsPolicies } from "./windowsPolicies.ts";
 
 /** A HostProcess pod is an administrator of the node. */
 const hostProcessRule: PodRule = {
@@ -168,20 +168,25 @@ export function podWarnings(
   spec: Pick<ClusterSpec, "addons" | "controlPlane" | "kubernetes" | "pools" | "windows">,
   daemonSets: readonly Sized[],
 ): readonly Manifest[] {
-  return policyManifests(
-    podPolicy({
+  const windows = spec.windows.length > 0;
+  const labels = { none: made };
+  return [
+    {
       name: "fenestra-pod-warnings",
       rules: [
-        ...(spec.windows.length > 0 ? [limitsRule(spec), imageRule(spec)] : []),
+        ...(windows ? [limitsRule(spec), imageRule(spec), unsaidRule(spec, keptOff)] : []),
         portsRule(spec),
         classesRule(spec),
         // Another level by default has rules that nobody here knows.
         ...(spec.controlPlane.admission?.some(({ name }) => name === "PodSecurity") ? [] : [securityRule]),
         ...(spec.pools.length > 0 ? [roomRule(spec, daemonSets)] : []),
       ],
-      bindings: [{ suffix: "warn", actions: ["Warn", "Audit"], namespaces: [notSystem(spec)], labels: { none: made } }],
-    }),
-  );
+      bindings: [
+        { suffix: "warn", actions: ["Warn" as const, "Audit" as const], namespaces: [notSystem(spec)], labels },
+      ],
+    },
+    ...(windows ? [unsaidPolicy(spec, labels)] : []),
+  ].flatMap((policy) => policyManifests(podPolicy(policy)));
 }
 
 const label = namespaceLabels.externalAddresses;

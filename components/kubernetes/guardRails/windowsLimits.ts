@@ -15,15 +15,18 @@ const ofWindows = [
 
 const noMedium = (test: string): string => `!(has(v.emptyDir) && has(v.emptyDir.medium) && ${test})`;
 
+const kinds = ["livenessProbe", "readinessProbe", "startupProbe"];
+
 /** What a kubelet asks a container by its pod's address. */
 const probes = [
-  ...["livenessProbe", "readinessProbe", "startupProbe"].map(
-    (probe) => [`c.?${probe}`, ["httpGet", "tcpSocket", "grpc"]] as const,
-  ),
+  ...kinds.map((probe) => [`c.?${probe}`, ["httpGet", "tcpSocket", "grpc"]] as const),
   ...["postStart", "preStop"].map((hook) => [`c.?lifecycle.?${hook}`, ["httpGet", "tcpSocket"]] as const),
 ]
   .flatMap(([path, kinds]) => kinds.map((kind) => `${path}.?${kind}.hasValue()`))
   .join(" || ");
+
+/** The API server writes the default time, 1 s, into each probe. */
+const hasty = kinds.map((probe) => `(c.?${probe}.?exec.hasValue() && c.${probe}.timeoutSeconds < 2)`).join(" || ");
 
 const usesName = (context: string): string =>
   `has(${context}) && ${context}.?windowsOptions.?gmsaCredentialSpecName.hasValue()`;
@@ -44,6 +47,13 @@ const linuxFields = {
   both: ["runAsUser", "runAsGroup", "seLinuxOptions", "seccompProfile", "appArmorProfile"],
 } as const;
 
+/** Files of these volumes have modes, on Linux; the API server writes the default one into each. */
+const hasMode = ["secret", "configMap", "projected", "downwardAPI"]
+  .map((type) => `v.?${type}.?defaultMode.orValue(420) != 420`)
+  .join(" || ");
+
+const hasOptions = `${pod}.?dnsConfig.?options.orValue([]).size() > 0`;
+
 const own = ["hostUsers", "shareProcessNamespace"] as const;
 const ofPod = [...linuxFields.pod, ...linuxFields.both];
 const ofContainer = [...linuxFields.container, ...linuxFields.both];
@@ -54,6 +64,8 @@ export const ignored = (() => {
   const inContainer = (field: string) => `variables.containers.exists(c, c.?securityContext.?${field}.hasValue())`;
   const tests = [
     ...own.map((field) => [field, `has(${pod}.${field})`]),
+    ["dnsConfig.options", hasOptions],
+    ["defaultMode", `${pod}.?volumes.orValue([]).exists(v, ${hasMode})`],
     ...linuxFields.pod.map((field) => [field, inPod(field)]),
     ...linuxFields.container.map((field) => [field, inContainer(field)]),
     ...linuxFields.both.map((field) => [field, `${inPod(field)} || ${inContainer(field)}`]),
@@ -67,7 +79,7 @@ const [podHasSome, containerHasSome] = (() => {
     fields.map((field) => `has(${context}.${field})`).join(" || ");
   const within = (it: string, fields: readonly string[]): string =>
     `has(${it}.securityContext) && (${any(`${it}.securityContext`, fields)})`;
-  return [`${any(pod, own)} || (${within(pod, ofPod)})`, within("c", ofContainer)] as const;
+  return [`${any(pod, own)} || ${hasOptions} || (${within(pod, ofPod)})`, within("c", ofContainer)] as const;
 })();
 
 /**
@@ -84,6 +96,7 @@ export function windowsLimits(
     {
       expression: `!(${podHasSome})`,
       ofContainer: `!(${containerHasSome})`,
+      ofVolume: `!(${hasMode})`,
       message:
         "Windows has nothing of what these fields promise: {ignored_fields}. Leave them out; the user of a container is securityContext.windowsOptions.runAsUserName",
     },
@@ -117,6 +130,11 @@ export function windowsLimits(
     {
       ofContainer: `!has(c.resources) || ((!has(c.resources.limits) || c.resources.limits.all(r, !r.startsWith("hugepages-"))) && (!has(c.resources.requests) || c.resources.requests.all(r, !r.startsWith("hugepages-"))))`,
       message: "Windows has no huge pages: no node offers them, and the pod stays Pending",
+    },
+    {
+      ofContainer: `!(${hasty})`,
+      message:
+        "an exec probe without timeoutSeconds fails after 1 s, and on Windows a shell alone may take longer to start: set timeoutSeconds to 10 or more",
     },
     {
       ofContainer: "!has(c.volumeDevices) || c.volumeDevices.size() == 0",
@@ -171,7 +189,7 @@ export function windowsLimits(
           {
             asks: `variables.containers.exists(c, ${probes})`,
             expression: `!variables.landsOn.exists(b, b in ${texts(deaf)})`,
-            message: `nodes of ${deaf.join(", ")} cannot reach their own pods by address, so HTTP, TCP and gRPC probes and HTTP hooks fail there: use exec${spec.windows.length > 1 ? `, or choose another build by {pod}.runtimeClassName, in a DaemonSet by ${buildLabel} in {pod}.nodeSelector` : ""}`,
+            message: `nodes of ${deaf.join(", ")} cannot reach their own pods by address, so HTTP, TCP and gRPC probes and HTTP hooks fail there: use exec with timeoutSeconds: 10 or more${spec.windows.length > 1 ? `, or choose another build by {pod}.runtimeClassName, in a DaemonSet by ${buildLabel} in {pod}.nodeSelector` : ""}`,
           },
         ]),
   ];

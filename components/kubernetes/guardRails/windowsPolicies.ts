@@ -1,10 +1,18 @@
 import type { ClusterSpec } from "../../model/clusterSpec.ts";
 import { buildLabel } from "../../model/pools.ts";
-import { allContainers, meansContainers, meansWindows, ofDaemonSet, saysWindows, selectsOs } from "./cel.ts";
+import {
+  allContainers,
+  meansContainers,
+  meansWindows,
+  ofDaemonSet,
+  saysWindows,
+  selectsOs,
+  toleratesWindows,
+} from "./cel.ts";
 import { multiPlatform, windowsOnly } from "./imageReleases.ts";
 import { affinityTerms, fits, knownNodes, knownValues, strictly } from "./nodes.ts";
 import { type PodPolicy, type PodRule, pod } from "./podPolicy.ts";
-import { namespaceLabels, notSystem, type Requirement } from "./policy.ts";
+import { type Binding, namespaceLabels, notSystem, type Requirement } from "./policy.ts";
 import { windowsVariables } from "./runtimeClassPolicy.ts";
 import { text, texts } from "./texts.ts";
 import { ignored, windowsLimits } from "./windowsLimits.ts";
@@ -161,6 +169,36 @@ export function imageRule(spec: Spec): PodRule {
     operations: ["CREATE"],
   };
 }
+
+/**
+ * Tolerates Windows nodes, which may get it, and says no system.
+ *
+ * @param elsewhere CEL, which may ask `namespaceObject`, of where the API server says it
+ */
+export function unsaidRule(spec: Spec, elsewhere = "false"): PodRule {
+  const nodes = knownNodes(spec);
+  return {
+    name: "eitherSystem",
+    when: (pod) =>
+      `(${toleratesWindows(pod)}) && !has(${pod}.nodeName) && !has(${pod}.runtimeClassName) && !(${isFor(spec, pod)}) && !${hasWindowsImage(pod)} && (${fits(pod, nodes.windows, knownValues(nodes), strictly)})`,
+    checks: [
+      {
+        orWhere: elsewhere,
+        expression: "false",
+        message:
+          "this pod tolerates the taint of Windows nodes and says no system, so Windows nodes may get the pod: set {pod}.nodeSelector to kubernetes.io/os: linux",
+      },
+    ],
+    operations: ["CREATE"],
+  };
+}
+
+/** `unsaidRule` in the system's namespaces, where nothing else is told. */
+export const unsaidPolicy = (spec: Spec, labels: NonNullable<Binding["labels"]>): PodPolicy => ({
+  name: "fenestra-system-pod-warnings",
+  rules: [unsaidRule(spec)],
+  bindings: [{ suffix: "warn", actions: [...warns], namespaces: [{ ...notSystem(spec), operator: "In" }], labels }],
+});
 
 /**
  * Pods that are meant for Windows but do not say so. The API server validates them as Linux pods: fields that Windows

@@ -112,7 +112,7 @@ export const stackRules = {
           ? [
               {
                 path: `${pool.path}.os`,
-                message: `${pool.release.title} is no longer listed by upstream Kubernetes${spec.kubernetes.podNetwork.windows.hostReachesOwnPods(pool.release) ? "" : ", and its nodes cannot reach their own pods, so HTTP and TCP probes by pod address fail"}.`,
+                message: `${pool.release.title} is no longer listed by upstream Kubernetes${spec.kubernetes.podNetwork.windows.hostReachesOwnPods(pool.release) ? "" : ", and its nodes cannot reach their own pods, so HTTP and TCP probes and kubectl port-forward fail"}.`,
                 remedy: `Move the workloads to a ${supportedReleases} pool, with images of that build.`,
               },
             ]
