@@ -57,9 +57,12 @@ const codePoint = (character: string): string =>
 const withoutLogins = (text: string): string =>
   text.replaceAll(/\/\/[^/\s]*@/g, "//…@").replaceAll(/\b(Bearer|Basic) +[^"\\\]]+/g, "$1 …");
 
-/** The same, without private keys and what stands behind the name of a secret. */
-const withoutSecrets = (text: string): string =>
-  withoutLogins(text)
+/** A login in a URL within a text of JSON: a mistyped password may have spaces, quotes and slashes. */
+const loginInJson = /\/\/(?:(?:[^/"\\]|\\.)*|(?:[^/":\\]|\\.)+:(?:[^"\\]|\\.)*)@/g;
+
+/** JSON without logins, private keys and what stands behind the name of a secret. */
+const withoutSecrets = (json: string): string =>
+  withoutLogins(json.replaceAll(loginInJson, "//…@"))
     .replaceAll(/(-----BEGIN [A-Z ]*PRIVATE KEY-----)[^"]*/g, "$1…")
     .replaceAll(secretPair, "$1…");
 

@@ -176,7 +176,7 @@ describe("the rule for what a running cluster keeps", () => {
       [
         "The stack configuration has 3 problems:",
         "config.fenestra:controlPlane.etcdDiskGb: cannot get smaller: no cloud makes a disk smaller\n    found:   20\n    allowed: 40 or more\n    fix:     set 40; if the cluster was never up, run pulumi destroy with the old value, then pulumi up with the new one",
-        `config.fenestra:kubernetes.version: skips a minor after 1.36.4, which was asked for before\n    found:   "1.39.0"\n    allowed: a 1.36 or 1.37 release\n    fix:     upgrade to a 1.37 release first`,
+        `config.fenestra:kubernetes.version: skips a minor after 1.37.1, which was asked for before\n    found:   "1.39.0"\n    allowed: a 1.37 or 1.38 release\n    fix:     upgrade to a 1.38 release first`,
         `config.fenestra:network.cidr: cannot change: the members of etcd are known by their addresses\n    found:   "10.21.0.0/16"\n    allowed: 10.20.0.0/16\n    fix:     set it back; for another value build a second cluster and move the workloads; if the cluster was never up, run pulumi destroy with the old value, then pulumi up with the new one\n`,
       ].join("\n\n"),
     );
