@@ -19,7 +19,7 @@ export const guardRails: AddOnEntry = {
 };
 
 /** Admission policies inside the API server; no webhook that could be down. */
-export function guardRailManifests(
+function guardRailManifests(
   spec: Pick<ClusterSpec, "addons" | "facts" | "kubernetes" | "pools" | "windows">,
 ): readonly Manifest[] {
   return [
