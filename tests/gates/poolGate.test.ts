@@ -23,7 +23,7 @@ interface Node {
 const list = (nodes: readonly Node[]): string =>
   JSON.stringify({
     kind: "NodeList",
-    items: nodes.map(({ payload = wanted, kubelet = "v1.36.4", sick, name }, index) => ({
+    items: nodes.map(({ payload = wanted, kubelet = "v1.37.1", sick, name }, index) => ({
       metadata: { name: name ?? `node-${index}`, labels: { "fenestra.dev/payload": payload } },
       status: {
         nodeInfo: { kubeletVersion: kubelet },
@@ -92,7 +92,7 @@ describe("the gate behind a pool", () => {
     await assert.rejects(wait([nodes]), (error: Error) => {
       assert.match(error.message, /^pool win2019 is not ready after 0\.05 seconds; last answer: /);
       assert.match(error.message, /node node-0 is not Ready: NotYet cni plugin not initialized \[31m\n/);
-      assert.match(error.message, /node node-1 runs kubelet 1\.36\.3, wanted is 1\.36\.4\n/);
+      assert.match(error.message, /node node-1 runs kubelet 1\.36\.3, wanted is 1\.37\.1\n/);
       assert.match(error.message, /waitForNodes: false at config\.fenestra:pools\[1\]\.$/);
       return true;
     });

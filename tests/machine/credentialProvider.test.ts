@@ -37,11 +37,11 @@ describe("pulls from the cloud's own registries", () => {
   });
 
   it("bring the plug-in by its digest to the folder where the kubelet looks, before it starts", () => {
-    const base = "https://artifacts.k8s.io/binaries/cloud-provider-aws/v1.31.7";
+    const base = "https://artifacts.k8s.io/binaries/cloud-provider-aws/v1.37.0";
     const acr = "https://packages.aks.azure.com/cloud-provider-azure/v1.33.3/binaries";
     const digests = {
-      linux: "7644623e4ec9ad443ab352a8a5800a5180ee28741288be805286ba72bb8e7164",
-      windows: "a6d062a0d2948f0457ecec7ce888c2b14bdca1374aeb45cfeb5823435974e9e8",
+      linux: "842e0fd8159f5ed8df2f38e6521e1e4f0a1ee80cf1e1ac119bbf20bf9c20681c",
+      windows: "8a659cef454cdf9a4b47c0fd6163f635c92de6a5bc1b65b0cf9abd158fad9427",
     };
     const linux = `${base}/linux/amd64/ecr-credential-provider-linux-amd64`;
     assert.deepEqual(downloadOf(payloadOf("aws", "linux")), [

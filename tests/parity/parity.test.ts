@@ -69,6 +69,7 @@ const ownFiles = {
     "policyDocument.ts",
   ],
   azure: [
+    "keepsOthers.ts", // Azure lets others write on resources of ours
     "resourceGroup.ts", // every resource names its group, its region and its tags
     "roles.ts", // rights are roles on Azure
     "secretNames.ts", // secrets are secrets on Azure

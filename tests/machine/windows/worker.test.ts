@@ -191,7 +191,7 @@ describe("the artifacts of a Windows node", () => {
   it("without a digest at the default release are these and no others", () => {
     const open = windowsArtifacts(exampleSpec("aws-prod")).filter(({ digest }) => digest === "");
     const names = open.map(({ name }) => name);
-    assert.deepEqual(names, ["kube-log-runner.exe"]);
+    assert.deepEqual(names, ["kubelet.exe", "kube-proxy.exe", "kube-log-runner.exe"]);
   });
 
   it("come from the mirror first, and from the publisher only where he can be reached", () => {
@@ -199,8 +199,8 @@ describe("the artifacts of a Windows node", () => {
     const mirror = { ...spec.mirror, artifacts: "https://mirror.example/files/" };
     const [first] = windowsArtifacts({ ...spec, mirror });
     assert.deepEqual(first?.urls, [
-      "https://mirror.example/files/dl.k8s.io/release/v1.36.4/bin/windows/amd64/kubelet.exe",
-      "https://dl.k8s.io/release/v1.36.4/bin/windows/amd64/kubelet.exe",
+      "https://mirror.example/files/dl.k8s.io/release/v1.37.1/bin/windows/amd64/kubelet.exe",
+      "https://dl.k8s.io/release/v1.37.1/bin/windows/amd64/kubelet.exe",
     ]);
     const closed = windowsArtifacts({ ...spec, mirror, network: { ...spec.network, nat: "none" } });
     assert.ok(closed.every(({ urls }) => urls.length === 1 && urls[0]?.startsWith("https://mirror.example/files/")));
