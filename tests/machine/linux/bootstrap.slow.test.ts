@@ -210,7 +210,7 @@ describeOnMachine("bootstrap of a Linux machine", () => {
     here.artifact("kubelet", Buffer.from("something else"));
     here.fails(
       12,
-      /kubelet from https:\/\/dl\.k8s\.io\/release\/v1\.36\.4\/bin\/linux\/amd64\/kubelet has not the digest sha256:/,
+      /kubelet from https:\/\/dl\.k8s\.io\/release\/v1\.37\.1\/bin\/linux\/amd64\/kubelet has not the digest sha256:/,
       entry,
     );
     assert.equal(here.has("/usr/local/bin/kubelet"), false);
@@ -243,9 +243,9 @@ describeOnMachine("bootstrap of a Linux machine", () => {
 
   it("waits with the add-ons for an API server that is older, and for no other", () => {
     const here = machine(exampleControlPlane(spec));
-    here.write("/store/version", JSON.stringify({ gitVersion: "v1.35.9" }));
-    here.fails(30, /an API server is older than 1\.36\.4; the add-ons wait/, entry);
-    here.write("/store/version", JSON.stringify({ gitVersion: "v1.36.10" }));
+    here.write("/store/version", JSON.stringify({ gitVersion: "v1.36.9" }));
+    here.fails(30, /an API server is older than 1\.37\.1; the add-ons wait/, entry);
+    here.write("/store/version", JSON.stringify({ gitVersion: "v1.37.10" }));
     here.write("/store/fail", "^kubectl.*10\\.20\\.228\\.10.*/version\n");
     here.runOrFail(entry);
   });
