@@ -16,17 +16,17 @@ interface Budget {
 const others = /^(?!(components|plan|checks?|verify|preflight|rehearsal|tools|cli|docs|tests)\/)/;
 
 const words: Readonly<Record<string, Budget>> = {
-  components: { paths: /^components\//, most: 204_500, aim: 178_000 },
-  plan: { paths: /^plan\//, most: 47_500, aim: 38_000 },
-  "check, verify, preflight": { paths: /^(checks?|verify|preflight)\//, most: 34_500, aim: 24_000 },
-  "rehearsal, tools": { paths: /^(rehearsal|tools)\//, most: 93_500, aim: 62_000 },
-  cli: { paths: /^cli\//, most: 29_500, aim: 18_000 },
-  "examples, ci, root": { paths: others, most: 25_500, aim: 18_000 },
-  docs: { paths: /^docs\//, most: 55_500, aim: 38_000 },
-  tests: { paths: /^tests\//, most: 260_500, aim: 192_000 },
-  whole: { paths: /^/, most: 736_500, aim: 570_000 },
+  components: { paths: /^components\//, most: 202_000, aim: 178_000 },
+  plan: { paths: /^plan\//, most: 44_000, aim: 38_000 },
+  "check, verify, preflight": { paths: /^(checks?|verify|preflight)\//, most: 33_400, aim: 24_000 },
+  "rehearsal, tools": { paths: /^(rehearsal|tools)\//, most: 91_600, aim: 62_000 },
+  cli: { paths: /^cli\//, most: 27_300, aim: 18_000 },
+  "examples, ci, root": { paths: others, most: 22_300, aim: 18_000 },
+  docs: { paths: /^docs\//, most: 43_600, aim: 38_000 },
+  tests: { paths: /^tests\//, most: 247_700, aim: 192_000 },
+  whole: { paths: /^/, most: 710_600, aim: 570_000 },
 };
-const files: Budget = { paths: /^/, most: 1_225, aim: 950 };
+const files: Budget = { paths: /^/, most: 1_185, aim: 950 };
 
 // What programs write does not count.
 const written = /(package-lock\.json|go\.mod|\.sum|lock\.json|schema\.json)$/;
