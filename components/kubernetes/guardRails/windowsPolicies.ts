@@ -10,7 +10,7 @@ import {
   toleratesWindows,
 } from "./cel.ts";
 import { multiPlatform, windowsOnly } from "./imageReleases.ts";
-import { affinityTerms, fits, knownNodes, knownValues, strictly } from "./nodes.ts";
+import { affinityTerms, fits, knownNodes, knownValues, osLabels, strictly } from "./nodes.ts";
 import { type PodPolicy, type PodRule, pod } from "./podPolicy.ts";
 import { type Binding, namespaceLabels, notSystem, type Requirement } from "./policy.ts";
 import { windowsVariables } from "./runtimeClassPolicy.ts";
@@ -170,6 +170,10 @@ export function imageRule(spec: Spec): PodRule {
   };
 }
 
+/** CEL: whether an affinity names the system, be it both. */
+const namesSystem = (pod: string): string =>
+  `${affinityTerms(pod)}.exists(t, t.?matchExpressions.orValue([]).exists(e, e.key in ${texts(osLabels)}))`;
+
 /**
  * Tolerates Windows nodes, which may get it, and says no system.
  *
@@ -180,7 +184,7 @@ export function unsaidRule(spec: Spec, elsewhere = "false"): PodRule {
   return {
     name: "eitherSystem",
     when: (pod) =>
-      `(${toleratesWindows(pod)}) && !has(${pod}.nodeName) && !has(${pod}.runtimeClassName) && !(${isFor(spec, pod)}) && !${hasWindowsImage(pod)} && (${fits(pod, nodes.windows, knownValues(nodes), strictly)})`,
+      `(${toleratesWindows(pod)}) && !has(${pod}.nodeName) && !has(${pod}.runtimeClassName) && !(${isFor(spec, pod)}) && !(${namesSystem(pod)}) && !${hasWindowsImage(pod)} && (${fits(pod, nodes.windows, knownValues(nodes), strictly)})`,
     checks: [
       {
         orWhere: elsewhere,
