@@ -6,7 +6,7 @@ import { containerdPaths } from "../../components/machine/containerd.ts";
 import { kubeletConfiguration } from "../../components/machine/kubeletConfig.ts";
 import type { MachinePayload } from "../../components/machine/payload.ts";
 import { windowsPaths } from "../../components/machine/windows/paths.ts";
-import { compareVersions, minorOf, versions as pins } from "../../components/model/releases.ts";
+import { compareVersions, defaultRelease, minorOf, versions as pins } from "../../components/model/releases.ts";
 import { kubeletGates, programFlags } from "../../components/model/reservedFlags.ts";
 import type { Checkers } from "../../rehearsal/testkit/programs.ts";
 import { type ConfigRequest, checkConfigs } from "../../rehearsal/testkit/readers.ts";
@@ -149,7 +149,7 @@ export function readConfigs(releases: readonly string[]): void {
       kind: ConfigRequest["kind"],
       os: "linux" | "windows",
       change: (text: string) => string,
-      version = "1.36.4",
+      version = defaultRelease,
     ): Promise<readonly string[]> => {
       const payload = machinesOf("aws", version).find(
         ([, one]) => (one.kind === "windows") === (os === "windows"),
