@@ -159,7 +159,7 @@ interface ClusterChecks {
   /** Several run at the same time: each only looks, or makes pods of its own. */
   readonly readOnly: readonly RehearsalCheck[];
   /** Run beside `readOnly`: they mostly wait, and need only what no other takes away. */
-  readonly concurrent: readonly (readonly RehearsalCheck[])[];
+  readonly concurrent: readonly RehearsalCheck[];
   /** Run last, in this order: they take machines, a secret or the whole control plane away. */
   readonly disruptive: readonly RehearsalCheck[];
 }
@@ -179,7 +179,7 @@ export function checksOfCluster(parts: ListParts): ClusterChecks {
   return {
     readOnly: [...readOnly, ...own()],
     disruptive,
-    concurrent: [linuxWorker(parts) === undefined ? [] : trustChecks(cluster, lab)],
+    concurrent: linuxWorker(parts) === undefined ? [] : trustChecks(cluster, lab, followOf(parts)),
   };
 }
 

@@ -14,6 +14,7 @@ import { limitsMs } from "../host/limits.ts";
 import { waitFor } from "../host/processes.ts";
 import type { LinuxMachine } from "../machines/linuxMachine.ts";
 import type { CheckContext, RehearsalCheck } from "./context.ts";
+import { type Follow, walk } from "./manual.ts";
 
 const signerName = "kubernetes.io/kube-apiserver-client-kubelet";
 
@@ -117,7 +118,7 @@ const hostileRequests: readonly object[] = [
 ];
 
 /** Checks that a worker stays a worker, by what a hostile one would try with its identity, join secret or network. */
-export function trustChecks(cluster: Cluster, lab: ControlPlaneLab): readonly RehearsalCheck[] {
+export function trustChecks(cluster: Cluster, lab: ControlPlaneLab, follow: Follow): readonly RehearsalCheck[] {
   const workerOf = ({ linuxWorkers: [id = ""] }: CheckContext): LinuxMachine => {
     const machine = cluster.machines.get(id);
     if (machine === undefined) throw new Error("no Linux worker runs");
@@ -164,6 +165,42 @@ export function trustChecks(cluster: Cluster, lab: ControlPlaneLab): readonly Re
         const lines = await inMachines(cluster, `grep --text --no-filename audit-check ${auditLogs}`);
         const seen = lines.flatMap((line) => line.match(/"user":{"username":"system:node:[^"]+"/g) ?? []);
         expect(seen.length >= 2, `${seen.length} of 2 requests are in the audit logs`);
+      },
+    },
+    {
+      id: "leaked kubeconfig",
+      slow: true,
+      title:
+        "the exported kubeconfig loses its rights when its binding does, the machines' jobs keep theirs and have no file above it",
+      run: async (context) => {
+        const { kubectl, peoplesApi, note } = context;
+        const [revoke, look] = walk("A kubeconfig leaked");
+        const binding = ["clusterrolebinding", "fenestra:administrators"];
+        const { stdout: kept } = await kubectl(["get", ...binding, "--output=jsonpath={.subjects}"]);
+        const status = async (): Promise<number | undefined> =>
+          await peoplesApi.core.listNode().then(() => 200, statusOf);
+        const until = (wanted: number) =>
+          waitFor(`${wanted} to the exported kubeconfig`, limitsMs.answer, async () => (await status()) === wanted);
+        await peoplesApi.core.createNamespacedConfigMap({
+          namespace: "default",
+          body: { metadata: { name: "leaked" } },
+        });
+        await peoplesApi.core.deleteNamespacedConfigMap({ namespace: "default", name: "leaked" });
+        await follow(revoke, context);
+        await until(403);
+        const seen = await follow(look, context);
+        for (const verb of ["create", "delete"])
+          expect(seen.includes(`"${verb}","configmaps","default","leaked"]`), `what was done with it: ${seen}`);
+        await lab.script(0, "publish-join-secret.sh");
+        const left = await inMachines(cluster, "ls /etc/kubernetes/*.conf");
+        expect(
+          left.length > 0 && !left.some((file) => file.includes("super-admin")),
+          `kubeconfigs of machines: ${left.join(" ")}`,
+        );
+        const put = [{ op: "add", path: "/subjects", value: JSON.parse(kept) }];
+        await kubectl(["patch", ...binding, "--type=json", `--patch=${JSON.stringify(put)}`]);
+        await until(200);
+        note(`bound and not, ${left.length} files`);
       },
     },
     {

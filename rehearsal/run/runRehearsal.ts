@@ -154,17 +154,17 @@ export async function runRehearsal(options: RehearsalOptions): Promise<readonly 
   const lists = checksOfCluster(parts);
   const ofCluster = (checks: readonly RehearsalCheck[]) => selected(needing(broughtUp, checks), options);
   const [readOnly, disruptive] = [ofCluster(lists.readOnly), ofCluster(lists.disruptive)];
-  const concurrent = lists.concurrent.map(ofCluster);
+  const concurrent = ofCluster(lists.concurrent);
   requireChosen(options, [
     ...ofFiles.atOnce,
     ...ofFiles.last,
     ...bringUp,
     ...lists.readOnly,
-    ...lists.concurrent.flat(),
+    ...lists.concurrent,
     ...lists.disruptive,
   ]);
   const asked = bringUp.filter((check) => isAsked(check, options));
-  const all = [...files, ...asked, ...readOnly, ...concurrent.flat(), ...disruptive, ...filesAtLast];
+  const all = [...files, ...asked, ...readOnly, ...concurrent, ...disruptive, ...filesAtLast];
   const session = new CheckSession(progress, options.paint, all.length, options.verbose);
   // A cluster that comes up mostly waits.
   const filesRead = session.run(files, {}, { fold: "files of the machines" });
@@ -190,10 +190,10 @@ export async function runRehearsal(options: RehearsalOptions): Promise<readonly 
     peoplesApi: apiFor(people),
     repeatBootstrap: () => repeatBootstrap([...cluster.machines.values()]),
   };
-  const concurrentRun = concurrent.map((checks) => session.run(checks, context, { fold: "a hostile worker" }));
+  const concurrentRun = session.run(concurrent, context, { fold: "a hostile worker" });
   // They mostly wait for pods.
   await session.run(readOnly, context, { fold: "the cluster", atOnce: 4 });
-  await Promise.all([filesRead, ...concurrentRun]);
+  await Promise.all([filesRead, concurrentRun]);
   await session.run(disruptive, context);
   await runAtLast(session, filesAtLast, options);
   if (options.logs !== undefined) await keepLogs(cluster, workFolder, options.logs);
