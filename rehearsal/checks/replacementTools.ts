@@ -67,14 +67,10 @@ export function replacementTools({ cluster, lab, worker }: Replacements) {
     if (machine?.group === undefined) throw new Error(`no machine of ${worker.machine.urn} runs`);
     return { machine, group: machine.group };
   };
-  const successorOf = async (
-    { api, cloud }: CheckContext,
-    machine: SimulatedMachine,
-    sameName = false,
-  ): Promise<string> => {
+  const successorOf = async ({ api, cloud }: CheckContext, machine: SimulatedMachine): Promise<string> => {
     await cluster.powerOffMachine(machine);
     const old = (await nodesByName(api)).get(cloud.identity(machine).nodeName)?.metadata?.uid;
-    const { machine: successor } = await cluster.replaceMachine({ machine, payload: worker.payload }, sameName);
+    const { machine: successor } = await cluster.replaceMachine({ machine, payload: worker.payload });
     const { nodeName } = cloud.identity(successor);
     await waitFor(`node ${nodeName} to be registered`, limitsMs.machine, async () => {
       const { uid } = (await nodesByName(api)).get(nodeName)?.metadata ?? {};

@@ -85,8 +85,6 @@ export function joinSecretName(
 
 /** What a cloud does wrong for a while. */
 export interface CloudFaults {
-  /** Ids of running machines that lists leave out. */
-  readonly hidden: Set<string>;
   /** AWS: a zone that is down. Lists of all instances, or with one of its own, fail. */
   zone: string | undefined;
   /** How many of the next lists are refused as too many questions. */
@@ -99,10 +97,8 @@ export interface CloudSimulation {
   /**
    * Replaces a machine as the cloud does: same address, zone and disks, another instance. The old one leaves
    * `machines`, a live list.
-   * @param sameName whether a new machine of a group gets the old one's name, where the cloud gives names again.
-   * Default no.
    */
-  readonly replace: (machine: SimulatedMachine, sameName?: boolean) => SimulatedMachine;
+  readonly replace: (machine: SimulatedMachine) => SimulatedMachine;
   /**
    * Gives the cloud the objects, rights and templates of another program.
    * @returns the machines that it asks for; new ones run from `launch` on
@@ -114,17 +110,9 @@ export interface CloudSimulation {
   readonly terminate: (machine: SimulatedMachine) => void;
   /** Announces its end to a machine of a group. @returns whether it has said by now that it may go */
   readonly announceEnd: (machine: SimulatedMachine) => () => boolean;
-  /** Announces that the machine will be restarted. @returns what ends it */
-  readonly announceMaintenance: (machine: SimulatedMachine, from: Date) => () => void;
   readonly faults: CloudFaults;
-  /** Whether a group replaces machines of an older template now: since an update, or since somebody began it again. */
-  readonly isRolling: (group: SimulatedGroup) => boolean;
-  /** Ends that. @param problem why it has failed. Default: it has not */
-  readonly endRoll: (group: SimulatedGroup, problem?: string) => void;
-  /** Whether a machine of the control plane had the cloud end that one. */
-  readonly isToGo: (machine: SimulatedMachine) => boolean;
-  /** How many machines a group is to have now. */
-  readonly sizeOf: (group: SimulatedGroup) => number;
+  /** Ends the replacement of a group's machines of an older template. */
+  readonly endRoll: (group: SimulatedGroup) => void;
   /** The instance metadata service at 169.254.169.254. */
   readonly metadata: EndpointHandler;
   /** Another address at which the platform answers machines over HTTP, if it has one. */

@@ -5,16 +5,8 @@ import type { MirrorFile, MirrorList } from "../../plan/report/mirrorList.ts";
 import { basicAuthorization, basicChallenge, type ProxiedRequest, startProxy } from "./proxy.ts";
 import { type EndpointHandler, listen } from "./server.ts";
 
-interface MirrorRequest {
-  /** URL below the mirror's own name. */
-  readonly url: string;
-  readonly status: 200 | 401 | 404;
-}
-
 interface FilledMirror {
   readonly handle: EndpointHandler;
-  /** Every request so far, a live list. */
-  readonly requests: readonly MirrorRequest[];
   /** Rejected by the first request for a file that the mirror does not hold, or without its login; never fulfilled. */
   readonly lacks: Promise<never>;
 }
@@ -62,17 +54,14 @@ function filledMirror(
     const at = placeOnMirror(base, checksumUrl);
     held.set(at, Buffer.concat([held.get(at) ?? Buffer.alloc(0), Buffer.from(sum)]));
   }
-  const requests: MirrorRequest[] = [];
   const lacking = Promise.withResolvers<never>();
   // Nobody may be waiting any more.
   lacking.promise.catch(() => undefined);
   return {
-    requests,
     lacks: lacking.promise,
     handle: ({ caller, host, url: path, headers }) => {
       const url = `${base === undefined ? `https://${host}` : new URL(base).origin}${path}`;
       if (login !== undefined && headers.authorization !== basicAuthorization(login)) {
-        requests.push({ url, status: 401 });
         lacking.reject(new Error(`${caller} asks the mirror for ${url} without its login`));
         return { status: 401, headers: { "www-authenticate": basicChallenge } };
       }
@@ -80,7 +69,6 @@ function filledMirror(
       // simulated.
       if (path.startsWith("/v2/")) return { status: 200, body: "{}" };
       const body = held.get(url);
-      requests.push({ url, status: body === undefined ? 404 : 200 });
       if (body !== undefined) return { status: 200, body };
       lacking.reject(new MirrorLacksError(url));
       return { status: 404 };
@@ -109,8 +97,6 @@ export interface MirrorSettings {
 export interface MirrorOnly extends MirrorSettings {
   /** Lines of every machine's /etc/hosts: the mirror's name, or in front of it the proxy's. */
   readonly hosts: readonly string[];
-  /** Requests to the mirror so far. */
-  readonly requests: readonly MirrorRequest[];
   /** Requests to the proxy so far. */
   readonly proxied: readonly ProxiedRequest[];
   /**
@@ -155,7 +141,7 @@ export async function startMirrorOnly(parts: MirrorParts): Promise<MirrorOnly> {
   const lacks = Promise.race([mirror.lacks, refused.promise]);
   // Nobody may be waiting any more.
   lacks.catch(() => undefined);
-  return { ...settings, hosts: (proxy ?? place).hosts, requests: mirror.requests, proxied, lacks };
+  return { ...settings, hosts: (proxy ?? place).hosts, proxied, lacks };
 }
 
 /** Where a URL's server listens in this network, and how machines find it. */

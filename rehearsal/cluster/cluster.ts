@@ -15,7 +15,7 @@ import { imagePrograms } from "../machines/images.ts";
 import { startKwok } from "../machines/kwok.ts";
 import { diskOf, type LinuxMachine, startLinuxMachine, wipeDisk } from "../machines/linuxMachine.ts";
 import { refusal, stuckStage } from "../machines/logs.ts";
-import { startWindowsMachine, type WindowsMachineOptions } from "../machines/windowsMachine.ts";
+import { startWindowsMachine } from "../machines/windowsMachine.ts";
 import type { PinnedImages } from "../machines/windowsNode.ts";
 import { programOf } from "../programs/addOns.ts";
 import { initialisers } from "../programs/addOnTable.ts";
@@ -161,7 +161,7 @@ export class Cluster {
     );
   }
 
-  async #startWindows({ machine, payload }: DecodedMachine, first?: WindowsMachineOptions["first"]): Promise<void> {
+  async #startWindows({ machine, payload }: DecodedMachine): Promise<void> {
     const { cloud, pinnedImages, infra, workFolder } = this.#parts;
     const { programs } = this.#release;
     const identity = cloud.identity(machine);
@@ -182,7 +182,6 @@ export class Cluster {
       workFolder,
       api: this.api,
       logFile,
-      first,
       goOn:
         this.#parts.addOnPrograms.size === 0
           ? undefined
@@ -268,19 +267,11 @@ export class Cluster {
     await this.startLinux(successor, true);
   }
 
-  /**
-   * Makes a machine anew: another instance with the same user data, address and disk, and with `sameName` the name, if
-   * its cloud does that.
-   */
-  async replaceMachine(member: DecodedMachine, sameName = false): Promise<DecodedMachine> {
-    const successor = { machine: this.#parts.cloud.replace(member.machine, sameName), payload: member.payload };
+  /** Makes a machine anew: another instance with the same user data, address and disk. */
+  async replaceMachine(member: DecodedMachine): Promise<DecodedMachine> {
+    const successor = { machine: this.#parts.cloud.replace(member.machine), payload: member.payload };
     await this.startLinux(successor, member.machine.group === undefined);
     return successor;
-  }
-
-  /** The same of a Windows machine, whose first kubelet `first` kills. */
-  async replaceWindows({ machine, payload }: DecodedMachine, first: WindowsMachineOptions["first"]): Promise<void> {
-    await this.#startWindows({ machine: this.#parts.cloud.replace(machine), payload }, first);
   }
 
   /** Waits until the API server has taken the Nodes of all kubelets. */

@@ -15,9 +15,9 @@ interface KubeletParts {
   readonly logFile: string;
 }
 
-/** Starts a Windows machine's kubelet, once or again, and the runtime that answers it. */
-interface KubeletStart {
-  readonly start: () => Promise<MachineProcess>;
+/** What a Windows machine runs until its node is registered. */
+interface StartedKubelet {
+  readonly kubelet: MachineProcess;
   readonly runtime: MachineProcess;
 }
 
@@ -25,11 +25,11 @@ interface KubeletStart {
 export const systemLabels = { "kubernetes.io/os": "windows", "kubernetes.io/arch": "amd64" };
 
 /**
- * Makes the kubelet's Linux build ready in place of kubelet.exe, with the payload's files below `/` instead of `C:\`.
+ * Starts the kubelet's Linux build in place of kubelet.exe, with the payload's files below `/` instead of `C:\`.
  * What a kubelet finds out about its system is given as labels, which win (kubernetes:
  * pkg/kubelet/kubelet_node_status.go, initialNode).
  */
-export async function linuxKubelet(parts: KubeletParts): Promise<KubeletStart> {
+export async function startKubelet(parts: KubeletParts): Promise<StartedKubelet> {
   const { machine, joined, release, logFile } = parts;
   const added = Object.entries(linuxBuildDropIn()).map(([file, content]) => ({ path: file, content }));
   for (const { path: file, content } of [...joined.files, ...added])
@@ -41,7 +41,7 @@ export async function linuxKubelet(parts: KubeletParts): Promise<KubeletStart> {
     .filter((flag) => !flag.startsWith("--windows-"))
     .map((flag) => onLinux(flag).replace(/^--node-labels=/, `$&${found.join("")}`));
   const argv = [`${programFolder}/kubelet`, ...flags, `--config-dir=${onLinux(windowsDropInFolder)}`];
-  return { runtime, start: () => startInMachine(machine, argv, { logFile }) };
+  return { runtime, kubelet: await startInMachine(machine, argv, { logFile }) };
 }
 
 /** Starts the runtime and waits until it listens, as the service does on which a kubelet depends. */

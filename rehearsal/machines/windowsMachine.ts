@@ -8,7 +8,7 @@ import { type MachineProcess, waitFor } from "../host/processes.ts";
 import { defaultCache } from "../programs/cache.ts";
 import { giveToKwok } from "./kwok.ts";
 import { refusal } from "./logs.ts";
-import { linuxKubelet, systemLabels } from "./windowsKubelet.ts";
+import { startKubelet, systemLabels } from "./windowsKubelet.ts";
 import {
   type JoinedPayload,
   joinPayload,
@@ -34,8 +34,6 @@ export interface WindowsMachineOptions extends WindowsIdentity {
   readonly logFile: string;
   /** Goes on with a machine whose kubelet has ended. Default: it is removed. */
   readonly goOn?: ((machine: Machine, release: WindowsRelease) => void) | undefined;
-  /** Kills the first kubelet, before a second one starts. Default: only one starts. */
-  readonly first?: ((nodeName: string, kill: () => Promise<unknown>) => Promise<void>) | undefined;
 }
 
 /**
@@ -57,12 +55,7 @@ export async function startWindowsMachine(payload: DecodedUserData, options: Win
       programs: { "container-runtime": options.containerRuntime, kubelet: options.kubelet, cache: defaultCache() },
     });
     joined = await joinPayload(payload, options);
-    const { start, runtime } = await linuxKubelet({ machine, joined, release, logFile: options.logFile });
-    let kubelet = await start();
-    if (options.first !== undefined) {
-      await options.first(name, kubelet.kill);
-      kubelet = await start();
-    }
+    const { kubelet, runtime } = await startKubelet({ machine, joined, release, logFile: options.logFile });
     await untilRegistered(kubelet, options);
     await Promise.all([kubelet.stop(1_000), runtime.stop(1_000)]);
   } catch (error) {

@@ -175,7 +175,7 @@ function autoScaling(cloud: AwsCloud, machine: AwsMachine, form: URLSearchParams
   if (action === "DescribeAutoScalingGroups" || action === "DescribeInstanceRefreshes") {
     if (!allowed(cloud, machine, [`autoscaling:${action}`, "*"])) return denied;
     return action === "DescribeAutoScalingGroups"
-      ? describeGroups(cloud.groups(), listed(cloud, cloud.machines()), cloud.lifecycle, form)
+      ? describeGroups(cloud.groups(), [...cloud.machines()], cloud.lifecycle, form)
       : describeRefreshes(cloud.refreshes.get(group));
   }
   if (action === "TerminateInstanceInAutoScalingGroup") return terminate(cloud, machine, form);
@@ -192,11 +192,6 @@ function mayChange(cloud: AwsCloud, by: AwsMachine, action: string, name: string
   const tags = cloud.groups().find((group) => group.name === name)?.tags ?? new Map<string, string>();
   const context = Object.fromEntries([...tags].map(([key, value]) => [`aws:ResourceTag/${key}`, value]));
   return allowed(cloud, by, [`autoscaling:${action}`, cloud.groupArn(name), context]);
-}
-
-/** The machines that lists show. */
-function listed({ faults }: AwsCloud, machines: Iterable<AwsMachine>): readonly AwsMachine[] {
-  return [...machines].filter(({ id }) => !faults.hidden.has(id));
 }
 
 /** StartInstanceRefresh (Amazon EC2 Auto Scaling API reference): one at a time per group. */
@@ -257,7 +252,7 @@ function compute(cloud: AwsCloud, machine: AwsMachine, form: URLSearchParams): E
     (ids.length === 0 || all.some(({ id, zone }) => ids.includes(id) && zone === faults.zone))
   )
     return computeError(503, "Unavailable");
-  return describeInstances(ids.length === 0 ? listed(cloud, all) : all, form);
+  return describeInstances(all, form);
 }
 
 /**

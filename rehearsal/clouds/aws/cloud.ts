@@ -33,7 +33,7 @@ export function simulateAws(first: RecordedProgram, clusterName: string): CloudS
     return (templates.get(group?.name ?? "") ?? []).indexOf(content) + 1;
   };
   const refreshes = new Map<string, Refresh>();
-  const faults: CloudFaults = { hidden: new Set(), zone: undefined, throttled: 0 };
+  const faults: CloudFaults = { zone: undefined, throttled: 0 };
   const asMachine = (machine: SimulatedMachine): AwsMachine => ({
     ...asAwsMachine(machine),
     template: templateOf(machine),
@@ -73,7 +73,6 @@ export function simulateAws(first: RecordedProgram, clusterName: string): CloudS
     lifecycle.forget(machine);
     byAddress.delete(machine.privateIp);
   };
-  const asked = new Set<string>();
   const announceEnd = (id: string): void => {
     const machine = machines.find((each) => each.id === id);
     const told = byAddress.get(machine?.privateIp ?? "");
@@ -83,10 +82,7 @@ export function simulateAws(first: RecordedProgram, clusterName: string): CloudS
   };
   const endpoints = awsApi({
     ended,
-    end: ({ id }) => {
-      asked.add(id);
-      announceEnd(id);
-    },
+    end: ({ id }) => announceEnd(id),
     region,
     machineAt: (address) => byAddress.get(address),
     machines: () => byAddress.values(),
@@ -156,25 +152,11 @@ export function simulateAws(first: RecordedProgram, clusterName: string): CloudS
       announceEnd(machine.id);
       return () => !lifecycle.waits(machine);
     },
-    announceMaintenance: ({ privateIp }, from) => {
-      const told = byAddress.get(privateIp);
-      const NotBefore = from.toUTCString().replace(/^\w+, /, "");
-      if (told !== undefined)
-        told.maintenance = JSON.stringify([{ Code: "system-reboot", State: "active", NotBefore }]);
-      return () => {
-        if (told !== undefined) told.maintenance = "[]";
-      };
-    },
     faults,
-    isRolling: ({ name }) => refreshes.get(name)?.status === "InProgress",
-    endRoll: ({ name }, problem) => {
+    endRoll: ({ name }) => {
       const refresh = refreshes.get(name);
-      const status = problem === undefined ? "Successful" : "Failed";
-      if (refresh !== undefined) refreshes.set(name, { ...refresh, status, reason: problem ?? "" });
+      if (refresh !== undefined) refreshes.set(name, { ...refresh, status: "Successful", reason: "" });
     },
-    isToGo: ({ id }) => asked.has(id),
-    // A group replaces each machine that it loses.
-    sizeOf: ({ desired }) => desired,
     metadata: awsMetadata((address) => byAddress.get(address)),
     // Amazon's resolver answers at the network's base plus two (AWS: "DHCP option sets in Amazon VPC").
     nameServer: (network) => addressAt(network, 2),

@@ -19,8 +19,6 @@ export interface AwsMachine {
   readonly launched: Date;
   /** State in the Auto Scaling group: `InService`, `Terminated`; none outside of one. */
   lifecycleState: string | undefined;
-  /** Scheduled events as the service gives them (Amazon EC2 User Guide, "View scheduled events"). Default none. */
-  maintenance?: string;
   /** Version of its launch template. Default 1. */
   readonly template?: number;
   /** Whether it is gone. Default false. */
@@ -88,7 +86,6 @@ function paths(machine: AwsMachine): Readonly<Record<string, string>> {
     ...(machine.lifecycleState === undefined
       ? {}
       : { [`${meta}/autoscaling/target-lifecycle-state`]: machine.lifecycleState }),
-    ...(machine.maintenance === undefined ? {} : { [`${meta}/events/maintenance/scheduled`]: machine.maintenance }),
     "/latest/dynamic/instance-identity/document": JSON.stringify(
       {
         accountId: "123456789012",

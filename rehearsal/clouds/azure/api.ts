@@ -184,7 +184,7 @@ const setPath =
 const ofSet = (host: AzureHost): string | undefined => setPath.exec(host.resourceId)?.[1];
 
 /** Size and version of a scale set. */
-export function setOf(cloud: AzureCloud, id: string): { readonly capacity: number; readonly etag: number } {
+function setOf(cloud: AzureCloud, id: string): { readonly capacity: number; readonly etag: number } {
   return (
     cloud.sets.get(id.toLowerCase()) ?? {
       capacity: [...cloud.hosts()].filter((host) => same(ofSet(host), id)).length,
@@ -258,8 +258,7 @@ function listPage(
     cloud.faults.throttled -= 1;
     return { ...azureError(429, "TooManyRequests", "too many requests"), headers: { "retry-after": "3" } };
   }
-  const hosts = [...cloud.hosts()].filter(({ machine }) => !cloud.faults.hidden.has(machine.id));
-  const items = list.items(hosts, cloud, setPath.exec(path)?.[1] ?? "");
+  const items = list.items([...cloud.hosts()], cloud, setPath.exec(path)?.[1] ?? "");
   const page = pageOf(items.keys(), "", query.get("$skiptoken"));
   if (page === undefined) return azureError(400, "InvalidSkipToken", "the token is of no page");
   const next = new URLSearchParams({ "api-version": query.get("api-version") ?? "", $skiptoken: page.next });

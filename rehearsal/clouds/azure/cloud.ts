@@ -16,7 +16,7 @@ import { type RecordedProgram, resourcesOfType } from "../../../plan/program/rec
 import { mapOf, textOf } from "../../../plan/program/values.ts";
 import { type CloudSimulation, nodeTemplate } from "../cloud.ts";
 import type { EndpointAnswer, EndpointHandler } from "../server.ts";
-import { azureApi, managementHost, setOf } from "./api.ts";
+import { azureApi, managementHost } from "./api.ts";
 import { azureBalancers } from "./balancers.ts";
 import {
   type AzureIdentity,
@@ -54,25 +54,18 @@ export function simulateAzure(program: RecordedProgram, events: ScheduledEvents 
   const eventsOf = ({ group }: SimulatedMachine) => events.get(group?.name ?? "") ?? [];
   const setEvents = ({ group }: SimulatedMachine, all: readonly ScheduledEvent[]) =>
     void events.set(group?.name ?? "", all);
-  const announce = (machine: SimulatedMachine, EventType: ScheduledEvent["EventType"], from: Date): string => {
-    const EventId = uuid(machine.urn, machine.id, EventType);
-    const Resources = [hostOf(machine).resourceName];
-    setEvents(machine, [...eventsOf(machine), { EventId, EventType, NotBefore: from.toUTCString(), Resources }]);
-    return EventId;
-  };
   /** A machine whose model asks for no notice gets none. */
   const announceEnd = (machine: SimulatedMachine): (() => boolean) => {
-    const { noticeSeconds } = hostOf(machine);
+    const { noticeSeconds, resourceName } = hostOf(machine);
     if (noticeSeconds === undefined) return () => true;
-    const id = announce(machine, "Terminate", new Date(Date.now() + noticeSeconds * 1000));
+    const id = uuid(machine.urn, machine.id, "Terminate");
+    const NotBefore = new Date(Date.now() + noticeSeconds * 1000).toUTCString();
+    const event = { EventId: id, EventType: "Terminate", NotBefore, Resources: [resourceName] } as const;
+    setEvents(machine, [...eventsOf(machine), event]);
     return () => !eventsOf(machine).some(({ EventId, EventStatus }) => EventId === id && EventStatus === undefined);
   };
-  const asked = new Set<string>();
   const models = new Map<string, SimulatedMachine>();
-  const cloud = cloudOf(program, hosts, tokens, models, (host) => {
-    asked.add(host.machine.id);
-    announceEnd(host.machine);
-  });
+  const cloud = cloudOf(program, hosts, tokens, models, (host) => void announceEnd(host.machine));
   const endpoints = azureApi(cloud);
   const launch = (host: AzureHost): void => {
     machines.push(host.machine);
@@ -84,7 +77,6 @@ export function simulateAzure(program: RecordedProgram, events: ScheduledEvents 
     const { resourceId, resourceName } = hostOf(machine);
     // Its number may come back.
     cloud.deleting.delete(resourceId.toLowerCase());
-    asked.delete(machine.id);
     const left = eventsOf(machine).filter(({ Resources }) => !Resources.includes(resourceName));
     setEvents(machine, left);
     machines.splice(machines.indexOf(machine), 1);
@@ -94,19 +86,14 @@ export function simulateAzure(program: RecordedProgram, events: ScheduledEvents 
   let replacements = 0;
   return {
     machines,
-    replace: (machine, sameName = false) => {
+    replace: (machine) => {
       // A VM keeps its name; an instance of a scale set gets a number that none had before.
       const host = hostOf(machine);
       replacements += 1;
       const successor =
         machine.group === undefined
           ? { ...host, machine: { ...machine } }
-          : successorOf(
-              host,
-              sameName
-                ? Number(host.resourceId.split("/").at(-1))
-                : machine.group.max + machine.group.desired + replacements,
-            );
+          : successorOf(host, machine.group.max + machine.group.desired + replacements);
       terminate(machine);
       launch(successor);
       return successor.machine;
@@ -127,22 +114,9 @@ export function simulateAzure(program: RecordedProgram, events: ScheduledEvents 
     },
     terminate,
     announceEnd,
-    announceMaintenance: (machine, from) => {
-      const id = announce(machine, "Reboot", from);
-      const others = () => eventsOf(machine).filter(({ EventId }) => EventId !== id);
-      return () => setEvents(machine, others());
-    },
     faults: cloud.faults,
     // A rolling upgrade is part of each update of the set.
-    isRolling: () => true,
     endRoll: () => undefined,
-    isToGo: ({ id }) => asked.has(id),
-    sizeOf: ({ name, desired }) => {
-      const host = [...hosts.values()].find(({ machine }) => machine.group?.name === name);
-      return host === undefined
-        ? desired
-        : setOf(cloud, host.resourceId.replace(/\/virtualMachines\/\d+$/i, "")).capacity;
-    },
     metadata,
     nameServer: () => platformAddress,
     platform: { address: platformAddress, handle: azureAddresses((address) => hosts.get(address)) },
@@ -239,7 +213,7 @@ function cloudOf(
     },
     madeAt,
     modelOf: ({ machine }) => models.get(machine.group?.name ?? "") ?? machine,
-    faults: { hidden: new Set(), zone: undefined, throttled: 0 },
+    faults: { zone: undefined, throttled: 0 },
     tokens,
     authorize: (principalId, request) => rolesAllow(rolesFor(principalId), request),
     vaults: [...collectVaults(program), ...collectOtherVaults(program)],
