@@ -188,14 +188,6 @@ export const addonsSchema = section("In-cluster add-ons.", {
   exporters: switchOff(
     "Prometheus exporters for Linux and Windows nodes; other machines also reach the metrics of etcd, controller manager, scheduler and kube-proxy on Linux.",
   ),
-  serviceMonitors: switchOff(
-    "ServiceMonitor objects for the exporters, and a PrometheusRule with alerts; needs the Prometheus operator's CRDs in the cluster.",
-  ),
-  serviceMonitorLabels: described(
-    z.record(z.string().min(1), z.string()).default({}),
-    "Labels of these objects, by which a Prometheus chooses them: that of the chart kube-prometheus-stack wants release with its own name.",
-    { examples: [{ release: "kube-prometheus-stack" }] },
-  ),
   nodeProblemDetector: switchOff(
     "Node conditions: on Linux for failures of the kernel and its file systems, on Windows, 2019 excepted, for the kubelet and containerd.",
   ),

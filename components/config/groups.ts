@@ -13,7 +13,7 @@ export const organisationSettings = names(`
   pools[].capacityReservation pools[].dedicatedHosts pools[].securityGroups pools[].timeZone pools[].annotations
   pools[].beforeJoin pools[].afterJoin pools[].instanceProfile
   access.names access.dns access.serviceAccountKeys access.kubeconfigGeneration access.workloadIdentity
-  addons.gmsa addons.serviceMonitorLabels addons.autoscalerLimits`);
+  addons.gmsa addons.autoscalerLimits`);
 
 const groups = ["Needed", "Usual", "The organisation's"] as const;
 type Group = (typeof groups)[number];

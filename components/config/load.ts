@@ -280,6 +280,9 @@ export const removedSettings: Readonly<Record<string, string>> = {
   "addons.logs.windowsCollector": "remove it: the lock file has the collector for Windows with its digest",
   "addons.gmsa.plugin": "remove it: the lock file has Azure's plug-in; on AWS pin an image that has it",
   "registryAccess.plugin": "remove it: the lock file has the plug-ins with their digests",
+  "addons.serviceMonitors":
+    "remove it: examples/prometheus.yaml has the ServiceMonitors and the alerts, for kubectl apply",
+  "addons.serviceMonitorLabels": "remove it: labels stand in your copy of examples/prometheus.yaml",
   "addons.csrApprover": "remove it: the node controller on the control plane gives kubelets their serving certificates",
   "network.vpc": "a network that is there goes to network.existing, with its id and subnets",
   "network.dns.searchDomain": "set it in the machines' image, or join them to the domain",

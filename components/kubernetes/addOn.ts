@@ -154,13 +154,7 @@ type Classes = {
   ) => CustomResource;
 };
 
-const classes: Classes = {
-  ...kinds,
-  PrometheusRule: CustomObject,
-  ServiceMonitor: CustomObject,
-  GMSACredentialSpec: CustomObject,
-  VolumeSnapshotClass: CustomObject,
-};
+const classes: Classes = { ...kinds, GMSACredentialSpec: CustomObject, VolumeSnapshotClass: CustomObject };
 
 function createObject<Kind extends Manifest["kind"]>(
   name: string,

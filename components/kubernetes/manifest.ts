@@ -47,29 +47,6 @@ type CustomOf<Version extends string, Kind extends string, Body> = Body & {
   readonly metadata: Metadata;
 };
 
-/** A ServiceMonitor of the Prometheus operator, as far as it is used here. */
-interface ServiceMonitorBody {
-  readonly spec: {
-    readonly selector: { readonly matchLabels: Readonly<Record<string, string>> };
-    readonly endpoints: readonly { readonly port: string; readonly scheme?: "http" | "https" }[];
-  };
-}
-
-/** A PrometheusRule of the Prometheus operator, as far as it is used here. */
-interface PrometheusRuleBody {
-  readonly spec: {
-    readonly groups: readonly {
-      readonly name: string;
-      readonly rules: readonly {
-        readonly alert: string;
-        readonly expr: string;
-        readonly for: string;
-        readonly annotations: Readonly<Record<string, string>>;
-      }[];
-    }[];
-  };
-}
-
 /** A VolumeSnapshotClass of external-snapshotter. */
 interface VolumeSnapshotClassBody {
   readonly driver: string;
@@ -91,8 +68,6 @@ export type PolicyRule = Plain<kubernetes.types.input.rbac.v1.PolicyRule>;
 
 type Kinds = typeof kinds;
 type Manifests = { readonly [Kind in keyof Kinds]: Of<NonNullable<ConstructorParameters<Kinds[Kind]>[1]>> } & {
-  readonly ServiceMonitor: CustomOf<"monitoring.coreos.com/v1", "ServiceMonitor", ServiceMonitorBody>;
-  readonly PrometheusRule: CustomOf<"monitoring.coreos.com/v1", "PrometheusRule", PrometheusRuleBody>;
   readonly VolumeSnapshotClass: CustomOf<"snapshot.storage.k8s.io/v1", "VolumeSnapshotClass", VolumeSnapshotClassBody>;
   readonly GMSACredentialSpec: CustomOf<"windows.k8s.io/v1", "GMSACredentialSpec", GmsaCredentialSpecBody>;
 };

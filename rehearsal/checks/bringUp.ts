@@ -1,7 +1,6 @@
 import { type Check, inOrder, within } from "../../checks/check.ts";
 import type { RecordedProgram } from "../../plan/program/recorded.ts";
 import { type Applied, applyAll, isKubernetesObject, type KubernetesObject } from "../api/apply.ts";
-import { defineServiceMonitors } from "../clouds/monitoring.ts";
 import type { DecodedMachine } from "../cluster/bringUp.ts";
 import type { Cluster } from "../cluster/cluster.ts";
 import { limitsMs } from "../host/limits.ts";
@@ -50,7 +49,6 @@ export function bringUpChecks(of: BringUp): readonly Check[] {
         // What takes longest comes first: the program's objects wait for the API gate anyway.
         await cluster.startWorkers(workers);
         progress.line(`workers: ${workers.length} machines boot from their user data`);
-        await defineServiceMonitors(program, cluster.kubectl);
         await of.addOnsAtHand;
         applying = applyAll(program, cluster.kubectl, passGate, of.change);
         // Its failure is seen where it is awaited.

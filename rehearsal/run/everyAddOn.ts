@@ -8,7 +8,6 @@ type Input = Required<NonNullable<StackConfigInput["addons"]>>;
 const examples: { readonly [Key in keyof Input as Input[Key] extends boolean | undefined ? never : Key]: Input[Key] } =
   {
     autoscalerLimits: { nodes: 100 },
-    serviceMonitorLabels: { release: "kube-prometheus-stack" },
     gmsa: {
       credentialSpecs: [
         {

@@ -8,7 +8,7 @@ import { planOf } from "../support/planOf.ts";
 import { differenceOf, matchSnapshot } from "../support/snapshot.ts";
 import { stackConfig } from "../support/stacks.ts";
 import { readDocument, root } from "./documents.ts";
-import { alertsTable, azureRightsTable, fillGenerated, heldList, ownersTable } from "./tables.ts";
+import { azureRightsTable, fillGenerated, heldList, ownersTable } from "./tables.ts";
 
 /** Compares the generated parts of a document, or writes them. */
 function matchGenerated(file: string, parts: Readonly<Record<string, string>>): void {
@@ -18,10 +18,6 @@ function matchGenerated(file: string, parts: Readonly<Record<string, string>>): 
 describe("generated parts of the documentation", () => {
   it("configuration.md follows the schema", () => {
     matchSnapshot(path.join(root, "docs/configuration.md"), configurationMarkdown(configJsonSchema(), false));
-  });
-
-  it("incidents.md: alerts are those of the program", () => {
-    matchGenerated("docs/operations/incidents.md", { alerts: alertsTable() });
   });
 
   it("platform.md and both clouds: whose inputs are, and what of others holds destroy", () => {

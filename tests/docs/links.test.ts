@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { existsSync, globSync } from "node:fs";
 import path from "node:path";
 import { transformsFile } from "../../components/config/projectFile.ts";
+import { alerts } from "../support/alerts.ts";
 import { anchors, type Document, documents, readDocument, root } from "./documents.ts";
 
 const all = documents();
@@ -53,6 +54,15 @@ describe("links of the documentation", () => {
       .map(({ document, target }) => linkProblem(document, target))
       .filter((problem) => problem !== undefined);
     assert.deepEqual(problems, []);
+  });
+
+  it("lead from each alert to what ends it", () => {
+    const readme = readDocument("README.md");
+    assert.ok(alerts.length > 10);
+    assert.deepEqual(
+      alerts.flatMap(({ annotations }) => linkProblem(readme, annotations["runbook"] ?? "none") ?? []),
+      [],
+    );
   });
 
   it("notice a missing file and a missing heading", () => {

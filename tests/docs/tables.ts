@@ -2,7 +2,6 @@ import { z } from "zod";
 import { awsOwners } from "../../components/aws/owners.ts";
 import { azureOwners } from "../../components/azure/owners.ts";
 import { roles } from "../../components/azure/roles.ts";
-import { alerts } from "../../components/kubernetes/addOns/exporters.ts";
 import type { OwnerTable } from "../../components/model/owners.ts";
 import type { Plan } from "../../plan/plan.ts";
 
@@ -49,22 +48,6 @@ export function heldList(table: OwnerTable): string {
   return Object.entries(table)
     .flatMap(([type, { heldBy }]) => (heldBy === undefined ? [] : [`- ${type.split(":").at(-1)}: ${heldBy.others}\n`]))
     .join("");
-}
-
-export function alertsTable(): string {
-  return markdownTable(
-    ["Alert", "While", "Minutes", "Section"],
-    alerts.map(({ name, expression, minutes, section, link }) => [
-      name,
-      lines([expression]),
-      String(minutes),
-      `[${section}](${link})`,
-    ]),
-  );
-}
-
-function lines(items: readonly string[]): string {
-  return items.map((item) => `\`${item}\``).join("<br>");
 }
 
 /**

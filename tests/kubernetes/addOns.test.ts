@@ -11,6 +11,7 @@ import { onNodesThat } from "../../components/kubernetes/workload.ts";
 import { windowsPrograms } from "../../components/machine/windows/paths.ts";
 import { systemNamespaces } from "../../components/model/addOns.ts";
 import { windowsReleases } from "../../components/model/operatingSystems.ts";
+import { monitors } from "../support/alerts.ts";
 import { combinations, gmsa, gmsaSecrets, manifest, manifestsOf, planOf, specOfTitle, withPools } from "./switches.ts";
 
 const everything = specOfTitle("aws-dev, everything on");
@@ -212,7 +213,7 @@ describe("the list of add-ons", () => {
   it("has one for every setting, but for those that only shape another's objects", () => {
     const known = new Set(addOnList.flatMap(({ settings = [] }) => settings));
     const without = Object.keys(addonsSchema.shape).filter((key) => ![...known].some((setting) => setting === key));
-    assert.deepEqual(without, ["serviceMonitors", "serviceMonitorLabels", "autoscalerLimits"]);
+    assert.deepEqual(without, ["autoscalerLimits"]);
     assert.equal(new Set(addOnList.map(({ name }) => name)).size, addOnList.length);
   });
 
@@ -222,6 +223,24 @@ describe("the list of add-ons", () => {
     assert.deepEqual(inOrder([first, second]), [first, second]);
     for (const wrong of [[second, first], [second]])
       assert.throws(() => inOrder(wrong), /second must come after first/);
+  });
+});
+
+describe("ServiceMonitors for the Prometheus operator", () => {
+  it("choose each exporter's Service and a port that it has", () => {
+    const chosen = manifestsOf(everything).flatMap((each) => {
+      if (each.kind !== "Service" || each.spec?.selector?.["app.kubernetes.io/part-of"] === undefined) return [];
+      const { name = "", namespace, labels = {} } = each.metadata;
+      const of = monitors.filter(
+        ({ metadata, spec: { selector, endpoints } }) =>
+          metadata.namespace === namespace &&
+          Object.entries(selector.matchLabels).every(([key, value]) => labels[key] === value) &&
+          endpoints.every(({ port }) => each.spec?.ports?.some((own) => own.name === port)),
+      );
+      return of.map(() => name);
+    });
+    assert.deepEqual(chosen.toSorted(), ["node-exporter", "windows-exporter"]);
+    assert.equal(monitors.length, 2);
   });
 });
 

@@ -3,7 +3,7 @@ import { spawn } from "node:child_process";
 import { text } from "node:stream/consumers";
 import { fileURLToPath } from "node:url";
 import { shortfalls } from "../../components/gates/machinesPage.ts";
-import { alerts } from "../../components/kubernetes/addOns/exporters.ts";
+import { alerts } from "../support/alerts.ts";
 
 interface Look {
   /** Whether a call has been answered wrongly for three minutes. */
@@ -26,10 +26,10 @@ interface Cell {
 /** Alerts about the node controller that Prometheus would fire. */
 export function firing(metrics: readonly string[], now: number): readonly string[] {
   const series = metrics.flatMap((whole) => [...whole.matchAll(/^(\w+)(\{.*\})? +(\S+)$/gm)]);
-  return alerts.flatMap(({ name, expression }) => {
+  return alerts.flatMap(({ alert, expr }) => {
     const rule =
       /^(time\(\) - )?(?:max(?: by \(duty\))? ?\()?(fenestra_(?:node_controller|certificate_requests_waiting)\w*)\)? ([<>]) (\d+)$/.exec(
-        expression,
+        expr,
       );
     if (rule === null) return [];
     const [, age, of, sign, limit] = rule;
@@ -37,7 +37,7 @@ export function firing(metrics: readonly string[], now: number): readonly string
     for (const [, metric, labels = "", value] of series)
       if (metric === of) most.set(labels, Math.max(most.get(labels) ?? 0, Number(value)));
     const values = [...most.values()].map((value) => (age === undefined ? value : now - value));
-    return values.some((value) => (sign === "<" ? value < Number(limit) : value > Number(limit))) ? [name] : [];
+    return values.some((value) => (sign === "<" ? value < Number(limit) : value > Number(limit))) ? [alert] : [];
   });
 }
 

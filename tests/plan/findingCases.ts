@@ -67,8 +67,6 @@ export const cases: readonly (readonly [
   ],
   [{ addons: { cloudController: false } }, ["warning no-cloud-controller addons.cloudController"]],
   [{ addons: { autoscaler: true } }, ["warning autoscaler-without-pool addons.autoscaler"]],
-  [{ addons: { serviceMonitors: true } }, ["warning service-monitor-definition addons.serviceMonitors"]],
-  [{ addons: { serviceMonitors: true, exporters: true } }, ["note service-monitor-definition addons.serviceMonitors"]],
   [
     { access: { ...open, workloadIdentity: { serviceAccounts } } },
     [0, 1].map((index) => `warning identity-too-wide access.workloadIdentity.serviceAccounts[${index}]`),

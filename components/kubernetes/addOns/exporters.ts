@@ -29,20 +29,16 @@ export const exporters: AddOnEntry = {
   manifests: exporterManifests,
 };
 
-/** Prometheus exporters for the nodes of both systems, each with a Service, and ServiceMonitors when wanted. */
+/** Prometheus exporters for the nodes of both systems, each with a Service. */
 function exporterManifests(
   spec: Pick<ClusterSpec, "addons" | "artifacts" | "kubernetes" | "windows">,
 ): readonly Manifest[] {
   const hasWindows = spec.windows.length > 0;
-  const labels = spec.addons.serviceMonitorLabels;
   const accounts = [linux, ...(hasWindows ? [windows] : [])];
   return [
     linuxExporter(spec),
     ...(hasWindows ? [windowsConfiguration, windowsExporter(spec)] : []),
     ...accounts.map(metricsService),
-    ...(spec.addons.serviceMonitors
-      ? [...accounts.map((account) => serviceMonitor(account, labels)), rules(labels)]
-      : []),
   ];
 }
 
@@ -146,95 +142,3 @@ function metricsService({ name, namespace }: Account): Manifest {
     },
   };
 }
-
-function serviceMonitor({ name, namespace }: Account, labels: Readonly<Record<string, string>>): Manifest {
-  return {
-    apiVersion: "monitoring.coreos.com/v1",
-    kind: "ServiceMonitor",
-    metadata: { name, namespace, labels: { ...labels, ...systemLabels(name) } },
-    spec: { selector: { matchLabels: systemLabels(name) }, endpoints: [{ port: "metrics" }] },
-  };
-}
-
-function rules(labels: Readonly<Record<string, string>>): Manifest {
-  return {
-    apiVersion: "monitoring.coreos.com/v1",
-    kind: "PrometheusRule",
-    metadata: { name: "fenestra", namespace: monitoringNamespace, labels: { ...labels, ...systemLabels("fenestra") } },
-    spec: {
-      groups: [
-        {
-          name: "fenestra",
-          rules: alerts.map(({ name, expression, minutes, section }) => ({
-            alert: name,
-            expr: expression,
-            for: `${minutes}m`,
-            annotations: { summary: `docs/operations/incidents.md: ${section}` },
-          })),
-        },
-      ],
-    },
-  };
-}
-
-/** Sections of the manual, linked from docs/operations/incidents.md. */
-const sections = {
-  api: ["the API is away", "updates.md#the-api-is-away"],
-  certificates: ["certificates", "keys.md"],
-  duties: ["duties that fail", "debugging.md#a-node-controller-that-does-not-get-its-work-done"],
-  disk: ["a disk is full", "#a-disk-is-full"],
-  nodes: ["nodes that do not work", "debugging.md"],
-  requests: ["no certificate", "debugging.md#a-worker-that-gets-no-certificate"],
-  room: ["room in etcd", "backup.md"],
-  snapshots: ["failed snapshots", "backup.md"],
-  symptoms: ["by symptom", "#by-symptom"],
-} as const;
-
-type Row = readonly [name: string, expression: string, minutes: number, section: keyof typeof sections];
-
-/** What somebody should be told of: by the exporters, of etcd and the API, and by kube-state-metrics. */
-const rows: readonly Row[] = [
-  ["SnapshotLate", "time() - fenestra_etcd_snapshot_timestamp_seconds > 9 * 3600", 0, "snapshots"],
-  [
-    "LinuxDiskFull",
-    'node_filesystem_avail_bytes{mountpoint=~"/(var/lib/etcd-data)?"} / node_filesystem_size_bytes < 0.15',
-    5,
-    "disk",
-  ],
-  // Drives' letters only: hidden partitions are full by nature, and volumes of pods are not the node's.
-  [
-    "WindowsDiskFull",
-    'windows_logical_disk_free_bytes{volume=~"[A-Z]:"} / windows_logical_disk_size_bytes < 0.15',
-    5,
-    "disk",
-  ],
-  ["EtcdFull", "etcd_mvcc_db_total_size_in_bytes / etcd_server_quota_backend_bytes > 0.8", 5, "room"],
-  ["EtcdWithoutLeader", "etcd_server_has_leader == 0", 1, "api"],
-  [
-    "ApiFails",
-    'sum(rate(apiserver_request_total{code=~"5.."}[5m])) / sum(rate(apiserver_request_total[5m])) > 0.05',
-    5,
-    "api",
-  ],
-  ["NodeNotReady", 'kube_node_status_condition{condition="Ready",status="true"} == 0', 15, "nodes"],
-  ["NodePressure", 'kube_node_status_condition{condition=~".*Pressure",status="true"} == 1', 5, "disk"],
-  ["RequestDenied", "increase(fenestra_certificate_requests_denied_total[1h]) > 0", 0, "requests"],
-  ["RequestUnanswered", "fenestra_certificate_requests_waiting > 0", 15, "requests"],
-  ["NodeControllerIdle", "max(fenestra_node_controller_leads) < 1", 2, "duties"],
-  ["NodeControllerLate", "time() - max by (duty) (fenestra_node_controller_done_timestamp_seconds) > 120", 1, "duties"],
-  ["PodPending", 'kube_pod_status_phase{phase="Pending"} == 1', 15, "symptoms"],
-  [
-    "ClientCertificateEnds",
-    'rate(apiserver_client_certificate_expiration_seconds_bucket{le="86400"}[1h]) > 0',
-    0,
-    "certificates",
-  ],
-];
-
-export const alerts = rows.map(([name, expression, minutes, section]) => ({
-  name: `Fenestra${name}`,
-  expression,
-  minutes,
-  section: sections[section][0],
-  link: sections[section][1],
-}));

@@ -62,21 +62,6 @@ export const addOnRules = {
             : "Make interface endpoints with private names for logs and sts in the network.",
       },
   },
-  "service-monitor-definition": {
-    level: ["note", "warning"],
-    about: "ServiceMonitors without the operator's definition, or without exporters",
-    find: ({ spec: { addons } }) =>
-      addons.serviceMonitors && {
-        level: addons.exporters ? "note" : "warning",
-        path: key("addons.serviceMonitors"),
-        message: addons.exporters
-          ? "ServiceMonitors need the Prometheus operator's definition, which no cluster has before its first update."
-          : "There are no exporters for the ServiceMonitors to find.",
-        remedy: addons.exporters
-          ? "Switch serviceMonitors on when the operator is in the cluster."
-          : "Switch exporters on too, or serviceMonitors off.",
-      },
-  },
 } as const satisfies Rules;
 
 /** The first rule that fits decides; a rule for some requests may not fit. */
