@@ -161,7 +161,7 @@ Test 'a seal leaves programs, downloads and its record, and nothing of this mach
     Assert-Equal @($left -notmatch '^/(fenestra/(bin|downloads|otelcol|credential-providers)/|opt/cni/bin/|fenestra/image\.json$|var/run/)') @()
     $image = Read-Data $fakeData.paths.image
     Assert-Equal @($image.format, $image.os, $image.product, $image.base, $image.stages.name) @(1, $fakeData.os.name, '1.2.3', 'ami-1', @('features', 'artifacts', 'programs'))
-    Assert-False ((Read-Text $fakeData.paths.image) -match 'ssm|fenestra/|proxy|10\.0\.')
+    Assert-False ((Read-Text $fakeData.paths.image) -match 'ssm|fenestra/|example\.com|10\.0\.')
     Save-Disk
 }
 Test 'a machine from it is Ready without a restart or a download, and its settings are made all the same' {
