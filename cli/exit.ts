@@ -1,4 +1,4 @@
-import type { Output } from "../checks/report.ts";
+import type { Output } from "../check/report.ts";
 
 export const exitCodes = {
   fine: 0,

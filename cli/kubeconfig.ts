@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { KubeConfig } from "@kubernetes/client-node";
+import { type ClusterApi, clusterApi } from "../check/cluster/clusterApi.ts";
 import { messageOf } from "../components/gates/messageOf.ts";
-import { type ClusterApi, clusterApi } from "../verify/api.ts";
 import { UsageError } from "./exit.ts";
 
 /** @throws UsageError when the file cannot be read or is no kubeconfig with a current context */

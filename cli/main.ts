@@ -1,6 +1,6 @@
 import path from "node:path";
 import { createInterface } from "node:readline/promises";
-import { paintFor } from "../checks/report.ts";
+import { paintFor } from "../check/report.ts";
 import { moreArtifacts } from "../components/config/projectFile.ts";
 import { artifactsVariable } from "../components/model/artifacts.ts";
 import { ConfigError, didYouMean } from "../components/model/problem.ts";

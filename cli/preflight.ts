@@ -1,12 +1,12 @@
 import { networkInterfaces } from "node:os";
 import { parseArgs } from "node:util";
+import type { Asker } from "../check/account/needs.ts";
+import { outcomes } from "../check/account/question.ts";
+import { answerText, summary } from "../check/account/report.ts";
+import { askers } from "../check/account/start.ts";
 import { loadConfig } from "../components/config/load.ts";
 import { placeOf, simulatedCloud } from "../plan/fakes/cloud.ts";
 import { runProgram } from "../plan/program/runProgram.ts";
-import type { Asker } from "../preflight/needs.ts";
-import { outcomes } from "../preflight/question.ts";
-import { answerText, summary } from "../preflight/report.ts";
-import { askers } from "../preflight/start.ts";
 import { type Command, exitCodes, UsageError } from "./exit.ts";
 import { programEntry, readStack, stackHelp, stackOptions } from "./project.ts";
 

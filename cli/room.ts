@@ -1,5 +1,5 @@
 import type { V1Node, V1Pod } from "@kubernetes/client-node";
-import { nodeFacts } from "../checks/cluster/nodes.ts";
+import { nodeFacts } from "../check/cluster/nodes.ts";
 import { poolLabel } from "../components/model/pools.ts";
 import { roomInWords, roomOfNode } from "../components/model/room.ts";
 

@@ -1,9 +1,9 @@
 import { parseArgs } from "node:util";
 import type { V1ObjectMeta } from "@kubernetes/client-node";
+import type { ClusterApi } from "../check/cluster/clusterApi.ts";
+import { greet } from "../check/cluster/verify.ts";
 import { fieldManager } from "../components/kubernetes/manifest.ts";
 import { heldTypes } from "../plan/replacement/table.ts";
-import type { ClusterApi } from "../verify/api.ts";
-import { greet } from "../verify/verify.ts";
 import { type Command, exitCodes, UsageError } from "./exit.ts";
 import { clusterOf } from "./kubeconfig.ts";
 

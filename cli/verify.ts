@@ -1,9 +1,9 @@
 import { accessSync, closeSync, constants, existsSync, openSync } from "node:fs";
 import path from "node:path";
 import { parseArgs } from "node:util";
-import { checkList, chosenChecks } from "../verify/checkList.ts";
-import { balancerKinds } from "../verify/probePods.ts";
-import { clusterFacts, greet, orSaid, verify } from "../verify/verify.ts";
+import { checkList, chosenChecks } from "../check/cluster/checkList.ts";
+import { balancerKinds } from "../check/cluster/probePods.ts";
+import { clusterFacts, greet, orSaid, verify } from "../check/cluster/verify.ts";
 import { type Command, exitCodes, UsageError, withUserFile } from "./exit.ts";
 import { clusterOf } from "./kubeconfig.ts";
 

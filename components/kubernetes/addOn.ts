@@ -97,7 +97,7 @@ function runsOnWindows(manifest: Manifest): boolean {
  * (pulumi/pulumi-kubernetes: provider/pkg/await/daemonset.go; kubernetes-sigs/cli-utils: pkg/kstatus,
  * `daemonsetConditions`), so one NotReady node, or a pool that rolls in the same update, would let it fail. Nothing
  * after it needs all of them: a new node is Ready only with its agents, and pools have gates. `fenestra verify` sees an
- * agent that fails on Ready nodes (`checks/cluster/workloads.ts`).
+ * agent that fails on Ready nodes (`check/cluster/workloads.ts`).
  *
  * Nor is its deletion (provider/pkg/metadata/overrides.go, `DeletedCondition`): the pods with claims went before, so
  * drivers have no volume. In the background, since what is made again at once (`pulumi up --replace`) would be applied

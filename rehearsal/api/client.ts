@@ -19,7 +19,7 @@ import {
   wrapHttpLibrary,
 } from "@kubernetes/client-node";
 import { z } from "zod";
-import type { ApiClients } from "../../checks/cluster/api.ts";
+import type { ApiClients } from "../../check/cluster/api.ts";
 import type { CommandResult } from "../host/command.ts";
 import { limitsMs } from "../host/limits.ts";
 

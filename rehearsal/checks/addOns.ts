@@ -1,9 +1,9 @@
 import { NOTFOUND } from "node:dns";
 import { Resolver } from "node:dns/promises";
 import type { V1Pod } from "@kubernetes/client-node";
-import { expect, expectEqual } from "../../checks/check.ts";
-import { type WantedWorkloads, workloadsCheck } from "../../checks/cluster/workloads.ts";
-import { coreDnsTag } from "../../checks/facts.ts";
+import { expect, expectEqual } from "../../check/check.ts";
+import { type WantedWorkloads, workloadsCheck } from "../../check/cluster/workloads.ts";
+import { coreDnsTag } from "../../check/facts.ts";
 import type { StackConfig } from "../../components/config/schema.ts";
 import type { Cluster } from "../cluster/cluster.ts";
 import { auditEventOf, auditLogs, inMachines } from "../cluster/inspect.ts";

@@ -1,5 +1,5 @@
 import { type ConfigurationOptions, IsomorphicFetchHttpLibrary } from "@kubernetes/client-node";
-import { expect, expectEqual, inOrder, within } from "../../checks/check.ts";
+import { expect, expectEqual, inOrder, within } from "../../check/check.ts";
 import { messageOf } from "../../components/gates/messageOf.ts";
 import type { ControlPlaneLab } from "../cluster/controlPlaneLab.ts";
 import { limitsMs } from "../host/limits.ts";

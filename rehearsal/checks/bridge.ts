@@ -1,4 +1,4 @@
-import { expectEqual } from "../../checks/check.ts";
+import { expectEqual } from "../../check/check.ts";
 import type { Api } from "../api/client.ts";
 import { limitsMs } from "../host/limits.ts";
 import { waitFor } from "../host/processes.ts";

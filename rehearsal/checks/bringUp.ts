@@ -1,4 +1,4 @@
-import { type Check, inOrder, within } from "../../checks/check.ts";
+import { type Check, inOrder, within } from "../../check/check.ts";
 import type { RecordedProgram } from "../../plan/program/recorded.ts";
 import { type Applied, applyAll, isKubernetesObject, type KubernetesObject } from "../api/apply.ts";
 import type { DecodedMachine } from "../cluster/bringUp.ts";

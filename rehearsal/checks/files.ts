@@ -1,5 +1,5 @@
 import { basename } from "node:path";
-import { type Check, CheckSkipped, expect } from "../../checks/check.ts";
+import { type Check, CheckSkipped, expect } from "../../check/check.ts";
 import type { DecodedFile } from "../../plan/decode/userData.ts";
 import type { DecodedMachine } from "../cluster/bringUp.ts";
 import { findOnPath, hostPath } from "../host/command.ts";

@@ -1,4 +1,4 @@
-import { expect, expectEqual } from "../../checks/check.ts";
+import { expect, expectEqual } from "../../check/check.ts";
 import type { DecodedMachine } from "../cluster/bringUp.ts";
 import type { Cluster } from "../cluster/cluster.ts";
 import type { ControlPlaneLab } from "../cluster/controlPlaneLab.ts";

@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from "node:fs";
 import path from "node:path";
 import { fileURLToPath } from "node:url";
-import { expect, expectEqual } from "../../checks/check.ts";
+import { expect, expectEqual } from "../../check/check.ts";
 import type { Cluster } from "../cluster/cluster.ts";
 import type { ControlPlaneLab } from "../cluster/controlPlaneLab.ts";
 import { hostPath, runCommand } from "../host/command.ts";

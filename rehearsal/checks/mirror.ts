@@ -1,4 +1,4 @@
-import { expect, expectEqual } from "../../checks/check.ts";
+import { expect, expectEqual } from "../../check/check.ts";
 import type { MirrorOnly } from "../clouds/mirror.ts";
 import type { LookUp } from "../clouds/nameServer.ts";
 import type { LinuxMachine } from "../machines/linuxMachine.ts";

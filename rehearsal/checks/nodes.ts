@@ -1,8 +1,8 @@
 import { X509Certificate } from "node:crypto";
 import type { V1CertificateSigningRequest } from "@kubernetes/client-node";
-import { expect, expectEqual, needing } from "../../checks/check.ts";
-import { nodesCheck } from "../../checks/cluster/nodes.ts";
-import { uninitializedTaintKey } from "../../checks/facts.ts";
+import { expect, expectEqual, needing } from "../../check/check.ts";
+import { nodesCheck } from "../../check/cluster/nodes.ts";
+import { uninitializedTaintKey } from "../../check/facts.ts";
 import type { NodeTemplate } from "../clouds/cloud.ts";
 import type { ExpectedPool, RehearsalCheck } from "./context.ts";
 

@@ -1,6 +1,6 @@
 import type { V1Pod, V1PodSpec } from "@kubernetes/client-node";
-import { CheckFailure, expect } from "../../checks/check.ts";
-import { allWorkloads, podProblem, workloadProblems } from "../../checks/cluster/workloads.ts";
+import { CheckFailure, expect } from "../../check/check.ts";
+import { allWorkloads, podProblem, workloadProblems } from "../../check/cluster/workloads.ts";
 import { requestsOf, roomInWords, roomOfNode } from "../../components/model/room.ts";
 import type { OwnObject } from "../api/ownObjects.ts";
 import { limitsMs } from "../host/limits.ts";

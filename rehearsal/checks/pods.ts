@@ -1,7 +1,7 @@
 import type { V1Node, V1Pod } from "@kubernetes/client-node";
-import { expect, expectEqual } from "../../checks/check.ts";
-import { admittedWindowsPod, placementPolicy } from "../../checks/cluster/placement.ts";
-import { controlPlaneKey, windowsBuilds } from "../../checks/facts.ts";
+import { expect, expectEqual } from "../../check/check.ts";
+import { admittedWindowsPod, placementPolicy } from "../../check/cluster/placement.ts";
+import { controlPlaneKey, windowsBuilds } from "../../check/facts.ts";
 import { cidr, overlaps } from "../../components/model/cidr.ts";
 import { staysShut } from "../cluster/hooks.ts";
 import { waitFor } from "../host/processes.ts";

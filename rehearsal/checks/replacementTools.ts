@@ -1,5 +1,5 @@
 import type { V1Node } from "@kubernetes/client-node";
-import { expect, expectEqual } from "../../checks/check.ts";
+import { expect, expectEqual } from "../../check/check.ts";
 import type { SimulatedGroup, SimulatedMachine } from "../../plan/fakes/machines.ts";
 import { type Api, apiFor, kubeconfig } from "../api/client.ts";
 import type { CloudSimulation } from "../clouds/cloud.ts";

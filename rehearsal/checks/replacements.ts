@@ -1,5 +1,5 @@
-import { expect } from "../../checks/check.ts";
-import { statusOf } from "../../checks/cluster/api.ts";
+import { expect } from "../../check/check.ts";
+import { statusOf } from "../../check/cluster/api.ts";
 import type { Api } from "../api/client.ts";
 import { limitsMs } from "../host/limits.ts";
 import { waitFor } from "../host/processes.ts";

@@ -1,6 +1,6 @@
 import { setTimeout } from "node:timers/promises";
-import { CheckFailure, expect, expectEqual } from "../../checks/check.ts";
-import { controlPlaneKey, ports } from "../../checks/facts.ts";
+import { CheckFailure, expect, expectEqual } from "../../check/check.ts";
+import { controlPlaneKey, ports } from "../../check/facts.ts";
 import type { ControlPlaneLab } from "../cluster/controlPlaneLab.ts";
 import { limitsMs } from "../host/limits.ts";
 import { waitFor } from "../host/processes.ts";

@@ -1,4 +1,4 @@
-import { expect, expectEqual } from "../../checks/check.ts";
+import { expect, expectEqual } from "../../check/check.ts";
 import { joinSecretName } from "../clouds/cloud.ts";
 import { limitsMs } from "../host/limits.ts";
 import { waitFor } from "../host/processes.ts";

@@ -1,7 +1,7 @@
-import { needing, within } from "../../checks/check.ts";
-import { plainPodsCheck, refusedFieldsCheck, runtimeClassCheck } from "../../checks/cluster/placement.ts";
-import { type WantedWorkloads, workloadsCheck } from "../../checks/cluster/workloads.ts";
-import { windowsBuild } from "../../checks/facts.ts";
+import { needing, within } from "../../check/check.ts";
+import { plainPodsCheck, refusedFieldsCheck, runtimeClassCheck } from "../../check/cluster/placement.ts";
+import { type WantedWorkloads, workloadsCheck } from "../../check/cluster/workloads.ts";
+import { windowsBuild } from "../../check/facts.ts";
 import type { StackConfig } from "../../components/config/schema.ts";
 import type { RecordedProgram } from "../../plan/program/recorded.ts";
 import { isGate } from "../api/apply.ts";

@@ -1,6 +1,6 @@
-import type { Check, CheckResult, Position } from "../../checks/check.ts";
-import { type Paint, plain, positionText, recapLines, resultLines, summaryLine } from "../../checks/report.ts";
-import { runChecks } from "../../checks/run.ts";
+import type { Check, CheckResult, Position } from "../../check/check.ts";
+import { type Paint, plain, positionText, recapLines, resultLines, summaryLine } from "../../check/report.ts";
+import { runChecks } from "../../check/run.ts";
 import { RehearsalError } from "../host/errors.ts";
 import { limitsMs } from "../host/limits.ts";
 import type { Progress } from "../host/progress.ts";

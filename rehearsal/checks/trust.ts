@@ -1,8 +1,8 @@
 import { decodeJwt } from "jose";
 import { z } from "zod";
-import { expect, expectEqual } from "../../checks/check.ts";
-import { statusOf } from "../../checks/cluster/api.ts";
-import { controlPlaneKey, healthPort, ports } from "../../checks/facts.ts";
+import { expect, expectEqual } from "../../check/check.ts";
+import { statusOf } from "../../check/cluster/api.ts";
+import { controlPlaneKey, healthPort, ports } from "../../check/facts.ts";
 import { newCertificateRequest } from "../../plan/fakes/certificates.ts";
 import type { SimulatedMachine } from "../../plan/fakes/machines.ts";
 import { type Api, apiFor, kubeconfig } from "../api/client.ts";

@@ -1,5 +1,5 @@
-import { expect, expectEqual, inOrder } from "../../checks/check.ts";
-import { coreDnsTag, minorNumber } from "../../checks/facts.ts";
+import { expect, expectEqual, inOrder } from "../../check/check.ts";
+import { coreDnsTag, minorNumber } from "../../check/facts.ts";
 import { kubeconfigClient } from "../../components/gates/adminClient.ts";
 import { messageOf } from "../../components/gates/messageOf.ts";
 import { decodeUserData } from "../../plan/decode/userData.ts";

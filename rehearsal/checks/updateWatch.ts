@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { minorNumber } from "../../checks/facts.ts";
+import { minorNumber } from "../../check/facts.ts";
 import { type ApiClient, askApi } from "../../components/gates/apiProbe.ts";
 import type { Kubectl } from "../api/apply.ts";
 import type { Api } from "../api/client.ts";

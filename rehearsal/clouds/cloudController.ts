@@ -1,7 +1,7 @@
 import type { V1Node, V1PersistentVolumeClaim, V1PersistentVolumeSpec, V1Service } from "@kubernetes/client-node";
 import { z } from "zod";
-import { statusOf } from "../../checks/cluster/api.ts";
-import { uninitializedTaintKey } from "../../checks/facts.ts";
+import { statusOf } from "../../check/cluster/api.ts";
+import { uninitializedTaintKey } from "../../check/facts.ts";
 import type { Api } from "../api/client.ts";
 import type { Network } from "../host/network.ts";
 import type { CloudInstance, CloudSimulation } from "./cloud.ts";

@@ -1,7 +1,7 @@
 import { mkdir, readFile, writeFile } from "node:fs/promises";
 import path from "node:path";
-import { expect } from "../../checks/check.ts";
-import { uninitializedTaintKey } from "../../checks/facts.ts";
+import { expect } from "../../check/check.ts";
+import { uninitializedTaintKey } from "../../check/facts.ts";
 import { messageOf } from "../../components/gates/messageOf.ts";
 import { type Kubectl, kubectlWith } from "../api/apply.ts";
 import { type Api, answersReady, apiFor, isReady } from "../api/client.ts";

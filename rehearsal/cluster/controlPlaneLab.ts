@@ -1,6 +1,6 @@
 import { readFile } from "node:fs/promises";
-import { expectEqual } from "../../checks/check.ts";
-import { ports } from "../../checks/facts.ts";
+import { expectEqual } from "../../check/check.ts";
+import { ports } from "../../check/facts.ts";
 import { openWatches, retryWhileUnavailable } from "../api/client.ts";
 import type { CommandResult } from "../host/command.ts";
 import { limitsMs } from "../host/limits.ts";

@@ -1,4 +1,4 @@
-import { paintFor, timed } from "../../checks/report.ts";
+import { paintFor, timed } from "../../check/report.ts";
 
 /** Where progress goes, such as `process.stderr`. */
 interface ProgressStream extends NodeJS.WritableStream {

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { windowsBuilds } from "../../checks/facts.ts";
+import { windowsBuilds } from "../../check/facts.ts";
 import { type DecodedUserData, fileContent } from "../../plan/decode/userData.ts";
 import type { SimulatedMachine } from "../../plan/fakes/machines.ts";
 import type { Hardware } from "../host/hardware.ts";

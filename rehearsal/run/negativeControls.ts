@@ -1,6 +1,6 @@
 import { parse, stringify } from "yaml";
 import { z } from "zod";
-import { uninitializedTaintKey } from "../../checks/facts.ts";
+import { uninitializedTaintKey } from "../../check/facts.ts";
 import type { DecodedFile } from "../../plan/decode/userData.ts";
 import { newAuthority } from "../../plan/fakes/certificates.ts";
 import { nameOf } from "../api/apply.ts";

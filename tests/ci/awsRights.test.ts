@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { policies as made, type StackScope } from "../../examples/ci/awsPolicies.ts";
 import { purposes } from "../../examples/ci/environments.ts";
 import { allows, type Call } from "../../plan/fakes/iam.ts";
-import { rightsAsked } from "../preflight/world.ts";
+import { rightsAsked } from "../check/account/world.ts";
 
 const scope = {
   cluster: "aws-dev",

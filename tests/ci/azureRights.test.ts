@@ -3,7 +3,7 @@ import { readFileSync } from "node:fs";
 import { ciRoles, preflightActions, rolesOf } from "../../examples/ci/azureRoles.ts";
 import { rolesAllow } from "../../plan/fakes/azureAccess.ts";
 import { builtInRoles } from "../../plan/fakes/azureRoles.ts";
-import { rightsAsked } from "../preflight/world.ts";
+import { rightsAsked } from "../check/account/world.ts";
 
 describe("the rights of the workflows on Azure", () => {
   const missing = (purpose: "preview" | "deploy", more: readonly string[]) => {

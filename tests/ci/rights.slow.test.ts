@@ -7,7 +7,7 @@ import { awsCalls } from "../../plan/calls/aws.ts";
 import { placeOf, simulatedCloud } from "../../plan/fakes/cloud.ts";
 import { allows, type Call, matches } from "../../plan/fakes/iam.ts";
 import { type Deployer, ServedCloud } from "../../plan/providers/cloud.ts";
-import { rightsAsked } from "../preflight/world.ts";
+import { rightsAsked } from "../check/account/world.ts";
 import { runConfig, testAccount } from "../support/mocks.ts";
 import { testStacks } from "../support/stacks.ts";
 import { scopeOf, workflowDeployer } from "./deployer.ts";

@@ -1,14 +1,14 @@
 import assert from "node:assert/strict";
 import { isDeepStrictEqual } from "node:util";
+import { type Call, CallError, type Send } from "../../check/account/question.ts";
+import { startCheck } from "../../check/account/start.ts";
 import { type MayStart, skipVariable } from "../../components/gates/mayStart.ts";
 import { valueAt } from "../../plan/diff/leaves.ts";
 import { mapOf, reveal } from "../../plan/program/values.ts";
 import { replacementRow } from "../../plan/replacement/table.ts";
-import { type Call, CallError, type Send } from "../../preflight/question.ts";
-import { startCheck } from "../../preflight/start.ts";
 import { deployAws } from "../../stacks/aws.ts";
 import { deployAzure } from "../../stacks/azure.ts";
-import { cloudOf, differing, sendTo } from "../preflight/world.ts";
+import { cloudOf, differing, sendTo } from "../check/account/world.ts";
 import { memo } from "../support/memo.ts";
 import { previewReplaces, type Recorded, runConfig, runStack, specOf, withMocks } from "../support/mocks.ts";
 import { configTexts, stackConfig } from "../support/stacks.ts";

@@ -5,9 +5,9 @@ import { connect } from "node:net";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { KubeConfig } from "@kubernetes/client-node";
+import { clusterApi } from "../../check/cluster/clusterApi.ts";
 import { askApi } from "../../components/gates/apiProbe.ts";
 import { proxyTo, sayingHow } from "../../components/gates/proxy.ts";
-import { clusterApi } from "../../verify/api.ts";
 import { listening } from "../support/temporary.ts";
 import { serving } from "./serving.ts";
 

@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { probeService } from "../../check/cluster/probePods.ts";
 import { securityRules as awsRules } from "../../components/aws/securityRules.ts";
 import { securityRules as azureRules } from "../../components/azure/securityRules.ts";
 import { type Manifest, podSpec } from "../../components/kubernetes/manifest.ts";
@@ -8,7 +9,6 @@ import type { ClusterSpec } from "../../components/model/clusterSpec.ts";
 import { controlPlaneKey } from "../../components/model/pools.ts";
 import { nodePorts, type PortRange } from "../../components/model/ports.ts";
 import { type MachineGroup, machineGroups } from "../../components/model/traffic.ts";
-import { probeService } from "../../verify/probePods.ts";
 import { combinations, manifest, manifestsOf } from "../kubernetes/switches.ts";
 import { exampleControlPlane } from "../machine/examples.ts";
 import { specOf } from "../support/mocks.ts";

@@ -1,8 +1,8 @@
+import { providerTags } from "../../check/account/aws/needs.ts";
 import { awsCalls } from "../../plan/calls/aws.ts";
 import { placeOf } from "../../plan/fakes/cloud.ts";
 import type { RecordedProgram } from "../../plan/program/recorded.ts";
 import { mapOf, type PropertyValue, reveal } from "../../plan/program/values.ts";
-import { providerTags } from "../../preflight/aws/needs.ts";
 import { type Shape, shapeProblems, shapesOf } from "./botocore.ts";
 
 /**

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
-import { type Check, CheckFailure, type CheckResult, CheckSkipped } from "../../checks/check.ts";
-import { plain } from "../../checks/report.ts";
+import { type Check, CheckFailure, type CheckResult, CheckSkipped } from "../../check/check.ts";
+import { plain } from "../../check/report.ts";
 import { elsewhere, manual, places } from "../../rehearsal/checks/manual.ts";
 import { CheckSession, requireChosen, selected, summary } from "../../rehearsal/checks/session.ts";
 import { RehearsalError } from "../../rehearsal/host/errors.ts";

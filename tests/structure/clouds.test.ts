@@ -4,18 +4,7 @@ import path from "node:path";
 import ts from "typescript";
 
 const root = path.join(import.meta.dirname, "../../");
-const folders = [
-  "components",
-  "plan",
-  "checks",
-  "verify",
-  "preflight",
-  "rehearsal",
-  "cli",
-  "examples/ci",
-  "stacks",
-  "tools",
-];
+const folders = ["components", "plan", "check", "rehearsal", "cli", "examples/ci", "stacks", "tools"];
 
 /** A cloud's own: files and folders of its name, its facts, its fakes. */
 const isOwn = (file: string): boolean =>
@@ -23,7 +12,8 @@ const isOwn = (file: string): boolean =>
 
 /** Other files whose code names a cloud, each with its reason. One that is gone fails too. */
 const choosing: Readonly<Record<string, string>> = {
-  "checks/facts.ts": "expected values are not the program's",
+  "check/account/start.ts": "only the SDK of the chosen cloud is loaded",
+  "check/facts.ts": "expected values are not the program's",
   "examples/ci/index.ts": "only the SDK of the chosen cloud is loaded",
   "cli/image/builders.ts": "builders of two clouds",
   "components/kubernetes/addOns/autoscaler.ts": "flags of one program on two clouds",
@@ -34,7 +24,6 @@ const choosing: Readonly<Record<string, string>> = {
   "components/machine/windows/userData.ts": "two agents that run it",
   "plan/replacement/table.ts": "rows of two providers",
   "plan/report/access.ts": "two evaluators of rights",
-  "preflight/start.ts": "only the SDK of the chosen cloud is loaded",
   "rehearsal/machines/windowsNode.ts": "what a script does, done again",
   "rehearsal/programs/addOnTable.ts": "programs of two projects",
   "rehearsal/testkit/clouds.ts": "what tests take of a cloud",

@@ -16,7 +16,7 @@ const rehearsal = ["host", "api", "programs", "machines", "clouds", "cluster", "
  */
 const allowed: Readonly<Record<string, readonly string[]>> = {
   "index.ts": ["components/config", "components/model", "stacks"],
-  stacks: ["components", "stacks", "preflight/start.ts"],
+  stacks: ["components", "stacks", "check/account/start.ts"],
   "components/aws": ["components"],
   "components/azure": ["components"],
   "components/kubernetes": ["components/kubernetes", "components/gates", "components/machine", "components/model"],
@@ -33,7 +33,7 @@ const allowed: Readonly<Record<string, readonly string[]>> = {
     "components/model",
   ],
   "examples/ci": ["examples/ci", "components"],
-  examples: ["examples", "components", "preflight/start.ts"],
+  examples: ["examples", "components", "check/account/start.ts"],
   plan: ["plan", "components"],
   "plan/diff": [
     "plan/diff",
@@ -45,18 +45,18 @@ const allowed: Readonly<Record<string, readonly string[]>> = {
     "plan/counted.ts",
     "components",
   ],
-  checks: ["checks", "components/gates/poll.ts", "components/gates/messageOf.ts"],
-  verify: ["verify", "checks", "components"],
-  preflight: ["preflight", "plan", "checks/report.ts", "components"],
+  check: ["check", "components/gates/poll.ts", "components/gates/messageOf.ts"],
+  "check/cluster": ["check", "components"],
+  "check/account": ["check", "plan", "components"],
   ...Object.fromEntries(
-    rehearsal.map((name, level) => [name, [...rehearsal.slice(0, level + 1), "plan", "checks", "components"]]),
+    rehearsal.map((name, level) => [name, [...rehearsal.slice(0, level + 1), "plan", "check", "components"]]),
   ),
-  cli: ["cli", "package.json", "components", "plan", "preflight", "rehearsal", "verify", "checks"],
+  cli: ["cli", "package.json", "components", "plan", "rehearsal", "check"],
   tools: ["tools", "components", "rehearsal/testkit"],
 };
 
 /** Who hands a pod network on; everyone else gets a value. */
-const choosers = ["components/model/clusterSpec.ts", "stacks", "verify/checkList.ts"];
+const choosers = ["components/model/clusterSpec.ts", "stacks", "check/cluster/checkList.ts"];
 
 /** Folders that are plain data and functions: no provider's SDK, no Pulumi at all. */
 const pure = ["components/config", "components/model", "components/machine", "components/podNetworks"];
@@ -85,21 +85,21 @@ function importsOf(file: string): readonly Import[] {
 }
 
 /** Folders that write expected values out. Of the program they import types, and what is only calculated. */
-const judges = ["checks", "verify", "rehearsal/checks"];
+const judges = ["check", "rehearsal/checks"];
 const judged = ["components/kubernetes", "components/machine", "components/model", "components/podNetworks"];
 /** What they import all the same, with the reason. */
 const known: Readonly<Record<string, string>> = {
+  "check/cluster/checkList.ts: components/model/podAddressing.ts":
+    "a cluster whose nodes tell no network has the default's limits",
+  "check/cluster/checkList.ts: components/podNetworks/podNetworks.ts":
+    "what is known not to work in a network, and where to look",
+  "check/cluster/nodeGroups.ts: components/model/operatingSystems.ts":
+    "names builds; which one a node must have is not judged by it",
+  "check/cluster/probePods.ts: components/kubernetes/images.ts":
+    "images to use, which the mirror has: none is expected of a cluster",
+  "check/cluster/volumes.ts: components/model/quantity.ts": "the number that an amount of Kubernetes stands for",
   "rehearsal/checks/objects.ts: components/model/room.ts": "arithmetic",
   "rehearsal/checks/pods.ts: components/model/cidr.ts": "arithmetic",
-  "verify/checkList.ts: components/model/podAddressing.ts":
-    "a cluster whose nodes tell no network has the default's limits",
-  "verify/checkList.ts: components/podNetworks/podNetworks.ts":
-    "what is known not to work in a network, and where to look",
-  "verify/checks/volumes.ts: components/model/quantity.ts": "the number that an amount of Kubernetes stands for",
-  "verify/nodes.ts: components/model/operatingSystems.ts":
-    "names builds; which one a node must have is not judged by it",
-  "verify/probePods.ts: components/kubernetes/images.ts":
-    "images to use, which the mirror has: none is expected of a cluster",
 };
 
 /** Files whose values, not types alone, a file imports. */

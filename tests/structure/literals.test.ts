@@ -6,7 +6,7 @@ import { nodePorts, ports } from "../../components/model/ports.ts";
 import { podNetworks } from "../../components/podNetworks/podNetworks.ts";
 
 const root = path.join(import.meta.dirname, "../../");
-const folders = ["components", "plan", "checks", "verify", "rehearsal", "cli", "examples/ci", "stacks"];
+const folders = ["components", "plan", "check", "rehearsal", "cli", "examples/ci", "stacks"];
 
 /** Where port numbers and versions are written: each once. */
 const tables = [
@@ -17,7 +17,7 @@ const tables = [
   // Builds of Windows.
   "components/model/operatingSystems.ts",
   // The same as the rehearsal expects them.
-  "checks/facts.ts",
+  "check/facts.ts",
 ];
 
 const nearest = "the one nearest to its image's that module proxies have";

@@ -8,7 +8,7 @@ import { podNetworkNames } from "../../components/model/podAddressing.ts";
 import { minors } from "../../components/model/releases.ts";
 
 const root = path.join(import.meta.dirname, "../../");
-const folders = ["components", "plan", "checks", "verify", "rehearsal", "cli", "examples/ci", "stacks", "preflight"];
+const folders = ["components", "plan", "check", "rehearsal", "cli", "examples/ci", "stacks"];
 const names: readonly string[] = [
   ...cloudNames,
   ...operatingSystemNames,

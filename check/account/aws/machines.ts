@@ -1,0 +1,205 @@
+import { resourcesOfType } from "../../../plan/program/recorded.ts";
+import { textOf } from "../../../plan/program/values.ts";
+import { diskOf, made, oneZone } from "../needs.ts";
+import { type Ask, doubtful, type Question, type Reply, refused } from "../question.ts";
+import type { AwsNeeds } from "./needs.ts";
+
+export async function imageOf(ask: Ask, image: string): Promise<Reply | undefined> {
+  const [, Name] = /^resolve:ssm:(.+)$/.exec(image) ?? [];
+  const id = Name === undefined ? image : await latest(ask, Name);
+  if (id === "") return undefined;
+  const found = await ask("ec2:DescribeImages", { ImageIds: [id] }, /^InvalidAMIID/);
+  return found.list("Images")[0];
+}
+
+const latest = async (ask: Ask, Name: string): Promise<string> => {
+  const found = await ask("ssm:GetParameter", { Name }, /^ParameterNotFound/);
+  return found.isNone ? "" : found.text("Parameter.Value");
+};
+
+/** Days before an image's end from which it is told. */
+const soonDays = 30;
+
+export const machineQuestions: readonly Question<AwsNeeds>[] = [
+  {
+    // Zones are open, and sizes are offered in each zone of their machines.
+    id: "size",
+    ofMachine: true,
+    async *run({ machines, region, program }, ask) {
+      const open = (await ask("ec2:DescribeAvailabilityZones"))
+        .list("AvailabilityZones")
+        .filter((each) => each.text("State", "available") === "available")
+        .map((each) => each.text("ZoneName"));
+      const used = made(program, "aws:ec2/subnet:Subnet").flatMap(
+        ({ inputs }) => textOf(inputs.availabilityZone) ?? [],
+      );
+      const closed = [...new Set([...used, ...machines.flatMap(({ zones }) => zones)])].filter(
+        (zone) => !open.includes(zone),
+      );
+      if (closed.length > 0)
+        yield refused(
+          `this account has no zone ${closed.join(", ")} in ${region}`,
+          `fenestra:network zones: of ${open.join(", ")}`,
+        );
+      const Values = [...new Set(machines.flatMap((each) => each.sizes))];
+      const Filters = [{ Name: "instance-type", Values }];
+      const offers = await ask("ec2:DescribeInstanceTypeOfferings", { LocationType: "availability-zone", Filters });
+      const offered = offers
+        .list("InstanceTypeOfferings")
+        .map((each) => [each.text("InstanceType"), each.text("Location")]);
+      for (const machine of machines) {
+        const { setting, sizes, zones } = machine;
+        const there = [...new Set(offered.flatMap(([size = "", zone = ""]) => (sizes.includes(size) ? [zone] : [])))];
+        const missing = zones.filter((zone) => !closed.includes(zone) && !there.includes(zone));
+        if (missing.length > 0)
+          yield refused(
+            `${sizes.join(", ")} is not offered in ${missing.join(", ")}`,
+            `${there.length === 0 ? "" : `zones of ${there.sort().join(", ")}, or `}another size, in ${setting}`,
+          );
+        yield* oneZone(machine);
+      }
+    },
+  },
+  {
+    // Images are there, allowed by the account, not withdrawn, and fit on the disks.
+    id: "image",
+    ofMachine: true,
+    async *run({ machines }, ask) {
+      const onlyAllowed = (await ask("ec2:GetAllowedImagesSettings")).text("State") === "enabled";
+      for (const machine of machines) {
+        const name = textOf(machine.template.imageId) ?? "";
+        const mend = `another image in ${machine.setting}`;
+        const image = await imageOf(ask, name);
+        if (image === undefined) {
+          yield onlyAllowed
+            ? refused(
+                `the image ${name} is withdrawn, or not among those that this account allows (Allowed AMIs is on)`,
+                `aws ec2 get-allowed-images-settings shows whose are; add its owner there, or ${mend}`,
+              )
+            : refused(`the image ${name} is not there: withdrawn, or of another region`, mend);
+          continue;
+        }
+        const [id, state, architecture] = [
+          image.text("ImageId"),
+          image.text("State", "available"),
+          image.text("Architecture", "x86_64"),
+        ];
+        if (state !== "available" || architecture !== "x86_64")
+          yield refused(`the image ${name} is ${state}, ${architecture}`, mend);
+        const end = image.text("DeprecationTime", "9999-01-01");
+        if ((Date.parse(end) - Date.now()) / 86_400_000 < soonDays)
+          yield doubtful(`the image ${id} is deprecated on ${end}`, mend);
+        if (image.is("ImageAllowed", false))
+          yield doubtful(`the image ${id} will be forbidden once Allowed AMIs is on`, mend);
+        const root = image.find("BlockDeviceMappings", "DeviceName", image.text("RootDeviceName", "-"));
+        yield* diskOf(name, root?.number("Ebs.VolumeSize", 0) ?? 0, machine);
+      }
+    },
+  },
+  {
+    // What user data fetches is still there: an organisation's rule may have expired it.
+    id: "scripts",
+    ofMachine: true,
+    async *run({ program, goes }, ask) {
+      // Before the first update nobody knows the bucket.
+      if (goes === undefined) return;
+      for (const { inputs } of resourcesOfType(program, "aws:s3/bucketObjectv2:BucketObjectv2")) {
+        const [Bucket = "", Key = ""] = [textOf(inputs.bucket), textOf(inputs.key)];
+        const found = await ask("s3:GetObject", { Bucket, Key }, /^NotFound$/);
+        if (found.isNone)
+          yield refused(
+            `s3://${Bucket}/${Key}, which a new machine fetches, is gone`,
+            "exempt the bucket from the lifecycle rule that expired it, then pulumi up --refresh",
+          );
+        else found.number("ContentLength");
+      }
+    },
+  },
+  {
+    // Keys of disks can be used, also by AWS's own role for groups.
+    id: "keys",
+    ofMachine: true,
+    async *run({ program, region }, ask) {
+      const disks = ["ec2/launchTemplate:LaunchTemplate", "ebs/volume:Volume"]
+        .flatMap((type) => resourcesOfType(program, `aws:${type}`))
+        .map(({ name, inputs }) => {
+          const keys = [...JSON.stringify(inputs).matchAll(/"kmsKeyId":"([^"]+)"/g)].map(([, key = ""]) => key);
+          return { keys, isPool: /-pool-/.test(name) };
+        });
+      // Disks without a key have the account's.
+      const isDefaultUsed = disks.some(({ keys }) => keys.length === 0);
+      const standard = isDefaultUsed ? (await ask("ec2:GetEbsDefaultKmsKeyId")).text("KmsKeyId") : "";
+      const all = disks.map(({ keys, isPool }) => ({ isPool, keys: keys.length === 0 ? [standard] : keys }));
+      for (const KeyId of new Set(all.flatMap(({ keys }) => keys))) {
+        const mend = KeyId === standard ? "aws ec2 reset-ebs-default-kms-key-id" : "another key in encryptionKey";
+        const key = await ask("kms:DescribeKey", { KeyId }, /^(NotFound|InvalidArn)/);
+        if (key.isNone) {
+          yield refused(`there is no key ${KeyId} in ${region}`, mend);
+          continue;
+        }
+        const [state, use] = [key.text("KeyMetadata.KeyState"), key.text("KeyMetadata.KeyUsage", "ENCRYPT_DECRYPT")];
+        if (state !== "Enabled" || use !== "ENCRYPT_DECRYPT")
+          yield refused(`the key ${KeyId} is ${state}, for ${use}`, `aws kms enable-key --key-id ${KeyId}, or ${mend}`);
+        const isOfPool = all.some(({ keys, isPool }) => isPool && keys.includes(KeyId));
+        if (key.text("KeyMetadata.KeyManager", "") === "AWS" || !isOfPool) continue;
+        const policy = await ask("kms:GetKeyPolicy", { KeyId, PolicyName: "default" });
+        if (!policy.text("Policy").includes("AWSServiceRoleForAutoScaling"))
+          yield doubtful(
+            `the policy of ${KeyId} does not name AWSServiceRoleForAutoScaling, which makes the disks of pools: machines would end with Client.InternalError`,
+            "add it to the policy of the key: docs/operations/machines.md",
+          );
+      }
+    },
+  },
+  {
+    // Subnets that exist already: there, in their zones, with room, and with a way out.
+    id: "existing-network",
+    async *run({ program, machines, cluster }, ask) {
+      const wanted = program.resources.filter(
+        ({ type, read }) => type === "aws:ec2/subnet:Subnet" && read !== undefined,
+      );
+      if (wanted.length === 0) return;
+      const [subnets, tables] = [
+        await ask("ec2:DescribeSubnets"),
+        (await ask("ec2:DescribeRouteTables")).list("RouteTables"),
+      ];
+      subnets.list("Subnets");
+      for (const { read: id = "", name, outputs } of wanted) {
+        const found = subnets.find("Subnets", "SubnetId", id);
+        const [zone, there] = [textOf(outputs.availabilityZone) ?? "", found?.text("AvailabilityZone")];
+        if (found === undefined || there !== zone) {
+          yield refused(
+            found === undefined ? `there is no subnet ${id}` : `the subnet ${id} is in ${there}, not ${zone}`,
+            "fenestra:network existing.subnets",
+          );
+          continue;
+        }
+        if (!/-private-/.test(name)) continue;
+        const needed = machines
+          .filter((each) => each.zones.includes(zone))
+          .reduce((all, { count, surge, zones }) => all + Math.ceil((count + surge) / zones.length), 0);
+        const free = found.number("AvailableIpAddressCount");
+        if (found.find("Tags", "Key", `kubernetes.io/cluster/${cluster}`) === undefined && free < needed)
+          yield refused(
+            `the subnet ${id} has ${free} free addresses, ${needed} are needed with surge`,
+            "a larger subnet in fenestra:network existing.subnets",
+          );
+        const main = (table: Reply): boolean =>
+          table.text("VpcId") === found.text("VpcId") &&
+          table.list("Associations", []).some((each) => each.is("Main", true));
+        const table =
+          tables.find((each) => each.find("Associations", "SubnetId", id) !== undefined) ?? tables.find(main);
+        const out = table
+          ?.list("Routes", [])
+          .filter(
+            (each) => each.text("DestinationCidrBlock", "") === "0.0.0.0/0" && each.text("State", "") !== "blackhole",
+          );
+        if (out === undefined || out.length === 0)
+          yield refused(
+            `the subnet ${id} has no way out: no working route for 0.0.0.0/0`,
+            "a route of its table to a NAT or transit gateway: aws ec2 create-route",
+          );
+      }
+    },
+  },
+];

@@ -1,0 +1,157 @@
+import { mapOf, textOf } from "../../../plan/program/values.ts";
+import { diskOf, oneZone } from "../needs.ts";
+import { type Ask, doubtful, type Objection, type Question, type Reply, refused, some } from "../question.ts";
+import { type AzureMachine, type AzureNeeds, path } from "./needs.ts";
+
+export async function skusOf(ask: Ask, { subscription, region }: AzureNeeds): Promise<ReadonlyMap<string, Reply>> {
+  const filter = `&$filter=${encodeURIComponent(`location eq '${region}'`)}`;
+  const at = path(`${subscription}/providers/Microsoft.Compute/skus`, `2021-07-01${filter}`);
+  const all = (await ask("Microsoft.Compute/skus/read", at)).list("value");
+  return new Map(
+    all.flatMap((each) => (each.text("resourceType") === "virtualMachines" ? [[each.text("name"), each]] : [])),
+  );
+}
+
+const capability = (sku: Reply | undefined, name: string): string =>
+  sku?.find("capabilities", "name", name)?.text("value") ?? "";
+
+export const vcpusOf = (sku: Reply | undefined): number => Number(capability(sku, "vCPUs"));
+
+/** What a profile asks of a size. */
+const capabilities: readonly (readonly [name: string, isWanted: (profile: string) => boolean])[] = [
+  ["EncryptionAtHostSupported", (profile) => profile.includes('"encryptionAtHost":true')],
+  ["AcceleratedNetworkingEnabled", (profile) => profile.includes('"enableAcceleratedNetworking":true')],
+  ["PremiumIO", (profile) => profile.includes("Premium")],
+];
+
+const galleryRight = "Microsoft.Compute/galleries/images/versions/read";
+const marketRight = "Microsoft.Compute/locations/publishers/artifacttypes/offers/skus/versions/read";
+
+async function* ofGallery(ask: Ask, id: string, region: string, mend: string): AsyncGenerator<Objection> {
+  const found = await ask(galleryRight, path(id, "2023-07-03"), /NotFound$/);
+  if (found.isNone) {
+    yield refused(`there is no image ${id}`, mend);
+    return;
+  }
+  const state = found.text("properties.provisioningState");
+  const places = found
+    .list("properties.publishingProfile.targetRegions")
+    .map((each) => each.text("name").replaceAll(" ", "").toLowerCase());
+  if (state !== "Succeeded" || !places.includes(region))
+    yield refused(
+      `the image ${id} is ${state} in ${some(places)}, not in ${region}`,
+      `replicate it to ${region}, or ${mend}`,
+    );
+}
+
+async function* ofMarket(ask: Ask, needs: AzureNeeds, machine: AzureMachine, mend: string): AsyncGenerator<Objection> {
+  const reference = mapOf(mapOf(machine.profile.storageProfile).imageReference);
+  const [publisher, offer, sku, version] = ["publisher", "offer", "sku", "version"].map((key) =>
+    textOf(reference[key]),
+  );
+  const name = `${offer} ${sku}`;
+  const at = `${needs.subscription}/providers/Microsoft.Compute/locations/${needs.region}/publishers/${publisher}/artifacttypes/vmimage/offers/${offer}/skus/${sku}/versions`;
+  const found = await ask(marketRight, path(at, "2024-07-01"), /NotFound$/);
+  // By number, part by part.
+  const versions = found
+    .list("")
+    .map((each) => each.text("name"))
+    .sort(new Intl.Collator("en", { numeric: true }).compare);
+  const wanted = (version === "latest" ? versions.at(-1) : version) ?? "";
+  if (!versions.includes(wanted)) {
+    yield refused(`${needs.region} has no image ${publisher} ${name} ${version}`, `${mend}: one of ${some(versions)}`);
+    return;
+  }
+  const image = await ask(marketRight, path(`${at}/${wanted}`, "2024-07-01"));
+  const state = image.text("properties.imageDeprecationStatus.imageState", "Active");
+  if (state === "Deprecated") yield refused(`the image ${name} ${wanted} is withdrawn`, mend);
+  else if (state !== "Active") yield doubtful(`the image ${name} ${wanted} will be withdrawn`, mend);
+  yield* diskOf(name, image.number("properties.osDiskImage.sizeInGb", 0), machine);
+}
+
+export const machineQuestions: readonly Question<AzureNeeds>[] = [
+  {
+    // Sizes are there, unrestricted, in each zone, and can do what is asked of them.
+    id: "size",
+    ofMachine: true,
+    async *run(needs, ask) {
+      const skus = await skusOf(ask, needs);
+      for (const machine of needs.machines) {
+        const { setting, sizes, zones, profile } = machine;
+        const [size = ""] = sizes;
+        const found = skus.get(size);
+        const mend = `another size or other zones in ${setting}; az vm list-skus --location ${needs.region} --size ${size} --all`;
+        if (found === undefined) {
+          yield refused(`${needs.region} has no ${size}`, mend);
+          continue;
+        }
+        for (const each of found.list("restrictions", [])) {
+          const ofZones = each.text("type") === "Zone";
+          const closed = zones.filter((zone) => each.texts("restrictionInfo.zones").includes(zone));
+          if (ofZones && closed.length === 0) continue;
+          const reason = each.text("reasonCode");
+          yield refused(
+            `${size} is closed to this subscription in ${ofZones ? `the zones ${closed.join(", ")}` : needs.region} (${reason})`,
+            `${mend}; ${reason === "QuotaId" ? "this offer does not have it" : "or ask for it: az support in-subscription"}`,
+          );
+        }
+        const there = found.list("locationInfo", []).flatMap((each) => each.texts("zones"));
+        const missing = zones.filter((zone) => !there.includes(zone));
+        if (missing.length > 0) yield refused(`${size} is not in the zones ${missing.join(", ")}`, mend);
+        yield* oneZone(machine);
+        for (const [name, isWanted] of capabilities)
+          if (isWanted(JSON.stringify(profile)) && capability(found, name).toLowerCase() === "false")
+            yield refused(`${size} has no ${name}`, mend);
+      }
+    },
+  },
+  {
+    // The feature of the subscription for encryption at the host.
+    id: "encryption-at-host",
+    ofMachine: true,
+    async *run({ machines, subscription }, ask) {
+      if (!machines.some(({ profile }) => mapOf(profile.securityProfile).encryptionAtHost === true)) return;
+      const feature = `${subscription}/providers/Microsoft.Features/providers/Microsoft.Compute/features/EncryptionAtHost`;
+      const found = await ask("Microsoft.Features/providers/features/read", path(feature, "2021-07-01"));
+      const state = found.text("properties.state");
+      if (state !== "Registered")
+        yield refused(
+          `the feature EncryptionAtHost of the subscription is ${state}`,
+          "az feature register --namespace Microsoft.Compute --name EncryptionAtHost, and when it is Registered: az provider register --namespace Microsoft.Compute",
+        );
+    },
+  },
+  {
+    // Encryption sets are there, in the region, and have their key.
+    id: "keys",
+    ofMachine: true,
+    async *run({ program, region }, ask) {
+      const sets = JSON.stringify(program.resources).matchAll(/"diskEncryptionSet":\{"id":"([^"]+)"/g);
+      for (const id of new Set([...sets].map(([, each = ""]) => each))) {
+        const found = await ask("Microsoft.Compute/diskEncryptionSets/read", path(id, "2023-10-02"), /NotFound$/);
+        const mend = "another one in encryptionKey";
+        if (found.isNone) yield refused(`there is no disk encryption set ${id}`, mend);
+        else if (found.text("location") !== region)
+          yield refused(`the disk encryption set ${id} is in ${found.text("location")}, not in ${region}`, mend);
+        else if (found.text("properties.autoKeyRotationError.code", "") !== "")
+          yield doubtful(
+            `the disk encryption set ${id} does not reach its key: ${found.text("properties.autoKeyRotationError.code")}`,
+            "give its identity the role Key Vault Crypto Service Encryption User on the vault",
+          );
+      }
+    },
+  },
+  {
+    // Images are there, in the region, and not withdrawn.
+    id: "image",
+    ofMachine: true,
+    async *run(needs, ask) {
+      for (const machine of needs.machines) {
+        const mend = `another image in ${machine.setting}`;
+        const id = textOf(mapOf(mapOf(machine.profile.storageProfile).imageReference).id);
+        if (id === undefined) yield* ofMarket(ask, needs, machine, mend);
+        else yield* ofGallery(ask, id, needs.region, mend);
+      }
+    },
+  },
+];

@@ -1,0 +1,117 @@
+import type { SimulatedPlace } from "../../plan/fakes/provider.ts";
+import type { RecordedProgram, RecordedResource } from "../../plan/program/recorded.ts";
+import { listOf, type PropertyValue, textOf } from "../../plan/program/values.ts";
+import { doubtful, type Objection, type Question, refused, type Send } from "./question.ts";
+import type { Answer } from "./run.ts";
+
+/** A machine, or those of one pool. */
+export interface MachineNeed {
+  /** Where its settings are in the stack file. */
+  readonly setting: string;
+  /** Any of them will do. */
+  readonly sizes: readonly string[];
+  /** How many at first, how many more while it rolls, and how many at most. */
+  readonly count: number;
+  readonly surge: number;
+  readonly most: number;
+  readonly spot: boolean;
+  readonly zones: readonly string[];
+  readonly diskGib: number;
+}
+
+export interface Needs<Machine extends MachineNeed = MachineNeed> {
+  readonly cluster: string;
+  readonly region: string;
+  /** Account or subscription; documentation's where the stack file names none. */
+  readonly accountId: string;
+  readonly isAccountNamed: boolean;
+  readonly program: RecordedProgram;
+  readonly machines: readonly Machine[];
+  /** Networks that may reach the public API, if there is one. */
+  readonly publicAccess: readonly string[] | undefined;
+  /** Networks that reach it inside. */
+  readonly privateAccess: readonly string[];
+  /** The call that anybody may send. */
+  readonly greeting: readonly [right: string, path?: string];
+  readonly asker: Asker;
+  readonly clock: Clock;
+  /** The one machine that goes for the needed one: all else stays. */
+  readonly goes?: string | undefined;
+}
+
+export type NeedsOf<All extends Needs> = Omit<All, "asker" | "clock" | "goes">;
+
+export interface Asker {
+  /** ARN of a role, or object id, of whoever deploys instead. */
+  readonly deployer?: string;
+  /** This machine's address on the internet, where known. */
+  readonly address?: string;
+  /** Addresses of this machine. */
+  readonly local: readonly string[];
+}
+
+/** `fenestra:pools, pool linux` of `aws-dev-pool-linux-group`. */
+export function settingOf(resource: string): string {
+  const [, pool] = /-pool-(.+)-(?:group|template)$/.exec(resource) ?? [];
+  return pool === undefined ? "fenestra:controlPlane" : `fenestra:pools, pool ${pool}`;
+}
+
+export function made({ resources }: RecordedProgram, type: string): readonly RecordedResource[] {
+  return resources.filter((each) => each.type === type && each.read === undefined);
+}
+
+export const texts = (list: PropertyValue | undefined): readonly string[] =>
+  listOf(list).flatMap((each) => textOf(each) ?? []);
+
+/** Cores at first, while pools roll, and at most. */
+export function countsOf<Machine extends MachineNeed>(
+  machines: readonly Machine[],
+  coresOf: (machine: Machine) => number,
+): readonly [number, number, number] {
+  const total = (count: (machine: Machine) => number): number =>
+    machines.reduce((sum, each) => sum + coresOf(each) * count(each), 0);
+  return [
+    total(({ count }) => count),
+    total(({ count, surge }) => count + surge),
+    total(({ count, surge, most }) => Math.max(most, count + surge)),
+  ];
+}
+
+export function* diskOf(image: string, gib: number, { setting, diskGib }: MachineNeed): Generator<Objection> {
+  if (diskGib > 0 && gib > diskGib)
+    yield refused(`the image ${image} needs a disk of ${gib} GiB, not ${diskGib}`, `diskGb: ${gib} in ${setting}`);
+}
+
+/** Objects where a pool has one zone only. */
+export function* oneZone({ setting, zones, spot }: MachineNeed): Generator<Objection> {
+  if (zones.length === 1 && (spot || setting !== "fenestra:controlPlane"))
+    yield doubtful(`${setting} has one zone: what is offered may still be sold out there`, `more zones in ${setting}`);
+}
+
+export interface Asking {
+  readonly program: RecordedProgram;
+  readonly place: SimulatedPlace;
+  readonly asker: Asker;
+  readonly skip: readonly string[];
+  readonly onAnswer?: ((answer: Answer) => void) | undefined;
+  readonly goes?: string;
+  /** Default: with this process's credentials. */
+  readonly send?: Send | undefined;
+  readonly limitMs?: number | undefined;
+}
+
+/** The questions to ask: before one machine goes, only those about machines. */
+export function asked<N>(all: readonly Question<N>[], { skip, goes }: Asking): readonly Question<N>[] {
+  return all.filter(({ id, ofMachine }) => !skip.includes(id) && (goes === undefined || ofMachine));
+}
+
+/** Keeps the greatest distance of a server's clock from ours, in milliseconds. */
+export class Clock {
+  skewMs = 0;
+
+  // A server's time has steps of a second, and answers take time.
+  readonly see = (server: Date): void => {
+    const skew = server.getTime() - Date.now();
+    if (Math.abs(skew) > Math.abs(this.skewMs)) this.skewMs = skew;
+  };
+}

@@ -1,0 +1,54 @@
+import type { MayStart } from "../../components/gates/mayStart.ts";
+import type { ClusterSpec } from "../../components/model/clusterSpec.ts";
+import { plainRequest } from "../../plan/program/recorded.ts";
+import { mapFromWire } from "../../plan/program/values.ts";
+import type { Asking } from "./needs.ts";
+import type { Objection } from "./question.ts";
+
+/** Each loads its cloud's SDK alone. */
+export const askers = { aws: () => import("./aws/ask.ts"), azure: () => import("./azure/ask.ts") };
+const nameOf = (part: object): string => ("name" in part ? String(part.name) : "control-plane");
+
+/** Asks what one machine raises before it goes, with this process's credentials. */
+export function startCheck(
+  {
+    cloud,
+    region,
+    tags,
+    accountId = "",
+  }: Pick<ClusterSpec, "cloud" | "region" | "tags"> & Partial<Pick<ClusterSpec, "accountId">>,
+  given: Pick<Asking, "send" | "limitMs"> = {},
+): MayStart {
+  return async (goes, parts, skip) => {
+    const { askCloud } = await askers[cloud]();
+    const provider = { type: `pulumi:providers:${cloud}`, inputs: { defaultTags: JSON.stringify({ tags }) } };
+    const resources = [provider, ...parts].map(({ type, inputs, ...known }) => ({
+      ...plainRequest({ urn: type, type, name: nameOf(known), inputs: mapFromWire(inputs) }),
+      id: "id" in known ? known.id : undefined,
+      outputs: mapFromWire("outputs" in known ? (known.outputs ?? {}) : {}),
+    }));
+    const [subscription] = resources.flatMap(({ id }) => /^\/subscriptions\/([^/]+)/.exec(id ?? "")?.[1] ?? []);
+    const { answers } = await askCloud({
+      program: { stack: "", resources, outputs: {}, messages: [] },
+      place: { region, accountId: subscription ?? accountId },
+      ...{ asker: { local: [] }, skip, goes, ...given },
+    });
+    const all = answers.flatMap(({ id, objections }) => objections.map((each) => ({ id, ...each })));
+    const lines = (isWanted: (outcome: Objection["outcome"]) => boolean): readonly string[] =>
+      all
+        .filter(({ outcome }) => isWanted(outcome))
+        .map(({ id, outcome, text, mend }) =>
+          [`${id}: ${outcome === "refused" ? "" : `${outcome}, `}${text}`, ...(mend ? [`mend: ${mend}`] : [])].join(
+            "; ",
+          ),
+        );
+    return { refused: lines((one) => one === "refused"), told: lines((one) => one !== "refused") };
+  };
+}
+
+/** A resource as Azure has it now. @throws CallError */
+export async function readResource(id: string, apiVersion: string): Promise<unknown> {
+  const { azureSender } = await import("./azure/client.ts");
+  const send = azureSender(() => undefined);
+  return await send({ right: "read", input: `${id}?api-version=${apiVersion}` }, AbortSignal.timeout(30_000));
+}

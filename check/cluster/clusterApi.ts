@@ -1,0 +1,116 @@
+import {
+  AdmissionregistrationV1Api,
+  ApiregistrationV1Api,
+  AppsV1Api,
+  CertificatesV1Api,
+  CoordinationV1Api,
+  CoreV1Api,
+  CustomObjectsApi,
+  createConfiguration,
+  IsomorphicFetchHttpLibrary,
+  type KubeConfig,
+  KubernetesObjectApi,
+  NodeV1Api,
+  type RequestContext,
+  ResponseContext,
+  ServerConfiguration,
+  StorageV1Api,
+  VersionApi,
+  wrapHttpLibrary,
+} from "@kubernetes/client-node";
+import { bodyProblem, Refused, serverSeconds } from "../../components/gates/apiProbe.ts";
+import { messageOf } from "../../components/gates/messageOf.ts";
+import { proxyTo } from "../../components/gates/proxy.ts";
+import type { ApiClients } from "./api.ts";
+
+/** The parts of the Kubernetes API that are used here, with one kubeconfig's identity. */
+export interface ClusterApi extends ApiClients {
+  readonly config: KubeConfig;
+  readonly server: string;
+  readonly custom: CustomObjectsApi;
+  readonly storage: StorageV1Api;
+  readonly certificates: CertificatesV1Api;
+  readonly coordination: CoordinationV1Api;
+  readonly admission: AdmissionregistrationV1Api;
+  readonly registration: ApiregistrationV1Api;
+  readonly version: VersionApi;
+  readonly objects: KubernetesObjectApi;
+  /** The cluster's time by its last answer; before the first, this machine's. */
+  readonly now: () => Date;
+}
+
+/**
+ * Every call ends; an answer of another kind or name is an error, which names the call.
+ *
+ * @param limitMs default: by what is asked
+ */
+export function clusterApi(config: KubeConfig, server: string, limitMs = defaultLimitMs): ClusterApi {
+  let aheadMs = 0;
+  // The library knows proxies by kubeconfig alone.
+  const proxyUrl = proxyTo(server);
+  if (proxyUrl !== undefined)
+    config.clusters = config.clusters.map((cluster) => ({ ...cluster, proxyUrl: cluster.proxyUrl ?? proxyUrl }));
+  // As KubeConfig.makeApiClient does it, which takes no httpApi.
+  const configuration = createConfiguration({
+    baseServer: new ServerConfiguration(server, {}),
+    authMethods: { default: config },
+    httpApi: wrapHttpLibrary({
+      send: async (request) => {
+        const response = await wholeAnswer(request, limitMs);
+        aheadMs = serverSeconds(response.headers.date) * 1000 - Date.now();
+        return response;
+      },
+    }),
+  });
+  return {
+    config,
+    server,
+    core: new CoreV1Api(configuration),
+    apps: new AppsV1Api(configuration),
+    node: new NodeV1Api(configuration),
+    custom: new CustomObjectsApi(configuration),
+    storage: new StorageV1Api(configuration),
+    certificates: new CertificatesV1Api(configuration),
+    coordination: new CoordinationV1Api(configuration),
+    admission: new AdmissionregistrationV1Api(configuration),
+    registration: new ApiregistrationV1Api(configuration),
+    version: new VersionApi(configuration),
+    objects: new KubernetesObjectApi(configuration),
+    now: () => new Date(Date.now() + aheadMs),
+  };
+}
+
+/**
+ * The library waits 300 seconds. Two calls of `status` take less than 15. What changes something waits for webhooks.
+ */
+function defaultLimitMs(method: string, path: string): number {
+  if (method !== "GET") return 30_000;
+  return path === "/version/" || path.includes("/proxy/") ? 5_000 : 8_000;
+}
+
+const http = new IsomorphicFetchHttpLibrary();
+
+/** Throws an Error that names it, for anything but a whole answer. */
+async function wholeAnswer(request: RequestContext, limitMs: typeof defaultLimitMs): Promise<ResponseContext> {
+  const [method, { pathname }] = [request.getHttpMethod(), new URL(request.getUrl())];
+  const ms = limitMs(method, pathname);
+  request.setSignal(AbortSignal.timeout(ms));
+  try {
+    const { httpStatusCode: status, headers, body } = await http.send(request).toPromise();
+    const said = await body.text();
+    if (status === 401 || status >= 500)
+      throw Object.assign(new (status === 401 ? Refused : Error)(`the answer is ${status}: ${said.slice(0, 200)}`), {
+        body: said,
+      });
+    const problem = method === "GET" && status === 200 ? bodyProblem(pathname, said) : undefined;
+    if (problem !== undefined) throw new Error(problem);
+    const whole = Buffer.from(said);
+    const read = { text: async () => said, binary: async () => whole, stream: () => null };
+    return new ResponseContext(status, headers, read);
+  } catch (error) {
+    const late = error instanceof Error && error.name === "TimeoutError";
+    throw new (error instanceof Refused ? Refused : Error)(
+      `${method} ${pathname}: ${late ? `no whole answer within ${ms / 1000} s` : messageOf(error)}`,
+    );
+  }
+}

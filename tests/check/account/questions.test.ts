@@ -1,0 +1,83 @@
+import assert from "node:assert/strict";
+import * as aws from "../../../check/account/aws/ask.ts";
+import { awsNeeds } from "../../../check/account/aws/needs.ts";
+import * as azure from "../../../check/account/azure/ask.ts";
+import { azureNeeds } from "../../../check/account/azure/needs.ts";
+import type { Objection, Send } from "../../../check/account/question.ts";
+import { askIn, cloudOf, differing, type Scene, sendTo } from "./world.ts";
+
+const clouds = {
+  aws: {
+    ids: aws.questions.map(({ id }) => id),
+    ask: (scene: Scene, send: Send) => askIn(aws.questions, awsNeeds, "aws-dev", scene, send),
+  },
+  azure: {
+    ids: azure.questions.map(({ id }) => id),
+    ask: (scene: Scene, send: Send) => askIn(azure.questions, azureNeeds, "azure-dev", scene, send),
+  },
+};
+
+for (const [cloud, { ids, ask }] of Object.entries(clouds))
+  describe(`the questions to ${cloud}`, function () {
+    this.timeout(300_000);
+    const { roomy, examples, scenes, cases } = cloudOf(cloud);
+
+    for (const stack of examples)
+      it(`have nothing against an account with room: ${stack}`, async () => {
+        const found = Object.values(await ask({ stack }, sendTo(roomy))).flatMap(({ objections }) => objections);
+        assert.deepEqual(
+          found.filter(({ outcome }) => outcome !== "doubtful"),
+          [],
+        );
+      });
+
+    for (const { id, outcome, says, differences, scene } of cases)
+      it(`${id}: ${outcome}, ${says}`, async () => {
+        const { [id]: answer } = await ask(scene, sendTo(differing(roomy, Object.fromEntries(differences))));
+        assert.equal(answer?.outcome, outcome, JSON.stringify(answer));
+        assert.match(answer?.objections.map(({ text, mend }) => `${text} ${mend}`).join(" ") ?? "", new RegExp(says));
+      });
+
+    it("have a case for each of them", () => {
+      const seen = new Set(cases.map(({ id }) => id));
+      assert.deepEqual(
+        ids.filter((id) => !seen.has(id)),
+        [],
+      );
+    });
+
+    /** Whether any scene says it with another answer to one call. */
+    const says = async (right: string, send: Send, wanted: RegExp): Promise<boolean> => {
+      for (const scene of scenes) {
+        const found = Object.values(await ask(scene, send)).flatMap(({ objections }) => objections);
+        const isSaid = ({ outcome, text, mend = "" }: Objection): boolean =>
+          outcome === "not asked" && wanted.test(`${text} ${mend}`) && text.includes(right);
+        if (found.some(isSaid)) return true;
+      }
+      return false;
+    };
+    // A forbidden dry run is an answer; objects are asked for before one machine goes.
+    const rights = Object.keys(roomy).filter((right) => !/RunInstances|AllocateAddress|s3:/.test(right));
+    const whole = sendTo(roomy);
+
+    it("name the right of any forbidden call, and take half an answer for none", async () => {
+      for (const right of rights) {
+        assert.ok(await says(right, sendTo({ ...roomy, [right]: { $denied: "AccessDenied" } }), /^needs /), right);
+        const half: Send = async (call, signal) => (call.right === right ? 7 : await whole(call, signal));
+        assert.ok(await says(right, half, /is not understood/), right);
+      }
+    });
+
+    it("never pass by silence", async () => {
+      for (const [code, mend] of Object.entries({
+        ...{ ThrottlingException: "in a minute", SELF_SIGNED_CERT_IN_CHAIN: "NODE_EXTRA_CA_CERTS", ENOTFOUND: "DNS" },
+        ...{ ExpiredToken: "log in again", CredentialUnavailableError: "log in again", 407: "HTTPS_PROXY" },
+      })) {
+        const [right = ""] = rights;
+        const wanted = new RegExp(`\\(${code}\\).*${mend}`);
+        assert.ok(await says("", sendTo({ ...roomy, [right]: { $fails: code } }), wanted), code);
+      }
+      const never = await ask({ limitMs: 300 }, () => new Promise(() => {}));
+      assert.equal(never.account?.outcome, "refused");
+    });
+  });

@@ -1,0 +1,278 @@
+import assert from "node:assert/strict";
+import path from "node:path";
+import type { V1Node } from "@kubernetes/client-node";
+import fc from "fast-check";
+import { type ClusterFacts, checkList, chosenChecks } from "../../../check/cluster/checkList.ts";
+import { nodeGroups } from "../../../check/cluster/nodeGroups.ts";
+import { nodeFacts, nodeProblems } from "../../../check/cluster/nodes.ts";
+import { probePodManifest, probePodsOf, probeService } from "../../../check/cluster/probePods.ts";
+import { setAt } from "../../support/arbitraryConfig.ts";
+import { matchSnapshot, wrapped } from "../../support/snapshot.ts";
+
+/** A Ready node; `build` makes it a Windows node. */
+function node(
+  name: string,
+  {
+    build,
+    simulated = false,
+    controlPlane = false,
+  }: { build?: string; simulated?: boolean; controlPlane?: boolean } = {},
+): V1Node {
+  const os = build === undefined ? "linux" : "windows";
+  return {
+    metadata: {
+      name,
+      labels: {
+        "kubernetes.io/os": os,
+        "kubernetes.io/arch": "amd64",
+        ...(build === undefined ? {} : { "node.kubernetes.io/windows-build": build }),
+        ...(controlPlane ? { "node-role.kubernetes.io/control-plane": "" } : {}),
+      },
+      annotations: {
+        ...(simulated ? { "kwok.x-k8s.io/node": "fake" } : {}),
+        ...(build === undefined ? {} : { "fenestra.dev/beat": "2026-11-27T01:00:00Z" }),
+      },
+    },
+    spec: {
+      providerID: `aws:///eu-central-1a/${name}`,
+      ...(build === undefined ? {} : { taints: [{ key: "os", value: "windows", effect: "NoSchedule" }] }),
+    },
+    status: {
+      conditions: [{ type: "Ready", status: "True" }],
+      addresses: [{ type: "InternalIP", address: "10.0.0.4" }],
+      nodeInfo: {
+        architecture: "amd64",
+        bootID: "",
+        containerRuntimeVersion: "containerd://2.3.0",
+        kernelVersion: build === undefined ? "6.14.0" : `${build}.4171`,
+        kubeProxyVersion: "",
+        kubeletVersion: "v1.36.3",
+        machineID: "",
+        operatingSystem: os,
+        osImage: os,
+        systemUUID: "",
+      },
+    },
+  };
+}
+
+const cluster = (nodes: readonly V1Node[], more: Partial<ClusterFacts> = {}): ClusterFacts => ({
+  nodes: nodes.map(nodeFacts),
+  runtimeClasses: [{ name: "windows-2022", build: "10.0.20348", isolated: false }],
+  wanted: { members: 3, pools: [] },
+  runtimeClassPolicy: true,
+  metricsApi: true,
+  disks: { driver: "ebs.csi.aws.com", linux: "linux", windows: "windows" },
+  snapshots: true,
+  shares: ["files"],
+  exporters: { linux: true, windows: true },
+  outbound: "https://registry.k8s.io/",
+  loadBalancer: "internal",
+  sources: [],
+  ...more,
+});
+/** How many checks of each kind run or are skipped, by reason. */
+function listing(facts: ClusterFacts): string {
+  const byReason = Map.groupBy(checkList(facts), ({ skip = "runs" }) => skip.replace(/^[\w, -]+: (?=simulated)/, ""));
+  const rows = [...byReason].flatMap(([reason, checks]) => {
+    const kinds = [...Map.groupBy(checks, ({ id }) => id.split("/")[0])].map(
+      ([kind, { length }]) => `${kind}×${length}`,
+    );
+    return wrapped(`${reason}: ${kinds.join(", ")}`);
+  });
+  return `${rows.join("\n")}\n`;
+}
+
+const mixed = [
+  node("cp", { controlPlane: true }),
+  node("l1"),
+  node("l2"),
+  node("w1", { build: "10.0.20348" }),
+  node("w2", { build: "10.0.17763" }),
+];
+
+describe("plan of verify's checks", () => {
+  it("runs everything on Linux and two Windows builds, and skips elsewhere with reasons", () => {
+    const controlPlane = node("cp", { controlPlane: true });
+    const simulated = [
+      node("cp", { controlPlane: true, simulated: true }),
+      node("l1", { simulated: true }),
+      node("w1", { build: "10.0.20348", simulated: true }),
+    ];
+    const bare: Partial<ClusterFacts> = {
+      runtimeClasses: [],
+      runtimeClassPolicy: false,
+      metricsApi: false,
+      disks: undefined,
+      shares: [],
+      exporters: { linux: false, windows: false },
+      outbound: undefined,
+    };
+    const shown = [cluster(mixed), cluster(simulated), cluster([controlPlane, node("l1")], bare)].map(listing);
+    matchSnapshot(path.join(import.meta.dirname, "snapshots/plan.txt"), shown.join("\n"));
+  });
+
+  it("gives every check its own id and needs that exist, and asks each pair of groups both ways", () => {
+    const builds = [undefined, "10.0.17763", "10.0.20348", "10.0.26100", "10.0.99999"];
+    const nodes = fc.uniqueArray(
+      fc.record({
+        name: fc.stringMatching(/^[a-z]{1,8}$/),
+        build: fc.constantFrom(...builds),
+        simulated: fc.boolean(),
+      }),
+      { selector: ({ name }) => name, maxLength: 8 },
+    );
+    fc.assert(
+      fc.property(nodes, (drawn) => {
+        const facts = cluster(
+          drawn.map(({ name, build, simulated }) =>
+            node(name, { simulated, ...(build === undefined ? {} : { build }) }),
+          ),
+        );
+        const ids = checkList(facts).map(({ id }) => id);
+        assert.equal(new Set(ids).size, ids.length);
+        const wanted = checkList(facts).flatMap(({ needs = [] }) => needs);
+        const missing = wanted.filter((id) => !ids.includes(id));
+        assert.deepEqual(missing, []);
+        const groups = nodeGroups(facts.nodes).map(({ id }) => id);
+        for (const a of groups) for (const b of groups) assert.ok(ids.includes(`pod-to-pod/${a}->${b}`), `${a} ${b}`);
+      }),
+    );
+  });
+
+  it("begins no check of pods that are not Ready", () => {
+    const needs = new Map(checkList(cluster(mixed)).map((check) => [check.id, check.needs ?? []]));
+    assert.deepEqual(needs.get("pod-to-pod/linux->windows-2022"), ["pods-ready/linux", "pods-ready/windows-2022"]);
+    assert.deepEqual(needs.get("node-to-pod/control-plane->linux"), ["pods-ready/linux"]);
+    assert.deepEqual(needs.get("workloads"), []);
+  });
+
+  it("fails when a Windows build has no RuntimeClass", async () => {
+    const checks = checkList(cluster(mixed)).filter(({ id }) => id === "runtime-class/windows-2019");
+    assert.equal(checks.length, 1);
+    // The check looks at nothing, so an empty context does.
+    await assert.rejects(
+      async () => await Reflect.apply(checks[0]?.run ?? assert.fail, undefined, [{}]),
+      /no RuntimeClass selects build 10\.0\.17763/,
+    );
+  });
+
+  it("chooses by whole id or kind, and names unknown ones", () => {
+    const checks = checkList(cluster(mixed));
+    const ids = (only: readonly string[]) => {
+      const chosen = chosenChecks(checks, only);
+      return "unknown" in chosen ? chosen : chosen.checks.map(({ id }) => id);
+    };
+    assert.deepEqual(ids(["dns", "workloads"]), ["workloads", "dns/linux", "dns/windows-2019", "dns/windows-2022"]);
+    assert.deepEqual(ids(["dns/linux"]), ["dns/linux"]);
+    assert.deepEqual(ids(["dns", "pod", "x"]), { unknown: ["pod", "x"] });
+    assert.equal(
+      chosenChecks(checks, []) instanceof Object && ids([]).toString(),
+      checks.map(({ id }) => id).toString(),
+    );
+  });
+});
+
+describe("what verify opens", () => {
+  it("is no load balancer to the world unless asked, and never a shell", () => {
+    const annotations = (kind?: "internal" | "public") =>
+      Object.values(probeService("linux", "LoadBalancer", kind).metadata?.annotations ?? {});
+    assert.deepEqual(
+      [annotations(), annotations("internal"), annotations("public")],
+      [["true", "true"], ["true", "true"], []],
+    );
+    const open = probeService("linux", "LoadBalancer", "public", ["203.0.113.7/32"]).spec;
+    assert.deepEqual(open?.loadBalancerSourceRanges, ["203.0.113.7/32"]);
+    const groups = nodeGroups(cluster(mixed).nodes);
+    const served = groups.flatMap((group) =>
+      probePodsOf(group).map((pod) => probePodManifest(pod, group).spec?.containers[0]?.args?.[0]),
+    );
+    assert.deepEqual([...new Set(served)], ["serve-hostname"]);
+  });
+
+  it("can be left out, with the reason in the report", () => {
+    const skips = (checks: ReturnType<typeof checkList>) =>
+      checks.flatMap(({ id, skip }) => (id.startsWith("load-balancer/") ? [skip] : []));
+    assert.deepEqual(
+      new Set(skips(checkList(cluster(mixed, { loadBalancer: "none" })))),
+      new Set(["--load-balancer none"]),
+    );
+    const chosen = chosenChecks(checkList(cluster(mixed)), [], ["load-balancer"]);
+    assert.ok("checks" in chosen && new Set(skips(chosen.checks)).has("--skip"));
+    assert.deepEqual(chosenChecks(checkList(cluster(mixed)), [], ["x"]), { unknown: ["x"] });
+  });
+});
+
+describe("state of nodes", () => {
+  it("has no problem on nodes as they should be", () =>
+    assert.deepEqual(mixed.map(nodeFacts).flatMap(nodeProblems), []));
+
+  it("tells crashes and the age of signatures, in the machines' form alone", () => {
+    const traces = (crashes: string, signatures: string) => {
+      const written = node("w", { build: "10.0.20348" });
+      const annotations = { "fenestra.dev/crashes": crashes, "fenestra.dev/signatures": signatures };
+      return nodeFacts({ ...written, metadata: { ...written.metadata, annotations } }).traces;
+    };
+    assert.deepEqual(traces("2, last 2026-11-26T01:02:03Z, stop 0x0000007e", "2026-10-01"), [
+      "Windows has crashed or lost power: 2, last 2026-11-26T01:02:03Z, stop 0x0000007e",
+      "Defender's signatures are of 2026-10-01",
+    ]);
+    assert.deepEqual(traces("2, last \u001b[2J", "soon"), []);
+  });
+
+  const taints = (key: string, value: string) => [{ key, value, effect: "NoSchedule" }];
+  const windows = { build: "10.0.20348" };
+  const cases: readonly (readonly [path: string, value: unknown, problem: string, os?: typeof windows])[] = [
+    ["metadata annotations fenestra.dev/failed", "a.service", "failed on its machine: a.service"],
+    [
+      "metadata annotations",
+      {},
+      "its health task has never reported; its log is C:\\var\\log\\fenestra\\health.log",
+      windows,
+    ],
+    [
+      "status conditions 0 lastHeartbeatTime",
+      "2026-11-27T01:20:01Z",
+      "its health task has been silent since 2026-11-27T01:00:00Z",
+      windows,
+    ],
+    [
+      "status conditions 0",
+      { type: "Ready", status: "False", message: "no network" },
+      "it is not Ready: no network",
+      windows,
+    ],
+    ["status conditions 1", { type: "DiskPressure", status: "True" }, "it has DiskPressure"],
+    ["status conditions 1", { type: "NetworkUnavailable", status: "True" }, "it has NetworkUnavailable"],
+    [
+      "spec taints",
+      [{ key: "node.kubernetes.io/out-of-service", effect: "NoExecute" }],
+      "it has node.kubernetes.io/out-of-service",
+    ],
+    ["metadata deletionTimestamp", "2026-11-27T01:00:00Z", "it has a deletionTimestamp"],
+    [
+      "spec taints",
+      taints("os", "Windows"),
+      "taint os=windows:NoSchedule is missing; it has os=Windows:NoSchedule",
+      windows,
+    ],
+    ["spec taints", taints("os", "windows"), "a Linux node has the taint os=windows:NoSchedule"],
+    [
+      "metadata labels node.kubernetes.io/windows-build",
+      "10.0.17763",
+      "label node.kubernetes.io/windows-build is 10.0.17763, wanted 10.0.20348",
+      windows,
+    ],
+    [
+      "spec taints",
+      taints("node.cloudprovider.kubernetes.io/uninitialized", "true"),
+      "taint node.cloudprovider.kubernetes.io/uninitialized is still there: no cloud controller has initialised it",
+    ],
+  ];
+  for (const [path, value, problem, os] of cases)
+    it(`tells: ${problem}`, () => {
+      const changed = node("w1", os);
+      setAt(changed, path.split(" "), value);
+      assert.deepEqual(nodeProblems(nodeFacts(changed)), [`node w1: ${problem}`]);
+    });
+});

@@ -1,0 +1,212 @@
+import assert from "node:assert/strict";
+import { KubeConfig, V1MicroTime, type V1Node } from "@kubernetes/client-node";
+import { ifFound } from "../../../check/cluster/api.ts";
+import { type ClusterApi, clusterApi } from "../../../check/cluster/clusterApi.ts";
+import { metricsCheck } from "../../../check/cluster/groups.ts";
+import { clockProblems, machineProblems, releaseProblems, silentKubelets } from "../../../check/cluster/machines.ts";
+import { addOnProblems } from "../../../check/cluster/parts.ts";
+import { verify } from "../../../check/cluster/verify.ts";
+import { answerProblem } from "../../../components/gates/apiProbe.ts";
+import { type Answer, serving } from "../../gates/serving.ts";
+
+const now = 1_800_000_000;
+const well = { wanted: 2, ready: 2, old: 0 };
+const page = (pool: object, more: object = {}) =>
+  JSON.stringify({ at: now, pools: { other: well, win: { ...well, ...pool } }, ...more });
+
+describe("verify, of what should be", () => {
+  it("passes a page on which all is well, and fails any less", () => {
+    const wanted = { members: 3, pools: ["win"] };
+    assert.deepEqual(machineProblems(page({ roll: { state: "Successful" }, joining: ["i-1"] }), 3, wanted, now), []);
+    const pools = ["win", "b-win"];
+    const named = { pools: { "c-b-win": well } };
+    for (const [text, pool, missing] of [
+      [page({}), ["in"], "in"],
+      [page({}, { pools: {} }), ["win"], "win"],
+      [page({}, named), pools, "b-win"],
+      [page({}, { pools: { "c-win": well, "d-b-win": well } }), pools, "win|b-win"],
+    ] as const)
+      assert.match(
+        machineProblems(text, 3, { ...wanted, pools: pool }, now).join(),
+        new RegExp(`^the page names no pool (${missing})$`),
+      );
+    for (const [text, members, problem] of [
+      [page({}), 1, /^1 control-plane Nodes, wanted 3/],
+      [page({ ready: 0 }), 3, /^win: 0 of 2 Ready$/],
+      [page({ wanted: "2" }), 3, /^win: /],
+      [page({ wanted: -1, ready: -1 }), 3, /^win: /],
+      [page({ sick: ["i-1"] }), 3, /to be replaced: i-1/],
+      [page({ frozen: "half are not well" }), 3, /nothing is replaced: half/],
+      [page({ roll: { state: "Failed", why: "no capacity" } }), 3, /roll: Failed: no capacity/],
+      [page({}, { halt: "9 of 12" }), 3, /^nothing is replaced or removed/],
+      [page({}, { cloud: { problems: ["page 2"] } }), 3, /list is not whole: page 2/],
+      [page({}, { requests: { waiting: 9 } }), 3, /^9 certificate requests wait/],
+      [page({}, { pools: [] }), 3, /names no pool/],
+      [page({}, { at: now + 3600 }), 3, /of the future/],
+      ["", 3, /has said nothing yet/],
+    ] as const)
+      assert.match(machineProblems(text, members, wanted, now)[0] ?? "none", problem);
+  });
+});
+
+describe("verify, of what differs", () => {
+  const [architecture, bootID, containerRuntimeVersion, kernelVersion] = ["", "", "", ""];
+  const rest = { kubeProxyVersion: "", machineID: "", operatingSystem: "linux", osImage: "", systemUUID: "" };
+  const same = { architecture, bootID, containerRuntimeVersion, kernelVersion, ...rest };
+  const node = (name: string, kubeletVersion: string): V1Node => ({
+    metadata: { name, labels: name === "w" ? {} : { "node-role.kubernetes.io/control-plane": "" } },
+    status: { conditions: [{ type: "Ready", status: "True" }], nodeInfo: { ...same, kubeletVersion } },
+  });
+
+  it("knows silent kubelets by their leases", () => {
+    const lease = (name: string, age: number) => ({
+      metadata: { name, managedFields: [{ time: new Date((now - age) * 1000) }] },
+    });
+    const nodes = ["a", "b", "c"].map((name) => node(name, "v1.36.4"));
+    const silent = silentKubelets(nodes, [lease("a", 10), lease("b", 121)], new Date(now * 1000));
+    assert.deepEqual(silent, ["Ready, but their leases have not been renewed for 2 minutes: b, c"]);
+  });
+
+  it("refuses releases that do not go together", () => {
+    const told = (...versions: string[]) =>
+      releaseProblems(versions.map((version, index) => node(["a", "b", "w"][index] ?? "", version))).join();
+    for (const worker of ["v1.36.9", "v1.33.0"]) assert.equal(told("v1.36.4", "v1.36.4", worker), "");
+    for (const worker of ["v1.37.0", "v1.32.9", ""])
+      assert.match(told("v1.36.4", "v1.36.4", worker), /^node w: its kubelet is (v1|of no release)/);
+    assert.match(told("v1.36.4", "v1.36.3", "v1.30.0"), /^its machines are of v1.36.3 and v1.36.4: an update has not/);
+  });
+
+  it("names each node whose clock is off from the API server's, either way, and none that is silent", () => {
+    const lease = (name: string, seconds: number | undefined) => ({
+      metadata: { name, managedFields: [{ manager: "kubelet", time: new Date(now * 1000) }] },
+      spec: seconds === undefined ? {} : { renewTime: new V1MicroTime((now + seconds) * 1000) },
+    });
+    const leases = [lease("a", 30), lease("b", -30), lease("c", 31), lease("d", -3600), lease("e", undefined)];
+    assert.deepEqual(clockProblems([...leases, { metadata: { name: "f" }, spec: leases[3]?.spec ?? {} }]), [
+      "node c: its clock is 31 s ahead of the API server's",
+      "node d: its clock is 3600 s behind the API server's",
+    ]);
+  });
+
+  it("says that kubeadm's add-ons stayed behind, once all of the control plane has one release", () => {
+    assert.deepEqual(addOnProblems(["v1.36.4", "v1.36.4"], "r/kube-proxy:v1.36.4@sha256:0"), []);
+    assert.deepEqual(addOnProblems(["v1.36.4", "v1.36.3"], "r/kube-proxy:v1.36.3"), []);
+    assert.deepEqual(addOnProblems(["v1.36.4"], undefined), []);
+    assert.match(
+      addOnProblems(["v1.36.4"], "r/kube-proxy:v1.36.3")[0] ?? "",
+      /:v1\.36\.3, .* v1\.36\.4: the stage addons/,
+    );
+  });
+});
+
+describe("calls of verify and status", () => {
+  const configOf = (server: string, caCertificate: string): KubeConfig => {
+    const config = new KubeConfig();
+    config.loadFromClusterAndUser(
+      { name: "c", server, caData: Buffer.from(caCertificate).toString("base64"), skipTLSVerify: false },
+      { name: "u" },
+    );
+    return config;
+  };
+  const ask = async (answer: Answer, action: (api: ClusterApi) => Promise<void>, limitMs?: () => number) =>
+    await serving(
+      () => answer,
+      async ({ server, caCertificate }) => {
+        await action(clusterApi(configOf(server, caCertificate), server, limitMs));
+      },
+    );
+  const said = (body: object | string, status = 200): Answer => ({
+    status,
+    body: typeof body === "string" ? body : JSON.stringify(body),
+    say: (response, text) => void response.writeHead(status, { "content-type": "application/json" }).end(text),
+  });
+
+  it("end in time, and name what answered nothing or something else", async () => {
+    const silent: Answer = { status: 200, body: "", say: () => undefined };
+    const half: Answer = { status: 200, body: "", say: (response) => void response.writeHead(200).write("{") };
+    const nodes = ({ core }: ClusterApi) => core.listNode();
+    for (const answer of [silent, half])
+      await ask(
+        answer,
+        (api) => assert.rejects(nodes(api), /^Error: GET \/api\/v1\/nodes: no whole answer within 0.2 s$/),
+        () => 200,
+      );
+    for (const [answer, why] of [
+      [said({}), /no list of nodes/],
+      [said({ kind: "NodeList" }), /no list/],
+      [said({ kind: "PodList", items: [] }), /no list/],
+      [said({ kind: "NodeList", metadata: { continue: "x" }, items: [] }), /not whole/],
+      [said({ message: "etcd is away" }, 500), /^Error: GET \/api\/v1\/nodes: etcd is away$/],
+      [said("", 401), /^Refused: GET \/api\/v1\/nodes: /],
+      [said("<html>", 200), /^Error: GET \/api\/v1\/nodes: /],
+    ] as const)
+      await ask(answer, (api) => assert.rejects(nodes(api), why));
+    const read = ({ core }: ClusterApi) => ifFound(core.readNamespacedConfigMap({ name: "a", namespace: "b" }));
+    await ask(said({ kind: "Status" }, 404), async (api) => assert.equal(await read(api), undefined));
+    for (const other of [{ kind: "Status" }, { kind: "ConfigMap", metadata: { name: "x" } }])
+      await ask(said(other), (api) => assert.rejects(read(api), /the answer is none of configmaps a$/));
+    const well = said({ kind: "ConfigMap", metadata: { name: "a" }, data: { x: "1" } });
+    await ask(well, async (api) => assert.deepEqual((await read(api))?.data, { x: "1" }));
+  });
+
+  it("make no stack trace of a refusal, and say which it is", async () => {
+    for (const [status, why] of [
+      [403, /refuses this kubeconfig: namespaces is forbidden\nlook at: whose/],
+      [401, /refuses this kubeconfig: POST/],
+      [500, /does not answer as it should: POST .* is forbidden\nlook at: whether/],
+    ] as const)
+      await ask(said({ kind: "Status", message: "namespaces is forbidden" }, status), async (api) => {
+        const err: string[] = [];
+        const terminal = { out: assert.fail, err: (words: string) => void err.push(words) };
+        assert.equal(await verify(api, [], { junit: undefined, limitMs: 1, prefix: "x" }, terminal), false);
+        assert.match(err.join(""), why);
+      });
+  });
+
+  it("take no metrics for measured that have no value", async () => {
+    const lists = (usage: object) => ({ kind: "NodeMetricsList", items: [{ metadata: { name: "n" }, usage }] });
+    const run = (usage: object) =>
+      serving(
+        (path) =>
+          said(path.includes("metrics") ? lists(usage) : { kind: "NodeList", items: [{ metadata: { name: "n" } }] }),
+        async ({ server, caCertificate }) =>
+          await Reflect.apply(metricsCheck.run, undefined, [
+            {
+              api: clusterApi(configOf(server, caCertificate), server),
+              signal: AbortSignal.timeout(300),
+              note: () => {},
+            },
+          ]),
+      );
+    await run({ memory: "1Gi" });
+    for (const usage of [{}, { memory: "0Ki" }]) await assert.rejects(run(usage), /none for n$/);
+  });
+
+  it("tell the time of the cluster, not of this machine", async () => {
+    const hourAgo = new Date(Date.now() - 3_600_000);
+    const list = '{"kind":"NodeList","items":[]}';
+    const late: Answer = {
+      status: 200,
+      body: list,
+      say: (response, text) =>
+        void response.writeHead(200, { "content-type": "application/json", date: hourAgo.toUTCString() }).end(text),
+    };
+    await ask(late, async (api) => {
+      await api.core.listNode();
+      assert.ok(Math.abs(api.now().getTime() - hourAgo.getTime()) < 5_000);
+    });
+  });
+
+  it("judge every kind that verify reads by its path", () => {
+    for (const [path, kind] of [
+      ["/api/v1/namespaces/a", "Namespace"],
+      ["/apis/networking.k8s.io/v1/namespaces/b/networkpolicies/a", "NetworkPolicy"],
+      ["/apis/storage.k8s.io/v1/storageclasses/a", "StorageClass"],
+      ["/api/v1/namespaces/b/endpoints/a", "Endpoints"],
+    ] as const) {
+      assert.equal(answerProblem(path, { kind, metadata: { name: "a" } }), undefined);
+      assert.match(answerProblem(path, { kind: "Secret", metadata: { name: "a" } }) ?? "", /the answer is none of/);
+    }
+    assert.equal(answerProblem("/api/v1/namespaces/b/pods/a/log", "text"), undefined);
+  });
+});

@@ -1,0 +1,97 @@
+import assert from "node:assert/strict";
+import type { V1Status } from "@kubernetes/client-node";
+import { exitCode, reaches, staysSilent } from "../../../check/cluster/probe.ts";
+import { serviceNames, unknownNameProblem } from "../../../check/cluster/services.ts";
+import { metadataQuestions } from "../../../check/facts.ts";
+import { ended, fakeStart } from "./network.ts";
+
+const url = "http://10.244.1.5:8080/hostname";
+const judge = (answer: string) => (answer === "windows-2022-a0" ? undefined : `the answer was ${answer}`);
+const quick = { signal: new AbortController().signal, judge, warmUpMs: 0, pauseMs: 0 };
+
+describe("probes of verify", () => {
+  it("pass only after five right answers in a row", async () => {
+    const right = ended(0, "windows-2022-a0\r\n");
+    const start = fakeStart([right, right, ended(28, "", "timed out"), right]);
+    await reaches(start, url, { ...quick, warmUpMs: 5_000 });
+    assert.equal(start.commands.length, 8);
+    assert.equal(start.commands[0], `curl -sS --connect-timeout 5 -m 10 ${url}`);
+  });
+
+  for (const [what, result, message] of [
+    [
+      "nothing answers",
+      ended(28, "", "curl: (28) timed out\n"),
+      `pod linux-a0 does not reach ${url}: curl ended with 28: curl: (28) timed out`,
+    ],
+    ["somebody else answers", ended(0, "linux-b0"), `pod linux-a0 does not reach ${url}: the answer was linux-b0`],
+    [
+      "the command cannot be run",
+      new Error("exec: no such pod"),
+      `pod linux-a0 does not reach ${url}: exec: no such pod`,
+    ],
+  ] as const)
+    it(`fail when ${what}`, async () => {
+      await assert.rejects(reaches(fakeStart([result]), url, { ...quick, lookAt: "routes" }), {
+        message,
+        lookAt: "routes",
+      });
+    });
+
+  it("end with the signal", async () => {
+    const signal = AbortSignal.abort();
+    await assert.rejects(reaches(fakeStart([ended(7)]), url, { ...quick, signal }), /no attempt was made/);
+  });
+
+  for (const code of [7, 28, 52, 56])
+    it(`take exit code ${code} of curl for silence`, async () => {
+      await staysSilent(fakeStart([ended(code)]), url);
+    });
+
+  it("do not take an answer, a wrong command or a missing curl for silence", async () => {
+    await assert.rejects(staysSilent(fakeStart([ended(0, "token")]), url), /got an answer from .*: token/);
+    await assert.rejects(staysSilent(fakeStart([ended(127, "", "not found")]), url), /could not ask .* 127: not found/);
+    await assert.rejects(staysSilent(fakeStart([new Error("no kubelet")]), url), /cannot run curl: no kubelet/);
+  });
+
+  it("ask the metadata service as an attacker would, by cloud", () => {
+    const urls = (cloud: "aws" | "azure", os: "linux" | "windows") =>
+      metadataQuestions[cloud](os).map(([target]) => target);
+    assert.deepEqual(urls("aws", "windows"), ["http://169.254.169.254/latest/api/token"]);
+    assert.deepEqual(urls("azure", "linux"), ["http://169.254.169.254/metadata/instance?api-version=2021-02-01"]);
+    assert.deepEqual(urls("azure", "windows").slice(1), [
+      "http://168.63.129.16/?comp=versions",
+      "http://168.63.129.16:32526/status",
+    ]);
+  });
+});
+
+describe("names that verify asks for", () => {
+  it("leave out on Windows what its DNS suffix cannot complete", () => {
+    assert.deepEqual(serviceNames("linux", "to-x", "ns"), ["to-x", "to-x.ns", "to-x.ns.svc.cluster.local"]);
+    assert.deepEqual(serviceNames("windows", "to-x", "ns"), ["to-x", "to-x.ns.svc.cluster.local"]);
+  });
+
+  it("are asked again after a lost packet, and any answer for a missing one is a failure", () => {
+    assert.equal(unknownNameProblem(6), undefined);
+    assert.equal(unknownNameProblem(28)?.final, false);
+    for (const code of [0, 7, 52, 56]) assert.equal(unknownNameProblem(code)?.final, true);
+  });
+});
+
+describe("exit codes of commands in pods", () => {
+  const causes = (code: string): NonNullable<V1Status["details"]> => ({
+    causes: [{ reason: "ExitCode", message: code }],
+  });
+  it("are taken from the status that ends the stream", () => {
+    assert.equal(exitCode({ status: "Success" }), 0);
+    assert.equal(exitCode({ status: "Failure", reason: "NonZeroExitCode", details: causes("28") }), 28);
+  });
+  it("are not made up when the command did not run", () => {
+    assert.throws(
+      () => exitCode({ status: "Failure", reason: "InternalError", message: "no such file" }),
+      /no such file/,
+    );
+    assert.throws(() => exitCode({ status: "Failure", reason: "NonZeroExitCode" }), /NonZeroExitCode/);
+  });
+});

@@ -1,0 +1,174 @@
+import assert from "node:assert/strict";
+import { type Check, CheckFailure, type CheckResult, CheckSkipped, inOrder, within } from "../../check/check.ts";
+import { NotYet, until } from "../../check/poll.ts";
+import { type RunOptions, runChecks } from "../../check/run.ts";
+
+const check = (id: string, run: Check["run"] = async () => undefined, more: Partial<Check> = {}): Check => ({
+  id,
+  title: `title of ${id}`,
+  run,
+  ...more,
+});
+const fails = async (): Promise<void> => {
+  throw new CheckFailure("it is broken", "kubectl get it");
+};
+
+async function run(checks: readonly Check[], options: Partial<RunOptions> = {}): Promise<readonly string[]> {
+  const seen: string[] = [];
+  const results = await runChecks(
+    checks,
+    {},
+    { limitMs: 1_000, onResult: ({ id }, { number, of }) => seen.push(`${number}/${of} ${id}`), ...options },
+  );
+  if (options.onResult === undefined)
+    assert.deepEqual(
+      seen,
+      results.map(({ id }, index) => `${index + 1}/${checks.length} ${id}`),
+    );
+  return results.map(({ id, outcome, reason }) => `${id} ${outcome}${reason === undefined ? "" : `: ${reason}`}`);
+}
+
+describe("the engine of checks", () => {
+  it("runs in turn, with notes and where to look", async () => {
+    const order: string[] = [];
+    const slowly = async (): Promise<void> => {
+      await new Promise((resolve) => setTimeout(resolve, 10));
+      order.push("a");
+    };
+    const results = await runChecks(
+      [check("a", slowly), check("b", async ({ note }) => note(`after ${order}`)), check("c", fails)],
+      {},
+      { limitMs: 1_000, onResult: () => undefined },
+    );
+    const told = results.map(({ seconds: _, ...result }) => result);
+    assert.deepEqual(told, [
+      { id: "a", title: "title of a", outcome: "passed", notes: [] },
+      { id: "b", title: "title of b", outcome: "passed", notes: ["after a"] },
+      { id: "c", title: "title of c", outcome: "failed", reason: "it is broken", lookAt: "kubectl get it", notes: [] },
+    ] satisfies Omit<CheckResult, "seconds">[]);
+  });
+
+  it("runs several at once, each after those that it needs, and gives the results in their order", async () => {
+    const [order, first]: [string[], PromiseWithResolvers<void>] = [[], Promise.withResolvers()];
+    const told = (id: string, wait?: Promise<void>) => async (): Promise<void> => {
+      await wait;
+      order.push(id);
+      if (id === "b") first.resolve();
+    };
+    const ended: string[] = [];
+    const checks = [
+      check("a", told("a", first.promise)),
+      check("b", told("b")),
+      check("c", told("c"), { needs: ["a"] }),
+    ];
+    const results = await run(checks, { atOnce: 3, onResult: ({ id }) => ended.push(id) });
+    assert.deepEqual(
+      [order, ended, results],
+      [
+        ["b", "a", "c"],
+        ["b", "a", "c"],
+        ["a passed", "b passed", "c passed"],
+      ],
+    );
+  });
+
+  it("skips what needs a failed check, with the first cause, but not what needs a passed, skipped or absent one", async () => {
+    const dependent = (id: string, ...needs: readonly string[]): Check => check(id, fails, { needs });
+    assert.deepEqual(
+      await run([
+        check("good"),
+        check("bad", fails),
+        check("none", undefined, { skip: "nothing to check" }),
+        dependent("b", "good", "bad"),
+        dependent("c", "b"),
+        check("d", undefined, { needs: ["good", "none", "absent"] }),
+      ]),
+      [
+        "good passed",
+        "bad failed: it is broken",
+        "none skipped: nothing to check",
+        "b skipped: follows from bad",
+        "c skipped: follows from bad",
+        "d passed",
+      ],
+    );
+    const [bad] = await runChecks([check("bad", fails)], {}, { limitMs: 1_000, onResult: () => undefined });
+    assert.ok(bad !== undefined);
+    assert.deepEqual(await run([dependent("later", "bad")], { earlier: [bad] }), ["later skipped: follows from bad"]);
+    assert.deepEqual(await run(inOrder([check("1"), check("2", fails), check("3"), check("4")])), [
+      "1 passed",
+      "2 failed: it is broken",
+      "3 skipped: follows from 2",
+      "4 skipped: follows from 2",
+    ]);
+  });
+
+  it("skips what finds no answer, unless skips fail, as in CI", async () => {
+    const checks = [
+      check("a", async () => {
+        throw new CheckSkipped("no shellcheck");
+      }),
+      check("b", undefined, { skip: "the pool is empty" }),
+    ];
+    assert.deepEqual(await run(checks), ["a skipped: no shellcheck", "b skipped: the pool is empty"]);
+    assert.deepEqual(await run(checks, { skipsFail: true }), [
+      "a failed: no shellcheck",
+      "b skipped: the pool is empty",
+    ]);
+  });
+
+  it("ends a check at its time limit, with what it waits for, and shows meanwhile that it runs", async () => {
+    let beats = 0;
+    const onWaiting = () => {
+      beats += 1;
+    };
+    const waits = check("waits", async ({ signal }) =>
+      until("the pod", { signal, intervalMs: 5 }, () => Promise.reject(new NotYet("it is Pending"))),
+    );
+    assert.deepEqual(await run([waits], { limitMs: 50, heartbeatMs: 10, onWaiting }), [
+      "waits failed: gave up waiting for the pod: it is Pending",
+    ]);
+    assert.ok(beats > 0);
+    const deaf = check("deaf", () => new Promise(() => undefined));
+    assert.deepEqual(await run([deaf, check("next")], { limitMs: 20 }), [
+      "deaf failed: not finished after 0.02 s",
+      "next passed",
+    ]);
+    const slow = check("slow", () => new Promise((resolve) => setTimeout(resolve, 60)), { limitMs: 10_000 });
+    assert.deepEqual(await run([slow, ...within(10, [deaf])], { limitMs: 30 }), [
+      "slow passed",
+      "deaf failed: not finished after 0.01 s",
+    ]);
+  });
+
+  it("ends at an interruption", async () => {
+    const controller = new AbortController();
+    const interrupts = check("a", async ({ signal }) => {
+      controller.abort();
+      assert.ok(signal.aborted);
+      throw new CheckSkipped("never mind");
+    });
+    assert.deepEqual(await run([interrupts, check("b")], { interrupted: controller.signal }), [
+      "a failed: interrupted",
+      "b skipped: interrupted before it began",
+    ]);
+  });
+});
+
+describe("waiting in a check", () => {
+  it("ends at once with a failure, else with the last reason", async () => {
+    let attempts = 0;
+    const attempt = async (): Promise<string> => {
+      attempts += 1;
+      if (attempts < 3) throw new NotYet("not yet");
+      return "there";
+    };
+    const signal = AbortSignal.timeout(5_000);
+    assert.equal(await until("it", { signal, intervalMs: 1 }, attempt), "there");
+    await assert.rejects(until("it", { signal }, fails), { message: "it is broken", lookAt: "kubectl get it" });
+    await assert.rejects(
+      until("it", { signal, limitMs: 5, intervalMs: 1, lookAt: "log" }, () => Promise.reject(new Error("refused"))),
+      { name: "CheckFailure", message: "gave up waiting for it: refused", lookAt: "log" },
+    );
+  });
+});
