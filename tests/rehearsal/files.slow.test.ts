@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import type { CheckResult } from "../../checks/check.ts";
 import { runChecks } from "../../checks/run.ts";
+import { defaultRelease, minorOf } from "../../components/model/releases.ts";
 import { type DecodedFile, decodeUserData } from "../../plan/decode/userData.ts";
 import { collectMachines } from "../../plan/fakes/collect.ts";
 import { fileChecks } from "../../rehearsal/checks/files.ts";
@@ -34,7 +35,7 @@ async function reports(
   of: readonly DecodedMachine[],
   checkers: Checkers | string = "no checkers",
 ): Promise<readonly CheckResult[]> {
-  const { atOnce, last } = fileChecks({ machines: of, checkers, kubeadm, minor: "1.36" });
+  const { atOnce, last } = fileChecks({ machines: of, checkers, kubeadm, minor: minorOf(defaultRelease) });
   return await runChecks(
     [...atOnce, ...last].filter(({ id }) => id === `files: ${kind}`),
     {},
@@ -109,7 +110,7 @@ describe("the rehearsal's checks of files", () => {
   describe("upstream's readers", () => {
     let checkers: Checkers;
     before(async function () {
-      checkers = await checkersOrSkip(this, ["1.36"]);
+      checkers = await checkersOrSkip(this, [minorOf(defaultRelease)]);
     });
 
     for (const [name, kind, problem] of [

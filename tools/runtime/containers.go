@@ -243,8 +243,8 @@ func (s *runtimeService) ContainerStatus(_ context.Context, request *cri.Contain
 }
 
 func stopSignal(asked cri.Signal) cri.Signal {
-	if asked == cri.Signal_RUNTIME_DEFAULT {
-		return cri.Signal_SIGTERM
+	if asked == cri.Signal_SIGNAL_RUNTIME_DEFAULT {
+		return cri.Signal_SIGNAL_SIGTERM
 	}
 	return asked
 }
