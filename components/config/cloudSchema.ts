@@ -3,7 +3,7 @@ import { cloudFacts } from "../model/cloudFacts/cloudFacts.ts";
 import type { CloudFacts } from "../model/cloudFacts/facts.ts";
 import { stackSchema } from "./schema.ts";
 
-/** The cloud that alone has a setting, by its path in docs/configuration.md; `undefined` where all have it. */
+/** The cloud that alone has a setting, by its path; `undefined` where all have it. */
 export function ownerOf(path: string): CloudFacts | undefined {
   return Object.values(cloudFacts).find(({ settings }) => settings.includes(path));
 }

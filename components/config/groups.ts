@@ -1,6 +1,6 @@
 import { names } from "../model/cloudFacts/facts.ts";
 
-/** What few stacks set, because an organisation demands it, by path in docs/configuration.md. */
+/** What few stacks set, because an organisation demands it, by path. */
 export const organisationSettings = names(`
   iam mirror registryAccess certificateAuthorities noProxy httpProxy proxyCredentials registryCredentials
   encryptionAtHost secretsEncryption acknowledge ignoreTags

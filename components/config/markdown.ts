@@ -1,6 +1,6 @@
 import { configPrefix } from "../model/problem.ts";
 import { ownerOf } from "./cloudSchema.ts";
-import { grouped, organisationSettings } from "./groups.ts";
+import { grouped } from "./groups.ts";
 import { describeAllowed, type JsonSchema } from "./jsonSchema.ts";
 
 /** A setting in the reference. */
@@ -14,41 +14,28 @@ interface Row {
 }
 
 /**
- * The reference of a stack file's settings as Markdown. `docs/configuration.md`, which a test keeps current, only names
- * what few set.
+ * The reference of a stack file's settings as Markdown.
  *
  * @param schema of the config, keys without the project's prefix
- * @param isWhole whether what few set is described too
  */
-export function configurationMarkdown(schema: JsonSchema, isWhole = true): string {
-  const few = isWhole ? [] : organisationSettings;
-  const isShown = ([path]: readonly [string, JsonSchema]): boolean => !few.includes(path);
-  const entries = Object.entries(schema.properties ?? {}).filter(isShown);
+export function configurationMarkdown(schema: JsonSchema): string {
+  const entries = Object.entries(schema.properties ?? {});
   const known = new Map<string, string>();
   const settings = entries.map(([key, value]) => ({ key, value, required: schema.required?.includes(key) ?? false }));
-  const sections = settings.map((setting) => ({
-    ...setting,
-    below: rowsBelow(setting.key, setting.value, known, few),
-  }));
+  const sections = settings.map((setting) => ({ ...setting, below: rowsBelow(setting.key, setting.value, known) }));
   const isSmall = ({ below }: { readonly below: readonly Row[] }): boolean => below.length < 5;
   const small = sections.filter(isSmall).map((setting) => ({ ...setting, path: setting.key }));
   const lines = [
     "# Configuration",
     "",
-    "<!-- Made from components/config/schema.ts; `UPDATE_SNAPSHOTS=1` with tests/docs rewrites it. -->",
-    "",
     `Settings of a stack file, \`stacks/Pulumi.<stack>.yaml\`. Each key below \`config\` begins with \`${configPrefix}\`; an unknown one`,
     "is refused. All mistakes that can be judged beside the others are told at once, with place, value, what is allowed and",
-    "how to fix it. `fenestra plan` checks a file without an account; [stacks/schema.json](../stacks/schema.json) lets an",
-    "editor do so while you type.",
-    "",
-    "What there is no setting for, and what to do instead, is in [limits.md](limits.md); other arguments of a resource are\n[transforms](transforms.md).",
+    "how to fix it.",
     "",
     "A path such as `pools[].autoscale.min` means the field `min` of `autoscale` of each entry of `pools`. A name has",
     "lower-case letters, digits and hyphens, a letter first, no hyphen last.",
     "",
     "What a stack needs comes first, then what is usual, then what few set, because their organisation demands it.",
-    ...(isWhole ? [] : ["`fenestra schema --markdown` prints this page with these too:", ...namesOf(few)]),
     "",
     "## The stack",
     "",
@@ -83,30 +70,19 @@ function partsOf(schema: JsonSchema): JsonSchema | undefined {
  * Rows of a setting's fields. Those that an earlier setting has in the same words are not repeated: `known` names it by
  * them.
  */
-function rowsBelow(
-  path: string,
-  schema: JsonSchema,
-  known: Map<string, string>,
-  few: readonly string[],
-): readonly Row[] {
+function rowsBelow(path: string, schema: JsonSchema, known: Map<string, string>): readonly Row[] {
   const parts = partsOf(schema);
   if (parts === undefined) return [];
   const stem = parts === schema ? path : `${path}[]`;
-  const fields = Object.entries(parts.properties ?? {}).flatMap(([key, value]) => {
+  const fields = Object.entries(parts.properties ?? {}).map(([key, value]) => {
     const path = `${stem}.${key}`;
     const required = parts.required?.includes(key) ?? false;
-    return few.includes(path) ? [] : [{ path, required, rows: rowsOf(path, value, required, known, few) }];
+    return { path, required, rows: rowsOf(path, value, required, known) };
   });
   return /[.[]/.test(path) ? fields.flatMap(({ rows }) => rows) : inGroups(fields);
 }
 
-function rowsOf(
-  path: string,
-  schema: JsonSchema,
-  required: boolean,
-  known: Map<string, string>,
-  few: readonly string[],
-): readonly Row[] {
+function rowsOf(path: string, schema: JsonSchema, required: boolean, known: Map<string, string>): readonly Row[] {
   const own = row(path, schema, required);
   const below = partsOf(schema);
   if (below === undefined) return [own];
@@ -115,7 +91,7 @@ function rowsOf(
   if (earlier !== undefined)
     return [{ ...own, description: `${own.description} Its keys are those of \`${earlier}\`.`.trim() }];
   known.set(fields, path);
-  return [own, ...rowsBelow(path, schema, known, few)];
+  return [own, ...rowsBelow(path, schema, known)];
 }
 
 /** Entries with a heading over each group, if there are several. */
@@ -179,8 +155,4 @@ function entry(text: string): string {
     .trim()
     .replaceAll(/\s*\n\s*/g, " ")
     .replaceAll("<", "&lt;");
-}
-
-function namesOf(paths: readonly string[]): readonly string[] {
-  return ["", `${paths.map((path) => `\`${path}\``).join(", ")}.`];
 }

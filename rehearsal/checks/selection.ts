@@ -208,7 +208,7 @@ function followOf({ options, cluster, lab }: ListParts): Follow {
   return followWith(cluster, lab, options.programs.kubectl.path);
 }
 
-/** Whether a stack has samples, by the rule in docs/configuration.md. */
+/** Whether a stack has samples, by the rule in the schema. */
 function hasSamples({ addons, environment }: StackConfig): boolean {
   return addons.samples ?? environment !== "production";
 }

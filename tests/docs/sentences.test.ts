@@ -2,11 +2,10 @@ import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
 import { readFileSync } from "node:fs";
 import path from "node:path";
-import { roles } from "../../components/azure/roles.ts";
 import { configJsonSchema } from "../../components/config/jsonSchema.ts";
 import { removedSettings } from "../../components/config/load.ts";
 import { leavesOf } from "../support/leaves.ts";
-import { documents, readDocument, root } from "./documents.ts";
+import { documents, root } from "./documents.ts";
 
 const leaves = leavesOf(configJsonSchema()).map(([name]) => name);
 
@@ -54,19 +53,5 @@ describe("sentences of the documentation", () => {
         .map(({ file, word }) => `${file}: ${word}`),
       [],
     );
-  });
-
-  it("give away no role of Azure that the tables of rights do not have", () => {
-    const titles = Object.keys(roles).map((name) =>
-      name.replaceAll(/[A-Z]/g, " $&").replace(/^./, (first) => first.toUpperCase()),
-    );
-    const documented = ["docs/security.md"].map(readDocument);
-    const tables = documented.flatMap(({ text }) => text.match(/^\|.*$/gm) ?? []).join("\n");
-    const stale = documented.flatMap(({ file, prose }) =>
-      titles
-        .filter((title) => prose.replaceAll(/^\|.*$/gm, "").includes(title) && !tables.includes(title))
-        .map((title) => `${file}: ${title}`),
-    );
-    assert.deepEqual(stale, []);
   });
 });

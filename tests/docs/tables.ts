@@ -1,9 +1,5 @@
-import { z } from "zod";
 import { awsOwners } from "../../components/aws/owners.ts";
 import { azureOwners } from "../../components/azure/owners.ts";
-import { roles } from "../../components/azure/roles.ts";
-import type { OwnerTable } from "../../components/model/owners.ts";
-import type { Plan } from "../../plan/plan.ts";
 
 /** Rows of a Markdown table under its head. Bars in cells are escaped. */
 function markdownTable(head: readonly string[], rows: readonly (readonly string[])[]): string {
@@ -27,6 +23,23 @@ function mergedRows(
   );
 }
 
+/**
+ * The entries of single settings, each below a heading of its own, to which others can link.
+ *
+ * @param reference what `fenestra schema --markdown` prints
+ * @throws RangeError when it has no such setting
+ */
+export function settingsList(reference: string, paths: readonly string[]): string {
+  return paths
+    .map((path) => {
+      const start = `- \`${path}\` (`;
+      const line = reference.split("\n").find((each) => each.startsWith(start));
+      if (line === undefined) throw new RangeError(`there is no setting ${path}`);
+      return `### \`${path}\`\n\n${line.slice(start.length - 1)}\n`;
+    })
+    .join("\n");
+}
+
 /** Inputs to which others add. */
 export function ownersTable(): string {
   const rows = Object.entries({ aws: awsOwners, "azure-native": azureOwners }).flatMap(([provider, table]) =>
@@ -41,13 +54,6 @@ export function ownersTable(): string {
     }),
   );
   return markdownTable(["Type", "Input", "Who adds", "What they add"], mergedRows(rows, [1]));
-}
-
-/** What of others stops `destroy`; `uninstall --check` has the commands too. */
-export function heldList(table: OwnerTable): string {
-  return Object.entries(table)
-    .flatMap(([type, { heldBy }]) => (heldBy === undefined ? [] : [`- ${type.split(":").at(-1)}: ${heldBy.others}\n`]))
-    .join("");
 }
 
 /**
@@ -69,46 +75,4 @@ export function fillGenerated(document: string, parts: Readonly<Record<string, s
   const missing = Object.keys(parts).filter((name) => !found.has(name));
   if (missing.length > 0) throw new RangeError(`the document has no place for ${missing.join(", ")}`);
   return filled;
-}
-
-/** Roles that a stack gives on Azure, by its plan; the pools, which are alike, are one. */
-export function azureRightsTable(plan: Plan): string {
-  const name = plan.cluster.name;
-  const rows = plan.resources
-    .filter(({ type }) => type === "azure-native:authorization:RoleAssignment")
-    .map(({ name: resource, inputs }) => assignment(resource.slice(name.length + 1), inputs, name));
-  const unique = new Map(rows.map((row) => [row.join("\n"), row]));
-  return markdownTable(["Identity", "Built-in role", "On"], [...unique.values()].sort(byText));
-}
-
-function assignment(resource: string, inputs: unknown, cluster: string): readonly string[] {
-  const { roleDefinitionId, scope: on } = z.object({ roleDefinitionId: z.string(), scope: z.string() }).parse(inputs);
-  const id = roleDefinitionId.split("/").at(-1);
-  const role = Object.entries(roles).find(([, known]) => known === id)?.[0];
-  if (role === undefined) throw new RangeError(`${resource} gives a role without a name`);
-  const identity = /^pool-.*-identity-/.test(resource) ? "worker of a pool" : "control plane";
-  return [identity, words(role), scopeText(on, cluster)];
-}
-
-/** A name in camel case as words with capitals. */
-function words(name: string): string {
-  return name.replaceAll(/[A-Z]/g, (letter) => ` ${letter}`).replace(/^./, (letter) => letter.toUpperCase());
-}
-
-/** The end of a resource id: its kinds and names, random parts and pools' names left out. */
-function scopeText(id: string, cluster: string): string {
-  const [, kinds = ""] = id.split("/providers/");
-  if (kinds === "") return "the cluster's resource group";
-  const parts = kinds.split("/").slice(1);
-  return parts
-    .flatMap((part, index) => (index % 2 === 0 ? [`${part} \`${parts[index + 1] ?? ""}\``] : []))
-    .join(", ")
-    .replace(new RegExp(`${cluster}-(ca|join)-\\w{8}`), "CLUSTER-$1-...")
-    .replace(/storageAccounts `\w+`/, "storageAccounts `CLUSTERetcd...`")
-    .replace(/`join-\S+-\w{8}`/, "`join-POOL-...`")
-    .replace(/`\S+-pool-.*-identity`/, "`CLUSTER-pool-POOL-identity`");
-}
-
-function byText(a: readonly string[], b: readonly string[]): number {
-  return a.join("\n") < b.join("\n") ? -1 : 1;
 }
