@@ -1,4 +1,4 @@
-import { readdirSync, readFileSync } from "node:fs";
+import { globSync, readFileSync } from "node:fs";
 import path from "node:path";
 import { fileURLToPath } from "node:url";
 import { expect, expectEqual } from "../../check/check.ts";
@@ -10,7 +10,6 @@ import { bridgeOf } from "./bridge.ts";
 import type { CheckContext, RehearsalCheck } from "./context.ts";
 
 const root = new URL("../../", import.meta.url);
-const folder = new URL("docs/operations/", root);
 
 /**
  * Where a block is run whose fence is marked so behind its language, which no reader sees; unmarked, beside kubectl.
@@ -35,11 +34,12 @@ export interface Step {
   readonly text: string;
 }
 
-/** Every block of shell commands of docs/operations, in order. */
+/** Every block of shell commands of the README and the pages of docs, in order. */
 export function manual(): readonly Step[] {
-  return readdirSync(folder).flatMap((file) => {
+  const files = globSync(["README.md", "docs/*.md", "docs/operations/*.md"], { cwd: root }).sort();
+  return files.flatMap((file) => {
     let section = "";
-    const parts = readFileSync(new URL(file, folder), "utf8").matchAll(
+    const parts = readFileSync(new URL(file, root), "utf8").matchAll(
       /^#+ (.+)$|^( *)```sh ?(.*)\n((?:.*\n)*?)^\2```$/gm,
     );
     return [...parts].flatMap(([, heading, , mark = "", text]) => {
@@ -98,7 +98,7 @@ export function manualCheck(cluster: Cluster, follow: Follow): RehearsalCheck {
     id: "manual",
     slow: true,
     limitMs: limitsMs.steps,
-    title: "the commands of docs/operations work as they are written",
+    title: "the commands of the manual work as they are written",
     run: async (context) => {
       const { api, cloud, linuxWorkers, note } = context;
       const machine = cloud.machines.find(({ id }) => id === linuxWorkers[0]);

@@ -110,7 +110,7 @@ describe("a repository of one's own", function () {
 
   it("is made by the commands of docs/repository.md, also when upstream is past the release", () => {
     const text = readFileSync(path.join(root, "docs/repository.md"), "utf8");
-    const commands = (/```sh\n(git init[\s\S]*?)```/.exec(text)?.[1] ?? assert.fail())
+    const commands = (/```sh.*\n(git init[\s\S]*?)```/.exec(text)?.[1] ?? assert.fail())
       .replace(/https:\S+/, bare)
       .replace("v0.2.0", "v9.0.0")
       .replace("npm ci --prefix fenestra", `ln -s ${path.join(root, "node_modules")} fenestra/node_modules`);
