@@ -87,20 +87,3 @@ export const agentChannels: Actions = {
   ec2messages: "AcknowledgeMessage DeleteMessage FailMessage GetEndpoint GetMessages SendReply",
   ssmmessages: "CreateControlChannel CreateDataChannel OpenControlChannel OpenDataChannel",
 };
-
-/**
- * Calls without resource-level permissions, or that list what exists: the only ones with resource `*` (Service
- * Authorization Reference). A test checks every policy against this list.
- */
-export const unscopedActions: readonly string[] = actionNames({
-  autoscaling: `DescribeAutoScalingGroups DescribeAutoScalingInstances DescribeInstanceRefreshes DescribeLaunchConfigurations
-    DescribeScalingActivities DescribeTags`,
-  ec2: `DescribeAvailabilityZones DescribeImages DescribeInstances DescribeInstanceTopology DescribeInstanceTypes
-    DescribeLaunchTemplateVersions DescribeRegions DescribeRouteTables DescribeSecurityGroups DescribeSnapshots DescribeSubnets
-    DescribeTags DescribeVolumes DescribeVolumesModifications DescribeVolumeStatus DescribeVpcs
-    GetInstanceTypesFromInstanceRequirements`,
-  ecr: "GetAuthorizationToken",
-  elasticloadbalancing: `DescribeListeners DescribeLoadBalancerAttributes DescribeLoadBalancerPolicies DescribeLoadBalancers
-    DescribeTags DescribeTargetGroupAttributes DescribeTargetGroups DescribeTargetHealth`,
-  ...agentChannels,
-});

@@ -102,3 +102,20 @@ export function collections(type: string, inputs: PropertyMap): readonly string[
   };
   return [...new Set(fields([declaredResource(type).inputs], inputs, ""))];
 }
+
+/** Declared inputs that are not sent, at the top and in each object that is; items of a list as `[*]`. */
+export function unsentInputs(type: string, inputs: PropertyMap): readonly string[] {
+  const { packageName } = parts(type);
+  const fields = (types: readonly Properties[], values: PropertyMap, path: string): readonly string[] =>
+    types.flatMap((each) =>
+      [...each].flatMap(([key, { isMap, objects }]) => {
+        const { [key]: value } = values;
+        if (value === undefined) return [`${path}${key}`];
+        const known = isMap ? [] : objects.flatMap((name) => declaredObjects(packageName).get(name) ?? []);
+        const items = isPropertyList(value) ? value : [value];
+        const end = isPropertyList(value) ? "[*]." : ".";
+        return items.flatMap((item) => (isPropertyMap(item) ? fields(known, item, `${path}${key}${end}`) : []));
+      }),
+    );
+  return [...new Set(fields([declaredResource(type).inputs], inputs, ""))];
+}

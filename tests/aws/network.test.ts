@@ -1,7 +1,10 @@
 import assert from "node:assert/strict";
 import { interfaceEndpoints, Network } from "../../components/aws/network.ts";
+import { securityRules } from "../../components/aws/securityRules.ts";
+import { cloudFacts } from "../../components/model/cloudFacts/cloudFacts.ts";
 import { nameOfUrn } from "../../plan/program/recorded.ts";
 import { textOf } from "../../plan/program/values.ts";
+import { readDocument } from "../docs/documents.ts";
 import { ofType, type Recorded, resource, specOf, withMocks } from "../support/mocks.ts";
 
 const mirror = JSON.stringify({
@@ -19,39 +22,6 @@ function make(nat: string, changes: Readonly<Record<string, string>> = {}): Prom
 }
 
 describe("the network on AWS", () => {
-  it("divides the VPC into subnets by purpose and zone, with the roles of their load balancers", async () => {
-    const recorded = await make("single");
-    const subnets = [...ofType(recorded, "aws:ec2/subnet:Subnet")].sort().map(([name, { inputs }]) => {
-      const tags = Object.keys(inputs.tags ?? {}).filter((key) => key.startsWith("kubernetes.io/"));
-      return [name, inputs.cidrBlock, inputs.availabilityZone, tags.sort().join(" ")];
-    });
-    const cluster = "kubernetes.io/cluster/aws-dev";
-    assert.deepEqual(subnets, [
-      ["n-control-plane-a", "10.0.224.0/28", "eu-central-1a", cluster],
-      ["n-control-plane-b", "10.0.228.0/28", "eu-central-1b", cluster],
-      ["n-control-plane-c", "10.0.232.0/28", "eu-central-1c", cluster],
-      ["n-private-a", "10.0.0.0/18", "eu-central-1a", `${cluster} kubernetes.io/role/internal-elb`],
-      ["n-private-b", "10.0.64.0/18", "eu-central-1b", `${cluster} kubernetes.io/role/internal-elb`],
-      ["n-private-c", "10.0.128.0/18", "eu-central-1c", `${cluster} kubernetes.io/role/internal-elb`],
-      ["n-public-a", "10.0.192.0/22", "eu-central-1a", `${cluster} kubernetes.io/role/elb`],
-      ["n-public-b", "10.0.196.0/22", "eu-central-1b", `${cluster} kubernetes.io/role/elb`],
-      ["n-public-c", "10.0.200.0/22", "eu-central-1c", `${cluster} kubernetes.io/role/elb`],
-    ]);
-    for (const { inputs } of ofType(recorded, "aws:ec2/subnet:Subnet").values()) {
-      assert.equal(inputs.mapPublicIpOnLaunch, false);
-      assert.equal(inputs.privateDnsHostnameTypeOnLaunch, "resource-name");
-    }
-    const { inputs } = resource(recorded, "aws:ec2/vpc:Vpc", "n-vpc");
-    assert.deepEqual(
-      [inputs.cidrBlock, inputs.enableDnsSupport, inputs.enableDnsHostnames],
-      ["10.0.0.0/16", true, true],
-    );
-  });
-
-  it("tells the account by the owner of the VPC", async () => {
-    assert.equal(textOf((await make("single")).program.outputs.account), "123456789012");
-  });
-
   for (const [nat, gateways, routes] of [
     ["none", [], {}],
     ["single", ["n-nat-a"], { a: "n-nat-a", b: "n-nat-a", c: "n-nat-a" }],
@@ -103,8 +73,12 @@ describe("the network on AWS", () => {
     }
   });
 
-  it("closes the VPC's default security group", async () => {
-    const { inputs } = resource(await make("single"), "aws:ec2/defaultSecurityGroup:DefaultSecurityGroup", "n-default");
-    assert.deepEqual([inputs.ingress, inputs.egress], [[], []]);
+  it("leaves room for as many load balancers of Services as docs/limits.md says, with purposes that EC2 takes", () => {
+    const rules = securityRules(specOf("aws-dev"));
+    const own = rules.filter(({ group, direction }) => group === "workers" && direction === "ingress");
+    const room = `which has room for ${cloudFacts.aws.network.mostGroupRules - own.length} of them`;
+    assert.ok(readDocument("docs/limits.md").text.includes(room));
+    // Characters of a description (Amazon EC2 API Reference, IpRange).
+    for (const { purpose } of rules) assert.match(purpose, /^[a-zA-Z0-9. _\-:/()#,@[\]+=&;{}!$*]{1,255}$/);
   });
 });

@@ -1,7 +1,6 @@
 import assert from "node:assert/strict";
 import { awsObjects, storedObjects } from "../../plan/fakes/awsAccess.ts";
 import { collectAwsMachines } from "../../plan/fakes/awsMachines.ts";
-import { Secret, textOf } from "../../plan/program/values.ts";
 import { ofType, type Recorded, runStack } from "../support/mocks.ts";
 
 type Changes = Readonly<Record<string, string>>;
@@ -33,27 +32,6 @@ describe("the program on AWS", () => {
     }
   });
 
-  it("hands every AWS resource its one provider, with region, tags and the account that it may touch", async () => {
-    const recorded = await run("aws-dev", { accountId: "123456789012" });
-    const providers = [...ofType(recorded, "pulumi:providers:aws").values()];
-    const settings = providers.map(({ name, inputs }) => [
-      name,
-      inputs.region,
-      inputs.allowedAccountIds,
-      inputs.defaultTags,
-    ]);
-    assert.deepEqual(settings, [
-      [
-        "aws-dev-aws",
-        "eu-central-1",
-        '["123456789012"]',
-        '{"tags":{"fenestra:cluster":"aws-dev","fenestra:environment":"development"}}',
-      ],
-    ]);
-    for (const { urn, type, provider } of recorded.program.resources)
-      if (type.startsWith("aws:")) assert.equal(provider, providers[0]?.urn, urn);
-  });
-
   it("of GovCloud names everything in its own partition", async () => {
     const region = "us-gov-west-1";
     const { program } = await runStack("aws-dev", { region, network: { zones: [`${region}a`] } });
@@ -67,31 +45,5 @@ describe("the program on AWS", () => {
       const isReadable = machines.some(({ role }) => awsObjects(program, role)(bucket, key.join("/")) !== undefined);
       assert.ok(isReadable, object);
     }
-  });
-
-  it("exports these outputs, the kubeconfig as a secret", async () => {
-    const { outputs } = (await run("aws-dev")).program;
-    assert.deepEqual(Object.keys(outputs).sort(), [
-      "apiEndpoint",
-      "clusterName",
-      "kubeconfig",
-      "kubernetesVersion",
-      "pools",
-      "publicEndpoint",
-      "resources",
-    ]);
-    assert.ok(outputs.kubeconfig instanceof Secret);
-    assert.match(textOf(outputs.publicEndpoint) ?? "", /^https:\/\/.*:6443$/);
-    assert.ok((textOf(outputs.kubeconfig) ?? "").includes(textOf(outputs.publicEndpoint) ?? "?"));
-    assert.deepEqual(outputs.pools, [
-      { name: "linux", os: "linux", group: "aws-dev-linux" },
-      { name: "win2019", os: "windows-2019", group: "aws-dev-win2019" },
-      { name: "win2022", os: "windows-2022", group: "aws-dev-win2022" },
-    ]);
-  });
-
-  it("has no hook on deletion: a plain `pulumi destroy` must work", async () => {
-    for (const { options } of (await run("aws-prod")).program.resources)
-      assert.deepEqual([options.hooks.beforeDelete, options.hooks.afterDelete], [undefined, undefined]);
   });
 });

@@ -7,7 +7,6 @@ import { exampleControlPlane } from "../machine/examples.ts";
 import { ofType, resource, runStack, specOf } from "../support/mocks.ts";
 
 const prod = await runStack("aws-prod");
-const restricted = await runStack("aws-restricted");
 
 /** What the provider would replace, and what must not come of it. */
 describe("replacements on AWS", () => {
@@ -34,31 +33,6 @@ describe("replacements on AWS", () => {
     const longest = `${"c".repeat(20)}-internal`;
     assert.ok(targetGroupName(longest).length <= 32);
     assert.notEqual(targetGroupName(longest), targetGroupName(longest, { targetType: "instance" }));
-  });
-
-  it("never write a parameter of the machines again, or the placeholder would take the place of what they wrote", () => {
-    const parameters = [...ofType(prod, "aws:ssm/parameter:Parameter").values()];
-    const written = parameters.filter(({ name }) => /-(join|initialised)$/.test(name));
-    assert.equal(written.length, 2 + ofType(prod, "fenestra:aws:Pool").size);
-    for (const { inputs, options } of written) {
-      const changeable = Object.keys(inputs).filter((key) => key !== "name" && key !== "tags");
-      assert.deepEqual([...options.ignoreChanges].sort(), changeable.sort());
-    }
-    for (const { options } of parameters.filter((each) => !written.includes(each)))
-      assert.deepEqual(options.ignoreChanges, []);
-  });
-
-  it("keep a security group for other words in its description", () => {
-    for (const recorded of [prod, restricted])
-      for (const { name, options } of ofType(recorded, "aws:ec2/securityGroup:SecurityGroup").values())
-        assert.deepEqual(options.ignoreChanges, ["description"], name);
-  });
-
-  it("delete an interface endpoint before another one takes its private name", () => {
-    const endpoints = [...ofType(restricted, "aws:ec2/vpcEndpoint:VpcEndpoint").values()];
-    const named = endpoints.filter(({ inputs }) => inputs.privateDnsEnabled === true);
-    assert.ok(named.length > 0);
-    for (const { options } of named) assert.equal(options.deleteBeforeReplace, true);
   });
 
   it("replace a control-plane machine whose instance profile is another one", () => {

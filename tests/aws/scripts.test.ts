@@ -58,26 +58,4 @@ describe("scripts of machines on AWS", () => {
       for (const object of names) assert.ok(before.includes(object), `${name} after ${object}`);
     }
   });
-
-  it("stay for machines of an old template, and go with their bucket", () => {
-    for (const { options } of ofType(prod, objectType).values()) assert.equal(options.retainOnDelete, true);
-    assert.equal(resource(prod, "aws:s3/bucket:Bucket", "aws-prod-scripts-bucket").inputs.forceDestroy, true);
-    const lifecycles = ofType(prod, "aws:s3/bucketLifecycleConfiguration:BucketLifecycleConfiguration");
-    const expiring = [...lifecycles]
-      .filter(([, { inputs }]) => JSON.stringify(inputs).includes('"expiration"'))
-      .map(([name]) => name)
-      .join();
-    assert.equal(expiring, "aws-prod-snapshots-expiry");
-  });
-
-  it("are there for a cluster of Linux machines alone, whose objects do not depend on its pools", async () => {
-    const keysOf = async (...names: readonly string[]): Promise<readonly (string | undefined)[]> => {
-      const pools = JSON.stringify(names.map((name) => ({ name, os: "linux" })));
-      const recorded = await runStack("aws-dev", { pools });
-      return [...ofType(recorded, objectType).values()].map(({ inputs }) => textOf(inputs.key)).sort();
-    };
-    const one = await keysOf("linux");
-    assert.equal(one.length, 2);
-    assert.deepEqual(await keysOf("linux", "more"), one);
-  });
 });

@@ -11,7 +11,6 @@ import { nodePorts, type PortRange } from "../../components/model/ports.ts";
 import { type MachineGroup, machineGroups } from "../../components/model/traffic.ts";
 import { combinations, manifest, manifestsOf } from "../kubernetes/switches.ts";
 import { exampleControlPlane } from "../machine/examples.ts";
-import { specOf } from "../support/mocks.ts";
 
 /** Machines, or load balancers with their health checks. */
 type Asker = MachineGroup | "balancer";
@@ -221,23 +220,6 @@ describe("ports", () => {
         assert.notDeepEqual(found, [], `${one.name} is needed by nobody`);
       }
     });
-
-  it("of the API are open from inside to the networks that the stack file names, and no others", () => {
-    const access = (more: object) => ({ access: JSON.stringify({ private: { allow: ["192.0.2.0/24"] }, ...more }) });
-    const open = { public: { allow: ["198.18.0.0/24"] } };
-    const onAws = (settings: Readonly<Record<string, string>>) =>
-      awsRules(specOf("aws-dev", settings)).flatMap(({ group, peer }) =>
-        group === "api-internal" && "cidr" in peer ? [peer.cidr] : [],
-      );
-    const onAzure = (settings: Readonly<Record<string, string>>) =>
-      azureRules(specOf("azure-dev", settings)).find(({ name }) => name === "control-plane-api-from-network")?.peer;
-    for (const settings of [access({}), access(open)]) {
-      assert.deepEqual(onAws(settings), ["10.0.0.0/16", "192.0.2.0/24"]);
-      assert.deepEqual(onAzure(settings), { cidrs: ["10.0.0.0/16", "192.0.2.0/24"] });
-    }
-    assert.deepEqual(onAzure({ access: "{}" }), { tag: "VirtualNetwork" });
-    assert.deepEqual(onAzure({ access: JSON.stringify(open) }), { cidrs: ["10.0.0.0/16"] });
-  });
 
   it("are open in the firewall of a Windows node as well, health checks of Services with externalTrafficPolicy Local among them", () => {
     const [{ spec } = { spec: undefined }] = combinations.filter(({ title }) => title === "aws-dev, everything on");

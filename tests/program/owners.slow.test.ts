@@ -131,38 +131,5 @@ describe("the table of who owns an input", () => {
     // A role or identity goes whatever has it.
     const unheld = [...handedOut].filter((type) => known.test(type) && ownersOf(type).heldBy === undefined);
     assert.deepEqual(unheld.toSorted(), ["aws:iam/role:Role", "azure-native:managedidentity:UserAssignedIdentity"]);
-
-    const changed = (type: string, more: RecordedResource["inputs"], ignoreChanges?: readonly string[]) =>
-      differences(
-        type,
-        ownersOf(type),
-        (all.get(type) ?? []).map(({ inputs, options }) => ({
-          inputs: { ...inputs, ...more },
-          options: { ...options, ignoreChanges: ignoreChanges ?? options.ignoreChanges },
-        })),
-        types,
-      ).map((line) => line.replace(`${type}: `, ""));
-    assert.deepEqual(changed("aws:iam/role:Role", { forceDetachPolicies: false, managedPolicyArns: ["x"] }), [
-      "whose is managedPolicyArns",
-      "shared, and sent: managedPolicyArns",
-      "does not set forceDetachPolicies",
-    ]);
-    assert.deepEqual(changed("azure-native:network:Subnet", { delegations: [] }), [
-      "a setting sends, and left to others: delegations",
-    ]);
-    const { left: _, ...unlike } = ownersOf("azure-native:network:Subnet");
-    assert.partialDeepStrictEqual(
-      differences("azure-native:network:Subnet", unlike, all.get("azure-native:network:Subnet") ?? [], types),
-      ["azure-native:network:Subnet: whose is delegations"],
-    );
-    const unignored = changed("azure-native:network:PublicIPAddress", {}, []);
-    assert.partialDeepStrictEqual(unignored, ["theirs, and not ignored: natGateway"]);
-    assert.deepEqual(changed("aws:ec2/subnet:Subnet", {}, ["tags"]), ["ours, and ignored: tags"]);
-    assert.deepEqual(differences("aws:lb/listener:Listener", {}, all.get("aws:lb/listener:Listener") ?? [], types), [
-      "aws:lb/listener:Listener: whose is defaultActions",
-      "aws:lb/listener:Listener: whose is tags",
-    ]);
-    const shared = { vpcId: { others: "", by: "x" } };
-    assert.deepEqual(differences("aws:ec2/subnet:Subnet", { shared }, [], types), ["aws:ec2/subnet:Subnet: no x"]);
   });
 });
