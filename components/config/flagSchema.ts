@@ -1,10 +1,10 @@
 import { z } from "zod";
-import { described, matching, section } from "./forms.ts";
+import { described, matching } from "./forms.ts";
 
 const extraArgs = (program: string) =>
   described(
     z.record(z.string().min(1), z.string()).optional(),
-    `More flags of ${program}, without dashes, each with its value in quotes. Refused: flags that this Kubernetes minor does not have, and those that Fenestra sets itself.`,
+    `More flags of ${program}, without dashes, each with its value in quotes. Refused: those that Fenestra sets itself. Whether ${program} has the others is seen by fenestra rehearse.`,
   );
 
 const extraArgsSchema = z.strictObject({
@@ -14,51 +14,29 @@ const extraArgsSchema = z.strictObject({
   etcd: extraArgs("etcd"),
 });
 
-const texts = (description: string) => z.array(z.string()).min(1).optional().meta({ description });
-const level = z.enum(["None", "Metadata", "Request", "RequestResponse"]);
-const omitStages = described(
-  z.array(z.enum(["RequestReceived", "ResponseStarted", "ResponseComplete", "Panic"])).optional(),
-  "Stages that write no event.",
-);
+/** An object of another program's kind, whole: that program reads it, Fenestra only what it acts on itself. */
+const whole = <Read extends z.ZodType<unknown, Readonly<Record<string, unknown>>>>(read: Read) =>
+  z.record(z.string(), z.unknown()).pipe(read);
 
-/** Rules of an audit.k8s.io/v1 Policy. */
-const auditPolicySchema = z.strictObject({
-  omitStages,
-  omitManagedFields: described(z.boolean().optional(), "Leave managed fields out of bodies."),
-  rules: described(
-    z
+const texts = z.array(z.string()).optional();
+
+/** What plans read of a Policy of audit.k8s.io/v1. */
+const auditPolicySchema = whole(
+  z.looseObject({
+    apiVersion: z.literal("audit.k8s.io/v1").optional(),
+    kind: z.literal("Policy").optional(),
+    rules: z
       .array(
-        z.strictObject({
-          level: described(
-            level,
-            "How much is written. Bodies of Secrets and tokens end up on a disk with more than Metadata.",
-          ),
-          users: texts("Users that the rule is for. Default all."),
-          userGroups: texts("Groups that the rule is for. Default all."),
-          verbs: texts("Verbs that the rule is for. Default all."),
-          resources: described(
-            z
-              .array(
-                z.strictObject({
-                  group: described(z.string().optional(), "API group; nothing for the core group."),
-                  resources: texts("Resources of the group, with a slash before a subresource. Default all."),
-                  resourceNames: texts("Names of objects. Default all."),
-                }),
-              )
-              .min(1)
-              .optional(),
-            "Resources that the rule is for. Default all.",
-          ),
-          namespaces: texts("Namespaces that the rule is for. Default all."),
-          nonResourceURLs: texts("Paths that the rule is for; * at the end stands for anything."),
-          omitStages,
-          omitManagedFields: described(z.boolean().optional(), "Leave managed fields out of bodies."),
+        z.looseObject({
+          level: z.enum(["None", "Metadata", "Request", "RequestResponse"]),
+          resources: z
+            .array(z.looseObject({ group: z.string().optional(), resources: texts, resourceNames: texts }))
+            .optional(),
         }),
       )
       .min(1),
-    "Rules; the first that fits decides.",
-  ),
-});
+  }),
+);
 
 /** Plug-ins of kube-apiserver whose configuration needs no further file. */
 const admissionPlugins = [
@@ -88,7 +66,7 @@ export const controlPlaneFlagFields = {
   extraArgs: described(extraArgsSchema.optional(), "More flags of the control plane's programs."),
   auditPolicy: described(
     auditPolicySchema.optional(),
-    "What the API server writes to its audit log, in place of Fenestra's policy: the fields of a Policy of audit.k8s.io/v1.",
+    "What the API server writes to its audit log, in place of Fenestra's policy: a Policy of audit.k8s.io/v1, whole. Bodies of Secrets and tokens end up on a disk with more than Metadata.",
   ),
   admission: described(
     admissionSchema.optional(),
@@ -96,78 +74,33 @@ export const controlPlaneFlagFields = {
   ),
 };
 
-const quantity = (form: RegExp, words: string, example: string, description: string) =>
-  matching(form, `is not ${words}`)
-    .optional()
-    .meta({ patternErrorMessage: words, examples: [example], description });
-const bytes = (description: string) => quantity(/^[1-9]\d*(Mi|Gi)$/, "an amount of Mi or Gi", "512Mi", description);
-const percent = (description: string) => quantity(/^([1-9]|[1-9]\d)%$/, "1% to 99%", "10%", description);
-const duration = (description: string) =>
-  quantity(/^(\d+h)?(\d+m)?(\d+s)?$/, "a duration of h, m and s", "2m30s", description);
+const quantity = (form: RegExp, words: string) => matching(form, `is not ${words}`).optional();
+const mebibytes = quantity(/^[1-9]\d*(Mi|Gi)$/, "an amount of Mi or Gi");
+const reserved = z
+  .strictObject({
+    cpu: quantity(/^[1-9]\d*m$/, "an amount of m, thousandths of a processor"),
+    memory: mebibytes,
+    "ephemeral-storage": mebibytes,
+  })
+  .optional();
+const percent = quantity(/^([1-9]|[1-9]\d)%$/, "1% to 99%");
 
-const reserved = (what: string) =>
-  section(`What is kept for ${what}. What is left out keeps Fenestra's amount for the size.`, {
-    cpu: quantity(/^[1-9]\d*m$/, "an amount of m, thousandths of a processor", "250m", "Share of the processors."),
-    memory: bytes("Memory of the node."),
-    "ephemeral-storage": bytes("Space on the node's disk."),
-  }).optional();
-
-const signals = (description: string) =>
-  z
-    .strictObject({
-      "memory.available": bytes("Free memory."),
-      "nodefs.available": percent("Free space of the node's disk."),
-      "nodefs.inodesFree": percent("Free inodes of the node's disk. Linux."),
-      "imagefs.available": percent("Free space for images."),
-      "imagefs.inodesFree": percent("Free inodes for images. Linux."),
-      "pid.available": percent("Free process ids. Linux."),
-    })
-    .optional()
-    .meta({ description });
-
-const whole = (least: number, most: number, description: string) =>
-  z.int().min(least).max(most).optional().meta({ description });
-
-/** Fields of KubeletConfiguration that a pool may set. */
-export const kubeletSchema = z.strictObject({
-  maxPods: whole(1, 250, "Most pods of a node. Default 110; a node's /24 has addresses for 250."),
-  podPidsLimit: whole(100, 4194304, "Most processes of a pod. Default 4096. Linux."),
-  seccompDefault: described(
-    z.boolean().optional(),
-    "Give containers that name no seccomp profile the runtime's, which refuses rare system calls. Default true. Linux.",
-  ),
-  kubeReserved: reserved("the kubelet and containerd"),
-  systemReserved: reserved("the operating system"),
-  evictionHard: signals("Thresholds at which pods are evicted at once. Those left out keep Fenestra's value."),
-  evictionSoft: signals("Thresholds at which pods are evicted after evictionSoftGracePeriod."),
-  evictionSoftGracePeriod: described(
-    z.record(z.string(), matching(/^(\d+h)?(\d+m)?(\d+s)?$/, "is not a duration of h, m and s")).optional(),
-    "How long each threshold of evictionSoft must last: memory.available to 1m30s.",
-  ),
-  evictionMaxPodGracePeriod: whole(0, 3600, "Most seconds that a pod gets when evictionSoft evicts it."),
-  imageGCHighThresholdPercent: whole(1, 100, "Use of the disk at which unused images are removed. Default 85."),
-  imageGCLowThresholdPercent: whole(1, 100, "Use of the disk at which that ends. Default 80."),
-  imageMinimumGCAge: duration("Age at which an unused image may be removed. Default 2m."),
-  imageMaximumGCAge: duration("Age at which an unused image is removed in any case. Default never."),
-  containerLogMaxSize: bytes("Size at which a container's log is rotated. Default 20Mi."),
-  containerLogMaxFiles: whole(2, 100, "Files of a container's log that are kept. Default 5."),
-  maxParallelImagePulls: whole(1, 100, "Images that a node pulls at once. Default 3."),
-  registryPullQPS: whole(0, 1000, "Pulls per second; 0 for no limit. Default 5."),
-  registryBurst: whole(1, 1000, "Pulls at once above registryPullQPS. Default 10."),
-  cpuManagerPolicy: described(
-    z.enum(["none", "static"]).optional(),
-    "static gives whole processors to guaranteed pods that ask for them. Default none. Linux.",
-  ),
-  topologyManagerPolicy: described(
-    z.enum(["none", "best-effort", "restricted", "single-numa-node"]).optional(),
-    "How processors and devices are aligned. Default none. Linux.",
-  ),
-  allowedUnsafeSysctls: texts("Kernel settings that pods may set: net.core.somaxconn, kernel.shm*. Linux."),
-  featureGates: described(
-    z.record(z.string().min(1), z.boolean()).optional(),
-    "Feature gates of the kubelet. Refused: those that this minor does not let one set.",
-  ),
-});
+/** What is worked out from a pool's KubeletConfiguration: addresses, what pods can have of a node, gates. */
+export const kubeletSchema = whole(
+  z.looseObject({
+    apiVersion: z.literal("kubelet.config.k8s.io/v1beta1").optional(),
+    kind: z.literal("KubeletConfiguration").optional(),
+    // A node's /24 has addresses for no more.
+    maxPods: z.int().min(1).max(250).optional(),
+    kubeReserved: reserved,
+    systemReserved: reserved,
+    evictionHard: z
+      .object({ "memory.available": mebibytes, "nodefs.available": percent, "imagefs.available": percent })
+      .catchall(z.string())
+      .optional(),
+    featureGates: z.record(z.string().min(1), z.boolean()).optional(),
+  }),
+);
 
 export type ExtraArgs = z.output<typeof extraArgsSchema>;
 export type AuditPolicy = z.output<typeof auditPolicySchema>;

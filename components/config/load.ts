@@ -216,7 +216,13 @@ function fromIssue(issue: z.core.$ZodIssue, values: Readonly<Record<string, unkn
   const value = valueAt(values, issue.path);
   const here = schemaAt(mine, issue.path);
   const message = value === undefined ? "is missing" : messageOf(issue, value);
-  const allowed = issue.code === "invalid_key" ? "a key that is not empty" : describeAllowed(here);
+  const allowed =
+    issue.code === "invalid_key"
+      ? "a key that is not empty"
+      : // Within an object of another program's kind, which editors' schema says nothing of.
+        issue.code === "invalid_value" && here?.enum === undefined && here?.const === undefined
+        ? issue.values.map(String).join(", ")
+        : describeAllowed(here ?? schemaAt(mine, issue.path.slice(0, -2)));
   return [problem(stackFilePath(issue.path), value, message, allowed, remedyOf(here, value, message))];
 }
 

@@ -191,7 +191,7 @@ export const poolSchema = section("A pool of equal worker machines.", {
   ),
   kubelet: described(
     kubeletSchema.optional(),
-    "Settings of the pool's kubelets, by the names of KubeletConfiguration.",
+    "Fields of the KubeletConfiguration of the pool's kubelets. Refused: unknown ones, and those that Fenestra sets itself; fenestra rehearse has the rest read by that kubelet. What is left out of kubeReserved, systemReserved and evictionHard keeps Fenestra's amount for the size.",
   ),
   ccgPlugin: switchOff(
     "Windows: install the Container Credential Guard plug-in, so that pods use accounts of addons.gmsa that have a secret, although the nodes have not joined the domain.",

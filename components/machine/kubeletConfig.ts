@@ -41,6 +41,8 @@ export function kubeletConfiguration(args: KubeletArgs): KubeletConfiguration {
     evictionHard: limits,
     kubeReserved: _kube,
     systemReserved: _system,
+    apiVersion: _version,
+    kind: _kind,
     ...own
   } = pool?.kubelet ?? {};
   return {

@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { z } from "zod";
 import type { ExtraArgs } from "../config/flagSchema.ts";
-import type recorded from "./programFlags.json";
+import type recorded from "./featureGates.json";
 import { type Minor, requireMinor } from "./releases.ts";
 
 export type ControlPlaneProgram = keyof ExtraArgs;
@@ -13,61 +13,49 @@ export const controlPlanePrograms = {
   etcd: "etcd",
 } as const satisfies Record<ControlPlaneProgram, string>;
 
-/** What the value of a flag must look like; `value` is anything. */
-export const flagKinds = {
-  bool: /^(?:true|false)$/,
-  duration: /^-?(?:\d+(?:\.\d+)?(?:ns|us|ms|s|m|h))+$|^0$/,
-  float: /^-?\d+(?:\.\d+)?$/,
-  int: /^-?\d+$/,
-  value: /^/,
-} as const;
+type ProgramName = (typeof controlPlanePrograms)[ControlPlaneProgram];
 
 /** Names parted by spaces. */
 const names = z.string().transform((text): readonly string[] => text.match(/\S+/g) ?? []);
 const programs = z.enum(Object.values(controlPlanePrograms));
-const list = z.array(z.string()).readonly();
-const programSchema = z.strictObject({
-  version: z.string(),
-  /** Feature gates that may be set: not locked, not gone. */
-  gates: list,
-  flags: z.strictObject({ bool: list, duration: list, float: list, int: list, value: list }),
-});
-export const minorSchema = z.record(programs, programSchema);
-const flagKindNames = [
-  "bool",
-  "duration",
-  "float",
-  "int",
-  "value",
-] as const satisfies readonly (keyof typeof flagKinds)[];
 
-/** Programs that were asked, and what they have in these minors. */
+/** Programs that were asked, and the gates that they let one set in these minors. */
 const fileSchema = z.strictObject({
   releases: z.record(z.string(), z.record(programs, z.string())),
-  rows: z.array(z.strictObject({ programs: names, minors: names, kind: z.enum(["gates", ...flagKindNames]), names })),
+  rows: z.array(z.strictObject({ programs: names, minors: names, names })),
 });
 
-type ProgramName = (typeof controlPlanePrograms)[ControlPlaneProgram];
 type Complete<Table extends Record<Minor, Record<ProgramName, unknown>>> = Table;
 /** Does not compile while a minor of `versions.json` has no row in the data file. */
 type Recorded = Complete<typeof recorded.releases>;
 
-export type ProgramFlags = z.output<typeof programSchema>;
-type MinorFlags = Readonly<Record<ProgramName, ProgramFlags>>;
+/** A program's version, and the feature gates that it lets one set: not locked, not gone. */
+export interface ProgramGates {
+  readonly version: string;
+  readonly gates: readonly string[];
+}
+export type MinorGates = Readonly<Record<ProgramName, ProgramGates>>;
 
 /** The data file, written by `tools/flags/controlPlane.ts`. */
-export const programFlagsFile = new URL("programFlags.json", import.meta.url);
+export const featureGatesFile = new URL("featureGates.json", import.meta.url);
 
-export function readFlags(file: string): Readonly<Record<string, MinorFlags>> {
+export function readGates(file: string): Readonly<Record<string, MinorGates>> {
   const { releases, rows } = fileSchema.parse(JSON.parse(file));
-  const minors = Object.entries(releases).map(([minor, versions]) => {
-    const records = Object.entries(versions).map(([program, version]) => {
-      const own = rows.filter((row) => row.programs.includes(program) && row.minors.includes(minor));
-      const all = (of: string) => own.flatMap(({ kind, names: found }) => (kind === of ? found : [])).sort();
-      const flags = Object.fromEntries(flagKindNames.map((kind) => [kind, all(kind)]));
-      return [program, { version, gates: all("gates"), flags }] as const;
-    });
-    return [minor, minorSchema.parse(Object.fromEntries(records))] as const;
+  const of = (minor: string, program: ProgramName): ProgramGates => {
+    const own = rows.filter((row) => row.programs.includes(program) && row.minors.includes(minor));
+    return { version: releases[minor]?.[program] ?? "", gates: own.flatMap((row) => row.names).sort() };
+  };
+  const minors = Object.keys(releases).map((minor) => {
+    const { apiServer, controllerManager, scheduler, etcd } = controlPlanePrograms;
+    return [
+      minor,
+      {
+        [apiServer]: of(minor, apiServer),
+        [controllerManager]: of(minor, controllerManager),
+        [scheduler]: of(minor, scheduler),
+        [etcd]: of(minor, etcd),
+      },
+    ] as const;
   });
   return Object.fromEntries(minors);
 }
@@ -75,14 +63,14 @@ export function readFlags(file: string): Readonly<Record<string, MinorFlags>> {
 /**
  * What was recorded of a release's minor.
  * @param table The data file's text; other texts are for tests
- * @throws RangeError for a minor without a row, since all flags would be taken otherwise
+ * @throws RangeError for a minor without a row, since all gates would be refused otherwise
  */
-export function programFlags(version: string, table = readFileSync(programFlagsFile, "utf8")): MinorFlags {
+export function featureGates(version: string, table = readFileSync(featureGatesFile, "utf8")): MinorGates {
   const minor: keyof Recorded = requireMinor(version);
-  const row = readFlags(table)[minor];
+  const row = readGates(table)[minor];
   if (row === undefined)
     throw new RangeError(
-      `programFlags.json has no row of ${minor}: cli/with-node tools/flags/controlPlane.ts ${minor}.0`,
+      `featureGates.json has no row of ${minor}: cli/with-node tools/flags/controlPlane.ts ${minor}.0`,
     );
   return row;
 }
@@ -91,7 +79,7 @@ export function programFlags(version: string, table = readFileSync(programFlagsF
  * Feature gates that a kubelet of the minor lets one set: those common to all its programs (kubernetes/kubernetes,
  * pkg/features).
  */
-export function kubeletGates({ etcd: _, ...programs }: MinorFlags): readonly string[] {
+export function kubeletGates({ etcd: _, ...programs }: MinorGates): readonly string[] {
   const [first, ...others] = Object.values(programs);
   return (first?.gates ?? []).filter((gate) => others.every(({ gates }) => gates.includes(gate)));
 }

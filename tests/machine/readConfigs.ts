@@ -6,8 +6,9 @@ import { containerdPaths } from "../../components/machine/containerd.ts";
 import { kubeletConfiguration } from "../../components/machine/kubeletConfig.ts";
 import type { MachinePayload } from "../../components/machine/payload.ts";
 import { windowsPaths } from "../../components/machine/windows/paths.ts";
+import { kubeletFields } from "../../components/model/kubeletFields.ts";
 import { compareVersions, defaultRelease, minorOf, versions as pins } from "../../components/model/releases.ts";
-import { kubeletGates, programFlags } from "../../components/model/reservedFlags.ts";
+import { featureGates as gatesOf, kubeletGates } from "../../components/model/reservedFlags.ts";
 import type { Checkers } from "../../rehearsal/testkit/programs.ts";
 import { type ConfigRequest, checkConfigs } from "../../rehearsal/testkit/readers.ts";
 import { checkersOrSkip } from "../support/checkers.ts";
@@ -101,7 +102,7 @@ export function readConfigs(releases: readonly string[]): void {
       for (const version of releases) {
         const minor = minorOf(version);
         // All off: many gates may not be on without another one.
-        const featureGates = Object.fromEntries(kubeletGates(programFlags(`${minor}.0`)).map((gate) => [gate, false]));
+        const featureGates = Object.fromEntries(kubeletGates(gatesOf(`${minor}.0`)).map((gate) => [gate, false]));
         for (const os of ["linux", "windows"] as const)
           it(`a KubeletConfiguration of ${os} has no problem at ${version}`, async () => {
             const pool = specAt("aws", version).pools.find((pool) => pool.os === os);
@@ -121,6 +122,12 @@ export function readConfigs(releases: readonly string[]): void {
               /unrecognized|cannot set|panic/.test(problem),
             );
             assert.deepEqual([Object.keys(featureGates).length > 100, locked], [true, []]);
+            const fields = kubeletFields(minor).filter((field) => field !== "featureGates");
+            const unknown = (
+              await read(Object.fromEntries([...fields, "maxPodz"].map((field) => [field, null])))
+            ).filter((problem) => problem.includes("unknown field"));
+            assert.deepEqual(unknown.length, 1, unknown.join());
+            assert.match(unknown.join(), /maxPodz/);
             assert.match(
               (await read({ ...kubelet, imageGCLowThresholdPercent: 90 })).join(),
               /imageGCLowThresholdPercent/,

@@ -23,7 +23,7 @@ import {
   selectableVersions,
   versionFor,
 } from "../../components/model/releases.ts";
-import { programFlags, programFlagsFile } from "../../components/model/reservedFlags.ts";
+import { featureGates, featureGatesFile } from "../../components/model/reservedFlags.ts";
 import { readDocument } from "../docs/documents.ts";
 import { suiteFolder } from "../support/temporary.ts";
 
@@ -212,11 +212,11 @@ describe("versions", () => {
 
   it("have a row of their minor in every table: one that lacks it refuses, and documents name it", () => {
     const names = minors.map(({ minor }) => minor);
-    const { releases, ...file } = JSON.parse(readFileSync(programFlagsFile, "utf8"));
+    const { releases, ...file } = JSON.parse(readFileSync(featureGatesFile, "utf8"));
     const { "1.37": _, ...others } = releases;
     assert.throws(
-      () => programFlags("1.37.1", JSON.stringify({ ...file, releases: others })),
-      /programFlags\.json has no row of 1\.37/,
+      () => featureGates("1.37.1", JSON.stringify({ ...file, releases: others })),
+      /featureGates\.json has no row of 1\.37/,
     );
     const inWords = names.join(", ").replace(/, ([^,]*)$/, " and $1");
     assert.ok(readDocument("README.md").text.includes(`Kubernetes ${inWords}, each release`), `README: ${inWords}`);

@@ -1,6 +1,6 @@
 /**
- * Writes `components/model/programFlags.json`: the flags and feature gates that the control plane's programs take, by
- * Kubernetes minor. `--help` lists them: flags but those that upstream hides, and the feature gates that may be set.
+ * Writes `components/model/featureGates.json`: the feature gates that the control plane's programs let one set, by
+ * Kubernetes minor, as `--help` lists them.
  *
  * Usage: cli/with-node tools/flags/controlPlane.ts VERSION... The programs of such a Kubernetes release (1.37.1) are
  * those of the rehearsal, which downloads or builds what it lacks. Other minors are kept.
@@ -11,13 +11,12 @@ import { promisify } from "node:util";
 import { compareVersions, minorOf } from "../../components/model/releases.ts";
 import {
   controlPlanePrograms,
-  flagKinds,
-  minorSchema,
-  programFlagsFile,
-  readFlags,
+  featureGatesFile,
+  type ProgramGates,
+  readGates,
 } from "../../components/model/reservedFlags.ts";
 import { createProgress, obtainPrograms } from "../../rehearsal/testkit/programs.ts";
-import { etcdFlags, helpFlags, helpGates } from "./help.ts";
+import { helpGates } from "./help.ts";
 
 const run = promisify(execFile);
 
@@ -30,29 +29,27 @@ async function recordsOf(release: string) {
   const programs = await obtainPrograms({ progress: createProgress(), wanted: { minor: minorOf(release), release } });
   const records = Object.values(controlPlanePrograms).map(async (program) => {
     const { path, version } = programs[program];
-    const help = await ask(path, "--help");
-    const flags = [...new Map(program === "etcd" ? etcdFlags(help) : helpFlags(help))].sort();
-    const ofKind = (kind: string) => flags.flatMap(([name, of]) => (of === kind ? [name] : []));
-    const kinds = Object.fromEntries(Object.keys(flagKinds).map((kind) => [kind, ofKind(kind)]));
-    return [program, { version, gates: helpGates(help), flags: kinds }] as const;
+    return [program, { version, gates: helpGates(await ask(path, "--help")) }] as const;
   });
-  return minorSchema.parse(Object.fromEntries(await Promise.all(records)));
+  return Object.fromEntries(await Promise.all(records));
 }
 
-const table = { ...readFlags(readFileSync(programFlagsFile, "utf8")) };
-for (const release of process.argv.slice(2)) table[minorOf(release)] = await recordsOf(release);
-const all = Object.entries(table).sort(([a], [b]) => compareVersions(`${a}.0`, `${b}.0`));
+const table: Record<string, Readonly<Record<string, ProgramGates>>> = readGates(readFileSync(featureGatesFile, "utf8"));
+const asked = await Promise.all(
+  process.argv.slice(2).map(async (release) => [minorOf(release), await recordsOf(release)] as const),
+);
+const all = Object.entries({ ...table, ...Object.fromEntries(asked) }).sort(([a], [b]) =>
+  compareVersions(`${a}.0`, `${b}.0`),
+);
 const single = all.flatMap(([minors, records]) =>
-  Object.entries(records).flatMap(([programs, { gates, flags }]) =>
-    Object.entries({ gates, ...flags }).flatMap(([kind, of]) => of.map((names) => ({ programs, minors, kind, names }))),
-  ),
+  Object.entries(records).flatMap(([programs, { gates }]) => gates.map((names) => ({ programs, minors, names }))),
 );
 const rows = merge(merge(merge(single, "programs"), "minors"), "names");
 const releases = all.map(([minor, records]) => {
   const versions = Object.entries(records).map(([program, { version }]) => [program, version] as const);
   return [minor, Object.fromEntries(versions)] as const;
 });
-writeFileSync(programFlagsFile, `${JSON.stringify({ releases: Object.fromEntries(releases), rows }, null, 2)}\n`);
+writeFileSync(featureGatesFile, `${JSON.stringify({ releases: Object.fromEntries(releases), rows }, null, 2)}\n`);
 
 /** Rows that differ in one field alone become one, which has all its values. */
 function merge(rows: typeof single, field: keyof (typeof single)[number]) {

@@ -1,60 +1,42 @@
 import { z } from "zod";
-import { childPath, didYouMean, type Problem, problem, refuse } from "../../model/problem.ts";
+import { names } from "../../model/cloudFacts/facts.ts";
+import { kubeletFields, linuxFields, linuxSignals, reservedFieldReason } from "../../model/kubeletFields.ts";
+import { childPath, didYouMean, type Problem, refuse } from "../../model/problem.ts";
 import { minorFacts, minorOf } from "../../model/releases.ts";
 import {
   type ControlPlaneProgram,
   controlPlanePrograms,
-  flagKinds,
+  featureGates,
   kubeletGates,
   neededAdmission,
-  type ProgramFlags,
-  programFlags,
+  type ProgramGates,
   reservedFlagReason,
 } from "../../model/reservedFlags.ts";
 import { key, poolRule, type Rules, rule } from "./rule.ts";
 
-type Wrong = Omit<Problem, "path" | "value"> | undefined;
+type Refusal = Omit<Problem, "path" | "value">;
+type Wrong = Refusal | undefined;
 
-const refusal = (message: string, allowed: string, remedy?: string): Wrong => ({
+const refusal = (message: string, allowed: string, remedy?: string): Refusal => ({
   message,
   allowed,
   ...(remedy === undefined ? {} : { remedy }),
 });
 
-const kindInWords = {
-  bool: "true or false",
-  duration: "a duration such as 30s",
-  float: "a number",
-  int: "a whole number",
-};
-
-function flagProblem(program: ControlPlaneProgram, name: string, value: string, of: ProgramFlags): Wrong {
-  const title = controlPlanePrograms[program];
+function flagProblem(program: ControlPlaneProgram, name: string, value: string, of: ProgramGates): Wrong {
   const reason = reservedFlagReason(program, name);
   if (reason !== undefined)
     return { message: `is a flag that Fenestra keeps to itself: ${reason}`, allowed: "other flags of the program" };
-  const found = Object.entries(of.flags).find(([, names]) => names.includes(name))?.[0];
-  if (found === undefined) {
-    const known = Object.values(of.flags)
-      .flat()
-      .filter((each) => reservedFlagReason(program, each) === undefined);
-    return refusal(
-      `is not a flag that ${title} ${minorOf(of.version)} lists`,
-      `what ${title} --help of ${of.version} shows, without the dashes`,
-      didYouMean(name.replace(/^-+/, ""), known),
-    );
-  }
-  const pattern = Object.entries(flagKinds).find(([kind]) => kind === found)?.[1];
-  if (pattern !== undefined && !pattern.test(value)) {
-    const words = Object.entries(kindInWords).find(([kind]) => kind === found)?.[1] ?? "a value";
-    return { message: "has a value that the flag does not take", allowed: words };
-  }
+  if (!/^[a-z][a-z0-9.-]*$/.test(name))
+    return { message: "is not the name of a flag", allowed: "a name as --help shows it, without the dashes" };
   // kubeadm writes them to a manifest as they are, one argument each.
   if (/[\n\r]/.test(value)) return { message: "has a line break", allowed: "one line" };
-  return name === "feature-gates" ? gatesProblem(title, value, of) : admissionProblem(name, value);
+  return name === "feature-gates"
+    ? gatesProblem(controlPlanePrograms[program], value, of)
+    : admissionProblem(name, value);
 }
 
-function gatesProblem(program: string, value: string, { gates, version }: ProgramFlags): Wrong {
+function gatesProblem(program: string, value: string, { gates, version }: ProgramGates): Wrong {
   for (const part of value.split(",")) {
     const [, gate = "", setting = ""] = /^(?:kube:)?([^=]*)=(.*)$/.exec(part) ?? [];
     if (!/^(?:true|false)$/.test(setting))
@@ -113,16 +95,39 @@ const podSecurity = z.object({
   exemptions: z.object({ namespaces: z.array(z.string()).optional() }).optional(),
 });
 
-/** What kubelets on Windows do not have (kubernetes/kubernetes, pkg/kubelet/apis/config/validation_windows.go). */
-const linuxFields = [
-  "podPidsLimit",
-  "seccompDefault",
-  "cpuManagerPolicy",
-  "topologyManagerPolicy",
-  "allowedUnsafeSysctls",
-] as const;
+/** Fields of a KubeletConfiguration, with those of its maps of signals. */
+function fieldsOf(kubelet: Readonly<Record<string, unknown>>): readonly (readonly [field: string, value: unknown])[] {
+  return Object.entries(kubelet).flatMap(([field, value]) => [
+    [field, value] as const,
+    ...(/^eviction(?:Hard|Soft)$/.test(field)
+      ? Object.entries(signals.parse(value)).map(([signal, own]) => [`${field}["${signal}"]`, own] as const)
+      : []),
+  ]);
+}
+const signals = z.record(z.string(), z.unknown()).catch({});
 
-const linuxSignals = ["nodefs.inodesFree", "imagefs.inodesFree", "pid.available"];
+/** Whether a field, or a signal of one, is Linux' alone. */
+const isLinuxOnly = (field: string): boolean =>
+  linuxFields.includes(field) || linuxSignals.some((signal) => field.endsWith(`["${signal}"]`));
+
+/** What is in the place of a rule of audit policies, by the names of audit.k8s.io/v1. */
+const policyFields = names("apiVersion kind omitStages omitManagedFields rules");
+const policyRuleFields = names(`level users userGroups verbs resources namespaces nonResourceURLs omitStages
+  omitManagedFields`);
+
+function unknownFields(value: object, known: readonly string[], kind: string, path: string): readonly Problem[] {
+  return Object.entries(value).flatMap(([field, own]) =>
+    known.includes(field)
+      ? []
+      : [
+          {
+            path: childPath(path, field),
+            value: own,
+            ...refusal(`is no field of ${kind}`, known.join(", "), didYouMean(field, known)),
+          },
+        ],
+  );
+}
 
 export const flagRules: Rules = {
   extraArgs: rule(["kubernetes.version", "controlPlane.extraArgs"], (settings) => {
@@ -131,7 +136,7 @@ export const flagRules: Rules = {
     const version = settings["kubernetes.version"];
     // An unknown minor is refused by the rule on the release.
     if (minorFacts(version) === undefined) return [];
-    const recorded = programFlags(version);
+    const recorded = featureGates(version);
     return (["apiServer", "controllerManager", "scheduler", "etcd"] as const).flatMap((program) => {
       const of = recorded[controlPlanePrograms[program]];
       return Object.entries(given[program] ?? {}).flatMap(([name, value]) => {
@@ -167,64 +172,38 @@ export const flagRules: Rules = {
         : [];
     });
   }),
-  linuxOnly: poolRule(["os", "kubelet"], [], ({ os, kubelet = {} }, path) => {
-    if (os === "linux") return [];
-    const found = [
-      ...linuxFields.flatMap((field) => (kubelet[field] === undefined ? [] : [[field, kubelet[field]] as const])),
-      ...(["evictionHard", "evictionSoft"] as const).flatMap((field) =>
-        Object.entries(kubelet[field] ?? {}).flatMap(([signal, value]) =>
-          linuxSignals.includes(signal) ? [[`${field}["${signal}"]`, value] as const] : [],
-        ),
-      ),
-    ];
-    return found.map(([field, value]) =>
-      problem(
-        `${path}.kubelet.${field}`,
-        value,
-        "is a setting that kubelets on Windows do not have",
-        "nothing on Windows",
-      ),
-    );
+  auditPolicy: rule(["controlPlane.auditPolicy"], ({ "controlPlane.auditPolicy": policy }) => {
+    const path = key("controlPlane.auditPolicy");
+    return policy === undefined
+      ? []
+      : [
+          ...unknownFields(policy, policyFields, "a Policy", path),
+          ...policy.rules.flatMap((own, index) =>
+            unknownFields(own, policyRuleFields, "a Policy's rule", `${path}.rules[${index}]`),
+          ),
+        ];
   }),
-  thresholds: poolRule(["kubelet"], [], ({ kubelet = {} }, path) => {
-    const values: Readonly<Record<string, string | undefined>> = kubelet.evictionSoft ?? {};
-    const soft = Object.keys(values);
-    const periods = Object.keys(kubelet.evictionSoftGracePeriod ?? {});
-    const missing = soft.filter((signal) => !periods.includes(signal));
-    const alone = periods.filter((signal) => !soft.includes(signal));
-    const { imageGCHighThresholdPercent: high = 85, imageGCLowThresholdPercent: low = 80 } = kubelet;
-    return [
-      ...missing.map((signal) =>
-        problem(
-          `${path}.kubelet.evictionSoft["${signal}"]`,
-          values[signal],
-          "has no grace period, without which the kubelet does not start",
-          "a threshold that evictionSoftGracePeriod names too",
-        ),
-      ),
-      ...alone.map((signal) =>
-        problem(
-          `${path}.kubelet.evictionSoftGracePeriod["${signal}"]`,
-          kubelet.evictionSoftGracePeriod?.[signal],
-          "belongs to no threshold of evictionSoft",
-          soft.length === 0 ? "nothing without evictionSoft" : `one of ${soft.join(", ")}`,
-        ),
-      ),
-      ...(low < high
+  kubelet: poolRule(["os", "kubelet"], ["kubernetes.version"], ({ os, kubelet = {} }, path, settings) => {
+    const version = settings["kubernetes.version"];
+    if (minorFacts(version) === undefined) return [];
+    const known = kubeletFields(minorOf(version));
+    return fieldsOf(kubelet).flatMap(([field, value]) => {
+      const at = { path: `${path}.kubelet.${field}`, value };
+      const reason = reservedFieldReason(field);
+      if (reason !== undefined)
+        return [{ ...at, ...refusal(`is a field that Fenestra keeps to itself: ${reason}`, "other fields") }];
+      if (os !== "linux" && isLinuxOnly(field))
+        return [{ ...at, ...refusal("is a setting that kubelets on Windows do not have", "nothing on Windows") }];
+      return field.includes("[")
         ? []
-        : refuse(
-            `${path}.kubelet.imageGCLowThresholdPercent`,
-            low,
-            "is not below imageGCHighThresholdPercent",
-            `less than ${high}`,
-          )),
-    ];
+        : unknownFields({ [field]: value }, known, `KubeletConfiguration ${minorOf(version)}`, `${path}.kubelet`);
+    });
   }),
   gates: poolRule(["kubelet"], ["kubernetes.version"], ({ kubelet }, path, settings) => {
     if (kubelet?.featureGates === undefined) return [];
     const version = settings["kubernetes.version"];
     if (minorFacts(version) === undefined) return [];
-    const known = kubeletGates(programFlags(version));
+    const known = kubeletGates(featureGates(version));
     return Object.entries(kubelet.featureGates).flatMap(([gate, value]) => {
       const wrong = known.includes(gate) ? undefined : gateProblem(gate, `kubelet ${minorOf(version)}`, known);
       return wrong === undefined ? [] : [{ path: childPath(`${path}.kubelet.featureGates`, gate), value, ...wrong }];
