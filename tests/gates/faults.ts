@@ -29,8 +29,8 @@ let present: readonly { readonly etcdName: string; readonly address: string }[] 
 const ready = { type: "Ready", status: "True" };
 const count = 30;
 
-/** A well cluster: the answer to each call. @param here its control-plane machines, by the names of their nodes */
-export function well(path: string, sent: string, here = present): Answer {
+/** A well cluster: the answer to each call. */
+function well(path: string, sent: string): Answer {
   const say = (body: object, status = 200): Answer => ({ status, body: JSON.stringify(body) });
   const name = path.split("/").at(-1) ?? "";
   if (path === "/readyz") return { status: 200, body: "ok" };
@@ -45,7 +45,7 @@ export function well(path: string, sent: string, here = present): Answer {
     return say({ kind: "Lease", metadata: { name }, spec: { renewTime } });
   }
   if (path.includes("/endpointslices/"))
-    return say({ kind: "EndpointSlice", metadata: { name }, endpoints: [{ addresses: [here[0]?.address] }] });
+    return say({ kind: "EndpointSlice", metadata: { name }, endpoints: [{ addresses: [present[0]?.address] }] });
   if (path.includes("/pods/")) {
     const nodeName = name.replace(/^(etcd|kube-apiserver)-/, "");
     return say({ kind: "Pod", metadata: { name }, spec: { nodeName }, status: { conditions: [ready] } });
@@ -65,7 +65,7 @@ export function well(path: string, sent: string, here = present): Answer {
   if (path.startsWith("/api/v1/nodes/"))
     return say({ kind: "Node", metadata: { name, labels: { "node-role.kubernetes.io/control-plane": "" } } });
   return path.includes("control-plane")
-    ? say({ kind: "NodeList", items: here.map(({ etcdName, address }) => node(etcdName, address)) })
+    ? say({ kind: "NodeList", items: present.map(({ etcdName, address }) => node(etcdName, address)) })
     : say({ kind: "NodeList", items: Array.from({ length: count }, (_, index) => node(`n-${index}`, "10.0.0.1")) });
 }
 

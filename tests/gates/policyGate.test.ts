@@ -2,7 +2,6 @@ import assert from "node:assert/strict";
 import * as pulumi from "@pulumi/pulumi";
 import type { ApiClient } from "../../components/gates/apiProbe.ts";
 import { classesProblem, type PolicyProof, policyGate } from "../../components/gates/policyGate.ts";
-import { inARow } from "../../components/gates/waitFor.ts";
 import { withMocks } from "../support/mocks.ts";
 import { runHook } from "./hook.ts";
 import { type Answer, serving } from "./serving.ts";
@@ -117,21 +116,5 @@ describe("the gate behind an admission policy", () => {
           "a Windows pod with image x:latest in namespace default gets RuntimeClass windows-2022, wanted none",
         ),
     );
-  });
-
-  it("begins to count anew after a wrong answer and after a throw", async () => {
-    const outcomes = [undefined, "wrong", undefined, new Error("lost"), undefined, undefined];
-    const probe = inARow(2, async () => {
-      const outcome = outcomes.shift();
-      if (outcome instanceof Error) throw outcome;
-      return outcome;
-    });
-    const wanted = "right 1 times in a row, wanted 2";
-    assert.equal(await probe(), wanted);
-    assert.equal(await probe(), "wrong");
-    assert.equal(await probe(), wanted);
-    await assert.rejects(probe(), /lost/);
-    assert.equal(await probe(), wanted);
-    assert.equal(await probe(), undefined);
   });
 });
