@@ -126,7 +126,7 @@ const isGzip = (bytes: Buffer): boolean => bytes[0] === 0x1f && bytes[1] === 0x8
  *
  * @throws UserDataError when cloud-init would not take it.
  */
-export function decodeLinux(userData: Buffer, objects: ObjectStore = () => undefined): DecodedUserData {
+function decodeLinux(userData: Buffer, objects: ObjectStore = () => undefined): DecodedUserData {
   const source = isGzip(userData) ? unpack(userData, "gzip") : userData.toString("utf8");
   if (source.split("\n", 1)[0]?.trimEnd() !== header) throw new UserDataError(`its first line is not ${header}`);
   const config = parseConfig(source);

@@ -255,7 +255,7 @@ interface LineChange {
 }
 
 /** The fewest added and removed lines that lead from one text to the other. */
-export function diffLines(old: string, now: string): readonly LineChange[] {
+function diffLines(old: string, now: string): readonly LineChange[] {
   const next = { "-": 1, "+": 1 };
   return diffArrays(old.split("\n"), now.split("\n")).flatMap(({ added, removed, value }): LineChange[] => {
     const kind = added ? "+" : removed ? "-" : undefined;

@@ -114,22 +114,14 @@ describe("schema of a stack file", () => {
 
   for (const [part, words] of [
     [{ type: "integer", minimum: 1, maximum: 3 }, "a whole number from 1 to 3"],
-    [{ type: "integer", minimum: Number.MIN_SAFE_INTEGER, maximum: Number.MAX_SAFE_INTEGER }, "a whole number"],
     [{ type: "number", exclusiveMinimum: 0 }, "a number above 0"],
     [{ type: "integer", minimum: 1, maximum: Number.MAX_SAFE_INTEGER }, "a whole number of at least 1"],
-    [{ type: "number", maximum: 5 }, "a number of at most 5"],
-    [{ type: "array", minItems: 1 }, "a list of at least 1 item"],
     [{ type: "array", minItems: 1, maxItems: 3 }, "a list of 1 to 3 items"],
-    [{ type: "array" }, "a list"],
     [{ type: "boolean", description: "Words." }, "true or false. Words."],
-    [{ type: "string", minLength: 1 }, "a text that is not empty"],
-    [{ type: "string", maxLength: 1 }, "a text of at most 1 character"],
-    [{ type: "string", pattern: "^a$" }, "a text, matching ^a$"],
     [{ type: "string", pattern: "^a$", format: "uuid" }, "a text, in the form of a uuid"],
     [{ type: "string", pattern: "^a$", patternErrorMessage: "an a", examples: ["a"] }, "a text, an a, such as a"],
     [{ anyOf: [{ const: 1 }, { const: 3 }] }, "1 or 3"],
     [{ type: "string", enum: ["x", "y"] }, "one of x, y"],
-    [{ type: "object" }, "a mapping of names to values"],
     [{ type: "object", properties: { a: {}, b: {} } }, "a mapping with the keys a, b"],
     [undefined, "nothing here"],
   ] as const satisfies readonly (readonly [JsonSchema | undefined, string])[])

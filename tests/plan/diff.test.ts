@@ -1,8 +1,6 @@
 import assert from "node:assert/strict";
-import fc from "fast-check";
 import { type BasePlan, readBasePlan } from "../../plan/diff/base.ts";
-import { diffLines, diffPlans, type NodeChange } from "../../plan/diff/compare.ts";
-import { changedLeaves, showChange } from "../../plan/diff/leaves.ts";
+import { diffPlans, type NodeChange } from "../../plan/diff/compare.ts";
 import { diffText, verdict } from "../../plan/diff/text.ts";
 import type { Plan, PlanMachine, PlanResource } from "../../plan/plan.ts";
 import { bareMachine, barePlan, barePool, bareResource, planOf } from "../support/planOf.ts";
@@ -26,11 +24,6 @@ function base(of: Plan): BasePlan {
 }
 
 describe("a comparison of plans", () => {
-  it("finds nothing in the same plan", () => {
-    const same = plan([resource("a", { x: 1 })], [machine("m", "one")]);
-    assert.equal(diffText(diffPlans(base(same), same)), "Nothing changes.\n");
-  });
-
   it("sees another secret, but not in an earlier release's plan, without digests", async () => {
     const now = await planOf("aws-dev", stackConfig("aws-dev"));
     const hidden = /\[secret, sha256 [0-9a-f]{8}\]/g;
@@ -144,34 +137,6 @@ kept /run.sh
     assert.match(text, /What others added to tags, identity.userAssignedIdentities is taken off/);
   });
 
-  it("shows differences in files of several machines once, without digests of what is shown", () => {
-    const made = (name: string, hash: string, text: string): PlanMachine => {
-      const file = (path: string, content: string) => ({ path, mode: null, bytes: 0, sha256: "", content });
-      const machines = `{"hash":"${hash}","digest":"${hash}","arguments":["a,payload=${hash}"]}`;
-      const scripts = `{"key":"windows/${hash.repeat(4)}.json","sha256":"${hash.repeat(4)}"}`;
-      const files = {
-        "/etc/stages.tsv": `a\t1\t${hash}\tonce`,
-        "C:\\machine.json": machines,
-        "C:\\scripts.json": scripts,
-        "/a": text,
-      };
-      return { ...machine(name, text), files: Object.entries(files).map(([path, content]) => file(path, content)) };
-    };
-    const [old, now] = [["0123456789abcdef", "x"] as const, ["fedcba9876543210", "y"] as const].map(([hash, text]) =>
-      plan([], [made("m", hash, text), made("n", hash, text)]),
-    );
-    assert.ok(old && now);
-    const changed = diffPlans(base(old), now).files.map(({ machines, path, leaves }) => [
-      machines,
-      path,
-      leaves.map((leaf) => leaf.path),
-    ]);
-    assert.deepEqual(changed, [
-      [["m", "n"], "/a", []],
-      [["m", "n"], "C:\\machine.json", ["digest"]],
-    ]);
-  });
-
   it("ends in a verdict: machines, about how long, and whether the API stays up", () => {
     const node = (
       name: string,
@@ -226,39 +191,5 @@ kept /run.sh
     assert.equal(readBasePlan("{"), "it is not JSON");
     const older = readBasePlan('{"version": 0, "resources": [], "machines": []}');
     assert.ok(typeof older === "string" && older.startsWith("it is no plan.json of version 2"));
-  });
-
-  it("names every changed line and no other, for any texts", () => {
-    const text = fc.array(fc.constantFrom("a", "b", "c", ""), { maxLength: 12 }).map((lines) => lines.join("\n"));
-    fc.assert(
-      fc.property(text, text, (old, now) => {
-        const changes = diffLines(old, now);
-        const [before, after] = [old.split("\n"), now.split("\n")];
-        const removed = new Set(changes.filter(({ kind }) => kind === "-").map(({ line }) => line));
-        const added = new Set(changes.filter(({ kind }) => kind === "+").map(({ line }) => line));
-        // What is left of both plans without the changes is the same.
-        const kept = before.filter((_, index) => !removed.has(index + 1));
-        const wanted = after.filter((_, index) => !added.has(index + 1));
-        assert.deepEqual(kept, wanted);
-        for (const { kind, line, text: content } of changes)
-          assert.equal((kind === "-" ? before : after)[line - 1], content);
-      }),
-    );
-  });
-
-  it("finds the leaves that differ, in texts of JSON too", () => {
-    assert.deepEqual(changedLeaves({ a: { b: [1, 2] }, c: 1 }, { a: { b: [1, 3] }, d: 1 }), [
-      { path: "a.b", old: [1, 2], now: [1, 3] },
-      { path: "c", old: 1 },
-      { path: "d", now: 1 },
-    ]);
-    assert.deepEqual(changedLeaves({ p: '{"s":[{"x":1}]}' }, { p: '{"s": [{"x": 2}]}' }), [
-      { path: "p.s[0].x", old: 1, now: 2 },
-    ]);
-    assert.deepEqual(changedLeaves(null, null), []);
-    assert.equal(
-      showChange({ path: "a", old: "x".repeat(200), now: `${"x".repeat(200)}y` }),
-      `a: …${"x".repeat(20)}" -> …${"x".repeat(20)}y"`,
-    );
   });
 });

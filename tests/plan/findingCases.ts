@@ -1,3 +1,4 @@
+import { newAuthority } from "../../plan/fakes/certificates.ts";
 import type { FindingInput } from "../../plan/report/findings.ts";
 import { bareMachine } from "../support/planOf.ts";
 
@@ -128,6 +129,31 @@ export const cases: readonly (readonly [
   [{ pools: [linux, pool] }, ["warning image-old pools[1].image"], { asOf: "2026-11-16", images }],
   [{ pools: [linux, pool] }, [], { asOf: "2026-11-15", images }],
   [{ pools: [linux, pool] }, ["note image-brings pools[1].image"], { images, machines: [imaged] }],
+  [
+    { ...onAzure, region: "westeurope", pools: [{ ...linux, image: "24.04.202511010", perZone: true }] },
+    ["warning marketplace-image-old pools[0].image"],
+    { asOf: "2026-11-30" },
+  ],
+  [
+    {
+      pools: [linux, pool],
+      httpProxy: "http://10.9.0.5:3128",
+      certificateAuthorities: [newAuthority("own").certificate],
+    },
+    [],
+  ],
+  [{ pools: [linux, { ...pool, os: "windows-2025" }] }, ["note windows-overlay-fault pools[1].image"]],
+  ...(["26100.6584.250909", "26100.6899.251014"] as const).map(
+    (old, index) =>
+      [
+        {
+          ...onAzure,
+          region: "westeurope",
+          pools: [...onAzure.pools, { ...pool, os: "windows-2025", image: old, perZone: true }],
+        },
+        index === 0 ? ["warning windows-overlay-fault pools[1].image"] : [],
+      ] as const,
+  ),
   ...[
     ["", 900],
     ["warning", 901],

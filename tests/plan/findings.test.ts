@@ -4,13 +4,12 @@ import { validate } from "../../components/config/load.ts";
 import { readArtifactLock } from "../../components/model/artifacts.ts";
 import { clusterSpec } from "../../components/model/clusterSpec.ts";
 import { withMore } from "../../components/model/moreArtifacts.ts";
-import { newAuthority } from "../../plan/fakes/certificates.ts";
 import { groupFindings, placesOf } from "../../plan/finding.ts";
 import type { RecordedProgram } from "../../plan/program/recorded.ts";
 import { type FindingInput, findingRules, findings as findingsOf, reaches } from "../../plan/report/findings.ts";
 import { Recording } from "../support/recording.ts";
 import { exampleSpec } from "../support/stacks.ts";
-import { cases, gallery, image, key, linux, machine, onAzure, pool, production, zones } from "./findingCases.ts";
+import { cases, image, key, linux, machine, pool, production, zones } from "./findingCases.ts";
 
 const lock = readArtifactLock();
 const program: RecordedProgram = { stack: "s", resources: [], outputs: {}, messages: [] };
@@ -175,23 +174,6 @@ describe("findings", () => {
       );
   });
 
-  it("tell of a Windows Server 2025 image without the updates for overlay networks", () => {
-    const pools = (image: string): object => ({
-      pools: [
-        { name: "linux", os: "linux", image: "24.04.202610010" },
-        { name: "win", os: "windows-2025", image },
-      ],
-    });
-    const told = (image: string): readonly string[] =>
-      found(input({ ...onAzure, region: "westeurope", ...pools(image) })).filter((line) => line.includes("overlay"));
-    assert.deepEqual(told("26100.6584.250909"), [`warning windows-overlay-fault ${key("pools[1].image")}`]);
-    assert.deepEqual(told("26100.6899.251014"), []);
-    assert.deepEqual(told("26100.33296.260809"), []);
-    assert.deepEqual(found(input({ pools: [linux, { ...pool, os: "windows-2025" }] })), [
-      `note windows-overlay-fault ${key("pools[1].image")}`,
-    ]);
-  });
-
   it("tell of registries that machines without a way out need", () => {
     const recording = new Recording({ region: "eu-central-1", accountId: "123456789012" });
     const container = (image: string): object => ({
@@ -260,14 +242,6 @@ describe("findings", () => {
     assert.equal(reaches(all, "error"), true);
   });
 
-  it("trust roots that a stack names", () => {
-    const certificateAuthorities = [newAuthority("own").certificate];
-    assert.deepEqual(
-      found(input({ pools: [linux, pool], httpProxy: "http://10.9.0.5:3128", certificateAuthorities })),
-      [],
-    );
-  });
-
   it("say a month's order, and that Amazon's images end, where an image of Windows is pinned", () => {
     const at = (image: string, os: string) =>
       findings(
@@ -280,15 +254,6 @@ describe("findings", () => {
       ).flatMap(({ id, path }) => (id === "pinned-windows-image" ? [path] : []));
     assert.deepEqual(at("ami-0a1b2c3d4e5f60719", "windows-2022"), [key("pools[1].image")]);
     assert.deepEqual([...at("latest", "windows-2022"), ...at("ami-0a1b2c3d4e5f60719", "linux")], []);
-  });
-
-  it("say which of Azure's images is old on a day, but of none in an own gallery", () => {
-    const old = (image: string) =>
-      findings(
-        input({ ...onAzure, region: "westeurope", pools: [{ ...linux, image }] }, { asOf: "2026-11-30" }),
-      ).flatMap(({ id, path }) => (id === "marketplace-image-old" ? [path] : []));
-    assert.deepEqual(old("24.04.202511010"), [key("pools[0].image")]);
-    assert.deepEqual([...old("24.04.202610010"), ...old(gallery)], []);
   });
 
   it("name what is fetched without a digest, an error in production", () => {

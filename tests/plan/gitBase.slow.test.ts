@@ -100,14 +100,6 @@ console.log(JSON.stringify({ version: "${version}", args: process.argv.slice(2) 
     assert.equal(installed.length, 1);
   });
 
-  it("is cleaned up when the packages cannot be installed", () => {
-    writeFileSync(path.join(folder, "package-lock.json"), lock("2"));
-    const install = () => {
-      throw new UsageError("no network");
-    };
-    assert.throws(() => openCheckout("one", { ...here, install }), /no network/);
-  });
-
   it("knows its stacks", () => {
     const stacksAt = (ref: string) => {
       const checkout = openCheckout(ref, { ...here, install: () => undefined });

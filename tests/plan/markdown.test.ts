@@ -155,17 +155,6 @@ describe("the Markdown of a plan", () => {
     assert.equal(billed["machine, Standard_D2s_v5, your Windows licence, spot"], 2);
     assert.equal(billed["disk, 128 GiB Premium_LRS"], 2);
   });
-
-  for (const stack of ["aws-existing", "azure-prod"])
-    it(`draws every pool and member of ${stack} once`, async () => {
-      const real = await planOf(stack, stackConfig(stack));
-      const drawn = mermaid(real).flatMap((line) => /\["([^" ]+) /.exec(line)?.[1]?.replace(/:$/, "") ?? []);
-      const expected = [
-        ...real.controlPlane.members.map(({ etcdName }) => etcdName),
-        ...real.pools.map(({ name }) => name),
-      ];
-      assert.deepEqual(drawn.toSorted(), expected.toSorted());
-    });
 });
 
 describe("the paths of a plan's folder", () => {

@@ -150,15 +150,4 @@ describe("a stack with a mirror", () => {
       [pauseImage],
     );
   });
-
-  it("has one mirror for every registry under _default, and then each image's own registry", async () => {
-    const { plan, spec } = await planWith({ mirror: { registries: { _default: "https://mirror.example.com" } } });
-    for (const { reference, mirror: at } of mirrorList(plan, spec).images)
-      assert.equal(at, "https://mirror.example.com", reference);
-    for (const { name, files } of plan.machines) {
-      const file = files.find(({ path }) => /certs\.d[\\/]_default[\\/]hosts\.toml$/.test(path));
-      // Without a server containerd asks the registry that the image names (containerd: docs/hosts.md).
-      assert.equal(file?.content, '[host."https://mirror.example.com"]\ncapabilities = ["pull", "resolve"]\n', name);
-    }
-  });
 });

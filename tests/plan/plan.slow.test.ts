@@ -1,9 +1,9 @@
+// Sees what nothing faster does: the whole command, of every example stack.
 import assert from "node:assert/strict";
 import { execFileSync, spawnSync } from "node:child_process";
 import { mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
-import { fileURLToPath } from "node:url";
 import { stackNames } from "../../components/config/stackFile.ts";
 import { cloudFacts } from "../../components/model/cloudFacts/cloudFacts.ts";
 import { decodeUserData } from "../../plan/decode/userData.ts";
@@ -14,12 +14,17 @@ import { secretsInUserData } from "../../plan/program/leaks.ts";
 import type { RecordedProgram } from "../../plan/program/recorded.ts";
 import { requireSameResources } from "../../plan/program/runProgram.ts";
 import { reveal, secretsIn, textOf } from "../../plan/program/values.ts";
+import { replacementRow } from "../../plan/replacement/table.ts";
 import { fenestra } from "../support/fenestra.ts";
 import { runStack } from "../support/mocks.ts";
 import { stackDir, testStacks } from "../support/stacks.ts";
 import { suiteFolder } from "../support/temporary.ts";
 
-const thisFile = fileURLToPath(import.meta.url);
+/**
+ * Types by which machines and pods have their rights. A role of Azure's own stays: its name is unique in a tenant, and
+ * what replaces it is another network, which the guard refuses.
+ */
+const rights = /^(aws:iam\/|azure-native:authorization:RoleAssignment)/;
 
 async function record(stack: string, mode: "unknown-outputs" | "known-outputs"): Promise<RecordedProgram> {
   return (await runStack(stack, {}, mode)).program;
@@ -37,36 +42,38 @@ describe("fenestra plan", () => {
   const folder = suiteFolder();
 
   for (const stack of stackNames(testStacks))
-    it(`makes the same resources of ${stack} in preview and update, with no secret in user data, which fits`, async () => {
+    it(`makes the same resources of ${stack} in preview and update, with no secret in user data, which fits, and no right leaves before what has it`, async () => {
       const program = await record(stack, "known-outputs");
       requireSameResources(await record(stack, "unknown-outputs"), program);
       assert.deepEqual(secretsInUserData(program), []);
       for (const { cloud, name, userData } of collectMachines(program, () => 1))
         assert.ok(userData.length <= cloudFacts[cloud].machines.userDataBytes, `${name} has ${userData.length} bytes`);
+      const made = program.resources.filter(({ custom, read }) => custom && read === undefined);
+      const unknown = new Set(made.map(({ type }) => type).filter((type) => replacementRow(type) === undefined));
+      assert.deepEqual([...unknown], [], "types without a row in the table of replacements");
+      for (const { type, name, inputs, options } of made.filter((each) => rights.test(each.type)))
+        assert.ok(!(options.deleteBeforeReplace ?? replacementRow(type)?.deletesFirst?.(inputs)), name);
     });
 
-  for (const stack of ["aws-dev", "aws-prod"])
-    describe(stack, () => {
-      it("is the same to the byte, and shows no secret", async () => {
-        const first = await fenestra("plan", ...stackDir, "--stack", stack, "--json", "--out", folder);
-        const second = await fenestra("plan", ...stackDir, "--stack", stack, "--json");
-        assert.equal(first.out, second.out);
-        assert.equal(readFileSync(path.join(folder, "plan.json"), "utf8"), first.out);
-        const program = await record(stack, "known-outputs");
-        const secrets = secretTexts(program);
-        assert.ok(secrets.length > 10);
-        const summary = await fenestra("plan", ...stackDir, "--stack", stack);
-        const files = readdirSync(folder, { recursive: true, withFileTypes: true })
-          .filter((file) => file.isFile())
-          .map((file) => readFileSync(path.join(file.parentPath, file.name), "utf8"));
-        for (const printed of [first.out, summary.out, summary.err, ...files]) {
-          // A key, not a script's pattern for one: base64 follows, in a file or in JSON.
-          assert.doesNotMatch(printed, /PRIVATE KEY-----(?:\\[rn]|[\r\n])+[A-Za-z0-9+/]/);
-          for (const secret of secrets.filter((text) => !text.startsWith("-----BEGIN CERTIFICATE")))
-            assert.ok(!printed.includes(secret), "a secret is printed");
-        }
-      });
-    });
+  it("is the same to the byte, and shows no secret", async () => {
+    const first = await fenestra("plan", ...stackDir, "--stack", "aws-dev", "--json", "--out", folder);
+    const second = await fenestra("plan", ...stackDir, "--stack", "aws-dev", "--json");
+    assert.equal(first.out, second.out);
+    assert.equal(readFileSync(path.join(folder, "plan.json"), "utf8"), first.out);
+    const program = await record("aws-dev", "known-outputs");
+    const secrets = secretTexts(program);
+    assert.ok(secrets.length > 10);
+    const summary = await fenestra("plan", ...stackDir, "--stack", "aws-dev");
+    const files = readdirSync(folder, { recursive: true, withFileTypes: true })
+      .filter((file) => file.isFile())
+      .map((file) => readFileSync(path.join(file.parentPath, file.name), "utf8"));
+    for (const printed of [first.out, summary.out, summary.err, ...files]) {
+      // A key, not a script's pattern for one: base64 follows, in a file or in JSON.
+      assert.doesNotMatch(printed, /PRIVATE KEY-----(?:\\[rn]|[\r\n])+[A-Za-z0-9+/]/);
+      for (const secret of secrets.filter((text) => !text.startsWith("-----BEGIN CERTIFICATE")))
+        assert.ok(!printed.includes(secret), "a secret is printed");
+    }
+  });
 
   it("plans an encrypted value as present, says so, and shows nothing of it", async () => {
     const stacks = path.join(folder, "stacks");
@@ -151,23 +158,14 @@ describe("fenestra plan", () => {
         /--fail-on x is not a level; allowed: error, warning, note/,
       ],
       [["plan", ...stackDir, "--stack", "aws-dev", "--as-of", "soon"], /--as-of soon is not a date/],
-      [["plan", ...stackDir, "--stack", "aws-dev", "--as-of", "2026-02-30"], /--as-of 2026-02-30 is not a date/],
       [
         ["plan", "--stakc", "aws-dev"],
         /^fenestra: Unknown option '--stakc'; fenestra plan --help shows what is allowed\n$/,
       ],
       [["plan", ...stackDir, "--stack", "aws-dev", "--out", ""], /^fenestra: --out names no folder; allowed: a folder/],
       [
-        ["plan", ...stackDir, "--stack", "aws-dev", "--out", thisFile],
-        /^fenestra: --out .*: ENOTDIR: .*; allowed: a folder/,
-      ],
-      [
         ["plan", ...stackDir, "--stack", "aws-dev", "--out", "/proc/x"],
         /^fenestra: --out \/proc\/x: ENOENT: .*; allowed: a folder/,
-      ],
-      [
-        ["plan", ...stackDir, "--stack", "aws-dev", "--diff", folder],
-        /^fenestra: --diff .*: EISDIR: .*; allowed: the plan\.json/,
       ],
       [
         ["plan", ...stackDir, "--stack", "azure-dev", "--diff", path.join(folder, "plan.json")],
@@ -177,7 +175,6 @@ describe("fenestra plan", () => {
         ["plan", ...stackDir, "--stack", "aws-dev", "--diff", "none"],
         /^fenestra: --diff none: there is no such file and no such commit; /,
       ],
-      [["changes"], /^fenestra: changes needs --since REF\n$/],
       [
         ["changes", "--since", "none"],
         /^fenestra: --since none: there is no such commit; allowed: a commit, branch or tag/,
@@ -202,28 +199,10 @@ describe("fenestra plan", () => {
     }
   });
 
-  it("has help for itself and its commands", async () => {
-    assert.match((await fenestra("--help")).out, /^Usage: fenestra <command>/);
-    assert.match((await fenestra("plan", "--help")).out, /^Usage: fenestra plan --stack NAME/);
-    assert.equal((await fenestra("help", "plan")).out, (await fenestra("plan", "--help")).out);
-    assert.equal((await fenestra("--help")).code, 0);
-  });
-
   it("starts from any folder, through a link", () => {
     const link = path.join(folder, "fenestra-link");
     symlinkSync(path.join(import.meta.dirname, "../../cli/fenestra"), link);
     const text = execFileSync(link, ["--help"], { cwd: tmpdir(), encoding: "utf8" });
     assert.match(text, /^Usage: fenestra <command>/);
-  });
-});
-
-describe("the machines of a recorded program", () => {
-  it("would be missed without their template: that is an error", async () => {
-    const program = await record("aws-dev", "known-outputs");
-    const resources = program.resources.filter(({ type }) => type !== "aws:ec2/launchTemplate:LaunchTemplate");
-    assert.throws(
-      () => collectMachines({ ...program, resources }),
-      /the launch template .* is not a resource of the program/,
-    );
   });
 });

@@ -1,6 +1,6 @@
 /**
- * The same function, called once per process for arguments with the same JSON. Tests share its results, which are
- * frozen. Calls wait for each other: runs of the program would take each other's errors.
+ * The same function, called once for arguments with the same JSON, as long as these are among the last. Tests share its
+ * results, which are frozen. Calls wait for each other: runs of the program would take each other's errors.
  */
 export function memo<A extends readonly unknown[], R>(make: (...args: A) => Promise<R>): (...args: A) => Promise<R> {
   const made = new Map<string, Promise<R>>();
@@ -12,6 +12,9 @@ export function memo<A extends readonly unknown[], R>(make: (...args: A) => Prom
     const run = last.then(() => make(...args)).then(frozen);
     last = run.catch(() => undefined);
     made.set(key, run);
+    const [oldest] = made.keys();
+    // A run holds megabytes: collecting the garbage of hundreds takes longer than the runs.
+    if (made.size > 24 && oldest !== undefined) made.delete(oldest);
     return run;
   };
 }

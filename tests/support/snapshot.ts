@@ -20,7 +20,7 @@ export function matchSnapshot(file: string, text: string): void {
 }
 
 /** The first lines in which a text differs from the stored one. */
-export function differenceOf(name: string, stored: string, text: string): string {
+function differenceOf(name: string, stored: string, text: string): string {
   const [hunk, ...others] = structuredPatch("", "", stored, text, "", "", { context: 0 }).hunks;
   if (hunk === undefined) return `${name} differs`;
   const lines = hunk.lines.length > 20 ? [...hunk.lines.slice(0, 20), "..."] : hunk.lines;
