@@ -1,10 +1,9 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
 import { addonsSchema } from "../../components/config/addOnSchema.ts";
-import { addOnList, inOrder } from "../../components/kubernetes/addOnList.ts";
+import { addOnList } from "../../components/kubernetes/addOnList.ts";
 import { credentialSpecContent, pluginHost } from "../../components/kubernetes/addOns/gmsa.ts";
 import { imageReleases, tagPattern, tokensOf } from "../../components/kubernetes/guardRails/imageReleases.ts";
-import { namespaceLabels } from "../../components/kubernetes/guardRails/policy.ts";
 import { classForImages, runtimeClassProbes } from "../../components/kubernetes/guardRails/runtimeClassPolicy.ts";
 import { podSpec } from "../../components/kubernetes/manifest.ts";
 import { onNodesThat } from "../../components/kubernetes/workload.ts";
@@ -87,30 +86,6 @@ describe("guard rails", () => {
         assert.ok(wanted.some(({ runtimeClass }) => runtimeClass !== undefined));
       }),
     );
-  });
-
-  it("let every one of our own pods in", () => {
-    for (const { title, spec } of combinations) {
-      const all = manifestsOf(spec);
-      const labelled = (key: string): readonly string[] =>
-        all
-          .filter(({ kind, metadata }) => kind === "Namespace" && metadata.labels?.[key] === "allowed")
-          .map(({ metadata }) => metadata.name);
-      for (const each of all) {
-        const pod = podSpec(each);
-        const home = each.metadata.namespace ?? "";
-        if (pod === undefined || systemNamespaces(spec).includes(home)) continue;
-        const hostProcess = pod.securityContext?.windowsOptions?.hostProcess === true;
-        const wide = pod.tolerations?.some(
-          ({ key }) => key === undefined || key === "node-role.kubernetes.io/control-plane",
-        );
-        for (const [asks, label] of [
-          [hostProcess, namespaceLabels.hostProcess],
-          [wide === true, namespaceLabels.controlPlane],
-        ] as const)
-          assert.ok(!asks || labelled(label).includes(home), `${title}: ${each.metadata.name}`);
-      }
-    }
   });
 });
 
@@ -215,14 +190,6 @@ describe("the list of add-ons", () => {
     const without = Object.keys(addonsSchema.shape).filter((key) => ![...known].some((setting) => setting === key));
     assert.deepEqual(without, ["autoscalerLimits"]);
     assert.equal(new Set(addOnList.map(({ name }) => name)).size, addOnList.length);
-  });
-
-  it("refuses an add-on that stands before one that it names, or names one that it does not have", () => {
-    const first = { name: "first", after: [], manifests: () => [] };
-    const second = { name: "second", after: [first], manifests: () => [] };
-    assert.deepEqual(inOrder([first, second]), [first, second]);
-    for (const wrong of [[second, first], [second]])
-      assert.throws(() => inOrder(wrong), /second must come after first/);
   });
 });
 

@@ -59,14 +59,6 @@ describe("in-cluster objects on a real API server", function () {
     assert.equal(tried.stdout.trim().split("\n").length, unique.length);
   });
 
-  it("refuses an object with a field that does not exist", async () => {
-    const [first] = manifestsOf(exampleSpec("aws-dev")).filter(({ kind }) => kind === "DaemonSet");
-    assert.ok(first !== undefined);
-    const { code, stderr } = await apply(sent({ ...first, spek: {} }), "--dry-run=server");
-    assert.equal(code, 1);
-    assert.match(stderr, /\.spek: field not declared in schema/);
-  });
-
   it("changes what an update applied under another name before it was cut off, and lets go what the program drops", async () => {
     const wanted = planOf(specOfTitle("aws-dev, everything on"))
       .filter(({ name }) => ["networking", "monitoring", "exporters", "gmsa"].includes(name))
@@ -202,36 +194,6 @@ describe("in-cluster objects on a real API server", function () {
       assert.match(mutating.stdout, new RegExp(`/${placementPolicyName}\n`));
     });
 
-    it("ask few policies about a pod with which all is well, and no more than their conditions", async () => {
-      const asked = async () => {
-        const { stdout } = await api.kubectl(["get", "--raw", "/metrics"]);
-        const said =
-          /^apiserver_admission_match_condition_evaluation_seconds_count\{.*name="(fenestra-[^"]*)".*\} (\d+)$/gm;
-        return new Map([...stdout.matchAll(said)].map(([, name = "", count]) => [name, Number(count)]));
-      };
-      const windows = { "kubernetes.io/os": "windows" };
-      const limited = { image: "x:ltsc2022", resources: { limits: { cpu: "1", memory: "1Gi" } } };
-      // A Windows pod is asked about again after its RuntimeClass was merged, which is not counted.
-      const plain = [
-        { containers: [{ name: "main", image: "nginx" }] },
-        { nodeSelector: windows, containers: [{ name: "main", ...limited }] },
-      ];
-      // Nobody sees warnings about a controller's pods.
-      const rows = plain.flatMap((spec) => [true, false].map((isBare) => ({ spec, isBare })));
-      for (const { spec, isBare } of rows) {
-        const before = await asked();
-        const metadata = { name: "asked", labels: isBare ? {} : { "pod-template-hash": "abc" } };
-        const body = JSON.stringify({ apiVersion: "v1", kind: "Pod", metadata, spec });
-        const { taken, warnings } = await api.send("POST", tried("v1", "plain", "pods"), body);
-        assert.deepEqual([taken, warnings], [true, []]);
-        const more = [...(await asked())].map(([name, count]) => [name, count - (before.get(name) ?? 0)] as const);
-        assert.deepEqual(Object.fromEntries(more.filter(([, count]) => count > 0)), {
-          ...{ "fenestra-pods": 1, "fenestra-static-pods": 1, [placementPolicyName]: 1 },
-          ...(isBare ? { "fenestra-pod-warnings": 1 } : {}),
-        });
-      }
-    });
-
     for (const row of podTable) {
       const { title, namespace, answer } = row;
       it(`${namespace}: ${title}: ${answer}`, async () => {
@@ -253,29 +215,6 @@ describe("in-cluster objects on a real API server", function () {
       it(`look into a DaemonSet: ${row.title}: ${row.answer}`, async () => {
         await judge(row, podHomes.DaemonSet);
       });
-
-    it("give the pods of a DaemonSet no class, and so let every Windows node have its own", async () => {
-      const builds = { w2019: "10.0.17763", w2022: "10.0.20348" };
-      const nodes = Object.entries(builds).map(([name, build]) => ({
-        apiVersion: "v1",
-        kind: "Node",
-        metadata: {
-          name,
-          labels: { "kubernetes.io/os": "windows", "node.kubernetes.io/windows-build": build, team: "web" },
-        },
-      }));
-      const row = rowOf("an image of one build on certain nodes", daemonSetTable);
-      const set = objectIn(podHomes.DaemonSet, "plain", row.spec, "agent");
-      assert.equal((await api.kubectl(["create", "-f", "-"], list([...nodes.map(sent), set]))).code, 0);
-      const made = async (): Promise<readonly { spec: PodCase["spec"] }[]> =>
-        JSON.parse((await api.kubectl(["-n", "plain", "get", "pods", "-l", "app=probe", "-o", "json"])).stdout).items;
-      await until("a pod for each node", async () => (await made()).length === nodes.length);
-      for (const { spec } of await made()) {
-        assert.equal(spec.runtimeClassName, undefined);
-        assert.deepEqual(spec.nodeSelector, row.spec.nodeSelector);
-      }
-      await api.kubectl(["delete", "-f", "-", "--cascade=foreground"], list([set, ...nodes.map(sent)]));
-    });
 
     it("let in whoever follows a refusal's advice", async () => {
       const without = (spec: PodCase["spec"], ...fields: readonly string[]): PodCase["spec"] =>

@@ -34,10 +34,6 @@ describe("the autoscaler", () => {
   });
 
   for (const cloud of ["aws", "azure"] as const) {
-    it(`on ${cloud} raises a group to its least number, for which the gate of the pool waits`, () => {
-      assert.ok(argsIn(clusterOf(cloud)).includes("--enforce-node-group-min-size=true"));
-    });
-
     it(`on ${cloud} takes the groups of a divided pool for similar`, () => {
       const spec = clusterOf(cloud);
       const prefix = "--balancing-ignore-label=";

@@ -12,8 +12,6 @@ export interface Shape {
   readonly place: string;
   /** A part of what its author is told, if anything. */
   readonly says: string | undefined;
-  /** Of Windows workloads that choose Windows nodes and nothing else: whether their image can start there. */
-  readonly published: "runs" | "cannot" | undefined;
 }
 
 const selector = (nodeSelector: object) => ({ nodeSelector });
@@ -38,15 +36,12 @@ const pods: Readonly<Record<string, object>> = {
   amd64: selector({ ...onWindows, "kubernetes.io/arch": "amd64" }),
   beta: selector({ "beta.kubernetes.io/os": "windows" }),
   build2019: selector({ ...onWindows, "node.kubernetes.io/windows-build": "10.0.17763" }),
-  build2022: selector(build2022),
   build2022os: selector({ ...onWindows, ...build2022 }),
   pool2022: selector({ "fenestra.dev/pool": "win2022" }),
   notLinux: affinity("NotIn", os, "linux"),
   agentpool: selector({ agentpool: "winage", ...onWindows }),
   premerge: selector({ "premerge-platform": "windows-2022" }),
-  mode: selector({ "kubernetes.azure.com/mode": "user", [os]: "linux" }),
   control: affinity("Exists", controlPlaneKey),
-  sku: selector({ "kubernetes.azure.com/os-sku": "Windows2019" }),
   linux: selector({ [os]: "linux" }),
   affineLinux: affinity("In", os, "linux"),
   affine: affinity("In", os, "windows"),
@@ -103,7 +98,7 @@ const named = (parts: Readonly<Record<string, object>>, names: readonly string[]
   Object.assign({}, ...names.map((name) => parts[name] ?? {}));
 
 function shape(base: string, line: string): Shape {
-  const [what = "", short = "", image = "", said = "", place = "", says = "", more = ""] = line
+  const [what = "", short = "", image = "", said = "", place = "", says = "", namespace = ""] = line
     .split("|")
     .map((cell) => cell.trim());
   const names = said.split(" ").filter((name) => name !== "");
@@ -118,14 +113,13 @@ function shape(base: string, line: string): Shape {
   return {
     address: `${base}/${what}`,
     kind,
-    namespace: /^(hosts|kube-system)$/.test(more) ? more : "corpus",
+    namespace: namespace === "" ? "corpus" : namespace,
     spec: {
       ...named(pods, names),
       containers: [{ name: "main", image: full, ...named(containers, names), ...limits }],
     },
     place,
     says: says === "" ? undefined : (texts[says] ?? says),
-    published: more === "runs" || more === "cannot" ? more : undefined,
   };
 }
 

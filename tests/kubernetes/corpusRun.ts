@@ -1,10 +1,9 @@
 import assert from "node:assert/strict";
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { admissionConfiguration } from "../../components/machine/linux/apiServer.ts";
 import type { ClusterSpec } from "../../components/model/clusterSpec.ts";
-import { defaultRelease } from "../../components/model/releases.ts";
 import { type ApiServer, startApiServer, until } from "../support/apiServer.ts";
 import { policiesInForce } from "../support/policies.ts";
 import { exampleSpec } from "../support/stacks.ts";
@@ -81,10 +80,8 @@ const around = [
     spec: { ...volume, resources: { requests: { storage: "1Gi" } } },
   },
 ];
-const specOf = (version: string): ClusterSpec => {
-  const spec = exampleSpec("aws-dev");
-  return { ...spec, kubernetes: { ...spec.kubernetes, version }, addons: { ...spec.addons, exporters: true } };
-};
+const example = exampleSpec("aws-dev");
+const spec: ClusterSpec = { ...example, addons: { ...example.addons, exporters: true } };
 
 /** An API server, controllers and a scheduler. */
 export class CorpusCluster {
@@ -94,24 +91,24 @@ export class CorpusCluster {
     this.api = api;
   }
 
-  static async start(suite: Mocha.Context, minor?: string): Promise<CorpusCluster> {
+  static async start(suite: Mocha.Context): Promise<CorpusCluster> {
     const folder = mkdtempSync(path.join(tmpdir(), "fenestra-corpus-"));
     const admission = path.join(folder, "admission.yaml");
-    writeFileSync(admission, admissionConfiguration(specOf(defaultRelease)));
+    writeFileSync(admission, admissionConfiguration(spec));
     const api = await startApiServer(suite, {
       schedules: true,
-      minor,
       flags: [`--admission-control-config-file=${admission}`],
     });
     rmSync(folder, { recursive: true });
     const cluster = new CorpusCluster(api);
     await applied(api, [...nodes, ...around], "--force-conflicts");
-    for (const { metadata, spec } of nodes) {
+    for (const { metadata, spec: own } of nodes) {
       // Admission has added the taint of a node that is not ready; there is no controller that would remove it.
-      const patch = JSON.stringify({ spec: { $patch: "replace", taints: spec.taints } });
+      const patch = JSON.stringify({ spec: { $patch: "replace", taints: own.taints } });
       await api.kubectl(["patch", "node", metadata.name, "-p", patch]);
       await cluster.#allocate(metadata.name, { cpu: "64", memory: "256Gi" });
     }
+    await cluster.#guard();
     return cluster;
   }
 
@@ -123,14 +120,8 @@ export class CorpusCluster {
     assert.equal(code, 0, stderr);
   }
 
-  /** Replaces the guard rails by those of a release, and waits until they count. */
-  async guard(version: string): Promise<void> {
-    const spec = specOf(version);
-    for (const kind of ["mutating", "validating"].flatMap((effect) => [
-      `${effect}admissionpolicy`,
-      `${effect}admissionpolicybinding`,
-    ]))
-      await this.api.kubectl(["delete", kind, "--all", "--ignore-not-found"]);
+  /** Makes the guard rails, and waits until they count. */
+  async #guard(): Promise<void> {
     const wanted = planOf(spec).filter(({ name }) => ["runtime-classes", "guard-rails", "pod-warnings"].includes(name));
     const manifests = wanted.flatMap((addOn) => addOn.manifests);
     await applied(this.api, manifests, "--force-conflicts");
@@ -238,19 +229,4 @@ function overwritten({ spec, kind }: Shape, { spec: pod }: Pod): readonly string
       ? ["got an affinity on Linux"]
       : []),
   ];
-}
-
-/** How many of the published Windows workloads with a selector alone run as they are: `20 of 30`. */
-export function share(outcomes: readonly Outcome[]): string {
-  const published = corpus.flatMap(({ published }, index) =>
-    published === undefined ? [] : [{ published, place: outcomes[index]?.place ?? "" }],
-  );
-  const running = published.filter(({ published, place }) => published === "runs" && /^20(19|22)$/.test(place));
-  return `${running.length} of ${published.length}`;
-}
-
-/** The same as the manual has it for a minor. */
-export function shareInManual(minor: string): string | undefined {
-  const manual = readFileSync(new URL("../../docs/windows-applications.md", import.meta.url), "utf8");
-  return new RegExp(`\\|[^|]*\\b${minor.replace(".", "[.]")}\\b[^|]*\\| (\\d+ of \\d+)`).exec(manual)?.[1];
 }

@@ -22,11 +22,6 @@ describe("CSI drivers", () => {
       assert.ok((pod?.volumes ?? []).every(({ hostPath }) => hostPath === undefined));
     });
 
-  it("let the Azure plug-in on Windows take zone and size from the node's labels, without Azure's configuration", () => {
-    const plugin = manifest(manifestsOf(exampleSpec("azure-dev")), "DaemonSet", "csi-azuredisk-node-windows");
-    assert.ok(argsOf(plugin, "azuredisk").includes("--get-node-info-from-labels=true"));
-  });
-
   it("give what they make the stack's tags on AWS", () => {
     const controller = manifest(manifestsOf(exampleSpec("aws-prod")), "Deployment", "ebs-csi-controller");
     const tags = "--extra-tags=fenestra:cluster=aws-prod,fenestra:environment=production,owner=platform";
@@ -124,38 +119,15 @@ describe("CSI drivers", () => {
     );
   });
 
-  it("run the SMB plug-in on Windows from its HostProcess image", () => {
-    const pod = podSpec(manifest(all, "DaemonSet", "csi-smb-node-windows"));
-    assert.equal(pod?.securityContext?.seccompProfile, undefined);
-    assert.match(String(pod?.containers[0]?.image), /^registry\.k8s\.io\/sig-storage\/smbplugin:v1\.20\.3-windows-hp/);
-  });
-
-  it("are asked by the kubelet whether they live, by no port that two add-ons share on a machine", () => {
+  it("listen on no port of a machine that another add-on has", () => {
     for (const { title, spec } of combinations)
       for (const os of ["linux", "windows"])
         for (const kind of ["Deployment", "DaemonSet"] as const) {
-          const workloads = manifestsOf(spec).filter((each) => each.kind === kind);
-          const pods = workloads
-            .flatMap((each) => podSpec(each) ?? [])
-            .filter((pod) => pod.nodeSelector?.["kubernetes.io/os"] === os);
-          const args = (containers: (typeof pods)[number]["containers"]) =>
-            containers.flatMap((each) => [...(each.command ?? []), ...(each.args ?? [])].map(String));
-          for (const { containers, hostNetwork } of pods.filter(({ containers: [first] }) =>
-            /csi|smb/.test(String(first?.image)),
-          )) {
-            const probes = containers.flatMap(({ livenessProbe, readinessProbe }) => [
-              ...(livenessProbe?.httpGet ? [livenessProbe.httpGet] : []),
-              ...(readinessProbe?.httpGet ? [readinessProbe.httpGet] : []),
-            ]);
-            const asked = new Set(probes.map(({ host, port }) => `--http-endpoint=${host ?? ""}:${port}`));
-            for (const flag of asked) assert.ok(args(containers).includes(flag), `${title}: ${flag}`);
-            for (const { host } of probes) assert.equal(host, hostNetwork ? "127.0.0.1" : undefined);
-            if (os === "linux") assert.equal(asked.size, kind === "DaemonSet" ? 2 : 1, title);
-          }
-          const taken = pods
-            .filter(({ hostNetwork }) => hostNetwork === true)
-            .flatMap(({ containers }) => args(containers))
-            .flatMap((arg) => /(?:endpoint|address|port)=(?:.*:)?(\d+)$/.exec(arg)?.[1] ?? []);
+          const taken = manifestsOf(spec)
+            .flatMap((each) => (each.kind === kind ? (podSpec(each) ?? []) : []))
+            .filter((pod) => pod.nodeSelector?.["kubernetes.io/os"] === os && pod.hostNetwork === true)
+            .flatMap(({ containers }) => containers.flatMap((each) => [...(each.command ?? []), ...(each.args ?? [])]))
+            .flatMap((arg) => /(?:endpoint|address|port)=(?:.*:)?(\d+)$/.exec(String(arg))?.[1] ?? []);
           assert.equal(new Set(taken).size, taken.length, `${title}: ${taken.join(", ")}`);
         }
   });

@@ -4,7 +4,7 @@ import { readWindowsScript, windowsScripts } from "../../components/machine/wind
 import { buildLabel } from "../../components/model/pools.ts";
 import { podNetworks } from "../../components/podNetworks/podNetworks.ts";
 import { readDocument } from "../docs/documents.ts";
-import { combinations, manifestsOf, specOfTitle } from "./switches.ts";
+import { combinations, manifestsOf } from "./switches.ts";
 
 /** Below it mounts are on every release, and on Windows Server 2019 nowhere else. */
 const variable = "%CONTAINER_SANDBOX_MOUNT_POINT%";
@@ -159,18 +159,5 @@ describe("HostProcess containers on Windows Server 2019, where no mount is at it
     const [, section = ""] = text.split("### Where an add-on does less on Windows\n");
     const told = [...(section.split("\n#")[0] ?? "").matchAll(/^\| `([\w-]+)` \|/gm)].map(([, name]) => name);
     assert.deepEqual(told.toSorted(), [...new Set(workloads)].toSorted());
-  });
-
-  it("are seen where they would look at the path itself", () => {
-    const changed = manifestsOf(specOfTitle("azure-dev, everything on")).map((each): Manifest => {
-      for (const container of podSpec(each)?.containers ?? [])
-        container.args = (container.args ?? []).map((text) => String(text).replace(variable, "C:"));
-      return each;
-    });
-    assert.deepEqual(wrong(changed).toSorted(), [
-      `cloud-node-manager-windows/cloud-node-manager-windows: ${tokenFolder}`,
-      `csi-azuredisk-node-windows/azuredisk: ${tokenFolder}`,
-      "windows-exporter/windows-exporter: /config.yml",
-    ]);
   });
 });

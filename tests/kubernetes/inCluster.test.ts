@@ -6,7 +6,6 @@ import { InCluster } from "../../components/kubernetes/inCluster.ts";
 import { noCluster } from "../../components/kubernetes/previewKubeconfig.ts";
 import { logsAccount } from "../../components/model/addOns.ts";
 import type { ClusterSpec } from "../../components/model/clusterSpec.ts";
-import { runtimeClass } from "../../components/model/pools.ts";
 import { accountKey } from "../../components/model/workloadIdentity.ts";
 import { podNetworkManifests } from "../../components/podNetworks/manifests.ts";
 import type { OutputMode } from "../../plan/program/engine.ts";
@@ -147,24 +146,6 @@ describe("in-cluster layer", () => {
     } finally {
       silent.close();
     }
-  });
-
-  it("makes RuntimeClasses per build in use, with nothing but the API before them", () => {
-    const classes = objects(recorded).filter(({ type }) => type.endsWith(":RuntimeClass"));
-    const made = classes.map((each) => [
-      each.name,
-      parentOf(each),
-      waitsFor(each),
-      deletedWith(each),
-      mapOf(each.inputs.scheduling),
-    ]);
-    assert.deepEqual(
-      made,
-      exampleSpec("aws-dev").windows.map((release) => {
-        const { name, nodeSelector, tolerations } = runtimeClass(release, "process") ?? assert.fail(release.name);
-        return [`in-runtime-classes-${name}`, "in-runtime-classes", ["gate"], "gate", { nodeSelector, tolerations }];
-      }),
-    );
   });
 
   it("lets no system object wait for the pools, or the first update could not end", () => {

@@ -120,28 +120,6 @@ describe("networking objects", () => {
 });
 
 describe("cloud objects", () => {
-  it("let the AWS cloud controller run before there is a network, and read how the API authenticates", () => {
-    const all = manifestsOf(aws);
-    const controller = manifest(all, "DaemonSet", "cloud-controller-manager");
-    const pod = podSpec(controller);
-    assert.equal(pod?.hostNetwork, true);
-    assert.deepEqual(pod?.nodeSelector, { "kubernetes.io/os": "linux", "node-role.kubernetes.io/control-plane": "" });
-    const tolerated = pod?.tolerations?.map(({ key }) => key);
-    assert.deepEqual(tolerated, [
-      "node-role.kubernetes.io/control-plane",
-      "node.cloudprovider.kubernetes.io/uninitialized",
-      "node.kubernetes.io/not-ready",
-    ]);
-    assert.match(
-      String(pod?.containers[0]?.image),
-      /^registry\.k8s\.io\/provider-aws\/cloud-controller-manager:v1\.37\.0(@sha256:[\da-f]{64})?$/,
-    );
-    assert.ok(argsOf(controller, "cloud-controller-manager").includes("--cluster-name=aws-dev"));
-    const binding = manifest(all, "RoleBinding", "cloud-controller-manager:apiserver-authentication-reader");
-    assert.equal(binding.roleRef.name, "extension-apiserver-authentication-reader");
-    assert.equal(binding.metadata.namespace, "kube-system");
-  });
-
   it("let no account read Secrets of all namespaces: a program on a worker could read those of the control plane", () => {
     const readers = combinations.flatMap(({ title, spec }) =>
       manifestsOf(spec).flatMap((each) =>
@@ -155,28 +133,6 @@ describe("cloud objects", () => {
       ),
     );
     assert.deepEqual(readers, []);
-  });
-
-  it("give the cloud controller on Azure its configuration as a file: a watched Secret takes the right to list those of all namespaces", () => {
-    const controller = manifest(manifestsOf(azure), "DaemonSet", "cloud-controller-manager");
-    const [file] = argsOf(controller, "cloud-controller-manager").filter((each) => each.startsWith("--cloud-config"));
-    const pod = podSpec(controller);
-    const [mount] = pod?.containers[0]?.volumeMounts ?? [];
-    assert.equal(file, `--cloud-config=${mount?.mountPath}/cloud-config`);
-    assert.deepEqual(pod?.volumes, [{ name: mount?.name, secret: { secretName: "azure-cloud-provider" } }]);
-    const { stringData } = manifest(manifestsOf(azure), "Secret", "azure-cloud-provider");
-    assert.deepEqual(Object.keys(stringData ?? {}), ["cloud-config"]);
-  });
-
-  it("run the node manager of Azure from the HostProcess image on Windows: the plain one has no sign of a Windows part", () => {
-    const all = manifestsOf(azure);
-    const imageOf = (name: string) => podSpec(manifest(all, "DaemonSet", name))?.containers[0]?.image;
-    const repository = "mcr.microsoft.com/oss/v2/kubernetes/azure-cloud-node-manager";
-    assert.match(String(imageOf("cloud-node-manager")), new RegExp(`^${repository}:v1\\.36\\.\\d+-\\d+(@|$)`));
-    assert.match(
-      String(imageOf("cloud-node-manager-windows")),
-      new RegExp(`^${repository}:v1\\.36\\.\\d+-windows-hpc-\\d+(@|$)`),
-    );
   });
 
   it("reach the API by its name from every HostProcess pod that acts with an account, and not by a Service's address", () => {

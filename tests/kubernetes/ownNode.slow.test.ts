@@ -195,16 +195,6 @@ describe("identities of a worker on a real API server", function () {
         assert.deepEqual(answers, wanted, call.lie);
       });
 
-    it("have no type errors", async () => {
-      const read = async (): Promise<readonly { status?: { typeChecking?: { expressionWarnings?: unknown } } }[]> =>
-        JSON.parse((await api.kubectl(["get", "validatingadmissionpolicies", "-o", "json"])).stdout).items;
-      await until("the policies to be checked", async () =>
-        (await read()).every(({ status }) => status?.typeChecking !== undefined),
-      );
-      const warnings = (await read()).map(({ status }) => status?.typeChecking?.expressionWarnings);
-      assert.deepEqual(new Set(warnings), new Set([undefined]));
-    });
-
     it("have nobody write an address into a Service's status that a machine asks, and let a balancer's in", async () => {
       await applied(api, [
         {

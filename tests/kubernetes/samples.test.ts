@@ -29,26 +29,6 @@ const azureCalls = [
 ];
 
 describe("samples", () => {
-  it("bring a web server with every build's own image", () => {
-    const all = manifestsOf(aws);
-    for (const year of ["2019", "2022"]) {
-      const pod = podSpec(manifest(all, "Deployment", `win-webserver-${year}`));
-      assert.equal(pod?.runtimeClassName, `windows-${year}`);
-      assert.match(
-        String(pod?.containers[0]?.image),
-        new RegExp(`^mcr\\.microsoft\\.com/windows/servercore:ltsc${year}@sha256:[0-9a-f]{64}$`),
-      );
-      assert.equal(manifest(all, "Service", `win-webserver-${year}`).spec?.type, "NodePort");
-      assert.equal(manifest(all, "Service", `win-webserver-${year}-lb`).spec?.type, "LoadBalancer");
-      const iis = podSpec(manifest(all, "Deployment", `iis-${year}`));
-      assert.equal(
-        String(iis?.containers[0]?.image).split("@")[0],
-        `mcr.microsoft.com/windows/servercore/iis:windowsservercore-ltsc${year}`,
-      );
-      assert.equal(manifest(all, "Service", `iis-${year}-lb`).spec?.type, "LoadBalancer");
-    }
-  });
-
   for (const stack of ["aws-dev", "azure-dev"] as const)
     it(`read an object of the cloud by the identity of their service account: ${stack}`, () => {
       const spec = {
@@ -114,25 +94,6 @@ describe("samples", () => {
     assert.deepEqual([URLS, SHA256, RELEASES], [`${mirrored} ${address}`, digest, ""]);
   });
 
-  it("start IIS below LogMonitor, from the folder that the init container has filled", () => {
-    const pod = podSpec(manifest(manifestsOf(aws), "Deployment", "log-monitor-2022"));
-    assert.equal(pod?.runtimeClassName, "windows-2022");
-    const [fetch] = pod?.initContainers ?? [];
-    const [iis] = pod?.containers ?? [];
-    assert.equal(fetch?.image, iis?.image);
-    assert.match(String(iis?.image), /\/servercore\/iis:windowsservercore-ltsc2022/);
-    // Without /CONFIG: 2.2.0 refuses a path, and ends with success.
-    assert.deepEqual(iis?.command?.slice(0, 2), ["C:\\LogMonitor\\LogMonitor.exe", "cmd.exe"]);
-    const environment = Object.fromEntries(fetch?.env?.map(({ name, value }) => [String(name), String(value)]) ?? []);
-    assert.deepEqual([environment.FOLDER, environment.CONFIG], ["C:\\LogMonitor", "C:\\setup\\LogMonitorConfig.json"]);
-    assert.match(String(iis?.command?.at(-1)), /C:\\ServiceMonitor\.exe w3svc$/);
-    const mounts = [...(fetch?.volumeMounts ?? []), ...(iis?.volumeMounts ?? [])];
-    // A single file cannot be mounted on Windows.
-    assert.ok(mounts.every(({ subPath }) => subPath === undefined));
-    const places = mounts.filter(({ name }) => name === "tools").map(({ mountPath }) => mountPath);
-    assert.deepEqual(places, ["C:\\LogMonitor", "C:\\LogMonitor"]);
-  });
-
   it("leave the number of pods to the autoscaler where one scales them, and run two of the first web server without one", () => {
     for (const { title, spec } of combinations) {
       const all = manifestsOf(spec);
@@ -149,14 +110,6 @@ describe("samples", () => {
         assert.equal(each.spec?.replicas, expected, `${title}: ${each.metadata.name}`);
       }
     }
-  });
-
-  it("ask a web server whether it answers in the way that its build allows", () => {
-    const all = manifestsOf(aws);
-    const probe = (name: string) => podSpec(manifest(all, "Deployment", name))?.containers[0]?.readinessProbe;
-    assert.deepEqual(probe("iis-2022")?.httpGet, { path: "/", port: "http" });
-    assert.equal(probe("iis-2019")?.httpGet, undefined);
-    assert.equal(probe("iis-2019")?.exec?.command?.[0], "curl.exe");
   });
 
   it("leave a published pod its place on one machine of the default size per build, beside the agents of every node", () => {
