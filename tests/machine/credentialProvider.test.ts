@@ -3,7 +3,7 @@ import { parse } from "yaml";
 import { workerPolicy } from "../../components/aws/policies.ts";
 import type { MachinePayload } from "../../components/machine/payload.ts";
 import { allows } from "../../plan/fakes/iam.ts";
-import { ofType, runSpec, specOf } from "../support/mocks.ts";
+import { ofType, runSpec } from "../support/mocks.ts";
 import { fileOf } from "./examples.ts";
 import { paths, payloadOf, registry, repository, specs } from "./registryAccess.ts";
 
@@ -29,13 +29,6 @@ function downloadOf(payload: MachinePayload): readonly unknown[] {
 }
 
 describe("pulls from the cloud's own registries", () => {
-  it("leave no trace in a payload when nobody wants them", () => {
-    for (const cloud of ["aws", "azure"] as const)
-      for (const os of ["linux", "windows"] as const)
-        for (const { path, content } of payloadOf(cloud, os, specOf(`${cloud}-prod`)).files)
-          assert.doesNotMatch(path + content, /credential-provider/, path);
-  });
-
   it("bring the plug-in by its digest to the folder where the kubelet looks, before it starts", () => {
     const base = "https://artifacts.k8s.io/binaries/cloud-provider-aws/v1.37.0";
     const acr = "https://packages.aks.azure.com/cloud-provider-azure/v1.33.3/binaries";

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { checked, flagName, kubeletFlags, refusedSettings } from "../../components/machine/kubeletFlags.ts";
-import { compareVersions, minors, removedSettings } from "../../components/model/releases.ts";
+import { minors } from "../../components/model/releases.ts";
 import { exampleReleases, fileOf, onePerSystem } from "./examples.ts";
 
 const args = {
@@ -60,17 +60,5 @@ describe("the kubelet's flags", () => {
     assert.deepEqual(refused, ["NodeLogQuery"]);
     assert.deepEqual(refusedSettings("kubelet", "1.35", flags), []);
     assert.deepEqual(refusedSettings("kube-proxy", "1.36", flags), []);
-  });
-
-  it("the table names its source for each, in order of the minors", () => {
-    for (const { reference, since } of removedSettings) {
-      assert.match(reference, /^kubernetes\/kubernetes#\d+$/);
-      assert.match(since, /^1\.\d+$/);
-    }
-    const since = removedSettings.map((setting) => setting.since);
-    assert.deepEqual(since, [...since].sort(compareVersions));
-    const known = minors.map(({ minor }) => minor);
-    const wanted = exampleReleases.map((release) => release.replace(/\.\d+$/, ""));
-    assert.deepEqual(known, wanted);
   });
 });

@@ -20,20 +20,6 @@ function queryFields(spec: ClusterSpec, family?: "linux" | "windows") {
 describe("queries for the logs of a node's services", () => {
   const unset = [false, undefined, undefined];
 
-  it("are off by default, and a stack file turns them on per pool", () => {
-    const spec = specAt("aws", "1.36.4");
-    assert.ok(spec.pools.every(({ nodeLogQuery }) => !nodeLogQuery));
-    for (const family of ["linux", "windows"] as const) assert.deepEqual(queryFields(spec, family), unset);
-  });
-
-  it("need no feature gate: every minor has it locked on", () => {
-    for (const version of exampleReleases)
-      for (const family of ["linux", "windows"] as const) {
-        const spec = withLogQuery(specAt("azure", version), family);
-        assert.deepEqual(queryFields(spec, family), [true, true, undefined], `${family} ${version}`);
-      }
-  });
-
   it("are asked of no other pool, and never of the control plane, whose payload stays the same", () => {
     const spec = specAt("aws", "1.36.4");
     const asked = withLogQuery(spec, "windows");

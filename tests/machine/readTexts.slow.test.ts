@@ -110,23 +110,4 @@ describe("texts as the code of the programs reads them that they are for", () =>
     assert.ok(checks.length > 0);
     assert.deepEqual(read(this, ...checks), Array(checks.length).fill({}));
   });
-
-  it("would have one with a mistake in them", function () {
-    const [check = ""] = Object.values(data("node-problem-detector-windows")).map(String);
-    const changed = (text: string, from: string, to: string): string => {
-      assert.ok(text.includes(from), from);
-      return text.replace(from, to);
-    };
-    const problems = read(
-      this,
-      { kind: "azure.json", text: changed(azureJson, "loadBalancerBackendPoolConfigurationType", "backendPoolType") },
-      { kind: "cni", text: changed(windowsCni, '"type": "flannel"', '"typ": "flannel"') },
-      { kind: "net-conf.json", text: changed(flannelNetConf(spec.kubernetes.podCidr), "EnableNFTables", "NFTables") },
-      { kind: "node-problem-detector", text: changed(check, '"30s"', '"30"') },
-    ).map(({ problem = "" }) => problem);
-    assert.match(problems[0] ?? "", /unknown field "backendPoolType"/);
-    assert.match(problems[1] ?? "", /missing 'type'/);
-    assert.match(problems[2] ?? "", /unknown field "NFTables"/);
-    assert.match(problems[3] ?? "", /parsing invoke interval "30"/);
-  });
 });

@@ -113,22 +113,6 @@ describeOnMachine("renewal of certificates", () => {
     assert.deepEqual(here.run(renew).calls, []);
   });
 
-  for (const [idle, says, renewals] of [
-    ["crictl ps", /crictl lists no container of etcd/, 1],
-    ["crictl stop", /etcd does not start anew/, 1],
-    ["kubeadm", /kubeadm has left certificates that end no later/, 0],
-  ] as const)
-    it(`is not done, and is begun again, where ${idle} does nothing`, () => {
-      const here = running();
-      here.write("/store/idle", idle);
-      const { output } = here.fails(1, says, renew);
-      assert.doesNotMatch(output, /renewed the cert/);
-      assert.deepEqual([here.has("/store/renewals"), here.has("/store/started.etcd")], [renewals === 1, false]);
-      here.remove("/store/idle");
-      here.runOrFail(renew);
-      assert.equal(here.has("/store/started.kube-scheduler"), true);
-    });
-
   it("goes on where it was cut off, and takes no manifest away meanwhile", () => {
     const here = running();
     here.write("/store/cut", "crictl stop\n");

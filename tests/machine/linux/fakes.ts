@@ -22,11 +22,13 @@ if [[ $call == *"--data-binary @"* ]]; then
 fi
 printf '%s\\n' "$call" >>"$STORE/calls"
 if [ -s "$STORE/cut" ] && grep -qEf "$STORE/cut" <<<"$call"; then rm "$STORE/cut"; kill -KILL 0; fi
-number=$(wc -l <"$STORE/calls")
-if [ "$(cat "$STORE/cut-at" 2>/dev/null)" = "$number" ]; then kill -KILL 0; fi
-if [ "$(cat "$STORE/fail-at" 2>/dev/null)" = "$number" ]; then exit 1; fi
 wrong=
-if [ "$(cat "$STORE/wrong-at" 2>/dev/null)" = "$number" ]; then wrong=$(cat "$STORE/wrong"); fi
+for at in cut fail wrong; do
+  [ -e "$STORE/$at-at" ] || continue
+  mapfile -t calls <"$STORE/calls"
+  [ "$(<"$STORE/$at-at")" = "\${#calls[@]}" ] || continue
+  case $at in cut) kill -KILL 0 ;; fail) exit 1 ;; wrong) wrong=$(<"$STORE/wrong") ;; esac
+done
 [ "$wrong" != nothing ] || exit 0
 if [ "$wrong" = hang ]; then
   limit=$(grep -oE -- '(max-time|command-timeout) [0-9]+' <<<"$*" | tail -n 1)
@@ -173,7 +175,7 @@ case $url in
   */local-ipv4) cat "$STORE/address" | answer ;;
   */metadata/instance/compute/name*) cat "$STORE/instance-name" | answer ;;
   */metadata/instance*) cat "$STORE/instance" | answer ;;
-  */metadata/scheduledevents*) if [[ $call == *"--data "* ]]; then : | answer; else cat "$STORE/events" | answer; fi ;;
+  */metadata/scheduledevents*) [[ $call == *"--data "* ]] || answer <"$STORE/events" ;;
   */oauth2/token*) echo '{"access_token":"BEARER","expires_in":"1"}' | answer ;;
   https://ssm.*)
     name=$(sed -n 's/.*"Name":"\\([^"]*\\)".*/\\1/p' "$body")

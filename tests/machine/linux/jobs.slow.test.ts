@@ -1,5 +1,7 @@
 import assert from "node:assert/strict";
 import { X509Certificate } from "node:crypto";
+import { readFileSync } from "node:fs";
+import { gunzipSync } from "node:zlib";
 import { newAuthority } from "../../../plan/fakes/certificates.ts";
 import { exampleSpec } from "../../support/stacks.ts";
 import { exampleControlPlane, exampleLinuxWorker } from "../examples.ts";
@@ -13,20 +15,6 @@ import {
   secretPrefix,
   spec,
 } from "./machine.ts";
-
-function worker(): Sandbox {
-  const here = machine(exampleLinuxWorker(spec));
-  here.write("/var/lib/fenestra/identity.env", identity);
-  here.write("/etc/kubernetes/kubelet.conf", "");
-  return here;
-}
-
-/** Between two looks of a drain: two rounds, each of so many seconds of real time; then its pods are gone. */
-const twoRounds = (seconds: number): string =>
-  `[ -e pods ] || exit 0; /bin/sleep ${seconds}; echo >>rounds; [ "$(wc -l <rounds)" -lt 2 ] || rm pods`;
-
-const one = "shop\tweb-1\tRunning\tReplicaSet\t\n";
-const budget = "Error from server (TooManyRequests): Cannot evict pod as it would violate the pod's disruption budget.";
 
 describeOnMachine("jobs of Linux machines", () => {
   it("the node controller gets a certificate of a week in its own name, and not the authority's key", () => {
@@ -143,226 +131,31 @@ describeOnMachine("jobs of Linux machines", () => {
     });
   });
 
-  describe("a drain", () => {
-    /** Drains a machine that is to end: with these settings, files of the fakes, and what happens between two looks. */
-    const drained = (
-      set: Readonly<Record<string, number>>,
-      store: Readonly<Record<string, string>>,
-      between: string,
-      here = worker(),
-    ) => {
-      here.set(set);
-      for (const [name, content] of Object.entries({ notice: "Terminated", ...store }))
-        here.write(`/store/${name}`, content);
-      here.set({ LEAVE_SECONDS: 987, BALANCER_SECONDS: 0 });
-      here.write("/store/cut", "^sleep 987");
-      here.writeScript("/store/on-sleep", `#!/bin/bash\ncd "\${0%/*}"; ${between}\n`);
-      return { here, ...here.run("/opt/fenestra/drain.sh") };
-    };
-    const unreachable = "Unable to connect";
-    const cases: readonly {
-      readonly title: string;
-      readonly seconds: number;
-      readonly store: Readonly<Record<string, string>>;
-      readonly says: RegExp;
-      readonly evicts: number;
-      readonly deletes?: readonly string[];
-    }[] = [
-      {
-        title: "what can move moves, and what is left in the end is deleted in one call",
-        seconds: 2,
-        store: {
-          pods: `${one}prod\tweb-2\tRunning\tReplicaSet\t\nkube-system\tproxy\tRunning\tDaemonSet\t\nkube-system\tetcd\tRunning\tNode\thash\nshop\tjob-1\tSucceeded\tJob\t\n`,
-          refuse: budget,
-        },
-        says: /web-1 cannot move yet: Error from server[\s\S]*what is left is deleted/,
-        evicts: 2,
-        deletes: ["shop/web-1", "prod/web-2"],
-      },
-      {
-        title: "a machine whose Node is marked goes at once",
-        seconds: 600,
-        store: { pods: one, refuse: budget, mark: "skip" },
-        says: /drain: skip[\s\S]*what is left is deleted/,
-        evicts: 1,
-        deletes: ["shop/web-1"],
-      },
-      {
-        title: "an API that hangs costs its time, and the cloud is told",
-        seconds: 8,
-        store: { pods: one, hang: "^kubectl" },
-        says: /nobody has said/,
-        evicts: 0,
-      },
-      {
-        title: "a list without a pod of the node's own is none",
-        seconds: 2,
-        store: { idle: "get pods" },
-        says: /nobody has said/,
-        evicts: 0,
-      },
-      {
-        title: "a Node that is gone keeps no pod from moving",
-        seconds: 2,
-        store: { pods: one, fail: "patch node" },
-        says: /is not cordoned/,
-        evicts: 1,
-      },
-      {
-        title: "an API that breaks off ends a round",
-        seconds: 2,
-        store: { pods: `${one}${one}`, refuse: unreachable },
-        says: /cannot move yet/,
-        evicts: 1,
-      },
-    ];
-    for (const { title, seconds, store, says, evicts, deletes } of cases)
-      it(title, () => {
-        const began = Date.now();
-        const { here, output, matching } = drained({ DRAIN_SECONDS: seconds }, store, "/bin/sleep 1");
-        assert.match(output, says);
-        assert.ok(Date.now() - began < (seconds + 17) * 1000, `${Date.now() - began} ms`);
-        const evicted = matching(/\/eviction/);
-        assert.ok(evicted.length >= evicts && (evicts > 0 || evicted.length === 0), output);
-        // Whoever is not answered asks nothing more in this round.
-        if (store.refuse === unreachable) assert.ok(evicted.length <= matching(/get pods/).length, output);
-        if (deletes !== undefined) {
-          const lines = here.read("/store/deleted").trim().split("\n");
-          const deleted = lines.map((line): { metadata: Record<string, string> } => JSON.parse(line));
-          assert.deepEqual(
-            deleted.map(({ metadata: { namespace, name } }) => `${namespace}/${name}`),
-            deletes,
-          );
-        }
-        const completed = /CompleteLifecycleAction.*LifecycleHookName=terminate.*InstanceId=i-0123456789abcdef0/;
-        assert.equal(matching(completed).length, 1);
-      });
-
-    it("waits until no disk is in use, since a disk of a machine that is gone is taken from it after minutes only", () => {
-      const looks = (disks: string, twice: boolean): readonly [number, string] => {
-        const gone = twice ? 'echo >>seen; [ "$(wc -l <seen)" -lt 2 ] || : >disks' : "/bin/sleep 1";
-        const { output, calls, matching } = drained({ DRAIN_SECONDS: 6 }, { disks }, gone);
-        assert.ok(
-          calls.findLastIndex((call) => /volumesInUse/.test(call)) <
-            calls.findIndex((call) => /CompleteLifecycleAction/.test(call)),
-        );
-        return [matching(/get node .* --ignore-not-found .*volumesInUse/).length, output];
-      };
-      assert.equal(looks("", true)[0], 1);
-      assert.equal(looks("kubernetes.io/csi/ebs.csi.aws.com^vol-1", true)[0], 3);
-      assert.match(looks("kubernetes.io/csi/ebs.csi.aws.com^vol-1", false)[1], /disks are in use.*vol-1/);
-    });
-
-    for (const torn of ["", "NODE_NA", "garbage $(touch /store/executed)\n", "\0\0\0\0"])
-      it(`asks the cloud where the file of its identity has ${JSON.stringify(torn)}`, () => {
-        const here = worker();
-        here.write("/var/lib/fenestra/identity.env", torn);
-        const { calls } = drained({ DRAIN_SECONDS: 2 }, {}, "exit 0", here);
-        assert.ok(calls.some((call) => /CompleteLifecycleAction.*InstanceId=i-0123456789abcdef0/.test(call)));
-        assert.equal(here.has("/store/executed"), false);
-      });
-
-    it("tells the group in intervals that it goes on, and only while it does", () => {
-      const beats = (heartbeat: number): readonly string[] => {
-        // The script's clock is the real one and counts whole seconds.
-        const { calls } = drained(
-          { DRAIN_SECONDS: 60, DRAIN_HEARTBEAT: heartbeat },
-          { pods: one },
-          twoRounds(1.1 * heartbeat),
-        );
-        return calls.flatMap(
-          (call) => /Action=(\w+)&Version=2011-01-01.*LifecycleHookName=terminate/.exec(call)?.[1] ?? [],
-        );
-      };
-      const heartbeat = "RecordLifecycleActionHeartbeat";
-      const often = beats(1);
-      assert.ok(often.length >= 4, `${often}`);
-      assert.deepEqual([new Set(often.slice(0, -1)), often.at(-1)], [new Set([heartbeat]), "CompleteLifecycleAction"]);
-      assert.deepEqual(beats(0), ["CompleteLifecycleAction"]);
-    });
-
-    it("goes on when the group does not answer", () => {
-      const store = { pods: one, fail: "RecordLifecycleActionHeartbeat\n" };
-      const { output, calls } = drained({ DRAIN_SECONDS: 60, DRAIN_HEARTBEAT: 1 }, store, twoRounds(0));
-      assert.match(output, /the group was not told that the drain goes on/);
-      assert.ok(calls.some((call) => call.includes("CompleteLifecycleAction")));
-    });
-  });
-
-  describe("maintenance of EC2", () => {
-    const event = (seconds: number, State = "active") =>
-      JSON.stringify([
-        { NotBefore: new Date(Date.now() + 1000 * seconds).toUTCString().slice(5), Code: "system-reboot", State },
-      ]);
-    const cordoned = '{"metadata":{"annotations":{"fenestra.dev/cordoned":"notice"}},"spec":{"unschedulable":true}}';
-    const free = '{"metadata":{"annotations":{"fenestra.dev/cordoned":null}},"spec":{"unschedulable":null}}';
-    // What the list says at one look after the other; an empty text is no answer.
-    const cases: readonly (readonly [
-      string,
-      readonly string[],
-      { readonly node?: string; readonly pods?: boolean; readonly spot?: string },
-      readonly string[],
-      RegExp,
-    ])[] = [
-      [
-        "soon: the pods move, and may come when it is over",
-        [event(60), event(30), event(-5), "[]"],
-        {},
-        [cordoned, free],
-        /machine is back/,
-      ],
-      ...[
-        "{}",
-        '{"code":"busy"}',
-        '{"action":"dance","time":"2026-01-01T00:00:00Z"}',
-        '{"action":"stop","time":"soon"}',
-      ].map((spot) => [`an interruption ${spot} is none`, ["[]"], { spot }, [], /cannot be read/] as const),
-      ["in some days: nothing happens yet", [event(86_400), "[]"], {}, [], /^(?!.*pods)/s],
-      ...["{}", '{"code":"busy"}', "null", '""', "<html>busy</html>"].map(
-        (odd) =>
-          [`${odd} is no notice, nor the end of one`, [event(60), odd], {}, [cordoned], /cannot be read/] as const,
-      ),
-      ["over: nothing happens", [event(60, "completed"), event(60, "canceled")], {}, [], /^(?!.*pods)/s],
-      ["no answer takes nothing back", [event(60), "", "<html>busy</html>"], {}, [cordoned], /cannot be read/],
-      [
-        "a node that somebody else has cordoned stays so",
-        [event(60), "[]"],
-        { node: '{"spec":{"unschedulable":true}}' },
-        [],
-        /have moved/,
-      ],
-      ["behind the restart that it was about pods may come", ["[]"], { node: cordoned }, [free], /machine is back/],
-      ["a pod that cannot move stays", [event(2), event(0), "[]"], { pods: true }, [cordoned, free], /is left stays/],
-    ];
-    for (const [title, looks, { node, pods = false, spot }, patches, says] of cases)
-      it(title, () => {
-        const here = worker();
-        here.set({ DRAIN_SECONDS: 200, NOTICE_PAUSE: 77 });
-        looks.forEach((look, index) => void here.write(`/store/look${index}`, look));
-        here.write("/store/maintenance", looks[0] ?? "");
-        if (looks[0] === "") here.write("/store/fail", "maintenance");
-        if (node !== undefined) here.write("/store/node", node);
-        if (spot !== undefined) here.write("/store/spot", spot);
-        if (pods) {
-          here.write("/store/pods", one);
-          here.write("/store/refuse", budget);
-        }
-        // Between two looks: the next answer, and behind the last one the end.
-        here.writeScript(
-          "/store/on-sleep",
-          `#!/bin/bash
-cd "\${0%/*}"; /bin/sleep 1
-[ "$(tail -n 1 calls)" = "sleep 77" ] || exit 0
-echo >>seen; next=look$(wc -l <seen); rm -f fail
-[ -e "$next" ] || { echo . >cut; exit 0; }
-cp "$next" maintenance; [ -s "$next" ] || echo maintenance >fail
-`,
-        );
-        const { output, calls, matching } = here.run("/opt/fenestra/drain.sh");
-        assert.match(output, says);
-        const patched = calls.flatMap((call) => /--patch (.*)/.exec(call)?.[1] ?? []);
-        assert.deepEqual(patched, patches, output);
-        assert.equal(matching(/CompleteLifecycleAction| delete /).length, 0, output);
-      });
+  it("collect logs and answers, no secret of the planted ones, and says what it leaves out", () => {
+    const planted = readFileSync(new URL("../planted-secrets.txt", import.meta.url), "utf8");
+    const secrets = [...planted.matchAll(/<<(.+?)>>/g)].map(([, secret = ""]) => secret);
+    const lines = planted.replaceAll(/<<|>>/g, "");
+    const here = machine(exampleLinuxWorker(spec));
+    here.write("/var/log/fenestra/bootstrap.log", `${lines}join: failed after 3 s\n`);
+    here.write("/var/log/fenestra/big.log", `first\n${`${"x".repeat(9_999)}\n`.repeat(2_200)}last\n`);
+    here.write("/var/log/pods/shop/utf16.log", `${[...lines].join("\0")}\0`);
+    here.write("/var/log/kubernetes/audit/audit.log", lines);
+    here.write("/var/log/fenestra/admin.conf", lines);
+    here.runOrFail("/opt/fenestra/collect-logs.sh");
+    const text = gunzipSync(here.readBytes("/var/lib/fenestra/logs.tar.gz")).toString("utf8");
+    assert.ok(secrets.length > 20);
+    const leaked = secrets.filter((secret) => text.includes(secret));
+    assert.deepEqual(leaked, []);
+    for (const kept of [
+      "join: failed after 3 s",
+      "\nlast\n",
+      "big.log: all but the last",
+      "audit.log: not for others",
+      "admin.conf: not for others",
+    ])
+      assert.ok(text.includes(kept), kept);
+    assert.equal(text.includes("first\n"), false);
+    assert.deepEqual(here.run("stat", "--format", "%a", "/var/lib/fenestra/logs.tar.gz").output, "600\n");
+    assert.equal(here.run("bash", "-c", "ls /var/tmp").output, "");
   });
 });

@@ -1,8 +1,6 @@
 import assert from "node:assert/strict";
 import { readdirSync, readFileSync } from "node:fs";
 import path from "node:path";
-import { scriptsObject } from "../../../components/machine/bundle.ts";
-import { packLinux, packLinuxFetching } from "../../../components/machine/linux/cloudConfig.ts";
 import {
   controlPlaneStages,
   linuxWorkerStages,
@@ -10,14 +8,12 @@ import {
   stageTable,
 } from "../../../components/machine/linux/stages.ts";
 import type { MachinePayload } from "../../../components/machine/payload.ts";
-import { cloudFacts } from "../../../components/model/cloudFacts/cloudFacts.ts";
 import type { ClusterSpec } from "../../../components/model/clusterSpec.ts";
 import { podNetworks } from "../../../components/podNetworks/podNetworks.ts";
 import { matchDelta, matchSnapshot } from "../../support/snapshot.ts";
 import { exampleSpec } from "../../support/stacks.ts";
-import { exampleControlPlane, exampleLinuxWorker, scriptsBucket } from "../examples.ts";
+import { exampleControlPlane, exampleLinuxWorker } from "../examples.ts";
 
-const stacks = ["aws-prod", "azure-prod"] as const;
 /** Files whose whole text matters. Of the others, bootstraps and rehearsals show that they do what they should. */
 const shown = [
   "/etc/containerd/config.toml",
@@ -66,35 +62,6 @@ describe("payloads of Linux machines", () => {
     assert.deepEqual(limits("azure-cni", "10.30.0.0/16"), [32_768, 65_536, 131_072]);
   });
 
-  for (const [kind, of] of kinds)
-    for (const stack of stacks) {
-      it(`${stack} ${kind} writes no file twice, and fits into the user data with room to spare`, () => {
-        const spec = exampleSpec(stack);
-        const payload = of(spec);
-        const paths = payload.files.map(({ path: file }) => file);
-        assert.deepEqual(paths.toSorted(), [...new Set(paths)].toSorted());
-        const packed =
-          spec.cloud === "aws" ? packLinuxFetching(payload, scriptsObject(payload), scriptsBucket) : packLinux(payload);
-        const bytes = Buffer.from(packed, "base64").length;
-        console.log(`      ${stack} ${kind}: ${bytes} of ${cloudFacts[spec.cloud].machines.userDataBytes} bytes`);
-        assert.ok(
-          bytes <= cloudFacts[spec.cloud].machines.userDataBytes * 0.8,
-          `${bytes} bytes are more than four fifths`,
-        );
-      });
-    }
-
-  it("hold no secret", () => {
-    for (const [, of] of kinds)
-      for (const stack of stacks) {
-        const text = of(exampleSpec(stack))
-          .files.filter(({ path: file }) => !file.endsWith(".sh") && !file.endsWith("secret-patterns.txt"))
-          .map(({ content }) => content)
-          .join("\n");
-        assert.doesNotMatch(text, /BEGIN [A-Z ]+|[a-z0-9]{6}\.[a-z0-9]{16}\b(?!\.)(?<!amazonaws)|AKIA|ASIA/);
-      }
-  });
-
   it("let the kubelet delay a shutdown for as long as its pods may take, whatever the image says", () => {
     for (const [kind, of] of kinds) {
       const { files } = of(exampleSpec("aws-prod"));
@@ -105,32 +72,9 @@ describe("payloads of Linux machines", () => {
     }
   });
 
-  it("give containers more open files than systemd's soft limit, which pods inherit", () =>
-    assert.match(
-      readable(exampleLinuxWorker(exampleSpec("aws-prod")), ["/etc/systemd/system/containerd.service"]),
-      /^LimitNOFILE=1048576$/m,
-    ));
-
   it("of a control plane do not depend on the pools", () => {
     const spec = exampleSpec("aws-prod");
     assert.deepEqual(exampleControlPlane({ ...spec, pools: spec.pools.slice(0, 1) }), exampleControlPlane(spec));
-  });
-
-  it("fetch from the mirror alone when there is one, and keep the digests", () => {
-    const spec = exampleSpec("aws-dev");
-    const table = (of: ClusterSpec): readonly string[][] =>
-      (exampleControlPlane(of).files.find((file) => file.path === "/etc/fenestra/artifacts.tsv")?.content ?? "")
-        .trimEnd()
-        .split("\n")
-        .map((line) => line.split("\t"));
-    const plain = table(spec);
-    const mirrored = table({ ...spec, mirror: { artifacts: "https://mirror.test/base/", registries: {} } });
-    const urls = mirrored.map((row) => row[1]);
-    const wanted = plain.map((row) => (row[1] ?? "").replace("https://", "https://mirror.test/base/"));
-    assert.deepEqual(urls, wanted);
-    const digests = mirrored.map((row) => row[3]);
-    const plainDigests = plain.map((row) => row[3]);
-    assert.deepEqual(digests, plainDigests);
   });
 
   it("send downloads and image pulls through the proxy, and nothing else", () => {
@@ -181,18 +125,6 @@ describe("stages of Linux machines", () => {
       }
     });
   }
-
-  it("refuse to read a file that is not in the payload", () => {
-    const { files } = exampleLinuxWorker(exampleSpec("aws-prod"));
-    assert.throws(
-      () =>
-        stageTable(
-          usualStages,
-          files.filter(({ path: file }) => file !== "/etc/fenestra/artifacts.tsv"),
-        ),
-      /stage artifacts reads \/etc\/fenestra\/artifacts\.tsv, which is not in the payload/,
-    );
-  });
 });
 
 describe("scripts of Linux machines", () => {

@@ -8,7 +8,6 @@ import { describeOnMachine, entry, machine, type Run, type Sandbox, spec } from 
 
 const payload = exampleControlPlane(spec);
 const object = scriptsObject(payload);
-const bytes = Buffer.from(object.content);
 const identityStage = "/opt/fenestra/stages/identity.sh";
 
 /** Puts an object into the bucket, with other bytes than its own when they are given. */
@@ -53,18 +52,15 @@ describeOnMachine("fetching scripts from the bucket on AWS", () => {
 
   for (const [what, content] of [
     ["of another content", Buffer.from("something else")],
-    ["that is cut off", bytes.subarray(0, bytes.length - 7)],
     ["that is empty", Buffer.alloc(0)],
   ] as const)
-    it(`unpacks nothing of an object ${what}, ends with 16 after the usual attempts, and goes on when it is whole`, () => {
+    it(`unpacks nothing of an object ${what}, and ends with 16 after the usual attempts`, () => {
       const here = fetching(content);
       const says = new RegExp(`error: ${object.key} from ${scriptsBucket} has the SHA-256 [0-9a-f]{64}\n`);
       const refused = here.fails(16, says, entry);
       assert.match(refused.output, /scripts: failed after \d+ s with status 1; exit code 16/);
       assert.equal(requests(refused).length, 2);
       assert.equal(here.has(identityStage), false);
-      store(here, object);
-      here.runOrFail(entry);
     });
 
   it("says when the role may not read, and waits for rights that come late", () => {
@@ -75,12 +71,6 @@ describeOnMachine("fetching scripts from the bucket on AWS", () => {
     here.writeScript("/store/on-sleep", `#!/bin/bash\nrm -f "\${0%/*}/denied"\n`);
     const granted = here.runOrFail(entry);
     assert.match(granted.output, /was answered with 403\n[\s\S]*the scripts are in place, SHA-256 [0-9a-f]{64}\n/);
-  });
-
-  it("says when nobody answers", () => {
-    const here = fetching();
-    here.write("/store/fail", "^curl.*s3.*\\.json$\n");
-    here.fails(16, /error: the scripts could not be fetched\n/, entry);
   });
 
   it("survives being cut off while it fetches and while it unpacks", () => {
