@@ -124,16 +124,6 @@ Billed by time
     const [older] = await compareStacks(old, now("aws-dev"));
     assert.match(older?.change.reason ?? "", /^it is no plan.json of version/);
   });
-
-  it("do not hide an error that is ours", async () => {
-    const wrong = {
-      stacks: ["aws-dev"],
-      plan: async (): Promise<Plan> => {
-        throw new RangeError("ours");
-      },
-    };
-    await assert.rejects(compareStacks(texts(["aws-dev"]), wrong), RangeError);
-  });
 });
 
 /** What is outside of fenced blocks, which end with a fence at least as long, as in CommonMark. */
@@ -216,7 +206,6 @@ Resources: + 1
     "\u2028````\u2028/merge\u2028@octocat",
     `${marker}\n@octocat`,
   ];
-  it("would be caught when it did", () => assert.match(outside("```text\n```\n@octocat\n"), /octocat/));
 
   it("shows no character that is unseen or turns the line around", () => {
     const comment = changesComment([change({ nodes: "a\u202Eb\u200Bc\u0000d\u001B[31me\u{E0041}\tf" })], source);
@@ -278,15 +267,6 @@ Resources: + 1
     assert.doesNotMatch(comment, /file 0/);
     const two = changesComment([long, change({ stack: "aws-prod", values: "short\n" })], source);
     assert.match(two, /\nshort\n````/);
-  });
-
-  it("gives short texts whole, and long ones the room left, cut at a line", () => {
-    const lines = `${"0123456789".repeat(1000)}\n`.repeat(10);
-    const short = change({ stack: "aws-prod", values: "short\n" });
-    const comment = changesComment([change({ nodes: lines, values: lines }), short], source);
-    assert.match(comment, /\nshort\n````/);
-    assert.equal(comment.match(/\n(0123456789)+\n\.\.\. the rest is with the run\n````/g)?.length, 2);
-    assert.ok(Buffer.byteLength(comment) > commentLimit - 20_010);
   });
 
   it("reads the file that the plan wrote, and no other", () => {

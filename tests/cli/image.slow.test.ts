@@ -111,23 +111,26 @@ describe("fenestra image", function () {
         assert.ok(written.includes("-Seal") && !written.includes("-Sysprep"));
         assert.ok(document.endsWith(".json") ? JSON.parse(written) : parse(written));
       });
-
-      it("is judged by a plan beside it", async () => {
-        const hash = (name: string) => machine.stages.find((each) => each.name === name)?.content ?? "";
-        const stages = ["features", "artifacts"].map((name) => ({ name, hash: hash(name) }));
-        const record = { format: 1, os: "windows-2022", product: "1.0.0", base: "b", built: "2026-10-01T00:00:00Z" };
-        const file = path.join(folder, `${stack}.json`);
-        const plan = (asOf: string) =>
-          fenestra("plan", ...stackDir, "--stack", stack, "--image-json", `win2022=${file}`, "--as-of", asOf);
-        writeFileSync(file, JSON.stringify({ ...record, stages, images: [digest] }));
-        const { out } = await plan("2026-11-16");
-        assert.match(out, /spares the stages features, artifacts, and 1 container images; run all the same: programs/);
-        assert.match(out, /The image was made 46 days ago/);
-        assert.doesNotMatch((await plan("2026-11-15")).out, /days ago/);
-        writeFileSync(file, JSON.stringify({ ...record, format: 2, stages, images: [] }));
-        assert.match((await plan("2026-11-15")).err, /--image-json win2022=.*format/s);
-      });
     });
+
+  it("is judged by a plan beside it", async () => {
+    const file = path.join(folder, "aws-dev.json");
+    const plan = () =>
+      fenestra("plan", ...stackDir, "--stack", "aws-dev", "--image-json", `win2022=${file}`, "--as-of", "2026-11-16");
+    const record = {
+      format: 1,
+      os: "windows-2022",
+      product: "1.0.0",
+      base: "b",
+      built: "2026-10-01T00:00:00Z",
+      stages: [],
+      images: [],
+    };
+    writeFileSync(file, JSON.stringify(record));
+    assert.match((await plan()).out, /The image was made 46 days ago/);
+    writeFileSync(file, JSON.stringify({ ...record, format: 2 }));
+    assert.match((await plan()).err, /--image-json win2022=.*format/s);
+  });
 
   it("refuses what cannot become an image, and says what can", async () => {
     const cases: readonly (readonly [args: readonly string[], message: RegExp])[] = [

@@ -171,22 +171,6 @@ describe("fenestra init", () => {
     ));
 });
 
-describe("a mistyped name", () => {
-  it("is told with the one that was probably meant", () => {
-    const problems = (text: string) => {
-      try {
-        return assert.fail(JSON.stringify(loadConfig(parseStackFile(text, "x"))));
-      } catch (error) {
-        return String(error);
-      }
-    };
-    const text = "config:\n  fenestra:pool: []\n  fenestra:pools: [{name: a, os: linux, cuont: 1, xyz: 2}]\n";
-    assert.match(problems(text), /fenestra:pool: is not a key[\s\S]*?fix: +did you mean fenestra:pools\?\n/);
-    assert.match(problems(text), /pools\[0\]\.cuont: is not a key[\s\S]*?fix: +did you mean count\?\n/);
-    assert.match(problems(text), /pools\[0\]\.xyz: is not a key[\s\S]*?fix: +remove it or correct its spelling\n/);
-  });
-});
-
 function zones(region: string, letters: string): readonly string[] {
   return [...letters].map((letter) => `${region}${letter}`);
 }

@@ -45,16 +45,6 @@ describe("fenestra pin", () => {
     );
   });
 
-  it("reads a shared checksum file once", async () => {
-    const url = (name: string) => `https://github.com/etcd-io/etcd/releases/download/v1.36.4/${name}`;
-    answers.set(
-      "/github.com/etcd-io/etcd/releases/download/v1.36.4/SHA256SUMS",
-      text(`${b}  x.tar.gz\n${a}  y.tar.gz\n`),
-    );
-    assert.equal((await pin([file("x", b, url("x.tar.gz")), file("y", a, url("y.tar.gz"))])).code, 0);
-    assert.equal(asked.length, 1);
-  });
-
   it("asks a registry by HEAD, follows its redirect, and takes its token for everybody", async () => {
     answers.set("/ghcr.io/v2/o/r/manifests/1.0.0", (_, response) => {
       response.writeHead(307, { location: "/elsewhere/v2/o/r/manifests/1.0.0" }).end();

@@ -96,6 +96,7 @@ function makeReleases(): void {
   git(bare, "config", "uploadpack.allowAnySHA1InWant", "true");
 }
 
+// Sees what nothing faster does: that git, a submodule and a release work together, literally by the manual.
 describe("a repository of one's own", function () {
   this.timeout(300_000);
   before(() => {
@@ -128,7 +129,7 @@ describe("a repository of one's own", function () {
   });
 
   it("is nobody's stack files before it has a project file", () => {
-    for (const args of ["stacks", "stacks --deployable", "plan --stack aws-dev", "init --stack a", "pin --check"]) {
+    for (const args of ["stacks --deployable", "init --stack a"]) {
       const { stdout, stderr, status } = fenestra(program, user, ...args.split(" "));
       assert.deepEqual([stdout, status], ["", 2], args);
       assert.match(
@@ -164,9 +165,8 @@ describe("a repository of one's own", function () {
     const [, schema = ""] = /\$schema=(\S+)/.exec(textOf("stacks/Pulumi.shop.yaml")) ?? [];
     assert.ok(schema.startsWith("..") && existsSync(path.join(user, "stacks", schema)));
     assert.match(textOf("stacks/Pulumi.shop.yaml"), /: \.\.\/fenestra\/docs\/configuration\.md\n/);
-    for (const cwd of [user, path.join(user, "ci"), folder])
+    for (const cwd of [path.join(user, "ci"), folder])
       assert.equal(fine(program, cwd, "stacks", "--deployable"), '["shop"]\n');
-    assert.match(fine(program, path.join(user, "stacks"), "plan", "--stack", "shop"), /\bshop\b/);
     const inside = fenestra(program, program, "stacks", "--deployable");
     assert.match(
       inside.stderr,
@@ -180,20 +180,11 @@ describe("a repository of one's own", function () {
   });
 
   it("is compared with its own commits", () => {
-    const commands = [
-      ["changes", "--since", "HEAD"],
-      ["plan", "--stack", "shop", "--diff", "HEAD"],
-    ];
-    const undo = edit(stackFile, (text) => text.replace("count: 2", "count: 5"));
-    for (const command of commands)
-      assert.match(inUser(...command, "--fail-on", "lost-data"), /^(?![\s\S]*Nothing changes)[\s\S]*linux/);
+    const undo = edit(stackFile, (text) => `${text}  fenestra:addons: { storage: false }\n`);
+    assert.match(inUser("plan", "--stack", "shop", "--diff", "HEAD"), /DATA IS LOST/i);
+    const { status, stdout } = fenestra(program, user, "changes", "--since", "HEAD", "--fail-on", "lost-data");
+    assert.deepEqual([status, /DATA IS LOST/i.test(stdout)], [3, true], stdout);
     undo();
-    const keep = edit(stackFile, (text) => `${text}  fenestra:addons: { storage: false }\n`);
-    for (const command of commands) {
-      assert.match(inUser(...command), /DATA IS LOST/i);
-      assert.equal(fenestra(program, user, ...command, "--fail-on", "lost-data").status, 3);
-    }
-    keep();
   });
 
   it("adds a Kubernetes release beside its stack files, not the program", async () => {
@@ -213,7 +204,6 @@ describe("a repository of one's own", function () {
     assert.equal(inUser("changes", "--since", "HEAD"), "shop: no change\n");
     undo();
     rmSync(path.join(user, "stacks/artifacts.lock.json"));
-    assert.match(inUser("changes", "--since", "HEAD"), /^shop: changes\n/);
     commit(user, "three");
   });
 

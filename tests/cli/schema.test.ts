@@ -1,7 +1,5 @@
 import assert from "node:assert/strict";
-import { readFileSync } from "node:fs";
 import { isDeepStrictEqual } from "node:util";
-import { schemaFile } from "../../cli/schema.ts";
 import { organisationSettings } from "../../components/config/groups.ts";
 import { planSchema } from "../../plan/plan.ts";
 import { findingRules } from "../../plan/report/findings.ts";
@@ -9,10 +7,6 @@ import { fenestra } from "../support/fenestra.ts";
 import { stackDir } from "../support/stacks.ts";
 
 describe("fenestra schema", () => {
-  it("prints the schema of a stack file, as in stacks/schema.json", async () => {
-    assert.deepEqual(await fenestra("schema"), { code: 0, out: readFileSync(schemaFile, "utf8"), err: "" });
-  });
-
   it("prints every setting and every finding to read", async () => {
     const [settings, listed] = await Promise.all(
       ["--markdown", "--findings"].map((option) => fenestra("schema", option)),

@@ -59,10 +59,4 @@ describe("the command's starter", () => {
       const { stdout, stderr, status } = run("fenestra");
       assert.deepEqual({ stdout, stderr, status }, { stdout: `${node}\n`, stderr: "", status: 0 });
     });
-
-  it("would be stopped by the limit if it found itself", function () {
-    this.timeout(30_000);
-    for (const file of ["cli/with-node", "cli/node"]) program(file, "exec $(node)");
-    assert.match(run("fenestra").stderr, /fork/i);
-  });
 });
