@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import fc from "fast-check";
 import { stackNames } from "../../components/config/stackFile.ts";
 import type { RecordedProgram } from "../../plan/program/recorded.ts";
-import { listOf, mapOf, type PropertyMap } from "../../plan/program/values.ts";
+import type { PropertyMap } from "../../plan/program/values.ts";
 import { arbitraryValidConfig } from "../support/arbitraryConfig.ts";
 import { runConfig, runStack } from "../support/mocks.ts";
 import { configTexts, stackConfig, testStacks } from "../support/stacks.ts";
@@ -34,34 +34,19 @@ describe("what the clouds' own models say of the program's inputs", function () 
     );
   });
 
-  const changes: readonly (readonly [kind: string, change: (inputs: PropertyMap) => PropertyMap, says: RegExp])[] = [
+  const changes: readonly (readonly [kind: string, change: () => PropertyMap, says: RegExp])[] = [
     ["aws:ec2/launchTemplate:LaunchTemplate", () => ({ instanceType: "m7i.9xlarge" }), /m7i.9xlarge is none of/],
     ["aws:iam/role:Role", () => ({ path: `/${"a".repeat(600)}/` }), /602 characters; allowed: 1 to 512/],
-    ["aws:iam/role:Role", () => ({ tags: { "a*": "b" } }), /a\* does not match/],
-    ["aws:lb/targetGroup:TargetGroup", () => ({ port: 70_000 }), /70000 ; allowed: 1 to 65535/],
     ["aws:ec2/vpc:Vpc", () => ({ cidr: "10.0.0.0/16" }), /nobody reads ec2\/vpc:Vpc cidr/],
-    [
-      "aws:autoscaling/group:Group",
-      ({ initialLifecycleHooks }) => ({
-        initialLifecycleHooks: listOf(initialLifecycleHooks).map((each) => ({ ...mapOf(each), name: "" })),
-      }),
-      /0 characters; allowed: 1/,
-    ],
     ["azure-native:compute:VirtualMachine", () => ({ zones: "1" }), /zones: Invalid input/],
-    ["azure-native:network:SecurityRule", () => ({ priority: "100" }), /priority: Invalid input/],
     ["azure-native:network:SecurityRule", () => ({ sourceAddresPrefix: "*" }), /Unrecognized key/],
-    [
-      "azure-native:keyvault:Vault",
-      ({ properties }) => ({ properties: { ...mapOf(properties), vaultUri: 1 } }),
-      /vaultUri: Invalid/,
-    ],
   ];
   for (const [kind, change, says] of changes)
     it(`but of ${says.source} in ${kind}`, async () => {
       const stack = kind.startsWith("aws:") ? "aws-dev" : "azure-dev";
       const { program } = await runStack(stack);
       const resources = program.resources.map((each) =>
-        each.type === kind ? { ...each, inputs: { ...each.inputs, ...change(each.inputs) } } : each,
+        each.type === kind ? { ...each, inputs: { ...each.inputs, ...change() } } : each,
       );
       assert.match(problems({ ...program, resources }, stackConfig(stack)).join("\n"), says);
     });
