@@ -111,8 +111,11 @@ function stateOf({ cluster, controlPlane, resources }: BasePlan | Plan): Cluster
 }
 
 function lostOf(base: BasePlan, plan: Plan, operations: readonly Operation[]): PlanDiff["lost"] {
+  // Nobody keeps data in a sample.
   const data = operations.flatMap(({ name, data, change }) =>
-    data === undefined ? [] : [{ name, what: `${data}${change === "may-be-replaced" ? ", if it is replaced" : ""}` }],
+    data === undefined || /-in-samples-/.test(name)
+      ? []
+      : [{ name, what: `${data}${change === "may-be-replaced" ? ", if it is replaced" : ""}` }],
   );
   const kept = new Set(plan.resources.filter(({ options }) => options.protect === true).map(({ urn }) => urn));
   const now = new Set(plan.resources.map(({ urn }) => urn));

@@ -205,13 +205,27 @@ function countsInWords(resources: readonly Operation[]): string {
     .join(", ");
 }
 
+/** The program writes them anew from the pools: lists in expressions, which tell a reviewer nothing. */
+const follows = ({ type, change }: Operation): boolean =>
+  change === "changed" && /^kubernetes:admissionregistration\.k8s\.io\/.*AdmissionPolicy$/.test(type);
+
+const ownName = (name: string): string => name.replace(/^.*-(?=fenestra-)/, "");
+
 export function resourceLines(resources: readonly Operation[], paint: Paint = plain): readonly string[] {
   if (resources.length === 0) return [];
   const taken = [...new Set(resources.flatMap(({ takesOff = [] }) => takesOff))];
+  const following = resources.filter(follows);
   return [
     `Resources: ${countsInWords(resources)}`,
     ...(taken.length === 0 ? [] : [`  What others added to ${taken.join(", ")} is taken off (docs/platform.md)`]),
-    ...resources.flatMap(({ change, type, name, because, inputs }) => {
+    ...(following.length === 0
+      ? []
+      : [
+          `~ admission policies, which follow the stack file: ${following.map(({ name }) => ownName(name)).join(", ")}`,
+        ]),
+    ...resources.flatMap((resource) => {
+      if (follows(resource)) return [];
+      const { change, type, name, because, inputs } = resource;
       const [word, mark] = changeLooks[change];
       const why = because.length === 0 ? "" : ` (${because.join("; ")})`;
       return [

@@ -180,7 +180,7 @@ describe("a repository of one's own", function () {
   });
 
   it("is compared with its own commits", () => {
-    const undo = edit(stackFile, (text) => `${text}  fenestra:addons: { storage: false }\n`);
+    const undo = edit(stackFile, (text) => `${text}  fenestra:controlPlane: { backup: { keepDays: 1 } }\n`);
     assert.match(inUser("plan", "--stack", "shop", "--diff", "HEAD"), /DATA IS LOST/i);
     const { status, stdout } = fenestra(program, user, "changes", "--since", "HEAD", "--fail-on", "lost-data");
     assert.deepEqual([status, /DATA IS LOST/i.test(stdout)], [3, true], stdout);

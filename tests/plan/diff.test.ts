@@ -60,6 +60,20 @@ describe("a comparison of plans", () => {
     assert.equal(more[0], "safe: no machine is replaced");
   });
 
+  it("folds the policies that follow the pools, and calls no sample's disk lost data", () => {
+    const kind = "kubernetes:admissionregistration.k8s.io/v1:ValidatingAdmissionPolicy";
+    const claim = "kubernetes:core/v1:PersistentVolumeClaim";
+    const policies = (x: number) =>
+      ["pods", "claims"].map((name) => resource(`c-in-guard-rails-fenestra-${name}`, { x }, {}, kind));
+    const old = plan([...policies(1), resource("c-in-samples-fenestra-samples-disk", {}, {}, claim)], []);
+    const text = diffText(diffPlans(base(old), plan(policies(2), [])));
+    assert.doesNotMatch(text, /DATA IS LOST/);
+    assert.match(text, /^~ admission policies, which follow the stack file: fenestra-claims, fenestra-pods$/m);
+    assert.doesNotMatch(text, new RegExp(kind));
+    const own = plan([resource("c-in-storage-claim", {}, {}, claim)], []);
+    assert.match(diffText(diffPlans(base(own), plan([], []))), /^DATA IS LOST\n- c-in-storage-claim/m);
+  });
+
   it("says what happens, worst first, with the values", () => {
     const group = "aws:autoscaling/group:Group";
     const old = plan(
