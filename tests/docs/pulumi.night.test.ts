@@ -174,7 +174,6 @@ const recipes: Readonly<Record<string, Recipe>> = {
       assert.equal(loadConfig(config).registryCredentials?.["mirror.example.com"]?.username, "robot");
     },
   },
-  "pulumi stack init aws-dev": { first: gone },
   "pulumi cancel": {
     first: 'lock="$STATE/.pulumi/locks/organization/fenestra/$STACK"; mkdir -p "$lock"; echo "{}" > "$lock/1.json"',
     check: () => assert.deepEqual(readdirSync(at("state/.pulumi/locks/organization/fenestra/aws-prod")), []),
