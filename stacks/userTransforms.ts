@@ -33,7 +33,8 @@ const relied: readonly Relied[] = [
     why: "machines and their rights are found by such tags",
   },
   {
-    touched: /(^|\.)(name|namePrefix|\w+Name|bucket|privateIps?|privateIPAddress|fixedIp|region|location)$/,
+    touched:
+      /(?<!^sku\.)(?<=^|\.)(name|namePrefix|\w+Name|bucket|privateIps?|privateIPAddress|fixedIp|region|location)$/,
     why: "names and addresses never change: others refer to them",
   },
   {
@@ -44,6 +45,10 @@ const relied: readonly Relied[] = [
     type: /^aws:(ec2\/(instance|networkInterface|volumeAttachment)|ebs\/volume):|^azure-native:compute:(VirtualMachine|Disk)$/,
     touched: /^(?!tags\b|opts\.|finalSnapshot$)/,
     why: "a machine of the control plane stops or goes for it, and no gate looks at the others first",
+  },
+  {
+    touched: /^(instanceType|size|sku\.name|overrides|mixedInstancesPolicy\.launchTemplate\.overrides)\b/,
+    why: "what pods can have of a node, the autoscaler and the bill count with the size in the stack file",
   },
   { touched: /^opts\./, why: "order, replacement and protection are decided by it" },
 ];
@@ -69,6 +74,14 @@ function changedPaths(old: unknown, now: unknown, at = ""): readonly string[] {
   return [...new Set([...Object.keys(old), ...Object.keys(now)])].flatMap((key) =>
     changedPaths(Reflect.get(old, key), Reflect.get(now, key), step(key)),
   );
+}
+
+/** Options but those that only protect, and arguments that an update then leaves as they are. */
+function optionsOf({ protect, ignoreChanges, ...others }: Properties) {
+  return {
+    others: protect === true ? others : { ...others, protect },
+    ignored: Array.isArray(ignoreChanges) ? ignoreChanges.map(String) : [],
+  };
 }
 
 /** One sentence for each changed path that something relies on. */
@@ -103,9 +116,12 @@ function watched(transform: pulumi.ResourceTransformation, where: string): pulum
     const result = tried();
     const problem = resultProblem(result, opts.parent);
     if (problem !== undefined) throw refused(problem);
+    const [before, now] = [optionsOf(opts), optionsOf({ ...(result?.opts ?? args.opts) })];
     const paths = [
       ...changedPaths(props, result?.props ?? args.props),
-      ...changedPaths({ opts }, { opts: { ...(result?.opts ?? args.opts) } }),
+      // One that is ignored keeps what it has, whatever the program wants.
+      ...now.ignored.filter((each) => !before.ignored.includes(each)),
+      ...changedPaths({ opts: before.others }, { opts: now.others }),
     ];
     for (const text of warningsOf(args.type, args.name, paths)) void pulumi.log.warn(text);
     return result;

@@ -119,3 +119,25 @@ export function unsentInputs(type: string, inputs: PropertyMap): readonly string
     );
   return [...new Set(fields([declaredResource(type).inputs], inputs, ""))];
 }
+
+/** Inputs that a type does not have, at the top and in each object; items of a list as `[*]`. */
+export function unknownInputs(type: string, inputs: PropertyMap): readonly string[] {
+  const { packageName } = parts(type);
+  const below = (types: readonly Properties[], value: PropertyValue, path: string): readonly string[] => {
+    if (value instanceof Secret) return below(types, value.reveal(), path);
+    if (isPropertyList(value)) return value.flatMap((item) => below(types, item, `${path}[*]`));
+    if (!isPropertyMap(value) || types.length === 0) return [];
+    return Object.entries(value).flatMap(([key, inner]) => {
+      const own = types.flatMap((each) => each.get(key) ?? []);
+      const at = path === "" ? key : `${path}.${key}`;
+      if (own.length === 0) return [at];
+      const objects = own.some(({ isMap }) => isMap) ? [] : own.flatMap((each) => each.objects);
+      return below(
+        objects.flatMap((name) => declaredObjects(packageName).get(name) ?? []),
+        inner,
+        at,
+      );
+    });
+  };
+  return [...new Set(below([declaredResource(type).inputs], inputs, ""))];
+}

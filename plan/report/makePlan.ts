@@ -20,6 +20,7 @@ import { secretsInUserData } from "../program/leaks.ts";
 import type { RecordedProgram, RecordedResource } from "../program/recorded.ts";
 import { ProgramError, requireSameResources, runProgram } from "../program/runProgram.ts";
 import { isPropertyList, isPropertyMap, listOf, mapOf, type PropertyValue, reveal, Secret } from "../program/values.ts";
+import { unknownInputs } from "../providers/declared.ts";
 import { findings } from "./findings.ts";
 
 export interface PlanRequest {
@@ -47,14 +48,27 @@ export async function makePlan({ stack, config, entry, asOf, account, images }: 
   const preview = await runProgram({ ...run, mode: "unknown-outputs" });
   const program = await runProgram({ ...run, mode: "known-outputs" });
   requireSameResources(preview, program);
+  const transforms = process.env[transformsVariable];
+  const transformed = transforms !== undefined && existsSync(transforms) ? transforms : undefined;
+  if (transformed !== undefined) refuseUnknownInputs(program, transformed);
   try {
     return planOfRun({ stack, spec, program, asOf, encrypted: encryptedKeys(config), config, images });
   } catch (error) {
-    const transforms = process.env[transformsVariable];
-    if (!(error instanceof Error) || transforms === undefined || !existsSync(transforms)) throw error;
+    if (!(error instanceof Error) || transformed === undefined) throw error;
     const message = `the plan cannot read what it leaves of the resources: ${error.message}`;
-    throw new ProgramError(transforms, [new Error(message, { cause: error })]);
+    throw new ProgramError(transformed, [new Error(message, { cause: error })]);
   }
+}
+
+/** Clouds' resources with an argument that their type does not have, which a provider refuses in an update. */
+function refuseUnknownInputs({ resources }: RecordedProgram, transforms: string): void {
+  const unknown = resources
+    .filter(({ type }) => /^(?:aws|azure-native):/.test(type))
+    .flatMap(({ type, name, inputs }) => unknownInputs(type, inputs).map((input) => `${type} ${name} has no ${input}`));
+  if (unknown.length > 0)
+    throw new ProgramError(transforms, [
+      new Error(`there is no such argument, see the provider's documentation:\n${unknown.join("\n")}`),
+    ]);
 }
 
 interface PlanInput {

@@ -113,6 +113,38 @@ describe("transforms beside the stack files", function () {
     ]);
   });
 
+  it("are refused for an argument that a type does not have, at any depth, and take none of the program's own for one", async () => {
+    const plan = (stack: string, text: string) =>
+      within(text, () => makePlan({ stack, config: stackConfig(stack), entry }));
+    const tagAll =
+      "export const transforms = [({ props, opts }) => ({ props: { ...props, tags: props.tags ?? {} }, opts })];";
+    await assert.rejects(
+      plan("aws-dev", tagAll),
+      /aws:ec2\/routeTableAssociation:RouteTableAssociation \S+ has no tags$/m,
+    );
+    await assert.rejects(plan("azure-dev", tagAll), /azure-native:network:Subnet \S+ has no tags$/m);
+    const misspelt = `export const transforms = [({ type, props, opts }) => type === "aws:ec2/launchTemplate:LaunchTemplate"
+      ? { props: { ...props, monitoring: { enable: true } }, opts } : undefined];`;
+    await assert.rejects(plan("aws-dev", misspelt), /LaunchTemplate \S+ has no monitoring\.enable$/m);
+    for (const stack of ["aws-prod", "aws-private", "azure-prod", "azure-gmsa"])
+      await plan(stack, "export const transforms = [];");
+  });
+
+  it("have the reason of what they touch, also where an update shall leave it, and none where they only protect", async () => {
+    const text = `export const transforms = [
+      ({ type, props, opts }) => {
+        if (type === "aws:autoscaling/group:Group") return { props, opts: { ...opts, ignoreChanges: ["minSize", "metricsGranularity"] } };
+        if (type === "aws:ec2/launchTemplate:LaunchTemplate") return { props: { ...props, instanceType: "m7i.2xlarge" }, opts };
+        if (type === "aws:kms/key:Key") return { props, opts: { ...opts, protect: true } };
+      },
+    ];`;
+    const told = findingsOf("aws-dev", await run("aws-dev", text)).map((each) => each.replace(/^(\S+) \S+:/, "$1:"));
+    assert.deepEqual([...new Set(told)].sort(), [
+      "aws:autoscaling/group:Group: A transform changes minSize: a pool's gate waits for that number of machines, and for its roll.",
+      "aws:ec2/launchTemplate:LaunchTemplate: A transform changes instanceType: what pods can have of a node, the autoscaler and the bill count with the size in the stack file.",
+    ]);
+  });
+
   it("of another form are refused with what is allowed", async () => {
     for (const text of ["export default [];", 'export const transforms = ["x"];'])
       await assert.rejects(
