@@ -91,5 +91,3 @@ export const allowingLabels = {
   controlPlane: "fenestra.dev/control-plane",
 } as const;
 export const lateSnapshotHours = 9;
-/** Worker's port that is open while its node is Ready. */
-export const healthPort = 10261;

@@ -8,7 +8,6 @@ import { ConfigError } from "../components/model/problem.ts";
 import { defaultRelease, minorOf } from "../components/model/releases.ts";
 import { type OwnObject, objectsIn, readObjects } from "../rehearsal/api/ownObjects.ts";
 import { insideNamespaces } from "../rehearsal/host/namespaces.ts";
-import { addOnPrograms } from "../rehearsal/programs/addOnTable.ts";
 import type { Wanted } from "../rehearsal/programs/catalog.ts";
 import { type RehearsalSettings, rehearseInNamespaces } from "../rehearsal/run/inNamespaces.ts";
 import { breakages, breakagesText, together } from "../rehearsal/run/negativeControls.ts";
@@ -16,7 +15,7 @@ import { type Command, exitCodes, UsageError } from "./exit.ts";
 import { npmCi, openCheckout } from "./gitBase.ts";
 import { readStack, stackHelp, stackOptions } from "./project.ts";
 
-const help = `Usage: fenestra rehearse --stack NAME [--stack-dir DIR] [--every-add-on] [--real-add-ons] [--keep] [--full] [--verbose]
+const help = `Usage: fenestra rehearse --stack NAME [--stack-dir DIR] [--every-add-on] [--keep] [--full] [--verbose]
                          [--logs DIR] [--only <checks>] [--skip <checks>] [--break <name>] [--update-to <release>] [--update-from REF]
                          [--objects DIR|FILE|-]
 
@@ -26,7 +25,6 @@ the containers of add-ons, packets and Windows are simulated. The last line of t
 
 ${stackHelp(17)}
   --every-add-on   Switch every add-on and all samples on, with a node in every pool
-  --real-add-ons   Run the programs of ${addOnPrograms.map(({ name }) => name).join(", ")} for real; the first time they are built
   --keep           Leave everything running until Ctrl-C, and print how to use kubectl
   --full           Run the slow checks too: those that wait for time to pass
   --verbose        Give each check a line, with what it saw
@@ -84,7 +82,6 @@ function parseArguments(
     options: {
       ...stackOptions,
       "every-add-on": { type: "boolean", default: false },
-      "real-add-ons": { type: "boolean", default: false },
       keep: { type: "boolean", default: false },
       full: { type: "boolean", default: false },
       verbose: { type: "boolean", default: false },
@@ -103,8 +100,6 @@ function parseArguments(
     const breakage = breakages[name];
     if (breakage === undefined)
       throw new UsageError(`--break ${name}: there is no such breakage; allowed: ${Object.keys(breakages).join(", ")}`);
-    if (breakage.realAddOns === true && !values["real-add-ons"])
-      throw new UsageError(`--break ${name} breaks a program that runs with --real-add-ons only: add that option`);
     return breakage;
   });
   if (values["update-from"] !== undefined) {
@@ -117,7 +112,6 @@ function parseArguments(
     from: values["update-from"],
     objects: objectsOf(values.objects),
     everyAddOn: values["every-add-on"],
-    realAddOns: values["real-add-ons"],
     keep,
     full,
     verbose,

@@ -28,6 +28,8 @@ import { workloadsCheck } from "./workloads.ts";
 
 export interface ClusterFacts {
   readonly nodes: readonly NodeFacts[];
+  /** Whether pods may still wait for their first readiness probe. Default: no. */
+  readonly beforeProbes?: boolean;
   readonly wanted: WantedMachines;
   readonly runtimeClasses: readonly { readonly name: string; readonly build: string; readonly isolated: boolean }[];
   readonly runtimeClassPolicy: boolean;
@@ -97,7 +99,7 @@ export function checkList(facts: ClusterFacts): readonly VerifyCheck[] {
     ...nodeChecks(facts, groups),
     members === 0 ? missing("control-plane", controlPlaneTitle, unseen) : controlPlaneCheck(members),
     objectsCheck,
-    workloadsCheck(),
+    workloadsCheck({ beforeProbes: facts.beforeProbes ?? false }),
     members === 0 ? missing("snapshots", snapshotsTitle, unseen) : snapshotsCheck(members),
     attachmentsCheck,
     fileSystemsCheck,
@@ -213,7 +215,7 @@ function nodeChecks({ nodes, wanted, metricsApi }: ClusterFacts, groups: readonl
     ...none("linux"),
     ...none("windows"),
     ...groups.map(podsReadyCheck),
-    real(servingCertificatesCheck, { id: "nodes", simulated: nodes.every((node) => node.simulated) }),
+    servingCertificatesCheck,
     ...metrics,
   ];
 }

@@ -158,7 +158,7 @@ export function runtimeClassCheck({ name, build, count, mustStart }: WantedClass
 export const placementPolicy = "fenestra-placement";
 
 /** A Windows pod with an image of this tag, as a dry run admits it. */
-export async function admittedWindowsPod(
+async function admittedWindowsPod(
   { api, namespace }: Pick<ApiTools, "api" | "namespace">,
   imageTag: string,
 ): Promise<V1PodSpec | undefined> {

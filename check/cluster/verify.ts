@@ -18,7 +18,7 @@ import { placementPolicy } from "./placement.ts";
 import { executor } from "./probe.ts";
 import { ProbePods, pauseImage, verifyNamespaceLabels } from "./probePods.ts";
 import { diskDriverOf, shareClasses, storageClassFor } from "./storage.ts";
-import type { VerifyCheck } from "./verifyCheck.ts";
+import type { VerifyCheck, VerifyTools } from "./verifyCheck.ts";
 
 /** The class of snapshots that components/kubernetes/addOns/csi.ts makes. */
 const snapshotClass = {
@@ -84,7 +84,7 @@ export async function clusterFacts(
 const accountMs = 30_000;
 
 /** Makes a run's namespace, and waits for the account `default`, which pods need. */
-async function makeNamespace(api: ClusterApi, prefix: string): Promise<string> {
+export async function makeNamespace(api: ClusterApi, prefix: string): Promise<string> {
   const name = `${prefix}-${randomBytes(3).toString("hex")}`;
   await api.core.createNamespace({
     body: { apiVersion: "v1", kind: "Namespace", metadata: { name, labels: verifyNamespaceLabels } },
@@ -110,7 +110,7 @@ export interface Removal {
 }
 
 /** Removes a run's namespace, and waits until all in it is gone. */
-async function removeNamespace(api: ClusterApi, name: string): Promise<Removal> {
+export async function removeNamespace(api: ClusterApi, name: string): Promise<Removal> {
   const signal = AbortSignal.timeout(goneMs);
   try {
     const left = await until(`namespace ${name} to go`, { signal, intervalMs: 500 }, async () => {
@@ -139,6 +139,11 @@ export function emptied(conditions: readonly V1NamespaceCondition[]): string {
     return `it is empty, and goes as soon as every registered API answers again: ${discovery.message}`;
   const reasons = conditions.filter(({ status }) => status === "True").map(({ message }) => message);
   throw new NotYet(reasons.join("; ") || "it is Terminating");
+}
+
+export function verifyTools(api: ClusterApi, namespace: string): VerifyTools {
+  const probePods = new ProbePods(api, namespace, executor(api.config, namespace));
+  return { api, namespace, waitingImage: pauseImage, probePods };
 }
 
 interface VerifyOptions {
@@ -198,19 +203,14 @@ export async function verify(
   let results: readonly CheckResult[] = [];
   let removal: Removal = { clean: false, left: undefined };
   try {
-    const probePods = new ProbePods(api, namespace, executor(api.config, namespace));
-    results = await runChecks(
-      checks,
-      { api, namespace, waitingImage: pauseImage, probePods },
-      {
-        limitMs,
-        interrupted,
-        heartbeatMs: 60_000,
-        onBegin: (id) => err(line(`...   [${id}]`)),
-        onWaiting: (id, _, seconds) => err(line(`...   [${id}] for ${Math.round(seconds)} s`)),
-        onResult: (result, position) => out(line(resultLines(result, position, paint))),
-      },
-    );
+    results = await runChecks(checks, verifyTools(api, namespace), {
+      limitMs,
+      interrupted,
+      heartbeatMs: 60_000,
+      onBegin: (id) => err(line(`...   [${id}]`)),
+      onWaiting: (id, _, seconds) => err(line(`...   [${id}] for ${Math.round(seconds)} s`)),
+      onResult: (result, position) => out(line(resultLines(result, position, paint))),
+    });
   } finally {
     err(`removing namespace ${namespace}\n`);
     removal = await removeNamespace(api, namespace);

@@ -3,7 +3,7 @@ import type { ApiTools } from "./api.ts";
 import type { ClusterApi } from "./clusterApi.ts";
 import type { ProbePods } from "./probePods.ts";
 
-interface VerifyTools extends ApiTools {
+export interface VerifyTools extends ApiTools {
   readonly api: ClusterApi;
   readonly probePods: Pick<ProbePods, "ready" | "host" | "service" | "run">;
 }

@@ -177,26 +177,15 @@ export async function allWorkloads({ core, apps }: ApiClients): Promise<Workload
   };
 }
 
-export interface WantedWorkloads {
-  /** Default: `workloads`. */
-  readonly id?: string;
-  readonly slow?: boolean;
+interface WantedWorkloads {
   /** Whether pods may still wait for their first readiness probe. */
   readonly beforeProbes?: boolean;
-  /** Pods that need not be Ready. */
-  readonly excused?: ((pod: V1Pod) => boolean) | undefined;
 }
 
-export function workloadsCheck({
-  id = "workloads",
-  slow = false,
-  beforeProbes = false,
-  excused = () => false,
-}: WantedWorkloads = {}): Check<ApiTools> {
+export function workloadsCheck({ beforeProbes = false }: WantedWorkloads = {}): Check<ApiTools> {
   return {
-    id,
+    id: "workloads",
     title: `every Deployment, StatefulSet and DaemonSet of the cluster has all its pods ${beforeProbes ? "running" : "available"}`,
-    ...(slow ? { slow } : {}),
     run: async ({ api, signal, note }) => {
       let lookAt: string | undefined;
       const found = await until(
@@ -213,10 +202,7 @@ export function workloadsCheck({
           for (const kind of ["deployments", "daemonSets", "pods"] as const)
             if (workloads[kind].length === 0) throw new NotYet(`there are no ${kind}`);
           const now = Date.now();
-          const problems = workloadProblems(
-            workloads,
-            (pod) => excused(pod) || (beforeProbes && awaitsFirstProbe(pod, now)),
-          );
+          const problems = workloadProblems(workloads, (pod) => beforeProbes && awaitsFirstProbe(pod, now));
           lookAt = problems[0]?.lookAt;
           if (problems.length > 0) {
             throw new NotYet(

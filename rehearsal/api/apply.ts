@@ -118,19 +118,17 @@ export interface Applied {
  * validation, and passes the gates in between.
  *
  * @param passGate runs the hook of the gate with this name
- * @param change a negative control's change of an object. Default: none.
  */
 export async function applyAll(
   program: RecordedProgram,
   kubectl: Kubectl,
   passGate: (name: string) => Promise<void>,
-  change: (object: KubernetesObject) => KubernetesObject = (object) => object,
 ): Promise<Applied> {
   const [refused, warnings]: [string[], string[]] = [[], []];
   const isStep = (resource: RecordedResource): boolean => isKubernetesObject(resource) || isGate(resource);
   for (const layer of layers(program.resources.filter(isStep), depths(program, isStep))) {
     const said = await applyLayer(
-      layer.filter(isKubernetesObject).map((resource) => change(objectOf(resource))),
+      layer.filter(isKubernetesObject).map(objectOf),
       kubectl,
       // The provider takes a field that somebody else has (`takesFields`). In a new cluster nobody may have one of
       // these, which shows only without force.
@@ -214,6 +212,6 @@ function warningsIn({ stderr }: CommandResult): readonly string[] {
   return stderr.split("\n").filter((line) => line.startsWith("Warning: "));
 }
 
-export function nameOf({ metadata }: KubernetesObject): string {
+function nameOf({ metadata }: KubernetesObject): string {
   return isObject(metadata) && "name" in metadata ? String(metadata.name) : "";
 }

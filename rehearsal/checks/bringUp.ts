@@ -1,6 +1,6 @@
 import { type Check, inOrder, within } from "../../check/check.ts";
 import type { RecordedProgram } from "../../plan/program/recorded.ts";
-import { type Applied, applyAll, isKubernetesObject, type KubernetesObject } from "../api/apply.ts";
+import { type Applied, applyAll, isKubernetesObject } from "../api/apply.ts";
 import type { DecodedMachine } from "../cluster/bringUp.ts";
 import type { Cluster } from "../cluster/cluster.ts";
 import { limitsMs } from "../host/limits.ts";
@@ -16,10 +16,6 @@ interface BringUp {
   /** Ends a wait that has become pointless. */
   readonly unlessLacking: <T>(waiting: Promise<T>) => Promise<T>;
   readonly progress: Progress;
-  /** Resolves when the programs of add-ons that run for real are there. Default: none does. */
-  readonly addOnsAtHand: Promise<void> | undefined;
-  /** Change of an object by a negative control. */
-  readonly change: ((object: KubernetesObject) => KubernetesObject) | undefined;
   /** Receives what came of the program's objects. */
   readonly onApplied: (applied: Applied) => void;
 }
@@ -49,8 +45,7 @@ export function bringUpChecks(of: BringUp): readonly Check[] {
         // What takes longest comes first: the program's objects wait for the API gate anyway.
         await cluster.startWorkers(workers);
         progress.line(`workers: ${workers.length} machines boot from their user data`);
-        await of.addOnsAtHand;
-        applying = applyAll(program, cluster.kubectl, passGate, of.change);
+        applying = applyAll(program, cluster.kubectl, passGate);
         // Its failure is seen where it is awaited.
         applying.catch(() => undefined);
         await unlessLacking(cluster.untilRegistered(count));
@@ -63,7 +58,6 @@ export function bringUpChecks(of: BringUp): readonly Check[] {
       run: async () => {
         await unlessLacking(cluster.untilNodesReady(count));
         cluster.startCloudController();
-        await cluster.routePods();
         ready.resolve();
       },
     },

@@ -3,7 +3,6 @@ import type { ApiTools } from "../../check/cluster/api.ts";
 import type { Kubectl } from "../api/apply.ts";
 import type { Api } from "../api/client.ts";
 import type { CloudCall, CloudSimulation } from "../clouds/cloud.ts";
-import type { RepeatedBootstrap } from "../cluster/inspect.ts";
 import type { RegisteredNode } from "../cluster/registrations.ts";
 
 /** A pool as the stack file asks for it. */
@@ -38,12 +37,8 @@ export interface RehearsalTools extends ApiTools {
   readonly passGate: (name: string, kept?: unknown) => Promise<void>;
   /** Instance ids of the workers that boot in namespaces. */
   readonly linuxWorkers: readonly string[];
-  /** Whether a machine in a namespace, by its id, reaches a TCP port of its own by the name localhost. */
-  readonly listens: (id: string, port: number) => Promise<boolean>;
   /** The API with the kubeconfig that the program exports. */
   readonly peoplesApi: Api;
-  /** Runs the bootstrap again on every machine in a namespace. */
-  readonly repeatBootstrap: () => Promise<readonly RepeatedBootstrap[]>;
 }
 
 export type CheckContext = RehearsalTools & CheckRun;

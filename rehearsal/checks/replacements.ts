@@ -1,176 +1,86 @@
-import { expect } from "../../check/check.ts";
+import { expect, expectEqual } from "../../check/check.ts";
 import { statusOf } from "../../check/cluster/api.ts";
-import type { Api } from "../api/client.ts";
+import type { SimulatedMachine } from "../../plan/fakes/machines.ts";
+import { type Api, apiFor, kubeconfig } from "../api/client.ts";
+import type { CloudSimulation } from "../clouds/cloud.ts";
+import type { DecodedMachine } from "../cluster/bringUp.ts";
+import type { Cluster } from "../cluster/cluster.ts";
 import { limitsMs } from "../host/limits.ts";
 import { waitFor } from "../host/processes.ts";
 import type { RehearsalCheck } from "./context.ts";
-import { walk } from "./manual.ts";
-import {
-  ask,
-  expectRefused,
-  firstRequests,
-  nodesByName,
-  type Replacements,
-  replacementTools,
-} from "./replacementTools.ts";
-import { askFor } from "./trust.ts";
+import { type Follow, walk } from "./manual.ts";
+import { askFor, joinSecretOf } from "./trust.ts";
 
-const hostileOnes = 300;
-/** Seconds that a machine may wait for its first certificate among hostile requests. */
+/** Seconds that a machine may wait for its first certificate. */
 const patience = 30;
 
-/**
- * Copies each first request that `seen` shows from now on, with each of these tokens and a name that sorts before it.
- * @returns a function that ends it and gives the names of the copies
- */
-async function startThief(seen: Api, tokens: readonly Api[]): Promise<() => Promise<readonly string[]>> {
-  const copies = new Set<string>();
-  const known = new Set((await firstRequests(seen)).keys());
-  let over = false;
-  const copy = async (): Promise<void> => {
-    for (const [name, node] of await firstRequests(seen)) {
-      if (known.has(name) || copies.has(name)) continue;
-      known.add(name);
-      for (const as of tokens)
-        copies.add(await askFor(as, `system:node:${node}`, "system:nodes", { generateName: "a-" }).catch(String));
-    }
-  };
-  const running = (async () => {
-    while (!over) {
-      await copy().catch(() => undefined);
-      await new Promise((resolve) => setTimeout(resolve, 50));
-    }
-  })();
-  return async () => {
-    over = true;
-    await running;
-    return [...copies];
-  };
+const ask = (api: Api, node: string): Promise<string> => askFor(api, `system:node:${node}`, "system:nodes");
+
+/** Requests with an approval, none of which may be one of these names. */
+async function expectRefused({ certificates }: Api, names: readonly string[]) {
+  // The node controller's turn, and a list of the cloud that is newer than the request.
+  await new Promise((resolve) => setTimeout(resolve, 20_000));
+  const { items } = await certificates.listCertificateSigningRequest();
+  const approved = items.filter(({ status }) => status?.conditions?.some(({ type }) => type === "Approved"));
+  const wrong = approved.filter(({ metadata }) => names.includes(metadata?.name ?? ""));
+  expectEqual(wrong.length, 0, "hostile requests that were approved");
+  return approved;
 }
 
-/**
- * What becomes of workers that end, never join, lose their Nodes, are rolled and maintained. Each check leaves as many
- * workers as it found.
- */
-export function replacementChecks(parts: Replacements): readonly RehearsalCheck[] {
-  const { cluster, worker, follow } = parts;
-  const { workers, current, successorOf, thiefOf, controllers, requestsOf, asks, toldOf } = replacementTools(parts);
-  const checks: readonly RehearsalCheck[] = [
-    {
-      id: "replaced: identity ends",
-      title: `a machine that was terminated, by the manual's steps for a compromised one, has no Node and no new certificate, and its successor joins at once among ${hostileOnes} hostile requests, also while a zone is down and lists are refused`,
-      run: async (context) => {
-        const { api, cloud, note } = context;
-        const { machine } = current(cloud);
-        const { nodeName } = cloud.identity(machine);
-        const { thief, bootstrap } = await thiefOf(cloud, machine);
-        const hostile: string[] = [];
-        for (let number = 0; number < hostileOnes; number += 1)
-          hostile.push(await ask(bootstrap, `${nodeName.slice(0, -3)}${(number + 0x100).toString(16)}`));
-        const [isolate, end, publish, traces] = walk("A node is compromised");
-        const names = { NODE: nodeName };
-        for (const step of [isolate, end, publish]) await follow(step, context, names);
-        await waitFor("the token of before to be worth nothing", limitsMs.machine, async () => {
-          const made = await ask(bootstrap, nodeName).catch(statusOf);
-          if (typeof made === "string") hostile.push(made);
-          return made === 401;
-        });
-        cloud.faults.zone = cloud.machines.find(
-          ({ zone, group }) => group !== undefined && zone !== machine.zone,
-        )?.zone;
-        cloud.faults.throttled = 2;
-        // Another worker of the pool, and one of another pool, if any: their tokens of now.
-        const others = [
-          workers(cloud).find((each) => each !== machine),
-          cloud.machines.find(({ group }) => group !== undefined && group.name !== machine.group?.name),
-        ].flatMap((each) => each ?? []);
-        const thieves = await Promise.all(others.map((each) => thiefOf(cloud, each)));
-        const endThief = await startThief(
-          api,
-          thieves.map((each) => each.bootstrap),
-        );
-        // So that the answer is never faster than the thief.
-        await controllers("stop");
-        const joins = successorOf(context, machine).finally(() => {
-          cloud.faults.zone = undefined;
-        });
-        joins.catch(() => undefined);
-        await waitFor("the thief to copy its request", limitsMs.machine, async () => {
-          const names = [...(await firstRequests(api)).keys()];
-          return names.filter((name) => name.startsWith("a-")).length >= thieves.length;
-        }).finally(() => controllers("start"));
-        const started = Date.now();
-        const copies = await endThief();
-        const nodes = await firstRequests(api);
-        await waitFor("one of them to be answered", limitsMs.machine, async () => {
-          const { items } = await api.certificates.listCertificateSigningRequest();
-          const given = items.filter(({ status }) => status?.certificate !== undefined);
-          return given.some(({ metadata }) => nodes.get(metadata?.name ?? "") === nodes.get(copies[0] ?? ""));
-        });
-        await expectRefused(api, copies);
-        const successor = await joins;
-        await waitFor("lists to be refused", limitsMs.machine, async () => cloud.faults.throttled === 0);
-        await waitFor(
-          `node ${nodeName} to be gone`,
-          limitsMs.machine,
-          async () => !(await nodesByName(api)).has(nodeName),
-        );
-        const approved = await expectRefused(api, [...hostile, await ask(thief, nodeName)]);
-        const seen = await follow(traces, context, names);
-        expect(
-          seen.includes(`"create","/apis/certificates.k8s.io/v1/certificatesigningrequests`),
-          `traces of it: ${seen}`,
-        );
-        const own = approved.flatMap(({ metadata, status }) =>
-          (status?.conditions ?? []).flatMap(({ message, lastUpdateTime }) =>
-            message?.startsWith(`first certificate of ${successor},`)
-              ? (lastUpdateTime?.getTime() ?? 0) - Math.max(started, metadata?.creationTimestamp?.getTime() ?? 0)
-              : [],
-          ),
-        );
-        expect(
-          own.length === 1 && (own[0] ?? 0) <= patience * 1000,
-          `the first certificate of ${successor} took ${own.join(", ")} ms`,
-        );
-        note(
-          `${successor} came after ${nodeName}, with a certificate ${Math.round((own[0] ?? 0) / 1000)} s after both were there; ${copies.length} copies of its request got none`,
-        );
-      },
+/** A worker ends and another one comes in its place. */
+export function replacementCheck(cluster: Cluster, worker: DecodedMachine, follow: Follow): RehearsalCheck {
+  const current = ({ machines }: CloudSimulation): SimulatedMachine => {
+    const machine = machines.find(({ id, urn }) => urn === worker.machine.urn && cluster.machines.has(id));
+    if (machine === undefined) throw new Error(`no machine of ${worker.machine.urn} runs`);
+    return machine;
+  };
+  return {
+    id: "replaced",
+    slow: true,
+    limitMs: limitsMs.steps,
+    title:
+      "a machine that was ended, by the manual's steps for a compromised one, has no Node and no new certificate; its successor joins at once",
+    run: async (context) => {
+      const { api, cloud, note } = context;
+      const machine = current(cloud);
+      const { nodeName } = cloud.identity(machine);
+      const { server, caCertificate: ca, token } = await joinSecretOf(cloud, machine);
+      // What root on the machine may have kept.
+      const pem = await cluster.machines.get(machine.id)?.readFile("/var/lib/kubelet/pki/kubelet-client-current.pem");
+      const as = (user: Parameters<typeof kubeconfig>[0]["user"]) => apiFor(kubeconfig({ server, ca, user }));
+      const [thief, bootstrap] = [as({ certificate: pem ?? "", key: pem ?? "" }), as({ token })];
+      const hostile: string[] = [];
+      const [isolate, end, publish, traces] = walk("A node is compromised");
+      const names = { NODE: nodeName };
+      for (const step of [isolate, end, publish]) await follow(step, context, names);
+      await waitFor("the token of before to be worth nothing", limitsMs.machine, async () => {
+        const made = await ask(bootstrap, nodeName).catch(statusOf);
+        if (typeof made === "string") hostile.push(made);
+        return made === 401;
+      });
+      await cluster.powerOffMachine(machine);
+      const { machine: next } = await cluster.replaceMachine({ machine, payload: worker.payload });
+      const successor = cloud.identity(next).nodeName;
+      await waitFor(`node ${successor} in place of ${nodeName}`, limitsMs.machine, async () => {
+        const nodes = (await api.core.listNode()).items.map(({ metadata }) => metadata?.name);
+        return nodes.includes(successor) && !nodes.includes(nodeName);
+      });
+      const late = await ask(thief, nodeName).catch(statusOf);
+      const approved = await expectRefused(api, [...hostile, ...(typeof late === "string" ? [late] : [])]);
+      const seen = await follow(traces, context, names);
+      expect(seen.includes(`"create","/apis/certificates.k8s.io/v1/certificatesigningrequests`), `its traces: ${seen}`);
+      const took = approved.flatMap(({ metadata, status }) =>
+        (status?.conditions ?? []).flatMap(({ message, lastUpdateTime }) =>
+          message?.startsWith(`first certificate of ${successor},`)
+            ? +new Date(lastUpdateTime ?? 0) - +new Date(metadata?.creationTimestamp ?? 0)
+            : [],
+        ),
+      );
+      expect(
+        took.length === 1 && (took[0] ?? 0) <= patience * 1000,
+        `the first certificate of ${successor} took ${took.join(", ")} ms`,
+      );
+      note(`${successor} came after ${nodeName}, with a certificate after ${Math.round((took[0] ?? 0) / 1000)} s`);
     },
-    {
-      id: "replaced: kubelet killed",
-      title:
-        "a machine whose kubelet is killed when it has asked and when it was answered, and whose power then fails, joins, and each further certificate is told",
-      run: async (context) => {
-        const { api, cloud, note } = context;
-        const { machine } = current(cloud);
-        await cluster.powerOffMachine(machine);
-        const began = Date.now();
-        const member = await cluster.replaceMachine({ machine, payload: worker.payload });
-        const { nodeName } = cloud.identity(member.machine);
-        const answered = async (name: string): Promise<boolean> =>
-          (await api.certificates.readCertificateSigningRequest({ name })).status?.certificate !== undefined;
-        const kill = async (): Promise<void> => {
-          await cluster.machines.get(member.machine.id)?.run(["pkill", "--signal", "KILL", "--exact", "kubelet"]);
-        };
-        // So that the answer is never faster than the signal.
-        await controllers("stop");
-        await asks(api, nodeName, 1)
-          .then(kill)
-          .finally(() => controllers("start"));
-        const [first = ""] = await requestsOf(api, nodeName);
-        await waitFor("the first request to be answered", limitsMs.machine, () => answered(first));
-        await asks(api, nodeName, 2);
-        await kill();
-        await asks(api, nodeName, 3);
-        await cluster.powerOffMachine(member.machine);
-        await cluster.startLinux(member, false);
-        await waitFor(`node ${nodeName} to be registered`, limitsMs.machine, async () =>
-          (await nodesByName(api)).has(nodeName),
-        );
-        note(`${await toldOf(api, nodeName)}; joined after ${Math.round((Date.now() - began) / 1000)} s`);
-      },
-    },
-  ];
-  return checks.map((check) => ({ ...check, slow: true, limitMs: limitsMs.steps }));
+  };
 }

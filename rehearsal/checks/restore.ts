@@ -1,6 +1,5 @@
-import { setTimeout } from "node:timers/promises";
 import { CheckFailure, expect, expectEqual } from "../../check/check.ts";
-import { controlPlaneKey, ports } from "../../check/facts.ts";
+import { controlPlaneKey } from "../../check/facts.ts";
 import type { ControlPlaneLab } from "../cluster/controlPlaneLab.ts";
 import { limitsMs } from "../host/limits.ts";
 import { waitFor } from "../host/processes.ts";
@@ -14,7 +13,6 @@ import type { CheckContext, RehearsalCheck } from "./context.ts";
  */
 export function restoreChecks(lab: ControlPlaneLab): readonly RehearsalCheck[] {
   return [
-    ...(lab.size === 1 ? [silence(lab)] : []),
     {
       id: "restore: snapshot",
       slow: lab.size === 1,
@@ -24,38 +22,6 @@ export function restoreChecks(lab: ControlPlaneLab): readonly RehearsalCheck[] {
     },
     ...(lab.size === 1 ? [] : ofSeveral(lab)),
   ];
-}
-
-/** Longer than a probe of the API server may fail, which is 80 s. */
-const silentMs = 100_000;
-
-/** A busy etcd, as during a defragmentation, ends nobody who waits for it. */
-function silence(lab: ControlPlaneLab): RehearsalCheck {
-  const signal = (name: string) =>
-    lab
-      .machine(0)
-      .run([
-        "bash",
-        "-c",
-        `kill -${name} "$(ss -Hltnp 'sport = :${ports.etcdClient}' | grep -o 'pid=[0-9]*' | head -n 1 | cut -c 5-)"`,
-      ]);
-  return {
-    id: "etcd silent",
-    slow: true,
-    title: "etcd that says nothing for longer than the API server's probes may fail restarts neither",
-    run: async ({ api, note }) => {
-      const restarts = async () =>
-        (await api.core.listNamespacedPod({ namespace: "kube-system", labelSelector: "tier=control-plane" })).items
-          .filter(({ metadata }) => /^(etcd|kube-apiserver)-/.test(metadata?.name ?? ""))
-          .map(({ metadata, status }) => `${metadata?.name}: ${status?.containerStatuses?.[0]?.restartCount}`);
-      const before = await restarts();
-      expectEqual((await signal("STOP")).code, 0, "exit code of the signal to etcd");
-      await setTimeout(silentMs).finally(() => signal("CONT"));
-      await lab.untilHealthy();
-      expectEqual(await restarts(), before, "restarts");
-      note(`${silentMs / 1000} s; ${before.join(", ")}`);
-    },
-  };
 }
 
 async function restoreSnapshot(lab: ControlPlaneLab, context: CheckContext): Promise<void> {
@@ -121,35 +87,6 @@ async function restoreSnapshot(lab: ControlPlaneLab, context: CheckContext): Pro
 
 function ofSeveral(lab: ControlPlaneLab): readonly RehearsalCheck[] {
   return [
-    {
-      id: "restore: renewed certificates",
-      title: "the components of a machine's control plane start anew with the certificates that it renews",
-      run: async () => {
-        const served = async (port: number): Promise<string> =>
-          (
-            await lab
-              .machine(0)
-              .run([
-                "bash",
-                "-c",
-                `openssl s_client -connect 127.0.0.1:${port} </dev/null 2>/dev/null | openssl x509 -serial -noout`,
-              ])
-          ).stdout;
-        const before = await Promise.all([ports.etcdClient, ports.api].map(served));
-        // All are younger than this.
-        await lab
-          .machine(0)
-          .run(["bash", "-c", "printf 'RENEW_DAYS=400\\nTURN_SECONDS=1\\n' >>/etc/fenestra/machine.env"]);
-        await lab.script(0, "renew-certificates.sh");
-        await lab.untilHealthy();
-        const after = await Promise.all([ports.etcdClient, ports.api].map(served));
-        for (const [index, serial] of after.entries())
-          expect(
-            /^serial=/.test(serial) && serial !== before[index],
-            `served before and after: ${before[index]} ${serial}`,
-          );
-      },
-    },
     {
       id: "restore: empty volumes",
       title:

@@ -76,6 +76,11 @@ export class CheckSession {
     return this.#results;
   }
 
+  /** Whether none of these has failed or was skipped. */
+  allPassed(ids: readonly string[]): boolean {
+    return this.#results.every(({ id, outcome }) => outcome === "passed" || !ids.includes(id));
+  }
+
   get #position(): Position {
     const number = this.#results.length + 1;
     return { number, of: Math.max(number, this.#of) };
@@ -124,7 +129,7 @@ export function summary(
   );
   return {
     lines: [
-      ...[...skipped].map(([reason, of]) => `skipped, ${reason}: ${of.map(({ id }) => id).join(", ")}`),
+      ...[...skipped].map(([reason, of]) => `skipped, ${reason}: ${kindsOf(of)}`),
       ...(none
         ? [`no check was run; --only ${only}: allowed is the beginning of a check's id, slow ones with --full`]
         : []),
@@ -134,4 +139,10 @@ export function summary(
     ],
     passed: passed && !failed,
   };
+}
+
+/** Ids, of several with the same part before the slash only that. */
+function kindsOf(results: readonly CheckResult[]): string {
+  const kinds = Map.groupBy(results, ({ id }) => id.split("/")[0] ?? "");
+  return [...kinds].map(([kind, of]) => (of.length === 1 ? of[0]?.id : kind)).join(", ");
 }

@@ -2,14 +2,14 @@ import { decodeJwt } from "jose";
 import { z } from "zod";
 import { expect, expectEqual } from "../../check/check.ts";
 import { statusOf } from "../../check/cluster/api.ts";
-import { controlPlaneKey, healthPort, ports } from "../../check/facts.ts";
+import { controlPlaneKey, ports } from "../../check/facts.ts";
 import { newCertificateRequest } from "../../plan/fakes/certificates.ts";
 import type { SimulatedMachine } from "../../plan/fakes/machines.ts";
 import { type Api, apiFor, kubeconfig } from "../api/client.ts";
 import { type CloudSimulation, joinSecretName } from "../clouds/cloud.ts";
 import type { Cluster } from "../cluster/cluster.ts";
 import type { ControlPlaneLab } from "../cluster/controlPlaneLab.ts";
-import { auditLogs, hostileAgent, inMachines } from "../cluster/inspect.ts";
+import { hostileAgent, inMachines } from "../cluster/inspect.ts";
 import { limitsMs } from "../host/limits.ts";
 import { waitFor } from "../host/processes.ts";
 import type { LinuxMachine } from "../machines/linuxMachine.ts";
@@ -48,17 +48,7 @@ export async function askFor(
   return made.metadata?.name ?? "";
 }
 
-const pageSchema = z.object({
-  cloud: z.object({ problems: z.array(z.string()) }).optional(),
-  pools: z.record(
-    z.string(),
-    z.object({
-      ready: z.number(),
-      old: z.number(),
-      roll: z.object({ state: z.string(), why: z.string() }).partial().optional(),
-    }),
-  ),
-});
+const pageSchema = z.object({ pools: z.record(z.string(), z.object({ ready: z.number() })) });
 
 /** What the node controller shows (components/nodeController/program/status.py); nothing before its first round. */
 async function machinesPage(api: Api): Promise<z.output<typeof pageSchema>> {
@@ -67,24 +57,6 @@ async function machinesPage(api: Api): Promise<z.output<typeof pageSchema>> {
     fieldSelector: "metadata.name=fenestra-machines",
   });
   return pageSchema.parse(JSON.parse(items[0]?.data?.status ?? '{"pools":{}}'));
-}
-
-/** Holder of the node controllers' lease: its node, and what tells it from others there. */
-async function leaderOf({ coordination }: Api): Promise<string> {
-  const lease = { name: "fenestra-node-controller", namespace: "kube-system" };
-  return (await coordination.readNamespacedLease(lease)).spec?.holderIdentity ?? "";
-}
-
-/** Kills the node controller that leads, wherever it is in its work. @returns its holder identity */
-async function killLeader(api: Api, lab: ControlPlaneLab): Promise<string> {
-  const first = await leaderOf(api);
-  const leader = lab.indices.find((index) => lab.member(index).machine.id === first.split("_")[0]);
-  if (leader === undefined) throw new Error(`${first} is no control-plane machine`);
-  const { code } = await lab
-    .machine(leader)
-    .run(["pkill", "--signal", "KILL", "--full", "^/usr/bin/python[3] .*/opt/fenestra/node-controller"]);
-  expectEqual(code, 0, "exit code of pkill");
-  return first;
 }
 
 /** What is tried with a worker's identities, by method, path and content; `NODE` is a control-plane node. */
@@ -117,6 +89,51 @@ const hostileRequests: readonly object[] = [
   { generateName: "csr-", finalizers: ["fenestra.test/hostile"] },
 ];
 
+/** What workers' identities may do in the cloud, by trying it. */
+export const cloudTrustChecks: readonly RehearsalCheck[] = [
+  {
+    id: "worker secrets",
+    title: "a worker's identity reads the join secret of its pool, and no other pool's or other secret of the cluster",
+    run: async ({ cloud, note }) => {
+      // Workers may read logins for downloads too; `join` is of the release before.
+      const names = cloud.secretNames().filter((name) => !/\/(credentials(-[a-z0-9]{8})?|join)$/.test(name));
+      const workers = cloud.machines.filter(({ group }) => group !== undefined);
+      const pools = new Set(workers.map((worker) => joinSecretName(cloud, worker)));
+      expect(pools.size > 0 && names.length > pools.size, "there are no workers or no other secrets");
+      for (const worker of workers) {
+        const join = joinSecretName(cloud, worker);
+        const others = names.filter((name) => name !== join);
+        const text = await cloud.readSecret(worker, join);
+        expect(text.includes("expires"), `the join secret that ${worker.name} reads is none`);
+        for (const name of others) {
+          const read = await cloud.readSecret(worker, name).then(
+            () => true,
+            () => false,
+          );
+          expect(!read, `${worker.name} can read ${name}`);
+        }
+      }
+      note(
+        `${workers.length} workers of ${pools.size} pools tried ${names.length - 1} other secrets each: all refused`,
+      );
+    },
+  },
+  {
+    id: "refused calls",
+    title: "no machine made a call to the cloud that its role does not allow",
+    run: async ({ callsOfBoot, cloud }) => {
+      const refused = callsOfBoot
+        .filter(({ allowed }) => !allowed)
+        .map(({ machine, action, resource }) => `${machine}: ${action} on ${resource}`);
+      expect(refused.length === 0, refused.join("; "));
+      expect(
+        callsOfBoot.some(({ action }) => action === cloud.readAction),
+        "no machine read a secret at all",
+      );
+    },
+  },
+];
+
 /** Checks that a worker stays a worker, by what a hostile one would try with its identity, join secret or network. */
 export function trustChecks(cluster: Cluster, lab: ControlPlaneLab, follow: Follow): readonly RehearsalCheck[] {
   const workerOf = ({ linuxWorkers: [id = ""] }: CheckContext): LinuxMachine => {
@@ -125,48 +142,6 @@ export function trustChecks(cluster: Cluster, lab: ControlPlaneLab, follow: Foll
     return machine;
   };
   return [
-    {
-      id: "no credentials",
-      title: "who has no credentials learns from the API that it is well, and nothing else",
-      run: async (context) => {
-        const url = `https://${lab.machine(0).address}:${ports.api}`;
-        const paths = [
-          "/readyz",
-          "/livez",
-          "/version",
-          "/api",
-          "/api/v1/namespaces/kube-public/configmaps/cluster-info",
-        ];
-        const asked = ["curl", "--silent", "--insecure", "--write-out", "%{http_code},", "--output", "/dev/null"];
-        const { stdout } = await workerOf(context).run([
-          "bash",
-          "-c",
-          paths.map((path) => [...asked, `${url}${path}`].join(" ")).join("; "),
-        ]);
-        expectEqual(
-          stdout.split(",").slice(0, -1),
-          ["200", "200", "401", "401", "401"],
-          `answers to ${paths.join(" ")}`,
-        );
-      },
-    },
-    {
-      id: "audit",
-      title: "the audit log names who tries to read a Secret or to make a token, kubelets included",
-      run: async (context) => {
-        const worker = workerOf(context);
-        const node = "--kubeconfig /etc/kubernetes/kubelet.conf --namespace kube-system";
-        const { stderr } = await worker.run([
-          "bash",
-          "-c",
-          `kubectl ${node} get secret audit-check; kubectl ${node} create token audit-check`,
-        ]);
-        expectEqual(stderr.match(/forbidden/g)?.length, 2, `refusals (${stderr})`);
-        const lines = await inMachines(cluster, `grep --text --no-filename audit-check ${auditLogs}`);
-        const seen = lines.flatMap((line) => line.match(/"user":{"username":"system:node:[^"]+"/g) ?? []);
-        expect(seen.length >= 2, `${seen.length} of 2 requests are in the audit logs`);
-      },
-    },
     {
       id: "leaked kubeconfig",
       slow: true,
@@ -215,7 +190,10 @@ export function trustChecks(cluster: Cluster, lab: ControlPlaneLab, follow: Foll
         const run = async (line: string): Promise<string> => (await worker.run(["bash", "-c", line])).stdout.trim();
         const files = await run("ls /var/lib/kubelet/pods/*/volumes/kubernetes.io~projected/*/token");
         const certificate = "/var/lib/kubelet/pki/kubelet-client-current.pem";
-        const identities = [{ file: certificate, identity: `--cert ${certificate}`, known: "201" }];
+        const identities = [
+          { file: certificate, identity: `--cert ${certificate}`, known: "201" },
+          { file: certificate, identity: "", known: "401" },
+        ];
         for (const file of files.split("\n")) {
           const token = await run(`cat '${file}'`);
           // Other checks beside this one delete pods.
@@ -322,34 +300,6 @@ export function trustChecks(cluster: Cluster, lab: ControlPlaneLab, follow: Foll
       },
     },
     {
-      id: "health port",
-      slow: true,
-      title: "a kubelet that runs, and is answered 401 by the API, keeps its machine's health port closed",
-      run: async (context) => {
-        const [id = ""] = context.linuxWorkers;
-        const worker = workerOf(context);
-        const run = async (script: string): Promise<void> => {
-          const { code, stderr } = await worker.run(["bash", "-ec", script]);
-          expectEqual(code, 0, `exit code of ${script} (${stderr.trim()})`);
-        };
-        const open = (port: number) =>
-          waitFor(`port ${port} to be open`, limitsMs.steps, () => context.listens(id, port));
-        // In place of its certificate, one of an authority that the API does not know.
-        const own = "/var/lib/kubelet/pki/kubelet-client-current.pem";
-        const make = `openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 2 -keyout - -out - -subj`;
-        await open(healthPort);
-        await run(`mv ${own} ${own}.kept; ${make} "/O=system:nodes/CN=system:node:${id}" >${own}`);
-        await run("systemctl restart kubelet fenestra-health");
-        await open(ports.kubelet);
-        // The health job looks at once when it starts.
-        await new Promise((resolve) => setTimeout(resolve, 6_000));
-        const closed = !(await context.listens(id, healthPort));
-        await run(`mv ${own}.kept ${own}; systemctl restart kubelet fenestra-health`);
-        await open(healthPort);
-        expect(closed, `port ${healthPort} is open on a machine whose node nobody answers for`);
-      },
-    },
-    {
       id: "node controller",
       title: "the node controller knows every machine of the pools, and finds it well",
       limitMs: limitsMs.steps,
@@ -361,22 +311,6 @@ export function trustChecks(cluster: Cluster, lab: ControlPlaneLab, follow: Foll
           return Object.entries(wanted).every(([name, count]) => pools[name]?.ready === count);
         });
         note(`${Object.keys(wanted).length} pools`);
-      },
-    },
-    {
-      id: "node controller followed",
-      slow: true,
-      title: "one node controller leads, and one that is killed is followed",
-      limitMs: limitsMs.steps,
-      run: async ({ api, note }) => {
-        const first = await killLeader(api, lab);
-        await waitFor("another one to lead", limitsMs.steps, async () => ![first, ""].includes(await leaderOf(api)));
-        const measured = async (): Promise<boolean> => {
-          const texts = await inMachines(cluster, "cat /var/lib/fenestra/metrics/node-controller.prom");
-          return texts.filter((text) => /^fenestra_node_controller_leads +1$/.test(text)).length === 1;
-        };
-        await waitFor("the metrics to say who leads", limitsMs.answer, measured);
-        note(`after ${first} came ${await leaderOf(api)}`);
       },
     },
   ];

@@ -40,35 +40,6 @@ export interface SimulatedBalancer {
   readonly answersTargets: boolean;
 }
 
-/** What a group promises the autoscaler of a node that does not exist yet. */
-export interface NodeTemplate {
-  /** Name in the stack file. */
-  readonly pool: string;
-  readonly labels: Readonly<Record<string, string>>;
-  /** `<value>:<effect>` by key. */
-  readonly taints: Readonly<Record<string, string>>;
-}
-
-/**
- * The hints in a group's tags (kubernetes/autoscaler: cluster-autoscaler/cloudprovider/aws/README.md), if there are
- * any.
- * @param enabled tag of a group that is autoscaled
- */
-export function nodeTemplate(
-  tags: readonly (readonly [key: string, value: string])[],
-  enabled: string,
-): readonly NodeTemplate[] {
-  if (!tags.some(([key]) => key === enabled)) return [];
-  const part = (kind: "label" | "taint"): Readonly<Record<string, string>> => {
-    const prefix = `k8s.io/cluster-autoscaler/node-template/${kind}/`;
-    return Object.fromEntries(
-      tags.flatMap(([key, value]) => (key.startsWith(prefix) ? [[key.slice(prefix.length), value]] : [])),
-    );
-  };
-  const labels = part("label");
-  return [{ pool: labels["fenestra.dev/pool"] ?? "", labels, taints: part("taint") }];
-}
-
 /** Name of the join secret of a machine's pool: a parameter below `join`, or a secret with the pool in its name. */
 export function joinSecretName(
   { secretNames }: Pick<CloudSimulation, "secretNames">,
@@ -81,14 +52,6 @@ export function joinSecretName(
   const [own] = found.toSorted((a, b) => b.pool.length - a.pool.length);
   if (own === undefined) throw new Error(`there is no join secret of ${group?.name}`);
   return own.name;
-}
-
-/** What a cloud does wrong for a while. */
-export interface CloudFaults {
-  /** AWS: a zone that is down. Lists of all instances, or with one of its own, fail. */
-  zone: string | undefined;
-  /** How many of the next lists are refused as too many questions. */
-  throttled: number;
 }
 
 /** A simulated cloud: what machines talk to, made from what the program registered. */
@@ -110,7 +73,6 @@ export interface CloudSimulation {
   readonly terminate: (machine: SimulatedMachine) => void;
   /** Announces its end to a machine of a group. @returns whether it has said by now that it may go */
   readonly announceEnd: (machine: SimulatedMachine) => () => boolean;
-  readonly faults: CloudFaults;
   /** Ends the replacement of a group's machines of an older template. */
   readonly endRoll: (group: SimulatedGroup) => void;
   /** The instance metadata service at 169.254.169.254. */
@@ -136,8 +98,6 @@ export interface CloudSimulation {
   readonly calls: readonly CloudCall[];
   /** Action by which machines read a secret. */
   readonly readAction: string;
-  /** What autoscaled groups promise, by their tags. */
-  readonly nodeTemplates: readonly NodeTemplate[];
   readonly secretNames: () => readonly string[];
   /**
    * Whether a machine's group takes it for one in service: each launch hook was completed, or its health extension

@@ -197,9 +197,8 @@ async function ignoringConflict(call: Promise<unknown>): Promise<void> {
 /**
  * Plays the lasting parts of the cloud: addresses of load balancers, volumes of claims, the gMSA webhook, metrics, new
  * nodes and gone ones.
- * @param initialises whether it initialises new nodes
  */
-export function startCloudController(api: Api, cloud: CloudSimulation, network: Network, initialises: boolean): void {
+export function startCloudController(api: Api, cloud: CloudSimulation, network: Network): void {
   const kind = cloud.machines[0]?.cloud;
   let [answersForWebhook, answersForMetrics] = [false, false];
   const round = async (): Promise<void> => {
@@ -207,7 +206,7 @@ export function startCloudController(api: Api, cloud: CloudSimulation, network: 
     if (!answersForMetrics) answersForMetrics = await answerForMetrics(api, network);
     if (kind !== undefined) await giveBalancers(api, kind);
     await provideVolumes(api);
-    if (initialises) await initialiseNodes(api, cloud.machines.map(cloud.instance));
+    await initialiseNodes(api, cloud.machines.map(cloud.instance));
     await removeGoneNodes(api, cloud.machines.map(cloud.instance));
   };
   // The next round follows one that failed: the API may be away on purpose.

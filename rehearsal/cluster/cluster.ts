@@ -1,7 +1,6 @@
 import { mkdir, readFile, writeFile } from "node:fs/promises";
 import path from "node:path";
 import { expect } from "../../check/check.ts";
-import { uninitializedTaintKey } from "../../check/facts.ts";
 import { messageOf } from "../../components/gates/messageOf.ts";
 import { type Kubectl, kubectlWith } from "../api/apply.ts";
 import { type Api, answersReady, apiFor, isReady } from "../api/client.ts";
@@ -17,14 +16,8 @@ import { diskOf, type LinuxMachine, startLinuxMachine, wipeDisk } from "../machi
 import { refusal, stuckStage } from "../machines/logs.ts";
 import { startWindowsMachine } from "../machines/windowsMachine.ts";
 import type { PinnedImages } from "../machines/windowsNode.ts";
-import { programOf } from "../programs/addOns.ts";
-import { initialisers } from "../programs/addOnTable.ts";
-import { defaultCache } from "../programs/cache.ts";
 import type { Programs } from "../programs/obtain.ts";
 import { type DecodedMachine, type SimulatedInfra, withServedDigests } from "./bringUp.ts";
-import { HostProcesses } from "./hostProcesses.ts";
-import { routePods } from "./podRoutes.ts";
-import { complaint, exitCode, realContainers, refusals } from "./realPrograms.ts";
 import { Refusals } from "./refusals.ts";
 import { type RegisteredNode, recordRegistrations } from "./registrations.ts";
 
@@ -45,8 +38,6 @@ interface ClusterParts extends Release {
   readonly infra: SimulatedInfra;
   /** Path of the rehearsal's own container runtime. */
   readonly containerRuntime: string;
-  /** Programs of add-ons that run for real, name to path. */
-  readonly addOnPrograms: ReadonlyMap<string, string>;
   readonly progress: Progress;
   readonly workFolder: string;
   readonly pinnedImages: PinnedImages;
@@ -65,7 +56,6 @@ export class Cluster {
   readonly refusals = new Refusals(async () => [...(await this.#refused()), ...(await this.#stuck())]);
   readonly #failures = new Refusals(() => this.#stuck());
   readonly registered = new Map<string, RegisteredNode>();
-  readonly #hostProcesses: HostProcesses;
   readonly api: Api;
   readonly kubectl: Kubectl;
   readonly kubeconfigFile: string;
@@ -76,7 +66,6 @@ export class Cluster {
     this.kubeconfigFile = path.join(parts.workFolder, "admin.kubeconfig");
     this.api = apiFor(parts.kubeconfig);
     this.kubectl = kubectlWith(parts.programs.kubectl.path, this.kubeconfigFile);
-    this.#hostProcesses = new HostProcesses(this.api, parts.addOnPrograms, parts.workFolder);
   }
 
   /** Machines that run in namespaces, by id. */
@@ -129,12 +118,10 @@ export class Cluster {
       endpointCa: infra.endpointCa,
       programs: {
         "container-runtime": this.#parts.containerRuntime,
-        ...(this.#parts.addOnPrograms.size === 0 ? {} : { cache: defaultCache() }),
         ...Object.fromEntries(
           [...nodePrograms, ...(controlPlane ? imagePrograms : [])].map((program) => [program, programs[program].path]),
         ),
       },
-      addOnPrograms: this.#parts.addOnPrograms,
       payload: withServedDigests(payload, infra.artifacts),
       ...(controlPlane ? { disk: diskOf(machine) } : {}),
       hardware: hardwareOf(machine),
@@ -182,10 +169,6 @@ export class Cluster {
       workFolder,
       api: this.api,
       logFile,
-      goOn:
-        this.#parts.addOnPrograms.size === 0
-          ? undefined
-          : (kept, release) => this.#hostProcesses.run(kept, identity.nodeName, release),
     });
   }
 
@@ -210,22 +193,7 @@ export class Cluster {
         return stage === undefined ? [] : [`${name}: ${stage}`];
       }),
     );
-    return [...this.#failedJoins, ...(await this.#unable()), ...found.flat()];
-  }
-
-  /** How those programs in HostProcess pods ended that do not run now. */
-  get endedOnWindows(): readonly string[] {
-    return this.#hostProcesses.ended;
-  }
-
-  /** Why programs of add-ons do not run: they have ended, or were refused something. */
-  async #unable(): Promise<readonly string[]> {
-    if (this.#parts.addOnPrograms.size === 0) return [];
-    // The API may be away on purpose.
-    const ended = (await realContainers(this.api).catch(() => [])).filter((each) => exitCode(each) !== undefined);
-    const complaints = await Promise.all(ended.map((each) => complaint(this, each)));
-    const all = [...this.endedOnWindows, ...complaints, ...(await refusals(this))];
-    return all.length === 0 ? [] : [`add-ons: ${all.join("; ")}`];
+    return [...this.#failedJoins, ...found.flat()];
   }
 
   /**
@@ -284,47 +252,27 @@ export class Cluster {
     await this.#reached(`${count} nodes to be registered`, look, this.refusals);
   }
 
-  /** Whether the program of a container's image runs. */
-  runs(image: string): boolean {
-    const program = programOf(image);
-    return program !== undefined && this.#parts.addOnPrograms.has(program.name);
-  }
-
-  /** Whether a real program, and no fake, initialises nodes. */
-  get #initialised(): boolean {
-    return initialisers.some((name) => this.#parts.addOnPrograms.has(name));
-  }
-
-  /** Plays the cloud controller, where no real one runs, until every node is initialised and Ready. */
+  /** Plays the cloud controller until every node is initialised and Ready. */
   async untilNodesReady(count: number): Promise<void> {
     const { cloud, progress } = this.#parts;
     const instances = cloud.machines.map(cloud.instance);
     let state = "";
     const look = async (): Promise<boolean> => {
-      if (!this.#initialised) await initialiseNodes(this.api, instances);
+      await initialiseNodes(this.api, instances);
       const nodes = (await this.api.core.listNode()).items;
       const ready = nodes.filter(isReady);
       state = `${ready.length} of ${nodes.length} nodes Ready, ${count} wanted`;
-      const late = nodes.filter(({ spec }) => spec?.taints?.some(({ key }) => key === uninitializedTaintKey));
       // The fake passes over an unknown node, which a later check reports by its pool.
-      if (this.#initialised && late.length > 0) state += `, ${late.length} not initialised`;
-      else if (ready.length >= count) return true;
+      if (ready.length >= count) return true;
       throw new Error(state);
     };
     await this.#reached(`${count} nodes to be Ready`, look, this.#failures);
-    progress.line(`nodes: ${state}; ${this.#initialised ? "by the real programs" : "the cloud controller is a fake"}`);
+    progress.line(`nodes: ${state}; the cloud controller is a fake`);
   }
 
   /** Plays the lasting parts of the cloud. */
   startCloudController(): void {
-    startCloudController(this.api, this.#parts.cloud, this.#parts.infra.network, !this.#initialised);
-  }
-
-  /** Plays flannel between the machines. */
-  async routePods(): Promise<void> {
-    // Fakes of containers speak to nobody.
-    if (this.#parts.addOnPrograms.size > 0)
-      await routePods(this.api, [...this.#machines.values()], this.#parts.cloud.machines);
+    startCloudController(this.api, this.#parts.cloud, this.#parts.infra.network);
   }
 
   /** Waits until the bootstrap of every machine in a namespace has ended well. */

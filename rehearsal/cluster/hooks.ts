@@ -1,6 +1,3 @@
-import { subscribe, unsubscribe } from "node:diagnostics_channel";
-import { ClientRequest } from "node:http";
-import { setTimeout as sleep } from "node:timers/promises";
 import { skipVariable } from "../../components/gates/mayStart.ts";
 import type { RecordedHook } from "../../plan/program/engine.ts";
 import type { RecordedProgram } from "../../plan/program/recorded.ts";
@@ -25,30 +22,4 @@ export async function callHook(
   const owner = program.resources.find(({ options }) => Object.values(options.hooks).flat().includes(name));
   const newInputs = reveal({ ...owner?.inputs });
   await Reflect.apply(hook.callback, undefined, [{ oldInputs: { input: kept }, newInputs }]);
-}
-
-/**
- * Whether a gate stays shut while the API answers it so often. Its hook runs in this process, with a request per look,
- * which Node reports (node:diagnostics_channel, `http.client.response.finish`).
- *
- * @param opening resolves when the gate opens
- * @param path what the gate's hook asks for
- */
-export async function staysShut(opening: Promise<void>, path: RegExp, answers: number): Promise<boolean> {
-  const channel = "http.client.response.finish";
-  const enough = Promise.withResolvers<void>();
-  let seen = 0;
-  const count = (message: unknown): void => {
-    if (typeof message !== "object" || message === null || !("request" in message)) return;
-    const { request } = message;
-    if (request instanceof ClientRequest && path.test(request.path) && ++seen >= answers) enough.resolve();
-  };
-  subscribe(channel, count);
-  try {
-    // An answer's head comes before its text, by which the hook judges.
-    const held = enough.promise.then(async () => await sleep(1_000)).then(() => true);
-    return await Promise.race([held, opening.then(() => false)]);
-  } finally {
-    unsubscribe(channel, count);
-  }
 }

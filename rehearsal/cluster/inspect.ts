@@ -1,18 +1,8 @@
 import { z } from "zod";
-import { limitsMs } from "../host/limits.ts";
 import type { LinuxMachine } from "../machines/linuxMachine.ts";
 
 export interface Machines {
   readonly machines: ReadonlyMap<string, Pick<LinuxMachine, "run">>;
-}
-
-/** What a second run of a machine's bootstrap did. */
-export interface RepeatedBootstrap {
-  readonly name: string;
-  readonly code: number;
-  readonly output: string;
-  /** Stages that are done once, by the machine's own table, in its order. */
-  readonly once: readonly string[];
 }
 
 /** Lines that a shell command prints in the Linux machines where it succeeds. */
@@ -50,7 +40,7 @@ function creatorsIn(lines: readonly string[]): ReadonlyMap<string, string> {
 }
 
 /** The API servers' audit logs, as a shell pattern. */
-export const auditLogs = "/var/log/kubernetes/audit/*.log";
+const auditLogs = "/var/log/kubernetes/audit/*.log";
 
 /** User agent in audit logs of requests that a check makes with identities of a worker. */
 export const hostileAgent = "hostile-worker";
@@ -72,26 +62,6 @@ const auditEvent = z.looseObject({
 });
 
 /** The event in a line of an audit log. @throws Error when there is none */
-export function auditEventOf(line: string): z.output<typeof auditEvent> {
+function auditEventOf(line: string): z.output<typeof auditEvent> {
   return auditEvent.parse(JSON.parse(line));
-}
-
-/** Whether a machine runs, and reaches a TCP port of its own by the name localhost. */
-export async function listensOnItself(machine: LinuxMachine | undefined, port: number): Promise<boolean> {
-  const connected = await machine?.run(["bash", "-c", `exec 3<>/dev/tcp/localhost/${port}`]);
-  return connected?.code === 0;
-}
-
-export async function repeatBootstrap(machines: readonly LinuxMachine[]): Promise<readonly RepeatedBootstrap[]> {
-  return await Promise.all(
-    machines.map(async ({ name, run }) => {
-      const { stdout: table } = await run(["cat", "/etc/fenestra/stages.tsv"]);
-      const once = table.split("\n").flatMap((line) => {
-        const [stage = "", , , mode] = line.split("\t");
-        return mode === "once" ? [stage] : [];
-      });
-      const { code, stdout, stderr } = await run(["/opt/fenestra/bootstrap.sh"], { timeoutMs: limitsMs.program });
-      return { name, code, output: stdout + stderr, once };
-    }),
-  );
 }

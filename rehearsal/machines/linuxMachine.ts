@@ -32,8 +32,6 @@ interface LinuxMachineOptions {
   /** CA of the simulated endpoints, PEM. */
   readonly endpointCa: string;
   readonly programs: Readonly<Record<string, string>>;
-  /** Programs of add-ons for its containers: name to path in the host's cache. */
-  readonly addOnPrograms: ReadonlyMap<string, string>;
   readonly payload: DecodedUserData;
   /** Name of the data disk, which a machine with the same name gets again. Default: there is none. */
   readonly disk?: string;
@@ -80,7 +78,7 @@ export async function startLinuxMachine(options: LinuxMachineOptions): Promise<L
     if (command === "systemd-notify") return systemd.notified(args.at(-1) ?? "");
     return { code: 127, text: `no fake for ${command}` };
   });
-  for (const [file, content] of Object.entries({ ...imageTable(options.addOnPrograms), ...kubeletDropIn() }))
+  for (const [file, content] of Object.entries({ ...imageTable, ...kubeletDropIn() }))
     await writeMachineFile(machine.pid, file, content);
   const { files, fetched } = options.payload;
   for (const { path: file, content, mode } of files.filter(({ path: file }) => !fetched.includes(file)))

@@ -60,6 +60,6 @@ async function startRuntime({ machine, logFile }: KubeletParts): Promise<Machine
 }
 
 /** A text with the paths of `C:\` that a kubelet reads as a Linux machine's. */
-export function onLinux(text: string): string {
+function onLinux(text: string): string {
   return text.replaceAll(/\bC:[\\/][\w.\\/-]*/g, (found) => found.slice(2).replaceAll(/\\+/g, "/"));
 }

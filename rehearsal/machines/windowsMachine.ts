@@ -3,19 +3,12 @@ import type { DecodedUserData } from "../../plan/decode/userData.ts";
 import type { Api } from "../api/client.ts";
 import { limitsMs } from "../host/limits.ts";
 import { createMachineRoot } from "../host/machineRoot.ts";
-import type { Machine, Network } from "../host/network.ts";
+import type { Network } from "../host/network.ts";
 import { type MachineProcess, waitFor } from "../host/processes.ts";
-import { defaultCache } from "../programs/cache.ts";
 import { giveToKwok } from "./kwok.ts";
 import { refusal } from "./logs.ts";
 import { startKubelet, systemLabels } from "./windowsKubelet.ts";
-import {
-  type JoinedPayload,
-  joinPayload,
-  type WindowsIdentity,
-  type WindowsRelease,
-  windowsRelease,
-} from "./windowsNode.ts";
+import { joinPayload, type WindowsIdentity, windowsRelease } from "./windowsNode.ts";
 
 export interface WindowsMachineOptions extends WindowsIdentity {
   /** Path of the kubelet's Linux build. */
@@ -32,8 +25,6 @@ export interface WindowsMachineOptions extends WindowsIdentity {
   readonly api: Api;
   /** File for the kubelet's log. */
   readonly logFile: string;
-  /** Goes on with a machine whose kubelet has ended. Default: it is removed. */
-  readonly goOn?: ((machine: Machine, release: WindowsRelease) => void) | undefined;
 }
 
 /**
@@ -46,25 +37,21 @@ export async function startWindowsMachine(payload: DecodedUserData, options: Win
   const name = identity.nodeName;
   const machine = await network.addMachine({ name, address: options.interfaceAddress, gateway: options.gateway });
   const release = windowsRelease(options.machine, options.pinnedImages);
-  let joined: JoinedPayload;
   try {
     await createMachineRoot(machine, {
       workFolder: options.workFolder,
       hosts: [`${machine.address} ${name}`, ...options.hosts],
       hardware: options.hardware,
-      programs: { "container-runtime": options.containerRuntime, kubelet: options.kubelet, cache: defaultCache() },
+      programs: { "container-runtime": options.containerRuntime, kubelet: options.kubelet },
     });
-    joined = await joinPayload(payload, options);
+    const joined = await joinPayload(payload, options);
     const { kubelet, runtime } = await startKubelet({ machine, joined, release, logFile: options.logFile });
     await untilRegistered(kubelet, options);
     await Promise.all([kubelet.stop(1_000), runtime.stop(1_000)]);
-  } catch (error) {
+  } finally {
     await machine.destroy();
-    throw error;
   }
-  if (options.goOn === undefined) await machine.destroy();
   await handOver(options);
-  options.goOn?.(machine, release);
 }
 
 /** @throws Error with the kubelet's own reason when it ends before */

@@ -17,13 +17,6 @@ export interface KnownImage {
   readonly programs?: readonly string[];
 }
 
-/** Pod networks' DaemonSets and their nodes. */
-export const podNetworkDaemonSets = {
-  "kube-system/azure-cni-installer": "linux",
-  "kube-flannel/kube-flannel": "linux",
-  "kube-flannel/kube-flannel-windows": "windows",
-} as const;
-
 export const podNetworkImages: readonly KnownImage[] = [
   // flannel's init containers really copy its configuration and plug-in to the machine. flanneld does not run.
   {

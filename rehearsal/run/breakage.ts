@@ -1,7 +1,6 @@
 import { type DecodedUserData, decodeUserData } from "../../plan/decode/userData.ts";
 import type { SimulatedMachine } from "../../plan/fakes/machines.ts";
 import type { MirrorList } from "../../plan/report/mirrorList.ts";
-import type { KubernetesObject } from "../api/apply.ts";
 import type { CloudSimulation } from "../clouds/cloud.ts";
 import type { EndpointHandler } from "../clouds/server.ts";
 import type { DecodedMachine } from "../cluster/bringUp.ts";
@@ -12,8 +11,6 @@ export interface Breakage {
   readonly payload?: (machine: DecodedMachine) => DecodedUserData;
   /** Changes the list that fills the mirror. */
   readonly mirror?: (list: MirrorList) => MirrorList;
-  /** Changes an object before it is applied. */
-  readonly object?: (object: KubernetesObject) => KubernetesObject;
   /** Changes what the platform tells machines of their network interface. */
   readonly platform?: (answer: string) => string;
 }

@@ -3,9 +3,7 @@ import { z } from "zod";
 import { uninitializedTaintKey } from "../../check/facts.ts";
 import type { DecodedFile } from "../../plan/decode/userData.ts";
 import { newAuthority } from "../../plan/fakes/certificates.ts";
-import { nameOf } from "../api/apply.ts";
 import type { DecodedMachine } from "../cluster/bringUp.ts";
-import { withoutRights, withUnknownFlag } from "./addOnBreakages.ts";
 import type { Breakage } from "./breakage.ts";
 
 type Changed = (machine: DecodedMachine) => boolean;
@@ -55,25 +53,12 @@ function withDuplicateTaint(content: string): string {
   return stringify({ ...configuration, registerWithTaints: [...configuration.registerWithTaints, taint] });
 }
 
-function inObject(kind: string, name: string, change: (text: string) => string): Breakage {
-  return {
-    object: (object) => {
-      if (object.kind !== kind || nameOf(object) !== name) return object;
-      return objectSchema.parse(JSON.parse(change(JSON.stringify(object))));
-    },
-  };
-}
-
-const objectSchema = z.record(z.string(), z.unknown());
-
 /** What it breaks, and the check that must then fail. */
 interface NegativeControl extends Breakage {
   /** What is broken, for people. */
   readonly what: string;
   /** Id of the check that must fail. */
   readonly fails: string;
-  /** The program that it breaks runs with `--real-add-ons` only. */
-  readonly realAddOns?: true;
 }
 
 /**
@@ -114,25 +99,6 @@ export const breakages: Readonly<Record<string, NegativeControl>> = {
       isLinuxWorker,
     ),
   },
-  "launch-hook": {
-    what: "Linux workers of AWS report their launch to a hook that their group does not have",
-    fails: "launch hooks",
-    ...inFile(
-      "/etc/fenestra/machine.env",
-      (content) => content.replace(/^LAUNCH_HOOK=.*$/m, "LAUNCH_HOOK=another"),
-      isLinuxWorker,
-    ),
-  },
-  "kubelet-unknown-field": {
-    what: "every kubelet is given a field that it does not know, which a real one passes over with a warning",
-    fails: "files: kubelet",
-    ...inFiles(({ content }) => content.replace(/^kind: KubeletConfiguration$/m, "$&\nmaximumPods: 50")),
-  },
-  "containerd-unknown-key": {
-    what: "a key of containerd's registry settings is misspelt, which containerd only logs",
-    fails: "files: containerd",
-    ...inFile("config.toml", (content) => content.replace(/^config_path = /m, "confg_path = ")),
-  },
   "stray-request": {
     what: "Linux machines ask a host that is not the mirror, and do not mind that nobody answers",
     fails: "mirror: nothing else",
@@ -160,59 +126,6 @@ export const breakages: Readonly<Record<string, NegativeControl>> = {
         .filter((document) => !document.includes("name: fenestra-join-requests"))
         .join("---\n"),
     ),
-  },
-  "newest-first": {
-    what: "of several requests for one machine the node controller answers the newest",
-    fails: "replaced: identity ends",
-    ...inFile("/requests.py", (content) => content.replace("return asked[0], f", "return asked[-1], f")),
-  },
-  "one-certificate": {
-    what: "the node controller gives a machine one first certificate, used or not",
-    fails: "replaced: kubelet killed",
-    ...inFile("/requests.py", (content) => content.replace(/^(PAUSE, FIRSTS, .* = 30), \d/m, "$1, 1")),
-  },
-  "etcd-in-livez": {
-    what: "the API server is ended while its etcd is busy",
-    fails: "etcd silent",
-    ...inFile("/kube-apiserver+strategic.yaml", (content) => content.replace("?exclude=etcd", "")),
-  },
-  "add-ons-unknown-flag": {
-    what: "every add-on's program, but those of the cloud, is given a flag that it does not know",
-    fails: "add-ons: programs",
-    realAddOns: true,
-    object: withUnknownFlag(false),
-  },
-  "add-ons-without-rights": {
-    what: "they have no right in the cluster",
-    fails: "add-ons: programs",
-    realAddOns: true,
-    object: withoutRights(false),
-  },
-  "cloud-programs-unknown-flag": {
-    what: "programs of the cloud are given a flag that they do not know",
-    fails: "nodes ready",
-    realAddOns: true,
-    object: withUnknownFlag(true),
-  },
-  "cloud-programs-without-rights": {
-    what: "they have no right in the cluster",
-    fails: "nodes ready",
-    realAddOns: true,
-    object: withoutRights(true),
-  },
-  "host-process-path": {
-    what: "Azure's node manager looks for its account on Windows at the path that it mounts",
-    fails: "nodes ready",
-    realAddOns: true,
-    ...inObject("DaemonSet", "cloud-node-manager-windows", (text) =>
-      text.replace("%CONTAINER_SANDBOX_MOUNT_POINT%", "C:"),
-    ),
-  },
-  "no-upstream-dns": {
-    what: "the kubelets of Linux machines give pods no name server of the machine, and CoreDNS then asks itself",
-    fails: "add-ons: programs",
-    realAddOns: true,
-    ...inFile("/etc/fenestra/kubelet.yaml", (content) => content.replace(/^resolvConf: .*$/m, 'resolvConf: ""')),
   },
   "pod-addresses-kept": {
     what: "machines keep the addresses that their interface has for pods",
@@ -255,10 +168,7 @@ export const breakages: Readonly<Record<string, NegativeControl>> = {
 export function breakagesText(): string {
   const width = Math.max(...Object.keys(breakages).map((name) => name.length));
   return Object.entries(breakages)
-    .map(([name, { what, fails, realAddOns }]) => {
-      const needs = realAddOns === true ? "; needs --real-add-ons" : "";
-      return `  ${name.padEnd(width)}  ${what}; fails [${fails}]${needs}`;
-    })
+    .map(([name, { what, fails }]) => `  ${name.padEnd(width)}  ${what}; fails [${fails}]`)
     .join("\n");
 }
 
@@ -268,7 +178,6 @@ export function together(broken: readonly Breakage[]): Breakage {
   return {
     payload: ({ machine, payload }) =>
       broken.reduce((changed, one) => one.payload?.({ machine, payload: changed }) ?? changed, payload),
-    object: (object) => broken.reduce((changed, one) => one.object?.(changed) ?? changed, object),
     platform: (answer) => broken.reduce((changed, one) => one.platform?.(changed) ?? changed, answer),
     ...(mirror === undefined ? {} : { mirror }),
   };

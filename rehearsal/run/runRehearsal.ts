@@ -1,11 +1,10 @@
 import { cp } from "node:fs/promises";
 import path from "node:path";
-import { type Check, type CheckResult, needing } from "../../check/check.ts";
+import { type CheckResult, needing } from "../../check/check.ts";
 import type { Paint } from "../../check/report.ts";
 import { loadConfig } from "../../components/config/load.ts";
 import type { StackConfig } from "../../components/config/schema.ts";
 import { clusterSpec } from "../../components/model/clusterSpec.ts";
-import { minorOf } from "../../components/model/releases.ts";
 import { placeOf, simulatedCloud } from "../../plan/fakes/cloud.ts";
 import type { SimulatedMachine } from "../../plan/fakes/machines.ts";
 import { runProgramWithHooks } from "../../plan/program/runProgram.ts";
@@ -14,14 +13,15 @@ import type { Applied } from "../api/apply.ts";
 import { apiFor } from "../api/client.ts";
 import { bringUpChecks } from "../checks/bringUp.ts";
 import type { RehearsalCheck, RehearsalTools } from "../checks/context.ts";
-import { type CheckOptions, checksOfCluster, checksOfFiles, expectedPools } from "../checks/selection.ts";
+import { type CheckOptions, checksOfCluster, expectedPools, isUpdate } from "../checks/selection.ts";
 import { CheckSession, isAsked, requireChosen, type Selection, selected } from "../checks/session.ts";
+import { verifyIds, verifyRun } from "../checks/verify.ts";
 import { simulateCloud } from "../clouds/clouds.ts";
 import { buildSimulatedInfra, type DecodedMachine } from "../cluster/bringUp.ts";
 import { Cluster } from "../cluster/cluster.ts";
 import { ControlPlaneLab } from "../cluster/controlPlaneLab.ts";
 import { callHook } from "../cluster/hooks.ts";
-import { creators, listensOnItself, repeatBootstrap } from "../cluster/inspect.ts";
+import { creators } from "../cluster/inspect.ts";
 import { releasesText, Updates, withPatchOf } from "../cluster/update.ts";
 import { runCommand } from "../host/command.ts";
 import { shellIn } from "../host/processes.ts";
@@ -63,9 +63,6 @@ const entry = path.join(import.meta.dirname, "../../index.ts");
  */
 export async function runRehearsal(options: RehearsalOptions): Promise<readonly CheckResult[]> {
   const { progress, workFolder, programs, stack } = options;
-  const addOnPrograms = options.addOns?.programs ?? new Map<string, string>();
-  // Their failure is seen where one is needed.
-  for (const later of [options.addOns?.atHand, options.checkers]) later?.catch(() => undefined);
   const patched = withPatchOf(options.config, programs, progress);
   const own = withRehearsalCa(patched);
   const config = own?.config ?? patched;
@@ -118,7 +115,6 @@ export async function runRehearsal(options: RehearsalOptions): Promise<readonly 
     infra,
     programs,
     containerRuntime: options.containerRuntime,
-    addOnPrograms,
     progress,
     workFolder,
     kubeconfig,
@@ -128,8 +124,6 @@ export async function runRehearsal(options: RehearsalOptions): Promise<readonly 
   const workers = decoded.filter(({ machine }) => machine.group !== undefined);
   const lab = new ControlPlaneLab(cluster, controlPlane);
   const pools = expectedPools(stackConfig);
-  const ofFiles = checksOfFiles(decoded, minorOf(spec.kubernetes.version), options);
-  const [files, filesAtLast] = [selected(ofFiles.atOnce, options), selected(ofFiles.last, options)];
   const passGate = async (name: string, kept?: unknown): Promise<void> => {
     await callHook({ program, hooks }, name, kept);
     progress.line(`gate ${name}: open`);
@@ -143,31 +137,22 @@ export async function runRehearsal(options: RehearsalOptions): Promise<readonly 
     passGate,
     unlessLacking,
     progress,
-    change: options.breakage?.object,
-    addOnsAtHand: options.addOns?.atHand,
     onApplied: (result) => {
       applied = result;
     },
   });
   const broughtUp = bringUp.map(({ id }) => id);
-  const parts = { options, stackConfig, program, cloud, infra, decoded, cluster, lab, pools, updates, kubeconfig };
+  const parts = { options, program, infra, decoded, cluster, lab, pools, updates, kubeconfig };
   const lists = checksOfCluster(parts);
   const ofCluster = (checks: readonly RehearsalCheck[]) => selected(needing(broughtUp, checks), options);
   const [readOnly, disruptive] = [ofCluster(lists.readOnly), ofCluster(lists.disruptive)];
   const concurrent = ofCluster(lists.concurrent);
-  requireChosen(options, [
-    ...ofFiles.atOnce,
-    ...ofFiles.last,
-    ...bringUp,
-    ...lists.readOnly,
-    ...lists.concurrent,
-    ...lists.disruptive,
-  ]);
+  const ids = isUpdate(options) ? [] : verifyIds(pools);
+  requireChosen(options, [...bringUp, ...lists.readOnly, ...ids, ...lists.concurrent, ...lists.disruptive]);
   const asked = bringUp.filter((check) => isAsked(check, options));
-  const all = [...files, ...asked, ...readOnly, ...concurrent, ...disruptive, ...filesAtLast];
+  const asksVerify = ids.some((check) => isAsked(check, options));
+  const all = [...asked, ...readOnly, ...(asksVerify ? ids : []), ...concurrent, ...disruptive];
   const session = new CheckSession(progress, options.paint, all.length, options.verbose);
-  // A cluster that comes up mostly waits.
-  const filesRead = session.run(files, {}, { fold: "files of the machines" });
   await session.run(bringUp, {}, { isShown: (result) => isAsked(result, options) || result.outcome === "failed" });
   const context: RehearsalTools = {
     creators: await creators(cluster),
@@ -186,16 +171,18 @@ export async function runRehearsal(options: RehearsalOptions): Promise<readonly 
       return cloud.machines.flatMap(({ id, group }) => (group !== undefined && cluster.machines.has(id) ? [id] : []));
     },
     passGate,
-    listens: (id, port) => listensOnItself(cluster.machines.get(id), port),
     peoplesApi: apiFor(people),
-    repeatBootstrap: () => repeatBootstrap([...cluster.machines.values()]),
   };
   const concurrentRun = session.run(concurrent, context, { fold: "a hostile worker" });
   // They mostly wait for pods.
   await session.run(readOnly, context, { fold: "the cluster", atOnce: 4 });
-  await Promise.all([filesRead, concurrentRun]);
+  if (asksVerify && session.allPassed(broughtUp)) {
+    const { checks, tools, end } = await verifyRun(kubeconfig, pools);
+    await session.run(selected(checks, options), tools, { fold: "what verify asks of a cluster", atOnce: 4 });
+    await session.run(selected([end], options), {});
+  }
+  await concurrentRun;
   await session.run(disruptive, context);
-  await runAtLast(session, filesAtLast, options);
   if (options.logs !== undefined) await keepLogs(cluster, workFolder, options.logs);
   // A rehearsal may end with a broken cluster.
   const columns = "kubernetes.io/os,fenestra.dev/pool,topology.kubernetes.io/zone";
@@ -206,21 +193,6 @@ export async function runRehearsal(options: RehearsalOptions): Promise<readonly 
   const shells = new Map([...cluster.machines.values()].map(({ name, machine }) => [name, shellIn(machine)]));
   await options.onReady?.({ kubeconfigFile: cluster.kubeconfigFile, kubectl: programs.kubectl.path, shells });
   return session.results;
-}
-
-/** Runs the checks whose readers a machine's first rehearsal builds beside everything else. */
-async function runAtLast(
-  session: CheckSession,
-  checks: readonly Check[],
-  { checkers, progress }: RehearsalOptions,
-): Promise<void> {
-  const notice = setTimeout(
-    () => progress.line("waiting for the build of the readers of files: once, then they are in the cache"),
-    1_000,
-  );
-  if (checks.length > 0) await checkers.catch(() => undefined);
-  clearTimeout(notice);
-  await session.run(checks, {});
 }
 
 function pinnedImages({ pools }: StackConfig): PinnedImages {

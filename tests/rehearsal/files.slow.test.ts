@@ -1,137 +1,97 @@
 import assert from "node:assert/strict";
-import type { CheckResult } from "../../checks/check.ts";
-import { runChecks } from "../../checks/run.ts";
-import { defaultRelease, minorOf } from "../../components/model/releases.ts";
+import { basename } from "node:path";
 import { type DecodedFile, decodeUserData } from "../../plan/decode/userData.ts";
 import { collectMachines } from "../../plan/fakes/collect.ts";
-import { fileChecks } from "../../rehearsal/checks/files.ts";
-import type { DecodedMachine } from "../../rehearsal/cluster/bringUp.ts";
-import type { Checkers } from "../../rehearsal/programs/checkers/obtain.ts";
+import * as readers from "../../rehearsal/programs/checkers/readers.ts";
 import { obtainPrograms } from "../../rehearsal/programs/obtain.ts";
-import { breakages } from "../../rehearsal/run/negativeControls.ts";
-import { checkersOrSkip } from "../support/checkers.ts";
+import { findOnPath } from "../../rehearsal/testkit/programs.ts";
 import { obtainOrSkip, skipIf } from "../support/skip.ts";
 import { azureCluster } from "./azureCluster.ts";
 
-let kubeadm = "";
-/** A machine of the control plane, two Linux workers and one of Windows, with short names. */
-let machines: readonly DecodedMachine[] = [];
+type Read = (program: string, files: readonly DecodedFile[], source: string) => Promise<readonly string[]>;
 
-/** The machines with changed files, at least on one. */
-function withFiles(change: (file: DecodedFile, system: "linux" | "windows") => string): readonly DecodedMachine[] {
-  const changed = machines.map(({ machine, payload }) => ({
-    machine,
-    payload: { ...payload, files: payload.files.map((file) => ({ ...file, content: change(file, payload.system) })) },
-  }));
-  assert.notDeepEqual(changed, machines);
-  return changed;
+interface Reader {
+  /** Program of the host, with the package that has it. Default: none. */
+  readonly needs?: readonly [name: string, debianPackage: string];
+  /** What is wrong with the files, or with the user data, of a Linux machine. */
+  readonly read: Read;
+  /** A mistake in a file, or in the user data where there is no path, and what is said of it. */
+  readonly mistakes: readonly (readonly [path: string | undefined, from: string | RegExp, to: string, says: RegExp])[];
 }
 
-const edited = (path: string, from: string | RegExp, to: string): readonly DecodedMachine[] =>
-  withFiles((file) => (file.path === path ? file.content.replace(from, to) : file.content));
+const isShell = ({ path }: DecodedFile): boolean => path.endsWith(".sh");
+const units = (files: readonly DecodedFile[]) =>
+  files
+    .filter(({ path }) => path.startsWith("/etc/systemd/system/"))
+    .map(({ path, content }) => ({ name: basename(path), text: content }));
+const drain = "/opt/fenestra/drain.sh";
+const kubelet = "/etc/systemd/system/kubelet.service";
 
-async function reports(
-  kind: string,
-  of: readonly DecodedMachine[],
-  checkers: Checkers | string = "no checkers",
-): Promise<readonly CheckResult[]> {
-  const { atOnce, last } = fileChecks({ machines: of, checkers, kubeadm, minor: minorOf(defaultRelease) });
-  return await runChecks(
-    [...atOnce, ...last].filter(({ id }) => id === `files: ${kind}`),
-    {},
-    { limitMs: 120_000, onResult: () => undefined },
+/** Programs that read the files of a Linux machine, or stand for them. */
+const table: Readonly<Record<string, Reader>> = {
+  "its form": {
+    read: async (_, __, source) => readers.cloudConfigProblems(source),
+    mistakes: [[undefined, "runcmd:", "runcmds:", /runcmd: Invalid input/]],
+  },
+  "cloud-init": {
+    needs: ["cloud-init", "cloud-init"],
+    read: (program, _, source) => readers.cloudInitProblems(program, source),
+    mistakes: [[undefined, "permissions:", "permission:", /'permission' was unexpected/]],
+  },
+  systemd: {
+    needs: ["systemd-analyze", "systemd"],
+    read: (program, files) => readers.unitProblems(program, units(files)),
+    mistakes: [
+      [kubelet, "RestartSec=10", "RestartSeconds=10", /^kubelet\.service:\d+: Unknown key .*'RestartSeconds'/],
+    ],
+  },
+  bash: {
+    read: async (_, files) =>
+      (await Promise.all(files.filter(isShell).map(({ content }) => readers.bashProblems(content)))).flat(),
+    mistakes: [[drain, /$/, "\nif\n", /syntax error/]],
+  },
+  shellcheck: {
+    needs: ["shellcheck", "shellcheck"],
+    read: async (program, files) =>
+      (
+        await readers.shellcheckProblems(
+          program,
+          files.filter(isShell).map(({ content }) => content),
+        )
+      ).flat(),
+    mistakes: [[drain, /$/, "\nrm -rf $1\n", /^line \d+: Double quote .* \(SC2086\)$/]],
+  },
+};
+
+describe("the files of Linux machines", function () {
+  this.timeout(120_000);
+  const machines = collectMachines(azureCluster()).flatMap(({ name, userData }) =>
+    /control-plane-0|linux-group\[0\]/.test(name) ? [{ name, ...decodeUserData(userData) }] : [],
   );
-}
 
-async function failure(kind: string, of: readonly DecodedMachine[], checkers?: Checkers): Promise<string | undefined> {
-  const [report, ...more] = await reports(kind, of, checkers);
-  assert.ok(report !== undefined && more.length === 0, `there must be one check of ${kind}`);
-  assert.notEqual(report.outcome, "skipped");
-  return report.reason;
-}
+  it("are of a control-plane machine and a worker", () => assert.equal(machines.length, 2));
 
-describe("the rehearsal's checks of files", () => {
-  before(() => {
-    machines = collectMachines(azureCluster())
-      .map((machine) => ({ ...machine, name: machine.name.replace(/azure-dev-(pool-)?|-group|-instance/g, "") }))
-      .filter(({ name }) => /^(control-plane-0|linux\[.\]|win2022\[0\])$/.test(name))
-      .map((machine) => ({ machine, payload: decodeUserData(machine.userData) }));
-  });
-
-  const withSource = (change: (source: string) => string): readonly DecodedMachine[] =>
-    machines.map(({ machine, payload }) => ({ machine, payload: { ...payload, source: change(payload.source) } }));
-
-  describe("programs of the host", () => {
-    const drain = "/opt/fenestra/drain.sh";
-    for (const [kind, broken, problem] of [
-      [
-        "shellcheck",
-        () => withFiles(({ path, content }) => (path === drain ? `${content}\nrm -rf $1\n` : content)),
-        /^linux\[0\], linux\[1\]: \/opt\/fenestra\/drain\.sh: line \d+: Double quote to prevent globbing and word splitting\. \(SC2086\)$/,
-      ],
-      [
-        "cloud-init schema",
-        () => withSource((text) => text.replace("permissions:", "permission:")),
-        /^control-plane-0: user data: .*'permission' was unexpected/s,
-      ],
-      [
-        "systemd",
-        () => edited("/etc/systemd/system/kubelet.service", "RestartSec=10", "RestartSeconds=10"),
-        /^control-plane-0: kubelet\.service:\d+: Unknown key (name )?'RestartSeconds' in section .*\n *linux\[0\]: /,
-      ],
-      [
-        "systemd",
-        () => edited("/etc/systemd/system/fenestra-join-secret.timer", /OnActiveSec=\d+/, "OnActiveSec=soon"),
-        /^control-plane-0: fenestra-join-secret\.timer:\d+: Failed to parse timer value.*: soon$/,
-      ],
-    ] as const)
-      it(`${kind} finds nothing, and finds a mistake`, async function () {
-        this.timeout(120_000);
-        const [report] = await reports(kind, machines);
-        if (report?.outcome === "skipped") skipIf(this, report.reason);
-        assert.deepEqual([report?.outcome, report?.reason], ["passed", undefined]);
-        assert.match((await failure(kind, broken())) ?? "", problem);
-      });
-  });
-
-  describe("kubeadm", () => {
-    const path = "/etc/fenestra/kubeadm.yaml";
-    before(async function () {
-      kubeadm = (await obtainOrSkip(this, (progress) => obtainPrograms({ progress }))).kubeadm.path;
-    });
-    it("sees an unknown field", async () => {
-      assert.match(
-        (await failure("kubeadm", edited(path, "clusterName:", "clusterNam:"))) ?? "",
-        /^control-plane-0: \/etc\/fenestra\/kubeadm\.yaml: .*unknown field "clusterNam"/,
-      );
-    });
-  });
-
-  describe("upstream's readers", () => {
-    let checkers: Checkers;
-    before(async function () {
-      checkers = await checkersOrSkip(this, [minorOf(defaultRelease)]);
+  for (const [name, { needs, read, mistakes }] of Object.entries(table))
+    it(`are right to ${name}, which finds a mistake`, async function () {
+      const program = needs === undefined ? "" : await findOnPath(needs[0], process.env.PATH ?? "");
+      if (program === undefined) skipIf(this, `${needs?.[0]} is not installed: apt-get install ${needs?.[1]}`);
+      for (const { name: machine, files, source } of machines) {
+        assert.deepEqual(await read(program ?? "", files, source), [], machine);
+        for (const [path, from, to, says] of mistakes) {
+          const changed = files.map((file) =>
+            file.path === path ? { ...file, content: file.content.replace(from, to) } : file,
+          );
+          const found = await read(program ?? "", changed, path === undefined ? source.replace(from, to) : source);
+          assert.match(found[0] ?? "", says);
+        }
+      }
     });
 
-    for (const [name, kind, problem] of [
-      ["kubelet-unknown-field", "kubelet", 'unknown field "maximumPods"'],
-      ["containerd-unknown-key", "containerd", "plugin io.containerd.cri.v1.images: unknown key registry.confg_path"],
-    ] as const)
-      it(`fail when a rehearsal breaks ${name}`, async () => {
-        const breakage = breakages[name]?.payload;
-        assert.ok(breakage !== undefined);
-        const broken = machines.map((one) => ({ ...one, payload: breakage(one) }));
-        const lines = (await failure(kind, broken, checkers))?.split("\n").map((line) => line.trim()) ?? [];
-        const path = { linux: "/etc/fenestra/kubelet.yaml", windows: "C:\\etc\\kubernetes\\kubelet-config.yaml" };
-        const toml = { linux: "/etc/containerd/config.toml", windows: "C:\\fenestra\\containerd\\config.toml" };
-        const { linux, windows } = kind === "kubelet" ? path : toml;
-        // containerd's file is the same on all Linux machines, the kubelet's differs between workers and control plane.
-        const onLinux =
-          kind === "kubelet" ? ["control-plane-0", "linux[0], linux[1]"] : ["control-plane-0, linux[0], linux[1]"];
-        assert.deepEqual(lines, [
-          ...onLinux.map((names) => `${names}: ${linux}: ${problem}`),
-          `win2022[0]: ${windows}: ${problem}`,
-        ]);
-      });
+  it("are right to kubeadm, which sees an unknown field", async function () {
+    const { kubeadm } = await obtainOrSkip(this, (progress) => obtainPrograms({ progress }));
+    const text = machines.flatMap(({ files }) => files.find(({ path }) => path.endsWith("/kubeadm.yaml")) ?? [])[0];
+    assert.deepEqual(await readers.kubeadmProblems(kubeadm.path, text?.content ?? ""), []);
+    const wrong = (text?.content ?? "").replace("clusterName:", "clusterNam:");
+    assert.match((await readers.kubeadmProblems(kubeadm.path, wrong)).join(), /unknown field "clusterNam"/);
   });
 });

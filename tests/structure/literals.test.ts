@@ -20,8 +20,6 @@ const tables = [
   "check/facts.ts",
 ];
 
-const nearest = "the one nearest to its image's that module proxies have";
-
 /** Places that repeat one on purpose. One that is gone fails too, so a changed port shows where it is repeated. */
 const scripts = "a script is a file of its own; its text is part of the machine's fingerprint";
 const exceptions: readonly (readonly [file: string, text: string, reason: string])[] = [
@@ -37,13 +35,8 @@ const exceptions: readonly (readonly [file: string, text: string, reason: string
   ["components/machine/linux/scripts/stages/promote.sh", String(ports.etcdPeer), scripts],
   ["components/podNetworks/flannel/start-kube-proxy.ps1", "1.0.0", scripts],
   ["components/kubernetes/addOns/metrics.ts", "10250", "the port of metrics-server in its own pod, as upstream has it"],
-  ["rehearsal/checks/pods.ts", "10.0.17763", "expected values are not the program's"],
   ["rehearsal/clouds/artifacts.ts", "0.0.0", "no version"],
   ["rehearsal/host/machineRoot.ts", "24.04.4", "the os-release of an Ubuntu that is imitated"],
-  ["rehearsal/programs/addOnTable.ts", "1.20.1", nearest],
-  ["rehearsal/programs/addOnTable.ts", "1.34.4", nearest],
-  ["rehearsal/programs/addOnTable.ts", "1.36.5", nearest],
-  ["rehearsal/programs/addOnTable.ts", "2.2.0", nearest],
   ["rehearsal/programs/podNetworks.ts", "0.3.0", "the file of an image that is imitated"],
 ];
 

@@ -1,9 +1,9 @@
 import { partition } from "../../../components/model/cloudFacts/iamLimits.ts";
-import type { CloudCall, CloudFaults } from "../cloud.ts";
+import type { CloudCall } from "../cloud.ts";
 import { pageOf } from "../pages.ts";
 import type { EndpointAnswer, EndpointHandler, EndpointRequest } from "../server.ts";
 import { type AwsGroup, describeGroups, describeRefreshes, type Refresh } from "./groups.ts";
-import { describeInstances, otherList, seen } from "./instances.ts";
+import { describeInstances, seen } from "./instances.ts";
 import type { LifecycleActions } from "./lifecycle.ts";
 import type { AwsMachine } from "./metadata.ts";
 import { signatureProblem } from "./sigv4.ts";
@@ -39,7 +39,6 @@ interface AwsCloud {
   readonly groups: () => readonly AwsGroup[];
   /** The newest instance refresh of each group that had one. */
   readonly refreshes: Map<string, Refresh>;
-  readonly faults: CloudFaults;
   readonly groupArn: (name: string) => string;
 }
 
@@ -61,16 +60,16 @@ export function awsApi(cloud: AwsCloud): EndpointHandler {
     if (service === "s3") return objectStore(cloud, machine, request);
     const form = new URLSearchParams(request.body.toString("utf8"));
     if (service === "autoscaling") return autoScaling(cloud, machine, form);
-    return service === "ec2" ? compute(cloud, machine, form) : loadBalancing(cloud, machine, form);
+    return compute(cloud, machine, form);
   };
 }
 
-type Service = "ssm" | "autoscaling" | "ec2" | "elasticloadbalancing" | "s3";
+type Service = "ssm" | "autoscaling" | "ec2" | "s3";
 
 function serviceOf(host: string, region: string): Service | undefined {
   const suffix = `.${region}.amazonaws.com`;
   if (host.endsWith(`.s3${suffix}`)) return "s3";
-  const others = ["ssm", "ec2", "autoscaling", "elasticloadbalancing", "s3"] as const;
+  const others = ["ssm", "ec2", "autoscaling", "s3"] as const;
   return others.find((service) => host === service + suffix);
 }
 
@@ -232,38 +231,9 @@ function terminate(cloud: AwsCloud, by: AwsMachine, form: URLSearchParams): Endp
 
 function compute(cloud: AwsCloud, machine: AwsMachine, form: URLSearchParams): EndpointAnswer {
   const action = form.get("Action") ?? "";
-  // By it the EBS driver asks whether it may speak to EC2 at all (pkg/cloud/cloud.go, `DryRun`).
-  const trial = action === "DescribeAvailabilityZones" && form.get("DryRun") === "true";
-  const answer = action === "DescribeInstances" ? undefined : otherList(cloud.region, cloud.machines(), action);
-  if (action !== "DescribeInstances" && answer === undefined) return failure("InvalidAction", action);
+  if (action !== "DescribeInstances") return failure("InvalidAction", action);
   if (!allowed(cloud, machine, [`ec2:${action}`, "*"])) return computeError(403, "UnauthorizedOperation");
-  if (trial) return computeError(412, "DryRunOperation");
-  if (answer !== undefined) return answer;
-  const ids = [...form].flatMap(([key, value]) => (key.startsWith("InstanceId.") ? value : []));
-  const { faults } = cloud;
-  if (ids.length === 0 && faults.throttled > 0) {
-    faults.throttled -= 1;
-    return computeError(503, "RequestLimitExceeded");
-  }
-  const all = [...seen(cloud.machines()), ...cloud.ended];
-  // While a zone is down, a list without ids fails as a whole (Amazon EC2 API reference, DescribeInstances).
-  if (
-    faults.zone !== undefined &&
-    (ids.length === 0 || all.some(({ id, zone }) => ids.includes(id) && zone === faults.zone))
-  )
-    return computeError(503, "Unavailable");
-  return describeInstances(all, form);
-}
-
-/**
- * No Service has a load balancer, and none is made; the cloud controller asks before it gives a deleted Service up
- * (Elastic Load Balancing API reference, DescribeLoadBalancers of both versions).
- */
-function loadBalancing(cloud: AwsCloud, machine: AwsMachine, form: URLSearchParams): EndpointAnswer {
-  const action = form.get("Action") ?? "";
-  if (!allowed(cloud, machine, [`elasticloadbalancing:${action}`, "*"])) return denied;
-  const code = action === "DescribeLoadBalancers" ? "LoadBalancerNotFound" : "InvalidAction";
-  return { status: 400, body: `<ErrorResponse><Error><Code>${code}</Code></Error></ErrorResponse>` };
+  return describeInstances([...seen(cloud.machines()), ...cloud.ended], form);
 }
 
 /** An error as EC2 gives it (Amazon EC2 Developer Guide, "Error codes for the Amazon EC2 API"). */

@@ -5,7 +5,7 @@ import { allows, type PolicyStatement } from "../../../plan/fakes/iam.ts";
 import type { SimulatedMachine } from "../../../plan/fakes/machines.ts";
 import { type RecordedProgram, resourcesOfType } from "../../../plan/program/recorded.ts";
 import { listOf, mapOf, numberOf, type PropertyMap, textOf } from "../../../plan/program/values.ts";
-import { type CloudCall, type CloudFaults, type CloudSimulation, nodeTemplate } from "../cloud.ts";
+import type { CloudCall, CloudSimulation } from "../cloud.ts";
 import { awsApi, type StoredParameter } from "./api.ts";
 import { awsBalancers } from "./balancers.ts";
 import type { Refresh } from "./groups.ts";
@@ -33,7 +33,6 @@ export function simulateAws(first: RecordedProgram, clusterName: string): CloudS
     return (templates.get(group?.name ?? "") ?? []).indexOf(content) + 1;
   };
   const refreshes = new Map<string, Refresh>();
-  const faults: CloudFaults = { zone: undefined, throttled: 0 };
   const asMachine = (machine: SimulatedMachine): AwsMachine => ({
     ...asAwsMachine(machine),
     template: templateOf(machine),
@@ -93,7 +92,6 @@ export function simulateAws(first: RecordedProgram, clusterName: string): CloudS
     lifecycle,
     calls,
     refreshes,
-    faults,
     groups: () =>
       groups().map(({ inputs, outputs }) => ({
         name: textOf(outputs.name) ?? "",
@@ -152,7 +150,6 @@ export function simulateAws(first: RecordedProgram, clusterName: string): CloudS
       announceEnd(machine.id);
       return () => !lifecycle.waits(machine);
     },
-    faults,
     endRoll: ({ name }) => {
       const refresh = refreshes.get(name);
       if (refresh !== undefined) refreshes.set(name, { ...refresh, status: "Successful", reason: "" });
@@ -164,7 +161,6 @@ export function simulateAws(first: RecordedProgram, clusterName: string): CloudS
       `ssm.${region}.amazonaws.com`,
       `autoscaling.${region}.amazonaws.com`,
       `ec2.${region}.amazonaws.com`,
-      `elasticloadbalancing.${region}.amazonaws.com`,
       `s3.${region}.amazonaws.com`,
       ...buckets.map((bucket) => `${bucket}.s3.${region}.amazonaws.com`),
     ],
@@ -190,7 +186,6 @@ export function simulateAws(first: RecordedProgram, clusterName: string): CloudS
     },
     calls,
     readAction: "ssm:GetParameter",
-    nodeTemplates: groups().flatMap(({ inputs }) => nodeTemplate(tagsOf(inputs), "k8s.io/cluster-autoscaler/enabled")),
     secretNames: () => [...parameters.keys()],
     inService: (machine) => Promise.resolve(lifecycle.launched.has(machine.id)),
   };

@@ -105,23 +105,3 @@ function refused(code: string, message: string): EndpointAnswer {
     body: `<Response><Errors><Error><Code>${code}</Code><Message>${message}</Message></Error></Errors></Response>`,
   };
 }
-
-/**
- * What AWS's cloud controller asks of EC2 besides instances (Amazon EC2 API reference): the zones with their ids, and
- * the network topology, empty for sizes that are not for clusters of accelerators. `undefined` for other actions.
- */
-export function otherList(region: string, machines: Iterable<AwsMachine>, action: string): EndpointAnswer | undefined {
-  const answer = (content: string): EndpointAnswer => ({
-    status: 200,
-    body: `<${action}Response>${content}</${action}Response>`,
-  });
-  if (action === "DescribeInstanceTopology") return answer("<instanceSet/>");
-  if (action !== "DescribeAvailabilityZones") return undefined;
-  const id = region.replace(/^(\w+)-(\w)\w*-(\d)$/, "$1$2$3");
-  const zones = [...new Set([...machines].map(({ zone }) => zone))].toSorted();
-  const items = zones.map((zone) => {
-    const number = zone.charCodeAt(zone.length - 1) - 96;
-    return `<item><zoneName>${zone}</zoneName><zoneId>${id}-az${number}</zoneId><zoneType>availability-zone</zoneType><regionName>${region}</regionName></item>`;
-  });
-  return answer(`<availabilityZoneInfo>${items.join("")}</availabilityZoneInfo>`);
-}

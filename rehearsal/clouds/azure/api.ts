@@ -65,26 +65,10 @@ function resourceManager(cloud: AzureCloud, by: AzureCaller | string, request: E
     );
   const machine = /^(\/subscriptions\/.+\/virtualMachineScaleSets\/[^/]+\/virtualMachines\/\d+)$/i.exec(path)?.[1];
   if (machine !== undefined && request.method === "GET") return scaleSetMachine(cloud, by, machine);
-  if (/^\/subscriptions\/[^/]+\/providers\/Microsoft\.Compute$/i.test(path) && request.method === "GET")
-    return zonesOf(cloud);
   const change = changeSet(cloud, by, path, request);
   if (change !== undefined) return change;
   const page = request.method === "GET" ? listPage(cloud, by, path, query) : undefined;
-  // Not 404, from which the cloud controller would follow that a machine is gone.
   return page ?? azureError(501, "NotImplemented", `no simulation of ${request.method} ${path}`);
-}
-
-/**
- * A resource provider with its types' zones (Azure REST API, Providers - Get), without which the cloud controller does
- * not start. Whoever has a right in the subscription reads it: a controller's roles have none for it
- * (openshift/cluster-cloud-controller-manager-operator: manifests, credentialsrequest-azure).
- */
-function zonesOf(cloud: AzureCloud): EndpointAnswer {
-  const machines = [...cloud.hosts()].map(({ machine }) => machine);
-  const location = machines[0]?.region ?? "";
-  const zones = [...new Set(machines.map(({ zone }) => zone).filter((zone) => zone !== ""))].toSorted();
-  const resourceTypes = [{ resourceType: "virtualMachines", zoneMappings: [{ location, zones }] }];
-  return jsonAnswer(200, { namespace: "Microsoft.Compute", resourceTypes });
 }
 
 /** An instance of a scale set (Azure REST API, Virtual Machine Scale Set VMs - Get), as far as it is read. */
@@ -254,10 +238,6 @@ function listPage(
   const list = lists.find((each) => each.path.test(path));
   if (list === undefined) return undefined;
   if (!by.allowed({ action: list.action, plane: "control", resource: path })) return unauthorized(list.action);
-  if (cloud.faults.throttled > 0) {
-    cloud.faults.throttled -= 1;
-    return { ...azureError(429, "TooManyRequests", "too many requests"), headers: { "retry-after": "3" } };
-  }
   const items = list.items([...cloud.hosts()], cloud, setPath.exec(path)?.[1] ?? "");
   const page = pageOf(items.keys(), "", query.get("$skiptoken"));
   if (page === undefined) return azureError(400, "InvalidSkipToken", "the token is of no page");

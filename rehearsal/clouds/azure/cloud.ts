@@ -14,7 +14,7 @@ import { uuid } from "../../../plan/fakes/identifiers.ts";
 import type { SimulatedMachine } from "../../../plan/fakes/machines.ts";
 import { type RecordedProgram, resourcesOfType } from "../../../plan/program/recorded.ts";
 import { mapOf, textOf } from "../../../plan/program/values.ts";
-import { type CloudSimulation, nodeTemplate } from "../cloud.ts";
+import type { CloudSimulation } from "../cloud.ts";
 import type { EndpointAnswer, EndpointHandler } from "../server.ts";
 import { azureApi, managementHost } from "./api.ts";
 import { azureBalancers } from "./balancers.ts";
@@ -114,7 +114,6 @@ export function simulateAzure(program: RecordedProgram, events: ScheduledEvents 
     },
     terminate,
     announceEnd,
-    faults: cloud.faults,
     // A rolling upgrade is part of each update of the set.
     endRoll: () => undefined,
     metadata,
@@ -147,13 +146,6 @@ export function simulateAzure(program: RecordedProgram, events: ScheduledEvents 
     },
     calls: cloud.calls,
     readAction: "Microsoft.KeyVault/vaults/secrets/getSecret/action",
-    // In a tag of Azure `_` stands for `/` and `~2` for `_` (kubernetes/autoscaler: azure_template.go).
-    nodeTemplates: resourcesOfType(program, "azure-native:compute:VirtualMachineScaleSet").flatMap(({ inputs }) => {
-      const tags = Object.entries(mapOf(inputs.tags)).map(
-        ([key, value]) => [key.replaceAll("_", "/").replaceAll("~2", "_"), textOf(value) ?? ""] as const,
-      );
-      return nodeTemplate(tags, "cluster-autoscaler-enabled");
-    }),
     secretNames: () => [...cloud.secrets.keys()],
     // The extension connects from inside its machine (Azure/applicationhealth-extension-linux v2.0.29: main/health.go).
     inService: async (machine, listens) => {
@@ -213,7 +205,6 @@ function cloudOf(
     },
     madeAt,
     modelOf: ({ machine }) => models.get(machine.group?.name ?? "") ?? machine,
-    faults: { zone: undefined, throttled: 0 },
     tokens,
     authorize: (principalId, request) => rolesAllow(rolesFor(principalId), request),
     vaults: [...collectVaults(program), ...collectOtherVaults(program)],

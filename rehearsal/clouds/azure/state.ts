@@ -2,7 +2,7 @@ import { randomBytes } from "node:crypto";
 import type { AzureRequest, SimulatedAccount, SimulatedVault } from "../../../plan/fakes/azureAccess.ts";
 import type { AzureHost } from "../../../plan/fakes/azureMachines.ts";
 import type { SimulatedMachine } from "../../../plan/fakes/machines.ts";
-import type { CloudCall, CloudFaults } from "../cloud.ts";
+import type { CloudCall } from "../cloud.ts";
 import type { EndpointAnswer } from "../server.ts";
 
 /** A secret of a simulated vault. */
@@ -26,7 +26,6 @@ export interface AzureCloud {
   readonly madeAt: (host: AzureHost) => Date;
   /** Newest model of a machine's set: who came from it has its user data. */
   readonly modelOf: (host: AzureHost) => SimulatedMachine;
-  readonly faults: CloudFaults;
   readonly tokens: TokenIssuer;
   readonly authorize: (principalId: string, request: AzureRequest) => boolean;
   readonly vaults: readonly SimulatedVault[];
