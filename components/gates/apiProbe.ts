@@ -109,7 +109,7 @@ export function answerProblem(path: string, found: unknown): string | undefined 
     return fits && singular !== kind && Array.isArray(field(found, "items"))
       ? undefined
       : `the answer is no list of ${plural}`;
-  return fits && field(field(found, "metadata"), "name") === name
+  return fits && field(field(found, "metadata"), "name") === decodeURIComponent(name)
     ? undefined
     : `the answer is none of ${plural} ${name}`;
 }

@@ -208,5 +208,7 @@ describe("calls of verify and status", () => {
       assert.match(answerProblem(path, { kind: "Secret", metadata: { name: "a" } }) ?? "", /the answer is none of/);
     }
     assert.equal(answerProblem("/api/v1/namespaces/b/pods/a/log", "text"), undefined);
+    const role = { kind: "ClusterRole", metadata: { name: "a:b" } };
+    assert.equal(answerProblem("/apis/rbac.authorization.k8s.io/v1/clusterroles/a%3ab", role), undefined);
   });
 });
