@@ -14,11 +14,6 @@ const resources = runs.flatMap(({ program }) => program.resources).filter(({ typ
 
 describe("what AWS reads back", () => {
   it("is set or ignored, so that a second update changes nothing", () => {
-    for (const type of Object.keys(readBack))
-      assert.ok(
-        resources.some((each) => each.type === type),
-        type,
-      );
     const removed = resources.filter(removedNextTime).map(({ name }) => name);
     assert.deepEqual(removed, []);
   });

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { inDns } from "../../components/azure/resourceGroup.ts";
-import { mapOf } from "../../plan/program/values.ts";
-import { azureType, runStack } from "../support/mocks.ts";
+import { mapOf, textOf } from "../../plan/program/values.ts";
+import { azureType, ofType, resource, runSpec, runStack, specOf } from "../support/mocks.ts";
 
 /** Kinds without tags (Azure documentation, tag support for resources). */
 const untagged = [
@@ -42,5 +42,22 @@ describe("the program on Azure", () => {
       _2nd_owner: "c",
       plain_1: "d",
     });
+  });
+
+  it("has the cloud controller tag what it makes too: load balancers of Services and their addresses", async () => {
+    const spec = specOf("azure-dev");
+    const recorded = await runSpec({ ...spec, tags: { ...spec.tags, owner: "a, b = c" } });
+    const { inputs } = resource(recorded, azureType("network:NetworkSecurityGroup"), "azure-dev-security-workers");
+    const config = [...ofType(recorded, "kubernetes:core/v1:Secret").values()].find(
+      ({ inputs: { metadata } }) => mapOf(metadata).name === "azure-cloud-provider",
+    );
+    const { tagsMap } = JSON.parse(textOf(mapOf(config?.inputs.stringData)["cloud-config"]) ?? "");
+    assert.deepEqual(tagsMap, {
+      "fenestra:cluster": "azure-dev",
+      "fenestra:environment": "development",
+      owner: "a, b = c",
+    });
+    // The controller tags that group as well: other tags would be undone by each update.
+    assert.deepEqual(mapOf(inputs.tags), tagsMap);
   });
 });

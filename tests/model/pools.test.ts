@@ -1,9 +1,8 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
 import { poolSchema, type StackConfig, stackSchema } from "../../components/config/schema.ts";
-import { clusterSpec } from "../../components/model/clusterSpec.ts";
-import { operatingSystem, operatingSystemNames, operatingSystems } from "../../components/model/operatingSystems.ts";
-import { machineSize, poolGroups, poolSpecs, runtimeClass, windowsTaint } from "../../components/model/pools.ts";
+import { operatingSystem, operatingSystemNames, } from "../../components/model/operatingSystems.ts";
+import { machineSize, poolGroups, poolSpecs, runtimeClass, } from "../../components/model/pools.ts";
 
 const zoneNames = ["eu-central-1a", "eu-central-1b", "eu-central-1c"];
 
@@ -20,12 +19,6 @@ const one = (pool: object): ReturnType<typeof poolSpecs>[number] => {
   assert.ok(spec !== undefined && rest.length === 0);
   return spec;
 };
-
-describe("operating systems", () => {
-  it("know themselves by name", () => {
-    for (const [name, os] of Object.entries(operatingSystems)) assert.equal(os.name, name);
-  });
-});
 
 describe("pools", () => {
   it("promise what a Windows node needs, from one object", () => {
@@ -138,36 +131,6 @@ describe("pools", () => {
     );
   });
 
-  it("fill in what the stack file leaves out", () => {
-    const facts = (cloud: "aws" | "azure", os: string): readonly unknown[] => {
-      const [spec] = poolSpecs(stackOf([{ name: "p", os }], zoneNames, cloud));
-      return [
-        spec?.count,
-        spec?.autoscale,
-        spec?.size.name,
-        spec?.diskGb,
-        spec?.image,
-        spec?.os === "windows" && spec.hyperV,
-        spec?.spot,
-        spec?.zones,
-      ];
-    };
-    assert.deepEqual(facts("aws", "linux"), [1, undefined, "m7i.large", 50, "latest", false, false, zoneNames]);
-    assert.deepEqual(facts("aws", "windows-2019"), [1, undefined, "m7i.large", 120, "latest", false, false, zoneNames]);
-    assert.deepEqual(facts("azure", "windows-2022"), [
-      1,
-      undefined,
-      "Standard_D2s_v5",
-      128,
-      "latest",
-      false,
-      false,
-      zoneNames,
-    ]);
-    assert.equal(one({ name: "p", os: "linux", autoscale: { min: 0, max: 3 } }).count, 0);
-    assert.equal(one({ name: "p", os: "linux", count: 0 }).count, 0);
-  });
-
   it("stay in the zones they are given", () => {
     const pool = poolSchema.parse({ name: "p", os: "linux", zones: ["eu-central-1c"], perZone: true });
     assert.deepEqual(poolGroups(pool, zoneNames), [{ name: "p-c", zones: ["eu-central-1c"] }]);
@@ -185,19 +148,5 @@ describe("pools", () => {
     assert.equal(machineSize("aws", "m8i.large", { vcpus: 2, memoryGib: 7 })?.nestedVirtualization, true);
     assert.equal(machineSize("aws", "m7g.large", { vcpus: 2, memoryGib: 8 })?.arch, "arm64");
     assert.equal(machineSize("azure", "Standard_L8s_v3"), undefined);
-  });
-});
-
-describe("the description of a cluster", () => {
-  it("puts the DNS address of the Service range, limits and tags together", () => {
-    const config = stackOf([{ name: "p", os: "linux" }]);
-    const spec = clusterSpec({ ...config, tags: { owner: "me" }, environment: "production" });
-    assert.equal(spec.kubernetes.dnsAddress, "10.96.0.10");
-    assert.deepEqual(spec.kubernetes.clientLimits, { qps: 50, burst: 100 });
-    assert.deepEqual(spec.tags, { "fenestra:cluster": "c", "fenestra:environment": "production", owner: "me" });
-    assert.equal(spec.addons.samples, false);
-    assert.equal(clusterSpec(config).addons.samples, true);
-    assert.equal(clusterSpec(config).controlPlane.size.name, "m7i.large");
-    assert.deepEqual(windowsTaint, { key: "os", value: "windows", effect: "NoSchedule" });
   });
 });

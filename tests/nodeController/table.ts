@@ -94,9 +94,14 @@ export async function judgeTable(cloud: "aws" | "azure", share: number): Promise
   const [output, errors] = await Promise.all([text(run.stdout), text(run.stderr)]);
   assert.equal(errors, "");
   const [head = "", ...rows] = output.trim().split("\n");
-  const { calls, cells }: { readonly calls: readonly string[]; readonly cells: number } = JSON.parse(head);
+  const {
+    calls,
+    cells,
+    unasked,
+  }: { readonly calls: readonly string[]; readonly cells: number; readonly unasked: unknown } = JSON.parse(head);
   const results = rows.map((row): Cell => JSON.parse(row));
   console.log(`      ${results.length} of ${cells} cells, ${calls.length} kinds of call`);
+  assert.deepEqual(unasked, [], "answers of the fake for which nobody asks");
   assert.ok(cells > 10);
   assert.equal(results.length, cells);
   assert.deepEqual(results.flatMap(problemsOf), []);

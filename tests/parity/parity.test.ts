@@ -1,5 +1,4 @@
 import assert from "node:assert/strict";
-import { readdirSync } from "node:fs";
 import { loadConfig } from "../../components/config/load.ts";
 import type { Cloud } from "../../components/config/schema.ts";
 import { stackSchema } from "../../components/config/schema.ts";
@@ -61,23 +60,8 @@ const objects = (spec: ClusterSpec, addOn?: string): readonly string[] =>
 /** Add-ons that speak to the cloud, so that each cloud has its own. */
 const cloudAddOns = ["cloud-controller", "storage"];
 
-/** Files of one cloud alone, or with another name, with the reason. */
-const ownFiles = {
-  aws: [
-    "parameterNames.ts", // secrets are parameters on AWS
-    "policies.ts", // rights are policies on AWS
-    "policyDocument.ts",
-  ],
-  azure: [
-    "keepsOthers.ts", // Azure lets others write on resources of ours
-    "resourceGroup.ts", // every resource names its group, its region and its tags
-    "roles.ts", // rights are roles on Azure
-    "secretNames.ts", // secrets are secrets on Azure
-  ],
-} as const;
-
 /** AWS alone: a bucket for machines' scripts, for which its user data has no room. */
-const awsOnly = { files: ["scripts.ts"], components: ["Scripts"] } as const;
+const awsOnly = ["Scripts"];
 
 describe("parity of the clouds", () => {
   it("the same outputs, with the same parts", () => {
@@ -92,23 +76,12 @@ describe("parity of the clouds", () => {
 
   it("the same components, with the same names and parents", () => {
     const own = components(azure);
-    const alone = new RegExp(`^fenestra:cloud:(${awsOnly.components.join("|")}) `);
+    const alone = new RegExp(`^fenestra:cloud:(${awsOnly.join("|")}) `);
     const wanted = components(aws).filter((each) => !alone.test(each));
     assert.deepEqual(own, wanted);
     assert.ok(!own.some((each) => alone.test(each)));
     assert.ok(own.length > 30);
     assert.ok(own.includes("fenestra:cloud:Pool same-pool-linux in same"));
-  });
-
-  it("the same files, but for what is called otherwise", () => {
-    const filesOf = (cloud: Cloud): readonly string[] =>
-      readdirSync(new URL(`../../components/${cloud}`, import.meta.url))
-        .filter((file) => ![...ownFiles[cloud], ...awsOnly.files].some((own) => own === file))
-        .sort();
-    assert.deepEqual(filesOf("azure"), filesOf("aws"));
-    for (const cloud of ["aws", "azure"] as const)
-      for (const file of ownFiles[cloud])
-        assert.ok(readdirSync(new URL(`../../components/${cloud}`, import.meta.url)).includes(file), file);
   });
 
   it("the same labels, taints and sizes of every pool", () => {

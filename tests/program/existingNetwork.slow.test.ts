@@ -9,10 +9,8 @@ import { listOf, mapOf, type PropertyMap, unknown } from "../../plan/program/val
 import { deployAws } from "../../stacks/aws.ts";
 import { deployAzure } from "../../stacks/azure.ts";
 import {
-  ofType,
   type Recorded,
   resource,
-  runStack,
   shortUrn,
   specOf,
   testAccount,
@@ -204,34 +202,6 @@ describe("an existing network", () => {
     }
   });
 
-  it("is known in a first preview, when nothing else is, not even a resource group", async () => {
-    for (const [cloud, stack] of [
-      ["aws", "aws-existing"],
-      ["azure", "azure-existing"],
-    ] as const) {
-      const { resourceGroup: _, ...existing } = givenIn(specOf(stack));
-      const given = JSON.parse(stackConfig(stack)["fenestra:network"] ?? "");
-      const network = JSON.stringify({ ...given, existing });
-      const build = () => clouds[cloud].network(specOf(stack, { network }));
-      const known = existingOf(network, clouds[cloud].region, testAccount);
-      const recorded = await withMocks(build, {
-        mode: "unknown-outputs",
-        region: clouds[cloud].region,
-        existing: known,
-      });
-      assert.equal((await compared(cloud, recorded))[1], "");
-      const wrong = new Map(known);
-      const id = idOf(cloud === "aws" ? "subnet-0a00000000000000a" : "nodes");
-      const found = wrong.get(id) ?? assert.fail(id);
-      wrong.set(id, {
-        ...found,
-        outputs: { ...found.outputs, cidrBlock: "10.1.0.0/22", addressPrefix: "10.1.0.0/22" },
-      });
-      const other = await withMocks(build, { mode: "unknown-outputs", region: clouds[cloud].region, existing: wrong });
-      assert.match((await compared(cloud, other))[1], /private\.cidr: the range of \S+ is 10\.1\.0\.0\/22/);
-    }
-  });
-
   it("needs free addresses at first, which machines have later", async () => {
     const taken = (count: number) => ({
       ipConfigurations: Array.from({ length: count }, (_, id) => ({ id: String(id) })),
@@ -249,35 +219,5 @@ describe("an existing network", () => {
       ["azure", "nodes"],
     ] as const)
       await assert.rejects(run(cloud, idOf(id), null), new RegExp(`resource '${idOf(id)}' does not exist`));
-  });
-
-  it("that is created has the name servers of the stack file", async () => {
-    const dns = JSON.stringify({ zones: ["eu-central-1a"], dns: { servers: ["10.0.9.4"], searchDomain: "corp.test" } });
-    const aws = await runStack("aws-dev", { network: dns });
-    const options = resource(aws, "aws:ec2/vpcDhcpOptions:VpcDhcpOptions", "aws-dev-network-dns");
-    assert.deepEqual([options.inputs.domainNameServers, options.inputs.domainName], [["10.0.9.4"], "corp.test"]);
-    const link = resource(aws, "aws:ec2/vpcDhcpOptionsAssociation:VpcDhcpOptionsAssociation", "aws-dev-network-dns");
-    assert.equal(link.inputs.dhcpOptionsId, options.id);
-    const azure = await withMocks(
-      () => deployAzure(specOf("azure-dev", { network: { zones: ["1"], dns: { servers: ["10.0.9.4"] } } })),
-      { region: "westeurope" },
-    );
-    const vnet = resource(azure, "azure-native:network:VirtualNetwork", "azure-dev-network-vnet");
-    assert.deepEqual(vnet.inputs.dhcpOptions, { dnsServers: ["10.0.9.4"] });
-  });
-
-  it("gives its ids to other programs, and the second range to the rules", async () => {
-    const recorded = await runAll("aws");
-    const { network } = JSON.parse(JSON.stringify(recorded.program.outputs.resources));
-    assert.deepEqual(network.subnets["eu-central-1b"], {
-      private: "subnet-0a00000000000000b",
-      controlPlane: "subnet-0c00000000000000b",
-      public: "subnet-0b00000000000000b",
-    });
-    const rules = ofType(recorded, "aws:vpc/securityGroupIngressRule:SecurityGroupIngressRule");
-    const ranges = [...rules]
-      .filter(([name]) => name.includes("api-internal-from"))
-      .map(([, { inputs }]) => inputs.cidrIpv4);
-    assert.deepEqual(ranges, ["10.50.0.0/20", "100.64.0.0/24"]);
   });
 });

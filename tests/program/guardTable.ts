@@ -6,7 +6,7 @@ import { unsentInputs } from "../../plan/providers/declared.ts";
 
 /** Words of inputs that decide publicness, encryption, TLS, protection from deletion, identity or network reach. */
 const guarding =
-  /public|encrypt|kms|keyId|tls|https|secur|protect|delet|destroy|retention|expiration|noncurrent|purge|rotation|versioning|identit|principal|roles?$|roleDefinitionId|subscriptionId|assume|polic(y|ies)$|policyArn|boundary|rbac|scope|access|acl|cidr|address(es)?$|addressprefix|ingress|egress|port$|ports$|range|internal$|protocol$|metadataoptions|login|password|bypass|audience|clientid|subject|issuer|lock|forward|snat|outbound|allowed|algorithm|gatewayId|natgateway|actions|defaultAction|rules$|ignoreTags|direction|priority|^tags\.kubernetes|^path$|^type$|value$|preserveClientIp/i;
+  /public|encrypt|kms|keyId|tls|https|secur|protect|delet|destroy|retention|expiration|noncurrent|purge|rotation|versioning|identit|principal|roles?$|roleDefinitionId|subscriptionId|assume|polic(y|ies)$|policyArn|boundary|rbac|scope|access|acl|cidr|address(es)?$|addressprefix|ingress|egress|port$|ports$|range|internal$|protocol$|metadataoptions|login|password|bypass|audience|clientid|subject|issuer|lock|forward|snat|outbound|allowed|algorithm|gatewayId|natgateway|actions|defaultAction|rules$|ignoreTags|direction|priority|^tags\.kubernetes|^path$|^type$|value$|preserveClientIp|(name|dns)Servers$/i;
 
 /** The same words where they say nothing of it. */
 const elsewhere =
@@ -109,8 +109,13 @@ function unsentOf(each: readonly RecordedResource[]): readonly string[] {
     ({ type, inputs }) => new Set(unsentInputs(type, inputs).map((path) => path.replaceAll("[*]", ""))),
   );
   const sent = new Set(each.flatMap(({ inputs }) => pathsOf(inputs)));
+  // Another resource says the rest itself.
+  const isReference = (path: string): boolean => {
+    const [parent = ""] = /^.*(address(es)?|gateway|groups?|pools|disk|subnet)\./i.exec(path) ?? [];
+    return parent !== "" && sent.has(`${parent}id`);
+  };
   return [...new Set(kept.flatMap((paths) => [...paths]))]
-    .filter((path) => isGuard(path.replace(/.*\./, "")) && !sent.has(path) && path !== "type")
+    .filter((path) => isGuard(path.replace(/.*\./, "")) && !sent.has(path) && path !== "type" && !isReference(path))
     .sort();
 }
 

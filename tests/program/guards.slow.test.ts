@@ -20,7 +20,7 @@ const columns = {
     production: { access: {}, pools, environment: "production" },
     closed: {
       ...{ access: { private: { allow: ["192.0.2.0/24"] } }, accountId: "123456789012" },
-      network: { zones: ["eu-central-1a"], nat: "none" },
+      network: { zones: ["eu-central-1a"], nat: "none", dns: { servers: ["10.0.9.4"] } },
       mirror: { artifacts: "https://mirror.test", registries: { _default: "https://mirror.test" } },
       iam: { permissionsBoundary: "arn:aws:iam::123456789012:policy/boundary", rolePath: "/kubernetes/" },
       registryAccess: { resources: ["arn:aws:ecr:eu-central-1:123456789012:repository/a"] },
@@ -40,7 +40,7 @@ const columns = {
     production: { access: {}, pools, environment: "production" },
     closed: {
       ...{ access: { private: { allow: ["192.0.2.0/24"] } }, accountId: "01234567-89ab-cdef-0123-456789abcdef" },
-      ...{ encryptionAtHost: true, network: { zones: ["1"], natAddresses: 2 } },
+      ...{ encryptionAtHost: true, network: { zones: ["1"], natAddresses: 2, dns: { servers: ["10.0.9.4"] } } },
       registryAccess: { resources: [`${azure}/Microsoft.ContainerRegistry/registries/teamregistry`] },
       controlPlane: {
         backup: { keepDays: 90 },

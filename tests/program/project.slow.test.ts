@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { readFileSync, } from "node:fs";
+import { readFileSync } from "node:fs";
 import path from "node:path";
 import type { Context } from "mocha";
 import { goRun } from "../support/skip.ts";
