@@ -1,16 +1,16 @@
+// Sees what nothing faster does: what a real API server says of all objects, and policies of all pods.
 import assert from "node:assert/strict";
 import { stageOf } from "../../components/kubernetes/addOn.ts";
 import { nodeIdentityPolicies } from "../../components/kubernetes/guardRails/ownNode.ts";
 import { placementPolicyName } from "../../components/kubernetes/guardRails/placementPolicy.ts";
-import { type Manifest, podSpec, withFieldManager } from "../../components/kubernetes/manifest.ts";
-import { applyLayer, type KubernetesObject } from "../../rehearsal/testkit/cluster.ts";
+import { podSpec } from "../../components/kubernetes/manifest.ts";
 import { type ApiServer, startApiServer, until } from "../support/apiServer.ts";
 import { policiesInForce, typesChecked } from "../support/policies.ts";
 import { exampleSpec } from "../support/stacks.ts";
 import { applied, namespaceOf } from "./applied.ts";
 import { daemonSetTable, type PodCase, type PodHome, podHomes, podTable, tableNamespaces } from "./podTable.ts";
 import { olderServices, type ServicePart, serviceTable } from "./serviceTable.ts";
-import { combinations, manifestsOf, planOf, specOfTitle } from "./switches.ts";
+import { combinations, manifestsOf, planOf } from "./switches.ts";
 
 /** An object as the provider sends it: the SDK spells fields of CRD schemas with underscores. */
 const sent = (object: unknown): string =>
@@ -57,65 +57,6 @@ describe("in-cluster objects on a real API server", function () {
     const tried = await apply(list(unique.map(([text]) => text)), "--dry-run=server");
     assert.deepEqual([tried.code, complaints(tried.stdout + tried.stderr)], [0, []]);
     assert.equal(tried.stdout.trim().split("\n").length, unique.length);
-  });
-
-  it("changes what an update applied under another name before it was cut off, and lets go what the program drops", async () => {
-    const wanted = planOf(specOfTitle("aws-dev, everything on"))
-      .filter(({ name }) => ["networking", "monitoring", "exporters", "gmsa"].includes(name))
-      // The API server would ask the webhooks about other tests' pods.
-      .flatMap(({ manifests }) => manifests.filter(({ kind }) => !kind.includes("Webhook")));
-    const isDefinition = ({ kind }: Manifest): boolean => kind === "CustomResourceDefinition";
-    /** A release's objects, with a file that not each has. */
-    const release = (label: string, data = {}) =>
-      wanted
-        .map((each) => (each.kind === "ConfigMap" ? { ...each, data: { ...each.data, ...data } } : each))
-        .map((each) => ({ ...each, metadata: { ...each.metadata, labels: { ...each.metadata.labels, label } } }));
-    const applied = async (objects: readonly Manifest[], force: boolean): Promise<readonly string[]> => {
-      const plain = objects.map((each): KubernetesObject => JSON.parse(sent(each)));
-      return (await applyLayer(plain, api.kubectl, force)).refused;
-    };
-    const file = ["-n", "kube-flannel", "get", "configmap", "kube-flannel-cfg", "-o", "jsonpath={.data.dropped}"];
-    const dropped = async (): Promise<string> => (await api.kubectl(file)).stdout;
-
-    // Definitions of another test, made under another name.
-    await api.kubectl(["delete", "crd", "--all"]);
-    const other = "pulumi-kubernetes-0123abcd";
-    const [kinds, rest] = [release("1").filter(({ kind }) => stageOf(kind) === 0), release("1", { dropped: "1" })];
-    assert.equal((await apply(list(kinds.map(sent)), `--field-manager=${other}`)).code, 0);
-    await api.kubectl(["wait", "--for=condition=Established", "crd", "--all", "--timeout=60s"]);
-    assert.equal((await apply(list(rest.map(sent)), `--field-manager=${other}`)).code, 0);
-
-    assert.equal(await dropped(), "1");
-
-    const second = release("2").map(withFieldManager);
-    const refused = await applied(second, false);
-    assert.deepEqual(
-      [refused.length, refused.filter((line) => !line.includes(` with "${other}":`))],
-      [wanted.length, []],
-    );
-
-    // The provider has an old name give up its fields, also those of a definition, which it replaces as a whole.
-    const named = ({ apiVersion, kind, metadata: { name, namespace } }: Manifest): string =>
-      sent({ apiVersion, kind, metadata: { name, namespace } });
-    const giveUp = (objects: readonly Manifest[]) =>
-      apply(list(objects.map(named)), "--validate=false", `--field-manager=${other}`);
-    const [definition] = second.filter(isDefinition);
-    assert.ok(definition !== undefined);
-    const replaced = await api.kubectl(["replace", "--field-manager=fenestra", "-f", "-"], sent(definition));
-    assert.equal(replaced.code, 0, replaced.stderr);
-    assert.match((await giveUp([definition])).stderr, /spec\.group: Required value/);
-    assert.equal(definition.metadata.annotations?.["pulumi.com/patchFieldManager"], undefined);
-
-    assert.deepEqual(await applied(second, true), []);
-    const { code, stderr } = await giveUp(wanted.filter((each) => !isDefinition(each)));
-    assert.equal(code, 0, stderr);
-    assert.equal(await dropped(), "");
-
-    for (const value of ["3", undefined]) {
-      const third = release("3", value === undefined ? {} : { dropped: value }).filter((each) => !isDefinition(each));
-      assert.deepEqual(await applied(third.map(withFieldManager), false), []);
-      assert.equal(await dropped(), value ?? "");
-    }
   });
 
   describe("guard rails", () => {

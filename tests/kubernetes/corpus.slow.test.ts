@@ -1,3 +1,4 @@
+// Sees what nothing faster does: where a real scheduler puts a pod that the policies have changed.
 import assert from "node:assert/strict";
 import { readDocument } from "../docs/documents.ts";
 import { until } from "../support/apiServer.ts";

@@ -1,3 +1,4 @@
+// Sees what nothing faster does: what each change of a stack file does, by whole plans.
 import assert from "node:assert/strict";
 import { changesComment } from "../../cli/changes/comment.ts";
 import { changed as changedStack } from "../../cli/changes/compare.ts";

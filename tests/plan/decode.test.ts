@@ -1,8 +1,7 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
-import { scriptsObject } from "../../components/machine/bundle.ts";
 import { packLinux } from "../../components/machine/linux/cloudConfig.ts";
-import { packWindowsAws, packWindowsAzure } from "../../components/machine/windows/userData.ts";
+import { packWindowsAzure } from "../../components/machine/windows/userData.ts";
 import { decodeUserData, decodeWindows, fileContent } from "../../plan/decode/userData.ts";
 
 const unit = "[Service]\nExecStart=/opt/fenestra/run.sh now\n";
@@ -37,30 +36,10 @@ describe("user data of a Windows machine", () => {
     { path: "C:\\fenestra\\notes.txt", content: "grüße\n" },
   ];
   const payload = { kind: "windows", files: [...first, ...rest], entry: "C:\\fenestra\\bootstrap.ps1" } as const;
-  const object = scriptsObject(payload);
-  const objects = (bucket: string, key: string): Buffer | undefined =>
-    bucket === "scripts" && key === object.key ? Buffer.from(object.content) : undefined;
-  const packed = packWindowsAws(payload, object, "scripts");
-
-  it("is what packWindowsAws packs, with the object that it names", () => {
-    const decoded = decodeUserData(Buffer.from(packed), objects);
-    assert.equal(decoded.system, "windows");
-    assert.equal(decoded.entry, "C:\\fenestra\\bootstrap.ps1");
-    assert.deepEqual(decoded.commands, [["C:\\fenestra\\fetch.ps1"]]);
-    for (const { path, content } of payload.files) assert.equal(fileContent(decoded, path), content);
-    assert.equal(decoded.files.length, payload.files.length + 1);
-    assert.throws(() => fileContent(decoded, "C:\\none"), /it has no file C:\\none/);
-  });
 
   it("is what packWindowsAzure packs", () => {
     const decoded = decodeWindows(Buffer.from(packWindowsAzure(payload), "base64"));
     assert.equal(fileContent(decoded, "C:\\fenestra\\notes.txt"), "grüße\n");
     assert.deepEqual(decoded.commands, [["C:\\fenestra\\bootstrap.ps1"]]);
-  });
-
-  it("is refused when the object is missing or another", () => {
-    const userData = Buffer.from(packed);
-    assert.throws(() => decodeWindows(userData), /the object windows\/[0-9a-f]{64}\.json is not in the bucket scripts/);
-    assert.throws(() => decodeWindows(userData, () => Buffer.from("{}")), /has the digest [0-9a-f]{64} in place of/);
   });
 });

@@ -200,10 +200,4 @@ kept /run.sh
       /^DATA IS LOST\n\nStack file\n[-~] pools\[x\]: .* -> nothing\n\nDATA IS LOST\n- protection: may be deleted from now on: a\n/,
     );
   });
-
-  it("refuses what is no plan of this version, with a reason", () => {
-    assert.equal(readBasePlan("{"), "it is not JSON");
-    const older = readBasePlan('{"version": 0, "resources": [], "machines": []}');
-    assert.ok(typeof older === "string" && older.startsWith("it is no plan.json of version 2"));
-  });
 });

@@ -114,28 +114,6 @@ describe("a stack with a mirror", () => {
       assert.equal(at, `https://mirror.example.com/v2/${reference.split("/")[0]}`);
   });
 
-  it("asks the mirror first where there is a way out, with the publishers' digests", async () => {
-    const { plan } = await planWith({ mirror });
-    const before = await planWith({});
-    const published = new Set(before.spec.artifacts.map(({ digest }) => digest));
-    const digests = (texts: typeof plan) =>
-      new Set(
-        JSON.stringify(texts.machines.map(({ files }) => files.map(({ content }) => content)))
-          .match(/\b[0-9a-f]{64}\b/g)
-          ?.filter((digest) => published.has(digest)),
-      );
-    assert.ok(digests(before.plan).size > 5);
-    for (const digest of digests(before.plan)) assert.ok(digests(plan).has(digest), digest);
-    for (const { files, role } of plan.machines) {
-      const table = files.find(({ path }) => path.endsWith(role === "windows" ? "machine.json" : "artifacts.tsv"));
-      const first = /https:\/\/[^\s"]+/.exec(table?.content ?? "")?.[0];
-      assert.match(first ?? "", /^https:\/\/mirror\.example\.com\/files\/dl\.k8s\.io\//);
-      // tests/rehearsal/mirrorChecks.slow.test.ts shows that containerd asks it.
-      const hosts = files.filter(({ path }) => path.endsWith("hosts.toml"));
-      assert.ok(hosts.length > 0 && hosts.every(({ content }) => /^override_path = true$/m.test(content)));
-    }
-  });
-
   it("fetches another image of sandboxes, on both systems", async () => {
     const pauseImage = `mcr.microsoft.com/oss/kubernetes/pause:3.10@sha256:${"ab".repeat(32)}`;
     const { plan, spec } = await planWith({ mirror, kubernetes: { pauseImage } });

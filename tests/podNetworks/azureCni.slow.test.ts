@@ -1,7 +1,6 @@
 import assert from "node:assert/strict";
 import { securityRules } from "../../components/azure/securityRules.ts";
 import { loadConfig } from "../../components/config/load.ts";
-import { kubeletConfiguration } from "../../components/machine/kubeletConfig.ts";
 import { linuxWorkerStages, withPodNetwork } from "../../components/machine/linux/stages.ts";
 import { kubeProxyProgram } from "../../components/machine/windows/services.ts";
 import { readWindowsScript } from "../../components/machine/windows/worker.ts";
@@ -10,12 +9,11 @@ import { ConfigError } from "../../components/model/problem.ts";
 import { azureCni, windowsConflist } from "../../components/podNetworks/azureCni/network.ts";
 import { collectAzureHosts } from "../../plan/fakes/azureMachines.ts";
 import { existingOf } from "../../plan/fakes/existing.ts";
-import { mapOf } from "../../plan/program/values.ts";
 import { deployAzure } from "../../stacks/azure.ts";
 import { manifestsOf } from "../kubernetes/switches.ts";
 import { exampleLinuxWorker } from "../machine/examples.ts";
 import { describeOnMachine, machine, spec } from "../machine/linux/machine.ts";
-import { runSpec, testAccount, withMocks } from "../support/mocks.ts";
+import { testAccount, withMocks } from "../support/mocks.ts";
 import { stackConfig } from "../support/stacks.ts";
 
 type Plain = Readonly<Record<string, unknown>>;
@@ -138,34 +136,6 @@ describe("Azure CNI", () => {
     assert.deepEqual(refused(wide, { pools: perZone }), [
       "pools may be so many machines at once, which take 5673 addresses: a security group of Azure holds 4000",
     ]);
-  });
-
-  it("gives each machine the addresses of its pods when it is made, on one interface, in one group", async () => {
-    const spec = specOf({ zones: ["1", "2"] }, { controlPlane: { replicas: 3 } });
-    const { program } = await runSpec(spec);
-    const hosts = collectAzureHosts(program, () => 2);
-    const counts = hosts.map(({ os, machine }) => [
-      machine.group === undefined ? "control plane" : os,
-      machine.secondaryIps?.length,
-    ]);
-    assert.deepEqual(counts.slice(0, 3), Array(3).fill(["control plane", 15]));
-    const numbers = counts.slice(3).map(([, count]) => count);
-    assert.deepEqual(numbers, Array(6).fill(30));
-    const all = hosts.flatMap(({ machine }) => [machine.privateIp, ...(machine.secondaryIps ?? [])]);
-    assert.equal(new Set(all).size, 3 * 16 + 6 * 31);
-    // The third machine is the second of its zone; the load balancer has .4, machines .10 and .11.
-    const third = hosts[2]?.machine;
-    const ownAddresses = [third?.privateIp, third?.secondaryIps?.[0], third?.secondaryIps?.[14]];
-    assert.deepEqual(ownAddresses, ["10.0.224.11", "10.0.224.31", "10.0.224.45"]);
-    const sets = program.resources.filter(({ type }) => type.endsWith(":VirtualMachineScaleSet"));
-    const autoscaled = sets.find(({ inputs }) => "max" in mapOf(inputs.tags));
-    assert.equal(mapOf(autoscaled?.inputs.tags)["k8s.io_cluster-autoscaler_node-template_resources_pods"], "30");
-  });
-
-  it("lets kubelets take as many pods as there are addresses", () => {
-    const spec = specOf();
-    assert.equal(kubeletConfiguration({ spec }).maxPods, 15);
-    for (const pool of spec.pools) assert.equal(kubeletConfiguration({ spec, pool }).maxPods, 30);
   });
 
   it("opens machines to each other's pods, but etcd to no worker", () => {
