@@ -1,3 +1,4 @@
+// Sees what nothing faster does: the files that a builder gets, of whole plans.
 import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
 import { readdirSync, readFileSync, writeFileSync } from "node:fs";

@@ -1,3 +1,4 @@
+// Sees what nothing faster does: the command in the repository of somebody else.
 import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
 import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";

@@ -1,3 +1,4 @@
+// Sees what nothing faster does: rules that throw, or tell a mistake twice, for a thousand configs.
 import assert from "node:assert/strict";
 import fc from "fast-check";
 import { loadConfig } from "../../components/config/load.ts";

@@ -1,3 +1,4 @@
+// Sees what nothing faster does: the commands of the documents, run.
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
 import { mkdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";

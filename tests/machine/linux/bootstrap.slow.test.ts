@@ -1,3 +1,4 @@
+// Sees what nothing faster does: that the stages together bring a machine up, and what each leaves when it is cut off.
 import assert from "node:assert/strict";
 import path from "node:path";
 import { diskFolder } from "../../../rehearsal/testkit/machines.ts";

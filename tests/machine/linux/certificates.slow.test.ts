@@ -1,3 +1,4 @@
+// Sees what nothing faster does: in which order a renewal restarts a control plane, and that it is taken up again.
 import assert from "node:assert/strict";
 import {
   bootedControlPlane as controlPlane,

@@ -1,3 +1,4 @@
+// Sees what nothing faster does: that a full etcd, a real one, writes again.
 import assert from "node:assert/strict";
 import { bootedControlPlane as controlPlane, describeOnMachine, spec } from "./machine.ts";
 import { realEtcd, withEtcd } from "./realEtcd.ts";

@@ -1,3 +1,4 @@
+// Sees what nothing faster does: which data a restore puts in place, and what it stops meanwhile.
 import assert from "node:assert/strict";
 import { gunzipSync } from "node:zlib";
 import { commandFolder, diskFolder } from "../../../rehearsal/testkit/machines.ts";

@@ -1,3 +1,4 @@
+// Sees what nothing faster does: a port that opens and closes over time.
 import assert from "node:assert/strict";
 import { commandFolder } from "../../../rehearsal/testkit/machines.ts";
 import { exampleLinuxWorker } from "../examples.ts";

@@ -1,3 +1,4 @@
+// Sees what nothing faster does: what the jobs write into stores, tokens and archives.
 import assert from "node:assert/strict";
 import { X509Certificate } from "node:crypto";
 import { readFileSync } from "node:fs";

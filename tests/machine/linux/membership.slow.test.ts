@@ -1,3 +1,4 @@
+// Sees what nothing faster does: whether a member begins or joins, by what its peers list.
 import assert from "node:assert/strict";
 import { exampleSpec } from "../../support/stacks.ts";
 import { exampleControlPlane } from "../examples.ts";

@@ -1,3 +1,4 @@
+// Sees what nothing faster does: that a machine fetches its own scripts, whole ones alone.
 import assert from "node:assert/strict";
 import path from "node:path";
 import { isFetched, type ScriptsObject, scriptsObject } from "../../../components/machine/bundle.ts";

@@ -1,3 +1,4 @@
+// Sees what nothing faster does: bash itself, and shellcheck.
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
 import { readdirSync, readFileSync } from "node:fs";
@@ -33,7 +34,7 @@ describe("shell words", () => {
           assert.deepEqual(output.split("\0").slice(0, -1), words);
         },
       ),
-      { numRuns: 30 },
+      { numRuns: 10 },
     );
   });
   it("cannot hold a NUL byte", () => assert.throws(() => shellQuote("a\0b"), /NUL/));
@@ -59,27 +60,29 @@ describe("shell words", () => {
   });
 });
 
-describe("a script as the machine gets it", () => {
+describe("scripts as the machine gets them", () => {
+  const scripts = readdirSync(linux, { recursive: true, encoding: "utf8" })
+    .filter((name) => name.endsWith(".sh"))
+    .map((name) => new URL(name, pathToFileURL(`${linux}/`)));
   /** How bash itself writes down what it has read, which is without comments. */
-  const read = (script: string): string => {
-    const { status, stdout } = spawnSync("bash", ["-c", `script() {\n${script}\n}\ndeclare -f script`], {
-      encoding: "utf8",
-    });
-    assert.equal(status, 0);
-    return stdout;
+  const read = (texts: readonly string[]): string => {
+    const { code, output } = bash(`${texts.map((text, at) => `script${at}() {\n${text}\n}\n`).join("")}declare -f`);
+    assert.equal(code, 0);
+    return output;
   };
-  const names = readdirSync(linux, { recursive: true, encoding: "utf8" }).filter((file) => file.endsWith(".sh"));
 
-  for (const name of names)
-    it(`${name} is to bash what is written, without its comments`, () => {
-      const url = new URL(name, pathToFileURL(`${linux}/`));
-      const script = readScript(url);
-      assert.equal(read(script), read(readFileSync(url, "utf8")));
+  it("are to bash what is written, without comments", () => {
+    const given = scripts.map(readScript);
+    assert.equal(read(given), read(scripts.map((url) => readFileSync(url, "utf8"))));
+    for (const script of given) {
       assert.match(script, /^#!\/usr\/bin\/env bash\n/);
       const [, ...lines] = script.trimEnd().split("\n");
-      const blank = lines.filter((line) => /^\s*(#|$)/.test(line));
-      assert.deepEqual(blank, []);
-    });
+      assert.deepEqual(
+        lines.filter((line) => /^\s*(#|$)/.test(line)),
+        [],
+      );
+    }
+  });
 });
 
 describe("shell scripts", () => {
@@ -129,7 +132,7 @@ describe("JSON in bash", () => {
         );
         assert.equal(bash(`${functions}\njson_text Value; printf .`, document).output, `${value}.`);
       }),
-      { numRuns: 40 },
+      { numRuns: 15 },
     );
   });
   it("writes lines of text as JSON.parse reads them", () => {
@@ -138,7 +141,7 @@ describe("JSON in bash", () => {
         const { output } = bash(`${functions}\njson_quote`, `${value}\n`);
         assert.equal(JSON.parse(output), `${value}\n`);
       }),
-      { numRuns: 40 },
+      { numRuns: 15 },
     );
   });
   it("decodes escapes of ASCII and fails on a key that is not there", () => {

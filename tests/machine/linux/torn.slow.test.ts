@@ -1,3 +1,4 @@
+// Sees what nothing faster does: that the next boot makes again what a power failure tore.
 import assert from "node:assert/strict";
 import { diskFolder } from "../../../rehearsal/testkit/machines.ts";
 import { exampleControlPlane } from "../examples.ts";
