@@ -31,7 +31,7 @@ interface MachineTemplateArgs {
  * in the template only: on an instance it would replace the machine at every update
  * (hashicorp/terraform-provider-aws#43364).
  */
-export function imageId(os: OperatingSystem, image: string): string {
+function imageId(os: OperatingSystem, image: string): string {
   return image === "latest" ? `resolve:ssm:${os.imageParameter}` : image;
 }
 

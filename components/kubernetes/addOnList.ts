@@ -52,7 +52,7 @@ export const addOnList = inOrder([
  *
  * @throws RangeError when one does not come after all that it names: it would not wait for those
  */
-export function inOrder(entries: readonly AddOnEntry[]): readonly AddOnEntry[] {
+function inOrder(entries: readonly AddOnEntry[]): readonly AddOnEntry[] {
   for (const [index, { name, after }] of entries.entries()) {
     const late = after.find((other) => !entries.slice(0, index).includes(other));
     if (late !== undefined) throw new RangeError(`${name} must come after ${late.name}`);

@@ -1,5 +1,4 @@
 export { artifactServer } from "../clouds/artifacts.ts";
-export { simulateAzure } from "../clouds/azure/cloud.ts";
 export { type CloudSimulation, joinSecretName } from "../clouds/cloud.ts";
 export { simulateCloud } from "../clouds/clouds.ts";
 export { listen } from "../clouds/server.ts";

@@ -30,12 +30,12 @@ const azure = {
   accountId: "01234567-89ab-cdef-0123-456789abcdef",
   network: { zones: ["1", "2", "3"], nat: "perZone" },
 };
-export const onAzure = {
+const onAzure = {
   ...azure,
   controlPlane: { replicas: 3, image: "24.04.202610010" },
   pools: [{ ...linux, image: "24.04.202610010", perZone: true }],
 };
-export const gallery =
+const gallery =
   "/subscriptions/00000000-0000-4000-8000-000000000000/resourceGroups/i/providers/Microsoft.Compute/galleries/g/images/i";
 const account = (name: string, rights: object) => ({ namespace: "a", name, ...rights });
 const serviceAccounts = [
@@ -132,6 +132,11 @@ export const cases: readonly (readonly [
   [
     { ...onAzure, region: "westeurope", pools: [{ ...linux, image: "24.04.202511010", perZone: true }] },
     ["warning marketplace-image-old pools[0].image"],
+    { asOf: "2026-11-30" },
+  ],
+  [
+    { ...onAzure, region: "westeurope", pools: [{ ...linux, image: gallery, perZone: true }] },
+    [],
     { asOf: "2026-11-30" },
   ],
   [
