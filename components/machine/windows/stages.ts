@@ -268,7 +268,7 @@ export function stagesOf(spec: Pick<NodeSettings, "credentials">, pool: PoolStep
 }
 
 /** Exit codes not specific to a stage. 3010 is Windows' "success, reboot required" (ERROR_SUCCESS_REBOOT_REQUIRED). */
-export const windowsExitCodes = { done: 0, reboot: 3010, accessRights: 19, rebootLoop: 20 } as const;
+export const windowsExitCodes = { reboot: 3010, accessRights: 19, rebootLoop: 20 } as const;
 
 /** Stages of an image's making: those that it may have done, and the settings, of which the pagefile needs a reboot. */
 export function bakedStages(stages: readonly WindowsStageRule[]): readonly WindowsStageRule[] {
@@ -278,7 +278,7 @@ export function bakedStages(stages: readonly WindowsStageRule[]): readonly Windo
 /**
  * A stock image needs one reboot, for the Containers feature; a third is a loop, such as an update that never settles.
  */
-export const windowsReboots = { expected: 1, allowed: 2 } as const;
+export const windowsReboots = { allowed: 2 } as const;
 
 /** The stages as `machine.json` has them, each with the fingerprint of all that it depends on, other stages too. */
 export function hashedStages(

@@ -10,7 +10,6 @@ import {
   type WindowsStageName,
   type WindowsStageRule,
   windowsExitCodes,
-  windowsReboots,
   windowsStages,
 } from "../../../components/machine/windows/stages.ts";
 import {
@@ -123,7 +122,6 @@ describe("the stages of a Windows node", () => {
     const asking = windowsStages.filter(({ reboots }) => reboots).map(({ name }) => name);
     assert.deepEqual(asking, ["features"]);
     assert.deepEqual(stageWaves(windowsStages).slice(0, 2), [["credentials"], ["features", "settings", "artifacts"]]);
-    assert.equal(windowsReboots.expected, 1);
   });
 
   it("what Windows forgets at a reboot is made at each boot", () => {

@@ -178,36 +178,6 @@ function Write-Text {
     Move-File "$Path.new" $Path
 }
 
-# Has a file that somebody else has written on the disk, not only in Windows' cache: before a record says that it is
-# there.
-function Save-Written {
-    param([string] $Path)
-    $file = [IO.File]::Open($Path, 'Open', 'ReadWrite', 'ReadWrite, Delete')
-    try {
-        $file.Flush($true)
-    }
-    finally {
-        $file.Close()
-    }
-}
-
-# Whether a program is there and not the NULs that a power failure leaves.
-function Test-Program {
-    param([string] $Path)
-    try {
-        $file = [IO.File]::Open($Path, 'Open', 'Read', 'ReadWrite, Delete')
-        try {
-            $file.ReadByte() -gt 0
-        }
-        finally {
-            $file.Close()
-        }
-    }
-    catch {
-        $false
-    }
-}
-
 # Puts a file in another's place in one step; `Move-Item -Force` deletes the old one first. Somebody may be reading
 # that: it is tried for a second.
 function Move-File {

@@ -1,5 +1,35 @@
-# Shared by every script: running programs, access rights, locks, waiting.
+# Shared by every script: programs and whether they are whole, access rights, locks, waiting.
 . "$PSScriptRoot/files.ps1"
+
+# Has a file that somebody else has written on the disk, not only in Windows' cache: before a record says that it is
+# there.
+function Save-Written {
+    param([string] $Path)
+    $file = [IO.File]::Open($Path, 'Open', 'ReadWrite', 'ReadWrite, Delete')
+    try {
+        $file.Flush($true)
+    }
+    finally {
+        $file.Close()
+    }
+}
+
+# Whether a program is there and not the NULs that a power failure leaves.
+function Test-Program {
+    param([string] $Path)
+    try {
+        $file = [IO.File]::Open($Path, 'Open', 'Read', 'ReadWrite, Delete')
+        try {
+            $file.ReadByte() -gt 0
+        }
+        finally {
+            $file.Close()
+        }
+    }
+    catch {
+        $false
+    }
+}
 
 # Creates a folder that only the system and administrators may read or write, inherited by its contents. Safe to repeat.
 function Protect-Folder {

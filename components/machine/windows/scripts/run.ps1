@@ -76,7 +76,7 @@ function Invoke-Waves {
         $codes = @{}
         if ($due.Count -gt 0) {
             $state = Get-NodeState $Machine
-            $due = @(Get-Due $Machine $boot $state $due)
+            $due = @($due | Where-Object { (Get-Leave $_ $state).runs })
             $codes = Invoke-Locked $Machine $due $state
         }
         foreach ($stage in $due) {

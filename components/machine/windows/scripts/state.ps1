@@ -38,8 +38,8 @@ function Get-Leave {
 
 # Stages that are to run now.
 function Get-Due {
-    param([object] $Machine, [string] $BootId, [string] $State, [object[]] $Stages = $Machine.stages)
-    $Stages | Where-Object { (Get-Leave $_ $State).runs -and -not (Test-StageDone $Machine $_ $BootId) }
+    param([object] $Machine, [string] $BootId, [string] $State)
+    $Machine.stages | Where-Object { (Get-Leave $_ $State).runs -and -not (Test-StageDone $Machine $_ $BootId) }
 }
 
 # Identifies this boot: a volatile key vanishes with it, while the boot time that Windows reports moves when the clock

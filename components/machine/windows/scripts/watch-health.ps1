@@ -181,7 +181,7 @@ function Invoke-Round {
 }
 
 # Ends this process, and says so, when a round takes longer than it may: some calls have no limit. The first of two
-# threads tells, the second ends it where even that hangs.
+# threads tells, the second ends it where even that hangs. The next starts at once: with this one goes the health port.
 function Start-Guard {
     param([object] $Machine, [hashtable] $Memory)
     foreach ($wait in 0, 15) {
@@ -196,6 +196,7 @@ function Start-Guard {
             if ($Wait -eq 0) {
                 Write-Notice "watch of $($Memory.duty) hangs; it ends, and is started again" 'Error'
             }
+            Start-Process -FilePath 'powershell.exe' -ArgumentList '-NoProfile -NonInteractive -Command "Start-Sleep 2; Start-ScheduledTask fenestra-health"'
             Stop-Process -Force -Id $PID
         })
         $guard.AddArgument("$PSScriptRoot/files.ps1").AddArgument($Machine).AddArgument($Memory).AddArgument($wait).BeginInvoke() | Out-Null

@@ -154,6 +154,14 @@ Test 'no seal after an extension, nor of a machine that was a node' {
     Assert-Equal (Invoke-BakeScript -Seal) 1
     Remove-Item -LiteralPath $fakeData.paths.node
 }
+foreach ($lost in 'crictl.exe', 'containerd.exe') {
+    Test "no seal where $lost is not as it was verified, until it is again" {
+        if ($lost -eq 'crictl.exe') { Remove-Item -LiteralPath "$drive/fenestra/bin/$lost" } else { Write-Text "$drive/fenestra/bin/$lost" "`0`0`0`0" }
+        foreach ($time in 1, 2) { Assert-Equal (Invoke-BakeScript -Seal) 1 }
+        Assert-False (Test-Path $fakeData.paths.image)
+        Complete-Bake
+    }
+}
 Test 'a seal leaves programs, downloads and its record, and nothing of this machine or cluster' {
     Write-Text "$drive/Windows/Panther/unattend.xml" 'x'
     Assert-Equal (Invoke-BakeScript -Seal) 0

@@ -88,11 +88,12 @@ Test 'a pod that goes already is not asked again, but waited for' {
     Assert-False (Invoke-Drain $machine 'n' 1)
     Assert-Equal @($cluster.calls -like 'create *') @()
 }
-Test 'an empty node is drained at once, and cordoned first' {
+Test 'an empty node is drained at once, and cordoned before anything is told' {
     Reset-Cluster @()
+    function Write-Notice { $cluster.calls += $args[0] }
     Assert-True (Invoke-Drain $machine 'n' 30)
     $look = 'get node n -o jsonpath={.spec.unschedulable},{.metadata.annotations.fenestra\.dev/cordoned},{.metadata.labels}'
-    Assert-Equal $cluster.calls @($look, 'patch node n --type merge -p {"metadata":{"annotations":{"fenestra.dev/cordoned":"notice"}},"spec":{"unschedulable":true}}', 'get pods --all-namespaces --field-selector spec.nodeName=n --no-headers -o custom-columns=A:.a,B:.b', 'get node n --ignore-not-found -o jsonpath={.status.volumesInUse[*]}')
+    Assert-Equal $cluster.calls @($look, 'patch node n --type merge -p {"metadata":{"annotations":{"fenestra.dev/cordoned":"notice"}},"spec":{"unschedulable":true}}', 'drain of node n within 30 s', 'get pods --all-namespaces --field-selector spec.nodeName=n --no-headers -o custom-columns=A:.a,B:.b', 'node n is drained after 0 s', 'get node n --ignore-not-found -o jsonpath={.status.volumesInUse[*]}')
 }
 Test 'a machine that goes waits until its disks are not in use, one that is back does not' {
     foreach ($case in @{ looks = 3; returns = $false }, @{ looks = 0; returns = $true }) {

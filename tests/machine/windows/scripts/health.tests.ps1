@@ -251,7 +251,8 @@ Test 'crashes since this machine was made and the day of Defender''s signatures 
     Send-Beat $fakeMachine $memory
     Assert-Equal $fakeNode.told['fenestra.dev/crashes'] $null
 }
-Test 'a round that hangs ends its process, and says in what' {
+Test 'a round that hangs ends its process, says in what, and has the next one started' {
+    New-Program 'powershell.exe' "[IO.File]::WriteAllText('$temp/next', `$args)"
     $program = New-Program 'guarded' "
         . '$scripts/watch-health.ps1'
         `$data = ConvertFrom-Json '{`"paths`":{`"logs`":`"$("$temp/guard" -replace '\\', '/')`"},`"console`":`"`"}'
@@ -263,5 +264,6 @@ Test 'a round that hangs ends its process, and says in what' {
     & $program
     Assert-Equal @(($watch.Elapsed.TotalSeconds -lt 40), ($LASTEXITCODE -ne 0)) @($true, $true)
     Assert-True ((Read-Text "$temp/guard/health.log") -match 'watch of routes hangs')
+    Assert-True ((Read-Text "$temp/next") -like '*Start-ScheduledTask fenestra-health*')
 }
 Complete-Tests

@@ -120,14 +120,29 @@ Test 'while another process holds the lock nothing is done, and false comes back
     Assert-True (Invoke-Alone $lock 10000 { $ran.count += 1 })
     Assert-Equal $ran.count 1
 }
-Test 'a notice is on the console also where its event is refused, cut to what an event takes' {
-    . "$scripts/files.ps1"
-    $said = @{}
-    function Write-Event { throw 'full' }
-    function Write-Console { $said.text = $args[0] }
-    $ConsolePort = 'COM1'
-    Write-Notice ('x' * 40000)
-    Assert-Equal $said.text.Length 30000
+foreach ($does in 'throw "full"', 'Start-Sleep -Seconds 60') {
+    Test "a notice is on the console also where its event ends by '$does', cut to what an event takes" {
+        $text = (Read-Text "$scripts/files.ps1").Replace('[Diagnostics.EventLog]::WriteEntry', "$does #").Replace('(10000)', '(2000)')
+        . ([scriptblock]::Create($text))
+        $said = @{}
+        function Write-Log { $said.log = $args[0] }
+        function Write-Console { $said.text = $args[0] }
+        $ConsolePort = 'COM1'
+        $clock = New-Deadline 20
+        Write-Notice ('x' * 40000)
+        Assert-Equal @($said.text.Length, ($said.log -match '^no event: .*(full|no answer)'), ((Get-Left $clock) -gt 0)) @(30000, $true, $true)
+    }
+}
+Test 'a restart that Windows refuses is not counted, and one that is planned already is as good' {
+    function Invoke-Program { if ($args[3] -notcontains 1115 -or $args[3] -notcontains 1190) { throw "codes $args" }; if ($said.fails) { throw 'ended with 5' } }
+    $said = @{ fails = $true }
+    Write-Text "$temp/reboots" '2'
+    Assert-Throws { Restart-Machine 0 "$temp/reboots" } 'ended with 5'
+    Assert-Equal (Read-Text "$temp/reboots") '1'
+    Assert-Throws { Restart-Machine 10 } 'ended with 5'
+    $said.fails = $false
+    Restart-Machine 0 "$temp/reboots"
+    Assert-Equal (Read-Text "$temp/reboots") '1'
 }
 Test 'a line is written while somebody reads the log, and a log that cannot be written stops nobody' {
     . "$scripts/files.ps1"

@@ -40,10 +40,10 @@ Test 'the health task goes on behind a round that has failed, with a guard' {
     Invoke-Main 'watch-health' @'
 function Start-Guard { Add-Did "guard $($args[1].duty)" }
 function Get-BootId { 'boot-1' }
-function Invoke-Round { $fakeMain.rounds += 1; if ($fakeMain.rounds -eq 1) { throw 'bad' }; Add-Did "round $($args[1])" }
-function Start-Sleep { if ($fakeMain.rounds -gt 1) { throw "pause $args" } }
+function Invoke-Round { $fakeMain.rounds += 1; if ($fakeMain.rounds -eq 1) { throw 'bad' }; $args[2].round = $null; Add-Did "round $($args[1])" }
+function Start-Sleep { if ($fakeMain.rounds -gt 1) { throw "pause $args in $($memory.round.seconds)" } }
 '@
-    Assert-Equal $fakeMain.did @('guard the boot', 'log health: bad', 'round boot-1', 'ends: pause -Seconds 30')
+    Assert-Equal $fakeMain.did @('guard the boot', 'log health: bad', 'round boot-1', 'ends: pause -Seconds 30 in 600')
 }
 Test 'the task of notices goes on behind a round that has failed, and later when the cloud may take the machine' {
     Invoke-Main 'watch-notices' @'

@@ -104,7 +104,11 @@ function Invoke-FakeProgram {
             if ($fakePc.alone) { throw 'nobody answers' }
             Get-TextDigest "MZ $([IO.Path]::GetFileName($Arguments[-1]) -replace '\.sha\d+$')"
         }
-        'shutdown.exe' { $fakePc.restart = $true }
+        'shutdown.exe' {
+            $fakePc.refused -= 1
+            if ($fakePc.refused -ge 0) { throw 'shutdown.exe ended with 5' }
+            $fakePc.restart = $true
+        }
         'host-local.exe' {
             if ($env:CNI_COMMAND -eq 'DEL') { return }
             Write-Text "$($fakeData.network.reservations)/10.244.3.2" "$($fakeData.network.sourceVip.container)`nsource-vip"
@@ -255,6 +259,9 @@ function Assert-Ready {
 if ($fakesOnly) { return }
 
 Test 'a first boot asks for one restart, and the second ends Ready with all that the pool wants' {
+    # Windows refuses more often than it may restart.
+    $fakePc.refused = 3
+    foreach ($time in 1, 2, 3) { Assert-Throws { Invoke-Boot } 'ended with 5' }
     Assert-Equal (Invoke-Boot) 3010
     Assert-True $fakePc.restart
     Restart-Fake
@@ -285,6 +292,25 @@ Test 'a machine comes back with the logins it has while their store refuses, and
     Assert-True ($fakePc.ran.Count - 5 -gt 1)
     Assert-False $fakePc.refuses
     Assert-True ([Fenestra.EventLog]::Entries -like 'the logins of the last boot are kept*')[0].Contains('ParameterNotFound')
+}
+foreach ($odd in 'null', '{}', '[]', '7', '"text"', '', 'less', 'empty') {
+    Test "a store of logins that answers with '$odd' changes no file, and fails a machine that has none" {
+        $files = @($fakeData.credentials.files.path)
+        $before = @($files | ForEach-Object { Read-Text $_ })
+        $wanted = $fakePc.logins
+        $some = $wanted | ConvertFrom-Json
+        $first = @($some.PSObject.Properties)[0].Name
+        if ($odd -eq 'less') { $some.PSObject.Properties.Remove($first) } else { $some.$first = '' }
+        $fakePc.logins = if ('less', 'empty' -contains $odd) { $some | ConvertTo-Json -Compress } else { $odd }
+        . "$scripts/lib.ps1"
+        Assert-Equal @(& "$scripts/stage-credentials.ps1" -Machine $fakeData)[-1] 'later'
+        Assert-Equal @($files | ForEach-Object { Read-Text $_ }) $before
+        Remove-Item -LiteralPath $files[0]
+        Assert-Throws { & "$scripts/stage-credentials.ps1" -Machine $fakeData } '.'
+        Assert-False (Test-Path -LiteralPath $files[0])
+        Write-Text $files[0] $before[0]
+        $fakePc.logins = $wanted
+    }
 }
 Test 'HNS that hangs before the node was Ready once is started again' {
     Remove-Item -LiteralPath "$($fakeData.paths.state)/ready.json"

@@ -61,6 +61,13 @@ foreach ($case in 'refuses', 'stays') {
         Assert-Equal $fakeNode.deeds @('stop kubelet')
     }
 }
+Test 'no second process is started beside one that does not end' {
+    New-Case
+    $fakeNode.services.kubelet = @{ start = 'Manual'; status = 'Running'; id = 44 }
+    Set-Values $fakeNode @{ processes = @('kubelet'); call = 'Stop-Process'; way = 'throws' }
+    Assert-Throws { Restart-NodeService kubelet } '^a process kubelet of before does not end$'
+    Assert-Equal $fakeNode.deeds @('stop kubelet', 'set kubelet Manual')
+}
 Test 'HNS that hangs is started again; its file goes only where that is asked for' {
     $env:ProgramData = $temp
     foreach ($empty in $false, $true) {
