@@ -1,15 +1,10 @@
 import assert from "node:assert/strict";
 import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import path from "node:path";
-import { loadConfig } from "../../../components/config/load.ts";
-import { bakeData } from "../../../components/machine/windows/bake.ts";
-import { windowsWorkerPayload } from "../../../components/machine/windows/worker.ts";
-import { clusterSpec } from "../../../components/model/clusterSpec.ts";
 import { findPwsh, needsPwsh, type PwshRun, runPwsh } from "../../support/pwsh.ts";
 import { skipIf } from "../../support/skip.ts";
-import { configTexts, stackConfig } from "../../support/stacks.ts";
 import { suiteFolder } from "../../support/temporary.ts";
-import { exampleAccess, windowsPool } from "../examples.ts";
+import { fullPayload } from "./fullPayload.ts";
 
 const folder = path.join(import.meta.dirname, "scripts/");
 const components = path.join(import.meta.dirname, "../../../components/");
@@ -17,31 +12,6 @@ const components = path.join(import.meta.dirname, "../../../components/");
 /** Files with texts and secrets, which the culture of a machine may change. */
 const cultured = ["collect-logs", "identity", "join", "report", "sigv4"].map((name) => `${name}.tests.ps1`);
 const noCulture = "PowerShell knows no culture but the invariant one: ICU is missing (Debian: libicu72)";
-
-/**
- * The files, by path, of a machine of a pool that has all that one may have. Its logins are no secrets: they never leave
- * the test.
- */
-function fullPayload(): Readonly<Record<string, string>> {
-  const login = { username: "u", password: "p" };
-  const host = "mirror.example.com:8443";
-  const wanted = {
-    httpProxy: "http://proxy.example.com:3128",
-    proxyCredentials: login,
-    registryCredentials: { [host]: login },
-    mirror: { artifacts: `https://${host}/files`, registries: { "registry.k8s.io": `https://${host}/v2/k8s` } },
-  };
-  const config = { ...stackConfig("aws-dev"), ...configTexts(wanted) };
-  const spec = clusterSpec(loadConfig(config, undefined, () => true));
-  const own = { timeZone: "UTC", annotations: { a: "b" }, beforeJoin: "exit 0", afterJoin: "exit 0" };
-  const pool = { ...windowsPool(spec), ...own };
-  const access = exampleAccess(spec, pool.name);
-  const cloud = { ...access.cloud, credentials: "logins" };
-  const { files } = windowsWorkerPayload({ spec, pool, access: { ...access, cloud } });
-  const bake = bakeData({ spec, pool, files, product: "1.2.3", base: "ami-1", images: ["a@sha256:1", "b@sha256:2"] });
-  const forBake = { path: "C:\\fenestra\\bake.json", content: JSON.stringify(bake) };
-  return Object.fromEntries([...files, forBake].map(({ path, content }) => [path, content]));
-}
 
 /** Statements of all that tests must run, in percent. */
 const wantedCoverage = 95;

@@ -1,5 +1,4 @@
 import assert from "node:assert/strict";
-import { readFileSync } from "node:fs";
 import fc from "fast-check";
 import { fingerprint } from "../../../components/machine/payload.ts";
 import {
@@ -156,20 +155,6 @@ describe("the stages of a Windows node", () => {
         }
       }),
     );
-  });
-
-  it("are the same in the scripts' own test of faults, wave by wave", () => {
-    const text = readFileSync(new URL("scripts/stages.tests.ps1", import.meta.url), "utf8");
-    const usual = stagesOf(plain, { ccgPlugin: true, annotations: {} });
-    const quoted = (part: string): readonly string[] => [...part.matchAll(/'([a-z]+)'/g)].map(([, name = ""]) => name);
-    const wanted = usual.map(({ name }) => name);
-    assert.deepEqual(quoted(/^\$fakeNames = (.*)$/m.exec(text)?.[1] ?? ""), wanted);
-    const once = usual.filter(({ scope }) => scope === "once").map(({ name }) => name);
-    assert.deepEqual(quoted(/^\$onceNames = (.*)$/m.exec(text)?.[1] ?? ""), once);
-    const waves = [...(/^ +waves += @\((.*)\)$/m.exec(text)?.[1] ?? "").matchAll(/@\(([^)]*)\)/g)].map(
-      ([, wave = ""]) => quoted(wave).filter((name) => name !== "missing"),
-    );
-    assert.deepEqual(waves, stageWaves(usual));
   });
 
   it("hold the services that their scripts stop, register or start", () => {

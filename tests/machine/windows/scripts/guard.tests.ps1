@@ -1,20 +1,23 @@
 # The table of a machine's state over its stages: whatever fails on a machine that was Ready, nothing is taken from its
-# pods, and each trouble is repaired; with the real runner and health task on the fakes of recovery.tests.ps1.
+# pods, and each trouble is repaired; with the real runner and health task on the fakes of recovery.tests.ps1. Of a
+# stage's calls the first and last of each kind fail, with EACH_CALL, as guard.night.test.ts has it, every one.
 $fakesOnly = $true
 . "$PSScriptRoot/recovery.tests.ps1"
 . "$scripts/run.ps1"
 . "$scripts/watch-health.ps1"
 
-# Each call from outside has a number, and one of them fails.
+# Each call of a stage has a number: from one on all of its kind fail.
 $fakeCalls = @{ count = 0; fail = 0; names = @() }
 function Step-Call {
     param([string] $Name)
+    if ($fakeStage -ne $fakeCalls.stage) { return }
     $fakeCalls.count += 1
     $fakeCalls.names += $Name
-    if ($fakeCalls.count -eq $fakeCalls.fail) { throw "made to fail: $Name" }
+    if ($fakeCalls.count -eq $fakeCalls.fail) { $fakeCalls.kind = $Name }
+    if ($Name -eq $fakeCalls.kind) { throw "made to fail: $Name" }
 }
 $fakeReal = @{}
-foreach ($name in 'Invoke-FakeProgram', 'Set-Service', 'New-Service', 'New-NetFirewallRule', 'New-CimSession', 'Get-CimInstance', 'Get-WindowsFeature') {
+foreach ($name in 'Invoke-FakeProgram', 'Set-Service', 'New-Service', 'New-NetFirewallRule', 'New-CimSession', 'Get-CimInstance', 'Get-WindowsFeature', 'Install-WindowsFeature', 'Get-NetRoute', 'New-NetRoute', 'Get-NetIPAddress', 'Get-Acl') {
     $fakeReal[$name] = (Get-Item "function:$name").ScriptBlock
     Set-Item "function:$name" ([scriptblock]::Create("Step-Call '$name'; & `$fakeReal['$name'] @args"))
 }
@@ -29,17 +32,19 @@ $fakeKeep = "$temp/records"
 
 # A machine that is Ready, as its files are.
 function Reset-Ready {
-    Set-Values $fakeCalls @{ count = 0; fail = 0; names = @() }
+    Set-Values $fakeCalls @{ count = 0; fail = 0; names = @(); kind = ''; stage = '' }
     Set-Values $fakePc @{ hung = $false; pauses = 0; ran = @(); alone = $false }
     Remove-Item -Recurse -Force -LiteralPath $fakeRecords
     Copy-Item -Recurse -LiteralPath $fakeKeep -Destination $fakeRecords
+    $fakePc.keys['SOFTWARE\fenestra-boot'] = @{ id = $fakeBoot }
+    $hns.networks = $fakeNetworks
     foreach ($name in 'hns', 'containerd', 'kubelet') { $fakeServices[$name].status = 'Running' }
     $table.routes = @(New-Route '0.0.0.0/0' 7 '10.0.0.1')
     Remove-Item -Force -LiteralPath $fakeData.paths.bootstrapKubeconfig -ErrorAction SilentlyContinue
 }
 # What ten rounds of the health task do against all troubles at once; empty when each is gone.
 function Get-Trouble {
-    Set-Values $fakeCalls @{ fail = 0 }
+    $fakeCalls.stage = ''
     $fakePc.hung = $true
     $fakeServices.kubelet.status = 'Stopped'
     $table.routes = @(New-Route '0.0.0.0/0' 7 '10.0.0.1')
@@ -53,6 +58,8 @@ Assert-Equal (Invoke-Boot) 3010
 Restart-Fake
 Assert-Ready
 Copy-Item -Recurse -LiteralPath $fakeRecords -Destination $fakeKeep
+$fakeBoot = Get-BootId
+$fakeNetworks = $hns.networks
 
 Test 'the table: where pods may run no stage runs that takes anything, and none is made again; new machines alone are not repaired' {
     foreach ($stage in $fakeData.stages) {
@@ -66,22 +73,47 @@ Test 'the table: where pods may run no stage runs that takes anything, and none 
         }
     }
 }
-foreach ($torn in $fakeNames) {
-    Test "a Ready node without the record of $torn keeps its services, and is repaired while the stage fails at each of its calls" {
-        $tried = @{}
-        for ($fail = 1; $true; $fail += 1) {
-            Reset-Ready
-            Remove-Item -LiteralPath "$fakeRecords/$torn.json"
-            # One kind of call once.
-            if ($tried.names -and $fail -le $tried.names.Count -and @($tried.names[0..($fail - 1)] -eq $tried.names[$fail - 1]).Count -gt 1) { continue }
-            $fakeCalls.fail = $fail
-            Invoke-Attempt $fakeData | Out-Null
-            $tried.names = $fakeCalls.names
-            foreach ($name in 'hns', 'containerd', 'kubelet') { if ($fakeServices[$name].status -ne 'Running') { throw "$name was stopped by $($fakePc.ran) at call $fail" } }
-            foreach ($name in $fakeNames -ne $torn) { if (-not (Test-Path -LiteralPath "$fakeRecords/$name.json")) { throw "record $name is gone at call $fail" } }
-            $left = @(Get-Trouble)
-            if ($left.Count -gt 0) { throw "at call $fail, $($tried.names[$fail - 1]): $left" }
-            if ($fail -ge $tried.names.Count) { break }
+# One attempt at a stage that is to be made again, on a machine that was Ready, in this boot or a later one.
+function Invoke-Failing {
+    param([string] $Name, [string] $When, [int] $From)
+    Reset-Ready
+    if ($When -eq 'later') { Restart-Fake }
+    Write-Text "$fakeRecords/$Name.json" '{"hash":"another"}'
+    Set-Values $fakeCalls @{ fail = $From; stage = $Name }
+    Invoke-Waves $fakeData @(, @($Name)) | Out-Null
+}
+# All that a round reads: what it does is the same where this is the same.
+function Get-Print {
+    $files = foreach ($file in Get-ChildItem -Recurse -File -LiteralPath $drive | Where-Object { $_.FullName -notmatch '\.log$|/downloads/' } | Sort-Object FullName) {
+        $text = Read-Text $file.FullName
+        "$($file.FullName) $(if ($file.FullName -like "$fakeRecords*") { $text -replace '"(finished|boot)":"[^"]*"' } else { $text.Length })"
+    }
+    $services = $fakeServices.Keys | Sort-Object | ForEach-Object { "$_ $($fakeServices[$_].status)" }
+    Get-TextDigest (@($files) + $services + $table.routes.DestinationPrefix + $hns.networks.Name + $fakePc.hung -join "`n")
+}
+$seen = @{}
+foreach ($when in 'up', 'later') {
+    foreach ($torn in $fakeNames) {
+        Test "${when}: a machine that was Ready is repaired where $torn has failed at any of its calls" {
+            Invoke-Failing $torn $when 0
+            $names = $fakeCalls.names
+            Assert-Equal ($fakePc.ran -contains $torn) ($when -eq 'later' -or (Get-Leave ($fakeData.stages | Where-Object { $_.name -eq $torn }) 'up').runs)
+            for ($from = 1; $from -le $names.Count; $from += 1) {
+                # By day the first of a kind and the last.
+                $kind = $names[$from - 1]
+                if (-not $env:EACH_CALL -and [Array]::IndexOf($names, $kind) -ne $from - 1 -and [Array]::LastIndexOf($names, $kind) -ne $from - 1) { continue }
+                Invoke-Failing $torn $when $from
+                $at = "at call $from of $($names.Count), $kind"
+                if ($when -eq 'up') {
+                    foreach ($name in 'hns', 'containerd', 'kubelet') { if ($fakeServices[$name].status -ne 'Running') { throw "$name was stopped $at" } }
+                    foreach ($name in $fakeNames) { if (-not (Test-Path -LiteralPath "$fakeRecords/$name.json")) { throw "record $name is gone $at" } }
+                }
+                $print = "$when $(Get-Print)"
+                if ($seen[$print]) { continue }
+                $seen[$print] = $true
+                $left = @(Get-Trouble)
+                if ($left.Count -gt 0) { throw "${at}: $left" }
+            }
         }
     }
 }

@@ -9,10 +9,7 @@ $drive = "$temp/drive"
 $fakePc = @{}
 $fakeServices = @{}
 # What only Windows has, in place of the types that the scripts name.
-Add-Type -TypeDefinition 'namespace Fenestra { public static class EventLog {
-public static System.Collections.Generic.List<string> Entries = new System.Collections.Generic.List<string>();
-public static void WriteEntry(string source, string message, string kind, int id) { Entries.Add(message); }
-} }'
+$fakeEvents = New-Object Collections.Generic.List[string]
 function New-FakeKey {
     param([string] $Path)
     if (-not $fakePc.keys.ContainsKey($Path)) { $fakePc.keys[$Path] = @{} }
@@ -35,10 +32,11 @@ function New-FakePort {
 }
 foreach ($script in Get-ChildItem -Filter *.ps1 -LiteralPath $scripts) {
     $text = [IO.File]::ReadAllText($script.FullName)
-    $text = $text.Replace('[Microsoft.Win32.Registry]::LocalMachine', '$fakeRegistry').Replace('[Diagnostics.EventLog]', '[Fenestra.EventLog]')
+    $text = $text.Replace('[Microsoft.Win32.Registry]::LocalMachine', '$fakeRegistry')
     $text = $text.Replace('New-Object Security.AccessControl.RegistrySecurity', 'New-FakeSecurity').Replace('New-Object IO.Ports.SerialPort $ConsolePort, 115200', 'New-FakePort')
     [IO.File]::WriteAllText($script.FullName, $text.Replace('Global\fenestra-', "Global\fenestra-$PID-"))
 }
+Add-Content -Path "$scripts/files.ps1" -Value 'function Write-Event { $fakeEvents.Add($args[0]) }'
 Add-Content -Path "$scripts/lib.ps1" -Value @((Get-Content -Raw -LiteralPath "$PSScriptRoot/wait-fake.ps1"), 'function Invoke-Program { Invoke-FakeProgram @args }')
 # Without the log.
 function Write-Host {
@@ -50,7 +48,7 @@ function Start-Sleep {
     Step-Adapter
     # Pauses between attempts are longer than any other.
     if ($Seconds -ge 10) { $fakePc.pauses += 1 }
-    if ($fakePc.pauses -gt 60) { throw "it does not end: $(@([Fenestra.EventLog]::Entries)[-3..-1] -join '; ')" }
+    if ($fakePc.pauses -gt 60) { throw "it does not end: $(@($fakeEvents)[-3..-1] -join '; ')" }
 }
 
 function Test-Good {
@@ -143,13 +141,16 @@ function Test-FakeReady {
     (Read-Text $fakeData.network.conflist) -match '"flannel' -and -not $fakePc.hung
 }
 
+# For tests in which calls fail.
+function Step-Call { }
 function Get-Service {
     param([string] $Name)
     if (-not $fakeServices.ContainsKey($Name)) { return }
     $service = New-Fake @{ Name = $Name } @{
-        Stop          = { $fakeServices[$this.Name].status = 'Stopped' }
+        Stop          = { Step-Call "stop $($this.Name)"; $fakeServices[$this.Name].status = 'Stopped' }
         WaitForStatus = { return }
         Start         = {
+            Step-Call "start $($this.Name)"
             if ($this.Name -eq 'hns') { $fakePc.hung = $false }
             if ('kubelet', 'containerd' -contains $this.Name -and -not (Test-Good "/fenestra/bin/$($this.Name).exe")) { throw "cannot start $($this.Name): 193" }
             if ($this.Name -eq 'containerd') { Write-Text $fakeData.services.containerd.pipe 'pipe' }
@@ -185,6 +186,7 @@ function Install-WindowsFeature {
 }
 [Fenestra.Hns]::Answer = {
     param($Method, $Path, $Body)
+    Step-Call "HNS $Method"
     if ($fakePc.hung) { throw 'no answer within 60000 ms' }
     Get-NetworkAnswer $Method $Path $Body
 }
@@ -271,7 +273,7 @@ Test 'a first boot asks for one restart, and the second ends Ready with all that
     $environment = $fakePc.keys['SYSTEM\CurrentControlSet\Services\containerd']
     Assert-Equal @(@($environment.Environment)[0], $environment.sddl) @('HTTP_PROXY=http://svc:secret@proxy.example.com:3128', 'D:P(A;CI;KA;;;SY)(A;CI;KA;;;BA)')
     Assert-True ($fakePc.console -contains 'fenestra: node i-0123456789abcdef0 is Ready')
-    Assert-Equal @([Fenestra.EventLog]::Entries -like '*failed*') @()
+    Assert-Equal @($fakeEvents -like '*failed*') @()
 }
 Test 'a later boot starts these processes' {
     Restart-Fake
@@ -291,7 +293,7 @@ Test 'a machine comes back with the logins it has while their store refuses, and
     $fakeWeb.answer = $answerBefore
     Assert-True ($fakePc.ran.Count - 5 -gt 1)
     Assert-False $fakePc.refuses
-    Assert-True ([Fenestra.EventLog]::Entries -like 'the logins of the last boot are kept*')[0].Contains('ParameterNotFound')
+    Assert-True ($fakeEvents -like 'the logins of the last boot are kept*')[0].Contains('ParameterNotFound')
 }
 foreach ($odd in 'null', '{}', '[]', '7', '"text"', '', 'less', 'empty') {
     Test "a store of logins that answers with '$odd' changes no file, and fails a machine that has none" {

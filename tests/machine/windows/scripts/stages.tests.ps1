@@ -3,34 +3,26 @@
 . "$scripts/stage.ps1"
 . "$scripts/run.ps1"
 
-$fakeNames = 'features', 'settings', 'artifacts', 'containerd', 'network', 'join', 'ccg', 'services', 'programs', 'ready'
-# Those that are done once; the others are done at each boot.
-$onceNames = 'features', 'settings', 'artifacts', 'containerd', 'ccg', 'programs', 'ready'
-
-# A machine whose stages only write down that they ran, in a folder of its own.
+# A machine of a pool that has all stages, which only write down that they ran, in a folder of its own.
+$fakeText = (Get-Content -Raw -Encoding UTF8 -LiteralPath $env:PAYLOAD | ConvertFrom-Json).'C:\fenestra\machine.json'
 function New-Machine {
-    param([string] $Hash = 'h')
+    $data = $fakeText | ConvertFrom-Json
     $folder = "$temp/$([Guid]::NewGuid())"
-    New-Folder "$folder/state"
-    $stages = @(foreach ($name in $fakeNames) {
-        $scope = 'once'
-        if ('network', 'join', 'services' -contains $name) { $scope = 'boot' }
-        @{ name = $name; scope = $scope; exitCode = 21 + [Array]::IndexOf($fakeNames, $name); hash = $Hash; fills = @(); services = @() }
-    })
-    $stages[0].reboots = $true
-    $stages[4].services = @('kubelet', 'containerd')
     Write-Text "$folder/node.json" '{"server":"https://api:6443"}'
-    ConvertTo-Data @{
-        folder    = $folder
-        paths     = @{ state = "$folder/state"; logs = "$folder/logs"; node = "$folder/node.json"; bootstrapKubeconfig = "$folder/bootstrap.conf" }
-        stages    = @($stages)
-        waves     = @(@('features', 'settings', 'artifacts'), @('network', 'missing'), @('containerd', 'join', 'ccg'), @('services', 'missing'), @('programs', 'missing'), @('ready', 'missing'))
-        reboots   = @{ allowed = 2 }
-        retry     = @{ pauseSeconds = @(10, 20, 40); jitter = 0.2; foregroundAttempts = 3; lockSeconds = 7 }
-        exitCodes = @{ reboot = 3010; accessRights = 19; rebootLoop = 20 }
-        protected = @("$folder/state", "$folder/logs")
-    }
+    foreach ($stage in $data.stages) { $stage | Add-Member -Force fills @() }
+    $data | Add-Member folder $folder
+    $data.artifacts = @()
+    $data.protected = @("$folder/state", "$folder/logs")
+    foreach ($name in 'state', 'logs') { $data.paths.$name = "$folder/$name" }
+    $data.paths.node = "$folder/node.json"
+    $data.paths.bootstrapKubeconfig = "$folder/bootstrap.conf"
+    $data
 }
+$fakeStages = @((New-Machine).stages)
+$inOrder = @((New-Machine).waves | ForEach-Object { $_ })
+$bootNames = @($fakeStages | Where-Object { $_.scope -eq 'boot' } | ForEach-Object { $_.name })
+# What comes once the services run.
+$lateNames = 'services', 'programs', 'ready', 'after'
 
 # What the fakes do in this test: stages that fail (name to times), stages that want a reboot, and what ran.
 $fake = @{}
@@ -40,7 +32,7 @@ function Reset-Fake {
         status = ''; ready = $true; order = @(); reports = @(); ran = @(); slept = @(); locked = @()
     }
 }
-foreach ($name in $fakeNames + 'after') {
+foreach ($name in $inOrder) {
     Set-Content -Path "$scripts/stage-$name.ps1" -Value @(
         'param($Machine)'
         "`$fake.ran += '$name'"
@@ -98,7 +90,6 @@ function Invoke-Wave {
     }
     $codes = @{}
     foreach ($name in $Names) {
-        if ($name -eq 'missing') { continue }
         $stage = $Machine.stages | Where-Object { $_.name -eq $name }
         $codes[$name] = Invoke-Stage $Machine $stage $fake.boot
         if ($fake.cut[$name] -gt 0) {
@@ -108,22 +99,20 @@ function Invoke-Wave {
             $codes[$name] = -1073741510
         }
     }
-    foreach ($name in @($Names -eq 'missing')) { $codes[$name] = 0 }
     $codes
 }
 
-$inOrder = 'features', 'settings', 'artifacts', 'network', 'containerd', 'join', 'ccg', 'services', 'programs', 'ready'
 Test 'a run sets access rights before any stage, runs each once, in order, and holds services before the stage that needs them still' {
     Reset-Fake
     $machine = New-Machine
     Assert-Equal (Invoke-Run $machine) 0
     Assert-Equal $fake.reports @(0)
-    Assert-Equal @($fake.order | Select-Object -First 3) @('protect state', 'protect logs', 'stage features')
+    Assert-Equal @($fake.order | Select-Object -First 3) @('protect state', 'protect logs', 'stage credentials')
     $network = [Array]::IndexOf($fake.order, 'stage network')
     Assert-Equal $fake.order[$network - 1] 'hold kubelet containerd'
     Invoke-Run $machine
     # A stage that is done holds none, and does not run.
-    Assert-Equal @($fake.order -like 'hold *').Count 1
+    Assert-Equal @($fake.order -like 'hold *').Count 5
     Assert-Equal $fake.ran $inOrder
 }
 Test 'access rights that cannot be set have a code of their own, run no stage, and are tried again' {
@@ -141,20 +130,11 @@ Test 'each failed attempt is reported, but not while the extension runs' {
     Reset-Fake
     $fake.fail['join'] = 2
     Invoke-Run (New-Machine)
-    Assert-Equal $fake.reports @(26, 26, 0)
+    Assert-Equal $fake.reports @(25, 25, 0)
     Reset-Fake
     $fake.fail['artifacts'] = 1
     Invoke-Run (New-Machine) -FirstWave
     Assert-Equal $fake.reports @()
-}
-Test 'the next boot makes again what Windows forgets, and nothing else' {
-    Reset-Fake
-    $machine = New-Machine
-    Invoke-Run $machine
-    $fake.ran = @()
-    $fake.boot = 'boot-2'
-    Invoke-Run $machine
-    Assert-Equal $fake.ran @('network', 'join', 'services')
 }
 Test 'an error outside of every stage does not end the run' {
     Reset-Fake
@@ -163,22 +143,21 @@ Test 'an error outside of every stage does not end the run' {
     Assert-Equal $fake.ran $inOrder
     Assert-Equal $fake.slept.Count 2
 }
-# How often each stage has run: once, and the given one once more; in the order in which they are listed.
+# Each of these has run once, and the given ones once more.
 function Assert-Ran {
-    param([string[]] $Names, [string] $Twice)
-    foreach ($name in $Names) {
-        Assert-Equal @($fake.ran -eq $name).Count (1 + [int] ($name -eq $Twice))
-    }
+    param([string[]] $Names, [string[]] $Twice)
+    foreach ($name in $Names) { Assert-Equal "$name $(@($fake.ran -eq $name).Count)" "$name $(1 + [int] ($Twice -contains $name))" }
 }
-foreach ($broken in $fakeNames) {
+foreach ($broken in $inOrder) {
     foreach ($how in 'fail', 'cut') {
-        Test "stage $broken ends by $($how): it is tried again, and nothing that was done is" {
+        Test "stage $broken ends by $($how): it is tried again, with what it sends back" {
             Reset-Fake
             $fake[$how][$broken] = 1
             $machine = New-Machine
-            $code = if ($how -eq 'fail') { ($machine.stages | Where-Object { $_.name -eq $broken }).exitCode } else { -1073741510 }
+            $stage = $machine.stages | Where-Object { $_.name -eq $broken }
+            $code = if ($how -eq 'fail') { $stage.exitCode } else { -1073741510 }
             Assert-Equal (Invoke-Run $machine) 0
-            Assert-Ran $fakeNames $broken
+            Assert-Ran $inOrder (@($broken) + $stage.sendsBack)
             Assert-Equal @($fake.slept.Count, $fake.reports) @(1, @($code, 0))
         }
         Test "a reboot after stage $broken has ended by $how loses nothing" {
@@ -193,8 +172,8 @@ foreach ($broken in $fakeNames) {
             $fake.boot = 'boot-2'
             $before = $fake.ran.Count
             Assert-Equal (Invoke-Run $machine) 0
-            Assert-Ran $onceNames $broken
-            foreach ($name in 'network', 'join', 'services') {
+            Assert-Ran @($inOrder | Where-Object { $bootNames -notcontains $_ }) $broken
+            foreach ($name in $bootNames) {
                 Assert-Equal @($fake.ran | Select-Object -Skip $before | Where-Object { $_ -eq $name }).Count 1
             }
         }
@@ -203,14 +182,14 @@ foreach ($broken in $fakeNames) {
         Reset-Fake
         $machine = New-Machine
         Invoke-Run $machine
-        Write-Text "$($machine.paths.state)/$broken.json" '{"hash":"h","bo'
+        Write-Text "$($machine.paths.state)/$broken.json" '{"hash":"h'
         $fake.ran = @()
         Assert-Equal (Invoke-Run $machine) 0
-        Assert-Equal $fake.ran @('services', 'programs', 'ready' -eq $broken)
+        Assert-Equal $fake.ran @($lateNames -eq $broken)
         Remove-Item -Force -LiteralPath "$($machine.paths.state)/services.json"
         $fake.ran = @()
         Assert-Equal (Invoke-Run $machine) 0
-        Assert-Equal $fake.ran @($fakeNames | Where-Object { $_ -eq 'services' -or ($_ -eq $broken -and 'programs', 'ready' -notcontains $_) } | Sort-Object { [Array]::IndexOf($inOrder, $_) })
+        Assert-Equal $fake.ran @($inOrder | Where-Object { $_ -eq 'services' -or ($_ -eq $broken -and $lateNames -notcontains $_) })
     }
 }
 foreach ($case in @{ word = 'reboot'; runs = 1 }, @{ word = 'again'; runs = 2 }) {
@@ -220,7 +199,7 @@ foreach ($case in @{ word = 'reboot'; runs = 1 }, @{ word = 'again'; runs = 2 })
         $fake.word = $case.word
         $machine = New-Machine
         Assert-Equal (Invoke-Run $machine) 3010
-        Assert-Equal $fake.ran @('features', 'settings', 'artifacts')
+        Assert-Equal $fake.ran @($inOrder | Select-Object -First 4)
         $fake.boot = 'boot-2'
         Assert-Equal (Invoke-Run $machine) 0
         Assert-Equal @('features', 'artifacts' | ForEach-Object { $name = $_; @($fake.ran -eq $name).Count }) @($case.runs, 1)
@@ -240,9 +219,7 @@ Test 'facts of the node that are torn, and a token that is back, repeat the stag
 Test 'what the user wants done on a Ready node is done without the lock, and its failure is tried again' {
     Reset-Fake
     $machine = New-Machine
-    $machine.stages = @($machine.stages) + (ConvertTo-Data @{ name = 'after'; scope = 'once'; exitCode = 31; hash = 'h'; fills = @(); services = @(); late = $true })
-    $machine.waves = @($machine.waves) + @(, @('after', 'missing'))
-    Invoke-Waves $machine (@($machine.waves)[0..5])
+    Invoke-Waves $machine @($machine.waves | Where-Object { $_ -ne 'after' })
     $fake.status = 'Running'
     $fake.fail['after'] = 2
     Assert-Equal (Invoke-Run $machine) 0
@@ -256,7 +233,7 @@ Test 'a lock that is held for too long is told, and the run goes on without it' 
     Assert-Equal (Invoke-Run (New-Machine)) 0
     $fakeLock.hangs = $false
     Assert-Equal $fake.ran $inOrder
-    Assert-True ($fakeNotices.told[-1] -like '*has held the lock for 7 s*')
+    Assert-True ($fakeNotices.told[-1] -like '*has held the lock for 2100 s*')
 }
 Test 'what a stage lets slip beside its answer asks for no reboot' {
     Reset-Fake
@@ -275,25 +252,14 @@ Test 'a stage that wants reboots for ever is an error after those allowed' {
 Test 'in the foreground a wave that fails is tried three times and its code reported' {
     Reset-Fake
     $fake.fail['artifacts'] = 99
-    Assert-Equal (Invoke-Run (New-Machine) -FirstWave) 23
+    Assert-Equal (Invoke-Run (New-Machine) -FirstWave) 22
     Assert-Equal @($fake.ran -eq 'artifacts').Count 3
     Assert-Equal @($fake.ran -eq 'containerd').Count 0
 }
 Test 'in the foreground all runs that comes before a restart, also where logins come first' {
     Reset-Fake
-    $machine = New-Machine
-    $machine.waves = @(@('ccg', 'missing'), @('features', 'artifacts'), @('network', 'missing'))
-    Assert-Equal (Invoke-Run $machine -FirstWave) 0
-    Assert-Equal $fake.ran @('ccg', 'features', 'artifacts')
-}
-Test 'another fingerprint repeats a stage' {
-    Reset-Fake
-    $machine = New-Machine
-    Invoke-Run $machine
-    $machine.stages[4].hash = 'other'
-    $fake.ran = @()
-    Invoke-Run $machine
-    Assert-Equal $fake.ran @('network')
+    Assert-Equal (Invoke-Run (New-Machine) -FirstWave) 0
+    Assert-Equal $fake.ran @('credentials', 'features', 'settings', 'artifacts')
 }
 foreach ($torn in 'missing', '', 'providerID: "aws', "`0`0", 'providerID: "@PROVIDER_ID@"') {
     Test "a file that a stage has filled is filled again where it has '$torn'" {
@@ -301,7 +267,7 @@ foreach ($torn in 'missing', '', 'providerID: "aws', "`0`0", 'providerID: "@PROV
         $machine = New-Machine
         Invoke-Run $machine
         $file = "$($machine.folder)/config.yaml"
-        $machine.stages[5].fills = @($file)
+        ($machine.stages | Where-Object { $_.name -eq 'join' }).fills = @($file)
         Write-Text $machine.paths.node '{"server":"https://api:6443","name":"n","providerId":"aws:///a/i-1","address":"10.0.0.7"}'
         Write-Text "$file.template" 'providerID: "@PROVIDER_ID@"'
         Write-Text $file 'providerID: "aws:///a/i-1"'
@@ -317,7 +283,7 @@ foreach ($torn in 'missing', '', 'providerID: "aws', "`0`0", 'providerID: "@PROV
 Test 'pauses grow, stay level and differ by a fifth at most' {
     $machine = New-Machine
     for ($attempt = 0; $attempt -lt 20; $attempt += 1) {
-        $base = @(10, 20, 40)[[Math]::Min($attempt, 2)]
+        $base = [Math]::Min(10 * [Math]::Pow(2, $attempt), 300)
         $pause = Get-Pause $machine $attempt
         if ($pause -lt $base -or $pause -gt $base * 1.2) { throw "pause $pause at attempt $attempt" }
     }
