@@ -241,22 +241,3 @@ function Stop-Tree {
         Write-Log "not ended: $_"
     }
 }
-
-# Runs a script of the user, whose output goes to a file of its own: what the script leaves running would hold a pipe
-# open for ever.
-function Invoke-OwnScript {
-    param([object] $Machine, [string] $Path, [int] $Seconds = 1500)
-    $log = "$($Machine.paths.logs)/own-$([IO.Path]::GetFileNameWithoutExtension($Path))"
-    $arguments = "-NoProfile -NonInteractive -ExecutionPolicy Bypass -File $(Format-Argument $Path)"
-    $process = Start-Process -FilePath 'powershell.exe' -ArgumentList $arguments -PassThru -NoNewWindow -RedirectStandardOutput "$log.log" -RedirectStandardError "$log.err.log"
-    # .NET loses the exit code unless the handle is read first.
-    $process.Handle | Out-Null
-    if (-not $process.WaitForExit(1000 * $Seconds)) {
-        Stop-Tree $process
-        throw "$Path has not ended within $Seconds s"
-    }
-    Write-Log "$Path ended with $($process.ExitCode); its output is in $log.log"
-    if ($process.ExitCode -ne 0) {
-        throw "$Path ended with $($process.ExitCode): $(Read-Text "$log.err.log")"
-    }
-}

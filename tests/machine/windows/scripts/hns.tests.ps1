@@ -1,7 +1,7 @@
 # What is asked of HNS and what is made of its answers, also while it restarts and with several networks side by side.
 . "$PSScriptRoot/harness.ps1"
 . "$PSScriptRoot/network-fakes.ps1"
-. "$scripts/files.ps1"
+. "$scripts/lib.ps1"
 . "$scripts/hns.ps1"
 . "$PSScriptRoot/log-fake.ps1"
 

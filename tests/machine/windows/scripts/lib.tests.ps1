@@ -69,6 +69,8 @@ Test 'a program that does not end in its time is ended, and one that leaves anot
     Assert-True ((Get-Left $clock) -gt 20)
 }
 Test 'a script of the user that leaves a program behind, or does not end, holds nobody up; its output is kept' {
+    . "$scripts/stage.ps1"
+    function Write-Log { }
     if (-not $onWindows) { & ln -sf $shell "$temp/bin/powershell.exe" }
     New-Folder "$temp/logs"
     $machine = ConvertTo-Data @{ paths = @{ logs = "$temp/logs" } }
@@ -122,7 +124,7 @@ Test 'while another process holds the lock nothing is done, and false comes back
 }
 foreach ($does in 'throw "full"', 'Start-Sleep -Seconds 60') {
     Test "a notice is on the console also where its event ends by '$does', cut to what an event takes" {
-        $text = (Read-Text "$scripts/files.ps1").Replace('[Diagnostics.EventLog]::WriteEntry', "$does #").Replace('(10000)', '(2000)')
+        $text = (Read-Text "$scripts/files.ps1").Replace('[Diagnostics.EventLog]::WriteEntry', "$does; Write-Verbose ").Replace('(10000)', '(2000)')
         . ([scriptblock]::Create($text))
         $said = @{}
         function Write-Log { $said.log = $args[0] }
@@ -134,8 +136,12 @@ foreach ($does in 'throw "full"', 'Start-Sleep -Seconds 60') {
     }
 }
 Test 'a restart that Windows refuses is not counted, and one that is planned already is as good' {
-    function Invoke-Program { if ($args[3] -notcontains 1115 -or $args[3] -notcontains 1190) { throw "codes $args" }; if ($said.fails) { throw 'ended with 5' } }
     $said = @{ fails = $true }
+    function Invoke-Program {
+        param([string] $Path, [string[]] $Arguments, [int[]] $Accept)
+        Assert-Equal $Accept @(0, 1115, 1190)
+        if ($said.fails) { throw 'ended with 5' }
+    }
     Write-Text "$temp/reboots" '2'
     Assert-Throws { Restart-Machine 0 "$temp/reboots" } 'ended with 5'
     Assert-Equal (Read-Text "$temp/reboots") '1'
