@@ -49,7 +49,8 @@ export function replacementCheck(cluster: Cluster, worker: DecodedMachine, follo
       const pem = await cluster.machines.get(machine.id)?.readFile("/var/lib/kubelet/pki/kubelet-client-current.pem");
       const as = (user: Parameters<typeof kubeconfig>[0]["user"]) => apiFor(kubeconfig({ server, ca, user }));
       const [thief, bootstrap] = [as({ certificate: pem ?? "", key: pem ?? "" }), as({ token })];
-      const hostile: string[] = [];
+      // The number of a machine that its group does not have.
+      const hostile = [await ask(bootstrap, `${nodeName.slice(0, -3)}fff`)];
       const [isolate, end, publish, traces] = walk("A node is compromised");
       const names = { NODE: nodeName };
       for (const step of [isolate, end, publish]) await follow(step, context, names);
