@@ -270,7 +270,11 @@ describeOnMachine("a drain", () => {
     });
 
   it("has told its group by the launch's hook that it had joined", () => {
-    const { code, output, matching } = worker("aws").run("bash", "-c", ". /opt/fenestra/lib.sh; group_ready");
+    const { code, output, matching } = worker("aws", {}, {}, "").run(
+      "bash",
+      "-c",
+      ". /opt/fenestra/lib.sh; group_ready",
+    );
     assert.equal(code, 0, output);
     const told = /CompleteLifecycleAction.*=launch.*=CONTINUE.*InstanceId=i-0123456789abcdef0/;
     assert.equal(matching(told).length, 1, output);
