@@ -1,6 +1,6 @@
 import { isPair, isScalar, parseDocument, visit } from "yaml";
 import { type Artifact, isImage } from "../../components/model/artifacts.ts";
-import { compareNumbers, isProgram, partsOf, releaseOf } from "../../components/model/moreArtifacts.ts";
+import { isProgram } from "../../components/model/moreArtifacts.ts";
 import { windowsReleases } from "../../components/model/operatingSystems.ts";
 import {
   compareVersions,
@@ -118,19 +118,32 @@ function judge(artifact: Artifact, { digest, from }: Said, acceptMoved: boolean)
   };
 }
 
+/** A row, and what it replaces: itself where only its digest is missing. */
+interface Move {
+  readonly from: Artifact;
+  readonly to: Artifact;
+}
+
+/** Rows that there are to be, and those whose digests are asked for. */
+export interface Wanted {
+  readonly rows: readonly Artifact[];
+  readonly isAsked: (row: Artifact) => boolean;
+  /** Rows that take others' places. */
+  readonly moves: readonly Move[];
+}
+
 /** Few enough for publishers that count. */
 const atOnce = 8;
 
-/** Asks for each chosen artifact and judges the answers, in the lock file's order. */
-export async function pinLock(
-  lock: readonly Artifact[],
+/** Asks for each artifact that is asked for and judges the answers, in the lock file's order. */
+export async function pin(
+  { rows, isAsked }: Wanted,
   publishers: Publishers,
   acceptMoved: boolean,
-  chosen: (artifact: Artifact) => boolean,
 ): Promise<readonly PinResult[]> {
-  const results = lock.map((artifact): PinResult => ({ artifact, outcome: "kept" }));
+  const results = rows.map((artifact): PinResult => ({ artifact, outcome: "kept" }));
   // All workers take from one iterator.
-  const waiting = [...lock.entries()].filter(([, artifact]) => chosen(artifact)).values();
+  const waiting = [...rows.entries()].filter(([, artifact]) => isAsked(artifact)).values();
   const worker = async (): Promise<void> => {
     for (const [index, artifact] of waiting)
       results[index] = await publishers.digest(artifact).then(
@@ -167,8 +180,7 @@ export function renderLock(lock: readonly Artifact[]): string {
   return `${JSON.stringify(lock, null, 2)}\n`;
 }
 
-export interface Newer {
-  /** The name in the lock file; `kubernetes` for a release's programs. */
+interface Newer {
   readonly name: string;
   readonly version: string;
   readonly newest: string;
@@ -177,103 +189,18 @@ export interface Newer {
 /** Name of all programs of a Kubernetes release together. */
 export const kubernetesName = "kubernetes";
 
-/** What has no number, such as `ltsc2022`, is skipped. @param follow a newer minor of these is as good as a patch */
-export async function findNewer(
-  lock: readonly Artifact[],
-  publishers: Publishers,
-  follow: readonly string[] = [],
-): Promise<Record<"newer" | "minors", readonly Newer[]> & Record<"failed" | "skipped", readonly string[]>> {
-  const programs = lock.filter(isProgram).sort((a, b) => compareVersions(a.version, b.version));
-  const asked = new Map([
-    ...programs.map(
-      (artifact) => [`${kubernetesName} ${minorOf(artifact.version)}`, { ...artifact, name: kubernetesName }] as const,
-    ),
-    ...lock
-      .filter((artifact) => !isProgram(artifact))
-      .map((artifact) => [`${artifact.name} ${artifact.version}`, artifact] as const),
-  ]);
-  const [newer, minors]: [Newer[], Newer[]] = [[], []];
-  const [failed, skipped]: [string[], string[]] = [[], []];
-  await Promise.all(
-    [...asked.values()].map(async (artifact) => {
-      const { name, version } = artifact;
-      try {
-        const all = partsOf(version) === undefined ? undefined : await publishers.versions(artifact);
-        const later = laterVersions(version, all ?? []);
-        const patch = later.find((each) => follow.includes(name) || minorOf(each) === minorOf(version));
-        if (all === undefined) skipped.push(`${name} ${version}`);
-        else if (patch !== undefined) newer.push({ name, version, newest: patch });
-        const [newest] = later;
-        if (newest !== undefined && newest !== patch && minorOf(newest) !== minorOf(version))
-          minors.push({ name, version, newest });
-      } catch (error) {
-        failed.push(`${name} ${version}: ${error instanceof Error ? error.message : error}`);
-      }
-    }),
-  );
-  const inOrder = (some: readonly Newer[]) =>
-    some.toSorted((a, b) => (a.name === b.name ? compareVersions(a.version, b.version) : a.name < b.name ? -1 : 1));
-  // Of a name with a version per Kubernetes minor, the newest counts.
-  const last = new Map(inOrder(minors).map((each) => [each.name, each]));
-  const isNew = ({ name, newest }: Newer) =>
-    !lock.some((row) => row.name === name && compareVersions(row.version, newest) >= 0);
-  return { newer: inOrder(newer), minors: [...last.values()].filter(isNew), failed, skipped };
-}
-
-/** Later versions of the same form, the newest first; a `v` in front does not matter. */
-function laterVersions(version: string, all: readonly string[]): readonly string[] {
-  const numbersOf = (text: string) => {
-    const parts = partsOf(text);
-    const minor = parts?.minor.split(".").map(Number) ?? [];
-    return { form: parts?.form, numbers: [...minor, ...(parts?.numbers ?? [])] };
-  };
-  const own = numbersOf(version);
-  return all
-    .map((text) => text.replace(/^v/, ""))
-    .filter((text) => {
-      const { form, numbers } = numbersOf(text);
-      return form !== undefined && form === own.form && compareNumbers(numbers, own.numbers) > 0;
-    })
-    .sort((a, b) => compareNumbers(numbersOf(b).numbers, numbersOf(a).numbers));
-}
-
-/** A program and its image move together or not at all. */
-export function takeable(newer: readonly Newer[], together: readonly (readonly string[])[]): readonly Newer[] {
-  return newer.filter(({ name, newest }) =>
-    (together.find((group) => group.includes(name)) ?? []).every((own) =>
-      newer.some((each) => each.name === own && releaseOf(each.newest) === releaseOf(newest)),
-    ),
-  );
-}
-
+/** The text of `versions.json` with later versions; the rest stays to the byte. */
 export function newerVersions(text: string, newer: readonly Newer[]): string {
-  return withScalars(text, (keys, value) => {
-    if (keys[0] === "published" || keys[0] === "known") return undefined;
-    const name = keys[0] === "defaultRelease" ? kubernetesName : keys;
-    return newer.find((each) => name.includes(each.name) && each.version === value)?.newest;
-  });
-}
-
-/** The stack file with a newer Kubernetes, where it has its minor's newest so far. */
-export function newerStack(text: string, newer: readonly Newer[]): string {
-  return withScalars(text, (keys, value) =>
-    keys.join(" ") === "config fenestra:kubernetes version"
-      ? newer.find(({ name, version }) => name === kubernetesName && version === value)?.newest
-      : undefined,
-  );
-}
-
-/** Replaces scalars in YAML or JSON, in block or flow style; the rest stays to the byte. */
-function withScalars(text: string, replace: (keys: readonly string[], value: unknown) => string | undefined): string {
   const parts: string[] = [];
   let done = 0;
   visit(parseDocument(text), {
     Scalar: (_, { value, range }, ancestors) => {
       if (!range) return;
       const keys = ancestors.filter(isPair).map(({ key }) => String(isScalar(key) ? key.value : key));
-      const other = replace(keys, value);
-      if (other === undefined) return;
-      parts.push(text.slice(done, range[0]), text.slice(range[0], range[1]).replace(String(value), other));
+      if (keys[0] === "published" || keys[0] === "known") return;
+      const later = newer.find((each) => keys.includes(each.name) && each.version === value);
+      if (later === undefined) return;
+      parts.push(text.slice(done, range[0]), text.slice(range[0], range[1]).replace(String(value), later.newest));
       done = range[1];
     },
   });

@@ -1,7 +1,5 @@
 import { z } from "zod";
 import { type Artifact, isImage } from "../../components/model/artifacts.ts";
-import { isProgram } from "../../components/model/moreArtifacts.ts";
-import { minorOf } from "../../components/model/releases.ts";
 
 type File = Pick<Artifact, "url" | "algorithm">;
 
@@ -11,12 +9,7 @@ export interface Said {
   readonly from: string;
 }
 
-/** Most pages of tags that are read: repositories have some thousand tags. */
-const mostPages = 100;
-
 const assetSchema = z.object({ assets: z.array(z.object({ name: z.string(), digest: z.string().nullish() })) });
-const releaseSchema = z.array(z.object({ tag_name: z.string(), draft: z.boolean(), prerelease: z.boolean() }));
-const tagSchema = z.object({ tags: z.array(z.string()).nullable() });
 const tokenSchema = z.object({ token: z.string().optional(), access_token: z.string().optional() });
 
 /** An image's index, first, or manifest (OCI image specification, media types; Docker's own are older). */
@@ -85,39 +78,6 @@ export class Publishers {
     const { headers } = await this.#ask(`https://${registry}/v2/${repository}/manifests/${tag}`, init);
     const digest = /^sha256:([0-9a-f]{64})$/.exec(headers.get("docker-content-digest") ?? "")?.[1];
     return { digest, from: `${registry}/${repository}:${tag}` };
-  }
-
-  /** The publisher's versions; `undefined` where it has no list. */
-  async versions(artifact: Artifact): Promise<readonly string[] | undefined> {
-    // kubernetes.io, "Download Kubernetes".
-    if (isProgram(artifact))
-      return [(await this.text(`https://dl.k8s.io/release/stable-${minorOf(artifact.version)}.txt`)).trim()];
-    if (isImage(artifact)) return this.#tags(artifact.url);
-    const { host, pathname } = new URL(artifact.url);
-    const [, folder = "", repository = ""] = pathname.split("/");
-    // artifacts.k8s.io/binaries/NAME has no list; kubernetes/NAME's releases have the same numbers.
-    const owner = host === "github.com" ? folder : host === "artifacts.k8s.io" ? "kubernetes" : undefined;
-    if (owner === undefined) return undefined;
-    // The last hundred (REST API, "List releases").
-    const text = await this.text(`https://api.github.com/repos/${owner}/${repository}/releases?per_page=100`);
-    return releaseSchema
-      .parse(JSON.parse(text))
-      .flatMap(({ tag_name, draft, prerelease }) => (draft || prerelease ? [] : [tag_name]));
-  }
-
-  /** Page by page (OCI distribution specification, "Listing Tags": the header Link has the next). */
-  async #tags(reference: string): Promise<readonly string[]> {
-    const { registry, repository } = imageReference(reference);
-    const tags: string[] = [];
-    let url: string | undefined = `https://${registry}/v2/${repository}/tags/list?n=1000`;
-    for (let page = 0; url !== undefined && page < mostPages; page++) {
-      const response = await this.#ask(url);
-      tags.push(...(tagSchema.parse(await response.json()).tags ?? []));
-      const next: string | undefined = /<([^>]+)>;\s*rel="?next"?/.exec(response.headers.get("link") ?? "")?.[1];
-      // A path in most registries, of the host that was asked.
-      url = next && new URL(next, `https://${registry}`).href;
-    }
-    return tags;
   }
 
   text(url: string): Promise<string> {

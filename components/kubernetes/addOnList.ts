@@ -19,7 +19,7 @@ import { volumes } from "./addOns/volumes.ts";
 import { workloadIdentity } from "./addOns/workloadIdentity.ts";
 import { podWarnings } from "./guardRails/validationPolicies.ts";
 import { guardRails } from "./guardRails.ts";
-import { type Manifest, podSpec } from "./manifest.ts";
+import type { Manifest } from "./manifest.ts";
 import { runtimeClasses } from "./runtimeClasses.ts";
 import { samples } from "./samples.ts";
 import { configMap } from "./workload.ts";
@@ -74,17 +74,14 @@ export function addOnOrder(spec: ClusterSpec, values: InClusterValues): readonly
     .filter(({ settings }) => settings?.some(isOn) ?? true)
     .map((entry) => ({ name: entry.name, entry, manifests: entry.manifests(spec, values) }))
     .filter(({ manifests }) => manifests.length > 0);
-  const all = [...made, ...warnings(spec, made)];
+  const all = [...made, ...warnings(spec)];
   return [...all, inventory(spec, all)];
 }
 
-/** What is told of pods, with what is left of nodes beside all that is made here. */
-function warnings(spec: ClusterSpec, made: readonly RenderedAddOn[]): readonly RenderedAddOn[] {
+/** What is told of pods; in a list of its own, since its objects came to clusters so. */
+function warnings(spec: ClusterSpec): readonly RenderedAddOn[] {
   if (!spec.addons.guardRails) return [];
-  const daemonSets = made
-    .flatMap(({ manifests }) => manifests)
-    .flatMap((each) => (each.kind === "DaemonSet" ? (podSpec(each) ?? []) : []));
-  const manifests = podWarnings(spec, daemonSets);
+  const manifests = podWarnings(spec);
   const name = "pod-warnings";
   return [{ name, entry: { name, after: [], manifests: () => manifests }, manifests }];
 }

@@ -113,7 +113,6 @@ describe("fenestra pin", () => {
       [["a", "1.36.5"], /nothing in the lock file is called a/],
       [["--sha256", a], /--sha256 is about one program or image; allowed: with NAME and VERSION/],
       [["--only", "nothing"], /--only nothing is in the name or version of no artifact/],
-      [["--check", "--patches"], /--check writes nothing, and --patches writes/],
       [["--via", "x"], /--via x is not a URL/],
       [["--root", "/nowhere"], /--root \/nowhere: .*allowed: a checkout/],
     ] as const) {

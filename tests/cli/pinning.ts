@@ -38,8 +38,6 @@ export const container = (url: string, value: string | null) => image(`ghcr.io/$
 
 /** Path of a program's checksum. */
 export const program = (name: string) => `/dl.k8s.io/release/v1.36.4/bin/linux/amd64/${name}.sha256`;
-export const stable = "/dl.k8s.io/release/stable-1.36.txt";
-
 export type Answer = (request: IncomingMessage, response: ServerResponse) => void;
 export const text =
   (body: string): Answer =>

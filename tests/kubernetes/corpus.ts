@@ -81,7 +81,6 @@ const containers: Readonly<Record<string, object>> = {
 const size = /^([\d.]+m?)\/(\d+[MG]i?)$/;
 
 const texts: Readonly<Record<string, string>> = {
-  large: "more than any node that it may have can give",
   memory: "set resources.limits.memory on every container",
   "any build": "cannot be told from its image, so any Windows node may get it",
 };

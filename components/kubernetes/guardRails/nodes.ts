@@ -78,13 +78,12 @@ const without =
  *
  * @param isWhole whether of every key in `values` all values are known. Default: of a few.
  * @param isAlone whether no node has other keys than those, and what comes without a pool. Default: any may have them.
- * @param and CEL that must be true of the node `n` as well
  */
 export function fits(
   pod: string,
   nodes: readonly Labels[],
   values: Readonly<Record<string, readonly string[]>>,
-  { isWhole = false, isAlone = false, and = "true" } = {},
+  { isWhole = false, isAlone = false } = {},
 ): string {
   if (nodes.length === 0) return "false";
   const stranger = (key: string): string =>
@@ -104,7 +103,7 @@ export function fits(
     `e.operator == "Gt" ? ${number(">")} : ${number("<")})`,
   ].join(" ");
   const term = `(t.?matchExpressions.orValue([]).size() > 0 || has(t.matchFields)) && t.?matchExpressions.orValue([]).all(e, ${expression})`;
-  const fitting = `${literal(nodes)}.exists(n, ${and} && ${selector} && (terms.size() == 0 || terms.exists(t, ${term})))`;
+  const fitting = `${literal(nodes)}.exists(n, ${selector} && (terms.size() == 0 || terms.exists(t, ${term})))`;
   return `[${literal(values)}].exists(known, [${affinityTerms(pod)}].exists(terms, ${fitting}))`;
 }
 

@@ -40,8 +40,6 @@ export interface PodRule {
 /** Rules on pods in one policy. */
 export interface PodPolicy extends Pick<Policy, "name" | "params" | "bindings"> {
   readonly rules: readonly PodRule[];
-  /** Whether it looks at DaemonSets alone. Default: at pods and everything with a template of them. */
-  readonly daemonSets?: true;
 }
 
 /** The pod's spec in a policy's expressions. */
@@ -180,21 +178,19 @@ const isLong = ({ checks }: PodRule): boolean => checks.length > 2;
  * costs more than what is then asked (k8s.io/apiserver: plugin/cel/activation.go, plugin/policy/validating): so there
  * are few policies of many rules, and most conditions say no. Of several conditions none is spared when one says no.
  */
-export function podPolicy({ name, rules, daemonSets, params, bindings }: PodPolicy): Policy {
+export function podPolicy({ name, rules, params, bindings }: PodPolicy): Policy {
   const operations = [...new Set(rules.flatMap((rule) => rule.operations))];
   return {
     name,
     bindings,
     ...(params === undefined ? {} : { params }),
-    resourceRules: daemonSets
-      ? [templates("apps", "daemonsets")]
-      : [
-          podsWhen(...operations),
-          ...(rules.some((rule) => rule.ephemeralContainers)
-            ? [{ ...podsWhen("UPDATE"), resources: ["pods/ephemeralcontainers"] }]
-            : []),
-          ...workloadRules,
-        ],
+    resourceRules: [
+      podsWhen(...operations),
+      ...(rules.some((rule) => rule.ephemeralContainers)
+        ? [{ ...podsWhen("UPDATE"), resources: ["pods/ephemeralcontainers"] }]
+        : []),
+      ...workloadRules,
+    ],
     conditions: {
       // A workload that is scaled or was there before the policy is left alone.
       concerned: all([

@@ -1,17 +1,12 @@
 import type { ClusterSpec } from "../../model/clusterSpec.ts";
-import { ports } from "../../model/ports.ts";
-import type { Sized } from "../../model/room.ts";
 import type { Manifest } from "../manifest.ts";
-import { runtimeClassFacts } from "../runtimeClasses.ts";
-import { allContainers, isHostProcess, usesAccount } from "./cel.ts";
-import { foreignClasses } from "./claims.ts";
+import { isHostProcess, usesAccount } from "./cel.ts";
 import { controlPlaneNames, controlPlaneRule, keptOff } from "./controlPlane.ts";
-import { type PodRule, pod, podPolicy } from "./podPolicy.ts";
+import { type PodRule, podPolicy } from "./podPolicy.ts";
 import { letIn, securityRule, space } from "./podSecurity.ts";
 import { namespaceLabels, notAllowed, notSystem, type Policy, policyManifests, type Variables } from "./policy.ts";
-import { roomRule } from "./roomPolicy.ts";
 import { text, texts } from "./texts.ts";
-import { imageRule, limitsRule, placementRule, unsaidPolicy, unsaidRule, windowsPolicies } from "./windowsPolicies.ts";
+import { imageRule, limitsRule, osNamePolicy, placementRule, unsaidPolicy, unsaidRule } from "./windowsPolicies.ts";
 
 /** A HostProcess pod is an administrator of the node. */
 const hostProcessRule: PodRule = {
@@ -54,57 +49,6 @@ const gmsaRule: PodRule = {
   ephemeralContainers: true,
 };
 
-/** Ports of the host that programs of the nodes have: a pod that asks for one waits for ever. */
-function portsRule(spec: Pick<ClusterSpec, "addons">): PodRule {
-  const taken: readonly (readonly [port: number, by: string])[] = [
-    [ports.kubelet, "the kubelet"],
-    [ports.kubeProxyHealth, "kube-proxy"],
-    ...(spec.addons.exporters
-      ? ([
-          [ports.nodeExporter, "the node-exporter of addons.exporters"],
-          [ports.kubeProxyMetrics, "kube-proxy"],
-          [ports.windowsExporter, "the windows-exporter of addons.exporters"],
-        ] as const)
-      : []),
-  ];
-  const asks = (pod: string, ports: string): string =>
-    `(${allContainers(pod)}).exists(c, has(c.ports) && c.ports.exists(p, (has(p.hostPort) ? p.hostPort : has(${pod}.hostNetwork) && ${pod}.hostNetwork ? p.containerPort : 0) in ${ports}))`;
-  return {
-    name: "takenPorts",
-    when: (pod) => asks(pod, `[${taken.map(([number]) => number).join(", ")}]`),
-    variables: {
-      taken: `[${taken.map(([number, by]) => `${asks(pod, `[${number}]`)} ? ${text(`${number} by ${by}`)} : ""`).join(", ")}].filter(t, t != "").join(", ")`,
-    },
-    checks: [
-      {
-        expression: "false",
-        message:
-          "ports of the host that this pod asks for are taken on nodes, {taken}, so it stays Pending there: choose others (in charts of exporters service.port and service.targetPort), or leave theirs out",
-      },
-    ],
-    operations: ["CREATE"],
-  };
-}
-
-/** RuntimeClasses of other houses, without which the API server makes no pod. */
-function classesRule(spec: Pick<ClusterSpec, "pools" | "windows">): PodRule {
-  const ours = runtimeClassFacts(spec).map(({ name }) => name);
-  const named = (pod: string): string => `${pod}.?runtimeClassName.orValue("")`;
-  return {
-    name: "classes",
-    when: (pod) =>
-      `has(${pod}.runtimeClassName) && ${named(pod)}.matches("^(runhcs-wcow-|windows-|kata-|gvisor$)") && !(${named(pod)} in ${texts(ours)})`,
-    variables: { named: named(pod) },
-    checks: [
-      {
-        expression: "false",
-        message: `there is no RuntimeClass {named} here unless somebody has made it, so there will be no pod: leave {pod}.runtimeClassName out${ours.length === 0 ? "" : `, or for Windows set it to one of ${ours.join(", ")}`}`,
-      },
-    ],
-    operations: ["CREATE"],
-  };
-}
-
 /** What of NetworkPolicies nothing enforces. */
 const networkPolicies = (message: string): Policy => ({
   name: "fenestra-network-policies",
@@ -143,13 +87,10 @@ export function validationPolicies(
     rules: [...(windows ? [placementRule(spec), hostProcessRule, gmsaRule] : []), controlPlaneRule],
     bindings: [{ suffix: "deny", actions: ["Deny" as const], namespaces: [notSystem(spec)] }],
   };
-  const policies = [refusals, controlPlaneNames(spec), ...(windows ? windowsPolicies(spec) : [])];
-  return [
-    ...policies.map(podPolicy),
-    servicePolicy(spec),
-    ...(spec.addons.storage ? [foreignClasses] : []),
-    ...unenforced(spec).map(networkPolicies),
-  ].flatMap(policyManifests);
+  const policies = [refusals, controlPlaneNames(spec), ...(windows ? [osNamePolicy(spec)] : [])];
+  return [...policies.map(podPolicy), servicePolicy(spec), ...unenforced(spec).map(networkPolicies)].flatMap(
+    policyManifests,
+  );
 }
 
 /**
@@ -159,14 +100,9 @@ export function validationPolicies(
  */
 const made = ["pod-template-hash", "controller-revision-hash"];
 
-/**
- * What is told of pods.
- *
- * @param daemonSets pods of the cluster's DaemonSets
- */
+/** What is told of pods. */
 export function podWarnings(
   spec: Pick<ClusterSpec, "addons" | "controlPlane" | "kubernetes" | "pools" | "windows">,
-  daemonSets: readonly Sized[],
 ): readonly Manifest[] {
   const windows = spec.windows.length > 0;
   const labels = { none: made };
@@ -175,11 +111,8 @@ export function podWarnings(
       name: "fenestra-pod-warnings",
       rules: [
         ...(windows ? [limitsRule(spec), imageRule(spec), unsaidRule(spec, keptOff)] : []),
-        portsRule(spec),
-        classesRule(spec),
         // Another level by default has rules that nobody here knows.
         ...(spec.controlPlane.admission?.some(({ name }) => name === "PodSecurity") ? [] : [securityRule]),
-        ...(spec.pools.length > 0 ? [roomRule(spec, daemonSets)] : []),
       ],
       bindings: [
         { suffix: "warn", actions: ["Warn" as const, "Audit" as const], namespaces: [notSystem(spec)], labels },

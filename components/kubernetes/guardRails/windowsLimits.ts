@@ -13,8 +13,6 @@ const ofWindows = [
   .map((test) => `(${test})`)
   .join(" && ");
 
-const noMedium = (test: string): string => `!(has(v.emptyDir) && has(v.emptyDir.medium) && ${test})`;
-
 const kinds = ["livenessProbe", "readinessProbe", "startupProbe"];
 
 /** What a kubelet asks a container by its pod's address. */
@@ -31,12 +29,6 @@ const hasty = kinds.map((probe) => `(c.?${probe}.?exec.hasValue() && c.${probe}.
 const usesName = (context: string): string =>
   `has(${context}) && ${context}.?windowsOptions.?gmsaCredentialSpecName.hasValue()`;
 
-/** Tags that name build and update: `10.0.20348.2340`. */
-const oneUpdate = "[:-]10[.]0[.][0-9]{5}[.][0-9]+([-_@]|$)";
-
-/** Volumes of types that a kubelet on Windows does not mount. */
-const noMount = ["nfs", "iscsi", "fc", "rbd", "cephfs", "image"];
-
 /**
  * Fields that the API server refuses where a pod says `os.name: windows` (kubernetes/kubernetes:
  * pkg/apis/core/validation, `validateWindows`), and that have no effect where it does not say so.
@@ -47,12 +39,19 @@ const linuxFields = {
   both: ["runAsUser", "runAsGroup", "seLinuxOptions", "seccompProfile", "appArmorProfile"],
 } as const;
 
-/** Files of these volumes have modes, on Linux; the API server writes the default one into each. */
-const hasMode = ["secret", "configMap", "projected", "downwardAPI"]
-  .map((type) => `v.?${type}.?defaultMode.orValue(420) != 420`)
-  .join(" || ");
-
-const hasOptions = `${pod}.?dnsConfig.?options.orValue([]).size() > 0`;
+/** What volumes have on Linux: files with modes, of which the API server writes the default one; room in memory. */
+const ofVolumes = {
+  defaultMode: ["secret", "configMap", "projected", "downwardAPI"]
+    .map((type) => `v.?${type}.?defaultMode.orValue(420) != 420`)
+    .join(" || "),
+  "emptyDir.medium": 'v.?emptyDir.?medium.orValue("") == "Memory"',
+};
+const ofMounts = 'c.?volumeMounts.orValue([]).exists(m, m.?mountPropagation.orValue("None") != "None")';
+const ofNames = {
+  "dnsConfig.options": `${pod}.?dnsConfig.?options.orValue([]).size() > 0`,
+  dnsPolicy: `${pod}.?dnsPolicy.orValue("") == "ClusterFirstWithHostNet"`,
+  hostNetwork: `${pod}.?hostNetwork.orValue(false)`,
+};
 
 const own = ["hostUsers", "shareProcessNamespace"] as const;
 const ofPod = [...linuxFields.pod, ...linuxFields.both];
@@ -64,8 +63,9 @@ export const ignored = (() => {
   const inContainer = (field: string) => `variables.containers.exists(c, c.?securityContext.?${field}.hasValue())`;
   const tests = [
     ...own.map((field) => [field, `has(${pod}.${field})`]),
-    ["dnsConfig.options", hasOptions],
-    ["defaultMode", `${pod}.?volumes.orValue([]).exists(v, ${hasMode})`],
+    ...Object.entries(ofNames),
+    ...Object.entries(ofVolumes).map(([field, test]) => [field, `${pod}.?volumes.orValue([]).exists(v, ${test})`]),
+    ["mountPropagation", `variables.containers.exists(c, ${ofMounts})`],
     ...linuxFields.pod.map((field) => [field, inPod(field)]),
     ...linuxFields.container.map((field) => [field, inContainer(field)]),
     ...linuxFields.both.map((field) => [field, `${inPod(field)} || ${inContainer(field)}`]),
@@ -79,7 +79,10 @@ const [podHasSome, containerHasSome] = (() => {
     fields.map((field) => `has(${context}.${field})`).join(" || ");
   const within = (it: string, fields: readonly string[]): string =>
     `has(${it}.securityContext) && (${any(`${it}.securityContext`, fields)})`;
-  return [`${any(pod, own)} || ${hasOptions} || (${within(pod, ofPod)})`, within("c", ofContainer)] as const;
+  return [
+    [any(pod, own), ...Object.values(ofNames), `(${within(pod, ofPod)})`].join(" || "),
+    `(${within("c", ofContainer)}) || ${ofMounts}`,
+  ] as const;
 })();
 
 /**
@@ -96,9 +99,9 @@ export function windowsLimits(
     {
       expression: `!(${podHasSome})`,
       ofContainer: `!(${containerHasSome})`,
-      ofVolume: `!(${hasMode})`,
+      ofVolume: `!(${Object.values(ofVolumes).join(" || ")})`,
       message:
-        "Windows has nothing of what these fields promise: {ignored_fields}. Leave them out; the user of a container is securityContext.windowsOptions.runAsUserName",
+        "Windows has nothing of what these fields promise: {ignored_fields}. Leave them out; the user of a container is securityContext.windowsOptions.runAsUserName, and the host's network is for HostProcess pods",
     },
     ...(spec.addons.gmsa === undefined
       ? [
@@ -111,34 +114,9 @@ export function windowsLimits(
         ]
       : []),
     {
-      expression: "!(has(variables.pod.hostNetwork) && variables.pod.hostNetwork)",
-      message:
-        "Windows ignores hostNetwork but for HostProcess pods: leave {pod}.hostNetwork out, or use a HostProcess pod",
-    },
-    {
-      ofVolume: noMedium('v.emptyDir.medium == "Memory"'),
-      message: "Windows has no memory-backed emptyDir: the volume lies on the node's disk",
-    },
-    {
-      ofVolume: `!(${noMount.map((type) => `has(v.${type})`).join(" || ")} || (has(v.hostPath) && has(v.hostPath.type) && v.hostPath.type == "Socket"))`,
-      message: `Windows mounts no volumes of the types ${noMount.join(", ")} and no hostPath of type Socket: use a claim, of SMB in place of NFS`,
-    },
-    {
-      ofVolume: noMedium('v.emptyDir.medium.startsWith("HugePages")'),
-      message: "Windows has no huge pages: use an emptyDir without medium",
-    },
-    {
-      ofContainer: `!has(c.resources) || ((!has(c.resources.limits) || c.resources.limits.all(r, !r.startsWith("hugepages-"))) && (!has(c.resources.requests) || c.resources.requests.all(r, !r.startsWith("hugepages-"))))`,
-      message: "Windows has no huge pages: no node offers them, and the pod stays Pending",
-    },
-    {
       ofContainer: `!(${hasty})`,
       message:
         "an exec probe without timeoutSeconds fails after 1 s, and on Windows a shell alone may take longer to start: set timeoutSeconds to 10 or more",
-    },
-    {
-      ofContainer: "!has(c.volumeDevices) || c.volumeDevices.size() == 0",
-      message: "Windows cannot attach block devices to containers: use a file system volume",
     },
     ...(network.hostPorts
       ? []
@@ -155,24 +133,9 @@ export function windowsLimits(
         "a kubelet on Windows has no resolver to hand on, so a pod with dnsPolicy Default resolves no name: set {pod}.dnsPolicy to None with {pod}.dnsConfig, or leave it out",
     },
     {
-      expression: '!has(variables.pod.dnsPolicy) || variables.pod.dnsPolicy != "ClusterFirstWithHostNet"',
-      message:
-        "Windows pods have no host network, so dnsPolicy ClusterFirstWithHostNet means nothing there: leave {pod}.dnsPolicy out",
-    },
-    {
-      ofContainer:
-        '!has(c.volumeMounts) || c.volumeMounts.all(m, !has(m.mountPropagation) || m.mountPropagation == "None")',
-      message: "Windows ignores mountPropagation",
-    },
-    {
       orWhere: `namespaceObject.metadata.?labels[?${text(namespaceLabels.memoryLimits)}].orValue("") == "defaulted" && object.kind != "Pod"`,
       ofContainer: `has(c.resources) && has(c.resources.limits) && "memory" in c.resources.limits`,
       message: `a Windows node ends no process when memory runs out and hangs instead: set resources.limits.memory on every container, or a default by a LimitRange of the namespace, and label that ${namespaceLabels.memoryLimits}: defaulted`,
-    },
-    {
-      expression: `!variables.images.exists(i, i.matches(${text(oneUpdate)}))`,
-      message:
-        "an image of this pod is of one update of Windows: a node with an older one ends it with 0xc0370106 (kubectl get nodes -o wide shows theirs), so roll the pool first",
     },
     ...(spec.addons.storage
       ? [

@@ -23,11 +23,6 @@ const joined = (name: string): string => `variables.${name}.join(", ")`;
 const warns = ["Warn", "Audit"] as const;
 const isFor = (spec: Spec, pod: string): string => meansWindows(pod, spec);
 
-/** The policies on Windows pods that have some namespaces or kinds alone. */
-export function windowsPolicies(spec: Spec): readonly PodPolicy[] {
-  return [...nodesPolicies(spec), osNamePolicy(spec)];
-}
-
 /** Labels by which alone nobody can have meant certain pools. */
 const general = [
   "kubernetes.io/os",
@@ -115,39 +110,6 @@ export function limitsRule(spec: Spec): PodRule {
   };
 }
 
-/**
- * The class of a DaemonSet's pods, whose nodes were chosen before (kubernetes/kubernetes#111590). It is told in every
- * namespace: HostProcess pods belong into those of the system.
- */
-function nodesPolicies(spec: Spec): readonly PodPolicy[] {
-  if (spec.windows.length < 2) return [];
-  const names = spec.windows.map(({ name }) => name).join(", ");
-  const choosesBuild = `(has(${pod}.nodeSelector) && ${text(buildLabel)} in ${pod}.nodeSelector) || (${affinityTerms(pod)}.size() > 0 && ${affinityTerms(pod)}.all(t, t.?matchExpressions.orValue([]).exists(e, e.key == ${text(buildLabel)})))`;
-  const policy: PodPolicy = {
-    name: "fenestra-windows-nodes",
-    daemonSets: true,
-    rules: [
-      {
-        name: "nodes",
-        when: (pod) => isFor(spec, pod),
-        variables: {
-          ...windowsVariables(spec, pod),
-          fits: `variables.runtimeClass == "" ? ${text(`one of ${names}`)} : variables.runtimeClass`,
-        },
-        checks: [
-          {
-            expression: `!(object.kind == "DaemonSet") || !has(${pod}.runtimeClassName) || ${choosesBuild}`,
-            message: `a DaemonSet makes a pod for every node that its template fits, and its RuntimeClass keeps those for another build Pending: leave {pod}.runtimeClassName out, or choose the build in {pod}.nodeSelector by ${buildLabel}`,
-          },
-        ],
-        operations: ["CREATE"],
-      },
-    ],
-    bindings: [{ suffix: "warn", actions: [...warns] }],
-  };
-  return [policy];
-}
-
 const hasWindowsImage = (pod: string): string =>
   `(${allContainers(pod)}).exists(c, has(c.image) && c.image.matches(${text(windowsOnly)}))`;
 
@@ -208,7 +170,7 @@ export const unsaidPolicy = (spec: Spec, labels: NonNullable<Binding["labels"]>)
  * Pods that are meant for Windows but do not say so. The API server validates them as Linux pods: fields that Windows
  * refuses are accepted and without effect, and PodSecurity `restricted` asks for those of Linux.
  */
-function osNamePolicy(spec: Spec): PodPolicy {
+export function osNamePolicy(spec: Spec): PodPolicy {
   const required: Requirement = { key: namespaceLabels.windowsOsName, operator: "In", values: ["required"] };
   return {
     name: "fenestra-windows-os-name",

@@ -152,7 +152,7 @@ export const pinRules = {
         days > oldAfterDays && {
           path,
           message: `Kubernetes ${version} is of ${day}, ${days} days old.`,
-          remedy: "fenestra pin --patches takes the newest patch release.",
+          remedy: "Take a newer patch release, if there is one, by fenestra pin and its version.",
         }
       );
     },

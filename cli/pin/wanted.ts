@@ -1,27 +1,97 @@
+import { moreArtifacts } from "../../components/config/projectFile.ts";
 import { type Artifact, isImage } from "../../components/model/artifacts.ts";
 import { isLaterPatch, isProgram, partnersOf, partsOf, releaseOf } from "../../components/model/moreArtifacts.ts";
 import { didYouMean } from "../../components/model/problem.ts";
-import { minorOf } from "../../components/model/releases.ts";
-import { atVersion, nameOf } from "./lock.ts";
+import { minorOf, type NamedVersion } from "../../components/model/releases.ts";
+import { atVersion, nameOf, sorted, type Wanted, withNamed, withRelease } from "./lock.ts";
 
-/** A row, and what it replaces: itself where only its digest is missing. */
-interface Move {
-  readonly from: Artifact;
-  readonly to: Artifact;
+/** What `versions.json` says: names and versions, none for a submodule, whose versions are its own affair. */
+export interface Versions {
+  readonly named: readonly NamedVersion[];
+  readonly together: readonly (readonly string[])[];
+}
+
+/** What is asked of `pin`. */
+interface Request {
+  /** A release of Kubernetes, or with a name that program's or image's. Default: all that there is. */
+  readonly version?: string | undefined;
+  readonly name?: string | undefined;
+  /** A part of a name or a version. */
+  readonly only?: string | undefined;
+  readonly check: boolean;
+  /** Digests by hand; see `withDigests`. */
+  readonly sha256: readonly string[];
+}
+
+/**
+ * @param lock the program's rows, or those and a user's
+ * @throws RangeError for what there is not, or no later patch
+ */
+export function wanted(
+  lock: readonly Artifact[] | { readonly own: readonly Artifact[]; readonly users: readonly Artifact[] },
+  { named, together }: Versions,
+  { name, version = "", only, check, sha256 }: Request,
+): Wanted {
+  const isOwn = "length" in lock;
+  const { own, users } = isOwn ? { own: lock, users: [] } : lock;
+  const before = isOwn ? own : [...own.filter((row) => isProgram(row) || row.digest === null), ...users];
+  if (name !== undefined) {
+    const later = users.find((row) => row.name === name && isLaterPatch(row.version, version));
+    if (later !== undefined)
+      throw new RangeError(`${moreArtifacts} has ${name} ${later.version}: take its rows out for an earlier patch`);
+    const moves = movesTo(own, name, version, together, sha256);
+    const moving = new Set(moves.flatMap(({ from, to }) => [nameOf(from), nameOf(to)]));
+    const rows = moves.map(({ to }) => to);
+    return {
+      moves,
+      rows: sorted([...before.filter((row) => !moving.has(nameOf(row))), ...rows]),
+      isAsked: (row) => rows.includes(row),
+    };
+  }
+  const chosen = (row: Artifact) => only === undefined || `${row.name} ${row.version}`.includes(only);
+  const all = isOwn ? withNamed(before, named, chosen) : sorted(before);
+  const rows = version === "" ? all : withRelease(all, version);
+  if (!rows.some(chosen) && only !== undefined)
+    throw new RangeError(
+      `--only ${only} is in the name or version of no artifact; allowed: a part of one, such as kubelet`,
+    );
+  /** A user's run fills only missing digests of the program. */
+  const mayFill = ({ digest }: Artifact) => digest === null && version === "" && !check;
+  return {
+    moves: [],
+    rows,
+    isAsked: (row) => (isOwn || !own.includes(row) || mayFill(row)) && (chosen(row) || !before.includes(row)),
+  };
 }
 
 /**
  * Rows of a name at a later patch than the lock file's, for every system, with what moves together with it; or rows of
  * that version without a digest.
  *
+ * @param digests by hand; see `withDigests`
  * @throws RangeError for an unknown name and any other version
  */
-export function movesTo(
+function movesTo(
   lock: readonly Artifact[],
   name: string,
   version: string,
   together: readonly (readonly string[])[],
-): readonly Move[] {
+  digests: readonly string[],
+): Wanted["moves"] {
+  const moves = movesWithout(lock, name, version, together);
+  const rows = withDigests(
+    moves.map(({ to }) => to),
+    digests,
+  );
+  return moves.map((move, index) => ({ ...move, to: rows[index] ?? move.to }));
+}
+
+function movesWithout(
+  lock: readonly Artifact[],
+  name: string,
+  version: string,
+  together: readonly (readonly string[])[],
+): Wanted["moves"] {
   const own = lock.filter((row) => row.name === name);
   if (own.length === 0) {
     const guess = didYouMean(name, [...new Set(lock.map((row) => row.name))]);
@@ -59,7 +129,7 @@ export function movesTo(
 }
 
 /** Each as `[NAME:][OS=]SHA256`. @throws RangeError for another form, or not exactly one row */
-export function withDigests(rows: readonly Artifact[], given: readonly string[]): readonly Artifact[] {
+function withDigests(rows: readonly Artifact[], given: readonly string[]): readonly Artifact[] {
   return given.reduce((some, text) => {
     const [, name, os, digest] = /^(?:([^:=]+):)?(?:(linux|windows|any)=)?([0-9a-f]{64})$/.exec(text) ?? [];
     if (digest === undefined)
