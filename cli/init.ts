@@ -127,11 +127,7 @@ export async function init(
   const text = bare + acceptedText(withoutDigest(spec));
   const open = stackRules["public-api-open"].find({ spec });
   if (open !== false) throw new UsageError(`--allow ${wanted.allow.join(",")}: ${open.message} ${open.remedy}`);
-  const zoneless = stackRules["region-without-zones"].find({ spec });
-  for (const { message, remedy } of [
-    ...stackRules["public-api-private-callers"].find({ spec }),
-    ...(zoneless === false ? [] : [zoneless]),
-  ])
+  for (const { message, remedy } of stackRules["public-api-private-callers"].find({ spec }))
     err(`${message} ${remedy}\n`);
   if (print) out(text);
   else {

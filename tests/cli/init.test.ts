@@ -119,7 +119,7 @@ describe("fenestra init", () => {
     const args = ["--stack", "x", "--cloud", "azure", "--region", "westus", "--allow", "192.168.1.0/24", "--print"];
     const { code, err } = await fenestra("init", ...args);
     assert.equal(code, 0);
-    assert.match(err, /192\.168\.1\.0\/24 is private: .*\n.* lists westus without availability zones/);
+    assert.match(err, /192\.168\.1\.0\/24 is private: /);
   });
 
   it("makes a file whose stack has nothing known against it but what no digest exists for, which it accepts", async () => {

@@ -1,7 +1,7 @@
 import { type CloudFacts, names } from "./facts.ts";
 import { partition } from "./iamLimits.ts";
 import { ec2Id } from "./ids.ts";
-import { awsArch, awsMachineSize, awsSizes, awsSizesOn } from "./machineSizes.ts";
+import { awsArch, awsMachineSize, awsSizes } from "./machineSizes.ts";
 
 /** Zones of today's accounts, where not a, b and c: some regions have closed one, us-west-1 gives two. */
 const firstLetters: Readonly<Record<string, string>> = {
@@ -86,7 +86,6 @@ export const aws: CloudFacts = {
       /^(cn|us-iso[a-z]*|eu-iso[a-z]*)-/.test(region)
         ? `is a region ${region.startsWith("cn-") ? "in China" : "of its own network"}, where endpoints have a domain that Fenestra's machines do not use`
         : undefined,
-    withoutZones: new Set(),
     partition,
   },
   zones,
@@ -95,8 +94,6 @@ export const aws: CloudFacts = {
     words: "an EC2 instance type such as m7i.large",
     default: "m7i.large",
     read: awsMachineSize,
-    lists: (name) => awsSizes.has(name),
-    listedOn: awsSizesOn,
     arch: awsArch,
     another: (name) => {
       const size = name.replace(/^[^.]*/, "");
@@ -152,8 +149,6 @@ export const aws: CloudFacts = {
     addressAnnotations: false,
     balancersInNetwork: false,
     publicSubnets: true,
-    // Amazon VPC User Guide, "Amazon VPC quotas".
-    mostGroupRules: 60,
     accountOf: () => undefined,
     natRefusal: undefined,
     // As EC2Launch v2 writes them: metadata, activation, clock and resolver (ovn-org/ovn-kubernetes#4587).

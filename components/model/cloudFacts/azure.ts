@@ -65,11 +65,6 @@ export const azure: CloudFacts = {
       /^(usgov|usdod|china|chn)/.test(region)
         ? `is a region of Azure ${region.startsWith("us") ? "Government" : "in China"}, where endpoints have a domain that Fenestra's machines do not use`
         : undefined,
-    withoutZones: new Set(
-      names(`
-      australiacentral australiacentral2 australiasoutheast brazilsoutheast canadaeast francesouth germanynorth koreasouth
-      northcentralus norwaywest southafricawest southindia switzerlandwest uaecentral ukwest westcentralus westindia westus`),
-    ),
     partition: () => undefined,
   },
   zones: {
@@ -85,8 +80,6 @@ export const azure: CloudFacts = {
     words: "an Azure size such as Standard_D2s_v5",
     default: "Standard_D2s_v5",
     read: azureMachineSize,
-    lists: () => true,
-    listedOn: "",
     // Azure documentation, names of sizes: p stands for Arm.
     arch: (name) => (/^Standard_[A-Z]+\d+(-\d+)?[a-z]*p/.test(name) ? "arm64" : "amd64"),
     // AMD's in place of Intel's, and the other way round.
@@ -183,7 +176,6 @@ export const azure: CloudFacts = {
     addressAnnotations: true,
     balancersInNetwork: true,
     publicSubnets: false,
-    mostGroupRules: Number.POSITIVE_INFINITY,
     // Network interfaces, and so everything, are in the network's subscription.
     accountOf: (network) => network.split("/")[2],
     // Azure supports private access to its resource manager only for whole management groups (Azure documentation,

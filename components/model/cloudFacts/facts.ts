@@ -49,7 +49,6 @@ export interface CloudFacts {
     readonly example: string;
     /** Why machines would not work in a region, if so. */
     readonly refusal: (region: string) => string | undefined;
-    readonly withoutZones: ReadonlySet<string>;
     /** Part of the cloud, as ids name it. */
     readonly partition: (region: string) => string | undefined;
   };
@@ -67,10 +66,6 @@ export interface CloudFacts {
     readonly default: string;
     /** `undefined` when the name does not say the capacity. */
     readonly read: (name: string) => MachineSize | undefined;
-    /** Whether the cloud lists the name, as far as known. */
-    readonly lists: (name: string) => boolean;
-    /** Day of its list, ISO 8601; empty without one. */
-    readonly listedOn: string;
     readonly arch: (name: string) => MachineSize["arch"];
     /** A size of other hardware, where the cloud has no machine of this one. */
     readonly another: (name: string) => string;
@@ -141,8 +136,6 @@ export interface CloudFacts {
     readonly balancersInNetwork: boolean;
     /** Whether a public load balancer needs a subnet. */
     readonly publicSubnets: boolean;
-    /** Inbound rules that a security group takes by default. Each network that may reach the API needs one. */
-    readonly mostGroupRules: number;
     readonly accountOf: (network: string) => string | undefined;
     /** Why a mirror cannot replace a way to the internet. */
     readonly natRefusal: Refusal | undefined;

@@ -66,10 +66,7 @@ function awsVcpus(size: string): number {
   return size === "large" ? 2 : 4 * Number(size.replace("xlarge", "") || "1");
 }
 
-/** Day of EC2's list. */
-export const awsSizesOn: string = listed.on;
-
-/** EC2's own names (enum InstanceType of its API, by the SDK for JavaScript). */
+/** EC2's own names on the day that stands in the file (enum InstanceType of its API, by the SDK for JavaScript). */
 export const awsSizes: ReadonlySet<string> = new Set(
   Object.entries(listed.sizes).flatMap(([families, sizes]) =>
     families.split(",").flatMap((family) => sizes.split(",").map((size) => `${family}.${size}`)),

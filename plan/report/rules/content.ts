@@ -95,30 +95,7 @@ export const sizeRules = {
         ];
       }),
   },
-  "more-networks-than-rules": {
-    level: "warning",
-    about: "more networks in the allow-list than a security group has rules",
-    find: ({ spec: { facts, publicAccess = [] } }) =>
-      publicAccess.length > facts.network.mostGroupRules && {
-        path: key("access.public.allow"),
-        message: `A security group has ${facts.network.mostGroupRules} inbound rules by default, one for each of these ${publicAccess.length} networks: the update fails (RulesPerSecurityGroupLimitExceeded).`,
-        remedy: "Name fewer, larger networks, or have the quota L-0EA8095F of the service vpc raised.",
-      },
-  },
-  "region-unknown": {
-    level: "warning",
-    about: "a region that Fenestra does not know",
-    find: ({ spec }) =>
-      !spec.facts.regions.known.includes(spec.region) && {
-        path: key("region"),
-        message: `${spec.region} is not among the regions that Fenestra knows.`,
-        remedy: "Check its spelling; a region that is newer than this version is fine.",
-      },
-  },
 } as const satisfies Rules;
-
-/** Part of the limit from which user data is nearly full. */
-const nearlyFull = 0.9;
 
 export const contentRules = {
   "transform-of-what-is-relied-on": {
@@ -161,19 +138,6 @@ export const contentRules = {
         message: `A value that is not marked as secret holds ${what}.`,
         remedy: "Let the machine fetch it by its identity at boot, or mark the value as secret.",
       })),
-  },
-  "user-data-size": {
-    level: ["warning", "error"],
-    about: "user data close to the cloud's limit, or beyond it",
-    find: ({ machines }) =>
-      machines
-        .filter(({ userData }) => userData.bytes > userData.limit * nearlyFull)
-        .map(({ name, userData }) => ({
-          level: userData.bytes > userData.limit ? "error" : "warning",
-          path: name,
-          message: `The user data has ${userData.bytes} of ${userData.limit} bytes that the cloud takes.`,
-          remedy: "Move a file of the payload to the second stage that the machine fetches by its identity.",
-        })),
   },
   "unconfirmed-artifact": {
     level: ["note", "error"],

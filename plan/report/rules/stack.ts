@@ -1,11 +1,10 @@
 import { windowsArtifacts } from "../../../components/machine/windows/artifacts.ts";
 import type { ClusterSpec } from "../../../components/model/clusterSpec.ts";
-import { exampleProblems } from "../../../components/model/exampleValues.ts";
 import { windowsReleases } from "../../../components/model/operatingSystems.ts";
 import type { PoolSpec } from "../../../components/model/pools.ts";
 import { minorFacts } from "../../../components/model/releases.ts";
 import { networkRules, rangeRules } from "./network.ts";
-import { type FindingInput, type Found, key, production, type Rules } from "./rule.ts";
+import { type Found, key, production, type Rules } from "./rule.ts";
 
 const windows = (pool: PoolSpec): boolean => pool.os === "windows";
 
@@ -35,39 +34,7 @@ export const stackRules = {
       })),
   },
   ...rangeRules,
-  "size-not-listed": {
-    level: "note",
-    about: "the cloud did not list a size when its list was read",
-    find: ({ spec }) =>
-      spec.pools
-        .filter(({ size }) => !spec.facts.sizes.lists(size.name))
-        .map(({ path, size }) => ({
-          path: `${path}.size`,
-          message: `EC2 had no ${size.name} on ${spec.facts.sizes.listedOn}.`,
-          remedy: "Ask fenestra preflight, or aws ec2 describe-instance-types.",
-        })),
-  },
-  "example-value": {
-    level: "warning",
-    about: "a value is still an example's",
-    find: ({ spec }) =>
-      exampleProblems(spec).map(({ path, value, message, allowed }) => ({
-        path,
-        message: `${String(value)} ${message}. The first update refuses it.`,
-        remedy: `Put in ${allowed}.`,
-      })),
-  },
   ...networkRules,
-  "region-without-zones": {
-    level: "warning",
-    about: "the region has no availability zones",
-    find: ({ spec }: Pick<FindingInput, "spec">) =>
-      spec.facts.regions.withoutZones.has(spec.region) && {
-        path: key("region"),
-        message: `${spec.facts.words.title} lists ${spec.region} without availability zones, which the cluster's addresses, load balancers and disks need.`,
-        remedy: "Choose a region with zones; az vm list-skus --location shows those of a size.",
-      },
-  },
   "single-control-plane": {
     level: ["note", "warning"],
     about: "one control-plane machine",
