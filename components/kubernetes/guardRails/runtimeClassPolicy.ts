@@ -158,7 +158,11 @@ function restore(classes: readonly RuntimeClassFacts[]): string {
   const before = "oldObject.spec.?nodeSelector.orValue({})";
   const lostOurs = `${selector}.all(k, k in ${before} && ${selector}[k] == ${before}[k]) && ${before}.all(k, k in ${selector} || k in ${ours})`;
   return sum(
-    `${selector} != ${before} && ${lostOurs} ? [${add('"/spec/nodeSelector"', "oldObject.spec.nodeSelector")}] : []`,
+    // Label by label: from 1.37 on the API server makes no JSON of a map that an object has.
+    `${selector} != ${before} && ${lostOurs} ? (${sum(
+      `has(object.spec.nodeSelector) ? [] : [${add('"/spec/nodeSelector"', "{}")}]`,
+      `${before}.transformList(k, v, !(k in ${selector}), ${add('"/spec/nodeSelector/" + jsonpatch.escapeKey(k)', "v")})`,
+    )}) : []`,
     `${toleratesWindows("oldObject.spec")} ? (${tolerate()}) : []`,
   );
 }
