@@ -1,4 +1,5 @@
 import { names } from "./cloudFacts/facts.ts";
+import type { Minor } from "./releases.ts";
 
 /** Fields of KubeletConfiguration that are not the user's, and why. */
 const reasons: readonly (readonly [fields: string, reason: string])[] = [
@@ -36,7 +37,7 @@ const reasons: readonly (readonly [fields: string, reason: string])[] = [
 ];
 
 /** The others (kubernetes/kubernetes, staging/src/k8s.io/kubelet/config/v1beta1/types.go), by the minor that adds some. */
-const others: Readonly<Record<string, readonly string[]>> = {
+const others: Readonly<Record<Minor, readonly string[]>> = {
   "1.36": names(`
     allowedUnsafeSysctls configMapAndSecretChangeDetectionStrategy containerLogMaxFiles containerLogMaxSize
     containerLogMaxWorkers containerLogMonitorInterval contentType cpuCFSQuota cpuCFSQuotaPeriod cpuManagerPolicy

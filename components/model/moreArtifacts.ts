@@ -16,7 +16,7 @@ export function partsOf(version: string): { minor: string; form: string; numbers
   return { minor, form: rest.replaceAll(/\d+/g, "#"), numbers: [patch, ...(rest.match(/\d+/g) ?? [])].map(Number) };
 }
 
-export function compareNumbers(a: readonly number[], b: readonly number[]): number {
+function compareNumbers(a: readonly number[], b: readonly number[]): number {
   return a.map((number, index) => number - (b[index] ?? 0)).find((difference) => difference !== 0) ?? 0;
 }
 

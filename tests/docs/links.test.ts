@@ -71,7 +71,7 @@ describe("documents and their links", () => {
     const readme = readDocument("README.md");
     assert.ok(alerts.length > 10);
     assert.deepEqual(
-      alerts.flatMap(({ annotations }) => linkProblem(readme, annotations["runbook"] ?? "none") ?? []),
+      alerts.flatMap(({ annotations }) => linkProblem(readme, annotations.runbook ?? "none") ?? []),
       [],
     );
   });

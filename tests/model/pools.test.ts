@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
 import { poolSchema, type StackConfig, stackSchema } from "../../components/config/schema.ts";
-import { operatingSystem, operatingSystemNames, } from "../../components/model/operatingSystems.ts";
-import { machineSize, poolGroups, poolSpecs, runtimeClass, } from "../../components/model/pools.ts";
+import { operatingSystem, operatingSystemNames } from "../../components/model/operatingSystems.ts";
+import { machineSize, poolGroups, poolSpecs, runtimeClass } from "../../components/model/pools.ts";
 
 const zoneNames = ["eu-central-1a", "eu-central-1b", "eu-central-1c"];
 

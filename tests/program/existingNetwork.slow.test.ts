@@ -8,14 +8,7 @@ import { existingOf } from "../../plan/fakes/existing.ts";
 import { listOf, mapOf, type PropertyMap, unknown } from "../../plan/program/values.ts";
 import { deployAws } from "../../stacks/aws.ts";
 import { deployAzure } from "../../stacks/azure.ts";
-import {
-  type Recorded,
-  resource,
-  shortUrn,
-  specOf,
-  testAccount,
-  withMocks,
-} from "../support/mocks.ts";
+import { type Recorded, resource, shortUrn, specOf, testAccount, withMocks } from "../support/mocks.ts";
 import { stackConfig } from "../support/stacks.ts";
 
 const givenIn = ({ network }: ClusterSpec) => network.existing ?? assert.fail("the stack has no existing network");

@@ -25,7 +25,6 @@ const choosing: Readonly<Record<string, string>> = {
   "plan/replacement/table.ts": "rows of two providers",
   "plan/report/access.ts": "two evaluators of rights",
   "rehearsal/machines/windowsNode.ts": "what a script does, done again",
-  "rehearsal/testkit/clouds.ts": "what tests take of a cloud",
   "stacks/program.ts": "only the SDK of the chosen cloud is loaded",
 };
 
