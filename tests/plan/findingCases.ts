@@ -146,6 +146,15 @@ export const cases: readonly (readonly [
       ] as const,
   ),
   ...[
+    ["", 900],
+    ["warning", 901],
+    ["warning", 1000],
+    ["error", 1001],
+  ].map(
+    ([level, bytes]) =>
+      [{}, level === "" ? [] : [`${level} user-data-size m`], { machines: [machine(Number(bytes))] }] as const,
+  ),
+  ...[
     "TOKEN=abcdef123",
     "msiexec /i a.msi PASSWORD=hunter2",
     "curl -u admin:hunter2 https://x",

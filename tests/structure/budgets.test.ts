@@ -16,17 +16,17 @@ interface Budget {
 const others = /^(?!(components|plan|check|rehearsal|tools|cli|docs|tests)\/)/;
 
 const words: Readonly<Record<string, Budget>> = {
-  components: { paths: /^components\//, most: 202_000, aim: 178_000 },
-  plan: { paths: /^plan\//, most: 44_000, aim: 38_000 },
-  check: { paths: /^check\//, most: 33_400, aim: 24_000 },
-  "rehearsal, tools": { paths: /^(rehearsal|tools)\//, most: 91_600, aim: 62_000 },
-  cli: { paths: /^cli\//, most: 27_300, aim: 18_000 },
-  "examples, ci, root": { paths: others, most: 22_300, aim: 18_000 },
-  docs: { paths: /^docs\//, most: 43_600, aim: 38_000 },
-  tests: { paths: /^tests\//, most: 247_700, aim: 192_000 },
-  whole: { paths: /^/, most: 710_600, aim: 570_000 },
+  components: { paths: /^components\//, most: 198_700, aim: 178_000 },
+  plan: { paths: /^plan\//, most: 43_800, aim: 38_000 },
+  check: { paths: /^check\//, most: 33_200, aim: 24_000 },
+  "rehearsal, tools": { paths: /^(rehearsal|tools)\//, most: 75_700, aim: 62_000 },
+  cli: { paths: /^cli\//, most: 26_500, aim: 18_000 },
+  "examples, ci, root": { paths: others, most: 22_100, aim: 18_000 },
+  docs: { paths: /^docs\//, most: 38_000, aim: 38_000 },
+  tests: { paths: /^tests\//, most: 228_300, aim: 192_000 },
+  whole: { paths: /^/, most: 665_800, aim: 570_000 },
 };
-const files: Budget = { paths: /^/, most: 1_185, aim: 950 };
+const files: Budget = { paths: /^/, most: 1_140, aim: 950 };
 
 // What programs write does not count.
 const written = /(package-lock\.json|go\.mod|\.sum|lock\.json|schema\.json)$/;

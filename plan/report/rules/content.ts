@@ -97,6 +97,9 @@ export const sizeRules = {
   },
 } as const satisfies Rules;
 
+/** Part of the limit from which user data is nearly full. */
+const nearlyFull = 0.9;
+
 export const contentRules = {
   "transform-of-what-is-relied-on": {
     level: "warning",
@@ -138,6 +141,20 @@ export const contentRules = {
         message: `A value that is not marked as secret holds ${what}.`,
         remedy: "Let the machine fetch it by its identity at boot, or mark the value as secret.",
       })),
+  },
+  "user-data-size": {
+    level: ["warning", "error"],
+    about: "user data close to the cloud's limit, or beyond it",
+    // The cloud says so too, but of a control-plane machine when the one before it is gone.
+    find: ({ machines }) =>
+      machines
+        .filter(({ userData }) => userData.bytes > userData.limit * nearlyFull)
+        .map(({ name, userData }) => ({
+          level: userData.bytes > userData.limit ? "error" : "warning",
+          path: name,
+          message: `The user data has ${userData.bytes} of ${userData.limit} bytes that the cloud takes.`,
+          remedy: "Move a file of the payload to the second stage that the machine fetches by its identity.",
+        })),
   },
   "unconfirmed-artifact": {
     level: ["note", "error"],
