@@ -1,4 +1,4 @@
-import { mkdir, readFile, writeFile } from "node:fs/promises";
+import { mkdir, readdir, readFile, writeFile } from "node:fs/promises";
 import path from "node:path";
 import { expect } from "../../check/check.ts";
 import { messageOf } from "../../components/gates/messageOf.ts";
@@ -13,7 +13,7 @@ import type { Progress } from "../host/progress.ts";
 import { imagePrograms } from "../machines/images.ts";
 import { startKwok } from "../machines/kwok.ts";
 import { diskOf, type LinuxMachine, startLinuxMachine, wipeDisk } from "../machines/linuxMachine.ts";
-import { refusal, stuckStage } from "../machines/logs.ts";
+import { endOf, refusal, stuckStage } from "../machines/logs.ts";
 import { startWindowsMachine } from "../machines/windowsMachine.ts";
 import type { PinnedImages } from "../machines/windowsNode.ts";
 import type { Programs } from "../programs/obtain.ts";
@@ -44,6 +44,8 @@ interface ClusterParts extends Release {
   /** Kubeconfig of the program itself. */
   readonly kubeconfig: string;
 }
+
+const listed = (folder: string): Promise<readonly string[]> => readdir(folder).catch(() => []);
 
 export class Cluster {
   readonly #parts: ClusterParts;
@@ -193,7 +195,25 @@ export class Cluster {
         return stage === undefined ? [] : [`${name}: ${stage}`];
       }),
     );
-    return [...this.#failedJoins, ...found.flat()];
+    return [...this.#failedJoins, ...found.flat(), ...(await this.#ended())];
+  }
+
+  /** Programs of control-plane machines that have ended, by the newest log of each. */
+  async #ended(): Promise<readonly string[]> {
+    const found = await Promise.all(
+      [...this.#machines.values()].flatMap(({ name, machine }) =>
+        imagePrograms.map(async (program) => {
+          const pods = `/proc/${machine.pid}/root/var/log/pods`;
+          const pod = (await listed(pods)).find((each) => each.startsWith(`kube-system_${program}-`));
+          const logs = `${pods}/${pod}/${program}`;
+          // Their names are the numbers of the attempts.
+          const [newest] = (await listed(logs)).toSorted((a, b) => Number.parseInt(b, 10) - Number.parseInt(a, 10));
+          const end = endOf(await readFile(`${logs}/${newest}`, "utf8").catch(() => ""));
+          return end === undefined ? [] : [`${name}: ${program} ends: ${end}`];
+        }),
+      ),
+    );
+    return found.flat();
   }
 
   /**

@@ -77,3 +77,23 @@ export function stuckStage(log: string): string | undefined {
   const told = new Set([words.find((line) => /^curl: \(|error:/i.test(line)), words.at(-1)]);
   return `stage ${failed.stage} fails each time: ${[...told].filter((line) => line !== undefined).join("; at last: ")}`;
 }
+
+/**
+ * What programs of the control plane say when they end by a flag or a file that they do not take: those of Kubernetes
+ * (spf13/cobra: command.go; component-base: cli/run.go) and etcd (Go's flag package; etcdmain/etcd.go).
+ */
+const lastWords = [
+  /^(Error: .*)$/,
+  withError("command failed"),
+  /^(flag provided but not defined: .*|invalid value .* for flag .*)$/,
+  /"level":"fatal".*"error":"((?:[^"\\]|\\.)*)"/,
+];
+
+/** Why a program has ended, by its container's log in the kubelet's format, if it has, or says so. Pure. */
+export function endOf(containerLog: string): string | undefined {
+  const lines = containerLog.split("\n").map((line) => line.replace(/^\S+ std(?:out|err) [FP] /, ""));
+  return lines
+    .flatMap((line) => lastWords.flatMap((words) => words.exec(line)?.[1] ?? []))
+    .at(-1)
+    ?.replaceAll('\\"', '"');
+}

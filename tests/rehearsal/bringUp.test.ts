@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { mock } from "node:test";
 import { byReason, Refusals } from "../../rehearsal/cluster/refusals.ts";
-import { refusal, stuckStage } from "../../rehearsal/machines/logs.ts";
+import { endOf, refusal, stuckStage } from "../../rehearsal/machines/logs.ts";
 
 const done = 'I1122 01:59:52.226967 2291 kubelet_node_status.go:78] "Successfully registered node" node="i-1"';
 const tooEarly =
@@ -86,5 +86,39 @@ describe("a bootstrap that gets no further", () => {
       `${run.repeat(2)}${waiting}`,
     ])
       assert.equal(stuckStage(log), undefined, log);
+  });
+});
+
+describe("why a program of the control plane has ended", () => {
+  // Each as the real program says it, in the kubelet's format.
+  const log = (...lines: readonly string[]): string =>
+    lines.map((line) => `2026-11-29T06:51:23.47Z stderr F ${line}\n`).join("");
+
+  it("is what it says last of a flag or a file that it does not take", () => {
+    for (const [line, reason] of [
+      ["Error: unknown flag: --max-requests-inflght", "Error: unknown flag: --max-requests-inflght"],
+      [
+        'E1129 06:51:23.7 1 run.go:72] "command failed" err="loading audit policy file: \\"a\\" is no stage"',
+        'loading audit policy file: "a" is no stage',
+      ],
+      ["flag provided but not defined: -nope", "flag provided but not defined: -nope"],
+      [
+        'invalid value "x" for flag -snapshot-count: parse error',
+        'invalid value "x" for flag -snapshot-count: parse error',
+      ],
+      [
+        '{"level":"fatal","ts":"2026","msg":"discovery failed","error":"time: invalid duration \\"x\\"","stacktrace":"a"}',
+        'time: invalid duration "x"',
+      ],
+    ] as const)
+      assert.equal(endOf(log("I1129 a.go:1] begins", line, "Usage:")), reason);
+  });
+
+  it("is nothing of one that runs, whatever it complains of", () => {
+    assert.equal(endOf(""), undefined);
+    assert.equal(
+      endOf(log('E1129 06:51:23.7 1 a.go:1] "Error syncing" err="forbidden"', '{"level":"warn","error":"no leader"}')),
+      undefined,
+    );
   });
 });
