@@ -216,14 +216,22 @@ function fromIssue(issue: z.core.$ZodIssue, values: Readonly<Record<string, unkn
   const value = valueAt(values, issue.path);
   const here = schemaAt(mine, issue.path);
   const message = value === undefined ? "is missing" : messageOf(issue, value);
-  const allowed =
-    issue.code === "invalid_key"
-      ? "a key that is not empty"
-      : // Within an object of another program's kind, which editors' schema says nothing of.
-        issue.code === "invalid_value" && here?.enum === undefined && here?.const === undefined
-        ? issue.values.map(String).join(", ")
-        : describeAllowed(here ?? schemaAt(mine, issue.path.slice(0, -2)));
-  return [problem(stackFilePath(issue.path), value, message, allowed, remedyOf(here, value, message))];
+  return [problem(stackFilePath(issue.path), value, message, allowedAt(issue, mine), remedyOf(here, value, message))];
+}
+
+/** JSON Schema's names of what zod calls otherwise. */
+const kinds: Readonly<Record<string, string>> = { int: "integer", record: "object" };
+
+/** What is allowed; within an object of another program's kind, of which editors' schema is one word, what it is. */
+function allowedAt(issue: z.core.$ZodIssue, mine: JsonSchema): string {
+  if (issue.code === "invalid_key") return "a key that is not empty";
+  const above = issue.path.map((_, index) => schemaAt(mine, issue.path.slice(0, index + 1)));
+  const here = above.at(-1);
+  if (here !== undefined && Object.keys(here).length > 0) return describeAllowed(here);
+  if (issue.code === "invalid_value") return issue.values.map(String).join(", ");
+  const wanted =
+    issue.code !== "invalid_type" ? [] : [describeAllowed({ type: kinds[issue.expected] ?? issue.expected })];
+  return [...wanted, above.findLast((each) => each?.description !== undefined)?.description ?? ""].join(". ");
 }
 
 function remedyOf(here: JsonSchema | undefined, value: unknown, message: string): string | undefined {
