@@ -1,6 +1,7 @@
 import { readFileSync } from "node:fs";
 import { z } from "zod";
 import type { ExtraArgs } from "../config/flagSchema.ts";
+import { names } from "./cloudFacts/facts.ts";
 import type recorded from "./featureGates.json";
 import { type Minor, requireMinor } from "./releases.ts";
 
@@ -15,14 +16,13 @@ export const controlPlanePrograms = {
 
 type ProgramName = (typeof controlPlanePrograms)[ControlPlaneProgram];
 
-/** Names parted by spaces. */
-const names = z.string().transform((text): readonly string[] => text.match(/\S+/g) ?? []);
+const listed = z.string().transform(names);
 const programs = z.enum(Object.values(controlPlanePrograms));
 
 /** Programs that were asked, and the gates that they let one set in these minors. */
 const fileSchema = z.strictObject({
   releases: z.record(z.string(), z.record(programs, z.string())),
-  rows: z.array(z.strictObject({ programs: names, minors: names, names })),
+  rows: z.array(z.strictObject({ programs: listed, minors: listed, names: listed })),
 });
 
 type Complete<Table extends Record<Minor, Record<ProgramName, unknown>>> = Table;
