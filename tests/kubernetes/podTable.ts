@@ -127,6 +127,7 @@ const optedIn = (title: string, spec: PodCase["spec"]): PodCase =>
   row(`${title}, opted in`, spec, "refused", [noOsName], "os-name-required");
 
 const noSystem = "so Windows nodes may get the pod: set {pod}.nodeSelector to kubernetes.io/os: linux";
+const disk = (amount: string) => ({ resources: { limits: { memory: "1Gi", "ephemeral-storage": amount } } });
 const exec = { exec: { command: ["a"] } };
 const tolerating = (key: string) => ({ tolerations: [{ ...exists, key }], ...plain });
 
@@ -286,6 +287,9 @@ export const podTable: readonly PodCase[] = [
     { nodeSelector: { "fenestra.dev/pool": "linux" }, ...tolerating("os") },
     "none",
   ),
+  limit("more of the disk than any node has", {}, ["more than any node has"], disk("100Gi")),
+  limit("as much of it as a container has", {}, [], disk("20Gi")),
+  row("more of it on Linux", { containers: one("nginx", disk("1Ti")) }, "none", ["more than any node has (9"]),
   row("naming a worker", { nodeName: "some-node", ...plain }, "none"),
   row("naming a machine of the control plane", { nodeName: "control", ...plain }, "refused", [
     "{pod}.nodeName is a machine of the control plane",

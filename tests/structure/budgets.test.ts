@@ -19,12 +19,12 @@ const words: Readonly<Record<string, Budget>> = {
   components: { paths: /^components\//, most: 198_700, aim: 178_000 },
   plan: { paths: /^plan\//, most: 43_800, aim: 38_000 },
   check: { paths: /^check\//, most: 33_200, aim: 24_000 },
-  "rehearsal, tools": { paths: /^(rehearsal|tools)\//, most: 75_700, aim: 62_000 },
+  "rehearsal, tools": { paths: /^(rehearsal|tools)\//, most: 75_800, aim: 62_000 },
   cli: { paths: /^cli\//, most: 26_500, aim: 18_000 },
   "examples, ci, root": { paths: others, most: 22_200, aim: 18_000 },
   docs: { paths: /^docs\//, most: 38_000, aim: 38_000 },
-  tests: { paths: /^tests\//, most: 228_300, aim: 192_000 },
-  whole: { paths: /^/, most: 665_800, aim: 570_000 },
+  tests: { paths: /^tests\//, most: 228_400, aim: 192_000 },
+  whole: { paths: /^/, most: 666_300, aim: 570_000 },
 };
 const files: Budget = { paths: /^/, most: 1_140, aim: 950 };
 

@@ -1,6 +1,7 @@
+import { shares } from "../../model/allocatable.ts";
 import type { ClusterSpec } from "../../model/clusterSpec.ts";
 import type { Manifest } from "../manifest.ts";
-import { isHostProcess, usesAccount } from "./cel.ts";
+import { allContainers, isHostProcess, usesAccount } from "./cel.ts";
 import { controlPlaneNames, controlPlaneRule, keptOff } from "./controlPlane.ts";
 import { type PodRule, podPolicy } from "./podPolicy.ts";
 import { letIn, securityRule, space } from "./podSecurity.ts";
@@ -48,6 +49,32 @@ const gmsaRule: PodRule = {
   operations: ["CREATE"],
   ephemeralContainers: true,
 };
+
+/**
+ * Limits of a node's disk that none has: without a request the limit is one, which nobody looks for where a pod stays
+ * Pending.
+ */
+function diskRule(pools: ClusterSpec["pools"]): PodRule {
+  const mebibytes = pools.map((pool) => {
+    // A file system is a little smaller than its disk.
+    const { has, kept } = shares({ ...pool, diskGb: (pool.diskGb * 1024 ** 3) / 1e9 })["ephemeral-storage"];
+    return Math.ceil(has - kept);
+  });
+  const most = Math.max(...mebibytes);
+  const limit = 'c.?resources.?limits[?"ephemeral-storage"]';
+  return {
+    name: "disk",
+    when: (pod) =>
+      `(${allContainers(pod)}).exists(c, ${limit}.hasValue() && quantity(${limit}.value()).isGreaterThan(quantity("${most}Mi")))`,
+    checks: [
+      {
+        expression: "false",
+        message: `a limit of ephemeral-storage is a request too, and one of this pod is more than any node has (${Math.floor(most / 1024)} GiB), so it stays Pending: lower it, or give a pool a larger diskGb in the stack file`,
+      },
+    ],
+    operations: ["CREATE"],
+  };
+}
 
 /** What of NetworkPolicies nothing enforces. */
 const networkPolicies = (message: string): Policy => ({
@@ -111,6 +138,7 @@ export function podWarnings(
       name: "fenestra-pod-warnings",
       rules: [
         ...(windows ? [limitsRule(spec), imageRule(spec), unsaidRule(spec, keptOff)] : []),
+        ...(spec.pools.length > 0 ? [diskRule(spec.pools)] : []),
         // Another level by default has rules that nobody here knows.
         ...(spec.controlPlane.admission?.some(({ name }) => name === "PodSecurity") ? [] : [securityRule]),
       ],
