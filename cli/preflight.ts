@@ -1,10 +1,10 @@
 import { networkInterfaces } from "node:os";
 import { parseArgs } from "node:util";
-import type { Asker } from "../check/account/needs.ts";
-import { outcomes } from "../check/account/question.ts";
+import { askers } from "../check/account/ask.ts";
 import { answerText, summary } from "../check/account/report.ts";
-import { askers } from "../check/account/start.ts";
 import { loadConfig } from "../components/config/load.ts";
+import type { Asker } from "../components/gates/account/needs.ts";
+import { outcomes } from "../components/gates/account/question.ts";
 import { placeOf, simulatedCloud } from "../plan/fakes/cloud.ts";
 import { runProgram } from "../plan/program/runProgram.ts";
 import { type Command, exitCodes, UsageError } from "./exit.ts";

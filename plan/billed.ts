@@ -1,7 +1,7 @@
+import { isPropertyList, listOf, mapOf, type PropertyMap, type PropertyValue } from "../components/gates/resources.ts";
 import { counted } from "./counted.ts";
 import type { Billed, PlanMachine } from "./plan.ts";
 import type { RecordedProgram } from "./program/recorded.ts";
-import { isPropertyList, listOf, mapOf, type PropertyMap, type PropertyValue } from "./program/values.ts";
 
 const flat: Readonly<Record<string, string>> = {
   "aws:ec2/natGateway:NatGateway": "NAT gateway",

@@ -19,7 +19,8 @@ const keepsTags =
   };
 
 /** Loaded when a hook asks: the client is large. */
-const read: ReadResource = async (...given) => (await import("../check/account/start.ts")).readResource(...given);
+const read: ReadResource = async (...given) =>
+  (await import("../components/gates/account/start.ts")).readResource(...given);
 
 export function deployAzure(
   spec: ClusterSpec,

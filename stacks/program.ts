@@ -29,7 +29,7 @@ const clouds: Readonly<Record<Cloud, () => Promise<Deploy>>> = {
 const mayStart =
   (spec: ClusterSpec): MayStart =>
   async (...given) =>
-    (await import("../check/account/start.ts")).startCheck(spec)(...given);
+    (await import("../components/gates/account/start.ts")).startCheck(spec)(...given);
 
 /**
  * Reads the stack's config, deploys the cluster on its cloud, exports its outputs.

@@ -1,6 +1,6 @@
+import type { Needs } from "../../components/gates/account/needs.ts";
+import { doubtful, notAsked, type Question, refused } from "../../components/gates/account/question.ts";
 import { cidr, contains } from "../../components/model/cidr.ts";
-import type { Needs } from "./needs.ts";
-import { doubtful, notAsked, type Question, refused } from "./question.ts";
 
 const inside = (networks: readonly string[], address: string): boolean =>
   networks.some((network) => contains(cidr(network), cidr(`${address}/32`)));

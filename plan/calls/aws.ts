@@ -1,9 +1,16 @@
 import { z } from "zod";
+import {
+  listOf,
+  mapOf,
+  type PropertyValue,
+  resourceOfId,
+  resourcesOfType,
+  textOf,
+} from "../../components/gates/resources.ts";
 import { partition } from "../../components/model/cloudFacts/iamLimits.ts";
 import type { Call } from "../fakes/iam.ts";
 import type { SimulatedPlace } from "../fakes/provider.ts";
-import { type RecordedProgram, type RecordedResource, resourceOfId, resourcesOfType } from "../program/recorded.ts";
-import { listOf, mapOf, type PropertyValue, textOf } from "../program/values.ts";
+import type { RecordedProgram, RecordedResource } from "../program/recorded.ts";
 import { type Operation, operations } from "./operation.ts";
 
 /**

@@ -1,6 +1,6 @@
+import { isPropertyMap, type PropertyValue, textOf } from "../../components/gates/resources.ts";
 import type { AzureRequest } from "../fakes/azureAccess.ts";
 import type { RecordedResource } from "../program/recorded.ts";
-import { isPropertyMap, type PropertyValue, textOf } from "../program/values.ts";
 import type { Operation } from "./operation.ts";
 
 export interface DeployerRequest extends AzureRequest {

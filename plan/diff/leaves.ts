@@ -1,6 +1,6 @@
+import { Unknown } from "../../components/gates/resources.ts";
 import { fromJson } from "../../components/model/json.ts";
 import { childPath } from "../../components/model/problem.ts";
-import { Unknown } from "../program/values.ts";
 
 export interface LeafChange {
   /** `rules[0].port`; items of a list that have names are known by them: `tags[owner]`. */

@@ -1,5 +1,5 @@
+import { Unknown } from "../../components/gates/resources.ts";
 import type { PlanResource } from "../plan.ts";
-import { Unknown } from "../program/values.ts";
 import { concerns, ownersOf, replacementRow } from "../replacement/table.ts";
 import type { BasePlan } from "./base.ts";
 import { changedLeaves, type LeafChange, valueAt } from "./leaves.ts";

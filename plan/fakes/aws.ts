@@ -1,7 +1,7 @@
+import { listOf, mapOf, type PropertyMap, Secret, textOf } from "../../components/gates/resources.ts";
 import { partition } from "../../components/model/cloudFacts/iamLimits.ts";
 import type { SimulatedResource } from "../program/engine.ts";
 import type { ResourceRequest } from "../program/recorded.ts";
-import { listOf, mapOf, type PropertyMap, Secret, textOf } from "../program/values.ts";
 import { addressIn, requireInside } from "./addresses.ts";
 import { requireAwsLimits } from "./awsLimits.ts";
 import { autoName, characters, digest, hex, uuid } from "./identifiers.ts";

@@ -1,7 +1,7 @@
 import { z } from "zod";
+import { listOf, resourcesOfType, textOf } from "../../components/gates/resources.ts";
 import type { ObjectStore } from "../decode/userData.ts";
-import { type RecordedProgram, resourcesOfType } from "../program/recorded.ts";
-import { listOf, textOf } from "../program/values.ts";
+import type { RecordedProgram } from "../program/recorded.ts";
 import { allows, type PolicyStatement, trusts } from "./iam.ts";
 import type { StoredSecret } from "./machines.ts";
 import { issuerOf, verifiedClaims } from "./tokens.ts";

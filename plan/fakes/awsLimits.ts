@@ -1,7 +1,14 @@
+import {
+  listOf,
+  mapFromWire,
+  mapOf,
+  type PropertyMap,
+  type PropertyValue,
+  textOf,
+} from "../../components/gates/resources.ts";
 import { awsPrefixes } from "../../components/model/cloudFacts/aws.ts";
 import { iamLimits, policyLength, regionOfArn } from "../../components/model/cloudFacts/iamLimits.ts";
 import { fromJson } from "../../components/model/json.ts";
-import { listOf, mapFromWire, mapOf, type PropertyMap, type PropertyValue, textOf } from "../program/values.ts";
 import type { SimulatedContext } from "./provider.ts";
 
 /** Input with a policy document, its most characters, and the error beyond them. */

@@ -1,5 +1,13 @@
-import { type RecordedResource, resourcesOfType } from "../program/recorded.ts";
-import { listOf, mapOf, numberOf, type PropertyMap, type PropertyValue, textOf } from "../program/values.ts";
+import {
+  listOf,
+  mapOf,
+  numberOf,
+  type PropertyMap,
+  type PropertyValue,
+  resourcesOfType,
+  textOf,
+} from "../../components/gates/resources.ts";
+import type { RecordedResource } from "../program/recorded.ts";
 import { hex } from "./identifiers.ts";
 import {
   groupNumbers,

@@ -1,6 +1,6 @@
+import { listOf, mapOf, type PropertyMap, type PropertyValue, textOf } from "../../components/gates/resources.ts";
 import type { SimulatedResource } from "../program/engine.ts";
 import type { ResourceRequest } from "../program/recorded.ts";
-import { listOf, mapOf, type PropertyMap, type PropertyValue, textOf } from "../program/values.ts";
 import { addressIn, requireInside } from "./addresses.ts";
 import { digest, hex, uuid } from "./identifiers.ts";
 import type { SimulatedContext, SimulatedPlace, SimulatedProvider } from "./provider.ts";

@@ -1,6 +1,6 @@
 import { controllerActions } from "../../components/azure/existingNetwork.ts";
-import { type RecordedProgram, type RecordedResource, resourcesOfType } from "../program/recorded.ts";
-import { listOf, mapOf, type PropertyValue, textOf } from "../program/values.ts";
+import { listOf, mapOf, type PropertyValue, resourcesOfType, textOf } from "../../components/gates/resources.ts";
+import type { RecordedProgram, RecordedResource } from "../program/recorded.ts";
 import { builtInRoles, type RoleRights } from "./azureRoles.ts";
 import type { StoredSecret } from "./machines.ts";
 import { issuerOf, verifiedClaims } from "./tokens.ts";

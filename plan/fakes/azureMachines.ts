@@ -1,5 +1,5 @@
+import { isPropertyMap, listOf, mapOf, numberOf, type PropertyMap, textOf } from "../../components/gates/resources.ts";
 import type { RecordedResource } from "../program/recorded.ts";
-import { isPropertyMap, listOf, mapOf, numberOf, type PropertyMap, textOf } from "../program/values.ts";
 import {
   groupNumbers,
   type ProgramIndex,

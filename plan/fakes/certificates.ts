@@ -1,4 +1,4 @@
-import { type PropertyMap, textOf } from "../program/values.ts";
+import { type PropertyMap, textOf } from "../../components/gates/resources.ts";
 import { tlsResource } from "./tls.ts";
 
 export interface KeyAndCertificate {

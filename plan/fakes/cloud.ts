@@ -1,5 +1,5 @@
+import { mapOf, type PropertyMap, textOf } from "../../components/gates/resources.ts";
 import type { SimulatedCloud } from "../program/engine.ts";
-import { mapOf, type PropertyMap, textOf } from "../program/values.ts";
 import { awsResource } from "./aws.ts";
 import { awsObjects } from "./awsAccess.ts";
 import { azureResource } from "./azure.ts";

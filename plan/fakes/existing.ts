@@ -1,9 +1,9 @@
 import { networkSchema } from "../../components/config/networkSchema.ts";
 import type { StackConfig } from "../../components/config/schema.ts";
+import type { PropertyMap } from "../../components/gates/resources.ts";
 import { fromJson } from "../../components/model/json.ts";
 import type { SimulatedResource } from "../program/engine.ts";
 import type { ResourceRequest } from "../program/recorded.ts";
-import type { PropertyMap } from "../program/values.ts";
 
 export interface ExistingResource {
   /** Type token: `aws:ec2/subnet:Subnet`. */

@@ -1,5 +1,5 @@
-import { type RecordedProgram, type RecordedResource, resourcesOfType } from "../program/recorded.ts";
-import { listOf, mapOf, type PropertyValue, textOf } from "../program/values.ts";
+import { listOf, mapOf, type PropertyValue, resourcesOfType, textOf } from "../../components/gates/resources.ts";
+import type { RecordedProgram, RecordedResource } from "../program/recorded.ts";
 import { AddressPool } from "./addresses.ts";
 
 export interface SimulatedVolume {

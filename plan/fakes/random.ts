@@ -1,4 +1,4 @@
-import { mapOf, type PropertyMap, Secret } from "../program/values.ts";
+import { mapOf, type PropertyMap, Secret } from "../../components/gates/resources.ts";
 import { bytes, characters, uuid } from "./identifiers.ts";
 import type { SimulatedProvider } from "./provider.ts";
 

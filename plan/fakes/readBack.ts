@@ -1,4 +1,4 @@
-import { mapOf, type PropertyMap, type PropertyValue, textOf } from "../program/values.ts";
+import { mapOf, type PropertyMap, type PropertyValue, textOf } from "../../components/gates/resources.ts";
 
 /** An input that the program leaves out and the provider's Read finds. */
 interface ReadBack {

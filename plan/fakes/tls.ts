@@ -12,9 +12,16 @@ import { ECDSASigValue, ecdsaWithSHA256 } from "@peculiar/asn1-ecc";
 import { sha256WithRSAEncryption } from "@peculiar/asn1-rsa";
 import { AsnConvert } from "@peculiar/asn1-schema";
 import type { Name, SubjectAlternativeName, SubjectPublicKeyInfo } from "@peculiar/asn1-x509";
+import {
+  listOf,
+  mapOf,
+  type PropertyMap,
+  type PropertyValue,
+  Secret,
+  textOf,
+} from "../../components/gates/resources.ts";
 import type { SimulatedResource } from "../program/engine.ts";
 import type { ResourceRequest } from "../program/recorded.ts";
-import { listOf, mapOf, type PropertyMap, type PropertyValue, Secret, textOf } from "../program/values.ts";
 import { bytes, digest, hex } from "./identifiers.ts";
 import type { CertificateMode, SimulatedContext } from "./provider.ts";
 import {

@@ -8,6 +8,7 @@ import type { ErrorHook, ResourceHook } from "@pulumi/pulumi/resource.js";
 import type { ICallbackServer } from "@pulumi/pulumi/runtime/callbacks.js";
 import * as runtime from "@pulumi/pulumi/runtime/index.js";
 import state from "@pulumi/pulumi/runtime/state.js";
+import { mapFromWire, type PropertyMap, Secret, toWire } from "../../components/gates/resources.ts";
 import {
   existingRequest,
   type ProgramPlace,
@@ -18,7 +19,6 @@ import {
   readRequest,
   stackType,
 } from "./recorded.ts";
-import { mapFromWire, type PropertyMap, Secret, toWire } from "./values.ts";
 
 export interface SimulatedResource {
   /** Empty while it is not known. */

@@ -1,6 +1,6 @@
 import { gunzipSync, inflateRawSync } from "node:zlib";
+import { plainTexts, reveal, secretsIn } from "../../components/gates/resources.ts";
 import type { RecordedProgram } from "./recorded.ts";
-import { plainTexts, reveal, secretsIn } from "./values.ts";
 
 /** A secret in a place that anyone can read. */
 export interface Leak {

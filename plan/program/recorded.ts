@@ -1,5 +1,11 @@
 import resource, { type ReadResourceRequest, type RegisterResourceRequest } from "@pulumi/pulumi/proto/resource_pb.js";
-import { fromWire, mapFromWire, type PropertyMap, type PropertyValue, textOf } from "./values.ts";
+import {
+  fromWire,
+  type KnownResource,
+  mapFromWire,
+  type PropertyMap,
+  type PropertyValue,
+} from "../../components/gates/resources.ts";
 
 /** Names of Pulumi's `hooks` option. */
 export type HookTime =
@@ -34,22 +40,12 @@ export interface RecordedOptions {
   readonly timeouts: Readonly<Partial<Record<"create" | "update" | "delete", string>>>;
 }
 
-export interface RecordedResource {
+export interface RecordedResource extends KnownResource {
   readonly urn: string;
-  /** `aws:ec2/vpc:Vpc`. */
-  readonly type: string;
-  readonly name: string;
   /** URN of the parent; none for the stack. */
   readonly parent: string | undefined;
   /** `false` for components and the stack. */
   readonly custom: boolean;
-  /** Id by which an existing resource is read. */
-  readonly read?: string;
-  readonly inputs: PropertyMap;
-  /** What the simulated cloud answered, or what a component registered. */
-  readonly outputs: PropertyMap;
-  /** `undefined` for components and where it is unknown. */
-  readonly id: string | undefined;
   /** URNs of all that it waits for: inputs, `dependsOn`, parent's dependencies. */
   readonly dependencies: readonly string[];
   readonly propertyDependencies: Readonly<Record<string, readonly string[]>>;
@@ -71,14 +67,6 @@ export interface RecordedProgram {
 }
 
 export const stackType = "pulumi:pulumi:Stack";
-
-/** In the order of registration. */
-export function resourcesOfType(program: RecordedProgram, type: string): readonly RecordedResource[] {
-  return program.resources.filter((resource) => resource.type === type);
-}
-
-export const resourceOfId = ({ resources }: RecordedProgram, id: PropertyValue | undefined) =>
-  resources.find((each) => each.id !== undefined && each.id === textOf(id));
 
 export function nameOfUrn(urn: string): string {
   return urn.split("::").slice(3).join("::");

@@ -1,3 +1,4 @@
+import { mapFromWire, mapOf, type PropertyMap, type PropertyValue, unknown } from "../../components/gates/resources.ts";
 import type { Operation } from "../calls/operation.ts";
 import { type ExistingResources, findExisting } from "../fakes/existing.ts";
 import { readBack } from "../fakes/readBack.ts";
@@ -8,7 +9,6 @@ import {
   type RecordedResource,
   type ResourceRequest,
 } from "../program/recorded.ts";
-import { mapFromWire, mapOf, type PropertyMap, type PropertyValue, unknown } from "../program/values.ts";
 import { declaredResource } from "./declared.ts";
 import {
   countedOutput,

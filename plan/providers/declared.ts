@@ -1,6 +1,12 @@
 import { readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
-import { isPropertyList, isPropertyMap, type PropertyMap, type PropertyValue, Secret } from "../program/values.ts";
+import {
+  isPropertyList,
+  isPropertyMap,
+  type PropertyMap,
+  type PropertyValue,
+  Secret,
+} from "../../components/gates/resources.ts";
 
 interface Declared {
   readonly optional: boolean;

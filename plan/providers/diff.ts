@@ -1,7 +1,7 @@
+import { type PropertyMap, reveal } from "../../components/gates/resources.ts";
 import { changedLeaves, valueAt } from "../diff/leaves.ts";
 import { ownChanges } from "../diff/operations.ts";
 import { readBack } from "../fakes/readBack.ts";
-import { type PropertyMap, reveal } from "../program/values.ts";
 import { concerns, replacementRow } from "../replacement/table.ts";
 
 export interface Change {

@@ -1,8 +1,8 @@
 import { randomUUID } from "node:crypto";
+import { type PropertyMap, reveal } from "../../components/gates/resources.ts";
 import { type Compared, findOperations } from "../diff/operations.ts";
 import type { SimulatedCloud } from "../program/engine.ts";
 import type { RecordedResource, ResourceRequest } from "../program/recorded.ts";
-import { type PropertyMap, reveal } from "../program/values.ts";
 import { comparedInputs, plain, updatedOutputs } from "./diff.ts";
 
 export type Fate = "stays" | "changed" | "replaced" | "refused";

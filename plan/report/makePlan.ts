@@ -3,6 +3,15 @@ import { existsSync } from "node:fs";
 import { encryptedKeys } from "../../components/config/encrypted.ts";
 import { loadConfig } from "../../components/config/load.ts";
 import { transformsVariable } from "../../components/config/projectFile.ts";
+import {
+  isPropertyList,
+  isPropertyMap,
+  listOf,
+  mapOf,
+  type PropertyValue,
+  reveal,
+  Secret,
+} from "../../components/gates/resources.ts";
 import { type ClusterSpec, clusterSpec } from "../../components/model/clusterSpec.ts";
 import { fromJson } from "../../components/model/json.ts";
 import type { PoolSpec } from "../../components/model/pools.ts";
@@ -19,7 +28,6 @@ import { type Plan, type PlanMachine, type PlanPool, type PlanResource, planVers
 import { secretsInUserData } from "../program/leaks.ts";
 import type { RecordedProgram, RecordedResource } from "../program/recorded.ts";
 import { ProgramError, requireSameResources, runProgram } from "../program/runProgram.ts";
-import { isPropertyList, isPropertyMap, listOf, mapOf, type PropertyValue, reveal, Secret } from "../program/values.ts";
 import { unknownInputs } from "../providers/declared.ts";
 import { findings } from "./findings.ts";
 

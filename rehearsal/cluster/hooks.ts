@@ -1,7 +1,7 @@
 import { skipVariable } from "../../components/gates/mayStart.ts";
+import { reveal } from "../../components/gates/resources.ts";
 import type { RecordedHook } from "../../plan/program/engine.ts";
 import type { RecordedProgram } from "../../plan/program/recorded.ts";
-import { reveal } from "../../plan/program/values.ts";
 
 /**
  * Calls a hook of the program as an engine does before it makes or changes the hook's resource (pulumi/pulumi:

@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { interfaceEndpoints, Network } from "../../components/aws/network.ts";
 import { securityRules } from "../../components/aws/securityRules.ts";
+import { textOf } from "../../components/gates/resources.ts";
 import { nameOfUrn } from "../../plan/program/recorded.ts";
-import { textOf } from "../../plan/program/values.ts";
 import { readDocument } from "../docs/documents.ts";
 import { ofType, type Recorded, resource, specOf, withMocks } from "../support/mocks.ts";
 

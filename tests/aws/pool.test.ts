@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { rollingRange } from "../../components/aws/poolGroup.ts";
+import { mapOf } from "../../components/gates/resources.ts";
 import type { PoolSpec } from "../../components/model/pools.ts";
-import { mapOf } from "../../plan/program/values.ts";
 import { poolOf, resource, runStack } from "../support/mocks.ts";
 
 const pools = [

@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { targetGroupName } from "../../components/aws/loadBalancer.ts";
 import { apiHostTag } from "../../components/aws/pool.ts";
+import { listOf, mapOf, textOf } from "../../components/gates/resources.ts";
 import { machineFingerprint } from "../../components/machine/linux/controlPlane.ts";
-import { listOf, mapOf, textOf } from "../../plan/program/values.ts";
 import { exampleControlPlane } from "../machine/examples.ts";
 import { ofType, resource, runStack, specOf } from "../support/mocks.ts";
 

@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
+import { textOf } from "../../components/gates/resources.ts";
 import { decodeUserData } from "../../plan/decode/userData.ts";
 import { awsObjects } from "../../plan/fakes/awsAccess.ts";
 import { collectMachines } from "../../plan/fakes/collect.ts";
 import { nameOfUrn } from "../../plan/program/recorded.ts";
-import { textOf } from "../../plan/program/values.ts";
 import { ofType, type Recorded, resource, runStack } from "../support/mocks.ts";
 
 const objectType = "aws:s3/bucketObjectv2:BucketObjectv2";

@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { acceleratedNetworking } from "../../components/azure/machineTemplate.ts";
 import { rollingBatch, updateMinutes } from "../../components/azure/poolGroup.ts";
+import { mapOf } from "../../components/gates/resources.ts";
 import { azureMachineSize } from "../../components/model/cloudFacts/machineSizes.ts";
-import { mapOf } from "../../plan/program/values.ts";
 import { azureType, ofType, poolOf, resource, runStack } from "../support/mocks.ts";
 
 const setType = azureType("compute:VirtualMachineScaleSet");

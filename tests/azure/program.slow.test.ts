@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { inDns } from "../../components/azure/resourceGroup.ts";
-import { mapOf, textOf } from "../../plan/program/values.ts";
+import { mapOf, textOf } from "../../components/gates/resources.ts";
 import { azureType, ofType, resource, runSpec, runStack, specOf } from "../support/mocks.ts";
 
 /** Kinds without tags (Azure documentation, tag support for resources). */

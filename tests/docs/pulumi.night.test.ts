@@ -144,7 +144,7 @@ const recipes: Readonly<Record<string, Recipe>> = {
   "azurekeyvault${KEY": { first: gone },
   "stack rm": { first: destroyed, check: () => assert.ok(stackFile()) },
   "output environments": {
-    first: "pulumi stack init aws --cwd ci; pulumi stack import --cwd ci --file ../ci.json",
+    first: "pulumi stack init aws --cwd examples/ci; pulumi stack import --cwd examples/ci --file ../../ci.json",
     check: () => assert.match(written("calls"), /^variable set PULUMI_BACKEND_URL --env aws-prod --body file:/m),
   },
   'pulumi login "$(jq -r --arg stack "$STACK" \'.[$stack].PULUMI_BACKEND_URL\' environments.json)"\npulumi': {

@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
 import { isDeepStrictEqual } from "node:util";
-import { type Call, CallError, type Send } from "../../check/account/question.ts";
-import { startCheck } from "../../check/account/start.ts";
+import { type Call, CallError, type Send } from "../../components/gates/account/question.ts";
+import { startCheck } from "../../components/gates/account/start.ts";
 import { type MayStart, skipVariable } from "../../components/gates/mayStart.ts";
+import { mapOf, reveal } from "../../components/gates/resources.ts";
 import { valueAt } from "../../plan/diff/leaves.ts";
-import { mapOf, reveal } from "../../plan/program/values.ts";
 import { replacementRow } from "../../plan/replacement/table.ts";
 import { deployAws } from "../../stacks/aws.ts";
 import { deployAzure } from "../../stacks/azure.ts";

@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { isDeepStrictEqual } from "node:util";
+import { mapOf, reveal } from "../../components/gates/resources.ts";
 import { cloudFacts } from "../../components/model/cloudFacts/cloudFacts.ts";
 import type { RecordedProgram, RecordedResource } from "../../plan/program/recorded.ts";
-import { mapOf, reveal } from "../../plan/program/values.ts";
 import { concerns, replacementRow } from "../../plan/replacement/table.ts";
 import { runStack } from "../support/mocks.ts";
 import { stackConfig } from "../support/stacks.ts";

@@ -2,11 +2,11 @@ import assert from "node:assert/strict";
 import fc from "fast-check";
 import { z } from "zod";
 import { loadConfig } from "../../components/config/load.ts";
+import { plainTexts, reveal, textOf } from "../../components/gates/resources.ts";
 import { credentialsDocument, proxyLogin, registryLogin } from "../../components/model/credentials.ts";
 import { decodeUserData } from "../../plan/decode/userData.ts";
 import { awsObjects } from "../../plan/fakes/awsAccess.ts";
 import { collectMachines } from "../../plan/fakes/collect.ts";
-import { plainTexts, reveal, textOf } from "../../plan/program/values.ts";
 import { runConfig } from "../support/mocks.ts";
 import { stackConfig } from "../support/stacks.ts";
 

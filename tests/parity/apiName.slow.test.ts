@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { reveal, textOf } from "../../plan/program/values.ts";
+import { reveal, textOf } from "../../components/gates/resources.ts";
 import { exampleControlPlane, fileOf } from "../machine/examples.ts";
 import { type Recorded, resource, runSpec, specOf } from "../support/mocks.ts";
 

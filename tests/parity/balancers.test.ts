@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { listOf, mapOf } from "../../plan/program/values.ts";
+import { listOf, mapOf } from "../../components/gates/resources.ts";
 import { simulateCloud } from "../../rehearsal/testkit/clouds.ts";
 import { exampleControlPlane, fileOf } from "../machine/examples.ts";
 import { runSpec, specOf } from "../support/mocks.ts";

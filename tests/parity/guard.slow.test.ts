@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import type { Cloud } from "../../components/config/schema.ts";
-import { reveal } from "../../plan/program/values.ts";
+import { reveal } from "../../components/gates/resources.ts";
 import { type Recorded, resource, runSpec, specOf } from "../support/mocks.ts";
 
 const stash = "pulumi:index:Stash";

@@ -4,9 +4,9 @@ import { volumePath } from "../../components/aws/controlPlaneMachine.ts";
 import { groupTags as awsTags } from "../../components/aws/poolGroup.ts";
 import { etcdDevice } from "../../components/azure/controlPlaneMachine.ts";
 import { groupTags as azureTags, hintKey } from "../../components/azure/poolGroup.ts";
+import { listOf, mapOf, type PropertyValue, reveal, textOf } from "../../components/gates/resources.ts";
 import type { RecordedResource } from "../../plan/program/recorded.ts";
 import { nameOfUrn } from "../../plan/program/recorded.ts";
-import { listOf, mapOf, type PropertyValue, reveal, textOf } from "../../plan/program/values.ts";
 import { azureType, ofType, poolOf, type Recorded, resource, runStack, specOf } from "../support/mocks.ts";
 
 const stash = "pulumi:index:Stash";

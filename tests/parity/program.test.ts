@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import path from "node:path";
 import { storageAccountName, vaultName } from "../../components/azure/secretNames.ts";
+import { Secret, textOf } from "../../components/gates/resources.ts";
 import type { RecordedOptions } from "../../plan/program/recorded.ts";
-import { Secret, textOf } from "../../plan/program/values.ts";
 import { bodies, ofType, runStack } from "../support/mocks.ts";
 import { matchSnapshot } from "../support/snapshot.ts";
 

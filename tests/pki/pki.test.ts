@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
+import { Secret, textOf } from "../../components/gates/resources.ts";
 import { expiryWarning, Pki } from "../../components/pki/pki.ts";
-import { Secret, textOf } from "../../plan/program/values.ts";
 import { inventory, ofType, type Recorded, resource, withMocks } from "../support/mocks.ts";
 
 const caType = "tls:index/selfSignedCert:SelfSignedCert";

@@ -1,8 +1,7 @@
 import assert from "node:assert/strict";
 import { gzipSync } from "node:zlib";
+import { type PropertyMap, Secret } from "../../components/gates/resources.ts";
 import { secretsInUserData } from "../../plan/program/leaks.ts";
-import type { PropertyMap } from "../../plan/program/values.ts";
-import { Secret } from "../../plan/program/values.ts";
 import { requestFor } from "../support/recording.ts";
 
 /** What is found in a text of a machine's user data, beside a stack with these outputs. */

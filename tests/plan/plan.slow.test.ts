@@ -5,6 +5,7 @@ import { mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { stackNames } from "../../components/config/stackFile.ts";
+import { reveal, secretsIn, textOf } from "../../components/gates/resources.ts";
 import { cloudFacts } from "../../components/model/cloudFacts/cloudFacts.ts";
 import { decodeUserData } from "../../plan/decode/userData.ts";
 import { awsObjects } from "../../plan/fakes/awsAccess.ts";
@@ -13,7 +14,6 @@ import { planSchema } from "../../plan/plan.ts";
 import { secretsInUserData } from "../../plan/program/leaks.ts";
 import type { RecordedProgram } from "../../plan/program/recorded.ts";
 import { requireSameResources } from "../../plan/program/runProgram.ts";
-import { reveal, secretsIn, textOf } from "../../plan/program/values.ts";
 import { replacementRow } from "../../plan/replacement/table.ts";
 import { fenestra } from "../support/fenestra.ts";
 import { runStack } from "../support/mocks.ts";

@@ -2,11 +2,11 @@ import assert from "node:assert/strict";
 import { createHash, createPrivateKey, createPublicKey, generateKeyPairSync } from "node:crypto";
 import { SignJWT } from "jose";
 import type { Cloud } from "../../components/config/schema.ts";
+import { mapOf, resourcesOfType, textOf } from "../../components/gates/resources.ts";
 import { tokenFacts } from "../../components/model/cloudFacts/tokens.ts";
 import { rolesFor } from "../../plan/fakes/awsAccess.ts";
 import { identitiesFor } from "../../plan/fakes/azureAccess.ts";
-import { type RecordedProgram, resourcesOfType } from "../../plan/program/recorded.ts";
-import { mapOf, textOf } from "../../plan/program/values.ts";
+import type { RecordedProgram } from "../../plan/program/recorded.ts";
 import { runSpec, specOf } from "../support/mocks.ts";
 
 const rights = {

@@ -1,7 +1,7 @@
 import { roles } from "../../components/azure/roles.ts";
+import { isPropertyList, isPropertyMap, type PropertyValue, Secret } from "../../components/gates/resources.ts";
 import { fromJson } from "../../components/model/json.ts";
 import type { RecordedProgram, RecordedResource } from "../../plan/program/recorded.ts";
-import { isPropertyList, isPropertyMap, type PropertyValue, Secret } from "../../plan/program/values.ts";
 import { unsentInputs } from "../../plan/providers/declared.ts";
 
 /** Words of inputs that decide publicness, encryption, TLS, protection from deletion, identity or network reach. */

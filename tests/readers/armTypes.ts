@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { z } from "zod";
+import { reveal } from "../../components/gates/resources.ts";
 import type { RecordedProgram } from "../../plan/program/recorded.ts";
-import { reveal } from "../../plan/program/values.ts";
 
 /** Beside an `anyOf`, which says what is required flattened or nested, zod forgets which properties there are. */
 function strict(value: unknown): unknown {

@@ -1,8 +1,8 @@
-import { providerTags } from "../../check/account/aws/needs.ts";
+import { providerTags } from "../../components/gates/account/aws/needs.ts";
+import { mapOf, type PropertyValue, reveal } from "../../components/gates/resources.ts";
 import { awsCalls } from "../../plan/calls/aws.ts";
 import { placeOf } from "../../plan/fakes/cloud.ts";
 import type { RecordedProgram } from "../../plan/program/recorded.ts";
-import { mapOf, type PropertyValue, reveal } from "../../plan/program/values.ts";
 import { type Shape, shapeProblems, shapesOf } from "./botocore.ts";
 
 /**

@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
 import { stackNames } from "../../components/config/stackFile.ts";
+import type { PropertyMap } from "../../components/gates/resources.ts";
 import type { RecordedProgram } from "../../plan/program/recorded.ts";
-import type { PropertyMap } from "../../plan/program/values.ts";
 import { arbitraryValidConfig } from "../support/arbitraryConfig.ts";
 import { runConfig, runStack } from "../support/mocks.ts";
 import { configTexts, stackConfig, testStacks } from "../support/stacks.ts";

@@ -1,8 +1,7 @@
 import assert from "node:assert/strict";
 import { mock } from "node:test";
+import { resourcesOfType, textOf } from "../../components/gates/resources.ts";
 import type { SimulatedMachine } from "../../plan/fakes/machines.ts";
-import { resourcesOfType } from "../../plan/program/recorded.ts";
-import { textOf } from "../../plan/program/values.ts";
 import { simulateAws } from "../../rehearsal/clouds/aws/cloud.ts";
 import { type Call, signedRequest } from "../../rehearsal/clouds/aws/sigv4.ts";
 import type { EndpointAnswer, EndpointRequest } from "../../rehearsal/clouds/server.ts";

@@ -16,9 +16,9 @@ interface Budget {
 const others = /^(?!(components|plan|check|rehearsal|tools|cli|docs|tests)\/)/;
 
 const words: Readonly<Record<string, Budget>> = {
-  components: { paths: /^components\//, most: 198_700, aim: 178_000 },
+  components: { paths: /^components\//, most: 208_100, aim: 178_000 },
   plan: { paths: /^plan\//, most: 43_800, aim: 38_000 },
-  check: { paths: /^check\//, most: 33_200, aim: 24_000 },
+  check: { paths: /^check\//, most: 24_100, aim: 24_000 },
   "rehearsal, tools": { paths: /^(rehearsal|tools)\//, most: 75_800, aim: 62_000 },
   cli: { paths: /^cli\//, most: 26_500, aim: 18_000 },
   "examples, ci, root": { paths: others, most: 22_200, aim: 18_000 },

@@ -16,7 +16,7 @@ const rehearsal = ["host", "api", "programs", "machines", "clouds", "cluster", "
  */
 const allowed: Readonly<Record<string, readonly string[]>> = {
   "index.ts": ["components/config", "components/model", "stacks"],
-  stacks: ["components", "stacks", "check/account/start.ts"],
+  stacks: ["components", "stacks"],
   "components/aws": ["components"],
   "components/azure": ["components"],
   "components/kubernetes": ["components/kubernetes", "components/gates", "components/machine", "components/model"],
@@ -33,13 +33,12 @@ const allowed: Readonly<Record<string, readonly string[]>> = {
     "components/model",
   ],
   "examples/ci": ["examples/ci", "components"],
-  examples: ["examples", "components", "check/account/start.ts"],
+  examples: ["examples", "components"],
   plan: ["plan", "components"],
   "plan/diff": [
     "plan/diff",
     "plan/replacement",
     "plan/plan.ts",
-    "plan/program/values.ts",
     "plan/finding.ts",
     "plan/billed.ts",
     "plan/counted.ts",

@@ -1,3 +1,4 @@
+import type { PropertyMap } from "../../components/gates/resources.ts";
 import { simulatedCloud } from "../../plan/fakes/cloud.ts";
 import type { SimulatedPlace } from "../../plan/fakes/provider.ts";
 import {
@@ -6,7 +7,6 @@ import {
   type RecordedResource,
   type ResourceRequest,
 } from "../../plan/program/recorded.ts";
-import type { PropertyMap } from "../../plan/program/values.ts";
 
 /** Registers resources with a simulated cloud, without starting the SDK. */
 export class Recording {

@@ -1,7 +1,12 @@
-import { resourcesOfType } from "../../../plan/program/recorded.ts";
-import { textOf } from "../../../plan/program/values.ts";
-import { doubtful, type Question, refused, some } from "../question.ts";
-import type { AwsNeeds } from "./needs.ts";
+import { ask, ofMachines } from "../../../components/gates/account/aws/ask.ts";
+import type { AwsNeeds } from "../../../components/gates/account/aws/needs.ts";
+import type { Asking } from "../../../components/gates/account/needs.ts";
+import { doubtful, type Question, refused, some } from "../../../components/gates/account/question.ts";
+import type { Preflight } from "../../../components/gates/account/run.ts";
+import { resourcesOfType, textOf } from "../../../components/gates/resources.ts";
+import type { RecordedProgram } from "../../../plan/program/recorded.ts";
+import { sharedQuestions } from "../shared.ts";
+import { rightsQuestions } from "./rights.ts";
 
 /** Names that only one may have: call, list, field, type here, and what deletes them. */
 const fixedNames = [
@@ -81,3 +86,12 @@ export const accountQuestions: readonly Question<AwsNeeds>[] = [
     },
   },
 ];
+
+export const questions: readonly Question<Omit<AwsNeeds, "program"> & { readonly program: RecordedProgram }>[] = [
+  ...sharedQuestions,
+  ...accountQuestions,
+  ...ofMachines,
+  ...rightsQuestions,
+];
+
+export const askCloud = async (asking: Asking<RecordedProgram>): Promise<Preflight> => await ask(asking, questions);

@@ -1,6 +1,12 @@
-import { resourcesOfType } from "../../../plan/program/recorded.ts";
-import { doubtful, type Question, refused, some } from "../question.ts";
-import { type AzureNeeds, path } from "./needs.ts";
+import { ask, ofMachines } from "../../../components/gates/account/azure/ask.ts";
+import { type AzureNeeds, path } from "../../../components/gates/account/azure/needs.ts";
+import type { Asking } from "../../../components/gates/account/needs.ts";
+import { doubtful, type Question, refused, some } from "../../../components/gates/account/question.ts";
+import type { Preflight } from "../../../components/gates/account/run.ts";
+import { resourcesOfType } from "../../../components/gates/resources.ts";
+import type { RecordedProgram } from "../../../plan/program/recorded.ts";
+import { sharedQuestions } from "../shared.ts";
+import { rightsQuestions } from "./rights.ts";
 
 export const accountQuestions: readonly Question<AzureNeeds>[] = [
   {
@@ -137,3 +143,12 @@ export const accountQuestions: readonly Question<AzureNeeds>[] = [
     },
   },
 ];
+
+export const questions: readonly Question<Omit<AzureNeeds, "program"> & { readonly program: RecordedProgram }>[] = [
+  ...sharedQuestions,
+  ...accountQuestions,
+  ...ofMachines,
+  ...rightsQuestions,
+];
+
+export const askCloud = async (asking: Asking<RecordedProgram>): Promise<Preflight> => await ask(asking, questions);

@@ -1,9 +1,12 @@
+import { type AzureNeeds, path } from "../../../components/gates/account/azure/needs.ts";
+import { made } from "../../../components/gates/account/needs.ts";
+import { doubtful, notAsked, type Question, refused, some } from "../../../components/gates/account/question.ts";
+import { resourcesOfType } from "../../../components/gates/resources.ts";
 import { azureActions } from "../../../plan/calls/azure.ts";
 import { rolesAllow } from "../../../plan/fakes/azureAccess.ts";
-import { resourcesOfType } from "../../../plan/program/recorded.ts";
-import { made } from "../needs.ts";
-import { doubtful, notAsked, type Question, refused, some } from "../question.ts";
-import { type AzureNeeds, path } from "./needs.ts";
+import type { RecordedProgram } from "../../../plan/program/recorded.ts";
+
+type Recorded = Omit<AzureNeeds, "program"> & { readonly program: RecordedProgram };
 
 const kinds = [
   "compute:VirtualMachineScaleSet",
@@ -14,7 +17,7 @@ const kinds = [
   "keyvault:Vault",
 ];
 
-export const rightsQuestions: readonly Question<AzureNeeds>[] = [
+export const rightsQuestions: readonly Question<Recorded>[] = [
   {
     // Every action of the plan, by the caller's permissions, groups and inherited roles included.
     id: "rights",

@@ -1,3 +1,4 @@
+import { mapOf, textOf } from "../../../components/gates/resources.ts";
 import { mirrorOf } from "../../../components/machine/registryMirrors.ts";
 import { type Artifact, downloadUrl, isImage } from "../../../components/model/artifacts.ts";
 import { clientLimits } from "../../../components/model/clusterSpec.ts";
@@ -5,7 +6,6 @@ import { groupSize } from "../../../components/model/pools.ts";
 import { broughtBy, imageDays } from "../../imageRecord.ts";
 import { imagesIn } from "../../program/images.ts";
 import type { RecordedProgram } from "../../program/recorded.ts";
-import { mapOf, textOf } from "../../program/values.ts";
 import { key, type Rules } from "./rule.ts";
 
 /** Nodes up to which a size tier is meant, by the setting's description. */

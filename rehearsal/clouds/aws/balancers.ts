@@ -1,5 +1,12 @@
-import { type RecordedProgram, type RecordedResource, resourcesOfType } from "../../../plan/program/recorded.ts";
-import { listOf, mapOf, numberOf, type PropertyMap, textOf } from "../../../plan/program/values.ts";
+import {
+  listOf,
+  mapOf,
+  numberOf,
+  type PropertyMap,
+  resourcesOfType,
+  textOf,
+} from "../../../components/gates/resources.ts";
+import type { RecordedProgram, RecordedResource } from "../../../plan/program/recorded.ts";
 import type { HealthRules } from "../../host/loadBalancer.ts";
 import type { SimulatedBalancer } from "../cloud.ts";
 

@@ -1,10 +1,17 @@
+import {
+  listOf,
+  mapOf,
+  numberOf,
+  type PropertyMap,
+  resourcesOfType,
+  textOf,
+} from "../../../components/gates/resources.ts";
 import { addressAt } from "../../../components/model/cidr.ts";
 import { awsObjects, collectParameters, statementsOfRole, storedObjects } from "../../../plan/fakes/awsAccess.ts";
 import { collectAwsMachines } from "../../../plan/fakes/awsMachines.ts";
 import { allows, type PolicyStatement } from "../../../plan/fakes/iam.ts";
 import type { SimulatedMachine } from "../../../plan/fakes/machines.ts";
-import { type RecordedProgram, resourcesOfType } from "../../../plan/program/recorded.ts";
-import { listOf, mapOf, numberOf, type PropertyMap, textOf } from "../../../plan/program/values.ts";
+import type { RecordedProgram } from "../../../plan/program/recorded.ts";
 import type { CloudCall, CloudSimulation } from "../cloud.ts";
 import { awsApi, type StoredParameter } from "./api.ts";
 import { awsBalancers } from "./balancers.ts";

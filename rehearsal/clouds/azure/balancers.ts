@@ -1,6 +1,14 @@
+import {
+  listOf,
+  mapOf,
+  numberOf,
+  type PropertyMap,
+  type PropertyValue,
+  resourcesOfType,
+  textOf,
+} from "../../../components/gates/resources.ts";
 import { same } from "../../../plan/fakes/azureAccess.ts";
-import { type RecordedProgram, type RecordedResource, resourcesOfType } from "../../../plan/program/recorded.ts";
-import { listOf, mapOf, numberOf, type PropertyMap, type PropertyValue, textOf } from "../../../plan/program/values.ts";
+import type { RecordedProgram, RecordedResource } from "../../../plan/program/recorded.ts";
 import type { HealthRules } from "../../host/loadBalancer.ts";
 import type { SimulatedBalancer } from "../cloud.ts";
 

@@ -1,3 +1,4 @@
+import { mapOf, resourcesOfType, textOf } from "../../../components/gates/resources.ts";
 import { startedScript } from "../../../plan/decode/userData.ts";
 import {
   collectAccounts,
@@ -12,8 +13,7 @@ import {
 import { type AzureHost, collectAzureHosts, healthPortOf, successorOf } from "../../../plan/fakes/azureMachines.ts";
 import { uuid } from "../../../plan/fakes/identifiers.ts";
 import type { SimulatedMachine } from "../../../plan/fakes/machines.ts";
-import { type RecordedProgram, resourcesOfType } from "../../../plan/program/recorded.ts";
-import { mapOf, textOf } from "../../../plan/program/values.ts";
+import type { RecordedProgram } from "../../../plan/program/recorded.ts";
 import type { CloudSimulation } from "../cloud.ts";
 import type { EndpointAnswer, EndpointHandler } from "../server.ts";
 import { azureApi, managementHost } from "./api.ts";

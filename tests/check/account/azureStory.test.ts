@@ -1,5 +1,5 @@
-import { questions } from "../../../check/account/azure/ask.ts";
-import { azureNeeds } from "../../../check/account/azure/needs.ts";
+import { questions } from "../../../check/account/azure/account.ts";
+import { azureNeeds } from "../../../components/gates/account/azure/needs.ts";
 import { askIn, cloudOf, differing, type Following, firstDay, follow, sendTo } from "./world.ts";
 
 const set = (name: string) =>

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
-import { questions } from "../../../check/account/aws/ask.ts";
-import { awsNeeds } from "../../../check/account/aws/needs.ts";
-import { CallError } from "../../../check/account/question.ts";
+import { questions } from "../../../check/account/aws/account.ts";
+import { awsNeeds } from "../../../components/gates/account/aws/needs.ts";
+import { CallError } from "../../../components/gates/account/question.ts";
 import { answerProblems } from "../../readers/azureModels.ts";
 import { modelErrors, modelProblems } from "../../readers/botocore.ts";
 import { pythonPackages } from "../../readers/python.ts";

@@ -2,10 +2,10 @@ import assert from "node:assert/strict";
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { createInterface } from "node:readline";
-import { questions } from "../../../check/account/aws/ask.ts";
-import { awsSender } from "../../../check/account/aws/client.ts";
-import { awsNeeds } from "../../../check/account/aws/needs.ts";
-import { Reply } from "../../../check/account/question.ts";
+import { questions } from "../../../check/account/aws/account.ts";
+import { awsSender } from "../../../components/gates/account/aws/client.ts";
+import { awsNeeds } from "../../../components/gates/account/aws/needs.ts";
+import { Reply } from "../../../components/gates/account/question.ts";
 import { pythonPackages } from "../../readers/python.ts";
 import { askIn } from "./world.ts";
 

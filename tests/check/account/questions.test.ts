@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
-import * as aws from "../../../check/account/aws/ask.ts";
-import { awsNeeds } from "../../../check/account/aws/needs.ts";
-import * as azure from "../../../check/account/azure/ask.ts";
-import { azureNeeds } from "../../../check/account/azure/needs.ts";
-import type { Objection, Send } from "../../../check/account/question.ts";
+import * as aws from "../../../check/account/aws/account.ts";
+import * as azure from "../../../check/account/azure/account.ts";
+import { awsNeeds } from "../../../components/gates/account/aws/needs.ts";
+import { azureNeeds } from "../../../components/gates/account/azure/needs.ts";
+import type { Objection, Send } from "../../../components/gates/account/question.ts";
 import { askIn, cloudOf, differing, type Scene, sendTo } from "./world.ts";
 
 const clouds = {

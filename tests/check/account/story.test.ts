@@ -1,5 +1,5 @@
-import { questions } from "../../../check/account/aws/ask.ts";
-import { awsNeeds } from "../../../check/account/aws/needs.ts";
+import { questions } from "../../../check/account/aws/account.ts";
+import { awsNeeds } from "../../../components/gates/account/aws/needs.ts";
 import { askIn, cloudOf, differing, type Following, firstDay, follow, sendTo } from "./world.ts";
 
 const key = "arn:aws:kms:eu-central-1:123456789012:key/disks";

@@ -2,9 +2,15 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { parse } from "yaml";
 import { z } from "zod";
-import { Clock, type Needs } from "../../../check/account/needs.ts";
-import { type Call, CallError, outcomes, type Question, type Send } from "../../../check/account/question.ts";
-import { type Answer, preflight } from "../../../check/account/run.ts";
+import { Clock, type Needs } from "../../../components/gates/account/needs.ts";
+import {
+  type Call,
+  CallError,
+  outcomes,
+  type Question,
+  type Send,
+} from "../../../components/gates/account/question.ts";
+import { type Answer, preflight } from "../../../components/gates/account/run.ts";
 import { placeOf } from "../../../plan/fakes/cloud.ts";
 import type { RecordedProgram } from "../../../plan/program/recorded.ts";
 import { runConfig } from "../../support/mocks.ts";

@@ -1,4 +1,4 @@
-import { mapOf, textOf } from "../../../plan/program/values.ts";
+import { mapOf, textOf } from "../../resources.ts";
 import { diskOf, oneZone } from "../needs.ts";
 import { type Ask, doubtful, type Objection, type Question, type Reply, refused, some } from "../question.ts";
 import { type AzureMachine, type AzureNeeds, path } from "./needs.ts";

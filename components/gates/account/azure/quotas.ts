@@ -1,4 +1,4 @@
-import { mapOf } from "../../../plan/program/values.ts";
+import { mapOf } from "../../resources.ts";
 import { countsOf, made } from "../needs.ts";
 import { type Ask, notAsked, type Question, type Reply, shortOf } from "../question.ts";
 import { skusOf, vcpusOf } from "./machines.ts";

@@ -1,23 +1,20 @@
+import type { Resources } from "../../resources.ts";
 import { type Asking, asked, Clock } from "../needs.ts";
 import type { Question } from "../question.ts";
 import { type Preflight, preflight } from "../run.ts";
-import { sharedQuestions } from "../shared.ts";
-import { accountQuestions } from "./account.ts";
 import { awsSender } from "./client.ts";
+import { launchQuestions } from "./launch.ts";
 import { machineQuestions } from "./machines.ts";
 import { type AwsNeeds, awsNeeds } from "./needs.ts";
 import { quotaQuestions } from "./quotas.ts";
-import { rightsQuestions } from "./rights.ts";
 
-export const questions: readonly Question<AwsNeeds>[] = [
-  ...sharedQuestions,
-  ...accountQuestions,
-  ...quotaQuestions,
-  ...machineQuestions,
-  ...rightsQuestions,
-];
+/** What is asked of machines. */
+export const ofMachines: readonly Question<AwsNeeds>[] = [...quotaQuestions, ...machineQuestions, ...launchQuestions];
 
-export async function askCloud(asking: Asking): Promise<Preflight> {
+export async function ask<Program extends Resources>(
+  asking: Asking<Program>,
+  questions: readonly Question<AwsNeeds & { readonly program: Program }>[] = ofMachines,
+): Promise<Preflight> {
   const { program, place, asker, goes, onAnswer, limitMs } = asking;
   const clock = new Clock();
   const needs = { ...awsNeeds(program, place), asker, clock, goes };

@@ -8,7 +8,7 @@ import {
   type TokenCredential,
 } from "@azure/identity";
 import { z } from "zod";
-import { fromJson } from "../../../components/model/json.ts";
+import { fromJson } from "../../../model/json.ts";
 import { CallError, mostPages, type Send, tooManyPages } from "../question.ts";
 
 const manager = "https://management.azure.com";

@@ -1,23 +1,19 @@
+import type { Resources } from "../../resources.ts";
 import { type Asking, asked, Clock } from "../needs.ts";
 import type { Question } from "../question.ts";
 import { type Preflight, preflight } from "../run.ts";
-import { sharedQuestions } from "../shared.ts";
-import { accountQuestions } from "./account.ts";
 import { azureSender } from "./client.ts";
 import { machineQuestions } from "./machines.ts";
 import { type AzureNeeds, azureNeeds } from "./needs.ts";
 import { quotaQuestions } from "./quotas.ts";
-import { rightsQuestions } from "./rights.ts";
 
-export const questions: readonly Question<AzureNeeds>[] = [
-  ...sharedQuestions,
-  ...accountQuestions,
-  ...quotaQuestions,
-  ...machineQuestions,
-  ...rightsQuestions,
-];
+/** What is asked of machines. */
+export const ofMachines: readonly Question<AzureNeeds>[] = [...quotaQuestions, ...machineQuestions];
 
-export async function askCloud(asking: Asking): Promise<Preflight> {
+export async function ask<Program extends Resources>(
+  asking: Asking<Program>,
+  questions: readonly Question<AzureNeeds & { readonly program: Program }>[] = ofMachines,
+): Promise<Preflight> {
   const { program, place, asker, goes, onAnswer, limitMs } = asking;
   const clock = new Clock();
   const needs = { ...azureNeeds(program, place), asker, clock, goes };

@@ -169,3 +169,34 @@ export function plainTexts(
     return Object.entries(value).flatMap(([key, item]) => plainTexts(item, path === "" ? key : `${path}.${key}`));
   return [];
 }
+
+/** A resource as far as it is known: of a recorded program, or one of a machine that goes. */
+export interface KnownResource {
+  /** `aws:ec2/vpc:Vpc`. */
+  readonly type: string;
+  readonly name: string;
+  /** Id by which an existing resource is read. */
+  readonly read?: string;
+  readonly inputs: PropertyMap;
+  /** What the cloud answered, or what a component registered. */
+  readonly outputs: PropertyMap;
+  /** `undefined` for components and where it is unknown. */
+  readonly id: string | undefined;
+}
+
+export interface Resources<Resource extends KnownResource = KnownResource> {
+  readonly resources: readonly Resource[];
+}
+
+/** In the order of registration. */
+export function resourcesOfType<Resource extends KnownResource>(
+  { resources }: Resources<Resource>,
+  type: string,
+): readonly Resource[] {
+  return resources.filter((resource) => resource.type === type);
+}
+
+export const resourceOfId = <Resource extends KnownResource>(
+  { resources }: Resources<Resource>,
+  id: PropertyValue | undefined,
+): Resource | undefined => resources.find((each) => each.id !== undefined && each.id === textOf(id));

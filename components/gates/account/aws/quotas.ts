@@ -1,5 +1,4 @@
-import { resourceOfId, resourcesOfType } from "../../../plan/program/recorded.ts";
-import { listOf, mapOf, textOf } from "../../../plan/program/values.ts";
+import { listOf, mapOf, resourceOfId, resourcesOfType, textOf } from "../../resources.ts";
 import { countsOf, made } from "../needs.ts";
 import { type Ask, doubtful, notAsked, type Question, type Reply, shortOf } from "../question.ts";
 import type { AwsMachine, AwsNeeds } from "./needs.ts";

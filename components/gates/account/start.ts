@@ -1,12 +1,11 @@
-import type { MayStart } from "../../components/gates/mayStart.ts";
-import type { ClusterSpec } from "../../components/model/clusterSpec.ts";
-import { plainRequest } from "../../plan/program/recorded.ts";
-import { mapFromWire } from "../../plan/program/values.ts";
+import type { ClusterSpec } from "../../model/clusterSpec.ts";
+import type { MayStart } from "../mayStart.ts";
+import { mapFromWire } from "../resources.ts";
 import type { Asking } from "./needs.ts";
 import type { Objection } from "./question.ts";
 
 /** Each loads its cloud's SDK alone. */
-export const askers = { aws: () => import("./aws/ask.ts"), azure: () => import("./azure/ask.ts") };
+const askers = { aws: () => import("./aws/ask.ts"), azure: () => import("./azure/ask.ts") };
 const nameOf = (part: object): string => ("name" in part ? String(part.name) : "control-plane");
 
 /** Asks what one machine raises before it goes, with this process's credentials. */
@@ -20,16 +19,16 @@ export function startCheck(
   given: Pick<Asking, "send" | "limitMs"> = {},
 ): MayStart {
   return async (goes, parts, skip) => {
-    const { askCloud } = await askers[cloud]();
+    const { ask } = await askers[cloud]();
     const provider = { type: `pulumi:providers:${cloud}`, inputs: { defaultTags: JSON.stringify({ tags }) } };
     const resources = [provider, ...parts].map(({ type, inputs, ...known }) => ({
-      ...plainRequest({ urn: type, type, name: nameOf(known), inputs: mapFromWire(inputs) }),
+      ...{ type, name: nameOf(known), inputs: mapFromWire(inputs) },
       id: "id" in known ? known.id : undefined,
       outputs: mapFromWire("outputs" in known ? (known.outputs ?? {}) : {}),
     }));
     const [subscription] = resources.flatMap(({ id }) => /^\/subscriptions\/([^/]+)/.exec(id ?? "")?.[1] ?? []);
-    const { answers } = await askCloud({
-      program: { stack: "", resources, outputs: {}, messages: [] },
+    const { answers } = await ask({
+      program: { resources },
       place: { region, accountId: subscription ?? accountId },
       ...{ asker: { local: [] }, skip, goes, ...given },
     });

@@ -1,5 +1,4 @@
-import { resourcesOfType } from "../../../plan/program/recorded.ts";
-import { textOf } from "../../../plan/program/values.ts";
+import { resourcesOfType, textOf } from "../../resources.ts";
 import { diskOf, made, oneZone } from "../needs.ts";
 import { type Ask, doubtful, type Question, type Reply, refused } from "../question.ts";
 import type { AwsNeeds } from "./needs.ts";

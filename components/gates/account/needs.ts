@@ -1,6 +1,4 @@
-import type { SimulatedPlace } from "../../plan/fakes/provider.ts";
-import type { RecordedProgram, RecordedResource } from "../../plan/program/recorded.ts";
-import { listOf, type PropertyValue, textOf } from "../../plan/program/values.ts";
+import { type KnownResource, listOf, type PropertyValue, type Resources, textOf } from "../resources.ts";
 import { doubtful, type Objection, type Question, refused, type Send } from "./question.ts";
 import type { Answer } from "./run.ts";
 
@@ -25,7 +23,7 @@ export interface Needs<Machine extends MachineNeed = MachineNeed> {
   /** Account or subscription; documentation's where the stack file names none. */
   readonly accountId: string;
   readonly isAccountNamed: boolean;
-  readonly program: RecordedProgram;
+  readonly program: Resources;
   readonly machines: readonly Machine[];
   /** Networks that may reach the public API, if there is one. */
   readonly publicAccess: readonly string[] | undefined;
@@ -56,7 +54,10 @@ export function settingOf(resource: string): string {
   return pool === undefined ? "fenestra:controlPlane" : `fenestra:pools, pool ${pool}`;
 }
 
-export function made({ resources }: RecordedProgram, type: string): readonly RecordedResource[] {
+export function made<Resource extends KnownResource>(
+  { resources }: Resources<Resource>,
+  type: string,
+): readonly Resource[] {
   return resources.filter((each) => each.type === type && each.read === undefined);
 }
 
@@ -88,9 +89,15 @@ export function* oneZone({ setting, zones, spot }: MachineNeed): Generator<Objec
     yield doubtful(`${setting} has one zone: what is offered may still be sold out there`, `more zones in ${setting}`);
 }
 
-export interface Asking {
-  readonly program: RecordedProgram;
-  readonly place: SimulatedPlace;
+/** Where the program's cloud is. */
+export interface Place {
+  readonly region: string;
+  readonly accountId: string;
+}
+
+export interface Asking<Program extends Resources = Resources> {
+  readonly program: Program;
+  readonly place: Place;
   readonly asker: Asker;
   readonly skip: readonly string[];
   readonly onAnswer?: ((answer: Answer) => void) | undefined;

@@ -1,14 +1,17 @@
 import { z } from "zod";
-import { fromJson } from "../../../components/model/json.ts";
-import type { SimulatedPlace } from "../../../plan/fakes/provider.ts";
+import { fromJson } from "../../../model/json.ts";
 import {
-  type RecordedProgram,
-  type RecordedResource,
+  type KnownResource,
+  listOf,
+  mapOf,
+  type PropertyMap,
+  type PropertyValue,
+  type Resources,
   resourceOfId,
   resourcesOfType,
-} from "../../../plan/program/recorded.ts";
-import { listOf, mapOf, type PropertyMap, type PropertyValue, textOf } from "../../../plan/program/values.ts";
-import { type MachineNeed, type Needs, type NeedsOf, settingOf, texts } from "../needs.ts";
+  textOf,
+} from "../../resources.ts";
+import { type MachineNeed, type Needs, type NeedsOf, type Place, settingOf, texts } from "../needs.ts";
 
 export interface AwsMachine extends MachineNeed {
   readonly template: PropertyMap;
@@ -16,11 +19,14 @@ export interface AwsMachine extends MachineNeed {
 
 export type AwsNeeds = Needs<AwsMachine>;
 
-export function awsNeeds(program: RecordedProgram, { region, accountId }: SimulatedPlace): NeedsOf<AwsNeeds> {
+export function awsNeeds<Program extends Resources>(
+  program: Program,
+  { region, accountId }: Place,
+): NeedsOf<AwsNeeds> & { readonly program: Program } {
   const of = (type: string) => resourcesOfType(program, `aws:${type}`);
   const [provider] = resourcesOfType(program, "pulumi:providers:aws");
   const open = of("lb/loadBalancer:LoadBalancer").filter(({ inputs }) => inputs.internal === false);
-  const sources = (balancers: readonly RecordedResource[]): readonly string[] =>
+  const sources = (balancers: readonly KnownResource[]): readonly string[] =>
     of("vpc/securityGroupIngressRule:SecurityGroupIngressRule").flatMap(({ inputs }) =>
       balancers.some((each) => texts(each.inputs.securityGroups).includes(textOf(inputs.securityGroupId) ?? ""))
         ? (textOf(inputs.cidrIpv4) ?? [])
@@ -44,23 +50,23 @@ export function awsNeeds(program: RecordedProgram, { region, accountId }: Simula
 
 const tags = z.object({ tags: z.object({ "fenestra:cluster": z.string() }).catchall(z.string()) });
 
-export function providerTags(program: RecordedProgram) {
+export function providerTags(program: Resources) {
   const [provider] = resourcesOfType(program, "pulumi:providers:aws");
   return tags.parse(fromJson(textOf(provider?.inputs.defaultTags) ?? "")).tags;
 }
 
-const zoneOf = (program: RecordedProgram, subnet: PropertyValue | undefined): readonly string[] =>
+const zoneOf = (program: Resources, subnet: PropertyValue | undefined): readonly string[] =>
   [textOf(resourceOfId(program, subnet)?.outputs.availabilityZone)].filter((zone) => zone !== undefined);
 
 const number = (value: PropertyValue | undefined, otherwise = 0): number =>
   typeof value === "number" ? value : otherwise;
 
-function common(template: PropertyMap, resource: RecordedResource) {
+function common(template: PropertyMap, resource: KnownResource) {
   const [disk] = listOf(template.blockDeviceMappings);
   return { setting: settingOf(resource.name), template, diskGib: number(mapOf(mapOf(disk).ebs).volumeSize) };
 }
 
-function instance(program: RecordedProgram, resource: RecordedResource): AwsMachine {
+function instance(program: Resources, resource: KnownResource): AwsMachine {
   const { inputs } = resource;
   const template = resourceOfId(program, mapOf(inputs.launchTemplate).id)?.inputs ?? {};
   const card = resourceOfId(program, mapOf(inputs.primaryNetworkInterface).networkInterfaceId);
@@ -74,7 +80,7 @@ function instance(program: RecordedProgram, resource: RecordedResource): AwsMach
 }
 
 /** A group's machines: those on demand, and spot ones. */
-function group(program: RecordedProgram, resource: RecordedResource): readonly AwsMachine[] {
+function group(program: Resources, resource: KnownResource): readonly AwsMachine[] {
   const { inputs } = resource;
   const mixed = mapOf(inputs.mixedInstancesPolicy);
   const specification = mapOf(mapOf(mixed.launchTemplate).launchTemplateSpecification);

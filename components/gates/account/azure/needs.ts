@@ -1,7 +1,12 @@
-import type { SimulatedPlace } from "../../../plan/fakes/provider.ts";
-import { type RecordedProgram, type RecordedResource, resourcesOfType } from "../../../plan/program/recorded.ts";
-import { mapOf, type PropertyMap, textOf } from "../../../plan/program/values.ts";
-import { type MachineNeed, type Needs, type NeedsOf, settingOf, texts } from "../needs.ts";
+import {
+  type KnownResource,
+  mapOf,
+  type PropertyMap,
+  type Resources,
+  resourcesOfType,
+  textOf,
+} from "../../resources.ts";
+import { type MachineNeed, type Needs, type NeedsOf, type Place, settingOf, texts } from "../needs.ts";
 
 export interface AzureMachine extends MachineNeed {
   /** Profile of a scale set's machines, or the inputs of a VM. */
@@ -15,7 +20,10 @@ export interface AzureNeeds extends Needs<AzureMachine> {
   readonly group: { readonly id: string; readonly isMade: boolean };
 }
 
-export function azureNeeds(program: RecordedProgram, { region, accountId }: SimulatedPlace): NeedsOf<AzureNeeds> {
+export function azureNeeds<Program extends Resources>(
+  program: Program,
+  { region, accountId }: Place,
+): NeedsOf<AzureNeeds> & { readonly program: Program } {
   const of = (type: string) => resourcesOfType(program, `azure-native:${type}`);
   const [provider] = resourcesOfType(program, "pulumi:providers:azure-native");
   const [group] = of("resources:ResourceGroup");
@@ -45,7 +53,7 @@ export function azureNeeds(program: RecordedProgram, { region, accountId }: Simu
   };
 }
 
-function vm({ name, inputs }: RecordedResource): AzureMachine {
+function vm({ name, inputs }: KnownResource): AzureMachine {
   return {
     ...{ setting: settingOf(name), profile: inputs, count: 1, surge: 0, most: 1, spot: false },
     sizes: texts([mapOf(inputs.hardwareProfile).vmSize ?? null]),
@@ -54,7 +62,7 @@ function vm({ name, inputs }: RecordedResource): AzureMachine {
   };
 }
 
-function scaleSet({ name, inputs }: RecordedResource): AzureMachine {
+function scaleSet({ name, inputs }: KnownResource): AzureMachine {
   const profile = mapOf(inputs.virtualMachineProfile);
   const { capacity } = mapOf(inputs.sku);
   const count = typeof capacity === "number" ? capacity : 0;
