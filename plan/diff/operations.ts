@@ -1,6 +1,7 @@
 import { Unknown } from "../../components/gates/resources.ts";
 import type { PlanResource } from "../plan.ts";
 import { concerns, ownersOf, replacementRow } from "../replacement/table.ts";
+import { formerUrns } from "./aliases.ts";
 import type { BasePlan } from "./base.ts";
 import { changedLeaves, type LeafChange, valueAt } from "./leaves.ts";
 
@@ -30,7 +31,8 @@ type BaseResource = Pick<
   "urn" | "type" | "name" | "custom" | "existing" | "inputs" | "options"
 >;
 
-export type Compared = Pick<PlanResource, keyof BaseResource | "propertyDependencies" | "provider">;
+export type Compared = Pick<PlanResource, keyof BaseResource | "propertyDependencies" | "provider"> &
+  Partial<Pick<PlanResource, "parent">>;
 
 interface Draft {
   readonly resource: Compared;
@@ -44,17 +46,22 @@ interface Draft {
 
 const order = (change: Change | undefined): number => (change === undefined ? changes.length : changes.indexOf(change));
 
-/** Operations by URN, for every custom resource that does not stay as it is. */
+/**
+ * Operations by URN, for every custom resource that does not stay as it is.
+ *
+ * @param now in the order of registration
+ */
 export function findOperations(
   base: { readonly resources: readonly BaseResource[] },
   now: readonly Compared[],
 ): readonly Operation[] {
   const made = ({ custom, existing }: Pick<BaseResource, "custom" | "existing">) => custom && existing !== true;
   const before = new Map(base.resources.filter(made).map((resource) => [resource.urn, resource]));
+  const former = formerUrns(base.resources, now);
   const drafts = new Map<string, Draft>();
   for (const resource of now.filter(made)) {
     const { urn } = resource;
-    const known = [urn, ...formerUrns(resource)].find((each) => before.has(each)) ?? urn;
+    const known = former.get(urn) ?? urn;
     drafts.set(urn, own(before.get(known), resource));
     before.delete(known);
   }
@@ -65,13 +72,6 @@ export function findOperations(
   for (const draft of drafts.values()) markRolled(draft, drafts);
   return [...[...before.values()].map(removed), ...[...drafts.values()].flatMap(finished)].sort((a, b) =>
     a.urn < b.urn ? -1 : a.urn > b.urn ? 1 : 0,
-  );
-}
-
-/** Under which the state may know it: an alias is a URN, or a name. */
-function formerUrns({ urn, name, options }: Compared): readonly string[] {
-  return textsOf(options.aliases).map((alias) =>
-    alias.startsWith("urn:") ? alias : urn.slice(0, -name.length) + alias,
   );
 }
 
