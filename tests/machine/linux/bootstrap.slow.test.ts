@@ -93,19 +93,29 @@ describeOnMachine("bootstrap of a Linux machine", () => {
 
   it("takes away a bridge, addresses and a route of the range that a Node before had, and of no other", () => {
     const route = (number: number) => `10.244.${number}.0/24 via 10.244.${number}.0 dev flannel.1 onlink\n`;
-    for (const [range, gone] of [
-      ["10.244.0.0/24", false],
-      ["10.244.7.0/24", true],
-    ] as const) {
+    const file = "/run/flannel/subnet.env";
+    for (const { range, of, pods } of [
+      { range: "10.244.0.0/24", of: "10.244.0.1/24", pods: [] },
+      { range: "10.244.7.0/24", of: "10.244.7.1/24", pods: ["with-address"] },
+      // flannel of the Node before: it starts anew, or the next pod brings the bridge back.
+      { range: "10.244.7.0/24", of: "10.244.0.1/24", pods: ["flannel", "with-address"] },
+      { range: "10.244.7.0/24", of: "torn", pods: ["flannel", "with-address"] },
+    ]) {
+      const gone = pods.length > 0;
       const here = bootedControlPlane();
       here.write("/store/range", range);
       here.write("/store/bridge", "");
       here.write("/store/routes", route(3) + route(7));
       here.write("/var/lib/cni/networks/cbr0/10.244.0.5", "id");
+      here.write(file, `FLANNEL_NETWORK=10.244.0.0/16\nFLANNEL_SUBNET=${of}\n`);
       const { output, matching } = here.stageOrFail("node");
       assert.deepEqual([!here.has("/store/bridge"), !here.has("/var/lib/cni/networks")], [gone, gone], output);
       assert.equal(here.read("/store/routes"), gone ? route(3) : route(3) + route(7), output);
-      assert.deepEqual(matching(/^crictl stopp/), gone ? ["crictl stopp with-address"] : []);
+      assert.equal(here.has(file), !pods.includes("flannel"));
+      assert.deepEqual(
+        matching(/^crictl stopp/).map((call) => call.split(" ").at(-1)),
+        pods,
+      );
       disposeMachine();
     }
   });

@@ -51,7 +51,7 @@ const scripts: Readonly<Record<string, string>> = {
   systemctl: '[ "$1" != show ] || cat "$STORE/units" 2>/dev/null || true',
   crictl: `
 case $1 in
-  pods) echo of-the-machine; echo with-address; exit ;;
+  pods) if [[ $* == *--name* ]]; then echo flannel; else echo of-the-machine; echo with-address; fi; exit ;;
   inspectp) [[ $* != *with-address ]] || echo 10.244.0.5; exit ;;
   stopp) exit ;;
 esac
@@ -61,7 +61,8 @@ for name in $(if [ "$1" = ps ]; then tr -d '^()$' <<<"\${*: -1}" | tr '|' ' '; e
 done`,
   timedatectl: "",
   snap: "",
-  // iproute2: a link that is not there has no address, and cannot be deleted.
+  // iproute2: a link that is not there has no address, and cannot be deleted. The next pod's plug-in makes the bridge with
+  // the range in flannel's file (flannel-io/cni-plugin: flannel.go, cmdAdd).
   ip: `
 [[ $* == *cni0* || $* == *flannel.1* ]] || exec /sbin/ip "$@"
 case "$*" in
@@ -69,7 +70,7 @@ case "$*" in
   *"route delete"*) sed -i "\\|^$3 |d" "$STORE/routes"; exit ;;
 esac
 [ -e "$STORE/bridge" ] || { echo 'Device "cni0" does not exist.' >&2; exit 1; }
-case "$*" in *"link delete"*) rm "$STORE/bridge" ;; *) echo '4: cni0    inet 10.244.0.1/24 brd 10.244.0.255 scope global cni0' ;; esac`,
+case "$*" in *"link delete"*) grep -q SUBNET=10.244.0.1/ /run/flannel/subnet.env 2>/dev/null || rm "$STORE/bridge" ;; *) echo '4: cni0    inet 10.244.0.1/24 brd 10.244.0.255 scope global cni0' ;; esac`,
   sleep: '[ ! -x "$STORE/on-sleep" ] || "$STORE/on-sleep"',
   df: 'if [ -e "$STORE/free" ]; then echo Avail; cat "$STORE/free"; else exec /bin/df "$@"; fi',
   mountpoint: 'exec /bin/mountpoint "$@"',
