@@ -46,11 +46,7 @@ interface Draft {
 
 const order = (change: Change | undefined): number => (change === undefined ? changes.length : changes.indexOf(change));
 
-/**
- * Operations by URN, for every custom resource that does not stay as it is.
- *
- * @param now in the order of registration
- */
+/** Operations by URN, for every custom resource that does not stay as it is. */
 export function findOperations(
   base: { readonly resources: readonly BaseResource[] },
   now: readonly Compared[],
@@ -65,11 +61,16 @@ export function findOperations(
     drafts.set(urn, own(before.get(known), resource));
     before.delete(known);
   }
-  for (let again = true; again; ) {
-    again = false;
-    for (const draft of drafts.values()) again = propagateReplacement(draft, drafts) || again;
-  }
-  for (const draft of drafts.values()) markRolled(draft, drafts);
+  // What a resource refers to comes before it, as in its registration.
+  const settled = new Set<Draft>();
+  const settle = (draft: Draft): void => {
+    if (settled.has(draft)) return;
+    settled.add(draft);
+    for (const cause of causesOf(draft, drafts)) settle(cause);
+    for (const effect of effectsOf(draft, drafts)) raise(draft, effect);
+    markRolled(draft, drafts);
+  };
+  for (const draft of drafts.values()) settle(draft);
   return [...[...before.values()].map(removed), ...[...drafts.values()].flatMap(finished)].sort((a, b) =>
     a.urn < b.urn ? -1 : a.urn > b.urn ? 1 : 0,
   );
@@ -180,61 +181,85 @@ function ignores(entry: string, path: string): boolean {
 /** Inputs that decide what a machine runs. Another value is another trigger. */
 const machineInputs = new Set(["userData", "iamInstanceProfile", "osProfile"]);
 
-/** Carries replacements over from what the resource refers to. Returns whether anything is new. */
-function propagateReplacement(draft: Draft, drafts: ReadonlyMap<string, Draft>): boolean {
-  if (draft.change === "added") return false;
-  const { resource } = draft;
-  const before = order(draft.change) * 1000 - draft.carried.size;
-  const ofNames = resource.type.startsWith("azure-native:");
-  const kubernetes = resource.type.startsWith("kubernetes:");
-  const ignored = textsOf(resource.options.ignoreChanges);
-  const raise = (change: Change, because: string): void => {
-    if (order(change) > order(draft.change) || (change === draft.change && draft.because.size === 0)) return;
-    if (change !== draft.change) draft.because.clear();
-    draft.change = change;
-    if (because !== "") draft.because.add(because);
-  };
-  for (const [input, urns] of Object.entries(resource.propertyDependencies)) {
-    if (ignored.includes(input)) continue;
-    for (const urn of urns) {
-      const cause = drafts.get(urn);
-      if (cause?.change !== "replaced" && cause?.change !== "may-be-replaced") continue;
-      const why = `${cause.resource.name} is replaced`;
-      // A reference inside a Kubernetes object is never its name or selector.
-      const forces = !kubernetes && (replacementRow(resource.type)?.replaces ?? []).some((key) => concerns(input, key));
-      const declares = textsOf(resource.options.replaceOnChanges).some((key) => concerns(input, key));
-      // An Azure id is made of names: a replacement may leave it unchanged.
-      if (forces) raise(cause.change, why);
-      else if (declares) raise(ofNames ? "may-be-replaced" : cause.change, why);
-      else if (!ofNames && cause.change === "replaced") raise("changed", why);
-      draft.carried.add(input);
-    }
-  }
-  const with_ = [resource.options.deletedWith, ...textsOf(resource.options.replaceWith)];
-  for (const urn of [...with_, resource.provider]) {
-    const cause = typeof urn === "string" ? drafts.get(urn) : undefined;
-    if (cause?.change === "replaced") raise("replaced", `${cause.resource.name} is replaced`);
-    if (cause?.resource.type === "pulumi:providers:aws") {
-      const touches = (key: string): boolean => cause.inputs.some(({ path }) => concerns(path, key));
-      // Every resource has its provider's region, but for those of IAM, which are in none.
-      if (touches("region") && !resource.type.startsWith("aws:iam/")) raise("replaced", "region");
-      // Default tags are no tags of a group (Terraform's provider for AWS, `default_tags`).
-      const tagged = valueAt(resource.inputs, "tags") !== undefined && !/\/group:Group$/.test(resource.type);
-      if (touches("defaultTags") && tagged) raise("changed", "default tags");
-    }
-  }
-  if (resource.options.replacementTrigger !== undefined) {
-    const parts = [
-      draft,
-      ...dependenciesOf(draft, drafts).filter(({ resource: { type } }) => /:LaunchTemplate$/.test(type)),
-    ];
-    const part = parts.find(({ carried }) => [...carried].some((input) => machineInputs.has(input)));
-    if (part !== undefined) raise(ofNames ? "may-be-replaced" : "replaced", otherMachine);
-  }
-  return order(draft.change) * 1000 - draft.carried.size !== before;
+/** What a change elsewhere does to a resource, and why. */
+type Effect = readonly [change: Change, because: string];
+type Drafts = ReadonlyMap<string, Draft>;
+
+/** The worst change counts, with all its reasons; one that the resource's own inputs make has them alone. */
+function raise(draft: Draft, [change, because]: Effect): void {
+  if (order(change) > order(draft.change) || (change === draft.change && draft.because.size === 0)) return;
+  if (change !== draft.change) draft.because.clear();
+  draft.change = change;
+  draft.because.add(because);
 }
 
-function dependenciesOf({ resource }: Draft, drafts: ReadonlyMap<string, Draft>): readonly Draft[] {
+function* effectsOf(draft: Draft, drafts: Drafts): Generator<Effect> {
+  if (draft.change === "added") return;
+  yield* effectsOfInputs(draft, drafts);
+  yield* effectsOfOptions(draft, drafts);
+  yield* effectsOfProvider(draft, drafts);
+  yield* effectsOfTrigger(draft, drafts);
+}
+
+/** An Azure id is made of names: a replacement may leave it unchanged. */
+const hasIdOfNames = ({ type }: Compared): boolean => type.startsWith("azure-native:");
+
+const isReplaced = ({ resource }: Draft): string => `${resource.name} is replaced`;
+
+function* effectsOfInputs({ resource, carried }: Draft, drafts: Drafts): Generator<Effect> {
+  const { type, options, propertyDependencies } = resource;
+  const ignored = textsOf(options.ignoreChanges);
+  // A reference inside a Kubernetes object is never its name or selector.
+  const replaces = type.startsWith("kubernetes:") ? [] : (replacementRow(type)?.replaces ?? []);
+  const references = Object.entries(propertyDependencies).flatMap(([input, urns]) =>
+    ignored.includes(input) ? [] : urns.map((urn) => [input, drafts.get(urn)] as const),
+  );
+  for (const [input, cause] of references) {
+    if (cause?.change !== "replaced" && cause?.change !== "may-be-replaced") continue;
+    const concerned = (key: string): boolean => concerns(input, key);
+    if (replaces.some(concerned)) yield [cause.change, isReplaced(cause)];
+    else if (textsOf(options.replaceOnChanges).some(concerned))
+      yield [hasIdOfNames(resource) ? "may-be-replaced" : cause.change, isReplaced(cause)];
+    else if (!hasIdOfNames(resource) && cause.change === "replaced") yield ["changed", isReplaced(cause)];
+    carried.add(input);
+  }
+}
+
+/** What a resource follows when it is replaced. */
+const leaders = ({ resource: { options, provider } }: Draft, drafts: Drafts): readonly Draft[] =>
+  [options.deletedWith, ...textsOf(options.replaceWith), provider].flatMap((urn) =>
+    typeof urn === "string" ? (drafts.get(urn) ?? []) : [],
+  );
+
+function* effectsOfOptions(draft: Draft, drafts: Drafts): Generator<Effect> {
+  for (const cause of leaders(draft, drafts)) if (cause.change === "replaced") yield ["replaced", isReplaced(cause)];
+}
+
+function* effectsOfProvider({ resource: { type, inputs, provider } }: Draft, drafts: Drafts): Generator<Effect> {
+  const cause = drafts.get(provider ?? "");
+  if (cause?.resource.type !== "pulumi:providers:aws") return;
+  const touches = (key: string): boolean => cause.inputs.some(({ path }) => concerns(path, key));
+  // Every resource has its provider's region, but for those of IAM, which are in none.
+  if (touches("region") && !type.startsWith("aws:iam/")) yield ["replaced", "region"];
+  // Default tags are no tags of a group (Terraform's provider for AWS, `default_tags`).
+  const tagged = valueAt(inputs, "tags") !== undefined && !/\/group:Group$/.test(type);
+  if (touches("defaultTags") && tagged) yield ["changed", "default tags"];
+}
+
+function* effectsOfTrigger(draft: Draft, drafts: Drafts): Generator<Effect> {
+  const { resource } = draft;
+  if (resource.options.replacementTrigger === undefined) return;
+  const templates = dependenciesOf(draft, drafts).filter(({ resource: { type } }) => /:LaunchTemplate$/.test(type));
+  if ([draft, ...templates].some(({ carried }) => [...carried].some((input) => machineInputs.has(input))))
+    yield [hasIdOfNames(resource) ? "may-be-replaced" : "replaced", otherMachine];
+}
+
+const causesOf = (draft: Draft, drafts: Drafts): readonly Draft[] => [
+  ...dependenciesOf(draft, drafts),
+  ...leaders(draft, drafts),
+];
+
+function dependenciesOf({ resource }: Draft, drafts: Drafts): readonly Draft[] {
   const urns = new Set(Object.values(resource.propertyDependencies).flat());
   return [...urns].flatMap((urn) => drafts.get(urn) ?? []);
 }
@@ -243,7 +268,7 @@ function dependenciesOf({ resource }: Draft, drafts: ReadonlyMap<string, Draft>)
 const besideVersion = ["tags", "name", "updateDefaultVersion"];
 
 /** A group that replaces its machines by itself does so when they are made of something else than before. */
-function markRolled(draft: Draft, drafts: ReadonlyMap<string, Draft>): void {
+function markRolled(draft: Draft, drafts: Drafts): void {
   const { resource, change, because, inputs } = draft;
   if (change !== undefined && change !== "changed") return;
   if (resource.type === "aws:autoscaling/group:Group") {
