@@ -1,49 +1,59 @@
 import path from "node:path";
-import { parseArgs } from "node:util";
+import { Command as Declaration, Option } from "@commander-js/extra-typings";
 import { readStackFile, stackNames } from "../components/config/stackFile.ts";
 import { planFiles } from "../plan/report/files.ts";
 import { reaches } from "../plan/report/findings.ts";
 import { makePlan } from "../plan/report/makePlan.ts";
 import { type ComparedStack, compareStacks } from "./changes/compare.ts";
 import { changesFile, changesJson, statusWords } from "./changes/stackChange.ts";
-import { type Command, type ExitCode, exitCodes, lostData, type Terminal, UsageError } from "./exit.ts";
+import { commandOf, type ExitCode, exitCodes, lostData, type Terminal, UsageError } from "./exit.ts";
 import { npmCi, openCheckout } from "./gitBase.ts";
 import { writePlan } from "./plan.ts";
 import { findProject, programEntry, stacksOf, useTransforms } from "./project.ts";
 
-const help = `Usage: fenestra changes --since REF [options]
-
-Plans every stack as it is here and as it was at REF, and says which of them change. Needs no account, no credentials and no root.
-
-  --since REF        commit, branch or tag of this repository
-  --stack-dir DIR    folder with the stack files, in place of the project's
-  --install          install the packages of REF with npm ci when its package-lock.json is another one; needs the network
-  --out DIR          write what became of every stack to DIR/${changesFile}, and the plan and comparison of each that is new or changed to
-                     DIR/STACK
-  --fail-on lost-data  exit with ${exitCodes.lostData} where nothing is wrong, but an update loses data, addresses or their protection
-  --json             print that file in place of the list
-
-Exit code 1: a stack cannot be planned, its change is refused, or its plan has a finding of the level error.
-`;
-
-export const command: Command = { help, run: changes };
-
-async function changes(args: readonly string[], { out }: Terminal): Promise<ExitCode> {
-  const { values } = parseArgs({
-    args: [...args],
-    options: {
-      since: { type: "string" },
-      "stack-dir": { type: "string" },
-      install: { type: "boolean", default: false },
-      out: { type: "string" },
-      "fail-on": { type: "string" },
-      json: { type: "boolean", default: false },
+export const command = commandOf(
+  new Declaration()
+    .description(
+      "Plans every stack as it is here and as it was at REF, and says which of them change. Needs no account, no credentials and no root.",
+    )
+    .option("--since <REF>", "commit, branch or tag of this repository")
+    .option("--stack-dir <DIR>", "folder with the stack files, in place of the project's")
+    .option(
+      "--install",
+      "install the packages of REF with npm ci when its package-lock.json is another one; needs the network",
+    )
+    .option(
+      "--out <DIR>",
+      `write what became of every stack to DIR/${changesFile}, and the plan and comparison of each that is new or changed to DIR/STACK`,
+    )
+    .addOption(
+      new Option(
+        "--fail-on <LEVEL>",
+        "exit with 3 where nothing is wrong, but an update loses data, addresses or their protection",
+      ).choices([lostData]),
+    )
+    .option("--json", "print that file in place of the list"),
+  changes,
+  {
+    codes: {
+      1: "a stack cannot be planned, its change is refused, or its plan has a finding of the level error",
+      3: `with --fail-on ${lostData}: an update loses data, addresses or their protection`,
     },
-  });
+  },
+);
+
+interface ChangesOptions {
+  readonly since?: string | undefined;
+  readonly stackDir?: string | undefined;
+  readonly install?: true | undefined;
+  readonly out?: string | undefined;
+  readonly failOn?: typeof lostData | undefined;
+  readonly json?: true | undefined;
+}
+
+async function changes(values: ChangesOptions, { out }: Terminal): Promise<ExitCode> {
   if (values.since === undefined) throw new UsageError("changes needs --since REF");
-  if (![undefined, lostData].includes(values["fail-on"]))
-    throw new UsageError(`--fail-on ${values["fail-on"]} is not known; allowed: ${lostData}`);
-  const compared = await compareSince(values.since, values.install, values["stack-dir"]);
+  const compared = await compareSince(values.since, values.install, values.stackDir);
   const text = changesJson(compared.map(({ change }) => change));
   if (values.out !== undefined)
     writePlan(values.out, [{ path: changesFile, content: text }, ...compared.flatMap(files)]);
@@ -53,14 +63,14 @@ async function changes(args: readonly string[], { out }: Terminal): Promise<Exit
       change.status === "failed" || (change.overview?.refused ?? 0) > 0 || reaches(plan?.findings ?? [], "error"),
   )
     ? exitCodes.findings
-    : values["fail-on"] !== undefined && compared.some(({ change }) => (change.overview?.lost ?? 0) > 0)
+    : values.failOn !== undefined && compared.some(({ change }) => (change.overview?.lost ?? 0) > 0)
       ? exitCodes.lostData
       : exitCodes.fine;
 }
 
 async function compareSince(
   ref: string,
-  install: boolean,
+  install: true | undefined,
   stackDir: string | undefined,
 ): Promise<readonly ComparedStack[]> {
   const project = findProject();

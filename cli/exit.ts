@@ -1,3 +1,4 @@
+import type { Command as Declaration, OptionValues } from "@commander-js/extra-typings";
 import type { Output } from "../check/report.ts";
 
 export const exitCodes = {
@@ -8,6 +9,8 @@ export const exitCodes = {
   badConfig: 2,
   /** With `--fail-on lost-data`: an update loses data, addresses or their protection. */
   lostData: 3,
+  /** Ended by Ctrl-C. */
+  interrupted: 130,
 } as const;
 
 /** Value of `--fail-on` for that. */
@@ -23,19 +26,52 @@ export class UsageError extends Error {
   }
 }
 
-export interface Terminal extends Output {
+/** What `main` writes to and asks. */
+export interface Screen extends Output {
   /** Absent where nobody can answer. */
   readonly ask?: (question: string) => Promise<string>;
   /** Called before the command is loaded. */
   readonly prepare?: () => void;
+  /** Columns of the terminal. Default: 80. */
+  readonly width?: number | undefined;
+  /** Shows on one line of standard error what is being done, `undefined` when it is over. Absent without a terminal. */
+  readonly progress?: (doing: string | undefined) => void;
+}
+
+/** What a command writes to and asks. */
+export interface Terminal extends Screen {
+  /** Remarks on standard error, which `--quiet` leaves out. */
+  readonly note: (text: string) => void;
 }
 
 export interface Command {
-  /** Text of `--help`. */
-  readonly help: string;
-  /** Throws UsageError or ConfigError for a user's mistake. */
-  readonly run: (args: readonly string[], terminal: Terminal) => Promise<ExitCode>;
+  readonly declaration: Declaration<unknown[], OptionValues>;
+  /** When the command ends with these codes. Each has 0, 2 and 130 besides. */
+  readonly codes: Codes;
+  /** What options and arguments of the shell's completion may be, by their names. */
+  readonly complete: Readonly<Record<string, () => readonly string[]>>;
+  /** Runs what the declaration has read. Throws UsageError or ConfigError for a user's mistake. */
+  readonly run: (terminal: Terminal) => Promise<ExitCode>;
 }
+
+type Codes = { readonly [code in 1 | 3]?: string };
+
+/** A command, as cli/main.ts describes. */
+export function commandOf<Args extends unknown[], Options extends OptionValues>(
+  declaration: Declaration<Args, Options>,
+  run: (options: Options, terminal: Terminal, ...args: Args) => Promise<ExitCode>,
+  { codes = {}, complete = {} }: Partial<Pick<Command, "codes" | "complete">> = {},
+): Command {
+  return {
+    declaration,
+    codes,
+    complete,
+    run: async (terminal) => await run(declaration.opts(), terminal, ...declaration.processedArgs),
+  };
+}
+
+/** For an option that may be given several times: its values, in order. */
+export const several = (value: string, before: readonly string[] = []): readonly string[] => [...before, value];
 
 /**
  * Uses a file or folder of the command line.

@@ -6,7 +6,8 @@ import { pathToFileURL } from "node:url";
 import { readProjectFile } from "../components/config/projectFile.ts";
 import { stackNames } from "../components/config/stackFile.ts";
 import { UsageError } from "./exit.ts";
-import { findProject, isInside, packagesOf, programFolder } from "./project.ts";
+import { packagesOf, programFolder } from "./packages.ts";
+import { findProject, isInside } from "./project.ts";
 
 export interface CheckoutOptions {
   /** Default: the project's. */

@@ -1,5 +1,4 @@
 import { createHash } from "node:crypto";
-import { parseArgs } from "node:util";
 import { stringify } from "yaml";
 import { loadConfig } from "../components/config/load.ts";
 import { imageProblems } from "../components/config/rules/machines.ts";
@@ -13,39 +12,37 @@ import project from "../package.json" with { type: "json" };
 import type { Plan, PlanMachine } from "../plan/plan.ts";
 import { imagesIn } from "../plan/program/images.ts";
 import { makePlan } from "../plan/report/makePlan.ts";
-import { type Command, type ExitCode, exitCodes, type Terminal, UsageError } from "./exit.ts";
+import { commandOf, type ExitCode, exitCodes, several, type Terminal, UsageError } from "./exit.ts";
 import { builders } from "./image/builders.ts";
 import { readme } from "./image/readme.ts";
 import { writePlan } from "./plan.ts";
 import { tellingProgramErrors } from "./programErrors.ts";
-import { programEntry, readStack, stackHelp, stackOptions } from "./project.ts";
+import { programEntry, readStack, type StackOptions, stackChoices, stackCommand } from "./project.ts";
 
-const help = `Usage: fenestra image --stack NAME --pool POOL --out DIR [options]
+export const command = commandOf(
+  stackCommand()
+    .description(
+      "Writes what a builder of images runs to make one for a Windows pool: bake.ps1, a Packer template, a document for the cloud's own builder, and a README. Fenestra itself builds none. Such an image only saves time: a machine's user data decides what is on it. Needs no network.",
+    )
+    .option("--pool <POOL>", "the pool, by its name in the stack file")
+    .option("--out <DIR>", "folder to write to; it is made when it is not there")
+    .option("--base <IMAGE>", "the vendor's image to begin with, in place of the pool's")
+    .option("--pull <IMAGE>", "one more container image to pull, with its digest; may be repeated", several),
+  tellingProgramErrors(image),
+  { codes: { 1: "the program or your transforms fail" }, complete: { stack: stackChoices } },
+);
 
-Writes what a builder of images runs to make one for a Windows pool: bake.ps1, a Packer template, a document for the cloud's own builder, and a
-README. Fenestra itself builds none. Such an image only saves time: a machine's user data decides what is on it. Needs no network.
+interface ImageOptions extends StackOptions {
+  readonly pool?: string | undefined;
+  readonly out?: string | undefined;
+  readonly base?: string | undefined;
+  readonly pull?: readonly string[] | undefined;
+}
 
-${stackHelp(17)}
-  --pool POOL      the pool, by its name in the stack file
-  --out DIR        folder to write to; it is made when it is not there
-  --base IMAGE     the vendor's image to begin with, in place of the pool's
-  --pull IMAGE     one more container image to pull, with its digest; may be repeated
-`;
-
-export const command: Command = { help, run: tellingProgramErrors(image) };
-
-async function image(args: readonly string[], { out, err }: Terminal): Promise<ExitCode> {
-  const { values } = parseArgs({
-    args: [...args],
-    options: {
-      ...stackOptions,
-      pool: { type: "string" },
-      out: { type: "string" },
-      base: { type: "string" },
-      pull: { type: "string", multiple: true, default: [] },
-    },
-  });
-  const { stack, config } = readStack("image needs --stack NAME", values);
+async function image(values: ImageOptions, terminal: Terminal): Promise<ExitCode> {
+  const { out, err } = terminal;
+  const { pull = [] } = values;
+  const { stack, config } = readStack("image", values, terminal);
   const loaded = loadConfig(config);
   const spec = clusterSpec(loaded);
   const windows = loaded.pools.flatMap(({ name, os }) => (os === "linux" ? [] : [name]));
@@ -63,7 +60,7 @@ async function image(args: readonly string[], { out, err }: Terminal): Promise<E
   if (wrong !== undefined) throw new UsageError(`--base ${base} ${wrong.message}; allowed: ${wrong.allowed}`);
   if (base.startsWith("/"))
     throw new UsageError(`the pool's image ${base} is one of your own; allowed: --base with a version of the vendor's`);
-  const bare = values.pull.filter((reference) => !/@sha256:[0-9a-f]{64}$/.test(reference));
+  const bare = pull.filter((reference) => !/@sha256:[0-9a-f]{64}$/.test(reference));
   if (bare.length > 0)
     throw new UsageError(
       `--pull ${bare.join(", ")} has no digest; allowed: a reference that ends in @sha256:<64 digits>`,
@@ -78,7 +75,7 @@ async function image(args: readonly string[], { out, err }: Terminal): Promise<E
       windowsImage(spec.artifacts, "servercore", pool.release),
       windowsImage(spec.artifacts, "nanoserver", pool.release),
       ...ownImages(plan),
-      ...values.pull,
+      ...pull,
     ]),
   ].toSorted();
   const pulled = images.filter((reference) => reference.includes("@sha256:"));

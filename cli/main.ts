@@ -1,17 +1,27 @@
-import path from "node:path";
 import { createInterface } from "node:readline/promises";
-import { paintFor } from "../check/report.ts";
-import { moreArtifacts } from "../components/config/projectFile.ts";
-import { artifactsVariable } from "../components/model/artifacts.ts";
-import { ConfigError, didYouMean } from "../components/model/problem.ts";
-import project from "../package.json" with { type: "json" };
-import { type Command, type ExitCode, exitCodes, type Terminal, UsageError } from "./exit.ts";
-import { projectNotes, projectOrNone, requirePackages } from "./project.ts";
+import type { Command, ExitCode, Screen } from "./exit.ts";
+import { exitCodes } from "./exit.ts";
+import { packageProblem, programFolder } from "./packages.ts";
+
+// A command is a file of this folder and a row of this table. The file exports
+//
+//   export const command = commandOf(
+//     new Declaration()                                    // commander's Command, or stackCommand() for --stack
+//       .description("What it does, for its --help.")
+//       .option("--json", "print the list as JSON")        // a flag: json?: true
+//       .option("--out <DIR>", "folder to write to")       // a value: out?: string
+//       .option("--skip <ID>", "leave out", several, [])   // may be repeated: skip: readonly string[]
+//       .argument("[version]", "release to take"),
+//     async ({ json, out, skip }, terminal, version) => exitCodes.fine,
+//     { codes: { 1: "when" }, complete: { skip: () => ["a", "b"] } },
+//   );
+//
+// The types of the options come from their flags. A user's mistake is a UsageError (exit.ts), a result goes to
+// terminal.out, a remark to terminal.note, what is being done to terminal.progress. --help, --quiet, exit codes,
+// suggestions and completion come from the declaration.
 
 /** Loaded when called: cloud SDKs take most of a start's time. */
-const commands: Readonly<
-  Record<string, readonly [summary: string, load: () => Promise<{ readonly command: Command }>]>
-> = {
+export const commands: Commands = {
   init: ["Write a stack file for a new environment, or a repository for all of them", () => import("./init.ts")],
   update: ["Take another release of Fenestra into a repository of your own", () => import("./update.ts")],
   stacks: ["List the stacks that have a file", () => import("./stacks.ts")],
@@ -25,72 +35,18 @@ const commands: Readonly<
   pin: ["Fetch the publishers' checksums and rewrite the lock file of artifacts", () => import("./pin.ts")],
   mirror: ["List every URL and image that a stack needs, with digests", () => import("./mirror.ts")],
   image: ["Write what a builder of images needs to make one for a Windows pool", () => import("./image.ts")],
-  schema: ["Print the JSON Schema of a stack file", () => import("./schema.ts")],
+  schema: ["Print the JSON Schema of a stack file, or of what a command prints", () => import("./schema.ts")],
+  completion: ["Print what completes commands and options in a shell", () => import("./completion.ts")],
 };
 
-export function usage(): string {
-  const width = Math.max(...Object.keys(commands).map((name) => name.length));
-  return [
-    "Usage: fenestra <command> [options]",
-    "",
-    "Kubernetes with a Linux control plane and Windows Server worker pools on AWS and Azure.",
-    "",
-    "Commands:",
-    ...Object.entries(commands).map(([name, [summary]]) => `  ${name.padEnd(width)}  ${summary}`),
-    "",
-    "fenestra <command> --help shows the options of a command, fenestra --version the version.",
-    "Exit code: 0 fine, 1 findings or failed checks, 2 a mistake in the command line or the stack file.",
-    "",
-  ].join("\n");
-}
+export type Commands = Readonly<
+  Record<string, readonly [summary: string, load: () => Promise<{ readonly command: Command }>]>
+>;
 
-/** A user's mistake becomes its message and exit code 2, never a stack trace. */
-export async function main(args: readonly string[], terminal: Terminal): Promise<ExitCode> {
-  const [name, ...rest] = args;
-  try {
-    const [topic = ""] = rest;
-    if (name === "help" && Object.hasOwn(commands, topic)) return await main([topic, "--help"], terminal);
-    if (name === undefined || name === "--help" || name === "-h" || name === "help") {
-      terminal.out(usage());
-      return name === undefined ? exitCodes.badConfig : exitCodes.fine;
-    }
-    if (name === "--version") {
-      terminal.out(`${project.version}\n`);
-      return exitCodes.fine;
-    }
-    const [, load] = Object.entries(commands).find(([known]) => known === name)?.[1] ?? [];
-    if (load === undefined) {
-      const names = Object.keys(commands);
-      const remedy = didYouMean(name, names);
-      throw new UsageError(
-        `there is no command ${name}; allowed: ${names.join(", ")}${remedy === undefined ? "" : `; ${remedy}`}`,
-      );
-    }
-    terminal.prepare?.();
-    const { command } = await load();
-    if (rest.includes("--help") || rest.includes("-h")) {
-      terminal.out(command.help);
-      return exitCodes.fine;
-    }
-    return await command.run(rest, terminal);
-  } catch (error) {
-    if (error instanceof ConfigError || error instanceof UsageError) {
-      terminal.err(error instanceof ConfigError ? error.message : `fenestra: ${error.message}\n`);
-      return exitCodes.badConfig;
-    }
-    if (isArgumentError(error)) {
-      // The rest says how arguments may begin with a hyphen.
-      const [mistake = ""] = error.message.split(/\.\s/);
-      terminal.err(`fenestra: ${mistake}; fenestra ${name} --help shows what is allowed\n`);
-      return exitCodes.badConfig;
-    }
-    throw error;
-  }
-}
-
-/** Whether it is an error of Node's `parseArgs`. */
-function isArgumentError(error: unknown): error is Error {
-  return error instanceof Error && "code" in error && String(error.code).startsWith("ERR_PARSE_ARGS_");
+/** Runs a command line. Packages are imported here and not above: they may be missing. */
+export async function main(args: readonly string[], screen: Screen): Promise<ExitCode> {
+  const { runCommand } = await import("./run.ts");
+  return await runCommand(args, screen, commands);
 }
 
 /** Asks on standard error: a command's result can go to a file. */
@@ -103,28 +59,34 @@ async function ask(question: string): Promise<string> {
   }
 }
 
-/** Requires this version's packages, and makes the releases known that the project adds. */
-function prepare(err: (text: string) => void): void {
-  requirePackages();
-  const project = projectOrNone();
-  if (project === undefined) return;
-  process.env[artifactsVariable] = path.join(project.stacks, moreArtifacts);
-  for (const note of projectNotes(project)) err(`fenestra: ${note}\n`);
+/** The line that `progress` shows, until it is over. */
+function progress(doing: string | undefined): void {
+  process.stderr.write(`\r\u001b[K${doing === undefined ? "" : doing.slice(0, (process.stderr.columns ?? 80) - 1)}`);
 }
 
-if (import.meta.main) {
+async function start(): Promise<ExitCode> {
+  const err = (text: string) => void process.stderr.write(text);
   // A reader such as head has seen enough.
   process.stdout.on("error", (error: NodeJS.ErrnoException) => {
     if (error.code === "EPIPE") process.exit();
-    process.stderr.write(`fenestra: the output cannot be written: ${error.message}\n`);
+    err(`fenestra: the output cannot be written: ${error.message}\n`);
     process.exit(exitCodes.findings);
   });
-  const err = (text: string) => void process.stderr.write(text);
-  process.exitCode = await main(process.argv.slice(2), {
+  const problem = packageProblem(programFolder);
+  if (problem !== undefined) {
+    err(`fenestra: ${problem}\n`);
+    return exitCodes.badConfig;
+  }
+  const [{ paintFor }, { prepare }] = await Promise.all([import("../check/report.ts"), import("./run.ts")]);
+  return await main(process.argv.slice(2), {
     out: (text) => void process.stdout.write(text),
     err,
     prepare: () => prepare(err),
+    width: process.stdout.columns,
     ...(process.stdin.isTTY ? { ask } : {}),
+    ...(process.stderr.isTTY ? { progress } : {}),
     paint: paintFor(process.stdout),
   });
 }
+
+if (import.meta.main) process.exitCode = await start();

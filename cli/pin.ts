@@ -1,19 +1,29 @@
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import path from "node:path";
-import { parseArgs } from "node:util";
+import { Command as Declaration } from "@commander-js/extra-typings";
 import { z } from "zod";
 import { moreArtifacts } from "../components/config/projectFile.ts";
 import { type Artifact, readArtifactLock } from "../components/model/artifacts.ts";
 import { placesOf } from "../components/model/moreArtifacts.ts";
 import { ConfigError } from "../components/model/problem.ts";
 import { defaultRelease, minorOf, namedVersions, type VersionTree } from "../components/model/releases.ts";
-import { type Command, type ExitCode, exitCodes, type Terminal, UsageError, withUserFile } from "./exit.ts";
+import {
+  commandOf,
+  type ExitCode,
+  exitCodes,
+  type Screen,
+  several,
+  type Terminal,
+  UsageError,
+  withUserFile,
+} from "./exit.ts";
+import { programFolder } from "./packages.ts";
 import { nameOf, newerVersions, type PinResult, pin, renderLock, type Wanted } from "./pin/lock.ts";
 import { readUpstream, withManifests } from "./pin/manifests.ts";
 import { withNews } from "./pin/news.ts";
 import { Publishers } from "./pin/publishers.ts";
 import { type Versions, wanted } from "./pin/wanted.ts";
-import { findProject, programFolder } from "./project.ts";
+import { findProject } from "./project.ts";
 
 const lockPath = "components/model/artifacts.lock.json";
 const upstreamPath = "components/model/upstream.lock.json";
@@ -29,49 +39,37 @@ const section = z.record(z.string(), tree);
 const sections = { components: section, others: section, images: section, networks: z.record(z.string(), section) };
 const tableSchema = z.object({ ...sections, together: z.array(z.array(z.string())) });
 
-const help = `Usage: fenestra pin [[NAME] VERSION] [options]
+const declaration = new Declaration()
+  .description(
+    `Asks the publishers for the digests of everything in components/model/artifacts.lock.json: what is recorded must be what they say, what is missing is recorded, also what versions.json names at another version. In a repository that has Fenestra as a submodule everything goes to ${moreArtifacts} beside the stack files: Kubernetes releases, digests that Fenestra's own file lacks, and what runs ahead of it. With a version (${defaultRelease}) the programs of that Kubernetes release are added, for every role; the two newest releases of a minor stay. With a name before it, as in versions.json, the later patch of that program or image is taken, for every system, with what moves together with it; in a submodule's repository its rows go by themselves once Fenestra has that patch. Of an add-on at another version its project's manifests are read too, and what they say otherwise is printed (${upstreamPath}). The lock file is written only when nothing differs and nothing failed.`,
+  )
+  .usage("[options] [[name] version]")
+  .argument("[words...]")
+  .option("--check", "write nothing")
+  .option(
+    "--sha256 <TEXT>",
+    "with a name: a digest that the publisher does not give, as SHA256, OS=SHA256 or NAME:OS=SHA256",
+    several,
+  )
+  .option("--only <TEXT>", "only artifacts whose name or version contains TEXT")
+  .option("--accept-moved", "take the new image where a publisher has moved a tag")
+  .option("--via <URL>", "reach each publisher as URL/<host>/<path>: a mirror in place of the internet")
+  .option("--root <DIR>", "another checkout of this repository");
 
-Asks the publishers for the digests of everything in components/model/artifacts.lock.json: what is recorded must be what they say, what is
-missing is recorded, also what versions.json names at another version. In a repository that has Fenestra as a submodule everything goes to
-${moreArtifacts} beside the stack files: Kubernetes releases, digests that Fenestra's own file lacks, and what runs ahead of it.
-With VERSION (${defaultRelease}) the programs of that Kubernetes release are added, for every role; the two newest releases of a minor stay.
-With NAME too, as in versions.json, the later patch of that program or image is taken, for every system, with what moves together with it;
-in a submodule's repository its rows go by themselves once Fenestra has that patch. Of an add-on at another version its project's manifests are read
-too, and what they say otherwise is printed (${upstreamPath}). The lock file is written only when nothing differs and nothing failed.
+export const command = commandOf(declaration, run, {
+  codes: { 1: "a digest differs, a publisher failed, or --check finds manifests or advisories that are not recorded" },
+});
 
-  --check         write nothing
-  --sha256 TEXT   with NAME: a digest that the publisher does not give, as SHA256, OS=SHA256 or NAME:OS=SHA256
-  --only TEXT     only artifacts whose name or version contains TEXT
-  --accept-moved  take the new image where a publisher has moved a tag
-  --via URL       reach each publisher as URL/<host>/<path>: a mirror in place of the internet
-  --root DIR      another checkout of this repository
-
-Exit code 1 when a digest differs, a publisher failed, or --check finds manifests or advisories that are not recorded.
-`;
-
-export const command: Command = { help, run };
-
-function readOptions(args: readonly string[]) {
-  const { values, positionals } = parseArgs({
-    args: [...args],
-    allowPositionals: true,
-    options: {
-      check: { type: "boolean", default: false },
-      only: { type: "string" },
-      "accept-moved": { type: "boolean", default: false },
-      via: { type: "string" },
-      root: { type: "string" },
-      sha256: { type: "string", multiple: true, default: [] },
-    },
-  });
+function checked(values: ReturnType<typeof declaration.opts>, positionals: readonly string[]) {
+  const { sha256 = [] } = values;
   if (positionals.length > 2)
     throw new UsageError(`pin takes a version, or a name and its version, not ${positionals.join(" ")}`);
   const [name, version] = positionals.length === 2 ? positionals : [undefined, positionals[0]];
-  if (name === undefined && values.sha256.length > 0)
+  if (name === undefined && sha256.length > 0)
     throw new UsageError("--sha256 is about one program or image; allowed: with NAME and VERSION");
   if (values.via !== undefined && !/^https?:$/.test(URL.parse(values.via)?.protocol ?? ""))
     throw new UsageError(`--via ${values.via} is not a URL; allowed: one such as https://mirror.example.com`);
-  return { ...values, name, version: version?.replace(/^v/, "") };
+  return { ...values, sha256, check: values.check ?? false, name, version: version?.replace(/^v/, "") };
 }
 
 /** Where digests are kept, and what is there. */
@@ -107,13 +105,17 @@ function readPlace(other: string | undefined): Place {
   };
 }
 
-async function run(args: readonly string[], { out, err }: Terminal): Promise<ExitCode> {
-  const options = readOptions(args);
+async function run(
+  given: ReturnType<typeof declaration.opts>,
+  { out, err }: Terminal,
+  words: readonly string[],
+): Promise<ExitCode> {
+  const options = checked(given, words);
   const place = readPlace(options.root);
   const { file, own, users, versions } = place;
   const ask = refusing(() => wanted(users === undefined ? own : { own, users }, versions, options));
   const publishers = new Publishers(options.via);
-  const results = await pin(ask, publishers, options["accept-moved"]);
+  const results = await pin(ask, publishers, options.acceptMoved ?? false);
   const more = await besides(place, ask, options, publishers);
   const failed = [...failuresOf(results, ask), ...more.failed];
   report(results, failed, { out, err });
@@ -146,7 +148,7 @@ interface Besides {
 async function besides(
   { root, users, versionsText }: Place,
   { rows, moves }: Wanted,
-  { name, only }: ReturnType<typeof readOptions>,
+  { name, only }: ReturnType<typeof checked>,
   publishers: Publishers,
 ): Promise<Besides> {
   if (users !== undefined) return { news: [], failed: [], texts: {} };
@@ -183,7 +185,7 @@ function failuresOf(results: readonly PinResult[], { moves }: Wanted): readonly 
   );
 }
 
-function report(results: readonly PinResult[], failed: readonly string[], { out, err }: Terminal): void {
+function report(results: readonly PinResult[], failed: readonly string[], { out, err }: Screen): void {
   const of = (outcome: PinResult["outcome"]) => results.filter((result) => result.outcome === outcome);
   // The first three of one reason, such as a host out of reach.
   for (const [reason, all] of Map.groupBy(failed, (each) => each.slice(each.lastIndexOf(": ") + 2))) {

@@ -1,6 +1,7 @@
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import path from "node:path";
-import { parseArgs, styleText } from "node:util";
+import { styleText } from "node:util";
+import { Option } from "@commander-js/extra-typings";
 import { loadConfig } from "../components/config/load.ts";
 import { clusterSpec } from "../components/model/clusterSpec.ts";
 import { type BasePlan, readBasePlan } from "../plan/diff/base.ts";
@@ -8,52 +9,80 @@ import { diffPlans } from "../plan/diff/compare.ts";
 import { diffText, type Paint } from "../plan/diff/text.ts";
 import { type ImageRecord, readImageRecord } from "../plan/imageRecord.ts";
 import { type OutputFile, planFiles, planJson } from "../plan/report/files.ts";
-import { type Level, levels, reaches } from "../plan/report/findings.ts";
+import { levels, reaches } from "../plan/report/findings.ts";
 import { makePlan } from "../plan/report/makePlan.ts";
 import { planSummary } from "../plan/report/summary.ts";
-import { type Command, type ExitCode, exitCodes, lostData, type Terminal, UsageError, withUserFile } from "./exit.ts";
+import {
+  commandOf,
+  type ExitCode,
+  exitCodes,
+  lostData,
+  several,
+  type Terminal,
+  UsageError,
+  withUserFile,
+} from "./exit.ts";
 import { planAtRef } from "./gitBase.ts";
 import { tellingProgramErrors } from "./programErrors.ts";
-import { programEntry, readStack, stackHelp, stackOptions } from "./project.ts";
+import { programEntry, readStack, type StackOptions, stackChoices, stackCommand } from "./project.ts";
 
-const help = `Usage: fenestra plan --stack NAME [options]
+const levelChoices = [...levels, lostData] as const;
 
-Runs the program with a simulated cloud and shows what it would make. Needs no account, no credentials, no root and no network.
-
-${stackHelp(19)}
-  --json             print the plan as JSON in place of the summary
-  --out DIR          write plan.md, plan.json and every file of every machine to DIR
-  --diff BASE        say what changes against BASE, in place of the summary: the plan.json of an earlier run, or a commit, branch or tag of
-                     this repository with the same package-lock.json
-  --fail-on LEVEL    exit with 1 when a finding is at this level or worse: error (default), warning, note;
-                     lost-data: also with ${exitCodes.lostData} where the change of --diff loses data, addresses or their protection
-  --image-json P=F   image.json of the image of the pool P: say what it is expected to bring, and with --as-of whether it is old
-  --as-of DATE       judge what is out of support as of this day (2026-11-30); without it nothing is said of it
-
-Values that only the cloud knows are fakes of the same form and length.
-`;
-
-export const command: Command = { help, run: tellingProgramErrors(plan) };
-
-async function plan(args: readonly string[], { out, err }: Terminal): Promise<ExitCode> {
-  const started = performance.now();
-  const { values } = parseArgs({
-    args: [...args],
-    options: {
-      ...stackOptions,
-      json: { type: "boolean", default: false },
-      out: { type: "string" },
-      diff: { type: "string" },
-      "fail-on": { type: "string", default: "error" },
-      "as-of": { type: "string" },
-      "image-json": { type: "string", multiple: true, default: [] },
+export const command = commandOf(
+  stackCommand()
+    .description(
+      "Runs the program with a simulated cloud and shows what it would make. Needs no account, no credentials, no root and no network. Values that only the cloud knows are fakes of the same form and length.",
+    )
+    .option("--json", "print the plan as JSON in place of the summary")
+    .option("--out <DIR>", "write plan.md, plan.json and every file of every machine to DIR")
+    .option(
+      "--diff <BASE>",
+      "say what changes against BASE, in place of the summary: the plan.json of an earlier run, or a commit, branch or tag of this repository with the same package-lock.json",
+    )
+    .addOption(
+      new Option(
+        "--fail-on <LEVEL>",
+        `exit with 1 when a finding is at this level or worse; ${lostData}: also with 3 where the change of --diff loses data, addresses or their protection`,
+      )
+        .choices(levelChoices)
+        .default("error" as const),
+    )
+    .option(
+      "--image-json <P=FILE>",
+      "image.json of the image of the pool P: say what it is expected to bring, and with --as-of whether it is old",
+      several,
+    )
+    .option(
+      "--as-of <DATE>",
+      "judge what is out of support as of this day (2026-11-30); without it nothing is said of it",
+    ),
+  tellingProgramErrors(plan),
+  {
+    codes: {
+      1: "a finding at the level of --fail-on, an update that is refused, or the program or your transforms fail",
+      3: `with --fail-on ${lostData}: the change loses data, addresses or their protection`,
     },
-  });
-  const { stack, config } = readStack("plan needs --stack NAME", values);
-  const failOn = values["fail-on"] === lostData ? "error" : levelOf(values["fail-on"]);
-  const asOf = dateOf(values["as-of"]);
-  const images = new Map(values["image-json"].map((given) => imageOf(given, config)));
-  const base = values.diff === undefined ? undefined : readBase(values.diff, stack, values["stack-dir"]);
+    complete: { stack: stackChoices },
+  },
+);
+
+interface PlanOptions extends StackOptions {
+  readonly json?: true | undefined;
+  readonly out?: string | undefined;
+  readonly diff?: string | undefined;
+  readonly failOn: (typeof levelChoices)[number];
+  readonly imageJson?: readonly string[] | undefined;
+  readonly asOf?: string | undefined;
+}
+
+async function plan(values: PlanOptions, terminal: Terminal): Promise<ExitCode> {
+  const { out, err, note } = terminal;
+  const started = performance.now();
+  const { stack, config } = readStack("plan", values, terminal);
+  const failOn = values.failOn === lostData ? "error" : values.failOn;
+  const asOf = dateOf(values.asOf);
+  const images = new Map((values.imageJson ?? []).map((given) => imageOf(given, config)));
+  const base = values.diff === undefined ? undefined : readBase(values.diff, stack, values.stackDir);
   const plan = await makePlan({
     stack,
     config,
@@ -71,9 +100,9 @@ async function plan(args: readonly string[], { out, err }: Terminal): Promise<Ex
   }
   if (diff === undefined) out(values.json ? planJson(plan) : planSummary(plan));
   else out(values.json ? `${JSON.stringify(diff, null, 2)}\n` : diffText(diff, paint));
-  err(`planned in ${seconds(performance.now() - started)} s, ${seconds(performance.now())} s since the start\n`);
+  note(`planned in ${seconds(performance.now() - started)} s, ${seconds(performance.now())} s since the start\n`);
   if (reaches(plan.findings, failOn) || (diff?.refused.length ?? 0) > 0) return exitCodes.findings;
-  return values["fail-on"] === lostData && (diff?.lost.length ?? 0) > 0 ? exitCodes.lostData : exitCodes.fine;
+  return values.failOn === lostData && (diff?.lost.length ?? 0) > 0 ? exitCodes.lostData : exitCodes.fine;
 }
 
 /** Colours by Node's rules: a terminal, NO_COLOR, FORCE_COLOR. */
@@ -114,13 +143,6 @@ function makeFolder(folder: string): void {
 
 function seconds(milliseconds: number): string {
   return (milliseconds / 1000).toFixed(2);
-}
-
-function levelOf(text: string): Level {
-  const level = levels.find((known) => known === text);
-  if (level === undefined)
-    throw new UsageError(`--fail-on ${text} is not a level; allowed: ${[...levels, lostData].join(", ")}`);
-  return level;
 }
 
 /** Pool and record that `--image-json` gives. */

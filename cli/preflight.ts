@@ -1,5 +1,4 @@
 import { networkInterfaces } from "node:os";
-import { parseArgs } from "node:util";
 import { askers } from "../check/account/ask.ts";
 import { answerText, summary } from "../check/account/report.ts";
 import { loadConfig } from "../components/config/load.ts";
@@ -7,41 +6,28 @@ import type { Asker } from "../components/gates/account/needs.ts";
 import { outcomes } from "../components/gates/account/question.ts";
 import { placeOf, simulatedCloud } from "../plan/fakes/cloud.ts";
 import { runProgram } from "../plan/program/runProgram.ts";
-import { type Command, exitCodes, UsageError } from "./exit.ts";
-import { programEntry, readStack, stackHelp, stackOptions } from "./project.ts";
+import { commandOf, exitCodes, several, UsageError } from "./exit.ts";
+import { programEntry, readStack, stackChoices, stackCommand } from "./project.ts";
 
-const help = `Usage: fenestra preflight --stack NAME [options]
-
-Asks the cloud, before anything is made, what it would refuse: quotas, sizes, images, rights, rules of the account. Reads only; a dry run is sent
-where the service has one. Credentials and proxy are those that Pulumi's providers find: AWS_*, ARM_*, HTTPS_PROXY. What is needed comes from
-the program of \`fenestra plan\`. "Fine" means that nothing was found against it.
-
-${stackHelp(19)}
-  --deployer WHO     who deploys, when that is not who asks: ARN of a role, object id on Azure; its rights are asked where the cloud tells them
-  --address ADDRESS  your address on the internet, to hold it against fenestra:access
-  --skip ID          leave a question out; may be given several times
-  --strict           what could not be asked counts as refused
-  --json             print the answers as JSON
-
-Exit code: 0 nothing is refused, 1 something is, 2 a mistake in the command line or the stack file.
-`;
-
-const own = {
-  deployer: { type: "string" },
-  address: { type: "string" },
-  skip: { type: "string", multiple: true },
-  strict: { type: "boolean", default: false },
-  json: { type: "boolean", default: false },
-} as const;
-
-export const command: Command = {
-  help,
-  run: async (args, { out, err, paint }) => {
-    const { values } = parseArgs({ args: [...args], options: { ...stackOptions, ...own } });
+export const command = commandOf(
+  stackCommand()
+    .description(
+      "Asks the cloud, before anything is made, what it would refuse: quotas, sizes, images, rights, rules of the account. Reads only; a dry run is sent where the service has one. Credentials and proxy are those that Pulumi's providers find: AWS_*, ARM_*, HTTPS_PROXY. What is needed comes from the program of `fenestra plan`. Fine means that nothing was found against it.",
+    )
+    .option(
+      "--deployer <WHO>",
+      "who deploys, when that is not who asks: ARN of a role, object id on Azure; its rights are asked where the cloud tells them",
+    )
+    .option("--address <ADDRESS>", "your address on the internet, to hold it against fenestra:access")
+    .option("--skip <ID>", "leave a question out; may be given several times", several)
+    .option("--strict", "what could not be asked counts as refused")
+    .option("--json", "print the answers as JSON"),
+  async (values, terminal) => {
+    const { out, note, paint } = terminal;
     const { address, deployer, skip = [] } = values;
     if (address !== undefined && !/^\d+(\.\d+){3}$/.test(address))
       throw new UsageError(`--address ${address}; allowed: an IPv4 address such as 203.0.113.7`);
-    const { stack, config } = readStack("preflight needs --stack NAME", values);
+    const { stack, config } = readStack("preflight", values, terminal);
     const { cloud } = loadConfig(config);
     const place = placeOf(config);
     const started = performance.now();
@@ -65,7 +51,7 @@ export const command: Command = {
         each.filter(({ family, internal }) => family === "IPv4" && !internal).map((one) => one.address),
       ),
     };
-    err(`asking ${cloud} for ${stack}\n`);
+    note(`asking ${cloud} for ${stack}\n`);
     const show = values.json ? () => {} : (text: string) => out(text);
     const found = await askCloud({ program, place, asker, skip, onAnswer: (each) => show(answerText(each, paint)) });
     const seconds = (performance.now() - started) / 1000;
@@ -76,4 +62,5 @@ export const command: Command = {
       ? exitCodes.findings
       : exitCodes.fine;
   },
-};
+  { codes: { 1: "something is refused" }, complete: { stack: stackChoices } },
+);

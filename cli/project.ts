@@ -2,12 +2,11 @@ import { execFileSync, spawnSync } from "node:child_process";
 import { existsSync, readFileSync, realpathSync, statSync } from "node:fs";
 import path from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
+import { Command as Declaration } from "@commander-js/extra-typings";
 import { readProjectFile, transformsFile, transformsVariable } from "../components/config/projectFile.ts";
 import { readStackFile, stackNames } from "../components/config/stackFile.ts";
-import { UsageError, withUserFile } from "./exit.ts";
-
-/** A clone, or `fenestra` in a user's repository. */
-export const programFolder = realpathSync(fileURLToPath(new URL("../", import.meta.url)));
+import { type Terminal, UsageError, withUserFile } from "./exit.ts";
+import { programFolder } from "./packages.ts";
 
 /** Started by Pulumi. */
 export const programEntry = path.join(programFolder, "index.ts");
@@ -86,49 +85,11 @@ function isSubmodule(): boolean {
   return existsSync(file) && statSync(file).isFile() && readFileSync(file, "utf8").includes("/modules/");
 }
 
-type Package = { readonly version?: unknown } & { readonly [flag in "optional" | "devOptional" | "peer"]?: boolean };
-
-/** A lock file's packages by folder, without the program's own version, which each release changes. */
-export function packagesOf(lock: string): Readonly<Record<string, Package>> {
-  const { packages: { "": own, ...others } = {} }: { packages?: Record<string, Package> } = JSON.parse(lock);
-  return { ...others, "": { ...own, version: undefined } };
-}
-
-/**
- * Refuses packages of another version of the program, whose errors would not say so. @throws UsageError with the
- * command that repairs the packages
- */
-export function requirePackages(): void {
-  const where = path.relative(process.cwd(), programFolder) || ".";
-  if (!isCurrent(programFolder))
-    throw new UsageError(`the packages in ${where} are those of another version: run npm ci --prefix ${where}`);
-}
-
-/** What npm has not put there is not judged. */
-export function isCurrent(folder: string): boolean {
-  const installed = path.join(folder, "node_modules/.package-lock.json");
-  if (!existsSync(installed)) return existsSync(path.dirname(installed));
-  const wanted = packagesOf(readFileSync(path.join(folder, "package-lock.json"), "utf8"));
-  const { "": _, ...there } = packagesOf(readFileSync(installed, "utf8"));
-  return (
-    Object.entries(there).every(([name, { version }]) => version === wanted[name]?.version) &&
-    Object.entries(wanted).every(
-      ([name, { optional, devOptional, peer }]) => there[name] ?? (name === "" || optional || devOptional || peer),
-    )
-  );
-}
-
-/** Options of every command about one stack, for `parseArgs`. */
-export const stackOptions = { stack: { type: "string" }, "stack-dir": { type: "string" } } as const;
-
-/** Of help, from the same column. */
-export function stackHelp(width: number): string {
-  return [
-    ["--stack NAME", "the stack: NAME of stacks/Pulumi.NAME.yaml"],
-    ["--stack-dir DIR", "folder with the stack file, in place of stacks"],
-  ]
-    .map(([option = "", meaning]) => `  ${option.padEnd(width)}${meaning}`)
-    .join("\n");
+/** The options of a command about one stack. */
+export function stackCommand() {
+  return new Declaration()
+    .option("--stack <NAME>", "the stack: NAME of stacks/Pulumi.NAME.yaml; not needed where there is only one")
+    .option("--stack-dir <DIR>", "folder with the stack file, in place of stacks");
 }
 
 /** Lets the program take the transforms beside these stack files. */
@@ -141,18 +102,30 @@ export interface Stack {
   readonly config: Readonly<Record<string, string>>;
 }
 
+/** What stackCommand reads. */
+export interface StackOptions {
+  readonly stack?: string | undefined;
+  readonly stackDir?: string | undefined;
+}
+
+/** Names of the stacks that `--stack` may be, for completion. */
+export const stackChoices = () => stackNames(stacksOf(findProject()));
+
 /**
- * @param needs for the message when no stack is named: `plan needs --stack NAME`
+ * The stack that is named, or the only one there is.
+ *
+ * @param command for the message when none is: `plan`
  * @throws UsageError when no stack is named or the folder cannot be read
  * @throws ConfigError when the folder has no such stack, or its file is no stack file
  */
-export function readStack(
-  needs: string,
-  { stack, "stack-dir": dir }: { readonly stack?: string | undefined; readonly "stack-dir"?: string | undefined },
-): Stack {
-  const folder = dir === undefined ? stacksOf(findProject()) : pathToFileURL(`${path.resolve(dir)}/`);
-  const names = withUserFile(`--stack-dir ${dir}`, "a folder with files Pulumi.<stack>.yaml", () => stackNames(folder));
-  if (stack === undefined) throw new UsageError(`${needs}; allowed: ${names.join(", ")}`);
+export function readStack(command: string, { stack, stackDir }: StackOptions, { note }: Pick<Terminal, "note">): Stack {
+  const folder = stackDir === undefined ? stacksOf(findProject()) : pathToFileURL(`${path.resolve(stackDir)}/`);
+  const names = withUserFile(`--stack-dir ${stackDir}`, "a folder with files Pulumi.<stack>.yaml", () =>
+    stackNames(folder),
+  );
+  const name = stack ?? (names.length === 1 ? names[0] : undefined);
+  if (name === undefined) throw new UsageError(`${command} needs --stack NAME; allowed: ${names.join(", ")}`);
+  if (stack === undefined) note(`stack: ${name}, the only one\n`);
   useTransforms(folder);
-  return { stack, config: readStackFile(stack, folder) };
+  return { stack: name, config: readStackFile(name, folder) };
 }

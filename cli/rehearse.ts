@@ -1,7 +1,6 @@
 import { mkdtempSync, readFileSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
-import { parseArgs } from "node:util";
 import { loadConfig } from "../components/config/load.ts";
 import { messageOf } from "../components/gates/messageOf.ts";
 import { ConfigError } from "../components/model/problem.ts";
@@ -11,33 +10,38 @@ import { insideNamespaces } from "../rehearsal/host/namespaces.ts";
 import type { Wanted } from "../rehearsal/programs/catalog.ts";
 import { type RehearsalSettings, rehearseInNamespaces } from "../rehearsal/run/inNamespaces.ts";
 import { breakages, breakagesText, together } from "../rehearsal/run/negativeControls.ts";
-import { type Command, exitCodes, UsageError } from "./exit.ts";
+import { commandOf, exitCodes, several, type Terminal, UsageError } from "./exit.ts";
 import { npmCi, openCheckout } from "./gitBase.ts";
-import { readStack, stackHelp, stackOptions } from "./project.ts";
+import { readStack, stackChoices, stackCommand } from "./project.ts";
 
-const help = `Usage: fenestra rehearse --stack NAME [--stack-dir DIR] [--every-add-on] [--keep] [--full] [--verbose]
-                         [--logs DIR] [--only <checks>] [--skip <checks>] [--break <name>] [--update-to <release>] [--update-from REF]
-                         [--objects DIR|FILE|-]
-
-Runs the real program with simulated clouds and brings its cluster up on a real control plane in namespaces of this machine: etcd,
-kube-apiserver, kube-controller-manager, kube-scheduler, the kubelets and the scripts of Linux machines. Cloud APIs, kernels,
-the containers of add-ons, packets and Windows are simulated. The last line of the output is: N passed, N failed[, N skipped].
-
-${stackHelp(17)}
-  --every-add-on   Switch every add-on and all samples on, with a node in every pool
-  --keep           Leave everything running until Ctrl-C, and print how to use kubectl
-  --full           Run the slow checks too: those that wait for time to pass
-  --verbose        Give each check a line, with what it saw
-  --logs DIR       Copy the logs of the machines and their containers to this folder at the end
-  --only <checks>  Run only the checks whose id begins with this text
-  --skip <checks>  Leave out those whose id begins with this text; may be given more than once
-  --update-to <release>  Update a control plane of three and its pools to this release in place of the other checks: a minor, or an older patch for the way back
-  --update-from REF  Bring it up with the program of this commit, branch or tag, and update it with this one, machine by machine
-  --objects PATH   Apply the manifests of this folder, file or standard input (-), and say of each object whether it is refused, what policies
-                   change, and where its pods are placed or why not; with an update also after it
-  --break <name>   Break one thing on purpose and see the named check fail; may be given more than once:
-${breakagesText()}
-`;
+const declaration = stackCommand()
+  .description(
+    "Runs the real program with simulated clouds and brings its cluster up on a real control plane in namespaces of this machine: etcd, kube-apiserver, kube-controller-manager, kube-scheduler, the kubelets and the scripts of Linux machines. Cloud APIs, kernels, the containers of add-ons, packets and Windows are simulated. The last line of the output is: N passed, N failed[, N skipped].",
+  )
+  .option("--every-add-on", "switch every add-on and all samples on, with a node in every pool")
+  .option("--keep", "leave everything running until Ctrl-C, and print how to use kubectl")
+  .option("--full", "run the slow checks too: those that wait for time to pass")
+  .option("--verbose", "give each check a line, with what it saw")
+  .option("--logs <DIR>", "copy the logs of the machines and their containers to this folder at the end")
+  .option("--only <CHECKS>", "run only the checks whose id begins with this text")
+  .option("--skip <CHECKS>", "leave out those whose id begins with this text; may be given more than once", several)
+  .option(
+    "--update-to <RELEASE>",
+    "update a control plane of three and its pools to this release in place of the other checks: a minor, or an older patch for the way back",
+  )
+  .option(
+    "--update-from <REF>",
+    "bring it up with the program of this commit, branch or tag, and update it with this one, machine by machine",
+  )
+  .option(
+    "--objects <PATH>",
+    "apply the manifests of this folder, file or standard input (-), and say of each object whether it is refused, what policies change, and where its pods are placed or why not; with an update also after it",
+  )
+  .option(
+    "--break <NAME>",
+    "break one thing on purpose and see the named check fail; may be given more than once; list: print the names",
+    several,
+  );
 
 /** For the process inside the namespaces. */
 const olderVariable = "FENESTRA_OLDER_PROGRAM";
@@ -45,10 +49,14 @@ const olderVariable = "FENESTRA_OLDER_PROGRAM";
 /** Names the file with the user's objects to that process: standard input is read once. */
 const objectsVariable = "FENESTRA_OWN_OBJECTS";
 
-export const command: Command = {
-  help,
-  run: async (args) => {
-    const { from, ...settings } = parseArguments(args);
+export const command = commandOf(
+  declaration,
+  async (values, terminal) => {
+    if (values.break?.includes("list")) {
+      terminal.out(`${breakagesText()}\n`);
+      return exitCodes.fine;
+    }
+    const { from, ...settings } = settingsOf(values, terminal);
     // Checked out by the outer process.
     const given = process.env[olderVariable];
     const older =
@@ -72,46 +80,34 @@ export const command: Command = {
       older?.close();
     }
   },
-};
+  {
+    codes: { 1: "a check failed, or the rehearsal broke off" },
+    complete: { stack: stackChoices, break: () => Object.keys(breakages) },
+  },
+);
 
-function parseArguments(
-  args: readonly string[],
+function settingsOf(
+  values: ReturnType<typeof declaration.opts>,
+  terminal: Terminal,
 ): Omit<RehearsalSettings, "updateFrom"> & { readonly from: string | undefined } {
-  const { values } = parseArgs({
-    args: [...args],
-    options: {
-      ...stackOptions,
-      "every-add-on": { type: "boolean", default: false },
-      keep: { type: "boolean", default: false },
-      full: { type: "boolean", default: false },
-      verbose: { type: "boolean", default: false },
-      logs: { type: "string" },
-      only: { type: "string", default: "" },
-      skip: { type: "string", multiple: true, default: [] },
-      "update-to": { type: "string" },
-      "update-from": { type: "string" },
-      objects: { type: "string" },
-      break: { type: "string", multiple: true, default: [] },
-    },
-  });
-  const { keep, full, verbose, logs, only, skip, break: names } = values;
-  const stack = readStack("rehearse needs --stack NAME", values);
+  const { keep = false, full = false, verbose = false, logs, only = "", skip = [], break: names = [] } = values;
+  const stack = readStack("rehearse", values, terminal);
   const broken = names.map((name) => {
     const breakage = breakages[name];
     if (breakage === undefined)
       throw new UsageError(`--break ${name}: there is no such breakage; allowed: ${Object.keys(breakages).join(", ")}`);
     return breakage;
   });
-  if (values["update-from"] !== undefined) {
-    if (values["update-to"] !== undefined)
+  if (values.updateFrom !== undefined) {
+    if (values.updateTo !== undefined)
       throw new UsageError("--update-from and --update-to are two updates; allowed: one of them");
     requireThree("--update-from", stack.config);
   }
   return {
     ...stack,
-    from: values["update-from"],
+    from: values.updateFrom,
     objects: objectsOf(values.objects),
-    everyAddOn: values["every-add-on"],
+    everyAddOn: values.everyAddOn ?? false,
     keep,
     full,
     verbose,
@@ -119,7 +115,7 @@ function parseArguments(
     only,
     skip,
     breakage: broken.length === 0 ? undefined : together(broken),
-    updateTo: wantedOf(values["update-to"], stack.config),
+    updateTo: wantedOf(values.updateTo, stack.config),
   };
 }
 

@@ -1,11 +1,11 @@
 import { writeFileSync } from "node:fs";
-import { parseArgs } from "node:util";
+import { Argument, Command as Declaration } from "@commander-js/extra-typings";
 import { configJsonSchema, stackFileJsonSchema } from "../components/config/jsonSchema.ts";
 import { configurationMarkdown } from "../components/config/markdown.ts";
 import { stacksFolder } from "../components/config/stackFile.ts";
 import { planJsonSchema } from "../plan/plan.ts";
 import { findingList } from "../plan/report/findings.ts";
-import { type Command, exitCodes } from "./exit.ts";
+import { commandOf, exitCodes } from "./exit.ts";
 
 /** The schema that the stack files' first line names. */
 export const schemaFile = new URL("schema.json", stacksFolder);
@@ -14,31 +14,27 @@ export function renderSchema(): string {
   return `${JSON.stringify(stackFileJsonSchema(), null, 2)}\n`;
 }
 
-export const command: Command = {
-  help: `Usage: fenestra schema [--markdown | --findings | --plan | --write]
+/** What prints JSON, by its command. */
+const schemas = { stack: stackFileJsonSchema, plan: planJsonSchema } as const;
+const names = ["stack", "plan"] as const satisfies readonly (keyof typeof schemas)[];
 
-Prints the JSON Schema of a stack file, by which editors check and complete it.
-
-  --markdown  every setting to read: what is allowed, its default and what it means
-  --findings  what a plan can say, by the names that acknowledge takes; with two
-              levels the second is production's, or that of the worse case
-  --plan      the schema of plan.json
-  --write     write it to stacks/schema.json in place of printing
-`,
-  run: async (args, { out }) => {
-    const { values } = parseArgs({
-      args: [...args],
-      options: {
-        markdown: { type: "boolean", default: false },
-        findings: { type: "boolean", default: false },
-        plan: { type: "boolean", default: false },
-        write: { type: "boolean", default: false },
-      },
-    });
-    if (values.write) writeFileSync(schemaFile, renderSchema());
-    else if (values.markdown) out(configurationMarkdown(configJsonSchema()));
-    else if (values.findings) out(`${findingList()}\n`);
-    else out(values.plan ? `${JSON.stringify(planJsonSchema(), null, 2)}\n` : renderSchema());
+export const command = commandOf(
+  new Declaration()
+    .description(
+      "Prints the JSON Schema of a stack file, by which editors check and complete it, or of what a command prints with --json.",
+    )
+    .addArgument(new Argument("[of]", "what the schema is of").choices(names).default("stack" as const))
+    .option("--markdown", "every setting to read: what is allowed, its default and what it means")
+    .option(
+      "--findings",
+      "what a plan can say, by the names that acknowledge takes; with two levels the second is production's, or that of the worse case",
+    )
+    .option("--write", "write it to stacks/schema.json in place of printing"),
+  async ({ markdown, findings, write }, { out }, of) => {
+    if (write) writeFileSync(schemaFile, renderSchema());
+    else if (markdown) out(configurationMarkdown(configJsonSchema()));
+    else if (findings) out(`${findingList()}\n`);
+    else out(`${JSON.stringify(schemas[of](), null, 2)}\n`);
     return exitCodes.fine;
   },
-};
+);

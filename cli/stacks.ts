@@ -1,11 +1,11 @@
-import { parseArgs } from "node:util";
+import { Command as Declaration } from "@commander-js/extra-typings";
 import { loadConfig } from "../components/config/load.ts";
 import { readStackFile, stackNames } from "../components/config/stackFile.ts";
 import { clusterSpec } from "../components/model/clusterSpec.ts";
 import { exampleProblems } from "../components/model/exampleValues.ts";
 import { ConfigError } from "../components/model/problem.ts";
 import { table } from "../plan/report/summary.ts";
-import { type Command, exitCodes } from "./exit.ts";
+import { commandOf, exitCodes } from "./exit.ts";
 import { findProject, stacksOf } from "./project.ts";
 
 /** The stacks that an update would take, development first, and why not the others. */
@@ -51,17 +51,18 @@ function row(name: string, folder: URL): string[] {
   }
 }
 
-export const command: Command = {
-  help: `Usage: fenestra stacks [options]
-
-Lists the stacks of the folder stacks with cloud, region, Kubernetes release and pools. A file with mistakes is listed with their number.
-
-  --deployable       print the names alone, as a list in JSON, development first, of those whose values are no placeholders; for workflows
-`,
-  run: async (args, { out, err }) => {
-    const { values } = parseArgs({ args: [...args], options: { deployable: { type: "boolean", default: false } } });
+export const command = commandOf(
+  new Declaration()
+    .description(
+      "Lists the stacks of the folder stacks with cloud, region, Kubernetes release and pools. A file with mistakes is listed with their number.",
+    )
+    .option(
+      "--deployable",
+      "print the names alone, as a list in JSON, development first, of those whose values are no placeholders; for workflows",
+    ),
+  async ({ deployable }, { out, err }) => {
     const folder = stacksOf(findProject());
-    if (values.deployable) {
+    if (deployable) {
       const { names, leftOut } = deployableStacks(folder);
       err(leftOut.map((line) => `${line}\n`).join(""));
       out(`${JSON.stringify(names)}\n`);
@@ -70,4 +71,4 @@ Lists the stacks of the folder stacks with cloud, region, Kubernetes release and
     out(`${stackLines(folder).join("\n")}\n`);
     return exitCodes.fine;
   },
-};
+);

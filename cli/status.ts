@@ -1,7 +1,7 @@
 import { X509Certificate } from "node:crypto";
 import { setTimeout } from "node:timers/promises";
-import { parseArgs } from "node:util";
-import type { V1Node } from "@kubernetes/client-node";
+import { Command as Declaration } from "@commander-js/extra-typings";
+import type { V1Node, V1Pod } from "@kubernetes/client-node";
 import { ifFound } from "../check/cluster/api.ts";
 import type { ClusterApi } from "../check/cluster/clusterApi.ts";
 import { silentKubelets } from "../check/cluster/machines.ts";
@@ -11,33 +11,24 @@ import { readAttached, staleAttachments } from "../check/cluster/volumes.ts";
 import { controlPlaneKey } from "../check/facts.ts";
 import { machinesPage, pageLines, unfinishedPools } from "../components/gates/machinesPage.ts";
 import { messageOf } from "../components/gates/messageOf.ts";
-import { type Command, type ExitCode, exitCodes, type Terminal, UsageError } from "./exit.ts";
-import { clusterOf } from "./kubeconfig.ts";
-import { roomLines } from "./room.ts";
+import { poolLabel } from "../components/model/pools.ts";
+import { roomInWords, roomOfNode } from "../components/model/room.ts";
+import { commandOf, type ExitCode, exitCodes, type Screen } from "./exit.ts";
+import { clusterOf, kubeconfigOption } from "./kubeconfig.ts";
 
-const help = `Usage: fenestra status --kubeconfig FILE [--watch]
-
-Shows how a running cluster is, and changes nothing: the machines of the control plane with their releases and last snapshots, what the node
-controller says of each pool (who joins, leaves, is sick or held and since when, how a roll goes and why it stopped), volumes that outlive their
-pods, crashes of Windows machines and the day of their virus signatures, what an update in progress waits for, what the nodes of each pool have
-left for pods, and when certificates end, kubelets' own included.
-
-  --kubeconfig FILE  a kubeconfig that may read Nodes, pods and the ConfigMaps of kube-system; its current context is used
-  --watch            show it again when something has changed, until Ctrl-C
-
-Exit code: 0 it was shown, 1 the cluster does not answer, 2 a mistake in the command line.
-`;
-
-export const command: Command = {
-  help,
-  run: async (args, terminal) => {
-    const options = { kubeconfig: { type: "string" }, watch: { type: "boolean", default: false } } as const;
-    const { kubeconfig, watch } = parseArgs({ args: [...args], options }).values;
-    if (kubeconfig === undefined) throw new UsageError("status needs --kubeconfig FILE");
+export const command = commandOf(
+  new Declaration()
+    .description(
+      "Shows how a running cluster is, and changes nothing: the machines of the control plane with their releases and last snapshots, what the node controller says of each pool (who joins, leaves, is sick or held and since when, how a roll goes and why it stopped), volumes that outlive their pods, crashes of Windows machines and the day of their virus signatures, what an update in progress waits for, what the nodes of each pool have left for pods, and when certificates end, kubelets' own included. The kubeconfig may read Nodes, pods and the ConfigMaps of kube-system.",
+    )
+    .option(...kubeconfigOption)
+    .option("--watch", "show it again when something has changed, until Ctrl-C"),
+  async ({ kubeconfig, watch = false }, terminal) => {
     const api = clusterOf(kubeconfig);
     return await show(() => look(api), { watch, pauseMs: 5_000 }, terminal);
   },
-};
+  { codes: { 1: "the cluster does not answer" } },
+);
 
 interface Look {
   readonly text: string;
@@ -48,7 +39,7 @@ interface Look {
 export async function show(
   once: () => Promise<Look>,
   { watch, pauseMs }: { readonly watch: boolean; readonly pauseMs: number },
-  terminal: Terminal,
+  terminal: Screen,
 ): Promise<ExitCode> {
   for (let shown = ""; ; await setTimeout(pauseMs)) {
     const { text, failed } = await once();
@@ -234,4 +225,25 @@ export function statusText(facts: StatusFacts, now: Date): string {
       ? []
       : [`kubelets that did not answer: ${silent.map(({ name }) => name).join(", ")}: ${silent[0]?.silent}`]),
   ].join("\n");
+}
+
+/** The room on each pool's node with most processors left. */
+export function roomLines(nodes: readonly V1Node[], pods: readonly V1Pod[]): readonly string[] {
+  const running = pods.filter(({ status }) => status?.phase !== "Succeeded" && status?.phase !== "Failed");
+  const on = Map.groupBy(running, ({ spec }) => spec?.nodeName);
+  const open = nodes.filter((node) => nodeFacts(node).ready && node.spec?.unschedulable !== true);
+  return [...Map.groupBy(open, ({ metadata }) => metadata?.labels?.[poolLabel])].flatMap(([pool, members]) => {
+    const rooms = members.map((node) =>
+      roomOfNode(
+        node,
+        (on.get(node.metadata?.name) ?? []).flatMap(({ spec }) => spec ?? []),
+      ),
+    );
+    const [most] = rooms.toSorted((a, b) => b.cpu - a.cpu);
+    return pool === undefined || most === undefined
+      ? []
+      : [
+          `pool ${pool}: of ${rooms.length} nodes that take pods the one with most room has ${roomInWords(most)} left for pods`,
+        ];
+  });
 }

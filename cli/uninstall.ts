@@ -1,35 +1,20 @@
-import { parseArgs } from "node:util";
+import { Command as Declaration } from "@commander-js/extra-typings";
 import type { V1ObjectMeta } from "@kubernetes/client-node";
 import type { ClusterApi } from "../check/cluster/clusterApi.ts";
 import { greet } from "../check/cluster/verify.ts";
 import { fieldManager } from "../components/kubernetes/manifest.ts";
 import { heldTypes } from "../plan/replacement/table.ts";
-import { type Command, exitCodes, UsageError } from "./exit.ts";
-import { clusterOf } from "./kubeconfig.ts";
+import { commandOf, exitCodes } from "./exit.ts";
+import { clusterOf, kubeconfigOption } from "./kubeconfig.ts";
 
-const help = `Usage: fenestra uninstall --check --kubeconfig FILE
-
-Lists what users of a cluster made themselves and pulumi destroy does not know of: Services of type LoadBalancer, claims and volumes, whose
-load balancers and disks would be left in the cloud, and objects whose deletion hangs; then what of others in the cloud may stop it, which is
-not looked for, with the commands that do. Changes nothing; pulumi destroy is what removes a stack.
-
-  --check            only look; the only mode there is
-  --kubeconfig FILE  an administrator's kubeconfig; its current context is used
-
-Exit code: 0 nothing would be left, 1 something would, or the cluster does not answer, 2 a mistake in the command line.
-`;
-
-export const command: Command = {
-  help,
-  run: async (args, terminal) => {
-    const { values } = parseArgs({
-      args: [...args],
-      options: { check: { type: "boolean", default: false }, kubeconfig: { type: "string" } },
-    });
-    if (!values.check)
-      throw new UsageError("uninstall only looks: add --check. To remove a stack: pulumi destroy --stack NAME");
-    if (values.kubeconfig === undefined) throw new UsageError("uninstall needs --kubeconfig FILE");
-    const api = clusterOf(values.kubeconfig);
+export const command = commandOf(
+  new Declaration()
+    .description(
+      "Lists what users of a cluster made themselves and pulumi destroy does not know of: Services of type LoadBalancer, claims and volumes, whose load balancers and disks would be left in the cloud, and objects whose deletion hangs; then what of others in the cloud may stop it, which is not looked for, with the commands that do. Changes nothing; pulumi destroy is what removes a stack.",
+    )
+    .option(...kubeconfigOption),
+  async ({ kubeconfig }, terminal) => {
+    const api = clusterOf(kubeconfig);
     if (await greet(api, terminal)) return exitCodes.findings;
     const left = leftovers(await inventory(api));
     for (const { object, problem, fix } of left) terminal.out(`${object}: ${problem}\n  ${fix}\n`);
@@ -38,7 +23,8 @@ export const command: Command = {
     for (const line of heldBy(nodes[0]?.spec?.providerID ?? "")) terminal.out(`${line}\n`);
     return left.length === 0 ? exitCodes.fine : exitCodes.findings;
   },
-};
+  { codes: { 1: "something would be left, or the cluster does not answer" } },
+);
 
 async function inventory({ core }: ClusterApi): Promise<Inventory> {
   const [services, claims, volumes, namespaces] = await Promise.all([

@@ -1,23 +1,20 @@
 import { spawnSync } from "node:child_process";
 import { globSync, readFileSync, writeFileSync } from "node:fs";
 import path from "node:path";
-import { parseArgs } from "node:util";
-import { type Command, exitCodes, UsageError } from "./exit.ts";
+import { Command as Declaration } from "@commander-js/extra-typings";
+import { commandOf, exitCodes, UsageError } from "./exit.ts";
 import { git, npmCi } from "./gitBase.ts";
-import { findProject, isCurrent, programFolder } from "./project.ts";
+import { packageProblem, programFolder } from "./packages.ts";
+import { findProject } from "./project.ts";
 import { isRelease, pinnedIn, withVersion } from "./repository/files.ts";
 
-export const command: Command = {
-  help: `Usage: fenestra update [vX.Y.Z]
-
-For a repository that has Fenestra as a submodule. Checks that release out, or the newest one, installs its packages where they are others,
-writes its commit into the workflows that are called, stages all of it, and says what it does to each stack: fenestra changes --since HEAD.
-Nothing is committed, and nothing in a cloud is touched. git restore --staged and git submodule update undo it.
-`,
-  run: async (args, { out, err }) => {
-    const { positionals } = parseArgs({ args: [...args], allowPositionals: true });
-    const [wanted, ...others] = positionals;
-    if (others.length > 0) throw new UsageError(`update takes one release, not ${positionals.join(" ")}`);
+export const command = commandOf(
+  new Declaration()
+    .description(
+      "For a repository that has Fenestra as a submodule. Checks that release out, or the newest one, installs its packages where they are others, writes its commit into the workflows that are called, stages all of it, and says what it does to each stack: fenestra changes --since HEAD. Nothing is committed, and nothing in a cloud is touched. git restore --staged and git submodule update undo it.",
+    )
+    .argument("[release]", "such as v0.3.0"),
+  async (_options, { out, note }, wanted) => {
     const { root, own } = findProject();
     if (own)
       throw new UsageError(
@@ -47,8 +44,8 @@ Nothing is committed, and nothing in a cloud is touched. git restore --staged an
     out(
       `${path.relative(root, programFolder)} is at ${tag}${called.length === 0 ? "" : ", and so are the workflows that are called"}.\n`,
     );
-    if (!isCurrent(programFolder)) {
-      err("installing the packages of that release\n");
+    if (packageProblem(programFolder) !== undefined) {
+      note("installing the packages of that release\n");
       npmCi(programFolder);
     }
     // This process has the version before.
@@ -57,4 +54,5 @@ Nothing is committed, and nothing in a cloud is touched. git restore --staged an
     out(`Next: git commit -m "Fenestra ${tag}", and a pull request.\n`);
     return status === exitCodes.fine ? exitCodes.fine : exitCodes.findings;
   },
-};
+  { codes: { 1: "what fenestra changes has found" } },
+);

@@ -87,7 +87,7 @@ const existingSchema = record({
   ),
 });
 
-/** What a reviewer sees, without a secret. `fenestra schema --plan` prints it. */
+/** What a reviewer sees, without a secret. `fenestra schema plan` prints it. */
 export const planSchema = record({
   version: z.literal(planVersion).describe("Version of this form."),
   stack: z.string().describe("Name of the stack."),

@@ -15,7 +15,7 @@ interface FilledMirror {
 class MirrorLacksError extends Error {
   override readonly name = "MirrorLacksError";
   constructor(url: string) {
-    super(`a machine wants ${url}, and there is only what \`fenestra mirror --list\` names`);
+    super(`a machine wants ${url}, and there is only what \`fenestra mirror\` names`);
   }
 }
 
@@ -30,7 +30,7 @@ function placeOnMirror(base: string | undefined, url: string): string {
 }
 
 /**
- * A mirror that holds what `fenestra mirror --list` names, and nothing else.
+ * A mirror that holds what `fenestra mirror` names, and nothing else.
  *
  * @param base base URL of the mirror; without one these are the publishers themselves
  * @param files files of the list
@@ -89,7 +89,7 @@ export interface MirrorSettings {
   readonly authority?: KeyAndCertificate | undefined;
   /** Hosts of sign-in issuers, which the API server itself looks for: not simulated. */
   readonly issuers?: readonly string[];
-  /** What `fenestra mirror --list` prints for the stack. */
+  /** What `fenestra mirror` prints for the stack. */
   readonly list: MirrorList;
 }
 

@@ -8,7 +8,7 @@ import { mirrorList } from "../../plan/report/mirrorList.ts";
 import type { MirrorSettings } from "../clouds/mirror.ts";
 import type { Breakage } from "./breakage.ts";
 
-/** What `fenestra mirror --list` tells of a stack with a mirror of files or a proxy; `undefined` for others. */
+/** What `fenestra mirror` tells of a stack with a mirror of files or a proxy; `undefined` for others. */
 export async function mirrorSettings(
   { entry, stack, config }: PlanRequest,
   stackConfig: StackConfig,
@@ -55,7 +55,7 @@ function basicLogin(login: StackConfig["proxyCredentials"]): string | undefined 
 
 /** What a user is told of a mirror before its use. */
 export function mirrorLine({ artifacts, httpProxy, authority, list }: MirrorSettings): string {
-  const files = `the ${list.files.length} files of \`fenestra mirror --list\``;
+  const files = `the ${list.files.length} files of \`fenestra mirror\``;
   if (artifacts === undefined) return `proxy: ${httpProxy} leads to ${files}; nothing else can be reached`;
   const way = httpProxy === undefined ? "" : ` by the proxy ${httpProxy}`;
   const trust = authority === undefined ? "" : ", certified by an authority of the stack file,";

@@ -199,7 +199,7 @@ describe("a repository of one's own", function () {
     const kubelet = new RegExp(
       `${"a".repeat(64)}\\s+https://dl\\.k8s\\.io/release/v${release}/bin/linux/amd64/kubelet\n`,
     );
-    assert.match(inUser("mirror", "--list", "--stack", "shop"), kubelet);
+    assert.match(inUser("mirror", "--stack", "shop"), kubelet);
     commit(user, "two");
     assert.equal(inUser("changes", "--since", "HEAD"), "shop: no change\n");
     undo();
@@ -247,7 +247,7 @@ describe("a repository of one's own", function () {
     const { status, stderr } = fenestra(program, user, "stacks");
     assert.equal(
       stderr,
-      "fenestra: the packages in fenestra are those of another version: run npm ci --prefix fenestra\n",
+      "fenestra: the packages in fenestra are those of another version (yaml): run npm ci --prefix fenestra\n",
     );
     assert.equal(status, 2);
   });

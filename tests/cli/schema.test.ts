@@ -19,7 +19,7 @@ describe("fenestra schema", () => {
 
   it("prints the schema of plan.json", async () => {
     const { properties, required }: { properties: object; required: readonly string[] } = JSON.parse(
-      (await fenestra("schema", "--plan")).out,
+      (await fenestra("schema", "plan")).out,
     );
     assert.ok(required.includes("billed"));
     assert.deepEqual(Object.keys(properties).sort(), Object.keys(planSchema.unwrap().shape).sort());

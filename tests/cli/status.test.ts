@@ -1,7 +1,6 @@
 import assert from "node:assert/strict";
 import { X509Certificate } from "node:crypto";
-import { roomLines } from "../../cli/room.ts";
-import { type StatusFacts, show, statusText } from "../../cli/status.ts";
+import { roomLines, type StatusFacts, show, statusText } from "../../cli/status.ts";
 import { newAuthority } from "../../plan/fakes/certificates.ts";
 
 const now = new Date("2026-11-20T12:00:00Z");

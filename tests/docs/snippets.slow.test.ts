@@ -5,7 +5,7 @@ import { mkdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { pathToFileURL } from "node:url";
 import { parseAllDocuments } from "yaml";
-import { usage } from "../../cli/main.ts";
+import { commands } from "../../cli/main.ts";
 import { loadConfig } from "../../components/config/load.ts";
 import { readStackFile, stackNames } from "../../components/config/stackFile.ts";
 import { fenestra } from "../support/fenestra.ts";
@@ -41,7 +41,7 @@ function commandsOf(program: string): readonly { readonly at: string; readonly w
   );
 }
 
-const knownCommands = [...usage().matchAll(/^ {2}([a-z]+) {2}/gm)].map(([, name = ""]) => name);
+const knownCommands = Object.keys(commands);
 
 describe("snippets of the documentation", () => {
   const folder = suiteFolder();

@@ -123,7 +123,7 @@ describe("fenestra rehearse", () => {
   it("tells a mistake in one line with exit code 2", async () => {
     for (const [args, message] of [
       [[], /^fenestra: rehearse needs --stack NAME; allowed: aws-dev, .*azure-prod\n$/],
-      [["--fast"], /^fenestra: Unknown option '--fast'; fenestra rehearse --help shows what is allowed\n$/],
+      [["--fast"], /^fenestra: unknown option '--fast'; fenestra rehearse --help shows what is allowed\n$/],
       [
         ["--stack", "aws-dev", "--break", "x"],
         /^fenestra: --break x: there is no such breakage; allowed: windows-taint/,

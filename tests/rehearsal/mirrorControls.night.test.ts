@@ -28,7 +28,7 @@ describeControls("the rehearsal of a mirror", {
     stack: "aws-restricted",
     fails: {
       "control plane":
-        /^a machine wants https:\/\/mirror\.example\.com\/files\/github\.com\/\S+crictl-v\S+-linux-amd64\.tar\.gz, and there is only what `fenestra mirror --list` names$/,
+        /^a machine wants https:\/\/mirror\.example\.com\/files\/github\.com\/\S+crictl-v\S+-linux-amd64\.tar\.gz, and there is only what `fenestra mirror` names$/,
     },
   },
   "that a machine with a mirror asks another host": {

@@ -252,7 +252,7 @@ export const contentRules = {
         .map((registry) => ({
           path: key("mirror.registries"),
           message: `Nodes pull images from ${registry}, but there is no NAT gateway, no proxy and no mirror of it.`,
-          remedy: `Name a mirror of ${registry}; fenestra mirror --list shows what it must hold.`,
+          remedy: `Name a mirror of ${registry}; fenestra mirror shows what it must hold.`,
         }));
     },
   },

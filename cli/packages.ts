@@ -1,0 +1,41 @@
+import { existsSync, readFileSync, realpathSync } from "node:fs";
+import path from "node:path";
+import { fileURLToPath } from "node:url";
+
+// Runs before packages are there: it imports Node's own modules alone.
+
+/** A clone, or `fenestra` in a user's repository. */
+export const programFolder = realpathSync(fileURLToPath(new URL("../", import.meta.url)));
+
+type Package = { readonly version?: unknown } & {
+  readonly [flag in "dev" | "optional" | "devOptional" | "peer"]?: boolean;
+};
+
+/** A lock file's packages by folder, without the program's own version, which each release changes. */
+export function packagesOf(lock: string): Readonly<Record<string, Package>> {
+  const { packages: { "": own, ...others } = {} }: { packages?: Record<string, Package> } = JSON.parse(lock);
+  return { ...others, "": { ...own, version: undefined } };
+}
+
+/** Why the packages there are not this version's, whose errors would not say so; `undefined` when they are. */
+export function packageProblem(folder: string): string | undefined {
+  const modules = path.join(folder, "node_modules");
+  const where = path.relative(process.cwd(), folder) || ".";
+  const said = (problem: string) => `${problem}: run npm ci --prefix ${where}`;
+  if (!existsSync(modules)) return said(`the packages in ${where} are not installed`);
+  const installed = path.join(modules, ".package-lock.json");
+  // What npm has not put there is not judged.
+  if (!existsSync(installed)) return undefined;
+  const { "": _own, ...wanted } = packagesOf(readFileSync(path.join(folder, "package-lock.json"), "utf8"));
+  const { "": _, ...there } = packagesOf(readFileSync(installed, "utf8"));
+  const wrong = [
+    ...Object.keys(there).filter((name) => there[name]?.version !== wanted[name]?.version),
+    // Only tests need the packages marked dev.
+    ...Object.entries(wanted).flatMap(([name, { dev, optional, devOptional, peer }]) =>
+      there[name] || dev || optional || devOptional || peer ? [] : [name],
+    ),
+  ].map((name) => name.replace(/^node_modules\//, ""));
+  return wrong.length === 0
+    ? undefined
+    : said(`the packages in ${where} are those of another version (${wrong.slice(0, 3).join(", ")})`);
+}

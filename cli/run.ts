@@ -1,0 +1,142 @@
+import path from "node:path";
+import { CommanderError, type CommandUnknownOpts, Command as Declaration } from "@commander-js/extra-typings";
+import { moreArtifacts } from "../components/config/projectFile.ts";
+import { artifactsVariable } from "../components/model/artifacts.ts";
+import { ConfigError, didYouMean } from "../components/model/problem.ts";
+import project from "../package.json" with { type: "json" };
+import { type Command, type ExitCode, exitCodes, type Screen, UsageError } from "./exit.ts";
+import { fold } from "./fold.ts";
+import type { Commands } from "./main.ts";
+import { projectNotes, projectOrNone } from "./project.ts";
+
+/** A user's mistake becomes its message and exit code 2, never a stack trace. */
+export async function runCommand(args: readonly string[], screen: Screen, commands: Commands): Promise<ExitCode> {
+  // What may stand before the command's name takes no value.
+  const name = args.find((arg) => !arg.startsWith("-"));
+  if (name === "help") return await runCommand([...args.filter((arg) => arg !== name), "--help"], screen, commands);
+  let command: Command | undefined;
+  try {
+    if (name === "complete") return await complete(args, commands);
+    command = await load(name, screen, commands);
+    const root = rootOf(commands, name, command?.declaration);
+    if (args.length === 0) {
+      screen.out(root.helpInformation());
+      return exitCodes.badConfig;
+    }
+    const forScreen = {
+      writeOut: screen.out,
+      outputError: () => undefined,
+      getOutHelpWidth: () => screen.width ?? 80,
+      getOutHasColors: () => false,
+    };
+    for (const each of [root, ...root.commands]) each.exitOverride().configureOutput(forScreen);
+    refuseOptionsAsValues(command?.declaration, args);
+    root.parse(args, { from: "user" });
+    const note = root.opts().quiet ? () => undefined : screen.err;
+    const { progress, ...rest } = screen;
+    const terminal = { ...rest, note, ...(progress === undefined || root.opts().quiet ? {} : { progress }) };
+    return (await command?.run(terminal)) ?? exitCodes.badConfig;
+  } catch (error) {
+    if (error instanceof CommanderError && error.exitCode === 0) {
+      if (error.code === "commander.helpDisplayed") screen.out(fold(`\n${codesText(command)}\n`, screen.width));
+      return exitCodes.fine;
+    }
+    const message = messageFor(error, command === undefined ? undefined : name);
+    if (message === undefined) throw error;
+    screen.err(message);
+    return exitCodes.badConfig;
+  }
+}
+
+async function load(name: string | undefined, { prepare }: Screen, commands: Commands): Promise<Command | undefined> {
+  if (name === undefined) return undefined;
+  const [, load] = Object.entries(commands).find(([known]) => known === name)?.[1] ?? [];
+  if (load === undefined) {
+    const names = Object.keys(commands);
+    const remedy = didYouMean(name, names);
+    throw new UsageError(
+      `there is no command ${name}; allowed: ${names.join(", ")}${remedy === undefined ? "" : `; ${remedy}`}`,
+    );
+  }
+  prepare?.();
+  return (await load()).command;
+}
+
+/** All commands by their names and summaries, and the one that is called in full. */
+function rootOf(commands: Commands, called: string | undefined, declaration: CommandUnknownOpts | undefined) {
+  const root = new Declaration("fenestra")
+    .description("Kubernetes with a Linux control plane and Windows Server worker pools on AWS and Azure.")
+    .version(project.version, "-V, --version", "print the version")
+    .option("-q, --quiet", "print results and mistakes only, no remarks")
+    .helpOption("-h, --help", "show help")
+    .configureHelp({ showGlobalOptions: true })
+    .helpCommand("help [command]", "Show the options of a command");
+  for (const [name, [summary]] of Object.entries(commands)) {
+    const each: CommandUnknownOpts = name === called && declaration !== undefined ? declaration : new Declaration();
+    // Without an action commander takes one with arguments for the root of others.
+    root.addCommand(
+      each
+        .name(name)
+        .summary(summary)
+        .copyInheritedSettings(root)
+        .action(() => undefined),
+    );
+  }
+  return root;
+}
+
+/** commander takes whatever follows as the value, a forgotten one too: `--out --json`. */
+function refuseOptionsAsValues(declaration: CommandUnknownOpts | undefined, args: readonly string[]): void {
+  const flags = new Set(
+    declaration?.options.flatMap(({ required, long, short }) => (required ? [long, short] : [])) ?? [],
+  );
+  for (const [index, flag] of args.entries()) {
+    const value = args[index + 1] ?? "";
+    if (flags.has(flag) && /^-./.test(value))
+      throw new UsageError(
+        `${flag} needs a value, and ${value} is an option; allowed: ${flag}=${value} if you mean it`,
+      );
+  }
+}
+
+function codesText(command: Command | undefined): string {
+  const of = {
+    0: "fine",
+    ...(command?.codes ?? { 1: "findings or failed checks", 3: "data would be lost (--fail-on lost-data)" }),
+    2: "a mistake in the command line or the stack file",
+    130: "ended by Ctrl-C",
+  };
+  const codes = Object.entries(of).map(([code, when]) => `${code} ${when}`);
+  return `Exit code: ${codes.join(", ")}.`;
+}
+
+/** @returns none for an error of ours. @param name of the command, where there is one */
+function messageFor(error: unknown, name: string | undefined): string | undefined {
+  if (error instanceof ConfigError) return error.message;
+  if (error instanceof UsageError) return `fenestra: ${error.message}\n`;
+  if (!(error instanceof CommanderError)) return undefined;
+  const mistake = error.message
+    .replace(/^error: |\.$/g, "")
+    .replace(/\n\(Did you mean (.+)\?\)/, "; did you mean $1")
+    .replace(". Allowed choices are", "; allowed:");
+  const more = mistake.includes("; allowed:") ? "" : `; fenestra ${name ?? ""} --help shows what is allowed`;
+  return `fenestra: ${mistake}${more}\n`;
+}
+
+/** Answers a shell: `complete -- WORD...`. */
+async function complete(args: readonly string[], commands: Commands): Promise<ExitCode> {
+  const words = args.slice(args.indexOf("--") + 1);
+  const name = words.find((word) => !word.startsWith("-"));
+  const command = await commands[Object.hasOwn(commands, name ?? "") ? (name ?? "") : ""]?.[1]();
+  const { printCompletions } = await import("./completion.ts");
+  printCompletions(rootOf(commands, name, command?.command.declaration), command?.command, words);
+  return exitCodes.fine;
+}
+
+/** Makes the releases known that the project adds. */
+export function prepare(err: (text: string) => void): void {
+  const project = projectOrNone();
+  if (project === undefined) return;
+  process.env[artifactsVariable] = path.join(project.stacks, moreArtifacts);
+  for (const note of projectNotes(project)) err(`fenestra: ${note}\n`);
+}
