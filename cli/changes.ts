@@ -11,47 +11,36 @@ import { npmCi, openCheckout } from "./gitBase.ts";
 import { writePlan } from "./plan.ts";
 import { findProject, programEntry, stacksOf, useTransforms } from "./project.ts";
 
-export const command = commandOf(
-  new Declaration()
-    .description(
-      "Plans every stack as it is here and as it was at REF, and says which of them change. Needs no account, no credentials and no root.",
-    )
-    .option("--since <REF>", "commit, branch or tag of this repository")
-    .option("--stack-dir <DIR>", "folder with the stack files, in place of the project's")
-    .option(
-      "--install",
-      "install the packages of REF with npm ci when its package-lock.json is another one; needs the network",
-    )
-    .option(
-      "--out <DIR>",
-      `write what became of every stack to DIR/${changesFile}, and the plan and comparison of each that is new or changed to DIR/STACK`,
-    )
-    .addOption(
-      new Option(
-        "--fail-on <LEVEL>",
-        "exit with 3 where nothing is wrong, but an update loses data, addresses or their protection",
-      ).choices([lostData]),
-    )
-    .option("--json", "print that file in place of the list"),
-  changes,
-  {
-    codes: {
-      1: "a stack cannot be planned, its change is refused, or its plan has a finding of the level error",
-      3: `with --fail-on ${lostData}: an update loses data, addresses or their protection`,
-    },
+const declaration = new Declaration()
+  .description(
+    "Plans every stack as it is here and as it was at REF, and says which of them change. Needs no account, no credentials and no root.",
+  )
+  .option("--since <REF>", "commit, branch or tag of this repository")
+  .option("--stack-dir <DIR>", "folder with the stack files, in place of the project's")
+  .option(
+    "--install",
+    "install the packages of REF with npm ci when its package-lock.json is another one; needs the network",
+  )
+  .option(
+    "--out <DIR>",
+    `write what became of every stack to DIR/${changesFile}, and the plan and comparison of each that is new or changed to DIR/STACK`,
+  )
+  .addOption(
+    new Option(
+      "--fail-on <LEVEL>",
+      "exit with 3 where nothing is wrong, but an update loses data, addresses or their protection",
+    ).choices([lostData]),
+  )
+  .option("--json", "print that file in place of the list");
+
+export const command = commandOf(declaration, changes, {
+  codes: {
+    1: "a stack cannot be planned, its change is refused, or its plan has a finding of the level error",
+    3: `with --fail-on ${lostData}: an update loses data, addresses or their protection`,
   },
-);
+});
 
-interface ChangesOptions {
-  readonly since?: string | undefined;
-  readonly stackDir?: string | undefined;
-  readonly install?: true | undefined;
-  readonly out?: string | undefined;
-  readonly failOn?: typeof lostData | undefined;
-  readonly json?: true | undefined;
-}
-
-async function changes(values: ChangesOptions, { out }: Terminal): Promise<ExitCode> {
+async function changes(values: ReturnType<typeof declaration.opts>, { out }: Terminal): Promise<ExitCode> {
   if (values.since === undefined) throw new UsageError("changes needs --since REF");
   const compared = await compareSince(values.since, values.install, values.stackDir);
   const text = changesJson(compared.map(({ change }) => change));

@@ -17,29 +17,23 @@ import { builders } from "./image/builders.ts";
 import { readme } from "./image/readme.ts";
 import { writePlan } from "./plan.ts";
 import { tellingProgramErrors } from "./programErrors.ts";
-import { programEntry, readStack, type StackOptions, stackChoices, stackCommand } from "./project.ts";
+import { programEntry, readStack, stackChoices, stackCommand } from "./project.ts";
 
-export const command = commandOf(
-  stackCommand()
-    .description(
-      "Writes what a builder of images runs to make one for a Windows pool: bake.ps1, a Packer template, a document for the cloud's own builder, and a README. Fenestra itself builds none. Such an image only saves time: a machine's user data decides what is on it. Needs no network.",
-    )
-    .option("--pool <POOL>", "the pool, by its name in the stack file")
-    .option("--out <DIR>", "folder to write to; it is made when it is not there")
-    .option("--base <IMAGE>", "the vendor's image to begin with, in place of the pool's")
-    .option("--pull <IMAGE>", "one more container image to pull, with its digest; may be repeated", several),
-  tellingProgramErrors(image),
-  { codes: { 1: "the program or your transforms fail" }, complete: { stack: stackChoices } },
-);
+const declaration = stackCommand()
+  .description(
+    "Writes what a builder of images runs to make one for a Windows pool: bake.ps1, a Packer template, a document for the cloud's own builder, and a README. Fenestra itself builds none. Such an image only saves time: a machine's user data decides what is on it. Needs no network.",
+  )
+  .option("--pool <POOL>", "the pool, by its name in the stack file")
+  .option("--out <DIR>", "folder to write to; it is made when it is not there")
+  .option("--base <IMAGE>", "the vendor's image to begin with, in place of the pool's")
+  .option("--pull <IMAGE>", "one more container image to pull, with its digest; may be repeated", several);
 
-interface ImageOptions extends StackOptions {
-  readonly pool?: string | undefined;
-  readonly out?: string | undefined;
-  readonly base?: string | undefined;
-  readonly pull?: readonly string[] | undefined;
-}
+export const command = commandOf(declaration, tellingProgramErrors(image), {
+  codes: { 1: "the program or your transforms fail" },
+  complete: { stack: stackChoices },
+});
 
-async function image(values: ImageOptions, terminal: Terminal): Promise<ExitCode> {
+async function image(values: ReturnType<typeof declaration.opts>, terminal: Terminal): Promise<ExitCode> {
   const { out, err } = terminal;
   const { pull = [] } = values;
   const { stack, config } = readStack("image", values, terminal);

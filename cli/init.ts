@@ -12,12 +12,12 @@ import { git } from "./gitBase.ts";
 import { acceptedText, answers, type Given, newStackText } from "./init/questions.ts";
 import { programFolder } from "./packages.ts";
 import { findProject, stacksOf } from "./project.ts";
-import { fromClone as madeFromClone, pinnedIn, repositoryFiles, writeFiles } from "./repository/files.ts";
+import { pinnedIn, repositoryFiles, writeFiles } from "./repository/files.ts";
 
 export const command = commandOf(
   new Declaration()
     .description(
-      "Writes the stack file Pulumi.NAME.yaml for a new environment, with comments where you decide next. What no option says is asked on a terminal; elsewhere its default is taken. A file that exists is left alone. The last three options are about a repository of your own.",
+      "Writes the stack file Pulumi.NAME.yaml for a new environment, with comments where you decide next. What no option says is asked on a terminal; elsewhere its default is taken. A file that exists is left alone. The last two options are about a repository of your own.",
     )
     .option("--stack <NAME>", "name of the stack; the cluster takes it too")
     .option("--cloud <CLOUD>", "aws or azure")
@@ -40,53 +40,37 @@ export const command = commandOf(
       "make the files of a repository that has Fenestra as a submodule: project file, ci, workflows, owners, Dependabot",
     )
     .option(
-      "--from-clone <URL>",
-      "turn a clone with stack files into such a repository, with Fenestra from URL: its cluster and state stay as they are",
-    )
-    .option(
       "--workflows <REPO>",
       "repository on GitHub whose workflows are called, where the submodule's origin is not there",
     ),
-  async ({ repository, fromClone, workflows, print = false, ...given }, terminal) => {
-    if (repository || fromClone !== undefined) return makeRepository(fromClone, workflows, terminal);
+  async ({ repository, workflows, print = false, ...given }, terminal) => {
+    if (repository) return makeRepository(workflows, terminal);
     const project = findProject();
     return init(given, print, terminal, stacksOf(project), path.relative(project.stacks, programFolder));
   },
 );
 
-/**
- * Makes a repository with the program as a submodule, or out of a clone. @param url where the program comes from, for a
- * clone
- */
-async function makeRepository(
-  url: string | undefined,
-  workflows: string | undefined,
-  { out, err }: Screen,
-): Promise<ExitCode> {
+/** Makes a repository with the program as a submodule. */
+async function makeRepository(workflows: string | undefined, { out, err }: Screen): Promise<ExitCode> {
   const top = git(programFolder, ["rev-parse", "--show-superproject-working-tree"]).trim();
-  const say = (lines: readonly string[]) => out(lines.map((line) => `${line}\n`).join(""));
-  if (url === undefined) {
-    if (top === "")
-      throw new UsageError(
-        "--repository is for a repository that has Fenestra as a submodule: git submodule add URL fenestra",
-      );
-    const folder = path.relative(top, programFolder);
-    const pinned = pinnedIn(programFolder, workflows);
-    say(writeFiles(top, repositoryFiles(folder, programFolder, pinned)));
-    if (pinned.repository === undefined)
-      err(
-        `No workflows: the origin of ${folder} is not on GitHub. Allowed: --workflows OWNER/NAME, or those of ${folder}/ci.\n`,
-      );
-    err(
-      `Next: ${folder}/cli/fenestra init --stack NAME, git add --all and a commit. What the files are for: ${folder}/docs/repository.md\n`,
+  if (top === "")
+    throw new UsageError(
+      "--repository is for a repository that has Fenestra as a submodule: git submodule add URL fenestra",
     );
-  } else {
-    if (top !== "") throw new UsageError("--from-clone is for a clone, and this is a submodule; allowed: --repository");
-    say(madeFromClone(programFolder, url, "fenestra", workflows));
+  const folder = path.relative(top, programFolder);
+  const pinned = pinnedIn(programFolder, workflows);
+  out(
+    writeFiles(top, repositoryFiles(folder, programFolder, pinned))
+      .map((line) => `${line}\n`)
+      .join(""),
+  );
+  if (pinned.repository === undefined)
     err(
-      'Next: git commit, then fenestra/cli/fenestra changes --since HEAD^1, which must say "no change" of each stack\n',
+      `No workflows: the origin of ${folder} is not on GitHub. Allowed: --workflows OWNER/NAME, or those of ${folder}/ci.\n`,
     );
-  }
+  err(
+    `Next: ${folder}/cli/fenestra init --stack NAME, git add --all and a commit. What the files are for: ${folder}/docs/repository.md\n`,
+  );
   return exitCodes.fine;
 }
 

@@ -11,12 +11,7 @@ export const kubeconfigOption = [
   "kubeconfig whose current context is used; default: the files of KUBECONFIG, else kubeconfig in this folder",
 ] as const;
 
-/**
- * The cluster of a kubeconfig: of the file that is named, else of KUBECONFIG, a list as kubectl takes it, else of the
- * file that the documents write.
- *
- * @throws UsageError when a file cannot be read or is no kubeconfig with a current context
- */
+/** @throws UsageError when a file cannot be read or is no kubeconfig with a current context */
 export function clusterOf(file: string | undefined): ClusterApi {
   if (file === undefined && !process.env.KUBECONFIG && !existsSync("kubeconfig"))
     throw new UsageError(

@@ -3,7 +3,7 @@ import type { Command, ExitCode, Screen } from "./exit.ts";
 import { exitCodes } from "./exit.ts";
 import { packageProblem, programFolder } from "./packages.ts";
 
-// A command is a file of this folder and a row of this table. The file exports
+// A command is a file of this folder and a row below. The file exports
 //
 //   export const command = commandOf(
 //     new Declaration()                                    // commander's Command, or stackCommand() for --stack
@@ -16,9 +16,8 @@ import { packageProblem, programFolder } from "./packages.ts";
 //     { codes: { 1: "when" }, complete: { skip: () => ["a", "b"] } },
 //   );
 //
-// The types of the options come from their flags. A user's mistake is a UsageError (exit.ts), a result goes to
-// terminal.out, a remark to terminal.note, what is being done to terminal.progress. --help, --quiet, exit codes,
-// suggestions and completion come from the declaration.
+// Types of options come from their flags. A user's mistake is a UsageError (exit.ts); results go to terminal.out,
+// remarks to terminal.note, what is being done to terminal.progress.
 
 /** Loaded when called: cloud SDKs take most of a start's time. */
 export const commands: Commands = {

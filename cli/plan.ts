@@ -24,58 +24,47 @@ import {
 } from "./exit.ts";
 import { planAtRef } from "./gitBase.ts";
 import { tellingProgramErrors } from "./programErrors.ts";
-import { programEntry, readStack, type StackOptions, stackChoices, stackCommand } from "./project.ts";
+import { programEntry, readStack, stackChoices, stackCommand } from "./project.ts";
 
 const levelChoices = [...levels, lostData] as const;
 
-export const command = commandOf(
-  stackCommand()
-    .description(
-      "Runs the program with a simulated cloud and shows what it would make. Needs no account, no credentials, no root and no network. Values that only the cloud knows are fakes of the same form and length.",
+const declaration = stackCommand()
+  .description(
+    "Runs the program with a simulated cloud and shows what it would make. Needs no account, no credentials, no root and no network. Values that only the cloud knows are fakes of the same form and length.",
+  )
+  .option("--json", "print the plan as JSON in place of the summary")
+  .option("--out <DIR>", "write plan.md, plan.json and every file of every machine to DIR")
+  .option(
+    "--diff <BASE>",
+    "say what changes against BASE, in place of the summary: the plan.json of an earlier run, or a commit, branch or tag of this repository with the same package-lock.json",
+  )
+  .addOption(
+    new Option(
+      "--fail-on <LEVEL>",
+      `exit with 1 when a finding is at this level or worse; ${lostData}: also with 3 where the change of --diff loses data, addresses or their protection`,
     )
-    .option("--json", "print the plan as JSON in place of the summary")
-    .option("--out <DIR>", "write plan.md, plan.json and every file of every machine to DIR")
-    .option(
-      "--diff <BASE>",
-      "say what changes against BASE, in place of the summary: the plan.json of an earlier run, or a commit, branch or tag of this repository with the same package-lock.json",
-    )
-    .addOption(
-      new Option(
-        "--fail-on <LEVEL>",
-        `exit with 1 when a finding is at this level or worse; ${lostData}: also with 3 where the change of --diff loses data, addresses or their protection`,
-      )
-        .choices(levelChoices)
-        .default("error" as const),
-    )
-    .option(
-      "--image-json <P=FILE>",
-      "image.json of the image of the pool P: say what it is expected to bring, and with --as-of whether it is old",
-      several,
-    )
-    .option(
-      "--as-of <DATE>",
-      "judge what is out of support as of this day (2026-11-30); without it nothing is said of it",
-    ),
-  tellingProgramErrors(plan),
-  {
-    codes: {
-      1: "a finding at the level of --fail-on, an update that is refused, or the program or your transforms fail",
-      3: `with --fail-on ${lostData}: the change loses data, addresses or their protection`,
-    },
-    complete: { stack: stackChoices },
+      .choices(levelChoices)
+      .default("error" as const),
+  )
+  .option(
+    "--image-json <P=FILE>",
+    "image.json of the image of the pool P: say what it is expected to bring, and with --as-of whether it is old",
+    several,
+  )
+  .option(
+    "--as-of <DATE>",
+    "judge what is out of support as of this day (2026-11-30); without it nothing is said of it",
+  );
+
+export const command = commandOf(declaration, tellingProgramErrors(plan), {
+  codes: {
+    1: "a finding at the level of --fail-on, an update that is refused, or the program or your transforms fail",
+    3: `with --fail-on ${lostData}: the change loses data, addresses or their protection`,
   },
-);
+  complete: { stack: stackChoices },
+});
 
-interface PlanOptions extends StackOptions {
-  readonly json?: true | undefined;
-  readonly out?: string | undefined;
-  readonly diff?: string | undefined;
-  readonly failOn: (typeof levelChoices)[number];
-  readonly imageJson?: readonly string[] | undefined;
-  readonly asOf?: string | undefined;
-}
-
-async function plan(values: PlanOptions, terminal: Terminal): Promise<ExitCode> {
+async function plan(values: ReturnType<typeof declaration.opts>, terminal: Terminal): Promise<ExitCode> {
   const { out, err, note } = terminal;
   const started = performance.now();
   const { stack, config } = readStack("plan", values, terminal);

@@ -16,7 +16,7 @@ import { readStack, stackChoices, stackCommand } from "./project.ts";
 
 const declaration = stackCommand()
   .description(
-    "Runs the real program with simulated clouds and brings its cluster up on a real control plane in namespaces of this machine: etcd, kube-apiserver, kube-controller-manager, kube-scheduler, the kubelets and the scripts of Linux machines. Cloud APIs, kernels, the containers of add-ons, packets and Windows are simulated. The last line of the output is: N passed, N failed[, N skipped].",
+    "Runs the real program with simulated clouds and brings its cluster up on a real control plane in namespaces of this machine: etcd, kube-apiserver, kube-controller-manager, kube-scheduler, the kubelets and the scripts of Linux machines. Cloud APIs, kernels, the containers of add-ons, packets and Windows are simulated.",
   )
   .option("--every-add-on", "switch every add-on and all samples on, with a node in every pool")
   .option("--keep", "leave everything running until Ctrl-C, and print how to use kubectl")

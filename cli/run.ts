@@ -50,7 +50,7 @@ export async function runCommand(args: readonly string[], screen: Screen, comman
 
 async function load(name: string | undefined, { prepare }: Screen, commands: Commands): Promise<Command | undefined> {
   if (name === undefined) return undefined;
-  const [, load] = Object.entries(commands).find(([known]) => known === name)?.[1] ?? [];
+  const [, load] = Object.hasOwn(commands, name) ? (commands[name] ?? []) : [];
   if (load === undefined) {
     const names = Object.keys(commands);
     const remedy = didYouMean(name, names);
@@ -127,7 +127,7 @@ function messageFor(error: unknown, name: string | undefined): string | undefine
 async function complete(args: readonly string[], commands: Commands): Promise<ExitCode> {
   const words = args.slice(args.indexOf("--") + 1);
   const name = words.find((word) => !word.startsWith("-"));
-  const command = await commands[Object.hasOwn(commands, name ?? "") ? (name ?? "") : ""]?.[1]();
+  const command = name !== undefined && Object.hasOwn(commands, name) ? await commands[name]?.[1]() : undefined;
   const { printCompletions } = await import("./completion.ts");
   printCompletions(rootOf(commands, name, command?.command.declaration), command?.command, words);
   return exitCodes.fine;

@@ -1,4 +1,3 @@
-import { writeFileSync } from "node:fs";
 import { Argument, Command as Declaration } from "@commander-js/extra-typings";
 import { configJsonSchema, stackFileJsonSchema } from "../components/config/jsonSchema.ts";
 import { configurationMarkdown } from "../components/config/markdown.ts";
@@ -28,11 +27,9 @@ export const command = commandOf(
     .option(
       "--findings",
       "what a plan can say, by the names that acknowledge takes; with two levels the second is production's, or that of the worse case",
-    )
-    .option("--write", "write it to stacks/schema.json in place of printing"),
-  async ({ markdown, findings, write }, { out }, of) => {
-    if (write) writeFileSync(schemaFile, renderSchema());
-    else if (markdown) out(configurationMarkdown(configJsonSchema()));
+    ),
+  async ({ markdown, findings }, { out }, of) => {
+    if (markdown) out(configurationMarkdown(configJsonSchema()));
     else if (findings) out(`${findingList()}\n`);
     else out(`${JSON.stringify(schemas[of](), null, 2)}\n`);
     return exitCodes.fine;

@@ -1,7 +1,7 @@
 import { X509Certificate } from "node:crypto";
 import { setTimeout } from "node:timers/promises";
 import { Command as Declaration } from "@commander-js/extra-typings";
-import type { V1Node, V1Pod } from "@kubernetes/client-node";
+import type { V1Node } from "@kubernetes/client-node";
 import { ifFound } from "../check/cluster/api.ts";
 import type { ClusterApi } from "../check/cluster/clusterApi.ts";
 import { silentKubelets } from "../check/cluster/machines.ts";
@@ -11,15 +11,13 @@ import { readAttached, staleAttachments } from "../check/cluster/volumes.ts";
 import { controlPlaneKey } from "../check/facts.ts";
 import { machinesPage, pageLines, unfinishedPools } from "../components/gates/machinesPage.ts";
 import { messageOf } from "../components/gates/messageOf.ts";
-import { poolLabel } from "../components/model/pools.ts";
-import { roomInWords, roomOfNode } from "../components/model/room.ts";
 import { commandOf, type ExitCode, exitCodes, type Screen } from "./exit.ts";
 import { clusterOf, kubeconfigOption } from "./kubeconfig.ts";
 
 export const command = commandOf(
   new Declaration()
     .description(
-      "Shows how a running cluster is, and changes nothing: the machines of the control plane with their releases and last snapshots, what the node controller says of each pool (who joins, leaves, is sick or held and since when, how a roll goes and why it stopped), volumes that outlive their pods, crashes of Windows machines and the day of their virus signatures, what an update in progress waits for, what the nodes of each pool have left for pods, and when certificates end, kubelets' own included. The kubeconfig may read Nodes, pods and the ConfigMaps of kube-system.",
+      "Shows how a running cluster is, and changes nothing: control plane, last snapshots, what the node controller says of each pool (who joins, leaves, is sick or held, why a roll stopped), volumes that outlive their pods, crashes of Windows machines, what an update waits for, and when certificates end.",
     )
     .option(...kubeconfigOption)
     .option("--watch", "show it again when something has changed, until Ctrl-C"),
@@ -66,13 +64,11 @@ async function look(api: ClusterApi): Promise<Look> {
       what: string,
       { name, namespace }: typeof machinesPage | typeof snapshotPage | typeof marksPage | typeof inventoryPage,
     ) => part(what, ifFound(api.core.readNamespacedConfigMap({ name, namespace })), null);
-    const listed = api.core.listPodForAllNamespaces();
-    const [{ items: nodes }, pods, volumes, leases, machines, snapshots, marks, made] = await Promise.all([
+    const [{ items: nodes }, volumes, leases, machines, snapshots, marks, made] = await Promise.all([
       api.core.listNode(),
-      part("what pools have left is", listed, undefined),
       part(
         "volumes are",
-        readAttached(api, listed).then((attached) => staleAttachments(attached, api.now())),
+        readAttached(api, api.core.listPodForAllNamespaces()).then((attached) => staleAttachments(attached, api.now())),
         [],
       ),
       part("leases are", api.coordination.listNamespacedLease({ namespace: "kube-node-lease" }), undefined),
@@ -91,7 +87,6 @@ async function look(api: ClusterApi): Promise<Look> {
       page: machines === null ? undefined : (machines?.data?.status ?? ""),
       snapshots: snapshots === null ? undefined : (snapshots?.data ?? {}),
       marks: marks?.data ?? {},
-      room: pods === undefined ? [] : roomLines(nodes, pods.items),
       names: nodes.map(({ metadata }) => metadata?.name ?? ""),
       remarks: [
         ...volumes,
@@ -100,36 +95,11 @@ async function look(api: ClusterApi): Promise<Look> {
       ],
       unknown,
       certificates,
-      serving: await Promise.all(
-        nodes.slice(0, mostKubelets).map(({ metadata }) => servingEnd(api, metadata?.name ?? "")),
-      ),
     };
     return { text: statusText(facts, api.now()), failed: false };
   } catch (error) {
     return { text: `the API server ${api.server} does not answer as it should: ${messageOf(error)}`, failed: true };
   }
-}
-
-/** Most kubelets that are asked when their certificates end. */
-const mostKubelets = 100;
-
-/** When a kubelet's serving certificate ends, by its own metrics. */
-async function servingEnd({ core }: ClusterApi, name: string): Promise<ServingEnd> {
-  let silent: string | undefined;
-  const metrics = await core.connectGetNodeProxyWithPath({ name, path: "metrics" }).catch((error: unknown) => {
-    silent = messageOf(error);
-    return "";
-  });
-  const seconds = Number(/^kubelet_certificate_manager_server_ttl_seconds (\S+)$/m.exec(metrics)?.[1] ?? Number.NaN);
-  // A kubelet may say anything.
-  return { name, seconds: Math.abs(seconds) < 1e10 ? seconds : undefined, silent };
-}
-
-interface ServingEnd {
-  readonly name: string;
-  readonly seconds: number | undefined;
-  /** Why the kubelet did not answer. */
-  readonly silent?: string | undefined;
 }
 
 export interface StatusFacts {
@@ -142,7 +112,6 @@ export interface StatusFacts {
   readonly snapshots: Readonly<Record<string, string>> | undefined;
   /** What people have marked, by the Node's name or `all`. */
   readonly marks: Readonly<Record<string, string>>;
-  readonly room: readonly string[];
   /** Names of all Nodes. */
   readonly names: readonly string[];
   /** Volumes and machines to look at. */
@@ -150,7 +119,6 @@ export interface StatusFacts {
   readonly unknown: readonly string[];
   /** PEM in base64, by owner. */
   readonly certificates: Readonly<Record<string, string | undefined>>;
-  readonly serving: readonly ServingEnd[];
 }
 
 /** People mark machines there (components/nodeController/program/status.py). */
@@ -174,7 +142,7 @@ function markLines(marks: StatusFacts["marks"], names: readonly string[], now: D
 }
 
 export function statusText(facts: StatusFacts, now: Date): string {
-  const { controlPlane, members, page, snapshots, marks, room, names, remarks, unknown, certificates, serving } = facts;
+  const { controlPlane, members, page, snapshots, marks, names, remarks, unknown, certificates } = facts;
   const machines = controlPlane.map(({ metadata, spec, status }) => {
     const name = metadata?.name ?? "";
     const ready =
@@ -202,9 +170,6 @@ export function statusText(facts: StatusFacts, now: Date): string {
     ...(releases.size > 1 ? [`the control plane, of ${[...releases].sort().join(" and ")}`] : []),
     ...unfinishedPools(page ?? ""),
   ];
-  const known = serving.flatMap(({ name, seconds }) => (seconds === undefined ? [] : [{ name, seconds }]));
-  const [first] = known.toSorted((a, b) => a.seconds - b.seconds);
-  const silent = serving.filter((each) => each.silent !== undefined);
   return [
     ...(machines.length === 0 ? ["no control-plane Node is listed"] : machines),
     ...(members > machines.length ? [`${machines.length} control-plane Nodes, wanted ${members}`] : []),
@@ -214,36 +179,6 @@ export function statusText(facts: StatusFacts, now: Date): string {
     ...remarks,
     ...(page === undefined ? [] : pageLines(page, now.getTime() / 1000)),
     ...(waits.length === 0 ? [] : [`an update in progress waits for ${waits.join(", ")}`]),
-    ...room,
     ...ends,
-    ...(first === undefined
-      ? []
-      : [
-          `serving certificates of ${known.length} of ${names.length} kubelets: the first ends ${new Date(now.getTime() + first.seconds * 1000).toISOString()}, of ${first.name}`,
-        ]),
-    ...(silent.length === 0
-      ? []
-      : [`kubelets that did not answer: ${silent.map(({ name }) => name).join(", ")}: ${silent[0]?.silent}`]),
   ].join("\n");
-}
-
-/** The room on each pool's node with most processors left. */
-export function roomLines(nodes: readonly V1Node[], pods: readonly V1Pod[]): readonly string[] {
-  const running = pods.filter(({ status }) => status?.phase !== "Succeeded" && status?.phase !== "Failed");
-  const on = Map.groupBy(running, ({ spec }) => spec?.nodeName);
-  const open = nodes.filter((node) => nodeFacts(node).ready && node.spec?.unschedulable !== true);
-  return [...Map.groupBy(open, ({ metadata }) => metadata?.labels?.[poolLabel])].flatMap(([pool, members]) => {
-    const rooms = members.map((node) =>
-      roomOfNode(
-        node,
-        (on.get(node.metadata?.name) ?? []).flatMap(({ spec }) => spec ?? []),
-      ),
-    );
-    const [most] = rooms.toSorted((a, b) => b.cpu - a.cpu);
-    return pool === undefined || most === undefined
-      ? []
-      : [
-          `pool ${pool}: of ${rooms.length} nodes that take pods the one with most room has ${roomInWords(most)} left for pods`,
-        ];
-  });
 }

@@ -10,7 +10,7 @@ import { clusterOf, kubeconfigOption } from "./kubeconfig.ts";
 export const command = commandOf(
   new Declaration()
     .description(
-      "Lists what users of a cluster made themselves and pulumi destroy does not know of: Services of type LoadBalancer, claims and volumes, whose load balancers and disks would be left in the cloud, and objects whose deletion hangs; then what of others in the cloud may stop it, which is not looked for, with the commands that do. Changes nothing; pulumi destroy is what removes a stack.",
+      "Lists what users of a cluster made themselves and pulumi destroy does not know of: Services of type LoadBalancer, claims and volumes, whose load balancers and disks would be left in the cloud, objects whose deletion hangs, and commands that show what of others may stop it. Changes nothing.",
     )
     .option(...kubeconfigOption),
   async ({ kubeconfig }, terminal) => {

@@ -9,7 +9,7 @@ import { clusterOf, kubeconfigOption } from "./kubeconfig.ts";
 
 const declaration = new Declaration()
   .description(
-    "Checks a running cluster: nodes, placement, networking between Linux and Windows, Services, DNS, storage, metrics, logs. Works in a namespace of its own and removes it at the end, also after Ctrl-C or a failure. It makes a load balancer and a disk per system and Windows build for a short time. A check passes, fails with the reason and what to look at, or is skipped with the reason. The last line is: N passed, N failed, N skipped.",
+    "Checks a running cluster: nodes, placement, networking between Linux and Windows, Services, DNS, storage, metrics, logs. Works in a namespace of its own and removes it at the end, also after Ctrl-C or a failure. It makes a load balancer and a disk per system and Windows build for a short time.",
   )
   .option(...kubeconfigOption)
   .option("--junit <FILE>", "write the results to FILE in the form that CI systems read")
@@ -30,7 +30,6 @@ const declaration = new Declaration()
   .option("--source <CIDR,...>", "networks that a public load balancer lets in, this machine's among them", words)
   // The first pull of a Windows image may take most of it.
   .option("--timeout <SECONDS>", "time limit of each check: the first pull of a Windows image is slow", "1200")
-  .option("--namespace-prefix <NAME>", "beginning of the namespace's name", "fenestra-verify")
   .option("--outbound <URL>", "what pods must reach outside; none: skip that check", "https://registry.k8s.io/");
 
 export const command = commandOf(
@@ -56,15 +55,10 @@ export const command = commandOf(
 );
 
 function checked(values: ReturnType<typeof declaration.opts>) {
-  const { junit, only = [], skip = [], timeout, outbound, namespacePrefix: prefix, loadBalancer } = values;
+  const { junit, only = [], skip = [], timeout, outbound, loadBalancer } = values;
   const { source: sources = [] } = values;
   if (!/^[1-9]\d{0,5}$/.test(timeout))
     throw new UsageError(`--timeout ${timeout} is not a time limit; allowed: whole seconds from 1 to 999999`);
-  // A namespace's name, with its random end, has at most 63 characters.
-  if (!/^[a-z]([-a-z0-9]{0,53}[a-z0-9])?$/.test(prefix))
-    throw new UsageError(
-      `--namespace-prefix ${prefix} cannot begin a namespace's name; allowed: 1 to 55 lower-case letters, digits and hyphens, a letter first, no hyphen last`,
-    );
   if (outbound !== "none" && !/^https?:\/\/[^/]/.test(outbound))
     throw new UsageError(`--outbound ${outbound} is no address; allowed: an http or https URL, or none`);
   if (
@@ -82,7 +76,7 @@ function checked(values: ReturnType<typeof declaration.opts>) {
     loadBalancer,
     sources,
     limitMs: Number(timeout) * 1000,
-    prefix,
+    prefix: "fenestra-verify",
     outbound: outbound === "none" ? undefined : outbound,
   };
 }

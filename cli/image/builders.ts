@@ -1,8 +1,38 @@
 import type { VirtualMachineImageTemplateArgs } from "@pulumi/azure-native/virtualmachineimages/index.js";
 import type { ClusterSpec } from "../../components/model/clusterSpec.ts";
 import type { WindowsPool } from "../../components/model/pools.ts";
-import { awsCommands } from "./awsCommands.ts";
-import { azureCommands } from "./azureCommands.ts";
+
+const awsCommands = [
+  "Packer (rights: those that its documentation lists for amazon-ebs), in a subnet with a way out:",
+  "",
+  "    packer init . && packer build -var subnet_id=subnet-... .",
+  "",
+  "EC2 Image Builder (rights: EC2InstanceProfileForImageBuilder and s3:GetObject for the machine; imagebuilder:* and iam:PassRole for you):",
+  "",
+  "    aws s3 cp bake.ps1 s3://BUCKET/bake.ps1",
+  "    aws imagebuilder create-component --name fenestra-POOL --semantic-version ... --platform Windows --data file://component.yaml",
+  "",
+  "Its recipe begins with BASE, has a volume of DISK GiB and gives the component its Source, after updates of Windows. Its images stay until a",
+  "lifecycle policy deletes them.",
+  "",
+  "Costs: about 0.10 USD for half an hour, 1 to 1.50 USD a month for the snapshot. An image is for one region and account.",
+];
+
+const azureCommands = [
+  "Packer (rights: Contributor on the gallery's resource group and on one for the build):",
+  "",
+  "    packer init . && packer build -var subscription_id=... -var resource_group=... -var gallery=... -var definition=... -var version=... .",
+  "",
+  "Azure Image Builder (rights: galleries/images/versions/write for its identity; Contributor and Managed Identity Operator for you), with the URL of",
+  "bake.ps1 in a storage account:",
+  "",
+  "    az deployment group create --resource-group ... --template-file imageTemplate.json --parameters identity=... definition=... script=...",
+  "    az resource invoke-action --action Run --resource-type Microsoft.VirtualMachineImages/imageTemplates --resource-group ... --name fenestra-POOL",
+  "",
+  "The base is BASE. The definition is Generalized, Gen2, x64, of security type Standard. No extension may be on the machine.",
+  "",
+  "Costs: about 0.15 USD for 40 minutes, 1 to 2 USD a month and region for a version.",
+];
 
 export interface Build {
   readonly spec: Pick<ClusterSpec, "cloud" | "region">;

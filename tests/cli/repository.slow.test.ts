@@ -23,7 +23,7 @@ import { listening } from "../support/temporary.ts";
 const root = path.join(import.meta.dirname, "../../");
 const folder = realpathSync(mkdtempSync(path.join(tmpdir(), "fenestra-repository-")));
 const at = (name: string) => path.join(folder, name);
-const [bare, user, clone] = [at("fenestra.git"), at("user"), at("clone")];
+const [bare, user] = [at("fenestra.git"), at("user")];
 const gitConfig = `[protocol "file"]
 allow = always
 [user]
@@ -250,25 +250,5 @@ describe("a repository of one's own", function () {
       "fenestra: the packages in fenestra are those of another version (yaml): run npm ci --prefix fenestra\n",
     );
     assert.equal(status, 2);
-  });
-
-  it("is made of a clone, without a change to its stacks", () => {
-    git(folder, "clone", "--quiet", bare, clone);
-    git(clone, "reset", "--quiet", "--hard", "v9.0.0");
-    link(clone);
-    fine(clone, clone, "init", "--stack", "mine", "--cloud", "azure");
-    const undo = edit(path.join(clone, "index.ts"), (text) => `${text}// mine\n`);
-    commit(clone, "mine");
-    const convert = [clone, clone, "init", "--from-clone", bare, "--workflows", "o/fenestra"] as const;
-    assert.match(
-      fenestra(...convert).stderr,
-      /^fenestra: --from-clone: the program itself was edited: index\.ts; allowed: /,
-    );
-    undo();
-    commit(clone, "not mine");
-    assert.match(fine(...convert), /^\d{3,} files of the program are gone; fenestra has them, at [0-9a-f]{40}\n/);
-    git(clone, "commit", "--quiet", "--message", "convert");
-    assert.deepEqual(git(clone, "ls-files", "stacks").split("\n"), ["stacks/Pulumi.mine.yaml"]);
-    assert.match(fine(path.join(clone, "fenestra"), clone, "changes", "--since", "HEAD^1"), /^mine: no change$/m);
   });
 });

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { X509Certificate } from "node:crypto";
-import { roomLines, type StatusFacts, show, statusText } from "../../cli/status.ts";
+import { type StatusFacts, show, statusText } from "../../cli/status.ts";
 import { newAuthority } from "../../plan/fakes/certificates.ts";
 
 const now = new Date("2026-11-20T12:00:00Z");
@@ -9,26 +9,6 @@ const once = { watch: false, pauseMs: 0 };
 const { certificate } = newAuthority("kubernetes");
 
 describe("fenestra status", () => {
-  it("says what the roomiest node of a pool has left", () => {
-    const node = (name: string) => ({
-      metadata: { name, labels: { "fenestra.dev/pool": "web" } },
-      status: { allocatable: { cpu: "1720m", memory: "4Gi" }, conditions: [{ type: "Ready", status: "True" }] },
-    });
-    const cordoned = { ...node("c"), spec: { unschedulable: true } };
-    const pods = [
-      ["a", "1"],
-      ["b", "0.5"],
-      ["b", "100m"],
-      ["b", "1", "Failed"],
-    ].map(([nodeName = "", cpu = "", phase = "Running"]) => ({
-      spec: { nodeName, containers: [{ name: "a", resources: { requests: { cpu, memory: "500M" } } }] },
-      status: { phase },
-    }));
-    assert.deepEqual(roomLines([node("a"), node("b"), cordoned, {}], pods), [
-      "pool web: of 2 nodes that take pods the one with most room has 1120m CPU, 3.0 GiB left for pods",
-    ]);
-  });
-
   // AWS names Nodes by instances, etcd names members by places.
   const names = ["i-0d0378e5c71cedc9e", "i-0a1b2c3d4e5f60718"];
   const text = (
@@ -48,14 +28,8 @@ describe("fenestra status", () => {
         unknown: [],
         marks,
         remarks,
-        room: [],
         page: status === undefined ? "" : JSON.stringify(status),
         snapshots: { "cp-0": "2026-11-20T08:00:00Z cp-0/x.db.gz 1000" },
-        serving: [
-          { name: "n1", seconds: 7200 },
-          { name: "n2", seconds: 3600 },
-          { name: "n3", seconds: undefined },
-        ],
         certificates: { "the cluster": Buffer.from(certificate).toString("base64"), "this kubeconfig": undefined },
         ...more,
       },
@@ -75,7 +49,6 @@ describe("fenestra status", () => {
       lines[5],
       `certificate of the cluster: until ${new X509Certificate(certificate).validToDate.toISOString()}`,
     );
-    assert.equal(lines[6], "serving certificates of 2 of 2 kubelets: the first ends 2026-11-20T13:00:00.000Z, of n2");
   });
 
   it("says what it could not read, and nothing else of that", () => {
@@ -95,7 +68,7 @@ describe("fenestra status", () => {
       "i-3": "hold",
       "i-4": "Keep",
     };
-    assert.deepEqual(text(undefined, marks).slice(4, -3), [
+    assert.deepEqual(text(undefined, marks).slice(4, -2), [
       "nothing is replaced: it is marked, until the mark is taken back",
       "i-0d0378e5c71cedc9e is not replaced: it is marked, until 2026-11-20T12:01:00.000Z",
       'mark "keep until 1795176000" of i-0a1b2c3d4e5f60718 is over: it holds nothing any more',

@@ -22,10 +22,6 @@ describe("fenestra verify and uninstall", () => {
       "fenestra: --timeout 0 is not a time limit; allowed: whole seconds from 1 to 999999\n",
     ],
     [
-      ["verify", "--kubeconfig", "k", "--namespace-prefix", "Probe"],
-      "fenestra: --namespace-prefix Probe cannot begin a namespace's name; allowed: 1 to 55 lower-case letters, digits and hyphens, a letter first, no hyphen last\n",
-    ],
-    [
       ["verify", "--kubeconfig", "k", "--outbound", "example.org"],
       "fenestra: --outbound example.org is no address; allowed: an http or https URL, or none\n",
     ],
