@@ -48,7 +48,7 @@ export interface Command {
   readonly declaration: Declaration<unknown[], OptionValues>;
   /** When the command ends with these codes. Each has 0, 2 and 130 besides. */
   readonly codes: Codes;
-  /** What options and arguments of the shell's completion may be, by their names. */
+  /** What completion offers for options and arguments, by their names. */
   readonly complete: Readonly<Record<string, () => readonly string[]>>;
   /** Runs what the declaration has read. Throws UsageError or ConfigError for a user's mistake. */
   readonly run: (terminal: Terminal) => Promise<ExitCode>;

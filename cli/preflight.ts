@@ -12,7 +12,7 @@ import { programEntry, readStack, stackChoices, stackCommand } from "./project.t
 export const command = commandOf(
   stackCommand()
     .description(
-      "Asks the cloud, before anything is made, what it would refuse: quotas, sizes, images, rights, rules of the account. Reads only; a dry run is sent where the service has one. Credentials and proxy are those that Pulumi's providers find: AWS_*, ARM_*, HTTPS_PROXY. What is needed comes from the program of `fenestra plan`. Fine means that nothing was found against it.",
+      "Asks the cloud, before anything is made, what it would refuse: quotas, sizes, images, rights, rules of the account. Reads only; a dry run is sent where the service has one. Credentials and proxy are those that Pulumi's providers find: AWS_*, ARM_*, HTTPS_PROXY. Fine means that nothing was found against it.",
     )
     .option(
       "--deployer <WHO>",

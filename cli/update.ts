@@ -11,7 +11,7 @@ import { isRelease, pinnedIn, withVersion } from "./repository/files.ts";
 export const command = commandOf(
   new Declaration()
     .description(
-      "For a repository that has Fenestra as a submodule. Checks that release out, or the newest one, installs its packages where they are others, writes its commit into the workflows that are called, stages all of it, and says what it does to each stack: fenestra changes --since HEAD. Nothing is committed, and nothing in a cloud is touched. git restore --staged and git submodule update undo it.",
+      "For a repository that has Fenestra as a submodule. Checks that release out, or the newest one, installs its packages where they are others, writes its commit into the workflows that are called, stages all of it, and says what it does to each stack: fenestra changes --since HEAD. Nothing is committed, and nothing in a cloud is touched.",
     )
     .argument("[release]", "such as v0.3.0"),
   async (_options, { out, note }, wanted) => {

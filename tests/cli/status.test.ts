@@ -124,7 +124,7 @@ describe("fenestra status", () => {
       halt: "9 of 12",
       requests: { waiting: 2, reasons: ["too old"], again: { win: 1 }, skipped: 3 },
     };
-    assert.deepEqual(text(status).slice(4, -2), [
+    assert.deepEqual(text(status).slice(4, -1), [
       "the node controller does not get its requests done: 503",
       "3 requests for certificates are too long or too odd to read: somebody made them",
       "nothing is replaced or removed: 9 of 12",
@@ -147,7 +147,7 @@ describe("fenestra status", () => {
   });
 
   it("says when nobody has looked for long", () => {
-    assert.deepEqual(text({ at: seconds - 181, pools: {} }).slice(4, -2), [
+    assert.deepEqual(text({ at: seconds - 181, pools: {} }).slice(4, -1), [
       "nobody has written since 2026-11-20T11:56:59.000Z: no node controller leads, or it cannot write",
     ]);
   });
