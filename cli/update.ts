@@ -13,7 +13,7 @@ export const command = commandOf(
     .description(
       "For a repository that has Fenestra as a submodule. Checks that release out, or the newest one, installs its packages where they are others, writes its commit into the workflows that are called, stages all of it, and says what it does to each stack: fenestra changes --since HEAD. Nothing is committed, and nothing in a cloud is touched.",
     )
-    .argument("[release]", "such as v0.3.0"),
+    .argument("[release]", "such as vX.Y.Z"),
   async (_options, { out, note }, wanted) => {
     const { root, own } = findProject();
     if (own)

@@ -53,7 +53,7 @@ async function helpOfAll(): Promise<Texts> {
 
 const all: readonly (readonly [name: string, texts: () => Promise<Texts>])[] = [
   ["--help", helpOfAll],
-  ["schema", async () => ({ stackFile: await printed("schema"), plan: await printed("schema", "--plan") })],
+  ["schema", async () => ({ stackFile: await printed("schema"), plan: await printed("schema", "plan") })],
   // That these are the program's answers another test says.
   ["bad input", async () => ({ answers: readFileSync(path.join(root, "tests/config/badInput.yaml"), "utf8") })],
   ...stackNames(testStacks).flatMap((stack) => {
