@@ -152,7 +152,7 @@ async function announce(parent: number, lifeline: Writable): Promise<void> {
  * @param needed paths that must stay visible
  * @param exists whether a path exists; a parameter for tests
  */
-export function workMountPoint(needed: readonly string[], exists: (path: string) => boolean = existsSync): string {
+function workMountPoint(needed: readonly string[], exists: (path: string) => boolean = existsSync): string {
   const candidates = ["/mnt", "/media", "/srv", "/dev/shm"];
   const found = candidates.find(
     (folder) => exists(folder) && !needed.some((path) => path === folder || path.startsWith(`${folder}/`)),

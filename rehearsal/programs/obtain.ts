@@ -38,7 +38,7 @@ interface Program {
 
 export type Programs = Readonly<Record<ProgramName, Program>>;
 
-export interface ProgramSources {
+interface ProgramSources {
   /** Default: this process's PATH. */
   readonly path?: string;
   /** Replace official addresses. */

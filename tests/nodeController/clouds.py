@@ -1,4 +1,4 @@
-# Both clouds as the controller asks them, over one fleet of machines, with their faults. Forms, states and refusals are
+# Both clouds as the controller asks them, over one fleet of machines. Forms, states and refusals are
 # those of the actions' pages in the Amazon EC2 and EC2 Auto Scaling API references (EC2 Developer Guide, "Eventual
 # consistency"), and of the Azure REST API (Virtual Machine Scale Sets and their VMs; Azure Resource Manager, "Throttling
 # Resource Manager requests").
@@ -11,7 +11,7 @@ from support import machine, stamp
 
 import aws
 import azure
-from machines import OVER, PRESENT, Trouble
+from machines import OVER, PRESENT
 
 SETTINGS = {
     "CLUSTER": "c",
@@ -22,10 +22,9 @@ SETTINGS = {
     "RESOURCE_GROUP": "g",
 }
 # Seconds until an ending machine is gone, lists forget it, an instance refresh without progress fails, a launch hook
-# without heartbeat abandons; and how far lists are behind.
-ENDING, FORGOTTEN, FAILED, HOOK, LATE = 60, 3600, 3600, 900, 180
+# without heartbeat abandons.
+ENDING, FORGOTTEN, FAILED, HOOK = 60, 3600, 3600, 900
 PAGE = 5
-MODES = ("right", "late", "zone", "omits", "empty", "fails", "throttled")
 BASE36 = "0123456789abcdefghijklmnopqrstuvwxyz"
 
 
@@ -37,8 +36,8 @@ class Fleet:
     # What there really is: one group of workers and a machine of the control plane.
     def __init__(self, seed, clock, reuse):
         self.seed, self.random, self.clock, self.reuse = seed, random.Random(seed), clock, reuse
-        self.machines, self.history, self.capacity, self.template, self.etag = {}, [], 0, 1, 1
-        self.number, self.mode, self.loss, self.refresh, self.ends, self.beats, self.calls = 0, "right", 0.0, None, {}, {}, []
+        self.machines, self.capacity, self.template, self.etag = {}, 0, 1, 1
+        self.number, self.hidden, self.refresh, self.ends, self.beats = 0, None, None, {}, {}
         self.member = machine(250, "", made=clock.wall() - 90000, addresses=frozenset({"10.0.9.1"}))
         if reuse:
             self.member = self.member._replace(id="vm-cp", name="c-cp-0", names=frozenset({"c-cp-0"}))
@@ -70,7 +69,6 @@ class Fleet:
 
     def tick(self):
         now = self.clock.wall()
-        self.history = [*(each for each in self.history if each[0] > now - LATE), (now, list(self.machines.values()))]
         for id, at in self.ends.items():
             if now >= at and self.machines[id].state == "leaving":
                 self.machines[id] = self.machines[id]._replace(state="gone")
@@ -106,26 +104,9 @@ class Fleet:
             self.refresh["status"] = "Cancelled"
 
     def shown(self):
-        luck = random.Random(f"{self.seed} {self.clock.at}")
-        found = self.history[0][1] if self.mode == "late" and self.history else list(self.machines.values())
-        if self.mode == "omits":
-            found = [one for one in found if luck.random() < 0.5]
-        if self.mode == "hides":
-            found = [one for one in found if one.id != min(self.machines)]
-        if self.mode == "empty":
-            found = []
-        now = self.clock.wall()
+        luck, now = random.Random(f"{self.seed} {self.clock.at}"), self.clock.wall()
+        found = [one for one in self.machines.values() if one.id != self.hidden]
         return [one for one in found if one.state != "gone" or now < self.ends.get(one.id, 0) + luck.random() * FORGOTTEN]
-
-    def faults(self, changing, apply):
-        # A call may be lost, or its answer; reads fail in one mode only.
-        lost = self.random.random() if changing else 1.0
-        if self.mode == "fails" or lost < self.loss / 2:
-            raise Trouble("the cloud is away")
-        result = apply()
-        if lost < self.loss:
-            raise Trouble("the answer is lost")
-        return result
 
 
 def instance(id, address, group="", state="running", platform="", made=1000, zone="eu-central-1a"):
@@ -175,10 +156,7 @@ class Amazon:
         changing = not action.startswith("Describe")
         if changing:
             self.changing(action, form.get("InstanceId"))
-        if self.fleet.mode == "throttled":
-            status, data = refused(400, "Throttling", "Rate exceeded")
-        else:
-            status, data = self.fleet.faults(changing, lambda: getattr(self, action)(form))
+        status, data = getattr(self, action)(form)
         return status, {}, data.encode()
 
     def DescribeAutoScalingGroups(self, form):
@@ -193,12 +171,7 @@ class Amazon:
     def DescribeInstances(self, form):
         fleet = self.fleet
         wanted = [id for key, id in form.items() if key.startswith("InstanceId.")]
-        # By its id a machine is found soon after its launch.
-        young = {one.id for one in fleet.machines.values()} - {one.id for one in fleet.history[0][1]} if fleet.mode == "late" else ()
-        shown = [one for one in (fleet.machines.values() if wanted else fleet.shown()) if one.id not in young]
-        known = {one.id: one for one in [*shown, fleet.member]}
-        if fleet.mode == "zone" and (not wanted or any(known[id].zone == "a" for id in wanted if id in known)):
-            return refused(503, "Unavailable", "an Availability Zone is experiencing a service disruption")
+        known = {one.id: one for one in [*(fleet.machines.values() if wanted else fleet.shown()), fleet.member]}
         if not all(id in known for id in wanted):
             return refused(400, "InvalidInstanceID.NotFound", "The instance ID does not exist")
         found = [one for one in known.values() if not wanted or one.id in wanted]
@@ -275,11 +248,8 @@ class Microsoft:
         if changing:
             ids = content.get("instanceIds", [None])
             self.changing(method, next((one.id for one in fleet.present() if one.path == ids[0]), None))
-        if fleet.mode == "throttled":
-            return 429, {"Retry-After": "17"}, b'{"error": {"code": "TooManyRequests"}}'
         query = dict(urllib.parse.parse_qsl(parts.query))
-        act = (lambda: self.change(method, headers, content)) if changing else (lambda: self.read(parts.path, query))
-        status, answer = fleet.faults(changing, act)
+        status, answer = self.change(method, headers, content) if changing else self.read(parts.path, query)
         return status, {}, json.dumps(answer).encode()
 
     def read(self, path, query):
@@ -290,8 +260,6 @@ class Microsoft:
             return (200, found[-1]) if found else (404, {"error": {"code": "NotFound"}})
         if path == SET:
             return 200, {"name": "c-linux", "sku": {"capacity": fleet.capacity}}
-        if fleet.mode == "zone" and path.startswith(f"{SET}/"):
-            return 500, {"error": {"code": "InternalServerError"}}
         control = f"{ROOT}/Microsoft.Compute/virtualMachines/c-cp-0"
         lists = {
             f"{ROOT}/Microsoft.Compute/virtualMachineScaleSets": [

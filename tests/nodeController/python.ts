@@ -11,7 +11,7 @@ const start = `import sys, unittest; sys.path.insert(0, "."); unittest.main(None
 /**
  * Runs Python's tests of these files as the program runs: isolated, with the standard library alone.
  *
- * @param env such as `PROGRAM`, a folder in place of the controller's, and `STORIES`, the number of random ones
+ * @param env such as `PROGRAM`, a folder in place of the controller's
  */
 export async function pythonTests(files: readonly string[], env: Readonly<Record<string, string>> = {}) {
   const names = files.map((name) => name.replace(/\.py$/, ""));

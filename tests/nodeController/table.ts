@@ -102,7 +102,7 @@ export async function judgeTable(cloud: "aws" | "azure", share: number): Promise
   const results = rows.map((row): Cell => JSON.parse(row));
   console.log(`      ${results.length} of ${cells} cells, ${calls.length} kinds of call`);
   assert.deepEqual(unasked, [], "answers of the fake for which nobody asks");
-  assert.ok(cells > 10);
+  assert.ok(cells > 8);
   assert.equal(results.length, cells);
   assert.deepEqual(results.flatMap(problemsOf), []);
 }

@@ -43,10 +43,6 @@ class Clock:
         return BEGIN + self.at
 
 
-class Lost(OSError):
-    pass
-
-
 class Answer:
     will_close = False
 
@@ -123,7 +119,7 @@ class World(clouds.Fleet):
         self.asked[kind, one.id] = self.clock.wall()
         return made["metadata"]["name"]
 
-    def boot(self, luck=1.0):
+    def boot(self):
         # Machines ask for a first certificate, again after a quarter of an hour (kubelet 1.36:
         # pkg/kubelet/certificate/bootstrap), and join with it, but for those whose template is broken.
         for one in self.present():
@@ -131,7 +127,7 @@ class World(clouds.Fleet):
                 continue
             if one.id not in self.firsts and self.clock.wall() - self.asked.get(("first", one.id), 0.0) > 930:
                 self.requests[self.ask("first", one)]["true"] = True
-            if one.id in self.firsts and self.random.random() < luck:
+            if one.id in self.firsts:
                 self.join(one)
 
     def beat(self):
@@ -164,7 +160,7 @@ class World(clouds.Fleet):
         if isinstance(hit, int):
             return Answer(hit, {"Retry-After": "30"} if hit == 429 else {}, b"<html>sorry</html>")
         if host == "127.0.0.1":
-            status, answer = self.lossy(method, path, lambda: self.api(one, method, path, json.loads(body or "{}")))
+            status, answer = self.api(one, method, path, json.loads(body or "{}"))
             headers, data = {}, answer if isinstance(answer, bytes) else json.dumps(answer).encode()
         elif host == "169.254.169.254":
             status, headers, data = 200, {}, metadata(path).encode()
@@ -177,20 +173,6 @@ class World(clouds.Fleet):
         elif self.fault[0] == "":
             self.old.setdefault(call, data)
         return Answer(status, headers, data)
-
-    def lossy(self, method, path, apply):
-        if method == "GET" and "/nodes?" not in path or path.endswith("/events"):
-            return apply()
-        lost = self.random.random()
-        if lost < self.loss / 2:
-            raise Lost("lost")
-        result = apply()
-        if lost < self.loss:
-            raise Lost("answer lost")
-        if self.loss and lost > 0.97 and self.role == "main":
-            # Another one may lead by now.
-            self.clock.at += 12
-        return result
 
     def elapse(self, one, seconds):
         # The lease threads go on while another hangs.
@@ -441,7 +423,6 @@ def led(seed, reuse=False, seconds=30):
 
 
 def settle(world, controllers, seconds, every=6):
-    world.loss, world.mode = 0.0, "right"
     for _ in range(seconds // every):
         world.clock.at += every
         world.tick()

@@ -6,7 +6,7 @@ import { registryFacts } from "../../components/model/cloudFacts/registryAccess.
 import { type ClusterSpec, clusterSpec } from "../../components/model/clusterSpec.ts";
 import type { RecordedProgram } from "../../plan/program/recorded.ts";
 import { planOf } from "../kubernetes/switches.ts";
-import type { PlainConfig } from "../support/arbitraryConfig.ts";
+import type { PlainConfig } from "../support/changedAt.ts";
 import { runSpec } from "../support/mocks.ts";
 import { configTexts } from "../support/stacks.ts";
 

@@ -6,7 +6,7 @@ import { loadConfig } from "../../components/config/load.ts";
 import { registryFacts } from "../../components/model/cloudFacts/registryAccess.ts";
 import { ConfigError } from "../../components/model/problem.ts";
 import { newAuthority } from "../../plan/fakes/certificates.ts";
-import { changedAt } from "../support/arbitraryConfig.ts";
+import { changedAt } from "../support/changedAt.ts";
 import { configTexts } from "../support/stacks.ts";
 
 const common = {
@@ -96,8 +96,8 @@ export const cases = z
   .parse(parse(readFileSync(file, "utf8")))
   .flatMap((each) => Object.entries(each).map(([what, [from, to]]) => ({ what, from, to })));
 
-/** A change with the cloud's own values. */
-function changed(cloud: Cloud, config: object, change: Changes): Changes {
+/** A config with a change, in which a word in capitals is a value of the cloud. */
+export function changedConfig(cloud: Cloud, config: object, change: Changes): Changes {
   const text = JSON.stringify(change).replaceAll(/"([A-Z]+)"/g, (all, key) =>
     key in values[cloud] ? JSON.stringify(Reflect.get(values[cloud], key)) : all,
   );
@@ -117,10 +117,10 @@ function isTaken(config: Changes): boolean {
 /** Configs before and after each change, on the clouds that take them. */
 export const changedConfigs = cases.flatMap(({ what, from, to }) =>
   (["aws", "azure"] as const).flatMap((cloud) => {
-    const before = changed(cloud, configs[cloud], from);
-    const after = changed(cloud, before, to);
-    return isTaken(before) && isTaken(after)
-      ? [{ what, cloud, before: configTexts(before), after: configTexts(after) }]
+    const before = changedConfig(cloud, configs[cloud], from);
+    const config = changedConfig(cloud, before, to);
+    return isTaken(before) && isTaken(config)
+      ? [{ what, cloud, to, config, before: configTexts(before), after: configTexts(config) }]
       : [];
   }),
 );

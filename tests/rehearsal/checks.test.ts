@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { type Check, CheckFailure, type CheckResult, CheckSkipped } from "../../check/check.ts";
+import { type Check, CheckFailure, type CheckResult } from "../../check/check.ts";
 import { plain } from "../../check/report.ts";
 import { elsewhere, manual, places } from "../../rehearsal/checks/manual.ts";
 import { CheckSession, requireChosen, selected, summary } from "../../rehearsal/checks/session.ts";
@@ -19,14 +19,8 @@ const check = (id: string, more: Partial<Check> = {}): Check => ({
 const throws = (error: Error): Pick<Check, "run"> => ({ run: () => Promise.reject(error) });
 
 describe("the checks of a rehearsal", () => {
-  const strict = process.env.STRICT;
   beforeEach(() => {
     lines.length = 0;
-    delete process.env.STRICT;
-  });
-  after(() => {
-    if (strict === undefined) delete process.env.STRICT;
-    else process.env.STRICT = strict;
   });
 
   it("are chosen by the beginning of their ids, the slow ones only when all are asked for", () => {
@@ -49,39 +43,11 @@ describe("the checks of a rehearsal", () => {
     assert.throws(() => requireChosen({ only: "late", skip: [], full: false }, slow), new RehearsalError(more));
   });
 
-  it("are numbered through all parts, and need those of earlier ones", async () => {
-    const session = new CheckSession(progress, plain, 3);
-    await session.run([check("a"), check("b", throws(new CheckFailure("no")))], {});
-    await session.run([check("hidden")], {}, { isShown: ({ outcome }) => outcome === "failed" });
-    await session.run([check("c", { needs: ["b"] })], {});
-    assert.deepEqual(lines, [
-      "pass  1/3  [a] t",
-      "FAIL  2/3  [b] t\n      no",
-      "skip  3/3  [c] t\n      follows from b",
-    ]);
-    const ids = session.results.map(({ id }) => id);
-    assert.deepEqual(ids, ["a", "b", "c"]);
-  });
-
   it("fold to a line when they pass, and tell each failure", async () => {
     const session = new CheckSession(progress, plain, 3, false);
     await session.run([check("a"), check("b", { skip: "why" }), check("c")], {}, { fold: "the cluster", atOnce: 2 });
     await session.run([check("d", throws(new CheckFailure("no")))], {}, { fold: "a worker" });
     assert.deepEqual(lines, ["pass  the cluster: 2 passed", "FAIL  4/4  [d] t\n      no"]);
-  });
-
-  it("may lack a program of the host, but not with STRICT=1", async () => {
-    for (const [value, outcome] of [
-      ["0", "skipped"],
-      ["1", "failed"],
-    ] as const) {
-      process.env.STRICT = value;
-      const [result] = await new CheckSession(progress, plain, 1).run(
-        [check("a", throws(new CheckSkipped("no shellcheck")))],
-        {},
-      );
-      assert.deepEqual([result?.outcome, result?.reason], [outcome, "no shellcheck"]);
-    }
   });
 });
 

@@ -5,8 +5,10 @@ import { collectMachines } from "../../plan/fakes/collect.ts";
 import * as readers from "../../rehearsal/programs/checkers/readers.ts";
 import { obtainPrograms } from "../../rehearsal/programs/obtain.ts";
 import { findOnPath } from "../../rehearsal/testkit/programs.ts";
+import { runStack } from "../support/mocks.ts";
 import { obtainOrSkip, skipIf } from "../support/skip.ts";
-import { azureCluster } from "./azureCluster.ts";
+
+const { program } = await runStack("azure-dev");
 
 type Read = (program: string, files: readonly DecodedFile[], source: string) => Promise<readonly string[]>;
 
@@ -65,7 +67,7 @@ const table: Readonly<Record<string, Reader>> = {
 
 describe("the files of Linux machines", function () {
   this.timeout(120_000);
-  const machines = collectMachines(azureCluster()).flatMap(({ name, userData }) =>
+  const machines = collectMachines(program).flatMap(({ name, userData }) =>
     /control-plane-0|linux-group\[0\]/.test(name) ? [{ name, ...decodeUserData(userData) }] : [],
   );
 

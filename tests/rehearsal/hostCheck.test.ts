@@ -1,6 +1,5 @@
 import assert from "node:assert/strict";
-import { type HostFacts, hostProblem, unshareFlags } from "../../rehearsal/host/hostCheck.ts";
-import { workMountPoint } from "../../rehearsal/host/namespaces.ts";
+import { type HostFacts, hostProblem } from "../../rehearsal/host/hostCheck.ts";
 
 describe("host check", () => {
   const fine: HostFacts = { platform: "linux", root: false, missingTools: [], attempt: "", settings: {} };
@@ -46,26 +45,5 @@ describe("host check", () => {
     assert.deepEqual(remedies({ attempt: "Error: Unknown device type." }), [
       "load the kernel modules as root: modprobe bridge veth",
     ]);
-  });
-
-  it("makes a user namespace only without root", () => {
-    assert.equal(unshareFlags({ root: true, moreIds: false }).includes("--user"), false);
-    assert.deepEqual(unshareFlags({ root: false, moreIds: true }).slice(0, 3), [
-      "--user",
-      "--map-root-user",
-      "--map-auto",
-    ]);
-    assert.equal(unshareFlags({ root: false, moreIds: false }).includes("--map-auto"), false);
-    for (const cgroup2 of [false, true])
-      assert.equal(unshareFlags({ root: false, moreIds: false, cgroup2 }).includes("--cgroup"), !cgroup2);
-  });
-
-  it("mounts the work folder where it hides nothing that is needed", () => {
-    const all = () => true;
-    assert.equal(workMountPoint(["/home/a", "/mntx/b"], all), "/mnt");
-    assert.equal(workMountPoint(["/mnt/c/project"], all), "/media");
-    const place = workMountPoint(["/mnt"], (path) => path === "/dev/shm" || path === "/mnt");
-    assert.equal(place, "/dev/shm");
-    assert.throws(() => workMountPoint([], () => false), /No folder to mount the work folder on/);
   });
 });

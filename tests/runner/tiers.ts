@@ -143,8 +143,14 @@ export const nightOf: Readonly<Record<string, readonly string[]>> = {
     "aws-prod --full",
     "azure-prod --full",
   ],
-  "components/machine/linux/": ["registrationControls", "mirrorControls", "aws-prod --full", "azure-prod --full"],
+  "components/gates/": ["gates/faults"],
+  "components/kubernetes/": ["kubernetes/fixedFields"],
+  "components/machine/linux/": [
+    ...["registrationControls", "mirrorControls", "aws-prod --full", "azure-prod --full"],
+    ...["linux/faults", "kubernetes/encryptionKeys", "kubernetes/serviceAccountKeys"],
+  ],
   "components/machine/": ["registrationControls"],
+  "components/nodeController/": ["nodeController/table"],
   "components/podNetworks/": ["podNetworkControls", "azure-cni --full"],
 };
 

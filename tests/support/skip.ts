@@ -11,7 +11,7 @@ const buildLimitMs = 30 * 60_000;
  *
  * @param test `this` of the test or of the suite's `before` hook.
  */
-export function skip(test: Context, reason: string): never {
+function skip(test: Context, reason: string): never {
   console.log(`      skipped: ${reason}`);
   return test.skip();
 }

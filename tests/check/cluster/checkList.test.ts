@@ -6,7 +6,7 @@ import { type ClusterFacts, checkList, chosenChecks } from "../../../check/clust
 import { nodeGroups } from "../../../check/cluster/nodeGroups.ts";
 import { nodeFacts, nodeProblems } from "../../../check/cluster/nodes.ts";
 import { probePodManifest, probePodsOf, probeService } from "../../../check/cluster/probePods.ts";
-import { setAt } from "../../support/arbitraryConfig.ts";
+import { setAt } from "../../support/changedAt.ts";
 import { matchSnapshot, wrapped } from "../../support/snapshot.ts";
 
 /** A Ready node; `build` makes it a Windows node. */

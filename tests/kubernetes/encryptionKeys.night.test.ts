@@ -1,4 +1,3 @@
-// Sees what nothing faster does: what a real API server reads of etcd through a rotation.
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
 import { randomBytes } from "node:crypto";

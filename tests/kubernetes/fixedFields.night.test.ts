@@ -1,4 +1,3 @@
-// Sees what nothing faster does: which fields a real API server refuses to change.
 import assert from "node:assert/strict";
 import { fixedFields, stageOf } from "../../components/kubernetes/addOn.ts";
 import type { Manifest } from "../../components/kubernetes/manifest.ts";

@@ -1,4 +1,3 @@
-// Sees what nothing faster does: which tokens a real API server takes through a rotation.
 import assert from "node:assert/strict";
 import { generateKeyPairSync } from "node:crypto";
 import { createLocalJWKSet, jwtVerify } from "jose";

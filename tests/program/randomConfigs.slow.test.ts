@@ -1,3 +1,0 @@
-import { describeRandomRuns } from "./randomRuns.ts";
-
-describeRandomRuns(10);
