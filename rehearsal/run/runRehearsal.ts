@@ -8,6 +8,7 @@ import { textOf } from "../../components/gates/resources.ts";
 import { clusterSpec } from "../../components/model/clusterSpec.ts";
 import { placeOf, simulatedCloud } from "../../plan/fakes/cloud.ts";
 import type { SimulatedMachine } from "../../plan/fakes/machines.ts";
+import type { RecordedProgram } from "../../plan/program/recorded.ts";
 import { runProgramWithHooks } from "../../plan/program/runProgram.ts";
 import type { Applied } from "../api/apply.ts";
 import { apiFor } from "../api/client.ts";
@@ -62,27 +63,42 @@ const entry = path.join(import.meta.dirname, "../../index.ts");
  * everything down.
  */
 export async function runRehearsal(options: RehearsalOptions): Promise<readonly CheckResult[]> {
-  const { progress, workFolder, programs, stack } = options;
+  const world = await makeWorld(await runTheProgram(options), options);
+  const results = await checkWorld(world, options);
+  await lookBack(world, options);
+  return results;
+}
+
+/** The stack's program, run for a simulated cloud. */
+async function runTheProgram({ programs, progress, ...options }: RehearsalOptions) {
+  const { stack, updateFrom } = options;
   const patched = withPatchOf(options.config, programs, progress);
   const own = withRehearsalCa(patched);
   const config = own?.config ?? patched;
   const stackConfig = loadConfig(config);
-  const spec = clusterSpec(stackConfig);
   const simulate = simulatedCloud(placeOf(config), "real");
   const { program, hooks } = await runProgramWithHooks({
-    entry: options.updateFrom === undefined ? entry : path.join(options.updateFrom, "index.ts"),
+    entry: updateFrom === undefined ? entry : path.join(updateFrom, "index.ts"),
     stack,
     config,
     mode: "known-outputs",
     simulate,
   });
   progress.line(`program: ${program.resources.length} resources registered, outputs simulated`);
-  const cloud = withPlatform(simulateCloud(program, spec), options.breakage?.platform);
-  const decodeOne = (machine: SimulatedMachine): DecodedMachine =>
-    decodeMachine(machine, cloud, options.breakage?.payload);
-  const decoded = cloud.machines.map(decodeOne);
-  const updates = new Updates({ stack, config, entry, program, simulate, cloud, decode: decodeOne, progress });
-  const { updateTo, updateFrom } = options;
+  return { config, stackConfig, authority: own?.authority, simulate, program, hooks };
+}
+
+type Ran = Awaited<ReturnType<typeof runTheProgram>>;
+
+/** Its machines, none of them started, and all that they reach. */
+async function makeWorld(ran: Ran, options: RehearsalOptions) {
+  const { config, stackConfig, simulate, program, hooks } = ran;
+  const { stack, progress, workFolder, programs, breakage, updateTo, updateFrom } = options;
+  const spec = clusterSpec(stackConfig);
+  const cloud = withPlatform(simulateCloud(program, spec), breakage?.platform);
+  const decode = (machine: SimulatedMachine): DecodedMachine => decodeMachine(machine, cloud, breakage?.payload);
+  const decoded = cloud.machines.map(decode);
+  const updates = new Updates({ stack, config, entry, program, simulate, cloud, decode, progress });
   if (updateFrom !== undefined) progress.line("this is the cluster of the older program; this one updates it");
   const next = updateTo ?? (updateFrom === undefined ? undefined : options);
   // The simulated publishers have what these machines download too.
@@ -90,60 +106,46 @@ export async function runRehearsal(options: RehearsalOptions): Promise<readonly 
   progress.line(
     `machines: ${decoded.map(({ machine }) => machine.name).join(", ")}; from here on only their user data and the simulated stores are read`,
   );
-
-  const settings = await mirrorSettings(
-    { entry, stack, config },
-    stackConfig,
-    own?.authority,
-    options.breakage?.mirror,
-  );
+  const settings = await mirrorSettings({ entry, stack, config }, stackConfig, ran.authority, breakage?.mirror);
   const infra = await buildSimulatedInfra(cloud, [...decoded, ...coming], spec.network.cidrs, workFolder, settings);
-  const { mirror } = infra;
   progress.line("network, metadata service, TLS endpoints, load balancers and artifact server are up (simulated)");
-  if (mirror !== undefined) progress.line(mirrorLine(mirror));
-  /** A file that the mirror lacks ends the wait for what cannot come. */
-  const unlessLacking = async <T>(waiting: Promise<T>): Promise<T> =>
-    await (mirror === undefined ? waiting : Promise.race([waiting, mirror.lacks]));
-  // The provider's kubeconfig makes the objects; the one for people has its rights only by one of them.
-  const kubeconfig = textOf(
-    program.resources.find(({ type }) => type === "pulumi:providers:kubernetes")?.inputs.kubeconfig,
-  );
-  const people = textOf(program.outputs.kubeconfig);
-  if (kubeconfig === undefined || people === undefined) throw new Error("the program makes no kubeconfig");
-  const cluster = new Cluster({
-    cloud,
-    infra,
-    programs,
-    containerRuntime: options.containerRuntime,
-    progress,
-    workFolder,
-    kubeconfig,
-    pinnedImages: pinnedImages(stackConfig),
-  });
+  if (infra.mirror !== undefined) progress.line(mirrorLine(infra.mirror));
+  const { kubeconfig, people } = kubeconfigsOf(program);
+  const { containerRuntime } = options;
+  const pinned = pinnedImages(stackConfig);
+  const parts = { cloud, infra, programs, containerRuntime, progress, workFolder, kubeconfig, pinnedImages: pinned };
+  const cluster = new Cluster(parts);
   const controlPlane = decoded.filter(({ machine }) => machine.group === undefined);
-  const workers = decoded.filter(({ machine }) => machine.group !== undefined);
-  const lab = new ControlPlaneLab(cluster, controlPlane);
-  const pools = expectedPools(stackConfig);
-  const passGate = async (name: string, kept?: unknown): Promise<void> => {
-    await callHook({ program, hooks }, name, kept);
-    progress.line(`gate ${name}: open`);
-  };
-  let applied: Applied = { refused: [], warnings: [] };
-  const bringUp = bringUpChecks({
-    cluster,
-    program,
-    controlPlane,
-    workers,
-    passGate,
-    unlessLacking,
-    progress,
-    onApplied: (result) => {
-      applied = result;
+  return {
+    ...{ program, hooks, cloud, infra, decoded, controlPlane, updates, kubeconfig, people, cluster },
+    lab: new ControlPlaneLab(cluster, controlPlane),
+    pools: expectedPools(stackConfig),
+    passGate: async (name: string, kept?: unknown): Promise<void> => {
+      await callHook({ program, hooks }, name, kept);
+      progress.line(`gate ${name}: open`);
     },
+  };
+}
+
+type World = Awaited<ReturnType<typeof makeWorld>>;
+
+/** The provider's kubeconfig makes the objects; the one for people has its rights only by one of them. */
+function kubeconfigsOf({ resources, outputs }: RecordedProgram) {
+  const provider = resources.find(({ type }) => type === "pulumi:providers:kubernetes");
+  const [kubeconfig, people] = [textOf(provider?.inputs.kubeconfig), textOf(outputs.kubeconfig)];
+  if (kubeconfig === undefined || people === undefined) throw new Error("the program makes no kubeconfig");
+  return { kubeconfig, people };
+}
+
+/** Brings the cluster up, and asks it what is to be asked. */
+async function checkWorld(world: World, options: RehearsalOptions): Promise<readonly CheckResult[]> {
+  const { kubeconfig, pools } = world;
+  let applied: Applied = { refused: [], warnings: [] };
+  const bringUp = bringUpOf(world, options, (result) => {
+    applied = result;
   });
   const broughtUp = bringUp.map(({ id }) => id);
-  const parts = { options, program, infra, decoded, cluster, lab, pools, updates, kubeconfig };
-  const lists = checksOfCluster(parts);
+  const lists = checksOfCluster({ ...world, options });
   const ofCluster = (checks: readonly RehearsalCheck[]) => selected(needing(broughtUp, checks), options);
   const [readOnly, disruptive] = [ofCluster(lists.readOnly), ofCluster(lists.disruptive)];
   const concurrent = ofCluster(lists.concurrent);
@@ -152,27 +154,9 @@ export async function runRehearsal(options: RehearsalOptions): Promise<readonly 
   const asked = bringUp.filter((check) => isAsked(check, options));
   const asksVerify = ids.some((check) => isAsked(check, options));
   const all = [...asked, ...readOnly, ...(asksVerify ? ids : []), ...concurrent, ...disruptive];
-  const session = new CheckSession(progress, options.paint, all.length, options.verbose);
+  const session = new CheckSession(options.progress, options.paint, all.length, options.verbose);
   await session.run(bringUp, {}, { isShown: (result) => isAsked(result, options) || result.outcome === "failed" });
-  const context: RehearsalTools = {
-    creators: await creators(cluster),
-    callsOfBoot: [...cloud.calls],
-    refusedObjects: applied.refused,
-    warnings: applied.warnings,
-    api: cluster.api,
-    namespace: "default",
-    waitingImage: "registry.example.test/app:1.0",
-    kubectl: cluster.kubectl,
-    pools,
-    registered: cluster.registered,
-    cloud,
-    // The machines of now: checks replace some.
-    get linuxWorkers() {
-      return cloud.machines.flatMap(({ id, group }) => (group !== undefined && cluster.machines.has(id) ? [id] : []));
-    },
-    passGate,
-    peoplesApi: apiFor(people),
-  };
+  const context = await toolsOf(world, applied);
   const concurrentRun = session.run(concurrent, context, { fold: "a hostile worker" });
   // They mostly wait for pods.
   await session.run(readOnly, context, { fold: "the cluster", atOnce: 4 });
@@ -183,6 +167,46 @@ export async function runRehearsal(options: RehearsalOptions): Promise<readonly 
   }
   await concurrentRun;
   await session.run(disruptive, context);
+  return session.results;
+}
+
+function bringUpOf(world: World, { progress }: RehearsalOptions, onApplied: (result: Applied) => void) {
+  const { mirror } = world.infra;
+  return bringUpChecks({
+    ...world,
+    workers: world.decoded.filter(({ machine }) => machine.group !== undefined),
+    // A file that the mirror lacks ends the wait for what cannot come.
+    unlessLacking: async (waiting) => await (mirror === undefined ? waiting : Promise.race([waiting, mirror.lacks])),
+    progress,
+    onApplied,
+  });
+}
+
+async function toolsOf({ cluster, cloud, ...world }: World, applied: Applied): Promise<RehearsalTools> {
+  return {
+    creators: await creators(cluster),
+    callsOfBoot: [...cloud.calls],
+    refusedObjects: applied.refused,
+    warnings: applied.warnings,
+    api: cluster.api,
+    namespace: "default",
+    waitingImage: "registry.example.test/app:1.0",
+    kubectl: cluster.kubectl,
+    pools: world.pools,
+    registered: cluster.registered,
+    cloud,
+    // The machines of now: checks replace some.
+    get linuxWorkers() {
+      return cloud.machines.flatMap(({ id, group }) => (group !== undefined && cluster.machines.has(id) ? [id] : []));
+    },
+    passGate: world.passGate,
+    peoplesApi: apiFor(world.people),
+  };
+}
+
+/** What is left for people: logs, the nodes, shells. */
+async function lookBack({ cluster }: World, options: RehearsalOptions): Promise<void> {
+  const { programs, progress, updateTo, workFolder } = options;
   if (options.logs !== undefined) await keepLogs(cluster, workFolder, options.logs);
   // A rehearsal may end with a broken cluster.
   const columns = "kubernetes.io/os,fenestra.dev/pool,topology.kubernetes.io/zone";
@@ -192,7 +216,6 @@ export async function runRehearsal(options: RehearsalOptions): Promise<readonly 
   progress.line(releasesText([programs, ...(updateTo === undefined ? [] : [updateTo.programs])]));
   const shells = new Map([...cluster.machines.values()].map(({ name, machine }) => [name, shellIn(machine)]));
   await options.onReady?.({ kubeconfigFile: cluster.kubeconfigFile, kubectl: programs.kubectl.path, shells });
-  return session.results;
 }
 
 function pinnedImages({ pools }: StackConfig): PinnedImages {
