@@ -50,9 +50,14 @@ async function controlPlaneProblem(
 
 type Lives = ReturnType<typeof leaseRenewed>;
 
-/** A machine that died is ready for 50 seconds more, so its kubelet must have been heard since the first look. */
+/**
+ * A machine that died is ready for 50 seconds more, so its kubelet must have been heard since the first look, of which
+ * each one counts: the next renewal may be 10 seconds away.
+ */
 async function livingProblem(api: ApiClient, member: MemberNode, lives: Lives): Promise<string | undefined> {
-  return (await memberProblem(api, member)) ?? (await markProblem(api, member.node)) ?? (await lives(member.node));
+  const heard = lives(member.node);
+  heard.catch(() => undefined);
+  return (await memberProblem(api, member)) ?? (await markProblem(api, member.node)) ?? (await heard);
 }
 
 interface MemberGateArgs {

@@ -122,6 +122,37 @@ describe("gates", () => {
     await assert.rejects(gate({ kind: "Node", metadata: { name: "i-7" } }, patience), /i-7 is not marked as control/);
   });
 
+  it("hears a kubelet from the first look on, also while its pods start", async () => {
+    const looks = { lease: 0, etcd: 0 };
+    const answer = (path: string): string => {
+      if (path.includes("/leases/")) {
+        looks.lease += 1;
+        return JSON.stringify({
+          kind: "Lease",
+          metadata: { name: "i-7" },
+          spec: { renewTime: `2026-11-22T01:00:0${Math.min(looks.lease, 2)}Z` },
+        });
+      }
+      const name = component(path);
+      if (name === "etcd") looks.etcd += 1;
+      const state = name === "etcd" && looks.etcd < 4 ? "False" : "True";
+      return JSON.stringify(name === "" ? marked("i-7") : pod(state, undefined, "i-7", name));
+    };
+    const node = { node: "i-7" };
+    await serving(
+      (path) => ({ status: 200, body: answer(path) }),
+      async (api) => {
+        const patience = { everySeconds: 0.001, limitSeconds: 5 };
+        await runHook(
+          await withMocks(() => void memberGate("gate", { machine: "x", node, api, patience }, {})),
+          "gate",
+        );
+      },
+    );
+    // With a look of the lease only after the pods it would be one more.
+    assert.equal(looks.etcd, 4);
+  });
+
   it("of the API waits for every member, those that were added too", async () => {
     const members = [{ node: "i-1" }, { node: "i-2" }];
     const gate = (sick: string, limit = patience) =>
