@@ -28,7 +28,7 @@ export const limits: readonly Need[] = [
   {
     // Calls of WMI. A task's objects are made without one.
     command:
-      /-(?:Cim(?!Session)|Net[A-Z]|ScheduledTask(?!Action|Trigger|Principal|Settings))|^(?:New-CimSession|Restart-Computer)$/,
+      /-(?:Cim(?!Session)|Net[A-Z]|Partition|MpPreference|SmbGlobalMapping|ScheduledTask(?!Action|Trigger|Principal|Settings))|^(?:New-CimSession|Restart-Computer)$/,
     oneOf: ["-cimsession", "-operationtimeoutsec"],
     refused: "Invoke-Wmi { Get-NetRoute -AddressFamily IPv4 }",
   },

@@ -49,7 +49,7 @@ describe("the PowerShell scripts of a Windows node", () => {
   const stagesIn = (text: string): readonly string[] =>
     [
       ...text.matchAll(
-        /(?:(?:stages\)? \| Where-Object \{ \$_|\$stage)\.name -c?(?:eq|ne)|waves[^}\n]* -(?:not)?contains|(?:Clear-Stages|Install-Artifacts|Invoke-Wave) \$machine)(?: @\()? ?'(\w+)'/gi,
+        /(?:(?:stages\)? \| Where-Object \{ \$_|\$stage)\.name -c?(?:eq|ne)|waves[^}\n]* -(?:not)?contains|(?:Clear-Stages|Install-Artifacts) \$machine)(?: @\()? ?'(\w+)'/gi,
       ),
     ].map(([, name = ""]) => name);
 
@@ -221,6 +221,13 @@ describe("commands of the PowerShell scripts", () => {
       for (const name of ["watch-health.ps1", "watch-notices.ps1", "prepull.ps1", "collect-logs.ps1"])
         for (const script of closure(name, network))
           assert.deepEqual(await lacking(readWindowsScript(script, network), limits), [], `${name}: ${script}`);
+  });
+
+  it("a stage asks WMI with a limit, and settings without which a node works are made with one", async () => {
+    for (const script of windowsStages.map(({ name }) => `stage-${name}.ps1`)) {
+      const rules = script === "stage-settings.ps1" ? limits : limits.slice(0, 1);
+      assert.deepEqual(await lacking(readWindowsScript(script, podNetworks.flannel), rules), [], script);
+    }
   });
 
   for (const rule of [...needs, ...limits])

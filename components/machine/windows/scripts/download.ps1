@@ -78,6 +78,7 @@ function Install-Artifact {
         foreach ($program in $programs) {
             Stop-Program "$($Artifact.folder)/$program"
         }
+        Save-Written $Path
         Invoke-Program 'tar.exe' @('-xzf', $Path, '-C', $Artifact.folder) | Out-Null
         foreach ($program in $programs) {
             Save-Written "$($Artifact.folder)/$program"

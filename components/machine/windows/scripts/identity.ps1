@@ -34,7 +34,7 @@ function Send-Lifecycle {
 # believed.
 function Assert-Form {
     param([string] $Text, [string] $Pattern)
-    if ($Text -cnotmatch "^($Pattern)$") {
+    if ($Text -cnotmatch "^($Pattern)\z") {
         throw "the metadata service answered with '$($Text.Substring(0, [Math]::Min(80, $Text.Length)))' for $Pattern"
     }
     $Text
@@ -43,7 +43,7 @@ function Assert-Form {
 # Name, address and provider id of this machine.
 function Get-Identity {
     param([object] $Cloud)
-    $address = '\d{1,3}(\.\d{1,3}){3}'
+    $address = '[0-9]{1,3}(\.[0-9]{1,3}){3}'
     if ($Cloud.kind -eq 'aws') {
         $id = Get-NodeName $Cloud
         $zone = Assert-Form (Get-AwsMetadata 'placement/availability-zone') '[a-z]{2}(-[a-z0-9]+)+'

@@ -60,7 +60,7 @@ function Get-Termination {
         return
     }
     $own = Get-Quiet { Get-AzureMetadata 'instance/compute/name?api-version=2021-02-01&format=text' 2 -Text } $Silent
-    $mine = @($events | Where-Object { $_ -and $_.Resources -contains $own })
+    $mine = @($events | Where-Object { $_ -and $own -and $_.Resources -contains $own })
     foreach ($item in $mine) {
         if ((-split $Machine.drain.ends) -contains $item.EventType) {
             # Preempt comes 30 seconds ahead (Azure documentation, scheduled events), whatever this clock says.

@@ -9,23 +9,17 @@ $ErrorActionPreference = 'Stop'
 . "$PSScriptRoot/state.ps1"
 . "$PSScriptRoot/report.ps1"
 
-# Starts every stage of a wave that is not done in a separate process, waits for all, and returns the exit codes by
-# name. One that exceeds its time limit (a call of HNS, the servicing stack) is killed and counts as failed: the next
-# attempt does the rest.
+# Starts each stage in a separate process, waits for all, and returns the exit codes by name. One that exceeds its time
+# limit (a call of HNS, the servicing stack) is killed and counts as failed: the next attempt does the rest.
 function Invoke-Wave {
-    param([object] $Machine, [string[]] $Names)
+    param([object[]] $Stages)
     $watch = [Diagnostics.Stopwatch]::StartNew()
     $running = @{}
     $codes = @{}
-    $boot = Get-BootId
-    $wanted = @($Machine.stages | Where-Object { $Names -contains $_.name })
-    foreach ($stage in $wanted) {
-        $codes[$stage.name] = 0
-        if (-not (Test-StageDone $Machine $stage $boot)) {
-            $running[$stage.name] = Start-StageProcess $stage.name
-        }
+    foreach ($stage in $Stages) {
+        $running[$stage.name] = Start-StageProcess $stage.name
     }
-    foreach ($stage in @($wanted | Where-Object { $running.ContainsKey($_.name) })) {
+    foreach ($stage in $Stages) {
         $name = $stage.name
         $left = [int] [Math]::Max(0, 1000 * $stage.limitSeconds - $watch.ElapsedMilliseconds)
         if ($running[$name].WaitForExit($left)) {
@@ -54,7 +48,7 @@ function Start-StageProcess {
 function Invoke-Locked {
     param([object] $Machine, [object[]] $Due, [string] $State)
     $outcome = @{}
-    $command = { $outcome.codes = Invoke-Wave $Machine @($Due.name) }
+    $command = { $outcome.codes = Invoke-Wave $Due }
     if (@($Due | Where-Object { (Get-Leave $_ $State).alone }).Count -eq 0) {
         & $command
     }

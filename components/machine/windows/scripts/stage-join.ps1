@@ -16,6 +16,10 @@ function Test-Certificate {
 
 function Write-BootstrapKubeconfig {
     param([object] $Secret)
+    # All before the first file is written: what the node has joined with is not given for half an answer.
+    if ("$($Secret.server)" -notmatch '^https://\S+$' -or "$($Secret.token)" -notmatch '^\S+$' -or "$($Secret.caCertificate)" -notmatch '-----END CERTIFICATE-----') {
+        throw 'the join secret lacks API, token or authority'
+    }
     # Later PowerShells' ConvertFrom-Json has converted it to a date already.
     $expires = [DateTimeOffset] $Secret.expires
     if ($expires -le [DateTimeOffset]::UtcNow) {

@@ -94,6 +94,8 @@ Remove-Item -Force -LiteralPath @($network.conflist, $network.subnetFile) -Error
 Wait-Adapter
 Repair-Routes $network.routes | Out-Null
 foreach ($rule in $network.firewall) {
-    Get-NetFirewallRule -Name $rule.name -ErrorAction SilentlyContinue | Remove-NetFirewallRule
-    New-NetFirewallRule -Name $rule.name -DisplayName $rule.name -Direction Inbound -Action Allow -Profile Any -Protocol $rule.protocol -LocalPort $rule.port | Out-Null
+    Invoke-Wmi {
+        Get-NetFirewallRule -CimSession $wmi -Name $rule.name -ErrorAction SilentlyContinue | Remove-NetFirewallRule -CimSession $wmi
+        New-NetFirewallRule -CimSession $wmi -Name $rule.name -DisplayName $rule.name -Direction Inbound -Action Allow -Profile Any -Protocol $rule.protocol -LocalPort $rule.port
+    } | Out-Null
 }

@@ -7,9 +7,9 @@ $service = $Machine.services.kubelet
 # Registers the kubelet's service, or updates an existing one.
 function Set-Kubelet {
     param([string] $Command)
-    $existing = Get-CimInstance Win32_Service -Filter "Name='kubelet'"
+    $existing = Get-ServiceRecord "Name='kubelet'"
     if ($existing) {
-        $result = Invoke-CimMethod -InputObject $existing -MethodName Change -Arguments @{ PathName = $Command }
+        $result = Invoke-Wmi { Invoke-CimMethod -CimSession $wmi -InputObject $existing -MethodName Change -Arguments @{ PathName = $Command } }
         if ($result.ReturnValue -ne 0) {
             throw "the kubelet's service does not change: $($result.ReturnValue)"
         }

@@ -307,6 +307,8 @@ foreach ($case in @(
     @{ kind = 'Freeze'; minutes = 5; resources = @('me', 'other'); finish = 'none'; returns = $true }
     @{ kind = 'Redeploy'; minutes = 7200; resources = @('me') }
     @{ kind = 'Reboot'; minutes = 5; resources = @('other') }
+    # Where nobody says who this machine is, what names nobody is not its own.
+    @{ kind = 'Terminate'; minutes = 5; resources = $null; silent = $true }
     @{ kind = 'Terminate'; minutes = 5; resources = @('me'); finish = 'event' }
     # By a clock that is behind.
     @{ kind = 'Preempt'; minutes = 1440; resources = @('me'); finish = 'event' }
@@ -314,6 +316,7 @@ foreach ($case in @(
     Test "Azure: $($case.kind) in $($case.minutes) minutes of $($case.resources)" {
         function Get-AzureMetadata {
             param([string] $Path, [int] $Attempts, [switch] $Text)
+            if ($Text -and $case.silent) { throw 'no answer' }
             if ($Text) { return 'me' }
             $time = [DateTime]::UtcNow.AddMinutes($case.minutes).ToString('R', [Globalization.CultureInfo]::InvariantCulture)
             ConvertTo-Data @{ Events = @(@{ EventId = 'A'; EventType = $case.kind; Resources = $case.resources; NotBefore = $time }) }

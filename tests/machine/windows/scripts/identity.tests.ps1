@@ -163,7 +163,7 @@ Test 'Azure: a machine of a scale set is known as the cloud controller writes it
     Assert-Equal $identity.providerId 'azure:///subscriptions/aaaa/resourceGroups/demo-rg/providers/Microsoft.Compute/virtualMachineScaleSets/demo-win/virtualMachines/3'
 }
 Test 'what has not the form of an answer is refused, and nothing is made of it' {
-    foreach ($page in '<html>busy</html>', '', "i-0123456789abcdef0`ni-1") {
+    foreach ($page in '<html>busy</html>', '', "i-0123456789abcdef0`ni-1", "i-0123456789abcdef0`n") {
         Set-Web {
             if ($args[0] -like '*/instance-id') { return $page }
             Get-AwsAnswer $args[0] $args[1]

@@ -30,7 +30,7 @@ function New-Case {
     New-Folder "$folder/pki"
     Write-Text "$folder/template" 'server: @API_SERVER@ ca: @CA_DATA@ token: @TOKEN@'
     Write-Text "$folder/kubelet.yaml" 'providerID: "@PROVIDER_ID@"'
-    $fakeSecret.value = @{ server = 'https://api:6443'; caCertificate = 'CA'; token = 'the-token'; expires = [DateTime]::UtcNow.AddHours(1).ToString('o') }
+    $fakeSecret.value = @{ server = 'https://api:6443'; caCertificate = '-----END CERTIFICATE-----'; token = 'the-token'; expires = [DateTime]::UtcNow.AddHours(1).ToString('o') }
     Set-Values $asked @{ secret = 0; rights = @(); refuse = $false; file = "$folder/bootstrap.conf" }
     ConvertTo-Data @{
         folder = $folder
@@ -50,9 +50,9 @@ function New-Case {
 Test 'a new node gets its kubeconfig and its files, the token into folders that were closed before' {
     $machine = New-Case
     Invoke-Join $machine
-    Assert-Equal (Read-Text $machine.paths.bootstrapKubeconfig) 'server: https://api:6443 ca: Q0E= token: the-token'
+    Assert-Equal (Read-Text $machine.paths.bootstrapKubeconfig) 'server: https://api:6443 ca: LS0tLS1FTkQgQ0VSVElGSUNBVEUtLS0tLQ== token: the-token'
     Assert-Equal (Read-Text "$($machine.folder)/kubelet.yaml") 'providerID: "aws:///eu-central-1a/i-0123456789abcdef0"'
-    Assert-Equal (Read-Text $machine.paths.clusterCa) 'CA'
+    Assert-Equal (Read-Text $machine.paths.clusterCa) '-----END CERTIFICATE-----'
     $node = Get-Node $machine
     Assert-Equal @($node.name, $node.address, $node.server) @('i-0123456789abcdef0', '10.0.0.7', 'https://api:6443')
     Assert-Equal @($asked.rights.path) @((Split-Path -Parent $machine.paths.bootstrapKubeconfig), $machine.paths.certificates)
@@ -78,6 +78,17 @@ Test 'a token that expired is refused and not written' {
     $fakeSecret.value.expires = [DateTime]::UtcNow.AddMinutes(-1).ToString('o')
     Assert-Throws { Invoke-Join $machine } 'expired'
     Assert-False (Test-Path $machine.paths.bootstrapKubeconfig)
+}
+foreach ($field in 'server', 'token', 'caCertificate', 'expires') {
+    foreach ($odd in $null, '', '<html> busy') {
+        Test "a join secret whose $field is '$odd' is refused, and what lies there stays" {
+            $machine = New-Case
+            foreach ($path in 'kubeconfig', 'bootstrapKubeconfig', 'clusterCa') { Write-Text $machine.paths.$path 'before' }
+            $fakeSecret.value.$field = $odd
+            Assert-Throws { Invoke-Join $machine } '.'
+            foreach ($path in 'kubeconfig', 'bootstrapKubeconfig', 'clusterCa') { Assert-Equal (Read-Text $machine.paths.$path) 'before' }
+        }
+    }
 }
 Test 'a certificate that cannot be read is replaced' {
     $machine = New-Case

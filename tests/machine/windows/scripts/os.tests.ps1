@@ -63,6 +63,8 @@ function Invoke-Program {
         $fakeSystem.ports += "     $($Arguments[5])       $($Arguments[5])     *"
     }
 }
+function New-CimSession { 'session' }
+function Remove-CimSession { }
 function Add-MpPreference {
     param([string[]] $ExclusionProcess, [string[]] $ExclusionPath)
     $fakeSystem.excluded += $ExclusionProcess + $ExclusionPath
@@ -137,6 +139,20 @@ Test 'a stock image: the feature is installed, everything is set, one reboot is 
     Assert-Equal $fakeSystem.excluded @('kubelet.exe', 'C:\fenestra\bin')
     Assert-Equal @($fakeSystem.managed, $fakeSystem.pagefile.Name, $fakeSystem.sizes[0], $fakeSystem.sizes[1]) @($false, 'C:\pagefile.sys', 4096, 6144)
     Assert-Equal $fakeSystem.resized 107374182400
+}
+foreach ($torn in '', "`0`0", '{}', '{"windows-2022":') {
+    Test "a list of fixes that is '$torn' leaves none out in silence: the stage fails, and an image is not believed" {
+        Reset-System
+        $kept = Get-Content -Raw -LiteralPath $machine.paths.repairs
+        Set-Content -NoNewline -LiteralPath $machine.paths.repairs -Value $torn
+        try {
+            Assert-Throws { & "$scripts/stage-features.ps1" -Machine $machine } 'repairs\.json'
+            Assert-Equal @($fakeSystem.values.Count, $fakeSystem.installed.Count) @(0, 0)
+        }
+        finally {
+            Set-Content -NoNewline -LiteralPath $machine.paths.repairs -Value $kept
+        }
+    }
 }
 Test 'after the reboot nothing is installed again and none is asked for' {
     Reset-System

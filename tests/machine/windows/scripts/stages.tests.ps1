@@ -5,6 +5,7 @@
 
 # A machine of a pool that has all stages, which only write down that they ran, in a folder of its own.
 $fakeText = (Get-Content -Raw -Encoding UTF8 -LiteralPath $env:PAYLOAD | ConvertFrom-Json).'C:\fenestra\machine.json'
+$fakeMade = @{}
 function New-Machine {
     $data = $fakeText | ConvertFrom-Json
     $folder = "$temp/$([Guid]::NewGuid())"
@@ -16,6 +17,7 @@ function New-Machine {
     foreach ($name in 'state', 'logs') { $data.paths.$name = "$folder/$name" }
     $data.paths.node = "$folder/node.json"
     $data.paths.bootstrapKubeconfig = "$folder/bootstrap.conf"
+    $fakeMade.data = $data
     $data
 }
 $fakeStages = @((New-Machine).stages)
@@ -83,19 +85,19 @@ function Invoke-Alone {
 
 # In place of processes: the stages of a wave one after the other.
 function Invoke-Wave {
-    param($Machine, [string[]] $Names)
+    param($Stages)
     if ($fake.fail['wave'] -gt 0) {
         $fake.fail['wave'] -= 1
         throw 'no process could be started'
     }
     $codes = @{}
-    foreach ($name in $Names) {
-        $stage = $Machine.stages | Where-Object { $_.name -eq $name }
-        $codes[$name] = Invoke-Stage $Machine $stage $fake.boot
+    foreach ($stage in $Stages) {
+        $name = $stage.name
+        $codes[$name] = Invoke-Stage $fakeMade.data $stage $fake.boot
         if ($fake.cut[$name] -gt 0) {
             # The process was ended in the middle: it wrote no state, and its code is none of ours.
             $fake.cut[$name] -= 1
-            Remove-Item -Force -LiteralPath "$($Machine.paths.state)/$name.json" -ErrorAction SilentlyContinue
+            Remove-Item -Force -LiteralPath "$($fakeMade.data.paths.state)/$name.json" -ErrorAction SilentlyContinue
             $codes[$name] = -1073741510
         }
     }
@@ -165,10 +167,10 @@ foreach ($broken in $inOrder) {
             $machine = New-Machine
             foreach ($wave in @($machine.waves)) {
                 if (@($wave) -contains $broken) { break }
-                Invoke-Wave $machine @($wave)
+                Invoke-Wave @($machine.stages | Where-Object { @($wave) -contains $_.name })
             }
             $fake[$how][$broken] = 1
-            Invoke-Wave $machine @($broken)
+            Invoke-Wave @($machine.stages | Where-Object { $_.name -eq $broken })
             $fake.boot = 'boot-2'
             $before = $fake.ran.Count
             Assert-Equal (Invoke-Run $machine) 0
