@@ -1,6 +1,6 @@
 import path from "node:path";
 import { Command as Declaration, Option } from "@commander-js/extra-typings";
-import { readStackFile, stackNames } from "../components/config/stackFile.ts";
+import { hasPassphrase, readStackFile, stackNames } from "../components/config/stackFile.ts";
 import { planFiles } from "../plan/report/files.ts";
 import { reaches } from "../plan/report/findings.ts";
 import { makePlan } from "../plan/report/makePlan.ts";
@@ -77,7 +77,10 @@ async function compareSince(
       {
         stacks: stackNames(folder),
         plan: async (stack, account) =>
-          makePlan({ stack, config: readStackFile(stack, folder), entry: programEntry, account }),
+          makePlan({
+            ...{ stack, account, entry: programEntry },
+            ...{ config: readStackFile(stack, folder), passphrase: hasPassphrase(stack, folder) },
+          }),
       },
     );
   } finally {

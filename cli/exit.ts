@@ -70,6 +70,12 @@ export function commandOf<Args extends unknown[], Options extends OptionValues>(
   };
 }
 
+/** Runs a command as a part of another. */
+export async function runPart(command: Command, words: readonly string[], terminal: Terminal): Promise<ExitCode> {
+  command.declaration.parse([...words], { from: "user" });
+  return await command.run(terminal);
+}
+
 /** For an option that may be given several times: its values, in order. */
 export const several = (value: string, before: readonly string[] = []): readonly string[] => [...before, value];
 

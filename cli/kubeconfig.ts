@@ -5,6 +5,13 @@ import { type ClusterApi, clusterApi } from "../check/cluster/clusterApi.ts";
 import { messageOf } from "../components/gates/messageOf.ts";
 import { UsageError } from "./exit.ts";
 
+/** The same of a kubeconfig's text, which this program has made itself. */
+export function clusterIn(text: string): ClusterApi {
+  const config = new KubeConfig();
+  config.loadFromString(text);
+  return clusterApi(config, config.getCurrentCluster()?.server ?? "");
+}
+
 /** Of a command that asks a cluster. */
 export const kubeconfigOption = [
   "--kubeconfig <FILE>",

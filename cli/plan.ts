@@ -67,7 +67,7 @@ export const command = commandOf(declaration, tellingProgramErrors(plan), {
 async function plan(values: ReturnType<typeof declaration.opts>, terminal: Terminal): Promise<ExitCode> {
   const { out, err, note } = terminal;
   const started = performance.now();
-  const { stack, config } = readStack("plan", values, terminal);
+  const { stack, config, passphrase } = readStack("plan", values, terminal);
   const failOn = values.failOn === lostData ? "error" : values.failOn;
   const asOf = dateOf(values.asOf);
   const images = new Map((values.imageJson ?? []).map((given) => imageOf(given, config)));
@@ -78,6 +78,7 @@ async function plan(values: ReturnType<typeof declaration.opts>, terminal: Termi
     entry: programEntry,
     asOf,
     images,
+    passphrase,
     ...(base === undefined ? {} : { account: base.cluster.accountId }),
   });
   const diff = base === undefined ? undefined : diffPlans(base, plan);

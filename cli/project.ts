@@ -4,7 +4,7 @@ import path from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
 import { Command as Declaration } from "@commander-js/extra-typings";
 import { readProjectFile, transformsFile, transformsVariable } from "../components/config/projectFile.ts";
-import { readStackFile, stackNames } from "../components/config/stackFile.ts";
+import { hasPassphrase, readStackFile, stackNames } from "../components/config/stackFile.ts";
 import { type Terminal, UsageError, withUserFile } from "./exit.ts";
 import { programFolder } from "./packages.ts";
 
@@ -100,6 +100,8 @@ export function useTransforms(folder: URL): void {
 export interface Stack {
   readonly stack: string;
   readonly config: Readonly<Record<string, string>>;
+  /** Whether its secrets hang on a passphrase. */
+  readonly passphrase: boolean;
 }
 
 /** What stackCommand reads. */
@@ -127,5 +129,5 @@ export function readStack(command: string, { stack, stackDir }: StackOptions, { 
   if (name === undefined) throw new UsageError(`${command} needs --stack NAME; allowed: ${names.join(", ")}`);
   if (stack === undefined) note(`stack: ${name}, the only one\n`);
   useTransforms(folder);
-  return { stack: name, config: readStackFile(name, folder) };
+  return { stack: name, config: readStackFile(name, folder), passphrase: hasPassphrase(name, folder) };
 }

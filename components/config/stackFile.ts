@@ -43,6 +43,12 @@ export function parseStackFile(text: string, path: string): Readonly<Record<stri
   return Object.fromEntries(configTexts(text, path));
 }
 
+/** Whether a stack's secrets are encrypted with a passphrase (pulumi/pulumi: sdk/go/common/workspace/project.go). */
+export function hasPassphrase(stack: string, folder: URL): boolean {
+  const text = readFileSync(new URL(`Pulumi.${stack}.yaml`, folder), "utf8");
+  return /^(?:encryptionsalt:|secretsprovider: *["']?passphrase)/m.test(text);
+}
+
 /** A folder as shown in messages: relative to the working folder when inside it, else absolute. */
 function shownFolder(folder: URL): string {
   const full = fileURLToPath(folder).replace(/\/$/, "");

@@ -12,10 +12,22 @@ export interface Leak {
 const patterns: readonly { readonly what: string; readonly pattern: RegExp }[] = [
   { what: "a private key", pattern: /-----BEGIN (?:[A-Z]+ )?PRIVATE KEY-----/ },
   // Kubernetes documentation, Bootstrap tokens. One has a digit, a domain name such as config.kubernetes has none.
-  { what: "a bootstrap token", pattern: /(?<![a-z0-9.-])(?=[a-z0-9.]*\d)[a-z0-9]{6}\.[a-z0-9]{16}(?![a-z0-9.-])/ },
+  {
+    what: "a bootstrap token",
+    pattern: /(?<![a-z0-9.-])(?=[a-z0-9.]*\d)[a-z0-9]{6}\.[a-z0-9]{16}(?![a-z0-9-]|\.[a-z0-9])/,
+  },
   { what: "an AWS access key", pattern: /\bA(?:KIA|SIA)[A-Z0-9]{16}\b/ },
   { what: "a signed token", pattern: /\beyJ[A-Za-z0-9_-]{10,}\.eyJ[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{20,}/ },
 ];
+
+/** A text without what looks like a secret by its form, whole private keys included. */
+export function hideSecrets(text: string): string {
+  const whole = text.replaceAll(
+    /-----BEGIN (?:[A-Z]+ )?PRIVATE KEY-----[\s\S]*?(?:-----END [A-Z ]*-----|$)/g,
+    "[a private key]",
+  );
+  return patterns.reduce((left, { what, pattern }) => left.replaceAll(new RegExp(pattern, "g"), `[${what}]`), whole);
+}
 
 /** Shorter ones are anywhere by chance; `none` and `true` are secrets of some resources. */
 const shortestSecret = 12;

@@ -39,6 +39,8 @@ export interface PlanRequest {
   readonly asOf?: string | undefined;
   /** Records of own images, by the pool's name. */
   readonly images?: ReadonlyMap<string, ImageRecord> | undefined;
+  /** Whether the stack's secrets hang on a passphrase. */
+  readonly passphrase?: boolean | undefined;
   /** That of the plan to compare with, or each ARN and id would differ. */
   readonly account?: string | null | undefined;
 }
@@ -49,7 +51,15 @@ export interface PlanRequest {
  * @throws ConfigError for a mistake in the stack file; ShapeError when the two runs make other resources; ProgramError
  *   when the program fails, or the user's transforms leave resources that no plan can be made of.
  */
-export async function makePlan({ stack, config, entry, asOf, account, images }: PlanRequest): Promise<Plan> {
+export async function makePlan({
+  stack,
+  config,
+  entry,
+  asOf,
+  account,
+  images,
+  passphrase,
+}: PlanRequest): Promise<Plan> {
   const spec = clusterSpec(loadConfig(config));
   const simulate = simulatedCloud(placeOf(config, account), "fake");
   const run = { entry, stack, config, simulate };
@@ -60,7 +70,7 @@ export async function makePlan({ stack, config, entry, asOf, account, images }: 
   const transformed = transforms !== undefined && existsSync(transforms) ? transforms : undefined;
   if (transformed !== undefined) refuseUnknownInputs(program, transformed);
   try {
-    return planOfRun({ stack, spec, program, asOf, encrypted: encryptedKeys(config), config, images });
+    return planOfRun({ stack, spec, program, asOf, encrypted: encryptedKeys(config), config, images, passphrase });
   } catch (error) {
     if (!(error instanceof Error) || transformed === undefined) throw error;
     const message = `the plan cannot read what it leaves of the resources: ${error.message}`;
@@ -89,13 +99,15 @@ interface PlanInput {
   /** The stack file as Pulumi hands it to a program. */
   readonly config?: Readonly<Record<string, string>>;
   readonly images?: PlanRequest["images"];
+  readonly passphrase?: PlanRequest["passphrase"];
 }
 
 /** Inputs that hold user data, or objects that belong to it. */
 const userDataProperties = ["userData", "userDataBase64", "customData", "content"];
 
 /** Pure: the same program gives the same plan. */
-export function planOfRun({ stack, spec, program, asOf, encrypted = [], config, images = new Map() }: PlanInput): Plan {
+export function planOfRun(input: PlanInput): Plan {
+  const { stack, spec, program, asOf, encrypted = [], config, images = new Map(), passphrase } = input;
   const kinds = machineKinds(program, spec);
   const controlPlane = spec.controlPlane;
   const choices = choicesInWords(spec);
@@ -145,7 +157,10 @@ export function planOfRun({ stack, spec, program, asOf, encrypted = [], config, 
     outputs: Object.keys(program.outputs).sort(),
     messages: program.messages.map(({ severity, text }) => ({ severity, text })),
     billed: billedOf(program, kinds),
-    findings: findings({ spec, program, machines: kinds, leaks: secretsInUserData(program), asOf, encrypted, images }),
+    findings: findings({
+      ...{ spec, program, machines: kinds, leaks: secretsInUserData(program) },
+      ...{ asOf, encrypted, images, passphrase },
+    }),
   };
 }
 

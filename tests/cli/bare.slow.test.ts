@@ -11,7 +11,7 @@ const acting = ["changes", "pin", "schema", "stacks"];
 describe("what a person calls without a word", () => {
   it("is refused, with what it needs, by every command that could change something", async () => {
     const names = Object.keys(commands);
-    assert.ok(names.includes("uninstall") && acting.every((name) => names.includes(name)));
+    assert.ok(names.includes("down") && acting.every((name) => names.includes(name)));
     for (const name of names.filter((each) => ![...acting, "completion"].includes(each))) {
       const said = { out: "", err: "" };
       const terminal = { out: (text: string) => (said.out += text), err: (text: string) => (said.err += text) };

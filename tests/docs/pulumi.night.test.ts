@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { execFile, spawnSync } from "node:child_process";
+import { execFile } from "node:child_process";
 import { cpSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { createServer } from "node:http";
 import path from "node:path";
@@ -8,12 +8,11 @@ import { promisify } from "node:util";
 import { loadConfig } from "../../components/config/load.ts";
 import { readStackFile } from "../../components/config/stackFile.ts";
 import { runConfig } from "../support/mocks.ts";
-import { skipIf } from "../support/skip.ts";
+import { buildPulumi, pulumiVersion } from "../support/pulumi.ts";
 import { stackConfig } from "../support/stacks.ts";
 import { listening, suiteFolder } from "../support/temporary.ts";
 import { documents, root } from "./documents.ts";
 
-const version = "3.259.0";
 const folder = suiteFolder();
 const at = (...names: readonly string[]): string => path.join(folder, ...names);
 const stacks = ["aws-prod", "aws-restricted", "azure-dev"];
@@ -180,16 +179,11 @@ const recipes: Readonly<Record<string, Recipe>> = {
   },
 };
 
-describe(`recipes for states and stack files, by Pulumi's CLI ${version} as it is built from its module`, function () {
+describe(`recipes for states and stack files, by Pulumi's CLI ${pulumiVersion} as it is built from its module`, function () {
   this.timeout(240_000);
 
   before(async function () {
-    this.timeout(3_600_000);
-    const flags = `-s -w -X github.com/pulumi/pulumi/sdk/v3/go/common/version.Version=${version}`;
-    const program = "github.com/pulumi/pulumi/pkg/v3/cmd/pulumi";
-    const args = ["build", "-C", path.join(root, "tools/pulumi"), "-ldflags", flags, "-o", at("pulumi"), program];
-    const built = spawnSync("go", args, { encoding: "utf8" });
-    skipIf(this, built.status === 0 ? undefined : `Pulumi was not built: ${built.error?.message ?? built.stderr}`);
+    buildPulumi(this, at("pulumi"));
     env.VAULT_ADDR = `http://127.0.0.1:${await listening(vault)}`;
     writeFileSync(at("prelude"), prelude);
     mkdirSync(at("project/stacks"), { recursive: true });

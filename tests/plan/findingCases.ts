@@ -109,6 +109,8 @@ export const cases: readonly (readonly [
   [{ ...production, pools: [{ name: "linux", os: "linux" }] }, ["warning image-latest pools[0].image"]],
   [{ pools: [linux, pool], httpProxy: "http://10.9.0.5:3128" }, ["note windows-roots certificateAuthorities"]],
   [{ pools: [{ ...linux, autoscale: { min: 1, max: 2 } }] }, ["note no-autoscaler pools[0].autoscale"]],
+  [{}, ["warning secrets-by-passphrase encryptionsalt"], { passphrase: true }],
+  [production, ["error secrets-by-passphrase encryptionsalt"], { passphrase: true }],
   [{ ...production, accountId: undefined }, ["warning no-account-guard accountId"]],
   [{}, ["warning kubernetes-out-of-support kubernetes.version"], { asOf: "2027-10-29" }],
   [{}, [], { asOf: "2027-10-28" }],

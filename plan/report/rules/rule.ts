@@ -13,6 +13,8 @@ export interface FindingInput {
   /** ISO date; without it the end of support is not reported. */
   readonly asOf: string | undefined;
   readonly encrypted: readonly string[];
+  /** Whether the stack's secrets hang on a passphrase. Default: not known, and nothing is said. */
+  readonly passphrase?: boolean | undefined;
   /** Records of own images, by the pool's name. */
   readonly images?: ReadonlyMap<string, ImageRecord>;
 }

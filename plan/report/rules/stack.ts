@@ -213,6 +213,17 @@ export const stackRules = {
         remedy: "Set accountId to the account or subscription of this stack.",
       },
   },
+  "secrets-by-passphrase": {
+    level: ["warning", "error"],
+    about: "the stack's secrets, the keys of its authorities among them, are encrypted with a passphrase",
+    find: ({ passphrase }) =>
+      passphrase === true && {
+        path: "encryptionsalt",
+        message: "Whoever knows the passphrase and reads the state is an administrator, unseen, for ten years.",
+        remedy:
+          "Take a key of the cloud: pulumi stack change-secrets-provider awskms://ALIAS?region=REGION or azurekeyvault://VAULT.vault.azure.net/keys/NAME/VERSION.",
+      },
+  },
   "api-retires": {
     level: ["warning", "error"],
     about: "a cloud's API that the stack uses ends on a known day; an error from that day on",

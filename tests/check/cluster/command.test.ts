@@ -13,7 +13,7 @@ async function run(...args: readonly string[]): Promise<{ readonly code: number;
 const needed =
   "fenestra: a running cluster needs --kubeconfig FILE, KUBECONFIG or a file kubeconfig in this folder: pulumi stack output kubeconfig --show-secrets > kubeconfig\n";
 
-describe("fenestra verify and uninstall", () => {
+describe("fenestra verify, status, up and down", () => {
   const folder = suiteFolder();
   for (const [args, said] of [
     [["verify"], needed],
@@ -37,7 +37,8 @@ describe("fenestra verify and uninstall", () => {
         ] as const,
     ),
     [["status"], needed],
-    [["uninstall"], needed],
+    [["up"], "fenestra: up needs an answer before it updates; allowed: a terminal, or --yes\n"],
+    [["down"], "fenestra: down needs an answer before it destroys; allowed: a terminal, or --yes\n"],
   ] as const)
     it(`refuse ${args.join(" ")}`, async () => assert.deepEqual(await run(...args), { code: 2, said }));
 
@@ -62,7 +63,7 @@ describe("fenestra verify and uninstall", () => {
       "current-context": "x",
     };
     writeFileSync(file, JSON.stringify(config));
-    for (const args of [["verify"], ["status"], ["uninstall"]]) {
+    for (const args of [["verify"], ["status"]]) {
       const { code, said } = await run(...args, "--kubeconfig", file);
       assert.equal(code, 1);
       assert.match(

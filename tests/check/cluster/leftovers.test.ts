@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { type FoundObject, heldBy, leftovers } from "../../../cli/uninstall.ts";
+import { type FoundObject, heldBy, leftovers } from "../../../cli/down/leftovers.ts";
 
 function found(kind: string, name: string, more: Partial<FoundObject["metadata"]> = {}): FoundObject {
   return {

@@ -1,32 +1,10 @@
-import { Command as Declaration } from "@commander-js/extra-typings";
 import type { V1ObjectMeta } from "@kubernetes/client-node";
-import type { ClusterApi } from "../check/cluster/clusterApi.ts";
-import { greet } from "../check/cluster/verify.ts";
-import { fieldManager } from "../components/kubernetes/manifest.ts";
-import { heldTypes } from "../plan/replacement/table.ts";
-import { commandOf, exitCodes } from "./exit.ts";
-import { clusterOf, kubeconfigOption } from "./kubeconfig.ts";
+import type { ClusterApi } from "../../check/cluster/clusterApi.ts";
+import { fieldManager } from "../../components/kubernetes/manifest.ts";
+import { heldTypes } from "../../plan/replacement/table.ts";
 
-export const command = commandOf(
-  new Declaration()
-    .description(
-      "Lists what users of a cluster made themselves and pulumi destroy does not know of: Services of type LoadBalancer, claims and volumes, whose load balancers and disks would be left in the cloud, objects whose deletion hangs, and commands that show what of others may stop it. Changes nothing.",
-    )
-    .option(...kubeconfigOption),
-  async ({ kubeconfig }, terminal) => {
-    const api = clusterOf(kubeconfig);
-    if (await greet(api, terminal)) return exitCodes.findings;
-    const left = leftovers(await inventory(api));
-    for (const { object, problem, fix } of left) terminal.out(`${object}: ${problem}\n  ${fix}\n`);
-    terminal.out(left.length === 0 ? "nothing would be left behind\n" : `${left.length} would be left behind\n`);
-    const { items: nodes } = await api.core.listNode();
-    for (const line of heldBy(nodes[0]?.spec?.providerID ?? "")) terminal.out(`${line}\n`);
-    return left.length === 0 ? exitCodes.fine : exitCodes.findings;
-  },
-  { codes: { 1: "something would be left, or the cluster does not answer" } },
-);
-
-async function inventory({ core }: ClusterApi): Promise<Inventory> {
+/** What users may have made, and what is stuck. */
+export async function inventory({ core }: ClusterApi): Promise<Inventory> {
   const [services, claims, volumes, namespaces] = await Promise.all([
     core.listServiceForAllNamespaces(),
     core.listPersistentVolumeClaimForAllNamespaces(),

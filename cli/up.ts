@@ -1,0 +1,251 @@
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { setTimeout } from "node:timers/promises";
+import { Command as Declaration } from "@commander-js/extra-typings";
+import { skipVariable } from "../components/gates/mayStart.ts";
+import { messageOf } from "../components/gates/messageOf.ts";
+import { commandOf, exitCodes, runPart, several, type Terminal, UsageError, withUserFile } from "./exit.ts";
+import { stackChoices } from "./project.ts";
+import type { Look } from "./up/engine.ts";
+import type { Notes } from "./up/evidence.ts";
+import type { Place } from "./up/places.ts";
+import { byFenestra, inSession, pulumiLine, type Session, watched } from "./up/session.ts";
+import { runLine } from "./up/shell.ts";
+import { Declined, quoted, type Step } from "./up/steps.ts";
+
+const declaration = new Declaration()
+  .description(
+    "Makes or updates a stack in the cloud, from an account to a cluster that was checked: preflight; a place for the state, with its key, made once for an account; the stack; a preview and a question; the update; the kubeconfig; verify. Each step is printed as the commands that do the same by hand, and left out where it is done: after Ctrl-C, a lost network or an ended login the same command goes on. PULUMI_BACKEND_URL and PULUMI_SECRETS_PROVIDER name another place of the state. It runs Pulumi's own CLI, and aws or az for the state's place.",
+  )
+  .option("--stack <NAME>", "the stack: NAME of stacks/Pulumi.NAME.yaml; not needed where there is only one")
+  .option("--yes", "update without a question, for machines")
+  .option("--kubeconfig <FILE>", "where the administrator's kubeconfig goes, for its owner alone", "kubeconfig")
+  .option("--skip <ID>", "leave a question of preflight out; may be given several times", several)
+  .option("--skip-verify", "do not check the cluster, which makes a load balancer and a disk for a short time")
+  .option(
+    "--evidence <FILE>",
+    "write what another person needs to judge this run, also a failed one: versions, times, conditions, events, answers of checks; no secret",
+  )
+  .option("--new", "make the stack although its file says that it was made before");
+
+type Options = ReturnType<typeof declaration.opts>;
+
+export const command = commandOf(
+  declaration,
+  async (values, terminal) => {
+    if (!values.yes && terminal.ask === undefined)
+      throw new UsageError("up needs an answer before it updates; allowed: a terminal, or --yes");
+    const folder = mkdtempSync(path.join(tmpdir(), "fenestra-up-"));
+    const notes: Notes = {
+      ...{ startedAt: new Date().toISOString(), steps: [], timeline: [] },
+      junit: path.join(folder, "junit.xml"),
+    };
+    const { evidence } = values;
+    try {
+      return await inSession(
+        { name: "up", stack: values.stack, record: (entry) => notes.steps.push(entry) },
+        terminal,
+        (session) => upSteps(session, values, terminal, notes),
+        async (code, session) => {
+          if (evidence === undefined) return;
+          const { evidenceOf } = await import("./up/evidence.ts");
+          const found = await evidenceOf(session, notes, code);
+          withUserFile(`--evidence ${evidence}`, "a file that is yours to write", () =>
+            writeFileSync(evidence, `${JSON.stringify(found, null, 2)}\n`),
+          );
+        },
+      );
+    } finally {
+      rmSync(folder, { recursive: true });
+    }
+  },
+  { codes: { 1: "a step failed, was declined, or a check failed" }, complete: { stack: stackChoices } },
+);
+
+function upSteps(session: Session, given: Options, terminal: Terminal, notes: Notes): readonly Step[] {
+  const approved: { look?: Look } = {};
+  return [
+    preflightStep(session, given, terminal),
+    ...placeSteps(session.place),
+    stackStep(session, given),
+    previewStep(session, given, terminal, approved),
+    updateStep(session, given, terminal, approved, notes),
+    kubeconfigStep(session, given),
+    ...(given.skipVerify ? [] : [verifyStep(session, given, terminal, notes)]),
+  ];
+}
+
+function preflightStep(session: Session, { skip = [] }: Options, terminal: Terminal): Step {
+  const words = ["--stack", session.stack, ...skip.flatMap((id) => ["--skip", id])];
+  return {
+    id: "preflight",
+    title: "Ask the cloud what it would refuse",
+    byHand: [byFenestra(session, "preflight", ...words)],
+    isDone: async () => process.env[skipVariable] === "all",
+    run: async () => {
+      const { command } = await import("./preflight.ts");
+      if ((await runPart(command, words, terminal)) !== exitCodes.fine)
+        throw new Error("the cloud would refuse what is said above; --skip ID leaves out a question that is wrong");
+      return undefined;
+    },
+  };
+}
+
+/** Minutes that a new role may take to reach a service. */
+const roleMinutes = 5;
+
+function placeSteps({ things }: Place): readonly Step[] {
+  return things.map(({ title, look, make, slow }) => ({
+    id: "state",
+    title: `State: ${title}`,
+    byHand: make,
+    isDone: () =>
+      runLine(look, AbortSignal.any([])).then(
+        () => true,
+        () => false,
+      ),
+    run: async (signal) => {
+      for (const line of make)
+        await withPatience(slow === true ? roleMinutes * 60 : 0, signal, () => runLine(line, signal));
+      return undefined;
+    },
+  }));
+}
+
+/** Tries again every 15 seconds. @throws what the last attempt throws */
+async function withPatience(seconds: number, signal: AbortSignal, attempt: () => Promise<unknown>): Promise<void> {
+  for (let left = seconds; ; left -= 15) {
+    try {
+      await attempt();
+      return;
+    } catch (error) {
+      if (left <= 0 || signal.aborted) throw error;
+      await setTimeout(15_000, undefined, { signal });
+    }
+  }
+}
+
+function stackStep({ stack, place, engine, secrets, interrupt }: Session, given: Options): Step {
+  const { backend, provider } = place;
+  const shown =
+    provider === undefined ? "PROVIDER" : "value" in provider ? quoted(provider.value) : `"$(${provider.line})"`;
+  return {
+    id: "stack",
+    title: "The stack, with that key for its secrets",
+    byHand: [
+      `export PULUMI_BACKEND_URL=${quoted(backend)}`,
+      `pulumi stack init ${quoted(stack)} --secrets-provider ${shown}`,
+    ],
+    isDone: () => engine.exists(),
+    run: async () => {
+      if (secrets.encryptedkey !== undefined && !given.new)
+        throw new Error(
+          `the file of ${stack} says that the stack was made before (encryptedkey), and ${backend} has none of that name: set PULUMI_BACKEND_URL to where it is, or add --new where it is gone`,
+        );
+      if (provider === undefined)
+        throw new Error(
+          "set PULUMI_SECRETS_PROVIDER to a key of the cloud: awskms://ALIAS?region=REGION or azurekeyvault://VAULT.vault.azure.net/keys/NAME/VERSION",
+        );
+      await engine.init("value" in provider ? provider.value : await runLine(provider.line, interrupt.signal));
+      return "commit the stack's file: it has the key of its secrets, encrypted";
+    },
+  };
+}
+
+const updateScript = ({ program, stack }: Session, ...words: readonly string[]): string =>
+  `STACK=${quoted(stack)} PROGRAM=${quoted(program)} ${[path.join(program, "examples/ci/update.sh"), ...words].map(quoted).join(" ")}`;
+
+/** Of operations: `12 create, 3 update`. */
+export function counted(operations: readonly string[]): string {
+  const groups = Map.groupBy(operations, (line) => line.split(" ")[0] ?? "");
+  return [...groups].map(([op, lines]) => `${lines.length} ${op}`).join(", ");
+}
+
+function previewStep(session: Session, { yes }: Options, { out, ask }: Terminal, approved: { look?: Look }): Step {
+  const { stack, engine } = session;
+  return {
+    id: "preview",
+    title: "What an update would do",
+    byHand: [updateScript(session, "plugins"), updateScript(session, "preview", "approved")],
+    run: async (signal) => {
+      const look = await engine.look();
+      approved.look = look;
+      if (look.operations.length === 0) return "nothing would change";
+      // A first one only makes what the plan shows better.
+      out(
+        look.first
+          ? `  all is new: ${byFenestra(session, "plan", "--stack", stack)} shows it\n`
+          : `${look.text.trimEnd()}\n\n`,
+      );
+      if (yes) return counted(look.operations);
+      const answer = await ask?.(`Update ${stack} so (${counted(look.operations)})? Only yes does: `);
+      signal.throwIfAborted();
+      if (answer?.trim() !== "yes") throw new Declined();
+      return undefined;
+    },
+  };
+}
+
+function updateStep(
+  session: Session,
+  { yes }: Options,
+  terminal: Terminal,
+  approved: { readonly look?: Look },
+  { timeline }: Notes,
+): Step {
+  const { engine } = session;
+  return {
+    id: "update",
+    title: "The update",
+    byHand: [updateScript(session, "up", "approved")],
+    isDone: async () => approved.look?.operations.length === 0,
+    run: async () => {
+      const { operations = [] } = approved.look ?? {};
+      // What nobody has approved cannot differ from it.
+      if (!yes && (await engine.look()).operations.join("\n") !== operations.join("\n"))
+        throw new Error("what would be done is no longer what was shown: nothing was changed");
+      await engine.refresh();
+      await watched(engine.up, terminal, operations.length, (line) => timeline.push(line));
+      return undefined;
+    },
+  };
+}
+
+function kubeconfigStep({ stack, engine }: Session, { kubeconfig: file }: Options): Step {
+  return {
+    id: "kubeconfig",
+    title: "An administrator's kubeconfig",
+    byHand: [
+      "umask 077",
+      `${pulumiLine("stack", "output", "kubeconfig", "--stack", stack, "--show-secrets")} > ${quoted(file)}`,
+    ],
+    run: async () => {
+      const text = await engine.kubeconfig();
+      if (text === undefined) throw new Error("the stack has no output kubeconfig");
+      try {
+        // The mode is that of a new file alone.
+        rmSync(file, { force: true });
+        writeFileSync(file, text, { mode: 0o600, flag: "wx" });
+      } catch (error) {
+        throw new Error(`--kubeconfig ${file}: ${messageOf(error)}`);
+      }
+      return `export KUBECONFIG=${quoted(path.resolve(file))}`;
+    },
+  };
+}
+
+function verifyStep(session: Session, { kubeconfig }: Options, terminal: Terminal, { junit }: Notes): Step {
+  const words = ["--kubeconfig", kubeconfig];
+  return {
+    id: "verify",
+    title: "Check the cluster",
+    byHand: [byFenestra(session, "verify", ...words)],
+    run: async () => {
+      const { command } = await import("./verify.ts");
+      if ((await runPart(command, [...words, "--junit", junit], terminal)) !== exitCodes.fine)
+        throw new Error("a check failed");
+      return undefined;
+    },
+  };
+}

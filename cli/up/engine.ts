@@ -1,0 +1,210 @@
+import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
+import { homedir, tmpdir } from "node:os";
+import path from "node:path";
+import {
+  type EngineEvent,
+  LocalWorkspace,
+  PulumiCommand,
+  type RefreshOptions,
+  Stack,
+  type StepEventMetadata,
+} from "@pulumi/pulumi/automation/index.js";
+import { z } from "zod";
+import { compareVersions } from "../../components/model/releases.ts";
+import { isWork } from "./progress.ts";
+import { type Ended, type Interrupt, run } from "./shell.ts";
+
+/** Options with which the cloud is read: those of examples/ci/update.sh. */
+const readingOptions = (): RefreshOptions => ({
+  runProgram: true,
+  exclude: ["**azure-native:storage:Blob::*"],
+  suppressOutputs: true,
+});
+
+interface EngineArgs {
+  /** Folder of Pulumi.yaml. */
+  readonly folder: string;
+  /** `name` there. */
+  readonly project: string;
+  readonly stack: string;
+  readonly backend: string;
+  readonly command: PulumiCommand;
+}
+
+/** What an update would do. */
+export interface Look {
+  /** A line each, which are the same where the same would be done. */
+  readonly operations: readonly string[];
+  /** For people. */
+  readonly text: string;
+  /** Whether there is nothing yet. */
+  readonly first: boolean;
+}
+
+type OnEvent = (event: EngineEvent) => void;
+
+/** The stack, as Pulumi's CLI sees it. */
+export interface Engine {
+  readonly exists: () => Promise<boolean>;
+  /** Other stacks in the same place. */
+  readonly others: () => Promise<readonly string[]>;
+  /** Resources of the state, with encrypted secrets. */
+  readonly state: () => Promise<readonly unknown[]>;
+  /** How many the stack has. */
+  readonly resources: () => Promise<number>;
+  readonly init: (provider: string) => Promise<void>;
+  /** What an update would do after the cloud is read, on a copy of the state: neither is written, no lock is taken. */
+  readonly look: () => Promise<Look>;
+  readonly refresh: () => Promise<void>;
+  readonly up: (onEvent: OnEvent) => Promise<void>;
+  readonly destroy: (onEvent: OnEvent) => Promise<void>;
+  /** The output `kubeconfig`; `undefined` without one. */
+  readonly kubeconfig: () => Promise<string | undefined>;
+  /** Removes the stack without resources, and leaves its file. */
+  readonly remove: () => Promise<void>;
+}
+
+/**
+ * Pulumi's CLI for the Automation API, which hands Ctrl-C on once.
+ *
+ * @param range as Pulumi.yaml has it: `>=3.249.0 <4.0.0`
+ * @throws Error that says how to get it
+ */
+export async function findPulumi(range: string, interrupt: Interrupt): Promise<PulumiCommand> {
+  const [, least = "0.0.0", below = "99.0.0"] = /^>=(\S+) <(\S+)$/.exec(range) ?? [];
+  const howTo = `get ${least} or newer, below ${below}: curl -fsSL https://get.pulumi.com | sh (https://www.pulumi.com/docs/install/)`;
+  // Where the installer puts it, which no open shell has on PATH yet.
+  const root = process.env.PULUMI_HOME ?? path.join(homedir(), ".pulumi");
+  const found = await PulumiCommand.get().catch(() => PulumiCommand.get({ root }).catch(() => undefined));
+  if (found?.version === undefined || found.version === null)
+    throw new Error(`there is no Pulumi CLI on PATH; ${howTo}`);
+  const version = found.version.toString();
+  if (compareVersions(version, least) < 0 || compareVersions(version, below) >= 0)
+    throw new Error(`${found.command} is ${version}; ${howTo}`);
+  return commandOf(found, interrupt);
+}
+
+/** As the Automation API's own, but for Ctrl-C: that would reach the CLI twice, and cut it off. */
+function commandOf({ command, version }: PulumiCommand, { signal, follow }: Interrupt): PulumiCommand {
+  const given = {
+    command,
+    version,
+    run: async (
+      args: readonly string[],
+      cwd: string,
+      env: Readonly<Record<string, string>>,
+      onOutput?: (text: string) => void,
+      onError?: (text: string) => void,
+    ): Promise<Ended> => {
+      signal.throwIfAborted();
+      const words = args.includes("--non-interactive") ? args : [...args, "--non-interactive"];
+      const more = { PULUMI_AUTOMATION_API: "true", PULUMI_SKIP_UPDATE_CHECK: "true" };
+      const ended = await run(command, words, { cwd, env: { ...env, ...more }, onOutput, onError, started: follow });
+      if (ended.code === 0) return ended;
+      const said = ended.stderr.trim() || ended.stdout.trim().split("\n").slice(-20).join("\n");
+      throw new Error(`pulumi ${args.slice(0, 2).join(" ")}: ${said}`);
+    },
+  };
+  return given;
+}
+
+const stateShape = z.looseObject({
+  version: z.number(),
+  deployment: z.looseObject({ resources: z.array(z.unknown()).optional() }),
+});
+
+type State = z.output<typeof stateShape>;
+
+/** A backend in a folder which has that state. */
+async function writeCopy(
+  folder: string,
+  project: string,
+  stack: string,
+  { deployment, ...state }: State,
+): Promise<void> {
+  const stacks = path.join(folder, ".pulumi/stacks", project);
+  await mkdir(stacks, { recursive: true, mode: 0o700 });
+  await writeFile(path.join(folder, ".pulumi/meta.yaml"), "version: 1\n");
+  const checkpoint = { stack: `organization/${project}/${stack}`, latest: deployment };
+  await writeFile(path.join(stacks, `${stack}.json`), JSON.stringify({ ...state, checkpoint }));
+}
+
+/** What is done, to what, and why: of the same stack file the new values are the same. */
+export function operationsOf(steps: readonly Step[]): readonly string[] {
+  return steps
+    .filter(({ op, urn }) => isWork(op) && !/[:$]pulumi:providers:[^:$]+::/.test(urn))
+    .map(({ op, urn, detailedDiff, keys }) =>
+      [
+        op,
+        urn,
+        ...Object.entries(detailedDiff ?? {}).map(([at, { diffKind }]) => `${at} ${diffKind}`),
+        ...(keys ?? []),
+      ].join(" "),
+    )
+    .toSorted();
+}
+
+interface Step extends Pick<StepEventMetadata, "op" | "urn" | "detailedDiff"> {
+  readonly keys?: readonly string[];
+}
+
+export function engineOf({ folder, project, stack, backend, command }: EngineArgs): Engine {
+  const workspace = (more: Readonly<Record<string, string>> = {}, secretsProvider?: string) =>
+    LocalWorkspace.create({
+      workDir: folder,
+      pulumiCommand: command,
+      envVars: { PULUMI_BACKEND_URL: backend, ...more },
+      ...(secretsProvider === undefined ? {} : { secretsProvider }),
+    });
+  const selected = async (more?: Readonly<Record<string, string>>) => Stack.select(stack, await workspace(more));
+  // What the Automation API exports has its secrets in clear.
+  const exported = async (): Promise<State> => {
+    const { code, stdout, stderr } = await run(command.command, ["stack", "export", "--stack", stack], {
+      cwd: folder,
+      env: { PULUMI_BACKEND_URL: backend, PULUMI_SKIP_UPDATE_CHECK: "true" },
+    });
+    if (code !== 0) throw new Error(stderr.trim());
+    return stateShape.parse(JSON.parse(stdout));
+  };
+  const names = async () => (await (await workspace()).listStacks()).map(({ name }) => name.split("/").at(-1) ?? name);
+  const resources = async (): Promise<number> => (await exported()).deployment.resources?.length ?? 0;
+  return {
+    exists: async () => (await names()).includes(stack),
+    others: async () => (await names()).filter((name) => name !== stack),
+    resources,
+    state: async () => (await exported()).deployment.resources ?? [],
+    init: async (provider) => void (await Stack.create(stack, await workspace({}, provider))),
+    look: async () => {
+      const copy = await mkdtemp(path.join(tmpdir(), "fenestra-preview-"));
+      try {
+        const state = await exported();
+        await writeCopy(copy, project, stack, state);
+        const there = { PULUMI_BACKEND_URL: `file://${copy}` };
+        const first = (state.deployment.resources?.length ?? 0) === 0;
+        if (!first) await (await selected(there)).refresh(readingOptions());
+        const steps: Step[] = [];
+        // Nothing that a preview would save is of use.
+        const { stdout } = await (await selected({ ...there, PULUMI_SKIP_CHECKPOINTS: "true" })).preview({
+          diff: true,
+          suppressOutputs: true,
+          onEvent: ({ resourcePreEvent }) => {
+            if (resourcePreEvent !== undefined) steps.push(resourcePreEvent.metadata);
+          },
+        });
+        return { operations: operationsOf(steps), text: stdout, first };
+      } finally {
+        await rm(copy, { recursive: true });
+      }
+    },
+    refresh: async () => {
+      if ((await resources()) > 0) await (await selected()).refresh(readingOptions());
+    },
+    up: async (onEvent) => void (await (await selected()).up({ suppressOutputs: true, onEvent })),
+    destroy: async (onEvent) => void (await (await selected()).destroy({ suppressOutputs: true, onEvent })),
+    kubeconfig: async () => {
+      const { kubeconfig } = await (await selected()).outputs();
+      return typeof kubeconfig?.value === "string" ? kubeconfig.value : undefined;
+    },
+    remove: async () => await (await workspace()).removeStack(stack, { preserveConfig: true }),
+  };
+}

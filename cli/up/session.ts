@@ -1,0 +1,144 @@
+import path from "node:path";
+import { fileURLToPath } from "node:url";
+import { loadConfig } from "../../components/config/load.ts";
+import { type ClusterSpec, clusterSpec } from "../../components/model/clusterSpec.ts";
+import { type ExitCode, exitCodes, type Terminal } from "../exit.ts";
+import { programFolder } from "../packages.ts";
+import { findProject, readStack, stacksOf } from "../project.ts";
+import { placeOfState, readProject, readSecrets, type StackSecrets } from "./context.ts";
+import { type Engine, engineOf, findPulumi } from "./engine.ts";
+import type { Place } from "./places.ts";
+import { watchEngine } from "./progress.ts";
+import { type Interrupt, untilInterrupted } from "./shell.ts";
+import { Declined, Interrupted, quoted, runSteps, type Step, StepFailed, type StepRecord } from "./steps.ts";
+
+/** A stack whose state is known, for `up` and `down`. */
+export interface Session {
+  readonly stack: string;
+  readonly config: Readonly<Record<string, string>>;
+  readonly spec: ClusterSpec;
+  /** The stack's file. */
+  readonly file: string;
+  readonly secrets: StackSecrets;
+  readonly place: Place;
+  readonly engine: Engine;
+  /** Pulumi's CLI: its version. */
+  readonly pulumi: string;
+  /** Path of this program's folder, for a line to type. */
+  readonly program: string;
+  readonly interrupt: Interrupt;
+}
+
+interface Wanted {
+  /** `up` */
+  readonly name: string;
+  readonly stack: string | undefined;
+  readonly record?: (entry: StepRecord) => void;
+}
+
+/**
+ * Runs the steps of a command, and says how to go on where they end early.
+ *
+ * @param steps of a session. @param after called at the end in any case, with how it went
+ */
+export async function inSession(
+  { name, stack: given, record = () => {} }: Wanted,
+  terminal: Terminal,
+  steps: (session: Session) => readonly Step[],
+  after: (code: ExitCode, session: Session | undefined) => Promise<void> = async () => {},
+): Promise<ExitCode> {
+  const { err, out } = terminal;
+  const { stack, config, passphrase } = readStack(name, { stack: given }, terminal);
+  const interrupt = untilInterrupted(() =>
+    err(
+      "\ninterrupted: what is running ends first; once more ends it at once, and may leave a lock and half-made things\n",
+    ),
+  );
+  const goOn = `fenestra ${name} --stack ${stack} goes on from here\n`;
+  let session: Session | undefined;
+  let code: ExitCode = exitCodes.findings;
+  try {
+    session = await openSession(stack, config, passphrase, interrupt);
+    out(`${stack} on ${session.spec.cloud} in ${session.spec.region}; its state: ${session.place.backend}\n`);
+    await runSteps(steps(session), { out, signal: interrupt.signal, now: () => performance.now(), record });
+    code = exitCodes.fine;
+  } catch (error) {
+    if (error instanceof Declined) err("nothing was changed\n");
+    else if (error instanceof Interrupted || interrupt.signal.aborted) {
+      code = exitCodes.interrupted;
+      err(goOn);
+    } else if (error instanceof StepFailed) err(`fenestra: ${error.message}\n${goOn}`);
+    else throw error;
+  } finally {
+    await after(code, session);
+    interrupt.release();
+  }
+  return code;
+}
+
+async function openSession(
+  stack: string,
+  config: Readonly<Record<string, string>>,
+  passphrase: boolean,
+  interrupt: Interrupt,
+): Promise<Session> {
+  const spec = clusterSpec(loadConfig(config));
+  const found = findProject();
+  const file = path.join(fileURLToPath(stacksOf(found)), `Pulumi.${stack}.yaml`);
+  const [project, secrets] = [readProject(found.root), readSecrets(file)];
+  const { cloud, region, accountId } = spec;
+  const question = {
+    cloud,
+    region,
+    accountId,
+    project,
+    secrets,
+    passphrase,
+    env: process.env,
+    signal: interrupt.signal,
+  };
+  const [command, place] = await Promise.all([
+    findPulumi(readProject(programFolder).requiredPulumiVersion, interrupt),
+    placeOfState(question),
+  ]).catch((error: unknown) => {
+    throw error instanceof Error && error.name === "Error" ? new StepFailed(error.message) : error;
+  });
+  const engine = engineOf({ folder: found.root, project: project.name, stack, backend: place.backend, command });
+  const program = path.relative(process.cwd(), programFolder) || ".";
+  const pulumi = command.version?.toString() ?? "";
+  return { stack, config, spec, file, secrets, place, engine, pulumi, program, interrupt };
+}
+
+/** A line to type that runs a command of this program. */
+export const byFenestra = ({ program }: Session, ...words: readonly string[]): string =>
+  [path.join(program, "cli/fenestra"), ...words].map(quoted).join(" ");
+
+export const pulumiLine = (...words: readonly string[]): string => ["pulumi", ...words].map(quoted).join(" ");
+
+/** Lets an engine work, with a line for what it does and waits for. @throws Error with all that has failed */
+export async function watched(
+  work: (onEvent: Parameters<Engine["up"]>[0]) => Promise<void>,
+  { err }: Terminal,
+  total?: number,
+  note: (line: string) => void = () => {},
+): Promise<void> {
+  const started = performance.now();
+  const clock = (): string => {
+    const seconds = Math.round((performance.now() - started) / 1000);
+    return `${String(Math.floor(seconds / 60)).padStart(2)}:${String(seconds % 60).padStart(2, "0")}`;
+  };
+  const tell = (text: string): void => {
+    note(`${new Date().toISOString()} ${text}`);
+    err(`  [${clock()}] ${text.replaceAll("\n", "\n          ")}\n`);
+  };
+  const watch = watchEngine(tell, Date.now, total);
+  const timer = setInterval(watch.tick, 5_000);
+  try {
+    await work(watch.event);
+  } catch (error) {
+    const errors = watch.errors();
+    throw errors.length === 0 ? error : new Error(errors.join("\n"), { cause: error });
+  } finally {
+    clearInterval(timer);
+  }
+}

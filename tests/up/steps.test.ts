@@ -1,0 +1,211 @@
+import assert from "node:assert/strict";
+import { readFileSync, writeFileSync } from "node:fs";
+import path from "node:path";
+import { DiffKind } from "@pulumi/pulumi/automation/index.js";
+import { forgetKey, lookLines } from "../../cli/down.ts";
+import { placeOfState } from "../../cli/up/context.ts";
+import { operationsOf } from "../../cli/up/engine.ts";
+import { digests, withoutSecrets } from "../../cli/up/evidence.ts";
+import { ownPlace } from "../../cli/up/places.ts";
+import { watchEngine } from "../../cli/up/progress.ts";
+import { Declined, quoted, runSteps, type Step, type StepRecord } from "../../cli/up/steps.ts";
+import { counted } from "../../cli/up.ts";
+import { suiteFolder } from "../support/temporary.ts";
+
+describe("the steps of up and down", () => {
+  const folder = suiteFolder();
+
+  /** Runs three steps of which the second behaves as told; returns what was done, said and recorded. */
+  async function ran(second: Partial<Step>, interruptIn?: string) {
+    const [done, said, records]: [string[], string[], StepRecord[]] = [[], [], []];
+    const controller = new AbortController();
+    const step = (id: string, more: Partial<Step> = {}): Step => ({
+      id,
+      title: `Do ${id}`,
+      byHand: [`make ${id}`],
+      run: async () => {
+        done.push(id);
+        if (interruptIn === id) controller.abort();
+        return undefined;
+      },
+      ...more,
+    });
+    const tools = {
+      out: (text: string) => said.push(text),
+      signal: controller.signal,
+      now: () => 0,
+      record: (each: StepRecord) => records.push(each),
+    };
+    const ended = await runSteps([step("a"), step("b", second), step("c")], tools).then(
+      () => "",
+      (error: Error) => `${error.name} ${error.message}`.trim(),
+    );
+    return {
+      done: done.join(" "),
+      said: said.join(""),
+      ended,
+      outcomes: records.map(({ outcome }) => outcome).join(", "),
+    };
+  }
+
+  it("are printed as commands, and left out where they are done", async () => {
+    const { done, said, outcomes } = await ran({ isDone: async () => true });
+    assert.deepEqual([done, outcomes], ["a c", "done, done already, done"]);
+    assert.equal(
+      said,
+      "\n[1/3] Do a\n  $ make a\n\n[2/3] Do b\n  $ make b\n  done already\n\n[3/3] Do c\n  $ make c\n",
+    );
+  });
+
+  it("end at what fails, at a no, and at Ctrl-C before the next", async () => {
+    const no = { done: "a", outcomes: "done" };
+    const failing = (error: Error): Partial<Step> => ({ run: () => Promise.reject(error) });
+    const [failed, declined, interrupted] = [
+      await ran(failing(new Error("no login"))),
+      await ran(failing(new Declined())),
+      await ran({}, "a"),
+    ];
+    assert.deepEqual([failed.done, failed.ended, failed.outcomes], ["a", "StepFailed Do b: no login", "done, failed"]);
+    assert.deepEqual([declined.done, declined.ended, declined.outcomes], [no.done, "Declined", no.outcomes]);
+    assert.deepEqual(
+      [interrupted.done, interrupted.ended, interrupted.outcomes],
+      [no.done, "Interrupted", no.outcomes],
+    );
+  });
+
+  it("put the state where its page wants it, and quote what a shell would read", async () => {
+    const [aws, azure] = [
+      ownPlace({ cloud: "aws", region: "us-east-1", account: "210987654321" }),
+      ownPlace({ cloud: "azure", region: "westeurope", account: "21098765-4321-4321-8321-210987654321" }),
+    ];
+    const lines = ({ things }: typeof aws) => things.flatMap(({ make }) => make).join("\n");
+    for (const wanted of [
+      /put-bucket-versioning .*Status=Enabled/,
+      /BlockPublicAcls=true,IgnorePublicAcls=true,BlockPublicPolicy=true,RestrictPublicBuckets=true/,
+      /create-alias/,
+    ])
+      assert.match(lines(aws), wanted);
+    assert.doesNotMatch(lines(aws), /LocationConstraint/);
+    for (const wanted of [
+      /--allow-blob-public-access false --allow-shared-key-access false/,
+      /--enable-versioning true/,
+      /--enable-rbac-authorization true/,
+      /key create/,
+    ])
+      assert.match(lines(azure), wanted);
+    const [, name = ""] = /storage_account=(.*)/.exec(azure.backend) ?? [];
+    assert.match(name, /^[a-z0-9]{3,24}$/);
+    assert.equal(quoted("it's"), `'it'\\''s'`);
+    const looks = lookLines({ name: "x", cloud: "aws", region: "eu-central-1" });
+    assert.ok(looks.every((line) => line.includes("--region eu-central-1")));
+  });
+
+  it("refuse a passphrase, and take a place that is named", async () => {
+    const question = {
+      cloud: "aws",
+      region: "eu-central-1",
+      accountId: undefined,
+      project: { name: "x", requiredPulumiVersion: "" },
+      env: { PULUMI_BACKEND_URL: "s3://own" },
+      signal: new AbortController().signal,
+    } as const;
+    await assert.rejects(
+      placeOfState({ ...question, secrets: {}, passphrase: true }),
+      /hang on a passphrase .*change-secrets-provider/,
+    );
+    const { backend, provider, things } = await placeOfState({
+      ...question,
+      secrets: { secretsprovider: "awskms://k" },
+      passphrase: false,
+    });
+    assert.deepEqual([backend, provider, things], ["s3://own", { value: "awskms://k" }, []]);
+  });
+
+  it("compare what is done, to what and why, as the pipelines do", () => {
+    const urn = "urn:pulumi:s::fenestra::aws:ec2/vpc:Vpc::x";
+    const provider = "urn:pulumi:s::fenestra::pulumi:providers:aws::x";
+    const { update } = DiffKind;
+    const steps = [
+      { op: "update", urn, detailedDiff: { "tags.a": { diffKind: update, inputDiff: true } } },
+      { op: "replace", urn, keys: ["cidrBlock"] },
+      ...(["same", "read", "refresh"] as const).map((op) => ({ op, urn })),
+      { op: "update", urn: provider },
+    ] as const;
+    assert.deepEqual(operationsOf(steps), [`replace ${urn} cidrBlock`, `update ${urn} tags.a update`]);
+    assert.equal(counted(operationsOf(steps)), "1 replace, 1 update");
+  });
+
+  it("tell what the engine waits for, and nothing that it says for debugging", () => {
+    const [lines, clock]: [string[], { now: number }] = [[], { now: 0 }];
+    const watch = watchEngine(
+      (line) => lines.push(line),
+      () => clock.now * 1000,
+      7,
+    );
+    const metadata = (type: string, name: string) =>
+      ({ op: "create", urn: `urn:pulumi:s::p::${type}::${name}`, type, provider: "" }) as const;
+    const send = (event: object) => watch.event({ sequence: 0, timestamp: 0, ...event });
+    const said = (severity: string, message: string) => send({ diagnosticEvent: { severity, message, color: "" } });
+    const [gate, vpc] = [metadata("pulumi:index:Stash", "c-api"), metadata("aws:ec2/vpc:Vpc", "net")];
+    for (const each of [gate, vpc, metadata("fenestra:aws:Network", "n")])
+      send({ resourcePreEvent: { metadata: each } });
+    said("debug", "password hunter2");
+    said("info", "<{%reset%}>waiting for the API: 503<{%reset%}>");
+    clock.now = 40;
+    watch.tick();
+    send({ resOutputsEvent: { metadata: vpc } });
+    send({ resOpFailedEvent: { metadata: gate } });
+    said("error", "not ready");
+    assert.deepEqual(lines, [
+      "create gate c-api",
+      "waiting for the API: 503",
+      "0 of 7 done; at work: create gate c-api, 40 s; create Vpc net, 40 s",
+      "create Vpc net: done after 40 s",
+      "create gate c-api: failed after 40 s",
+    ]);
+    assert.deepEqual(watch.errors(), ["not ready"]);
+  });
+
+  it("give evidence with digests of user data, and without a secret in any field", () => {
+    const userData = { a: "x" };
+    const resources = [
+      { urn: "urn::t::m", inputs: { userData: "x" } },
+      { urn: "urn::t::n", inputs: { virtualMachineProfile: { osProfile: { customData: "y" } } } },
+      { urn: "urn::t::o", inputs: userData },
+    ];
+    assert.deepEqual(Object.keys(digests(resources)), ["m", "n"]);
+    const secrets = [
+      "-----BEGIN PRIVATE KEY-----\nhunter2hunter2\n-----END PRIVATE KEY-----",
+      "abcde1.hunter2hunter2aa",
+      "AKIAHUNTER2HUNTER2AA",
+      "eyJhdW50ZXIyMzQ1.eyJhdW50ZXIyMzQ1.hunter2hunter2hunter2hunter2",
+      "hunter2 of the kubeconfig",
+    ];
+    const leaf = (text: string) => ({
+      steps: [{ reason: `it said ${text}.` }],
+      [`key ${text}`]: 1,
+      nodes: [{ conditions: [{ message: text, at: 1 }] }],
+    });
+    for (const secret of secrets) {
+      const shown = JSON.stringify(withoutSecrets(leaf(secret), ["hunter2 of the kubeconfig"]));
+      assert.doesNotMatch(shown, /hunter2/i, secret);
+      assert.match(shown, /it said \[/);
+    }
+    assert.deepEqual(withoutSecrets({ password: "x", at: new Date(0), n: 1 }, []), {
+      ...{ password: "[not shown]", at: "1970-01-01T00:00:00.000Z", n: 1 },
+    });
+  });
+
+  it("leave the key in a stack file that has values encrypted with it", () => {
+    const file = path.join(folder, "Pulumi.x.yaml");
+    const [head, plain] = ["secretsprovider: awskms://k\nencryptedkey: abc\n", "# Mine.\nconfig:\n  a:b: c\n"];
+    for (const [text, left] of [
+      [head + plain, plain],
+      [`${head}config:\n  a:b:\n    secure: x\n`, `${head}config:\n  a:b:\n    secure: x\n`],
+    ] as const) {
+      writeFileSync(file, text);
+      forgetKey(file);
+      assert.equal(readFileSync(file, "utf8"), left);
+    }
+  });
+});

@@ -1,0 +1,137 @@
+import assert from "node:assert/strict";
+import { readFileSync, statSync, writeFileSync } from "node:fs";
+import path from "node:path";
+import { pathToFileURL } from "node:url";
+import { parse, stringify } from "yaml";
+import { readStackFile } from "../../components/config/stackFile.ts";
+import { buildPulumi, pulumiVersion } from "../support/pulumi.ts";
+import { suiteFolder } from "../support/temporary.ts";
+import { makeWorld, type World } from "./world.ts";
+
+const clouds = { aws: "210987654321", azure: "21098765-4321-4321-8321-210987654321" } as const;
+
+/** The smallest stack of a cloud; no machine of a pool joins what has no kubelets. */
+function smallest(cloud: keyof typeof clouds): Readonly<Record<string, string>> {
+  const own = readStackFile("aws-smallest", pathToFileURL(path.join(import.meta.dirname, "../../examples/stacks/")));
+  const pools = [
+    { name: "linux", os: "linux", waitForNodes: false },
+    { name: "win2022", os: "windows-2022", waitForNodes: false },
+  ];
+  return {
+    ...own,
+    "fenestra:cloud": cloud,
+    "fenestra:name": `${cloud}-smallest`,
+    "fenestra:accountId": clouds[cloud],
+    ...(cloud === "aws" ? {} : { "fenestra:region": "westeurope", "fenestra:network": '{"zones":["1"]}' }),
+    "fenestra:access": JSON.stringify({ public: { allow: ["198.18.113.0/24"] } }),
+    "fenestra:pools": JSON.stringify(pools),
+  };
+}
+
+/** What Ctrl-C is pressed at, in the order of the steps. */
+const moments = [
+  /\[3\/\d+\] State/,
+  /The stack, with that key/,
+  /What an update would do/,
+  /waiting for the Kubernetes API/,
+  /An administrator's kubeconfig/,
+];
+
+describe(`a cluster from an account and back, by Pulumi's CLI ${pulumiVersion} as it is built from its module`, function () {
+  this.timeout(1_800_000);
+  const folder = suiteFolder();
+  const pulumi = path.join(folder, "pulumi");
+  before(function () {
+    buildPulumi(this, pulumi);
+  });
+
+  for (const cloud of ["aws", "azure"] as const)
+    describe(`on ${cloud}`, () => {
+      const stack = `${cloud}-smallest`;
+      const file = (name: string) => path.join(folder, cloud, "project", name);
+      let world: World;
+      before(async () => {
+        world = await makeWorld(path.join(folder, cloud), pulumi, stack, smallest(cloud));
+      });
+      after(() => world.close());
+      const up = (options?: Parameters<World["fenestra"]>[1], ...more: readonly string[]) =>
+        world.fenestra(["up", "--stack", stack, "--yes", "--skip-verify", ...more], options);
+
+      it("is not begun where nobody can answer", async () => {
+        const { code, output } = await world.fenestra(["up", "--stack", stack]);
+        assert.deepEqual([code, output.split(";")[1]?.trim(), world.calls()], [2, "allowed: a terminal, or --yes", []]);
+      });
+
+      it("goes on after Ctrl-C at each step", async () => {
+        // The gate holds until it is interrupted.
+        world.mood.readyz = 503;
+        for (const interruptAt of moments) {
+          const { code, output } = await up({ interruptAt });
+          assert.deepEqual(
+            [code, output.endsWith(`fenestra up --stack ${stack} goes on from here\n`)],
+            [130, true],
+            output,
+          );
+          if (/waiting/.test(interruptAt.source)) {
+            assert.match(output, /waiting for the Kubernetes API at .*\/readyz answers 503/);
+            world.mood.readyz = 200;
+          }
+        }
+        const { code, output } = await up();
+        assert.equal(code, 0, output);
+        assert.equal(statSync(file("kubeconfig")).mode & 0o777, 0o600);
+        assert.match(
+          readFileSync(file(`stacks/Pulumi.${stack}.yaml`), "utf8"),
+          /^secretsprovider: hashivault:.*\nencryptedkey: /m,
+        );
+        assert.doesNotMatch(output, /PRIVATE KEY|client-key-data/);
+      });
+
+      it("makes nothing twice, and changes nothing the second time", async () => {
+        const [size, calls] = [world.size(), world.calls().length];
+        const { code, output } = await up();
+        assert.equal(code, 0, output);
+        assert.match(output, /nothing would change/);
+        assert.equal(world.size(), size);
+        const made = world.calls().filter((call) => /create|put-|stack init/.test(call));
+        assert.deepEqual(
+          made.filter((call, index) => made.indexOf(call) !== index),
+          [],
+        );
+        assert.deepEqual(
+          world
+            .calls()
+            .slice(calls)
+            .filter((call) => call.startsWith("up ")),
+          [],
+        );
+      });
+
+      it("ends at a gate that fails, with what it waited for, and at a check", async () => {
+        const settings = parse(readFileSync(file(`stacks/Pulumi.${stack}.yaml`), "utf8"));
+        settings.config["fenestra:kubernetes"] = { sizeTier: "medium" };
+        writeFileSync(file(`stacks/Pulumi.${stack}.yaml`), stringify(settings));
+        world.mood.readyz = 403;
+        const failed = await up();
+        assert.equal(failed.code, 1, failed.output);
+        assert.match(failed.output, /is not ready after \d+ seconds; last answer: .*403/);
+        world.mood.readyz = 200;
+        const { code, output } = await world.fenestra(["up", "--stack", stack, "--yes"]);
+        assert.equal(code, 1, output);
+        assert.match(output, /fenestra: Check the cluster: a check failed/);
+      });
+
+      it("is destroyed after Ctrl-C at each step, with the place of its state, and nothing is left", async () => {
+        const down = ["down", "--stack", stack, "--yes", "--state-too"];
+        for (const interruptAt of [/What will be lost/, /delete \S/, /The stack, but for/]) {
+          const { code, output } = await world.fenestra(down, { interruptAt });
+          assert.equal(code, 130, output);
+        }
+        const { code, output } = await world.fenestra(down);
+        assert.equal(code, 0, output);
+        assert.equal(world.size(), 0);
+        assert.doesNotMatch(readFileSync(file(`stacks/Pulumi.${stack}.yaml`), "utf8"), /encryptedkey/);
+        assert.ok(world.calls().some((call) => /^(aws s3api delete-bucket|az group delete)/.test(call)));
+      });
+    });
+});
