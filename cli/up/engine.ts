@@ -71,7 +71,7 @@ export interface Engine {
  * @throws Error that says how to get it
  */
 export async function findPulumi(range: string, interrupt: Interrupt): Promise<PulumiCommand> {
-  const [, least = "0.0.0", below = "99.0.0"] = /^>=(\S+) <(\S+)$/.exec(range) ?? [];
+  const [, least = "", below = ""] = /^>=(\S+) <(\S+)$/.exec(range) ?? [];
   const howTo = `get ${least} or newer, below ${below}: curl -fsSL https://get.pulumi.com | sh (https://www.pulumi.com/docs/install/)`;
   // Where the installer puts it, which no open shell has on PATH yet.
   const root = process.env.PULUMI_HOME ?? path.join(homedir(), ".pulumi");
