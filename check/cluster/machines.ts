@@ -3,7 +3,7 @@ import { machinesPage, pageProblems } from "../../components/gates/machinesPage.
 import { controlPlaneKey } from "../facts.ts";
 import { NotYet, until } from "../poll.ts";
 import { ifFound } from "./api.ts";
-import { nodeFacts } from "./nodes.ts";
+import { nodesOf } from "./nodes.ts";
 import type { VerifyCheck } from "./verifyCheck.ts";
 
 /** Machines that should be there by the stack's record; NaN without one. */
@@ -60,8 +60,7 @@ const silentMs = 120_000;
 /** Kubelets that are silent although their Nodes say Ready: nobody is left to say otherwise. Pure. */
 export function silentKubelets(nodes: readonly V1Node[], leases: readonly V1Lease[], now: Date): readonly string[] {
   const at = new Map(leases.map((lease) => [lease.metadata?.name, noted(lease)]));
-  const names = nodes
-    .map(nodeFacts)
+  const names = nodesOf(nodes)
     .filter(({ name, ready, simulated }) => ready && !simulated && !(+now - (at.get(name) ?? Number.NaN) < silentMs))
     .map(({ name }) => name);
   const shown = `${names.slice(0, 10).join(", ")}${names.length > 10 ? ` and ${names.length - 10} more` : ""}`;

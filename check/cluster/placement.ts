@@ -3,7 +3,7 @@ import { messageOf } from "../../components/gates/messageOf.ts";
 import { type Check, CheckFailure, type CheckRun, expect } from "../check.ts";
 import { NotYet, until } from "../poll.ts";
 import { type ApiTools, checkPod, ifFound, statusOf, waitingContainer } from "./api.ts";
-import { nodeFacts } from "./nodes.ts";
+import { nodeFacts, nodesOf } from "./nodes.ts";
 import { podProblem } from "./workloads.ts";
 
 type Context = ApiTools & CheckRun;
@@ -75,7 +75,7 @@ export function plainPodsCheck({ count, mustStart, system }: PlainPods): Check<A
       "pods that say nothing about their system never get to a Windows node, nor do CoreDNS and the Linux kube-proxy",
     run: async (context) => {
       const { api, namespace, note, waitingImage } = context;
-      const nodes = new Map((await api.core.listNode()).items.map(nodeFacts).map((node) => [node.name, node]));
+      const nodes = new Map(nodesOf((await api.core.listNode()).items).map((node) => [node.name, node]));
       const names = Array.from({ length: count }, (_, index) => `plain-${index}`);
       const pods = names.map((name) => checkPod(name, { containers: [waitingContainer(waitingImage)] }));
       await withPlaced(context, pods, async (placed) => {

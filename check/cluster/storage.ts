@@ -4,7 +4,7 @@ import { CheckFailure, expect } from "../check.ts";
 import { NotYet, until } from "../poll.ts";
 import { checkPod, ifFound } from "./api.ts";
 import { type NodeGroup, nodeGroups } from "./nodeGroups.ts";
-import { type NodeFacts, nodeFacts } from "./nodes.ts";
+import { type NodeFacts, nodesOf } from "./nodes.ts";
 import { executor } from "./probe.ts";
 import { forGroup, probeImage } from "./probePods.ts";
 import type { VerifyCheck, VerifyContext } from "./verifyCheck.ts";
@@ -83,7 +83,7 @@ export function diskDriverCheck(group: NodeGroup, driver: DiskDriver): VerifyChe
         },
         async () => {
           const [nodes, csiNodes] = await Promise.all([api.core.listNode(), api.storage.listCSINode()]);
-          const own = nodeGroups(nodes.items.map(nodeFacts)).find(({ id }) => id === group.id)?.nodes ?? [];
+          const own = nodeGroups(nodesOf(nodes.items)).find(({ id }) => id === group.id)?.nodes ?? [];
           const problems = registrationProblems(driver, own, csiNodes.items);
           if (problems.length > 0) throw new NotYet(problems.join("; "));
           return own.length;

@@ -1,7 +1,7 @@
 import type { V1Pod } from "@kubernetes/client-node";
 import { NotYet, until } from "../poll.ts";
 import { type NodeGroup, nodeGroups } from "./nodeGroups.ts";
-import { type NodeFacts, nodeFacts } from "./nodes.ts";
+import { type NodeFacts, nodesOf } from "./nodes.ts";
 import type { VerifyCheck } from "./verifyCheck.ts";
 
 /** 0xc0370106 */
@@ -49,7 +49,7 @@ export function updatesCheck(group: NodeGroup): VerifyCheck {
         lookAt: 'docs/operations/updates.md, "The month of Windows images"',
       };
       await until("images and updates", options, async () => {
-        const nodes = nodeGroups((await api.core.listNode()).items.map(nodeFacts)).find(({ id }) => id === group.id);
+        const nodes = nodeGroups(nodesOf((await api.core.listNode()).items)).find(({ id }) => id === group.id);
         const problems = newerImages(nodes?.nodes ?? [], (await api.core.listPodForAllNamespaces()).items);
         if (problems.length > 0) throw new NotYet(problems.join("\n"));
         const months = Map.groupBy(nodes?.nodes ?? [], ({ update }) => update ?? "no update");

@@ -12,7 +12,7 @@ import { runChecks } from "../run.ts";
 import { ifFound, statusOf } from "./api.ts";
 import type { ClusterFacts } from "./checkList.ts";
 import type { ClusterApi } from "./clusterApi.ts";
-import { nodeFacts } from "./nodes.ts";
+import { nodesOf } from "./nodes.ts";
 import { inventoryPage } from "./parts.ts";
 import { placementPolicy } from "./placement.ts";
 import { executor } from "./probe.ts";
@@ -50,7 +50,7 @@ export async function clusterFacts(
   if (nodes.items.length === 0) throw new Error("the list of Nodes is empty");
   const diskDriver = diskDriverOf(drivers.items.map(({ metadata }) => metadata?.name ?? ""));
   return {
-    nodes: nodes.items.map(nodeFacts),
+    nodes: nodesOf(nodes.items),
     wanted: {
       members: Number(made?.data?.controlPlane ?? Number.NaN),
       pools: (made?.data?.pools ?? "").split(" ").filter((name) => name !== ""),

@@ -5,7 +5,7 @@ import { quantity } from "../../components/model/quantity.ts";
 import { NotYet, until } from "../poll.ts";
 import { ifFound } from "./api.ts";
 import type { ClusterApi } from "./clusterApi.ts";
-import { nodeFacts } from "./nodes.ts";
+import { nodesOf } from "./nodes.ts";
 import type { VerifyCheck } from "./verifyCheck.ts";
 
 interface Attached {
@@ -131,9 +131,7 @@ export const fileSystemsCheck: VerifyCheck = {
     };
     await until("file systems", options, async () => {
       const claims = (await api.core.listPersistentVolumeClaimForAllNamespaces()).items;
-      const nodes = (await api.core.listNode()).items
-        .map(nodeFacts)
-        .filter(({ ready, simulated }) => ready && !simulated);
+      const nodes = nodesOf((await api.core.listNode()).items).filter(({ ready, simulated }) => ready && !simulated);
       const of = async (name: string): Promise<readonly string[]> => {
         const answer = await ifFound(api.core.connectGetNodeProxyWithPath({ name, path: "stats/summary" }));
         const summary: unknown = JSON.parse(answer ?? "{}");

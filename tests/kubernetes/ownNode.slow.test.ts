@@ -9,7 +9,7 @@ import { type ApiServer, startApiServer, until } from "../support/apiServer.ts";
 import { obtainOrSkip } from "../support/skip.ts";
 import { exampleSpec } from "../support/stacks.ts";
 import { applied, namespaceOf } from "./applied.ts";
-import { type Call, calls, excluded, headersOf, writers } from "./hostileCalls.ts";
+import { type Call, calls, headersOf, writers } from "./hostileCalls.ts";
 import { builtIn, writesOf } from "./nodeIdentities.ts";
 
 const accounts = Object.keys(nodeWriters).map((text) => {
@@ -19,9 +19,6 @@ const accounts = Object.keys(nodeWriters).map((text) => {
 const uninitialized = { key: "node.cloudprovider.kubernetes.io/uninitialized", value: "true", effect: "NoSchedule" };
 const taints = [uninitialized, { key: "dedicated", value: "x", effect: "NoSchedule" }];
 const mac = "flannel.alpha.coreos.com/backend-data";
-
-/** What Kubernetes refuses by itself, whoever asks. */
-const upstreams = ["podCIDR", "providerID", "Lease of another"];
 
 /** What kubelets make that is not stored, or that fenestra-join-requests bounds. */
 const others = ["pods/eviction", "certificatesigningrequests", "serviceaccounts/token"];
@@ -33,11 +30,9 @@ describe("identities of a worker on a real API server", function () {
   const kubeletWrites: string[] = [];
   const uids = new Map<string, string>();
   const names = ["cp-0", "worker-1", "windows-1"];
-  const answer = async ({ path, body }: Call, who: string): Promise<string> => {
-    const made = "kind" in body;
-    const text = JSON.stringify(body).replaceAll(/"UID_([^"]+)"/g, (_, node) => JSON.stringify(uids.get(node)));
-    const url = `/${path}?dryRun=All`;
-    const { taken, body: said } = await api.send(made ? "POST" : "PATCH", url, text, headersOf(who));
+  const answer = async ({ path, method, body }: Call, who: string): Promise<string> => {
+    const text = body.replaceAll(/"UID_([^"]+)"/g, (_, name) => JSON.stringify(uids.get(name)));
+    const { taken, body: said } = await api.send(method, `/${path}?dryRun=All`, text, headersOf(who));
     // There is one already, which is asked last.
     if (taken || JSON.parse(said).code === 409) return "let in";
     return [403, 422].includes(JSON.parse(said).code) ? "refused" : said;
@@ -59,13 +54,12 @@ describe("identities of a worker on a real API server", function () {
       ...{ apiVersion: "v1", kind: "Node" },
       metadata: { name, labels: { "kubernetes.io/os": os }, ...more },
       spec: {
-        ...{ providerID: "aws:///a/i-1", podCIDR: "10.244.1.0/24", podCIDRs: ["10.244.1.0/24"] },
-        ...(name === "worker-1" ? { taints } : {}),
+        ...{ providerID: `aws:///a/i-${names.indexOf(name)}`, podCIDR: "10.244.1.0/24", podCIDRs: ["10.244.1.0/24"] },
       },
     });
-    const pod = (name: string, hostNetwork: boolean) => ({
+    const pod = (name: string, hostNetwork: boolean, nodeName = "worker-1") => ({
       ...{ apiVersion: "v1", kind: "Pod", metadata: { name, namespace: "default" } },
-      spec: { nodeName: "worker-1", hostNetwork, containers: [{ name: "a", image: "a" }] },
+      spec: { nodeName, hostNetwork, containers: [{ name: "a", image: "a" }] },
     });
     await applied(api, [
       ...[...accounts, { name: "default", namespace: "default" }].map(serviceAccount),
@@ -73,13 +67,29 @@ describe("identities of a worker on a real API server", function () {
       clusterBinding("everything", "cluster-admin", subjects),
       node("cp-0", "linux", { labels: { [controlPlaneKey]: "" } }),
       node("worker-1", "linux", {
-        labels: { "kubernetes.io/os": "linux", [excluded]: "" },
+        labels: { "kubernetes.io/os": "linux", "node.kubernetes.io/exclude-from-external-load-balancers": "" },
         annotations: { [mac]: '{"VNI":4096,"VtepMAC":"0a:00:00:00:00:01"}' },
       }),
       node("windows-1", "windows", { annotations: { [mac]: '{"VNI":4096,"VtepMAC":"00:15:5d:00:00:01"}' } }),
     ]);
-    await applied(api, [pod("web", false), pod("host", true)]);
+    const inDefault = (kind: string, name: string, more: object) => ({
+      ...{ apiVersion: "v1", kind, metadata: { name, namespace: "default" } },
+      ...more,
+    });
+    await applied(api, [
+      ...[pod("web", false), pod("host", true), pod("elsewhere", false, "cp-0")],
+      inDefault("Event", "there", { involvedObject: { kind: "Pod", name: "elsewhere", namespace: "default" } }),
+      inDefault("PersistentVolumeClaim", "data", {
+        spec: { accessModes: ["ReadWriteOnce"], resources: { requests: { storage: "1Gi" } } },
+      }),
+    ]);
+    for (const name of ["web", "elsewhere"]) {
+      const { stdout } = await api.kubectl(["get", "pod", name, "--output=jsonpath={.metadata.uid}"]);
+      uids.set(name, stdout);
+    }
     const addresses = JSON.stringify({ status: { addresses: [{ type: "InternalIP", address: "10.0.64.4" }] } });
+    // A new Node gets another one.
+    await api.send("PATCH", "/api/v1/nodes/worker-1", JSON.stringify({ spec: { taints } }));
     for (const name of names) {
       const { body } = await api.send("PATCH", `/api/v1/nodes/${name}/status`, addresses);
       uids.set(name, JSON.parse(body).metadata.uid);
@@ -169,6 +179,7 @@ describe("identities of a worker on a real API server", function () {
       const answers = await Promise.all(call.tries.map((who) => answer(call, who)));
       if (!answers.includes("let in")) refused.push(call.value);
     }
+    const upstreams = calls.filter(({ reach }) => reach === "upstream").map(({ value }) => value);
     assert.deepEqual(refused.toSorted(), upstreams.toSorted());
   });
 
@@ -184,6 +195,7 @@ describe("identities of a worker on a real API server", function () {
         "a static pod's name and labels",
         "hostIP",
         "size of a Lease",
+        "a Node's first providerID, another's",
       ].flatMap(one))
         await until(`${call.value} to be refused`, async () => (await answer(call, call.tries[0] ?? "")) === "refused");
     });
@@ -192,7 +204,7 @@ describe("identities of a worker on a real API server", function () {
       it(`${call.value}: ${call.may.join(", ") || "none"}`, async () => {
         const answers = await Promise.all(call.tries.map(async (who) => [who, await answer(call, who)] as const));
         const wanted = call.tries.map((who) => [who, call.may.includes(who) ? "let in" : "refused"] as const);
-        assert.deepEqual(answers, wanted, call.lie);
+        assert.deepEqual(answers, wanted, `${call.lie}\n${answers.join("\n")}`);
       });
 
     it("have nobody write an address into a Service's status that a machine asks, and let a balancer's in", async () => {

@@ -195,7 +195,8 @@ async function startAll(
     `--service-account-private-key-file=${file("sa.key")}`,
     "--use-service-account-credentials",
     `--secure-port=${ports.controllers}`,
-    ...(schedules ? ["--controllers=*,-node-lifecycle-controller"] : []),
+    // It taints nodes without a kubelet.
+    "--controllers=*,-node-lifecycle-controller",
   ]);
   const restart: ApiServer["restart"] = async (tokens = settings, wait = true) => {
     const ended = new Promise((resolve) => server.once("exit", resolve));

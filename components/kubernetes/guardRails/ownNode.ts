@@ -62,6 +62,9 @@ function keysOf(part: "labels" | "untaints" | "annotations"): string {
   return `request.userInfo.username in ${texts(some.map(([name]) => account + name))} ? ${texts([...new Set(some.flatMap(([, writes]) => writes[part]))])} : []`;
 }
 
+/** CEL: whoever asks is on a worker and may write its Node. */
+const writesNodes = `(${kubelet} || request.userInfo.username in ${texts(Object.keys(nodeWriters).map((name) => account + name))})`;
+
 /**
  * Whoever is administrator of a worker has the tokens of its pods. By the status of a Node also labels, owners and
  * finalizers can be written: a label would draw the control plane's pods with their tokens to the worker, an owner that
@@ -70,9 +73,7 @@ function keysOf(part: "labels" | "untaints" | "annotations"): string {
  */
 const ownNode = (spec: Addresses): Policy => ({
   name: "fenestra-own-node",
-  conditions: {
-    when: `${kubelet} || request.userInfo.username in ${texts(Object.keys(nodeWriters).map((name) => account + name))}`,
-  },
+  conditions: { when: writesNodes },
   resourceRules: [
     { apiGroups: [""], apiVersions: ["v1"], operations: ["CREATE", "UPDATE"], resources: ["nodes", "nodes/status"] },
   ],
@@ -121,6 +122,12 @@ const ownNode = (spec: Addresses): Policy => ({
       message: "this account cannot change these annotations of its node",
     },
     ...flannelSays,
+    {
+      // The controller that attaches disks takes them from here when it starts (kubernetes 1.36:
+      // pkg/controller/volume/attachdetach, `populateActualStateOfWorld`), and a kubelet writes volumesInUse alone.
+      expression: `object.?status.?volumesAttached.orValue([]) == (${before("?status.?volumesAttached", "[]")})`,
+      message: "what runs on a node cannot change its volumesAttached",
+    },
     {
       // A kubelet leaves them to the cloud's controller (pkg/kubelet/nodestatus/setters.go, `NodeAddress`).
       expression: `variables.addresses == variables.addressesBefore || (variables.kubelet && variables.addressesBefore == []) || request.userInfo.username in ${texts(Object.entries(nodeWriters).flatMap(([name, { addresses }]) => (addresses ? [account + name] : [])))}`,
@@ -182,6 +189,32 @@ const windowsMacs: Policy = {
   bindings: [{ suffix: "deny", actions: ["Deny"], labels: { values: { "kubernetes.io/os": "windows" } } }],
 };
 
+/**
+ * Who first says which machine a Node is says whom autoscaler and cloud controller end, or send traffic to. Each other
+ * Node is asked; the name of one may be its machine's id.
+ */
+const machines: Policy = {
+  name: "fenestra-machines",
+  params: { apiVersion: "v1", kind: "Node" },
+  conditions: {
+    when: writesNodes,
+    first:
+      'object.spec.?providerID.orValue("") != (request.operation == "UPDATE" ? oldObject.spec.?providerID.orValue("") : "")',
+  },
+  resourceRules: [
+    { apiGroups: [""], apiVersions: ["v1"], operations: ["CREATE", "UPDATE"], resources: ["nodes", "nodes/status"] },
+  ],
+  variables: { id: "object.spec.providerID.lowerAscii()" },
+  validations: [
+    {
+      expression:
+        'params.metadata.name == object.metadata.name || (variables.id != params.spec.?providerID.orValue("").lowerAscii() && !(params.metadata.name in variables.id.split("/")))',
+      message: "spec.providerID: the machine of another node",
+    },
+  ],
+  bindings: [{ suffix: "deny", actions: ["Deny"] }],
+};
+
 type Addresses = Pick<ClusterSpec, "kubernetes" | "controlPlane" | "facts" | "network">;
 /**
  * Addresses that are no load balancer's: loopback, link-local with the clouds' metadata, Azure's platform, pods and
@@ -217,5 +250,5 @@ const serviceStatus = (spec: Addresses): Policy => ({
  * What keeps the identities of a worker to it. It cannot be switched off: without it root on one worker is root on all.
  */
 export function nodeIdentityPolicies(spec: Addresses) {
-  return [ownNode(spec), windowsMacs, ...nodeObjects(spec), serviceStatus(spec)].flatMap(policyManifests);
+  return [ownNode(spec), windowsMacs, machines, ...nodeObjects(spec), serviceStatus(spec)].flatMap(policyManifests);
 }

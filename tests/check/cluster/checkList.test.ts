@@ -4,7 +4,7 @@ import type { V1Node } from "@kubernetes/client-node";
 import fc from "fast-check";
 import { type ClusterFacts, checkList, chosenChecks } from "../../../check/cluster/checkList.ts";
 import { nodeGroups } from "../../../check/cluster/nodeGroups.ts";
-import { nodeFacts, nodeProblems } from "../../../check/cluster/nodes.ts";
+import { nodeFacts, nodeProblems, nodesOf } from "../../../check/cluster/nodes.ts";
 import { probePodManifest, probePodsOf, probeService } from "../../../check/cluster/probePods.ts";
 import { setAt } from "../../support/changedAt.ts";
 import { matchSnapshot, wrapped } from "../../support/snapshot.ts";
@@ -57,7 +57,7 @@ function node(
 }
 
 const cluster = (nodes: readonly V1Node[], more: Partial<ClusterFacts> = {}): ClusterFacts => ({
-  nodes: nodes.map(nodeFacts),
+  nodes: nodesOf(nodes),
   runtimeClasses: [{ name: "windows-2022", build: "10.0.20348", isolated: false }],
   wanted: { members: 3, pools: [] },
   runtimeClassPolicy: true,
@@ -110,6 +110,12 @@ describe("plan of verify's checks", () => {
     };
     const shown = [cluster(mixed), cluster(simulated), cluster([controlPlane, node("l1")], bare)].map(listing);
     matchSnapshot(path.join(import.meta.dirname, "snapshots/plan.txt"), shown.join("\n"));
+  });
+
+  it("believes no worker that it is simulated", () => {
+    const lying = [node("l1", { simulated: true }), node("w1", { build: "10.0.20348", simulated: true })];
+    const others = mixed.filter(({ metadata }) => !["l1", "w1"].includes(metadata?.name ?? ""));
+    assert.equal(listing(cluster([...others, ...lying])), listing(cluster(mixed)));
   });
 
   it("gives every check its own id and needs that exist, and asks each pair of groups both ways", () => {
