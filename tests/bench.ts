@@ -37,11 +37,27 @@ function timed(command: string, times: number): void {
   const env = { ...process.env, ...nobody, AWS_ACCESS_KEY_ID: "any", AWS_SECRET_ACCESS_KEY: "any" };
   const all = Array.from({ length: times }, () => {
     const begun = performance.now();
-    const { status } = spawnSync(fenestra, [command, ...stackDir, "--stack", "aws-dev"], { env });
-    return { status, ms: performance.now() - begun };
+    const { status, stdout } = spawnSync(fenestra, [command, ...stackDir, "--stack", "aws-dev"], {
+      env,
+      encoding: "utf8",
+    });
+    return { status, ms: performance.now() - begun, waits: waitsOf(stdout) };
   });
   const codes = [...new Set(all.map(({ status }) => status))].join(", ");
   console.log(`${command} of aws-dev: ${(median(all.map(({ ms }) => ms)) / 1000).toFixed(2)} s, exit code ${codes}`);
+  console.log(all.flatMap(({ waits }) => waits).join("\n"));
+}
+
+/** What a rehearsal waited for: its lines that came a second or more after those before. */
+function waitsOf(output: string): readonly string[] {
+  const lines = [...output.matchAll(/^\[ *([\d.]+) s\] (?!\.\.\.)(.*)$/gm)].map(([, at, text = ""]) => ({
+    at: Number(at),
+    text,
+  }));
+  return lines.flatMap(({ at, text }, index) => {
+    const waited = at - (lines[index - 1]?.at ?? 0);
+    return waited < 1 ? [] : [`${waited.toFixed(1).padStart(7)} s until ${text.slice(0, 100)}`];
+  });
 }
 
 const [given] = process.argv.slice(2);

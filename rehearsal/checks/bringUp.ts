@@ -25,7 +25,7 @@ export function bringUpChecks(of: BringUp): readonly Check[] {
   const { cluster, program, controlPlane, workers, progress, unlessLacking } = of;
   const count = controlPlane.length + workers.length;
   const ready = Promise.withResolvers<void>();
-  // The hook of a pool's gate looks every 15 seconds, so it is called when there is something to see.
+  // A pool's gate asks every 3 seconds, in vain until then.
   const passGate = async (name: string): Promise<void> => {
     if (name.includes("-in-pool-")) await ready.promise;
     await of.passGate(name);
@@ -41,13 +41,13 @@ export function bringUpChecks(of: BringUp): readonly Check[] {
       id: "nodes register",
       title: `the API server takes the Nodes of all ${count} kubelets as they make them`,
       run: async ({ note }) => {
-        if (workers.some(({ payload }) => payload.system === "windows")) await cluster.startKwok();
-        // What takes longest comes first: the program's objects wait for the API gate anyway.
-        await cluster.startWorkers(workers);
-        progress.line(`workers: ${workers.length} machines boot from their user data`);
+        // First, since what it waits for at the API gate needs no worker.
         applying = applyAll(program, cluster.kubectl, passGate);
         // Its failure is seen where it is awaited.
         applying.catch(() => undefined);
+        if (workers.some(({ payload }) => payload.system === "windows")) await cluster.startKwok();
+        await cluster.startWorkers(workers);
+        progress.line(`workers: ${workers.length} machines boot from their user data`);
         await unlessLacking(cluster.untilRegistered(count));
         note(`${count} Nodes`);
       },

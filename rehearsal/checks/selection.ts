@@ -89,7 +89,7 @@ interface ListParts {
 interface ClusterChecks {
   /** Several run at the same time: each only looks, or makes pods of its own. */
   readonly readOnly: readonly RehearsalCheck[];
-  /** Run beside `readOnly`: they mostly wait, and need only what no other takes away. */
+  /** Run while the namespace of verify's checks goes: they need only what no other takes away. */
   readonly concurrent: readonly RehearsalCheck[];
   /** Run last, in this order: they take machines, a secret or the whole control plane away. */
   readonly disruptive: readonly RehearsalCheck[];

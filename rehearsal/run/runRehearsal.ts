@@ -4,6 +4,7 @@ import { type CheckResult, needing } from "../../check/check.ts";
 import type { Paint } from "../../check/report.ts";
 import { loadConfig } from "../../components/config/load.ts";
 import type { StackConfig } from "../../components/config/schema.ts";
+import { messageOf } from "../../components/gates/messageOf.ts";
 import { textOf } from "../../components/gates/resources.ts";
 import { clusterSpec } from "../../components/model/clusterSpec.ts";
 import { placeOf, simulatedCloud } from "../../plan/fakes/cloud.ts";
@@ -157,15 +158,16 @@ async function checkWorld(world: World, options: RehearsalOptions): Promise<read
   const session = new CheckSession(options.progress, options.paint, all.length, options.verbose);
   await session.run(bringUp, {}, { isShown: (result) => isAsked(result, options) || result.outcome === "failed" });
   const context = await toolsOf(world, applied);
-  const concurrentRun = session.run(concurrent, context, { fold: "a hostile worker" });
   // They mostly wait for pods.
   await session.run(readOnly, context, { fold: "the cluster", atOnce: 4 });
+  let ending: Promise<unknown> | undefined;
   if (asksVerify && session.allPassed(broughtUp)) {
     const { checks, tools, end } = await verifyRun(kubeconfig, pools);
     await session.run(selected(checks, options), tools, { fold: "what verify asks of a cluster", atOnce: 4 });
-    await session.run(selected([end], options), {});
+    ending = session.run(selected([end], options), {});
   }
-  await concurrentRun;
+  // Beside the end of a namespace, for which a controller-manager waits 5 seconds.
+  await Promise.all([ending, session.run(concurrent, context, { fold: "a hostile worker" })]);
   await session.run(disruptive, context);
   return session.results;
 }
@@ -208,10 +210,12 @@ async function toolsOf({ cluster, cloud, ...world }: World, applied: Applied): P
 async function lookBack({ cluster }: World, options: RehearsalOptions): Promise<void> {
   const { programs, progress, updateTo, workFolder } = options;
   if (options.logs !== undefined) await keepLogs(cluster, workFolder, options.logs);
-  // A rehearsal may end with a broken cluster.
   const columns = "kubernetes.io/os,fenestra.dev/pool,topology.kubernetes.io/zone";
   const look = ["--kubeconfig", cluster.kubeconfigFile, "--request-timeout=10s", "get", "nodes", "--output=wide"];
-  const { stdout, stderr } = await runCommand([programs.kubectl.path, ...look, `--label-columns=${columns}`]);
+  // kubectl asks a control plane that is away five times.
+  const { stdout, stderr } = await runCommand([programs.kubectl.path, ...look, `--label-columns=${columns}`], {
+    timeoutMs: 10_000,
+  }).catch((error: unknown) => ({ stdout: "", stderr: messageOf(error) }));
   progress.line((stdout || stderr).trimEnd());
   progress.line(releasesText([programs, ...(updateTo === undefined ? [] : [updateTo.programs])]));
   const shells = new Map([...cluster.machines.values()].map(({ name, machine }) => [name, shellIn(machine)]));

@@ -60,7 +60,6 @@ func (s *runtimeService) StartContainer(_ context.Context, request *cri.StartCon
 		s.fakes.start(c, pod, func(code int32) { s.ended(c, code, "", 0) })
 		return &cri.StartContainerResponse{}, nil
 	}
-	s.api.serve(c.Config)
 	shim, pid, wait, err := startShim(s.bundleOf(c, pod))
 	if err != nil {
 		// containerd's code and reason for a process that does not start (internal/cri/server/container_start.go).
@@ -108,7 +107,6 @@ func (s *runtimeService) reattach() {
 			continue
 		}
 		if !c.Fake {
-			s.api.serve(c.Config)
 			go s.follow(c, func() { waitForShim(c.Shim) })
 			continue
 		}

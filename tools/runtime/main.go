@@ -72,7 +72,6 @@ func serve(configFile, imageFile, state, kubeconfig string) error {
 	network := newPodNetwork(config, filepath.Join(state, "netns"), store)
 	service := &runtimeService{
 		config: config, store: store, images: imageStore, network: network, fakes: fakes,
-		api: &apiService{kubeconfig: kubeconfig, served: map[string]bool{}},
 	}
 	if err := service.startStreaming(); err != nil {
 		return err

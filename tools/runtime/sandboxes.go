@@ -20,7 +20,6 @@ type runtimeService struct {
 	images    *imageStore
 	network   *podNetwork
 	fakes     *fakeContainers
-	api       *apiService
 	streaming streaming.Server
 }
 
