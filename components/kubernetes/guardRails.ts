@@ -1,11 +1,13 @@
-import type { PolicyProof } from "../gates/policyGate.ts";
+import type { ClassProbe, PolicyProof } from "../gates/policyGate.ts";
+import { systemNamespaces } from "../model/addOns.ts";
+import { shares } from "../model/allocatable.ts";
 import type { ClusterSpec } from "../model/clusterSpec.ts";
+import { type WindowsFacts, windowsReleases } from "../model/operatingSystems.ts";
+import { buildLabel } from "../model/pools.ts";
 import type { AddOnEntry } from "./addOnEntry.ts";
 import { networking } from "./addOns/networking.ts";
-import { controlPlaneDaemonSets } from "./guardRails/controlPlane.ts";
-import { placementPolicy, placementPolicyName } from "./guardRails/placementPolicy.ts";
-import { daemonSetPolicy, runtimeClassProbes } from "./guardRails/runtimeClassPolicy.ts";
-import { validationPolicies } from "./guardRails/validationPolicies.ts";
+import { classForImages, type Placing, placing } from "./guardRails/places.ts";
+import { type Blanks, readPolicies } from "./guardRails/policies.ts";
 import type { Manifest } from "./manifest.ts";
 import { runtimeClasses } from "./runtimeClasses.ts";
 
@@ -15,23 +17,110 @@ export const guardRails: AddOnEntry = {
   after: [runtimeClasses, networking],
   settings: ["guardRails"],
   proof: runtimeClassProof,
-  manifests: guardRailManifests,
+  manifests: (spec) => ["placement", "pods", "services"].flatMap((name) => policies(name, spec)),
 };
 
+/** Name of the policy that gives pods their places, and of its binding. */
+export const placementPolicyName = "fenestra-placement";
+
+type Spec = Placing & Pick<ClusterSpec, "addons" | "controlPlane" | "facts" | "kubernetes">;
+
 /** Admission policies inside the API server; no webhook that could be down. */
-function guardRailManifests(
-  spec: Pick<ClusterSpec, "addons" | "facts" | "kubernetes" | "pools" | "windows">,
-): readonly Manifest[] {
+function policies(name: string, spec: Spec): readonly Manifest[] {
+  return readPolicies(new URL(`guardRails/${name}.yaml`, import.meta.url), blanks(spec));
+}
+
+/** Objects with a pod's spec in them. Their authors see the warnings; those that a controller gets are not shown. */
+const workloads = [
+  ["apps", "deployments", "daemonsets", "statefulsets", "replicasets"],
+  ["batch", "jobs", "cronjobs"],
+  ["", "replicationcontrollers"],
+].map(([group, ...resources]) => ({
+  apiGroups: [group],
+  apiVersions: ["v1"],
+  operations: ["CREATE", "UPDATE"],
+  resources,
+}));
+
+/** What the files of policies have to know of a cluster. */
+function blanks(spec: Spec): Blanks {
+  const { addons, controlPlane, facts, kubernetes, pools, windows } = spec;
+  const { cel, values } = placing(spec);
+  const namespaces = systemNamespaces(spec);
+  const ofWindows = windows.length > 0;
+  const network = kubernetes.podNetwork.windows;
+  const deaf = windows.filter((release) => !network.hostReachesOwnPods(release)).map(({ name }) => name);
+  const mebibytes = mostOfDisk(pools);
+  // Another level by default has rules that nobody here knows.
+  const baseline = !controlPlane.admission?.some(({ name }) => name === "PodSecurity");
+  return {
+    cel: { ...cel, ...(pools.length > 0 ? {} : { needsMore: "false" }), ...(baseline ? {} : { seesNode: "false" }) },
+    values: {
+      ...values,
+      workloads,
+      systemNamespaces: namespaces,
+      notSystem: { key: "kubernetes.io/metadata.name", operator: "NotIn", values: namespaces },
+      withoutAccounts: ofWindows && addons.gmsa === undefined,
+      withoutHostPorts: ofWindows && !network.hostPorts,
+      classOfLinux: ofWindows && addons.storage,
+      deaf: deaf.length > 0 && deaf,
+      deafNames: deaf.join(", "),
+      otherBuild:
+        windows.length > 1
+          ? `, or choose another build by {pod}.runtimeClassName, in a DaemonSet by ${buildLabel} in {pod}.nodeSelector`
+          : "",
+      pools: pools.length > 0,
+      mostOfDisk: `${mebibytes}Mi`,
+      gibibytes: Math.floor(mebibytes / 1024),
+      baseline,
+      addressAnnotations: facts.network.addressAnnotations,
+      unenforced: unenforced(spec),
+    },
+  };
+}
+
+/** MiB that a pod may have of the disk of a pool's node, at most. */
+function mostOfDisk(pools: ClusterSpec["pools"]): number {
+  const each = pools.map((pool) => {
+    // A file system is a little smaller than its disk.
+    const { has, kept } = shares({ ...pool, diskGb: (pool.diskGb * 1024 ** 3) / 1e9 })["ephemeral-storage"];
+    return Math.ceil(has - kept);
+  });
+  return Math.max(0, ...each);
+}
+
+/** What of NetworkPolicies nothing enforces. */
+function unenforced({ kubernetes, windows }: Pick<ClusterSpec, "kubernetes" | "windows">): string | undefined {
+  if (kubernetes.networkPolicies === "none")
+    return "nothing in this cluster enforces NetworkPolicies, so every pod still reaches every other: keep tenants in clusters of their own";
+  return windows.length === 0
+    ? undefined
+    : "NetworkPolicies hold for pods on Linux alone: what Windows pods may reach and who reaches them they do not limit";
+}
+
+/** What is told of pods. */
+export const podWarnings = (spec: Spec): readonly Manifest[] => policies("warnings", spec);
+
+/**
+ * Pods that prove that the policy is in force: an image of every known release and one of none, each with the class
+ * that it must get. With every build that a cluster gains or loses one answer changes, so that an earlier policy is not
+ * mistaken for the present one.
+ */
+export function runtimeClassProbes(builds: readonly WindowsFacts[]): readonly ClassProbe[] {
+  const [only, ...others] = builds;
+  const probe = (tag: string, name: string): ClassProbe => ({
+    image: `mcr.microsoft.com/windows/nanoserver:${tag}`,
+    runtimeClass: name === "" ? undefined : name,
+  });
   return [
-    ...placementPolicy(spec),
-    ...controlPlaneDaemonSets(spec),
-    ...(spec.windows.length > 0 ? daemonSetPolicy(spec) : []),
-    ...validationPolicies(spec),
+    ...windowsReleases.map((release) => probe(release.imageTag, classForImages(release, builds))),
+    probe("latest", others.length === 0 ? (only?.name ?? "") : ""),
   ];
 }
 
 /** How the policy on RuntimeClasses shows that it is in force; `undefined` where the cluster has none. */
-function runtimeClassProof(spec: Pick<ClusterSpec, "kubernetes" | "pools" | "windows">): PolicyProof | undefined {
+function runtimeClassProof(spec: Spec): PolicyProof | undefined {
   if (spec.windows.length === 0) return undefined;
-  return { policy: placementPolicyName, objects: placementPolicy(spec), probes: runtimeClassProbes(spec.windows) };
+  const objects = policies("placement", spec).filter(({ metadata: { name } }) => name === placementPolicyName);
+  return { policy: placementPolicyName, objects, probes: runtimeClassProbes(spec.windows) };
 }

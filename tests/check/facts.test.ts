@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
 import * as facts from "../../check/facts.ts";
-import { namespaceLabels } from "../../components/kubernetes/guardRails/policy.ts";
 import { registryConfigDir } from "../../components/machine/registryMirrors.ts";
 import { monitoringNamespace } from "../../components/model/addOns.ts";
 import { tokenFacts } from "../../components/model/cloudFacts/tokens.ts";
@@ -21,8 +21,9 @@ describe("what checks expect", () => {
     for (const { minor, coredns } of minors) assert.equal(facts.coreDnsTag(`${minor}.0`), coredns);
     assert.deepEqual(facts.issuerPaths, { discovery: discoveryPath, keySet: keySetPath });
     assert.deepEqual(facts.tokenAudiences, { aws: tokenFacts.aws.audience, azure: tokenFacts.azure.audience });
-    const { hostProcess, controlPlane } = namespaceLabels;
-    assert.deepEqual(facts.allowingLabels, { hostProcess, controlPlane });
+    const policies = readFileSync(new URL("../../components/kubernetes/guardRails/pods.yaml", import.meta.url), "utf8");
+    for (const label of Object.values(facts.allowingLabels))
+      assert.ok(policies.includes(`labels[?"${label}"].orValue("") != "allowed"`), label);
     assert.deepEqual(
       [
         facts.windowsBuildLabel,

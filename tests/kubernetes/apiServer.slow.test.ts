@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { stageOf } from "../../components/kubernetes/addOn.ts";
 import { nodeIdentityPolicies } from "../../components/kubernetes/guardRails/ownNode.ts";
-import { placementPolicyName } from "../../components/kubernetes/guardRails/placementPolicy.ts";
+import { placementPolicyName } from "../../components/kubernetes/guardRails.ts";
 import { podSpec } from "../../components/kubernetes/manifest.ts";
 import { type ApiServer, startApiServer, until } from "../support/apiServer.ts";
 import { policiesInForce, typesChecked } from "../support/policies.ts";

@@ -2,7 +2,7 @@ import type { AddOns } from "../../model/addOns.ts";
 import { awsPluginInput, azurePluginInput, ccgPlugins } from "../../model/cloudFacts/ccgPlugin.ts";
 import type { ClusterSpec } from "../../model/clusterSpec.ts";
 import type { AddOnEntry, ServerCertificate } from "../addOnEntry.ts";
-import { usesAccount } from "../guardRails/cel.ts";
+import { fill, sharedCel } from "../guardRails/policies.ts";
 import { type ImageSource, image } from "../images.ts";
 import type { Manifest, Text } from "../manifest.ts";
 import { type Account, clusterRights, rule, serviceAccount } from "../rights.ts";
@@ -182,13 +182,6 @@ function webhook(spec: ImageSource): readonly Manifest[] {
   });
 }
 
-/** Whether a pod, or a container of it, uses an account: the webhook's outage must affect no other. */
-const anyAccount = [
-  `(${usesAccount("object.spec.securityContext")})`,
-  `object.spec.containers.exists(c, ${usesAccount("c.securityContext")})`,
-  `(has(object.spec.initContainers) && object.spec.initContainers.exists(c, ${usesAccount("c.securityContext")}))`,
-].join(" || ");
-
 function webhookConfigurations(caBundle: Text): readonly Manifest[] {
   const hook = (path: string, operations: string[]) => ({
     name: `${path.slice(1)}.gmsa-webhook.windows.k8s.io`,
@@ -197,7 +190,9 @@ function webhookConfigurations(caBundle: Text): readonly Manifest[] {
     failurePolicy: "Fail",
     sideEffects: "None",
     admissionReviewVersions: ["v1"],
-    matchConditions: [{ name: "uses-account", expression: anyAccount }],
+    matchConditions: [
+      { name: "uses-account", expression: fill(sharedCel.anyAccount ?? "", { cel: sharedCel, values: {} }) },
+    ],
     namespaceSelector: {
       matchExpressions: [
         { key: "windows.k8s.io/disabled", operator: "NotIn", values: ["true"] },

@@ -1,5 +1,6 @@
 import { type WindowsFacts, windowsReleases } from "../../model/operatingSystems.ts";
-import { text } from "./texts.ts";
+
+const text = (value: string): string => JSON.stringify(value);
 
 /** A release of Windows that images are made for, whether or not a pool can run it. */
 interface ImageRelease {
@@ -61,9 +62,6 @@ export function tokensOf({ build, tags, versions }: ImageRelease): readonly stri
   return [...new Set([build.replace(/^.*[.]/, ""), ...spelled])];
 }
 
-/** CEL: the names of images after each other, as the end of one ends a tag. */
-export const inOneText = 'variables.images.join("@")';
-
 /** CEL: names of those releases that the images in `variables.names` name, each once. */
 function named(releases: readonly ImageRelease[]): string {
   const each = releases.map((release) => {
@@ -83,15 +81,3 @@ const [withPools, without] = [
 export const releasesExpression = `(${named(withPools)}) + (variables.names.matches(${text(
   without.flatMap(tokensOf).join("|"),
 )}) ? (${named(without)}) : [])`;
-
-/**
- * Images that exist for several releases under one tag: whichever node runs the pod takes its own. Where their tag
- * names a release nevertheless, it counts.
- */
-export const multiPlatform =
-  "^(mcr[.]microsoft[.]com/(dotnet/|powershell|oss/)|registry[.]k8s[.]io/(pause|e2e-test-images/)|(docker[.]io/(library/)?)?(golang|mongo|eclipse-temurin|hello-world)[:@])";
-
-/** Images that are for Windows alone, whatever their tag. */
-export const windowsOnly = `mcr[.]microsoft[.]com/(windows|dotnet/framework)|(^|/)microsoft/(iis|aspnet|dotnet-framework|windowsservercore|nanoserver)|nanoserver|windowsservercore|ltsc-?20(16|${windowsReleases
-  .map(({ imageTag }) => imageTag.replace("ltsc20", ""))
-  .join("|")})`;
