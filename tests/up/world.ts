@@ -9,7 +9,7 @@ import { text } from "node:stream/consumers";
 import { loadConfig } from "../../components/config/load.ts";
 import type { ClassProbe } from "../../components/gates/policyGate.ts";
 import { reveal, textOf } from "../../components/gates/resources.ts";
-import { runtimeClassProbes } from "../../components/kubernetes/guardRails/runtimeClassPolicy.ts";
+import { runtimeClassProbes } from "../../components/kubernetes/guardRails.ts";
 import { clusterSpec } from "../../components/model/clusterSpec.ts";
 import { issueServerCertificate, type KeyAndCertificate } from "../../plan/fakes/certificates.ts";
 import { placeOf, simulatedCloud } from "../../plan/fakes/cloud.ts";
