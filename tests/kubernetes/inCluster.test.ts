@@ -16,7 +16,7 @@ import { memo } from "../support/memo.ts";
 import { type Recorded, resource, withMocks } from "../support/mocks.ts";
 import { exampleSpec } from "../support/stacks.ts";
 import { listening } from "../support/temporary.ts";
-import { combinations, gmsa, logEnvironment, withoutWindows, withPools } from "./switches.ts";
+import { combinations, gmsa, logEnvironment, withPools } from "./switches.ts";
 
 const podIdentities = (spec: ClusterSpec) => ({
   environments: pulumi.output({ [accountKey(logsAccount)]: logEnvironment(spec) }),
@@ -209,28 +209,6 @@ describe("in-cluster layer", () => {
     assert.notDeepEqual(inputOf(await record(withPools(spec, fewer))), before);
     assert.deepEqual(Object.keys(before).toSorted(), ["cluster", "digest", "policy"]);
     assert.equal(before.cluster, "cluster-1");
-  });
-
-  it("has no proof where there is no policy: without Windows, without guard rails", async () => {
-    const spec = exampleSpec("aws-dev");
-    const without: readonly ClusterSpec[] = [
-      withoutWindows(spec),
-      { ...spec, addons: { ...spec.addons, guardRails: false } },
-    ];
-    for (const each of without)
-      assert.deepEqual(
-        (await record(each)).program.resources.filter(({ type, name }) =>
-          /in-force|MutatingAdmission\S* \S*windows/.test(`${type} ${name}`),
-        ),
-        [],
-      );
-  });
-
-  it("gives the cloud twenty minutes for a load balancer, and to take it away", () => {
-    const balancers = objects(recorded).filter(({ inputs }) => mapOf(inputs.spec).type === "LoadBalancer");
-    assert.ok(balancers.length > 0);
-    for (const { options } of balancers)
-      assert.deepEqual(options.timeouts, { create: "20m", update: "20m", delete: "20m" });
   });
 
   it("replaces objects of which the API server refuses a change, after they have gone by their name", () => {

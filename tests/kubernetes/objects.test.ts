@@ -4,13 +4,12 @@ import { volumes } from "../../components/kubernetes/addOns/volumes.ts";
 import { podSpec } from "../../components/kubernetes/manifest.ts";
 import { samples } from "../../components/kubernetes/samples.ts";
 import { nameServerPatch } from "../../components/machine/linux/staticPodPatches.ts";
-import { windowsPaths } from "../../components/machine/windows/paths.ts";
 import { flannelPaths } from "../../components/podNetworks/flannel/network.ts";
 import { exampleWindowsWorker, fileOf } from "../machine/examples.ts";
 import { syntaxErrors } from "../support/powershell.ts";
 import { lacking, needs } from "../support/powershellRules.ts";
 import { exampleSpec } from "../support/stacks.ts";
-import { argsOf, combinations, manifest, manifestsOf, planOf, withoutWindows, withPools } from "./switches.ts";
+import { combinations, manifest, manifestsOf, planOf, withoutWindows, withPools } from "./switches.ts";
 
 const aws = exampleSpec("aws-dev");
 const azure = exampleSpec("azure-dev");
@@ -31,19 +30,6 @@ describe("networking objects", () => {
       assert.deepEqual(JSON.parse(String(data["net-conf.json"])), { ...netConf, Backend: backend });
       assert.deepEqual(JSON.parse(String(fileOf(exampleWindowsWorker(spec), flannelPaths.netConf))), netConf);
     }
-  });
-
-  it("ask flanneld on Linux whether it lives and knows the node's network, on the machine alone", () => {
-    const [flanneld] = podSpec(manifest(manifestsOf(aws), "DaemonSet", "kube-flannel"))?.containers ?? [];
-    const at = (probe: NonNullable<typeof flanneld>["livenessProbe"]) =>
-      `${probe?.httpGet?.host}:${probe?.httpGet?.port}${probe?.httpGet?.path}`;
-    assert.ok(
-      flanneld?.command?.includes("--healthz-ip=127.0.0.1") && flanneld?.command.includes("--healthz-port=10262"),
-    );
-    assert.deepEqual(
-      [at(flanneld?.livenessProbe), at(flanneld?.readinessProbe)],
-      ["127.0.0.1:10262/healthz", "127.0.0.1:10262/readyz"],
-    );
   });
 
   it("let drains end one pod of CoreDNS at a time, by the label that kubeadm gives it, of more pods in a larger cluster", () => {
@@ -96,23 +82,6 @@ describe("networking objects", () => {
     }
   });
 
-  it("run flanneld and kube-proxy of the node's disk with a token that is renewed", () => {
-    for (const [name, script] of [
-      ["kube-flannel-windows", "C:\\fenestra\\start-flanneld.ps1"],
-      ["kube-proxy-windows", "C:\\fenestra\\start-kube-proxy.ps1"],
-    ] as const) {
-      const daemonSet = manifest(manifestsOf(aws), "DaemonSet", name);
-      const pod = podSpec(daemonSet);
-      assert.equal(argsOf(daemonSet, name).at(-1), script);
-      assert.equal(pod?.serviceAccountName, name);
-      assert.equal(pod?.automountServiceAccountToken, false);
-      const [token] = pod?.volumes?.[0]?.projected?.sources ?? [];
-      assert.deepEqual(token, { serviceAccountToken: { path: "token", expirationSeconds: 3600 } });
-      const folder = pod?.containers[0]?.volumeMounts?.[0]?.mountPath;
-      assert.equal(`${folder}\\token`, windowsPaths.serviceAccountToken);
-    }
-  });
-
   it("have nothing for Windows in a cluster without it", () => {
     const workloads = manifestsOf(withoutWindows(aws)).filter((each) => podSpec(each)?.os?.name === "windows");
     assert.deepEqual(workloads, []);
@@ -143,24 +112,6 @@ describe("cloud objects", () => {
           continue;
         const host = pod.containers[0]?.env?.find(({ name }) => name === "KUBERNETES_SERVICE_HOST");
         assert.equal(host?.value, "api.internal.test", `${title}: ${each.metadata.name}`);
-      }
-  });
-
-  it("give disks the file system of the system that uses them", () => {
-    const key = "csi.storage.k8s.io/fstype";
-    for (const [spec, provisioner] of [
-      [aws, "ebs.csi.aws.com"],
-      [azure, "disk.csi.azure.com"],
-    ] as const)
-      for (const [name, fileSystem, isDefault] of [
-        ["linux", "ext4", "true"],
-        ["windows", "ntfs", "false"],
-      ] as const) {
-        const found = manifest(manifestsOf(spec), "StorageClass", name);
-        assert.equal(found.provisioner, provisioner);
-        assert.equal(found.parameters?.[key], fileSystem);
-        assert.equal(found.volumeBindingMode, "WaitForFirstConsumer");
-        assert.equal(found.metadata.annotations?.["storageclass.kubernetes.io/is-default-class"], isDefault);
       }
   });
 

@@ -1,8 +1,6 @@
 import assert from "node:assert/strict";
 import { loadConfig } from "../../components/config/load.ts";
 import type { Cloud } from "../../components/config/schema.ts";
-import { stackSchema } from "../../components/config/schema.ts";
-import { registryFacts } from "../../components/model/cloudFacts/registryAccess.ts";
 import { type ClusterSpec, clusterSpec } from "../../components/model/clusterSpec.ts";
 import type { RecordedProgram } from "../../plan/program/recorded.ts";
 import { planOf } from "../kubernetes/switches.ts";
@@ -103,33 +101,5 @@ describe("parity of the clouds", () => {
       else assert.deepEqual(objects(specs.azure, name), objects(specs.aws, name), name);
     }
     assert.ok(objects(specs.aws).length > 40);
-  });
-
-  // What one cloud refuses by name is in tests/config/badInput.yaml.
-  it("every other option is taken on both", () => {
-    const options: PlainConfig = {
-      environment: "production",
-      kubernetes: { sizeTier: "large", podCidr: "10.128.0.0/14", serviceCidr: "10.96.0.0/16" },
-      addons: { samples: true, exporters: true, nodeProblemDetector: true, gmsa: { credentialSpecs: [] } },
-      mirror: { artifacts: "https://m.test", registries: { "registry.k8s.io": "https://m.test" } },
-      httpProxy: "http://proxy.test:3128",
-      noProxy: ["mirror.test"],
-      proxyCredentials: { username: "svc", password: "[secret]" },
-      registryCredentials: { "m.test": { username: "robot", password: "[secret]" } },
-      tags: { owner: "me" },
-      ignoreTags: ["CostCenter"],
-      acknowledge: {},
-      secretsEncryption: { keys: ["key1", "key2"] },
-      repair: {},
-    };
-    for (const cloud of ["aws", "azure"] as const) {
-      // The clouds name a registry in their own ways.
-      const registryAccess = { resources: [registryFacts[cloud].example] };
-      assert.equal(specOf(cloud, { ...options, registryAccess }).cloud, cloud);
-    }
-    // Of one cloud, named in its own way, or with a test on both (tests/machine/trust.slow.test.ts).
-    const apart = ["encryptionAtHost", "accountId", "registryAccess", "iam", "certificateAuthorities"];
-    const seen = new Set([...Object.keys(configOf("aws")), ...Object.keys(options), ...apart]);
-    assert.deepEqual([...seen].sort(), Object.keys(stackSchema.shape).sort());
   });
 });

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { createHash, createPrivateKey, createPublicKey, generateKeyPairSync } from "node:crypto";
+import { createHash, createPrivateKey, createPublicKey } from "node:crypto";
 import { SignJWT } from "jose";
 import type { Cloud } from "../../components/config/schema.ts";
 import { mapOf, resourcesOfType, textOf } from "../../components/gates/resources.ts";
@@ -38,14 +38,14 @@ for (const cloud of ["aws", "azure"] as const) {
           .privateKeyPem,
       ) ?? "";
     const issuer = (): string => textOf(mapOf(program.outputs.workloadIdentity).issuer) ?? "";
-    const token = (claims: object = {}, pem = own()): Promise<string> => {
-      const key = createPrivateKey(pem);
+    const token = (claims: object = {}): Promise<string> => {
+      const key = createPrivateKey(own());
       const der = createPublicKey(key).export({ type: "spki", format: "der" });
       const { audience } = tokenFacts[cloud];
       return new SignJWT({ iss: issuer(), aud: audience, sub: "system:serviceaccount:shop:orders", ...claims })
         .setProtectedHeader({ alg: "RS256", kid: createHash("sha256").update(der).digest("base64url") })
         .setIssuedAt()
-        .setExpirationTime("exp" in claims ? Number(claims.exp) : "1h")
+        .setExpirationTime("1h")
         .sign(key);
     };
     const judged = async (given: string): Promise<readonly string[]> => judge[cloud](program, given);
@@ -64,20 +64,5 @@ for (const cloud of ["aws", "azure"] as const) {
     ] as const)
       it(`of one ${title} is exchanged for nothing`, async () =>
         assert.deepEqual(await judged(await token({ sub })), []));
-
-    it("is refused from another issuer, signature or audience, and late", async () => {
-      const { privateKey } = generateKeyPairSync("rsa", {
-        modulusLength: 2048,
-        privateKeyEncoding: { type: "pkcs1", format: "pem" },
-        publicKeyEncoding: { type: "spki", format: "pem" },
-      });
-      await assert.rejects(
-        judged(await token({ iss: "https://other.example.com" }, privateKey)),
-        /provider|AADSTS700211/,
-      );
-      await assert.rejects(judged(await token({}, privateKey)), /no applicable key/);
-      await assert.rejects(judged(await token({ aud: "https://kubernetes.default.svc" })), /"aud" claim/);
-      await assert.rejects(judged(await token({ exp: 1 })), /"exp" claim/);
-    });
   });
 }

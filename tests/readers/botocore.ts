@@ -18,7 +18,7 @@ const shapeSchema = z.object({
   ...{ min: number, max: number },
   error: z.object({ code: z.string().optional() }).optional(),
 });
-export type Shape = z.output<typeof shapeSchema>;
+type Shape = z.output<typeof shapeSchema>;
 const model = z.object({
   operations: z.record(
     z.string(),
@@ -53,7 +53,7 @@ function patternOf(pattern: string): RegExp {
 }
 
 /** Shapes of a call's service, and the names of those of its input and output; without a call of this name, neither. */
-export function shapesOf(packages: string, right: string) {
+function shapesOf(packages: string, right: string) {
   const [service = "", operation = ""] = right.split(":");
   const { operations, shapes } = modelOf(packages, service);
   const found = operations[operation];
@@ -76,7 +76,7 @@ export function modelProblems(
  * What AWS's model has against a value of a shape: members, types, and enums, patterns, lengths and bounds, which
  * botocore's own validator leaves out.
  */
-export const shapeProblems = (shapes: Readonly<Record<string, Shape>>, name: string, value: unknown, at: string) => [
+const shapeProblems = (shapes: Readonly<Record<string, Shape>>, name: string, value: unknown, at: string) => [
   ...problems(shapes, name, value, at),
 ];
 

@@ -3,10 +3,9 @@ import { basename } from "node:path";
 import { type DecodedFile, decodeUserData } from "../../plan/decode/userData.ts";
 import { collectMachines } from "../../plan/fakes/collect.ts";
 import * as readers from "../../rehearsal/programs/checkers/readers.ts";
-import { obtainPrograms } from "../../rehearsal/programs/obtain.ts";
 import { findOnPath } from "../../rehearsal/testkit/programs.ts";
 import { runStack } from "../support/mocks.ts";
-import { obtainOrSkip, skipIf } from "../support/skip.ts";
+import { skipIf } from "../support/skip.ts";
 
 const { program } = await runStack("azure-dev");
 
@@ -21,12 +20,10 @@ interface Reader {
   readonly mistakes: readonly (readonly [path: string | undefined, from: string | RegExp, to: string, says: RegExp])[];
 }
 
-const isShell = ({ path }: DecodedFile): boolean => path.endsWith(".sh");
 const units = (files: readonly DecodedFile[]) =>
   files
     .filter(({ path }) => path.startsWith("/etc/systemd/system/"))
     .map(({ path, content }) => ({ name: basename(path), text: content }));
-const script = "/opt/fenestra/bootstrap.sh";
 const kubelet = "/etc/systemd/system/kubelet.service";
 
 /** Programs that read the files of a Linux machine, or stand for them. */
@@ -46,22 +43,6 @@ const table: Readonly<Record<string, Reader>> = {
     mistakes: [
       [kubelet, "RestartSec=10", "RestartSeconds=10", /^kubelet\.service:\d+: Unknown key .*'RestartSeconds'/m],
     ],
-  },
-  bash: {
-    read: async (_, files) =>
-      (await Promise.all(files.filter(isShell).map(({ content }) => readers.bashProblems(content)))).flat(),
-    mistakes: [[script, /$/, "\nif\n", /syntax error/]],
-  },
-  shellcheck: {
-    needs: ["shellcheck", "shellcheck"],
-    read: async (program, files) =>
-      (
-        await readers.shellcheckProblems(
-          program,
-          files.filter(isShell).map(({ content }) => content),
-        )
-      ).flat(),
-    mistakes: [[script, /$/, "\nrm -rf $1\n", /^line \d+: Double quote .* \(SC2086\)$/m]],
   },
 };
 
@@ -88,12 +69,4 @@ describe("the files of Linux machines", function () {
         }
       }
     });
-
-  it("are right to kubeadm, which sees an unknown field", async function () {
-    const { kubeadm } = await obtainOrSkip(this, (progress) => obtainPrograms({ progress }));
-    const text = machines.flatMap(({ files }) => files.find(({ path }) => path.endsWith("/kubeadm.yaml")) ?? [])[0];
-    assert.deepEqual(await readers.kubeadmProblems(kubeadm.path, text?.content ?? ""), []);
-    const wrong = (text?.content ?? "").replace("clusterName:", "clusterNam:");
-    assert.match((await readers.kubeadmProblems(kubeadm.path, wrong)).join(), /unknown field "clusterNam"/);
-  });
 });

@@ -51,21 +51,3 @@ export async function commands(script: string): Promise<readonly Command[]> {
   });
   return [...found.values()];
 }
-
-/**
- * Texts of a script's outermost functions and blocks. A block given to `direct` runs in place and is none; those in it
- * are.
- */
-export async function fakeTexts(script: string, direct: RegExp): Promise<readonly string[]> {
-  const found: Node[] = [];
-  const texts: string[] = [];
-  await visitNodes(script, (node) => {
-    if (!/^(?:function_statement|script_block_expression)$/.test(node.type)) return;
-    const owner = around(node, "command", "script_block");
-    if (node.type !== "function_statement" && owner?.type === "command" && direct.test(nameOf(owner))) return;
-    if (found.some(({ startIndex, endIndex }) => startIndex < node.startIndex && node.endIndex <= endIndex)) return;
-    found.push(node);
-    texts.push(node.text);
-  });
-  return texts;
-}

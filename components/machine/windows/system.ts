@@ -64,7 +64,7 @@ const registry: readonly RegistryKey[] = [
  * Pagefile in MiB: at first the memory, between 4 and 16 GiB, at most half as much again. Windows backs each
  * allocation; without a pagefile pods fail while there is memory left.
  */
-export function pagefile(memoryGib: number): WindowsSystem["pagefile"] {
+function pagefile(memoryGib: number): WindowsSystem["pagefile"] {
   const initialMb = Math.round(Math.min(16, Math.max(4, memoryGib)) * 1024);
   return { initialMb, maximumMb: Math.round(initialMb * 1.5) };
 }

@@ -299,7 +299,7 @@ function isNetwork({ name }: WindowsStageRule): boolean {
 }
 
 /** Seconds between attempts: doubled up to the cap, which then repeats. */
-export function pauseSeconds(first: number, cap: number): readonly number[] {
+function pauseSeconds(first: number, cap: number): readonly number[] {
   const pauses: number[] = [];
   for (let pause = first; pause < cap; pause *= 2) pauses.push(pause);
   return [...pauses, cap];

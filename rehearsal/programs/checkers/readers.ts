@@ -63,43 +63,6 @@ export async function unitProblems(analyze: string, units: readonly NamedUnit[])
   });
 }
 
-/** What bash cannot parse in a script, without running it. */
-export async function bashProblems(script: string): Promise<readonly string[]> {
-  const { code, stderr } = await runCommand(["bash", "-n"], { stdin: script });
-  return code === 0 ? [] : lines(stderr, `exit code ${code}`);
-}
-
-const shellcheckSchema = z.object({
-  comments: z.array(z.object({ file: z.string(), line: z.number(), code: z.number(), message: z.string() })),
-});
-
-/**
- * Left out, since the comments that explain them do not travel to the machine: files that are sourced (SC1090, SC1091)
- * and the variables that scripts so share (SC2034, SC2154). The tests check the repository's scripts without exception.
- */
-const excluded = "SC1090,SC1091,SC2034,SC2154";
-
-/** What shellcheck finds in each script, in their order. */
-export async function shellcheckProblems(
-  shellcheck: string,
-  scripts: readonly string[],
-): Promise<readonly (readonly string[])[]> {
-  const named = scripts.map((text, index) => ({ name: `${index}.sh`, text }));
-  return await withFiles(named, async (files) => {
-    const { stdout, stderr, code } = await runCommand(
-      [shellcheck, "--norc", "--shell=bash", "--format=json1", `--exclude=${excluded}`, ...files],
-      { timeoutMs: 110_000 },
-    );
-    if (code > 1) throw new Error(`shellcheck ended with exit code ${code}: ${stderr.trim()}`);
-    const { comments } = shellcheckSchema.parse(JSON.parse(stdout));
-    return files.map((name) =>
-      comments
-        .filter(({ file }) => file === name)
-        .map(({ line, code: number, message }) => `line ${line}: ${message} (SC${number})`),
-    );
-  });
-}
-
 /** Fakes of what a booting machine fills into kubeadm's configuration. */
 const filled: Readonly<Record<string, string>> = {
   "@NODE_NAME@": "node-0",

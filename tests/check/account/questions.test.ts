@@ -4,6 +4,7 @@ import * as azure from "../../../check/account/azure/account.ts";
 import { awsNeeds } from "../../../components/gates/account/aws/needs.ts";
 import { azureNeeds } from "../../../components/gates/account/azure/needs.ts";
 import type { Objection, Send } from "../../../components/gates/account/question.ts";
+import { memo } from "../../support/memo.ts";
 import { askIn, cloudOf, differing, type Scene, sendTo } from "./world.ts";
 
 const clouds = {
@@ -46,12 +47,25 @@ for (const [cloud, { ids, ask }] of Object.entries(clouds))
       );
     });
 
-    /** Whether any scene says it with another answer to one call. */
-    const says = async (right: string, send: Send, wanted: RegExp): Promise<boolean> => {
-      for (const scene of scenes) {
+    /** The scenes by the calls that are made in them. */
+    const callers = memo(async (): Promise<Readonly<Record<string, readonly Scene[]>>> => {
+      const found: Record<string, Scene[]> = {};
+      for (const scene of [...scenes, ...examples.map((stack) => ({ stack }))]) {
+        const rights = new Set<string>();
+        await ask(scene, (call, signal) => {
+          rights.add(call.right);
+          return whole(call, signal);
+        });
+        for (const right of rights) found[right] = [...(found[right] ?? []), scene];
+      }
+      return found;
+    });
+    /** Whether a scene in which a call is made says it with another answer. */
+    const says = async (right: string, send: Send, wanted: RegExp, name = right): Promise<boolean> => {
+      for (const scene of (await callers())[right] ?? []) {
         const found = Object.values(await ask(scene, send)).flatMap(({ objections }) => objections);
         const isSaid = ({ outcome, text, mend = "" }: Objection): boolean =>
-          outcome === "not asked" && wanted.test(`${text} ${mend}`) && text.includes(right);
+          outcome === "not asked" && wanted.test(`${text} ${mend}`) && text.includes(name);
         if (found.some(isSaid)) return true;
       }
       return false;
@@ -59,6 +73,14 @@ for (const [cloud, { ids, ask }] of Object.entries(clouds))
     // A forbidden dry run is an answer; objects are asked for before one machine goes.
     const rights = Object.keys(roomy).filter((right) => !/RunInstances|AllocateAddress|s3:/.test(right));
     const whole = sendTo(roomy);
+
+    it("ask for all that the fake answers", async () => {
+      const asked = await callers();
+      assert.deepEqual(
+        rights.filter((right) => asked[right] === undefined),
+        [],
+      );
+    });
 
     it("name the right of any forbidden call, and take half an answer for none", async () => {
       for (const right of rights) {
@@ -75,7 +97,7 @@ for (const [cloud, { ids, ask }] of Object.entries(clouds))
       })) {
         const [right = ""] = rights;
         const wanted = new RegExp(`\\(${code}\\).*${mend}`);
-        assert.ok(await says("", sendTo({ ...roomy, [right]: { $fails: code } }), wanted), code);
+        assert.ok(await says(right, sendTo({ ...roomy, [right]: { $fails: code } }), wanted, ""), code);
       }
       const never = await ask({ limitMs: 300 }, () => new Promise(() => {}));
       assert.equal(never.account?.outcome, "refused");

@@ -1,4 +1,3 @@
-import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { parse } from "yaml";
 import { z } from "zod";
@@ -143,72 +142,4 @@ export async function askIn<Own extends object>(
   const needs = { ...needsOf(await running, placeOf(config)), asker, clock };
   const { answers } = await preflight(questions, needs, send, { limitMs, callMs: limitMs });
   return Object.fromEntries(answers.map((each) => [each.id, each]));
-}
-
-/** How somebody follows the words of a refusal. */
-export type Following = readonly (readonly [words: RegExp, act: (...found: string[]) => void])[];
-
-interface DayPool {
-  readonly name: string;
-  diskGb: number;
-}
-
-/** A first day's stack file, and a laptop whose clock is wrong. */
-export function firstDay<Pool extends DayPool>(changes: {
-  readonly access: { readonly public: { readonly allow: string[] } };
-  readonly pools: readonly Pool[];
-}) {
-  const day = { changes, skewMs: 400_000 };
-  const poolOf = (name: string | undefined): Pool => {
-    const found = changes.pools.find((each) => each.name === name);
-    assert.ok(found, name);
-    return found;
-  };
-  /** What mends these two, whatever the cloud. */
-  const mends: Following = [
-    [
-      /^diskGb: (\d+) in fenestra:pools, pool (\w+)$/,
-      (_, gib, name) => {
-        poolOf(name).diskGb = Number(gib);
-      },
-    ],
-    [
-      /^add (\S+) to fenestra:access public.allow$/,
-      (_, network = "") => {
-        changes.access.public.allow.push(network);
-      },
-    ],
-    [
-      /^timedatectl set-ntp true$/,
-      () => {
-        day.skewMs = 0;
-      },
-    ],
-  ];
-  return { day, poolOf, mends };
-}
-
-/** Follows refusals, at most three rounds, and by each of the words once. */
-export async function follow(
-  ask: () => Promise<Readonly<Record<string, Answer>>>,
-  following: Following,
-): Promise<void> {
-  const followed = new Set<RegExp>();
-  for (let round = 0; round < 4; round += 1) {
-    const refused = Object.values(await ask()).flatMap(({ objections }) =>
-      objections.flatMap(({ outcome, text, mend = text }) => (outcome === "refused" ? [mend] : [])),
-    );
-    if (refused.length === 0) break;
-    assert.ok(round < 3, refused.join("\n"));
-    for (const mend of refused) {
-      const [words, act] = following.find(([pattern]) => pattern.test(mend)) ?? [];
-      assert.ok(words !== undefined && act !== undefined, `nobody knows what to do by: ${mend}`);
-      act(...(words.exec(mend) ?? []));
-      followed.add(words);
-    }
-  }
-  assert.deepEqual(
-    following.flatMap(([words]) => (followed.has(words) ? [] : [words])),
-    [],
-  );
 }

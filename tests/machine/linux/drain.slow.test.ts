@@ -142,7 +142,13 @@ describeOnMachine("a machine that leaves", () => {
     return { ...at, ended: at.ended ?? assert.fail(output), calls, output };
   }
 
-  for (const way of ways)
+  // The script has lists of events, of which one each is tried, and names what becomes of a spot machine itself.
+  const each = [
+    ...Map.groupBy(ways, ({ cloud, kind, asked, leaves, notice }) =>
+      [cloud, asked.startsWith("spot") ? kind : asked, leaves, notice].join(),
+    ),
+  ];
+  for (const way of each.flatMap(([, [first]]) => first ?? []))
     it(`${way.cloud}: ${way.kind}: ${way.leaves ? "load balancers let it go" : "it is back, and they keep it"}`, () => {
       const { labelled, evicted, ended, calls, output } = timed(leaver(way));
       assert.deepEqual([evicted, labelled], [0, way.leaves ? 0 : undefined], output);

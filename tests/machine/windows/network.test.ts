@@ -44,25 +44,6 @@ describe("the CNI configuration of a Windows node", () => {
       const { plugins } = JSON.parse(flannelConflist(exampleSpec(stack), { metadataAcl: true }));
       assert.deepEqual(wrongForm(plugins[0].delegate.policies), []);
     });
-
-  it("has no ACL where a pool switches them off", () => {
-    const { plugins } = JSON.parse(flannelConflist(exampleSpec("aws-prod"), { metadataAcl: false }));
-    const types = plugins[0].delegate.policies.map(({ value }: { value: { Type: string } }) => value.Type);
-    assert.deepEqual(types, ["OutBoundNAT", "SDNRoute", "ProviderAddress"]);
-  });
-
-  it("policies in the form of version 1 are found out", () => {
-    const old = [
-      { name: "EndpointPolicy", value: { Type: "OutBoundNAT", ExceptionList: ["10.244.0.0/16"] } },
-      { name: "EndpointPolicy", value: { Type: "ROUTE", DestinationPrefix: "10.96.0.0/16", NeedEncap: true } },
-      { name: "EndpointPolicy", value: { Type: "ACL", Settings: { Protocol: 6 } } },
-    ];
-    assert.deepEqual(wrongForm(old), [
-      "OutBoundNAT has ExceptionList outside Settings",
-      "type ROUTE",
-      "ACL has no Protocol",
-    ]);
-  });
 });
 
 describe("the network of a Windows node", () => {
@@ -72,15 +53,5 @@ describe("the network of a Windows node", () => {
     // Where a switch stayed behind, flanneld's own entry makes the network, and nothing else makes one.
     const making = windowsScripts(flannel).filter((name) => /Invoke-Hns POST/.test(readWindowsScript(name, flannel)));
     assert.deepEqual(making, ["start-flanneld.ps1"]);
-  });
-
-  it("is Ready only after the routes that the virtual switch cost were repaired", () => {
-    const script = readWindowsScript("start-flanneld.ps1", flannel);
-    const places = [
-      "Wait-Until { Test-VirtualSwitch }",
-      "Repair-Routes $Network.routes",
-      "Write-Text $Network.conflist",
-    ].map((step) => script.indexOf(step));
-    assert.ok(places.every((place, index) => place > (places[index - 1] ?? 0)));
   });
 });

@@ -42,13 +42,6 @@ describe("a packed Windows payload", () => {
     }
   });
 
-  it("on AWS is two plain tags around a script that parses", async () => {
-    const text = awsScript(exampleWindowsWorker(exampleSpec("aws-prod")));
-    assert.match(text, /^<powershell>\n[\s\S]+\n<\/powershell>\n$/);
-    assert.equal(text.match(/<\/?powershell>/g)?.length, 2);
-    assert.deepEqual(await syntaxErrors(text.replace(/<\/?powershell>\n/g, "")), []);
-  });
-
   it("on Azure is a script that parses and holds every file but the one that fetches", async () => {
     for (const { payload } of windowsExamples("azure")) {
       const script = azureScript(payload);
@@ -106,27 +99,6 @@ describe("a packed Windows payload", () => {
         ),
       );
     }
-  });
-
-  it("has one object for all pools, but for one whose containerd knows Hyper-V", () => {
-    const keysOf = (hyperV: boolean): readonly string[] => [
-      ...new Set(
-        windowsExamples("aws")
-          .filter(({ pool }) => pool.hyperV === hyperV)
-          .map(({ payload }) => scriptsObject(payload).key),
-      ),
-    ];
-    assert.deepEqual([keysOf(false).length, keysOf(true).length], [1, 1]);
-    assert.notDeepEqual(keysOf(true), keysOf(false));
-  });
-
-  it("keeps data files as they are but for spaces", () => {
-    const payload = exampleWindowsWorker(exampleSpec("azure-prod"));
-    const { files } = archiveOf(azureScript(payload));
-    const machine = "C:\\fenestra\\machine.json";
-    assert.deepEqual(JSON.parse(files[machine] ?? ""), JSON.parse(fileOf(payload, machine)));
-    const config = "C:\\fenestra\\containerd\\config.toml";
-    assert.equal(files[config], fileOf(payload, config));
   });
 
   it("the command of Azure's extension is short and passes through cmd unchanged", () => {

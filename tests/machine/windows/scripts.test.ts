@@ -6,7 +6,7 @@ import { packWindowsAzure } from "../../../components/machine/windows/userData.t
 import { readWindowsScript, windowsScripts } from "../../../components/machine/windows/worker.ts";
 import type { PodNetwork } from "../../../components/model/podNetwork.ts";
 import { podNetworks } from "../../../components/podNetworks/podNetworks.ts";
-import { commandNames, fakeTexts, syntaxErrors, tokens } from "../../support/powershell.ts";
+import { commandNames, syntaxErrors, tokens } from "../../support/powershell.ts";
 import { cures, lacking, limits, needs } from "../../support/powershellRules.ts";
 import { windowsExamples } from "../examples.ts";
 
@@ -14,8 +14,6 @@ const shared = new URL("../../../components/machine/windows/scripts/", import.me
 const ps1 = (folder: URL): readonly string[] => readdirSync(folder).filter((name) => name.endsWith(".ps1"));
 const sampleFolder = new URL("../../../components/kubernetes/samples/", import.meta.url);
 const samples = ps1(sampleFolder).map((name) => ({ name, text: readFileSync(new URL(name, sampleFolder), "utf8") }));
-const testFolder = new URL("scripts/", import.meta.url);
-const tests = ps1(testFolder).map((name) => ({ name, text: readFileSync(new URL(name, testFolder), "utf8") }));
 
 describe("the PowerShell scripts of a Windows node", () => {
   const all = Object.values(podNetworks).flatMap((network, index) => {
@@ -41,9 +39,6 @@ describe("the PowerShell scripts of a Windows node", () => {
       assert.deepEqual(await tokens(script), await tokens(written));
       assert.doesNotMatch(script.trimEnd(), /^\s*(#.*)?$/m);
     });
-
-  for (const { name, text } of tests)
-    it(`its test ${name} parses`, async () => assert.deepEqual(await syntaxErrors(text), []));
 
   /** Stages that a script names where it looks for one. */
   const stagesIn = (text: string): readonly string[] =>
@@ -100,11 +95,6 @@ const ofWindows: ReadonlySet<string> = new Set(
   Test-Path Unregister-ScheduledTask Update-MpSignature Where-Object Write-Host Write-Verbose`.split(/\s+/),
 );
 
-/** What the tests call besides; scripts have functions for it: commands without a limit, or that leave half a file. */
-const ofTests: ReadonlySet<string> = new Set(
-  "Add-Content Get-Content Set-Content Set-Item Start-Service Write-Error chmod ln tar".split(" "),
-);
-
 /** What the samples call besides: they have none of the scripts' functions. */
 const ofSamples: ReadonlySet<string> = new Set(
   "Get-Content Invoke-RestMethod Move-Item Write-Output curl.exe".split(" "),
@@ -129,31 +119,10 @@ function included(network: PodNetwork): ReadonlySet<string> {
   );
 }
 
-/** Texts of the files that a test reads in, and that those read in. */
-function beside(text: string): readonly string[] {
-  const next = [...text.matchAll(/^\. "\$PSScriptRoot\/(.+\.ps1)"/gm)].map(([, file = ""]) =>
-    readFileSync(new URL(file, testFolder), "utf8"),
-  );
-  return [...next, ...next.flatMap(beside)];
-}
-
-/** Names of the variables that a script sets, in lower case. */
-function variablesSet(text: string): ReadonlySet<string> {
-  const set = /\$(\w+)(?:, \$\w+)?\s*[+-]?=(?!=)|foreach \(\$(\w+)|\[[\w.[\]]+\] \$(\w+)|(?<=param\([^)]*)\$(\w+)/gi;
-  const always = new Set(["_", "null", "true", "false", "args", "temp", "scripts"]);
-  return new Set(
-    [...text.matchAll(set)]
-      .map(([, ...names]) => (names.find(Boolean) ?? "").toLowerCase())
-      .filter((name) => !always.has(name)),
-  );
-}
-
 const networks = Object.values(podNetworks);
 const everyScript = networks.flatMap((network) =>
   windowsScripts(network).map((name) => readWindowsScript(name, network)),
 );
-const setByScripts: ReadonlySet<string> = new Set(everyScript.flatMap((script) => [...variablesSet(script)]));
-
 describe("commands of the PowerShell scripts", () => {
   for (const network of networks) {
     const read = included(network);
@@ -172,16 +141,6 @@ describe("commands of the PowerShell scripts", () => {
         assert.deepEqual(unknown, []);
       });
   }
-
-  for (const { name, text } of tests.filter((test) => test.name.endsWith(".tests.ps1")))
-    it(`${name} calls only what Windows has, what it defines and what the scripts define`, async () => {
-      const functions = new Set([text, ...beside(text), ...everyScript].flatMap(defined));
-      const unknown = (await commandNames(text))
-        // A test that fakes a command names the real one by its module.
-        .map((command) => command.replace(/^Microsoft\.PowerShell\.\w+\\/, ""))
-        .filter((command) => !ofWindows.has(command) && !ofTests.has(command) && !functions.has(command));
-      assert.deepEqual(unknown, []);
-    });
 
   for (const [what, pattern, places, refused] of cures)
     it(`${what} in one place only: ${places.join(", ") || "none"}`, () => {
@@ -235,23 +194,6 @@ describe("commands of the PowerShell scripts", () => {
       assert.equal((await lacking(rule.refused, [rule])).length, 1);
       const [call = ""] = await lacking(rule.refused, [rule]);
       assert.deepEqual(await lacking(`${call} ${rule.oneOf[0]} 60`, [rule]), []);
-    });
-
-  it("a block that reads a variable of a script is noticed, but none that runs where it stands", async () => {
-    const text = "$fake = { $duties }\nTest 'a' { $code; Set-Fake { $done } }\n";
-    assert.deepEqual(await fakeTexts(text, /^Test$/), ["{ $duties }", "{ $done }"]);
-  });
-
-  // A function sees the variables of its caller: a script's local would hide the test's of that name from its fakes.
-  for (const { name, text } of tests)
-    it(`the fakes of ${name} read no variable by a name that a script sets`, async () => {
-      const hidden: string[] = [];
-      for (const fake of await fakeTexts(text, /^(?:Test|Assert-Throws|(?:Where|ForEach|Sort)-Object)$/)) {
-        const own = variablesSet(fake);
-        const read = [...fake.matchAll(/\$(\w+)/g)].map(([, variable = ""]) => variable.toLowerCase());
-        hidden.push(...read.filter((variable) => setByScripts.has(variable) && !own.has(variable)));
-      }
-      assert.deepEqual([...new Set(hidden)], []);
     });
 
   it("a command that nobody has is noticed, in a pipeline and in a block too", async () => {

@@ -1,6 +1,5 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
-import { fingerprint } from "../../../components/machine/payload.ts";
 import {
   hashedStages,
   stageSections,
@@ -11,15 +10,10 @@ import {
   windowsExitCodes,
   windowsStages,
 } from "../../../components/machine/windows/stages.ts";
-import {
-  pauseSeconds,
-  readWindowsScript,
-  stageWaves,
-  windowsMachine,
-} from "../../../components/machine/windows/worker.ts";
+import { readWindowsScript, stageWaves } from "../../../components/machine/windows/worker.ts";
 import { podNetworks } from "../../../components/podNetworks/podNetworks.ts";
 import { exampleSpec } from "../../support/stacks.ts";
-import { exampleAccess, windowsExamples, windowsPool } from "../examples.ts";
+import { exampleAccess, windowsPool } from "../examples.ts";
 
 const plain = { credentials: { proxy: false, registries: [] } };
 const names = windowsStages.map(({ name }) => name);
@@ -73,33 +67,6 @@ describe("the stages of a Windows node", () => {
         ["after"],
       ],
     );
-  });
-
-  it("cost nothing where nobody asks for them", () => {
-    const asked = stagesOf(
-      { credentials: { proxy: true, registries: [] } },
-      { ccgPlugin: true, annotations: { a: "b" }, beforeJoin: "echo" },
-    );
-    assert.deepEqual(asked, windowsStages);
-    const always = names.filter((name) => !["ccg", "before", "after", "credentials", "proxy"].includes(name));
-    assert.deepEqual(
-      stageWaves(stagesOf(plain, { ccgPlugin: false, annotations: {} }))
-        .flat()
-        .toSorted(),
-      always.toSorted(),
-    );
-  });
-
-  it("start at most 17 processes of PowerShell until the first Ready on AWS, and 9 at a later boot", () => {
-    const { spec, pool, payload } =
-      windowsExamples("aws").find((each) => !each.pool.ccgPlugin) ?? assert.fail("no example");
-    const { tasks } = windowsMachine({ spec, pool, access: exampleAccess(spec, pool.name) }, []);
-    const boot = tasks.length;
-    const stages = stagesOf(plain, { ccgPlugin: false, annotations: {} });
-    // User data's entry and its task; the tasks of two boots; and each stage once.
-    assert.ok(payload.files.some(({ path }) => path.endsWith("fetch.ps1")));
-    assert.ok(2 + 2 * boot + stages.length <= 17);
-    assert.ok(boot + stages.filter(({ scope }) => scope === "boot").length <= 9);
   });
 
   it("send back only stages that are done before", () => {
@@ -197,27 +164,5 @@ describe("the stages of a Windows node", () => {
   it("a changed script repeats the stages that use it", () => {
     const rerun = changed(hashes(undefined, (name) => (name === "routes.ps1" ? "fixed" : name)));
     assert.deepEqual(rerun, ["network", "before", "join", "services", "programs", "ready", "after"]);
-  });
-
-  it("fingerprints differ for different values and agree for equal ones", () => {
-    fc.assert(
-      fc.property(fc.jsonValue(), fc.jsonValue(), (a, b) => {
-        assert.equal(fingerprint(a) === fingerprint(b), JSON.stringify(a) === JSON.stringify(b));
-        assert.match(fingerprint(a), /^[0-9a-f]{16}$/);
-      }),
-    );
-  });
-});
-
-describe("pauses between attempts", () => {
-  it("grow up to the cap and never beyond", () => {
-    fc.assert(
-      fc.property(fc.integer({ min: 1, max: 60 }), fc.integer({ min: 61, max: 3600 }), (first, cap) => {
-        const pauses = pauseSeconds(first, cap);
-        assert.equal(pauses[0], first);
-        assert.equal(pauses.at(-1), cap);
-        assert.ok(pauses.every((pause, index) => index === 0 || pause > (pauses[index - 1] ?? 0)));
-      }),
-    );
   });
 });

@@ -1,12 +1,11 @@
 import assert from "node:assert/strict";
 import path from "node:path";
-import fc from "fast-check";
 import { parse } from "yaml";
 import { hostProcessPod } from "../../../components/kubernetes/workload.ts";
 import type { MachinePayload } from "../../../components/machine/payload.ts";
 import { curlArguments, windowsArtifacts } from "../../../components/machine/windows/artifacts.ts";
 import { protectedFolders, windowsPaths, windowsPrograms } from "../../../components/machine/windows/paths.ts";
-import { dynamicPorts, pagefile } from "../../../components/machine/windows/system.ts";
+import { dynamicPorts } from "../../../components/machine/windows/system.ts";
 import { cloudFacts } from "../../../components/model/cloudFacts/cloudFacts.ts";
 import { nodePorts } from "../../../components/model/ports.ts";
 import { flannelPaths } from "../../../components/podNetworks/flannel/network.ts";
@@ -64,16 +63,6 @@ describe("the payload of a Windows worker", () => {
       for (const other of others) assert.deepEqual(texts(cloud, other), texts(cloud, first ?? ""));
   });
 
-  it("has unique absolute paths and an entry among them", () => {
-    for (const { payload } of windowsExamples()) {
-      const paths = payload.files.map(({ path }) => path);
-      assert.equal(new Set(paths.map((path) => path.toLowerCase())).size, paths.length);
-      for (const path of paths) assert.match(path, /^C:\\[^/:*?"<>|]+$/);
-      assert.ok(paths.includes(payload.entry));
-      assert.equal(payload.kind, "windows");
-    }
-  });
-
   it("adds a pool's own taints behind those of Windows", () => {
     const spec = exampleSpec("aws-prod");
     const pool = windowsPool(spec);
@@ -82,15 +71,6 @@ describe("the payload of a Windows worker", () => {
     const payload = exampleWindowsWorker(spec, { ...pool, scheduling });
     const config = parse(fileOf(payload, "C:\\etc\\kubernetes\\kubelet-config.yaml"));
     assert.deepEqual(config.registerWithTaints.at(-1), own);
-  });
-
-  it("holds no secret: nothing that looks like a token, key or certificate", () => {
-    const secret =
-      /BEGIN [A-Z ]*(PRIVATE KEY|CERTIFICATE)-----\n|\b[a-z0-9]{6}\.[a-z0-9]{16}\b|\bA(KI|SI)A[0-9A-Z]{16}\b|eyJ[\w-]{10,}\./;
-    for (const { payload } of windowsExamples())
-      for (const { path, content } of payload.files) assert.doesNotMatch(content, secret, path);
-    assert.match("token: abcdef.0123456789abcdef", secret);
-    assert.match("-----BEGIN EC PRIVATE KEY-----\nMHc", secret);
   });
 
   it("leaves open only what the machine fills in, and only where a script does", () => {
@@ -188,12 +168,6 @@ describe("the artifacts of a Windows node", () => {
         }
   });
 
-  it("without a digest at the default release are these and no others", () => {
-    const open = windowsArtifacts(exampleSpec("aws-prod")).filter(({ digest }) => digest === "");
-    const names = open.map(({ name }) => name);
-    assert.deepEqual(names, ["kubelet.exe", "kube-proxy.exe", "kube-log-runner.exe"]);
-  });
-
   it("come from the mirror first, and from the publisher only where he can be reached", () => {
     const spec = exampleSpec("aws-prod");
     const mirror = { ...spec.mirror, artifacts: "https://mirror.example/files/" };
@@ -213,32 +187,12 @@ describe("the artifacts of a Windows node", () => {
     assert.deepEqual(args.slice(-2), ["--proxy", "http://proxy.example:3128"]);
     assert.ok(args.includes("--ssl-no-revoke"), "Windows asks for revocation lists past the proxy");
   });
-
-  it("have names on disk that differ, also by version", () => {
-    const files = (release: string): readonly string[] =>
-      onePerSystem("aws", release)
-        .slice(0, 1)
-        .flatMap(({ spec }) => windowsArtifacts(spec).map(({ file }) => file));
-    const [old, recent] = [files("1.36.4"), files("1.37.1")];
-    assert.equal(new Set(old).size, old.length);
-    assert.ok(!recent.includes("1.36.4-kubelet.exe") && old.includes("1.36.4-kubelet.exe"));
-  });
 });
 
 describe("the settings of Windows", () => {
   it("keep the ports of outgoing connections clear of NodePorts", () => {
     assert.ok(dynamicPorts.start > nodePorts.last);
     assert.equal(dynamicPorts.start + dynamicPorts.count, 65_536);
-  });
-
-  it("give a pagefile that follows the memory within bounds", () => {
-    fc.assert(
-      fc.property(fc.integer({ min: 1, max: 1024 }), (gib) => {
-        const { initialMb, maximumMb } = pagefile(gib);
-        assert.ok(initialMb >= 4096 && initialMb <= 16_384 && maximumMb === initialMb * 1.5);
-        assert.ok(initialMb <= pagefile(gib + 1).initialMb);
-      }),
-    );
   });
 });
 
