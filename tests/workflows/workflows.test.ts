@@ -24,6 +24,7 @@ describe("the workflows", () => {
       return [[at, [...Object.keys(rights).filter((key) => rights[key] === "write"), environment ?? "", ...from]]];
     });
     assert.deepEqual(Object.fromEntries(granted), {
+      "contact.yml contact": ["id-token", `contact-\${{ inputs.cloud }}`, "main"],
       "deploy.yml look": ["id-token", environmentName("preview", stack), "main"],
       "deploy.yml up": ["id-token", environmentName("deploy", stack), "main"],
       "drift.yml drift": ["id-token", "issues", environmentName("preview", stack), "main"],
@@ -74,6 +75,8 @@ describe("the workflows", () => {
       return words.some((word) => word !== "sign in") ? [[at, words]] : [];
     });
     assert.deepEqual(Object.fromEntries(github), {
+      // Each part signs in again, since a token of Azure is good for an hour.
+      "contact.yml contact": ["plugins", ...Array(5).fill("sign in")],
       "deploy.yml look": ["head", "plugins", "sign in", "sign in", "preview"],
       // The token for Azure's state is that job's own.
       "deploy.yml up": ["head", "plugins", "sign in", "up"],
@@ -100,6 +103,15 @@ describe("the workflows", () => {
     });
     assert.ok(calls.filter(({ verb }) => verb === "preview").length >= 4, String(calls.length));
     for (const { at, verb, quick } of calls) assert.equal(quick, verb === "preview", at);
+  });
+
+  it("of a first contact goes by the commands of README, and destroys what it made however it ends", () => {
+    const [down, kept] = jobs.find(({ at }) => at === "contact.yml contact")?.steps.slice(-2) ?? [];
+    assert.match(down?.run ?? "", /fenestra down --stack "\$STACK" --yes/);
+    for (const step of [down, kept]) assert.equal(step?.if, `\${{ always() }}`);
+    const evidence = [...(texts["contact.yml"] ?? "").matchAll(/--evidence (\S+\.json)/g)].map(([, file]) => file);
+    assert.deepEqual(String(kept?.with?.path).trim().split("\n"), evidence);
+    for (const command of ["init", "up", "down"]) assert.ok(root("README.md").includes(`fenestra ${command} --stack`));
   });
 
   it("of tests end within half an hour, and take nothing for skipped", () => {
