@@ -66,7 +66,8 @@ const entry = path.join(import.meta.dirname, "../../index.ts");
 export async function runRehearsal(options: RehearsalOptions): Promise<readonly CheckResult[]> {
   const world = await makeWorld(await runTheProgram(options), options);
   const results = await checkWorld(world, options);
-  await lookBack(world, options);
+  const isUp = !results.some(({ id, outcome }) => id === "control plane" && outcome === "failed");
+  await lookBack(world, options, isUp);
   return results;
 }
 
@@ -207,16 +208,10 @@ async function toolsOf({ cluster, cloud, ...world }: World, applied: Applied): P
 }
 
 /** What is left for people: logs, the nodes, shells. */
-async function lookBack({ cluster }: World, options: RehearsalOptions): Promise<void> {
+async function lookBack({ cluster }: World, options: RehearsalOptions, isUp: boolean): Promise<void> {
   const { programs, progress, updateTo, workFolder } = options;
   if (options.logs !== undefined) await keepLogs(cluster, workFolder, options.logs);
-  const columns = "kubernetes.io/os,fenestra.dev/pool,topology.kubernetes.io/zone";
-  const look = ["--kubeconfig", cluster.kubeconfigFile, "--request-timeout=10s", "get", "nodes", "--output=wide"];
-  // kubectl asks a control plane that is away five times.
-  const { stdout, stderr } = await runCommand([programs.kubectl.path, ...look, `--label-columns=${columns}`], {
-    timeoutMs: 10_000,
-  }).catch((error: unknown) => ({ stdout: "", stderr: messageOf(error) }));
-  progress.line((stdout || stderr).trimEnd());
+  if (isUp) progress.line(await nodesOf(cluster, programs.kubectl.path));
   progress.line(releasesText([programs, ...(updateTo === undefined ? [] : [updateTo.programs])]));
   const shells = new Map([...cluster.machines.values()].map(({ name, machine }) => [name, shellIn(machine)]));
   await options.onReady?.({ kubeconfigFile: cluster.kubeconfigFile, kubectl: programs.kubectl.path, shells });
@@ -224,6 +219,15 @@ async function lookBack({ cluster }: World, options: RehearsalOptions): Promise<
 
 function pinnedImages({ pools }: StackConfig): PinnedImages {
   return new Map(pools.map(({ image, os }) => [image, os.replace("windows-", "")]));
+}
+
+/** The nodes as people see them, or why not: the rehearsal may have broken the cluster. */
+async function nodesOf({ kubeconfigFile }: Cluster, kubectl: string): Promise<string> {
+  const columns = "kubernetes.io/os,fenestra.dev/pool,topology.kubernetes.io/zone";
+  const look = ["--request-timeout=10s", "get", "nodes", "--output=wide", `--label-columns=${columns}`];
+  // kubectl asks a control plane that is away five times.
+  const answer = runCommand([kubectl, "--kubeconfig", kubeconfigFile, ...look], { timeoutMs: 10_000 });
+  return await answer.then(({ stdout, stderr }) => (stdout || stderr).trimEnd(), messageOf);
 }
 
 /**
