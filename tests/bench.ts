@@ -45,7 +45,7 @@ function timed(command: string, times: number): void {
   });
   const codes = [...new Set(all.map(({ status }) => status))].join(", ");
   console.log(`${command} of aws-dev: ${(median(all.map(({ ms }) => ms)) / 1000).toFixed(2)} s, exit code ${codes}`);
-  console.log(all.flatMap(({ waits }) => waits).join("\n"));
+  for (const wait of all.flatMap(({ waits }) => waits)) console.log(wait);
 }
 
 /** What a rehearsal waited for: its lines that came a second or more after those before. */
