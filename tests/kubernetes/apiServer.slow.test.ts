@@ -184,6 +184,89 @@ describe("in-cluster objects on a real API server", function () {
       }
     });
 
+    it("say it no more to whoever follows a warning's advice", async () => {
+      type Follow = (spec: PodCase["spec"], warning: string) => unknown;
+      /** With each object at any depth as `change` makes it. */
+      const everywhere = (value: unknown, change: (object: object) => object): unknown =>
+        Array.isArray(value)
+          ? value.map((each) => everywhere(each, change))
+          : typeof value === "object" && value !== null
+            ? Object.fromEntries(Object.entries(change(value)).map(([key, each]) => [key, everywhere(each, change)]))
+            : value;
+      const leave = (spec: PodCase["spec"], fields: readonly string[]): unknown =>
+        everywhere(spec, (each) => Object.fromEntries(Object.entries(each).filter(([key]) => !fields.includes(key))));
+      /** What the advice names. */
+      const named = (warning: string, pattern: RegExp): string => pattern.exec(warning)?.[1] ?? assert.fail(warning);
+      const probing: Follow = (spec, warning) => {
+        const exec = {
+          exec: { command: ["a"] },
+          timeoutSeconds: Number(named(warning, /timeoutSeconds(?: to|:) (\d+) or/)),
+        };
+        const asked = (key: string) =>
+          key === "preStop" ? { exec: exec.exec } : key.endsWith("Probe") ? exec : undefined;
+        return everywhere(spec, (each) =>
+          Object.fromEntries(Object.entries(each).map(([key, value]) => [key, asked(key) ?? value])),
+        );
+      };
+      const advice: readonly (readonly [says: RegExp, follow: Follow])[] = [
+        [
+          /promise: .*Leave them out/,
+          (spec, warning) =>
+            leave(
+              spec,
+              /promise: ([^:]*?)\. Leave/
+                .exec(warning)?.[1]
+                ?.split(", ")
+                .map((each) => each.replace(/.*\./, "")) ?? [],
+            ),
+        ],
+        // What an administrator does lets the pod in as it is.
+        [/sets addons.gmsa in the stack file/, (spec) => leave(spec, ["gmsaCredentialSpecName"])],
+        [/set timeoutSeconds to \d+ or more/, probing],
+        [/use exec with timeoutSeconds: \d+ or more/, probing],
+        [/makes no host ports/, (spec) => leave(spec, ["hostPort"])],
+        [/dnsPolicy to None with .* or leave it out/, (spec) => leave(spec, ["dnsPolicy"])],
+        [
+          /set storageClassName: \w+ in every/,
+          (spec, warning) => {
+            const storageClassName = named(warning, /storageClassName: (\w+)/);
+            return everywhere(spec, (each) => ("accessModes" in each ? { ...each, storageClassName } : each));
+          },
+        ],
+        [
+          /set spec.runtimeClassName to one of/,
+          (spec, warning) => ({ ...spec, runtimeClassName: named(warning, /to one of ([\w-]+)/) }),
+        ],
+        [
+          /set spec.nodeSelector to kubernetes.io.os: \w+/,
+          (spec, warning) => ({ ...spec, nodeSelector: { "kubernetes.io/os": named(warning, /io.os: (\w+)/) } }),
+        ],
+        [/use an image for one of/, (spec) => ({ ...leaveSelector(spec), containers: onWindows2022.containers })],
+        [/: lower it/, (spec) => leave(spec, ["ephemeral-storage"])],
+      ];
+      const leaveSelector = ({ nodeSelector: _, ...spec }: PodCase["spec"]) => spec;
+      const ours = (warnings: readonly string[]) =>
+        warnings.filter((each) => each.includes("ValidatingAdmissionPolicy"));
+      const followed = new Set<RegExp>();
+      for (const row of podTable.filter(({ answer, says }) => answer !== "refused" && says.length > 0)) {
+        for (const warning of ours((await create(row.namespace, row.spec)).warnings)) {
+          const [says, follow] = advice.find(([each]) => each.test(warning)) ?? assert.fail(warning);
+          followed.add(says);
+          const { taken, body, warnings } = await create(row.namespace, Object(follow(row.spec, warning)));
+          assert.ok(taken, `${row.title}: ${warning}: ${body}`);
+          assert.deepEqual(
+            ours(warnings).filter((each) => says.test(each)),
+            [],
+            `${row.title}: ${warning}`,
+          );
+        }
+      }
+      assert.deepEqual(
+        advice.filter(([says]) => !followed.has(says)),
+        [],
+      );
+    });
+
     it("refuse to change a pod's image to one of a build that its node is not of", async () => {
       await makePod("changed");
       const change = (image: string) => api.kubectl(["-n", "plain", "set", "image", "pod/changed", `main=${image}`]);

@@ -166,6 +166,9 @@ export const podTable: readonly PodCase[] = [
     { nodeSelector: { "beta.kubernetes.io/os": "windows" }, containers: one(servercore) },
     "windows-2022",
   ),
+  row("a build without nodes", pod("mcr.microsoft.com/windows/servercore:ltsc2025", windows), "none", [
+    "use an image for one of",
+  ]),
   row("a port like a build is no tag", pod("registry:1809/x:v1", windows), "none", [unknownBuild]),
   limit(
     "what the host and mounts do not have",
