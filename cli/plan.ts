@@ -1,12 +1,11 @@
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import path from "node:path";
-import { styleText } from "node:util";
 import { Option } from "@commander-js/extra-typings";
 import { loadConfig } from "../components/config/load.ts";
 import { clusterSpec } from "../components/model/clusterSpec.ts";
 import { type BasePlan, readBasePlan } from "../plan/diff/base.ts";
 import { diffPlans } from "../plan/diff/compare.ts";
-import { diffText, type Paint } from "../plan/diff/text.ts";
+import { diffText } from "../plan/diff/text.ts";
 import { type ImageRecord, readImageRecord } from "../plan/imageRecord.ts";
 import { type OutputFile, planFiles, planJson } from "../plan/report/files.ts";
 import { levels, reaches } from "../plan/report/findings.ts";
@@ -22,6 +21,7 @@ import {
   UsageError,
   withUserFile,
 } from "./exit.ts";
+import { fold } from "./fold.ts";
 import { planAtRef } from "./gitBase.ts";
 import { tellingProgramErrors } from "./programErrors.ts";
 import { programEntry, readStack, stackChoices, stackCommand } from "./project.ts";
@@ -65,13 +65,13 @@ export const command = commandOf(declaration, tellingProgramErrors(plan), {
 });
 
 async function plan(values: ReturnType<typeof declaration.opts>, terminal: Terminal): Promise<ExitCode> {
-  const { out, err, note } = terminal;
+  const { out, err, note, paint, width } = terminal;
   const started = performance.now();
   const { stack, config, passphrase } = readStack("plan", values, terminal);
   const failOn = values.failOn === lostData ? "error" : values.failOn;
   const asOf = dateOf(values.asOf);
   const images = new Map((values.imageJson ?? []).map((given) => imageOf(given, config)));
-  const base = values.diff === undefined ? undefined : readBase(values.diff, stack, values.stackDir);
+  const base = values.diff === undefined ? undefined : await readBase(values.diff, stack, values.stackDir);
   const plan = await makePlan({
     stack,
     config,
@@ -88,22 +88,20 @@ async function plan(values: ReturnType<typeof declaration.opts>, terminal: Termi
     const others = readdirSync(path.join(values.out, "machines")).filter((name) => !names.has(name));
     if (others.length > 0) err(`not of this plan, left as they are in ${values.out}/machines: ${others.join(", ")}\n`);
   }
-  if (diff === undefined) out(values.json ? planJson(plan) : planSummary(plan));
-  else out(values.json ? `${JSON.stringify(diff, null, 2)}\n` : diffText(diff, paint));
+  const text = diff === undefined ? planSummary(plan, paint) : diffText(diff, paint);
+  if (values.json) out(diff === undefined ? planJson(plan) : `${JSON.stringify(diff, null, 2)}\n`);
+  else out(width === undefined ? text : fold(text, width));
   note(`planned in ${seconds(performance.now() - started)} s, ${seconds(performance.now())} s since the start\n`);
   if (reaches(plan.findings, failOn) || (diff?.refused.length ?? 0) > 0) return exitCodes.findings;
   return values.failOn === lostData && (diff?.lost.length ?? 0) > 0 ? exitCodes.lostData : exitCodes.fine;
 }
 
-/** Colours by Node's rules: a terminal, NO_COLOR, FORCE_COLOR. */
-const paint: Paint = (colour, text) => styleText(colour, text, { stream: process.stdout });
-
 /** A file wins over a commit of the same name. */
-function readBase(fileOrRef: string, stack: string, folder: string | undefined): BasePlan {
+async function readBase(fileOrRef: string, stack: string, folder: string | undefined): Promise<BasePlan> {
   const named = `--diff ${fileOrRef}`;
   const text = existsSync(fileOrRef)
     ? withUserFile(named, "the plan.json of an earlier run", () => readFileSync(fileOrRef, "utf8"))
-    : planAtRef(fileOrRef, stack, { stackDir: folder });
+    : await planAtRef(fileOrRef, stack, { stackDir: folder });
   const base = readBasePlan(text);
   if (typeof base === "string") throw new UsageError(`${named}: ${base}`);
   if (base.stack !== stack)

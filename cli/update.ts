@@ -46,7 +46,7 @@ export const command = commandOf(
     );
     if (packageProblem(programFolder) !== undefined) {
       note("installing the packages of that release\n");
-      npmCi(programFolder);
+      await npmCi(programFolder);
     }
     // This process has the version before.
     const changes = [path.join(programFolder, "cli/main.ts"), "changes", "--since", "HEAD", "--install"];

@@ -70,7 +70,7 @@ Stack files for [Fenestra](${program}/README.md), which is pinned in \`${program
 
 \`\`\`sh
 git submodule update --init
-npm ci --prefix ${program}
+npm ci --prefix ${program} --omit=dev
 ${program}/cli/fenestra stacks
 \`\`\`
 `,

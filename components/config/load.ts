@@ -3,6 +3,7 @@ import { type Artifact, readArtifactLock } from "../model/artifacts.ts";
 import { cloudFacts } from "../model/cloudFacts/cloudFacts.ts";
 import { fromJson } from "../model/json.ts";
 import { ConfigError, childPath, configPrefix, didYouMean, type Problem, problem } from "../model/problem.ts";
+import { selectableVersions } from "../model/releases.ts";
 import { schemaOf } from "./cloudSchema.ts";
 import { encryptedText } from "./encrypted.ts";
 import { configJsonSchema, describeAllowed, type JsonSchema, propertyOf, schemaAt } from "./jsonSchema.ts";
@@ -100,7 +101,7 @@ export function validate(
   const unknown = issues.flatMap(({ path, ...issue }) =>
     issue.code === "unrecognized_keys" ? issue.keys.map((key) => [...path, key]) : [],
   );
-  const foreign = unknown.filter((path) => ownerAt(path) !== undefined);
+  const foreign = unknown.filter((path) => ownerAt(path, values.cloud) !== undefined);
   const given = acceptedSettings(
     foreign.reduce(without, readable),
     earlier.map(({ path }) => path),
@@ -182,9 +183,11 @@ function merged(problems: readonly Problem[]): readonly Problem[] {
   return [...byPath.values()];
 }
 
-/** Title of the cloud that has a key at a path. */
-function ownerAt(path: readonly PropertyKey[]): string | undefined {
-  return Object.values(cloudFacts).find(({ name }) => schemaAt(schema(name), path) !== undefined)?.words.title;
+/** Title of the other cloud that has a key at a path; a mapping has any, and its keys are judged by their names. */
+function ownerAt(path: readonly PropertyKey[], own: unknown): string | undefined {
+  const hasKey = (cloud: string) =>
+    Object.hasOwn(schemaAt(schema(cloud), path.slice(0, -1))?.properties ?? {}, String(path.at(-1)));
+  return Object.values(cloudFacts).find(({ name }) => name !== own && hasKey(name))?.words.title;
 }
 
 function without<T>(values: T, path: readonly PropertyKey[]): T {
@@ -205,18 +208,21 @@ function fromIssue(issue: z.core.$ZodIssue, values: Readonly<Record<string, unkn
         problem(stackFilePath(path), valueAt(values, path), message, allowed, remedy);
       const setting = path.filter((step) => typeof step === "string").join(".");
       const instead = Object.hasOwn(removedSettings, setting) ? removedSettings[setting] : undefined;
-      const owner = ownerAt(path);
+      const owner = ownerAt(path, values.cloud);
       if (owner !== undefined)
         return refused(`is a setting of ${owner}`, `nothing: only ${owner} has it`, instead ?? "remove it");
       const [whole, split] = issue.path.length === 0 ? [configPrefix + key, withPath(key)] : [key, undefined];
       const remedy = split ?? instead ?? didYouMean(whole, known) ?? "remove it or correct its spelling";
-      return refused("is not a key that Fenestra knows", `one of ${known.join(", ")}`, remedy);
+      const allowed = known.length > 0 ? `one of ${known.join(", ")}` : describeAllowed(schemaAt(mine, issue.path));
+      return refused("is not a key that Fenestra knows", allowed, remedy);
     });
   }
   const value = valueAt(values, issue.path);
   const here = schemaAt(mine, issue.path);
   const message = value === undefined ? "is missing" : messageOf(issue, value);
-  return [problem(stackFilePath(issue.path), value, message, allowedAt(issue, mine), remedyOf(here, value, message))];
+  return [
+    problem(stackFilePath(issue.path), value, message, allowedAt(issue, mine), remedyOf(issue, here, value, message)),
+  ];
 }
 
 /** JSON Schema's names of what zod calls otherwise. */
@@ -234,14 +240,81 @@ function allowedAt(issue: z.core.$ZodIssue, mine: JsonSchema): string {
   return [...wanted, above.findLast((each) => each?.description !== undefined)?.description ?? ""].join(". ");
 }
 
-function remedyOf(here: JsonSchema | undefined, value: unknown, message: string): string | undefined {
+function remedyOf(
+  issue: z.core.$ZodIssue,
+  here: JsonSchema | undefined,
+  value: unknown,
+  message: string,
+): string | undefined {
   const wanted = here?.type;
+  const choices = (here?.enum ?? (issue.code === "invalid_value" ? issue.values : [])).map(String);
+  if (choices.length > 0) return slipOf(value, choices);
+  if (issue.path.join(".") === "kubernetes.version") return versionOf(value);
   if (wanted === "string" && (typeof value === "number" || typeof value === "boolean"))
     return new RegExp(here?.pattern ?? "").test(String(value)) ? `put it in quotes: "${value}"` : undefined;
+  if (wanted === "object" && Array.isArray(value)) return "write a mapping, without the hyphens: NAME: VALUE";
+  if (wanted === "object" && value === false)
+    return here?.properties?.perHour === undefined ? "remove it" : "write { perHour: 0 }";
+  if (wanted === "object" && value === true) return "write {} for its defaults, or its keys";
+  if (wanted === "array" && typeof value === "object" && value !== null) return "put a hyphen before each item";
   if (typeof value !== "string") return undefined;
   if (wanted === "array") return `put it in brackets: [${value}]`;
-  if (wanted === "integer" && /^\d+$/.test(value)) return `without quotes: ${Number(value)}`;
+  if (wanted === "boolean" && Object.hasOwn(switches, value.toLowerCase()))
+    return `without quotes: ${switches[value.toLowerCase()]}`;
+  const [, digits, unit = ""] = /^(\d+) ?([a-z%]*)$/i.exec(value) ?? [];
+  if ((wanted === "integer" || wanted === "number") && digits !== undefined)
+    return unit === "" ? `without quotes: ${Number(digits)}` : withoutUnit(Number(digits), unit, here?.description);
   return message.includes("CIDR") && /^\d+(\.\d+){3}$/.test(value) ? `a single address is ${value}/32` : undefined;
+}
+
+const switches: Readonly<Record<string, boolean>> = {
+  true: true,
+  yes: true,
+  on: true,
+  false: false,
+  no: false,
+  off: false,
+};
+
+/** By the word for what a setting counts in, units that people write behind the number. */
+const units: Readonly<Record<string, RegExp>> = {
+  Percent: /^%$/,
+  Minutes: /^m(in|inutes?)?$/i,
+  Seconds: /^s(ec|econds?)?$/i,
+  Hours: /^h(ours?)?$/i,
+  Days: /^d(ays?)?$/i,
+  GiB: /^g(i|b|ib)?$/i,
+};
+
+function withoutUnit(number: number, unit: string, description = ""): string {
+  const counted = Object.entries(units).find(([word]) => new RegExp(`\\b${word}\\b`, "i").test(description));
+  return counted?.[1].test(unit) ? `without its unit: ${number}` : "write a number without a unit";
+}
+
+/** Other products' words for a value. */
+const aliases: Readonly<Record<string, string>> = { ubuntu: "linux", false: "none", off: "none", no: "none" };
+
+/** The choice that a value means: by letters and digits alone, its beginning, another word for it, or a slip. */
+function slipOf(value: unknown, choices: readonly string[]): string | undefined {
+  if (typeof value !== "string" && typeof value !== "number" && typeof value !== "boolean") return undefined;
+  const bare = (text: string): string => text.toLowerCase().replaceAll(/[^a-z0-9]/g, "");
+  const written = String(value);
+  if (choices.includes(written)) return `put it in quotes: "${written}"`;
+  if (value === true) return `write ${choices.filter((choice) => choice !== "none").join(" or ")}`;
+  const same = choices.find((choice) => bare(choice) === bare(written)) ?? aliases[written.toLowerCase()];
+  if (same !== undefined && choices.includes(same)) return `write ${same}`;
+  const begun = bare(written).length < 3 ? [] : choices.filter((choice) => bare(choice).startsWith(bare(written)));
+  if (begun.length > 0) return `write ${begun.join(" or ")}`;
+  return didYouMean(written.toLowerCase(), choices);
+}
+
+/** The releases that a slip of the version means; YAML reads 1.37 as a number. */
+function versionOf(value: unknown): string | undefined {
+  if (typeof value !== "string" && typeof value !== "number") return undefined;
+  const written = String(value).replace(/^v/i, "");
+  const known = selectableVersions(readArtifactLock());
+  const meant = known.filter((version) => version === written || version.startsWith(`${written}.`));
+  return meant.length === 0 ? undefined : `write ${meant.join(" or ")}`;
 }
 
 /** `pulumi config set` takes dots for a part of the name, unless told that they are a path. */
@@ -289,6 +362,8 @@ const tooMany: Readonly<Record<string, string>> = { string: "is too long", array
 export const removedSettings: Readonly<Record<string, string>> = {
   "secretsEncryption.kms":
     "move the Secrets to a key of the secret store with the release that you run, then remove it: docs/limits.md says why it went",
+  "secretsEncryption.kmsKey":
+    "remove it: keys of secretsEncryption are kept in the secret store of the cloud; docs/limits.md says why no key service encrypts Secrets",
   "secretsEncryption.plugin": "remove it: Fenestra starts no plug-in of a key service any more",
   "network.azureCni.plugin": "remove it: the lock file has the plug-in for both systems with its digest",
   "addons.logs.windowsCollector": "remove it: the lock file has the collector for Windows with its digest",

@@ -53,9 +53,28 @@ const unseen = /[\p{Cf}\p{Zl}\p{Zp}\p{Co}]|(?! )\p{Zs}/gu;
 const codePoint = (character: string): string =>
   `U+${character.codePointAt(0)?.toString(16).toUpperCase().padStart(4, "0")}`;
 
-/** A text without logins in URLs and in headers. */
+/** Tokens of known services and JWTs, by their beginnings, and fields of Azure's connection strings and signatures. */
+const tokens =
+  /\b((?:sk|pk|rk|gh[opsur]|github_pat|glpat|xox[a-z]|npm|hv[bs])[-_.]|(?:AKIA|ASIA)(?=[A-Z0-9]{16})|eyJ(?=[\w-]*\.)|(?:AccountKey|SharedAccessKey|sig)=)[\w.+/=%-]+/g;
+
+/** What reads as letters that nobody has thought of: the text of a key. A digest says that it is one. */
+function isRandom(word: string): boolean {
+  if (/^[0-9a-f]{32,}$/i.test(word)) return true;
+  // A path of words, as in an id of Azure.
+  if (word.split(/[/_-]/).some((part) => part.length >= 6 && /^[A-Za-z]?[a-z]+([A-Z][a-z]+)*$/.test(part)))
+    return false;
+  const kinds = [...word].map((letter) => [/\d/, /[A-Z]/, /[a-z]/].findIndex((kind) => kind.test(letter)));
+  const changes = kinds.filter((kind, index) => index > 0 && kind !== kinds[index - 1]).length;
+  return [0, 1, 2].every((kind) => kinds.includes(kind)) && changes >= word.length / 3;
+}
+
+/** A text without logins in URLs and in headers, and without what looks like a token or a key. */
 const withoutLogins = (text: string): string =>
-  text.replaceAll(/\/\/[^/\s]*@/g, "//…@").replaceAll(/\b(Bearer|Basic) +[^"\\\]]+/g, "$1 …");
+  text
+    .replaceAll(/\/\/[^/\s]*@/g, "//…@")
+    .replaceAll(/\b(Bearer|Basic) +[^"\\\]]+/g, "$1 …")
+    .replaceAll(tokens, "$1…")
+    .replaceAll(/(?<!sha256:|\w)[\w+/-]{20,}={0,2}/g, (word) => (isRandom(word) ? "…" : word));
 
 /** A login in a URL within a text of JSON: a mistyped password may have spaces, quotes and slashes. */
 const loginInJson = /\/\/(?:(?:[^/"\\]|\\.)*|(?:[^/":\\]|\\.)+:(?:[^"\\]|\\.)*)@/g;
@@ -94,9 +113,16 @@ export function hidesValue(path: string): boolean {
   return secretName.test(lastKey(path)) || secretSetting.test(path);
 }
 
+/** Settings with the name of a Secret that somebody makes. */
+const namesSecret = /(?:\.smb\.shares|\.headers|\.credentialSpecs)\[\d+\]\.secret$/;
+
+/** Where a name belongs, one without digits is shown: `shop/smb`. What has some may be the secret itself. */
+const isName = ({ path, value }: Problem): boolean =>
+  namesSecret.test(path) && typeof value === "string" && /^[a-z._/-]{1,63}$/i.test(value);
+
 /** A problem as the lines shown to the user, without a secret's value. */
 export function showProblem(problem: Problem): string {
-  const secret = hidesValue(problem.path);
+  const secret = hidesValue(problem.path) && !isName(problem);
   const given = problem.remedy ?? (secret ? undefined : beyondAscii(problem.value));
   const remedy = secret && quotes(given, problem.value) ? undefined : given;
   const found = secret && problem.value !== undefined ? "not shown" : showValue(problem.value);

@@ -94,9 +94,9 @@ const changeLooks: Readonly<
   stays: ["stays", " "],
 };
 
-export type Paint = (colour: "red" | "yellow" | "green", text: string) => string;
+export type Paint = (colour: "red" | "yellow" | "green" | "dim", text: string) => string;
 
-const plain: Paint = (_, text) => text;
+export const plain: Paint = (_, text) => text;
 
 export function diffText(diff: PlanDiff, paint: Paint = plain): string {
   if (isEmpty(diff)) return "Nothing changes.\n";

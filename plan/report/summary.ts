@@ -1,13 +1,15 @@
 import { roomInWords } from "../../components/model/room.ts";
 import { billedLines } from "../billed.ts";
 import { counted } from "../counted.ts";
+import { type Paint, plain } from "../diff/text.ts";
 import { groupFindings, type Level, levels, placesOf } from "../finding.ts";
 import type { Plan } from "../plan.ts";
 
 const marks = { error: "✗", warning: "!", note: "·" } as const;
+const colours = { error: "red", warning: "yellow", note: "dim" } as const;
 
 /** The plan for the terminal, short enough to read in one go. */
-export function planSummary(plan: Plan): string {
+export function planSummary(plan: Plan, paint: Paint = plain): string {
   const { cluster } = plan;
   const read = plan.resources.filter(({ existing }) => existing === true).length;
   return [
@@ -24,7 +26,7 @@ export function planSummary(plan: Plan): string {
     ...billedLines(plan.billed).map((line) => `  ${line}`),
     ...(plan.messages.length === 0 ? [] : ["", ...plan.messages.map(({ severity, text }) => `${severity}: ${text}`)]),
     "",
-    ...findingLines(plan),
+    ...findingLines(plan, paint),
     "",
   ].join("\n");
 }
@@ -82,7 +84,7 @@ function byAcceptance({ findings }: Plan): Readonly<Record<"open" | "accepted", 
   return { open, accepted };
 }
 
-function findingLines(plan: Plan): readonly string[] {
+function findingLines(plan: Plan, paint: Paint): readonly string[] {
   const { open, accepted } = byAcceptance(plan);
   const groups = groupFindings(open);
   const count = (level: Level): number => groups.filter((group) => group.level === level).length;
@@ -91,7 +93,7 @@ function findingLines(plan: Plan): readonly string[] {
       ? "No findings."
       : `${counted(groups.length, "finding")}: ${levels.map((level) => counted(count(level), level)).join(", ")}`,
     ...groups.flatMap((group) => [
-      `  ${marks[group.level]} ${group.id} at ${placesOf(group)}`,
+      paint(colours[group.level], `  ${marks[group.level]} ${group.id} at ${placesOf(group)}`),
       `      ${group.message} ${group.remedy}`,
     ]),
     ...groupFindings(accepted).map((group) => `  accepted: ${group.id} at ${placesOf(group)}: ${group.acknowledged}`),

@@ -162,11 +162,38 @@ describe("bad input", () => {
       errorOf(changed("azure", changes)).problems[0]?.remedy;
     assert.equal(fix({ "network.zones": [1, 2] }), 'put it in quotes: "1"');
     assert.equal(fix({ tags: { on: true } }), 'put it in quotes: "true"');
-    // What quotes would not mend either, what every object of JavaScript has, and what cannot be seen.
-    assert.deepEqual(
-      [fix({ "kubernetes.version": 1.36 }), fix({ region: "West Europe" })],
-      [undefined, "write westeurope"],
-    );
+    // Slips by their class, each at one setting of its kind.
+    const slips: readonly (readonly [string, unknown, string | undefined])[] = [
+      ["kubernetes.version", 1.37, "write 1.37.0 or 1.37.1"],
+      ["kubernetes.version", "v1.37.0", "write 1.37.0"],
+      ["kubernetes.version", 1.3, undefined],
+      ["network.nat", true, "write single or perZone"],
+      ["network.policies", false, "write none"],
+      ["pools.0.perZone", "yes", "without quotes: true"],
+      ["pools.0.perZone", "False", "without quotes: false"],
+      ["repair.notReadyAfter", "20m", "without its unit: 20"],
+      ["repair.notReadyAfter", "20s", "write a number without a unit"],
+      ["repair.maxUnhealthy", "30%", "without its unit: 30"],
+      ["repair", false, "write { perHour: 0 }"],
+      ["pools.0.os", "ubuntu", "write linux"],
+      ["pools.0.os", "Windows2022", "write windows-2022"],
+      ["environment", "prod", "write production"],
+      ["registryCredentials", [{ password: "x" }], "write a mapping, without the hyphens: NAME: VALUE"],
+      ["pools.0.taints", { key: "a" }, "put a hyphen before each item"],
+      ["controlPlane.extraArgs", { apiServer: { "--v": "4" } }, "write v"],
+      [
+        "controlPlane.admission",
+        [{ name: "PodSecurity", configuration: { defaults: { enforce: "restrictd" } } }],
+        "did you mean restricted?",
+      ],
+      ["region", "West Europe", "write westeurope"],
+    ];
+    for (const [at, value, wanted] of slips)
+      assert.equal(fix({ [at]: value }), wanted, `${at} ${JSON.stringify(value)}`);
+    // A mapping's key that is none of this cloud's names is not another cloud's setting.
+    const foreign = errorOf(changed("aws", { "controlPlane.generations": { "i-0123456789abcdef0": 2 } })).message;
+    assert.doesNotMatch(foreign, /only AWS|nothing/);
+    // What every object of JavaScript has, and what cannot be seen.
     assert.equal(fix({ constructor: 1 }), "remove it or correct its spelling");
     assert.match(
       errorOf(changed("azure", { "network.zones": ["1\u200b"] })).message,
@@ -257,6 +284,33 @@ describe("a problem's text", () => {
         for (const value of under("value")) told(cloud, path, value);
       for (const value of under("value")) told(cloud, "addons.logs", { otlp: { headers: value } });
     }
+  });
+
+  it("has nothing in it that looks like a key or a token, at any setting, depth or whole object, and has names", () => {
+    const keys = ["c2VjcmV0c2VjcmV0MTIzc2VjcmV0QUJD", "fedcba9876543210fedcba9876543210"];
+    const texts = [...keys, ...["Bearer x7", "sk-x7", "ghp_x7"].map((text) => `${text}${keys[1]}`)];
+    const shown = new RegExp(keys.join("|"));
+    const said = (config: PlainConfig): string => {
+      try {
+        validate(config, lock);
+        return "";
+      } catch (error) {
+        return String(error);
+      }
+    };
+    for (const cloud of ["aws", "azure"] as const) {
+      const paths = leavesOf(configJsonSchema(schemaOf(cloud))).map(([at]) =>
+        at.replaceAll("[]", ".0").replaceAll("*", "host"),
+      );
+      assert.ok(paths.length > 150);
+      for (const at of new Set([...paths, ...paths.map((each) => each.replace(/\.[^.]+$/, ""))]))
+        for (const value of [texts.join(" "), { a: [{ b: texts[0], c: { d: texts[1] } }] }])
+          assert.doesNotMatch(said(changed(cloud, { [at]: value })), shown, `${cloud} ${at}`);
+    }
+    const found = (changes: Readonly<Record<string, unknown>>) => messagesOf(changed("azure", changes));
+    assert.match(found({ "addons.smb": { shares: [{ secret: "shop/smb" }] } }), /found: {3}"shop\/smb"/);
+    const digest = `sha256:${"0123456789abcdef".repeat(4)}`;
+    assert.match(found({ "pools.0.image": digest }), new RegExp(digest.slice(0, 40)));
   });
 
   it("spells paths as `pulumi config set --path` does", () => {

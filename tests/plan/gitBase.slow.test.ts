@@ -41,7 +41,7 @@ console.log(JSON.stringify({ version: "${version}", args: process.argv.slice(2) 
   });
 
   const refused = (ref: string, stack: string, message: RegExp) =>
-    assert.throws(
+    assert.rejects(
       () => planAtRef(ref, stack, here),
       (error) => error instanceof UsageError && message.test(error.message),
     );
@@ -50,59 +50,67 @@ console.log(JSON.stringify({ version: "${version}", args: process.argv.slice(2) 
     assert.equal(git("worktree", "list").trim().split("\n").length, 1, "the worktree is gone");
   });
 
-  it("is what that commit's version plans, its findings aside", () => {
-    assert.deepEqual(JSON.parse(planAtRef("one", "aws-dev", here)), {
+  it("is what that commit's version plans, its findings aside", async () => {
+    assert.deepEqual(JSON.parse(await planAtRef("one", "aws-dev", here)), {
       version: "one",
       args: ["plan", "--stack", "aws-dev", "--json"],
     });
-    assert.equal(JSON.parse(planAtRef("HEAD", "aws-dev", here)).version, "two");
+    assert.equal(JSON.parse(await planAtRef("HEAD", "aws-dev", here)).version, "two");
   });
 
-  it("tells a version that cannot plan the stack, with its reason but no trace", () => {
+  it("tells a version that cannot plan the stack, with its reason but no trace", async () => {
     const bad = "The stack configuration has 1 problem:\n\nconfig.fenestra:region: is missing";
-    refused("one", "bad", new RegExp(`^--diff one: that version cannot plan bad: ${bad}$`));
-    refused("one", "broken", /^--diff one: that version cannot plan broken:[\s\S]*Error: no such module\n(?!\s+at )/);
+    await refused("one", "bad", new RegExp(`^--diff one: that version cannot plan bad: ${bad}$`));
+    await refused(
+      "one",
+      "broken",
+      /^--diff one: that version cannot plan broken:[\s\S]*Error: no such module\n(?!\s+at )/,
+    );
   });
 
-  it("refuses what is no commit, also if it looks like an option", () => {
-    refused("none", "aws-dev", /there is no such file and no such commit; allowed: the plan\.json of an earlier run/);
-    refused("--all", "aws-dev", /no such commit/);
+  it("refuses what is no commit, also if it looks like an option", async () => {
+    await refused(
+      "none",
+      "aws-dev",
+      /there is no such file and no such commit; allowed: the plan\.json of an earlier run/,
+    );
+    await refused("--all", "aws-dev", /no such commit/);
   });
 
-  it("refuses a commit whose program is not in the repository", () => {
+  it("refuses a commit whose program is not in the repository", async () => {
     writeFileSync(path.join(folder, "Pulumi.yaml"), `main: ${folder}`);
     git("add", "Pulumi.yaml");
     git("commit", "--quiet", "-m", "absolute");
     git("tag", "absolute");
     git("reset", "--quiet", "--hard", "HEAD^");
-    refused("absolute", "aws-dev", /main in its Pulumi\.yaml is \S+, outside of the repository/);
+    await refused("absolute", "aws-dev", /main in its Pulumi\.yaml is \S+, outside of the repository/);
   });
 
-  it("refuses a commit with other packages, and says what to do", () => {
+  it("refuses a commit with other packages, and says what to do", async () => {
     writeFileSync(path.join(folder, "package-lock.json"), lock("2"));
-    refused("one", "aws-dev", /package-lock\.json differs there.*npm ci, fenestra plan --json/);
+    await refused("one", "aws-dev", /package-lock\.json differs there.*npm ci, fenestra plan --json/);
   });
 
-  it("has its own packages when installed, and only when they differ", () => {
+  it("has its own packages when installed, and only when they differ", async () => {
     const installed: string[] = [];
     const options = {
       ...here,
-      install: (tree: string) => {
+      install: async (tree: string) => {
         installed.push(readFileSync(path.join(tree, "package-lock.json"), "utf8"));
         mkdirSync(path.join(tree, "node_modules"));
       },
     };
     writeFileSync(path.join(folder, "package-lock.json"), lock("2"));
-    assert.equal(JSON.parse(planAtRef("one", "aws-dev", options)).version, "one");
+    assert.equal(JSON.parse(await planAtRef("one", "aws-dev", options)).version, "one");
     assert.deepEqual(installed, [lock("1", "one")]);
     writeFileSync(path.join(folder, "package-lock.json"), lock("1"));
-    assert.equal(JSON.parse(planAtRef("one", "aws-dev", options)).version, "one");
+    assert.equal(JSON.parse(await planAtRef("one", "aws-dev", options)).version, "one");
     assert.equal(installed.length, 1);
   });
 
-  it("knows its stacks", () => {
-    const stacksAt = (ref: string) => {
-      const checkout = openCheckout(ref, { ...here, install: () => undefined });
+  it("knows its stacks", async () => {
+    const stacksAt = async (ref: string) => {
+      const checkout = await openCheckout(ref, { ...here, install: async () => undefined });
       checkout.close();
       return checkout.stacks;
     };
@@ -110,8 +118,8 @@ console.log(JSON.stringify({ version: "${version}", args: process.argv.slice(2) 
     writeFileSync(path.join(folder, "stacks", "Pulumi.aws-dev.yaml"), "config: {}");
     git("add", "stacks");
     git("commit", "--quiet", "-m", "three");
-    assert.deepEqual([stacksAt("one"), stacksAt("HEAD")], [[], ["aws-dev"]]);
+    assert.deepEqual([await stacksAt("one"), await stacksAt("HEAD")], [[], ["aws-dev"]]);
     writeFileSync(path.join(folder, "package-lock.json"), lock("1"));
-    refused("HEAD", "shop", /^--diff HEAD: that version has no stack shop, so all of it is new$/);
+    await refused("HEAD", "shop", /^--diff HEAD: that version has no stack shop, so all of it is new$/);
   });
 });

@@ -89,7 +89,8 @@ function passwordsIn(
   value: unknown,
   path: readonly string[],
 ): readonly { readonly path: readonly string[]; readonly text: string }[] {
-  if (typeof value !== "object" || value === null) return [];
+  // A list is refused as such: positions are no hosts.
+  if (typeof value !== "object" || value === null || Array.isArray(value)) return [];
   return Object.entries(value).flatMap(([key, part]) =>
     key === "password" && typeof part === "string"
       ? [{ path: [...path, key], text: part }]

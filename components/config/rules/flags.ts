@@ -28,7 +28,11 @@ function flagProblem(program: ControlPlaneProgram, name: string, value: string, 
   if (reason !== undefined)
     return { message: `is a flag that Fenestra keeps to itself: ${reason}`, allowed: "other flags of the program" };
   if (!/^[a-z][a-z0-9.-]*$/.test(name))
-    return { message: "is not the name of a flag", allowed: "a name as --help shows it, without the dashes" };
+    return refusal(
+      "is not the name of a flag",
+      "a name as --help shows it, without the dashes",
+      /^--?\w/.test(name) ? `write ${name.replace(/^-+/, "")}` : undefined,
+    );
   // kubeadm writes them to a manifest as they are, one argument each.
   if (/[\n\r]/.test(value)) return { message: "has a line break", allowed: "one line" };
   return name === "feature-gates"
@@ -129,6 +133,24 @@ function unknownFields(value: object, known: readonly string[], kind: string, pa
   );
 }
 
+const podSecurityLevels = ["privileged", "baseline", "restricted"];
+
+/** PodSecurity itself would end with such a level (k8s.io/pod-security-admission/api, `ParseLevel`). */
+function podSecuritySlip(configuration: unknown, index: number): readonly Problem[] {
+  const defaults = z.object({ defaults: z.record(z.string(), z.unknown()) }).safeParse(configuration).data?.defaults;
+  return Object.entries(defaults ?? {}).flatMap(([mode, level]) =>
+    mode.endsWith("-version") || podSecurityLevels.includes(String(level))
+      ? []
+      : refuse(
+          key(`controlPlane.admission[${index}].configuration.defaults.${mode}`),
+          level,
+          "is no level of Pod Security",
+          podSecurityLevels.join(", "),
+          didYouMean(String(level), podSecurityLevels),
+        ),
+  );
+}
+
 export const flagRules: Rules = {
   extraArgs: rule(["kubernetes.version", "controlPlane.extraArgs"], (settings) => {
     const given = settings["controlPlane.extraArgs"];
@@ -152,6 +174,8 @@ export const flagRules: Rules = {
     const enabled = settings["controlPlane.extraArgs"]?.apiServer?.["enable-admission-plugins"]?.split(",") ?? [];
     return plugins.flatMap(({ name, configuration }, index) => {
       const path = key(`controlPlane.admission[${index}].name`);
+      const slip = name === "PodSecurity" ? podSecuritySlip(configuration, index) : [];
+      if (slip.length > 0) return slip;
       if (name === "PodSecurity" && !sparesSystem(configuration))
         return refuse(
           key(`controlPlane.admission[${index}].configuration`),

@@ -157,7 +157,12 @@ export const stackRules: Rules = {
       Object.entries(given[setting] ?? {}).flatMap(([member, value]) =>
         Number(member.slice(3)) < given["controlPlane.replicas"]
           ? []
-          : refuse(key(`${setting}.${member}`), value, "is of no machine", "members below replicas"),
+          : refuse(
+              key(`${setting}.${member}`),
+              value,
+              "is of no machine",
+              `cp-0 to cp-${given["controlPlane.replicas"] - 1}`,
+            ),
       ),
     ),
   ),

@@ -106,7 +106,11 @@ export const aws: CloudFacts = {
     spotRefusal: () => undefined,
     startsFirst: () => true,
   },
-  images: { pattern: ec2Id("ami"), words: "latest or an AMI id, ami- with 8 or 17 digits", ofOther: () => undefined },
+  images: {
+    pattern: ec2Id("ami"),
+    words: "latest or an AMI id, ami- with 8 or 17 hexadecimal digits",
+    ofOther: () => undefined,
+  },
   disks: { types: ["gp3", "io2"], windowsGb: 120, windowsLeastGb: 30, speeds: true },
   tags: {
     // IAM restricts tags of roles to these characters (IAM API Reference, Tag).
