@@ -1,4 +1,4 @@
-import { execFile, execFileSync, spawnSync } from "node:child_process";
+import { execFile, execFileSync, spawn, spawnSync } from "node:child_process";
 import { existsSync, mkdtempSync, readFileSync, realpathSync, rmSync, symlinkSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
@@ -6,7 +6,7 @@ import { pathToFileURL } from "node:url";
 import { promisify } from "node:util";
 import { readProjectFile } from "../components/config/projectFile.ts";
 import { stackNames } from "../components/config/stackFile.ts";
-import { exitCodes, UsageError } from "./exit.ts";
+import { UsageError } from "./exit.ts";
 import { packagesOf, programFolder } from "./packages.ts";
 import { findProject, isInside } from "./project.ts";
 
@@ -21,9 +21,7 @@ export interface CheckoutOptions {
    * Installs the packages of a checkout where package-lock.json differs. Default: the commit is refused, since a plan
    * needs no network.
    */
-  readonly install?: (folder: string, signal: AbortSignal) => Promise<void>;
-  /** Whether the caller takes down what it has started when Ctrl-C comes after the checkout. Default: it ends all. */
-  readonly ownTakeDown?: boolean;
+  readonly install?: (folder: string, run: Run) => Promise<void>;
   /** Folder of the stack files in place of the project's; one in the repository is read as that commit has it. */
   readonly stackDir?: string | undefined;
 }
@@ -57,30 +55,24 @@ export async function planAtRef(ref: string, stack: string, options: CheckoutOpt
  */
 export async function openCheckout(ref: string, options: CheckoutOptions = {}): Promise<Checkout> {
   const { repository = findProject().root, program = programFolder, option = "--diff", install, stackDir } = options;
-  const { ownTakeDown = false } = options;
   const named = `${option} ${ref}`;
   const commit = commitOf(ref, option, repository);
   const top = realpathSync(git(repository, ["rev-parse", "--show-toplevel"]).trimEnd());
   const folder = realpathSync(mkdtempSync(path.join(tmpdir(), "fenestra-base-")));
   const tree = path.join(folder, "tree");
-  const children = new AbortController();
+  const cleaner = startCleaner(folder, [repository, program]);
   const close = () => {
-    for (const listener of [stop, ignore]) process.removeListener("SIGINT", listener);
-    // A child that ends may still write.
-    rmSync(folder, { recursive: true, force: true, maxRetries: 5, retryDelay: 50 });
+    rmSync(folder, { recursive: true, force: true });
     for (const each of new Set([repository, program])) git(each, ["worktree", "prune"]);
+    cleaner.stdin.end("closed\n");
   };
-  const ignore = () => undefined;
-  const stop = () => {
-    children.abort();
-    close();
-    process.exit(exitCodes.interrupted);
+  const run: Run = (file, args, options) => {
+    const started = executed(file, args, { ...options, encoding: "utf8", maxBuffer: 2 ** 28 });
+    cleaner.stdin.write(`${started.child.pid}\n`);
+    return started.finally(() => cleaner.stdin.write("\n"));
   };
-  process.once("SIGINT", stop);
   try {
-    await run("git", ["-C", repository, "worktree", "add", "--detach", "--quiet", tree, commit], {
-      signal: children.signal,
-    });
+    await run("git", ["-C", repository, "worktree", "add", "--detach", "--quiet", tree, commit]);
     const project = path.join(tree, path.relative(top, realpathSync(repository)));
     // A program alone has no project file.
     const then = readProjectFile(project) ?? { program: project, stacks: path.join(project, "stacks") };
@@ -95,12 +87,11 @@ export async function openCheckout(ref: string, options: CheckoutOptions = {}): 
     const stackArgs = folderOfStacks === path.join(then.program, "stacks") ? [] : ["--stack-dir", folderOfStacks];
     if (hasSamePackages(then.program, program))
       symlinkSync(path.join(program, "node_modules"), path.join(then.program, "node_modules"));
-    else if (install !== undefined) await install(then.program, children.signal);
+    else if (install !== undefined) await install(then.program, run);
     else
       throw new UsageError(
         `${named}: package-lock.json differs there, and the installed packages fit only one of both; make its plan in a separate clone (npm ci, fenestra plan --json) and give that file`,
       );
-    if (ownTakeDown) process.on("SIGINT", ignore).removeListener("SIGINT", stop);
     const known = existsSync(folderOfStacks) ? stackNames(pathToFileURL(`${folderOfStacks}/`)) : undefined;
     return {
       program: then.program,
@@ -108,7 +99,7 @@ export async function openCheckout(ref: string, options: CheckoutOptions = {}): 
       plan: async (stack) => {
         if (known?.includes(stack) === false)
           throw new UsageError(`${named}: that version has no stack ${stack}, so all of it is new`);
-        return await runPlan(then.program, project, named, [stack, ...stackArgs], children.signal);
+        return await runPlan(then.program, project, named, [stack, ...stackArgs], run);
       },
       close,
     };
@@ -165,7 +156,7 @@ async function runPlan(
   project: string,
   named: string,
   [stack = "", ...stackArgs]: readonly string[],
-  signal: AbortSignal,
+  run: Run,
 ): Promise<string> {
   const command = path.join(program, "cli", "main.ts");
   if (!existsSync(command)) throw new UsageError(`${named}: that version has no fenestra plan`);
@@ -173,7 +164,7 @@ async function runPlan(
     // Findings of the base, exit code 1, do not matter.
     const args = [command, "plan", "--stack", stack, ...stackArgs, "--json"];
     // There it finds the releases that the project adds.
-    return (await run(process.execPath, args, { cwd: project, signal })).stdout;
+    return (await run(process.execPath, args, { cwd: project })).stdout;
   } catch (error) {
     const output = (name: string) => String(error instanceof Error ? (Reflect.get(error, name) ?? "") : "");
     if (output("stdout").startsWith("{")) return output("stdout");
@@ -187,9 +178,33 @@ async function runPlan(
 
 const executed = promisify(execFile);
 
-/** Runs a program while this one can hear a Ctrl-C. */
-const run = async (file: string, args: readonly string[], options: { cwd?: string; signal?: AbortSignal }) =>
-  await executed(file, args, { ...options, encoding: "utf8", maxBuffer: 2 ** 28 });
+type Run = (
+  file: string,
+  args: readonly string[],
+  options?: { readonly cwd?: string },
+) => Promise<{ readonly stdout: string }>;
+
+const runAlone: Run = (file, args, options) => executed(file, args, { ...options, encoding: "utf8" });
+
+/**
+ * A process that outlives this one and removes the checkout, however this one ends: a plan keeps the event loop busy for
+ * seconds, and no handler of Ctrl-C would be called. It reads the id of the program that runs and is to end, or none.
+ */
+function startCleaner(folder: string, repositories: readonly string[]) {
+  const script = `while read -r line; do running=$line; done
+    [ "$running" = closed ] && exit
+    [ -z "$running" ] || kill "$running"
+    rm -rf -- "$0"; rm -rf -- "$0"
+    for each in "$@"; do git -C "$each" worktree prune; done`;
+  const cleaner = spawn("sh", ["-c", script, folder, ...repositories], {
+    // Away from the terminal's Ctrl-C.
+    detached: true,
+    stdio: ["pipe", "ignore", "ignore"],
+  });
+  cleaner.stdin.on("error", () => undefined);
+  cleaner.unref();
+  return cleaner;
+}
 
 /** @throws UsageError without git, Error when it fails */
 export function git(repository: string, args: readonly string[]): string {
@@ -207,10 +222,10 @@ export function git(repository: string, args: readonly string[]): string {
 }
 
 /** @throws UsageError when npm fails */
-export async function npmCi(folder: string, signal?: AbortSignal): Promise<void> {
+export async function npmCi(folder: string, run: Run = runAlone): Promise<void> {
   try {
     const args = ["ci", "--omit=dev", "--no-audit", "--no-fund", "--loglevel=error"];
-    await run("npm", args, { cwd: folder, ...(signal === undefined ? {} : { signal }) });
+    await run("npm", args, { cwd: folder });
   } catch (error) {
     const [line] = String(error instanceof Error ? (Reflect.get(error, "stderr") ?? error.message) : error).split("\n");
     throw new UsageError(`npm ci failed in ${folder}: ${line}`);

@@ -62,7 +62,7 @@ export const command = commandOf(
     const older =
       from === undefined || given !== undefined
         ? undefined
-        : await openCheckout(from, { option: "--update-from", install: npmCi, ownTakeDown: true });
+        : await openCheckout(from, { option: "--update-from", install: npmCi });
     if (older !== undefined) process.env[olderVariable] = older.program;
     const updateFrom = from === undefined ? undefined : (given ?? older?.program);
     try {
