@@ -38,9 +38,9 @@ const objects = z.record(z.string(), z.unknown());
 const row = z.strictObject({
   value: z.string(),
   lie: z.string(),
-  body: objects.optional(),
+  body: z.string().optional(),
   mirror: z.strictObject({ name: z.string(), of: z.string(), labels: objects }).optional(),
-  may: texts,
+  may: texts.default([]),
   tries: texts.optional(),
   reach: z.string().optional(),
 });
@@ -81,8 +81,9 @@ export const calls: readonly Call[] = (["changed", "made"] as const).flatMap((ho
       ...rest,
       path: path.startsWith("apis/") ? path : `api/v1/${path}`,
       method: how === "made" ? ("POST" as const) : ("PATCH" as const),
-      body: JSON.stringify(mirror === undefined ? body : mirrorPod(mirror)).replaceAll(/(\d+) bytes/g, (_, size) =>
-        "x".repeat(Number(size)),
+      body: JSON.stringify(mirror === undefined ? parse(body ?? "") : mirrorPod(mirror)).replaceAll(
+        /(\d+) bytes/g,
+        (_, size) => "x".repeat(Number(size)),
       ),
       may: whoever(may),
       tries: whoever(tries ?? (path.startsWith("nodes/") ? ["all", ...may] : kubelets)),
