@@ -71,7 +71,7 @@ export interface JoinedPayload {
 }
 
 /**
- * Does what the join stage of a Windows machine does (components/machine/windows/scripts/stage-join.ps1): reads the
+ * Does what the join stage of a Windows machine does (components/machine/windows/scripts/read-join-secret.ps1): reads the
  * join secret by the machine's identity, and puts values known at boot into the payload's files.
  */
 export async function joinPayload(

@@ -5,9 +5,9 @@ import type { PayloadFile } from "../payload.ts";
 import { registryConfigDir } from "../registryMirrors.ts";
 import { isTrustFile } from "../trust.ts";
 import { windowsPaths, windowsScript } from "./paths.ts";
-import { bakedStages, stagesOf } from "./stages.ts";
+import { bakedStages, stagesOf, stageWaves } from "./stages.ts";
 import { unpacking } from "./userData.ts";
-import { readWindowsScript, stageWaves } from "./worker.ts";
+import { readWindowsScript } from "./worker.ts";
 
 interface BakeArgs {
   readonly spec: NodeSettings;

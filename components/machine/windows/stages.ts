@@ -30,9 +30,12 @@ interface StageSource extends WindowsWorkerArgs {
   readonly contents: readonly (readonly [path: string, content: string])[];
 }
 
-/** A stage of the Windows bootstrap, whose script is `stage-<name>.ps1`. */
+/** A stage of the Windows bootstrap. */
 interface StageRecord<Name extends string> {
+  /** In records, logs and messages. */
   readonly name: Name;
+  /** Its script, named by what happens. */
+  readonly script: string;
   /** Stages that must be done before; a change to one repeats this one too. */
   readonly needs?: readonly Name[];
   /** Pools whose machines have it. Default: all. */
@@ -98,6 +101,7 @@ const short = 900;
 const records = [
   {
     name: "features",
+    script: "install-features.ps1",
     bakes: true,
     exitCode: 21,
     limitSeconds: long,
@@ -116,6 +120,7 @@ const records = [
   {
     // Beside the features: only a reboot gives the pagefile its size.
     name: "settings",
+    script: "apply-settings.ps1",
     exitCode: 34,
     beside: "artifacts",
     uses: ["settings.ps1"],
@@ -123,6 +128,7 @@ const records = [
   },
   {
     name: "credentials",
+    script: "read-logins.ps1",
     on: ({ credentials }) => hasCredentials(credentials),
     scope: "boot",
     exitCode: 32,
@@ -132,17 +138,19 @@ const records = [
   },
   {
     name: "artifacts",
+    script: "fetch-programs.ps1",
     bakes: true,
     needs: ["credentials"],
     exitCode: 22,
     limitSeconds: long,
     connects: true,
-    uses: ["download.ps1"],
+    uses: ["fetch-files.ps1"],
     services: nodeServices,
     inputs: (source) => fetchedBy(source, "artifacts"),
   },
   {
     name: "containerd",
+    script: "add-containerd.ps1",
     needs: ["features", "artifacts"],
     sendsBack: ["artifacts"],
     exitCode: 23,
@@ -152,6 +160,7 @@ const records = [
   },
   {
     name: "proxy",
+    script: "set-proxy.ps1",
     needs: ["credentials", "containerd"],
     on: ({ credentials }) => credentials.proxy,
     scope: "boot",
@@ -161,6 +170,7 @@ const records = [
   },
   {
     name: "network",
+    script: "clear-network.ps1",
     needs: ["features", "settings"],
     scope: "boot",
     exitCode: 24,
@@ -170,6 +180,7 @@ const records = [
   },
   {
     name: "before",
+    script: "run-before-join.ps1",
     needs: ["network"],
     takes: true,
     on: (_, pool) => hasUserStage(pool, "before"),
@@ -180,6 +191,7 @@ const records = [
   },
   {
     name: "join",
+    script: "read-join-secret.ps1",
     needs: ["network", "before"],
     scope: "boot",
     exitCode: 25,
@@ -191,16 +203,18 @@ const records = [
   {
     // Before the kubelet, since the first pod may need it.
     name: "ccg",
+    script: "install-ccg.ps1",
     needs: ["artifacts"],
     on: (_, { ccgPlugin }) => ccgPlugin,
     exitCode: 29,
     limitSeconds: long,
     connects: true,
-    uses: ["download.ps1"],
+    uses: ["fetch-files.ps1"],
     inputs: (source) => [source.sections.ccg, fetchedBy(source, "ccg")],
   },
   {
     name: "services",
+    script: "start-kubelet.ps1",
     needs: ["containerd", "proxy", "network", "join", "ccg"],
     sendsBack: ["artifacts", "containerd", "proxy", "join"],
     scope: "boot",
@@ -213,17 +227,19 @@ const records = [
   {
     // After the kubelet was started: the node becomes Ready without them, and usually has them by then.
     name: "programs",
+    script: "fetch-rest.ps1",
     bakes: true,
     needs: ["services"],
     late: true,
     exitCode: 28,
     limitSeconds: long,
     connects: true,
-    uses: ["download.ps1"],
+    uses: ["fetch-files.ps1"],
     inputs: (source) => fetchedBy(source, "programs"),
   },
   {
     name: "ready",
+    script: "wait-ready.ps1",
     needs: ["programs"],
     late: true,
     // HNS and the kubelet hang before the first Ready too, and the token expires.
@@ -236,6 +252,7 @@ const records = [
   },
   {
     name: "after",
+    script: "run-after-join.ps1",
     needs: ["ready"],
     late: true,
     on: (_, pool) => hasUserStage(pool, "after"),
@@ -267,6 +284,40 @@ export function stagesOf(spec: Pick<NodeSettings, "credentials">, pool: PoolStep
   return alone(windowsStages.filter(({ on }) => on?.(spec, pool) ?? true));
 }
 
+/**
+ * Groups stages into waves, whose stages run in parallel: each in the first one after those it needs, one with
+ * connections not in that of `network` but behind it. Of stages with a service in common one waits for the other:
+ * `network` goes first, since most wait for it. One that runs `beside` another waits for that, unless nothing else is
+ * left. Throws when stages need each other in a cycle.
+ */
+export function stageWaves(stages: readonly WindowsStageRule[]): readonly (readonly WindowsStageName[])[] {
+  const waves: WindowsStageName[][] = [];
+  const done = new Set<WindowsStageName>();
+  while (done.size < stages.length) {
+    const free = stages.filter(({ name, needs }) => !done.has(name) && needs.every((need) => done.has(need)));
+    const meets = free.filter(({ beside }) => beside === undefined || free.some(({ name }) => name === beside));
+    const able = meets.length > 0 ? meets : free;
+    if (able.length === 0) throw new RangeError("the stages need each other in a circle");
+    const cutting = able.some(isNetwork);
+    const candidates = able.filter(({ connects }) => !(cutting && connects === true));
+    const taken = new Set<WindowsServiceName>();
+    const wave = [...candidates.filter(isNetwork), ...candidates.filter((stage) => !isNetwork(stage))].filter(
+      ({ services = [] }) => {
+        if (services.some((service) => taken.has(service))) return false;
+        for (const service of services) taken.add(service);
+        return true;
+      },
+    );
+    waves.push(wave.map(({ name }) => name));
+    for (const { name } of wave) done.add(name);
+  }
+  return waves;
+}
+
+function isNetwork({ name }: WindowsStageRule): boolean {
+  return name === "network";
+}
+
 /** Exit codes not specific to a stage. 3010 is Windows' "success, reboot required" (ERROR_SUCCESS_REBOOT_REQUIRED). */
 export const windowsExitCodes = { reboot: 3010, accessRights: 19, rebootLoop: 20 } as const;
 
@@ -290,6 +341,7 @@ export function hashedStages(
   return stages.map((stage) => {
     const {
       name,
+      script: file,
       needs,
       bakes,
       scope,
@@ -304,9 +356,9 @@ export function hashedStages(
       inputs,
       fills,
     } = stage;
-    const own = [[`stage-${name}.ps1`, ...uses].map(script), inputs(source)];
-    // Twelve digits: a machine keeps few, and each is part of a payload that hardly packs.
-    const hash = fingerprint([...own, needs.map((need) => hashes.get(need))]).slice(0, 12);
+    const own = [[file, ...uses].map(script), inputs(source)];
+    // Ten digits: a machine keeps few, and each is part of a payload that hardly packs.
+    const hash = fingerprint([...own, needs.map((need) => hashes.get(need))]).slice(0, 10);
     hashes.set(name, hash);
     const content = bakes ? { content: fingerprint(own).slice(0, 12) } : {};
     const filled = fills?.(source.spec) ?? [];
@@ -318,6 +370,6 @@ export function hashedStages(
       ...(services.length > 0 ? { services } : {}),
       ...(filled.length > 0 ? { fills: filled } : {}),
     };
-    return { name, scope, exitCode, limitSeconds, hash, ...content, ...facts };
+    return { name, script: file, scope, exitCode, limitSeconds, hash, ...content, ...facts };
   });
 }

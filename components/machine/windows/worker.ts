@@ -24,9 +24,7 @@ import {
   hashedStages,
   stageSections,
   stagesOf,
-  type WindowsServiceName,
-  type WindowsStageName,
-  type WindowsStageRule,
+  stageWaves,
   type WindowsWorkerArgs,
   windowsExitCodes,
   windowsReboots,
@@ -38,14 +36,14 @@ const sharedScripts = [
   "bootstrap.ps1",
   "run.ps1",
   "stage.ps1",
-  ...windowsStages.map(({ name }) => `stage-${name}.ps1`),
+  ...windowsStages.map(({ script }) => script),
   "fetch.ps1",
   "files.ps1",
   "lib.ps1",
   "settings.ps1",
   "image.ps1",
   "task.ps1",
-  "download.ps1",
+  "fetch-files.ps1",
   "hns.ps1",
   "routes.ps1",
   "state.ps1",
@@ -129,7 +127,7 @@ export function windowsWorkerPayload(args: WindowsWorkerArgs): WorkerPayload {
   const used = new Set(stagesOf(spec, pool).map(({ name }) => name));
   const unused = [
     "bake.ps1",
-    ...windowsStages.flatMap(({ name }) => (used.has(name) ? [] : [`stage-${name}.ps1`])),
+    ...windowsStages.flatMap(({ name, script }) => (used.has(name) ? [] : [script])),
     ...(spec.addons.logs === undefined ? ["start-collector.ps1"] : []),
   ];
   const scripts = windowsScripts(network)
@@ -263,40 +261,6 @@ const machinePaths = {
   bootstrapKubeconfig: windowsPaths.bootstrapKubeconfig,
   serviceAccountToken: windowsPaths.serviceAccountToken,
 } as const;
-
-/**
- * Groups stages into waves, whose stages run in parallel: each in the first one after those it needs, one with
- * connections not in that of `network` but behind it. Of stages with a service in common one waits for the other:
- * `network` goes first, since most wait for it. One that runs `beside` another waits for that, unless nothing else is
- * left. Throws when stages need each other in a cycle.
- */
-export function stageWaves(stages: readonly WindowsStageRule[]): readonly (readonly WindowsStageName[])[] {
-  const waves: WindowsStageName[][] = [];
-  const done = new Set<WindowsStageName>();
-  while (done.size < stages.length) {
-    const free = stages.filter(({ name, needs }) => !done.has(name) && needs.every((need) => done.has(need)));
-    const meets = free.filter(({ beside }) => beside === undefined || free.some(({ name }) => name === beside));
-    const able = meets.length > 0 ? meets : free;
-    if (able.length === 0) throw new RangeError("the stages need each other in a circle");
-    const cutting = able.some(isNetwork);
-    const candidates = able.filter(({ connects }) => !(cutting && connects === true));
-    const taken = new Set<WindowsServiceName>();
-    const wave = [...candidates.filter(isNetwork), ...candidates.filter((stage) => !isNetwork(stage))].filter(
-      ({ services = [] }) => {
-        if (services.some((service) => taken.has(service))) return false;
-        for (const service of services) taken.add(service);
-        return true;
-      },
-    );
-    waves.push(wave.map(({ name }) => name));
-    for (const { name } of wave) done.add(name);
-  }
-  return waves;
-}
-
-function isNetwork({ name }: WindowsStageRule): boolean {
-  return name === "network";
-}
 
 /** Seconds between attempts: doubled up to the cap, which then repeats. */
 function pauseSeconds(first: number, cap: number): readonly number[] {

@@ -77,8 +77,8 @@ describe("the gMSA plug-in on Windows nodes", () => {
     const { spec, pool, access } = withPlugin("azure");
     const without = { ...pool, ccgPlugin: false };
     assert.equal(windowsMachine({ spec, pool: without, access }, []).ccg, null);
-    assert.doesNotMatch(JSON.stringify(exampleWindowsWorker(spec, without)), /stage-ccg\.ps1|ccgakvplugin/);
-    assert.match(JSON.stringify(exampleWindowsWorker(spec, pool)), /stage-ccg\.ps1/);
+    assert.doesNotMatch(JSON.stringify(exampleWindowsWorker(spec, without)), /install-ccg\.ps1|ccgakvplugin/);
+    assert.match(JSON.stringify(exampleWindowsWorker(spec, pool)), /install-ccg\.ps1/);
   });
 
   it("comes again when its archive changes", () => {

@@ -131,7 +131,7 @@ describe("commands of the PowerShell scripts", () => {
         // A stage runs inside stage.ps1 and sees its functions.
         const scripts = [
           ...closure(name, network),
-          ...(name.startsWith("stage-") ? closure("stage.ps1", network) : []),
+          ...(windowsStages.some(({ script }) => script === name) ? closure("stage.ps1", network) : []),
         ];
         const functions = new Set(scripts.flatMap((script) => defined(readWindowsScript(script, network))));
         const unknown: string[] = [];
@@ -183,8 +183,8 @@ describe("commands of the PowerShell scripts", () => {
   });
 
   it("a stage asks WMI with a limit, and settings without which a node works are made with one", async () => {
-    for (const script of windowsStages.map(({ name }) => `stage-${name}.ps1`)) {
-      const rules = script === "stage-settings.ps1" ? limits : limits.slice(0, 1);
+    for (const { script } of windowsStages) {
+      const rules = script === "apply-settings.ps1" ? limits : limits.slice(0, 1);
       assert.deepEqual(await lacking(readWindowsScript(script, podNetworks.flannel), rules), [], script);
     }
   });

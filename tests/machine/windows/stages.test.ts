@@ -4,13 +4,14 @@ import {
   hashedStages,
   stageSections,
   stagesOf,
+  stageWaves,
   type WindowsServiceName,
   type WindowsStageName,
   type WindowsStageRule,
   windowsExitCodes,
   windowsStages,
 } from "../../../components/machine/windows/stages.ts";
-import { readWindowsScript, stageWaves } from "../../../components/machine/windows/worker.ts";
+import { readWindowsScript } from "../../../components/machine/windows/worker.ts";
 import { podNetworks } from "../../../components/podNetworks/podNetworks.ts";
 import { exampleSpec } from "../../support/stacks.ts";
 import { exampleAccess, windowsPool } from "../examples.ts";
@@ -125,8 +126,8 @@ describe("the stages of a Windows node", () => {
   });
 
   it("hold the services that their scripts stop, register or start", () => {
-    for (const { name, services = [] } of windowsStages) {
-      const script = readWindowsScript(`stage-${name}.ps1`, podNetworks.flannel);
+    for (const { name, script: file, services = [] } of windowsStages) {
+      const script = readWindowsScript(file, podNetworks.flannel);
       for (const service of ["kubelet", "containerd"] as const) {
         const touches = new RegExp(
           `(Stop-Service|Start-Service|Restart-Service|Start-NodeService|New-Service|Set-Service|Set-Recovery)[^\\n]*\\b${service}\\b`,

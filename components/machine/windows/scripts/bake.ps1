@@ -5,7 +5,7 @@ $ErrorActionPreference = 'Stop'
 . "$PSScriptRoot/run.ps1"
 . "$PSScriptRoot/services.ps1"
 . "$PSScriptRoot/image.ps1"
-. "$PSScriptRoot/download.ps1"
+. "$PSScriptRoot/fetch-files.ps1"
 
 # An image of an image ages, and Windows can be generalized only so often; a node has an identity.
 function Assert-Stock {

@@ -27,7 +27,7 @@ function Invoke-Stage {
         }
         Stop-NodeService $leave.stops
         # As text: PowerShell considers 'reboot' equal to a $true that a stage returned by accident.
-        $result = @(& "$PSScriptRoot/stage-$($Stage.name).ps1" -Machine $Machine | ForEach-Object { "$_" })
+        $result = @(& "$PSScriptRoot/$($Stage.script)" -Machine $Machine | ForEach-Object { "$_" })
         if ($result -contains 'reboot' -or $result -contains 'again') {
             if ($result -notcontains 'again') {
                 Set-StageDone $Machine $Stage $BootId -Reboot

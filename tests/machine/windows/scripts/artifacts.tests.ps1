@@ -1,7 +1,7 @@
 # Downloads: wrong digest, mirror down, nothing in place before it is checked.
 . "$PSScriptRoot/harness.ps1"
 . "$scripts/lib.ps1"
-. "$scripts/download.ps1"
+. "$scripts/fetch-files.ps1"
 
 # The web of the fakes: address to text; an address without text does not answer.
 $fakeWeb = @{}
@@ -54,7 +54,7 @@ function Invoke-Program {
     if (-not $fakeWeb.ContainsKey($url)) { throw "no answer from $url" }
     $fakeWeb[$url]
 }
-function Invoke-Artifacts { & "$scripts/stage-artifacts.ps1" -Machine $args[0] }
+function Invoke-Artifacts { & "$scripts/fetch-programs.ps1" -Machine $args[0] }
 
 # One artifact `a.exe` with the text `right`, and one archive, both with a mirror and a publisher.
 function New-Case {
@@ -152,7 +152,7 @@ Test 'each stage fetches and places its own artifacts only' {
     Invoke-Artifacts $machine
     Assert-Equal $fakeDone.fetched @('https://mirror/b')
     Assert-False (Test-Path "$($machine.folder)/bin/a.exe")
-    & "$scripts/stage-programs.ps1" -Machine $machine
+    & "$scripts/fetch-rest.ps1" -Machine $machine
     Assert-Equal $fakeDone.fetched @('https://mirror/b', 'https://mirror/a.exe')
     Assert-Equal (Read-Text "$($machine.folder)/bin/a.exe") 'right'
     Assert-False (Test-Path "$($machine.folder)/bin/a.exe.new")

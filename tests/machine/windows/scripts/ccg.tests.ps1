@@ -1,7 +1,7 @@
 # The gMSA plug-in: a wrong archive installs nothing, and what is registered is what COM and Windows read.
 . "$PSScriptRoot/harness.ps1"
 . "$scripts/lib.ps1"
-. "$scripts/stage-ccg.ps1"
+. "$scripts/install-ccg.ps1"
 
 $fakeClass = '{CCC2A336-D7F3-4818-A213-272B7924213E}'
 $allowed = "HKLM:\Allowed\$fakeClass"
@@ -112,7 +112,7 @@ Test 'refuses an archive without the library' {
 }
 
 # The stage itself, without its download.
-Set-Content -Path "$scripts/download.ps1" -Value @(
+Set-Content -Path "$scripts/fetch-files.ps1" -Value @(
     'function Install-Artifacts { param($Machine, [string] $Stage) $fakeDone.log += "installs $Stage"; if ($fakeDone.breaks) { throw "not downloaded" } }'
 )
 function New-Machine {
@@ -123,19 +123,19 @@ function New-Machine {
 Test 'takes the plug-in that the image brings' {
     New-Plugin
     $fakeDone.made = @($allowed)
-    & "$scripts/stage-ccg.ps1" -Machine (New-Machine $null)
+    & "$scripts/install-ccg.ps1" -Machine (New-Machine $null)
     Assert-Equal $fakeDone.log @()
 }
 
 Test 'says what to do when neither the image nor the stack brings one' {
     New-Plugin
-    Assert-Throws { & "$scripts/stage-ccg.ps1" -Machine (New-Machine $null) } 'choose an image that has it'
+    Assert-Throws { & "$scripts/install-ccg.ps1" -Machine (New-Machine $null) } 'choose an image that has it'
 }
 
 Test 'registers nothing when the archive was not fetched' {
     New-Plugin
     $fakeDone.breaks = $true
-    Assert-Throws { & "$scripts/stage-ccg.ps1" -Machine (New-Machine @{ dll = 'plugin.dll' }) } 'not downloaded'
+    Assert-Throws { & "$scripts/install-ccg.ps1" -Machine (New-Machine @{ dll = 'plugin.dll' }) } 'not downloaded'
     Assert-Equal $fakeDone.log @('installs ccg')
     Assert-Equal $fakeDone.made @()
 }

@@ -46,26 +46,26 @@ $registered = @(
 
 Test 'a new node: registered, by demand, with recovery from a crash and from an error; a repeat replaces it, so that new arguments count' {
     $machine = New-Case
-    & "$scripts/stage-containerd.ps1" -Machine $machine
+    & "$scripts/add-containerd.ps1" -Machine $machine
     Assert-Equal $fakeNode.calls $registered
     Assert-Equal @($fakeNode.start, $fakeNode.environment) @('Manual', $null)
     $fakeNode.calls = @()
-    & "$scripts/stage-containerd.ps1" -Machine $machine
+    & "$scripts/add-containerd.ps1" -Machine $machine
     Assert-Equal $fakeNode.calls (@('containerd.exe --unregister-service') + $registered)
     Assert-Equal $fakeNode.start 'Manual'
 }
 Test 'a proxy is the environment of this service alone' {
-    & "$scripts/stage-containerd.ps1" -Machine (New-Case @('HTTPS_PROXY=http://proxy:3128', 'NO_PROXY=localhost'))
+    & "$scripts/add-containerd.ps1" -Machine (New-Case @('HTTPS_PROXY=http://proxy:3128', 'NO_PROXY=localhost'))
     Assert-Equal $fakeNode.environment @('HKLM:\SYSTEM\CurrentControlSet\Services\containerd Environment MultiString', 'HTTPS_PROXY=http://proxy:3128', 'NO_PROXY=localhost')
 }
 foreach ($step in '*--register-service*', 'set', 'sc.exe failure *', 'sc.exe failureflag *') {
     Test "cut off at '$step': a repeat ends with the whole service" {
         $machine = New-Case
         $fakeNode.fail = $step
-        Assert-Throws { & "$scripts/stage-containerd.ps1" -Machine $machine } 'made to fail'
+        Assert-Throws { & "$scripts/add-containerd.ps1" -Machine $machine } 'made to fail'
         $fakeNode.fail = ''
         $fakeNode.calls = @()
-        & "$scripts/stage-containerd.ps1" -Machine $machine
+        & "$scripts/add-containerd.ps1" -Machine $machine
         Assert-Equal @($fakeNode.calls | Select-Object -Last 3) $registered
         Assert-Equal @($fakeNode.there, $fakeNode.start) @($true, 'Manual')
     }

@@ -138,10 +138,11 @@ foreach ($stuck in @($fakeData.stages | Where-Object { $_.scope -eq 'boot' } | F
         Reset-Ready
         Restart-Fake
         $fakeStage = $fakeData.stages | Where-Object { $_.name -eq $stuck }
-        Write-Text "$scripts/stage-$stuck.ps1.good" (Read-Text "$scripts/stage-$stuck.ps1")
-        Write-Text "$scripts/stage-$stuck.ps1" 'throw "made to fail"'
+        $fakeScript = "$scripts/$($fakeStage.script)"
+        Write-Text "$fakeScript.good" (Read-Text $fakeScript)
+        Write-Text $fakeScript 'throw "made to fail"'
         Assert-Equal (Invoke-Attempt $fakeData) $fakeStage.exitCode
-        Write-Text "$scripts/stage-$stuck.ps1" (Read-Text "$scripts/stage-$stuck.ps1.good")
+        Write-Text $fakeScript (Read-Text "$fakeScript.good")
         # Nobody asks the publisher for what is there.
         $fakePc.alone = $true
         Assert-Equal @(Get-Trouble) @()

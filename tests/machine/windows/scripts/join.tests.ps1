@@ -24,7 +24,7 @@ $fakeWeb.answer = {
     ConvertTo-Data @{ Parameter = @{ Value = ($fakeSecret.value | ConvertTo-Json -Compress) } }
 }
 
-function Invoke-Join { & "$scripts/stage-join.ps1" -Machine $args[0] }
+function Invoke-Join { & "$scripts/read-join-secret.ps1" -Machine $args[0] }
 function New-Case {
     $folder = "$temp/$([Guid]::NewGuid())"
     New-Folder "$folder/pki"

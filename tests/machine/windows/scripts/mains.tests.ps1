@@ -131,11 +131,11 @@ $fakeHive = New-Fake @{} @{
         }
     }
 }
-$text = (Read-Text "$scripts/stage-ccg.ps1").Replace('[Microsoft.Win32.Registry]::LocalMachine', '$fakeHive').Replace('New-Object Security.AccessControl.RegistrySecurity', 'New-FakeSecurity')
+$text = (Read-Text "$scripts/install-ccg.ps1").Replace('[Microsoft.Win32.Registry]::LocalMachine', '$fakeHive').Replace('New-Object Security.AccessControl.RegistrySecurity', 'New-FakeSecurity')
 $text = $text.Replace('New-Object Security.Principal.SecurityIdentifier', 'Write-Output').Replace('New-Object Security.AccessControl.RegistryAccessRule', 'Write-Output')
-Write-Text "$scripts/stage-ccg.ps1" $text
+Write-Text "$scripts/install-ccg.ps1" $text
 Test 'a class is added by its own right, and the key given back as it was, also where that fails' {
-    . "$scripts/stage-ccg.ps1"
+    . "$scripts/install-ccg.ps1"
     foreach ($breaks in $false, $true) {
         Set-Values $fakeMain @{ did = @(); breaks = $breaks }
         [Fenestra.Privilege]::Did = ''

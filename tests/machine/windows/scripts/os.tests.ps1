@@ -116,8 +116,8 @@ $machine = ConvertTo-Data @{
 # Both stages, which on a machine run side by side.
 function Invoke-Both {
     param($OfTest)
-    & "$scripts/stage-features.ps1" -Machine $OfTest
-    & "$scripts/stage-settings.ps1" -Machine $OfTest
+    & "$scripts/install-features.ps1" -Machine $OfTest
+    & "$scripts/apply-settings.ps1" -Machine $OfTest
 }
 ConvertTo-Json -Depth 5 @{ 'windows-2022' = @(@{ path = 'HKLM:\SYSTEM\y'; type = 'DWord'; values = @{ '1114842764' = 0 }; reboot = $true }); 'windows-2019' = @(@{ path = 'HKLM:\SYSTEM\z'; type = 'DWord'; values = @{ other = 1 }; reboot = $true }) } | Set-Content -Path "$temp/repairs.json"
 
@@ -146,7 +146,7 @@ foreach ($torn in '', "`0`0", '{}', '{"windows-2022":') {
         $kept = Get-Content -Raw -LiteralPath $machine.paths.repairs
         Set-Content -NoNewline -LiteralPath $machine.paths.repairs -Value $torn
         try {
-            Assert-Throws { & "$scripts/stage-features.ps1" -Machine $machine } 'repairs\.json'
+            Assert-Throws { & "$scripts/install-features.ps1" -Machine $machine } 'repairs\.json'
             Assert-Equal @($fakeSystem.values.Count, $fakeSystem.installed.Count) @(0, 0)
         }
         finally {

@@ -46,21 +46,21 @@ $ready = 'MemoryPressure=False;Ready=True;'
 
 Test 'a Ready node forgets the token and completes the launch hook' {
     $machine = New-Case @($ready)
-    & "$scripts/stage-ready.ps1" -Machine $machine
+    & "$scripts/wait-ready.ps1" -Machine $machine
     Assert-False (Test-Path $machine.paths.bootstrapKubeconfig)
     Assert-Equal $fakeNotices.told @('node i-0123 is Ready')
     Assert-Equal $fakeCloud.hooks @('Action=CompleteLifecycleAction&Version=2011-01-01&AutoScalingGroupName=demo-win&LifecycleHookName=join&InstanceId=i-0123456789abcdef0&LifecycleActionResult=CONTINUE')
 }
 Test 'an API that cannot be reached and a node that is not Ready yet are waited for' {
     $machine = New-Case @('', 'Ready=False;', 'NotReady=True;', $ready)
-    & "$scripts/stage-ready.ps1" -Machine $machine
+    & "$scripts/wait-ready.ps1" -Machine $machine
     Assert-Equal $fakeCloud.asked 4
     Assert-Equal $fakeCloud.hooks.Count 1
 }
 Test 'a node that does not become Ready is waited for until the limit, and the hook waits' {
     $machine = New-Case @('Ready=False;')
     $machine.readySeconds = 1
-    Assert-Throws { & "$scripts/stage-ready.ps1" -Machine $machine } 'waited 1 s in vain for node i-0123 to be Ready'
+    Assert-Throws { & "$scripts/wait-ready.ps1" -Machine $machine } 'waited 1 s in vain for node i-0123 to be Ready'
     Assert-True (Test-Path $machine.paths.bootstrapKubeconfig)
     Assert-Equal $fakeCloud.hooks @()
 }
@@ -69,22 +69,22 @@ foreach ($dead in 'HNS', 'kubelet') {
         $machine = New-Case @('Ready=False;')
         $fakeCloud.dead = $dead
         Write-Text "$($machine.paths.certificates)/kubelet-client-current.pem" 'pem'
-        Assert-Throws { & "$scripts/stage-ready.ps1" -Machine $machine } 'for 0 s there was no answer'
+        Assert-Throws { & "$scripts/wait-ready.ps1" -Machine $machine } 'for 0 s there was no answer'
         Assert-Equal $fakeCloud.asked 1
     }
 }
 Test 'a refusal fails the stage, and a repeat tells the group again' {
     $machine = New-Case @($ready) '<Code>AccessDenied</Code>'
-    Assert-Throws { & "$scripts/stage-ready.ps1" -Machine $machine } 'AccessDenied'
+    Assert-Throws { & "$scripts/wait-ready.ps1" -Machine $machine } 'AccessDenied'
     $fakeCloud.refusal = ''
     $fakeCloud.hooks = @()
-    & "$scripts/stage-ready.ps1" -Machine $machine
+    & "$scripts/wait-ready.ps1" -Machine $machine
     Assert-Equal $fakeCloud.hooks.Count 1
 }
 Test 'without a group nobody is told' {
     $machine = New-Case @($ready)
     $machine.lifecycle = $null
-    & "$scripts/stage-ready.ps1" -Machine $machine
+    & "$scripts/wait-ready.ps1" -Machine $machine
     Assert-Equal $fakeCloud.hooks @()
 }
 Complete-Tests

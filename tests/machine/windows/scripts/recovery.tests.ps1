@@ -305,10 +305,10 @@ foreach ($odd in 'null', '{}', '[]', '7', '"text"', '', 'less', 'empty') {
         if ($odd -eq 'less') { $some.PSObject.Properties.Remove($first) } else { $some.$first = '' }
         $fakePc.logins = if ('less', 'empty' -contains $odd) { $some | ConvertTo-Json -Compress } else { $odd }
         . "$scripts/lib.ps1"
-        Assert-Equal @(& "$scripts/stage-credentials.ps1" -Machine $fakeData)[-1] 'later'
+        Assert-Equal @(& "$scripts/read-logins.ps1" -Machine $fakeData)[-1] 'later'
         Assert-Equal @($files | ForEach-Object { Read-Text $_ }) $before
         Remove-Item -LiteralPath $files[0]
-        Assert-Throws { & "$scripts/stage-credentials.ps1" -Machine $fakeData } '.'
+        Assert-Throws { & "$scripts/read-logins.ps1" -Machine $fakeData } '.'
         Assert-False (Test-Path -LiteralPath $files[0])
         Write-Text $files[0] $before[0]
         $fakePc.logins = $wanted

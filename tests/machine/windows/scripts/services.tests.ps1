@@ -98,7 +98,7 @@ Test 'a held service starts again by demand' {
 }
 Test 'a new node: containerd first, then the kubelet with this machine''s values' {
     $machine = New-Case
-    & "$scripts/stage-services.ps1" -Machine $machine
+    & "$scripts/start-kubelet.ps1" -Machine $machine
     Assert-Equal $fakeNode.services.kubelet.command 'log-runner kubelet --hostname-override=i-1 --node-ip=10.0.0.7'
     Assert-Equal @($fakeNode.services.containerd.status, $fakeNode.services.kubelet.status) @('Running', 'Running')
     $order = @($fakeNode.deeds | Where-Object { $_ -like 'start *' -or $_ -like 'new *' })
@@ -108,10 +108,10 @@ Test 'a new node: containerd first, then the kubelet with this machine''s values
 }
 Test 'a repeat brings the service to the new command line and makes no second one' {
     $machine = New-Case
-    & "$scripts/stage-services.ps1" -Machine $machine
+    & "$scripts/start-kubelet.ps1" -Machine $machine
     $machine.kubelet.arguments = @('--v=4')
     Stop-NodeService @('kubelet', 'containerd')
-    & "$scripts/stage-services.ps1" -Machine $machine
+    & "$scripts/start-kubelet.ps1" -Machine $machine
     Assert-Equal $fakeNode.services.kubelet.command 'log-runner kubelet --v=4'
     Assert-Equal @($fakeNode.deeds -like 'new *').Count 1
     Assert-Equal @($fakeNode.services.containerd.status, $fakeNode.services.kubelet.status) @('Running', 'Running')
@@ -120,16 +120,16 @@ Test 'a service that does not change is an error with its code' {
     $machine = New-Case
     $fakeNode.services.kubelet = @{ start = 'Disabled'; status = 'Stopped'; command = 'old' }
     $fakeNode.refuse = 2
-    Assert-Throws { & "$scripts/stage-services.ps1" -Machine $machine } 'does not change: 2'
+    Assert-Throws { & "$scripts/start-kubelet.ps1" -Machine $machine } 'does not change: 2'
     Assert-Equal $fakeNode.services.kubelet.status 'Stopped'
 }
 foreach ($step in 'start containerd', 'new kubelet*', 'sc.exe failure *', 'sc.exe failureflag *', 'set kubelet Manual', 'start kubelet') {
     Test "cut off at '$step': a repeat ends with both services running" {
         $machine = New-Case
         $fakeNode.fail = $step
-        Assert-Throws { & "$scripts/stage-services.ps1" -Machine $machine } 'made to fail'
+        Assert-Throws { & "$scripts/start-kubelet.ps1" -Machine $machine } 'made to fail'
         $fakeNode.fail = ''
-        & "$scripts/stage-services.ps1" -Machine $machine
+        & "$scripts/start-kubelet.ps1" -Machine $machine
         Assert-Equal @($fakeNode.services.containerd.status, $fakeNode.services.kubelet.status) @('Running', 'Running')
         Assert-Equal $fakeNode.services.kubelet.command 'log-runner kubelet --hostname-override=i-1 --node-ip=10.0.0.7'
         Assert-True ($fakeNode.deeds -contains 'sc.exe failureflag kubelet 1')

@@ -1,7 +1,7 @@
 # What only a real Windows can tell: the cmdlets, programs and the service that the other tests fake. For an
 # administrator of a machine that has HNS, such as a runner of GitHub; nothing stays.
 . "$PSScriptRoot/harness.ps1"
-foreach ($name in 'lib.ps1', 'state.ps1', 'services.ps1', 'routes.ps1', 'hns.ps1', 'task.ps1', 'download.ps1') {
+foreach ($name in 'lib.ps1', 'state.ps1', 'services.ps1', 'routes.ps1', 'hns.ps1', 'task.ps1', 'fetch-files.ps1') {
     . "$scripts/$name"
 }
 . "$scripts/run.ps1"

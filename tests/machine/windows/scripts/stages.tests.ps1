@@ -34,8 +34,9 @@ function Reset-Fake {
         status = ''; ready = $true; order = @(); reports = @(); ran = @(); slept = @(); locked = @()
     }
 }
-foreach ($name in $inOrder) {
-    Set-Content -Path "$scripts/stage-$name.ps1" -Value @(
+foreach ($stage in $fakeStages) {
+    $name = $stage.name
+    Set-Content -Path "$scripts/$($stage.script)" -Value @(
         'param($Machine)'
         "`$fake.ran += '$name'"
         "`$fake.order += 'stage $name'"

@@ -1,7 +1,7 @@
 # Container Credential Guard: registers the plug-in that fetches domain accounts for pods on a node that has not joined
 # the domain.
 param([object] $Machine)
-. "$PSScriptRoot/download.ps1"
+. "$PSScriptRoot/fetch-files.ps1"
 
 # Enables or disables a privilege of this process. SYSTEM holds it, but disabled.
 function Set-Privilege {

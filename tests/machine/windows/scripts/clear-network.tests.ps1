@@ -139,7 +139,7 @@ function New-Case {
 }
 function Invoke-Network {
     param($Machine)
-    & "$scripts/stage-network.ps1" -Machine $Machine
+    & "$scripts/clear-network.ps1" -Machine $Machine
 }
 # All that the stage is for, in a form that can be compared.
 function Get-State {
