@@ -9,6 +9,7 @@ import { withoutDigest } from "../plan/report/rules/pins.ts";
 import { stackRules } from "../plan/report/rules/stack.ts";
 import { commandOf, type ExitCode, exitCodes, type Screen, UsageError, withUserFile } from "./exit.ts";
 import { git } from "./gitBase.ts";
+import { fromCloud } from "./init/fromCloud.ts";
 import { acceptedText, answers, type Given, newStackText } from "./init/questions.ts";
 import { programFolder } from "./packages.ts";
 import { findProject, stacksOf } from "./project.ts";
@@ -17,7 +18,7 @@ import { pinnedIn, repositoryFiles, writeFiles } from "./repository/files.ts";
 export const command = commandOf(
   new Declaration()
     .description(
-      "Writes the stack file Pulumi.NAME.yaml for a new environment, with comments where you decide next. What no option says is asked on a terminal; elsewhere its default is taken. A file that exists is left alone. The last two options are about a repository of your own.",
+      "Writes the stack file Pulumi.NAME.yaml for a new environment, with comments where you decide next. Name, cloud, region and your network are asked on a terminal, where the cloud is asked too if you have signed in to it: account, zones, quota, your own address. For all else, and elsewhere, defaults are taken. A file that exists is left alone. The last two options are about a repository of your own.",
     )
     .option("--stack <NAME>", "name of the stack; the cluster takes it too")
     .option("--cloud <CLOUD>", "aws or azure")
@@ -46,7 +47,14 @@ export const command = commandOf(
   async ({ repository, workflows, print = false, ...given }, terminal) => {
     if (repository) return makeRepository(workflows, terminal);
     const project = findProject();
-    return init(given, print, terminal, stacksOf(project), path.relative(project.stacks, programFolder));
+    return init(
+      given,
+      print,
+      terminal,
+      stacksOf(project),
+      path.relative(project.stacks, programFolder),
+      terminal.ask && fromCloud,
+    );
   },
 );
 
@@ -85,8 +93,10 @@ export async function init(
   { out, err, ask }: Screen,
   folder: URL,
   program?: string,
+  look?: Parameters<typeof answers>[2],
 ): Promise<ExitCode> {
-  const { stack, file: wanted } = await answers(given, ask);
+  const { stack, file: wanted, quota } = await answers(given, ask, look);
+  if (quota !== undefined) err(`${quota}\n`);
   const file = new URL(`Pulumi.${stack}.yaml`, folder);
   const name = path.posix.join(path.basename(fileURLToPath(folder)), `Pulumi.${stack}.yaml`);
   if (!print && existsSync(file)) throw new UsageError(`${name} exists; allowed: another name, or --print`);
@@ -101,9 +111,8 @@ export async function init(
   else {
     withUserFile(`--stack ${stack}`, "a name in a folder that can be written", () => writeFileSync(file, text));
     out(`${name} is written.\n`);
-    err(
-      `Next: fenestra plan --stack ${stack}, then fenestra rehearse --stack ${stack}, then pulumi stack init ${stack}\n`,
-    );
+    const own = path.join(path.relative(process.cwd(), programFolder) || ".", "cli/fenestra");
+    err(`Next: ${own} plan --stack ${stack}, then ${own} up --stack ${stack}\n`);
   }
   return exitCodes.fine;
 }

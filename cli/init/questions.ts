@@ -5,6 +5,7 @@ import { cloudFacts } from "../../components/model/cloudFacts/cloudFacts.ts";
 import { cloudNames } from "../../components/model/cloudFacts/facts.ts";
 import { type WindowsFacts, windowsReleases } from "../../components/model/operatingSystems.ts";
 import { type Terminal, UsageError } from "../exit.ts";
+import type { FromCloud } from "./fromCloud.ts";
 
 export interface Given {
   readonly stack?: string | undefined;
@@ -29,30 +30,39 @@ interface Question<T> {
 }
 
 /**
- * What no option gives is asked for, again after a wrong answer; where nobody can be asked, defaults count.
+ * Name, cloud, region and networks are asked for where no option gives them, again after a wrong answer; where nobody can
+ * be asked, and for all else, defaults count, which are the cloud's own answers where it gives any.
  *
+ * @param look asks the cloud. Default: it is not asked.
  * @throws UsageError for an option that is not allowed, or is needed and missing.
  */
-export async function answers(given: Given, ask: Terminal["ask"]): Promise<{ stack: string; file: NewStack }> {
+export async function answers(
+  given: Given,
+  ask: Terminal["ask"],
+  look: (cloud: Cloud, region: string) => Promise<FromCloud> = async () => ({}),
+): Promise<{ stack: string; file: NewStack; quota: string | undefined }> {
   const get = <T>(option: string | undefined, question: Question<T>) => answerOf(option, question, ask);
+  const chosen = <T>(option: string | undefined, question: Question<T>) => answerOf(option, question, undefined);
   const stack = await get(given.stack, name);
   const cloud = await get(given.cloud, cloudQuestion);
-  const region = await get(given.region, { ...regionQuestion, preset: cloudFacts[cloud].regions.example });
-  const decide = async (option: boolean | undefined, question: Question<boolean>): Promise<boolean> =>
-    option ?? (ask === undefined ? false : await get(undefined, question));
-  const production = await decide(given.production, productionQuestion);
-  const zones = await get(given.zones, { ...zonesQuestion, preset: production ? "3" : "2" });
-  const windows = await get(given.windows, windowsQuestion);
-  const allow = await get(given.allow, allowQuestion);
-  const workloadIdentity = await decide(given.workloadIdentity, workloadIdentityQuestion);
-  const accountId = await get(given.account, accountQuestion);
-  const names = { cloud, name: stack, region, zones: cloudFacts[cloud].zones.first(region).slice(0, zones) };
-  if (names.zones.length < zones)
+  const region = await get(given.region, regionQuestion(cloud));
+  const production = given.production ?? false;
+  const found = await look(cloud, region);
+  const wanted = await chosen(given.zones, { ...zonesQuestion, preset: production ? "3" : "2" });
+  const windows = await chosen(given.windows, windowsQuestion);
+  const own = found.address === undefined ? {} : { preset: `${found.address}/32` };
+  const allow = await get(given.allow, { ...allowQuestion, ...(production ? {} : own) });
+  const accountId = await chosen(given.account, { ...accountQuestion, preset: found.account ?? "" });
+  const zones = (found.zones ?? cloudFacts[cloud].zones.first(region)).slice(0, wanted);
+  if (zones.length < wanted)
     throw new UsageError(
-      `--zones ${zones}: ${region} has ${names.zones.length} for an account; allowed: --zones ${names.zones.length}`,
+      `--zones ${wanted}: ${region} has ${zones.length} for an account; allowed: --zones ${zones.length}`,
     );
   const account = { accountId: accountId === "" ? undefined : accountId };
-  return { stack, file: { ...names, windows, production, allow, workloadIdentity, ...account } };
+  const names = { cloud, name: stack, region, zones };
+  const workloadIdentity = given.workloadIdentity ?? false;
+  const file = { ...names, windows, production, allow, workloadIdentity, ...account };
+  return { stack, file, quota: found.quota };
 }
 
 async function answerOf<T>(option: string | undefined, question: Question<T>, ask: Terminal["ask"]): Promise<T> {
@@ -88,27 +98,17 @@ const cloudQuestion: Question<NewStack["cloud"]> = {
   read: (answer) => cloudNames.find((name) => name === answer),
 };
 
-const regionQuestion: Question<string> = {
-  option: "region",
-  ask: "Region",
-  allowed: "a region of the cloud",
-  read: (answer) => (/^[a-z0-9-]+$/.test(answer) ? answer : undefined),
+const regionQuestion = (cloud: Cloud): Question<string> => {
+  const { known, example, refusal } = cloudFacts[cloud].regions;
+  return {
+    option: "region",
+    ask: "Region",
+    allowed: known.join(", "),
+    preset: example,
+    // What the rules refuse has their reason.
+    read: (answer) => (known.includes(answer) || refusal(answer) !== undefined ? answer : undefined),
+  };
 };
-
-const yesOrNo = (option: string, ask: string): Question<boolean> => ({
-  option,
-  ask: `${ask} y or n`,
-  allowed: "y, n",
-  preset: "n",
-  read: (answer) => (answer === "y" ? true : answer === "n" ? false : undefined),
-});
-
-const productionQuestion = yesOrNo("production", "Is it for production?");
-
-const workloadIdentityQuestion = yesOrNo(
-  "workload-identity",
-  "Do pods get rights in the cloud by their service accounts?",
-);
 
 const zonesQuestion: Question<number> = {
   option: "zones",

@@ -82,22 +82,35 @@ describe("fenestra init", () => {
     });
   });
 
-  it("asks for what no option says, again after a wrong answer", async () => {
-    const replies = ["azure", "", "y", "4", "3", "2022", "", "y", "01234567-0123-0123-0123-0123456789ab"];
+  it("asks four questions, again after a wrong answer, and the cloud for the rest", async () => {
+    const replies = ["azure", "westeurop", "", ""];
     const asked: string[] = [];
     const out: string[] = [];
+    const said: string[] = [];
     const ask = async (question: string) => {
       asked.push(question);
       return replies.shift() ?? assert.fail(`no reply to ${question}`);
     };
-    await init({ stack: "shop" }, true, { out: (text) => out.push(text), err: () => undefined, ask }, folder);
-    assert.deepEqual(asked.slice(1, 5), [
-      "Region [westeurope]: ",
-      "Is it for production? y or n [n]: ",
-      "Number of availability zones [3]: ",
-      "Allowed: 1, 2, 3.\nNumber of availability zones [3]: ",
-    ]);
+    const screen = { out: (text: string) => out.push(text), err: (text: string) => said.push(text), ask };
+    const account = "01234567-0123-0123-0123-0123456789ab";
+    const given = { stack: "shop", production: true, workloadIdentity: true };
+    await init(given, true, screen, folder, undefined, async (cloud, region) => {
+      assert.deepEqual([cloud, region], ["azure", "westeurope"]);
+      return { account, quota: "enough" };
+    });
+    assert.deepEqual([asked[1], said], ["Region [westeurope]: ", ["enough\n"]]);
+    assert.match(asked[2] ?? "", /^Allowed: eastus, .*\nRegion \[westeurope\]: $/s);
+    assert.match(asked[3] ?? "", /^Networks that reach the API/);
     matchSnapshot(path.join(import.meta.dirname, "snapshots/newStack-azure.yaml"), out.join(""));
+    out.length = 0;
+    replies.push("aws", "", "");
+    await init({ stack: "shop" }, true, screen, folder, undefined, async () => ({
+      ...{ zones: ["eu-central-1b", "eu-central-1c"], address: "100.64.7.9", account: "210987654321" },
+    }));
+    assert.match(
+      out.join(""),
+      /accountId: "210987654321".*\[eu-central-1b, eu-central-1c\].*allow: \[100\.64\.7\.9\/32\]/s,
+    );
   });
 
   it("refuses missing or wrong options, and values against the rules, without a file", async () => {
@@ -106,6 +119,10 @@ describe("fenestra init", () => {
       [["--stack", "../x"], /^fenestra: --stack \.\.\/x: is not allowed/],
       [["--stack", "x", "--cloud", "gcp"], /^fenestra: --cloud gcp: is not allowed; allowed: aws, azure\n$/],
       [["--stack", "x", "--cloud", "aws", "--allow", "10.0.0.1/8"], /config\.fenestra:access\.public\.allow/],
+      [
+        ["--stack", "x", "--cloud", "aws", "--region", "eu-central-9"],
+        /--region eu-central-9: is not allowed; allowed: us-east-1,/,
+      ],
       [["--stack", "x", "--cloud", "aws", "--allow", "1.2.3.4"], /a single address ends with \/32\n$/],
       [["--stack", "x", "--cloud", "aws", "--allow", "0.0.0.0/1,128.0.0.0/1"], /open to 100 % of the internet/],
     ] as const) {

@@ -76,6 +76,9 @@ const write = (properties: PropertyMap): struct.Struct =>
     Object.fromEntries(Object.entries(properties).map(([key, value]) => [key, toWire(value)])),
   );
 
+/** The SDK's declarations of Kubernetes' kinds lie elsewhere, and its outputs are its inputs. */
+const declared = (type: string): boolean => !type.startsWith("kubernetes:");
+
 /** The methods that the engine calls; others are UNIMPLEMENTED. */
 function methods(packageName: string, cloud: ServedCloud) {
   return {
@@ -108,7 +111,7 @@ function methods(packageName: string, cloud: ServedCloud) {
       const inputs = read(request.getProperties());
       const answer = new messages.CreateResponse();
       if (request.getPreview()) {
-        answer.setProperties(write(previewCreate(subject.type, inputs)));
+        answer.setProperties(write(declared(subject.type) ? previewCreate(subject.type, inputs) : inputs));
         return answer;
       }
       const { id, outputs } = cloud.create(subject, inputs);
@@ -138,7 +141,9 @@ function methods(packageName: string, cloud: ServedCloud) {
       answer.setProperties(
         write(
           request.getPreview()
-            ? previewUpdate(subject.type, question)
+            ? declared(subject.type)
+              ? previewUpdate(subject.type, question)
+              : question.inputs
             : cloud.update(subject, request.getId(), question),
         ),
       );

@@ -66,6 +66,7 @@ case "\${0##*/} $*" in
   'az keyvault create '*) touch "$MADE/vault" ;;
   'az keyvault key show '*) made key && echo https://v.vault.azure.net/keys/pulumi/1 ;;
   'az keyvault key create '*) touch "$MADE/key" ;;
+  *tagging*|*describe-volumes*|*list-object-versions*) ;;
   *) echo x ;;
 esac
 `;
