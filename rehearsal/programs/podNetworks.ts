@@ -10,9 +10,6 @@ export interface KnownImage {
   readonly files?: Readonly<Record<string, string>>;
   /** Whether it is a small distribution, for whose programs the machine's own stand. */
   readonly system?: boolean;
-  readonly entrypoint?: readonly string[];
-  /** The image's user. Default: root. */
-  readonly user?: number;
   /** The only programs of it that run. Default: all. */
   readonly programs?: readonly string[];
 }

@@ -88,14 +88,9 @@ type imageConfig struct {
 	// Files maps a path in the container to the machine's file there.
 	Files map[string]string `json:"files"`
 	// System adds the machine's own programs, read-only, for a small distribution.
-	System     bool     `json:"system"`
-	Entrypoint []string `json:"entrypoint"`
-	Command    []string `json:"command"`
-	Env        []string `json:"env"`
+	System bool `json:"system"`
 	// Programs are the only first words of commands that run, where not every program is at hand. Default: all.
 	Programs []string `json:"programs"`
-	// User is the image's numeric user.
-	User int64 `json:"user"`
 }
 
 // runs tells whether a container's program is at hand.
@@ -156,23 +151,13 @@ func (config *runtimeConfig) network() (*libcni.NetworkConfigList, error) {
 // imagePath is PATH where an image sets none, runc's default and that of the images of Kubernetes.
 const imagePath = "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
-// commandOf is the command line by Kubernetes' rules: a command replaces the image's entrypoint and its arguments.
-func commandOf(config *cri.ContainerConfig, image *imageConfig) []string {
-	entrypoint, arguments := config.GetCommand(), config.GetArgs()
-	if image != nil && len(entrypoint) == 0 {
-		entrypoint = image.Entrypoint
-		if len(arguments) == 0 {
-			arguments = image.Command
-		}
-	}
-	return append(append([]string{}, entrypoint...), arguments...)
+// commandOf is the command line of a container; images have none here.
+func commandOf(config *cri.ContainerConfig) []string {
+	return append(append([]string{}, config.GetCommand()...), config.GetArgs()...)
 }
 
-func environmentOf(config *cri.ContainerConfig, image *imageConfig, pod *sandbox) []string {
+func environmentOf(config *cri.ContainerConfig, pod *sandbox) []string {
 	env := []string{imagePath, "HOSTNAME=" + hostnameOf(pod)}
-	if image != nil {
-		env = append(env, image.Env...)
-	}
 	for _, pair := range config.GetEnvs() {
 		env = append(env, pair.GetKey()+"="+string(pair.GetValue()))
 	}

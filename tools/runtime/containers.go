@@ -27,8 +27,8 @@ func (s *runtimeService) CreateContainer(_ context.Context, request *cri.CreateC
 		ID:        newID(),
 		SandboxID: pod.ID,
 		Config:    config,
-		Argv:      commandOf(config, image),
-		Env:       environmentOf(config, image, pod),
+		Argv:      commandOf(config),
+		Env:       environmentOf(config, pod),
 		Created:   time.Now().UnixNano(),
 		State:     cri.ContainerState_CONTAINER_CREATED,
 	}

@@ -148,8 +148,8 @@ func (s *imageStore) describe(id, full string) *cri.Image {
 	// Without a user the kubelet takes an image for root's (kubernetes: pkg/kubelet/kuberuntime/helpers.go,
 	// getImageUser), and starts none with runAsNonRoot. An unknown one has that of distroless' `nonroot`.
 	image.Uid = &cri.Int64Value{Value: 65532}
-	if known := s.known(named); known != nil {
-		image.Uid = &cri.Int64Value{Value: known.User}
+	if s.known(named) != nil {
+		image.Uid = &cri.Int64Value{Value: 0}
 	}
 	return image
 }

@@ -263,7 +263,7 @@ func dropRights(b *bundle, security *cri.LinuxContainerSecurityContext) error {
 			_ = unix.Prctl(unix.PR_CAPBSET_DROP, uintptr(number), 0, 0, 0)
 		}
 	}
-	user := b.Image.User
+	var user int64
 	if asked := security.GetRunAsUser(); asked != nil {
 		user = asked.GetValue()
 	}
