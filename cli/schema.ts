@@ -1,10 +1,12 @@
 import { Argument, Command as Declaration } from "@commander-js/extra-typings";
+import { z } from "zod";
 import { configJsonSchema, stackFileJsonSchema } from "../components/config/jsonSchema.ts";
 import { configurationMarkdown } from "../components/config/markdown.ts";
 import { stacksFolder } from "../components/config/stackFile.ts";
 import { planJsonSchema } from "../plan/plan.ts";
 import { findingList } from "../plan/report/findings.ts";
 import { commandOf, exitCodes } from "./exit.ts";
+import { stacksSchema } from "./stacks.ts";
 
 /** The schema that the stack files' first line names. */
 export const schemaFile = new URL("schema.json", stacksFolder);
@@ -14,8 +16,12 @@ export function renderSchema(): string {
 }
 
 /** What prints JSON, by its command. */
-const schemas = { stack: stackFileJsonSchema, plan: planJsonSchema } as const;
-const names = ["stack", "plan"] as const satisfies readonly (keyof typeof schemas)[];
+const schemas = {
+  stack: stackFileJsonSchema,
+  plan: planJsonSchema,
+  stacks: () => z.toJSONSchema(stacksSchema),
+} as const;
+const names = ["stack", "plan", "stacks"] as const satisfies readonly (keyof typeof schemas)[];
 
 export const command = commandOf(
   new Declaration()

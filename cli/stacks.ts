@@ -1,9 +1,11 @@
 import { Command as Declaration } from "@commander-js/extra-typings";
+import { z } from "zod";
 import { loadConfig } from "../components/config/load.ts";
 import { readStackFile, stackNames } from "../components/config/stackFile.ts";
 import { clusterSpec } from "../components/model/clusterSpec.ts";
 import { exampleProblems } from "../components/model/exampleValues.ts";
 import { ConfigError } from "../components/model/problem.ts";
+import { counted } from "../plan/counted.ts";
 import { table } from "../plan/report/summary.ts";
 import { commandOf, exitCodes } from "./exit.ts";
 import { findProject, stacksOf } from "./project.ts";
@@ -31,24 +33,44 @@ export function deployableStacks(folder: URL): {
   };
 }
 
+/** What `fenestra stacks --json` prints; `problems` is 0 for a file without mistakes, whose other values are then known. */
+export const stacksSchema = z.array(
+  z.strictObject({
+    stack: z.string(),
+    cloud: z.string().nullable(),
+    region: z.string().nullable(),
+    kubernetes: z.string().nullable(),
+    pools: z.array(z.string()),
+    problems: z.int(),
+  }),
+);
+
 /** A file with mistakes does not hide the others. */
-export function stackLines(folder: URL): readonly string[] {
-  const rows = [
-    ["STACK", "CLOUD", "REGION", "KUBERNETES", "POOLS"],
-    ...stackNames(folder).map((name) => row(name, folder)),
-  ];
-  return table(rows);
+export function stackRows(folder: URL): z.output<typeof stacksSchema> {
+  return stackNames(folder).map((stack) => {
+    try {
+      const { cloud, region, kubernetes, pools } = loadConfig(readStackFile(stack, folder));
+      return {
+        stack,
+        cloud,
+        region,
+        kubernetes: kubernetes.version,
+        pools: pools.map(({ name }) => name),
+        problems: 0,
+      };
+    } catch (error) {
+      if (!(error instanceof ConfigError)) throw error;
+      return { stack, cloud: null, region: null, kubernetes: null, pools: [], problems: error.problems.length };
+    }
+  });
 }
 
-function row(name: string, folder: URL): string[] {
-  try {
-    const { cloud, region, kubernetes, pools } = loadConfig(readStackFile(name, folder));
-    return [name, cloud, region, kubernetes.version, pools.map((pool) => pool.name).join(", ")];
-  } catch (error) {
-    if (!(error instanceof ConfigError)) throw error;
-    const { length } = error.problems;
-    return [name, "-", "-", "-", `${length} ${length === 1 ? "problem" : "problems"}: fenestra plan --stack ${name}`];
-  }
+export function stackLines(folder: URL): readonly string[] {
+  const rows = stackRows(folder).map(({ stack, cloud, region, kubernetes, pools, problems }) => {
+    const last = problems === 0 ? pools.join(", ") : `${counted(problems, "problem")}: fenestra plan --stack ${stack}`;
+    return [stack, cloud ?? "-", region ?? "-", kubernetes ?? "-", last];
+  });
+  return table([["STACK", "CLOUD", "REGION", "KUBERNETES", "POOLS"], ...rows]);
 }
 
 export const command = commandOf(
@@ -56,11 +78,12 @@ export const command = commandOf(
     .description(
       "Lists the stacks of the folder stacks with cloud, region, Kubernetes release and pools. A file with mistakes is listed with their number.",
     )
+    .option("--json", "print them as JSON")
     .option(
       "--deployable",
       "print the names alone, as a list in JSON, development first, of those whose values are no placeholders; for workflows",
     ),
-  async ({ deployable }, { out, err }) => {
+  async ({ deployable, json }, { out, err }) => {
     const folder = stacksOf(findProject());
     if (deployable) {
       const { names, leftOut } = deployableStacks(folder);
@@ -68,7 +91,8 @@ export const command = commandOf(
       out(`${JSON.stringify(names)}\n`);
       return exitCodes.fine;
     }
-    out(`${stackLines(folder).join("\n")}\n`);
+    if (json) out(`${JSON.stringify(stackRows(folder), null, 2)}\n`);
+    else out(`${stackLines(folder).join("\n")}\n`);
     return exitCodes.fine;
   },
 );

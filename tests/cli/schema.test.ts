@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { isDeepStrictEqual } from "node:util";
+import { stacksSchema } from "../../cli/stacks.ts";
 import { organisationSettings } from "../../components/config/groups.ts";
 import { planSchema } from "../../plan/plan.ts";
 import { findingRules } from "../../plan/report/findings.ts";
@@ -23,6 +24,15 @@ describe("fenestra schema", () => {
     );
     assert.ok(required.includes("billed"));
     assert.deepEqual(Object.keys(properties).sort(), Object.keys(planSchema.unwrap().shape).sort());
+  });
+});
+
+describe("fenestra stacks --json", () => {
+  it("prints what its schema says", async () => {
+    const { out } = await fenestra("stacks", "--json");
+    const parsed: unknown = JSON.parse(out);
+    assert.deepEqual(stacksSchema.parse(parsed), parsed);
+    assert.match((await fenestra("schema", "stacks")).out, /"kubernetes"/);
   });
 });
 
