@@ -108,9 +108,7 @@ export const planSchema = record({
       record({ zone: z.string(), private: z.string(), public: z.string().nullable(), controlPlane: z.string() }),
     ).describe("Zones with their subnets; public is null where an existing network gives none."),
     existing: existingSchema.exactOptional().describe("Set where the network exists already."),
-    dns: record({ servers: texts, searchDomain: z.string().nullable() })
-      .exactOptional()
-      .describe("Name servers that the network is given."),
+    dns: record({ servers: texts }).exactOptional().describe("Name servers that the network is given."),
     privateAccess: texts.exactOptional().describe("Networks besides its own that may reach the API inside."),
     publicAccess: texts
       .nullable()

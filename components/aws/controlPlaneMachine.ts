@@ -80,7 +80,7 @@ export class ControlPlaneMachine extends pulumi.ComponentResource {
       `${this.#name}-etcd`,
       {
         availabilityZone: member.zone,
-        ...diskSpeed(etcdDisk),
+        ...diskSpeed(),
         size: etcdDiskGb,
         encrypted: true,
         ...(encryptionKey === undefined ? {} : { kmsKeyId: encryptionKey }),

@@ -47,19 +47,14 @@ const windowsDiskThroughput = 400;
 /** MiB/s at which the image is fetched beforehand, 100 to 300 (Amazon EBS User Guide, volume initialization). */
 const windowsInitializationRate = 200;
 
-/** gp3's defaults (Amazon EBS User Guide, volume types). */
-const usualSpeed = { iops: 3000, throughput: 125 };
-
 /**
- * Kind and speed of a disk. gp3's speeds are always named: a provider keeps what is left out, and then pays for it or
- * asks AWS for what it refuses. No other kind has a throughput.
+ * Kind and speed of a disk. gp3's speeds are always named, its defaults (Amazon EBS User Guide, volume types) too: a
+ * provider keeps what is left out, and then pays for it or asks AWS for what it refuses. No other kind has a throughput.
+ *
+ * @param throughput MiB/s of gp3
  */
-export function diskSpeed(
-  { type = "gp3", ...given }: NonNullable<PoolSpec["disk"]> = {},
-  usual = usualSpeed.throughput,
-) {
-  const { iops = usualSpeed.iops, throughput = usual } = given;
-  return type === "gp3" ? { type, iops, throughput } : { type, iops };
+export function diskSpeed({ type = "gp3" }: NonNullable<PoolSpec["disk"]> = {}, throughput = 125) {
+  return type === "gp3" ? { type, iops: 3000, throughput } : { type, iops: 3000 };
 }
 
 /** A template keeps gp3's throughput for a disk without one, so another kind of disk makes another template. */
@@ -70,7 +65,7 @@ export function machineTemplate(args: MachineTemplateArgs) {
   const tags = { ...args.tags, Name: args.name };
   const { type: volumeType, ...speed } = diskSpeed(
     args.disk,
-    args.os.family === "windows" ? windowsDiskThroughput : usualSpeed.throughput,
+    args.os.family === "windows" ? windowsDiskThroughput : undefined,
   );
   return {
     imageId: imageId(args.os, args.image),

@@ -121,11 +121,7 @@ export class Network extends pulumi.ComponentResource implements ClusterNetwork 
     if (dns === undefined) return [];
     const options = new VpcDhcpOptions(
       `${this.#name}-dns`,
-      {
-        domainNameServers: [...dns.servers],
-        ...(dns.searchDomain === undefined ? {} : { domainName: dns.searchDomain }),
-        tags: this.#tags("dns"),
-      },
+      { domainNameServers: [...dns.servers], tags: this.#tags("dns") },
       { parent: this },
     );
     return [

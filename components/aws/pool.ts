@@ -176,7 +176,7 @@ export class Pool extends pulumi.ComponentResource {
             deviceIndex: 0,
             associatePublicIpAddress: "false",
             deleteOnTermination: "true",
-            securityGroups: [workersGroupId, ...pool.securityGroups],
+            securityGroups: [workersGroupId],
           },
         ],
         ...(pool.os === "windows" && pool.hyperV ? { cpuOptions: { nestedVirtualization: "enabled" } } : {}),

@@ -118,40 +118,13 @@ function isMixed({ furtherSizes, onDemand }: PoolSpec): boolean {
   return furtherSizes.length > 0 || onDemand !== undefined;
 }
 
-function highestPrice({ spotMaxPrice }: PoolSpec): string | undefined {
-  return spotMaxPrice === undefined ? undefined : String(spotMaxPrice);
-}
-
 /**
- * How a machine is bought and where it runs, for the launch template. A group with a policy refuses a template that
+ * How a machine is bought, for the launch template. A group with a policy refuses a template that
  * asks for spot (Amazon EC2 Auto Scaling User Guide, "Auto Scaling groups with multiple instance types and purchase
  * options").
  */
-export function purchase(
-  pool: PoolSpec,
-): Pick<LaunchTemplateArgs, "instanceMarketOptions" | "capacityReservationSpecification" | "placement"> {
-  const { capacityReservation: reservation, dedicatedHosts } = pool;
-  const maxPrice = highestPrice(pool);
-  return {
-    ...(pool.spot && !isMixed(pool)
-      ? {
-          instanceMarketOptions: {
-            marketType: "spot",
-            ...(maxPrice === undefined ? {} : { spotOptions: { maxPrice } }),
-          },
-        }
-      : {}),
-    ...(reservation === undefined
-      ? {}
-      : {
-          capacityReservationSpecification: {
-            capacityReservationTarget: reservation.startsWith("arn:")
-              ? { capacityReservationResourceGroupArn: reservation }
-              : { capacityReservationId: reservation },
-          },
-        }),
-    ...(dedicatedHosts === undefined ? {} : { placement: { tenancy: "host", hostResourceGroupArn: dedicatedHosts } }),
-  };
+export function purchase(pool: PoolSpec): Pick<LaunchTemplateArgs, "instanceMarketOptions"> {
+  return pool.spot && !isMixed(pool) ? { instanceMarketOptions: { marketType: "spot" } } : {};
 }
 
 /** What a group launches: a template, perhaps with a policy that chooses among sizes and kinds of purchase. */
@@ -163,7 +136,6 @@ export function launches(
   const version = pulumi.interpolate`${template.latestVersion}`;
   if (!isMixed(pool)) return { launchTemplate: { id: template.id, version } };
   const { base = 0, percentAboveBase = pool.spot ? 0 : 100 } = pool.onDemand ?? {};
-  const spotMaxPrice = highestPrice(pool);
   return {
     mixedInstancesPolicy: {
       launchTemplate: {
@@ -176,7 +148,6 @@ export function launches(
         onDemandPercentageAboveBaseCapacity: percentAboveBase,
         // AWS's recommendation: pools least likely to be interrupted, and of those the cheapest.
         spotAllocationStrategy: "price-capacity-optimized",
-        ...(spotMaxPrice === undefined ? {} : { spotMaxPrice }),
       },
     },
   };

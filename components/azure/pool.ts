@@ -221,7 +221,6 @@ export class Pool extends pulumi.ComponentResource {
       overprovision: false,
       identity: { type: "UserAssigned", userAssignedIdentities: [identity.id, ...(gmsa === undefined ? [] : [gmsa])] },
       upgradePolicy: this.#upgradePolicy(),
-      ...(pool.dedicatedHosts === undefined ? {} : { hostGroup: { id: pool.dedicatedHosts } }),
       // The node controller repairs, with brakes that Azure lacks. Left out, an older program's policy would stay.
       automaticRepairsPolicy: { enabled: false },
       virtualMachineProfile: this.#profile(payload),
@@ -373,7 +372,7 @@ export class Pool extends pulumi.ComponentResource {
         subnet: { id: subnetId },
         privateIPAddressVersion: "IPv4",
         // All must be in the same groups (AllIpConfigurationsOnANicMustBelongToTheSameApplicationSecurityGroups).
-        applicationSecurityGroups: [applicationGroupId, ...pool.securityGroups].map((id) => ({ id })),
+        applicationSecurityGroups: [{ id: applicationGroupId }],
       })),
     };
   }

@@ -179,20 +179,16 @@ function autoscalerHints(spec: GroupSettings, pool: PoolSpec): Readonly<Record<s
   };
 }
 
-/** How a scale set's machines are bought: licence, reserved capacity, spot, whose end comes without notice. */
+/** How a scale set's machines are bought: spot, whose end comes without notice. */
 export function purchase(
   pool: PoolSpec,
 ): Pick<
   inputs.compute.VirtualMachineScaleSetVMProfileArgs,
-  "licenseType" | "capacityReservation" | "priority" | "evictionPolicy" | "billingProfile" | "scheduledEventsProfile"
+  "priority" | "evictionPolicy" | "billingProfile" | "scheduledEventsProfile"
 > {
   return {
-    ...(pool.hybridBenefit ? { licenseType: "Windows_Server" } : {}),
-    ...(pool.capacityReservation === undefined
-      ? {}
-      : { capacityReservation: { capacityReservationGroup: { id: pool.capacityReservation } } }),
     ...(pool.spot
-      ? { priority: "Spot", evictionPolicy: "Delete", billingProfile: { maxPrice: pool.spotMaxPrice ?? -1 } }
+      ? { priority: "Spot", evictionPolicy: "Delete", billingProfile: { maxPrice: -1 } }
       : {
           priority: "Regular",
           scheduledEventsProfile: {

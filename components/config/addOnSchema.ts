@@ -193,26 +193,6 @@ export const addonsSchema = section("In-cluster add-ons.", {
   ),
   logs: logsSchema.optional(),
   autoscaler: described(z.boolean().optional(), "Cluster autoscaler. Default on when a pool has autoscale bounds."),
-  autoscalerLimits: section("Limits of the cluster autoscaler over all pools.", {
-    nodes: described(
-      z.int().min(1).optional(),
-      "Most nodes of the cluster, control plane included, beyond which no pool grows. Default no limit.",
-    ),
-    cores: described(
-      z.int().min(1).optional(),
-      "Most processors of all nodes together. Default the autoscaler's own limit of 320000.",
-    ),
-    memoryGib: described(z.int().min(1).optional(), "Most memory of all nodes together. Default 6400000."),
-    gpus: described(
-      z.record(matching(/^[\w.-]{1,63}$/, "is no value of a label"), z.int().min(0)).optional(),
-      "Most GPUs by their type, the value of a pool's label k8s.amazonaws.com/accelerator on AWS, accelerator on Azure. Default no limit.",
-    ),
-    lowestPriority: described(
-      z.int().min(-2147483648).max(1000000000).optional(),
-      "Pods below this priority start no machine, and are in the way of removing none. Default -10.",
-    ),
-    scaleDown: switchOn("Whether machines without need are removed."),
-  }).optional(),
   gmsa: section("Group Managed Service Accounts: admission webhook and credential specifications.", {
     credentialSpecs: described(
       z.array(credentialSpecSchema).default([]),

@@ -9,11 +9,11 @@ export const organisationSettings = names(`
   controlPlane.image controlPlane.osDisk controlPlane.etcdDisk controlPlane.extraArgs
   controlPlane.admission controlPlane.auditPolicy
   pools[].image pools[].capacity pools[].labels pools[].taints pools[].nodeLogQuery pools[].metadataAcl
-  pools[].kubelet pools[].ccgPlugin pools[].waitForNodes pools[].maxAge pools[].hybridBenefit
-  pools[].capacityReservation pools[].dedicatedHosts pools[].securityGroups pools[].timeZone pools[].annotations
+  pools[].kubelet pools[].ccgPlugin pools[].waitForNodes pools[].maxAge
+  pools[].timeZone pools[].annotations
   pools[].beforeJoin pools[].afterJoin pools[].instanceProfile
   access.names access.dns access.serviceAccountKeys access.kubeconfigGeneration access.workloadIdentity
-  addons.gmsa addons.autoscalerLimits`);
+  addons.gmsa`);
 
 const groups = ["Needed", "Usual", "The organisation's"] as const;
 type Group = (typeof groups)[number];

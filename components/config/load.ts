@@ -358,23 +358,44 @@ function messageOf(issue: z.core.$ZodIssue, value: unknown): string {
 const tooFew: Readonly<Record<string, string>> = { string: "is too short", array: "has too few items" };
 const tooMany: Readonly<Record<string, string>> = { string: "is too long", array: "has too many items" };
 
-/** What to do instead of a setting of an earlier release or a known tool, by its path without positions in lists. */
+/** What goes unchanged into an argument of a resource. */
+const recipe = (heading: string, argument: string): string =>
+  `set ${argument} by a transform: docs/transforms.md, "${heading}", has the lines`;
+
+/** What to do instead of a setting that went, or of a known tool, by its path without positions in lists. */
 export const removedSettings: Readonly<Record<string, string>> = {
-  "secretsEncryption.kms":
-    "move the Secrets to a key of the secret store with the release that you run, then remove it: docs/limits.md says why it went",
   "secretsEncryption.kmsKey":
     "remove it: keys of secretsEncryption are kept in the secret store of the cloud; docs/limits.md says why no key service encrypts Secrets",
-  "secretsEncryption.plugin": "remove it: Fenestra starts no plug-in of a key service any more",
-  "network.azureCni.plugin": "remove it: the lock file has the plug-in for both systems with its digest",
-  "addons.logs.windowsCollector": "remove it: the lock file has the collector for Windows with its digest",
-  "addons.gmsa.plugin": "remove it: the lock file has Azure's plug-in; on AWS pin an image that has it",
-  "registryAccess.plugin": "remove it: the lock file has the plug-ins with their digests",
   "addons.serviceMonitors":
     "remove it: examples/prometheus.yaml has the ServiceMonitors and the alerts, for kubectl apply",
   "addons.serviceMonitorLabels": "remove it: labels stand in your copy of examples/prometheus.yaml",
-  "addons.csrApprover": "remove it: the node controller on the control plane gives kubelets their serving certificates",
+  "addons.autoscalerLimits": recipe(
+    "Limits of the autoscaler",
+    "--max-nodes-total=9 and others as arguments of the Deployment",
+  ),
+  "controlPlane.osDisk.iops": recipe("Speed of disks", "blockDeviceMappings[0].ebs.iops of the launch template"),
+  "controlPlane.osDisk.throughput": recipe(
+    "Speed of disks",
+    "blockDeviceMappings[0].ebs.throughput of the launch template",
+  ),
+  "controlPlane.etcdDisk.type": recipe("Speed of disks", "type of the volume, with its iops"),
+  "controlPlane.etcdDisk.iops": recipe("Speed of disks", "iops of the volume"),
+  "controlPlane.etcdDisk.throughput": recipe("Speed of disks", "throughput of the volume"),
+  "pools.disk.iops": recipe("Speed of disks", "blockDeviceMappings[0].ebs.iops of the launch template"),
+  "pools.disk.throughput": recipe("Speed of disks", "blockDeviceMappings[0].ebs.throughput of the launch template"),
+  "pools.spotMaxPrice": recipe(
+    "How machines are bought",
+    "instanceMarketOptions, instancesDistribution or billingProfile",
+  ),
+  "pools.hybridBenefit": recipe("How machines are bought", 'virtualMachineProfile.licenseType: "Windows_Server"'),
+  "pools.capacityReservation": recipe(
+    "How machines are bought",
+    "capacityReservationSpecification or capacityReservation",
+  ),
+  "pools.dedicatedHosts": recipe("How machines are bought", "placement of the launch template, or hostGroup"),
+  "pools.securityGroups": recipe("Networks", "networkInterfaces[0].securityGroups, or applicationSecurityGroups"),
   "network.vpc": "a network that is there goes to network.existing, with its id and subnets",
-  "network.dns.searchDomain": "set it in the machines' image, or join them to the domain",
+  "network.dns.searchDomain": recipe("Networks", "domainName of the DHCP options (AWS)"),
   nodePools: "name them in pools",
   nodeGroups: "name them in pools",
   "pools.min": "autoscale has min and max",

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { diskTypes } from "../model/cloudFacts/facts.ts";
 import { iamLimits } from "../model/cloudFacts/iamLimits.ts";
-import { described, matching, section, switchOff } from "./forms.ts";
+import { described, matching, section } from "./forms.ts";
 
 /** A number of machines, or percent of the pool. */
 const amount = z.union([
@@ -40,36 +40,32 @@ const hook = z
   .regex(/^[\t\n\x20-\x7e]+$/, "has characters beyond ASCII, or line ends other than a newline");
 const hookForm = { patternErrorMessage: "ASCII, lines ended by a newline", examples: ["echo ready"] };
 
-const diskFields = {
-  type: described(
-    z.enum(diskTypes).optional(),
-    "Kind of disk: gp3 (default) or io2 on AWS; Premium_LRS (default), Premium_ZRS, StandardSSD_LRS or StandardSSD_ZRS on Azure.",
-  ),
-  iops: described(
-    z.int().min(100).max(256_000).optional(),
-    "Operations per second. gp3 has 3000 without it, io2 needs it.",
-  ),
-  throughput: described(
-    z.int().min(125).max(2000).optional(),
-    "Throughput of gp3 in MiB/s. Default 400 on Windows, which installs much at boot, else 125.",
-  ),
+const etcdDiskFields = {
   encryptionKey: described(
     z.string().optional(),
     "Your own key for the disk. AWS: ARN of a KMS key, for a pool one that the service-linked role of Auto Scaling may use. Azure: id of a disk encryption set. Default the cloud's key.",
   ),
 };
 
+const systemDiskFields = {
+  type: described(
+    z.enum(diskTypes).optional(),
+    "Kind of disk: gp3 (default) or io2 on AWS; Premium_LRS (default), Premium_ZRS, StandardSSD_LRS or StandardSSD_ZRS on Azure.",
+  ),
+  ...etcdDiskFields,
+};
+
 export const controlPlaneDiskFields = {
-  osDisk: described(z.strictObject(diskFields).optional(), "System disk, beyond its size in osDiskGb."),
+  osDisk: described(z.strictObject(systemDiskFields).optional(), "System disk, beyond its size in osDiskGb."),
   etcdDisk: described(
-    z.strictObject(diskFields).optional(),
-    "Data disk of each etcd member, beyond its size in etcdDiskGb. Its key is fixed for a cluster's life. Azure has the key only.",
+    z.strictObject(etcdDiskFields).optional(),
+    "Data disk of each etcd member, beyond its size in etcdDiskGb. Its key is fixed for a cluster's life.",
   ),
 };
 
 /** Settings of a pool's machines beyond their size. */
 export const machineFields = {
-  disk: described(z.strictObject(diskFields).optional(), "System disk, beyond its size in diskGb."),
+  disk: described(z.strictObject(systemDiskFields).optional(), "System disk, beyond its size in diskGb."),
   furtherSizes: described(
     z.array(z.string().min(1)).max(39).default([]),
     "More sizes that the group may launch, in order of preference after size. Processors and memory must be those of size, since the autoscaler takes all machines of a group for equal.",
@@ -81,25 +77,6 @@ export const machineFields = {
       "Of the machines above base, how many percent are not spot.",
     ),
   }).optional(),
-  spotMaxPrice: described(
-    z.number().positive().optional(),
-    "With spot: most US dollars per machine and hour. Default the price on demand.",
-  ),
-  hybridBenefit: switchOff(
-    "Windows: use licences of your own (Azure Hybrid Benefit) instead of paying them by the hour.",
-  ),
-  capacityReservation: described(
-    z.string().optional(),
-    "Capacity that you have reserved. AWS: id of a capacity reservation (cr-…) in the pool's one zone, or ARN of a resource group of them. Azure: id of a capacity reservation group.",
-  ),
-  dedicatedHosts: described(
-    z.string().optional(),
-    "Hosts that are yours alone. AWS: ARN of a host resource group. Azure: id of a host group with automatic placement, one fault domain and the pool's one zone.",
-  ),
-  securityGroups: described(
-    z.array(z.string().min(1)).max(15).default([]),
-    "More groups for the machines, beside Fenestra's. AWS: ids of security groups (sg-…), whose rules add to Fenestra's; up to 4 unless the quota was raised. Azure: ids of application security groups, to name in rules of your own.",
-  ),
   timeZone: described(
     matching(/^[A-Za-z][A-Za-z0-9 _+./()-]*$/, "is not the name of a time zone").optional(),
     "Time zone of the machines, by the system's own name: Europe/Berlin on Linux, W. Europe Standard Time on Windows (tzutil /l lists them). Default UTC. Pods on Linux keep UTC.",

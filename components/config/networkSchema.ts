@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { defaultPodsPerNode, podNetworkNames } from "../model/podAddressing.ts";
-import { cidr, described, matching, section } from "./forms.ts";
+import { cidr, described, section } from "./forms.ts";
 
 /** Most pods of a machine that have addresses of its network interface: AKS's own limit; Azure allows 256 addresses. */
 const mostPods = 250;
@@ -79,11 +79,6 @@ const dnsSchema = section(
     servers: described(
       z.array(z.ipv4()).min(1).max(4),
       "Addresses of name servers, such as domain controllers, at most 4. They must forward what they do not know to the cloud's own resolver.",
-    ),
-    searchDomain: described(
-      matching(/^[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)+$/, "is not a domain name").optional(),
-      "Domain that machines append to short names. Azure's DHCP gives none.",
-      { patternErrorMessage: "a domain name in lower case", examples: ["corp.example.com"] },
     ),
   },
 );

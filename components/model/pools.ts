@@ -134,7 +134,7 @@ export function poolGroups(
 }
 
 /** Nodes of a pool with so many groups: its count, or the autoscaler's lower bound. */
-export function leastNodes({ count, autoscale }: Pick<PoolConfig, "count" | "autoscale">, groups: number): number {
+function leastNodes({ count, autoscale }: Pick<PoolConfig, "count" | "autoscale">, groups: number): number {
   return count ?? (autoscale === undefined ? 1 : autoscale.min * groups);
 }
 

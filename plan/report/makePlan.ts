@@ -179,7 +179,7 @@ function planExisting({ existing, cidrs, dns }: ClusterSpec["network"]): Partial
             ]),
           },
         }),
-    ...(dns === undefined ? {} : { dns: { servers: dns.servers, searchDomain: dns.searchDomain ?? null } }),
+    ...(dns === undefined ? {} : { dns: { servers: dns.servers } }),
   };
 }
 

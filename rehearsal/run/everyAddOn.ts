@@ -7,7 +7,6 @@ type Input = Required<NonNullable<StackConfigInput["addons"]>>;
 /** Values of documentation for add-ons that are more than a switch: nobody asks for them in a rehearsal. */
 const examples: { readonly [Key in keyof Input as Input[Key] extends boolean | undefined ? never : Key]: Input[Key] } =
   {
-    autoscalerLimits: { nodes: 100 },
     gmsa: {
       credentialSpecs: [
         {

@@ -12,9 +12,8 @@ const pools = [
     furtherSizes: ["m6i.large", "m5.large"],
     spot: true,
     onDemand: { base: 1, percentAboveBase: 20 },
-    spotMaxPrice: 0.12,
   },
-  { name: "cheap", os: "linux", spot: true, spotMaxPrice: 0.05 },
+  { name: "cheap", os: "linux", spot: true },
   { name: "nested", os: "windows-2025", size: "m8i.xlarge", hyperV: true },
 ];
 
@@ -57,7 +56,6 @@ describe("pools on AWS", () => {
       onDemandBaseCapacity: 1,
       onDemandPercentageAboveBaseCapacity: 20,
       spotAllocationStrategy: "price-capacity-optimized",
-      spotMaxPrice: "0.12",
     });
     assert.deepEqual(mapOf(policy.launchTemplate).overrides, [
       { instanceType: "m7i.large" },
@@ -67,11 +65,8 @@ describe("pools on AWS", () => {
     assert.equal(template("mixed").instanceMarketOptions, undefined);
   });
 
-  it("limit the price of spot machines, and move off them before they end", () => {
-    assert.deepEqual(template("cheap").instanceMarketOptions, {
-      marketType: "spot",
-      spotOptions: { maxPrice: "0.05" },
-    });
+  it("are of spot machines by the template, and move off them before they end", () => {
+    assert.deepEqual(template("cheap").instanceMarketOptions, { marketType: "spot" });
     assert.deepEqual([groupOf("cheap").mixedInstancesPolicy, groupOf("cheap").capacityRebalance], [undefined, true]);
   });
 

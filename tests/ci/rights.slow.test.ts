@@ -42,7 +42,7 @@ const more: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     "fenestra:network": json({
       cidr: "10.0.0.0/16",
       zones: ["eu-central-1a"],
-      dns: { servers: ["10.0.0.4"], searchDomain: "corp.example.com" },
+      dns: { servers: ["10.0.0.4"] },
     }),
   },
 };

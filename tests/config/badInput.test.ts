@@ -219,7 +219,10 @@ describe("bad input", () => {
       errorOf(changed("aws", { "pools.1.hyperV": true })).problems[0]?.remedy,
       "state a size; m7i.large is the default",
     );
-    assert.match(fix({ secretsEncryption: { keys: ["key1"], kms: [] } }) ?? "", /^move the Secrets .* docs\/limits.md/);
+    assert.equal(
+      fix({ "addons.autoscalerLimits": {} }),
+      'set --max-nodes-total=9 and others as arguments of the Deployment by a transform: docs/transforms.md, "Limits of the autoscaler", has the lines',
+    );
     assert.deepEqual(
       [fix({ nodePools: [] }), fix({ "pools.1.max": 3 })],
       ["name them in pools", "autoscale has min and max"],

@@ -24,15 +24,6 @@ const argsIn = (spec: ClusterSpec): readonly string[] => {
 };
 
 describe("the autoscaler", () => {
-  it("keeps the limits of the whole cluster", () => {
-    const autoscalerLimits = { nodes: 9, cores: 64, memoryGib: 256, gpus: { "nvidia-tesla-t4": 2 } };
-    const spec = specOf("aws-dev", { pools: [pool], addons: { autoscalerLimits } });
-    assert.deepEqual(
-      argsIn(spec).filter((arg) => arg.includes("-total=")),
-      ["--max-nodes-total=9", "--cores-total=0:64", "--memory-total=0:256", "--gpu-total=nvidia-tesla-t4:0:2"],
-    );
-  });
-
   for (const cloud of ["aws", "azure"] as const) {
     it(`on ${cloud} takes the groups of a divided pool for similar`, () => {
       const spec = clusterOf(cloud);

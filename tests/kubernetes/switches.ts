@@ -68,7 +68,7 @@ const decided = (addons: object): AddOns =>
   addOns({ ...loadConfig(stackConfig("aws-dev")), addons: addonsSchema.parse(addons) });
 
 const everythingOn = (cloud: ClusterSpec["cloud"]): AddOns =>
-  decided({ ...everyAddOn, autoscalerLimits: undefined, smb, gmsa: gmsa(cloud), logs: logs(cloud) });
+  decided({ ...everyAddOn, smb, gmsa: gmsa(cloud), logs: logs(cloud) });
 
 const everythingOff = decided(
   Object.fromEntries(

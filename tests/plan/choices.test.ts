@@ -12,7 +12,7 @@ describe("what a stack file chooses beyond nodes and network", () => {
         httpProxy: "http://proxy.corp.example:3128",
         certificateAuthorities: stackConfig("aws-restricted")["fenestra:certificateAuthorities"] ?? "",
         access: { dns, names: ["10.99.0.7"], public: { allow: ["198.18.0.0/24"] } },
-        controlPlane: { etcdDisk: { iops: 4000 }, extraArgs: { etcd: { "heartbeat-interval": "200" } } },
+        controlPlane: { osDisk: { type: "io2" }, extraArgs: { etcd: { "heartbeat-interval": "200" } } },
       }),
     );
     assert.deepEqual(own, [

@@ -150,9 +150,9 @@ describe("the Markdown of a plan", () => {
       "machine, m7i.large, with a Windows licence": 4,
       "public address": 3,
     });
-    const spot = { name: "w", os: "windows-2022", count: 2, spot: true, hybridBenefit: true };
+    const spot = { name: "w", os: "windows-2022", count: 2, spot: true };
     const { billed } = await planOf("azure-dev", { ...stackConfig("azure-dev"), ...configTexts({ pools: [spot] }) });
-    assert.equal(billed["machine, Standard_D2s_v5, your Windows licence, spot"], 2);
+    assert.equal(billed["machine, Standard_D2s_v5, with a Windows licence, spot"], 2);
     assert.equal(billed["disk, 128 GiB Premium_LRS"], 2);
   });
 });

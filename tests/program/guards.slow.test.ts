@@ -31,7 +31,6 @@ const columns = {
       pools: pools.map((pool) => ({
         ...pool,
         disk: { encryptionKey: "arn:aws:kms:eu-central-1:123456789012:key/mrk-1" },
-        securityGroups: ["sg-0123456789abcdef0"],
       })),
     },
   },
@@ -49,7 +48,6 @@ const columns = {
       pools: pools.map((pool) => ({
         ...pool,
         disk: { encryptionKey: `${azure}/Microsoft.Compute/diskEncryptionSets/own` },
-        securityGroups: [`${azure}/Microsoft.Network/applicationSecurityGroups/agents`],
       })),
     },
   },

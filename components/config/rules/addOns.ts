@@ -1,7 +1,6 @@
 import { ccgPlugins, ccgSecretForms, ccgSecrets } from "../../model/cloudFacts/ccgPlugin.ts";
 import { cloudFacts } from "../../model/cloudFacts/cloudFacts.ts";
 import { registryFacts } from "../../model/cloudFacts/registryAccess.ts";
-import { leastNodes, poolGroups } from "../../model/pools.ts";
 import { refuse } from "../../model/problem.ts";
 import { poolRule, type Rules, repeated, rule } from "./rule.ts";
 
@@ -11,8 +10,6 @@ const diskClassNames: readonly string[] = ["linux", "windows"];
 const gmsaPath = "config.fenestra:addons.gmsa";
 
 const registryPath = "config.fenestra:registryAccess";
-
-const limitsPath = "config.fenestra:addons.autoscalerLimits";
 
 const path = "config.fenestra:addons.logs";
 
@@ -103,31 +100,6 @@ export const addOnRules: Rules = {
         ? []
         : refuse(`${registryPath}.resources[${index}]`, value, "is no registry of this cloud", allowed);
     }),
-  ),
-  autoscalerLimits: rule(
-    ["addons.autoscaler", "addons.autoscalerLimits", "controlPlane.replicas", "network.zones", "pools"],
-    ({ "addons.autoscaler": given, "addons.autoscalerLimits": limits, pools, ...stack }) => {
-      if (limits === undefined) return [];
-      if (!(given ?? pools.some(({ autoscale }) => autoscale !== undefined)))
-        return refuse(
-          limitsPath,
-          limits,
-          given === false ? "limits an autoscaler that is switched off" : "limits no autoscaler: no pool has autoscale",
-          "limits only with the autoscaler",
-          "leave them out, or give a pool autoscale",
-        );
-      const least = pools
-        .map((pool) => leastNodes(pool, poolGroups(pool, stack["network.zones"]).length))
-        .reduce<number>((sum, nodes) => sum + nodes, stack["controlPlane.replicas"]);
-      return limits.nodes === undefined || limits.nodes > least
-        ? []
-        : refuse(
-            `${limitsPath}.nodes`,
-            limits.nodes,
-            `lets no pool grow: control plane and the least numbers of the pools are ${least} nodes`,
-            `more than ${least}, or no limit`,
-          );
-    },
   ),
   oneDestination: rule(["cloud", "addons.logs"], ({ cloud, "addons.logs": logs }) => {
     if (logs === undefined) return [];

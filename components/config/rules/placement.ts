@@ -1,9 +1,9 @@
 import { cloudFacts } from "../../model/cloudFacts/cloudFacts.ts";
 import { accountOfArn, partitionOfArn, regionOfArn } from "../../model/cloudFacts/iamLimits.ts";
-import { arn, type IdForm, idForms } from "../../model/cloudFacts/ids.ts";
-import { defaultDiskGb, machineSize } from "../../model/pools.ts";
-import { type Problem, problem, refuse } from "../../model/problem.ts";
-import type { Cloud, PoolConfig } from "../schema.ts";
+import { arn, encryptionKeyForms, type IdForm } from "../../model/cloudFacts/ids.ts";
+import { machineSize } from "../../model/pools.ts";
+import { type Problem, refuse } from "../../model/problem.ts";
+import type { Cloud } from "../schema.ts";
 import { hasFields, poolRule, type Rules, rule } from "./rule.ts";
 
 /**
@@ -40,107 +40,17 @@ function iamProblems(
     : refuse(path, value, `is in the account ${account}, from which IAM takes none`, `one of ${accountId}`);
 }
 
-/**
- * Operations per second for each GiB, and MiB/s for each operation: EC2 refuses more, and a machine then never comes
- * (Amazon EBS User Guide, General Purpose SSD and Provisioned IOPS SSD volumes).
- */
-const mostIopsPerGb = { gp3: 500, io2: 1000 } as const;
-
-const mostThroughputPerIops = 0.25;
-
-const gp3Iops = { least: 3000, most: 80_000 } as const;
-
-function speedProblems(
-  type: "gp3" | "io2",
-  { iops, throughput }: NonNullable<PoolConfig["disk"]>,
-  path: string,
-  gb: number,
-): readonly Problem[] {
-  const most = mostIopsPerGb[type] * gb;
-  const fastest = mostThroughputPerIops * (iops ?? gp3Iops.least);
-  return [
-    ...(iops === undefined || iops <= most
-      ? []
-      : refuse(
-          `${path}.iops`,
-          iops,
-          `is more than ${type} gives a disk of ${gb} GiB`,
-          `at most ${most}`,
-          `a disk of ${Math.ceil(iops / mostIopsPerGb[type])} GiB`,
-        )),
-    ...(type !== "gp3" || throughput === undefined || throughput <= fastest
-      ? []
-      : refuse(
-          `${path}.throughput`,
-          throughput,
-          `is more than gp3 gives with ${iops ?? gp3Iops.least} operations per second`,
-          `at most ${fastest}`,
-          `iops: ${throughput / mostThroughputPerIops}`,
-        )),
-  ];
-}
-
-function diskProblems(cloud: Cloud, own: PoolConfig["disk"], path: string, gb: number): readonly Problem[] {
-  const { type, iops, throughput } = own ?? {};
-  if (!cloudFacts[cloud].disks.speeds) return [];
-  if (type === "io2")
-    return [
-      ...(iops === undefined ? refuse(`${path}.iops`, undefined, "is missing", "a number, which io2 needs") : []),
-      ...(throughput === undefined
-        ? []
-        : refuse(`${path}.throughput`, throughput, "is not a setting of io2", "none: it follows iops")),
-      ...speedProblems(type, { iops }, path, gb),
-    ];
-  return iops !== undefined && (iops < gp3Iops.least || iops > gp3Iops.most)
-    ? refuse(`${path}.iops`, iops, "is not possible with gp3", `${gp3Iops.least} to ${gp3Iops.most}`)
-    : speedProblems("gp3", { iops, throughput }, path, gb);
-}
-
 export const placementRules: Rules = {
-  given: poolRule(
-    ["disk", "capacityReservation", "dedicatedHosts", "securityGroups"],
-    ["cloud", "region"],
-    (pool, path, { cloud, region }) => [
-      ...formProblems(idForms[cloud].encryptionKey, pool.disk?.encryptionKey, `${path}.disk.encryptionKey`, region),
-      ...formProblems(
-        idForms[cloud].capacityReservation,
-        pool.capacityReservation,
-        `${path}.capacityReservation`,
-        region,
-      ),
-      ...formProblems(idForms[cloud].dedicatedHosts, pool.dedicatedHosts, `${path}.dedicatedHosts`, region),
-      ...pool.securityGroups.flatMap((group, index) =>
-        formProblems(idForms[cloud].securityGroup, group, `${path}.securityGroups[${index}]`),
-      ),
-    ],
+  given: poolRule(["disk"], ["cloud", "region"], (pool, path, { cloud, region }) =>
+    formProblems(encryptionKeyForms[cloud], pool.disk?.encryptionKey, `${path}.disk.encryptionKey`, region),
   ),
-  disk: poolRule(["os", "disk", "diskGb"], ["cloud"], ({ os, disk: own, diskGb }, path, { cloud }) =>
-    diskProblems(cloud, own, `${path}.disk`, diskGb ?? defaultDiskGb(cloud, os)),
-  ),
-  /** Azure's data disk stays Premium: a zone-redundant one takes no zone, and others are too slow for etcd. */
   controlPlaneDisks: rule(
-    [
-      "cloud",
-      "region",
-      "controlPlane.osDisk",
-      "controlPlane.osDiskGb",
-      "controlPlane.etcdDisk",
-      "controlPlane.etcdDiskGb",
-    ],
-    ({
-      cloud,
-      region,
-      "controlPlane.osDisk": system,
-      "controlPlane.osDiskGb": systemGb,
-      "controlPlane.etcdDisk": etcd,
-      "controlPlane.etcdDiskGb": etcdGb,
-    }) => {
+    ["cloud", "region", "controlPlane.osDisk", "controlPlane.etcdDisk"],
+    ({ cloud, region, "controlPlane.osDisk": system, "controlPlane.etcdDisk": etcd }) => {
       const [systemPath, etcdPath] = ["osDisk", "etcdDisk"].map((name) => `config.fenestra:controlPlane.${name}`);
       return [
-        ...formProblems(idForms[cloud].encryptionKey, system?.encryptionKey, `${systemPath}.encryptionKey`, region),
-        ...formProblems(idForms[cloud].encryptionKey, etcd?.encryptionKey, `${etcdPath}.encryptionKey`, region),
-        ...diskProblems(cloud, system, `${systemPath}`, systemGb),
-        ...diskProblems(cloud, etcd, `${etcdPath}`, etcdGb),
+        ...formProblems(encryptionKeyForms[cloud], system?.encryptionKey, `${systemPath}.encryptionKey`, region),
+        ...formProblems(encryptionKeyForms[cloud], etcd?.encryptionKey, `${etcdPath}.encryptionKey`, region),
       ];
     },
   ),
@@ -162,12 +72,6 @@ export const placementRules: Rules = {
       }),
     ),
   ]),
-  /** Reserved capacity is of shared hardware (EC2 User Guide and Azure documentation, limitations of reservations). */
-  hostsOrReservation: poolRule(["capacityReservation", "dedicatedHosts"], [], (pool, path) =>
-    pool.capacityReservation === undefined || pool.dedicatedHosts === undefined
-      ? []
-      : refuse(`${path}.dedicatedHosts`, pool.dedicatedHosts, "does not go with capacityReservation", "one of the two"),
-  ),
   update: poolRule(["update"], [], ({ update: own }, path) => {
     const none = (amount: string | number | undefined): boolean => Number.parseInt(String(amount ?? 0), 10) === 0;
     const { maxSurge, maxUnavailable } = own ?? {};
@@ -181,41 +85,10 @@ export const placementRules: Rules = {
     const message = `has no effect: ${words.title} does not roll spot machines`;
     return refuse(`${path}.update`, value, message, "nothing with spot");
   }),
-  licence: poolRule(["os", "hybridBenefit"], [], ({ os, hybridBenefit }, path) =>
-    hybridBenefit && os === "linux"
-      ? refuse(`${path}.hybridBenefit`, true, "is meant for Windows pools", "false on Linux")
-      : [],
-  ),
-  spot: poolRule(["spot", "onDemand", "spotMaxPrice", "capacityReservation", "dedicatedHosts"], [], (pool, path) => {
-    const wanted = pool.spot
-      ? (["capacityReservation", "dedicatedHosts"] as const).map((key) => [key, "nothing with spot: true"] as const)
-      : (["onDemand", "spotMaxPrice"] as const).map((key) => [key, "nothing without spot: true"] as const);
-    return wanted.flatMap(([key, allowed]) =>
-      pool[key] === undefined
-        ? []
-        : refuse(`${path}.${key}`, pool[key], `does not go with spot: ${pool.spot}`, allowed),
-    );
-  }),
-  oneZone: poolRule(
-    ["capacityReservation", "dedicatedHosts", "zones", "perZone"],
-    ["cloud", "network.zones"],
-    (pool, path, { cloud, "network.zones": all }) => {
-      const zones = pool.zones ?? all;
-      const { oneZone: forms } = cloudFacts[cloud];
-      const keys = (["capacityReservation", "dedicatedHosts"] as const).filter(
-        (key) => forms[key]?.test(pool[key] ?? "") === true,
-      );
-      return zones.length === 1
-        ? []
-        : keys.map((key) =>
-            problem(
-              `${path}.${key}`,
-              pool[key],
-              "is in one zone, and the pool has more",
-              "a pool with one zone in zones",
-            ),
-          );
-    },
+  spot: poolRule(["spot", "onDemand"], [], ({ spot, onDemand }, path) =>
+    spot || onDemand === undefined
+      ? []
+      : refuse(`${path}.onDemand`, onDemand, "does not go with spot: false", "nothing without spot: true"),
   ),
   furtherSizes: poolRule(["size", "capacity", "furtherSizes", "hyperV"], ["cloud"], (pool, path, { cloud }) => {
     if (pool.size === undefined)

@@ -55,19 +55,6 @@ const commonFlags = [
  */
 const groupLabels = [poolLabel, payloadLabel];
 
-/** kubernetes/autoscaler: cluster-autoscaler/FAQ.md, "What are the parameters to CA?". */
-function limitFlags({ autoscalerLimits }: ClusterSpec["addons"]): string[] {
-  const { nodes, cores, memoryGib, gpus = {}, lowestPriority, scaleDown } = autoscalerLimits ?? {};
-  return [
-    ...(nodes === undefined ? [] : [`--max-nodes-total=${nodes}`]),
-    ...(cores === undefined ? [] : [`--cores-total=0:${cores}`]),
-    ...(memoryGib === undefined ? [] : [`--memory-total=0:${memoryGib}`]),
-    ...Object.entries(gpus).map(([type, most]) => `--gpu-total=${type}:0:${most}`),
-    ...(lowestPriority === undefined ? [] : [`--expendable-pods-priority-cutoff=${lowestPriority}`]),
-    ...(scaleDown === false ? ["--scale-down-enabled=false"] : []),
-  ];
-}
-
 /** How it finds the pools' groups of machines. */
 function cloudPart(
   spec: Pick<ClusterSpec, "cloud" | "name" | "region">,
@@ -131,7 +118,6 @@ function autoscalerManifests(
         command: ["./cluster-autoscaler"],
         args: [
           ...args,
-          ...limitFlags(spec.addons),
           ...commonFlags,
           ...[...groupLabels, spec.facts.zones.label].map((label) => `--balancing-ignore-label=${label}`),
         ],

@@ -49,11 +49,8 @@ export const aws: CloudFacts = {
   settings: names(`
     iam addons.logs.cloudwatch addons.gmsa.credentialSpecs[].kmsKey
     access.workloadIdentity.serviceAccounts[].policies access.workloadIdentity.serviceAccounts[].statements
-    network.dns.searchDomain network.existing.tagSubnets network.existing.subnets.*.public
-    controlPlane.osDisk.iops controlPlane.osDisk.throughput
-    controlPlane.etcdDisk.type controlPlane.etcdDisk.iops controlPlane.etcdDisk.throughput
-    pools[].disk.iops pools[].disk.throughput pools[].furtherSizes pools[].onDemand pools[].instanceProfile
-    pools[].maxAge pools[].update.maxUnavailable`),
+    network.existing.tagSubnets network.existing.subnets.*.public
+    pools[].furtherSizes pools[].onDemand pools[].instanceProfile pools[].maxAge pools[].update.maxUnavailable`),
   podNetworks: ["flannel"],
   nameRefusal: (name) =>
     ownPrefixes.some((prefix) => `${name}-`.startsWith(prefix))
@@ -111,7 +108,7 @@ export const aws: CloudFacts = {
     words: "latest or an AMI id, ami- with 8 or 17 hexadecimal digits",
     ofOther: () => undefined,
   },
-  disks: { types: ["gp3", "io2"], windowsGb: 120, windowsLeastGb: 30, speeds: true },
+  disks: { types: ["gp3", "io2"], windowsGb: 120, windowsLeastGb: 30 },
   tags: {
     // IAM restricts tags of roles to these characters (IAM API Reference, Tag).
     fits: (name, value) => /^[\p{L}\p{Z}\p{N}_.:/=+\-@]*$/u.test(name + value),
@@ -127,8 +124,6 @@ export const aws: CloudFacts = {
     longestHint: 128 - "k8s.io/cluster-autoscaler/node-template/label/".length,
     ignoresBeginnings: true,
   },
-  // Amazon EC2 User Guide, Capacity Reservations.
-  oneZone: { capacityReservation: /^cr-/, dedicatedHosts: undefined },
   balancerLooks: { every: 10, failures: 2 },
   network: {
     // A zone's public part must be a /27: the cloud controller's load balancers require eight free addresses (Elastic

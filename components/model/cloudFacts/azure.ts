@@ -19,7 +19,7 @@ export const azure: CloudFacts = {
   name: "azure",
   settings: names(`
     encryptionAtHost addons.logs.azureMonitor access.workloadIdentity.serviceAccounts[].roles network.azureCni
-    network.natAddresses network.existing.resourceGroup network.existing.controllerRole pools[].hybridBenefit`),
+    network.natAddresses network.existing.resourceGroup network.existing.controllerRole`),
   podNetworks: ["flannel", "azure-cni"],
   nameRefusal: (name) =>
     reservedWords.test(name) || reservedWords.test(name.replaceAll("-", ""))
@@ -130,7 +130,6 @@ export const azure: CloudFacts = {
     windowsGb: 128,
     // Microsoft's images in the marketplace (Azure documentation, smalldisk images).
     windowsLeastGb: 127,
-    speeds: false,
   },
   tags: {
     fits: (_name, value) => !/\p{Cc}/u.test(value),
@@ -143,8 +142,6 @@ export const azure: CloudFacts = {
     longestHint: Number.POSITIVE_INFINITY,
     ignoresBeginnings: false,
   },
-  // Azure REST API, host groups.
-  oneZone: { capacityReservation: undefined, dedicatedHosts: /./ },
   balancerLooks: { every: 5, failures: 2 },
   network: {
     smallest: 22,

@@ -86,8 +86,6 @@ export interface CloudFacts {
     readonly windowsGb: number;
     /** Least of a Windows node in GiB: that of the image. */
     readonly windowsLeastGb: number;
-    /** Whether operations and throughput are settings of a disk. */
-    readonly speeds: boolean;
   };
   readonly tags: {
     readonly fits: (name: string, value: string) => boolean;
@@ -107,8 +105,6 @@ export interface CloudFacts {
     /** Whether its provider ignores tags by how they begin. */
     readonly ignoresBeginnings: boolean;
   };
-  /** Settings that bind a pool to one zone if their value has this form. */
-  readonly oneZone: Readonly<Record<"capacityReservation" | "dedicatedHosts", RegExp | undefined>>;
   /** The API's load balancer: seconds between looks at a server, and failed ones until it is left out. */
   readonly balancerLooks: { readonly every: number; readonly failures: number };
   readonly network: {

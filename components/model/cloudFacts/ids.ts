@@ -13,26 +13,8 @@ const azureId = (type: string): RegExp =>
 
 export type IdForm = readonly [pattern: RegExp, words: string];
 
-/** How the user names what exists already, per cloud. */
-export const idForms: Readonly<
-  Record<Cloud, Record<"encryptionKey" | "capacityReservation" | "dedicatedHosts" | "securityGroup", IdForm>>
-> = {
-  aws: {
-    encryptionKey: [arn("kms", "key/[A-Za-z0-9-]+"), "the ARN of a KMS key, arn:aws:kms:REGION:ACCOUNT:key/…"],
-    capacityReservation: [
-      new RegExp(`${ec2Id("cr").source}|${arn("resource-groups", "group/.+").source}`),
-      "the id of a capacity reservation, cr-…, or the ARN of a resource group of them",
-    ],
-    dedicatedHosts: [arn("resource-groups", "group/.+"), "the ARN of a host resource group"],
-    securityGroup: [ec2Id("sg"), "the id of a security group, sg-…"],
-  },
-  azure: {
-    encryptionKey: [azureId("Microsoft.Compute/diskEncryptionSets"), "the id of a disk encryption set"],
-    capacityReservation: [
-      azureId("Microsoft.Compute/capacityReservationGroups"),
-      "the id of a capacity reservation group",
-    ],
-    dedicatedHosts: [azureId("Microsoft.Compute/hostGroups"), "the id of a group of dedicated hosts"],
-    securityGroup: [azureId("Microsoft.Network/applicationSecurityGroups"), "the id of an application security group"],
-  },
+/** How the user names a key for disks, per cloud. */
+export const encryptionKeyForms: Readonly<Record<Cloud, IdForm>> = {
+  aws: [arn("kms", "key/[A-Za-z0-9-]+"), "the ARN of a KMS key, arn:aws:kms:REGION:ACCOUNT:key/…"],
+  azure: [azureId("Microsoft.Compute/diskEncryptionSets"), "the id of a disk encryption set"],
 };

@@ -61,11 +61,11 @@ export const sizeRules = {
   "etcd-disk-slow": {
     level: "warning",
     about: "etcd's disk on Azure has fewer operations per second than the size tier asks for",
-    find: ({ spec: { facts, controlPlane, kubernetes } }) => {
+    find: ({ spec: { cloud, controlPlane, kubernetes } }) => {
       // Premium SSD: 120 up to 32 GiB, 240 up to 64, 500 up to 128 (Azure documentation, "Managed disk types"). etcd
       // wants 500 where much is written (etcd documentation, "Hardware recommendations").
       const least = kubernetes.clientLimits.qps > clientLimits.medium.qps ? 256 : 128;
-      const isSlow = !facts.disks.speeds && kubernetes.clientLimits.qps > clientLimits.small.qps;
+      const isSlow = cloud === "azure" && kubernetes.clientLimits.qps > clientLimits.small.qps;
       return isSlow && controlPlane.etcdDiskGb <= least / 2
         ? {
             path: key("controlPlane.etcdDiskGb"),
