@@ -39,6 +39,7 @@ const allowed: Readonly<Record<string, readonly string[]>> = {
     "plan/diff",
     "plan/replacement",
     "plan/plan.ts",
+    "plan/program/recorded.ts",
     "plan/finding.ts",
     "plan/billed.ts",
     "plan/counted.ts",
