@@ -6,6 +6,7 @@ import { createServer as createTlsServer } from "node:https";
 import { connect } from "node:net";
 import path from "node:path";
 import { text } from "node:stream/consumers";
+import { stringify } from "yaml";
 import { loadConfig } from "../../components/config/load.ts";
 import type { ClassProbe } from "../../components/gates/policyGate.ts";
 import { reveal, textOf } from "../../components/gates/resources.ts";
@@ -140,7 +141,7 @@ export async function makeWorld(
   const settings = readFileSync(path.join(root, "Pulumi.yaml"), "utf8");
   writeFileSync(at("project/Pulumi.yaml"), settings.replace("main: index.ts", `main: ${root}/index.ts`));
   mkdirSync(at("project/stacks"));
-  writeFileSync(at(`project/stacks/Pulumi.${stack}.yaml`), `${JSON.stringify({ config }, null, 2)}\n`);
+  writeFileSync(at(`project/stacks/Pulumi.${stack}.yaml`), stringify({ config }));
   for (const name of ["aws", "az"]) writeFileSync(at("bin", name), cloudCli, { mode: 0o755 });
   writeFileSync(at("bin/pulumi"), pulumi, { mode: 0o755 });
   const host = path.join(import.meta.dirname, "languageHost.ts");
