@@ -14,7 +14,7 @@ const projectShape = z.looseObject({
 });
 
 /** Pulumi.yaml, as far as it is read here. */
-export type ProjectSettings = z.output<typeof projectShape>;
+type ProjectSettings = z.output<typeof projectShape>;
 
 export const readProject = (folder: string): ProjectSettings =>
   projectShape.parse(parse(readFileSync(path.join(folder, "Pulumi.yaml"), "utf8")));

@@ -7,7 +7,7 @@ import { type FindingInput, production, type Rule, type Rules } from "./rules/ru
 import { stackRules } from "./rules/stack.ts";
 
 export type { FindingInput } from "./rules/rule.ts";
-export { type Level, levels };
+export { levels };
 
 /** Anyone who reads the user data has the secret; a weakness is accepted by its own name. */
 const neverAccepted = ["known-vulnerability", "secret-in-the-open"];

@@ -39,11 +39,7 @@ const more: Readonly<Record<string, Readonly<Record<string, string>>>> = {
         serviceAccounts: [{ namespace: "a", name: "b", policies: ["arn:aws:iam::aws:policy/AmazonSQSReadOnlyAccess"] }],
       },
     }),
-    "fenestra:network": json({
-      cidr: "10.0.0.0/16",
-      zones: ["eu-central-1a"],
-      dns: { servers: ["10.0.0.4"] },
-    }),
+    "fenestra:network": json({ cidr: "10.0.0.0/16", zones: ["eu-central-1a"], dns: { servers: ["10.0.0.4"] } }),
   },
 };
 

@@ -114,7 +114,7 @@ describe("a repository of one's own", function () {
     const commands = (/```sh.*\n(git init[\s\S]*?)```/.exec(text)?.[1] ?? assert.fail())
       .replace(/https:\S+/, bare)
       .replace("v0.2.0", "v9.0.0")
-      .replace("npm ci --prefix fenestra", `ln -s ${path.join(root, "node_modules")} fenestra/node_modules`);
+      .replace("npm ci --prefix fenestra --omit=dev", `ln -s ${path.join(root, "node_modules")} fenestra/node_modules`);
     const { stderr, status } = spawnSync("sh", ["-euc", commands], { cwd: folder, env, encoding: "utf8" });
     assert.equal(status, 0, stderr);
     assert.doesNotMatch(stderr, /^fenestra: /m);
