@@ -131,6 +131,18 @@ describe("scripts of Linux machines", () => {
   const folder = path.join(import.meta.dirname, "../../../components/machine/linux/scripts");
   const scripts = readdirSync(folder, { recursive: true, encoding: "utf8" }).filter((name) => name.endsWith(".sh"));
 
+  it("begin a worker's duties before all that may fail, and stop nothing once its node may be Ready", () => {
+    const of = (stages: readonly { readonly name: string }[], first: string): readonly string[] => {
+      const names = stages.map(({ name }) => name);
+      return names.slice(names.indexOf(first) + 1);
+    };
+    assert.deepEqual(of(linuxWorkerStages, "identity")[0], "timers");
+    const stops = [...of(linuxWorkerStages, "kubelet"), ...of(controlPlaneStages, "ready")].filter((name) =>
+      /systemctl (?!enable)|crictl stop/.test(readFileSync(path.join(folder, "stages", `${name}.sh`), "utf8")),
+    );
+    assert.deepEqual(stops, []);
+  });
+
   it("ask the API with a limit, execute no file of values, and hand no half of a text to put", () => {
     // Two that the node controller takes the place of have a function of their own over `kube`.
     for (const name of scripts) {
