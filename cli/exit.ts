@@ -54,6 +54,11 @@ export interface Command {
   readonly run: (terminal: Terminal) => Promise<ExitCode>;
 }
 
+/** By name, each with a line on it. */
+export type Commands = Readonly<
+  Record<string, readonly [summary: string, load: () => Promise<{ readonly command: Command }>]>
+>;
+
 type Codes = { readonly [code in 1 | 3]?: string };
 
 /** A command, as cli/main.ts describes. */

@@ -1,6 +1,5 @@
 import { createInterface } from "node:readline/promises";
-import type { Command, ExitCode, Screen } from "./exit.ts";
-import { exitCodes } from "./exit.ts";
+import { type Commands, type ExitCode, exitCodes, type Screen } from "./exit.ts";
 import { packageProblem, programFolder } from "./packages.ts";
 
 // A command is a file of this folder and a row below. The file exports
@@ -38,10 +37,6 @@ export const commands: Commands = {
   schema: ["Print the JSON Schema of a stack file, or of what a command prints", () => import("./schema.ts")],
   completion: ["Print what completes commands and options in a shell", () => import("./completion.ts")],
 };
-
-export type Commands = Readonly<
-  Record<string, readonly [summary: string, load: () => Promise<{ readonly command: Command }>]>
->;
 
 /** Runs a command line. Packages are imported here and not above: they may be missing. */
 export async function main(args: readonly string[], screen: Screen): Promise<ExitCode> {

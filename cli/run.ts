@@ -4,9 +4,8 @@ import { moreArtifacts } from "../components/config/projectFile.ts";
 import { artifactsVariable } from "../components/model/artifacts.ts";
 import { ConfigError, didYouMean } from "../components/model/problem.ts";
 import project from "../package.json" with { type: "json" };
-import { type Command, type ExitCode, exitCodes, type Screen, UsageError } from "./exit.ts";
+import { type Command, type Commands, type ExitCode, exitCodes, type Screen, UsageError } from "./exit.ts";
 import { fold } from "./fold.ts";
-import type { Commands } from "./main.ts";
 import { projectNotes, projectOrNone } from "./project.ts";
 
 /** A user's mistake becomes its message and exit code 2, never a stack trace. */
