@@ -68,8 +68,9 @@ describe("the setup for the workflows", function () {
   it("tells every variable that workflows or the making of a stack read, and no other", () => {
     const making = readFileSync(new URL("../../docs/ci.md", import.meta.url), "utf8");
     const read = new Set(
-      [...Object.values(texts), making].flatMap((text) =>
-        [...text.matchAll(/(?:vars|\[\$stack\])\.(\w+)/g)].map(([, name]) => name),
+      // The environments of a first contact are a maintainer's own.
+      [...Object.entries(texts), ["", making]].flatMap(([name, text = ""]) =>
+        name === "contact.yml" ? [] : [...text.matchAll(/(?:vars|\[\$stack\])\.(\w+)/g)].map(([, name]) => name),
       ),
     );
     // What the repository itself turns on.

@@ -114,7 +114,11 @@ describe("commands of the manual", () => {
     );
     for (const { at, mark, text } of steps) {
       assert.ok(["", ...places, ...Object.keys(elsewhere)].includes(mark), `${at}: ${mark}`);
-      assert.equal(/\b(pulumi|aws|az|gh|fenestra (pin|preflight)) /.test(text), mark === "account", `${at}: ${text}`);
+      assert.equal(
+        /\b(pulumi|aws|az|gh|fenestra (pin|preflight|up|down)) /.test(text),
+        mark === "account",
+        `${at}: ${text}`,
+      );
     }
     // Commands are in blocks marked so.
     for (const { language, text } of blocks)

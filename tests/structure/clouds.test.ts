@@ -28,6 +28,7 @@ const choosing: Readonly<Record<string, string>> = {
   "components/machine/cloudAccess.ts": "the one place that tells two kinds of access apart",
   "components/machine/windows/userData.ts": "two agents that run it",
   "plan/replacement/table.ts": "rows of two providers",
+  "plan/report/rules/content.ts": "the speed of one cloud's disks follows their size",
   "plan/report/access.ts": "two evaluators of rights",
   "rehearsal/machines/windowsNode.ts": "what a script does, done again",
   "stacks/program.ts": "only the SDK of the chosen cloud is loaded",
