@@ -1,6 +1,7 @@
 import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { homedir, tmpdir } from "node:os";
 import path from "node:path";
+import { isDeepStrictEqual } from "node:util";
 import {
   type EngineEvent,
   LocalWorkspace,
@@ -129,6 +130,26 @@ async function writeCopy(
   await writeFile(path.join(stacks, `${stack}.json`), JSON.stringify({ ...state, checkpoint }));
 }
 
+const resourceShape = z.looseObject({
+  urn: z.string(),
+  delete: z.boolean().optional(),
+  replacementTrigger: z.unknown().optional(),
+});
+
+/**
+ * A refresh that runs the program writes its triggers of replacement into the state, and no machine is replaced any more
+ * (pulumi/pulumi, pkg/resource/deploy: NewRefreshStep gets the program's options). Those of before are put back.
+ */
+export function withTriggersOf(before: State, after: State): State {
+  const all = ({ deployment }: State) => z.array(resourceShape).parse(deployment.resources ?? []);
+  const old = new Map(all(before).flatMap((each) => (each.delete ? [] : [[each.urn, each.replacementTrigger]])));
+  const resources = all(after).map(({ replacementTrigger, ...rest }) => {
+    const trigger = rest.delete ? replacementTrigger : old.get(rest.urn);
+    return trigger === undefined ? rest : { ...rest, replacementTrigger: trigger };
+  });
+  return { ...after, deployment: { ...after.deployment, resources } };
+}
+
 /** What is done, to what, and why: of the same stack file the new values are the same. */
 export function operationsOf(steps: readonly Step[]): readonly string[] {
   return steps
@@ -158,13 +179,33 @@ export function engineOf({ folder, project, stack, backend, command }: EngineArg
     });
   const selected = async (more?: Readonly<Record<string, string>>) => Stack.select(stack, await workspace(more));
   // What the Automation API exports has its secrets in clear.
-  const exported = async (): Promise<State> => {
-    const { code, stdout, stderr } = await run(command.command, ["stack", "export", "--stack", stack], {
+  const ofStack = async (words: readonly string[], more?: Readonly<Record<string, string>>): Promise<string> => {
+    const { code, stdout, stderr } = await run(command.command, ["stack", ...words, "--stack", stack], {
       cwd: folder,
-      env: { PULUMI_BACKEND_URL: backend, PULUMI_SKIP_UPDATE_CHECK: "true" },
+      env: { PULUMI_BACKEND_URL: backend, PULUMI_SKIP_UPDATE_CHECK: "true", ...more },
     });
     if (code !== 0) throw new Error(stderr.trim());
-    return stateShape.parse(JSON.parse(stdout));
+    return stdout;
+  };
+  const exported = async (more?: Readonly<Record<string, string>>): Promise<State> =>
+    stateShape.parse(JSON.parse(await ofStack(["export"], more)));
+  /** Reads the cloud into a copy of the state. */
+  const read = async (copy: string, before: State): Promise<State> => {
+    await writeCopy(copy, project, stack, before);
+    if ((before.deployment.resources?.length ?? 0) === 0) return before;
+    const there = { PULUMI_BACKEND_URL: `file://${copy}` };
+    await (await selected(there)).refresh(readingOptions());
+    const after = withTriggersOf(before, await exported(there));
+    await writeCopy(copy, project, stack, after);
+    return after;
+  };
+  const inCopy = async <T>(use: (copy: string) => Promise<T>): Promise<T> => {
+    const copy = await mkdtemp(path.join(tmpdir(), "fenestra-preview-"));
+    try {
+      return await use(copy);
+    } finally {
+      await rm(copy, { recursive: true });
+    }
   };
   const names = async () => (await (await workspace()).listStacks()).map(({ name }) => name.split("/").at(-1) ?? name);
   const resources = async (): Promise<number> => (await exported()).deployment.resources?.length ?? 0;
@@ -174,14 +215,12 @@ export function engineOf({ folder, project, stack, backend, command }: EngineArg
     resources,
     state: async () => (await exported()).deployment.resources ?? [],
     init: async (provider) => void (await Stack.create(stack, await workspace({}, provider))),
-    look: async () => {
-      const copy = await mkdtemp(path.join(tmpdir(), "fenestra-preview-"));
-      try {
+    look: () =>
+      inCopy(async (copy) => {
         const state = await exported();
-        await writeCopy(copy, project, stack, state);
-        const there = { PULUMI_BACKEND_URL: `file://${copy}` };
         const first = (state.deployment.resources?.length ?? 0) === 0;
-        if (!first) await (await selected(there)).refresh(readingOptions());
+        await read(copy, state);
+        const there = { PULUMI_BACKEND_URL: `file://${copy}` };
         const steps: Step[] = [];
         // Nothing that a preview would save is of use.
         const { stdout } = await (await selected({ ...there, PULUMI_SKIP_CHECKPOINTS: "true" })).preview({
@@ -192,13 +231,18 @@ export function engineOf({ folder, project, stack, backend, command }: EngineArg
           },
         });
         return { operations: operationsOf(steps), text: stdout, first };
-      } finally {
-        await rm(copy, { recursive: true });
-      }
-    },
-    refresh: async () => {
-      if ((await resources()) > 0) await (await selected()).refresh(readingOptions());
-    },
+      }),
+    refresh: () =>
+      inCopy(async (copy) => {
+        const before = await exported();
+        const after = await read(copy, before);
+        if (after === before) return;
+        if (!isDeepStrictEqual(await exported(), before))
+          throw new Error("the state has changed meanwhile: nothing was changed");
+        const file = path.join(copy, "read.json");
+        await writeFile(file, JSON.stringify(after));
+        await ofStack(["import", "--file", file]);
+      }),
     up: async (onEvent) => void (await (await selected()).up({ suppressOutputs: true, onEvent })),
     destroy: async (onEvent) => void (await (await selected()).destroy({ suppressOutputs: true, onEvent })),
     kubeconfig: async () => {

@@ -62,7 +62,14 @@ const rows = {
       others: teams,
       inputs: [
         ...["additionalCapabilities", "constrainedMaximumCapacity", "doNotRunExtensionsOnOverprovisionedVMs"],
-        ...["extendedLocation", "plan", "priorityMixPolicy", "proximityPlacementGroup", "resiliencyPolicy"],
+        ...[
+          "extendedLocation",
+          "hostGroup",
+          "plan",
+          "priorityMixPolicy",
+          "proximityPlacementGroup",
+          "resiliencyPolicy",
+        ],
         ...["scaleInPolicy", "scheduledEventsPolicy", "skuProfile", "spotRestorePolicy"],
         ...["zonalPlatformFaultDomainAlignMode", "zoneBalance"],
       ],

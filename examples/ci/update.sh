@@ -25,22 +25,35 @@ refresh() {
   fi
 }
 
+# Makes the exported state $1 that of the copy.
+write_copy() {
+  local project
+  project="$(sed -n 's/^name: *//p' Pulumi.yaml)"
+  mkdir -p "$copy/.pulumi/stacks/$project"
+  echo 'version: 1' > "$copy/.pulumi/meta.yaml"
+  jq --arg stack "organization/$project/$STACK" '{version, features, checkpoint: {stack: $stack, latest: .deployment}} | with_entries(select(.value != null))' "$1" \
+    > "$copy/.pulumi/stacks/$project/$STACK.json"
+}
+
+# A refresh that runs the program writes its triggers of replacement into the state, and no machine is replaced any more
+# (pulumi/pulumi, pkg/resource/deploy: NewRefreshStep gets the program's options): those of before are put back.
+# shellcheck disable=SC2016
+keep_triggers='([$before[0].deployment.resources // [] | .[] | select(.delete | not) | {(.urn): .replacementTrigger}] | add) as $old
+  | .deployment.resources |= [(. // [])[] | if .delete | not then .replacementTrigger = $old[.urn] else . end | if .replacementTrigger == null then del(.replacementTrigger) else . end]'
+
 # Previews what follows on reading the cloud, into folder $1. A copy of the state takes what is read: an approval has no
 # right to write the stack's, and no lock is taken.
 look() {
   mkdir -p "$1"
   copy="$(mktemp -d)"
   trap 'rm -rf "$copy"' EXIT
-  local project
-  project="$(sed -n 's/^name: *//p' Pulumi.yaml)"
-  mkdir -p "$copy/.pulumi/stacks/$project"
-  echo 'version: 1' > "$copy/.pulumi/meta.yaml"
-  pulumi stack export --stack "$STACK" |
-    jq --arg stack "organization/$project/$STACK" '{version, features, checkpoint: {stack: $stack, latest: .deployment}} | with_entries(select(.value != null))' \
-      > "$copy/.pulumi/stacks/$project/$STACK.json"
+  pulumi stack export --stack "$STACK" > "$copy/before.json"
+  write_copy "$copy/before.json"
   (
     export PULUMI_BACKEND_URL="file://$copy"
     refresh --yes --skip-preview --suppress-outputs
+    pulumi stack export --stack "$STACK" | jq --slurpfile before "$copy/before.json" "$keep_triggers" > "$copy/read.json"
+    write_copy "$copy/read.json"
     # Nothing that a preview would save is of use.
     export PULUMI_SKIP_CHECKPOINTS=true
     pulumi preview --stack "$STACK" --non-interactive --diff --suppress-outputs 2>&1 | tee "$1/preview.txt"
@@ -82,7 +95,12 @@ case $1 in
       echo "$STACK is not updated: what would be done (>) is not what was approved (<). Run the pipeline again." >&2
       exit 1
     fi
-    refresh --yes --skip-preview --suppress-outputs
+    # One write takes all that was read, unless somebody has written meanwhile.
+    if ! pulumi stack export --stack "$STACK" | cmp - "$copy/before.json"; then
+      echo "$STACK is not updated: its state has changed meanwhile. Run the pipeline again." >&2
+      exit 1
+    fi
+    pulumi stack import --stack "$STACK" --file "$copy/read.json"
     pulumi up --stack "$STACK" --non-interactive --yes --skip-preview --suppress-outputs
     ;;
   drift) refresh --preview-only --expect-no-changes --diff ;;

@@ -4,7 +4,7 @@ import path from "node:path";
 import { DiffKind } from "@pulumi/pulumi/automation/index.js";
 import { forgetKey, lookLines } from "../../cli/down.ts";
 import { placeOfState } from "../../cli/up/context.ts";
-import { operationsOf } from "../../cli/up/engine.ts";
+import { operationsOf, withTriggersOf } from "../../cli/up/engine.ts";
 import { digests, withoutSecrets } from "../../cli/up/evidence.ts";
 import { ownPlace } from "../../cli/up/places.ts";
 import { watchEngine } from "../../cli/up/progress.ts";
@@ -47,6 +47,18 @@ describe("the steps of up and down", () => {
       outcomes: records.map(({ outcome }) => outcome).join(", "),
     };
   }
+
+  it("leave what replaces a machine as it was, though the engine's refresh takes the program's", () => {
+    const state = (id: string, trigger?: string, more: object = {}) => ({
+      version: 3,
+      deployment: { resources: [{ urn: "a", id, replacementTrigger: trigger, ...more }, { urn: "b" }] },
+    });
+    const kept = (before?: string, more?: object): unknown =>
+      withTriggersOf(state("1", before), state("2", "new", more)).deployment.resources?.[0];
+    assert.deepEqual(kept("old"), { urn: "a", id: "2", replacementTrigger: "old" });
+    assert.deepEqual(kept(), { urn: "a", id: "2" });
+    assert.deepEqual(kept("old", { delete: true }), { urn: "a", id: "2", replacementTrigger: "new", delete: true });
+  });
 
   it("are printed as commands, and left out where they are done", async () => {
     const { done, said, outcomes } = await ran({ isDone: async () => true });
