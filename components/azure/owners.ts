@@ -45,6 +45,7 @@ const rows = {
   },
   "azure-native:compute:VirtualMachineScaleSet": {
     ours: [
+      "hostGroup",
       "virtualMachineProfile.extensionProfile.extensions[*].protectedSettings",
       "virtualMachineProfile.extensionProfile.extensions[*].settings",
       "virtualMachineProfile.networkProfile.networkInterfaceConfigurations",
@@ -62,14 +63,7 @@ const rows = {
       others: teams,
       inputs: [
         ...["additionalCapabilities", "constrainedMaximumCapacity", "doNotRunExtensionsOnOverprovisionedVMs"],
-        ...[
-          "extendedLocation",
-          "hostGroup",
-          "plan",
-          "priorityMixPolicy",
-          "proximityPlacementGroup",
-          "resiliencyPolicy",
-        ],
+        ...["extendedLocation", "plan", "priorityMixPolicy", "proximityPlacementGroup", "resiliencyPolicy"],
         ...["scaleInPolicy", "scheduledEventsPolicy", "skuProfile", "spotRestorePolicy"],
         ...["zonalPlatformFaultDomainAlignMode", "zoneBalance"],
       ],

@@ -20,11 +20,11 @@ const words: Readonly<Record<string, Budget>> = {
   plan: { paths: /^plan\//, most: 43_800, aim: 38_000 },
   check: { paths: /^check\//, most: 24_100, aim: 24_000 },
   "rehearsal, tools": { paths: /^(rehearsal|tools)\//, most: 76_000, aim: 62_000 },
-  cli: { paths: /^cli\//, most: 34_800, aim: 18_000 },
-  "examples, ci, root": { paths: others, most: 22_900, aim: 18_000 },
+  cli: { paths: /^cli\//, most: 35_100, aim: 18_000 },
+  "examples, ci, root": { paths: others, most: 23_100, aim: 18_000 },
   docs: { paths: /^docs\//, most: 37_800, aim: 38_000 },
-  tests: { paths: /^tests\//, most: 222_600, aim: 192_000 },
-  whole: { paths: /^/, most: 668_300, aim: 570_000 },
+  tests: { paths: /^tests\//, most: 222_800, aim: 192_000 },
+  whole: { paths: /^/, most: 668_800, aim: 570_000 },
 };
 const files: Budget = { paths: /^/, most: 1_140, aim: 950 };
 
