@@ -3,6 +3,7 @@ import { expect, expectEqual, inOrder, within } from "../../check/check.ts";
 import { messageOf } from "../../components/gates/messageOf.ts";
 import type { ControlPlaneLab } from "../cluster/controlPlaneLab.ts";
 import { limitsMs } from "../host/limits.ts";
+import { waitFor } from "../host/processes.ts";
 import type { CheckContext, RehearsalCheck, RehearsalTools } from "./context.ts";
 
 /** Longest that the API may be away after a loss: the load balancer notices, and etcd elects. */
@@ -130,6 +131,14 @@ export function availabilityChecks(
         await lab.untilHealthy();
         const seen = await held(lab, 1, "lost");
         expectEqual(seen, await readBack(context, "lost"), "objects that the new machine's etcd holds");
+        // In an update the gate behind the machine waits for this: a kubelet's mirror pods are refused until its Node has
+        // the control plane's label (fenestra-static-pods-of-workers), and it tries again with its next sync, a minute
+        // later (kubernetes/kubernetes, pkg/kubelet/kubelet.go: `syncFrequency`).
+        const name = `etcd-${context.cloud.identity(lab.member(1).machine).nodeName}`;
+        await waitFor(`the pod ${name}`, limitsMs.machine, async () => {
+          await context.api.core.readNamespacedPod({ name, namespace: "kube-system" });
+          return true;
+        });
         await passBefore(context);
       },
     },

@@ -50,9 +50,11 @@ describe("identities of a worker on a real API server", function () {
     const subjects = ["system:nodes", writers].map((name) => ({
       ...{ apiGroup: "rbac.authorization.k8s.io", kind: "Group", name },
     }));
-    const node = (name: string, os: string, more: object) => ({
+    // The cloud's controller says where each is, and the API server copies that to the Node's pods.
+    const place = { "topology.kubernetes.io/region": "r", "topology.kubernetes.io/zone": "r-a" };
+    const node = (name: string, os: string, { labels = {}, ...more }: { labels?: object; annotations?: object }) => ({
       ...{ apiVersion: "v1", kind: "Node" },
-      metadata: { name, labels: { "kubernetes.io/os": os }, ...more },
+      metadata: { name, labels: { "kubernetes.io/os": os, ...place, ...labels }, ...more },
       spec: {
         ...{ providerID: `aws:///a/i-${names.indexOf(name)}`, podCIDR: "10.244.1.0/24", podCIDRs: ["10.244.1.0/24"] },
       },
@@ -67,7 +69,7 @@ describe("identities of a worker on a real API server", function () {
       clusterBinding("everything", "cluster-admin", subjects),
       node("cp-0", "linux", { labels: { [controlPlaneKey]: "" } }),
       node("worker-1", "linux", {
-        labels: { "kubernetes.io/os": "linux", "node.kubernetes.io/exclude-from-external-load-balancers": "" },
+        labels: { "node.kubernetes.io/exclude-from-external-load-balancers": "" },
         annotations: { [mac]: '{"VNI":4096,"VtepMAC":"0a:00:00:00:00:01"}' },
       }),
       node("windows-1", "windows", { annotations: { [mac]: '{"VNI":4096,"VtepMAC":"00:15:5d:00:00:01"}' } }),

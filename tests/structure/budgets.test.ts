@@ -23,8 +23,8 @@ const words: Readonly<Record<string, Budget>> = {
   cli: { paths: /^cli\//, most: 35_100, aim: 18_000 },
   "examples, ci, root": { paths: others, most: 23_100, aim: 18_000 },
   docs: { paths: /^docs\//, most: 37_800, aim: 38_000 },
-  tests: { paths: /^tests\//, most: 222_800, aim: 192_000 },
-  whole: { paths: /^/, most: 668_800, aim: 570_000 },
+  tests: { paths: /^tests\//, most: 222_900, aim: 192_000 },
+  whole: { paths: /^/, most: 669_000, aim: 570_000 },
 };
 const files: Budget = { paths: /^/, most: 1_140, aim: 950 };
 
