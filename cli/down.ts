@@ -6,7 +6,7 @@ import { messageOf } from "../components/gates/messageOf.ts";
 import { heldBy, inventory, type Leftover, leftovers } from "./down/leftovers.ts";
 import { commandOf, type Terminal, UsageError } from "./exit.ts";
 import { clusterIn } from "./kubeconfig.ts";
-import { stackChoices } from "./project.ts";
+import { stackChoices, stackOption } from "./project.ts";
 import { inSession, pulumiLine, type Session, watched } from "./up/session.ts";
 import { runLine } from "./up/shell.ts";
 import { Declined, type Step } from "./up/steps.ts";
@@ -15,7 +15,7 @@ const declaration = new Declaration()
   .description(
     "Destroys what a stack has made: says what will be lost and what would be left, asks, destroys, looks for what is left, removes the stack. Load balancers and disks of your own Services and claims are not the stack's: delete those first, while the cluster still runs. Each step is printed as the commands that do the same by hand, and left out where it is done. A production stack refuses until pulumi state unprotect --all.",
   )
-  .option("--stack <NAME>", "the stack: NAME of stacks/Pulumi.NAME.yaml; not needed where there is only one")
+  .option(...stackOption)
   .option("--yes", "destroy without a question, for machines")
   .option(
     "--state-too",

@@ -189,6 +189,7 @@ const runAlone: Run = (file, args, options) => executed(file, args, { ...options
 /**
  * A process that outlives this one and removes the checkout, however this one ends: a plan keeps the event loop busy for
  * seconds, and no handler of Ctrl-C would be called. It reads the id of the program that runs and is to end, or none.
+ * It removes twice: what it ends may still have written.
  */
 function startCleaner(folder: string, repositories: readonly string[]) {
   const script = `while read -r line; do running=$line; done

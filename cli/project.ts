@@ -85,10 +85,16 @@ function isSubmodule(): boolean {
   return existsSync(file) && statSync(file).isFile() && readFileSync(file, "utf8").includes("/modules/");
 }
 
+/** Names the stack of a command. */
+export const stackOption = [
+  "--stack <NAME>",
+  "the stack: NAME of stacks/Pulumi.NAME.yaml; not needed where there is only one",
+] as const;
+
 /** The options of a command about one stack. */
 export function stackCommand() {
   return new Declaration()
-    .option("--stack <NAME>", "the stack: NAME of stacks/Pulumi.NAME.yaml; not needed where there is only one")
+    .option(...stackOption)
     .option("--stack-dir <DIR>", "folder with the stack file, in place of stacks");
 }
 

@@ -6,7 +6,7 @@ import { Command as Declaration } from "@commander-js/extra-typings";
 import { skipVariable } from "../components/gates/mayStart.ts";
 import { messageOf } from "../components/gates/messageOf.ts";
 import { commandOf, exitCodes, runPart, several, type Terminal, UsageError, withUserFile } from "./exit.ts";
-import { stackChoices } from "./project.ts";
+import { stackChoices, stackOption } from "./project.ts";
 import type { Look } from "./up/engine.ts";
 import type { Notes } from "./up/evidence.ts";
 import type { Place } from "./up/places.ts";
@@ -18,7 +18,7 @@ const declaration = new Declaration()
   .description(
     "Makes or updates a stack in the cloud, from an account to a cluster that was checked: preflight; a place for the state, with its key, made once for an account; the stack; a preview and a question; the update; the kubeconfig; verify. Each step is printed as the commands that do the same by hand, and left out where it is done: after Ctrl-C, a lost network or an ended login the same command goes on. PULUMI_BACKEND_URL and PULUMI_SECRETS_PROVIDER name another place of the state. It runs Pulumi's own CLI, and aws or az for the state's place.",
   )
-  .option("--stack <NAME>", "the stack: NAME of stacks/Pulumi.NAME.yaml; not needed where there is only one")
+  .option(...stackOption)
   .option("--yes", "update without a question, for machines")
   .option("--kubeconfig <FILE>", "where the administrator's kubeconfig goes, for its owner alone", "kubeconfig")
   .option("--skip <ID>", "leave a question of preflight out; may be given several times", several)
@@ -201,12 +201,13 @@ function updateStep(
     byHand: [updateScript(session, "up", "approved")],
     isDone: async () => approved.look?.operations.length === 0,
     run: async () => {
-      const { operations = [] } = approved.look ?? {};
+      const shown = approved.look ?? (await engine.look());
       // What nobody has approved cannot differ from it.
-      if (!yes && (await engine.look()).operations.join("\n") !== operations.join("\n"))
+      const now = yes ? shown : await engine.look();
+      if (now.operations.join("\n") !== shown.operations.join("\n"))
         throw new Error("what would be done is no longer what was shown: nothing was changed");
-      await engine.refresh();
-      await watched(engine.up, terminal, operations.length, (line) => timeline.push(line));
+      await engine.take(now);
+      await watched(engine.up, terminal, now.operations.length, (line) => timeline.push(line));
       return undefined;
     },
   };

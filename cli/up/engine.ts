@@ -40,6 +40,9 @@ export interface Look {
   readonly text: string;
   /** Whether there is nothing yet. */
   readonly first: boolean;
+  /** The state before and after the cloud was read, with encrypted secrets. */
+  readonly before: State;
+  readonly after: State;
 }
 
 type OnEvent = (event: EngineEvent) => void;
@@ -56,7 +59,8 @@ export interface Engine {
   readonly init: (provider: string) => Promise<void>;
   /** What an update would do after the cloud is read, on a copy of the state: neither is written, no lock is taken. */
   readonly look: () => Promise<Look>;
-  readonly refresh: () => Promise<void>;
+  /** Writes what a look has read into the state. @throws Error where somebody has written meanwhile */
+  readonly take: (look: Look) => Promise<void>;
   readonly up: (onEvent: OnEvent) => Promise<void>;
   readonly destroy: (onEvent: OnEvent) => Promise<void>;
   /** The output `kubeconfig`; `undefined` without one. */
@@ -178,7 +182,7 @@ export function engineOf({ folder, project, stack, backend, command }: EngineArg
       ...(secretsProvider === undefined ? {} : { secretsProvider }),
     });
   const selected = async (more?: Readonly<Record<string, string>>) => Stack.select(stack, await workspace(more));
-  // What the Automation API exports has its secrets in clear.
+  // What the Automation API exports has its secrets in clear. Ctrl-C waits for these: they are short, and one writes.
   const ofStack = async (words: readonly string[], more?: Readonly<Record<string, string>>): Promise<string> => {
     const { code, stdout, stderr } = await run(command.command, ["stack", ...words, "--stack", stack], {
       cwd: folder,
@@ -217,9 +221,8 @@ export function engineOf({ folder, project, stack, backend, command }: EngineArg
     init: async (provider) => void (await Stack.create(stack, await workspace({}, provider))),
     look: () =>
       inCopy(async (copy) => {
-        const state = await exported();
-        const first = (state.deployment.resources?.length ?? 0) === 0;
-        await read(copy, state);
+        const before = await exported();
+        const after = await read(copy, before);
         const there = { PULUMI_BACKEND_URL: `file://${copy}` };
         const steps: Step[] = [];
         // Nothing that a preview would save is of use.
@@ -230,13 +233,11 @@ export function engineOf({ folder, project, stack, backend, command }: EngineArg
             if (resourcePreEvent !== undefined) steps.push(resourcePreEvent.metadata);
           },
         });
-        return { operations: operationsOf(steps), text: stdout, first };
+        return { operations: operationsOf(steps), text: stdout, first: after === before, before, after };
       }),
-    refresh: () =>
+    take: ({ before, after, first }) =>
       inCopy(async (copy) => {
-        const before = await exported();
-        const after = await read(copy, before);
-        if (after === before) return;
+        if (first) return;
         if (!isDeepStrictEqual(await exported(), before))
           throw new Error("the state has changed meanwhile: nothing was changed");
         const file = path.join(copy, "read.json");
