@@ -132,8 +132,7 @@ export function availabilityChecks(
         const seen = await held(lab, 1, "lost");
         expectEqual(seen, await readBack(context, "lost"), "objects that the new machine's etcd holds");
         // In an update the gate behind the machine waits for this: a kubelet's mirror pods are refused until its Node has
-        // the control plane's label (fenestra-static-pods-of-workers), and it tries again with its next sync, a minute
-        // later (kubernetes/kubernetes, pkg/kubelet/kubelet.go: `syncFrequency`).
+        // the control plane's label (fenestra-static-pods-of-workers).
         const name = `etcd-${context.cloud.identity(lab.member(1).machine).nodeName}`;
         await waitFor(`the pod ${name}`, limitsMs.machine, async () => {
           await context.api.core.readNamespacedPod({ name, namespace: "kube-system" });

@@ -186,17 +186,14 @@ const lists: readonly {
   {
     path: /\/Microsoft\.Compute\/virtualMachineScaleSets$/i,
     action: "Microsoft.Compute/virtualMachineScaleSets/read",
-    items: (hosts, cloud) =>
+    items: (_, cloud) =>
       new Map(
-        hosts.flatMap((host): readonly [string, object][] => {
-          const id = ofSet(host);
-          if (id === undefined) return [];
+        cloud.scaleSets().map(({ id, computerNamePrefix }) => {
           const { capacity, etag } = setOf(cloud, id);
-          // A set's machine is named by the prefix and six digits in base 36.
-          const osProfile = { computerNamePrefix: host.computerName.slice(0, -6) };
-          const virtualMachineProfile = { osProfile, networkProfile: { networkInterfaceConfigurations: [] } };
+          const networkProfile = { networkInterfaceConfigurations: [] };
+          const virtualMachineProfile = { osProfile: { computerNamePrefix }, networkProfile };
           const properties = { orchestrationMode: "Uniform", provisioningState: "Succeeded", virtualMachineProfile };
-          return [[id, { id, name: id.split("/").at(-1), sku: { capacity }, etag: `"${etag}"`, properties }]];
+          return [id, { id, name: id.split("/").at(-1), sku: { capacity }, etag: `"${etag}"`, properties }];
         }),
       ),
   },

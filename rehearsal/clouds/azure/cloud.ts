@@ -197,6 +197,13 @@ function cloudOf(
     },
     hostAt: (address) => hosts.get(address),
     hosts: () => hosts.values(),
+    scaleSets: () =>
+      programs.flatMap((each) =>
+        resourcesOfType(each, "azure-native:compute:VirtualMachineScaleSet").map(({ id = "", inputs }) => {
+          const { computerNamePrefix } = mapOf(mapOf(inputs.virtualMachineProfile).osProfile);
+          return { id, computerNamePrefix: textOf(computerNamePrefix) ?? "" };
+        }),
+      ),
     sets: new Map(),
     deleting,
     end: (host) => {

@@ -17,6 +17,8 @@ export interface AzureCloud {
   readonly hostAt: (address: string) => AzureHost | undefined;
   /** All machines that there are now. */
   readonly hosts: () => Iterable<AzureHost>;
+  /** All scale sets, those without a machine too. */
+  readonly scaleSets: () => readonly { readonly id: string; readonly computerNamePrefix: string }[];
   /** Scale sets that were changed, by id in lower case. */
   readonly sets: Map<string, { readonly capacity: number; readonly etag: number }>;
   /** Machines that are being deleted, by id in lower case. */
