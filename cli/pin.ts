@@ -23,6 +23,7 @@ import { readUpstream, withManifests } from "./pin/manifests.ts";
 import { withNews } from "./pin/news.ts";
 import { Publishers } from "./pin/publishers.ts";
 import { type Versions, wanted } from "./pin/wanted.ts";
+import { jsonOf, type Printed } from "./printed.ts";
 import { findProject } from "./project.ts";
 
 const lockPath = "components/model/artifacts.lock.json";
@@ -46,6 +47,7 @@ const declaration = new Declaration()
   .usage("[options] [[name] version]")
   .argument("[words...]")
   .option("--check", "write nothing")
+  .option("--json", "print what became of each artifact as JSON")
   .option(
     "--sha256 <TEXT>",
     "with a name: a digest that the publisher does not give, as SHA256, OS=SHA256 or NAME:OS=SHA256",
@@ -118,23 +120,35 @@ async function run(
   const results = await pin(ask, publishers, options.acceptMoved ?? false);
   const more = await besides(place, ask, options, publishers);
   const failed = [...failuresOf(results, ask), ...more.failed];
-  report(results, failed, { out, err });
-  for (const { from, to } of failed.length === 0 ? ask.moves : [])
-    out(`taken: ${from.name} ${from.version} -> ${to.version} (${to.os})\n`);
-  for (const line of more.news) out(`${line}\n`);
+  const taken = (failed.length === 0 ? ask.moves : []).map(
+    ({ from, to }) => `${from.name} ${from.version} -> ${to.version} (${to.os})`,
+  );
+  if (options.json) out(jsonOf("pin", { results: results.map(rowOf), taken, news: more.news, failed }));
+  else report(results, failed, { out, err });
+  const say = options.json ? () => {} : out;
+  for (const line of [...taken.map((each) => `taken: ${each}`), ...more.news]) say(`${line}\n`);
   if (failed.length > 0) {
     err("fenestra: the lock file was left as it is\n");
     return exitCodes.findings;
   }
   if (options.check) return more.news.length === 0 ? exitCodes.fine : exitCodes.findings;
   const { kept, gone } = toKeep(place, results);
-  for (const row of gone) out(`gone: ${nameOf(row)}: Fenestra has that patch, or a later one\n`);
+  for (const row of gone) say(`gone: ${nameOf(row)}: Fenestra has that patch, or a later one\n`);
   if (textOf(file) !== place.text) throw new UsageError(`${file} has changed since this run read it: run it again`);
   const texts = { ...(kept.length > 0 || existsSync(file) ? { [file]: renderLock(kept) } : {}), ...more.texts };
   for (const [name, text] of Object.entries(texts))
     withUserFile(name, "a file that is yours to write", () => writeFileSync(name, text));
   return exitCodes.fine;
 }
+
+const rowOf = ({
+  artifact: { name, os, version },
+  outcome,
+  message,
+}: PinResult): Printed<"pin">["results"][number] => ({
+  ...{ name, os, version, outcome },
+  ...(message === undefined ? {} : { message }),
+});
 
 interface Besides {
   /** What is said otherwise than before, line by line. */

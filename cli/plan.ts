@@ -23,6 +23,7 @@ import {
 } from "./exit.ts";
 import { fold } from "./fold.ts";
 import { planAtRef } from "./gitBase.ts";
+import { jsonOf } from "./printed.ts";
 import { tellingProgramErrors } from "./programErrors.ts";
 import { programEntry, readStack, stackChoices, stackCommand } from "./project.ts";
 
@@ -89,7 +90,7 @@ async function plan(values: ReturnType<typeof declaration.opts>, terminal: Termi
     if (others.length > 0) err(`not of this plan, left as they are in ${values.out}/machines: ${others.join(", ")}\n`);
   }
   const text = diff === undefined ? planSummary(plan, paint) : diffText(diff, paint);
-  if (values.json) out(diff === undefined ? planJson(plan) : `${JSON.stringify(diff, null, 2)}\n`);
+  if (values.json) out(diff === undefined ? planJson(plan) : jsonOf("plan-diff", diff));
   else out(width === undefined ? text : fold(text, width));
   note(`planned in ${seconds(performance.now() - started)} s, ${seconds(performance.now())} s since the start\n`);
   if (reaches(plan.findings, failOn) || (diff?.refused.length ?? 0) > 0) return exitCodes.findings;

@@ -7,6 +7,7 @@ import { outcomes } from "../components/gates/account/question.ts";
 import { placeOf, simulatedCloud } from "../plan/fakes/cloud.ts";
 import { runProgram } from "../plan/program/runProgram.ts";
 import { commandOf, exitCodes, several, UsageError } from "./exit.ts";
+import { jsonOf } from "./printed.ts";
 import { programEntry, readStack, stackChoices, stackCommand } from "./project.ts";
 
 export const command = commandOf(
@@ -55,7 +56,8 @@ export const command = commandOf(
     const show = values.json ? () => {} : (text: string) => out(text);
     const found = await askCloud({ program, place, asker, skip, onAnswer: (each) => show(answerText(each, paint)) });
     const seconds = (performance.now() - started) / 1000;
-    if (values.json) out(`${JSON.stringify({ stack, cloud, ...found }, null, 2)}\n`);
+    const answers = found.answers.toSorted((a, b) => ids.indexOf(a.id) - ids.indexOf(b.id));
+    if (values.json) out(jsonOf("preflight", { stack, cloud, ...found, answers }));
     else out(summary(found, seconds));
     const bad = outcomes.filter((each) => each === "refused" || (values.strict && each === "not asked"));
     return found.answers.some(({ objections }) => objections.some(({ outcome }) => bad.includes(outcome)))

@@ -16,9 +16,11 @@ import type { Publishers, Said } from "./publishers.ts";
 /** Releases kept of a minor: the newest, and one to go back to. */
 const keptReleases = 2;
 
+export const pinOutcomes = ["verified", "recorded", "moved", "unverified", "different", "failed", "kept"] as const;
+
 export interface PinResult {
   readonly artifact: Artifact;
-  readonly outcome: "verified" | "recorded" | "moved" | "unverified" | "different" | "failed" | "kept";
+  readonly outcome: (typeof pinOutcomes)[number];
   readonly message?: string;
 }
 
