@@ -139,17 +139,6 @@ describe("the stages of a Windows node", () => {
     assert.deepEqual(touching, ["artifacts", "containerd", "proxy", "network", "services"]);
   });
 
-  it("a stage with connections that could run beside the network is moved behind it", () => {
-    const all = stagesOf(plain, { ccgPlugin: true, annotations: {}, beforeJoin: "x", afterJoin: "x" });
-    const loose = all.map((stage) => (stage.name === "artifacts" ? { ...stage, needs: ["features"] as const } : stage));
-    const waves = stageWaves(loose);
-    assert.deepEqual(waves.slice(0, 3), [["features", "settings"], ["network"], ["artifacts", "before"]]);
-    const alone = loose.map((stage) =>
-      stage.name === "before" ? { ...stage, services: ["kubelet"] as const } : stage,
-    );
-    assert.deepEqual(stageWaves(alone).slice(1, 4), [["network"], ["artifacts"], ["containerd", "ccg"]]);
-  });
-
   it("that need each other are refused", () => {
     const circle = windowsStages.map((stage) =>
       stage.name === "features" ? { ...stage, needs: ["ready"] as const } : stage,

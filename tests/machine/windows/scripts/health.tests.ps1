@@ -6,11 +6,12 @@
 $bound = { @{ round = New-Deadline 600 } }
 Reset-Node
 
-foreach ($case in @(
-    @{ status = 'Stopped'; start = 'Disabled'; rounds = 1; deeds = @('set containerd Manual', 'start containerd') }
-    @{ status = 'StartPending'; start = 'Manual'; rounds = 3; deeds = @('stop containerd', 'set containerd Manual', 'start containerd') }
-    @{ status = 'Running'; start = 'Manual'; rounds = 9; deeds = @() }
-)) {
+foreach ($case in Read-Table @'
+status|start|rounds|deeds[]
+Stopped|Disabled|1|set containerd Manual, start containerd
+StartPending|Manual|3|stop containerd, set containerd Manual, start containerd
+Running|Manual|9|
+'@) {
     Test "a service that is $($case.status) is started after $($case.rounds) rounds" {
         Reset-Node
         $memory = & $bound
@@ -166,14 +167,15 @@ Test 'the health port is open while the node is Ready and for a while after, and
     }
     Reset-Node
     $memory = @{}
-    foreach ($case in @(
-            @{ joined = $false; ready = $true; patience = 0; open = $false }
-            @{ joined = $true; ready = $false; patience = 0; open = $false }
-            @{ joined = $true; ready = $true; patience = 0; open = $true }
-            @{ joined = $true; ready = $false; patience = 60; open = $true }
-            @{ joined = $true; ready = $false; patience = 0; open = $false }
-            @{ joined = $true; ready = $true; patience = 0; open = $true }
-        )) {
+    foreach ($case in Read-Table @'
+joined|ready|patience|open
+False|True|0|False
+True|False|0|False
+True|True|0|True
+True|False|60|True
+True|False|0|False
+True|True|0|True
+'@) {
         $say.ready = $case.ready
         $fakeMachine.paths.kubeconfig = @("$temp/none", "$temp/state")[[int] $case.joined]
         $fakeMachine.watch.healthPatience = $case.patience
