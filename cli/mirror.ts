@@ -15,6 +15,7 @@ export const command = commandOf(
     .option("--json", "print the list as JSON"),
   tellingProgramErrors(async (options, terminal) => {
     const { stack, config } = readStack("mirror", options, terminal);
+    terminal.progress(`planning ${stack}`);
     const spec = clusterSpec(loadConfig(config));
     const list = mirrorList(await makePlan({ stack, config, entry: programEntry }), spec);
     terminal.out(options.json ? jsonOf("mirror", list) : mirrorText(list));
@@ -24,5 +25,5 @@ export const command = commandOf(
     );
     return exitCodes.fine;
   }),
-  { codes: { 1: "the program or your transforms fail" }, complete: { stack: stackChoices } },
+  { codes: { 1: "the program fails" }, complete: { stack: stackChoices } },
 );

@@ -7,16 +7,7 @@ import { type Artifact, readArtifactLock } from "../components/model/artifacts.t
 import { placesOf } from "../components/model/moreArtifacts.ts";
 import { ConfigError } from "../components/model/problem.ts";
 import { defaultRelease, minorOf, namedVersions, type VersionTree } from "../components/model/releases.ts";
-import {
-  commandOf,
-  type ExitCode,
-  exitCodes,
-  type Screen,
-  several,
-  type Terminal,
-  UsageError,
-  withUserFile,
-} from "./exit.ts";
+import { commandOf, type ExitCode, exitCodes, several, type Terminal, UsageError, withUserFile } from "./exit.ts";
 import { programFolder } from "./packages.ts";
 import { nameOf, newerVersions, type PinResult, pin, renderLock, type Wanted } from "./pin/lock.ts";
 import { readUpstream, withManifests } from "./pin/manifests.ts";
@@ -109,7 +100,7 @@ function readPlace(other: string | undefined): Place {
 
 async function run(
   given: ReturnType<typeof declaration.opts>,
-  { out, err }: Terminal,
+  { out, err, progress }: Terminal,
   words: readonly string[],
 ): Promise<ExitCode> {
   const options = checked(given, words);
@@ -117,7 +108,7 @@ async function run(
   const { file, own, users, versions } = place;
   const ask = refusing(() => wanted(users === undefined ? own : { own, users }, versions, options));
   const publishers = new Publishers(options.via);
-  const results = await pin(ask, publishers, options.acceptMoved ?? false);
+  const results = await pin(ask, publishers, options.acceptMoved ?? false, progress);
   const more = await besides(place, ask, options, publishers);
   const failed = [...failuresOf(results, ask), ...more.failed];
   const taken = (failed.length === 0 ? ask.moves : []).map(
@@ -199,7 +190,11 @@ function failuresOf(results: readonly PinResult[], { moves }: Wanted): readonly 
   );
 }
 
-function report(results: readonly PinResult[], failed: readonly string[], { out, err }: Screen): void {
+function report(
+  results: readonly PinResult[],
+  failed: readonly string[],
+  { out, err }: Pick<Terminal, "out" | "err">,
+): void {
   const of = (outcome: PinResult["outcome"]) => results.filter((result) => result.outcome === outcome);
   // The first three of one reason, such as a host out of reach.
   for (const [reason, all] of Map.groupBy(failed, (each) => each.slice(each.lastIndexOf(": ") + 2))) {

@@ -59,19 +59,20 @@ const declaration = stackCommand()
 
 export const command = commandOf(declaration, tellingProgramErrors(plan), {
   codes: {
-    1: "a finding at the level of --fail-on, an update that is refused, or the program or your transforms fail",
+    1: "a finding at the level of --fail-on, an update that is refused, or the program fails",
     3: `with --fail-on ${lostData}: the change loses data, addresses or their protection`,
   },
   complete: { stack: stackChoices },
 });
 
 async function plan(values: ReturnType<typeof declaration.opts>, terminal: Terminal): Promise<ExitCode> {
-  const { out, err, note, paint, width } = terminal;
+  const { out, err, note, progress, paint, width } = terminal;
   const started = performance.now();
   const { stack, config, passphrase } = readStack("plan", values, terminal);
   const failOn = values.failOn === lostData ? "error" : values.failOn;
   const asOf = dateOf(values.asOf);
   const images = new Map((values.imageJson ?? []).map((given) => imageOf(given, config)));
+  progress(`planning ${stack}`);
   const base = values.diff === undefined ? undefined : await readBase(values.diff, stack, values.stackDir);
   const plan = await makePlan({
     stack,

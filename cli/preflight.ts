@@ -24,7 +24,7 @@ export const command = commandOf(
     .option("--strict", "what could not be asked counts as refused")
     .option("--json", "print the answers as JSON"),
   async (values, terminal) => {
-    const { out, note, paint } = terminal;
+    const { out, progress, paint } = terminal;
     const { address, deployer, skip = [] } = values;
     if (address !== undefined && !/^\d+(\.\d+){3}$/.test(address))
       throw new UsageError(`--address ${address}; allowed: an IPv4 address such as 203.0.113.7`);
@@ -32,6 +32,7 @@ export const command = commandOf(
     const { cloud } = loadConfig(config);
     const place = placeOf(config);
     const started = performance.now();
+    progress(`asking ${cloud} for ${stack}`);
     const [{ askCloud, questions }, program] = await Promise.all([
       askers[cloud](),
       runProgram({
@@ -52,7 +53,6 @@ export const command = commandOf(
         each.filter(({ family, internal }) => family === "IPv4" && !internal).map((one) => one.address),
       ),
     };
-    note(`asking ${cloud} for ${stack}\n`);
     const show = values.json ? () => {} : (text: string) => out(text);
     const found = await askCloud({ program, place, asker, skip, onAnswer: (each) => show(answerText(each, paint)) });
     const seconds = (performance.now() - started) / 1000;

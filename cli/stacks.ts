@@ -1,6 +1,6 @@
 import { Command as Declaration } from "@commander-js/extra-typings";
 import { loadConfig } from "../components/config/load.ts";
-import { readStackFile, stackNames } from "../components/config/stackFile.ts";
+import { readStackFile } from "../components/config/stackFile.ts";
 import { clusterSpec } from "../components/model/clusterSpec.ts";
 import { exampleProblems } from "../components/model/exampleValues.ts";
 import { ConfigError } from "../components/model/problem.ts";
@@ -8,14 +8,14 @@ import { counted } from "../plan/counted.ts";
 import { table } from "../plan/report/summary.ts";
 import { commandOf, exitCodes } from "./exit.ts";
 import { jsonOf, type Printed } from "./printed.ts";
-import { findProject, stacksOf } from "./project.ts";
+import { findProject, namesIn, stacksOf } from "./project.ts";
 
 /** The stacks that an update would take, development first, and why not the others. */
 export function deployableStacks(folder: URL): {
   readonly names: readonly string[];
   readonly leftOut: readonly string[];
 } {
-  const rows = stackNames(folder).map((name) => {
+  const rows = namesIn(folder).map((name) => {
     try {
       const spec = clusterSpec(loadConfig(readStackFile(name, folder)));
       const [example] = exampleProblems(spec);
@@ -35,7 +35,7 @@ export function deployableStacks(folder: URL): {
 
 /** A file with mistakes does not hide the others. */
 export function stackRows(folder: URL): Printed<"stacks"> {
-  return stackNames(folder).map((stack) => {
+  return namesIn(folder).map((stack) => {
     try {
       const { cloud, region, kubernetes, pools } = loadConfig(readStackFile(stack, folder));
       return {

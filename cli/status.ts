@@ -12,7 +12,7 @@ import { controlPlaneKey } from "../check/facts.ts";
 import { machinesPage, pageLines, unfinishedPools } from "../components/gates/machinesPage.ts";
 import { messageOf } from "../components/gates/messageOf.ts";
 import { fromJson } from "../components/model/json.ts";
-import { commandOf, type ExitCode, exitCodes, type Screen } from "./exit.ts";
+import { commandOf, type ExitCode, exitCodes, type Terminal } from "./exit.ts";
 import { clusterOf, kubeconfigOption } from "./kubeconfig.ts";
 import { jsonOf, type Printed } from "./printed.ts";
 
@@ -41,7 +41,7 @@ interface Look {
 export async function show(
   once: () => Promise<Look>,
   { watch, pauseMs }: { readonly watch: boolean; readonly pauseMs: number },
-  terminal: Screen,
+  terminal: Pick<Terminal, "out" | "err">,
 ): Promise<ExitCode> {
   for (let shown = ""; ; await setTimeout(pauseMs)) {
     const { text, failed } = await once();

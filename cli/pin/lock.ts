@@ -142,16 +142,19 @@ export async function pin(
   { rows, isAsked }: Wanted,
   publishers: Publishers,
   acceptMoved: boolean,
+  progress: (doing: string) => void = () => {},
 ): Promise<readonly PinResult[]> {
   const results = rows.map((artifact): PinResult => ({ artifact, outcome: "kept" }));
   // All workers take from one iterator.
   const waiting = [...rows.entries()].filter(([, artifact]) => isAsked(artifact)).values();
   const worker = async (): Promise<void> => {
-    for (const [index, artifact] of waiting)
+    for (const [index, artifact] of waiting) {
+      progress(`asking for ${nameOf(artifact)}`);
       results[index] = await publishers.digest(artifact).then(
         (said) => judge(artifact, said, acceptMoved),
         (error: Error) => ({ artifact, outcome: "failed", message: `${nameOf(artifact)}: ${error.message}` }),
       );
+    }
   };
   await Promise.all(Array.from({ length: atOnce }, worker));
   return results;

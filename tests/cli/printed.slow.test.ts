@@ -43,8 +43,8 @@ describe("what the commands print with --json", function () {
   const { answers, pin } = checkout();
   const planned = ["plan", "--stack", "aws-smallest", ...stackDir, "--json"];
 
-  const asked = async (...args: readonly string[]): Promise<string> => {
-    let [out, err] = ["", ""];
+  const asked = async (...args: readonly string[]) => {
+    let answer: Awaited<ReturnType<typeof fenestra>> | undefined;
     await serving(cluster, async ({ server, caCertificate }) => {
       const config = path.join(folder, "kubeconfig");
       const data = Buffer.from(caCertificate).toString("base64");
@@ -52,38 +52,37 @@ describe("what the commands print with --json", function () {
       const contexts = [{ name: "x", context: { cluster: "c", user: "u" } }];
       const users = [{ name: "u", user: {} }];
       writeFileSync(config, JSON.stringify({ kind: "Config", clusters, contexts, users, "current-context": "x" }));
-      ({ out, err } = await fenestra(...args, "--kubeconfig", config, "--json"));
+      answer = await fenestra(...args, "--kubeconfig", config, "--json");
     });
-    return out || err;
+    return answer ?? assert.fail();
   };
-  const out = async (...args: readonly string[]): Promise<string> => (await fenestra(...args)).out;
 
   /** How each is had, and a part that it must have. */
-  const ways: Readonly<Record<keyof typeof printed, readonly [() => Promise<string>, RegExp]>> = {
-    plan: [() => out(...planned), /"billed"/],
+  const ways: Readonly<Record<keyof typeof printed, readonly [() => ReturnType<typeof fenestra>, RegExp]>> = {
+    plan: [() => fenestra(...planned), /"billed"/],
     "plan-diff": [
       async () => {
         const base = path.join(folder, "plan.json");
-        const text = await out(...planned);
+        const text = (await fenestra(...planned)).out;
         writeFileSync(base, text.replaceAll("aws-smallest-pool-win2022", "aws-smallest-pool-other"));
-        return out(...planned, "--diff", base);
+        return fenestra(...planned, "--diff", base);
       },
       /"atATime"/,
     ],
-    stacks: [() => out("stacks", "--json"), /"aws-dev"|\[\]/],
-    changes: [() => out("changes", "--since", "HEAD", "--stack-dir", folder, "--json"), /"status"/],
-    preflight: [() => out("preflight", "--stack", "aws-smallest", ...stackDir, "--json"), /"objections": \[\s*\{/],
+    stacks: [() => fenestra("stacks", "--json"), /"aws-dev"|\[\]/],
+    changes: [() => fenestra("changes", "--since", "HEAD", "--stack-dir", folder, "--json"), /"status"/],
+    preflight: [() => fenestra("preflight", "--stack", "aws-smallest", ...stackDir, "--json"), /"objections": \[\s*\{/],
     verify: [() => asked("verify", "--only", "nodes", "--timeout", "1"), /"title"/],
     status: [() => asked("status"), /"name": "cp-0"/],
     pin: [
       async () => {
         answers.set(program("kubelet"), text(a));
         answers.set(program("kubectl"), text(b));
-        return (await pin([file("kubectl", a), file("kubelet", null)], "--check", "--json")).out;
+        return await pin([file("kubectl", a), file("kubelet", null)], "--check", "--json");
       },
       /"outcome": "different"/,
     ],
-    mirror: [() => out("mirror", "--stack", "aws-smallest", ...stackDir, "--json"), /"reference"/],
+    mirror: [() => fenestra("mirror", "--stack", "aws-smallest", ...stackDir, "--json"), /"reference"/],
   };
   before(() => {
     process.env.AWS_EC2_METADATA_DISABLED = "true";
@@ -93,8 +92,13 @@ describe("what the commands print with --json", function () {
   for (const [name, schema] of Object.entries(printed))
     it(`is what the schema of ${name} says, and no more`, async () => {
       const [way, part] = Object.entries(ways).find(([each]) => each === name)?.[1] ?? assert.fail();
-      const text = await way();
-      assert.match(text, part);
+      const { out: text, err, order } = await way();
+      assert.match(text, part, err);
+      // What may take more than five seconds says first what it does, and nothing is written behind that.
+      assert.equal(order[0], { stacks: "out", status: "out", verify: "err" }[name] ?? "progress");
+      assert.ok(
+        order.every((each, index) => each === "progress" || order[index - 1] !== "progress" || each === "cleared"),
+      );
       const value: unknown = JSON.parse(text);
       // Not deepEqual, which takes minutes to describe a difference in a megabyte.
       assert.ok(isDeepStrictEqual(schema.parse(value), value));
