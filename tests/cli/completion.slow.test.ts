@@ -37,7 +37,7 @@ describe("what the tab key completes", function () {
       env: { ...process.env, TERM: "dumb", INPUTRC: "/dev/null", ZDOTDIR: folder },
     });
     assert.equal(error, undefined, shell);
-    return [...stdout.matchAll(/^<(.*)>\r?$/gm)].map(([, words = ""]) => words.replace(/[/ ]$/, ""));
+    return [...stdout.matchAll(/^<(.*)>\r?$/gm)].map(([, words = ""]) => words.replace(/[/ ]+$/, ""));
   }
 
   const completed = lines.map(([, line]) => line);
@@ -79,7 +79,7 @@ foreach ($line in ${lines.map(([line]) => `'fenestra ${line}'`).join(", ")}) {
 `,
     );
     const { output } = await runPwsh(found.shell, ["-File", file], {}, 120);
-    const got = [...output.matchAll(/^<fenestra (.*)>\r?$/gm)].map(([, words = ""]) => words.replace(/[/ ]$/, ""));
+    const got = [...output.matchAll(/^<fenestra (.*)>\r?$/gm)].map(([, words = ""]) => words.replace(/[/ ]+$/, ""));
     assert.deepEqual(got, completed, output);
   });
 });
