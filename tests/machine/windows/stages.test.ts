@@ -85,17 +85,6 @@ describe("the stages of a Windows node", () => {
     for (const { exitCode } of windowsStages) assert.ok(exitCode > 19 && exitCode < 64, `${exitCode}`);
   });
 
-  it("ask for a reboot in one wave, behind which is what it fetches, so that one is enough", () => {
-    const asking = windowsStages.filter(({ reboots }) => reboots).map(({ name }) => name);
-    assert.deepEqual(asking, ["features"]);
-    assert.deepEqual(stageWaves(windowsStages).slice(0, 2), [["credentials"], ["features", "settings", "artifacts"]]);
-  });
-
-  it("what Windows forgets at a reboot is made at each boot", () => {
-    const boot = windowsStages.filter(({ scope }) => scope === "boot").map(({ name }) => name);
-    assert.deepEqual(boot, ["credentials", "proxy", "network", "join", "services"]);
-  });
-
   it("come after what they need, once, never beside one with the same service or, with connections, beside the network", () => {
     const list = fc.constantFrom<readonly WindowsServiceName[]>(
       [],
