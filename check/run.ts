@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { messageOf } from "../components/gates/messageOf.ts";
+import { messageOf } from "../components/gates/poll.ts";
 import { type Check, CheckFailure, type CheckResult, CheckSkipped, type Position } from "./check.ts";
 
 export interface RunOptions {

@@ -2,7 +2,7 @@ import { readFileSync, writeFileSync } from "node:fs";
 import { Command as Declaration } from "@commander-js/extra-typings";
 import { parseDocument } from "yaml";
 import { greet } from "../check/cluster/verify.ts";
-import { messageOf } from "../components/gates/messageOf.ts";
+import { messageOf } from "../components/gates/poll.ts";
 import { heldBy, inventory, type Leftover, leftovers } from "./down/leftovers.ts";
 import { commandOf, type Terminal, UsageError } from "./exit.ts";
 import { clusterIn } from "./kubeconfig.ts";

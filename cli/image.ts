@@ -3,11 +3,11 @@ import { stringify } from "yaml";
 import { loadConfig } from "../components/config/load.ts";
 import { imageProblems } from "../components/config/rules/machines.ts";
 import { bakeScript } from "../components/machine/windows/bake.ts";
+import { windowsImage } from "../components/model/artifacts.ts";
 import { clusterSpec } from "../components/model/clusterSpec.ts";
-import { hasCredentials } from "../components/model/credentials.ts";
+import { hasCredentials } from "../components/model/nodeSettings.ts";
 import type { WindowsPool } from "../components/model/pools.ts";
 import { pauseImage } from "../components/model/releases.ts";
-import { windowsImage } from "../components/model/windowsImages.ts";
 import project from "../package.json" with { type: "json" };
 import type { Plan, PlanMachine } from "../plan/plan.ts";
 import { imagesIn } from "../plan/program/images.ts";
@@ -29,12 +29,12 @@ const declaration = stackCommand()
   .option("--pull <IMAGE>", "one more container image to pull, with its digest; may be repeated", several);
 
 export const command = commandOf(declaration, tellingProgramErrors(image), {
-  codes: { 1: "the program fails" },
+  codes: { 1: "the program or your transforms fail" },
   complete: { stack: stackChoices },
 });
 
 async function image(values: ReturnType<typeof declaration.opts>, terminal: Terminal): Promise<ExitCode> {
-  const { out, err, progress } = terminal;
+  const { out, err } = terminal;
   const { pull = [] } = values;
   const { stack, config } = readStack("image", values, terminal);
   const loaded = loadConfig(config);
@@ -60,7 +60,6 @@ async function image(values: ReturnType<typeof declaration.opts>, terminal: Term
       `--pull ${bare.join(", ")} has no digest; allowed: a reference that ends in @sha256:<64 digits>`,
     );
 
-  progress(`planning ${stack}`);
   const plan = await makePlan({ stack, config, entry: programEntry });
   const builder = builders[spec.cloud];
   const vendors = builder.vendors(pool, base);

@@ -2,19 +2,26 @@ import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { Command as Declaration } from "@commander-js/extra-typings";
 import { z } from "zod";
-import { moreArtifacts } from "../components/config/projectFile.ts";
-import { type Artifact, readArtifactLock } from "../components/model/artifacts.ts";
-import { placesOf } from "../components/model/moreArtifacts.ts";
+import { moreArtifacts } from "../components/config/stackFile.ts";
+import { type Artifact, placesOf, readArtifactLock } from "../components/model/artifacts.ts";
 import { ConfigError } from "../components/model/problem.ts";
 import { defaultRelease, minorOf, namedVersions, type VersionTree } from "../components/model/releases.ts";
-import { commandOf, type ExitCode, exitCodes, several, type Terminal, UsageError, withUserFile } from "./exit.ts";
+import {
+  commandOf,
+  type ExitCode,
+  exitCodes,
+  type Screen,
+  several,
+  type Terminal,
+  UsageError,
+  withUserFile,
+} from "./exit.ts";
 import { programFolder } from "./packages.ts";
 import { nameOf, newerVersions, type PinResult, pin, renderLock, type Wanted } from "./pin/lock.ts";
 import { readUpstream, withManifests } from "./pin/manifests.ts";
 import { withNews } from "./pin/news.ts";
 import { Publishers } from "./pin/publishers.ts";
 import { type Versions, wanted } from "./pin/wanted.ts";
-import { jsonOf, type Printed } from "./printed.ts";
 import { findProject } from "./project.ts";
 
 const lockPath = "components/model/artifacts.lock.json";
@@ -38,7 +45,6 @@ const declaration = new Declaration()
   .usage("[options] [[name] version]")
   .argument("[words...]")
   .option("--check", "write nothing")
-  .option("--json", "print what became of each artifact as JSON")
   .option(
     "--sha256 <TEXT>",
     "with a name: a digest that the publisher does not give, as SHA256, OS=SHA256 or NAME:OS=SHA256",
@@ -100,7 +106,7 @@ function readPlace(other: string | undefined): Place {
 
 async function run(
   given: ReturnType<typeof declaration.opts>,
-  { out, err, progress }: Terminal,
+  { out, err }: Terminal,
   words: readonly string[],
 ): Promise<ExitCode> {
   const options = checked(given, words);
@@ -108,38 +114,26 @@ async function run(
   const { file, own, users, versions } = place;
   const ask = refusing(() => wanted(users === undefined ? own : { own, users }, versions, options));
   const publishers = new Publishers(options.via);
-  const results = await pin(ask, publishers, options.acceptMoved ?? false, progress);
+  const results = await pin(ask, publishers, options.acceptMoved ?? false);
   const more = await besides(place, ask, options, publishers);
   const failed = [...failuresOf(results, ask), ...more.failed];
-  const taken = (failed.length === 0 ? ask.moves : []).map(
-    ({ from, to }) => `${from.name} ${from.version} -> ${to.version} (${to.os})`,
-  );
-  if (options.json) out(jsonOf("pin", { results: results.map(rowOf), taken, news: more.news, failed }));
-  else report(results, failed, { out, err });
-  const say = options.json ? () => {} : out;
-  for (const line of [...taken.map((each) => `taken: ${each}`), ...more.news]) say(`${line}\n`);
+  report(results, failed, { out, err });
+  for (const { from, to } of failed.length === 0 ? ask.moves : [])
+    out(`taken: ${from.name} ${from.version} -> ${to.version} (${to.os})\n`);
+  for (const line of more.news) out(`${line}\n`);
   if (failed.length > 0) {
     err("fenestra: the lock file was left as it is\n");
     return exitCodes.findings;
   }
   if (options.check) return more.news.length === 0 ? exitCodes.fine : exitCodes.findings;
   const { kept, gone } = toKeep(place, results);
-  for (const row of gone) say(`gone: ${nameOf(row)}: Fenestra has that patch, or a later one\n`);
+  for (const row of gone) out(`gone: ${nameOf(row)}: Fenestra has that patch, or a later one\n`);
   if (textOf(file) !== place.text) throw new UsageError(`${file} has changed since this run read it: run it again`);
   const texts = { ...(kept.length > 0 || existsSync(file) ? { [file]: renderLock(kept) } : {}), ...more.texts };
   for (const [name, text] of Object.entries(texts))
     withUserFile(name, "a file that is yours to write", () => writeFileSync(name, text));
   return exitCodes.fine;
 }
-
-const rowOf = ({
-  artifact: { name, os, version },
-  outcome,
-  message,
-}: PinResult): Printed<"pin">["results"][number] => ({
-  ...{ name, os, version, outcome },
-  ...(message === undefined ? {} : { message }),
-});
 
 interface Besides {
   /** What is said otherwise than before, line by line. */
@@ -190,11 +184,7 @@ function failuresOf(results: readonly PinResult[], { moves }: Wanted): readonly 
   );
 }
 
-function report(
-  results: readonly PinResult[],
-  failed: readonly string[],
-  { out, err }: Pick<Terminal, "out" | "err">,
-): void {
+function report(results: readonly PinResult[], failed: readonly string[], { out, err }: Screen): void {
   const of = (outcome: PinResult["outcome"]) => results.filter((result) => result.outcome === outcome);
   // The first three of one reason, such as a host out of reach.
   for (const [reason, all] of Map.groupBy(failed, (each) => each.slice(each.lastIndexOf(": ") + 2))) {

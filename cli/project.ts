@@ -3,8 +3,14 @@ import { existsSync, readFileSync, realpathSync, statSync } from "node:fs";
 import path from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
 import { Command as Declaration } from "@commander-js/extra-typings";
-import { readProjectFile, transformsFile, transformsVariable } from "../components/config/projectFile.ts";
-import { hasPassphrase, readStackFile, stackNames } from "../components/config/stackFile.ts";
+import {
+  hasPassphrase,
+  readProjectFile,
+  readStackFile,
+  stackNames,
+  transformsFile,
+  transformsVariable,
+} from "../components/config/stackFile.ts";
 import { type Terminal, UsageError, withUserFile } from "./exit.ts";
 import { programFolder } from "./packages.ts";
 
@@ -117,13 +123,7 @@ export interface StackOptions {
 }
 
 /** Names of the stacks that `--stack` may be, for completion. */
-export const stackChoices = () => namesIn(stacksOf(findProject()));
-
-/** Names of the stacks with a file in a folder. @throws UsageError when it cannot be read */
-export const namesIn = (folder: URL): readonly string[] =>
-  withUserFile(`stack files in ${fileURLToPath(folder)}`, "a folder with files Pulumi.<stack>.yaml", () =>
-    stackNames(folder),
-  );
+export const stackChoices = () => stackNames(stacksOf(findProject()));
 
 /**
  * The stack that is named, or the only one there is.
@@ -134,7 +134,9 @@ export const namesIn = (folder: URL): readonly string[] =>
  */
 export function readStack(command: string, { stack, stackDir }: StackOptions, { note }: Pick<Terminal, "note">): Stack {
   const folder = stackDir === undefined ? stacksOf(findProject()) : pathToFileURL(`${path.resolve(stackDir)}/`);
-  const names = namesIn(folder);
+  const names = withUserFile(`--stack-dir ${stackDir}`, "a folder with files Pulumi.<stack>.yaml", () =>
+    stackNames(folder),
+  );
   const name = stack ?? (names.length === 1 ? names[0] : undefined);
   if (name === undefined) throw new UsageError(`${command} needs --stack NAME; allowed: ${names.join(", ")}`);
   if (stack === undefined) note(`stack: ${name}, the only one\n`);

@@ -1,8 +1,8 @@
 import { Provider, type ProviderArgs } from "@pulumi/aws/provider.js";
 import type * as pulumi from "@pulumi/pulumi";
 import { Cluster } from "../components/aws/cluster.ts";
-import { stackGuard } from "../components/gates/changeGuard.ts";
-import type { MayStart } from "../components/gates/mayStart.ts";
+import { stackGuard } from "../components/gates/controlPlane.ts";
+import type { MayStart } from "../components/gates/waitFor.ts";
 import type { ClusterSpec } from "../components/model/clusterSpec.ts";
 import { type ClusterOutputs, withInside } from "./outputs.ts";
 

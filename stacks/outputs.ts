@@ -4,9 +4,8 @@ import { apiUrl } from "../components/gates/adminClient.ts";
 import { InCluster, type InClusterArgs } from "../components/kubernetes/inCluster.ts";
 import type { ClusterResources } from "../components/model/clusterResources.ts";
 import type { ClusterSpec } from "../components/model/clusterSpec.ts";
-import { discoveryDocument, keySet } from "../components/model/serviceAccountKeys.ts";
-import { signInKubeconfig } from "../components/pki/kubeconfig.ts";
-import type { Pki } from "../components/pki/pki.ts";
+import { discoveryDocument, keySet } from "../components/model/keyLists.ts";
+import { type Pki, signInKubeconfig } from "../components/pki/pki.ts";
 import { podNetworkManifests } from "../components/podNetworks/manifests.ts";
 
 interface PoolOutput {

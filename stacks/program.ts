@@ -1,17 +1,12 @@
 import path from "node:path";
 import * as pulumi from "@pulumi/pulumi";
 import { loadConfig } from "../components/config/load.ts";
-import {
-  moreArtifacts,
-  readProjectFile,
-  transformsFile,
-  transformsVariable,
-} from "../components/config/projectFile.ts";
 import type { Cloud, StackConfig } from "../components/config/schema.ts";
-import type { MayStart } from "../components/gates/mayStart.ts";
+import { moreArtifacts, readProjectFile, transformsFile, transformsVariable } from "../components/config/stackFile.ts";
+import type { MayStart } from "../components/gates/waitFor.ts";
 import { artifactsVariable } from "../components/model/artifacts.ts";
 import { type ClusterSpec, clusterSpec } from "../components/model/clusterSpec.ts";
-import { credentialsDocument } from "../components/model/credentials.ts";
+import { credentialsDocument } from "../components/model/nodeSettings.ts";
 import { ConfigError } from "../components/model/problem.ts";
 import type { ClusterOutputs } from "./outputs.ts";
 import { registerTransforms } from "./userTransforms.ts";

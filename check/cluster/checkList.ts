@@ -1,4 +1,4 @@
-import { defaultPodNetwork } from "../../components/model/podAddressing.ts";
+import { defaultPodNetwork } from "../../components/model/cidr.ts";
 import type { PodNetwork } from "../../components/model/podNetwork.ts";
 import { podNetworks } from "../../components/podNetworks/podNetworks.ts";
 import { CheckFailure } from "../check.ts";

@@ -19,7 +19,7 @@ import {
   wrapHttpLibrary,
 } from "@kubernetes/client-node";
 import { bodyProblem, Refused, serverSeconds } from "../../components/gates/apiProbe.ts";
-import { messageOf } from "../../components/gates/messageOf.ts";
+import { messageOf } from "../../components/gates/poll.ts";
 import { proxyTo } from "../../components/gates/proxy.ts";
 import type { ApiClients } from "./api.ts";
 

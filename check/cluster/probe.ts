@@ -2,7 +2,7 @@ import { PassThrough } from "node:stream";
 import { text } from "node:stream/consumers";
 import { setTimeout as sleep } from "node:timers/promises";
 import { Exec, type KubeConfig, type V1Status } from "@kubernetes/client-node";
-import { messageOf } from "../../components/gates/messageOf.ts";
+import { messageOf } from "../../components/gates/poll.ts";
 import { CheckFailure } from "../check.ts";
 
 export interface ExecResult {

@@ -1,5 +1,5 @@
 import type { V1Pod, V1PodSpec, V1Service } from "@kubernetes/client-node";
-import { messageOf } from "../../components/gates/messageOf.ts";
+import { messageOf } from "../../components/gates/poll.ts";
 import { verifyImages } from "../../components/kubernetes/images.ts";
 import { CheckFailure } from "../check.ts";
 import { allowingLabels, controlPlaneKey } from "../facts.ts";

@@ -1,9 +1,11 @@
 import { randomBytes } from "node:crypto";
+import { writeFileSync } from "node:fs";
 import type { V1NamespaceCondition } from "@kubernetes/client-node";
 import { Refused } from "../../components/gates/apiProbe.ts";
-import { messageOf } from "../../components/gates/messageOf.ts";
+import { messageOf } from "../../components/gates/poll.ts";
 import type { CheckResult } from "../check.ts";
 import { exporterNamespace, windowsBuildLabel } from "../facts.ts";
+import { junitXml } from "../junit.ts";
 import { NotYet, until } from "../poll.ts";
 import { type Output, plain, recapLines, resultLines, summaryLine, timed } from "../report.ts";
 import { runChecks } from "../run.ts";
@@ -145,8 +147,8 @@ export function verifyTools(api: ClusterApi, namespace: string): VerifyTools {
 }
 
 interface VerifyOptions {
-  /** Called at the end, also after Ctrl-C. */
-  readonly onResults?: (results: readonly CheckResult[]) => void;
+  /** File for JUnit XML. */
+  readonly junit: string | undefined;
   /** Time limit of each check. */
   readonly limitMs: number;
   /** Beginning of the namespace's name. */
@@ -189,7 +191,7 @@ export async function orSaid<T>(
 export async function verify(
   api: ClusterApi,
   checks: readonly VerifyCheck[],
-  { onResults, limitMs, prefix }: VerifyOptions,
+  { junit, limitMs, prefix }: VerifyOptions,
   { out, err, paint = plain }: Output,
 ): Promise<boolean> {
   const started = performance.now();
@@ -216,7 +218,7 @@ export async function verify(
   }
   if (removal.left !== undefined)
     err(`namespace ${namespace}: ${removal.left}\nlook at: kubectl get namespace ${namespace} -o yaml\n`);
-  onResults?.(results);
+  if (junit !== undefined) writeFileSync(junit, junitXml(results, api.server));
   for (const text of [...recapLines(results, paint), summaryLine(results)]) out(`${text}\n`);
   const failed = results.some(({ outcome }) => outcome === "failed");
   return !failed && removal.clean && !interrupted.aborted;

@@ -1,7 +1,7 @@
 import type { V1PersistentVolume, V1PersistentVolumeClaim, V1Pod, V1VolumeAttachment } from "@kubernetes/client-node";
 import { field, list, text } from "../../components/gates/apiProbe.ts";
-import { messageOf } from "../../components/gates/messageOf.ts";
-import { quantity } from "../../components/model/quantity.ts";
+import { messageOf } from "../../components/gates/poll.ts";
+import { quantity } from "../../components/model/allocatable.ts";
 import { NotYet, until } from "../poll.ts";
 import { ifFound } from "./api.ts";
 import type { ClusterApi } from "./clusterApi.ts";

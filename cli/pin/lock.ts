@@ -1,6 +1,5 @@
 import { isPair, isScalar, parseDocument, visit } from "yaml";
-import { type Artifact, isImage } from "../../components/model/artifacts.ts";
-import { isProgram } from "../../components/model/moreArtifacts.ts";
+import { type Artifact, isImage, isProgram, windowsImageQueries } from "../../components/model/artifacts.ts";
 import { windowsReleases } from "../../components/model/operatingSystems.ts";
 import {
   compareVersions,
@@ -10,17 +9,14 @@ import {
   type NamedVersion,
   releasePrograms,
 } from "../../components/model/releases.ts";
-import { windowsImageQueries } from "../../components/model/windowsImages.ts";
 import type { Publishers, Said } from "./publishers.ts";
 
 /** Releases kept of a minor: the newest, and one to go back to. */
 const keptReleases = 2;
 
-export const pinOutcomes = ["verified", "recorded", "moved", "unverified", "different", "failed", "kept"] as const;
-
 export interface PinResult {
   readonly artifact: Artifact;
-  readonly outcome: (typeof pinOutcomes)[number];
+  readonly outcome: "verified" | "recorded" | "moved" | "unverified" | "different" | "failed" | "kept";
   readonly message?: string;
 }
 
@@ -142,19 +138,16 @@ export async function pin(
   { rows, isAsked }: Wanted,
   publishers: Publishers,
   acceptMoved: boolean,
-  progress: (doing: string) => void = () => {},
 ): Promise<readonly PinResult[]> {
   const results = rows.map((artifact): PinResult => ({ artifact, outcome: "kept" }));
   // All workers take from one iterator.
   const waiting = [...rows.entries()].filter(([, artifact]) => isAsked(artifact)).values();
   const worker = async (): Promise<void> => {
-    for (const [index, artifact] of waiting) {
-      progress(`asking for ${nameOf(artifact)}`);
+    for (const [index, artifact] of waiting)
       results[index] = await publishers.digest(artifact).then(
         (said) => judge(artifact, said, acceptMoved),
         (error: Error) => ({ artifact, outcome: "failed", message: `${nameOf(artifact)}: ${error.message}` }),
       );
-    }
   };
   await Promise.all(Array.from({ length: atOnce }, worker));
   return results;

@@ -1,6 +1,5 @@
 import { z } from "zod";
-import type { Artifact } from "../../components/model/artifacts.ts";
-import { isProgram } from "../../components/model/moreArtifacts.ts";
+import { type Artifact, isProgram } from "../../components/model/artifacts.ts";
 import { kubernetesName } from "./lock.ts";
 import type { Publishers } from "./publishers.ts";
 

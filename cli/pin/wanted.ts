@@ -1,6 +1,13 @@
-import { moreArtifacts } from "../../components/config/projectFile.ts";
-import { type Artifact, isImage } from "../../components/model/artifacts.ts";
-import { isLaterPatch, isProgram, partnersOf, partsOf, releaseOf } from "../../components/model/moreArtifacts.ts";
+import { moreArtifacts } from "../../components/config/stackFile.ts";
+import {
+  type Artifact,
+  isImage,
+  isLaterPatch,
+  isProgram,
+  partnersOf,
+  partsOf,
+  releaseOf,
+} from "../../components/model/artifacts.ts";
 import { didYouMean } from "../../components/model/problem.ts";
 import { minorOf, type NamedVersion } from "../../components/model/releases.ts";
 import { atVersion, nameOf, sorted, type Wanted, withNamed, withRelease } from "./lock.ts";

@@ -1,4 +1,4 @@
-import { messageOf } from "../../components/gates/messageOf.ts";
+import { messageOf } from "../../components/gates/poll.ts";
 
 /** A part of what a command does, which can be taken up again. */
 export interface Step {

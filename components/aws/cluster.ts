@@ -2,22 +2,19 @@ import * as pulumi from "@pulumi/pulumi";
 import { adminClient, apiUrl } from "../gates/adminClient.ts";
 import type { ApiClient } from "../gates/apiProbe.ts";
 import { ControlPlane } from "../gates/controlPlane.ts";
-import type { MayStart } from "../gates/mayStart.ts";
+import type { MayStart } from "../gates/waitFor.ts";
 import { scriptsObject } from "../machine/bundle.ts";
 import { controlPlaneScripts } from "../machine/linux/controlPlane.ts";
 import type { WorkerPayload } from "../machine/payload.ts";
 import type { ClusterResources } from "../model/clusterResources.ts";
 import { type ClusterSpec, settingsOfMember } from "../model/clusterSpec.ts";
+import { encryptionSecret, type ServiceAccountTokens } from "../model/keyLists.ts";
 import type { PoolSpec } from "../model/pools.ts";
-import { encryptionSecret } from "../model/secretsEncryption.ts";
-import type { ServiceAccountTokens } from "../model/serviceAccountKeys.ts";
 import { clusterPki, type Pki } from "../pki/pki.ts";
 import { ControlPlaneMachine } from "./controlPlaneMachine.ts";
 import { ExistingNetwork } from "./existingNetwork.ts";
-import { Identity } from "./identity.ts";
 import { LoadBalancer } from "./loadBalancer.ts";
 import { type ClusterNetwork, Network } from "./network.ts";
-import { controlPlaneParameters, workerParameters } from "./parameterNames.ts";
 import {
   autoscalerPolicy,
   cloudControllerPolicy,
@@ -28,10 +25,10 @@ import {
 import type { PolicyScope } from "./policyDocument.ts";
 import { Pool, type PoolSurroundings, poolPayload } from "./pool.ts";
 import { type MachineScripts, Scripts } from "./scripts.ts";
-import { Secrets } from "./secrets.ts";
+import { controlPlaneParameters, Secrets, workerParameters } from "./secrets.ts";
 import { Security } from "./security.ts";
 import { Snapshots } from "./snapshots.ts";
-import { Logs, WorkloadIdentity } from "./workloadIdentity.ts";
+import { Identity, Logs, WorkloadIdentity } from "./workloadIdentity.ts";
 
 export interface ClusterArgs {
   readonly spec: ClusterSpec;

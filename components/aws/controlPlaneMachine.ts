@@ -11,13 +11,13 @@ import { packLinuxFetching } from "../machine/linux/cloudConfig.ts";
 import { controlPlanePayload, machineFingerprint } from "../machine/linux/controlPlane.ts";
 import type { MachinePayload } from "../machine/payload.ts";
 import type { ControlPlaneSettings } from "../model/clusterSpec.ts";
+import type { ServiceAccountTokens } from "../model/keyLists.ts";
 import { operatingSystem } from "../model/operatingSystems.ts";
-import type { ServiceAccountTokens } from "../model/serviceAccountKeys.ts";
 import { diskSpeed, machineTemplate, templateReplaceOnChanges } from "./machineTemplate.ts";
 import { theirs } from "./owners.ts";
-import { controlPlaneParameters, workerParameters } from "./parameterNames.ts";
 import { clusterTag } from "./policyDocument.ts";
 import type { MachineScripts } from "./scripts.ts";
+import { controlPlaneParameters, workerParameters } from "./secrets.ts";
 
 export interface ControlPlaneMachineArgs extends MemberArgs {
   readonly spec: ControlPlaneSettings;

@@ -14,7 +14,7 @@ import { VpcEndpoint } from "@pulumi/aws/ec2/vpcEndpoint.js";
 import { SecurityGroupIngressRule } from "@pulumi/aws/vpc/securityGroupIngressRule.js";
 import * as pulumi from "@pulumi/pulumi";
 import { addressPlan, type CreatedPlan } from "../model/addressPlan.ts";
-import { ccgSecrets } from "../model/cloudFacts/ccgPlugin.ts";
+import { ccgSecrets } from "../model/cloudFacts/identities.ts";
 import type { ClusterSpec } from "../model/clusterSpec.ts";
 import { zoneSuffix } from "../model/pools.ts";
 import { clusterTag } from "./policyDocument.ts";

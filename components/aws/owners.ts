@@ -1,4 +1,4 @@
-import { type OwnerTable, theirsIn } from "../model/owners.ts";
+import { type OwnerTable, theirsIn } from "../model/cloudFacts/facts.ts";
 
 const rows = {
   "*": { contested: { tags: "whoever tags resources after they are made" } },

@@ -1,5 +1,5 @@
 import { scriptsFolders } from "../machine/bundle.ts";
-import { partition } from "../model/cloudFacts/iamLimits.ts";
+import { partition } from "../model/cloudFacts/ids.ts";
 import {
   agentChannels,
   allow,

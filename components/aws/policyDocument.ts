@@ -1,4 +1,4 @@
-import { partition } from "../model/cloudFacts/iamLimits.ts";
+import { partition } from "../model/cloudFacts/ids.ts";
 
 /** Operator, key, and values of which one must match. */
 export type Condition = Readonly<Record<string, Readonly<Record<string, string | readonly string[]>>>>;

@@ -11,13 +11,11 @@ import { linuxWorkerPayload } from "../machine/linux/worker.ts";
 import type { WorkerPayload } from "../machine/payload.ts";
 import { packWindowsAws } from "../machine/windows/userData.ts";
 import { windowsWorkerPayload } from "../machine/windows/worker.ts";
-import { ccgKeys, ccgSecrets } from "../model/cloudFacts/ccgPlugin.ts";
+import { ccgKeys, ccgSecrets } from "../model/cloudFacts/identities.ts";
 import type { NodeSettings } from "../model/nodeSettings.ts";
 import { groupName, groupSize, type PoolSpec } from "../model/pools.ts";
-import { Identity } from "./identity.ts";
 import { machineTemplate, templateReplaceOnChanges } from "./machineTemplate.ts";
 import { theirs } from "./owners.ts";
-import { joinParameter, workerParameters } from "./parameterNames.ts";
 import { scriptsArn, workerPolicy } from "./policies.ts";
 import {
   groupHooks,
@@ -30,7 +28,8 @@ import {
   rollingRange,
 } from "./poolGroup.ts";
 import type { MachineScripts } from "./scripts.ts";
-import { writtenParameter } from "./secrets.ts";
+import { joinParameter, workerParameters, writtenParameter } from "./secrets.ts";
+import { Identity } from "./workloadIdentity.ts";
 
 /** What every pool takes from its cluster. */
 export interface PoolSurroundings {

@@ -2,13 +2,14 @@ import { Alias } from "@pulumi/aws/kms/alias.js";
 import { Key } from "@pulumi/aws/kms/key.js";
 import { Parameter } from "@pulumi/aws/ssm/parameter.js";
 import * as pulumi from "@pulumi/pulumi";
+import type { ControlPlaneSecrets, WorkerSecrets } from "../machine/cloudAccess.ts";
 import type { ClusterSpec } from "../model/clusterSpec.ts";
-import { encryptionSecret, secretPlaceholder } from "../model/secretsEncryption.ts";
+import { encryptionSecret, secretPlaceholder } from "../model/keyLists.ts";
+import { hasCredentials, type NodeSettings } from "../model/nodeSettings.ts";
 import { controlPlaneKeys, type Pki } from "../pki/pki.ts";
 import { theirs } from "./owners.ts";
-import { controlPlaneParameters, credentialsParameter, joinParameter } from "./parameterNames.ts";
 
-export interface SecretsArgs {
+interface SecretsArgs {
   readonly spec: Pick<ClusterSpec, "name" | "environment">;
   readonly pki: Pki;
   /** Logins for what machines fetch, if any. */
@@ -110,4 +111,39 @@ export function writtenParameter(
 
 function kebab(name: string): string {
   return name.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);
+}
+
+/** Name of the parameter with a pool's join secret; without a pool, with the previous release's. */
+export function joinParameter(cluster: string, pool?: string): string {
+  return `/fenestra/${cluster}/join${pool === undefined ? "" : `/${pool}`}`;
+}
+
+/**
+ * Name of the parameter with logins for what machines fetch. It exists if a stack has any; workers and the control
+ * plane read it.
+ */
+function credentialsParameter(cluster: string): string {
+  return `/fenestra/${cluster}/credentials`;
+}
+
+export function workerParameters(
+  { name, credentials }: Pick<NodeSettings, "name" | "credentials">,
+  pool?: string,
+): WorkerSecrets {
+  return {
+    joinSecret: joinParameter(name, pool),
+    ...(hasCredentials(credentials) ? { credentials: credentialsParameter(name) } : {}),
+  };
+}
+
+export function controlPlaneParameters(cluster: string): ControlPlaneSecrets {
+  const at = (name: string): string => `/fenestra/${cluster}/control-plane/${name}`;
+  return {
+    kubernetesCa: at("kubernetes-ca"),
+    etcdCa: at("etcd-ca"),
+    frontProxyCa: at("front-proxy-ca"),
+    serviceAccount: at("service-account"),
+    encryptionKey: at("encryption-key"),
+    initialised: at("initialised"),
+  };
 }

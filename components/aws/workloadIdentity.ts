@@ -1,6 +1,8 @@
 import { LogGroup } from "@pulumi/aws/cloudwatch/logGroup.js";
 import { LogStream } from "@pulumi/aws/cloudwatch/logStream.js";
+import { InstanceProfile } from "@pulumi/aws/iam/instanceProfile.js";
 import { OpenIdConnectProvider } from "@pulumi/aws/iam/openIdConnectProvider.js";
+import { Policy } from "@pulumi/aws/iam/policy.js";
 import { Role } from "@pulumi/aws/iam/role.js";
 import { RolePolicy } from "@pulumi/aws/iam/rolePolicy.js";
 import { RolePolicyAttachment } from "@pulumi/aws/iam/rolePolicyAttachment.js";
@@ -10,12 +12,9 @@ import { BucketPolicy } from "@pulumi/aws/s3/bucketPolicy.js";
 import { BucketPublicAccessBlock } from "@pulumi/aws/s3/bucketPublicAccessBlock.js";
 import * as pulumi from "@pulumi/pulumi";
 import type { IdentityConfig } from "../config/accessSchema.ts";
-import { type LogSettings, logCollectors, logGroupName, logsAccount } from "../model/addOns.ts";
-import { awsEnvironment, tokenFacts } from "../model/cloudFacts/tokens.ts";
-import type { ClusterSpec } from "../model/clusterSpec.ts";
-import { discoveryDocument, discoveryPath, keySet, keySetPath } from "../model/serviceAccountKeys.ts";
 import {
   accountKey,
+  awsEnvironment,
   identityName,
   type ServiceAccountName,
   sampleAccount,
@@ -23,9 +22,19 @@ import {
   sampleObjectText,
   statementsDocument,
   subjectOf,
-} from "../model/workloadIdentity.ts";
-import { roleBounds } from "./identity.ts";
+  tokenFacts,
+} from "../model/cloudFacts/identities.ts";
+import type { ClusterSpec } from "../model/clusterSpec.ts";
+import { discoveryDocument, discoveryPath, keySet, keySetPath } from "../model/keyLists.ts";
+import {
+  type LogSettings,
+  logCollectors,
+  logGroupName,
+  logsAccount,
+  type NodeSettings,
+} from "../model/nodeSettings.ts";
 import { attachmentOrder, detachingRole } from "./owners.ts";
+import { machineTrust } from "./policies.ts";
 import { allow, httpsOnly, type PolicyDocument, policy } from "./policyDocument.ts";
 import { keepContent } from "./snapshots.ts";
 
@@ -273,4 +282,68 @@ function writePolicy(groupArn: string): string {
   return JSON.stringify(
     policy(allow("WriteLogs", { logs: "PutLogEvents DescribeLogStreams" }, [groupArn, `${groupArn}:log-stream:*`])),
   );
+}
+
+interface IdentityArgs {
+  /** Rights by purpose, each a separate policy. None of AWS's managed policies is attached. */
+  readonly policies: Readonly<Record<string, pulumi.Input<PolicyDocument>>>;
+  readonly iam: NodeSettings["iam"];
+}
+
+/** IAM's path; the default `/` is left out. */
+function pathIn({ rolePath }: NodeSettings["iam"]): { readonly path?: string } {
+  return rolePath === "/" ? {} : { path: rolePath };
+}
+
+function roleBounds(iam: NodeSettings["iam"]): { readonly path?: string; readonly permissionsBoundary?: string } {
+  const { permissionsBoundary } = iam;
+  return { ...pathIn(iam), ...(permissionsBoundary === undefined ? {} : { permissionsBoundary }) };
+}
+
+/**
+ * Identity of a kind of machine: role, policies and the instance profile that assigns it. The policies are separate
+ * because a role's inline ones may have 10,240 characters together, which the controllers' exceed; a separate one may
+ * have 6,144 (AWS IAM User Guide, "IAM and AWS STS quotas").
+ */
+export class Identity extends pulumi.ComponentResource {
+  readonly profileArn: pulumi.Output<string>;
+  readonly roleArn: pulumi.Output<string>;
+  /** What must exist before a machine with this identity boots. */
+  readonly ready: readonly pulumi.Resource[];
+
+  constructor(name: string, args: IdentityArgs, opts?: pulumi.ComponentResourceOptions) {
+    super("fenestra:aws:Identity", name, {}, opts);
+    // A role's name has at most 64 characters (IAM User Guide, "IAM and AWS STS quotas"), eight of them Pulumi's
+    // suffix; the longest cluster and pool names leave no room for more.
+    const roleName = `${name.replace(/-identity$/, "")}-role`;
+    const place = pathIn(args.iam);
+    const role = new Role(
+      roleName,
+      {
+        ...roleBounds(args.iam),
+        ...detachingRole,
+        assumeRolePolicy: JSON.stringify(machineTrust()),
+        tags: { Name: roleName },
+      },
+      { parent: this },
+    );
+    this.ready = Object.entries(args.policies).map(([purpose, document]) => {
+      const key = `${name}-${purpose}`;
+      const text = pulumi.output(document).apply((known) => JSON.stringify(known));
+      const policy = new Policy(key, { ...place, policy: text, tags: { Name: key } }, { parent: this });
+      return new RolePolicyAttachment(
+        key,
+        { role: role.name, policyArn: policy.arn },
+        { parent: this, ...attachmentOrder },
+      );
+    });
+    const profile = new InstanceProfile(
+      `${name}-profile`,
+      { ...place, role: role.name, tags: { Name: `${name}-profile` } },
+      { parent: this },
+    );
+    this.profileArn = profile.arn;
+    this.roleArn = role.arn;
+    this.registerOutputs({ profileArn: this.profileArn });
+  }
 }

@@ -4,16 +4,16 @@ import { NetworkInterface } from "@pulumi/azure-native/network/networkInterface.
 import * as pulumi from "@pulumi/pulumi";
 import type { MemberNode } from "../gates/apiProbe.ts";
 import type { MemberArgs } from "../gates/controlPlane.ts";
-import type { MachineToStart } from "../gates/mayStart.ts";
+import type { MachineToStart } from "../gates/waitFor.ts";
 import type { ApiEndpoint } from "../machine/cloudAccess.ts";
 import { packLinux } from "../machine/linux/cloudConfig.ts";
 import { controlPlanePayload, machineFingerprint } from "../machine/linux/controlPlane.ts";
 import type { MachinePayload } from "../machine/payload.ts";
 import type { ControlPlaneMember } from "../model/addressPlan.ts";
+import { controlPlanePodAddresses } from "../model/cidr.ts";
 import type { ControlPlaneSettings } from "../model/clusterSpec.ts";
+import type { ServiceAccountTokens } from "../model/keyLists.ts";
 import { operatingSystem } from "../model/operatingSystems.ts";
-import { controlPlanePodAddresses } from "../model/podAddressing.ts";
-import type { ServiceAccountTokens } from "../model/serviceAccountKeys.ts";
 import {
   acceleratedNetworking,
   bootDiagnostics,
@@ -23,9 +23,9 @@ import {
   osDisk,
   podAddressNames,
 } from "./machineTemplate.ts";
-import { inResourceGroup, type ResourceGroupContext } from "./resourceGroup.ts";
-import { controlPlaneSecrets, joinSecret, vaultUri, workerSecrets } from "./secretNames.ts";
-import type { MachineGroup } from "./security.ts";
+import { inResourceGroup, type ResourceGroupContext } from "./roles.ts";
+import { controlPlaneSecrets, joinSecret, vaultUri, workerSecrets } from "./secrets.ts";
+import type { GroupIds } from "./security.ts";
 
 interface MachineAccess {
   readonly clientId: pulumi.Input<string>;
@@ -41,7 +41,7 @@ export interface ControlPlaneMachineArgs extends MemberArgs {
   readonly resourceGroup: ResourceGroupContext;
   /** Names of the API for the certificates. */
   readonly endpoint: pulumi.Input<ApiEndpoint>;
-  readonly group: MachineGroup;
+  readonly group: GroupIds;
   /** Backend pools of the API's load balancers. */
   readonly poolIds: readonly pulumi.Input<string>[];
   readonly identityId: pulumi.Input<string>;

@@ -5,15 +5,14 @@ import { VirtualNetwork } from "@pulumi/azure-native/network/virtualNetwork.js";
 import { ResourceGroup } from "@pulumi/azure-native/resources/resourceGroup.js";
 import * as pulumi from "@pulumi/pulumi";
 import * as random from "@pulumi/random";
-import { type NetworkFact, networkCheck } from "../gates/networkCheck.ts";
+import { type NetworkFact, networkCheck } from "../gates/waitFor.ts";
 import type { ExistingNetwork as Given } from "../model/addressPlan.ts";
 import { addressCount, cidr } from "../model/cidr.ts";
 import type { ClusterSpec } from "../model/clusterSpec.ts";
 import { groupSize } from "../model/pools.ts";
 import { childPath, configPrefix } from "../model/problem.ts";
 import { type ClusterNetwork, groupContext, makeGroup, type NetworkArgs, type ZoneSubnets } from "./network.ts";
-import type { ClusterResourceGroup } from "./resourceGroup.ts";
-import { untilRoleIsKnown } from "./roles.ts";
+import { type ClusterResourceGroup, untilRoleIsKnown } from "./roles.ts";
 import type { Security } from "./security.ts";
 
 export interface ExistingNetworkArgs {

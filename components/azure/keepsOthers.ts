@@ -1,7 +1,7 @@
 import * as pulumi from "@pulumi/pulumi";
 import { field } from "../gates/apiProbe.ts";
-import { skipVariable } from "../gates/mayStart.ts";
-import { messageOf } from "../gates/messageOf.ts";
+import { messageOf } from "../gates/poll.ts";
+import { skipVariable } from "../gates/waitFor.ts";
 import { azureOwners } from "./owners.ts";
 
 /** A resource as Azure has it now, by its id. */

@@ -9,11 +9,11 @@ import * as pulumi from "@pulumi/pulumi";
 import type { ApiEndpoint } from "../machine/cloudAccess.ts";
 import { addressAt, cidr } from "../model/cidr.ts";
 import { azure } from "../model/cloudFacts/azure.ts";
+import { dnsZone } from "../model/cloudFacts/ids.ts";
 import type { ClusterSpec } from "../model/clusterSpec.ts";
-import { dnsZone } from "../model/dnsZone.ts";
 import { ports } from "../model/ports.ts";
 import { theirs } from "./owners.ts";
-import { type ClusterResourceGroup, inDns, inResourceGroup } from "./resourceGroup.ts";
+import { type ClusterResourceGroup, inDns, inResourceGroup } from "./roles.ts";
 import { randomSuffix } from "./secrets.ts";
 
 export interface LoadBalancerArgs {

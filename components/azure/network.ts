@@ -7,7 +7,7 @@ import * as pulumi from "@pulumi/pulumi";
 import type { ExistingNetwork, ZonePlan } from "../model/addressPlan.ts";
 import type { ClusterSpec } from "../model/clusterSpec.ts";
 import { theirs } from "./owners.ts";
-import { type ClusterResourceGroup, inResourceGroup } from "./resourceGroup.ts";
+import { type ClusterResourceGroup, inResourceGroup } from "./roles.ts";
 import type { Security } from "./security.ts";
 
 export interface NetworkArgs {

@@ -1,4 +1,4 @@
-import { type OwnerTable, theirsIn } from "../model/owners.ts";
+import { type OwnerTable, theirsIn } from "../model/cloudFacts/facts.ts";
 
 const policies = "policies of the organisation";
 const teams = `teams, ${policies}`;

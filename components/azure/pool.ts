@@ -7,8 +7,8 @@ import type * as inputs from "@pulumi/azure-native/types/input.js";
 import * as pulumi from "@pulumi/pulumi";
 import * as random from "@pulumi/random";
 import { type ApiClient, field } from "../gates/apiProbe.ts";
-import { groupGate, type MayStart } from "../gates/mayStart.ts";
 import { type PoolRoll, releaseGuard, sizeGuard } from "../gates/poolGate.ts";
+import { groupGate, type MayStart } from "../gates/waitFor.ts";
 import type { AzureAccess } from "../machine/cloudAccess.ts";
 import { packLinux } from "../machine/linux/cloudConfig.ts";
 import { linuxWorkerPayload } from "../machine/linux/worker.ts";
@@ -17,7 +17,6 @@ import { packWindowsAzure } from "../machine/windows/userData.ts";
 import { windowsWorkerPayload } from "../machine/windows/worker.ts";
 import type { NodeSettings } from "../model/nodeSettings.ts";
 import { groupName, groupSize, type PoolSpec } from "../model/pools.ts";
-import { Identity } from "./identity.ts";
 import {
   acceleratedNetworking,
   bootDiagnostics,
@@ -40,13 +39,12 @@ import {
   rollingBatch,
   updateMinutes,
 } from "./poolGroup.ts";
-import { inResourceGroup, type ResourceGroupContext } from "./resourceGroup.ts";
-import { poolJoinSecret, vaultUri, workerSecrets } from "./secretNames.ts";
-import { randomSuffix, writtenSecret } from "./secrets.ts";
-import type { MachineGroup } from "./security.ts";
+import { Identity, inResourceGroup, type ResourceGroupContext } from "./roles.ts";
+import { poolJoinSecret, randomSuffix, vaultUri, workerSecrets, writtenSecret } from "./secrets.ts";
+import type { GroupIds } from "./security.ts";
 
 /** What every pool takes from its cluster. */
-export interface PoolSurroundings extends MachineGroup {
+export interface PoolSurroundings extends GroupIds {
   readonly subscriptionId: pulumi.Input<string>;
   /** Name of the cluster's resource group, in which its pools lie as well: the controllers' rights end there. */
   readonly resourceGroup: pulumi.Input<string>;

@@ -10,7 +10,7 @@ import { groupName, groupSize, type PoolSpec, rollPercents } from "../model/pool
 import { ports } from "../model/ports.ts";
 import { joinSeconds } from "../model/timings.ts";
 import { resourceGroupName } from "./network.ts";
-import { inResourceGroup, type ResourceGroupContext } from "./resourceGroup.ts";
+import { inResourceGroup, type ResourceGroupContext } from "./roles.ts";
 
 type Extension = inputs.compute.VirtualMachineScaleSetExtensionArgs;
 

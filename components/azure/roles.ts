@@ -1,8 +1,9 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { RoleAssignment } from "@pulumi/azure-native/authorization/roleAssignment.js";
+import { UserAssignedIdentity } from "@pulumi/azure-native/managedidentity/userAssignedIdentity.js";
 import * as pulumi from "@pulumi/pulumi";
 import type { ClusterSpec } from "../model/clusterSpec.ts";
-import type { ClusterResourceGroup } from "./resourceGroup.ts";
+import { theirs } from "./owners.ts";
 
 /** Ids of Azure's built-in roles, the same in every tenant (Azure documentation, "Azure built-in roles"). */
 export const roles = {
@@ -29,7 +30,7 @@ export interface Grant {
   readonly scope: pulumi.Input<string>;
 }
 
-export interface Grantee {
+interface Grantee {
   readonly principalId: pulumi.Input<string>;
   readonly subscriptionId: pulumi.Input<string>;
 }
@@ -116,4 +117,82 @@ export function untilRoleIsKnown(
     await pause();
     return true;
   });
+}
+
+interface IdentityArgs {
+  readonly resourceGroup: ResourceGroupContext;
+  /** Rights by purpose. Roles on vaults, containers and identities are assigned beside those. */
+  readonly grants?: Readonly<Record<string, Grant>>;
+}
+
+/** Identity of a kind of machine, user-assigned so that it and its roles outlive the machines. */
+export class Identity extends pulumi.ComponentResource {
+  readonly id: pulumi.Output<string>;
+  readonly name: pulumi.Output<string>;
+  /** The identity's name in requests to the metadata service. */
+  readonly clientId: pulumi.Output<string>;
+  readonly principalId: pulumi.Output<string>;
+  /** The subscription's tenant; known from the created identity, it needs no lookup. */
+  readonly tenantId: pulumi.Output<string>;
+  /** What must exist before a machine with this identity boots. */
+  readonly roles: readonly RoleAssignment[];
+
+  constructor(name: string, args: IdentityArgs, opts?: pulumi.ComponentResourceOptions) {
+    super("fenestra:azure:Identity", name, {}, opts);
+    const { resourceGroup, grants = {} } = args;
+    const identity = new UserAssignedIdentity(
+      `${name}-identity`,
+      { ...inResourceGroup(resourceGroup), resourceName: name },
+      { parent: this, ignoreChanges: theirs("azure-native:managedidentity:UserAssignedIdentity") },
+    );
+    this.id = identity.id;
+    this.name = identity.name;
+    this.clientId = identity.clientId;
+    this.principalId = identity.principalId;
+    this.tenantId = identity.tenantId;
+    this.roles = Object.entries(grants).map(([purpose, grant]) =>
+      assignRole(
+        `${name}-${purpose}`,
+        { principalId: this.principalId, subscriptionId: resourceGroup.subscriptionId },
+        grant,
+        { parent: this },
+      ),
+    );
+    this.registerOutputs({ id: this.id, clientId: this.clientId });
+  }
+
+  /**
+   * Lets controllers assign it to machines: without that right they cannot update the model of a scale set that has it
+   * (Azure/aad-pod-identity: role assignments).
+   */
+  letAssign(name: string, controllers: Grantee, parent: pulumi.Resource): RoleAssignment {
+    return assignRole(name, controllers, { role: "managedIdentityOperator", scope: this.id }, { parent });
+  }
+}
+
+export interface ResourceGroupContext {
+  readonly name: pulumi.Input<string>;
+  readonly subscriptionId: pulumi.Input<string>;
+  /** Region: `westeurope`. */
+  readonly location: string;
+  /** For every resource: azure-native has no default tags, unlike AWS's provider. */
+  readonly tags: Readonly<Record<string, string>>;
+}
+
+export interface ClusterResourceGroup extends ResourceGroupContext {
+  readonly id: pulumi.Output<string>;
+}
+
+/**
+ * Inputs of Azure's DNS, which is in no region. Of tag names it keeps letters, digits and underscores that do not begin
+ * with a digit, and silently drops the others (Azure documentation, tag resources, "Limitations";
+ * Azure/azure-rest-api-specs#11748).
+ */
+export function inDns({ name, tags }: ResourceGroupContext) {
+  const names = Object.entries(tags).map(([tag, value]) => [tag.replaceAll(/^(?=\d)|[^A-Za-z0-9_]/g, "_"), value]);
+  return { resourceGroupName: name, location: "global", tags: Object.fromEntries(names) };
+}
+
+export function inResourceGroup({ name, location, tags }: ResourceGroupContext) {
+  return { resourceGroupName: name, location, tags: { ...tags } };
 }

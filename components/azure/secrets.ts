@@ -2,23 +2,14 @@ import { Secret } from "@pulumi/azure-native/keyvault/secret.js";
 import { Vault } from "@pulumi/azure-native/keyvault/vault.js";
 import * as pulumi from "@pulumi/pulumi";
 import * as random from "@pulumi/random";
+import type { ControlPlaneSecrets, WorkerSecrets } from "../machine/cloudAccess.ts";
 import type { ClusterSpec } from "../model/clusterSpec.ts";
-import { encryptionSecret, secretPlaceholder } from "../model/secretsEncryption.ts";
+import { encryptionSecret, secretPlaceholder } from "../model/keyLists.ts";
 import { controlPlaneKeys, type Pki } from "../pki/pki.ts";
-import type { Identity } from "./identity.ts";
 import { theirs } from "./owners.ts";
-import { inResourceGroup, type ResourceGroupContext } from "./resourceGroup.ts";
-import { assignRole, type Grant } from "./roles.ts";
-import {
-  controlPlaneSecrets,
-  credentialsSecret,
-  joinSecret,
-  suffixLength,
-  vaultName,
-  vaultUri,
-} from "./secretNames.ts";
+import { assignRole, type Grant, type Identity, inResourceGroup, type ResourceGroupContext } from "./roles.ts";
 
-export interface SecretsArgs {
+interface SecretsArgs {
   readonly spec: Pick<ClusterSpec, "name" | "environment">;
   readonly resourceGroup: ResourceGroupContext;
   readonly pki: Pki;
@@ -195,4 +186,59 @@ export function writtenSecret(name: string, place: SecretPlace, opts: pulumi.Cus
     { ...place, value: secretPlaceholder },
     { ...opts, ignoreChanges: theirs("azure-native:keyvault:Secret") },
   );
+}
+
+/** Name of the previous release's join secret. */
+export const joinSecret = "join";
+
+/** Name of a pool's join secret; `suffix` as below. */
+export function poolJoinSecret(pool: string, suffix: string): string {
+  return `${joinSecret}-${pool}-${suffix}`;
+}
+
+/**
+ * Name of the secret with logins for what machines fetch. It is in the same vault, if a stack has any.
+ *
+ * @param suffix random, because the secret stays in the vault when the logins are removed, and cannot be made twice.
+ */
+function credentialsSecret(suffix: string): string {
+  return `credentials-${suffix}`;
+}
+
+/** @param credentialsId resource id of the secret with logins, if any */
+export function workerSecrets(joinSecret: string, credentialsId: string | undefined): WorkerSecrets {
+  const credentials = credentialsId?.split("/").at(-1);
+  return { joinSecret, ...(credentials === undefined ? {} : { credentials }) };
+}
+
+export const controlPlaneSecrets: ControlPlaneSecrets = {
+  kubernetesCa: "kubernetes-ca",
+  etcdCa: "etcd-ca",
+  frontProxyCa: "front-proxy-ca",
+  serviceAccount: "service-account",
+  encryptionKey: "encryption-key",
+  initialised: "initialised",
+};
+
+/** Random characters of a name unique in all of Azure. */
+const suffixLength = 8;
+
+/**
+ * 3 to 24 letters, digits and single hyphens, unique in all of Azure (Azure documentation, resource name rules).
+ *
+ * @param suffix random, because a deleted vault's name stays reserved for its retention time.
+ */
+export function vaultName(cluster: string, purpose: "ca" | "join", suffix: string): string {
+  const stem = cluster.replaceAll(/-+/g, "-").slice(0, 10).replace(/-$/, "");
+  return `${stem}-${purpose}-${suffix}`;
+}
+
+/** Base URI of a vault in Azure's public cloud. */
+export function vaultUri(vault: string): string {
+  return `https://${vault}.vault.azure.net`;
+}
+
+/** 3 to 24 lower-case letters and digits, unique in all of Azure. */
+export function storageAccountName(cluster: string, purpose: "etcd" | "oidc", suffix: string): string {
+  return `${cluster.replaceAll("-", "").slice(0, 12)}${purpose}${suffix}`;
 }

@@ -5,11 +5,8 @@ import { StorageAccount, type StorageAccountArgs } from "@pulumi/azure-native/st
 import type * as inputs from "@pulumi/azure-native/types/input.js";
 import * as pulumi from "@pulumi/pulumi";
 import type { ClusterSpec } from "../model/clusterSpec.ts";
-import type { Identity } from "./identity.ts";
-import { inResourceGroup, type ResourceGroupContext } from "./resourceGroup.ts";
-import { assignRole } from "./roles.ts";
-import { storageAccountName } from "./secretNames.ts";
-import { randomSuffix } from "./secrets.ts";
+import { assignRole, type Identity, inResourceGroup, type ResourceGroupContext } from "./roles.ts";
+import { randomSuffix, storageAccountName } from "./secrets.ts";
 
 export interface SnapshotsArgs {
   readonly spec: Pick<ClusterSpec, "name" | "environment" | "controlPlane">;

@@ -4,22 +4,21 @@ import { Blob } from "@pulumi/azure-native/storage/blob.js";
 import { BlobContainer } from "@pulumi/azure-native/storage/blobContainer.js";
 import type { StorageAccount } from "@pulumi/azure-native/storage/storageAccount.js";
 import * as pulumi from "@pulumi/pulumi";
-import { type LogSettings, logsAccount } from "../model/addOns.ts";
-import { azureEnvironment, tokenFacts } from "../model/cloudFacts/tokens.ts";
-import type { ClusterSpec } from "../model/clusterSpec.ts";
-import { discoveryDocument, discoveryPath, keySet, keySetPath } from "../model/serviceAccountKeys.ts";
 import {
   accountKey,
+  azureEnvironment,
   identityName,
   type ServiceAccountName,
   sampleAccount,
   sampleObjectName,
   sampleObjectText,
   subjectOf,
-} from "../model/workloadIdentity.ts";
-import { Identity } from "./identity.ts";
-import type { ResourceGroupContext } from "./resourceGroup.ts";
-import type { Grant } from "./roles.ts";
+  tokenFacts,
+} from "../model/cloudFacts/identities.ts";
+import type { ClusterSpec } from "../model/clusterSpec.ts";
+import { discoveryDocument, discoveryPath, keySet, keySetPath } from "../model/keyLists.ts";
+import { type LogSettings, logsAccount } from "../model/nodeSettings.ts";
+import { type Grant, Identity, type ResourceGroupContext } from "./roles.ts";
 import { keepContent, storageAccount } from "./snapshots.ts";
 
 interface IssuerArgs {

@@ -1,6 +1,6 @@
 import { z } from "zod";
-import { iamLimits } from "../model/cloudFacts/iamLimits.ts";
-import { firstServiceAccountKey } from "../model/serviceAccountKeys.ts";
+import { iamLimits } from "../model/cloudFacts/ids.ts";
+import { firstServiceAccountKey } from "../model/keyLists.ts";
 import {
   certificate,
   cidr,

@@ -1,7 +1,6 @@
 import { configPrefix } from "../model/problem.ts";
 import { ownerOf } from "./cloudSchema.ts";
-import { grouped } from "./groups.ts";
-import { describeAllowed, type JsonSchema } from "./jsonSchema.ts";
+import { describeAllowed, grouped, type JsonSchema } from "./jsonSchema.ts";
 
 /** A setting in the reference. */
 interface Row {

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { defaultPodsPerNode, podNetworkNames } from "../model/podAddressing.ts";
+import { defaultPodsPerNode, podNetworkNames } from "../model/cidr.ts";
 import { cidr, described, section } from "./forms.ts";
 
 /** Most pods of a machine that have addresses of its network interface: AKS's own limit; Azure allows 256 addresses. */

@@ -1,12 +1,11 @@
 import { z } from "zod";
 import { cloudNames } from "../model/cloudFacts/facts.ts";
+import { firstEncryptionKey } from "../model/keyLists.ts";
 import { operatingSystemNames } from "../model/operatingSystems.ts";
 import { defaultRelease } from "../model/releases.ts";
-import { firstEncryptionKey } from "../model/secretsEncryption.ts";
 import { joinSeconds, lateSnapshotHours, snapshotDays, snapshotHours } from "../model/timings.ts";
 import { accessSchema, type issuerSchema } from "./accessSchema.ts";
 import { addonsSchema } from "./addOnSchema.ts";
-import { controlPlaneFlagFields, kubeletSchema } from "./flagSchema.ts";
 import {
   certificate,
   cidr,
@@ -19,7 +18,14 @@ import {
   switchOff,
   switchOn,
 } from "./forms.ts";
-import { controlPlaneDiskFields, iamSchema, machineFields, updateFields } from "./machineSchema.ts";
+import {
+  controlPlaneDiskFields,
+  controlPlaneFlagFields,
+  iamSchema,
+  kubeletSchema,
+  machineFields,
+  updateFields,
+} from "./machineSchema.ts";
 import { networkSchema } from "./networkSchema.ts";
 
 /** Neither HTTP's basic authentication nor the machines' files can hold these. */

@@ -1,9 +1,11 @@
-import { readdirSync, readFileSync } from "node:fs";
-import { relative } from "node:path";
+import { createHash } from "node:crypto";
+import { existsSync, readdirSync, readFileSync, realpathSync, statSync } from "node:fs";
+import path, { relative } from "node:path";
 import { fileURLToPath } from "node:url";
-import { isMap, isNode, isScalar, isSeq, parseDocument, type Scalar } from "yaml";
-import { ConfigError, childPath, didYouMean, type Problem, refuse } from "../model/problem.ts";
-import { fakeOf, isEncrypted, withoutEncrypted } from "./encrypted.ts";
+import { isMap, isNode, isScalar, isSeq, parse, parseDocument, type Scalar } from "yaml";
+import { cloudFacts } from "../model/cloudFacts/cloudFacts.ts";
+import { cloudNames } from "../model/cloudFacts/facts.ts";
+import { ConfigError, childPath, configPrefix, didYouMean, type Problem, refuse } from "../model/problem.ts";
 
 /** Folder of the program's own stack files, a user's in a clone. */
 export const stacksFolder = new URL("../../stacks/", import.meta.url);
@@ -160,4 +162,92 @@ function problem(path: string, { source = "" }: Scalar): Problem {
     allowed: "a text in quotes, true or false, or a number in its shortest decimal form",
     remedy: `${digits === undefined ? "" : `for the number write ${digits}, `}for the text as it stands ${JSON.stringify(source)}`,
   };
+}
+
+/** What a plan has for a value that only Pulumi can decrypt (`secure:`), where there is no fake of the same form. */
+export const encryptedText = "[secret]";
+
+const encryptedLogin = JSON.stringify({ username: encryptedText, password: encryptedText });
+
+/** Where a fake has a digest of the encrypted text, so that another text is another value. */
+const digestPlace = "DIGEST";
+
+/** Fakes of settings that may well be encrypted. The host is reserved (RFC 2606, section 2). */
+const fakes: Readonly<Record<string, string>> = {
+  "fenestra:httpProxy": `http://secret-${digestPlace}.invalid:3128`,
+  "fenestra:proxyCredentials": encryptedLogin,
+};
+
+/**
+ * What a plan takes for an encrypted value, `{ secure: CIPHERTEXT }`: a fake of the same form, if there is one, so that
+ * it is planned as present.
+ */
+function fakeOf(key: string, cloud: unknown, encrypted: unknown): string {
+  const digest = createHash("sha256").update(JSON.stringify(encrypted)).digest("hex").slice(0, 8);
+  return formOf(key, cloud).replace(digestPlace, digest);
+}
+
+function formOf(key: string, cloud: unknown): string {
+  if (key === "fenestra:accountId")
+    return cloudFacts[cloudNames.find((name) => name === cloud) ?? cloudNames[0]].account.fake;
+  return (Object.hasOwn(fakes, key) ? fakes[key] : undefined) ?? encryptedText;
+}
+
+/** Whether it is `{ secure: CIPHERTEXT }`. */
+function isEncrypted(value: unknown): boolean {
+  return typeof value === "object" && value !== null && !Array.isArray(value) && "secure" in value;
+}
+
+/** A structured value with its encrypted parts replaced. */
+function withoutEncrypted(value: unknown): unknown {
+  if (isEncrypted(value)) return encryptedText;
+  if (Array.isArray(value)) return value.map(withoutEncrypted);
+  if (typeof value !== "object" || value === null) return value;
+  return Object.fromEntries(Object.entries(value).map(([key, part]) => [key, withoutEncrypted(part)]));
+}
+
+/** Keys of our config values that are or have fakes. */
+export function encryptedKeys(config: Readonly<Record<string, string>>): readonly string[] {
+  const isFake = (key: string, text: string): boolean => {
+    const form = text.replace(/(?<=^http:\/\/secret-)[0-9a-f]{8}(?=\.)/, digestPlace);
+    return text.includes(encryptedText) || Object.keys(cloudFacts).some((cloud) => formOf(key, cloud) === form);
+  };
+  return Object.entries(config).flatMap(([key, text]) =>
+    key.startsWith(configPrefix) && isFake(key, text) ? [key] : [],
+  );
+}
+
+/** What a project file says, with absolute paths. */
+interface ProjectFile {
+  /** Folder of the program that Pulumi starts. */
+  readonly program: string;
+  readonly stacks: string;
+}
+
+/** Lock file of releases that a repository adds, beside its stack files. */
+export const moreArtifacts = "artifacts.lock.json";
+
+/** Module beside the stack files that exports transforms of resources. */
+export const transformsFile = "transforms.ts";
+
+/** Names that module, where a command was given a folder of stack files. */
+export const transformsVariable = "FENESTRA_TRANSFORMS";
+
+/** The project file of a folder; `undefined` if it has none. */
+export function readProjectFile(folder: string): ProjectFile | undefined {
+  const file = path.join(folder, "Pulumi.yaml");
+  if (!existsSync(file)) return undefined;
+  const project: unknown = parse(readFileSync(file, "utf8"));
+  const text = (key: string, fallback: string): string => {
+    const value: unknown = typeof project === "object" && project !== null ? Reflect.get(project, key) : undefined;
+    return path.resolve(folder, typeof value === "string" ? value : fallback);
+  };
+  const main = text("main", ".");
+  const isFolder = existsSync(main) ? statSync(main).isDirectory() : path.extname(main) === "";
+  return { program: real(isFolder ? main : path.dirname(main)), stacks: text("stackConfigDir", ".") };
+}
+
+/** A path without links, if it exists. */
+function real(folder: string): string {
+  return existsSync(folder) ? realpathSync(folder) : folder;
 }

@@ -15,10 +15,15 @@ import {
   readObject,
   text,
 } from "./apiProbe.ts";
-import { type MachineToStart, type MayStart, refuseStart } from "./mayStart.ts";
-import { messageOf } from "./messageOf.ts";
-import { systemClock } from "./poll.ts";
-import { type Patience, resolvedValue, waitForApi } from "./waitFor.ts";
+import { messageOf, systemClock } from "./poll.ts";
+import {
+  type MachineToStart,
+  type MayStart,
+  type Patience,
+  refuseStart,
+  resolvedValue,
+  waitForApi,
+} from "./waitFor.ts";
 
 /** What a control-plane machine is going to be made from. */
 export interface MachineToCome {

@@ -4,7 +4,7 @@ import { compareVersions } from "../model/releases.ts";
 import { joinSeconds } from "../model/timings.ts";
 import { type ApiClient, type ControlPlaneNode, controlPlaneNodes, field, list, listNodes, text } from "./apiProbe.ts";
 import { pageLines, printable, readPage, wantedOn } from "./machinesPage.ts";
-import { messageOf } from "./messageOf.ts";
+import { messageOf } from "./poll.ts";
 import { inARow, type Patience, resolvedValue, waitForApi } from "./waitFor.ts";
 
 interface WantedNodes {

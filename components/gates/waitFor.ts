@@ -1,7 +1,8 @@
 import * as pulumi from "@pulumi/pulumi";
+import { z } from "zod";
+import { ConfigError, type Problem } from "../model/problem.ts";
 import { type ApiClient, Refused } from "./apiProbe.ts";
-import { messageOf } from "./messageOf.ts";
-import { type Clock, GaveUp, poll, systemClock } from "./poll.ts";
+import { type Clock, GaveUp, messageOf, poll, systemClock } from "./poll.ts";
 import { sayingHow } from "./proxy.ts";
 
 export interface Patience {
@@ -127,4 +128,160 @@ export function resolvedValue<T>(input: pulumi.Input<T>): Promise<pulumi.Unwrap<
   return new Promise((resolve) => {
     pulumi.output(input).apply(resolve);
   });
+}
+
+/** A resource that a machine is made of, as the program asks for it. */
+interface StartPart {
+  readonly type: string;
+  /** Its own; default: that of a control-plane machine. */
+  readonly name?: string;
+  readonly id?: string;
+  readonly inputs: object;
+  readonly outputs?: object;
+}
+
+/** A machine or a group that is going to be started. */
+export interface MachineToStart {
+  /** In words. Default: control-plane machine. */
+  readonly what?: string;
+  /** Its name in the cloud. */
+  readonly name: string;
+  readonly parts: pulumi.Input<readonly StartPart[]>;
+}
+
+/** What the cloud says, a sentence each. */
+interface StartAnswer {
+  readonly refused: readonly string[];
+  /** Doubts, and what could not be asked. */
+  readonly told: readonly string[];
+}
+
+/**
+ * Asks the cloud whether a machine could start in the place of the one that has its name.
+ *
+ * @param skip ids of questions that are left out
+ */
+export type MayStart = (machine: string, parts: readonly StartPart[], skip: readonly string[]) => Promise<StartAnswer>;
+
+/** Ids of questions that one update leaves out, joined by commas; `all`: nothing is asked. */
+export const skipVariable = "FENESTRA_PREFLIGHT_SKIP";
+
+/**
+ * Refuses to delete a machine whose successor could not start. What cannot be asked, for want of a right, credentials
+ * or an answer, is told, and the update goes on.
+ *
+ * @throws Error with what the cloud has against it and what mends it
+ */
+export async function refuseStart(machine: MachineToStart, ask: MayStart | undefined): Promise<void> {
+  const skip = process.env[skipVariable]?.split(",") ?? [];
+  if (ask === undefined || skip.includes("all")) return;
+  const parts = await resolvedValue(machine.parts);
+  const { refused, told } = await ask(machine.name, parts, skip).catch((error: unknown) => ({
+    refused: [],
+    told: [`not asked: ${messageOf(error)}`],
+  }));
+  for (const each of told) void pulumi.log.warn(`whether ${machine.name} can start again: ${each}`);
+  if (refused.length > 0)
+    throw new Error(
+      [
+        `${machine.what ?? "control-plane machine"} ${machine.name} is not replaced now, since a new one could not start:`,
+        ...refused.map((each) => `  ${each}`),
+        `Mend it or undo the change, and update again. Where the cloud is known to be wrong: ${skipVariable}=ID,ID pulumi up`,
+      ].join("\n"),
+    );
+}
+
+/** A group of machines that is deleted before its successor is made. */
+interface GroupToCome {
+  /** The values whose change replaces it. */
+  readonly kept: object;
+  readonly start: MachineToStart;
+  /** Default: the cloud is not asked. */
+  readonly mayStart: MayStart | undefined;
+}
+
+/** A gate before such a group, updated when the group is about to be deleted. */
+export function groupGate(name: string, group: GroupToCome, opts: pulumi.CustomResourceOptions): pulumi.Stash {
+  const hook = new pulumi.ResourceHook(name, () => refuseStart(group.start, group.mayStart));
+  return new pulumi.Stash(name, { input: group.kept }, { ...opts, hooks: { beforeUpdate: [hook] } });
+}
+
+/** What the stack file says, or the cluster needs, of a network that exists already. */
+export interface NetworkFact {
+  readonly path: string;
+  /** What is compared, as the beginning of a sentence: `the zone of subnet-1`. */
+  readonly what: string;
+  readonly wanted: string;
+  readonly found: pulumi.Input<string>;
+  /** How to bring both together, unless the stack file is to follow the cloud. */
+  readonly remedy?: string;
+}
+
+type KnownFact = NetworkFact & { readonly found: string };
+
+/**
+ * What a cloud leaves out of its answer because it is empty is not known in a preview (@pulumi/pulumi: runtime/rpc.js,
+ * resolveProperties): no text, so it is compared in the update.
+ */
+const state = z.object({
+  input: z.array(
+    z.object({
+      path: z.string(),
+      what: z.string(),
+      wanted: z.string(),
+      found: z.unknown(),
+      remedy: z.string().optional(),
+    }),
+  ),
+});
+
+interface NetworkCheckArgs {
+  /** Facts that are kept, so that a change on either side is compared again. */
+  readonly facts: readonly NetworkFact[];
+  /** Facts that hold before the first machine only, such as free addresses: compared in the first update alone. */
+  readonly atFirst?: readonly NetworkFact[];
+}
+
+/**
+ * The gate before everything that uses an existing network compares the stack file with the cloud, already in the
+ * preview, since the engine reads existing resources there too (pulumi/pulumi: pkg/resource/deploy/step.go, ReadStep).
+ */
+export function networkCheck(name: string, args: NetworkCheckArgs, opts: pulumi.CustomResourceOptions): pulumi.Stash {
+  const { facts, atFirst = [] } = args;
+  const hook = new pulumi.ResourceHook(name, ({ newInputs }) => refuse(kept(newInputs)), { onDryRun: true });
+  const first = new pulumi.ResourceHook(`${name}-first`, async () => {
+    refuse(await Promise.all(atFirst.map(async (fact) => ({ ...fact, found: await resolvedValue(fact.found) }))));
+  });
+  return new pulumi.Stash(
+    name,
+    { input: facts },
+    { ...opts, hooks: { beforeCreate: [hook, first], beforeUpdate: [hook] } },
+  );
+}
+
+function kept(inputs: unknown): readonly KnownFact[] {
+  const parsed = state.safeParse(inputs);
+  if (!parsed.success) throw new Error("what the cloud says about the existing network cannot be read");
+  return parsed.data.input.flatMap(({ found, remedy, ...fact }) => {
+    if (typeof found === "string") return [{ ...fact, found, ...(remedy === undefined ? {} : { remedy }) }];
+    // An object is what a preview does not know.
+    const isUnknown = typeof found === "object" && found !== null && !Array.isArray(found);
+    if (isUnknown && !pulumi.Output.isInstance(found)) return [];
+    throw new Error(`what the cloud says of ${fact.what} (${fact.path}) cannot be read`);
+  });
+}
+
+function refuse(facts: readonly KnownFact[]): void {
+  const problems = facts
+    .filter(({ wanted, found }) => wanted !== found)
+    .map(
+      ({ path, what, wanted, found, remedy }): Problem => ({
+        path,
+        value: wanted,
+        message: `${what} is ${found === "" ? "not set" : found} in the cloud, and not ${wanted}`,
+        allowed: remedy === undefined ? found : wanted,
+        ...(remedy === undefined ? {} : { remedy }),
+      }),
+    );
+  if (problems.length > 0) throw new ConfigError(problems);
 }

@@ -3,8 +3,7 @@ import type { CustomResource, CustomResourceOptions } from "@pulumi/pulumi";
 import * as pulumi from "@pulumi/pulumi";
 import { controlPlaneKey } from "../model/pools.ts";
 import { windowsWorkloadMinutes } from "../model/timings.ts";
-import { kinds } from "./kinds.ts";
-import { annotated, type Manifest, type ManifestOf, podSpec, withFieldManager } from "./manifest.ts";
+import { annotated, kinds, type Manifest, type ManifestOf, podSpec, withFieldManager } from "./manifest.ts";
 
 interface AddOnArgs {
   /** Its objects, in any order. */

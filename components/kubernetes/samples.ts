@@ -2,24 +2,22 @@ import { readFileSync } from "node:fs";
 import { parseAllDocuments } from "yaml";
 import { readScript } from "../machine/script.ts";
 import { curlArguments, sources } from "../machine/windows/artifacts.ts";
-import { requireArtifact } from "../model/artifacts.ts";
+import { requireArtifact, windowsImage } from "../model/artifacts.ts";
 import type { ClusterSpec } from "../model/clusterSpec.ts";
-import { hasCredentials } from "../model/credentials.ts";
+import { hasCredentials } from "../model/nodeSettings.ts";
 import type { WindowsFacts } from "../model/operatingSystems.ts";
 import { ccgPluginLabel } from "../model/pools.ts";
 import { otherReleases } from "../model/releases.ts";
-import { windowsImage } from "../model/windowsImages.ts";
-import type { AddOnEntry } from "./addOnEntry.ts";
 import { cloudController } from "./addOns/cloudController.ts";
 import { credentialSpecRole, gmsa } from "./addOns/gmsa.ts";
 import { metricsServer } from "./addOns/metrics.ts";
 import { networking } from "./addOns/networking.ts";
 import { volumes } from "./addOns/volumes.ts";
 import { workloadIdentity } from "./addOns/workloadIdentity.ts";
+import { runtimeClasses } from "./guardRails/places.ts";
 import { guardRails } from "./guardRails.ts";
-import { image } from "./images.ts";
+import { type AddOnEntry, image } from "./images.ts";
 import type { Manifest, Text } from "./manifest.ts";
-import { runtimeClasses } from "./runtimeClasses.ts";
 
 /** Last: they need nodes, a cloud controller for their load balancers and a driver for their disks. */
 export const samples: AddOnEntry = {

@@ -1,7 +1,6 @@
 import type { ClusterSpec } from "../model/clusterSpec.ts";
 import { controlPlaneKey } from "../model/pools.ts";
-import type { Container, Manifest, PodSpec, Schema, Text, Toleration, Volume } from "./manifest.ts";
-import type { Account } from "./rights.ts";
+import type { Account, Container, Manifest, PodSpec, Schema, Text, Toleration, Volume } from "./manifest.ts";
 
 /** Labels by which a system workload's Service and selector find its pods. */
 export function systemLabels(name: string): Record<string, string> {

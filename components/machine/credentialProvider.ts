@@ -1,6 +1,6 @@
 import { stringify } from "yaml";
 import { requireArtifact } from "../model/artifacts.ts";
-import { registryFacts } from "../model/cloudFacts/registryAccess.ts";
+import { registryFacts } from "../model/cloudFacts/identities.ts";
 import type { NodeSettings } from "../model/nodeSettings.ts";
 import { versionFor } from "../model/releases.ts";
 import { type PoolAccess, registryIdentity } from "./cloudAccess.ts";

@@ -1,8 +1,8 @@
 import { evictionHard, reservations } from "../model/allocatable.ts";
+import { podsOfControlPlane } from "../model/cidr.ts";
 import type { ControlPlaneSettings } from "../model/clusterSpec.ts";
 import type { NodeSettings } from "../model/nodeSettings.ts";
 import { operatingSystems } from "../model/operatingSystems.ts";
-import { podsOfControlPlane } from "../model/podAddressing.ts";
 import { controlPlaneKey, type PoolSpec, type Taint } from "../model/pools.ts";
 import { containerdPaths } from "./containerd.ts";
 import { kubeletPaths } from "./kubeletFlags.ts";

@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import type { PayloadFile } from "../model/machineParts.ts";
+import type { PayloadFile } from "../model/podNetwork.ts";
 import type { PoolSpec } from "../model/pools.ts";
 import { placeholders } from "./placeholders.ts";
 

@@ -1,4 +1,4 @@
-import { proxyLogin } from "../model/credentials.ts";
+import { proxyLogin } from "../model/nodeSettings.ts";
 
 /** Placeholders of what only the machine knows, at boot: a stage of the bootstrap replaces them in rendered files. */
 export const placeholders = {

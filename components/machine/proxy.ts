@@ -1,5 +1,4 @@
-import { loginHost, registryLogin } from "../model/credentials.ts";
-import type { NodeSettings } from "../model/nodeSettings.ts";
+import { loginHost, type NodeSettings, registryLogin } from "../model/nodeSettings.ts";
 import { placeholders } from "./placeholders.ts";
 
 /** The proxy's URL as machines use it, with a placeholder for its login; `undefined` without a proxy. */

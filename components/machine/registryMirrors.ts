@@ -1,4 +1,4 @@
-import { type Credentials, loginHost, registryLogin } from "../model/credentials.ts";
+import { type Credentials, loginHost, registryLogin } from "../model/nodeSettings.ts";
 import type { PayloadFile } from "./payload.ts";
 
 /** Folder of containerd's registry configuration, per system. */

@@ -1,7 +1,6 @@
-import type { ExtraArgs } from "../config/flagSchema.ts";
+import type { ExtraArgs } from "../config/machineSchema.ts";
 import type { IssuerConfig, StackConfig } from "../config/schema.ts";
 import { podNetworks } from "../podNetworks/podNetworks.ts";
-import { type AddOns, addOns } from "./addOns.ts";
 import {
   type AddressPlan,
   addressPlan,
@@ -10,17 +9,15 @@ import {
   existingPlan,
 } from "./addressPlan.ts";
 import { type Artifact, readArtifactLock } from "./artifacts.ts";
-import { addressAt, cidr } from "./cidr.ts";
+import { addressAt, cidr, defaultPodNetwork, defaultPodsPerNode } from "./cidr.ts";
 import { cloudFacts } from "./cloudFacts/cloudFacts.ts";
+import { registryAccess } from "./cloudFacts/identities.ts";
 import type { MachineSize } from "./cloudFacts/machineSizes.ts";
-import { registryAccess } from "./cloudFacts/registryAccess.ts";
-import { credentialsOf } from "./credentials.ts";
-import type { NodeKubernetes, NodeSettings } from "./nodeSettings.ts";
+import { firstEncryptionKey, type SecretsEncryption } from "./keyLists.ts";
+import { type AddOns, addOns, credentialsOf, type NodeKubernetes, type NodeSettings } from "./nodeSettings.ts";
 import type { WindowsFacts } from "./operatingSystems.ts";
-import { defaultPodNetwork, defaultPodsPerNode } from "./podAddressing.ts";
 import { machineSize, type PoolSpec, poolSpecs, windowsBuilds } from "./pools.ts";
 import { minorOf, pauseName } from "./releases.ts";
-import { firstEncryptionKey, type SecretsEncryption } from "./secretsEncryption.ts";
 import { snapshotDays } from "./timings.ts";
 
 /** Client rate limits, requests per second. */

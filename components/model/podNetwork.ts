@@ -1,8 +1,8 @@
 import type { Cloud } from "../config/schema.ts";
 import type { Artifact } from "./artifacts.ts";
-import type { PayloadFile, RegistryKey, Stage } from "./machineParts.ts";
+import type { ClusterAddresses, PodAddressing, PodNetworkName } from "./cidr.ts";
+import type { RegistryKey } from "./cloudFacts/facts.ts";
 import type { WindowsFacts } from "./operatingSystems.ts";
-import type { ClusterAddresses, PodAddressing, PodNetworkName } from "./podAddressing.ts";
 import type { WindowsPool } from "./pools.ts";
 import type { PortRange } from "./ports.ts";
 
@@ -102,4 +102,25 @@ export interface PodNetwork {
     /** What to look at when nodes do not reach each other's pods. */
     readonly lookAt: Readonly<Record<"linux" | "windows", string>>;
   };
+}
+
+export interface PayloadFile {
+  /** Absolute path on the machine: `/opt/fenestra/bootstrap.sh`, `C:\\fenestra\\bootstrap.ps1`. */
+  readonly path: string;
+  /** UTF-8, newline `\n`. Never a secret: secrets are fetched at boot with the machine's own identity. */
+  readonly content: string;
+  /** POSIX mode as cloud-init writes it, such as `0755`. Default `0644`. Ignored on Windows. */
+  readonly mode?: string;
+}
+
+/** One step of a Linux machine's bootstrap. */
+export interface Stage {
+  /** Name of the script below `/opt/fenestra/stages`, and in the log. */
+  readonly name: string;
+  /** Exit code of the bootstrap when it fails, 10 to 63: lower ones are bash's, higher ones of sysexits(3). */
+  readonly exitCode: number;
+  /** Files of the payload that it needs besides its script, the library and `machine.env`. */
+  readonly reads: readonly string[];
+  /** `always`: runs at each boot, since a restart undoes its effect or the world outside may have changed. */
+  readonly mode: "once" | "always";
 }

@@ -1,4 +1,4 @@
-import type { KubeletSettings } from "../config/flagSchema.ts";
+import type { KubeletSettings } from "../config/machineSchema.ts";
 import type { Cloud, PoolConfig, StackConfig } from "../config/schema.ts";
 import { type Reservations, reservations, withOwn } from "./allocatable.ts";
 import { cloudFacts } from "./cloudFacts/cloudFacts.ts";

@@ -1,15 +1,19 @@
 import { z } from "zod";
 import type { Cloud } from "../config/schema.ts";
 import type { ExistingNetwork } from "./addressPlan.ts";
+import { defaultPodNetwork } from "./cidr.ts";
 import { cloudFacts } from "./cloudFacts/cloudFacts.ts";
 import type { ClusterSpec } from "./clusterSpec.ts";
-import { encryptionList, keyProblems, serviceAccountList } from "./keyLists.ts";
-import { defaultPodNetwork } from "./podAddressing.ts";
+import {
+  encryptionList,
+  firstServiceAccountKey,
+  isFirstKeyAlone,
+  keyProblems,
+  serviceAccountList,
+} from "./keyLists.ts";
 import { groupSize } from "./pools.ts";
 import { childPath, type Problem, refuse } from "./problem.ts";
 import { compareVersions, minorOf } from "./releases.ts";
-import { isFirstKeyAlone } from "./secretsEncryption.ts";
-import { firstServiceAccountKey } from "./serviceAccountKeys.ts";
 
 /**
  * Settings that a running cluster cannot change, or only in one direction, kept in the state because a program that

@@ -1,4 +1,4 @@
-import type { PodNetworkName } from "../model/podAddressing.ts";
+import type { PodNetworkName } from "../model/cidr.ts";
 import type { PodNetwork } from "../model/podNetwork.ts";
 import { azureCni } from "./azureCni/network.ts";
 import { flannel } from "./flannel/network.ts";

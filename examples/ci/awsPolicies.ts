@@ -1,6 +1,6 @@
 import { allow, type PolicyDocument, policy, type Statement } from "../../components/aws/policyDocument.ts";
-import { logGroupName } from "../../components/model/addOns.ts";
-import { partition } from "../../components/model/cloudFacts/iamLimits.ts";
+import { partition } from "../../components/model/cloudFacts/ids.ts";
+import { logGroupName } from "../../components/model/nodeSettings.ts";
 import type { CiStack, DnsRecord } from "./config.ts";
 import { issuer, type Purpose } from "./environments.ts";
 

@@ -7,7 +7,7 @@ import {
   resourcesOfType,
   textOf,
 } from "../../components/gates/resources.ts";
-import { partition } from "../../components/model/cloudFacts/iamLimits.ts";
+import { partition } from "../../components/model/cloudFacts/ids.ts";
 import type { Call } from "../fakes/iam.ts";
 import type { SimulatedPlace } from "../fakes/provider.ts";
 import type { RecordedProgram, RecordedResource } from "../program/recorded.ts";

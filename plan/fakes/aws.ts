@@ -1,5 +1,5 @@
 import { listOf, mapOf, type PropertyMap, Secret, textOf } from "../../components/gates/resources.ts";
-import { partition } from "../../components/model/cloudFacts/iamLimits.ts";
+import { partition } from "../../components/model/cloudFacts/ids.ts";
 import type { SimulatedResource } from "../program/engine.ts";
 import type { ResourceRequest } from "../program/recorded.ts";
 import { addressIn, requireInside } from "./addresses.ts";

@@ -7,7 +7,7 @@ import {
   textOf,
 } from "../../components/gates/resources.ts";
 import { awsPrefixes } from "../../components/model/cloudFacts/aws.ts";
-import { iamLimits, policyLength, regionOfArn } from "../../components/model/cloudFacts/iamLimits.ts";
+import { iamLimits, policyLength, regionOfArn } from "../../components/model/cloudFacts/ids.ts";
 import { fromJson } from "../../components/model/json.ts";
 import type { SimulatedContext } from "./provider.ts";
 

@@ -1,6 +1,6 @@
 import { createLocalJWKSet, decodeJwt, type JWTPayload, jwtVerify } from "jose";
 import { z } from "zod";
-import { discoveryPath } from "../../components/model/serviceAccountKeys.ts";
+import { discoveryPath } from "../../components/model/keyLists.ts";
 
 const discoverySchema = z.object({ issuer: z.string(), jwks_uri: z.url({ protocol: /^https$/ }) });
 const keySetSchema = z.object({ keys: z.array(z.looseObject({ kty: z.string() })).max(100) });

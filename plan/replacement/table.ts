@@ -1,6 +1,6 @@
 import { awsOwners } from "../../components/aws/owners.ts";
 import { azureOwners } from "../../components/azure/owners.ts";
-import type { Owners } from "../../components/model/owners.ts";
+import type { Owners } from "../../components/model/cloudFacts/facts.ts";
 import { awsRows } from "./aws.ts";
 import { azureRows } from "./azure.ts";
 import { type ReplacementRow, row } from "./row.ts";

@@ -1,8 +1,7 @@
 import { createHash } from "node:crypto";
 import { existsSync } from "node:fs";
-import { encryptedKeys } from "../../components/config/encrypted.ts";
 import { loadConfig } from "../../components/config/load.ts";
-import { transformsVariable } from "../../components/config/projectFile.ts";
+import { encryptedKeys, transformsVariable } from "../../components/config/stackFile.ts";
 import {
   isPropertyList,
   isPropertyMap,
@@ -12,12 +11,12 @@ import {
   reveal,
   Secret,
 } from "../../components/gates/resources.ts";
+import { roomOf, type Sized } from "../../components/model/allocatable.ts";
 import { type ClusterSpec, clusterSpec } from "../../components/model/clusterSpec.ts";
 import { fromJson } from "../../components/model/json.ts";
+import { isFirstKeyAlone } from "../../components/model/keyLists.ts";
 import type { PoolSpec } from "../../components/model/pools.ts";
 import { configPrefix, hidesValue } from "../../components/model/problem.ts";
-import { roomOf, type Sized } from "../../components/model/room.ts";
-import { isFirstKeyAlone } from "../../components/model/secretsEncryption.ts";
 import { billedOf } from "../billed.ts";
 import { decodeUserData } from "../decode/userData.ts";
 import { hiddenSecret } from "../diff/leaves.ts";

@@ -1,5 +1,5 @@
+import { roomInWords } from "../../components/model/allocatable.ts";
 import { ports } from "../../components/model/ports.ts";
-import { roomInWords } from "../../components/model/room.ts";
 import { billedLines } from "../billed.ts";
 import { counted } from "../counted.ts";
 import type { PlanDiff } from "../diff/compare.ts";

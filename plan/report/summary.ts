@@ -1,4 +1,4 @@
-import { roomInWords } from "../../components/model/room.ts";
+import { roomInWords } from "../../components/model/allocatable.ts";
 import { billedLines } from "../billed.ts";
 import { counted } from "../counted.ts";
 import { type Paint, plain } from "../diff/text.ts";

@@ -1,8 +1,8 @@
 import { type ConfigurationOptions, IsomorphicFetchHttpLibrary } from "@kubernetes/client-node";
 import { expect, expectEqual, inOrder, within } from "../../check/check.ts";
-import { messageOf } from "../../components/gates/messageOf.ts";
+import { messageOf } from "../../components/gates/poll.ts";
 import type { ControlPlaneLab } from "../cluster/controlPlaneLab.ts";
-import { limitsMs } from "../host/command.ts";
+import { limitsMs } from "../host/limits.ts";
 import { waitFor } from "../host/processes.ts";
 import type { CheckContext, RehearsalCheck, RehearsalTools } from "./context.ts";
 

@@ -1,9 +1,9 @@
 import type { V1Pod, V1PodSpec } from "@kubernetes/client-node";
 import { CheckFailure, expect } from "../../check/check.ts";
 import { allWorkloads, podProblem, workloadProblems } from "../../check/cluster/workloads.ts";
-import { requestsOf, roomInWords, roomOfNode } from "../../components/model/room.ts";
+import { requestsOf, roomInWords, roomOfNode } from "../../components/model/allocatable.ts";
 import type { OwnObject } from "../api/ownObjects.ts";
-import { limitsMs } from "../host/command.ts";
+import { limitsMs } from "../host/limits.ts";
 import { waitFor } from "../host/processes.ts";
 import type { CheckContext, RehearsalCheck } from "./context.ts";
 

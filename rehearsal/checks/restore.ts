@@ -1,9 +1,10 @@
 import { CheckFailure, expect, expectEqual } from "../../check/check.ts";
 import { controlPlaneKey } from "../../check/facts.ts";
-import { bridgeOf, type ControlPlaneLab } from "../cluster/controlPlaneLab.ts";
-import { limitsMs } from "../host/command.ts";
+import type { ControlPlaneLab } from "../cluster/controlPlaneLab.ts";
+import { limitsMs } from "../host/limits.ts";
 import { waitFor } from "../host/processes.ts";
 import { readBack, writes } from "./availability.ts";
+import { bridgeOf } from "./bridge.ts";
 import type { CheckContext, RehearsalCheck } from "./context.ts";
 
 /**

@@ -1,14 +1,14 @@
 import { expect, expectEqual, inOrder } from "../../check/check.ts";
 import { coreDnsTag, minorNumber } from "../../check/facts.ts";
 import { kubeconfigClient } from "../../components/gates/adminClient.ts";
-import { messageOf } from "../../components/gates/messageOf.ts";
+import { messageOf } from "../../components/gates/poll.ts";
 import { decodeUserData } from "../../plan/decode/userData.ts";
 import { isReady } from "../api/client.ts";
 import type { DecodedMachine } from "../cluster/bringUp.ts";
 import type { Cluster, Release } from "../cluster/cluster.ts";
 import type { ControlPlaneLab } from "../cluster/controlPlaneLab.ts";
 import type { Update, Updates } from "../cluster/update.ts";
-import { limitsMs } from "../host/command.ts";
+import { limitsMs } from "../host/limits.ts";
 import { waitFor } from "../host/processes.ts";
 import { outageLimitMs } from "./availability.ts";
 import type { RehearsalCheck, RehearsalTools } from "./context.ts";

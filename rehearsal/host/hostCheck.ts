@@ -1,6 +1,7 @@
 import { existsSync } from "node:fs";
 import { readFile } from "node:fs/promises";
-import { RehearsalError, runCommand } from "./command.ts";
+import { runCommand } from "./command.ts";
+import { RehearsalError } from "./errors.ts";
 
 /** A host on which namespaces could not be made. */
 export interface HostFacts {

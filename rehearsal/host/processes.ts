@@ -3,8 +3,7 @@ import { once } from "node:events";
 import { closeSync, mkdirSync, openSync } from "node:fs";
 import { readFile } from "node:fs/promises";
 import { dirname } from "node:path";
-import { messageOf } from "../../components/gates/messageOf.ts";
-import { poll } from "../../components/gates/poll.ts";
+import { messageOf, poll } from "../../components/gates/poll.ts";
 import { type CommandResult, exitCodeOf, runCommand } from "./command.ts";
 import { machinePath } from "./rootScripts.ts";
 

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { interfaceEndpoints, Network } from "../../components/aws/network.ts";
-import { securityRules } from "../../components/aws/securityRules.ts";
+import { securityRules } from "../../components/aws/security.ts";
 import { textOf } from "../../components/gates/resources.ts";
 import { nameOfUrn } from "../../plan/program/recorded.ts";
 import { readDocument } from "../docs/documents.ts";

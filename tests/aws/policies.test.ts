@@ -1,5 +1,4 @@
 import assert from "node:assert/strict";
-import { controlPlaneParameters, joinParameter } from "../../components/aws/parameterNames.ts";
 import {
   autoscalerPolicy,
   cloudControllerPolicy,
@@ -9,6 +8,7 @@ import {
   workerPolicy,
 } from "../../components/aws/policies.ts";
 import type { PolicyScope } from "../../components/aws/policyDocument.ts";
+import { controlPlaneParameters, joinParameter } from "../../components/aws/secrets.ts";
 import { allows, type Call } from "../../plan/fakes/iam.ts";
 import { readDocument } from "../docs/documents.ts";
 

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { inDns } from "../../components/azure/resourceGroup.ts";
+import { inDns } from "../../components/azure/roles.ts";
 import { mapOf, textOf } from "../../components/gates/resources.ts";
 import { azureType, ofType, resource, runSpec, runStack, specOf } from "../support/mocks.ts";
 

@@ -2,15 +2,14 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import * as facts from "../../check/facts.ts";
 import { registryConfigDir } from "../../components/machine/registryMirrors.ts";
-import { monitoringNamespace } from "../../components/model/addOns.ts";
-import { tokenFacts } from "../../components/model/cloudFacts/tokens.ts";
+import { sampleAccount, tokenFacts } from "../../components/model/cloudFacts/identities.ts";
+import { discoveryPath, keySetPath } from "../../components/model/keyLists.ts";
+import { monitoringNamespace } from "../../components/model/nodeSettings.ts";
 import { windowsReleases } from "../../components/model/operatingSystems.ts";
 import { buildLabel } from "../../components/model/pools.ts";
 import { ports } from "../../components/model/ports.ts";
 import { cniSpecVersion, minors } from "../../components/model/releases.ts";
-import { discoveryPath, keySetPath } from "../../components/model/serviceAccountKeys.ts";
 import { lateSnapshotHours } from "../../components/model/timings.ts";
-import { sampleAccount } from "../../components/model/workloadIdentity.ts";
 
 describe("what checks expect", () => {
   it("is what the program makes, though neither reads the other", () => {

@@ -2,8 +2,7 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { newerVersions, renderLock, withNamed, withRelease } from "../../cli/pin/lock.ts";
 import { checksumUrl, digestIn } from "../../cli/pin/publishers.ts";
-import { artifactLockFile, isImage, readArtifactLock } from "../../components/model/artifacts.ts";
-import { isProgram } from "../../components/model/moreArtifacts.ts";
+import { artifactLockFile, isImage, isProgram, readArtifactLock } from "../../components/model/artifacts.ts";
 import { namedVersions, selectableVersions, versions } from "../../components/model/releases.ts";
 import { a, b } from "./pinning.ts";
 

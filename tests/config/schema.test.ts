@@ -3,11 +3,11 @@ import { readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { renderSchema, schemaFile } from "../../cli/schema.ts";
 import { schemaOf } from "../../components/config/cloudSchema.ts";
-import { organisationSettings } from "../../components/config/groups.ts";
 import {
   configJsonSchema,
   describeAllowed,
   type JsonSchema,
+  organisationSettings,
   propertyOf,
   schemaAt,
 } from "../../components/config/jsonSchema.ts";

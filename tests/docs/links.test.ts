@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { existsSync, globSync } from "node:fs";
 import path from "node:path";
-import { transformsFile } from "../../components/config/projectFile.ts";
+import { transformsFile } from "../../components/config/stackFile.ts";
 import { alerts } from "../support/alerts.ts";
 import { anchors, type Document, documents, readDocument, root } from "./documents.ts";
 

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import type * as pulumi from "@pulumi/pulumi";
-import { changeGuard, reachedGuard } from "../../components/gates/changeGuard.ts";
+import { changeGuard, reachedGuard } from "../../components/gates/controlPlane.ts";
 import { type ReachedState, reachedOf } from "../../components/model/upgrade.ts";
 import { resource, withMocks } from "../support/mocks.ts";
 import { exampleSpec } from "../support/stacks.ts";

@@ -4,7 +4,7 @@ import { parse } from "yaml";
 import { z } from "zod";
 import { logConfiguration } from "../../components/kubernetes/addOns/logConfiguration.ts";
 import { podSpec } from "../../components/kubernetes/manifest.ts";
-import { type LogSettings, logCollectors } from "../../components/model/addOns.ts";
+import { type LogSettings, logCollectors } from "../../components/model/nodeSettings.ts";
 import { exampleControlPlane, exampleLinuxWorker } from "../machine/examples.ts";
 import { exampleSpec } from "../support/stacks.ts";
 import { combinations, logs, manifest, manifestsOf } from "./switches.ts";

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
+import { runtimeClassFacts } from "../../components/kubernetes/guardRails/places.ts";
 import { type Manifest, podSpec } from "../../components/kubernetes/manifest.ts";
-import { runtimeClassFacts } from "../../components/kubernetes/runtimeClasses.ts";
 import { readArtifactLock } from "../../components/model/artifacts.ts";
 import type { ClusterSpec } from "../../components/model/clusterSpec.ts";
 import { combinations, manifest, manifestsOf } from "./switches.ts";

@@ -6,7 +6,7 @@ import path from "node:path";
 import { podSpec } from "../../components/kubernetes/manifest.ts";
 import { reservations } from "../../components/model/allocatable.ts";
 import { cloudFacts } from "../../components/model/cloudFacts/cloudFacts.ts";
-import { awsEnvironment, azureEnvironment } from "../../components/model/cloudFacts/tokens.ts";
+import { awsEnvironment, azureEnvironment } from "../../components/model/cloudFacts/identities.ts";
 import { machineSize } from "../../components/model/pools.ts";
 import { exampleSpec } from "../support/stacks.ts";
 import { combinations, gmsa, leastRoom, manifest, manifestsOf, planOf, withPools } from "./switches.ts";

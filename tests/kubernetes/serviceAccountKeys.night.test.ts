@@ -3,7 +3,7 @@ import { generateKeyPairSync } from "node:crypto";
 import { createLocalJWKSet, jwtVerify } from "jose";
 import { parseAllDocuments } from "yaml";
 import { kubeadmConfig } from "../../components/machine/linux/kubeadm.ts";
-import { discoveryDocument, discoveryPath, keySet, keySetPath } from "../../components/model/serviceAccountKeys.ts";
+import { discoveryDocument, discoveryPath, keySet, keySetPath } from "../../components/model/keyLists.ts";
 import { type ApiServer, startApiServer } from "../support/apiServer.ts";
 import { exampleSpec } from "../support/stacks.ts";
 

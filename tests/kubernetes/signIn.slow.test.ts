@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { createSign, generateKeyPairSync } from "node:crypto";
 import { createServer, type Server } from "node:https";
-import { signInManifests } from "../../components/kubernetes/addOns/signIn.ts";
+import { signInManifests } from "../../components/kubernetes/addOns/workloadIdentity.ts";
 import { authenticationConfiguration } from "../../components/machine/linux/apiServer.ts";
 import { issueServerCertificate, newAuthority } from "../../plan/fakes/certificates.ts";
 import { type ApiServer, startApiServer, until } from "../support/apiServer.ts";

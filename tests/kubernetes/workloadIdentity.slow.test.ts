@@ -3,8 +3,8 @@ import {
   environmentsExpression,
   workloadIdentityManifests,
 } from "../../components/kubernetes/addOns/workloadIdentity.ts";
-import { serviceAccount } from "../../components/kubernetes/rights.ts";
-import { azureEnvironment } from "../../components/model/cloudFacts/tokens.ts";
+import { serviceAccount } from "../../components/kubernetes/manifest.ts";
+import { azureEnvironment } from "../../components/model/cloudFacts/identities.ts";
 import { type ApiServer, startApiServer, until } from "../support/apiServer.ts";
 import { specOf } from "../support/mocks.ts";
 import { applied, namespaceOf } from "./applied.ts";

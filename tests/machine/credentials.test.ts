@@ -3,7 +3,7 @@ import fc from "fast-check";
 import { z } from "zod";
 import { loadConfig } from "../../components/config/load.ts";
 import { plainTexts, reveal, textOf } from "../../components/gates/resources.ts";
-import { credentialsDocument, proxyLogin, registryLogin } from "../../components/model/credentials.ts";
+import { credentialsDocument, proxyLogin, registryLogin } from "../../components/model/nodeSettings.ts";
 import { decodeUserData } from "../../plan/decode/userData.ts";
 import { awsObjects } from "../../plan/fakes/awsAccess.ts";
 import { collectMachines } from "../../plan/fakes/collect.ts";

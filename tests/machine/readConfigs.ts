@@ -1,14 +1,13 @@
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { stringify } from "yaml";
-import type { KubeletSettings } from "../../components/config/flagSchema.ts";
+import type { KubeletSettings } from "../../components/config/machineSchema.ts";
 import { containerdPaths } from "../../components/machine/containerd.ts";
 import { kubeletConfiguration } from "../../components/machine/kubeletConfig.ts";
 import type { MachinePayload } from "../../components/machine/payload.ts";
 import { windowsPaths } from "../../components/machine/windows/paths.ts";
-import { kubeletFields } from "../../components/model/kubeletFields.ts";
 import { defaultRelease, minorOf, versions as pins } from "../../components/model/releases.ts";
-import { featureGates as gatesOf, kubeletGates } from "../../components/model/reservedFlags.ts";
+import { featureGates as gatesOf, kubeletFields, kubeletGates } from "../../components/model/reservedFlags.ts";
 import type { Checkers } from "../../rehearsal/testkit/programs.ts";
 import { type ConfigRequest, checkConfigs } from "../../rehearsal/testkit/readers.ts";
 import { checkersOrSkip } from "../support/checkers.ts";

@@ -1,14 +1,15 @@
-// Sees what nothing faster does: texts as upstream's own code reads them.
 import assert from "node:assert/strict";
 import type { Context } from "mocha";
 import { z } from "zod";
 import { azureCloudConfig } from "../../components/kubernetes/addOns/cloudController.ts";
 import { registryMirrorFiles } from "../../components/machine/registryMirrors.ts";
-import { registryLogin } from "../../components/model/credentials.ts";
+import { registryLogin } from "../../components/model/nodeSettings.ts";
 import { flannelConflist, flannelNetConf } from "../../components/podNetworks/flannel/network.ts";
 import { manifest, manifestsOf } from "../kubernetes/switches.ts";
 import { goRun } from "../support/skip.ts";
 import { exampleSpec } from "../support/stacks.ts";
+
+// Sees what nothing faster does: texts as upstream's own code reads them.
 
 /** A text for `tools/readers`. */
 interface Text {

@@ -1,6 +1,11 @@
 import assert from "node:assert/strict";
-import { type Artifact, findArtifact, readArtifactLock } from "../../components/model/artifacts.ts";
-import { runsAhead, withMore } from "../../components/model/moreArtifacts.ts";
+import {
+  type Artifact,
+  findArtifact,
+  readArtifactLock,
+  runsAhead,
+  withMore,
+} from "../../components/model/artifacts.ts";
 import { etcdImageTag, machineArtifacts } from "../../components/model/releases.ts";
 
 const own = readArtifactLock();

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { probeService } from "../../check/cluster/probePods.ts";
-import { securityRules as awsRules } from "../../components/aws/securityRules.ts";
-import { securityRules as azureRules } from "../../components/azure/securityRules.ts";
+import { securityRules as awsRules } from "../../components/aws/security.ts";
+import { securityRules as azureRules } from "../../components/azure/security.ts";
 import { type Manifest, podSpec } from "../../components/kubernetes/manifest.ts";
 import { kubeProxyProgram } from "../../components/machine/windows/services.ts";
 import { firewallRules } from "../../components/machine/windows/system.ts";

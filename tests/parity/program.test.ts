@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import path from "node:path";
-import { storageAccountName, vaultName } from "../../components/azure/secretNames.ts";
+import { storageAccountName, vaultName } from "../../components/azure/secrets.ts";
 import { Secret, textOf } from "../../components/gates/resources.ts";
 import type { RecordedOptions } from "../../plan/program/recorded.ts";
 import { bodies, ofType, runStack } from "../support/mocks.ts";

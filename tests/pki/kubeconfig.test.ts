@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { parse } from "yaml";
 import { kubeconfigClient } from "../../components/gates/adminClient.ts";
-import { kubeconfig, signInKubeconfig } from "../../components/pki/kubeconfig.ts";
+import { kubeconfig, signInKubeconfig } from "../../components/pki/pki.ts";
 
 const args = {
   cluster: "demo",

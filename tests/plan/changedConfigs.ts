@@ -3,7 +3,7 @@ import path from "node:path";
 import { parse } from "yaml";
 import { z } from "zod";
 import { loadConfig } from "../../components/config/load.ts";
-import { registryFacts } from "../../components/model/cloudFacts/registryAccess.ts";
+import { registryFacts } from "../../components/model/cloudFacts/identities.ts";
 import { ConfigError } from "../../components/model/problem.ts";
 import { newAuthority } from "../../plan/fakes/certificates.ts";
 import { changedAt } from "../support/changedAt.ts";

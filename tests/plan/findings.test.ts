@@ -1,10 +1,9 @@
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { validate } from "../../components/config/load.ts";
-import { readArtifactLock } from "../../components/model/artifacts.ts";
+import { readArtifactLock, withMore } from "../../components/model/artifacts.ts";
 import { clusterSpec } from "../../components/model/clusterSpec.ts";
 import { exampleProblems } from "../../components/model/exampleValues.ts";
-import { withMore } from "../../components/model/moreArtifacts.ts";
 import { groupFindings, placesOf } from "../../plan/finding.ts";
 import type { RecordedProgram } from "../../plan/program/recorded.ts";
 import { type FindingInput, findingRules, findings as findingsOf, reaches } from "../../plan/report/findings.ts";

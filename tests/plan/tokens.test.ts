@@ -3,7 +3,7 @@ import { createHash, createPrivateKey, createPublicKey } from "node:crypto";
 import { SignJWT } from "jose";
 import type { Cloud } from "../../components/config/schema.ts";
 import { mapOf, resourcesOfType, textOf } from "../../components/gates/resources.ts";
-import { tokenFacts } from "../../components/model/cloudFacts/tokens.ts";
+import { tokenFacts } from "../../components/model/cloudFacts/identities.ts";
 import { rolesFor } from "../../plan/fakes/awsAccess.ts";
 import { identitiesFor } from "../../plan/fakes/azureAccess.ts";
 import type { RecordedProgram } from "../../plan/program/recorded.ts";

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { securityRules } from "../../components/azure/securityRules.ts";
+import { securityRules } from "../../components/azure/security.ts";
 import { loadConfig } from "../../components/config/load.ts";
 import { linuxWorkerStages, withPodNetwork } from "../../components/machine/linux/stages.ts";
 import { kubeProxyProgram } from "../../components/machine/windows/services.ts";

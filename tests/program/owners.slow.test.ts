@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { readdirSync, readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
-import type { Owners } from "../../components/model/owners.ts";
+import type { Owners } from "../../components/model/cloudFacts/facts.ts";
 import type { RecordedResource } from "../../plan/program/recorded.ts";
 import { collections, declaredResource } from "../../plan/providers/declared.ts";
 import { ownersOf } from "../../plan/replacement/table.ts";

@@ -5,7 +5,7 @@ import { mkdir, rename } from "node:fs/promises";
 import path from "node:path";
 import { promisify } from "node:util";
 import type { Context } from "mocha";
-import { messageOf } from "../../components/gates/messageOf.ts";
+import { messageOf } from "../../components/gates/poll.ts";
 import {
   createProgress,
   defaultCache,

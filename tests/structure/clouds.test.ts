@@ -24,7 +24,7 @@ const choosing: Readonly<Record<string, string>> = {
   "components/kubernetes/addOns/autoscaler.ts": "flags of one program on two clouds",
   "components/kubernetes/addOns/cloudController.ts": "two programs",
   "components/kubernetes/addOns/gmsa.ts": "what two plug-ins read",
-  "components/kubernetes/addOns/storage.ts": "two drivers",
+  "components/kubernetes/addOns/volumes.ts": "two drivers",
   "components/machine/cloudAccess.ts": "the one place that tells two kinds of access apart",
   "components/machine/windows/userData.ts": "two agents that run it",
   "plan/replacement/table.ts": "rows of two providers",

@@ -45,7 +45,7 @@ const allowed: Readonly<Record<string, readonly string[]>> = {
     "plan/counted.ts",
     "components",
   ],
-  check: ["check", "components/gates/poll.ts", "components/gates/messageOf.ts"],
+  check: ["check", "components/gates/poll.ts"],
   "check/cluster": ["check", "components"],
   "check/account": ["check", "plan", "components"],
   ...Object.fromEntries(
@@ -89,7 +89,7 @@ const judges = ["check", "rehearsal/checks"];
 const judged = ["components/kubernetes", "components/machine", "components/model", "components/podNetworks"];
 /** What they import all the same, with the reason. */
 const known: Readonly<Record<string, string>> = {
-  "check/cluster/checkList.ts: components/model/podAddressing.ts":
+  "check/cluster/checkList.ts: components/model/cidr.ts":
     "a cluster whose nodes tell no network has the default's limits",
   "check/cluster/checkList.ts: components/podNetworks/podNetworks.ts":
     "what is known not to work in a network, and where to look",
@@ -97,9 +97,9 @@ const known: Readonly<Record<string, string>> = {
     "names builds; which one a node must have is not judged by it",
   "check/cluster/probePods.ts: components/kubernetes/images.ts":
     "images to use, which the mirror has: none is expected of a cluster",
-  "check/cluster/volumes.ts: components/model/quantity.ts": "the number that an amount of Kubernetes stands for",
-  "rehearsal/checks/nodes.ts: components/model/cidr.ts": "arithmetic",
-  "rehearsal/checks/objects.ts: components/model/room.ts": "arithmetic",
+  "check/cluster/volumes.ts: components/model/allocatable.ts": "the number that an amount of Kubernetes stands for",
+  "rehearsal/checks/objects.ts: components/model/allocatable.ts": "arithmetic",
+  "rehearsal/checks/pods.ts: components/model/cidr.ts": "arithmetic",
 };
 
 /** Files whose values, not types alone, a file imports. */

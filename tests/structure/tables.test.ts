@@ -2,9 +2,9 @@ import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
 import { readFileSync } from "node:fs";
 import path from "node:path";
+import { podNetworkNames } from "../../components/model/cidr.ts";
 import { cloudNames } from "../../components/model/cloudFacts/facts.ts";
 import { operatingSystemNames } from "../../components/model/operatingSystems.ts";
-import { podNetworkNames } from "../../components/model/podAddressing.ts";
 import { minors } from "../../components/model/releases.ts";
 
 const root = path.join(import.meta.dirname, "../../");

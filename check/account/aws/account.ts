@@ -1,5 +1,5 @@
 import { ask, ofMachines } from "../../../components/gates/account/aws/ask.ts";
-import type { AwsNeeds } from "../../../components/gates/account/aws/needs.ts";
+import type { AwsNeeds } from "../../../components/gates/account/aws/machines.ts";
 import type { Asking } from "../../../components/gates/account/needs.ts";
 import { doubtful, type Question, refused, some } from "../../../components/gates/account/question.ts";
 import type { Preflight } from "../../../components/gates/account/run.ts";

@@ -1,4 +1,4 @@
-import type { AwsNeeds } from "../../../components/gates/account/aws/needs.ts";
+import type { AwsNeeds } from "../../../components/gates/account/aws/machines.ts";
 import { made } from "../../../components/gates/account/needs.ts";
 import {
   type Ask,
@@ -9,7 +9,7 @@ import {
   refused,
   some,
 } from "../../../components/gates/account/question.ts";
-import { partition } from "../../../components/model/cloudFacts/iamLimits.ts";
+import { partition } from "../../../components/model/cloudFacts/ids.ts";
 import { awsCalls } from "../../../plan/calls/aws.ts";
 import type { Call as IamCall } from "../../../plan/fakes/iam.ts";
 import type { RecordedProgram } from "../../../plan/program/recorded.ts";

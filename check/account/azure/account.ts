@@ -1,5 +1,5 @@
 import { ask, ofMachines } from "../../../components/gates/account/azure/ask.ts";
-import { type AzureNeeds, path } from "../../../components/gates/account/azure/needs.ts";
+import { type AzureNeeds, path } from "../../../components/gates/account/azure/machines.ts";
 import type { Asking } from "../../../components/gates/account/needs.ts";
 import { doubtful, type Question, refused, some } from "../../../components/gates/account/question.ts";
 import type { Preflight } from "../../../components/gates/account/run.ts";

@@ -1,4 +1,4 @@
-import { type AzureNeeds, path } from "../../../components/gates/account/azure/needs.ts";
+import { type AzureNeeds, path } from "../../../components/gates/account/azure/machines.ts";
 import { made } from "../../../components/gates/account/needs.ts";
 import { doubtful, notAsked, type Question, refused, some } from "../../../components/gates/account/question.ts";
 import { resourcesOfType } from "../../../components/gates/resources.ts";

@@ -1,6 +1,5 @@
-import { ccgPlugins, ccgSecretForms, ccgSecrets } from "../../model/cloudFacts/ccgPlugin.ts";
 import { cloudFacts } from "../../model/cloudFacts/cloudFacts.ts";
-import { registryFacts } from "../../model/cloudFacts/registryAccess.ts";
+import { ccgPlugins, ccgSecretForms, ccgSecrets, registryFacts } from "../../model/cloudFacts/identities.ts";
 import { refuse } from "../../model/problem.ts";
 import { poolRule, type Rules, repeated, rule } from "./rule.ts";
 

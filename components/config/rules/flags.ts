@@ -1,15 +1,18 @@
 import { z } from "zod";
 import { names } from "../../model/cloudFacts/facts.ts";
-import { kubeletFields, linuxFields, linuxSignals, reservedFieldReason } from "../../model/kubeletFields.ts";
 import { childPath, didYouMean, type Problem, refuse } from "../../model/problem.ts";
 import { minorFacts, minorOf } from "../../model/releases.ts";
 import {
   type ControlPlaneProgram,
   controlPlanePrograms,
   featureGates,
+  kubeletFields,
   kubeletGates,
+  linuxFields,
+  linuxSignals,
   neededAdmission,
   type ProgramGates,
+  reservedFieldReason,
   reservedFlagReason,
 } from "../../model/reservedFlags.ts";
 import { key, poolRule, type Rules, rule } from "./rule.ts";

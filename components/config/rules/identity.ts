@@ -1,13 +1,14 @@
 import { isIPv4 } from "node:net";
 import { cloudFacts } from "../../model/cloudFacts/cloudFacts.ts";
-import { iamLimits, policyLength } from "../../model/cloudFacts/iamLimits.ts";
-import { dnsZone } from "../../model/dnsZone.ts";
-import { refuse } from "../../model/problem.ts";
-import { firstServiceAccountKey } from "../../model/serviceAccountKeys.ts";
-import { statementsDocument } from "../../model/workloadIdentity.ts";
-import { type Rules, repeated, rule } from "./rule.ts";
+import { statementsDocument } from "../../model/cloudFacts/identities.ts";
+import { dnsZone, iamLimits, policyLength } from "../../model/cloudFacts/ids.ts";
+import { firstServiceAccountKey } from "../../model/keyLists.ts";
+import { credentialsDocument } from "../../model/nodeSettings.ts";
+import { childPath, type Problem, problem, refuse } from "../../model/problem.ts";
+import { encryptedText } from "../stackFile.ts";
+import { key, type Rules, repeated, rule } from "./rule.ts";
 
-const key = (path: string): string => `config.fenestra:access.${path}`;
+const accessKey = (path: string): string => `config.fenestra:access.${path}`;
 
 /** A host name of at least two labels. */
 const hostName = /^(?=.{1,253}$)(?:[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?\.)+[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$/;
@@ -18,7 +19,7 @@ const isName = (text: string): boolean => hostName.test(text) && !/\.\d+$/.test(
 export const identityRules: Rules = {
   names: rule(["access.names"], ({ "access.names": all = [] }) =>
     all.flatMap((value, index) => {
-      const path = key(`names[${index}]`);
+      const path = accessKey(`names[${index}]`);
       if (!isName(value) && !isIPv4(value))
         return refuse(path, value, "is no host name", "lower-case names with a dot, or IPv4 addresses; no *");
       return all.indexOf(value) === index ? [] : refuse(path, value, "is listed twice", "each name once");
@@ -26,18 +27,18 @@ export const identityRules: Rules = {
   ),
   dns: rule(["cloud", "access.dns"], ({ cloud, "access.dns": own }) => {
     if (own === undefined) return [];
-    const path = key("dns.name");
+    const path = accessKey("dns.name");
     if (!isName(own.name)) return refuse(path, own.name, "is no host name", "a lower-case name with a dot");
     const { dnsZone: form } = cloudFacts[cloud].access;
     return own.zone === undefined || form.pattern.test(own.zone)
       ? []
-      : refuse(key("dns.zone"), own.zone, "is a zone of the other cloud", form.words);
+      : refuse(accessKey("dns.zone"), own.zone, "is a zone of the other cloud", form.words);
   }),
   /** A zone's resource id names it and its subscription. */
   zone: rule(["cloud", "accountId", "access.dns"], ({ cloud, accountId, "access.dns": own }) => {
     const { pattern } = cloudFacts[cloud].access.dnsZone;
     if (own?.zone === undefined || !own.zone.startsWith("/") || !pattern.test(own.zone) || !isName(own.name)) return [];
-    const [path, zonePath] = [key("dns.name"), key("dns.zone")];
+    const [path, zonePath] = [accessKey("dns.name"), accessKey("dns.zone")];
     const zone = dnsZone(own.zone);
     return [
       ...(own.name.endsWith(`.${zone.name}`)
@@ -55,7 +56,7 @@ export const identityRules: Rules = {
     ];
   }),
   serviceAccountKeys: rule(["access.serviceAccountKeys"], ({ "access.serviceAccountKeys": names }) =>
-    repeated(names, (index) => key(`serviceAccountKeys[${index}]`), "each key once"),
+    repeated(names, (index) => accessKey(`serviceAccountKeys[${index}]`), "each key once"),
   ),
   serviceAccounts: rule(
     ["cloud", "access.workloadIdentity"],
@@ -64,7 +65,7 @@ export const identityRules: Rules = {
       const own = cloudFacts[cloud].access.rights;
       return all.flatMap((account, index) => {
         const { namespace, name } = account;
-        const path = key(`workloadIdentity.serviceAccounts[${index}]`);
+        const path = accessKey(`workloadIdentity.serviceAccounts[${index}]`);
         return [
           ...(own.every((field) => account[field].length === 0)
             ? refuse(path, `${namespace}/${name}`, "has no rights", own.join(" or "))
@@ -99,7 +100,7 @@ export const identityRules: Rules = {
     ({ cloud, "access.workloadIdentity": workloadIdentity, "access.serviceAccountKeys": keys }) =>
       cloudFacts[cloud].access.rsaTokens && workloadIdentity !== undefined && keys[0] === firstServiceAccountKey
         ? refuse(
-            key("serviceAccountKeys[0]"),
+            accessKey("serviceAccountKeys[0]"),
             keys[0],
             "signs with P-256, which Entra ID refuses (AADSTS5002738)",
             "an RSA key in first place while access.workloadIdentity is there",
@@ -110,7 +111,7 @@ export const identityRules: Rules = {
   /** What the API server would take, and nobody's token would fit. */
   signIn: rule(["access.signIn"], ({ "access.signIn": all }) =>
     all.flatMap(({ issuer, groupsClaim, roles }, index) => {
-      const path = key(`signIn[${index}]`);
+      const path = accessKey(`signIn[${index}]`);
       const names = Object.keys(roles);
       return [
         ...(names.length > 0 && groupsClaim === undefined
@@ -150,7 +151,7 @@ export const identityRules: Rules = {
     ({ "access.workloadIdentity": workloadIdentity, "access.signIn": signIn }) =>
       workloadIdentity?.issuer !== undefined && signIn.some(({ issuer }) => issuer === workloadIdentity.issuer)
         ? refuse(
-            key("workloadIdentity.issuer"),
+            accessKey("workloadIdentity.issuer"),
             workloadIdentity.issuer,
             "is an issuer of access.signIn too",
             "another URL",
@@ -158,3 +159,98 @@ export const identityRules: Rules = {
         : [],
   ),
 };
+
+/**
+ * Bytes of a standard parameter (AWS Systems Manager documentation, "Managing parameter tiers"); Key Vault takes 25 kB.
+ */
+const largestSecret = 4096;
+
+/** A registry as images and URLs name it, or containerd's word for all others. */
+export const registryHost = /^(_default|[a-z0-9]([a-z0-9.-]*[a-z0-9])?(:\d{1,5})?)$/;
+
+export const credentialRules: Rules = {
+  withoutProxy: rule(["proxyCredentials", "httpProxy"], ({ proxyCredentials, httpProxy }) =>
+    proxyCredentials === undefined || httpProxy !== undefined
+      ? []
+      : refuse(key("proxyCredentials"), "a login", "is a login without a proxy", "nothing without httpProxy"),
+  ),
+  hosts: rule(["registryCredentials", "mirror"], ({ registryCredentials = {}, mirror }) => {
+    const mirrors = [mirror.artifacts, ...Object.values(mirror.registries)].filter((url) => url !== undefined);
+    return Object.keys(registryCredentials).flatMap((value) => {
+      const path = childPath(key("registryCredentials"), value);
+      if (!registryHost.test(value) || value === "_default")
+        return refuse(path, value, "is no host", "mirror.corp.example or mirror.corp.example:5000");
+      if (/:(443|80)$/.test(value)) {
+        const allowed = value.replace(/:\d+$/, "");
+        return refuse(path, value, "names the scheme's own port, which URLs do without", allowed);
+      }
+      const open = mirrors.find((url) => url.startsWith("http:") && new URL(url).host === value);
+      return open === undefined
+        ? []
+        : refuse(
+            path,
+            value,
+            `would send its login unencrypted to ${open}`,
+            "hosts whose URLs in mirror begin with https",
+          );
+    });
+  }),
+  length: rule(["proxyCredentials", "registryCredentials"], (settings) => {
+    const bytes = Buffer.byteLength(credentialsDocument(settings) ?? "");
+    return bytes <= largestSecret
+      ? []
+      : refuse(
+          key(settings.registryCredentials === undefined ? "proxyCredentials" : "registryCredentials"),
+          `${bytes} bytes`,
+          "is too long for a parameter of AWS, in which all logins are kept together",
+          `logins of at most ${largestSecret} bytes, encoded`,
+        );
+  }),
+};
+
+const logins = ["proxyCredentials", "registryCredentials"] as const;
+
+/**
+ * Passwords in clear text in the stack file, open to whoever may read the repository.
+ *
+ * @param values the config's values, keys without the project's prefix
+ * @param isEncrypted whether something in a key's value is encrypted. Pulumi does not tell which part.
+ */
+export function plainPasswords(
+  values: Readonly<Record<string, unknown>>,
+  isEncrypted: (key: string) => boolean,
+): readonly Problem[] {
+  return logins.flatMap((name) =>
+    isEncrypted(name)
+      ? []
+      : passwordsIn(values[name], [name])
+          .filter(({ text }) => text !== encryptedText)
+          .map(({ path }) =>
+            problem(
+              path.reduce(childPath, "config"),
+              "***",
+              "is a password in clear text",
+              "an encrypted value",
+              `${encryptCommand(path)}; then change the password, which the repository's history may hold`,
+            ),
+          ),
+  );
+}
+
+export function encryptCommand([name = "", ...rest]: readonly string[]): string {
+  const path = rest.reduce(childPath, `fenestra:${name}`);
+  return `pulumi config set --secret --path ${/[["]/.test(path) ? `'${path}'` : path}`;
+}
+
+function passwordsIn(
+  value: unknown,
+  path: readonly string[],
+): readonly { readonly path: readonly string[]; readonly text: string }[] {
+  // A list is refused as such: positions are no hosts.
+  if (typeof value !== "object" || value === null || Array.isArray(value)) return [];
+  return Object.entries(value).flatMap(([key, part]) =>
+    key === "password" && typeof part === "string"
+      ? [{ path: [...path, key], text: part }]
+      : passwordsIn(part, [...path, key]),
+  );
+}

@@ -1,6 +1,12 @@
 import { cloudFacts } from "../../model/cloudFacts/cloudFacts.ts";
-import { accountOfArn, partitionOfArn, regionOfArn } from "../../model/cloudFacts/iamLimits.ts";
-import { arn, encryptionKeyForms, type IdForm } from "../../model/cloudFacts/ids.ts";
+import {
+  accountOfArn,
+  arn,
+  encryptionKeyForms,
+  type IdForm,
+  partitionOfArn,
+  regionOfArn,
+} from "../../model/cloudFacts/ids.ts";
 import { machineSize } from "../../model/pools.ts";
 import { type Problem, refuse } from "../../model/problem.ts";
 import type { Cloud } from "../schema.ts";

@@ -1,12 +1,16 @@
 import { addressPlan } from "../../model/addressPlan.ts";
-import { addressCount, type Cidr, cidr, contains, parseCidr } from "../../model/cidr.ts";
 import {
+  addressCount,
+  type Cidr,
+  cidr,
+  contains,
   controlPlaneAddresses,
   defaultPodNetwork,
   defaultPodsPerNode,
   type PodNetworkName,
+  parseCidr,
   podAddressing,
-} from "../../model/podAddressing.ts";
+} from "../../model/cidr.ts";
 import { childPath, problem, refuse } from "../../model/problem.ts";
 import type { PoolConfig } from "../schema.ts";
 import { hasSettings, poolRule, type Rule, type Rules, rule, type Settings } from "./rule.ts";

@@ -1,6 +1,6 @@
 import type { ClusterSpec } from "../../model/clusterSpec.ts";
-import type { MayStart } from "../mayStart.ts";
 import { mapFromWire } from "../resources.ts";
+import type { MayStart } from "../waitFor.ts";
 import type { Asking } from "./needs.ts";
 import type { Objection } from "./question.ts";
 

@@ -1,10 +1,18 @@
 import type { ClusterSpec } from "../../model/clusterSpec.ts";
 import { payloadLabel, poolLabel } from "../../model/pools.ts";
 import { provisionMinutes } from "../../model/timings.ts";
-import type { AddOnEntry } from "../addOnEntry.ts";
-import { image } from "../images.ts";
-import type { Container, Manifest, PolicyRule } from "../manifest.ts";
-import { type Account, clusterRights, leaseRules, namespaceRights, rule, serviceAccount } from "../rights.ts";
+import { type AddOnEntry, image } from "../images.ts";
+import {
+  type Account,
+  type Container,
+  clusterRights,
+  leaseRules,
+  type Manifest,
+  namespaceRights,
+  type PolicyRule,
+  rule,
+  serviceAccount,
+} from "../manifest.ts";
 import { deployment, onControlPlane, small, unprivileged } from "../workload.ts";
 import { cloudConfigSecret, cloudController } from "./cloudController.ts";
 import { networking } from "./networking.ts";

@@ -1,16 +1,17 @@
 import type { ClusterSpec } from "../../model/clusterSpec.ts";
-import type { AddOnEntry, InClusterValues } from "../addOnEntry.ts";
-import { type ImageSource, image } from "../images.ts";
-import type { Manifest, PolicyRule, Text } from "../manifest.ts";
+import { type AddOnEntry, type ImageSource, type InClusterValues, image } from "../images.ts";
 import {
   type Account,
   clusterRights,
   leaseRules,
+  type Manifest,
   namespaceRights,
+  type PolicyRule,
   readsAuthentication,
   rule,
   serviceAccount,
-} from "../rights.ts";
+  type Text,
+} from "../manifest.ts";
 import { daemonSet, everyTaint, hostProcessPod, linuxOnly, nodeName, onControlPlane, small } from "../workload.ts";
 import { apiByFile, apiByName } from "./nodeAgents.ts";
 

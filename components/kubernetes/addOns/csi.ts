@@ -1,8 +1,18 @@
 import { windowsPaths } from "../../machine/windows/paths.ts";
 import type { ClusterSpec } from "../../model/clusterSpec.ts";
 import { controlPlaneKey } from "../../model/pools.ts";
-import type { Container, Manifest, PodSpec, PolicyRule, Text } from "../manifest.ts";
-import { type Account, clusterRights, leaseRules, namespaceRights, serviceAccount } from "../rights.ts";
+import {
+  type Account,
+  type Container,
+  clusterRights,
+  leaseRules,
+  type Manifest,
+  namespaceRights,
+  type PodSpec,
+  type PolicyRule,
+  serviceAccount,
+  type Text,
+} from "../manifest.ts";
 import {
   controllerReplicas,
   daemonSet,
@@ -16,8 +26,7 @@ import {
   replicated,
   small,
 } from "../workload.ts";
-import { type CsiDriver, optional, type Patience } from "./csiDriver.ts";
-import { optionalRules, provisionerRules } from "./csiRights.ts";
+import { type CsiDriver, optional, optionalRules, type Patience, provisionerRules } from "./csiDriver.ts";
 import { type ApiByFile, apiByFile, apiByName } from "./nodeAgents.ts";
 
 const socketFolder = { name: "socket", mountPath: "/csi" };

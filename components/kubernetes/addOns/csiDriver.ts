@@ -1,7 +1,8 @@
 import type * as kubernetes from "@pulumi/kubernetes";
 import type { ClusterSpec } from "../../model/clusterSpec.ts";
 import { type ImageSource, image } from "../images.ts";
-import type { Container, Manifest, Plain, PolicyRule } from "../manifest.ts";
+import { type Container, type Manifest, type Plain, type PolicyRule, rule } from "../manifest.ts";
+import { snapshotterRules } from "./volumeSnapshots.ts";
 
 /**
  * Images of the containers beside a driver. One that attaches nothing needs no attacher, one that never grows no
@@ -17,7 +18,7 @@ interface CsiSidecars {
 }
 
 const optionalSidecars = ["attacher", "resizer", "snapshotter"] as const;
-export type OptionalSidecar = (typeof optionalSidecars)[number];
+type OptionalSidecar = (typeof optionalSidecars)[number];
 
 /** What comes of each optional sidecar that a driver has. */
 export function optional<T>(
@@ -113,3 +114,41 @@ export interface CsiDriver {
 }
 
 export const diskDriver: CsiDriver["object"] = { attachRequired: true, podInfoOnMount: false, fsGroupPolicy: "File" };
+
+const read = ["get", "list", "watch"];
+const events = rule("", ["events"], ["list", "watch", "create", "update", "patch"]);
+
+/** kubernetes-csi/external-*: deploy/kubernetes/rbac.yaml. */
+export const provisionerRules: PolicyRule[] = [
+  rule("", ["persistentvolumes"], [...read, "create", "patch", "delete"]),
+  rule("", ["persistentvolumeclaims"], [...read, "update"]),
+  rule("", ["nodes"], read),
+  rule("storage.k8s.io", ["storageclasses", "csinodes", "volumeattributesclasses"], read),
+  events,
+];
+export const optionalRules: Readonly<Record<OptionalSidecar, readonly PolicyRule[]>> = {
+  attacher: [
+    rule("", ["persistentvolumes"], [...read, "patch"]),
+    rule("storage.k8s.io", ["csinodes"], read),
+    rule("storage.k8s.io", ["volumeattachments"], [...read, "patch"]),
+    rule("storage.k8s.io", ["volumeattachments/status"], ["patch"]),
+  ],
+  resizer: [
+    rule("", ["persistentvolumes"], [...read, "patch"]),
+    rule("", ["persistentvolumeclaims", "pods"], read),
+    rule("", ["persistentvolumeclaims/status"], ["patch"]),
+    rule("storage.k8s.io", ["volumeattributesclasses"], read),
+    events,
+  ],
+  snapshotter: snapshotterRules,
+};
+
+/**
+ * Rights of a node plug-in that reads its node from the API server. Upstream, both drivers may also patch Nodes, to
+ * remove a taint (`agent-not-ready`) that Fenestra's do not have, and list attachments for a preStop hook, which is
+ * left out.
+ */
+export const diskNodeRules: PolicyRule[] = [
+  rule("", ["nodes"], ["get"]),
+  rule("storage.k8s.io", ["csinodes"], ["get"]),
+];

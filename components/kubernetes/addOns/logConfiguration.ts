@@ -3,9 +3,9 @@ import { controlPlaneUnits } from "../../machine/linux/controlPlane.ts";
 import { controlPlanePaths } from "../../machine/linux/kubeadm.ts";
 import { workerUnits } from "../../machine/linux/worker.ts";
 import { windowsPaths } from "../../machine/windows/paths.ts";
-import { type LogCollector, type LogSettings, logGroupName, logsAccount } from "../../model/addOns.ts";
-import { tokenFacts } from "../../model/cloudFacts/tokens.ts";
+import { tokenFacts } from "../../model/cloudFacts/identities.ts";
 import type { ClusterSpec } from "../../model/clusterSpec.ts";
+import { type LogCollector, type LogSettings, logGroupName, logsAccount } from "../../model/nodeSettings.ts";
 
 export function headerVariable(index: number): string {
   return `HEADER_${index}`;

@@ -2,14 +2,20 @@ import { createHash } from "node:crypto";
 import { controlPlanePaths } from "../../machine/linux/kubeadm.ts";
 import { noProxy } from "../../machine/proxy.ts";
 import { windowsPaths, windowsScript } from "../../machine/windows/paths.ts";
-import { type LogCollector, type LogSettings, logCollectors, logsAccount } from "../../model/addOns.ts";
-import { tokenFacts } from "../../model/cloudFacts/tokens.ts";
+import { tokenFacts } from "../../model/cloudFacts/identities.ts";
 import type { ClusterSpec } from "../../model/clusterSpec.ts";
+import { type LogCollector, type LogSettings, logCollectors, logsAccount } from "../../model/nodeSettings.ts";
 import { controlPlaneKey } from "../../model/pools.ts";
-import type { AddOnEntry } from "../addOnEntry.ts";
-import { type ImageSource, image } from "../images.ts";
-import type { Container, Manifest, Text, Volume } from "../manifest.ts";
-import { clusterRights, rule, serviceAccount } from "../rights.ts";
+import { type AddOnEntry, type ImageSource, image } from "../images.ts";
+import {
+  type Container,
+  clusterRights,
+  type Manifest,
+  rule,
+  serviceAccount,
+  type Text,
+  type Volume,
+} from "../manifest.ts";
 import { configMap, daemonSet, everyTaint, hostPath, linuxOnly, nodeName, onNodesThat, small } from "../workload.ts";
 import {
   collectorMebibytes,
@@ -21,7 +27,7 @@ import {
   logConfiguration,
   stateFolders,
 } from "./logConfiguration.ts";
-import { monitoring } from "./monitoring.ts";
+import { monitoring } from "./metrics.ts";
 import { networking } from "./networking.ts";
 import { windowsAgent } from "./nodeAgents.ts";
 import { identityFolders, identityTokenSeconds } from "./workloadIdentity.ts";

@@ -1,11 +1,10 @@
 import { windowsPaths } from "../../machine/windows/paths.ts";
 import type { ClusterSpec } from "../../model/clusterSpec.ts";
 import { groupSize, type PoolSpec } from "../../model/pools.ts";
-import type { AddOnEntry, InClusterValues } from "../addOnEntry.ts";
 import { nodeIdentityPolicies } from "../guardRails/ownNode.ts";
-import type { Manifest } from "../manifest.ts";
-import { type Account, boundClusterRole, serviceAccount } from "../rights.ts";
-import { budgetOf, small } from "../workload.ts";
+import { type AddOnEntry, type ImageSource, type InClusterValues, image } from "../images.ts";
+import { type Account, boundClusterRole, clusterRights, type Manifest, rule, serviceAccount } from "../manifest.ts";
+import { budgetOf, daemonSet, everyTaint, hostPath, linuxOnly, nodeName, small } from "../workload.ts";
 import { windowsAgent } from "./nodeAgents.ts";
 
 const proxy: Account = { name: "kube-proxy-windows", namespace: "kube-system" };
@@ -60,10 +59,7 @@ function nameServerScale({ controlPlane, pools }: Pick<ClusterSpec, "controlPlan
  * Linux come from kubeadm, which keeps the latter off Windows.
  */
 function networkingManifests(
-  spec: Pick<
-    ClusterSpec,
-    "artifacts" | "controlPlane" | "facts" | "kubernetes" | "name" | "network" | "pools" | "windows"
-  >,
+  spec: Pick<ClusterSpec, "artifacts" | "controlPlane" | "facts" | "kubernetes" | "network" | "pools" | "windows">,
   { nodeEndpoint, podNetworkManifests }: InClusterValues,
 ): readonly Manifest[] {
   return [
@@ -78,5 +74,48 @@ function networkingManifests(
           boundClusterRole(proxy, "fenestra:kube-proxy-windows", "system:node-proxier"),
           windowsAgent(spec, proxy, windowsPaths.startKubeProxy, small("100m", "128Mi", "1Gi")),
         ]),
+  ];
+}
+
+const account: Account = { name: "kube-network-policies", namespace: "kube-system" };
+
+/** NetworkPolicies for the pods of Linux nodes, by the agent that flannel's chart runs too. */
+export const networkPolicies: AddOnEntry = {
+  name: "network-policies",
+  after: [networking],
+  manifests: (spec) => (spec.kubernetes.networkPolicies === "linux" ? manifests(spec) : []),
+};
+
+function manifests(spec: ImageSource): readonly Manifest[] {
+  return [
+    serviceAccount(account),
+    ...clusterRights(account, "fenestra:kube-network-policies", [
+      rule("", ["pods", "namespaces"], ["list", "watch"]),
+      rule("networking.k8s.io", ["networkpolicies"], ["list", "watch"]),
+    ]),
+    daemonSet(account, {
+      nodeSelector: linuxOnly,
+      tolerations: everyTaint,
+      hostNetwork: true,
+      priorityClassName: "system-node-critical",
+      container: {
+        image: image(spec, "registry.k8s.io/networking/kube-network-policies"),
+        command: ["/bin/netpol"],
+        // By default its metrics are open on every address of the node.
+        args: ["--hostname-override=$(NODE_NAME)", "--metrics-bind-address=127.0.0.1:10263", "--v=1"],
+        env: [nodeName],
+        resources: small("100m", "50Mi", "512Mi"),
+        securityContext: { privileged: true },
+        // The runtime tells the address of a pod before its containers start, the API only afterwards.
+        volumeMounts: [
+          { name: "nri", mountPath: "/var/run/nri" },
+          { name: "netns", mountPath: "/var/run/netns", mountPropagation: "HostToContainer" },
+        ],
+      },
+      volumes: [
+        hostPath("nri", "/var/run/nri", "DirectoryOrCreate"),
+        hostPath("netns", "/var/run/netns", "DirectoryOrCreate"),
+      ],
+    }),
   ];
 }

@@ -1,8 +1,7 @@
 import { windowsPaths } from "../../machine/windows/paths.ts";
 import { ports } from "../../model/ports.ts";
 import { type ImageSource, image } from "../images.ts";
-import type { Container, Manifest, PodSpec, Text, Volume } from "../manifest.ts";
-import type { Account } from "../rights.ts";
+import type { Account, Container, Manifest, PodSpec, Text, Volume } from "../manifest.ts";
 import { configMap, daemonSet, hostProcessPod, nodeName } from "../workload.ts";
 
 /** Has a client's in-cluster configuration use the API's host name: the Service address exists only with kube-proxy. */

@@ -1,12 +1,17 @@
 import { windowsPrograms } from "../../machine/windows/paths.ts";
-import { monitoringNamespace } from "../../model/addOns.ts";
 import type { ClusterSpec } from "../../model/clusterSpec.ts";
+import { monitoringNamespace } from "../../model/nodeSettings.ts";
 import { operatingSystems } from "../../model/operatingSystems.ts";
 import { buildLabel } from "../../model/pools.ts";
-import type { AddOnEntry } from "../addOnEntry.ts";
-import { type ImageSource, image } from "../images.ts";
-import type { Container, Manifest, Text } from "../manifest.ts";
-import { type Account, boundClusterRole, serviceAccount } from "../rights.ts";
+import { type AddOnEntry, type ImageSource, image } from "../images.ts";
+import {
+  type Account,
+  boundClusterRole,
+  type Container,
+  type Manifest,
+  serviceAccount,
+  type Text,
+} from "../manifest.ts";
 import {
   configMap,
   daemonSet,
@@ -18,7 +23,7 @@ import {
   onNodesThat,
   small,
 } from "../workload.ts";
-import { monitoring } from "./monitoring.ts";
+import { monitoring } from "./metrics.ts";
 import { apiByName } from "./nodeAgents.ts";
 
 const linux: Account = { name: "node-problem-detector", namespace: monitoringNamespace };

@@ -1,8 +1,16 @@
 import type { ClusterSpec } from "../../model/clusterSpec.ts";
-import type { AddOnEntry } from "../addOnEntry.ts";
-import { image } from "../images.ts";
-import type { Manifest, PolicyRule, Schema } from "../manifest.ts";
-import { type Account, clusterRights, leaseRules, namespaceRights, rule, serviceAccount } from "../rights.ts";
+import { type AddOnEntry, image } from "../images.ts";
+import {
+  type Account,
+  clusterRights,
+  leaseRules,
+  type Manifest,
+  namespaceRights,
+  type PolicyRule,
+  rule,
+  type Schema,
+  serviceAccount,
+} from "../manifest.ts";
 import { controllerReplicas, customResource, onControlPlane, replicated, small, unprivileged } from "../workload.ts";
 import { networking } from "./networking.ts";
 

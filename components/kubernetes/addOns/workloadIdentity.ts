@@ -1,10 +1,12 @@
-import { tokenFacts } from "../../model/cloudFacts/tokens.ts";
+import { createHash } from "node:crypto";
+import { accountKey, sampleAccount, tokenFacts } from "../../model/cloudFacts/identities.ts";
 import type { ClusterSpec } from "../../model/clusterSpec.ts";
-import { accountKey, sampleAccount } from "../../model/workloadIdentity.ts";
-import type { AddOnEntry } from "../addOnEntry.ts";
+import { administratorsGroup, signInPrefix } from "../../model/signIn.ts";
+import { readPolicies } from "../guardRails/ownNode.ts";
 import { placing } from "../guardRails/places.ts";
-import { readPolicies } from "../guardRails/policies.ts";
-import type { Manifest, Text } from "../manifest.ts";
+import type { AddOnEntry } from "../images.ts";
+import { clusterBinding, type Manifest, type Text } from "../manifest.ts";
+import { configMap } from "../workload.ts";
 
 /** Variables of the pods of service accounts, by `namespace/name`. */
 export type PodEnvironments = Readonly<Record<string, Readonly<Record<string, string>>>>;
@@ -70,3 +72,59 @@ export function environmentsExpression(environments: PodEnvironments): string {
   ]);
   return JSON.stringify(Object.fromEntries(lists));
 }
+
+export const signIn: AddOnEntry = { name: "sign-in", after: [], manifests: signInManifests };
+
+/**
+ * Binds the present generation of administrators, and each ClusterRole of `access.signIn[].roles` to its groups. The
+ * role is part of a binding's name, since it cannot change.
+ */
+export function signInManifests({
+  signIn,
+  kubeconfigGeneration,
+}: Pick<ClusterSpec, "signIn" | "kubeconfigGeneration">): readonly Manifest[] {
+  return [
+    clusterBinding("fenestra:administrators", "cluster-admin", [member(administratorsGroup(kubeconfigGeneration))]),
+    ...signIn.flatMap((issuer) =>
+      Object.entries(issuer.roles).map(([role, groups]) =>
+        clusterBinding(
+          `fenestra:sign-in:${issuer.name}:${nameOf(role)}`,
+          role,
+          groups.map((group) => member(`${signInPrefix(issuer)}${group}`)),
+        ),
+      ),
+    ),
+  ];
+}
+
+const member = (group: string) => ({ apiGroup: "rbac.authorization.k8s.io", kind: "Group", name: group });
+
+/**
+ * A role, or the digest of one that a path segment cannot hold (kubernetes/kubernetes, path.ValidatePathSegmentName).
+ */
+function nameOf(role: string): string {
+  return /^[\w:.-]+$/.test(role) ? role : createHash("sha256").update(role).digest("hex").slice(0, 10);
+}
+
+/**
+ * What the node controller reads live, in the form of components/nodeController/program/status.py. The program runs on
+ * the control-plane machines, so that certificates do not wait for a pod; its settings are here, so that a change
+ * replaces no machine.
+ */
+export const nodeController: AddOnEntry = {
+  name: "node-controller",
+  after: [],
+  manifests: ({ repair: { notReadyAfter, joinWithin, maxUnhealthy, perHour } }) => [
+    configMap(
+      { name: "fenestra-node-controller", namespace: "kube-system" },
+      {
+        settings: JSON.stringify({
+          notReadyAfter: notReadyAfter * 60,
+          joinWithin: { linux: joinWithin.linux * 60, windows: joinWithin.windows * 60 },
+          maxUnhealthy: maxUnhealthy / 100,
+          perHour,
+        }),
+      },
+    ),
+  ],
+};

@@ -1,9 +1,8 @@
 import type { ClusterSpec } from "../../model/clusterSpec.ts";
 import { type WindowsFacts, windowsReleases } from "../../model/operatingSystems.ts";
-import { buildLabel, poolLabel } from "../../model/pools.ts";
-import { runtimeClassFacts } from "../runtimeClasses.ts";
-import { imageReleases, releasesExpression } from "./imageReleases.ts";
-import { type Blanks, sharedCel } from "./policies.ts";
+import { buildLabel, poolLabel, type RuntimeClassFacts, runtimeClass } from "../../model/pools.ts";
+import type { AddOnEntry } from "../images.ts";
+import { type Blanks, sharedCel } from "./ownNode.ts";
 
 /** What decides which pods are meant for Windows. */
 export type Placing = Pick<ClusterSpec, "pools" | "windows">;
@@ -128,3 +127,118 @@ export function placing(spec: Placing): Blanks {
     },
   };
 }
+
+const text = (value: string): string => JSON.stringify(value);
+
+/** A release of Windows that images are made for, whether or not a pool can run it. */
+interface ImageRelease {
+  readonly name: string;
+  readonly build: string;
+  /** How tags say it by themselves. */
+  readonly tags: readonly string[];
+  /** How tags say it beside a word for Windows; alone they may be a date or a version. */
+  readonly versions: readonly string[];
+}
+
+/** Releases without a pool (learn.microsoft.com: "Windows container version compatibility"). */
+const others = [
+  ["windows-2016", "14393", ["ltsc2016", "sac2016"], ["2016", "1607"]],
+  ["1709", "16299", [], ["1709"]],
+  ["1803", "17134", [], ["1803"]],
+  ["1903", "18362", [], ["1903"]],
+  ["1909", "18363", [], ["1909"]],
+  ["2004", "19041", [], ["2004"]],
+  ["20H2", "19042", ["20[Hh]2"], []],
+  ["23H2", "25398", ["23[Hh]2"], []],
+] as const;
+
+/** Other names of releases with a pool. */
+const halves: Readonly<Record<WindowsFacts["name"], readonly string[]>> = {
+  "windows-2019": ["1809"],
+  "windows-2022": ["21[Hh]2"],
+  "windows-2025": ["24[Hh]2"],
+};
+
+/** Every release whose images are recognised. */
+export const imageReleases: readonly ImageRelease[] = [
+  ...windowsReleases.map(({ name, build, imageTag }) => {
+    const year = name.replace("windows-", "");
+    return { name, build, tags: [imageTag], versions: [year, ...halves[name]] };
+  }),
+  ...others.map(([name, build, tags, versions]) => ({ name, build: `10.0.${build}`, tags, versions })),
+];
+
+/**
+ * Expression for an image whose tag names a release: `:ltsc2022`, `:windowsservercore-ltsc2022`, `:windows-2022-5.0.0`,
+ * `:3-windows-ltsc-2022`, `:3.1-nanoserver-1809`, `:10.0.20348.2340`.
+ */
+export function tagPattern({ build, tags, versions }: Pick<ImageRelease, "build" | "tags" | "versions">): string {
+  const own = [
+    ...tags.map((tag) => tag.replace("ltsc", "ltsc-?")),
+    `${build.replaceAll(".", "[.]")}([.][0-9]+)?`,
+    ...versions.map((version) => `win(dows(server)?)?-?${version}`),
+  ];
+  const beside = versions.map((version) => `(servercore|nanoserver|microsoft[.]com/windows)([^@]*[:-])?${version}`);
+  return `(${[`[:-](${own.join("|")})`, ...beside].join("|")})([-_@]|$)`;
+}
+
+/** One of these is in every text that the pattern finds: to look for them costs a tenth of it. */
+export function tokensOf({ build, tags, versions }: ImageRelease): readonly string[] {
+  const spelled = [...tags.map((tag) => tag.replace(/^[a-z]+/, "")), ...versions].flatMap((each) =>
+    each.includes("[Hh]") ? ["H", "h"].map((letter) => each.replace("[Hh]", letter)) : [each],
+  );
+  return [...new Set([build.replace(/^.*[.]/, ""), ...spelled])];
+}
+
+/** CEL: names of those releases that the images in `variables.names` name, each once. */
+function named(releases: readonly ImageRelease[]): string {
+  const each = releases.map((release) => {
+    const tokens = tokensOf(release).map((token) => `variables.names.contains(${text(token)})`);
+    const matches = `variables.names.matches(${text(tagPattern(release))})`;
+    return `(${tokens.join(" || ")}) && ${matches} ? ${text(release.name)} : ""`;
+  });
+  return `[${each.join(", ")}].filter(r, r != "")`;
+}
+
+const [withPools, without] = [
+  imageReleases.slice(0, windowsReleases.length),
+  imageReleases.slice(windowsReleases.length),
+] as const;
+
+/** CEL: names of all releases that they name. Of those without a pool, few images name one. */
+const releasesExpression = `(${named(withPools)}) + (variables.names.matches(${text(
+  without.flatMap(tokensOf).join("|"),
+)}) ? (${named(without)}) : [])`;
+
+/** RuntimeClasses of the builds in use, and the Hyper-V isolated ones of pools that enable it. */
+export function runtimeClassFacts(spec: Pick<ClusterSpec, "pools" | "windows">): readonly RuntimeClassFacts[] {
+  return spec.windows.flatMap((os) => {
+    const hyperV = spec.pools.some((pool) => pool.os === "windows" && pool.release.name === os.name && pool.hyperV);
+    const classes = [runtimeClass(os, "process"), hyperV ? runtimeClass(os, "hyperv") : undefined];
+    return classes.filter((facts) => facts !== undefined);
+  });
+}
+
+/**
+ * What the machine around a Hyper-V isolated pod takes beyond its containers: the difference that Microsoft gives for
+ * Server Core between both kinds of isolation (learn.microsoft.com: "Windows container requirements", memory).
+ */
+const hyperVOverhead = { podFixed: { memory: "320Mi" } };
+
+/** A pod that names one gets its node selector and toleration from the API server. */
+export const runtimeClasses: AddOnEntry = {
+  name: "runtime-classes",
+  after: [],
+  manifests: (spec) =>
+    runtimeClassFacts(spec).map(({ name, handler, nodeSelector, tolerations }) => ({
+      apiVersion: "node.k8s.io/v1",
+      kind: "RuntimeClass",
+      metadata: { name },
+      handler,
+      ...(handler === "runhcs-wcow-hypervisor" ? { overhead: hyperVOverhead } : {}),
+      scheduling: {
+        nodeSelector: { ...nodeSelector },
+        tolerations: tolerations.map(({ key, operator, value, effect }) => ({ key, operator, value, effect })),
+      },
+    })),
+};

@@ -1,7 +1,7 @@
 import type { Cloud } from "../../config/schema.ts";
 import { cloudFacts } from "../../model/cloudFacts/cloudFacts.ts";
-import type { Stage } from "../../model/machineParts.ts";
 import type { NodeSettings } from "../../model/nodeSettings.ts";
+import type { Stage } from "../../model/podNetwork.ts";
 import type { KubeletArgs } from "../kubeletConfig.ts";
 import type { PayloadFile } from "../payload.ts";
 import { containerdFiles } from "./containerd.ts";

@@ -1,17 +1,17 @@
-/*
- * Keys of the encryption of Secrets. A cluster without `secretsEncryption` keeps the files of the first key alone: any
- * other byte would replace its control-plane machines.
- */
-
 import { stringify } from "yaml";
 import type { ControlPlaneSettings } from "../../model/clusterSpec.ts";
-import type { Stage } from "../../model/machineParts.ts";
-import { encryptionSecret, isFirstKeyAlone, type SecretsEncryption } from "../../model/secretsEncryption.ts";
+import { encryptionSecret, isFirstKeyAlone, type SecretsEncryption } from "../../model/keyLists.ts";
+import type { Stage } from "../../model/podNetwork.ts";
 import type { PayloadFile } from "../payload.ts";
 import type { MachineEnv } from "./machineEnv.ts";
 import { rootFile } from "./rootfs.ts";
 import { tsvFile } from "./shell.ts";
 import { encryptedStage, encryptionStage, stageScript } from "./stages.ts";
+
+/*
+ * Keys of the encryption of Secrets. A cluster without `secretsEncryption` keeps the files of the first key alone: any
+ * other byte would replace its control-plane machines.
+ */
 
 const encryptionFile = "/etc/fenestra/encryption.yaml";
 const encryptionTable = "/etc/fenestra/encryption-keys.tsv";

@@ -1,9 +1,9 @@
 import { stringify } from "yaml";
 import type { ControlPlaneMember } from "../../model/addressPlan.ts";
 import type { ControlPlaneSettings } from "../../model/clusterSpec.ts";
+import { keySetUrl, type ServiceAccountTokens } from "../../model/keyLists.ts";
 import { ports } from "../../model/ports.ts";
 import { etcdImageTag, requireMinorFacts } from "../../model/releases.ts";
-import { keySetUrl, type ServiceAccountTokens } from "../../model/serviceAccountKeys.ts";
 import { apiShutdownSeconds } from "../../model/timings.ts";
 import type { ApiEndpoint } from "../cloudAccess.ts";
 import { containerdPaths } from "../containerd.ts";

@@ -1,8 +1,6 @@
 import { createHash } from "node:crypto";
-import { hasCredentials } from "../../model/credentials.ts";
-import type { Stage } from "../../model/machineParts.ts";
-import type { NodeSettings } from "../../model/nodeSettings.ts";
-import type { PodNetwork } from "../../model/podNetwork.ts";
+import { hasCredentials, type NodeSettings } from "../../model/nodeSettings.ts";
+import type { PodNetwork, Stage } from "../../model/podNetwork.ts";
 import type { LinuxPool } from "../../model/pools.ts";
 import type { PayloadFile } from "../payload.ts";
 import { trustFiles } from "../trust.ts";

@@ -1,6 +1,5 @@
 import { type Artifact, downloadUrl } from "../../model/artifacts.ts";
-import { loginHost } from "../../model/credentials.ts";
-import type { DownloadSettings, NodeSettings } from "../../model/nodeSettings.ts";
+import { type DownloadSettings, loginHost, type NodeSettings } from "../../model/nodeSettings.ts";
 import type { PodNetwork } from "../../model/podNetwork.ts";
 import { machineArtifacts } from "../../model/releases.ts";
 import { credentialPlugin } from "../credentialProvider.ts";

@@ -1,5 +1,5 @@
 import { requireArtifact } from "../../model/artifacts.ts";
-import { ccgPlugins } from "../../model/cloudFacts/ccgPlugin.ts";
+import { ccgPlugins } from "../../model/cloudFacts/identities.ts";
 import type { NodeSettings } from "../../model/nodeSettings.ts";
 import type { WindowsPool } from "../../model/pools.ts";
 import { sources, type WindowsArtifact } from "./artifacts.ts";

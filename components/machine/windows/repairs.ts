@@ -1,4 +1,4 @@
-import type { RegistryKey } from "../../model/machineParts.ts";
+import type { RegistryKey } from "../../model/cloudFacts/facts.ts";
 import type { WindowsFacts } from "../../model/operatingSystems.ts";
 
 /*

@@ -1,5 +1,4 @@
-import { hasCredentials } from "../../model/credentials.ts";
-import type { NodeSettings } from "../../model/nodeSettings.ts";
+import { hasCredentials, type NodeSettings } from "../../model/nodeSettings.ts";
 import type { WindowsPool } from "../../model/pools.ts";
 import type { PoolAccess } from "../cloudAccess.ts";
 import { fingerprint, type PayloadFile } from "../payload.ts";

@@ -1,8 +1,8 @@
 import type { Cloud } from "../../config/schema.ts";
 import { requireArtifact } from "../../model/artifacts.ts";
 import { cloudFacts } from "../../model/cloudFacts/cloudFacts.ts";
-import { tokenFacts } from "../../model/cloudFacts/tokens.ts";
-import type { RegistryKey } from "../../model/machineParts.ts";
+import type { RegistryKey } from "../../model/cloudFacts/facts.ts";
+import { tokenFacts } from "../../model/cloudFacts/identities.ts";
 import type { NodeSettings } from "../../model/nodeSettings.ts";
 import type { FirewallRule, PodNetwork } from "../../model/podNetwork.ts";
 import type { WindowsPool } from "../../model/pools.ts";

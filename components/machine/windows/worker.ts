@@ -1,10 +1,9 @@
 import { stringify } from "yaml";
-import { requireArtifact } from "../../model/artifacts.ts";
+import { requireArtifact, windowsImage } from "../../model/artifacts.ts";
 import type { PodNetwork } from "../../model/podNetwork.ts";
 import { ports } from "../../model/ports.ts";
 import { pauseImage, versionFor, versions } from "../../model/releases.ts";
 import { healthSeconds, heartbeatSeconds, noticeSeconds } from "../../model/timings.ts";
-import { windowsImage } from "../../model/windowsImages.ts";
 import { cloudSection } from "../cloudAccess.ts";
 import { containerdConfig, containerdPaths } from "../containerd.ts";
 import { credentialFiles } from "../credentialProvider.ts";

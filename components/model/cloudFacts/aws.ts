@@ -1,6 +1,5 @@
 import { type CloudFacts, names } from "./facts.ts";
-import { partition } from "./iamLimits.ts";
-import { ec2Id } from "./ids.ts";
+import { ec2Id, partition } from "./ids.ts";
 import { awsArch, awsMachineSize, awsSizes } from "./machineSizes.ts";
 
 /** Zones of today's accounts, where not a, b and c: some regions have closed one, us-west-1 gives two. */
@@ -103,7 +102,6 @@ export const aws: CloudFacts = {
     spotRefusal: () => undefined,
     startsFirst: () => true,
   },
-  ownMachine: () => 'variables.machine.endsWith("/" + object.metadata.name)',
   images: {
     pattern: ec2Id("ami"),
     words: "latest or an AMI id, ami- with 8 or 17 hexadecimal digits",

@@ -1,6 +1,5 @@
-import type { RegistryKey } from "../machineParts.ts";
+import type { PodNetworkName } from "../cidr.ts";
 import type { OperatingSystem } from "../operatingSystems.ts";
-import type { PodNetworkName } from "../podAddressing.ts";
 import type { MachineSize } from "./machineSizes.ts";
 
 /** The clouds as a stack file names them. */
@@ -78,11 +77,6 @@ export interface CloudFacts {
     /** Whether the cluster autoscaler, by its own list, starts a size's first machine. */
     readonly startsFirst: (size: string) => boolean;
   };
-  /**
-   * CEL: whether `variables.machine`, a provider id in lower case, is that of the machine whose Node is `object`. A
-   * certificate proves a Node's name.
-   */
-  readonly ownMachine: (cluster: string) => string;
   /** `ofOther`: what a pinned image is of by its own name, if of another system than the machine's. */
   readonly images: Form & { readonly ofOther: (image: string, system: OperatingSystem) => string | undefined };
   readonly disks: {
@@ -202,3 +196,43 @@ export interface CloudFacts {
 }
 
 export const names = (text: string): readonly string[] => text.match(/\S+/g) ?? [];
+
+/**
+ * Who owns lists and mappings among a type's inputs, and on Azure, where a request is a whole resource, whatever the
+ * program leaves out. `[*]` is an item; a later group wins.
+ */
+export interface Owners {
+  /** An update takes off what others add. */
+  readonly ours?: readonly string[];
+  /** The same, and somebody adds to it or puts another value there. */
+  readonly contested?: Readonly<Record<string, string>>;
+  /** Never sent, so the provider keeps what others add; `by` is the type that adds our own. */
+  readonly shared?: Readonly<Record<string, { readonly others: string; readonly by?: string }>>;
+  /** Ignored by updates, with who writes it; single values too. */
+  readonly theirs?: Readonly<Record<string, string>>;
+  /** What no setting sends, and who does: ignored by updates unless a transform sends it. */
+  readonly left?: { readonly others: string; readonly inputs: readonly string[] };
+  /** An update asks the cloud first, and stops at what others set since the state was read. */
+  readonly asks?: true;
+  /** What of others stops a deletion, and the command that shows it. */
+  readonly heldBy?: { readonly others: string; readonly look: string };
+  /** Inputs that let a deletion take off what others attached. */
+  readonly detaching?: Readonly<Record<string, true>>;
+}
+
+/** By type; `*` is every type. */
+export type OwnerTable = Readonly<Record<string, Owners>>;
+
+/** From a type to what its updates ignore. */
+export const theirsIn =
+  <Table extends OwnerTable>(table: Table) =>
+  (type: keyof Table): string[] =>
+    Object.keys(table[type]?.theirs ?? {});
+
+export interface RegistryKey {
+  readonly path: string;
+  readonly type: "DWord" | "String" | "ExpandString";
+  readonly values: Readonly<Record<string, number | string>>;
+  /** Whether drivers or services read it at start only, so that Windows must restart. */
+  readonly reboot: boolean;
+}

@@ -1,7 +1,7 @@
 import { readScript, withoutComments } from "../../machine/script.ts";
 import { windowsPaths } from "../../machine/windows/paths.ts";
 import { requireArtifact } from "../../model/artifacts.ts";
-import { podAddressing } from "../../model/podAddressing.ts";
+import { podAddressing } from "../../model/cidr.ts";
 import type { PodNetwork, PodNetworkInputs } from "../../model/podNetwork.ts";
 import type { WindowsPool } from "../../model/pools.ts";
 import { otherReleases } from "../../model/releases.ts";

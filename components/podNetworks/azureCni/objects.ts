@@ -1,5 +1,5 @@
-import type { PodNetworkManifests } from "../../kubernetes/addOnEntry.ts";
-import type { Account } from "../../kubernetes/rights.ts";
+import type { PodNetworkManifests } from "../../kubernetes/images.ts";
+import type { Account } from "../../kubernetes/manifest.ts";
 import { daemonSet, everyTaint, hostPath, linuxOnly, small } from "../../kubernetes/workload.ts";
 import { requireArtifact } from "../../model/artifacts.ts";
 import { pauseImage, versions } from "../../model/releases.ts";

@@ -1,7 +1,7 @@
 import { placeholders } from "../../machine/placeholders.ts";
 import { windowsPaths } from "../../machine/windows/paths.ts";
 import { type Artifact, requireArtifact } from "../../model/artifacts.ts";
-import { podAddressing } from "../../model/podAddressing.ts";
+import { podAddressing } from "../../model/cidr.ts";
 import type { PodNetwork, PodNetworkInputs } from "../../model/podNetwork.ts";
 import type { WindowsPool } from "../../model/pools.ts";
 import { cniSpecVersion, versions } from "../../model/releases.ts";

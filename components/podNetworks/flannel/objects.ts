@@ -1,7 +1,14 @@
 import { apiByName, windowsAgent } from "../../kubernetes/addOns/nodeAgents.ts";
 import type { ImageSource } from "../../kubernetes/images.ts";
-import type { Manifest, Text } from "../../kubernetes/manifest.ts";
-import { type Account, boundClusterRole, clusterRights, rule, serviceAccount } from "../../kubernetes/rights.ts";
+import {
+  type Account,
+  boundClusterRole,
+  clusterRights,
+  type Manifest,
+  rule,
+  serviceAccount,
+  type Text,
+} from "../../kubernetes/manifest.ts";
 import {
   configMap,
   daemonSet,

@@ -1,4 +1,4 @@
-import type { AuditPolicy } from "../../../components/config/flagSchema.ts";
+import type { AuditPolicy } from "../../../components/config/machineSchema.ts";
 import { key, type Rules } from "./rule.ts";
 
 export const addOnRules = {

@@ -1,6 +1,5 @@
-import { isImage } from "../../../components/model/artifacts.ts";
+import { isImage, runsAhead } from "../../../components/model/artifacts.ts";
 import type { ClusterSpec } from "../../../components/model/clusterSpec.ts";
-import { runsAhead } from "../../../components/model/moreArtifacts.ts";
 import {
   compareVersions,
   hasWeakness,

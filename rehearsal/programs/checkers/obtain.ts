@@ -1,6 +1,7 @@
 import { existsSync } from "node:fs";
 import { z } from "zod";
-import { RehearsalError, runOrFail } from "../../host/command.ts";
+import { runOrFail } from "../../host/command.ts";
+import { RehearsalError } from "../../host/errors.ts";
 import { modFileOf, pinnedMinors } from "../catalog.ts";
 import {
   kubeletChecker,

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { questions } from "../../../check/account/aws/account.ts";
-import { awsNeeds } from "../../../components/gates/account/aws/needs.ts";
+import { awsNeeds } from "../../../components/gates/account/aws/machines.ts";
 import { CallError } from "../../../components/gates/account/question.ts";
 import { answerProblems } from "../../readers/azureModels.ts";
 import { modelErrors, modelProblems } from "../../readers/botocore.ts";

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { writeFileSync } from "node:fs";
 import path from "node:path";
-import { messageOf } from "../../../components/gates/messageOf.ts";
+import { messageOf } from "../../../components/gates/poll.ts";
 import { fenestra } from "../../support/fenestra.ts";
 import { suiteFolder } from "../../support/temporary.ts";
 

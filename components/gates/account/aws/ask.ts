@@ -3,9 +3,7 @@ import { type Asking, asked, Clock } from "../needs.ts";
 import type { Question } from "../question.ts";
 import { type Preflight, preflight } from "../run.ts";
 import { awsSender } from "./client.ts";
-import { launchQuestions } from "./launch.ts";
-import { machineQuestions } from "./machines.ts";
-import { type AwsNeeds, awsNeeds } from "./needs.ts";
+import { type AwsNeeds, awsNeeds, launchQuestions, machineQuestions } from "./machines.ts";
 import { quotaQuestions } from "./quotas.ts";
 
 /** What is asked of machines. */

@@ -1,9 +1,39 @@
-import { resourcesOfType, textOf } from "../../resources.ts";
-import { diskOf, made, oneZone } from "../needs.ts";
-import { type Ask, doubtful, type Question, type Reply, refused } from "../question.ts";
-import type { AwsNeeds } from "./needs.ts";
+import { z } from "zod";
+import { fromJson } from "../../../model/json.ts";
+import {
+  type KnownResource,
+  listOf,
+  mapOf,
+  type PropertyMap,
+  type PropertyValue,
+  type Resources,
+  resourceOfId,
+  resourcesOfType,
+  textOf,
+} from "../../resources.ts";
+import {
+  diskOf,
+  type MachineNeed,
+  made,
+  type Needs,
+  type NeedsOf,
+  oneZone,
+  type Place,
+  settingOf,
+  texts,
+} from "../needs.ts";
+import {
+  type Ask,
+  CallError,
+  doubtful,
+  notAsked,
+  type Objection,
+  type Question,
+  type Reply,
+  refused,
+} from "../question.ts";
 
-export async function imageOf(ask: Ask, image: string): Promise<Reply | undefined> {
+async function imageOf(ask: Ask, image: string): Promise<Reply | undefined> {
   const [, Name] = /^resolve:ssm:(.+)$/.exec(image) ?? [];
   const id = Name === undefined ? image : await latest(ask, Name);
   if (id === "") return undefined;
@@ -202,3 +232,192 @@ export const machineQuestions: readonly Question<AwsNeeds>[] = [
     },
   },
 ];
+
+const tagSpecifications = z.array(z.object({ resourceType: z.string(), tags: z.record(z.string(), z.string()) }));
+
+const tagsOf = (tags: object) => Object.entries(tags).map(([Key, Value]) => ({ Key, Value }));
+
+/** What the first machine asks EC2 for, as far as it is there before a first update. */
+function launchRequest({ machines: [first] }: AwsNeeds, ImageId: string, SubnetId: string): object {
+  const { httpTokens, httpEndpoint } = mapOf(first?.template.metadataOptions);
+  const specifications = tagSpecifications.safeParse(first?.template.tagSpecifications).data ?? [];
+  return {
+    ...{ DryRun: true, MinCount: 1, MaxCount: 1, ImageId, SubnetId, InstanceType: first?.sizes[0] },
+    MetadataOptions: { HttpTokens: textOf(httpTokens), HttpEndpoint: textOf(httpEndpoint) },
+    BlockDeviceMappings: [
+      { DeviceName: "/dev/sda1", Ebs: { Encrypted: true, VolumeSize: first?.diskGib, VolumeType: "gp3" } },
+    ],
+    TagSpecifications: specifications.map(({ resourceType, tags }) => ({
+      ResourceType: resourceType,
+      Tags: tagsOf(tags),
+    })),
+  };
+}
+
+/** A launch by the next machine's template, in its subnet: its interface still has a machine. */
+function ownLaunch({ program }: AwsNeeds): object {
+  const find = (type: string) => mapOf(made(program, `aws:ec2/${type}`)[0]?.inputs);
+  const [{ launchTemplate, tags }, card] = [find("instance:Instance"), find("networkInterface:NetworkInterface")];
+  const { id, version } = mapOf(launchTemplate);
+  return {
+    ...{ DryRun: true, MinCount: 1, MaxCount: 1, SubnetId: card.subnetId, SecurityGroupIds: card.securityGroups },
+    LaunchTemplate: { LaunchTemplateId: id, Version: version },
+    TagSpecifications: [{ ResourceType: "instance", Tags: tagsOf({ ...providerTags(program), ...mapOf(tags) }) }],
+  };
+}
+
+async function* dryRun(ask: Ask, right: string, input: object, isWhole = false): AsyncGenerator<Objection> {
+  try {
+    await ask(right, input);
+  } catch (error) {
+    if (!(error instanceof CallError) || error.kind === "none") throw error;
+    const { code, kind, message } = error;
+    if (code === "DryRunOperation") return;
+    const [, encoded] = /Encoded authorization failure message: (\S+)/.exec(message) ?? [];
+    // The dry run would make an interface, which the machine is given.
+    if (isWhole && kind === "denied" && /:network-interface\//.test(message))
+      yield notAsked(`${right} may not make an interface, which a dry run must`);
+    else if (kind === "denied")
+      yield refused(
+        `${right} is refused, by ${/service control policy/i.test(message) ? "a policy of the organization" : "IAM or the organization"}`,
+        encoded === undefined
+          ? `the right ${right}`
+          : `aws sts decode-authorization-message --encoded-message ${encoded} names the statement`,
+      );
+    else if (isWhole && !/^InsufficientFreeAddresses/.test(code))
+      yield refused(
+        `a dry run of ${right} is refused with ${code}: ${message}`,
+        "another setting in fenestra:controlPlane",
+      );
+    else yield doubtful(`a dry run of ${right} is answered with ${code}: ${message}`);
+  }
+}
+
+export const launchQuestions: readonly Question<AwsNeeds>[] = [
+  {
+    // Dry runs of the complete requests: with conditions of the organization's policies.
+    id: "organization",
+    ofMachine: true,
+    async *run(needs, ask) {
+      if (needs.asker.deployer !== undefined) {
+        yield notAsked("a dry run is the caller's own", "run it as the deployer");
+        return;
+      }
+      if (needs.goes !== undefined) {
+        yield* dryRun(ask, "ec2:RunInstances", ownLaunch(needs), true);
+        return;
+      }
+      const [first] = needs.machines;
+      const subnets = (await ask("ec2:DescribeSubnets")).list("Subnets").map((each) => each.text("SubnetId"));
+      const wanted = needs.program.resources.flatMap(({ read }) => read ?? []);
+      const subnet = subnets.find((id) => wanted.includes(id)) ?? subnets[0];
+      const image = first === undefined ? undefined : await imageOf(ask, textOf(first.template.imageId) ?? "");
+      if (subnet === undefined || image === undefined)
+        yield notAsked("a dry run of RunInstances needs a subnet and an image in the region, and there is none yet");
+      else yield* dryRun(ask, "ec2:RunInstances", launchRequest(needs, image.text("ImageId"), subnet));
+      if (made(needs.program, "aws:ec2/eip:Eip").length > 0)
+        yield* dryRun(ask, "ec2:AllocateAddress", { Domain: "vpc", DryRun: true });
+    },
+  },
+];
+
+export interface AwsMachine extends MachineNeed {
+  readonly template: PropertyMap;
+}
+
+export type AwsNeeds = Needs<AwsMachine>;
+
+export function awsNeeds<Program extends Resources>(
+  program: Program,
+  { region, accountId }: Place,
+): NeedsOf<AwsNeeds> & { readonly program: Program } {
+  const of = (type: string) => resourcesOfType(program, `aws:${type}`);
+  const [provider] = resourcesOfType(program, "pulumi:providers:aws");
+  const open = of("lb/loadBalancer:LoadBalancer").filter(({ inputs }) => inputs.internal === false);
+  const sources = (balancers: readonly KnownResource[]): readonly string[] =>
+    of("vpc/securityGroupIngressRule:SecurityGroupIngressRule").flatMap(({ inputs }) =>
+      balancers.some((each) => texts(each.inputs.securityGroups).includes(textOf(inputs.securityGroupId) ?? ""))
+        ? (textOf(inputs.cidrIpv4) ?? [])
+        : [],
+    );
+  return {
+    cluster: providerTags(program)["fenestra:cluster"],
+    region,
+    accountId,
+    isAccountNamed: provider?.inputs.allowedAccountIds !== undefined,
+    program,
+    greeting: ["sts:GetCallerIdentity"],
+    machines: [
+      ...of("ec2/instance:Instance").map((each) => instance(program, each)),
+      ...of("autoscaling/group:Group").flatMap((each) => group(program, each)),
+    ],
+    publicAccess: open.length === 0 ? undefined : sources(open),
+    privateAccess: sources(of("lb/loadBalancer:LoadBalancer").filter((each) => !open.includes(each))),
+  };
+}
+
+const tags = z.object({ tags: z.object({ "fenestra:cluster": z.string() }).catchall(z.string()) });
+
+function providerTags(program: Resources) {
+  const [provider] = resourcesOfType(program, "pulumi:providers:aws");
+  return tags.parse(fromJson(textOf(provider?.inputs.defaultTags) ?? "")).tags;
+}
+
+const zoneOf = (program: Resources, subnet: PropertyValue | undefined): readonly string[] =>
+  [textOf(resourceOfId(program, subnet)?.outputs.availabilityZone)].filter((zone) => zone !== undefined);
+
+const number = (value: PropertyValue | undefined, otherwise = 0): number =>
+  typeof value === "number" ? value : otherwise;
+
+function common(template: PropertyMap, resource: KnownResource) {
+  const [disk] = listOf(template.blockDeviceMappings);
+  return { setting: settingOf(resource.name), template, diskGib: number(mapOf(mapOf(disk).ebs).volumeSize) };
+}
+
+function instance(program: Resources, resource: KnownResource): AwsMachine {
+  const { inputs } = resource;
+  const template = resourceOfId(program, mapOf(inputs.launchTemplate).id)?.inputs ?? {};
+  const card = resourceOfId(program, mapOf(inputs.primaryNetworkInterface).networkInterfaceId);
+  return {
+    ...common(template, resource),
+    sizes: texts([template.instanceType ?? null]),
+    // One goes before the next comes.
+    ...{ count: 1, surge: 0, most: 1, spot: false },
+    zones: zoneOf(program, card?.inputs.subnetId),
+  };
+}
+
+/** A group's machines: those on demand, and spot ones. */
+function group(program: Resources, resource: KnownResource): readonly AwsMachine[] {
+  const { inputs } = resource;
+  const mixed = mapOf(inputs.mixedInstancesPolicy);
+  const specification = mapOf(mapOf(mixed.launchTemplate).launchTemplateSpecification);
+  const template =
+    resourceOfId(program, specification.launchTemplateId ?? mapOf(inputs.launchTemplate).id)?.inputs ?? {};
+  const overrides = listOf(mapOf(mixed.launchTemplate).overrides).flatMap((each) =>
+    texts([mapOf(each).instanceType ?? null]),
+  );
+  const policy = mapOf(mixed.instancesDistribution);
+  const onDemand = (machines: number): number => {
+    if (inputs.mixedInstancesPolicy === undefined) return machines;
+    const base = Math.min(machines, number(policy.onDemandBaseCapacity));
+    return base + Math.ceil(((machines - base) * number(policy.onDemandPercentageAboveBaseCapacity, 100)) / 100);
+  };
+  const count = number(inputs.desiredCapacity, number(inputs.minSize));
+  const healthy = number(mapOf(inputs.instanceMaintenancePolicy).maxHealthyPercentage, 100);
+  const whole = { count, rolling: Math.ceil((count * healthy) / 100), most: Math.max(count, number(inputs.maxSize)) };
+  return [false, true]
+    .map((spot): AwsMachine => {
+      const share = (machines: number): number => (spot ? machines - onDemand(machines) : onDemand(machines));
+      return {
+        ...common(template, resource),
+        sizes: overrides.length > 0 ? overrides : texts([template.instanceType ?? null]),
+        count: share(whole.count),
+        surge: share(whole.rolling) - share(whole.count),
+        most: share(whole.most),
+        spot,
+        zones: listOf(inputs.vpcZoneIdentifiers).flatMap((subnet) => zoneOf(program, subnet)),
+      };
+    })
+    .filter(({ most }) => most > 0);
+}

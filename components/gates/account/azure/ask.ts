@@ -3,8 +3,7 @@ import { type Asking, asked, Clock } from "../needs.ts";
 import type { Question } from "../question.ts";
 import { type Preflight, preflight } from "../run.ts";
 import { azureSender } from "./client.ts";
-import { machineQuestions } from "./machines.ts";
-import { type AzureNeeds, azureNeeds } from "./needs.ts";
+import { type AzureNeeds, azureNeeds, machineQuestions } from "./machines.ts";
 import { quotaQuestions } from "./quotas.ts";
 
 /** What is asked of machines. */

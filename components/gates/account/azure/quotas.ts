@@ -1,8 +1,7 @@
 import { mapOf } from "../../resources.ts";
 import { countsOf, made } from "../needs.ts";
 import { type Ask, notAsked, type Question, type Reply, shortOf } from "../question.ts";
-import { skusOf, vcpusOf } from "./machines.ts";
-import { type AzureMachine, type AzureNeeds, path } from "./needs.ts";
+import { type AzureMachine, type AzureNeeds, path, skusOf, vcpusOf } from "./machines.ts";
 
 type Provider = "Compute" | "Network";
 

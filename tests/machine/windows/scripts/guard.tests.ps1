@@ -38,8 +38,7 @@ function Reset-Ready {
     Copy-Item -Recurse -LiteralPath $fakeKeep -Destination $fakeRecords
     $fakePc.keys['SOFTWARE\fenestra-boot'] = @{ id = $fakeBoot }
     $hns.networks = $fakeNetworks
-    # A failed registration has left none.
-    foreach ($name in 'hns', 'containerd', 'kubelet') { $fakeServices[$name] = @{ status = 'Running' } }
+    foreach ($name in 'hns', 'containerd', 'kubelet') { $fakeServices[$name].status = 'Running' }
     $table.routes = @(New-Route '0.0.0.0/0' 7 '10.0.0.1')
     Remove-Item -Force -LiteralPath $fakeData.paths.bootstrapKubeconfig -ErrorAction SilentlyContinue
 }
