@@ -129,19 +129,6 @@ describe("logins of a proxy and a mirror", function () {
     for (const message of [refusal, failure(mistyped), inUrl, slashed]) assert.ok(!message.includes("w`0rd"), message);
   });
 
-  it("have another name in a vault each time that a stack file has some again, since the old one stays there", async () => {
-    const { program } = await recorded("azure");
-    const named = (name: string) => program.resources.find((each) => each.name === name);
-    const secret = named("azure-dev-secrets-credentials");
-    const suffix = textOf(named("azure-dev-secrets-credentials-suffix")?.outputs.result) ?? "";
-    const name = `credentials-${suffix}`;
-    assert.deepEqual([secret?.inputs.secretName, secret?.options.retainOnDelete], [name, true]);
-    const machines = collectMachines(program).map(({ userData, role }) =>
-      decodeUserData(userData, awsObjects(program, role)).files.map(({ content }) => content),
-    );
-    assert.ok(machines.every((contents) => contents.some((content) => content.includes(name))));
-  });
-
   it("may be used by the machines that need it, and by no one else", async () => {
     const { program } = await recorded("azure");
     const grants = program.resources

@@ -1,33 +1,7 @@
 import assert from "node:assert/strict";
 import { parse } from "yaml";
-import { kubeletConfiguration } from "../../components/machine/kubeletConfig.ts";
-import type { ClusterSpec } from "../../components/model/clusterSpec.ts";
 import { minorOf } from "../../components/model/releases.ts";
 import { exampleControlPlane, exampleLinuxWorker, exampleReleases, fileOf, onePerSystem, specAt } from "./examples.ts";
-
-/** A cluster whose pools of one system answer queries for logs. */
-function withLogQuery(spec: ClusterSpec, family: "linux" | "windows"): ClusterSpec {
-  return { ...spec, pools: spec.pools.map((pool) => ({ ...pool, nodeLogQuery: pool.os === family })) };
-}
-
-/** The three fields about queries, of the first pool of a system; without one of the control plane. */
-function queryFields(spec: ClusterSpec, family?: "linux" | "windows") {
-  const pool = spec.pools.find((pool) => pool.os === family);
-  const config = kubeletConfiguration(pool === undefined ? { spec } : { spec, pool });
-  return [config.enableSystemLogHandler, config.enableSystemLogQuery, config.featureGates];
-}
-
-describe("queries for the logs of a node's services", () => {
-  const unset = [false, undefined, undefined];
-
-  it("are asked of no other pool, and never of the control plane, whose payload stays the same", () => {
-    const spec = specAt("aws", "1.36.4");
-    const asked = withLogQuery(spec, "windows");
-    assert.deepEqual(queryFields(asked, "linux"), unset);
-    assert.deepEqual(queryFields(asked), unset);
-    assert.deepEqual(exampleControlPlane(asked), exampleControlPlane(spec));
-  });
-});
 
 describe("the taints that a kubelet sends at its registration", () => {
   const uninitialized = "node.cloudprovider.kubernetes.io/uninitialized:NoSchedule";

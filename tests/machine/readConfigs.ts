@@ -153,19 +153,11 @@ export function readConfigs(releases: readonly string[]): void {
     // Each what only a reader of its kind sees: upstream's code, and what that ignores.
     for (const [kind, os, problem, change] of [
       ["kubelet", "windows", /^unknown field "maximumPods"$/, (text) => `${text}maximumPods: 50\n`],
-      ["kubelet", "linux", /^maxParallelImagePulls 0 must be/, (text) => text.replace("Pulls: 3", "Pulls: 0")],
       [
         "kubelet",
         "windows",
         /^cgroupsPerQOS .* is not supported on Windows/,
         (text) => text.replace("QOS: false\n", "QOS: true\n"),
-      ],
-      ["containerd", "linux", /unknown key registry.confg_path$/, (text) => text.replace("config_path", "confg_path")],
-      [
-        "containerd",
-        "windows",
-        /: pinned_images sandbox is stored as /,
-        (text) => text.replace("/pause@", "/pause:3@"),
       ],
       [
         "containerd",

@@ -1,7 +1,6 @@
 import assert from "node:assert/strict";
-import { windowsMachine } from "../../components/machine/windows/worker.ts";
 import type { PoolSpec } from "../../components/model/pools.ts";
-import { exampleAccess, exampleLinuxWorker, windowsPool } from "./examples.ts";
+import { exampleLinuxWorker, } from "./examples.ts";
 import { describeOnMachine, entry, spec as example, joinSecret, machine } from "./linux/machine.ts";
 
 const own = {
@@ -33,21 +32,5 @@ describeOnMachine("the user's own steps on a machine", () => {
     assert.deepEqual(JSON.parse(here.read("/etc/fenestra/node-patch.json")), {
       metadata: { annotations: own.annotations },
     });
-  });
-
-  it("are stages of a Windows machine around its join", () => {
-    const pool = windowsPool(cluster);
-    const { own: steps, waves } = windowsMachine(
-      { spec: cluster, pool, access: exampleAccess(cluster, pool.name) },
-      [],
-    );
-    assert.deepEqual(steps, {
-      timeZone: "Europe/Berlin",
-      before: "C:\\fenestra\\own\\before.ps1",
-      after: "C:\\fenestra\\own\\after.ps1",
-      patch: "C:\\fenestra\\own\\node-patch.json",
-    });
-    const at = (name: string) => waves.findIndex((wave) => wave.some((stage) => stage === name));
-    assert.ok(at("network") < at("before") && at("before") < at("join") && at("ready") < at("after"));
   });
 });

@@ -66,12 +66,6 @@ describe("flags and files of the control plane", () => {
     }
   });
 
-  it("are on kubeadm's list once each, over Fenestra's defaults", () => {
-    const names = extraArgs.map(({ name }) => name);
-    assert.equal(new Set(names).size, names.length);
-    assert.equal(extraArgs.find(({ name }) => name === "audit-log-maxage")?.value, "7");
-  });
-
   describe("on a real API server", () => {
     const folder = suiteFolder();
     let api: ApiServer;

@@ -275,17 +275,6 @@ describeOnMachine("a drain", () => {
       assert.equal(here.has("/store/executed"), false);
     });
 
-  it("has told its group by the launch's hook that it had joined", () => {
-    const { code, output, matching } = worker("aws", {}, {}, "").run(
-      "bash",
-      "-c",
-      ". /opt/fenestra/lib.sh; group_ready",
-    );
-    assert.equal(code, 0, output);
-    const told = /CompleteLifecycleAction.*=launch.*=CONTINUE.*InstanceId=i-0123456789abcdef0/;
-    assert.equal(matching(told).length, 1, output);
-  });
-
   it("tells the group in intervals that it goes on, only while it does, and goes on when the group does not answer", () => {
     // The script's clock is the real one and counts whole seconds; the pods are gone after two rounds.
     const round = '[ -e pods ] || exit 0; /bin/sleep 1.1; echo >>rounds; [ "$(wc -l <rounds)" -lt 2 ] || rm pods';

@@ -197,28 +197,6 @@ describeOnMachine("restoring a snapshot", () => {
     assert.equal(here.read(log), "restored\n");
   });
 
-  it("is all that a person can call and that changes a machine", () => {
-    const here = running();
-    const texts = new Map(
-      ["/opt/fenestra", "/etc/systemd/system"].flatMap(here.files.bind(here)).map((file) => [file, here.read(file)]),
-    );
-    // Neither sourced nor run without a word by a unit or another script.
-    const called = [...texts.keys()].filter(
-      (file) =>
-        /^\/opt\/fenestra\/[a-z-]+\.sh$/.test(file) &&
-        ![...texts].some(
-          ([own, text]) =>
-            own !== file && new RegExp(`${file}(?! --resume)(?=[ "]|$)`, "m").test(text.replaceAll(`with ${file}`, "")),
-        ),
-    );
-    assert.deepEqual(called.sort(), ["/opt/fenestra/collect-logs.sh", restore]);
-    for (const file of called) {
-      const { matching } = here.run(file);
-      assert.deepEqual(matching(/^(systemctl (?!list)|crictl (?!ps)|etcd|kube|mkfs|mount)/), [], file);
-    }
-    assert.equal(here.read(log), "old");
-  });
-
   it("lets --start take back --stop, and stops nothing for a word that it does not know or a name that is not there", () => {
     const here = running();
     const all = here.list("/etc/kubernetes/manifests");

@@ -1,6 +1,5 @@
 // Sees what nothing faster does: whether a member begins or joins, by what its peers list.
 import assert from "node:assert/strict";
-import { exampleSpec } from "../../support/stacks.ts";
 import { exampleControlPlane } from "../examples.ts";
 import { describeOnMachine, machine, type Run, type Sandbox, secretPrefix, spec } from "./machine.ts";
 
@@ -156,14 +155,5 @@ describeOnMachine("membership of etcd", () => {
     assert.equal(run.code, 0, run.output);
     const promoted = here.stageOrFail("promote");
     assert.equal(promoted.matching(/member promote 99/).length, 1);
-  });
-
-  it("knows every member of the plan by its fixed name", () => {
-    assert.equal(
-      exampleControlPlane(exampleSpec("aws-prod"), 2)
-        .files.find(({ path }) => path.endsWith("machine.env"))
-        ?.content.match(/^ETCD_ALL_MEMBERS=(.*)$/m)?.[1],
-      all,
-    );
   });
 });

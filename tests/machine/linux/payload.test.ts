@@ -72,11 +72,6 @@ describe("payloads of Linux machines", () => {
     }
   });
 
-  it("of a control plane do not depend on the pools", () => {
-    const spec = exampleSpec("aws-prod");
-    assert.deepEqual(exampleControlPlane({ ...spec, pools: spec.pools.slice(0, 1) }), exampleControlPlane(spec));
-  });
-
   it("send downloads and image pulls through the proxy, and nothing else", () => {
     const spec = { ...exampleSpec("aws-dev"), httpProxy: "http://proxy.test:3128" };
     const file = exampleControlPlane(spec).files.find((each) => each.path === "/etc/fenestra/proxy.env");

@@ -87,22 +87,4 @@ describe("the PowerShell scripts' own tests", function () {
     console.log(`      ${text}; run by none:\n        ${places.join("\n        ")}`);
     assert.ok(share >= wantedCoverage, text);
   });
-
-  it("count a statement once, whatever runs it", () =>
-    assert.deepEqual(coverage(["a.ps1 A-B 1", "a.ps1 A-B 2", "a.ps1 C-D 3", "b.ps1 (itself) 4"], new Set([0, 3])), {
-      share: 50,
-      text: `50.0 % of 4 statements (${wantedCoverage} wanted)`,
-      places: ["a.ps1 A-B: 2", "a.ps1 C-D: 3"],
-    }));
-
-  it("end at their limits of time and of memory, with what they have started", async () => {
-    if ("missing" in found) return;
-    const slow = await runPwsh(found.shell, ["-Command", "& sleep 60"], {}, 2);
-    assert.ok(slow.status === null && slow.seconds < 20, slow.output);
-    const large = await runPwsh(found.shell, [
-      "-Command",
-      "$all = @(1..40 | ForEach-Object { , [byte[]]::new(100mb) })",
-    ]);
-    assert.match(large.output, /OutOfMemory/);
-  });
 });

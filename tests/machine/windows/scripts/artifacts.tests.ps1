@@ -27,6 +27,7 @@ function Start-Process {
     $words = "$($ArgumentList[-4])".Trim('"')
     Write-Text $words 'curl: (22) The requested URL returned error: 404'
     $fakeDone.kept = Test-Path -LiteralPath $path
+    if ($fakeDone.kept) { $fakeDone.wasKept = $true }
     if ($fakeDone.noRange -and $fakeDone.kept) { $code = 33 }
     elseif ($fakeDone.cut) {
         $fakeDone.cut = $false
@@ -61,7 +62,7 @@ function New-Case {
     param([hashtable] $Answers = @{})
     $fakeWeb.Clear()
     Set-Values $fakeWeb $Answers
-    Set-Values $fakeDone @{ fetched = @(); unpacked = @(); ended = @(); told = @(); noRange = $false }
+    Set-Values $fakeDone @{ fetched = @(); unpacked = @(); ended = @(); told = @(); cut = $false; noRange = $false; wasKept = $false }
     $folder = "$temp/$([Guid]::NewGuid())"
     $artifacts = foreach ($name in 'a.exe', 'b') {
         @{
@@ -80,59 +81,33 @@ function New-Case {
 }
 
 $fromMirror = @{ 'https://mirror/a.exe' = 'right'; 'https://mirror/b' = 'right' }
-Test 'the mirror answers: the publisher is not asked' {
-    $machine = New-Case $fromMirror
-    Invoke-Artifacts $machine
-    Assert-Equal $fakeDone.fetched @('https://mirror/a.exe', 'https://mirror/b')
-    Assert-Equal (Read-Text "$($machine.folder)/bin/a.exe") 'right'
-    Assert-Equal $fakeDone.unpacked.Count 1
-}
-Test 'a transfer that was cut goes on where it was' {
-    $machine = New-Case @{ 'https://publisher/a.exe' = 'right' }
-    $machine.artifacts = @($machine.artifacts[0])
-    $fakeDone.cut = $true
-    Invoke-Artifacts $machine
-    Assert-Equal @($fakeDone.kept, (Read-Text "$($machine.folder)/bin/a.exe")) @($true, 'right')
-}
-Test 'a server that cannot go on where a transfer was cut sends the file anew, at once' {
-    $machine = New-Case @{ 'https://mirror/a.exe' = 'right' }
-    $machine.artifacts = @($machine.artifacts[0])
-    $machine.artifacts[0].urls = @('https://mirror/a.exe')
-    $fakeDone.cut = $fakeDone.noRange = $true
-    Invoke-Artifacts $machine
-    Assert-Equal @((Read-Text "$($machine.folder)/bin/a.exe"), $fakeDone.fetched.Count) @('right', 3)
-}
-Test 'the mirror is down: the publisher is asked' {
-    $machine = New-Case @{ 'https://publisher/a.exe' = 'right'; 'https://publisher/b' = 'right' }
-    Invoke-Artifacts $machine
-    Assert-Equal $fakeDone.fetched.Count 4
-    Assert-False ($fakeDone.told -contains 'pause of 30 s')
-    Assert-Equal @($fakeDone.told -like '*: curl ended with 22 ''curl: (22) The requested URL returned error: 404'', digest *').Count 2
-    Assert-Equal @(Get-ChildItem -LiteralPath $machine.paths.downloads -Filter '*.err') @()
-    Assert-Equal (Read-Text "$($machine.folder)/bin/a.exe") 'right'
-}
-Test 'a wrong digest: nothing is put in place or unpacked, the file is removed' {
-    $machine = New-Case @{ 'https://mirror/a.exe' = 'right'; 'https://mirror/b' = 'forged'; 'https://publisher/a.exe' = 'right'; 'https://publisher/b' = 'forged' }
-    Assert-Throws { Invoke-Artifacts $machine } 'not downloaded: b$'
-    Assert-Equal @($fakeDone.told -like 'pause*') @('pause of 30 s')
-    Assert-False (Test-Path "$($machine.folder)/bin/a.exe")
-    Assert-Equal $fakeDone.unpacked.Count 0
-    Assert-False (Test-Path "$($machine.paths.downloads)/1-b")
-}
-Test 'a repeat fetches only what is not right yet' {
-    $machine = New-Case @{ 'https://mirror/a.exe' = 'right' }
-    Assert-Throws { Invoke-Artifacts $machine } 'not downloaded: b$'
-    $fakeDone.fetched = @()
-    $fakeWeb['https://mirror/b'] = 'right'
-    Invoke-Artifacts $machine
-    Assert-Equal $fakeDone.fetched @('https://mirror/b')
-}
-Test 'a download that was cut off is fetched anew' {
-    $machine = New-Case $fromMirror
-    New-Folder $machine.paths.downloads
-    Write-Text "$($machine.paths.downloads)/1-a.exe" 'rig'
-    Invoke-Artifacts $machine
-    Assert-Equal (Read-Text "$($machine.folder)/bin/a.exe") 'right'
+# What answers at the mirror and the publisher, what lies there of a.exe before, what is asked and in place then.
+foreach ($case in Read-Table @'
+title|web|set|before|fetched|a|b|told|error
+the mirror answers: the publisher is not asked|m/a.exe=right m/b=right|||m/a.exe m/b|right|1||
+a transfer that was cut goes on where it was|p/a.exe=right m/b=right|cut=1||m/a.exe m/b p/a.exe|right|1||
+a server that cannot go on sends the file anew, at once|p/a.exe=right m/b=right|cut=1 noRange=1||m/a.exe m/b p/a.exe p/a.exe|right|1||
+the mirror is down: the publisher is asked|p/a.exe=right p/b=right|||m/a.exe m/b p/a.exe p/b|right|1|a.exe: curl ended with 22 'curl: (22) The requested URL returned error: 404', digest *|
+a wrong digest: nothing is put in place or unpacked, and the file is removed|m/a.exe=right m/b=forged p/b=forged|||m/a.exe m/b p/b m/b p/b||0|pause of 30 s|not downloaded: b$
+a repeat fetches only what is not right yet|m/b=right||right|m/b|right|1||
+a download that was cut off is fetched anew|m/a.exe=right m/b=right||rig|m/a.exe m/b|right|1||
+'@) {
+    Test $case.title {
+        $machine = New-Case
+        Set-Values $fakeWeb ("$($case.web)" -replace '\bm/', 'https://mirror/' -replace '\bp/', 'https://publisher/')
+        Set-Values $fakeDone "$($case.set)"
+        New-Folder $machine.paths.downloads
+        if ($case.before) { Write-Text "$($machine.paths.downloads)/1-a.exe" $case.before }
+        $ask = { Invoke-Artifacts $machine }
+        if ($case.error) { Assert-Throws $ask $case.error } else { & $ask }
+        Assert-Equal ($fakeDone.fetched -replace 'https://(.)[a-z]+/', '$1/' -join ' ') $case.fetched
+        Assert-Equal @((Read-Text "$($machine.folder)/bin/a.exe"), $fakeDone.unpacked.Count) @("$($case.a)", $case.b)
+        if ($case.set) { Assert-True $fakeDone.wasKept }
+        Assert-Equal @($fakeDone.told -like 'pause*').Count ([int] [bool] $case.error)
+        if ($case.told) { Assert-True (@($fakeDone.told -like $case.told).Count -gt 0) }
+        # Of b the archive stays.
+        Assert-Equal @(Get-ChildItem -File -Name -LiteralPath $machine.paths.downloads) @(if ($case.error) { '1-a.exe' } else { '1-b' })
+    }
 }
 Test 'without a digest the checksum file decides, of the mirror or of the publisher' {
     $machine = New-Case $fromMirror

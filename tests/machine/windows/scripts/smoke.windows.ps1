@@ -13,17 +13,6 @@ function Start-Copy {
 }
 function Stop-Copy { Get-Process -Name fenestra-ping -ErrorAction SilentlyContinue | Stop-Process -Force -ErrorAction SilentlyContinue }
 
-Test 'a folder is for the system and administrators only' {
-    $path = "$temp/protected"
-    Protect-Folder $path
-    $rules = (Get-Acl -LiteralPath $path).GetAccessRules($true, $true, [Security.Principal.SecurityIdentifier])
-    Assert-Equal @($rules | ForEach-Object { $_.IdentityReference.Value } | Sort-Object) @('S-1-5-18', 'S-1-5-32-544')
-}
-Test 'a boot has one name' {
-    $first = Get-BootId
-    Assert-True ($first.Length -gt 30)
-    Assert-Equal (Get-BootId) $first
-}
 Test 'a task that must come back has a trigger for that without an end, and no second instance' {
     try {
         Register-StartTask 'fenestra-smoke' 'C:\fenestra\none.ps1' 5
@@ -47,17 +36,6 @@ Test 'a program is ended by its file, and a process with all that it started' {
         Stop-Tree $parent
         Assert-True $parent.HasExited
         Wait-Until { -not (Get-Process -Name fenestra-ping -ErrorAction SilentlyContinue) } 10 'the child to end' 1
-    }
-    finally {
-        Stop-Copy
-    }
-}
-Test 'a program is raised above the pods' {
-    try {
-        $process = Start-Copy
-        Set-Priority fenestra-ping
-        $process.Refresh()
-        Assert-Equal "$($process.PriorityClass)" 'AboveNormal'
     }
     finally {
         Stop-Copy
