@@ -9,6 +9,7 @@ help: ## List the commands
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile
 
 install: node_modules/.package-lock.json ## Install the npm packages (with a Node of the right version, when the machine's is older)
+	@cli/with-node -e 0 2>/dev/null || { $(MAKE) -B $< && cli/with-node -e 0; }
 
 node_modules/.package-lock.json: package.json package-lock.json
 	npm ci --no-audit --no-fund --loglevel=error

@@ -1,6 +1,6 @@
 import path from "node:path";
 import { Command as Declaration, Option } from "@commander-js/extra-typings";
-import { hasPassphrase, readStackFile, stackNames } from "../components/config/stackFile.ts";
+import { hasPassphrase, readStackFile } from "../components/config/stackFile.ts";
 import { planFiles } from "../plan/report/files.ts";
 import { reaches } from "../plan/report/findings.ts";
 import { makePlan } from "../plan/report/makePlan.ts";
@@ -9,7 +9,7 @@ import { changesFile, changesJson, statusWords } from "./changes/stackChange.ts"
 import { commandOf, type ExitCode, exitCodes, lostData, type Terminal, UsageError } from "./exit.ts";
 import { npmCi, openCheckout } from "./gitBase.ts";
 import { writePlan } from "./plan.ts";
-import { findProject, programEntry, stacksOf, useTransforms } from "./project.ts";
+import { findProject, namesIn, programEntry, stacksOf, useTransforms } from "./project.ts";
 
 const declaration = new Declaration()
   .description(
@@ -40,9 +40,9 @@ export const command = commandOf(declaration, changes, {
   },
 });
 
-async function changes(values: ReturnType<typeof declaration.opts>, { out }: Terminal): Promise<ExitCode> {
+async function changes(values: ReturnType<typeof declaration.opts>, { out, progress }: Terminal): Promise<ExitCode> {
   if (values.since === undefined) throw new UsageError("changes needs --since REF");
-  const compared = await compareSince(values.since, values.install, values.stackDir);
+  const compared = await compareSince(values.since, values.install, values.stackDir, progress);
   const text = changesJson(compared.map(({ change }) => change));
   if (values.out !== undefined)
     writePlan(values.out, [{ path: changesFile, content: text }, ...compared.flatMap(files)]);
@@ -61,10 +61,13 @@ async function compareSince(
   ref: string,
   install: true | undefined,
   stackDir: string | undefined,
+  progress: Terminal["progress"],
 ): Promise<readonly ComparedStack[]> {
   const project = findProject();
   const folder = stacksOf({ stacks: stackDir === undefined ? project.stacks : path.resolve(stackDir) });
+  const stacks = namesIn(folder);
   useTransforms(folder);
+  progress(`reading ${ref}`);
   const base = await openCheckout(ref, {
     repository: project.root,
     option: "--since",
@@ -75,13 +78,14 @@ async function compareSince(
     return await compareStacks(
       { stacks: base.stacks, plan: base.plan },
       {
-        stacks: stackNames(folder),
+        stacks,
         plan: async (stack, account) =>
           makePlan({
             ...{ stack, account, entry: programEntry },
             ...{ config: readStackFile(stack, folder), passphrase: hasPassphrase(stack, folder) },
           }),
       },
+      progress,
     );
   } finally {
     base.close();

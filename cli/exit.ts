@@ -39,9 +39,11 @@ export interface Screen extends Output {
 }
 
 /** What a command writes to and asks. */
-export interface Terminal extends Screen {
+export interface Terminal extends Omit<Screen, "progress"> {
   /** Remarks on standard error, which `--quiet` leaves out. */
   readonly note: (text: string) => void;
+  /** Says what is being done, where that may take more than five seconds; what is written next takes its place. */
+  readonly progress: (doing: string) => void;
 }
 
 export interface Command {

@@ -29,12 +29,12 @@ const declaration = stackCommand()
   .option("--pull <IMAGE>", "one more container image to pull, with its digest; may be repeated", several);
 
 export const command = commandOf(declaration, tellingProgramErrors(image), {
-  codes: { 1: "the program or your transforms fail" },
+  codes: { 1: "the program fails" },
   complete: { stack: stackChoices },
 });
 
 async function image(values: ReturnType<typeof declaration.opts>, terminal: Terminal): Promise<ExitCode> {
-  const { out, err } = terminal;
+  const { out, err, progress } = terminal;
   const { pull = [] } = values;
   const { stack, config } = readStack("image", values, terminal);
   const loaded = loadConfig(config);
@@ -60,6 +60,7 @@ async function image(values: ReturnType<typeof declaration.opts>, terminal: Term
       `--pull ${bare.join(", ")} has no digest; allowed: a reference that ends in @sha256:<64 digits>`,
     );
 
+  progress(`planning ${stack}`);
   const plan = await makePlan({ stack, config, entry: programEntry });
   const builder = builders[spec.cloud];
   const vendors = builder.vendors(pool, base);

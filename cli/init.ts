@@ -7,7 +7,7 @@ import { parseStackFile } from "../components/config/stackFile.ts";
 import { clusterSpec } from "../components/model/clusterSpec.ts";
 import { withoutDigest } from "../plan/report/rules/pins.ts";
 import { stackRules } from "../plan/report/rules/stack.ts";
-import { commandOf, type ExitCode, exitCodes, type Screen, UsageError, withUserFile } from "./exit.ts";
+import { commandOf, type ExitCode, exitCodes, type Terminal, UsageError, withUserFile } from "./exit.ts";
 import { git } from "./gitBase.ts";
 import { fromCloud } from "./init/fromCloud.ts";
 import { acceptedText, answers, type Given, newStackText } from "./init/questions.ts";
@@ -59,7 +59,10 @@ export const command = commandOf(
 );
 
 /** Makes a repository with the program as a submodule. */
-async function makeRepository(workflows: string | undefined, { out, err }: Screen): Promise<ExitCode> {
+async function makeRepository(
+  workflows: string | undefined,
+  { out, err }: Pick<Terminal, "out" | "err" | "ask">,
+): Promise<ExitCode> {
   const top = git(programFolder, ["rev-parse", "--show-superproject-working-tree"]).trim();
   if (top === "")
     throw new UsageError(
@@ -90,7 +93,7 @@ async function makeRepository(workflows: string | undefined, { out, err }: Scree
 export async function init(
   given: Given,
   print: boolean,
-  { out, err, ask }: Screen,
+  { out, err, ask }: Pick<Terminal, "out" | "err" | "ask">,
   folder: URL,
   program?: string,
   look?: Parameters<typeof answers>[2],

@@ -56,7 +56,7 @@ async function ask(question: string): Promise<string> {
 
 /** The line that `progress` shows, until it is over. */
 function progress(doing: string | undefined): void {
-  process.stderr.write(`\r\u001b[K${doing === undefined ? "" : doing.slice(0, (process.stderr.columns ?? 80) - 1)}`);
+  process.stderr.write(`\r\u001b[K${doing === undefined ? "" : doing.slice(0, (process.stderr.columns || 80) - 1)}`);
 }
 
 async function start(): Promise<ExitCode> {

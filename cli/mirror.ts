@@ -3,6 +3,7 @@ import { clusterSpec } from "../components/model/clusterSpec.ts";
 import { makePlan } from "../plan/report/makePlan.ts";
 import { mirrorList, mirrorText } from "../plan/report/mirrorList.ts";
 import { commandOf, exitCodes } from "./exit.ts";
+import { jsonOf } from "./printed.ts";
 import { tellingProgramErrors } from "./programErrors.ts";
 import { programEntry, readStack, stackChoices, stackCommand } from "./project.ts";
 
@@ -14,14 +15,15 @@ export const command = commandOf(
     .option("--json", "print the list as JSON"),
   tellingProgramErrors(async (options, terminal) => {
     const { stack, config } = readStack("mirror", options, terminal);
+    terminal.progress(`planning ${stack}`);
     const spec = clusterSpec(loadConfig(config));
     const list = mirrorList(await makePlan({ stack, config, entry: programEntry }), spec);
-    terminal.out(options.json ? `${JSON.stringify(list, null, 2)}\n` : mirrorText(list));
+    terminal.out(options.json ? jsonOf("mirror", list) : mirrorText(list));
     const without = [...list.files, ...list.images].filter(({ digest }) => digest === null).length;
     terminal.note(
       `${list.files.length} files, ${list.images.length} images, ${without} of them without a recorded digest\n`,
     );
     return exitCodes.fine;
   }),
-  { codes: { 1: "the program or your transforms fail" }, complete: { stack: stackChoices } },
+  { codes: { 1: "the program fails" }, complete: { stack: stackChoices } },
 );

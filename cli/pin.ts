@@ -6,22 +6,14 @@ import { moreArtifacts } from "../components/config/stackFile.ts";
 import { type Artifact, placesOf, readArtifactLock } from "../components/model/artifacts.ts";
 import { ConfigError } from "../components/model/problem.ts";
 import { defaultRelease, minorOf, namedVersions, type VersionTree } from "../components/model/releases.ts";
-import {
-  commandOf,
-  type ExitCode,
-  exitCodes,
-  type Screen,
-  several,
-  type Terminal,
-  UsageError,
-  withUserFile,
-} from "./exit.ts";
+import { commandOf, type ExitCode, exitCodes, several, type Terminal, UsageError, withUserFile } from "./exit.ts";
 import { programFolder } from "./packages.ts";
 import { nameOf, newerVersions, type PinResult, pin, renderLock, type Wanted } from "./pin/lock.ts";
 import { readUpstream, withManifests } from "./pin/manifests.ts";
 import { withNews } from "./pin/news.ts";
 import { Publishers } from "./pin/publishers.ts";
 import { type Versions, wanted } from "./pin/wanted.ts";
+import { jsonOf, type Printed } from "./printed.ts";
 import { findProject } from "./project.ts";
 
 const lockPath = "components/model/artifacts.lock.json";
@@ -45,6 +37,7 @@ const declaration = new Declaration()
   .usage("[options] [[name] version]")
   .argument("[words...]")
   .option("--check", "write nothing")
+  .option("--json", "print what became of each artifact as JSON")
   .option(
     "--sha256 <TEXT>",
     "with a name: a digest that the publisher does not give, as SHA256, OS=SHA256 or NAME:OS=SHA256",
@@ -106,7 +99,7 @@ function readPlace(other: string | undefined): Place {
 
 async function run(
   given: ReturnType<typeof declaration.opts>,
-  { out, err }: Terminal,
+  { out, err, progress }: Terminal,
   words: readonly string[],
 ): Promise<ExitCode> {
   const options = checked(given, words);
@@ -114,26 +107,38 @@ async function run(
   const { file, own, users, versions } = place;
   const ask = refusing(() => wanted(users === undefined ? own : { own, users }, versions, options));
   const publishers = new Publishers(options.via);
-  const results = await pin(ask, publishers, options.acceptMoved ?? false);
+  const results = await pin(ask, publishers, options.acceptMoved ?? false, progress);
   const more = await besides(place, ask, options, publishers);
   const failed = [...failuresOf(results, ask), ...more.failed];
-  report(results, failed, { out, err });
-  for (const { from, to } of failed.length === 0 ? ask.moves : [])
-    out(`taken: ${from.name} ${from.version} -> ${to.version} (${to.os})\n`);
-  for (const line of more.news) out(`${line}\n`);
+  const taken = (failed.length === 0 ? ask.moves : []).map(
+    ({ from, to }) => `${from.name} ${from.version} -> ${to.version} (${to.os})`,
+  );
+  if (options.json) out(jsonOf("pin", { results: results.map(rowOf), taken, news: more.news, failed }));
+  else report(results, failed, { out, err });
+  const say = options.json ? () => {} : out;
+  for (const line of [...taken.map((each) => `taken: ${each}`), ...more.news]) say(`${line}\n`);
   if (failed.length > 0) {
     err("fenestra: the lock file was left as it is\n");
     return exitCodes.findings;
   }
   if (options.check) return more.news.length === 0 ? exitCodes.fine : exitCodes.findings;
   const { kept, gone } = toKeep(place, results);
-  for (const row of gone) out(`gone: ${nameOf(row)}: Fenestra has that patch, or a later one\n`);
+  for (const row of gone) say(`gone: ${nameOf(row)}: Fenestra has that patch, or a later one\n`);
   if (textOf(file) !== place.text) throw new UsageError(`${file} has changed since this run read it: run it again`);
   const texts = { ...(kept.length > 0 || existsSync(file) ? { [file]: renderLock(kept) } : {}), ...more.texts };
   for (const [name, text] of Object.entries(texts))
     withUserFile(name, "a file that is yours to write", () => writeFileSync(name, text));
   return exitCodes.fine;
 }
+
+const rowOf = ({
+  artifact: { name, os, version },
+  outcome,
+  message,
+}: PinResult): Printed<"pin">["results"][number] => ({
+  ...{ name, os, version, outcome },
+  ...(message === undefined ? {} : { message }),
+});
 
 interface Besides {
   /** What is said otherwise than before, line by line. */
@@ -184,7 +189,11 @@ function failuresOf(results: readonly PinResult[], { moves }: Wanted): readonly 
   );
 }
 
-function report(results: readonly PinResult[], failed: readonly string[], { out, err }: Screen): void {
+function report(
+  results: readonly PinResult[],
+  failed: readonly string[],
+  { out, err }: Pick<Terminal, "out" | "err">,
+): void {
   const of = (outcome: PinResult["outcome"]) => results.filter((result) => result.outcome === outcome);
   // The first three of one reason, such as a host out of reach.
   for (const [reason, all] of Map.groupBy(failed, (each) => each.slice(each.lastIndexOf(": ") + 2))) {

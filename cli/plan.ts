@@ -23,6 +23,7 @@ import {
 } from "./exit.ts";
 import { fold } from "./fold.ts";
 import { planAtRef } from "./gitBase.ts";
+import { jsonOf } from "./printed.ts";
 import { tellingProgramErrors } from "./programErrors.ts";
 import { programEntry, readStack, stackChoices, stackCommand } from "./project.ts";
 
@@ -58,19 +59,20 @@ const declaration = stackCommand()
 
 export const command = commandOf(declaration, tellingProgramErrors(plan), {
   codes: {
-    1: "a finding at the level of --fail-on, an update that is refused, or the program or your transforms fail",
+    1: "a finding at the level of --fail-on, an update that is refused, or the program fails",
     3: `with --fail-on ${lostData}: the change loses data, addresses or their protection`,
   },
   complete: { stack: stackChoices },
 });
 
 async function plan(values: ReturnType<typeof declaration.opts>, terminal: Terminal): Promise<ExitCode> {
-  const { out, err, note, paint, width } = terminal;
+  const { out, err, note, progress, paint, width } = terminal;
   const started = performance.now();
   const { stack, config, passphrase } = readStack("plan", values, terminal);
   const failOn = values.failOn === lostData ? "error" : values.failOn;
   const asOf = dateOf(values.asOf);
   const images = new Map((values.imageJson ?? []).map((given) => imageOf(given, config)));
+  progress(`planning ${stack}`);
   const base = values.diff === undefined ? undefined : await readBase(values.diff, stack, values.stackDir);
   const plan = await makePlan({
     stack,
@@ -89,7 +91,7 @@ async function plan(values: ReturnType<typeof declaration.opts>, terminal: Termi
     if (others.length > 0) err(`not of this plan, left as they are in ${values.out}/machines: ${others.join(", ")}\n`);
   }
   const text = diff === undefined ? planSummary(plan, paint) : diffText(diff, paint);
-  if (values.json) out(diff === undefined ? planJson(plan) : `${JSON.stringify(diff, null, 2)}\n`);
+  if (values.json) out(diff === undefined ? planJson(plan) : jsonOf("plan-diff", diff));
   else out(width === undefined ? text : fold(text, width));
   note(`planned in ${seconds(performance.now() - started)} s, ${seconds(performance.now())} s since the start\n`);
   if (reaches(plan.findings, failOn) || (diff?.refused.length ?? 0) > 0) return exitCodes.findings;

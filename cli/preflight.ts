@@ -7,6 +7,7 @@ import { outcomes } from "../components/gates/account/question.ts";
 import { placeOf, simulatedCloud } from "../plan/fakes/cloud.ts";
 import { runProgram } from "../plan/program/runProgram.ts";
 import { commandOf, exitCodes, several, UsageError } from "./exit.ts";
+import { jsonOf } from "./printed.ts";
 import { programEntry, readStack, stackChoices, stackCommand } from "./project.ts";
 
 export const command = commandOf(
@@ -23,7 +24,7 @@ export const command = commandOf(
     .option("--strict", "what could not be asked counts as refused")
     .option("--json", "print the answers as JSON"),
   async (values, terminal) => {
-    const { out, note, paint } = terminal;
+    const { out, progress, paint } = terminal;
     const { address, deployer, skip = [] } = values;
     if (address !== undefined && !/^\d+(\.\d+){3}$/.test(address))
       throw new UsageError(`--address ${address}; allowed: an IPv4 address such as 203.0.113.7`);
@@ -31,6 +32,7 @@ export const command = commandOf(
     const { cloud } = loadConfig(config);
     const place = placeOf(config);
     const started = performance.now();
+    progress(`asking ${cloud} for ${stack}`);
     const [{ askCloud, questions }, program] = await Promise.all([
       askers[cloud](),
       runProgram({
@@ -51,11 +53,11 @@ export const command = commandOf(
         each.filter(({ family, internal }) => family === "IPv4" && !internal).map((one) => one.address),
       ),
     };
-    note(`asking ${cloud} for ${stack}\n`);
     const show = values.json ? () => {} : (text: string) => out(text);
     const found = await askCloud({ program, place, asker, skip, onAnswer: (each) => show(answerText(each, paint)) });
     const seconds = (performance.now() - started) / 1000;
-    if (values.json) out(`${JSON.stringify({ stack, cloud, ...found }, null, 2)}\n`);
+    const answers = found.answers.toSorted((a, b) => ids.indexOf(a.id) - ids.indexOf(b.id));
+    if (values.json) out(jsonOf("preflight", { stack, cloud, ...found, answers }));
     else out(summary(found, seconds));
     const bad = outcomes.filter((each) => each === "refused" || (values.strict && each === "not asked"));
     return found.answers.some(({ objections }) => objections.some(({ outcome }) => bad.includes(outcome)))

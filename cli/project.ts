@@ -123,7 +123,13 @@ export interface StackOptions {
 }
 
 /** Names of the stacks that `--stack` may be, for completion. */
-export const stackChoices = () => stackNames(stacksOf(findProject()));
+export const stackChoices = () => namesIn(stacksOf(findProject()));
+
+/** Names of the stacks with a file in a folder. @throws UsageError when it cannot be read */
+export const namesIn = (folder: URL): readonly string[] =>
+  withUserFile(`stack files in ${fileURLToPath(folder)}`, "a folder with files Pulumi.<stack>.yaml", () =>
+    stackNames(folder),
+  );
 
 /**
  * The stack that is named, or the only one there is.
@@ -134,9 +140,7 @@ export const stackChoices = () => stackNames(stacksOf(findProject()));
  */
 export function readStack(command: string, { stack, stackDir }: StackOptions, { note }: Pick<Terminal, "note">): Stack {
   const folder = stackDir === undefined ? stacksOf(findProject()) : pathToFileURL(`${path.resolve(stackDir)}/`);
-  const names = withUserFile(`--stack-dir ${stackDir}`, "a folder with files Pulumi.<stack>.yaml", () =>
-    stackNames(folder),
-  );
+  const names = namesIn(folder);
   const name = stack ?? (names.length === 1 ? names[0] : undefined);
   if (name === undefined) throw new UsageError(`${command} needs --stack NAME; allowed: ${names.join(", ")}`);
   if (stack === undefined) note(`stack: ${name}, the only one\n`);

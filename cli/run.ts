@@ -4,7 +4,15 @@ import { moreArtifacts } from "../components/config/stackFile.ts";
 import { artifactsVariable } from "../components/model/artifacts.ts";
 import { ConfigError, didYouMean } from "../components/model/problem.ts";
 import project from "../package.json" with { type: "json" };
-import { type Command, type Commands, type ExitCode, exitCodes, type Screen, UsageError } from "./exit.ts";
+import {
+  type Command,
+  type Commands,
+  type ExitCode,
+  exitCodes,
+  type Screen,
+  type Terminal,
+  UsageError,
+} from "./exit.ts";
 import { fold } from "./fold.ts";
 import { projectNotes, projectOrNone } from "./project.ts";
 
@@ -12,6 +20,7 @@ import { projectNotes, projectOrNone } from "./project.ts";
 export async function runCommand(args: readonly string[], screen: Screen, commands: Commands): Promise<ExitCode> {
   // What may stand before the command's name takes no value.
   const name = args.find((arg) => !arg.startsWith("-"));
+  if (name === "version") return await runCommand(["--version"], screen, commands);
   if (name === "help") return await runCommand([...args.filter((arg) => arg !== name), "--help"], screen, commands);
   let command: Command | undefined;
   try {
@@ -31,10 +40,7 @@ export async function runCommand(args: readonly string[], screen: Screen, comman
     for (const each of [root, ...root.commands]) each.exitOverride().configureOutput(forScreen);
     refuseOptionsAsValues(command?.declaration, args);
     root.parse(args, { from: "user" });
-    const note = root.opts().quiet ? () => undefined : screen.err;
-    const { progress, ...rest } = screen;
-    const terminal = { ...rest, note, ...(progress === undefined || root.opts().quiet ? {} : { progress }) };
-    return (await command?.run(terminal)) ?? exitCodes.badConfig;
+    return (await command?.run(terminalOf(screen, root.opts().quiet === true))) ?? exitCodes.badConfig;
   } catch (error) {
     if (error instanceof CommanderError && error.exitCode === 0) {
       if (error.code === "commander.helpDisplayed") screen.out(fold(`\n${codesText(command)}\n`, screen.width));
@@ -45,6 +51,22 @@ export async function runCommand(args: readonly string[], screen: Screen, comman
     screen.err(message);
     return exitCodes.badConfig;
   }
+}
+
+/** Whatever is written clears the line of what is being done. */
+function terminalOf(screen: Screen, quiet: boolean): Terminal {
+  const show = quiet ? undefined : screen.progress;
+  let isShown = false;
+  const progress = (doing: string | undefined): void => {
+    if (isShown || doing !== undefined) show?.(doing);
+    isShown = doing !== undefined;
+  };
+  const cleared = (write: (text: string) => void) => (text: string) => {
+    progress(undefined);
+    write(text);
+  };
+  const [out, err] = [cleared(screen.out), cleared(screen.err)];
+  return { ...screen, out, err, note: quiet ? () => undefined : err, progress };
 }
 
 async function load(name: string | undefined, { prepare }: Screen, commands: Commands): Promise<Command | undefined> {

@@ -3,10 +3,9 @@ import { z } from "zod";
 import { configJsonSchema, stackFileJsonSchema } from "../components/config/jsonSchema.ts";
 import { configurationMarkdown } from "../components/config/markdown.ts";
 import { stacksFolder } from "../components/config/stackFile.ts";
-import { planJsonSchema } from "../plan/plan.ts";
 import { findingList } from "../plan/report/findings.ts";
 import { commandOf, exitCodes } from "./exit.ts";
-import { stacksSchema } from "./stacks.ts";
+import { printed } from "./printed.ts";
 
 /** The schema that the stack files' first line names. */
 export const schemaFile = new URL("schema.json", stacksFolder);
@@ -15,29 +14,25 @@ export function renderSchema(): string {
   return `${JSON.stringify(stackFileJsonSchema(), null, 2)}\n`;
 }
 
-/** What prints JSON, by its command. */
-const schemas = {
-  stack: stackFileJsonSchema,
-  plan: planJsonSchema,
-  stacks: () => z.toJSONSchema(stacksSchema),
-} as const;
-const names = ["stack", "plan", "stacks"] as const satisfies readonly (keyof typeof schemas)[];
-
 export const command = commandOf(
   new Declaration()
     .description(
-      "Prints the JSON Schema of a stack file, by which editors check and complete it, or of what a command prints with --json.",
+      "Prints the JSON Schema of a stack file, by which editors check and complete it, or of what a command prints with --json: plan-diff is that of plan --diff.",
     )
-    .addArgument(new Argument("[of]", "what the schema is of").choices(names).default("stack" as const))
+    .addArgument(
+      new Argument("[of]", "what the schema is of").choices(["stack", ...Object.keys(printed)]).default("stack"),
+    )
     .option("--markdown", "every setting to read: what is allowed, its default and what it means")
     .option(
       "--findings",
       "what a plan can say, by the names that acknowledge takes; with two levels the second is production's, or that of the worse case",
     ),
   async ({ markdown, findings }, { out }, of) => {
+    const [, schema] = Object.entries(printed).find(([name]) => name === of) ?? [];
     if (markdown) out(configurationMarkdown(configJsonSchema()));
     else if (findings) out(`${findingList()}\n`);
-    else out(`${JSON.stringify(schemas[of](), null, 2)}\n`);
+    else if (schema === undefined) out(renderSchema());
+    else out(`${JSON.stringify({ title: `fenestra ${of} --json`, ...z.toJSONSchema(schema) }, null, 2)}\n`);
     return exitCodes.fine;
   },
 );

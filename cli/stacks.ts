@@ -1,21 +1,21 @@
 import { Command as Declaration } from "@commander-js/extra-typings";
-import { z } from "zod";
 import { loadConfig } from "../components/config/load.ts";
-import { readStackFile, stackNames } from "../components/config/stackFile.ts";
+import { readStackFile } from "../components/config/stackFile.ts";
 import { clusterSpec } from "../components/model/clusterSpec.ts";
 import { exampleProblems } from "../components/model/exampleValues.ts";
 import { ConfigError } from "../components/model/problem.ts";
 import { counted } from "../plan/counted.ts";
 import { table } from "../plan/report/summary.ts";
 import { commandOf, exitCodes } from "./exit.ts";
-import { findProject, stacksOf } from "./project.ts";
+import { jsonOf, type Printed } from "./printed.ts";
+import { findProject, namesIn, stacksOf } from "./project.ts";
 
 /** The stacks that an update would take, development first, and why not the others. */
 export function deployableStacks(folder: URL): {
   readonly names: readonly string[];
   readonly leftOut: readonly string[];
 } {
-  const rows = stackNames(folder).map((name) => {
+  const rows = namesIn(folder).map((name) => {
     try {
       const spec = clusterSpec(loadConfig(readStackFile(name, folder)));
       const [example] = exampleProblems(spec);
@@ -33,21 +33,9 @@ export function deployableStacks(folder: URL): {
   };
 }
 
-/** What `fenestra stacks --json` prints; `problems` is 0 for a file without mistakes, whose other values are then known. */
-export const stacksSchema = z.array(
-  z.strictObject({
-    stack: z.string(),
-    cloud: z.string().nullable(),
-    region: z.string().nullable(),
-    kubernetes: z.string().nullable(),
-    pools: z.array(z.string()),
-    problems: z.int(),
-  }),
-);
-
 /** A file with mistakes does not hide the others. */
-export function stackRows(folder: URL): z.output<typeof stacksSchema> {
-  return stackNames(folder).map((stack) => {
+export function stackRows(folder: URL): Printed<"stacks"> {
+  return namesIn(folder).map((stack) => {
     try {
       const { cloud, region, kubernetes, pools } = loadConfig(readStackFile(stack, folder));
       return {
@@ -91,7 +79,7 @@ export const command = commandOf(
       out(`${JSON.stringify(names)}\n`);
       return exitCodes.fine;
     }
-    if (json) out(`${JSON.stringify(stackRows(folder), null, 2)}\n`);
+    if (json) out(jsonOf("stacks", stackRows(folder)));
     else out(`${stackLines(folder).join("\n")}\n`);
     return exitCodes.fine;
   },

@@ -1,6 +1,6 @@
 import { X509Certificate } from "node:crypto";
 import { setTimeout } from "node:timers/promises";
-import { Command as Declaration } from "@commander-js/extra-typings";
+import { Command as Declaration, Option } from "@commander-js/extra-typings";
 import type { V1Node } from "@kubernetes/client-node";
 import { ifFound } from "../check/cluster/api.ts";
 import type { ClusterApi } from "../check/cluster/clusterApi.ts";
@@ -11,8 +11,10 @@ import { readAttached, staleAttachments } from "../check/cluster/volumes.ts";
 import { controlPlaneKey } from "../check/facts.ts";
 import { machinesPage, pageLines, unfinishedPools } from "../components/gates/machinesPage.ts";
 import { messageOf } from "../components/gates/poll.ts";
-import { commandOf, type ExitCode, exitCodes, type Screen } from "./exit.ts";
+import { fromJson } from "../components/model/json.ts";
+import { commandOf, type ExitCode, exitCodes, type Terminal } from "./exit.ts";
 import { clusterOf, kubeconfigOption } from "./kubeconfig.ts";
+import { jsonOf, type Printed } from "./printed.ts";
 
 export const command = commandOf(
   new Declaration()
@@ -20,10 +22,12 @@ export const command = commandOf(
       "Shows how a running cluster is, and changes nothing: control plane, last snapshots, what the node controller says of each pool (who joins, leaves, is sick or held, why a roll stopped), volumes that outlive their pods, crashes of Windows machines, what an update waits for, and when certificates end.",
     )
     .option(...kubeconfigOption)
-    .option("--watch", "show it again when something has changed, until Ctrl-C"),
-  async ({ kubeconfig, watch = false }, terminal) => {
+    .option("--watch", "show it again when something has changed, until Ctrl-C")
+    .addOption(new Option("--json", "print it as JSON").conflicts("watch")),
+  async ({ kubeconfig, watch = false, json }, terminal) => {
     const api = clusterOf(kubeconfig);
-    return await show(() => look(api), { watch, pauseMs: 5_000 }, terminal);
+    const text = json ? statusJson : statusText;
+    return await show(() => look(api, text), { watch, pauseMs: 5_000 }, terminal);
   },
   { codes: { 1: "the cluster does not answer" } },
 );
@@ -37,7 +41,7 @@ interface Look {
 export async function show(
   once: () => Promise<Look>,
   { watch, pauseMs }: { readonly watch: boolean; readonly pauseMs: number },
-  terminal: Screen,
+  terminal: Pick<Terminal, "out" | "err">,
 ): Promise<ExitCode> {
   for (let shown = ""; ; await setTimeout(pauseMs)) {
     const { text, failed } = await once();
@@ -51,7 +55,7 @@ export async function show(
   }
 }
 
-async function look(api: ClusterApi): Promise<Look> {
+async function look(api: ClusterApi, textOf: typeof statusText): Promise<Look> {
   const unknown: string[] = [];
   // Some may read Nodes alone.
   const part = async <T>(what: string, asked: Promise<T>, without: T): Promise<T> =>
@@ -96,7 +100,7 @@ async function look(api: ClusterApi): Promise<Look> {
       unknown,
       certificates,
     };
-    return { text: statusText(facts, api.now()), failed: false };
+    return { text: textOf(facts, api.now()), failed: false };
   } catch (error) {
     return { text: `the API server ${api.server} does not answer as it should: ${messageOf(error)}`, failed: true };
   }
@@ -141,44 +145,64 @@ function markLines(marks: StatusFacts["marks"], names: readonly string[], now: D
   });
 }
 
-export function statusText(facts: StatusFacts, now: Date): string {
+const machineOf = ({ metadata, spec, status }: V1Node): Printed<"status">["controlPlane"][number] => ({
+  name: metadata?.name ?? "",
+  kubelet: status?.nodeInfo?.kubeletVersion ?? "",
+  ready: status?.conditions?.some(({ type, status: is }) => type === "Ready" && is === "True") === true,
+  cordoned: spec?.unschedulable === true,
+  leaving: metadata?.deletionTimestamp !== undefined,
+});
+
+/** What `--json` prints, of which the text is made. */
+function statusOf(facts: StatusFacts, now: Date): Printed<"status"> {
   const { controlPlane, members, page, snapshots, marks, names, remarks, unknown, certificates } = facts;
-  const machines = controlPlane.map(({ metadata, spec, status }) => {
-    const name = metadata?.name ?? "";
-    const ready =
-      status?.conditions?.some((condition) => condition.type === "Ready" && condition.status === "True") === true;
-    const more = `${spec?.unschedulable === true ? ", cordoned" : ""}${metadata?.deletionTimestamp === undefined ? "" : ", being deleted"}`;
-    return `${name}: ${status?.nodeInfo?.kubeletVersion ?? ""}, ${ready ? "Ready" : "not Ready"}${more}`;
-  });
   const created = controlPlane.map(({ metadata }) => metadata?.creationTimestamp ?? new Date(0));
   const { problems, notDue } =
     snapshots === undefined ? { problems: [], notDue: 0 } : snapshotFindings(snapshots, created, now);
-  const saved = [
-    ...Object.entries(snapshots ?? {}).map(([member, said]) => `last snapshot of etcd member ${member}: ${said}`),
-    ...problems.map((problem) => `snapshots: ${problem}`),
-    ...(notDue > 0 ? [`snapshots: ${notDue} of ${created.length} machines are too young to have sent one`] : []),
-  ];
-  const ends = Object.entries(certificates).flatMap(([whose, base64]) =>
-    base64 === undefined
-      ? []
-      : [
-          `certificate of ${whose}: until ${new X509Certificate(Buffer.from(base64, "base64")).validToDate.toISOString()}`,
-        ],
+  const machines = controlPlane.map(machineOf);
+  const releases = new Set(machines.flatMap(({ kubelet }) => kubelet || []));
+  return {
+    controlPlane: machines,
+    wanted: Number.isNaN(members) ? null : members,
+    unknown,
+    snapshots: snapshots ?? {},
+    remarks: [
+      ...problems.map((problem) => `snapshots: ${problem}`),
+      ...(notDue > 0 ? [`snapshots: ${notDue} of ${created.length} machines are too young to have sent one`] : []),
+      ...markLines(marks, names, now),
+      ...remarks,
+    ],
+    nodeController: fromJson(page ?? "") ?? null,
+    waits: [
+      ...(releases.size > 1 ? [`the control plane, of ${[...releases].sort().join(" and ")}`] : []),
+      ...unfinishedPools(page ?? ""),
+    ],
+    certificates: Object.fromEntries(
+      Object.entries(certificates).flatMap(([whose, base64]) =>
+        base64 === undefined
+          ? []
+          : [[whose, new X509Certificate(Buffer.from(base64, "base64")).validToDate.toISOString()]],
+      ),
+    ),
+  };
+}
+
+const statusJson = (facts: StatusFacts, now: Date): string => jsonOf("status", statusOf(facts, now)).trimEnd();
+
+export function statusText(facts: StatusFacts, now: Date): string {
+  const { controlPlane, wanted, unknown, snapshots, remarks, waits, certificates } = statusOf(facts, now);
+  const machines = controlPlane.map(
+    ({ name, kubelet, ready, cordoned, leaving }) =>
+      `${name}: ${kubelet}, ${ready ? "Ready" : "not Ready"}${cordoned ? ", cordoned" : ""}${leaving ? ", being deleted" : ""}`,
   );
-  const releases = new Set(controlPlane.flatMap(({ status }) => status?.nodeInfo?.kubeletVersion || []));
-  const waits = [
-    ...(releases.size > 1 ? [`the control plane, of ${[...releases].sort().join(" and ")}`] : []),
-    ...unfinishedPools(page ?? ""),
-  ];
   return [
     ...(machines.length === 0 ? ["no control-plane Node is listed"] : machines),
-    ...(members > machines.length ? [`${machines.length} control-plane Nodes, wanted ${members}`] : []),
+    ...((wanted ?? 0) > machines.length ? [`${machines.length} control-plane Nodes, wanted ${wanted}`] : []),
     ...unknown,
-    ...saved,
-    ...markLines(marks, names, now),
+    ...Object.entries(snapshots).map(([member, said]) => `last snapshot of etcd member ${member}: ${said}`),
     ...remarks,
-    ...(page === undefined ? [] : pageLines(page, now.getTime() / 1000)),
+    ...(facts.page === undefined ? [] : pageLines(facts.page, now.getTime() / 1000)),
     ...(waits.length === 0 ? [] : [`an update in progress waits for ${waits.join(", ")}`]),
-    ...ends,
+    ...Object.entries(certificates).map(([whose, until]) => `certificate of ${whose}: until ${until}`),
   ].join("\n");
 }

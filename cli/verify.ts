@@ -1,17 +1,21 @@
-import { accessSync, closeSync, constants, existsSync, openSync } from "node:fs";
+import { accessSync, closeSync, constants, existsSync, openSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { Command as Declaration, Option } from "@commander-js/extra-typings";
+import type { CheckResult } from "../check/check.ts";
 import { checkList, chosenChecks } from "../check/cluster/checkList.ts";
 import { balancerKinds } from "../check/cluster/probePods.ts";
 import { clusterFacts, greet, orSaid, verify } from "../check/cluster/verify.ts";
+import { junitXml } from "../check/junit.ts";
 import { commandOf, exitCodes, UsageError, withUserFile } from "./exit.ts";
 import { clusterOf, kubeconfigOption } from "./kubeconfig.ts";
+import { jsonOf } from "./printed.ts";
 
 const declaration = new Declaration()
   .description(
     "Checks a running cluster: nodes, placement, networking between Linux and Windows, Services, DNS, storage, metrics, logs. Works in a namespace of its own and removes it at the end, also after Ctrl-C or a failure. It makes a load balancer and a disk per system and Windows build for a short time.",
   )
   .option(...kubeconfigOption)
+  .option("--json", "print the results as JSON")
   .option("--junit <FILE>", "write the results to FILE in the form that CI systems read")
   .option(
     "--only <ID,...>",
@@ -49,7 +53,13 @@ export const command = commandOf(
         `--only or --skip ${chosen.unknown.join(",")} names no check of this cluster; allowed: ${kinds.join(", ")}, or the id of one, such as ${checks[0]?.id}`,
       );
     }
-    return (await verify(api, chosen.checks, options, terminal)) ? exitCodes.fine : exitCodes.findings;
+    const { out } = terminal;
+    const onResults = (results: readonly CheckResult[]): void => {
+      if (given.junit !== undefined) writeFileSync(given.junit, junitXml(results, api.server));
+      if (given.json) out(jsonOf("verify", results));
+    };
+    const screen = given.json ? { ...terminal, out: () => {} } : terminal;
+    return (await verify(api, chosen.checks, { ...options, onResults }, screen)) ? exitCodes.fine : exitCodes.findings;
   },
   { codes: { 1: "a check failed, the cluster does not answer or more than an empty namespace is left" } },
 );
@@ -70,7 +80,6 @@ function checked(values: ReturnType<typeof declaration.opts>) {
     );
   if (junit !== undefined) requireWritable(junit);
   return {
-    junit,
     only,
     skip,
     loadBalancer,

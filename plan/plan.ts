@@ -10,11 +10,11 @@ export const billedSchema = z.record(z.string(), z.int().nonnegative()).readonly
 
 export type Billed = z.output<typeof billedSchema>;
 
-const record = <T extends z.core.$ZodShape>(shape: T) => z.strictObject(shape).readonly();
-const list = <T extends z.ZodType>(item: T) => z.array(item).readonly();
-const texts = list(z.string());
+export const record = <T extends z.core.$ZodShape>(shape: T) => z.strictObject(shape).readonly();
+export const list = <T extends z.ZodType>(item: T) => z.array(item).readonly();
+export const texts = list(z.string());
 const sha256 = z.string().regex(/^[0-9a-f]{64}$/);
-const count = z.int().nonnegative();
+export const count = z.int().nonnegative();
 
 const fileSchema = record({
   path: z.string().describe("Absolute path on the machine."),
@@ -148,13 +148,3 @@ export type Plan = z.output<typeof planSchema>;
 export type PlanMachine = z.output<typeof machineSchema>;
 export type PlanPool = z.output<typeof poolSchema>;
 export type PlanResource = z.output<typeof resourceSchema>;
-
-export function planJsonSchema(): object {
-  const { $schema, ...schema } = z.toJSONSchema(planSchema);
-  return {
-    $schema,
-    title: "Fenestra plan",
-    description: `plan.json of \`fenestra plan\`, version ${planVersion}.`,
-    ...schema,
-  };
-}

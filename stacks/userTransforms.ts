@@ -1,9 +1,10 @@
-import { existsSync } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
 import path from "node:path";
 import { pathToFileURL } from "node:url";
 import * as pulumi from "@pulumi/pulumi";
 import { transformsVariable } from "../components/config/stackFile.ts";
 import { messageOf } from "../components/gates/poll.ts";
+import { ConfigError, problem } from "../components/model/problem.ts";
 
 type Properties = Readonly<Record<string, unknown>>;
 
@@ -105,17 +106,17 @@ function resultProblem(result: unknown, parent: unknown): string | undefined {
 function watched(transform: pulumi.ResourceTransformation, where: string): pulumi.ResourceTransformation {
   return (args) => {
     const [props, opts] = [copyOf(args.props), { ...args.opts }];
-    const refused = (why: string) => new pulumi.RunError(`${where}, for ${args.type} ${args.name}: ${why}`);
+    const refused = (why: string, found: unknown) => mistake(`${where}, for ${args.type} ${args.name}`, found, why);
     const tried = (): ReturnType<typeof transform> => {
       try {
         return transform(args);
       } catch (error) {
-        throw refused(messageOf(error));
+        throw refused("it fails", messageOf(error));
       }
     };
     const result = tried();
-    const problem = resultProblem(result, opts.parent);
-    if (problem !== undefined) throw refused(problem);
+    const wrong = resultProblem(result, opts.parent);
+    if (wrong !== undefined) throw refused(wrong, Object.keys(Object(result)));
     const [before, now] = [optionsOf(opts), optionsOf({ ...(result?.opts ?? args.opts) })];
     const paths = [
       ...changedPaths(props, result?.props ?? args.props),
@@ -128,19 +129,42 @@ function watched(transform: pulumi.ResourceTransformation, where: string): pulum
   };
 }
 
+/** A mistake in a stack's files, which a plan tells like the others and Pulumi without a trace. */
+function mistake(where: string, found: unknown, why: string): pulumi.RunError {
+  const allowed = "export const transforms = [(args) => ({ props, opts }), ...], see docs/transforms.md";
+  const cause = new ConfigError([problem(where, found, why, allowed)]);
+  const shown = new pulumi.RunError(cause.message);
+  shown.cause = cause;
+  return shown;
+}
+
+/** The exports of a user's file. @throws RunError with the line at which it cannot be read */
+async function load(file: string): Promise<Properties> {
+  const limit = Error.stackTraceLimit;
+  Error.stackTraceLimit = 10;
+  try {
+    return await import(pathToFileURL(file).href);
+  } catch (error) {
+    const trace = error instanceof Error ? (error.stack ?? "") : "";
+    const line = trace.slice(trace.indexOf(`${file}:`)).match(/^.*?:(\d+)/)?.[1];
+    const text = line === undefined ? undefined : readFileSync(file, "utf8").split("\n")[Number(line) - 1];
+    throw mistake(`${path.basename(file)}${line === undefined ? "" : `:${line}`}`, text?.trim(), messageOf(error));
+  } finally {
+    Error.stackTraceLimit = limit;
+  }
+}
+
 /**
  * Registers what `transforms.ts` beside the stack files exports, if it exists.
  *
- * @throws RunError when it exports something else
+ * @throws RunError when it cannot be read or exports something else
  */
 export async function registerTransforms(): Promise<void> {
   const file = process.env[transformsVariable];
   if (file === undefined || !existsSync(file)) return;
-  const { transforms }: Properties = await import(pathToFileURL(path.resolve(file)).href);
+  const { transforms } = await load(path.resolve(file));
   if (!Array.isArray(transforms) || !transforms.every((each) => typeof each === "function"))
-    throw new pulumi.RunError(
-      `${path.basename(file)} exports no transforms; allowed: export const transforms = [(args) => ({ props, opts }), ...], see docs/transforms.md`,
-    );
+    throw mistake(`${path.basename(file)}, transforms`, transforms, "is no list of functions");
   for (const [index, transform] of transforms.entries())
     pulumi.runtime.registerStackTransformation(watched(transform, `${path.basename(file)}, transforms[${index}]`));
 }

@@ -1,11 +1,9 @@
 import { randomBytes } from "node:crypto";
-import { writeFileSync } from "node:fs";
 import type { V1NamespaceCondition } from "@kubernetes/client-node";
 import { Refused } from "../../components/gates/apiProbe.ts";
 import { messageOf } from "../../components/gates/poll.ts";
 import type { CheckResult } from "../check.ts";
 import { exporterNamespace, windowsBuildLabel } from "../facts.ts";
-import { junitXml } from "../junit.ts";
 import { NotYet, until } from "../poll.ts";
 import { type Output, plain, recapLines, resultLines, summaryLine, timed } from "../report.ts";
 import { runChecks } from "../run.ts";
@@ -147,8 +145,8 @@ export function verifyTools(api: ClusterApi, namespace: string): VerifyTools {
 }
 
 interface VerifyOptions {
-  /** File for JUnit XML. */
-  readonly junit: string | undefined;
+  /** Called at the end, also after Ctrl-C. */
+  readonly onResults?: (results: readonly CheckResult[]) => void;
   /** Time limit of each check. */
   readonly limitMs: number;
   /** Beginning of the namespace's name. */
@@ -191,7 +189,7 @@ export async function orSaid<T>(
 export async function verify(
   api: ClusterApi,
   checks: readonly VerifyCheck[],
-  { junit, limitMs, prefix }: VerifyOptions,
+  { onResults, limitMs, prefix }: VerifyOptions,
   { out, err, paint = plain }: Output,
 ): Promise<boolean> {
   const started = performance.now();
@@ -218,7 +216,7 @@ export async function verify(
   }
   if (removal.left !== undefined)
     err(`namespace ${namespace}: ${removal.left}\nlook at: kubectl get namespace ${namespace} -o yaml\n`);
-  if (junit !== undefined) writeFileSync(junit, junitXml(results, api.server));
+  onResults?.(results);
   for (const text of [...recapLines(results, paint), summaryLine(results)]) out(`${text}\n`);
   const failed = results.some(({ outcome }) => outcome === "failed");
   return !failed && removal.clean && !interrupted.aborted;

@@ -34,11 +34,18 @@ export interface ComparedStack {
  * The stacks of both versions by name. Two plans decide, byte by byte, and not the edited files: most edits change no
  * plan.
  */
-export async function compareStacks(base: Version<string>, now: Version<Plan>): Promise<readonly ComparedStack[]> {
+export async function compareStacks(
+  base: Version<string>,
+  now: Version<Plan>,
+  progress: (doing: string) => void = () => {},
+): Promise<readonly ComparedStack[]> {
   const names = [...new Set([...base.stacks, ...now.stacks])].sort();
   const compared: ComparedStack[] = [];
   // In turn: a run has the process's Pulumi runtime to itself.
-  for (const stack of names) compared.push(await compareStack(stack, base, now));
+  for (const [index, stack] of names.entries()) {
+    progress(`comparing ${stack}, ${index + 1} of ${names.length}`);
+    compared.push(await compareStack(stack, base, now));
+  }
   return compared;
 }
 

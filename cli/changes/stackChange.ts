@@ -4,7 +4,7 @@ export const statuses = ["failed", "changed", "unknown", "added", "removed", "sa
 export type Status = (typeof statuses)[number];
 
 /** What happens to machines, in the table's words. */
-const nodeFates = [
+export const nodeFates = [
   "refused",
   "replaced",
   "may-be-replaced",
@@ -48,7 +48,7 @@ export function bareChange(stack: string, status: Status, reason = ""): StackCha
 /** File that `fenestra changes --out` writes for all stacks. */
 export const changesFile = "changes.json";
 
-const changesVersion = 3;
+export const changesVersion = 3;
 
 export function changesJson(stacks: readonly StackChange[]): string {
   return `${JSON.stringify({ version: changesVersion, stacks }, null, 2)}\n`;

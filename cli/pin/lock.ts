@@ -14,9 +14,11 @@ import type { Publishers, Said } from "./publishers.ts";
 /** Releases kept of a minor: the newest, and one to go back to. */
 const keptReleases = 2;
 
+export const pinOutcomes = ["verified", "recorded", "moved", "unverified", "different", "failed", "kept"] as const;
+
 export interface PinResult {
   readonly artifact: Artifact;
-  readonly outcome: "verified" | "recorded" | "moved" | "unverified" | "different" | "failed" | "kept";
+  readonly outcome: (typeof pinOutcomes)[number];
   readonly message?: string;
 }
 
@@ -138,16 +140,19 @@ export async function pin(
   { rows, isAsked }: Wanted,
   publishers: Publishers,
   acceptMoved: boolean,
+  progress: (doing: string) => void = () => {},
 ): Promise<readonly PinResult[]> {
   const results = rows.map((artifact): PinResult => ({ artifact, outcome: "kept" }));
   // All workers take from one iterator.
   const waiting = [...rows.entries()].filter(([, artifact]) => isAsked(artifact)).values();
   const worker = async (): Promise<void> => {
-    for (const [index, artifact] of waiting)
+    for (const [index, artifact] of waiting) {
+      progress(`asking for ${nameOf(artifact)}`);
       results[index] = await publishers.digest(artifact).then(
         (said) => judge(artifact, said, acceptMoved),
         (error: Error) => ({ artifact, outcome: "failed", message: `${nameOf(artifact)}: ${error.message}` }),
       );
+    }
   };
   await Promise.all(Array.from({ length: atOnce }, worker));
   return results;

@@ -5,7 +5,7 @@ import { formerUrns } from "./aliases.ts";
 import type { BasePlan } from "./base.ts";
 import { changedLeaves, type LeafChange, valueAt } from "./leaves.ts";
 
-const changes = ["replaced", "refused", "may-be-replaced", "removed", "rolled", "changed", "added"] as const;
+export const changes = ["replaced", "refused", "may-be-replaced", "removed", "rolled", "changed", "added"] as const;
 
 /** `refused`: by the cloud. `may-be-replaced`: unknown here. `rolled`: its machines one by one. `changed`: in place. */
 export type Change = (typeof changes)[number];

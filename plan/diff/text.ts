@@ -121,13 +121,13 @@ export function decisive(diff: PlanDiff, paint: Paint = plain): readonly (readon
   const { refused, settings, lost, nodes, billed } = diff;
   const red = (line: string): string => paint("red", line);
   return [
-    // A refusal says it already.
-    refused.length > 0 ? [] : [verdict(diff)],
+    refused.length > 0
+      ? titled(
+          "REFUSED: this update will not run",
+          refused.map((problem) => `- ${showProblem(problem)}`),
+        ).map(red)
+      : [verdict(diff)],
     titled("Stack file", settings.map(showSigned)),
-    titled(
-      "REFUSED: this update will not run",
-      refused.map((problem) => `- ${showProblem(problem)}`),
-    ).map(red),
     titled(
       "DATA IS LOST",
       lost.map(({ name, what }) => `- ${name}: ${what}`),

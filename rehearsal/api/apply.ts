@@ -2,8 +2,7 @@ import { randomBytes } from "node:crypto";
 import { messageOf } from "../../components/gates/poll.ts";
 import { type PropertyMap, type PropertyValue, Secret, Unknown } from "../../components/gates/resources.ts";
 import type { RecordedProgram, RecordedResource } from "../../plan/program/recorded.ts";
-import { type CommandResult, runCommand } from "../host/command.ts";
-import { limitsMs } from "../host/limits.ts";
+import { type CommandResult, limitsMs, runCommand } from "../host/command.ts";
 import { hasAnswer, retryWhileUnavailable } from "./client.ts";
 
 /** Runs kubectl with the program's own admin kubeconfig. */

@@ -20,8 +20,7 @@ import {
 } from "@kubernetes/client-node";
 import { z } from "zod";
 import type { ApiClients } from "../../check/cluster/api.ts";
-import type { CommandResult } from "../host/command.ts";
-import { limitsMs } from "../host/limits.ts";
+import { type CommandResult, limitsMs } from "../host/command.ts";
 
 /** The parts of the Kubernetes API that the harness uses, with one identity. */
 export interface Api extends ApiClients {

@@ -2,7 +2,7 @@ import { type ConfigurationOptions, IsomorphicFetchHttpLibrary } from "@kubernet
 import { expect, expectEqual, inOrder, within } from "../../check/check.ts";
 import { messageOf } from "../../components/gates/poll.ts";
 import type { ControlPlaneLab } from "../cluster/controlPlaneLab.ts";
-import { limitsMs } from "../host/limits.ts";
+import { limitsMs } from "../host/command.ts";
 import { waitFor } from "../host/processes.ts";
 import type { CheckContext, RehearsalCheck, RehearsalTools } from "./context.ts";
 

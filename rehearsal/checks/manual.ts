@@ -3,10 +3,8 @@ import path from "node:path";
 import { fileURLToPath } from "node:url";
 import { expect, expectEqual } from "../../check/check.ts";
 import type { Cluster } from "../cluster/cluster.ts";
-import type { ControlPlaneLab } from "../cluster/controlPlaneLab.ts";
-import { hostPath, runCommand } from "../host/command.ts";
-import { limitsMs } from "../host/limits.ts";
-import { bridgeOf } from "./bridge.ts";
+import { bridgeOf, type ControlPlaneLab } from "../cluster/controlPlaneLab.ts";
+import { hostPath, limitsMs, runCommand } from "../host/command.ts";
 import type { CheckContext, RehearsalCheck } from "./context.ts";
 
 const root = new URL("../../", import.meta.url);

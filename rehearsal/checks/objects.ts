@@ -3,7 +3,7 @@ import { CheckFailure, expect } from "../../check/check.ts";
 import { allWorkloads, podProblem, workloadProblems } from "../../check/cluster/workloads.ts";
 import { requestsOf, roomInWords, roomOfNode } from "../../components/model/allocatable.ts";
 import type { OwnObject } from "../api/ownObjects.ts";
-import { limitsMs } from "../host/limits.ts";
+import { limitsMs } from "../host/command.ts";
 import { waitFor } from "../host/processes.ts";
 import type { CheckContext, RehearsalCheck } from "./context.ts";
 

@@ -5,7 +5,7 @@ import { type Api, apiFor, kubeconfig } from "../api/client.ts";
 import type { CloudSimulation } from "../clouds/cloud.ts";
 import type { DecodedMachine } from "../cluster/bringUp.ts";
 import type { Cluster } from "../cluster/cluster.ts";
-import { limitsMs } from "../host/limits.ts";
+import { limitsMs } from "../host/command.ts";
 import { waitFor } from "../host/processes.ts";
 import type { RehearsalCheck } from "./context.ts";
 import { type Follow, walk } from "./manual.ts";

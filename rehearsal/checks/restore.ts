@@ -1,10 +1,9 @@
 import { CheckFailure, expect, expectEqual } from "../../check/check.ts";
 import { controlPlaneKey } from "../../check/facts.ts";
-import type { ControlPlaneLab } from "../cluster/controlPlaneLab.ts";
-import { limitsMs } from "../host/limits.ts";
+import { bridgeOf, type ControlPlaneLab } from "../cluster/controlPlaneLab.ts";
+import { limitsMs } from "../host/command.ts";
 import { waitFor } from "../host/processes.ts";
 import { readBack, writes } from "./availability.ts";
-import { bridgeOf } from "./bridge.ts";
 import type { CheckContext, RehearsalCheck } from "./context.ts";
 
 /**

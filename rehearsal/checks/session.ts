@@ -1,10 +1,9 @@
 import type { Check, CheckResult, Position } from "../../check/check.ts";
 import { type Paint, plain, positionText, recapLines, resultLines, summaryLine } from "../../check/report.ts";
 import { runChecks } from "../../check/run.ts";
-import { RehearsalError } from "../host/errors.ts";
-import { limitsMs } from "../host/limits.ts";
+import { limitsMs, RehearsalError } from "../host/command.ts";
 import type { Progress } from "../host/progress.ts";
-import { isStrict } from "../programs/atHand.ts";
+import { isStrict } from "../programs/cache.ts";
 
 interface PartOptions {
   /** What is checked, in the line that the passed checks of this part fold to. Default: each has a line. */

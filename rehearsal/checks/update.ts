@@ -8,7 +8,7 @@ import type { DecodedMachine } from "../cluster/bringUp.ts";
 import type { Cluster, Release } from "../cluster/cluster.ts";
 import type { ControlPlaneLab } from "../cluster/controlPlaneLab.ts";
 import type { Update, Updates } from "../cluster/update.ts";
-import { limitsMs } from "../host/limits.ts";
+import { limitsMs } from "../host/command.ts";
 import { waitFor } from "../host/processes.ts";
 import { outageLimitMs } from "./availability.ts";
 import type { RehearsalCheck, RehearsalTools } from "./context.ts";

@@ -5,7 +5,7 @@ import { clusterApi } from "../../check/cluster/clusterApi.ts";
 import type { NodeFacts } from "../../check/cluster/nodes.ts";
 import { clusterFacts, makeNamespace, removeNamespace, verifyTools } from "../../check/cluster/verify.ts";
 import type { VerifyCheck, VerifyTools } from "../../check/cluster/verifyCheck.ts";
-import { limitsMs } from "../host/limits.ts";
+import { limitsMs } from "../host/command.ts";
 import type { ExpectedPool } from "./context.ts";
 import { poolRegistrationId } from "./nodes.ts";
 

@@ -2,11 +2,11 @@ import type { V1Node, V1PersistentVolumeClaim, V1PersistentVolumeSpec, V1Service
 import { z } from "zod";
 import { statusOf } from "../../check/cluster/api.ts";
 import { uninitializedTaintKey } from "../../check/facts.ts";
+import { newAuthority } from "../../plan/fakes/certificates.ts";
 import type { Api } from "../api/client.ts";
 import type { Network } from "../host/network.ts";
 import type { CloudInstance, CloudSimulation } from "./cloud.ts";
-import { answerForWebhook } from "./gmsaWebhook.ts";
-import { answerForMetrics } from "./metrics.ts";
+import { listen } from "./server.ts";
 
 /**
  * Fake of the cloud controller manager: by a node's provider id it finds the instance, sets addresses and the labels of
@@ -212,4 +212,74 @@ export function startCloudController(api: Api, cloud: CloudSimulation, network: 
   // The next round follows one that failed: the API may be away on purpose.
   const loop = (): void => void setTimeout(() => round().then(loop, loop), 500);
   loop();
+}
+
+const webhook = { namespace: "kube-system", name: "gmsa-webhook" };
+
+/**
+ * Fake of the gMSA webhook's container: none starts here, and without an answer the API server refuses pods with an
+ * account. It allows each, at the address of the webhook's Service, with its Secret's certificate, which the API server
+ * checks against the webhook's configuration.
+ *
+ * @returns whether there is such a webhook
+ */
+async function answerForWebhook({ core }: Api, network: Pick<Network, "addAddress">): Promise<boolean> {
+  const services = (await core.listNamespacedService({ namespace: webhook.namespace })).items;
+  const address = services.find(({ metadata }) => metadata?.name === webhook.name)?.spec?.clusterIP;
+  if (address === undefined) return false;
+  const { data } = await core.readNamespacedSecret({ ...webhook, name: `${webhook.name}-certificate` });
+  const pem = (key: string): string => Buffer.from(data?.[key] ?? "", "base64").toString();
+  await network.addAddress(address);
+  await listen(
+    address,
+    443,
+    ({ body }) => {
+      const response = { uid: JSON.parse(body.toString()).request.uid, allowed: true };
+      const answer = { apiVersion: "admission.k8s.io/v1", kind: "AdmissionReview", response };
+      return { status: 200, headers: { "content-type": "application/json" }, body: JSON.stringify(answer) };
+    },
+    { cert: pem("tls.crt"), key: pem("tls.key") },
+  );
+  return true;
+}
+
+const metricsServer = { namespace: "kube-system", name: "metrics-server" };
+const version = "metrics.k8s.io/v1beta1";
+const json = { "content-type": "application/json" };
+
+/**
+ * Fake of metrics-server, without figures, at the address of its Service: while nobody answers for a registered API, no
+ * deleted namespace ends (kubernetes/kubernetes#60807).
+ *
+ * @returns whether the cluster has that Service
+ */
+async function answerForMetrics({ core }: Api, network: Pick<Network, "addAddress">): Promise<boolean> {
+  const { items } = await core.listNamespacedService({ namespace: metricsServer.namespace });
+  const address = items.find(({ metadata }) => metadata?.name === metricsServer.name)?.spec?.clusterIP;
+  if (address === undefined) return false;
+  // The APIService does not verify it.
+  const { certificate: cert, key } = newAuthority(metricsServer.name);
+  await network.addAddress(address);
+  await listen(address, 443, ({ url }) => ({ status: 200, headers: json, body: JSON.stringify(answerOf(url)) }), {
+    cert,
+    key,
+  });
+  return true;
+}
+
+/** The answers of the API of metrics (kubernetes-sigs/metrics-server: pkg/api/install.go). */
+function answerOf(url: string): unknown {
+  const resource = (name: string, kind: string, namespaced: boolean) => ({
+    ...{ name, singularName: "", kind, namespaced },
+    verbs: ["get", "list"],
+  });
+  if (/^\/apis\/metrics\.k8s\.io\/v1beta1\/?(\?|$)/.test(url))
+    return {
+      kind: "APIResourceList",
+      apiVersion: "v1",
+      groupVersion: version,
+      resources: [resource("nodes", "NodeMetrics", false), resource("pods", "PodMetrics", true)],
+    };
+  const kind = /\/nodes(\?|$)/.test(url) ? "NodeMetricsList" : "PodMetricsList";
+  return { kind, apiVersion: version, metadata: {}, items: [] };
 }

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { KubeConfig, type V1Node, Watch } from "@kubernetes/client-node";
 import { apiFor } from "../api/client.ts";
-import { limitsMs } from "../host/limits.ts";
+import { limitsMs } from "../host/command.ts";
 import { waitFor } from "../host/processes.ts";
 
 /** A Node as the API server stored it when the kubelet created it. */

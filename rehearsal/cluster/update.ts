@@ -1,5 +1,7 @@
 import { loadConfig } from "../../components/config/load.ts";
 import { messageOf } from "../../components/gates/poll.ts";
+import { reveal } from "../../components/gates/resources.ts";
+import { skipVariable } from "../../components/gates/waitFor.ts";
 import type { SimulatedMachine } from "../../plan/fakes/machines.ts";
 import type { RecordedHook, SimulatedCloud } from "../../plan/program/engine.ts";
 import type { RecordedProgram, RecordedResource } from "../../plan/program/recorded.ts";
@@ -8,7 +10,7 @@ import { type Fate, fateOf, nextUpdate } from "../../plan/providers/nextUpdate.t
 import { applyLayer, depths, isKubernetesObject, layers, objectOf, plainValue, takesFields } from "../api/apply.ts";
 import { isReady } from "../api/client.ts";
 import type { CloudSimulation } from "../clouds/cloud.ts";
-import { limitsMs } from "../host/limits.ts";
+import { limitsMs } from "../host/command.ts";
 import { waitFor } from "../host/processes.ts";
 import type { Progress } from "../host/progress.ts";
 import { takeFromKwok } from "../machines/kwok.ts";
@@ -17,7 +19,6 @@ import type { Programs } from "../programs/obtain.ts";
 import type { DecodedMachine } from "./bringUp.ts";
 import type { Cluster, Release } from "./cluster.ts";
 import type { ControlPlaneLab } from "./controlPlaneLab.ts";
-import { callHook } from "./hooks.ts";
 
 type Config = Readonly<Record<string, string>>;
 
@@ -278,4 +279,25 @@ export function releasesText(ran: readonly Programs[]): string {
 
 function releaseOf({ version, source }: Programs[ProgramName]): string {
   return source === undefined ? version : `${version} (the source of ${source} with this number)`;
+}
+
+/**
+ * Calls a hook of the program as an engine does before it makes or changes the hook's resource (pulumi/pulumi:
+ * sdk/proto/pulumi/callback.proto, ResourceHookRequest).
+ *
+ * @param kept what a Stash kept from an earlier update
+ * @throws what the hook throws
+ */
+export async function callHook(
+  { program, hooks }: { readonly program: RecordedProgram; readonly hooks: ReadonlyMap<string, RecordedHook> },
+  name: string,
+  kept?: unknown,
+): Promise<void> {
+  // No cloud is asked whether it would start a machine.
+  process.env[skipVariable] = "all";
+  const hook = hooks.get(name);
+  if (hook === undefined) throw new Error(`the program registered no hook ${name}`);
+  const owner = program.resources.find(({ options }) => Object.values(options.hooks).flat().includes(name));
+  const newInputs = reveal({ ...owner?.inputs });
+  await Reflect.apply(hook.callback, undefined, [{ oldInputs: { input: kept }, newInputs }]);
 }

@@ -1,7 +1,6 @@
 import { existsSync } from "node:fs";
 import { readFile } from "node:fs/promises";
-import { runCommand } from "./command.ts";
-import { RehearsalError } from "./errors.ts";
+import { RehearsalError, runCommand } from "./command.ts";
 
 /** A host on which namespaces could not be made. */
 export interface HostFacts {

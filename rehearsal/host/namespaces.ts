@@ -6,8 +6,7 @@ import { homedir } from "node:os";
 import { join } from "node:path";
 import { Writable } from "node:stream";
 import { setTimeout as sleep } from "node:timers/promises";
-import { exitCodeOf, hostPath, killGroup, withoutBashrc } from "./command.ts";
-import { RehearsalError } from "./errors.ts";
+import { exitCodeOf, hostPath, killGroup, RehearsalError, withoutBashrc } from "./command.ts";
 import { checkHost, isRoot, lackOfIds, unshareFlags } from "./hostCheck.ts";
 
 /** Marks the inner process, and tells it its work folder. */

@@ -2,7 +2,7 @@ import { writeFile } from "node:fs/promises";
 import path from "node:path";
 import { stringify } from "yaml";
 import type { ApiClients } from "../../check/cluster/api.ts";
-import { limitsMs } from "../host/limits.ts";
+import { limitsMs } from "../host/command.ts";
 import { startInMachine, waitFor } from "../host/processes.ts";
 
 const label = "kwok.x-k8s.io/node";

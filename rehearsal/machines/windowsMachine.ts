@@ -1,16 +1,24 @@
 import { readFile } from "node:fs/promises";
+import path from "node:path";
 import type { DecodedUserData } from "../../plan/decode/userData.ts";
 import type { Api } from "../api/client.ts";
-import { limitsMs } from "../host/limits.ts";
-import { createMachineRoot } from "../host/machineRoot.ts";
-import type { Network } from "../host/network.ts";
-import { type MachineProcess, waitFor } from "../host/processes.ts";
+import { limitsMs } from "../host/command.ts";
+import { createMachineRoot, writeMachineFile } from "../host/machineRoot.ts";
+import type { Machine, Network } from "../host/network.ts";
+import { type MachineProcess, runInMachine, startInMachine, waitFor } from "../host/processes.ts";
+import { programFolder } from "../host/rootScripts.ts";
+import { linuxBuildDropIn, linuxRuntimeAddress, windowsDropInFolder } from "./kubeletOverrides.ts";
 import { giveToKwok } from "./kwok.ts";
 import { refusal } from "./logs.ts";
-import { startKubelet, systemLabels } from "./windowsKubelet.ts";
-import { joinPayload, type WindowsIdentity, windowsRelease } from "./windowsNode.ts";
+import {
+  type JoinedPayload,
+  joinPayload,
+  type WindowsIdentity,
+  type WindowsRelease,
+  windowsRelease,
+} from "./windowsNode.ts";
 
-export interface WindowsMachineOptions extends WindowsIdentity {
+interface WindowsMachineOptions extends WindowsIdentity {
   /** Path of the kubelet's Linux build. */
   readonly kubelet: string;
   /** Path of the rehearsal's container runtime. */
@@ -107,4 +115,62 @@ async function handOver(options: WindowsMachineOptions): Promise<void> {
   };
   await waitFor(`node ${name} to have a disk`, limitsMs.change, complete);
   await giveToKwok(api, name, systemLabels);
+}
+
+/** What a kubelet starts from. */
+interface KubeletParts {
+  readonly machine: Machine;
+  readonly joined: JoinedPayload;
+  readonly release: WindowsRelease;
+  /** File for its log. */
+  readonly logFile: string;
+}
+
+/** What a Windows machine runs until its node is registered. */
+interface StartedKubelet {
+  readonly kubelet: MachineProcess;
+  readonly runtime: MachineProcess;
+}
+
+/** Labels by which a kubelet tells its system. */
+const systemLabels = { "kubernetes.io/os": "windows", "kubernetes.io/arch": "amd64" };
+
+/**
+ * Starts the kubelet's Linux build in place of kubelet.exe, with the payload's files below `/` instead of `C:\`.
+ * What a kubelet finds out about its system is given as labels, which win (kubernetes:
+ * pkg/kubelet/kubelet_node_status.go, initialNode).
+ */
+async function startKubelet(parts: KubeletParts): Promise<StartedKubelet> {
+  const { machine, joined, release, logFile } = parts;
+  const added = Object.entries(linuxBuildDropIn()).map(([file, content]) => ({ path: file, content }));
+  for (const { path: file, content } of [...joined.files, ...added])
+    await writeMachineFile(machine.pid, onLinux(file), onLinux(content));
+  const runtime = await startRuntime(parts);
+  const labels = { ...systemLabels, "node.kubernetes.io/windows-build": release.build };
+  const found = Object.entries(labels).map((pair) => `${pair.join("=")},`);
+  const flags = joined.kubeletArguments
+    .filter((flag) => !flag.startsWith("--windows-"))
+    .map((flag) => onLinux(flag).replace(/^--node-labels=/, `$&${found.join("")}`));
+  const argv = [`${programFolder}/kubelet`, ...flags, `--config-dir=${onLinux(windowsDropInFolder)}`];
+  return { runtime, kubelet: await startInMachine(machine, argv, { logFile }) };
+}
+
+/** Starts the runtime and waits until it listens, as the service does on which a kubelet depends. */
+async function startRuntime({ machine, logFile }: KubeletParts): Promise<MachineProcess> {
+  const log = path.join(path.dirname(logFile), "container-runtime.log");
+  const argv = [`${programFolder}/container-runtime`, "windows", linuxRuntimeAddress];
+  const runtime = await startInMachine(machine, argv, { logFile: log });
+  const listens = `test -S ${linuxRuntimeAddress.replace("unix://", "")}`;
+  const { code } = await runInMachine(machine, [
+    "bash",
+    "-c",
+    `for i in {1..200}; do ${listens} && exit; sleep 0.05; done; exit 1`,
+  ]);
+  if (code !== 0) throw new Error(`${machine.name}: the container runtime does not listen: see ${log}`);
+  return runtime;
+}
+
+/** A text with the paths of `C:\` that a kubelet reads as a Linux machine's. */
+function onLinux(text: string): string {
+  return text.replaceAll(/\bC:[\\/][\w.\\/-]*/g, (found) => found.slice(2).replaceAll(/\\+/g, "/"));
 }

@@ -2,8 +2,8 @@ import { z } from "zod";
 import { windowsBuilds } from "../../check/facts.ts";
 import { type DecodedUserData, fileContent } from "../../plan/decode/userData.ts";
 import type { SimulatedMachine } from "../../plan/fakes/machines.ts";
+import { limitsMs } from "../host/command.ts";
 import type { Hardware } from "../host/hardware.ts";
-import { limitsMs } from "../host/limits.ts";
 import { waitFor } from "../host/processes.ts";
 
 /** What a machine learns from its cloud at boot. */

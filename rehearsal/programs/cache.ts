@@ -3,8 +3,7 @@ import { existsSync } from "node:fs";
 import { mkdir, mkdtemp, readdir, rm } from "node:fs/promises";
 import { homedir } from "node:os";
 import { isAbsolute, join } from "node:path";
-import { hostPath } from "../host/command.ts";
-import { RehearsalError } from "../host/errors.ts";
+import { hostPath, RehearsalError } from "../host/command.ts";
 import type { Progress } from "../host/progress.ts";
 
 /** Folder of downloaded and built programs: `fenestra/programs` in XDG_CACHE_HOME or ~/.cache. */
@@ -68,4 +67,24 @@ export function seconds(start: number): string {
 /** `45 s`, `4 minutes`. */
 export function aboutTime(seconds: number): string {
   return seconds < 90 ? `${seconds} s` : `${Math.round(seconds / 60)} minutes`;
+}
+
+/** Whether lacking programs are an error instead of a skip, which would be missed where everything can be installed. */
+export function isStrict(): boolean {
+  return process.env.STRICT === "1";
+}
+
+/** Programs that can be neither found nor downloaded, and no Go to build them. */
+export class GoMissing extends RehearsalError {}
+
+/** Obtains programs, or says why there is no Go for them. Other failures stay errors. */
+export async function obtainOrReason<T>(
+  obtain: () => Promise<T>,
+): Promise<{ readonly programs: T } | { readonly reason: string }> {
+  try {
+    return { programs: await obtain() };
+  } catch (error) {
+    if (error instanceof GoMissing) return { reason: error.message };
+    throw error;
+  }
 }

@@ -1,7 +1,7 @@
 import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { minorOf } from "../../components/model/releases.ts";
-import { RehearsalError } from "../host/errors.ts";
+import { RehearsalError } from "../host/command.ts";
 
 export const programNames = [
   "kube-apiserver",

@@ -4,8 +4,7 @@ import { chmod, readFile, rename } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { z } from "zod";
 import { messageOf } from "../../components/gates/poll.ts";
-import { runCommand, runOrFail } from "../host/command.ts";
-import { RehearsalError } from "../host/errors.ts";
+import { RehearsalError, runCommand, runOrFail } from "../host/command.ts";
 import { catalog, type ProgramName, type Versions } from "./catalog.ts";
 
 /** Base addresses of downloads, without a slash at the end; parameters for mirrors and tests. */

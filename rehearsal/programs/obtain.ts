@@ -4,11 +4,9 @@ import { rename } from "node:fs/promises";
 import { join } from "node:path";
 import { z } from "zod";
 import { minorOf } from "../../components/model/releases.ts";
-import { findOnPath, runCommand } from "../host/command.ts";
-import type { RehearsalError } from "../host/errors.ts";
-import { GoMissing } from "./atHand.ts";
+import { findOnPath, type RehearsalError, runCommand } from "../host/command.ts";
 import { type BuildOptions, buildPrograms, linkerFlags } from "./build.ts";
-import { defaultCache, goArch, seconds, withWorkFolder } from "./cache.ts";
+import { defaultCache, GoMissing, goArch, seconds, withWorkFolder } from "./cache.ts";
 import {
   catalog,
   fits,

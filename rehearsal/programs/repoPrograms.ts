@@ -4,9 +4,8 @@ import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import type { Progress } from "../host/progress.ts";
-import { GoMissing } from "./atHand.ts";
 import { type Build, type BuildOptions, buildPrograms } from "./build.ts";
-import { defaultCache, goArch } from "./cache.ts";
+import { defaultCache, GoMissing, goArch } from "./cache.ts";
 
 /** A program whose source is part of this project. */
 export interface RepoProgram extends Omit<Build, "file">, Pick<BuildOptions, "label" | "modFile"> {

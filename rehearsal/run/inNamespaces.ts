@@ -5,7 +5,7 @@ import { loadConfig } from "../../components/config/load.ts";
 import { minorOf } from "../../components/model/releases.ts";
 import { type Selection, summary } from "../checks/session.ts";
 import type { Release } from "../cluster/cluster.ts";
-import { RehearsalError } from "../host/errors.ts";
+import { RehearsalError } from "../host/command.ts";
 import { idsProblem, lackOfIds } from "../host/hostCheck.ts";
 import { type Inside, insideNamespaces, runInsideNamespaces, thisCommand } from "../host/namespaces.ts";
 import { createProgress, type Progress } from "../host/progress.ts";

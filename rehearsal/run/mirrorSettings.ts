@@ -6,7 +6,7 @@ import { type KeyAndCertificate, newAuthority } from "../../plan/fakes/certifica
 import { makePlan, type PlanRequest } from "../../plan/report/makePlan.ts";
 import { mirrorList } from "../../plan/report/mirrorList.ts";
 import type { MirrorSettings } from "../clouds/mirror.ts";
-import type { Breakage } from "./breakage.ts";
+import type { Breakage } from "./negativeControls.ts";
 
 /** What `fenestra mirror` tells of a stack with a mirror of files or a proxy; `undefined` for others. */
 export async function mirrorSettings(

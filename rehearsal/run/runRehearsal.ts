@@ -21,16 +21,14 @@ import { verifyIds, verifyRun } from "../checks/verify.ts";
 import { simulateCloud } from "../clouds/clouds.ts";
 import { buildSimulatedInfra, type DecodedMachine } from "../cluster/bringUp.ts";
 import { Cluster } from "../cluster/cluster.ts";
-import { ControlPlaneLab } from "../cluster/controlPlaneLab.ts";
-import { callHook } from "../cluster/hooks.ts";
-import { creators } from "../cluster/inspect.ts";
-import { releasesText, Updates, withPatchOf } from "../cluster/update.ts";
+import { ControlPlaneLab, creators } from "../cluster/controlPlaneLab.ts";
+import { callHook, releasesText, Updates, withPatchOf } from "../cluster/update.ts";
 import { runCommand } from "../host/command.ts";
 import { shellIn } from "../host/processes.ts";
 import type { Progress } from "../host/progress.ts";
 import type { PinnedImages } from "../machines/windowsNode.ts";
-import { type Breakage, decodeMachine, withPlatform } from "./breakage.ts";
 import { mirrorLine, mirrorSettings, withRehearsalCa } from "./mirrorSettings.ts";
+import { type Breakage, decodeMachine, withPlatform } from "./negativeControls.ts";
 
 export interface RehearsalOptions extends CheckOptions, Selection {
   readonly stack: string;

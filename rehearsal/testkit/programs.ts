@@ -1,6 +1,5 @@
 export { findOnPath } from "../host/command.ts";
 export { createProgress, type Progress } from "../host/progress.ts";
-export { isStrict, obtainOrReason } from "../programs/atHand.ts";
-export { defaultCache, withLock, withWorkFolder } from "../programs/cache.ts";
+export { defaultCache, isStrict, obtainOrReason, withLock, withWorkFolder } from "../programs/cache.ts";
 export { type Checkers, obtainCheckers } from "../programs/checkers/obtain.ts";
 export { obtainPrograms, type Programs } from "../programs/obtain.ts";

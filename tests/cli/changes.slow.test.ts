@@ -6,6 +6,7 @@ import { changesComment, commentLimit, commentOfFile, failureComment, marker } f
 import { compareStacks } from "../../cli/changes/compare.ts";
 import { bareChange, changesJson, parseChanges, type StackChange, statuses } from "../../cli/changes/stackChange.ts";
 import { UsageError } from "../../cli/exit.ts";
+import { printed } from "../../cli/printed.ts";
 import { ConfigError } from "../../components/model/problem.ts";
 import type { Plan } from "../../plan/plan.ts";
 import { planJson } from "../../plan/report/files.ts";
@@ -277,6 +278,7 @@ Resources: + 1
     };
     assert.equal(of(changesJson([change()])), changesComment([change()], source));
     assert.deepEqual(parseChanges(changesJson([change()])), [change()]);
+    assert.deepEqual(printed.changes.parse(JSON.parse(changesJson([change()]))).stacks, [change()]);
     const failure = failureComment(source);
     assert.equal(failure, `${marker}\nThere is no plan of \`${source.sha}\`: [the run](${source.runUrl}) says why.\n`);
     const good: unknown = JSON.parse(changesJson([change()]));

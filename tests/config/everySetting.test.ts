@@ -36,7 +36,7 @@ const withoutRow: Readonly<Record<string, string>> = {
   cloud: "a cluster stays where it is",
   "network.existing": "fixed for a cluster's life; tests/program/existingNetwork.slow.test.ts",
   acknowledge: "no resource has it",
-  "pools[].ccgPlugin": "goes with addons.gmsa; what it adds to a node is in tests/machine/windows/ccg.test.ts",
+  "pools[].ccgPlugin": "goes with addons.gmsa; what it adds to a node is in tests/machine/windows/worker.test.ts",
 };
 
 describe("each setting of a stack file", () => {

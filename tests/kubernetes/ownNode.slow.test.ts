@@ -55,9 +55,7 @@ describe("identities of a worker on a real API server", function () {
     const node = (name: string, os: string, { labels = {}, ...more }: { labels?: object; annotations?: object }) => ({
       ...{ apiVersion: "v1", kind: "Node" },
       metadata: { name, labels: { "kubernetes.io/os": os, ...place, ...labels }, ...more },
-      spec: {
-        ...{ providerID: `aws:///a/i-${names.indexOf(name)}`, podCIDR: "10.244.1.0/24", podCIDRs: ["10.244.1.0/24"] },
-      },
+      spec: { ...{ providerID: `aws:///a/${name}`, podCIDR: "10.244.1.0/24", podCIDRs: ["10.244.1.0/24"] } },
     });
     const pod = (name: string, hostNetwork: boolean, nodeName = "worker-1") => ({
       ...{ apiVersion: "v1", kind: "Pod", metadata: { name, namespace: "default" } },
@@ -231,6 +229,25 @@ describe("identities of a worker on a real API server", function () {
       for (const ip of ["169.254.169.254", "127.0.0.1", "168.63.129.16", ...inside])
         assert.equal(await answers(ip), 1, ip);
       for (const ip of ["203.0.113.9", "192.168.0.9"]) assert.equal(await answers(ip), 0, ip);
+    });
+
+    it("let a Node on Azure be the machine of its name alone", async () => {
+      await applied(api, nodeIdentityPolicies(exampleSpec("azure-dev")));
+      const machine = (name: string) => `/subscriptions/s/resourceGroups/g/providers/Microsoft.Compute/${name}`;
+      const member = (set: string, id: string) => machine(`virtualMachineScaleSets/${set}/virtualMachines/${id}`);
+      const answers = async (node: string, id: string) => {
+        const body = JSON.stringify({ metadata: { name: node }, spec: { providerID: `azure://${id}` } });
+        const who = { "Impersonate-User": `system:node:${node}`, "Impersonate-Group": ["system:nodes"] };
+        return (await api.send("POST", "/api/v1/nodes?dryRun=All", body, who)).taken;
+      };
+      const own = { win202200000z: member("azure-dev-win2022", "35"), linux000010: member("azure-dev-linux", "36") };
+      const control = { "azure-dev-cp-0": machine("virtualMachines/azure-dev-cp-0") };
+      const all = Object.entries({ ...own, ...control });
+      await until("the policies of Azure", async () => answers("linux000010", own.linux000010));
+      for (const [node] of all)
+        for (const [other, id] of all) assert.equal(await answers(node, id), node === other, `${node} as ${other}`);
+      for (const id of [member("azure-dev-win2022", "36"), member("azure-dev-linux", "1")])
+        assert.equal(await answers("linux000010", id), false, id);
     });
   });
 });

@@ -195,6 +195,8 @@ kept /run.sh
     const [x, y] = [barePool("x"), barePool("y")];
     const diff = diffPlans({ ...old, pools: [x, y] }, { ...now, pools: [y] });
     assert.deepEqual([diff.findings.new, diff.findings.gone], [[], []]);
+    const refused = [{ path: "p", value: 1, message: "m", allowed: "a" }];
+    assert.equal(diffText({ ...diff, refused }).split("\n")[0], "REFUSED: this update will not run");
     assert.match(
       diffText(diff),
       /^DATA IS LOST\n\nStack file\n[-~] pools\[x\]: .* -> nothing\n\nDATA IS LOST\n- protection: may be deleted from now on: a\n/,

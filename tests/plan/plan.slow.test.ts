@@ -185,7 +185,11 @@ describe("fenestra plan", () => {
       ],
       [
         ["plan", "--stack-dir", path.join(folder, "none")],
-        /^fenestra: --stack-dir .*: ENOENT: .*; allowed: a folder with/,
+        /^fenestra: stack files in .*: ENOENT: .*; allowed: a folder with/,
+      ],
+      [
+        ["changes", "--since", "HEAD", "--stack-dir", path.join(folder, "none")],
+        /^fenestra: stack files in .*: ENOENT: .*; allowed: a folder with/,
       ],
       [["paln"], /there is no command paln; allowed: .*plan, preflight, rehearse.*; did you mean plan/],
       [["plan", ...stackDir, "--stack", "none"], /\nexamples\/stacks\/Pulumi\.none\.yaml: there is no such stack file/],

@@ -5,6 +5,7 @@ import path from "node:path";
 import { loadConfig } from "../../components/config/load.ts";
 import { transformsFile, transformsVariable } from "../../components/config/stackFile.ts";
 import { clusterSpec } from "../../components/model/clusterSpec.ts";
+import { ConfigError } from "../../components/model/problem.ts";
 import { placeOf, simulatedCloud } from "../../plan/fakes/cloud.ts";
 import type { RecordedProgram } from "../../plan/program/recorded.ts";
 import { ProgramError, runProgram } from "../../plan/program/runProgram.ts";
@@ -160,11 +161,14 @@ describe("transforms beside the stack files", function () {
   });
 
   it("of another form are refused with what is allowed", async () => {
-    for (const text of ["export default [];", 'export const transforms = ["x"];'])
-      await assert.rejects(
-        run("aws-dev", text),
-        /transforms\.ts exports no transforms; allowed: .*docs\/transforms\.md/,
-      );
+    for (const [text, why] of [
+      ["export default [];", /transforms\.ts, transforms: is no list .*\n +found: +nothing\n.*docs\/transforms\.md/],
+      ['export const transforms = ["x"];', /transforms: is no list of functions\n +found: +\["x"\]/],
+      ["// Mine.\nexport const transforms = [,;", /transforms\.ts:2: Expression expected\n +found: +"export const/],
+      ["\n\nthrow new Error('mine');", /transforms\.ts:3: mine\n/],
+      ['import "./none.ts";', /transforms\.ts: Cannot find module '.*none\.ts'/],
+    ] as const)
+      await assert.rejects(run("aws-dev", text), (error) => error instanceof ConfigError && why.test(error.message));
     for (const [returned, why] of [
       ["{ opts: args.opts }", "no { props, opts }"],
       ["Promise.resolve(args)", "a promise"],
@@ -173,7 +177,7 @@ describe("transforms beside the stack files", function () {
     ])
       await assert.rejects(
         run("aws-dev", `export const transforms = [(args) => args.type.includes("vpc:") ? ${returned} : undefined];`),
-        new RegExp(`transforms\\.ts, transforms\\[0\\], for aws:ec2/vpc:Vpc aws-dev-network-vpc: .*${why}`),
+        new RegExp(`transforms\\.ts, transforms\\[0\\], for aws:ec2/vpc:Vpc aws-dev-network-vpc: (.*|.*\\n.*)${why}`),
       );
   });
 });

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { mock } from "node:test";
-import { byReason, Refusals } from "../../rehearsal/cluster/refusals.ts";
+import { byReason, Refusals } from "../../rehearsal/cluster/cluster.ts";
 import { endOf, refusal, stuckStage } from "../../rehearsal/machines/logs.ts";
 
 const done = 'I1122 01:59:52.226967 2291 kubelet_node_status.go:78] "Successfully registered node" node="i-1"';

@@ -3,7 +3,7 @@ import { type Check, CheckFailure, type CheckResult } from "../../check/check.ts
 import { plain } from "../../check/report.ts";
 import { elsewhere, manual, places } from "../../rehearsal/checks/manual.ts";
 import { CheckSession, requireChosen, selected, summary } from "../../rehearsal/checks/session.ts";
-import { RehearsalError } from "../../rehearsal/host/errors.ts";
+import { RehearsalError } from "../../rehearsal/host/command.ts";
 import { documents } from "../docs/documents.ts";
 import { fenestra } from "../support/fenestra.ts";
 import { stackDir } from "../support/stacks.ts";

@@ -4,7 +4,7 @@ import { createServer } from "node:http";
 import { join } from "node:path";
 import { readArtifactLock } from "../../components/model/artifacts.ts";
 import { minorOf, minors, versions as pins, selectableVersions, versionFor } from "../../components/model/releases.ts";
-import { RehearsalError } from "../../rehearsal/host/errors.ts";
+import { RehearsalError } from "../../rehearsal/host/command.ts";
 import { pinnedMinors, pinsOf, readToolsModule } from "../../rehearsal/programs/catalog.ts";
 import { download } from "../../rehearsal/programs/download.ts";
 import { listening, suiteFolder } from "../support/temporary.ts";

@@ -50,27 +50,6 @@ export function matchAnswers(file: string, answers: readonly (readonly string[])
   matchSnapshot(file, head + answered.join(""));
 }
 
-/**
- * The lines of each hunk between two texts under the last heading (`===== ...`) before it, without line numbers: a
- * change of both texts alike changes nothing here.
- */
-function deltaOf(base: string, text: string): string {
-  const lines = base.split("\n");
-  const out: string[] = [];
-  let shown: string | undefined;
-  for (const hunk of structuredPatch("", "", base, text, "", "", { context: 0 }).hunks) {
-    const heading = lines.slice(0, hunk.oldStart).findLast((line) => line.startsWith("===== "));
-    out.push(heading === shown ? "" : `@@ ${heading ?? "=".repeat(5)}`, ...hunk.lines);
-    shown = heading;
-  }
-  return `${out.join("\n")}\n`;
-}
-
-/** Compares a variant with its stored delta against `base`, which has a full snapshot. */
-export function matchDelta(file: string, base: string, text: string): void {
-  matchSnapshot(file, deltaOf(base, text));
-}
-
 /** Readable data: what fits on a line stands on one, as JSON, the rest in YAML's block style. */
 export function compactYaml(value: unknown, indent = ""): string {
   const entries = Object.entries(Object(value)).map(([key, part]): string => {

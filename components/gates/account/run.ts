@@ -33,8 +33,12 @@ interface Options {
 }
 
 const mostCalls = 40;
+const isFirst = ({ id }: { readonly id: string }): boolean => id === "account";
 
-/** All at once, each call once; ends within the limit whatever the cloud does. */
+/**
+ * Each call once, and all at once when the account has answered: a cloud out of reach, or without credentials, is told
+ * once. Ends within the limit whatever the cloud does.
+ */
 export async function preflight<Needs>(
   questions: readonly Question<Needs>[],
   needs: Needs,
@@ -75,26 +79,28 @@ export async function preflight<Needs>(
     }
   };
   const late = new Error(`no answer within ${limitMs / 1000} s`);
-  const answers = await Promise.all(
-    questions.map(async ({ id, run }): Promise<Answer> => {
-      const objections: Objection[] = [];
-      const collect = async (): Promise<void> => {
-        for await (const each of run(needs, ask)) objections.push(each);
-      };
-      try {
-        await Promise.race([collect(), aborted(end, late)]);
-      } catch (error) {
-        const found = silence(error);
-        // A cloud out of reach, or without credentials, is no "yes".
-        const isSilent = id === "account" && found.right === undefined && !isAnswered;
-        objections.push(isSilent ? { ...found, outcome: "refused" } : found);
-      }
-      const outcome = outcomes.find((each) => objections.some((one) => one.outcome === each)) ?? "fine";
-      const answer = { id, outcome, objections };
-      onAnswer(answer);
-      return answer;
-    }),
-  );
+  let isSilent = false;
+  const answered = async ({ id, run }: Question<Needs>): Promise<Answer> => {
+    const objections: Objection[] = [];
+    const collect = async (): Promise<void> => {
+      for await (const each of run(needs, ask)) objections.push(each);
+    };
+    try {
+      await Promise.race([collect(), aborted(end, late)]);
+    } catch (error) {
+      const found = silence(error);
+      isSilent ||= id === "account" && found.right === undefined && !isAnswered;
+      objections.push(isSilent ? { ...found, outcome: "refused" } : found);
+    }
+    const outcome = outcomes.find((each) => objections.some((one) => one.outcome === each)) ?? "fine";
+    const answer = { id, outcome, objections };
+    onAnswer(answer);
+    return answer;
+  };
+  const [first, others] = [questions.filter(isFirst), questions.filter((each) => !isFirst(each))];
+  const told = await Promise.all(first.map(answered));
+  const more = isSilent ? [] : await Promise.all(others.map(answered));
+  const answers = [...told, ...more];
   const missing = answers.flatMap(({ objections }) => objections.flatMap(({ right }) => right ?? []));
   return { answers, calls: asked.size, missingRights: [...new Set(missing)].sort() };
 }
@@ -116,22 +122,25 @@ function silence(error: unknown): Objection {
   }
   const { kind, code, call, message } = error;
   if (kind === "denied") return { ...notAsked(`needs ${call.right}`), right: call.right };
-  const [, network] = networkFaults.find(([pattern]) => pattern.test(code)) ?? [];
-  return notAsked(`${message} (${code})`, network);
+  // Libraries for signing in hide what the network said behind their own name of it.
+  const [hidden = ""] = /network_error|E[A-Z_]{4,}/.exec(message) ?? [];
+  const [, mend] = faults.find(([pattern]) => pattern.test(hidden) || pattern.test(code)) ?? [];
+  return notAsked(`${message} (${code})`, typeof mend === "function" ? mend(call) : mend);
 }
 
 /** What is in the way, by Node's or a proxy's code. */
-const networkFaults: readonly (readonly [RegExp, string])[] = [
+const faults: readonly (readonly [RegExp, string | ((call: Call) => string)])[] = [
+  [/ENOTFOUND|EAI_AGAIN|network_error/, "names are not resolved here: look at DNS, or set HTTPS_PROXY to your proxy"],
+  [/ECONN|ETIMEDOUT|EHOSTUNREACH|ENETUNREACH|late|Timeout/, "nothing answers: look at firewall and HTTPS_PROXY"],
   [
     /Credential|Token|Authentication|InvalidSignature|AuthFailure|UnrecognizedClient/,
-    "log in again: the credentials of this process are missing, have ended, or are of another tenant",
+    ({ right }) =>
+      `${/^(Microsoft|token)/.test(right) ? "az login" : "aws sso login, with AWS_PROFILE set to your profile"}: the credentials of this process are missing, have ended, or are of another tenant`,
   ],
-  [/ENOTFOUND|EAI_AGAIN/, "names are not resolved here: look at DNS, or set HTTPS_PROXY to your proxy"],
   [
     /CERT|SELF_SIGNED|UNABLE_TO|TLS/,
     "something that opens TLS stands between: set NODE_EXTRA_CA_CERTS to the file with its authority",
   ],
-  [/ECONN|ETIMEDOUT|EHOSTUNREACH|ENETUNREACH|late|Timeout/, "nothing answers: look at firewall and HTTPS_PROXY"],
   [/PROXY|^40[37]$/, "a proxy refuses: look at its list and at the user in HTTPS_PROXY"],
   [/Throttl|TooMany|RequestLimit|^429$|^5\d\d$/, "the cloud is busy: run it again in a minute"],
 ];

@@ -59,7 +59,10 @@ function nameServerScale({ controlPlane, pools }: Pick<ClusterSpec, "controlPlan
  * Linux come from kubeadm, which keeps the latter off Windows.
  */
 function networkingManifests(
-  spec: Pick<ClusterSpec, "artifacts" | "controlPlane" | "facts" | "kubernetes" | "network" | "pools" | "windows">,
+  spec: Pick<
+    ClusterSpec,
+    "artifacts" | "controlPlane" | "facts" | "kubernetes" | "name" | "network" | "pools" | "windows"
+  >,
   { nodeEndpoint, podNetworkManifests }: InClusterValues,
 ): readonly Manifest[] {
   return [

@@ -52,7 +52,7 @@ export const nodeWriters: Readonly<Record<string, NodeWrites>> = {
   "kube-system:cloud-node-manager-windows": initialises,
 };
 
-type Addresses = Pick<ClusterSpec, "kubernetes" | "controlPlane" | "facts" | "network">;
+type Addresses = Pick<ClusterSpec, "name" | "kubernetes" | "controlPlane" | "facts" | "network">;
 /**
  * Addresses that are no load balancer's: loopback, link-local with the clouds' metadata, Azure's platform, pods and
  * Services, machines. In a network that load balancers share those of workers cannot be told: they change, and what
@@ -90,7 +90,10 @@ export function nodeIdentityPolicies(spec: Addresses): readonly Manifest[] {
     ofPods: [kubernetes.podCidr, ...(kubernetes.podsPerNode === undefined ? [] : network.cidrs)],
     noBalancers: noBalancers(spec),
   };
-  return readPolicies(new URL("nodes.yaml", import.meta.url), { cel: {}, values });
+  return readPolicies(new URL("nodes.yaml", import.meta.url), {
+    cel: { ownMachine: spec.facts.ownMachine(spec.name) },
+    values,
+  });
 }
 
 type Texts = Readonly<Record<string, string>>;

@@ -102,6 +102,7 @@ export const aws: CloudFacts = {
     spotRefusal: () => undefined,
     startsFirst: () => true,
   },
+  ownMachine: () => 'variables.machine.endsWith("/" + object.metadata.name)',
   images: {
     pattern: ec2Id("ami"),
     words: "latest or an AMI id, ami- with 8 or 17 hexadecimal digits",

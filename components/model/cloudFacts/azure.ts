@@ -114,6 +114,15 @@ export const azure: CloudFacts = {
         : undefined,
   },
   // A marketplace version, or a gallery's image, with or without a version.
+  ownMachine: (cluster) => {
+    const name = "object.metadata.name";
+    const digits = `[0, 1, 2, 3, 4, 5].map(i, [60466176, 1679616, 46656, 1296, 36, 1][i] *
+      "0123456789abcdefghijklmnopqrstuvwxyz".indexOf(${name}.charAt(${name}.size() - 6 + i)))`;
+    // kubernetes-sigs/cloud-provider-azure, pkg/provider/azure_vmss.go: getScaleSetVMInstanceID.
+    return `variables.machine.endsWith("/virtualmachines/" + ${name}) ||
+      variables.machine.endsWith("/virtualmachinescalesets/${cluster.toLowerCase()}-" +
+        ${name}.substring(0, ${name}.size() - 6) + "/virtualmachines/" + string(${digits}.sum()))`;
+  },
   images: {
     pattern:
       /^\d+\.\d+\.\d+$|^\/subscriptions\/[0-9a-f-]{36}\/resourceGroups\/[^/]+\/providers\/Microsoft\.Compute\/galleries\/[^/]+\/images\/[^/]+(\/versions\/\d+\.\d+\.\d+)?$/i,

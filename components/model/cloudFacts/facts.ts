@@ -77,6 +77,11 @@ export interface CloudFacts {
     /** Whether the cluster autoscaler, by its own list, starts a size's first machine. */
     readonly startsFirst: (size: string) => boolean;
   };
+  /**
+   * CEL: whether `variables.machine`, a provider id in lower case, is that of the machine whose Node is `object`. A
+   * certificate proves a Node's name.
+   */
+  readonly ownMachine: (cluster: string) => string;
   /** `ofOther`: what a pinned image is of by its own name, if of another system than the machine's. */
   readonly images: Form & { readonly ofOther: (image: string, system: OperatingSystem) => string | undefined };
   readonly disks: {

@@ -1,10 +1,15 @@
 import { partition } from "../../../components/model/cloudFacts/ids.ts";
 import type { CloudCall } from "../cloud.ts";
-import { pageOf } from "../pages.ts";
-import type { EndpointAnswer, EndpointHandler, EndpointRequest } from "../server.ts";
-import { type AwsGroup, describeGroups, describeRefreshes, type Refresh } from "./groups.ts";
-import { describeInstances, seen } from "./instances.ts";
-import type { LifecycleActions } from "./lifecycle.ts";
+import { type EndpointAnswer, type EndpointHandler, type EndpointRequest, pageOf } from "../server.ts";
+import {
+  type AwsGroup,
+  describeGroups,
+  describeInstances,
+  describeRefreshes,
+  type LifecycleActions,
+  type Refresh,
+  seen,
+} from "./instances.ts";
 import type { AwsMachine } from "./metadata.ts";
 import { signatureProblem } from "./sigv4.ts";
 

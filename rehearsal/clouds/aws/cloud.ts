@@ -15,8 +15,7 @@ import type { RecordedProgram } from "../../../plan/program/recorded.ts";
 import type { CloudCall, CloudSimulation } from "../cloud.ts";
 import { awsApi, type StoredParameter } from "./api.ts";
 import { awsBalancers } from "./balancers.ts";
-import type { Refresh } from "./groups.ts";
-import { LifecycleActions } from "./lifecycle.ts";
+import { LifecycleActions, type Refresh } from "./instances.ts";
 import { type AwsMachine, awsMetadata, newCredentials, privateDnsName } from "./metadata.ts";
 import { signedRequest } from "./sigv4.ts";
 

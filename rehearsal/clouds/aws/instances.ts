@@ -1,5 +1,5 @@
-import { pageOf } from "../pages.ts";
-import type { EndpointAnswer } from "../server.ts";
+import type { SimulatedMachine } from "../../../plan/fakes/machines.ts";
+import { type EndpointAnswer, pageOf } from "../server.ts";
 import { type AwsMachine, privateDnsName } from "./metadata.ts";
 
 /**
@@ -68,7 +68,7 @@ function stateOf({ terminated = false }: AwsMachine): "running" | "terminated" {
   return terminated ? "terminated" : "running";
 }
 
-export function escapeXml(text: string): string {
+function escapeXml(text: string): string {
   return text.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;");
 }
 
@@ -104,4 +104,141 @@ function refused(code: string, message: string): EndpointAnswer {
     status: 400,
     body: `<Response><Errors><Error><Code>${code}</Code><Message>${message}</Message></Error></Errors></Response>`,
   };
+}
+
+export interface AwsGroup {
+  readonly name: string;
+  readonly desired: number;
+  readonly tags: ReadonlyMap<string, string>;
+  /** Newest version of its launch template. */
+  readonly template: number;
+}
+
+/** An instance refresh (Amazon EC2 Auto Scaling API reference, InstanceRefresh). */
+export interface Refresh {
+  readonly id: string;
+  readonly status: "InProgress" | "Successful" | "Failed";
+  readonly started: Date;
+  readonly reason: string;
+}
+
+/**
+ * DescribeAutoScalingGroups with a filter by one tag, in pages (Amazon EC2 Auto Scaling API reference, version
+ * 2011-01-01).
+ */
+export function describeGroups(
+  groups: readonly AwsGroup[],
+  machines: readonly AwsMachine[],
+  lifecycle: LifecycleActions,
+  form: URLSearchParams,
+): EndpointAnswer {
+  const key = form.get("Filters.member.1.Name")?.replace(/^tag:/, "") ?? "";
+  const value = form.get("Filters.member.1.Values.member.1") ?? "";
+  const found = new Map(groups.filter(({ tags }) => tags.get(key) === value).map((group) => [group.name, group]));
+  const page = pageOf(found.keys(), "", form.get("NextToken"));
+  if (page === undefined) return { status: 400, body: "<Error><Code>InvalidNextToken</Code></Error>" };
+  const members = page.names.map((name) => {
+    const own = machines.filter(({ group }) => group === name);
+    return `<member><AutoScalingGroupName>${escapeXml(name)}</AutoScalingGroupName><DesiredCapacity>${found.get(name)?.desired}</DesiredCapacity>${template(found.get(name)?.template)}<Instances>${own.map((machine) => member(machine, lifecycle.waits(machine))).join("")}</Instances></member>`;
+  });
+  const next = page.next === "" ? "" : `<NextToken>${page.next}</NextToken>`;
+  return answer("DescribeAutoScalingGroups", `<AutoScalingGroups>${members.join("")}</AutoScalingGroups>${next}`);
+}
+
+function template(version = 1): string {
+  return `<LaunchTemplate><LaunchTemplateId>lt-1</LaunchTemplateId><Version>${version}</Version></LaunchTemplate>`;
+}
+
+function member({ id, zone, lifecycleState, template: version }: AwsMachine, waits: boolean): string {
+  const phase = lifecycleState === "Terminated" ? "Terminating:Wait" : waits ? "Pending:Wait" : "InService";
+  const state = `<LifecycleState>${phase}</LifecycleState>`;
+  return `<member><InstanceId>${id}</InstanceId><AvailabilityZone>${zone}</AvailabilityZone>${state}${template(version)}</member>`;
+}
+
+function answer(action: string, result: string): EndpointAnswer {
+  return { status: 200, body: `<${action}Response><${action}Result>${result}</${action}Result></${action}Response>` };
+}
+
+/** DescribeInstanceRefreshes of a group, only the newest. */
+export function describeRefreshes(refresh: Refresh | undefined): EndpointAnswer {
+  if (refresh === undefined) return answer("DescribeInstanceRefreshes", "<InstanceRefreshes/>");
+  const { id, status, started, reason } = refresh;
+  const times = `<StartTime>${started.toISOString()}</StartTime><StatusReason>${escapeXml(reason)}</StatusReason>`;
+  const member = `<member><InstanceRefreshId>${id}</InstanceRefreshId><Status>${status}</Status>${times}</member>`;
+  return answer("DescribeInstanceRefreshes", `<InstanceRefreshes>${member}</InstanceRefreshes>`);
+}
+
+type Phase = "launch" | "terminate";
+
+/** A lifecycle action at which an instance waits. */
+interface Waiting {
+  readonly group: string;
+  readonly hook: string;
+  readonly phase: Phase;
+}
+
+/**
+ * The lifecycle actions of Auto Scaling groups: from its launch, and from the announcement of its end, an instance
+ * waits at each hook of its group until the action is completed (Amazon EC2 Auto Scaling User Guide, "How lifecycle
+ * hooks work"; CompleteLifecycleAction). Time ends no action here.
+ */
+export class LifecycleActions {
+  /** By the id of the instance. */
+  readonly #waiting = new Map<string, Waiting[]>();
+  readonly #launched = new Set<string>();
+
+  /** Machines whose launch hooks, one at least, were all completed with CONTINUE. */
+  get launched(): ReadonlySet<string> {
+    return this.#launched;
+  }
+
+  launch(machine: SimulatedMachine): void {
+    this.#begin(machine, "launch");
+  }
+
+  /** A machine's end is announced: it waits at its group's termination hooks alone. */
+  terminate(machine: SimulatedMachine): void {
+    this.#begin(machine, "terminate");
+  }
+
+  forget({ id }: SimulatedMachine): void {
+    this.#waiting.delete(id);
+    this.#launched.delete(id);
+  }
+
+  waits({ id }: Pick<SimulatedMachine, "id">): boolean {
+    return (this.#waiting.get(id) ?? []).length > 0;
+  }
+
+  /**
+   * CompleteLifecycleAction or RecordLifecycleActionHeartbeat, by the form that was sent.
+   * @returns message of the ValidationError, if there is one
+   */
+  act(form: URLSearchParams): string | undefined {
+    const group = form.get("AutoScalingGroupName") ?? "";
+    const hook = form.get("LifecycleHookName") ?? "";
+    const id = form.get("InstanceId") ?? "";
+    const waiting = this.#waiting.get(id) ?? [];
+    const action = waiting.find((one) => one.group === group && one.hook === hook);
+    // The service's own text (convox/rack#2432). That a name of no hook gets it too is not documented; of all answers
+    // it is the one that machines take for success.
+    if (action === undefined) return `No active Lifecycle Action found with instance ID ${id}`;
+    if (form.get("Action") === "RecordLifecycleActionHeartbeat") return undefined;
+    const result = form.get("LifecycleActionResult") ?? "";
+    if (result !== "CONTINUE" && result !== "ABANDON") return `LifecycleActionResult ${result} is invalid`;
+    // One ABANDON ends a launch; at the end of an instance it only lets the other hooks wait no longer.
+    const left = result === "ABANDON" ? [] : waiting.filter((one) => one !== action);
+    this.#waiting.set(id, left);
+    if (action.phase === "launch" && result === "CONTINUE" && left.length === 0) this.#launched.add(id);
+    return undefined;
+  }
+
+  #begin({ id, group }: SimulatedMachine, phase: Phase): void {
+    if (group === undefined) return;
+    const hooks = phase === "launch" ? group.launchHooks : group.terminateHooks;
+    this.#waiting.set(
+      id,
+      hooks.map((hook) => ({ group: group.name, hook, phase })),
+    );
+  }
 }

@@ -1,6 +1,5 @@
 import type { SimulatedAccount } from "../../../plan/fakes/azureAccess.ts";
-import { pageOf } from "../pages.ts";
-import type { EndpointAnswer, EndpointRequest } from "../server.ts";
+import { type EndpointAnswer, type EndpointRequest, pageOf } from "../server.ts";
 import type { AzureCaller, AzureCloud } from "./state.ts";
 
 /** First version of the service that takes tokens (Azure Storage, "Authorize with Microsoft Entra ID"). */

@@ -3,8 +3,7 @@ import { z } from "zod";
 import { fromJson } from "../../../components/model/json.ts";
 import type { SimulatedVault } from "../../../plan/fakes/azureAccess.ts";
 import type { AzureHost } from "../../../plan/fakes/azureMachines.ts";
-import { pageOf } from "../pages.ts";
-import type { EndpointAnswer, EndpointRequest } from "../server.ts";
+import { type EndpointAnswer, type EndpointRequest, pageOf } from "../server.ts";
 import { type AzureCaller, type AzureCloud, azureError, jsonAnswer, type StoredValue } from "./state.ts";
 
 /** Largest value of a secret, in bytes (Key Vault, "Secrets": 25 kB). */

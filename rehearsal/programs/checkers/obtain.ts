@@ -1,7 +1,6 @@
 import { existsSync } from "node:fs";
 import { z } from "zod";
-import { runOrFail } from "../../host/command.ts";
-import { RehearsalError } from "../../host/errors.ts";
+import { RehearsalError, runOrFail } from "../../host/command.ts";
 import { modFileOf, pinnedMinors } from "../catalog.ts";
 import {
   kubeletChecker,

@@ -3,7 +3,7 @@ import * as aws from "../../../check/account/aws/account.ts";
 import * as azure from "../../../check/account/azure/account.ts";
 import { awsNeeds } from "../../../components/gates/account/aws/machines.ts";
 import { azureNeeds } from "../../../components/gates/account/azure/machines.ts";
-import type { Objection, Send } from "../../../components/gates/account/question.ts";
+import { CallError, type Objection, type Send } from "../../../components/gates/account/question.ts";
 import { memo } from "../../support/memo.ts";
 import { askIn, cloudOf, differing, type Scene, sendTo } from "./world.ts";
 
@@ -91,15 +91,29 @@ for (const [cloud, { ids, ask }] of Object.entries(clouds))
     });
 
     it("never pass by silence", async () => {
+      const login = cloud === "aws" ? "aws sso login" : "az login";
       for (const [code, mend] of Object.entries({
         ...{ ThrottlingException: "in a minute", SELF_SIGNED_CERT_IN_CHAIN: "NODE_EXTRA_CA_CERTS", ENOTFOUND: "DNS" },
-        ...{ ExpiredToken: "log in again", CredentialUnavailableError: "log in again", 407: "HTTPS_PROXY" },
+        ...{ ExpiredToken: login, CredentialUnavailableError: login, 407: "HTTPS_PROXY" },
       })) {
-        const [right = ""] = rights;
+        const right = rights.findLast((each) => !/sts|subscriptions\/read|token/.test(each)) ?? "";
         const wanted = new RegExp(`\\(${code}\\).*${mend}`);
         assert.ok(await says(right, sendTo({ ...roomy, [right]: { $fails: code } }), wanted, ""), code);
       }
-      const never = await ask({ limitMs: 300 }, () => new Promise(() => {}));
-      assert.equal(never.account?.outcome, "refused");
+      const unsaid =
+        (code: string, words: string): Send =>
+        (call) =>
+          Promise.reject(new CallError(call, "none", code, words));
+      for (const [send, mend] of [
+        [() => new Promise(() => {}), ""],
+        [unsaid("CredentialsProviderError", "none"), login],
+        [unsaid("AuthenticationRequiredError", "network_error: getaddrinfo ENOTFOUND"), "DNS"],
+      ] as const) {
+        const silent = await ask({ limitMs: 300 }, send);
+        // Said once, and no other question is asked.
+        assert.deepEqual(Object.keys(silent), ["account"]);
+        assert.equal(silent.account?.outcome, "refused");
+        assert.match(silent.account?.objections[0]?.mend ?? "", new RegExp(mend));
+      }
     });
   });

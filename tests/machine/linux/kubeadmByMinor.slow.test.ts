@@ -7,7 +7,7 @@ import { kubeadmProblems } from "../../../rehearsal/testkit/readers.ts";
 import { obtainOrSkip } from "../../support/skip.ts";
 import { exampleControlPlane, exampleReleases, fileOf, specAt } from "../examples.ts";
 
-/** The release whose configuration the snapshots of payloads show. */
+/** The release that the others are compared with. */
 const base = "1.36.4";
 const lock = readArtifactLock();
 

@@ -1,8 +1,7 @@
 import assert from "node:assert/strict";
-import { createHash } from "node:crypto";
 import fc from "fast-check";
 import { scriptsObject } from "../../../components/machine/bundle.ts";
-import { packLinuxFetching, withFetchedScripts } from "../../../components/machine/linux/cloudConfig.ts";
+import { packLinuxFetching } from "../../../components/machine/linux/cloudConfig.ts";
 import { controlPlaneScripts } from "../../../components/machine/linux/controlPlane.ts";
 import type { MachinePayload, PayloadFile } from "../../../components/machine/payload.ts";
 import { decodeUserData } from "../../../plan/decode/userData.ts";
@@ -42,30 +41,6 @@ describe("a packed Linux payload on AWS", () => {
         "/opt/fenestra/lib.sh",
         "/opt/fenestra/stages/scripts.sh",
       ]);
-    });
-
-    it(`${kind}: runs the stage that fetches first, for this object and no other`, () => {
-      const { sha256 } = scriptsObject(payload);
-      const table = unpacked(payload).files.find(({ path }) => path === stages)?.content;
-      const rest = payload.files.find(({ path }) => path === stages)?.content;
-      assert.equal(table, `scripts\t16\t${sha256.slice(0, 16)}\tonce\n${rest}`);
-    });
-
-    it(`${kind}: names the object by the digest of its text, which holds scripts`, () => {
-      const { key, sha256, content } = scriptsObject(payload);
-      assert.equal(createHash("sha256").update(content).digest("hex"), sha256);
-      assert.equal(key, `linux/${sha256}.json`);
-      const named = withFetchedScripts(payload, { key, sha256 }, scriptsBucket).files.at(-1);
-      assert.deepEqual(named, {
-        path: "/etc/fenestra/scripts.env",
-        content: `SCRIPTS_BUCKET=${scriptsBucket}\nSCRIPTS_KEY=${key}\nSCRIPTS_SHA256=${sha256}\n`,
-      });
-      const { entry, files }: { entry: string; files: Record<string, string> } = JSON.parse(content);
-      assert.equal(entry, "/opt/fenestra/bootstrap.sh");
-      const others = Object.keys(files).filter(
-        (path) => !/\.(sh|py)$|^\/etc\/fenestra\/(patches\/|bindings\.yaml$)/.test(path),
-      );
-      assert.deepEqual(others, []);
     });
   }
 

@@ -10,45 +10,15 @@ import {
 import type { MachinePayload } from "../../../components/machine/payload.ts";
 import type { ClusterSpec } from "../../../components/model/clusterSpec.ts";
 import { podNetworks } from "../../../components/podNetworks/podNetworks.ts";
-import { matchDelta, matchSnapshot } from "../../support/snapshot.ts";
 import { exampleSpec } from "../../support/stacks.ts";
 import { exampleControlPlane, exampleLinuxWorker } from "../examples.ts";
 
-/** Files whose whole text matters. Of the others, bootstraps and rehearsals show that they do what they should. */
-const shown = [
-  "/etc/containerd/config.toml",
-  "/etc/fenestra/kubeadm.yaml",
-  "/etc/fenestra/kubelet.env",
-  "/etc/fenestra/kubelet.yaml",
-];
 const kinds: readonly (readonly [kind: string, of: (spec: ClusterSpec) => MachinePayload])[] = [
   ["control-plane", exampleControlPlane],
   ["linux", exampleLinuxWorker],
 ];
 
-/** Files of a payload as one text. */
-function readable({ files }: MachinePayload, names: readonly string[]): string {
-  return files
-    .filter(({ path: file }) => names.includes(file))
-    .map(
-      ({ path: file, content }) =>
-        `===== ${file}\n${content.replace(/(fenestra\.dev\/payload=)[0-9a-f]{16}\b/, "$1<hash>")}\n`,
-    )
-    .join("");
-}
-
 describe("payloads of Linux machines", () => {
-  it("have the settings of the snapshot on the control plane, and these others on a worker", () => {
-    const [controlPlane, worker] = [
-      exampleControlPlane(exampleSpec("aws-prod")),
-      exampleLinuxWorker(exampleSpec("aws-prod")),
-    ];
-    const file = (name: string): string => path.join(import.meta.dirname, "snapshots", name);
-    matchSnapshot(file("linux.control-plane.txt"), readable(controlPlane, shown));
-    const common = shown.filter((name) => worker.files.some((each) => each.path === name));
-    matchDelta(file("linux.worker.diff"), readable(controlPlane, common), readable(worker, common));
-  });
-
   it("give the neighbour table room for the address plan", () => {
     const limits = (network: "flannel" | "azure-cni", podCidr: string): readonly number[] => {
       const spec = exampleSpec("azure-prod");

@@ -70,18 +70,6 @@ describe("a packed Windows payload", () => {
     assert.match(fileOf(aws, "C:\\fenestra\\run.ps1"), /Invoke-Alone 'run' \(1000/);
   });
 
-  it("on AWS ends before anything is fetched, since EC2Launch starts the SSM agent only after it", () => {
-    for (const { payload } of windowsExamples("aws")) {
-      const { entry, files } = archiveOf(awsScript(payload));
-      const script = files[entry] ?? "";
-      const handOver =
-        /^if \(-not \$Resume\) \{\nRegister-StartTask '(.+)' "\$PSScriptRoot\\fetch\.ps1 -Resume" 5\nStart-ScheduledTask -ErrorAction Stop -TaskName '\1'\nexit 0\n\}$/m;
-      const [start, fetch] = [handOver, /^Get-Scripts \$machine \(/m].map((step) => script.search(step));
-      assert.ok(start !== undefined && start !== -1, "user data does not hand over to a task");
-      assert.ok(fetch !== undefined && fetch > start, "it fetches before");
-    }
-  });
-
   it("on AWS holds in user data and object together every file exactly once", () => {
     for (const { payload } of windowsExamples("aws")) {
       const first = archiveOf(awsScript(payload));

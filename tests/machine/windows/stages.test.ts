@@ -85,17 +85,6 @@ describe("the stages of a Windows node", () => {
     for (const { exitCode } of windowsStages) assert.ok(exitCode > 19 && exitCode < 64, `${exitCode}`);
   });
 
-  it("ask for a reboot in one wave, behind which is what it fetches, so that one is enough", () => {
-    const asking = windowsStages.filter(({ reboots }) => reboots).map(({ name }) => name);
-    assert.deepEqual(asking, ["features"]);
-    assert.deepEqual(stageWaves(windowsStages).slice(0, 2), [["credentials"], ["features", "settings", "artifacts"]]);
-  });
-
-  it("what Windows forgets at a reboot is made at each boot", () => {
-    const boot = windowsStages.filter(({ scope }) => scope === "boot").map(({ name }) => name);
-    assert.deepEqual(boot, ["credentials", "proxy", "network", "join", "services"]);
-  });
-
   it("come after what they need, once, never beside one with the same service or, with connections, beside the network", () => {
     const list = fc.constantFrom<readonly WindowsServiceName[]>(
       [],
@@ -137,17 +126,6 @@ describe("the stages of a Windows node", () => {
     }
     const touching = windowsStages.filter(({ services = [] }) => services.length > 0).map(({ name }) => name);
     assert.deepEqual(touching, ["artifacts", "containerd", "proxy", "network", "services"]);
-  });
-
-  it("a stage with connections that could run beside the network is moved behind it", () => {
-    const all = stagesOf(plain, { ccgPlugin: true, annotations: {}, beforeJoin: "x", afterJoin: "x" });
-    const loose = all.map((stage) => (stage.name === "artifacts" ? { ...stage, needs: ["features"] as const } : stage));
-    const waves = stageWaves(loose);
-    assert.deepEqual(waves.slice(0, 3), [["features", "settings"], ["network"], ["artifacts", "before"]]);
-    const alone = loose.map((stage) =>
-      stage.name === "before" ? { ...stage, services: ["kubelet"] as const } : stage,
-    );
-    assert.deepEqual(stageWaves(alone).slice(1, 4), [["network"], ["artifacts"], ["containerd", "ccg"]]);
   });
 
   it("that need each other are refused", () => {

@@ -1,18 +1,22 @@
 import assert from "node:assert/strict";
-import path from "node:path";
 import { parse } from "yaml";
-import { hostProcessPod } from "../../../components/kubernetes/workload.ts";
 import type { MachinePayload } from "../../../components/machine/payload.ts";
 import { curlArguments, windowsArtifacts } from "../../../components/machine/windows/artifacts.ts";
 import { protectedFolders, windowsPaths, windowsPrograms } from "../../../components/machine/windows/paths.ts";
+import { networkRepairs } from "../../../components/machine/windows/repairs.ts";
 import { dynamicPorts } from "../../../components/machine/windows/system.ts";
+import { readWindowsScript, windowsMachine, windowsScripts } from "../../../components/machine/windows/worker.ts";
+import { readArtifactLock, requireArtifact } from "../../../components/model/artifacts.ts";
 import { cloudFacts } from "../../../components/model/cloudFacts/cloudFacts.ts";
+import { secretUri } from "../../../components/model/cloudFacts/identities.ts";
+import { windowsReleases } from "../../../components/model/operatingSystems.ts";
 import { nodePorts } from "../../../components/model/ports.ts";
-import { flannelPaths } from "../../../components/podNetworks/flannel/network.ts";
+import { flannel, flannelConflist, flannelPaths } from "../../../components/podNetworks/flannel/network.ts";
 import { podNetworks } from "../../../components/podNetworks/podNetworks.ts";
-import { compactYaml, matchDelta, matchSnapshot } from "../../support/snapshot.ts";
+import { gmsa, gmsaSecrets } from "../../kubernetes/switches.ts";
 import { exampleSpec } from "../../support/stacks.ts";
 import {
+  exampleAccess,
   exampleReleases,
   exampleWindowsWorker,
   fileOf,
@@ -21,46 +25,28 @@ import {
   windowsPool,
 } from "../examples.ts";
 
-const snapshots = path.join(import.meta.dirname, "snapshots/");
 const machinePath = "C:\\fenestra\\machine.json";
 
-/** Values of machine.json that no other test says. */
-const shown = ["os", "services", "network", "kubelet", "flanneld", "kubeProxy", "drain", "watch", "prePull"];
-
-/** The settings of a machine as one text. */
-function rendered({ files }: MachinePayload): string {
-  return files
-    .flatMap(({ path, content }) => {
-      if (path === machinePath) {
-        const settings = Object.entries(JSON.parse(content)).filter(([key]) => shown.includes(key));
-        return `===== ${path}\n${compactYaml(Object.fromEntries(settings))}\n`;
-      }
-      if (path.endsWith(".conflist")) return `===== ${path}\n${compactYaml(JSON.parse(content))}\n`;
-      return path === windowsPaths.kubeletConfig || path === windowsPaths.containerdConfig
-        ? `===== ${path}\n${content.trimEnd()}\n`
-        : [];
-    })
-    .join("\n")
-    .replaceAll(/(fenestra\.dev\/payload=)[0-9a-f]{16}\b/g, "$1<hash>");
-}
+/** Values of machine.json that each minor has alike. */
+const settings = ["os", "services", "network", "kubelet", "flanneld", "kubeProxy", "drain", "watch", "prePull"];
 
 describe("the payload of a Windows worker", () => {
-  const texts = (cloud: "aws" | "azure", release: string) =>
-    new Map(onePerSystem(cloud, release).map(({ pool, payload }) => [pool.release.name, rendered(payload)]));
-
-  it("has the settings of the snapshot, and these others on Azure and with Hyper-V", () => {
-    const textOf = (cloud: "aws" | "azure", system: "windows-2022" | "windows-2025") =>
-      texts(cloud, "1.36.4").get(system) ?? assert.fail(system);
-    const base = textOf("aws", "windows-2022");
-    matchSnapshot(`${snapshots}aws-windows-2022.txt`, base);
-    matchDelta(`${snapshots}azure-windows-2022.diff`, base, textOf("azure", "windows-2022"));
-    matchDelta(`${snapshots}aws-windows-2025.diff`, base, textOf("aws", "windows-2025"));
-  });
-
+  // The settings themselves are in tests/structure/freeze.yaml.
   it("has the same settings in every minor", () => {
-    const [first, ...others] = exampleReleases;
-    for (const cloud of ["aws", "azure"] as const)
-      for (const other of others) assert.deepEqual(texts(cloud, other), texts(cloud, first ?? ""));
+    const rendered = ({ files }: MachinePayload): readonly string[] =>
+      files.map(({ path, content }) => {
+        if (path === machinePath) {
+          const own = Object.entries(JSON.parse(content)).filter(([key]) => settings.includes(key));
+          return JSON.stringify(own).replaceAll(/(payload=)\w+/g, "$1");
+        }
+        return path === windowsPaths.kubeletConfig || path.endsWith(".conflist") ? content : path;
+      });
+    const [first, ...others] = exampleReleases.map((release) =>
+      (["aws", "azure"] as const).flatMap((cloud) =>
+        onePerSystem(cloud, release).map(({ payload }) => rendered(payload)),
+      ),
+    );
+    for (const other of others) assert.deepEqual(other, first);
   });
 
   it("adds a pool's own taints behind those of Windows", () => {
@@ -111,13 +97,6 @@ describe("the payload of a Windows worker", () => {
     // The volumes of pods are there, and the pods' own users read them.
     assert.equal(inside(`${windowsPaths.kubeletState}\\pods`), false);
     assert.equal(folders.includes(windowsPaths.kubeletState), false);
-  });
-
-  it("has its programs that pods of the node start run as the system, which those folders let in", () => {
-    assert.deepEqual(hostProcessPod.securityContext.windowsOptions, {
-      hostProcess: true,
-      runAsUserName: "NT AUTHORITY\\SYSTEM",
-    });
   });
 
   it("names the extension's status on Azure only, where its first wave is in the foreground, and a sign to the hook that comes twice before it runs out", () => {
@@ -196,10 +175,137 @@ describe("the settings of Windows", () => {
   });
 });
 
-describe("the way of a Windows node to Ready", () => {
-  it("begins without what neither the kubelet nor the runtime nor the network needs", () => {
-    const later = windowsArtifacts(exampleSpec("aws-prod")).filter(({ stage }) => stage !== "artifacts");
-    const names = later.map(({ name, stage }) => `${name} ${stage}`);
-    assert.deepEqual(names, ["kubectl.exe programs", "kube-proxy.exe programs"]);
+describe("the repairs of Windows' container networking", () => {
+  it("are listed for every Windows Server that a pool can run, and reach its nodes beside the name that chooses them", () => {
+    const names = windowsReleases.map(({ name }) => name);
+    assert.deepEqual(Object.keys(networkRepairs).toSorted(), names.toSorted());
+    for (const { pool, payload } of windowsExamples("aws")) {
+      const { os, paths } = JSON.parse(fileOf(payload, "C:\\fenestra\\machine.json"));
+      assert.equal(os.name, pool.release.name);
+      assert.deepEqual(JSON.parse(fileOf(payload, paths.repairs))[os.name], networkRepairs[pool.release.name]);
+    }
+  });
+
+  it("are as many as upstream's, each value once", () => {
+    const counts = Object.entries(networkRepairs).flatMap(([os, keys]) =>
+      keys.length === 0
+        ? []
+        : [
+            [
+              os,
+              keys.map(({ path, values }) => `${path.split("\\").slice(-2).join("\\")} ${Object.keys(values).length}`),
+            ],
+          ],
+    );
+    const trust = ["Wintrust\\Config 1", "Wintrust\\Config 1"];
+    assert.deepEqual(Object.fromEntries(counts), {
+      "windows-2019": [
+        "hns\\State 4",
+        "VfpExt\\Parameters 2",
+        "Services\\wcifs 1",
+        "FeatureManagement\\Overrides 9",
+        ...trust,
+      ],
+      "windows-2022": [
+        "hns\\State 13",
+        "VfpExt\\Parameters 3",
+        "FeatureManagement\\Overrides 51",
+        "Control\\Windows Containers 1",
+        ...trust,
+      ],
+      "windows-2025": ["FeatureManagement\\Overrides 4"],
+    });
+    // The registry and Windows PowerShell's JSON know no case.
+    for (const key of Object.values(networkRepairs).flat()) {
+      const names = Object.keys(key.values);
+      assert.equal(new Set(names.map((name) => name.toLowerCase())).size, names.length, key.path);
+    }
+  });
+});
+
+/**
+ * Keys that each type of policy may have below `Settings` in HCN version 2, from microsoft/hcsshim, hcn/hcnpolicy.go.
+ */
+const settingsOf: Readonly<Record<string, readonly string[]>> = {
+  OutBoundNAT: ["VirtualIP", "Exceptions", "Destinations", "Flags"],
+  SDNRoute: ["DestinationPrefix", "NextHop", "NeedEncap"],
+  ProviderAddress: ["ProviderAddress"],
+  ACL: [
+    "Protocols",
+    "Action",
+    "Direction",
+    "LocalAddresses",
+    "RemoteAddresses",
+    "LocalPorts",
+    "RemotePorts",
+    "RuleType",
+    "Priority",
+  ],
+};
+
+/** What is wrong with policies in the eyes of version 2, which itself skips such a policy without a word. */
+function wrongForm(policies: readonly { name: string; value: Record<string, unknown> }[]): readonly string[] {
+  return policies.flatMap(({ name, value }) => {
+    const { Type, Settings, ...rest } = value;
+    const known = settingsOf[String(Type)];
+    if (name !== "EndpointPolicy") return [`name ${name}`];
+    if (known === undefined) return [`type ${String(Type)}`];
+    if (Object.keys(rest).length > 0) return [`${String(Type)} has ${Object.keys(rest)} outside Settings`];
+    if (typeof Settings !== "object" || Settings === null) return [`${String(Type)} has no Settings`];
+    return Object.keys(Settings)
+      .filter((key) => !known.includes(key))
+      .map((key) => `${String(Type)} has no ${key}`);
+  });
+}
+
+describe("the network of a Windows node", () => {
+  for (const stack of ["aws-prod", "azure-prod"] as const)
+    it(`${stack}: has policies of the exact form of version 2`, () => {
+      const { plugins } = JSON.parse(flannelConflist(exampleSpec(stack), { metadataAcl: true }));
+      assert.deepEqual(wrongForm(plugins[0].delegate.policies), []);
+    });
+
+  it("is made by flanneld alone: no script names an adapter to HNS, which refuses one that is in a virtual switch already", () => {
+    for (const name of windowsScripts(flannel))
+      assert.doesNotMatch(readWindowsScript(name, flannel), /NetworkAdapterName/i, name);
+    // Where a switch stayed behind, flanneld's own entry makes the network, and nothing else makes one.
+    const making = windowsScripts(flannel).filter((name) => /Invoke-Hns POST/.test(readWindowsScript(name, flannel)));
+    assert.deepEqual(making, ["start-flanneld.ps1"]);
+  });
+});
+
+describe("the gMSA plug-in on Windows nodes", () => {
+  it("is downloaded with the digest of the lock file, from the mirror first, before the kubelet starts", () => {
+    const archive = requireArtifact(readArtifactLock(), {
+      name: "windows-gmsa-ccgakvplugin",
+      version: "1.1.5",
+      os: "windows",
+    });
+    const base = exampleSpec("azure-dev");
+    const pool = { ...windowsPool(base), ccgPlugin: true };
+    const addons = { ...base.addons, gmsa: gmsa("azure") };
+    const spec = { ...base, addons, mirror: { ...base.mirror, artifacts: "https://mirror.test" } };
+    const machine = windowsMachine({ spec, pool, access: exampleAccess(spec, pool.name) }, []);
+    const fetched = machine.artifacts.filter(({ stage }) => stage === "ccg");
+    assert.deepEqual(fetched, [
+      {
+        name: "ccg-plugin",
+        file: "1.1.5-ccg-plugin.zip",
+        urls: [archive.url.replace("https://", "https://mirror.test/"), archive.url],
+        algorithm: "sha256",
+        digest: archive.digest,
+        checksumUrls: [],
+        stage: "ccg",
+        folder: "C:\\fenestra\\ccg",
+        unpack: true,
+      },
+    ]);
+    const position = (name: string): number => machine.waves.findIndex((wave) => wave.some((each) => each === name));
+    assert.ok(position("artifacts") < position("ccg") && position("ccg") < position("services"));
+  });
+
+  it("finds the secret of a vault by its resource id, and refuses what is none", () => {
+    assert.equal(secretUri(gmsaSecrets.azure), "https://domain-vault.vault.azure.net/secrets/gmsa-web");
+    assert.throws(() => secretUri(gmsaSecrets.aws), /is not a secret of a vault/);
   });
 });

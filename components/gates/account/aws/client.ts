@@ -98,7 +98,10 @@ function callError(call: Call, error: unknown): unknown {
   const { name } = error;
   // Behind the first line stands advice to programmers.
   const [first = ""] = error.message.split("\n");
-  const message = "$response" in error ? `the answer to ${call.right} is not understood: ${first}` : first;
+  const isOdd = "$response" in error && !("$fault" in error);
+  const profile =
+    /credentials/i.test(first) && process.env.AWS_PROFILE ? `, AWS_PROFILE ${process.env.AWS_PROFILE}` : "";
+  const message = isOdd ? `the answer to ${call.right} is not understood: ${first}` : `${first}${profile}`;
   if (!("$fault" in error)) return new CallError(call, "none", "code" in error ? String(error.code) : name, message);
   if (denials.test(name)) return new CallError(call, "denied", name, message);
   return new CallError(call, error.$fault === "client" && !busy.test(name) ? "refused" : "none", name, message);

@@ -18,16 +18,14 @@ function Start-ScheduledTask {
     param([string] $TaskName)
     $fake.calls += "start $TaskName"
 }
-$registered = 'task run run.ps1 0', 'task health health.ps1 5'
-$started = 'start run', 'start health'
-
-foreach ($case in @(
-    @{ title = 'AWS: the tasks do it all'; foreground = $false; code = 0; ends = 0; calls = $registered + $started }
-    @{ title = 'a first wave without a reboot: the tasks go on'; foreground = $true; code = 0; ends = 0; calls = $registered + 'first wave True' + $started }
-    @{ title = 'a first wave that failed is told, and all tasks go on, that for notices too'; foreground = $true; code = 22; ends = 22; calls = $registered + 'first wave True' + $started }
-    @{ title = 'a first wave that wants a reboot: the tasks start with Windows'; foreground = $true; code = 3010; ends = 0; calls = $registered + 'first wave True' + 'restart in 10' }
-    @{ title = 'a restart that is refused is no failure of the extension, and the tasks go on'; foreground = $true; code = 3010; refused = 'access is denied'; ends = 0; calls = $registered + 'first wave True' + 'restart in 10' + $started }
-)) {
+foreach ($case in Read-Table @'
+title|foreground|code|refused|ends|calls[]
+AWS: the tasks do it all|False|0||0|start run, start health
+a first wave without a reboot: the tasks go on|True|0||0|first wave True, start run, start health
+a first wave that failed is told, and all tasks go on, that for notices too|True|22||22|first wave True, start run, start health
+a first wave that wants a reboot: the tasks start with Windows|True|3010||0|first wave True, restart in 10
+a restart that is refused is no failure of the extension, and the tasks go on|True|3010|access is denied|0|first wave True, restart in 10, start run, start health
+'@) {
     Test $case.title {
         $fake.calls = @()
         $fake.code = $case.code
@@ -35,7 +33,7 @@ foreach ($case in @(
         $fake.machine = ConvertTo-Data @{ pool = 'w'; kubernetes = '1.36.4'; foreground = $case.foreground; tasks = @(@{ name = 'run'; script = 'run.ps1'; minutes = 0 }, @{ name = 'health'; script = 'health.ps1'; minutes = 5 }) }
         & "$temp/bootstrap.ps1"
         Assert-Equal $LASTEXITCODE $case.ends
-        Assert-Equal $fake.calls $case.calls
+        Assert-Equal $fake.calls (@('task run run.ps1 0', 'task health health.ps1 5') + $case.calls)
     }
 }
 Complete-Tests

@@ -178,12 +178,6 @@ Test 'a bare machine gets no network, so that flanneld can make its own on the a
     Assert-Equal @($hns.calls -like '* hns*') @('Set hns Automatic', 'Start hns')
     Assert-Flanneld
 }
-Test 'with a network made before it, flanneld is refused: HNS takes no adapter of its own making' {
-    New-Case
-    Invoke-Hns POST '/networks/' '{"Type":"Overlay","Name":"External","NetworkAdapterName":"nic7"}'
-    Wait-Until { Test-VirtualSwitch } 10 'the switch'
-    Assert-Throws { Invoke-Flanneld 'flannel.4096' '10.244.3.0/24' } '^HNS POST /networks/: The parameter is incorrect\.'
-}
 Test 'what the last boot left is cleared, but for the address of kube-proxy and the network of Windows itself, and a repeat changes nothing' {
     $machine = New-Case -Stale
     Invoke-Network $machine

@@ -88,12 +88,13 @@ Test 'user data ends with its task, which starts with Windows too, and fetches n
     Assert-Equal @($fake.task[1]) @('at startup True', 'every 5 min since 2020')
     Assert-Equal @($fake.task[2], $fake.task[3]) @('SYSTEM', '0 4')
 }
-foreach ($case in @(
-    @{ title = 'fetches, and runs what it fetched'; tasks = @(); does = @('fetch b k', 'bootstrap') }
-    @{ title = 'goes on after a restart in the middle, and does not fetch again'; tasks = @(); there = $true; does = @('bootstrap') }
-    @{ title = 'begins a bootstrap again that was cut off between its tasks'; tasks = @('fenestra-run'); does = @('fetch b k', 'bootstrap') }
-    @{ title = 'fetches nothing once the bootstrap has its tasks'; tasks = @('fenestra-run', 'fenestra-health'); does = @() }
-)) {
+foreach ($case in Read-Table @'
+title|tasks[]|does[]|there
+fetches, and runs what it fetched||fetch b k, bootstrap|
+goes on after a restart in the middle, and does not fetch again||bootstrap|True
+begins a bootstrap again that was cut off between its tasks|fenestra-run|fetch b k, bootstrap|
+fetches nothing once the bootstrap has its tasks|fenestra-run, fenestra-health||
+'@) {
     Test "the task $($case.title), and goes" {
         Reset-Fake
         $fake.tasks = @('fenestra-fetch') + $case.tasks

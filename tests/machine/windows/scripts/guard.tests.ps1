@@ -38,7 +38,8 @@ function Reset-Ready {
     Copy-Item -Recurse -LiteralPath $fakeKeep -Destination $fakeRecords
     $fakePc.keys['SOFTWARE\fenestra-boot'] = @{ id = $fakeBoot }
     $hns.networks = $fakeNetworks
-    foreach ($name in 'hns', 'containerd', 'kubelet') { $fakeServices[$name].status = 'Running' }
+    # A failed registration has left none.
+    foreach ($name in 'hns', 'containerd', 'kubelet') { $fakeServices[$name] = @{ status = 'Running' } }
     $table.routes = @(New-Route '0.0.0.0/0' 7 '10.0.0.1')
     Remove-Item -Force -LiteralPath $fakeData.paths.bootstrapKubeconfig -ErrorAction SilentlyContinue
 }

@@ -118,10 +118,32 @@ function New-Fake {
     $made
 }
 
-# Gives a table of fakes these values.
+# Rows of a table in a text, whose first line has the names of columns, between bars. Numbers, True and False are such
+# values, nothing is $null; a name that ends with [] is that of a list, with a comma between its items.
+function Read-Table {
+    param([string] $Text)
+    $names, $rows = @($Text -split '\r?\n')
+    foreach ($row in $rows) {
+        $values = $row -split '\|'
+        $table = @{}
+        foreach ($name in $names -split '\|') {
+            $value, $values = $values
+            if ($name.EndsWith('[]')) { $value = @("$value" -split ', ' -ne '') }
+            elseif ('True', 'False' -ccontains $value) { $value = $value -eq 'True' }
+            elseif ($value -match '^-?\d+$') { $value = [int] $value }
+            elseif ($value -eq '') { $value = $null }
+            $table[$name.TrimEnd('[', ']')] = $value
+        }
+        $table
+    }
+}
+
+# Gives a table of fakes these values; as a text they are words such as `name=value`.
+
 function Set-Values {
-    param([hashtable] $Table, [hashtable] $Values)
-    foreach ($value in $Values.GetEnumerator()) { $Table[$value.Key] = $value.Value }
+    param([hashtable] $Table, $Values)
+    if ($Values -is [hashtable]) { foreach ($value in $Values.GetEnumerator()) { $Table[$value.Key] = $value.Value } }
+    else { foreach ($word in -split $Values) { $Table[($word -split '=')[0]] = ($word -split '=', 2)[1] } }
 }
 
 # Last line and exit code of a test script.

@@ -6,11 +6,12 @@
 $bound = { @{ round = New-Deadline 600 } }
 Reset-Node
 
-foreach ($case in @(
-    @{ status = 'Stopped'; start = 'Disabled'; rounds = 1; deeds = @('set containerd Manual', 'start containerd') }
-    @{ status = 'StartPending'; start = 'Manual'; rounds = 3; deeds = @('stop containerd', 'set containerd Manual', 'start containerd') }
-    @{ status = 'Running'; start = 'Manual'; rounds = 9; deeds = @() }
-)) {
+foreach ($case in Read-Table @'
+status|start|rounds|deeds[]
+Stopped|Disabled|1|set containerd Manual, start containerd
+StartPending|Manual|3|stop containerd, set containerd Manual, start containerd
+Running|Manual|9|
+'@) {
     Test "a service that is $($case.status) is started after $($case.rounds) rounds" {
         Reset-Node
         $memory = & $bound
@@ -40,19 +41,20 @@ Test 'what does not help is done again after twice as many rounds, at most sixte
     $say.fails = $true
     Assert-Equal @(foreach ($round in 1, 2, 3) { Test-Sick $memory 'x' 3 { throw 'no answer' } }) @($false, $false, $true)
 }
-foreach ($case in @(
-    @{ title = 'stays away'; looks = @($false, $false); running = @('flanneld'); deeds = @('end flanneld') }
-    @{ title = 'comes back in between'; looks = @($false, $true, $false); running = @('flanneld'); deeds = @() }
-    @{ title = 'stays away, but does not run'; looks = @($false, $false, $false); running = @(); deeds = @() }
-)) {
+foreach ($case in Read-Table @'
+title|looks[]|running|deeds[]
+stays away|gone, gone|flanneld|end flanneld
+comes back in between|gone, there, gone|flanneld|
+stays away, but does not run|gone, gone, gone||
+'@) {
     Test "flanneld whose network $($case.title): $($case.deeds)" {
         Reset-Node
         $fakeNode.processes = $case.running
         $memory = & $bound
         $network = $fakeNode.networks
-        foreach ($there in $case.looks) {
+        foreach ($look in $case.looks) {
             Assert-Equal $fakeNode.deeds @()
-            $fakeNode.networks = @($network | Where-Object { $there })
+            $fakeNode.networks = @($network | Where-Object { $look -eq 'there' })
             Repair-PodNetwork $fakeMachine 'boot-1' $memory
         }
         Assert-Equal $fakeNode.deeds $case.deeds
@@ -151,29 +153,18 @@ Test 'a log over its limit is kept once and emptied under the hands of who write
 Test 'the health port is open while the node is Ready and for a while after, and never before' {
     $say = @{ ready = $false }
     function Test-NodeReady { $say.ready }
-    function Test-Open {
-        $client = New-Object Net.Sockets.TcpClient
-        try {
-            $client.Connect('127.0.0.1', 10261)
-            $true
-        }
-        catch {
-            $false
-        }
-        finally {
-            $client.Close()
-        }
-    }
+    function Test-Open { try { (New-Object Net.Sockets.TcpClient '127.0.0.1', 10261).Close(); $true } catch { $false } }
     Reset-Node
     $memory = @{}
-    foreach ($case in @(
-            @{ joined = $false; ready = $true; patience = 0; open = $false }
-            @{ joined = $true; ready = $false; patience = 0; open = $false }
-            @{ joined = $true; ready = $true; patience = 0; open = $true }
-            @{ joined = $true; ready = $false; patience = 60; open = $true }
-            @{ joined = $true; ready = $false; patience = 0; open = $false }
-            @{ joined = $true; ready = $true; patience = 0; open = $true }
-        )) {
+    foreach ($case in Read-Table @'
+joined|ready|patience|open
+False|True|0|False
+True|False|0|False
+True|True|0|True
+True|False|60|True
+True|False|0|False
+True|True|0|True
+'@) {
         $say.ready = $case.ready
         $fakeMachine.paths.kubeconfig = @("$temp/none", "$temp/state")[[int] $case.joined]
         $fakeMachine.watch.healthPatience = $case.patience

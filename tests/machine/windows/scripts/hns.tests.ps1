@@ -66,14 +66,15 @@ Test 'C# is compiled once for all processes, again where its file is torn, and b
     Assert-Equal $compiled.for @('Library', 'Library', '')
     Assert-Equal @(Get-ChildItem -Name -Path $scripts -Filter '*.dll').Count 1
 }
-foreach ($case in @(
-    @{ title = 'beside the one of Windows itself'; text = $two; found = 'b' }
-    @{ title = 'not, after a restart of HNS that left the one of Windows itself'; text = '{"Success":true,"Output":[{"ID":"a","Name":"nat"}]}'; found = $null }
-    @{ title = 'not, in a list without items'; text = '{"Success":true,"Output":[]}'; found = $null }
-    @{ title = 'once, where two have its name'; text = '{"Success":true,"Output":[{"ID":"a","Name":"flannel.4096"},{"ID":"b","Name":"flannel.4096"}]}'; found = 'a' }
-)) {
+foreach ($case in Read-Table @'
+title|output|found
+beside the one of Windows itself|{"ID":"a","Name":"nat"},{"ID":"b","Name":"flannel.4096"}|b
+not, after a restart of HNS that left the one of Windows itself|{"ID":"a","Name":"nat"}|
+not, in a list without items||
+once, where two have its name|{"ID":"a","Name":"flannel.4096"},{"ID":"b","Name":"flannel.4096"}|a
+'@) {
     Test "the pod network is found $($case.title)" {
-        $hns.text = $case.text
+        $hns.text = "{`"Success`":true,`"Output`":[$($case.output)]}"
         Assert-Equal (Get-HnsNetworkNamed 'flannel.4096').ID $case.found
     }
 }

@@ -15,89 +15,7 @@ function Set-Web {
     param([scriptblock] $Answer)
     Set-Values $fakeWeb @{ answer = $Answer; calls = @(); slept = @(); tokens = 0; keys = 0; sent = @() }
 }
-# How often a call was made.
-function Get-Count {
-    param([string] $Call)
-    @($fakeWeb.calls -like $Call).Count
-}
 $aws = ConvertTo-Data @{ kind = 'aws'; region = 'eu-central-1'; domain = 'amazonaws.com'; joinSecret = '/fenestra/demo/join' }
-
-Test 'AWS: a machine is known by its instance id, its zone and its address' {
-    Set-Web { Get-AwsAnswer $args[0] $args[1] }
-    $identity = Get-Identity $aws
-    Assert-Equal @($identity.name, $identity.address, $identity.providerId) @('i-0123456789abcdef0', '10.0.0.7', 'aws:///eu-central-1a/i-0123456789abcdef0')
-}
-Test 'AWS: a token that is refused is replaced by a new one' {
-    Set-Web {
-        if ($args[1]['X-aws-ec2-metadata-token'] -eq 'session-1') { Send-Refusal 401 }
-        Get-AwsAnswer $args[0] $args[1]
-    }
-    Assert-Equal (Get-AwsMetadata 'instance-id') 'i-0123456789abcdef0'
-    Assert-Equal $fakeWeb.tokens 2
-    Assert-Equal $fakeWeb.slept @(2)
-}
-Test 'AWS: what does not exist is empty at once' {
-    Set-Web { Get-AwsAnswer $args[0] $args[1] }
-    Assert-Equal (Get-AwsMetadata 'spot/instance-action') ''
-    Assert-Equal $fakeWeb.calls @("PUT $imds/api/token", "GET $imds/meta-data/spot/instance-action")
-    Assert-Equal $fakeWeb.slept @()
-}
-Test 'AWS: a service that gives no tokens is an error, not an empty value' {
-    Set-Web { Send-Refusal 404 }
-    Assert-Throws { Get-AwsMetadata 'instance-id' } 'answered with 404'
-    Assert-Equal @((Get-Count 'GET *'), (Get-Count 'PUT *')) @(0, 6)
-}
-Test 'AWS: a service that is not reachable yet is asked again, with growing pauses, and given up after six attempts' {
-    Set-Web {
-        if ($fakeWeb.calls.Count -lt 3) { throw 'Unable to connect to the remote server' }
-        Get-AwsAnswer $args[0] $args[1]
-    }
-    Assert-Equal (Get-AwsMetadata 'instance-id') 'i-0123456789abcdef0'
-    Assert-Equal $fakeWeb.slept @(2, 4)
-    Set-Web { throw 'Unable to connect to the remote server' }
-    Assert-Throws { Get-AwsMetadata 'instance-id' } 'Unable to connect'
-    Assert-Equal $fakeWeb.slept @(2, 4, 8, 16, 30)
-}
-Test 'AWS: a role that has no keys yet is said' {
-    Set-Web {
-        if ($args[0] -like '*/security-credentials/role') {
-            return '{"Code":"Failed"}'
-        }
-        Get-AwsAnswer $args[0] $args[1]
-    }
-    Assert-Throws { Get-AwsKey } 'no credentials yet'
-}
-Test 'AWS: keys that ran out on the way are replaced, and the call is signed anew' {
-    Set-Web {
-        if ($args[0] -eq 'POST https://ssm.eu-central-1.amazonaws.com/') {
-            $fakeWeb.sent += $args[1]['authorization']
-            if ($args[1]['x-amz-security-token'] -eq 'token1') {
-                Send-Refusal 400 '{"__type":"ExpiredTokenException"}'
-            }
-            return ConvertTo-Data @{ Parameter = @{ Value = '{"server":"https://api:6443"}' } }
-        }
-        Get-AwsAnswer $args[0] $args[1]
-    }
-    Assert-Equal (Get-JoinSecret $aws).server 'https://api:6443'
-    $used = @($fakeWeb.sent | ForEach-Object { $_ -replace '^AWS4-HMAC-SHA256 Credential=([^/]+)/.*$', '$1' })
-    Assert-Equal $used @('AKID1', 'AKID2')
-    Assert-Equal $fakeWeb.slept @(2)
-    Assert-True $fakeWeb.last.body.Contains('"Name":"/fenestra/demo/join"')
-    Assert-Equal @($fakeWeb.last.headers.Keys | Sort-Object) @('authorization', 'x-amz-date', 'x-amz-security-token', 'x-amz-target')
-    Assert-Equal $fakeWeb.last.type 'application/x-amz-json-1.1'
-}
-Test 'AWS: an object of S3 is asked for with the hash of the body among what is signed' {
-    Set-Web {
-        if ($args[0] -like 'GET https://*') { return }
-        Get-AwsAnswer $args[0] $args[1]
-    }
-    Save-AwsObject $aws (ConvertTo-Data @{ bucket = 'demo'; key = 'pool/scripts.gz' }) "$temp/scripts.gz"
-    Assert-Equal $fakeWeb.calls[-1] 'GET https://demo.s3.eu-central-1.amazonaws.com/pool/scripts.gz'
-    Assert-Equal $fakeWeb.last.file "$temp/scripts.gz"
-    Assert-Equal $fakeWeb.last.headers['x-amz-content-sha256'] 'e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855'
-    $names = $fakeWeb.last.headers['authorization'] -replace '^.*SignedHeaders=([^,]*),.*$', '$1'
-    Assert-Equal $names 'host;x-amz-content-sha256;x-amz-date;x-amz-security-token'
-}
 
 $azure = ConvertTo-Data @{ kind = 'azure'; clientId = '11111111-2222-3333-4444-555555555555'; joinVault = 'https://demo-join.vault.azure.net/'; joinSecret = 'join' }
 $tokenCall = 'GET http://169.254.169.254/metadata/identity/oauth2/token?api-version=2018-02-01&resource=https%3A%2F%2Fvault.azure.net&client_id=11111111-2222-3333-4444-555555555555'
@@ -115,38 +33,88 @@ function Get-AzureAnswer {
     }
     Send-Refusal 404
 }
-Test 'Azure: the join secret is read by the identity that the pool names' {
-    Set-Web { Get-AzureAnswer $args[0] $args[1] }
-    $secret = Get-JoinSecret $azure
-    Assert-Equal @($secret.server, $secret.token) @('https://api:6443', 'abc')
-    Assert-Equal $fakeWeb.calls @($tokenCall, $secretCall)
+Test 'AWS: a machine is known by its instance id, its zone and its address' {
+    Set-Web { Get-AwsAnswer $args[0] $args[1] }
+    $identity = Get-Identity $aws
+    Assert-Equal @($identity.name, $identity.address, $identity.providerId) @('i-0123456789abcdef0', '10.0.0.7', 'aws:///eu-central-1a/i-0123456789abcdef0')
 }
-Test 'Azure: what the documentation calls passing is asked again: 404, 410, 429 and 5xx' {
-    foreach ($fakeCode in 404, 410, 429, 500, 503) {
-        Set-Web {
-            if ($fakeWeb.calls.Count -eq 1) { Send-Refusal $fakeCode }
-            Get-AzureAnswer $args[0] $args[1]
-        }
-        Assert-Equal (Get-JoinSecret $azure).server 'https://api:6443'
-        Assert-Equal $fakeWeb.slept @(2)
-        Assert-Equal (Get-Count '*/oauth2/token*') 2
-    }
+Test 'AWS: what does not exist is empty at once' {
+    Set-Web { Get-AwsAnswer $args[0] $args[1] }
+    Assert-Equal (Get-AwsMetadata 'spot/instance-action') ''
+    Assert-Equal $fakeWeb.calls @("PUT $imds/api/token", "GET $imds/meta-data/spot/instance-action")
+    Assert-Equal $fakeWeb.slept @()
 }
-Test 'Azure: an update of the metadata service, up to 70 seconds, is waited out' {
-    Set-Web { Send-Refusal 410 }
-    Assert-Throws { Get-JoinSecret $azure } 'answered with 410'
-    $sum = 0
-    foreach ($seconds in $fakeWeb.slept) { $sum += $seconds }
-    Assert-True ($sum -ge 70)
-}
-Test 'Azure: a role at the vault that has not taken effect yet is waited for' {
+Test 'AWS: a role that has no keys yet is said' {
     Set-Web {
-        if ($args[0] -eq $secretCall -and (Get-Count 'GET https://*') -le 2) { Send-Refusal 403 }
-        Get-AzureAnswer $args[0] $args[1]
+        if ($args[0] -like '*/security-credentials/role') {
+            return '{"Code":"Failed"}'
+        }
+        Get-AwsAnswer $args[0] $args[1]
     }
-    Assert-Equal (Get-JoinSecret $azure).server 'https://api:6443'
-    Assert-Equal $fakeWeb.slept @(2, 4)
-    Assert-Equal (Get-Count '*/oauth2/token*') 1
+    Assert-Throws { Get-AwsKey } 'no credentials yet'
+}
+Test 'AWS: an object of S3 is asked for with the hash of the body among what is signed' {
+    Set-Web {
+        if ($args[0] -like 'GET https://*') { return }
+        Get-AwsAnswer $args[0] $args[1]
+    }
+    Save-AwsObject $aws (ConvertTo-Data @{ bucket = 'demo'; key = 'pool/scripts.gz' }) "$temp/scripts.gz"
+    Assert-Equal $fakeWeb.calls[-1] 'GET https://demo.s3.eu-central-1.amazonaws.com/pool/scripts.gz'
+    Assert-Equal $fakeWeb.last.file "$temp/scripts.gz"
+    Assert-Equal $fakeWeb.last.headers['x-amz-content-sha256'] 'e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855'
+    $names = $fakeWeb.last.headers['authorization'] -replace '^.*SignedHeaders=([^,]*),.*$', '$1'
+    Assert-Equal $names 'host;x-amz-content-sha256;x-amz-date;x-amz-security-token'
+}
+
+# What is asked, the call that fails, how and how often; the pauses, the calls of that kind, and the error in the end.
+$fakeAsk = @{
+    'a value of AWS'        = { Get-AwsMetadata 'instance-id' }
+    'the secret of AWS'     = { (Get-JoinSecret $aws).server }
+    'the secret of Azure'   = { (Get-JoinSecret $azure).server }
+    'a hook of AWS'         = { Send-Lifecycle (ConvertTo-Data @{ cloud = $aws; lifecycle = @{ group = 'g' } }) 'drain' 'CompleteLifecycleAction' 'CONTINUE' }
+}
+$fakeGood = @{ 'a value of AWS' = 'i-0123456789abcdef0'; 'the secret of AWS' = 'https://api:6443'; 'the secret of Azure' = 'https://api:6443' }
+foreach ($case in Read-Table @'
+title|asked|call|way|times|slept[]|calls|error
+a token that is refused is replaced by a new one|a value of AWS|GET *|refusal 401|1|2|2|
+a service that gives no tokens is an error, not an empty value|a value of AWS|PUT *|refusal 404|99|2, 4, 8, 16, 30|6|answered with 404
+a service that is not reachable yet is asked again, with growing pauses|a value of AWS|PUT *|Unable to connect|2|2, 4|3|
+and given up after six attempts|a value of AWS|*|Unable to connect|99|2, 4, 8, 16, 30|6|Unable to connect
+keys that ran out on the way are replaced, and the call is signed anew|the secret of AWS|POST https://ssm.*|refusal 400 {"__type":"ExpiredTokenException"}|1|2|2|
+what passes by the documentation is asked again|the secret of Azure|*/oauth2/token*|refusal 404|1|2|2|
+what passes by the documentation is asked again|the secret of Azure|*/oauth2/token*|refusal 410|1|2|2|
+what passes by the documentation is asked again|the secret of Azure|*/oauth2/token*|refusal 429|1|2|2|
+what passes by the documentation is asked again|the secret of Azure|*/oauth2/token*|refusal 500|1|2|2|
+what passes by the documentation is asked again|the secret of Azure|*/oauth2/token*|refusal 503|1|2|2|
+an update of the metadata service, up to 70 seconds, is waited out|the secret of Azure|*/oauth2/token*|refusal 410|99|2, 4, 8, 16, 30, 30|7|answered with 410
+a role at the vault that has not taken effect yet is waited for|the secret of Azure|*/secrets/join*|refusal 403|2|2, 4|3|
+a hook that waits no more counts as told at once|a hook of AWS|POST https://autoscaling.*|refusal 400 <Code>ValidationError</Code><Message>No active Lifecycle Action found|99||1|
+any other refusal of a hook is asked again, and said with its code|a hook of AWS|POST https://autoscaling.*|refusal 400 <Code>AccessDenied</Code>|99|2, 4, 8, 16, 30|6|answered with 400 AccessDenied$
+'@) {
+    Test "$($case.asked): $($case.title) ($($case.way))" {
+        $fakeLeft = @{ times = $case.times }
+        Set-Web {
+            if ($args[0] -like $case.call -and $fakeLeft.times -gt 0) {
+                $fakeLeft.times -= 1
+                throw $case.way
+            }
+            if ($args[0] -like 'POST https://ssm.*') { return ConvertTo-Data @{ Parameter = @{ Value = '{"server":"https://api:6443"}' } } }
+            if ($case.asked -like '*Azure') { return Get-AzureAnswer $args[0] $args[1] }
+            Get-AwsAnswer $args[0] $args[1]
+        }
+        $ask = $fakeAsk[$case.asked]
+        if ($case.error) { Assert-Throws $ask $case.error } else { Assert-Equal (& $ask) $fakeGood[$case.asked] }
+        Assert-Equal @($fakeWeb.slept | ForEach-Object { "$_" }) $case.slept
+        Assert-Equal @($fakeWeb.calls -like $case.call).Count $case.calls
+        # One token for both attempts at a vault.
+        if ($case.call -eq '*/secrets/join*') { Assert-Equal $fakeWeb.calls[0, 1] @($tokenCall, $secretCall) }
+        if ($case.asked -eq 'the secret of AWS') {
+            Assert-True $fakeWeb.last.headers['authorization'].StartsWith('AWS4-HMAC-SHA256 Credential=AKID2/')
+            Assert-True $fakeWeb.last.body.Contains('"Name":"/fenestra/demo/join"')
+            Assert-Equal @($fakeWeb.last.headers.Keys | Sort-Object) @('authorization', 'x-amz-date', 'x-amz-security-token', 'x-amz-target')
+            Assert-Equal $fakeWeb.last.type 'application/x-amz-json-1.1'
+        }
+    }
 }
 Test 'Azure: a machine of a scale set is known as the cloud controller writes it' {
     $env:COMPUTERNAME = 'DEMOWIN000003'
@@ -170,22 +138,6 @@ Test 'what has not the form of an answer is refused, and nothing is made of it' 
         }
         Assert-Throws { Get-Identity $aws } '^the metadata service answered with '
         Assert-Throws { Get-NodeName $aws } '^the metadata service answered with '
-    }
-}
-Test 'a hook that waits no more counts as told at once; any other refusal is asked again, and said with its code' {
-    $machine = ConvertTo-Data @{ cloud = @{ kind = 'aws'; region = 'eu-central-1'; domain = 'amazonaws.com' }; lifecycle = @{ group = 'g' } }
-    foreach ($case in @(@{ text = '<Code>ValidationError</Code><Message>No active Lifecycle Action found'; calls = 1 }, @{ text = '<Code>AccessDenied</Code>'; calls = 6 })) {
-        Set-Web {
-            if ($args[0] -like 'POST https://autoscaling.*') { Send-Refusal 400 $case.text }
-            Get-AwsAnswer $args[0] $args[1]
-        }
-        if ($case.calls -eq 1) {
-            Send-Lifecycle $machine 'drain' 'CompleteLifecycleAction' 'CONTINUE'
-        }
-        else {
-            Assert-Throws { Send-Lifecycle $machine 'drain' 'CompleteLifecycleAction' 'CONTINUE' } 'answered with 400 AccessDenied$'
-        }
-        Assert-Equal (Get-Count 'POST https://autoscaling.*') $case.calls
     }
 }
 Test 'a caller''s deadline ends the attempts, and limits each' {

@@ -104,13 +104,14 @@ function Set-Certificate {
     Write-Text $Machine.paths.clusterCa '-----END CERTIFICATE-----'
     Write-Text $Machine.paths.kubeconfig "clusters:`n- cluster:`n    server: https://kubeconfig:6443"
 }
-foreach ($torn in @(
-    @{ how = 'whole'; text = '{"server":"https://node:6443"}'; server = 'https://node:6443'; asks = 0 }
-    @{ how = 'missing'; server = 'https://kubeconfig:6443'; asks = 0 }
-    # torn.tests.ps1 has the other ways.
-    @{ how = 'half'; text = '{"name":"i-0123456789abcdef0","ser'; server = 'https://kubeconfig:6443'; asks = 0 }
-    @{ how = 'a folder, with no kubeconfig to read'; folder = $true; server = 'https://api:6443'; asks = 1 }
-)) {
+# torn.tests.ps1 has the other ways.
+foreach ($torn in Read-Table @'
+how|text|server|asks|folder
+whole|{"server":"https://node:6443"}|https://node:6443|0|
+missing||https://kubeconfig:6443|0|
+half|{"name":"i-0123456789abcdef0","ser|https://kubeconfig:6443|0|
+a folder, with no kubeconfig to read||https://api:6443|1|True
+'@) {
     Test "a node with its certificate keeps its server where the file of its facts is $($torn.how)" {
         $machine = New-Case
         Set-Certificate $machine
@@ -132,13 +133,5 @@ foreach ($torn in 'kubeconfig', 'clusterCa', 'name') {
         Invoke-Join $machine
         Assert-Equal @($asked.secret, (Test-Path $machine.paths.bootstrapKubeconfig)) @(1, $true)
     }
-}
-Test 'a template that is torn is taken from the file that was filled from it' {
-    $machine = New-Case
-    Invoke-Join $machine
-    $whole = Read-Text "$($machine.folder)/kubelet.yaml"
-    Write-Text "$($machine.folder)/kubelet.yaml.template" "`0`0"
-    Invoke-Join $machine
-    Assert-Equal @((Read-Text "$($machine.folder)/kubelet.yaml"), (Read-Text "$($machine.folder)/kubelet.yaml.template")) @($whole, $whole)
 }
 Complete-Tests

@@ -18,48 +18,39 @@ $fakePath = Join-Path $temp 'LogMonitor.exe'
 Set-Content -NoNewline -LiteralPath $fakePath -Value 'right'
 $right = (Get-FileHash -Algorithm SHA256 -LiteralPath $fakePath).Hash.ToLowerInvariant()
 
-function New-Case {
-    param([hashtable] $Answers)
-    Remove-Item -Force -LiteralPath $fakePath -ErrorAction SilentlyContinue
-    $fakeDone.fetched = @()
-    $fakeWeb.Clear()
-    Set-Values $fakeWeb $Answers
+foreach ($case in Read-Table @'
+title|mirror|publisher|fetched|error
+takes the file from the mirror when its digest is right|right|right|https://mirror/f|
+passes over a mirror that has another file|wrong|right|https://mirror/f https://publisher/f|
+passes over a mirror that is down||right|https://mirror/f https://publisher/f|
+leaves no file behind when no source has the right one|wrong||https://mirror/f https://publisher/f|LogMonitor.exe was not fetched
+'@) {
+    Test $case.title {
+        Remove-Item -Force -LiteralPath $fakePath -ErrorAction SilentlyContinue
+        $fakeDone.fetched = @()
+        $fakeWeb.Clear()
+        foreach ($source in 'mirror', 'publisher') { if ($case.$source) { $fakeWeb["https://$source/f"] = $case.$source } }
+        $save = { Save-File @('--fail') @('https://mirror/f', 'https://publisher/f') $right $fakePath }
+        if ($case.error) { Assert-Throws $save $case.error } else { & $save }
+        Assert-Equal @(Get-ChildItem -File -LiteralPath $temp | ForEach-Object { Get-Content -Raw -LiteralPath $_.FullName }) @('right' | Where-Object { -not $case.error })
+        Assert-Equal ($fakeDone.fetched -join ' ') $case.fetched
+    }
 }
-
-Test 'takes the file from the mirror when its digest is right' {
-    New-Case @{ 'https://mirror/f' = 'right'; 'https://publisher/f' = 'right' }
-    Save-File @('--fail') @('https://mirror/f', 'https://publisher/f') $right $fakePath
-    Assert-Equal (Get-Content -Raw -LiteralPath $fakePath) 'right'
-    Assert-Equal $fakeDone.fetched @('https://mirror/f')
+foreach ($case in Read-Table @'
+title|recorded|answer|error
+the recorded one, and asks nobody|RIGHT||
+what the publisher tells of this file, and of no other||{"name":"x.exe","digest":"sha256:0"},{"name":"LogMonitor.exe","digest":"sha256:RIGHT"}|
+no file of unknown digest||{"name":"LogMonitor.exe","digest":null}|nobody tells the SHA-256
+'@.Replace('RIGHT', $right)) {
+    Test "expects $($case.title)" {
+        Remove-Item -Force -LiteralPath $fakePath -ErrorAction SilentlyContinue
+        $fakeDone.fetched = @()
+        $fakeWeb.Clear()
+        $fakeWeb['https://api/r'] = "{`"assets`":[$($case.answer)]}"
+        $ask = { Get-Expected @() "$($case.recorded)" @('https://down/r', 'https://api/r') 'LogMonitor.exe' $temp }
+        if ($case.error) { Assert-Throws $ask $case.error } else { Assert-Equal (& $ask) $right }
+        Assert-Equal ([bool] $fakeDone.fetched) (-not $case.recorded)
+        Assert-Equal @(Get-ChildItem -File -LiteralPath $temp).Count 0
+    }
 }
-
-Test 'passes over a mirror that is down or has another file' {
-    New-Case @{ 'https://mirror/f' = 'wrong'; 'https://publisher/f' = 'right' }
-    Save-File @() @('https://down/f', 'https://mirror/f', 'https://publisher/f') $right $fakePath
-    Assert-Equal (Get-Content -Raw -LiteralPath $fakePath) 'right'
-}
-
-Test 'leaves no file behind when no source has the right one' {
-    New-Case @{ 'https://mirror/f' = 'wrong' }
-    Assert-Throws { Save-File @() @('https://mirror/f') $right $fakePath } 'LogMonitor.exe was not fetched'
-    Assert-Equal @(Get-ChildItem -File -LiteralPath $temp).Count 0
-}
-
-Test 'asks nobody when the digest is recorded' {
-    New-Case @{}
-    Assert-Equal (Get-Expected @() $right @('https://api/r') 'LogMonitor.exe' $temp) $right
-    Assert-Equal $fakeDone.fetched.Count 0
-}
-
-Test 'reads the digest that the publisher tells of this file, and of no other' {
-    New-Case @{ 'https://api/r' = "{`"assets`":[{`"name`":`"x.exe`",`"digest`":`"sha256:$('0' * 64)`"},{`"name`":`"LogMonitor.exe`",`"digest`":`"sha256:$right`"}]}" }
-    Assert-Equal (Get-Expected @() '' @('https://down/r', 'https://api/r') 'LogMonitor.exe' $temp) $right
-    Assert-Equal @(Get-ChildItem -File -LiteralPath $temp).Count 0
-}
-
-Test 'goes on with no file of unknown digest' {
-    New-Case @{ 'https://api/r' = '{"assets":[{"name":"LogMonitor.exe","digest":null}]}' }
-    Assert-Throws { Get-Expected @() '' @('https://api/r') 'LogMonitor.exe' $temp } 'nobody tells the SHA-256'
-}
-
 Complete-Tests

@@ -97,13 +97,14 @@ Test 'the cloud is told what it waits for, and nothing else' {
     function Send-Lifecycle { Add-Did $args[1..3] }
     function Invoke-Web { Add-Did $args[0].Uri $args[0].Body }
     $machine = @{ lifecycle = @{ terminateHook = 'h' } }
-    foreach ($case in @(
-        @{ termination = @{ finish = 'lifecycle' }; did = @('h CompleteLifecycleAction CONTINUE') }
-        @{ termination = @{ finish = 'event'; id = 'e1' }; did = @('http://169.254.169.254/metadata/scheduledevents?api-version=2020-07-01 {"StartRequests":[{"EventId":"e1"}]}') }
-        @{ termination = @{ finish = 'none' }; did = @() }
-    )) {
+    foreach ($case in Read-Table @'
+finish|did[]
+lifecycle|h CompleteLifecycleAction CONTINUE
+event|http://169.254.169.254/metadata/scheduledevents?api-version=2020-07-01 {"StartRequests":[{"EventId":"e1"}]}
+none|
+'@) {
         $fakeMain.did = @()
-        Complete-Termination $machine $case.termination
+        Complete-Termination $machine @{ finish = $case.finish; id = 'e1' }
         Assert-Equal $fakeMain.did $case.did
     }
 }

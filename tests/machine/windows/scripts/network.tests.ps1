@@ -10,13 +10,14 @@
 $metadata = '169.254.169.254/32'
 # Destination, adapter and gateway of each route; the default route is over adapter 7.
 $clock = '169.254.169.123/32'
-foreach ($case in @(
-    @{ title = 'that are right are left alone'; has = @("$metadata 7 10.0.0.1", "$clock 7 10.0.0.1"); made = @(); removed = @() }
-    @{ title = 'that are lost are made, and no other'; has = @("$clock 7 10.0.0.1"); made = @($metadata); removed = @() }
-    @{ title = 'over the adapter of before are replaced'; has = @("$metadata 4 10.0.9.1", "$clock 4 10.0.9.1"); made = @($metadata, $clock); removed = @("ActiveStore $metadata", "ActiveStore $clock") }
-    @{ title = 'to the same place over an adapter that is gone are taken out'; has = @("$metadata 7 10.0.0.1", "$metadata 4 10.0.9.1", "$clock 7 10.0.0.1"); made = @($metadata); removed = @("ActiveStore $metadata") }
-    @{ title = 'that Azure hands out to its platform are left alone'; has = @('168.63.129.16/32 7 10.0.0.1', "$clock 7 10.0.0.1"); made = @($metadata); removed = @() }
-)) {
+foreach ($case in Read-Table @'
+title|has[]|made[]|removed[]
+that are right are left alone|METADATA 7 10.0.0.1, CLOCK 7 10.0.0.1||
+that are lost are made, and no other|CLOCK 7 10.0.0.1|METADATA|
+over the adapter of before are replaced|METADATA 4 10.0.9.1, CLOCK 4 10.0.9.1|METADATA, CLOCK|ActiveStore METADATA, ActiveStore CLOCK
+to the same place over an adapter that is gone are taken out|METADATA 7 10.0.0.1, METADATA 4 10.0.9.1, CLOCK 7 10.0.0.1|METADATA|ActiveStore METADATA
+that Azure hands out to its platform are left alone|168.63.129.16/32 7 10.0.0.1, CLOCK 7 10.0.0.1|METADATA|
+'@.Replace('METADATA', $metadata).Replace('CLOCK', $clock)) {
     Test "routes $($case.title); what is made is for this boot only" {
         $table.routes = @(New-Route '0.0.0.0/0' 7 '10.0.0.1') + @($case.has | ForEach-Object { $words = -split $_; New-Route $words[0] $words[1] $words[2] })
         $table.kept = @($case.made | ForEach-Object { New-Route $_ 4 '10.0.9.1' })

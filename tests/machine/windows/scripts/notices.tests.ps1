@@ -50,24 +50,24 @@ Test 'a drain that cannot begin is tried again while there is time, and the clou
         Assert-Equal $fakeCloud.calls (@($case.drains | ForEach-Object { "drain $_ drain" }) + 'complete lifecycle')
     }
 }
-$fakeReturn = @{ seconds = 60; finish = 'none'; hook = ''; returns = $true }
-foreach ($case in @(
-    @{ title = 'an interruption is drained for once, and pods may come when it is over'; looks = @($fakeReturn, $fakeReturn, $null, $null); calls = @('drain 60 ', 'complete none', 'drain 0 ') }
-    @{ title = 'where nobody says whether it is over, nothing is taken back'; looks = @($fakeReturn, 'silent', 'silent'); calls = @('drain 60 ', 'complete none') }
-    @{ title = 'behind a restart pods may come'; looks = @('silent', $null, $null); calls = @('drain 0 ') }
-    @{ title = 'what was to return leaves after all'; looks = @($fakeReturn, @{ seconds = 9; finish = 'event'; hook = '' }); calls = @('drain 60 ', 'complete none', 'drain 9 ', 'complete event') }
-)) {
+$fakeLooks = @{ returns = @{ seconds = 60; finish = 'none'; hook = ''; returns = $true }; leaves = @{ seconds = 9; finish = 'event'; hook = '' } }
+foreach ($case in Read-Table @'
+title|looks[]|calls
+an interruption is drained for once, and pods may come when it is over|returns, returns, nothing, nothing|drain 60 ;complete none;drain 0 
+where nobody says whether it is over, nothing is taken back|returns, silent, silent|drain 60 ;complete none
+behind a restart pods may come|silent, nothing, nothing|drain 0 
+what was to return leaves after all|returns, leaves|drain 60 ;complete none;drain 9 ;complete event
+'@) {
     Test $case.title {
         $fakeCloud.calls = @()
         $fakeCloud.fail = 0
         $fakeMemory = @{}
         foreach ($look in $case.looks) {
-            $fakeCloud.silent = $look -is [string]
-            $fakeCloud.termination = $null
-            if (-not $fakeCloud.silent) { $fakeCloud.termination = $look }
+            $fakeCloud.silent = $look -eq 'silent'
+            $fakeCloud.termination = $fakeLooks[$look]
             Invoke-Round $machine $fakeMemory
         }
-        Assert-Equal $fakeCloud.calls $case.calls
+        Assert-Equal ($fakeCloud.calls -join ';') $case.calls
     }
 }
 Complete-Tests

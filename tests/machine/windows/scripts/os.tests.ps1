@@ -184,14 +184,15 @@ Test 'a feature that does not install is an error, and updates, which it may nee
     Assert-Throws { Invoke-Both $machine } 'features not installed: Failed'
     Assert-Equal $fakeSystem.services.Count 0
 }
-foreach ($case in @(
-    @{ fail = 'netsh.exe * tcp *'; told = 'tcp ports of connections' }
-    @{ fail = 'netsh.exe * udp'; told = 'UDP port 65330 left out' }
-    @{ fail = 'w32tm.exe *'; told = 'clock' }
-    @{ fail = 'registry 1114842764'; told = 'registry value 1114842764 below HKLM:\SYSTEM\y' }
-    @{ fail = 'partition'; told = 'size of the system drive' }
-    @{ fail = '*'; told = 'tcp ports of connections, udp ports of connections, UDP port 65330 left out, clock, size of the system drive' }
-)) {
+foreach ($case in Read-Table @'
+fail|told
+netsh.exe * tcp *|tcp ports of connections
+netsh.exe * udp|UDP port 65330 left out
+w32tm.exe *|clock
+registry 1114842764|registry value 1114842764 below HKLM:\SYSTEM\y
+partition|size of the system drive
+*|tcp ports of connections, udp ports of connections, UDP port 65330 left out, clock, size of the system drive
+'@) {
     Test "what fails at '$($case.fail)' costs no node: it is told, and the rest is set" {
         Reset-System
         $fakeSystem.fail = $case.fail

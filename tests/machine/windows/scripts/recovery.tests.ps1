@@ -200,6 +200,8 @@ $fakeWeb.answer = {
         $secret = @{ server = 'https://api:6443'; caCertificate = "-----END CERTIFICATE-----`n"; token = 'abcdef'; expires = [DateTime]::UtcNow.AddHours(1).ToString('o') }
         return ConvertTo-Data @{ Parameter = @{ Value = ($secret | ConvertTo-Json -Compress) } }
     }
+    if ($Call -like 'POST *') { $fakePc.hooks += $Body }
+    if ($fakePc.dead -and $Call -like '*127.0.0.1*') { throw 'connection refused' }
     if ($Call -like 'POST *' -or $Call -like '*127.0.0.1*') { return 'ok' }
     Get-AwsAnswer $Call $Headers
 }
@@ -232,7 +234,7 @@ $places = @{}
 foreach ($item in $fakeData.credentials.files) {
     foreach ($match in [Regex]::Matches((Read-Text $item.template), '@(LOGIN_[0-9A-Z]+)@')) { $places[$match.Groups[1].Value] = 'svc:secret' }
 }
-Set-Values $fakePc @{ keys = @{}; console = @(); ran = @(); pauses = 0; feature = 'Available'; restart = $false; refuses = $false; hung = $false; logins = $places | ConvertTo-Json -Compress }
+Set-Values $fakePc @{ keys = @{}; console = @(); hooks = @(); ran = @(); pauses = 0; feature = 'Available'; restart = $false; refuses = $false; hung = $false; logins = $places | ConvertTo-Json -Compress }
 Set-Values $fakeServices @{ hns = @{ status = 'Running' }; w32time = @{ status = 'Stopped' }; containerd = @{ status = 'Stopped' } }
 $fakeServices.Remove('containerd')
 Clear-FakeHns
@@ -274,6 +276,9 @@ Test 'a first boot asks for one restart, and the second ends Ready with all that
     Assert-Equal @(@($environment.Environment)[0], $environment.sddl) @('HTTP_PROXY=http://svc:secret@proxy.example.com:3128', 'D:P(A;CI;KA;;;SY)(A;CI;KA;;;BA)')
     Assert-True ($fakePc.console -contains 'fenestra: node i-0123456789abcdef0 is Ready')
     Assert-Equal @($fakeEvents -like '*failed*') @()
+    # The token is forgotten, and the group has heard of it once.
+    Assert-False (Test-Path -LiteralPath $fakeData.paths.bootstrapKubeconfig)
+    Assert-Equal $fakePc.hooks @("Action=CompleteLifecycleAction&Version=2011-01-01&AutoScalingGroupName=$($fakeData.lifecycle.group)&LifecycleHookName=$($fakeData.lifecycle.launchHook)&InstanceId=i-0123456789abcdef0&LifecycleActionResult=CONTINUE")
 }
 Test 'a later boot starts these processes' {
     Restart-Fake
@@ -312,6 +317,33 @@ foreach ($odd in 'null', '{}', '[]', '7', '"text"', '', 'less', 'empty') {
         Assert-False (Test-Path -LiteralPath $files[0])
         Write-Text $files[0] $before[0]
         $fakePc.logins = $wanted
+    }
+}
+foreach ($case in Read-Table @'
+answers[]|how|asked|hooks|error
+refused, Ready=False;, NotReady=True;, MemoryPressure=False;Ready=True;||4|1|
+Ready=True;|no group|1|0|
+Ready=False;|limit|2|0|^waited 1 s in vain for node i-0123456789abcdef0 to be Ready$
+Ready=False;|HNS|1|0|^for 0 s there was no answer: 
+Ready=False;|kubelet|1|0|^for 0 s there was no answer: 
+'@) {
+    Test "a node whose API says $($case.answers) ($($case.how)) is waited for, and its group with it" {
+        . "$scripts/lib.ps1"
+        $data = $fakeData | ConvertTo-Json -Depth 20 | ConvertFrom-Json
+        $data.watch.sickRounds = 0
+        if ($case.how -eq 'no group') { $data.lifecycle = $null }
+        if ($case.how -eq 'limit') { $data.readySeconds = 1 }
+        Set-Values $fakePc @{ hooks = @(); asked = 0; hung = $case.how -eq 'HNS'; dead = $case.how -eq 'kubelet' }
+        function Invoke-FakeProgram {
+            $answer = $case.answers[[Math]::Min($fakePc.asked, $case.answers.Count - 1)]
+            $fakePc.asked += 1
+            if ($answer -eq 'refused') { throw 'kubectl ended with 1: connection refused' }
+            $answer
+        }
+        $ask = { & "$scripts/wait-ready.ps1" -Machine $data }
+        if ($case.error) { Assert-Throws $ask $case.error } else { & $ask }
+        Set-Values $fakePc @{ hung = $false; dead = $false }
+        Assert-Equal @($fakePc.asked, $fakePc.hooks.Count) @($case.asked, $case.hooks)
     }
 }
 Test 'HNS that hangs before the node was Ready once is started again' {

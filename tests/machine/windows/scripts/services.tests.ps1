@@ -1,4 +1,4 @@
-# The services stage, and how services are held, started and brought back.
+# The services of a node: registered, held, started and brought back; cut off at each step, and repeated.
 . "$PSScriptRoot/harness.ps1"
 . "$scripts/lib.ps1"
 . "$scripts/services.ps1"
@@ -7,6 +7,16 @@
 function Invoke-Program {
     param([string] $Path, [string[]] $Arguments)
     Add-Deed "$Path $($Arguments -join ' ')"
+    # As containerd does: a second registration is refused, and a new service starts at boot.
+    if ($Arguments[0] -eq '--register-service') {
+        if ($fakeNode.services.containerd) { throw 'service containerd already exists' }
+        $fakeNode.services.containerd = @{ start = 'Automatic'; status = 'Stopped' }
+    }
+    if ($Arguments[0] -eq '--unregister-service') { $fakeNode.services.Remove('containerd') }
+}
+function New-ItemProperty {
+    param([string] $Path, [string] $Name, [string] $PropertyType, [string[]] $Value, [switch] $Force)
+    Add-Deed "$Path $Name $PropertyType $Value"
 }
 function New-Service {
     param([string] $Name, [string] $BinaryPathName, [string] $DependsOn, [string] $StartupType)
@@ -27,12 +37,13 @@ function New-Case {
     New-Folder $folder
     Write-Text "$folder/pipe" ''
     Write-Text "$folder/node.json" '{"name":"i-1","providerId":"aws:///a/i-1","address":"10.0.0.7"}'
+    $recovery = 'reset=', '600', 'actions=', 'restart/5000'
     ConvertTo-Data @{
         paths    = @{ node = "$folder/node.json"; kubeletState = "$folder/kubelet" }
         kubelet  = @{ arguments = @('--hostname-override=@NODE_NAME@', '--node-ip=@NODE_IP@') }
         services = @{
-            containerd = @{ pipe = "$folder/pipe" }
-            kubelet    = @{ command = @('log-runner', 'kubelet'); recovery = @('reset=', '600', 'actions=', 'restart/5000') }
+            containerd = @{ pipe = "$folder/pipe"; program = 'containerd.exe'; arguments = @('--config', 'c.toml'); recovery = $recovery; environment = @('HTTPS_PROXY=http://proxy:3128', 'NO_PROXY=localhost') }
+            kubelet    = @{ command = @('log-runner', 'kubelet'); recovery = $recovery }
         }
     }
 }
@@ -91,48 +102,58 @@ Test 'a service that WMI knows nothing of is told to stop all the same, and one 
         Assert-Equal $fakeNode.deeds @('stop hns', 'set kubelet Disabled', 'end kubelet')
     }
 }
-Test 'a held service starts again by demand' {
-    New-Case
-    Start-NodeService containerd
-    Assert-Equal @($fakeNode.services.containerd.start, $fakeNode.services.containerd.status) @('Manual', 'Running')
+# A process that ends without a word, and one that ends with an error, are both recovered from.
+$registered = @(
+    'containerd.exe --register-service --config c.toml'
+    'set containerd Manual'
+    'HKLM:\SYSTEM\CurrentControlSet\Services\containerd Environment MultiString HTTPS_PROXY=http://proxy:3128 NO_PROXY=localhost'
+    'sc.exe failure containerd reset= 600 actions= restart/5000'
+    'sc.exe failureflag containerd 1'
+)
+$started = @(
+    'set containerd Manual'
+    'start containerd'
+    'new kubelet on containerd'
+    'sc.exe failure kubelet reset= 600 actions= restart/5000'
+    'sc.exe failureflag kubelet 1'
+    'set kubelet Manual'
+    'start kubelet'
+)
+$ends = @{ 'add-containerd' = 'containerd Manual Stopped '; 'start-kubelet' = 'containerd Manual Running , kubelet Manual Running log-runner kubelet --hostname-override=i-1 --node-ip=10.0.0.7' }
+function Assert-End {
+    param([string] $Script)
+    Assert-Equal (@($fakeNode.services.Keys | Sort-Object | ForEach-Object { "$_ $($fakeNode.services[$_].start) $($fakeNode.services[$_].status) $($fakeNode.services[$_].command)" }) -join ', ') $ends[$Script]
 }
-Test 'a new node: containerd first, then the kubelet with this machine''s values' {
-    $machine = New-Case
-    & "$scripts/start-kubelet.ps1" -Machine $machine
-    Assert-Equal $fakeNode.services.kubelet.command 'log-runner kubelet --hostname-override=i-1 --node-ip=10.0.0.7'
-    Assert-Equal @($fakeNode.services.containerd.status, $fakeNode.services.kubelet.status) @('Running', 'Running')
-    $order = @($fakeNode.deeds | Where-Object { $_ -like 'start *' -or $_ -like 'new *' })
-    Assert-Equal $order @('start containerd', 'new kubelet on containerd', 'start kubelet')
-    # A process that ends without a word, and one that ends with an error.
-    Assert-Equal @($fakeNode.deeds -like 'sc.exe *') @('sc.exe failure kubelet reset= 600 actions= restart/5000', 'sc.exe failureflag kubelet 1')
+foreach ($script in 'add-containerd', 'start-kubelet') {
+    $steps = if ($script -eq 'add-containerd') { $registered } else { $started }
+    Test "${script}: a new node, and one that is cut off at any step: a repeat ends with the whole service" {
+        foreach ($step in @('') + $steps) {
+            $machine = New-Case
+            if ($script -eq 'add-containerd') { $fakeNode.services.Clear() }
+            $fakeNode.fail = $step
+            if ($step) { Assert-Throws { & "$scripts/$script.ps1" -Machine $machine } 'made to fail' }
+            $fakeNode.fail = ''
+            if ($step) { $fakeNode.deeds = @() }
+            & "$scripts/$script.ps1" -Machine $machine
+            Assert-End $script
+            if ($step) { Assert-Equal @($steps | Where-Object { $_ -notlike 'new *' -and $_ -notlike 'start *' -and $fakeNode.deeds -notcontains $_ }) @() }
+            else { Assert-Equal $fakeNode.deeds $steps }
+        }
+    }
 }
-Test 'a repeat brings the service to the new command line and makes no second one' {
+Test 'a repeat replaces containerd and changes the kubelet, so that new arguments count; without a proxy there is no environment' {
     $machine = New-Case
+    $machine.services.containerd.environment = @()
+    & "$scripts/add-containerd.ps1" -Machine $machine
+    Assert-Equal $fakeNode.deeds (@('containerd.exe --unregister-service') + ($registered -notlike 'HKLM*'))
     & "$scripts/start-kubelet.ps1" -Machine $machine
     $machine.kubelet.arguments = @('--v=4')
     Stop-NodeService @('kubelet', 'containerd')
     & "$scripts/start-kubelet.ps1" -Machine $machine
-    Assert-Equal $fakeNode.services.kubelet.command 'log-runner kubelet --v=4'
-    Assert-Equal @($fakeNode.deeds -like 'new *').Count 1
-    Assert-Equal @($fakeNode.services.containerd.status, $fakeNode.services.kubelet.status) @('Running', 'Running')
-}
-Test 'a service that does not change is an error with its code' {
-    $machine = New-Case
-    $fakeNode.services.kubelet = @{ start = 'Disabled'; status = 'Stopped'; command = 'old' }
+    Assert-Equal @($fakeNode.services.kubelet.command, @($fakeNode.deeds -like 'new *').Count) @('log-runner kubelet --v=4', 1)
     $fakeNode.refuse = 2
+    $fakeNode.services.kubelet.status = 'Stopped'
     Assert-Throws { & "$scripts/start-kubelet.ps1" -Machine $machine } 'does not change: 2'
     Assert-Equal $fakeNode.services.kubelet.status 'Stopped'
-}
-foreach ($step in 'start containerd', 'new kubelet*', 'sc.exe failure *', 'sc.exe failureflag *', 'set kubelet Manual', 'start kubelet') {
-    Test "cut off at '$step': a repeat ends with both services running" {
-        $machine = New-Case
-        $fakeNode.fail = $step
-        Assert-Throws { & "$scripts/start-kubelet.ps1" -Machine $machine } 'made to fail'
-        $fakeNode.fail = ''
-        & "$scripts/start-kubelet.ps1" -Machine $machine
-        Assert-Equal @($fakeNode.services.containerd.status, $fakeNode.services.kubelet.status) @('Running', 'Running')
-        Assert-Equal $fakeNode.services.kubelet.command 'log-runner kubelet --hostname-override=i-1 --node-ip=10.0.0.7'
-        Assert-True ($fakeNode.deeds -contains 'sc.exe failureflag kubelet 1')
-    }
 }
 Complete-Tests

@@ -264,25 +264,6 @@ Test 'in the foreground all runs that comes before a restart, also where logins 
     Assert-Equal (Invoke-Run (New-Machine) -FirstWave) 0
     Assert-Equal $fake.ran @('credentials', 'features', 'settings', 'artifacts')
 }
-foreach ($torn in 'missing', '', 'providerID: "aws', "`0`0", 'providerID: "@PROVIDER_ID@"') {
-    Test "a file that a stage has filled is filled again where it has '$torn'" {
-        Reset-Fake
-        $machine = New-Machine
-        Invoke-Run $machine
-        $file = "$($machine.folder)/config.yaml"
-        ($machine.stages | Where-Object { $_.name -eq 'join' }).fills = @($file)
-        Write-Text $machine.paths.node '{"server":"https://api:6443","name":"n","providerId":"aws:///a/i-1","address":"10.0.0.7"}'
-        Write-Text "$file.template" 'providerID: "@PROVIDER_ID@"'
-        Write-Text $file 'providerID: "aws:///a/i-1"'
-        $fake.ran = @()
-        Invoke-Run $machine
-        Assert-Equal $fake.ran @()
-        Write-Text $file $torn
-        if ($torn -eq 'missing') { Remove-Item -LiteralPath $file }
-        Invoke-Run $machine
-        Assert-Equal $fake.ran @('join')
-    }
-}
 Test 'pauses grow, stay level and differ by a fifth at most' {
     $machine = New-Machine
     for ($attempt = 0; $attempt -lt 20; $attempt += 1) {

@@ -21,21 +21,31 @@ $fakeStage = ConvertTo-Data @{ name = 'features'; hash = 'h'; scope = 'boot'; fi
 New-Folder "$temp/store"
 Set-Content -Path "$temp/store/10.244.3.2" -Value @('vip', 'source-vip')
 
-$fakeReaders = @(
-    @{ file = 'machine.json'; good = '{"pool":"win"}'; read = { try { (Get-Machine "$fakeFolder/machine.json").pool } catch { 'refused' } }; whole = 'win'; torn = 'refused' }
-    @{ file = 'node.json'; good = '{"name":"n1"}'; read = { "$((Read-Data $fakeReader.paths.node).name)" }; whole = 'n1'; torn = '' }
-    @{ file = 'features.json'; good = '{"hash":"h","boot":"b"}'; read = { Test-StageDone $fakeReader $fakeStage 'b' }; whole = $true; torn = $false }
-    @{ file = 'reboots'; good = '2'; read = { Add-Reboot $fakeReader }; whole = $false; torn = $true }
-    @{ file = 'subnet.env'; good = 'FLANNEL_SUBNET=10.244.3.1/24'; read = { Get-Subnet "$fakeFolder/subnet.env" }; whole = '10.244.3.0/24'; torn = '' }
-    @{ file = 'vip.json'; good = '{"address":"10.244.3.2","subnet":"s"}'; read = { Get-SourceVip $fakeReader 's' }; whole = '10.244.3.2'; torn = '10.244.3.9' }
-)
+$fakeRead = @{
+    'machine.json'  = { try { (Get-Machine "$fakeFolder/machine.json").pool } catch { 'refused' } }
+    'node.json'     = { "$((Read-Data $fakeReader.paths.node).name)" }
+    'features.json' = { Test-StageDone $fakeReader $fakeStage 'b' }
+    reboots         = { Add-Reboot $fakeReader }
+    'subnet.env'    = { Get-Subnet "$fakeFolder/subnet.env" }
+    'vip.json'      = { Get-SourceVip $fakeReader 's' }
+}
+$fakeReaders = Read-Table @'
+file|good|whole|torn
+machine.json|{"pool":"win"}|win|refused
+node.json|{"name":"n1"}|n1|
+features.json|{"hash":"h","boot":"b"}|True|False
+reboots|2|False|True
+subnet.env|FLANNEL_SUBNET=10.244.3.1/24|10.244.3.0/24|
+vip.json|{"address":"10.244.3.2","subnet":"s"}|10.244.3.2|10.244.3.9
+'@
+# What lies in its place; a folder and nothing are no text.
 $fakeWays = [ordered] @{
-    missing  = { $null }
-    empty    = { param([string] $File, [string] $Good); [IO.File]::WriteAllText($File, '') }
-    half     = { param([string] $File, [string] $Good); [IO.File]::WriteAllText($File, $Good.Substring(0, [int] [Math]::Floor($Good.Length / 2))) }
-    NULs     = { param([string] $File, [string] $Good); [IO.File]::WriteAllText($File, (New-Object string ([char] 0), $Good.Length)) }
-    garbage  = { param([string] $File, [string] $Good); [IO.File]::WriteAllText($File, 'garbage {"') }
-    'folder' = { param([string] $File, [string] $Good); New-Folder "$File/inside" }
+    missing = { $null }
+    empty   = { '' }
+    half    = { $args[0].Substring(0, [int] [Math]::Floor($args[0].Length / 2)) }
+    NULs    = { New-Object string ([char] 0), $args[0].Length }
+    garbage = { 'garbage {"' }
+    folder  = { $null }
 }
 foreach ($reader in $fakeReaders) {
     foreach ($way in $fakeWays.Keys) {
@@ -43,10 +53,12 @@ foreach ($reader in $fakeReaders) {
             $path = "$fakeFolder/$($reader.file)"
             New-Folder $fakeFolder
             Remove-Item -Recurse -Force -LiteralPath $path -ErrorAction SilentlyContinue
-            & $fakeWays[$way] $path $reader.good
-            Assert-Equal (& $reader.read) $reader.torn
+            $text = & $fakeWays[$way] "$($reader.good)"
+            if ($null -ne $text) { [IO.File]::WriteAllText($path, $text) }
+            if ($way -eq 'folder') { New-Folder "$path/inside" }
+            Assert-Equal "$(& $fakeRead[$reader.file])" "$($reader.torn)"
             Write-Text $path $reader.good
-            Assert-Equal (& $reader.read) $reader.whole
+            Assert-Equal "$(& $fakeRead[$reader.file])" "$($reader.whole)"
         }
     }
 }

@@ -17,7 +17,7 @@ function Get-FakeAnswer {
         $fakeText = & $fakeWeb.answer "$fakeMethod $($Request.Uri)" $Request.Headers $Request.Body
     }
     catch {
-        if ("$_" -match '^refusal (\d+) (.*)$') {
+        if ("$_" -match '^refusal (\d+) ?(.*)$') {
             return @{ status = [int] $Matches[1]; text = $Matches[2] }
         }
         throw

@@ -13,14 +13,15 @@ while (-not (Read-Text $ready) -and (Get-Left $deadline) -gt 0) {
 $base = "http://127.0.0.1:$(Read-Text $ready)"
 Initialize-Web
 
-foreach ($case in @(
-    @{ path = 'text'; status = 200; text = 'i-0123456789abcdef0' }
-    @{ path = 'refused-chunked'; status = 400; text = '<Code>ValidationError</Code> No active Lifecycle Action' }
-    @{ path = 'missing'; status = 404; text = '' }
-)) {
+foreach ($case in Read-Table @'
+path|status|text
+text|200|i-0123456789abcdef0
+refused-chunked|400|<Code>ValidationError</Code> No active Lifecycle Action
+missing|404|
+'@) {
     Test "status and text come back: $($case.path)" {
         $answer = Send-Web @{ Uri = "$base/$($case.path)" } 10
-        Assert-Equal @($answer.status, $answer.text) @($case.status, $case.text)
+        Assert-Equal @($answer.status, $answer.text) @($case.status, "$($case.text)")
     }
 }
 foreach ($path in 'silent', 'headers-then-silent', 'trickle') {
