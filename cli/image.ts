@@ -1,5 +1,3 @@
-import { createHash } from "node:crypto";
-import { stringify } from "yaml";
 import { loadConfig } from "../components/config/load.ts";
 import { imageProblems } from "../components/config/rules/machines.ts";
 import { bakeScript } from "../components/machine/windows/bake.ts";
@@ -21,7 +19,7 @@ import { programEntry, readStack, stackChoices, stackCommand } from "./project.t
 
 const declaration = stackCommand()
   .description(
-    "Writes what a builder of images runs to make one for a Windows pool: bake.ps1, a Packer template, a document for the cloud's own builder, and a README. Fenestra itself builds none. Such an image only saves time: a machine's user data decides what is on it. Needs no network.",
+    "Writes what a builder of images runs to make one for a Windows pool: bake.ps1, a Packer template and a README. Fenestra itself builds none. Such an image only saves time: a machine's user data decides what is on it. Needs no network.",
   )
   .option("--pool <POOL>", "the pool, by its name in the stack file")
   .option("--out <DIR>", "folder to write to; it is made when it is not there")
@@ -82,11 +80,10 @@ async function image(values: ReturnType<typeof declaration.opts>, terminal: Term
     base: vendors,
     images: pulled,
   });
-  const sha256 = createHash("sha256").update(script).digest("hex");
-  const build = { spec, pool, base, sha256 };
+  const build = { spec, pool, base };
   const templates = Object.entries(builder.files(build)).map(([path, content]) => ({
     path,
-    content: path.endsWith(".yaml") ? stringify(content, { lineWidth: 0 }) : `${JSON.stringify(content, null, 2)}\n`,
+    content: `${JSON.stringify(content, null, 2)}\n`,
   }));
   writePlan(values.out, [
     { path: "bake.ps1", content: script },

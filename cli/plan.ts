@@ -1,26 +1,14 @@
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { Option } from "@commander-js/extra-typings";
-import { loadConfig } from "../components/config/load.ts";
-import { clusterSpec } from "../components/model/clusterSpec.ts";
 import { type BasePlan, readBasePlan } from "../plan/diff/base.ts";
 import { diffPlans } from "../plan/diff/compare.ts";
 import { diffText } from "../plan/diff/text.ts";
-import { type ImageRecord, readImageRecord } from "../plan/imageRecord.ts";
 import { type OutputFile, planFiles, planJson } from "../plan/report/files.ts";
 import { levels, reaches } from "../plan/report/findings.ts";
 import { makePlan } from "../plan/report/makePlan.ts";
 import { planSummary } from "../plan/report/summary.ts";
-import {
-  commandOf,
-  type ExitCode,
-  exitCodes,
-  lostData,
-  several,
-  type Terminal,
-  UsageError,
-  withUserFile,
-} from "./exit.ts";
+import { commandOf, type ExitCode, exitCodes, lostData, type Terminal, UsageError, withUserFile } from "./exit.ts";
 import { fold } from "./fold.ts";
 import { planAtRef } from "./gitBase.ts";
 import { jsonOf } from "./printed.ts";
@@ -48,11 +36,6 @@ const declaration = stackCommand()
       .default("error" as const),
   )
   .option(
-    "--image-json <P=FILE>",
-    "image.json of the image of the pool P: say what it is expected to bring, and with --as-of whether it is old",
-    several,
-  )
-  .option(
     "--as-of <DATE>",
     "judge what is out of support as of this day (2026-11-30); without it nothing is said of it",
   );
@@ -71,7 +54,6 @@ async function plan(values: ReturnType<typeof declaration.opts>, terminal: Termi
   const { stack, config, passphrase } = readStack("plan", values, terminal);
   const failOn = values.failOn === lostData ? "error" : values.failOn;
   const asOf = dateOf(values.asOf);
-  const images = new Map((values.imageJson ?? []).map((given) => imageOf(given, config)));
   progress(`planning ${stack}`);
   const base = values.diff === undefined ? undefined : await readBase(values.diff, stack, values.stackDir);
   const plan = await makePlan({
@@ -79,7 +61,6 @@ async function plan(values: ReturnType<typeof declaration.opts>, terminal: Termi
     config,
     entry: programEntry,
     asOf,
-    images,
     passphrase,
     ...(base === undefined ? {} : { account: base.cluster.accountId }),
   });
@@ -133,19 +114,6 @@ function makeFolder(folder: string): void {
 
 function seconds(milliseconds: number): string {
   return (milliseconds / 1000).toFixed(2);
-}
-
-/** Pool and record that `--image-json` gives. */
-function imageOf(given: string, config: Readonly<Record<string, string>>): readonly [string, ImageRecord] {
-  const [pool = "", ...rest] = given.split("=");
-  const named = `--image-json ${given}`;
-  const pools = clusterSpec(loadConfig(config)).pools.flatMap(({ os, name }) => (os === "windows" ? [name] : []));
-  if (rest.length === 0 || !pools.includes(pool))
-    throw new UsageError(`${named} names no Windows pool; allowed: POOL=FILE with one of ${pools.join(", ")}`);
-  const file = rest.join("=");
-  const record = readImageRecord(withUserFile(named, "the image.json of an image", () => readFileSync(file, "utf8")));
-  if (typeof record === "string") throw new UsageError(`${named}: ${record}`);
-  return [pool, record];
 }
 
 function dateOf(text: string | undefined): string | undefined {

@@ -119,11 +119,6 @@ export const planSchema = record({
     .readonly()
     .exactOptional()
     .describe("The stack file by its keys, without what may be a secret."),
-  choices: texts
-    .exactOptional()
-    .describe(
-      "What the stack file chooses beyond nodes and network, in words; missing when it leaves all at its default.",
-    ),
   controlPlane: record({
     size: z.string(),
     vcpus: z.number().describe("Virtual processors of a machine."),

@@ -1,4 +1,3 @@
-import type { VirtualMachineImageTemplateArgs } from "@pulumi/azure-native/virtualmachineimages/index.js";
 import type { ClusterSpec } from "../../components/model/clusterSpec.ts";
 import type { WindowsPool } from "../../components/model/pools.ts";
 
@@ -7,14 +6,6 @@ const awsCommands = [
   "",
   "    packer init . && packer build -var subnet_id=subnet-... .",
   "",
-  "EC2 Image Builder (rights: EC2InstanceProfileForImageBuilder and s3:GetObject for the machine; imagebuilder:* and iam:PassRole for you):",
-  "",
-  "    aws s3 cp bake.ps1 s3://BUCKET/bake.ps1",
-  "    aws imagebuilder create-component --name fenestra-POOL --semantic-version ... --platform Windows --data file://component.yaml",
-  "",
-  "Its recipe begins with BASE, has a volume of DISK GiB and gives the component its Source, after updates of Windows. Its images stay until a",
-  "lifecycle policy deletes them.",
-  "",
   "Costs: about 0.10 USD for half an hour, 1 to 1.50 USD a month for the snapshot. An image is for one region and account.",
 ];
 
@@ -22,12 +13,6 @@ const azureCommands = [
   "Packer (rights: Contributor on the gallery's resource group and on one for the build):",
   "",
   "    packer init . && packer build -var subscription_id=... -var resource_group=... -var gallery=... -var definition=... -var version=... .",
-  "",
-  "Azure Image Builder (rights: galleries/images/versions/write for its identity; Contributor and Managed Identity Operator for you), with the URL of",
-  "bake.ps1 in a storage account:",
-  "",
-  "    az deployment group create --resource-group ... --template-file imageTemplate.json --parameters identity=... definition=... script=...",
-  "    az resource invoke-action --action Run --resource-type Microsoft.VirtualMachineImages/imageTemplates --resource-group ... --name fenestra-POOL",
   "",
   "The base is BASE. The definition is Generalized, Gen2, x64, of security type Standard. No extension may be on the machine.",
   "",
@@ -39,8 +24,6 @@ export interface Build {
   readonly pool: WindowsPool;
   /** `latest`, an id or a version. */
   readonly base: string;
-  /** SHA-256 of bake.ps1, hexadecimal. */
-  readonly sha256: string;
 }
 
 const script = "C:\\Windows\\Temp\\bake.ps1";
@@ -176,108 +159,15 @@ function packerAzure({ spec, pool, base }: Build) {
   };
 }
 
-/** EC2 Image Builder then generalizes Windows. */
-function ec2Component({ pool, sha256 }: Build) {
-  const step = (name: string, command: string, good: readonly number[] = [0]) => ({
-    name,
-    action: "ExecutePowerShell",
-    timeoutSeconds: 7200,
-    inputs: {
-      commands: [
-        `if((Get-FileHash ${script}).Hash -ne '${sha256}'){throw 'bake.ps1 is another one'}`,
-        command,
-        // 3010 means something else to the agent.
-        `if(${good.join(",")} -notcontains $LASTEXITCODE){exit 1}`,
-        "exit 0",
-      ],
-    },
-  });
-  return {
-    name: `fenestra-${pool.name}`,
-    schemaVersion: 1.0,
-    parameters: [{ Source: { type: "string", description: "Where bake.ps1 is: s3://bucket/bake.ps1" } }],
-    phases: [
-      {
-        name: "build",
-        steps: [
-          {
-            name: "download",
-            action: "S3Download",
-            inputs: [{ source: "{{ Source }}", destination: script, overwrite: true }],
-          },
-          step("bake", call, [0, 3010]),
-          { name: "restart", action: "Reboot", inputs: { delaySeconds: 10 } },
-          step("pull", call),
-          step("seal", `${call} -Seal`),
-        ],
-      },
-    ],
-  };
-}
-
-/** Azure Image Builder then generalizes Windows. */
-function azureImageBuilder({ pool, base, sha256, spec }: Build) {
-  const run = (name: string, command: string, validExitCodes: number[] = [0]) => ({
-    type: "PowerShell" as const,
-    name,
-    runElevated: true,
-    runAsSystem: true,
-    inline: [command, "exit $LASTEXITCODE"],
-    validExitCodes,
-  });
-  const parameter = (name: string) => `[parameters('${name}')]`;
-  const { identity, ...properties } = {
-    identity: { type: "UserAssigned", userAssignedIdentities: [parameter("identity")] },
-    buildTimeoutInMinutes: 180,
-    vmProfile: { vmSize: pool.size.name, osDiskSizeGB: pool.diskGb },
-    source: { type: "PlatformImage", ...pool.release.marketplaceImage, version: base },
-    customize: [
-      { type: "File", name: "script", sourceUri: parameter("script"), destination: script, sha256Checksum: sha256 },
-      run("bake", call, [0, 3010]),
-      { type: "WindowsRestart", restartTimeout: `${restartMinutes}m` },
-      run("pull", call),
-      run("seal", `${call} -Seal`),
-    ],
-    distribute: [
-      {
-        type: "SharedImage",
-        galleryImageId: parameter("definition"),
-        runOutputName: "image",
-        targetRegions: [{ name: spec.region, replicaCount: 1 }],
-      },
-    ],
-  } satisfies Omit<VirtualMachineImageTemplateArgs, "resourceGroupName">;
-  return {
-    $schema: "https://schema.management.azure.com/schemas/2019-04-01/deploymentTemplate.json#",
-    contentVersion: "1.0.0.0",
-    parameters: {
-      identity: { type: "string", metadata: { description: "Id of the builder's user-assigned identity" } },
-      definition: { type: "string", metadata: { description: "Id of the image definition in a gallery" } },
-      script: { type: "securestring", metadata: { description: "URL of bake.ps1, with its signature" } },
-    },
-    resources: [
-      {
-        type: "Microsoft.VirtualMachineImages/imageTemplates",
-        apiVersion: "2024-02-01",
-        name: `fenestra-${pool.name}`,
-        location: spec.region,
-        identity: { type: identity.type, userAssignedIdentities: { [identity.userAssignedIdentities[0] ?? ""]: {} } },
-        properties,
-      },
-    ],
-  };
-}
-
-/** The vendor's image in words, and files by name. */
 export const builders = {
   aws: {
     commands: awsCommands,
     vendors: ({ release }: WindowsPool, base: string) => (base === "latest" ? release.imageParameter : base),
-    files: (build: Build) => ({ "bake.pkr.json": packerAws(build), "component.yaml": ec2Component(build) }),
+    files: (build: Build) => ({ "bake.pkr.json": packerAws(build) }),
   },
   azure: {
     commands: azureCommands,
     vendors: ({ release }: WindowsPool, base: string) => [...Object.values(release.marketplaceImage), base].join(":"),
-    files: (build: Build) => ({ "bake.pkr.json": packerAzure(build), "imageTemplate.json": azureImageBuilder(build) }),
+    files: (build: Build) => ({ "bake.pkr.json": packerAzure(build) }),
   },
 } as const;

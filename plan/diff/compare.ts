@@ -5,7 +5,6 @@ import { type ClusterState, plannedProblems, readState, stackGuardName } from ".
 import { type BilledChange, billedChanges } from "../billed.ts";
 import type { Finding } from "../finding.ts";
 import type { Plan, PlanMachine, PlanResource } from "../plan.ts";
-import { formerUrns } from "./aliases.ts";
 import type { BasePlan } from "./base.ts";
 import { changedLeaves, type LeafChange, valueAt } from "./leaves.ts";
 import { type Change, findOperations, type Operation } from "./operations.ts";
@@ -92,14 +91,10 @@ export function diffPlans(base: BasePlan, plan: Plan): PlanDiff {
 
 const guardInput = z.object({ inputs: z.object({ input: z.unknown() }) });
 
-/**
- * What the guard (whose name once began with the cluster's) keeps of a cluster: a comparison refuses what an update
- * would.
- */
+/** What the guard keeps of a cluster: a comparison refuses what an update would. */
 function stateOf({ cluster, controlPlane, resources }: BasePlan | Plan): ClusterState {
   const { name, cloud, kubernetes: version, accountId } = cluster;
-  const guards = [stackGuardName, `${name}-guard`];
-  const guard = resources.find((each) => each.type === "pulumi:index:Stash" && guards.includes(each.name));
+  const guard = resources.find((each) => each.type === "pulumi:index:Stash" && each.name === stackGuardName);
   const state = readState(guardInput.safeParse(guard).data?.inputs.input);
   return {
     version,
@@ -118,8 +113,7 @@ function lostOf(base: BasePlan, plan: Plan, operations: readonly Operation[]): P
       ? []
       : [{ name, what: `${data}${change === "may-be-replaced" ? ", if it is replaced" : ""}` }],
   );
-  const former = formerUrns(base.resources, plan.resources);
-  const known = (resources: Plan["resources"]) => new Set(resources.map(({ urn }) => former.get(urn) ?? urn));
+  const known = (resources: Plan["resources"]) => new Set(resources.map(({ urn }) => urn));
   const [now, kept] = [known(plan.resources), known(plan.resources.filter(({ options }) => options.protect === true))];
   const bared = base.resources.filter(({ urn, options }) => options.protect === true && now.has(urn) && !kept.has(urn));
   if (bared.length === 0) return data;

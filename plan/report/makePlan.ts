@@ -14,7 +14,6 @@ import {
 import { roomOf, type Sized } from "../../components/model/allocatable.ts";
 import { type ClusterSpec, clusterSpec } from "../../components/model/clusterSpec.ts";
 import { fromJson } from "../../components/model/json.ts";
-import { isFirstKeyAlone } from "../../components/model/keyLists.ts";
 import type { PoolSpec } from "../../components/model/pools.ts";
 import { configPrefix, hidesValue } from "../../components/model/problem.ts";
 import { billedOf } from "../billed.ts";
@@ -22,7 +21,6 @@ import { decodeUserData } from "../decode/userData.ts";
 import { hiddenSecret } from "../diff/leaves.ts";
 import { fetchedObjects, placeOf, simulatedCloud } from "../fakes/cloud.ts";
 import { collectMachines } from "../fakes/collect.ts";
-import type { ImageRecord } from "../imageRecord.ts";
 import { type Plan, type PlanMachine, type PlanPool, type PlanResource, planVersion } from "../plan.ts";
 import { secretsInUserData } from "../program/leaks.ts";
 import type { RecordedProgram, RecordedResource } from "../program/recorded.ts";
@@ -36,8 +34,6 @@ export interface PlanRequest {
   readonly entry: string;
   /** Day to judge support by, ISO date. */
   readonly asOf?: string | undefined;
-  /** Records of own images, by the pool's name. */
-  readonly images?: ReadonlyMap<string, ImageRecord> | undefined;
   /** Whether the stack's secrets hang on a passphrase. */
   readonly passphrase?: boolean | undefined;
   /** That of the plan to compare with, or each ARN and id would differ. */
@@ -50,15 +46,7 @@ export interface PlanRequest {
  * @throws ConfigError for a mistake in the stack file; ShapeError when the two runs make other resources; ProgramError
  *   when the program fails, or the user's transforms leave resources that no plan can be made of.
  */
-export async function makePlan({
-  stack,
-  config,
-  entry,
-  asOf,
-  account,
-  images,
-  passphrase,
-}: PlanRequest): Promise<Plan> {
+export async function makePlan({ stack, config, entry, asOf, account, passphrase }: PlanRequest): Promise<Plan> {
   const spec = clusterSpec(loadConfig(config));
   const simulate = simulatedCloud(placeOf(config, account), "fake");
   const run = { entry, stack, config, simulate };
@@ -69,7 +57,7 @@ export async function makePlan({
   const transformed = transforms !== undefined && existsSync(transforms) ? transforms : undefined;
   if (transformed !== undefined) refuseUnknownInputs(program, transformed);
   try {
-    return planOfRun({ stack, spec, program, asOf, encrypted: encryptedKeys(config), config, images, passphrase });
+    return planOfRun({ stack, spec, program, asOf, encrypted: encryptedKeys(config), config, passphrase });
   } catch (error) {
     if (!(error instanceof Error) || transformed === undefined) throw error;
     const message = `the plan cannot read what it leaves of the resources: ${error.message}`;
@@ -97,7 +85,6 @@ interface PlanInput {
   readonly encrypted?: readonly string[];
   /** The stack file as Pulumi hands it to a program. */
   readonly config?: Readonly<Record<string, string>>;
-  readonly images?: PlanRequest["images"];
   readonly passphrase?: PlanRequest["passphrase"];
 }
 
@@ -106,10 +93,9 @@ const userDataProperties = ["userData", "userDataBase64", "customData", "content
 
 /** Pure: the same program gives the same plan. */
 export function planOfRun(input: PlanInput): Plan {
-  const { stack, spec, program, asOf, encrypted = [], config, images = new Map(), passphrase } = input;
+  const { stack, spec, program, asOf, encrypted = [], config, passphrase } = input;
   const kinds = machineKinds(program, spec);
   const controlPlane = spec.controlPlane;
-  const choices = choicesInWords(spec);
   const daemonSets = daemonSetPods(program);
   return {
     version: planVersion,
@@ -138,7 +124,6 @@ export function planOfRun(input: PlanInput): Plan {
       publicAccess: spec.publicAccess ?? null,
     },
     ...(config === undefined ? {} : { settings: settingsOf(config) }),
-    ...(choices.length === 0 ? {} : { choices }),
     controlPlane: {
       size: controlPlane.size.name,
       vcpus: controlPlane.size.vcpus,
@@ -158,7 +143,7 @@ export function planOfRun(input: PlanInput): Plan {
     billed: billedOf(program, kinds),
     findings: findings({
       ...{ spec, program, machines: kinds, leaks: secretsInUserData(program) },
-      ...{ asOf, encrypted, images, passphrase },
+      ...{ asOf, encrypted, passphrase },
     }),
   };
 }
@@ -320,38 +305,4 @@ function shown(value: unknown, path: string): unknown {
     return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, shown(item, `${path}.${key}`)]));
   if (hidesValue(path)) return "not shown";
   return typeof value === "string" ? value.replaceAll(/\/\/[^/]*@/g, "//…@") : value;
-}
-
-/** What a stack file chooses beyond nodes and network, a line each, without what is at its default. */
-export function choicesInWords(spec: ClusterSpec): readonly string[] {
-  const { apiNames, apiDns, signIn, workloadIdentity, certificateAuthorities, httpProxy, controlPlane, pools } = spec;
-  const { extraArgs, auditPolicy, admission = [], osDisk, etcdDisk } = controlPlane;
-  const flags = Object.entries(extraArgs).flatMap(([program, own]) =>
-    Object.keys(own ?? {}).map((flag) => `${program} --${flag}`),
-  );
-  const own = (of: readonly unknown[]): boolean => of.some((value) => Object.keys(value ?? {}).length > 0);
-  const named = (choose: (pool: ClusterSpec["pools"][number]) => readonly unknown[]): readonly string[] =>
-    pools.filter((pool) => own(choose(pool))).map(({ name }) => name);
-  const lines: readonly (readonly [string, readonly string[]])[] = [
-    ["the API is known as", [...(apiDns === undefined ? [] : [apiDns.name]), ...apiNames]],
-    ["its record is made in", apiDns?.zone === undefined ? [] : [apiDns.zone]],
-    ["people sign in by", signIn.map(({ name, issuer }) => `${name} (${issuer})`)],
-    [
-      "rights in the cloud for pods of",
-      (workloadIdentity?.serviceAccounts ?? []).map(({ namespace, name }) => `${namespace}/${name}`),
-    ],
-    ["Secrets in etcd have the keys", isFirstKeyAlone(spec.secretsEncryption) ? [] : spec.secretsEncryption.keys],
-    ["images by the nodes' identity from", spec.registryAccess?.resources ?? []],
-    [
-      "machines trust",
-      certificateAuthorities.length === 0 ? [] : [`authorities of yours: ${certificateAuthorities.length}`],
-    ],
-    ["downloads by", httpProxy === undefined ? [] : [httpProxy]],
-    ["flags of yours", flags],
-    ["files of yours", [...(auditPolicy === undefined ? [] : ["audit policy"]), ...admission.map(({ name }) => name)]],
-    ["disks of yours for", [...(own([osDisk, etcdDisk]) ? ["control plane"] : []), ...named(({ disk }) => [disk])]],
-    ["settings of yours for the kubelets of", named(({ kubelet }) => [kubelet])],
-    ["scripts of yours on", named(({ beforeJoin, afterJoin }) => [beforeJoin, afterJoin])],
-  ];
-  return lines.filter(([, of]) => of.length > 0).map(([what, of]) => `${what} ${of.join(", ")}`);
 }

@@ -49,7 +49,6 @@ export function planMarkdown(plan: Plan, diff?: PlanDiff): string {
       ]),
     ),
     "",
-    ...(plan.choices === undefined ? [] : ["## Chosen", "", ...plan.choices.map((line) => `- ${code(line)}`), ""]),
     "## Billed by time",
     "",
     ...billedLines(plan.billed).map((line) => `- ${line}`),

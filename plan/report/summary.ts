@@ -109,9 +109,9 @@ export function table(rows: readonly (readonly string[])[], underlined = false):
   return underlined ? [...lines.slice(0, 1), line(widths.map((width) => "─".repeat(width))), ...lines.slice(1)] : lines;
 }
 
-/** The network, the API, the control plane, the choices. */
+/** The network, the API, the control plane. */
 function nodeTree(plan: Plan): readonly string[] {
-  const { network, controlPlane, choices = [] } = plan;
+  const { network, controlPlane } = plan;
   const group = (title: string, children: readonly string[]): readonly string[] => [
     title,
     ...children.map((child, index) => `  ${index === children.length - 1 ? "└─" : "├─"} ${child}`),
@@ -131,7 +131,6 @@ function nodeTree(plan: Plan): readonly string[] {
         `${each.etcdName}  ${each.zone}  ${each.address}  ${size}`.trim(),
       ),
     ),
-    ...(choices.length === 0 ? [] : group("chosen", choices)),
   ];
 }
 

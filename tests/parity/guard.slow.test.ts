@@ -42,14 +42,6 @@ describe("the guard of a stack", () => {
       );
     });
 
-  it("takes over what a stack kept under the cluster's name, without name and cloud", async () => {
-    const before = await run("aws");
-    assert.deepEqual(resource(before, stash, "fenestra-guard").options.aliases, [
-      { urn: "urn:pulumi:test::fenestra::pulumi:index:Stash::aws-dev-guard" },
-    ]);
-    assert.equal(refusal(before, { version: "1.36.4", replicas: 1, region: "eu-central-1" }), "");
-  });
-
   it("refuses the other cloud", async () => {
     const { name } = specOf("aws-dev");
     const kept = reveal(resource(await run("aws"), stash, "fenestra-guard").inputs.input ?? null);

@@ -2,27 +2,6 @@ import type { AuditPolicy } from "../../../components/config/machineSchema.ts";
 import { key, type Rules } from "./rule.ts";
 
 export const addOnRules = {
-  "no-cloud-controller": {
-    level: "warning",
-    about: "nobody takes the taint of new nodes away",
-    find: ({ spec: { addons } }) =>
-      !addons.cloudController && {
-        path: key("addons.cloudController"),
-        message: "Without a cloud controller, nodes keep the taint of uninitialized nodes, and no pod runs on them.",
-        remedy: "Leave cloudController on, or deploy one of your own right after the first update.",
-      },
-  },
-  "autoscaler-without-pool": {
-    level: "warning",
-    about: "an autoscaler, and no pool with bounds",
-    find: ({ spec: { addons, pools } }) =>
-      addons.autoscaler &&
-      pools.every(({ autoscale }) => autoscale === undefined) && {
-        path: key("addons.autoscaler"),
-        message: "The autoscaler has no pool to size: none has bounds.",
-        remedy: "Set autoscale on a pool, or leave the autoscaler out.",
-      },
-  },
   "secrets-in-sent-logs": {
     level: "warning",
     about: "bodies of Secrets leave the cluster with the audit log",
@@ -43,23 +22,6 @@ export const addOnRules = {
         path: key("addons.logs"),
         message: "The collectors do not know the login of the proxy, so it lets none of their requests through.",
         remedy: "Let the nodes reach that endpoint without a login, or name its host in noProxy.",
-      },
-  },
-  "logs-without-a-way": {
-    level: "note",
-    about: "logs have no way to their endpoint but inside the network",
-    find: ({ spec: { addons, network, httpProxy } }) =>
-      addons.logs !== undefined &&
-      // The program makes the endpoints of CloudWatch in a network of its own.
-      (addons.logs.cloudwatch === undefined || network.existing !== undefined) &&
-      network.nat === "none" &&
-      httpProxy === undefined && {
-        path: key("addons.logs"),
-        message: "There is no way to the internet: the endpoint must be reachable inside the network.",
-        remedy:
-          addons.logs.cloudwatch === undefined
-            ? "Give its name a private address, by a private endpoint or a route of your own."
-            : "Make interface endpoints with private names for logs and sts in the network.",
       },
   },
 } as const satisfies Rules;

@@ -1,9 +1,7 @@
-import { mapOf, textOf } from "../../../components/gates/resources.ts";
 import { mirrorOf } from "../../../components/machine/registryMirrors.ts";
 import { type Artifact, downloadUrl, isImage } from "../../../components/model/artifacts.ts";
 import { clientLimits } from "../../../components/model/clusterSpec.ts";
 import { groupSize } from "../../../components/model/pools.ts";
-import { broughtBy, imageDays } from "../../imageRecord.ts";
 import { imagesIn } from "../../program/images.ts";
 import type { RecordedProgram } from "../../program/recorded.ts";
 import { key, type Rules } from "./rule.ts";
@@ -176,70 +174,6 @@ export const contentRules = {
         }));
     },
   },
-  "no-autoscaler": {
-    level: "note",
-    about: "a pool has bounds, and no autoscaler is deployed",
-    find: ({ spec, program }) =>
-      spec.pools
-        .filter(({ autoscale }) => autoscale !== undefined && !hasAutoscaler(program))
-        .map(({ path }) => ({
-          path: `${path}.autoscale`,
-          message:
-            "The pool has bounds for the autoscaler, but the program deploys none: the count stays at the lower bound.",
-          remedy: "Install the cluster autoscaler; the group carries the tags that it looks for.",
-        })),
-  },
-  "disk-not-encrypted": {
-    level: "error",
-    about: "a volume is not encrypted",
-    find: ({ program }) =>
-      program.resources
-        .filter(({ type, inputs }) => type === "aws:ebs/volume:Volume" && inputs.encrypted !== true)
-        .map(({ name }) => ({ path: name, message: "The volume is not encrypted.", remedy: "Set encrypted." })),
-  },
-  "image-old": {
-    level: "warning",
-    about: `an image of your own of more than ${imageDays} days, since its updates and signatures age`,
-    find: ({ spec, asOf, images = new Map() }) =>
-      spec.pools.flatMap(({ name, path }) => {
-        const { built } = images.get(name) ?? {};
-        const days = Math.floor((Date.parse(asOf ?? "") - Date.parse(built ?? "")) / 86_400_000);
-        return days > imageDays
-          ? [
-              {
-                path: `${path}.image`,
-                message: `The image was made ${days} days ago.`,
-                remedy:
-                  "Make one from the vendor's newest (fenestra image), nodes of a month before container images of it.",
-              },
-            ]
-          : [];
-      }),
-  },
-  "image-brings": {
-    level: "note",
-    about: "what an image of your own is expected to bring, by its `image.json`",
-    find: ({ spec, machines, images = new Map() }) =>
-      machines.flatMap(({ files }) => {
-        const text = files.find(({ path }) => path.endsWith("\\machine.json"))?.content ?? "{}";
-        return [...images].flatMap(([name, image]) => {
-          const brought = broughtBy(image, text);
-          const pool = spec.pools.find((each) => each.name === name);
-          if (brought === undefined || brought.pool !== name || pool === undefined) return [];
-          const { skipped, run } = brought;
-          return [
-            {
-              path: `${pool.path}.image`,
-              message: `The image of ${image.built.slice(0, 10)} (Fenestra ${image.product}, from ${image.base}) spares the stages ${words(skipped)}, and ${image.images.length} container images; run all the same: ${words(run)}.`,
-              remedy:
-                run.length === 0
-                  ? "Nothing is missing."
-                  : "Make a new one with fenestra image where the time matters: what is unchanged is not downloaded again.",
-            },
-          ];
-        });
-      }),
-  },
   "registry-out-of-reach": {
     level: "error",
     about: "a registry that nodes cannot reach",
@@ -258,16 +192,6 @@ export const contentRules = {
   },
 } as const satisfies Rules;
 
-const words = (names: readonly string[]): string => names.join(", ") || "none";
-
 function imagesOf({ resources }: RecordedProgram): readonly string[] {
   return resources.filter(({ type }) => type.startsWith("kubernetes:")).flatMap(({ inputs }) => imagesIn(inputs));
-}
-
-function hasAutoscaler(program: RecordedProgram): boolean {
-  return program.resources.some(
-    ({ type, inputs }) =>
-      type === "kubernetes:apps/v1:Deployment" &&
-      (textOf(mapOf(inputs.metadata).name) ?? "").includes("cluster-autoscaler"),
-  );
 }

@@ -7,23 +7,6 @@ const almighty = [
 ];
 
 export const identityRules = {
-  "identity-of-your-own": {
-    level: "note",
-    about: "a pool has a role of your own, whose rights no plan shows",
-    find: ({ spec }) =>
-      spec.pools.flatMap(({ name, instanceProfile }, index) =>
-        instanceProfile === undefined
-          ? []
-          : [
-              {
-                path: key(`pools[${index}].instanceProfile`),
-                message: `Machines of ${name} join by its join secret: a role that cannot read it joins none, one that reads another pool's lets root on a machine of ${name} join there.`,
-                remedy:
-                  "Give it the policy that the plan shows without the setting, as docs/operations/machines.md says.",
-              },
-            ],
-      ),
-  },
   "identity-too-wide": {
     level: "warning",
     about: "a service account may do everything",

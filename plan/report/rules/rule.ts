@@ -1,6 +1,5 @@
 import type { ClusterSpec } from "../../../components/model/clusterSpec.ts";
 import type { Finding, Level } from "../../finding.ts";
-import type { ImageRecord } from "../../imageRecord.ts";
 import type { PlanMachine } from "../../plan.ts";
 import type { Leak } from "../../program/leaks.ts";
 import type { RecordedProgram } from "../../program/recorded.ts";
@@ -15,8 +14,6 @@ export interface FindingInput {
   readonly encrypted: readonly string[];
   /** Whether the stack's secrets hang on a passphrase. Default: not known, and nothing is said. */
   readonly passphrase?: boolean | undefined;
-  /** Records of own images, by the pool's name. */
-  readonly images?: ReadonlyMap<string, ImageRecord>;
 }
 
 export interface Found extends Pick<Finding, "path" | "message" | "remedy"> {

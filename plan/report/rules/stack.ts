@@ -166,42 +166,6 @@ export const stackRules = {
                 "Pin a newer one, or a copy in an Azure Compute Gallery of your own. fenestra preflight asks for it.",
             })),
   },
-  "spot-in-production": {
-    level: "note",
-    about: "spot machines in production",
-    find: ({ spec }) =>
-      spec.pools
-        .filter(({ spot }) => spot && production(spec))
-        .map(({ path }) => ({
-          path: `${path}.spot`,
-          message: "The cloud may take these machines back at two minutes' notice or less.",
-          remedy: "Keep enough machines of another pool for what must not stop.",
-        })),
-  },
-  "samples-in-production": {
-    level: "warning",
-    about: "samples in production",
-    find: ({ spec }) =>
-      spec.addons.samples &&
-      production(spec) && {
-        path: key("addons.samples"),
-        message: "Sample web servers run beside your workloads, with a load balancer for each Windows build.",
-        remedy: "Leave addons.samples out.",
-      },
-  },
-  "node-logs-by-api": {
-    level: ["note", "warning"],
-    about: "logs of nodes can be read through the API",
-    find: ({ spec }) =>
-      spec.pools
-        .filter(({ nodeLogQuery }) => nodeLogQuery)
-        .map(({ path }) => ({
-          path: `${path}.nodeLogQuery`,
-          message:
-            "Anyone who may use nodes/proxy can read the event logs and journals of these nodes through the API.",
-          remedy: "Turn nodeLogQuery off when you have found what you were looking for.",
-        })),
-  },
   "no-account-guard": {
     level: "warning",
     about: "a production stack does not name its account",

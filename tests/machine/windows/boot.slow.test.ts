@@ -10,7 +10,6 @@ import { bakeScript } from "../../../components/machine/windows/bake.ts";
 import { decodeUserData } from "../../../plan/decode/userData.ts";
 import { issueServerCertificate, newAuthority } from "../../../plan/fakes/certificates.ts";
 import type { SimulatedMachine } from "../../../plan/fakes/machines.ts";
-import { readImageRecord } from "../../../plan/imageRecord.ts";
 import type { RecordedProgram } from "../../../plan/program/recorded.ts";
 import {
   artifactServer,
@@ -373,9 +372,7 @@ for (const stack of ["aws-dev", "azure-dev"]) {
       await machine.bake(0);
       await act("settle");
       await machine.bake(0, "-Seal");
-      const record = readImageRecord(readDrive("fenestra/image.json"));
-      assert.ok(typeof record !== "string", String(record));
-      assert.deepEqual(record.images, ["registry.test/a@sha256:1"]);
+      assert.match(readDrive("fenestra/image.json"), /"images": *\[\s*"registry\.test\/a@sha256:1"\s*\]/);
       for (const gone of ["machine.json", "run.ps1", "bake.ps1", "state/features.json", "node.json"])
         assert.equal(existsSync(`${drive}fenestra/${gone}`), false, gone);
       await onMachine(["sc.exe", "query", "containerd"], 1060);
