@@ -172,9 +172,7 @@ export class ControlPlane extends pulumi.ComponentResource {
 }
 
 export function stackGuard(spec: ClusterSpec): pulumi.Stash {
-  // Its name in older states.
-  const aliases = [{ name: `${spec.name}-guard` }];
-  return changeGuard(stackGuardName, stateOf(spec), { aliases }, exampleProblems(spec));
+  return changeGuard(stackGuardName, stateOf(spec), {}, exampleProblems(spec));
 }
 
 /**
