@@ -53,7 +53,7 @@ export function clusterApi(config: KubeConfig, server: string, limitMs = default
   // As KubeConfig.makeApiClient does it, which takes no httpApi.
   const configuration = createConfiguration({
     baseServer: new ServerConfiguration(server, {}),
-    authMethods: { default: config },
+    authMethods: { default: keepingConnections(config) },
     httpApi: wrapHttpLibrary({
       send: async (request) => {
         const response = await wholeAnswer(request, limitMs);
@@ -77,6 +77,22 @@ export function clusterApi(config: KubeConfig, server: string, limitMs = default
     version: new VersionApi(configuration),
     objects: new KubernetesObjectApi(configuration),
     now: () => new Date(Date.now() + aheadMs),
+  };
+}
+
+/**
+ * A kubeconfig's identity, whose connections serve many calls. The library opens one for each, with its handshake
+ * (kubernetes-client/javascript: config.ts, createDispatcher).
+ */
+export function keepingConnections(config: KubeConfig) {
+  let kept: ReturnType<RequestContext["getDispatcher"]>;
+  return {
+    getName: () => config.getName(),
+    async applySecurityAuthentication(request: RequestContext): Promise<void> {
+      await config.applySecurityAuthentication(request);
+      kept ??= request.getDispatcher();
+      if (kept !== undefined) request.setDispatcher(kept);
+    },
   };
 }
 

@@ -29,14 +29,17 @@ function policies(name: string, spec: Spec): readonly Manifest[] {
   return readPolicies(new URL(`guardRails/${name}.yaml`, import.meta.url), blanks(spec));
 }
 
-/** Objects with a pod's spec in them. Their authors see the warnings; those that a controller gets are not shown. */
+/**
+ * Objects with a pod's spec in them. Their authors see the warnings; those that a controller gets are not shown. Why
+ * for every version: `guardRails/pods.yaml`.
+ */
 const workloads = [
   ["apps", "deployments", "daemonsets", "statefulsets", "replicasets"],
   ["batch", "jobs", "cronjobs"],
   ["", "replicationcontrollers"],
 ].map(([group, ...resources]) => ({
   apiGroups: [group],
-  apiVersions: ["v1"],
+  apiVersions: ["*"],
   operations: ["CREATE", "UPDATE"],
   resources,
 }));

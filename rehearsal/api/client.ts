@@ -20,6 +20,7 @@ import {
 } from "@kubernetes/client-node";
 import { z } from "zod";
 import type { ApiClients } from "../../check/cluster/api.ts";
+import { keepingConnections } from "../../check/cluster/clusterApi.ts";
 import { type CommandResult, limitsMs } from "../host/command.ts";
 
 /** The parts of the Kubernetes API that the harness uses, with one identity. */
@@ -45,7 +46,7 @@ function clients(config: KubeConfig): Api {
   // As KubeConfig.makeApiClient, which takes no httpApi.
   const configuration = createConfiguration({
     baseServer: new ServerConfiguration(cluster.server, {}),
-    authMethods: { default: config },
+    authMethods: { default: keepingConnections(config) },
     httpApi: wrapHttpLibrary({ send: repeating }),
   });
   return {
@@ -74,6 +75,8 @@ async function repeating(request: RequestContext): Promise<ResponseContext> {
   const method = request.getHttpMethod();
   return await retryWhileUnavailable(
     async (again) => {
+      // A connection to a machine without power may be kept, and says nothing.
+      request.setSignal(AbortSignal.timeout(limitsMs.answer / 3));
       const response = await http.send(request).toPromise();
       const { httpStatusCode: status, headers, body } = response;
       if (again && status === 404 && method === "DELETE") return new ResponseContext(200, headers, body);

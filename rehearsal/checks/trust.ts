@@ -190,7 +190,7 @@ export function trustChecks(cluster: Cluster, lab: ControlPlaneLab, follow: Foll
         const files = await run("ls /var/lib/kubelet/pods/*/volumes/kubernetes.io~projected/*/token");
         const certificate = "/var/lib/kubelet/pki/kubelet-client-current.pem";
         const identities = [
-          { file: certificate, identity: `--cert ${certificate}`, known: "201" },
+          { file: certificate, identity: `cert = ${certificate}`, known: "201" },
           { file: certificate, identity: "", known: "401" },
         ];
         for (const file of files.split("\n")) {
@@ -201,27 +201,35 @@ export function trustChecks(cluster: Cluster, lab: ControlPlaneLab, follow: Foll
           // The API takes tokens for its issuer. One for another audience, such as the cloud's, is nobody there.
           identities.push({
             file,
-            identity: `--header "Authorization: Bearer $(cat '${file}')"`,
+            identity: `header = "Authorization: Bearer ${token}"`,
             known: [aud].flat().includes(iss) ? "201" : "401",
           });
         }
-        const ask = (identity: string, method: string, path: string, body: object): Promise<string> =>
-          run(
-            `curl --silent --insecure --user-agent ${hostileAgent} --output /dev/null --write-out '%{http_code}' ${identity} --request ${method} --header 'Content-Type: application/${method === "PATCH" ? "merge-patch+json" : "json"}' ${method === "GET" ? "" : `--data '${JSON.stringify(body)}'`} '${url}${path}${method === "GET" ? "" : "?dryRun=All"}'`,
-          );
+        const who = { apiVersion: "authentication.k8s.io/v1", kind: "SelfSubjectReview" };
+        const calls = [
+          ["POST", "/apis/authentication.k8s.io/v1/selfsubjectreviews", who] as const,
+          ...hostile.map(
+            ([method, path, body]) =>
+              [method, path.replace("NODE", node).replace("OWN", context.linuxWorkers[0] ?? ""), body] as const,
+          ),
+        ];
         const problem = async (identity: string, known: string): Promise<string | undefined> => {
-          const review = { apiVersion: "authentication.k8s.io/v1", kind: "SelfSubjectReview" };
-          const who = await ask(identity, "POST", "/apis/authentication.k8s.io/v1/selfsubjectreviews", review);
-          if (who !== known) return `who ${identity} is: ${who}, not ${known}`;
-          for (const [method, path, body] of hostile) {
-            const answer = await ask(
-              identity,
-              method,
-              path.replace("NODE", node).replace("OWN", context.linuxWorkers[0] ?? ""),
-              body,
-            );
-            if (!(known === "401" ? ["401"] : ["403", "422"]).includes(answer))
-              return `${identity}: ${method} ${path} ${JSON.stringify(body)}: ${answer}`;
+          // By one curl, of which each call has a part.
+          const config = calls.map(([method, path, body]) =>
+            [
+              ...["insecure", `user-agent = ${hostileAgent}`, 'output = "/dev/null"', 'write-out = "%{http_code}\\n"'],
+              ...[identity, `request = ${method}`],
+              `header = "Content-Type: application/${method === "PATCH" ? "merge-patch+json" : "json"}"`,
+              ...(method === "GET" ? [] : [`data = ${JSON.stringify(JSON.stringify(body))}`]),
+              `url = "${url}${path}${method === "GET" ? "" : "?dryRun=All"}"`,
+            ].join("\n"),
+          );
+          const stdin = config.join("\nnext\n");
+          const answers = (await worker.run(["curl", "--silent", "--config", "-"], { stdin })).stdout.split("\n");
+          for (const [index, [method, path, body]] of calls.entries()) {
+            const answer = answers[index] ?? "";
+            if (!(index === 0 || known === "401" ? [known] : ["403", "422"]).includes(answer))
+              return `${identity.slice(0, 60)}: ${method} ${path} ${JSON.stringify(body)}: ${answer}`;
           }
           return undefined;
         };
@@ -234,15 +242,16 @@ export function trustChecks(cluster: Cluster, lab: ControlPlaneLab, follow: Foll
         const pem = await worker.readFile(certificate);
         const users = [{ certificate: pem, key: pem }, { token }];
         const { nodeName } = context.cloud.identity(machine);
-        for (const user of users)
+        for (const user of users) {
+          const api = apiFor(kubeconfig({ server, ca, user }));
           for (const metadata of hostileRequests) {
-            const api = apiFor(kubeconfig({ server, ca, user }));
             const code = await askFor(api, `system:node:${nodeName}`, "system:nodes", metadata).catch(statusOf);
             expect(
               code === 403 || code === 422,
               `a request with ${JSON.stringify(metadata).slice(0, 80)} was answered with ${code}`,
             );
           }
+        }
         const taken = identities.filter(({ known }) => known === "201").length;
         expect(taken > 1, "no pod of the worker has a token");
         context.note(

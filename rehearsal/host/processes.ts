@@ -49,7 +49,7 @@ function inMachine(machine: MachineNamespaces, argv: readonly string[]): readonl
 }
 
 export function machineEnvironment(added: Readonly<Record<string, string>> = {}): Readonly<Record<string, string>> {
-  return { PATH: machinePath, HOME: "/root", LANG: "C.UTF-8", ...added };
+  return { PATH: machinePath, HOME: "/root", LANG: "C.UTF-8", GOGC: "400", ...added };
 }
 
 /** A person's shell in a machine. */

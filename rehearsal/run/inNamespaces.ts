@@ -14,7 +14,7 @@ import type { Wanted } from "../programs/catalog.ts";
 import { obtainPrograms } from "../programs/obtain.ts";
 import { obtainContainerRuntime } from "../programs/repoPrograms.ts";
 import { withEveryAddOn } from "./everyAddOn.ts";
-import { type KeptView, type RehearsalOptions, runRehearsal } from "./runRehearsal.ts";
+import type { KeptView, RehearsalOptions } from "./runRehearsal.ts";
 
 const startVariable = "FENESTRA_REHEARSAL_STARTED";
 
@@ -93,6 +93,8 @@ async function withinNamespaces(settings: Resolved, inside: Inside, progress: Pr
   const quiet: Progress = { startedAt: progress.startedAt, line: () => undefined };
   const release = await findRelease(wanted, quiet);
   const paint = paintFor(process.stdout);
+  // The outer process does without the program's libraries.
+  const { runRehearsal } = await import("./runRehearsal.ts");
   const reports = await runRehearsal({
     ...settings,
     ...release,

@@ -1,8 +1,8 @@
+import { rootCertificates } from "node:tls";
 import { parse, stringify } from "yaml";
 import { z } from "zod";
 import { uninitializedTaintKey } from "../../check/facts.ts";
 import { type DecodedFile, type DecodedUserData, decodeUserData } from "../../plan/decode/userData.ts";
-import { newAuthority } from "../../plan/fakes/certificates.ts";
 import type { SimulatedMachine } from "../../plan/fakes/machines.ts";
 import type { MirrorList } from "../../plan/report/mirrorList.ts";
 import type { CloudSimulation } from "../clouds/cloud.ts";
@@ -97,8 +97,7 @@ export const breakages: Readonly<Record<string, NegativeControl>> = {
     fails: "nodes register",
     ...inFile(
       "/etc/fenestra/bootstrap-kubelet.conf",
-      (content) =>
-        content.replace("@CA_DATA@", Buffer.from(newAuthority("another cluster").certificate).toString("base64")),
+      (content) => content.replace("@CA_DATA@", Buffer.from(rootCertificates[0] ?? "").toString("base64")),
       isLinuxWorker,
     ),
   },
@@ -158,7 +157,7 @@ export const breakages: Readonly<Record<string, NegativeControl>> = {
     what: "machines trust another authority than that of the mirror, of a stack with certificateAuthorities",
     fails: "control plane",
     ...inFiles(({ path, content }) =>
-      path.startsWith("/usr/local/share/ca-certificates/") ? newAuthority("another one").certificate : content,
+      path.startsWith("/usr/local/share/ca-certificates/") ? `${rootCertificates[0]}\n` : content,
     ),
   },
   "mirror-without-crictl": {

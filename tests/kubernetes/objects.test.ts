@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { parse } from "yaml";
+import { z } from "zod";
 import { volumes } from "../../components/kubernetes/addOns/volumes.ts";
 import { podSpec } from "../../components/kubernetes/manifest.ts";
 import { samples } from "../../components/kubernetes/samples.ts";
@@ -85,6 +86,31 @@ describe("networking objects", () => {
   it("have nothing for Windows in a cluster without it", () => {
     const workloads = manifestsOf(withoutWindows(aws)).filter((each) => podSpec(each)?.os?.name === "windows");
     assert.deepEqual(workloads, []);
+  });
+});
+
+describe("admission policies", () => {
+  it("spare the type controller work: for each expression and kind it compiles all variables anew", () => {
+    const policy = z.object({
+      variables: z.array(z.object({ expression: z.string() })).default([]),
+      validations: z.array(z.object({ expression: z.string(), messageExpression: z.string().optional() })),
+      matchConstraints: z.object({
+        resourceRules: z.array(z.object({ apiVersions: z.array(z.string()), resources: z.array(z.string()) })),
+      }),
+    });
+    for (const { title, spec } of combinations)
+      for (const { kind, metadata, ...rest } of manifestsOf(spec)) {
+        if (kind !== "ValidatingAdmissionPolicy") continue;
+        const { variables, validations, matchConstraints } = z.object({ spec: policy }).parse(rest).spec;
+        // It knows no type by which to check a rule for all versions (k8s.io/apiserver: validating/typechecking.go).
+        const kinds = matchConstraints.resourceRules.flatMap(({ apiVersions, resources }) =>
+          apiVersions.includes("*") ? [] : resources.filter((name) => !name.includes("/")),
+        );
+        const before = variables.reduce((sum, { expression }) => sum + expression.length, 0);
+        const each = validations.flatMap(({ expression, messageExpression }) => [expression, messageExpression ?? []]);
+        const compiled = kinds.length * each.flat().reduce((sum, { length }) => sum + before + length, 0);
+        assert.ok(compiled < 100_000, `${title}: ${metadata.name}: ${compiled} characters`);
+      }
   });
 });
 
