@@ -1,9 +1,11 @@
 import { randomBytes } from "node:crypto";
+import { setTimeout as sleep } from "node:timers/promises";
+import { z } from "zod";
 import { messageOf } from "../../components/gates/poll.ts";
 import { type PropertyMap, type PropertyValue, Secret, Unknown } from "../../components/gates/resources.ts";
 import type { RecordedProgram, RecordedResource } from "../../plan/program/recorded.ts";
 import { type CommandResult, limitsMs, runCommand } from "../host/command.ts";
-import { hasAnswer, retryWhileUnavailable } from "./client.ts";
+import { type Api, hasAnswer, retryWhileUnavailable } from "./client.ts";
 
 /** Runs kubectl with the program's own admin kubeconfig. */
 export type Kubectl = (args: readonly string[], stdin?: string) => Promise<CommandResult>;
@@ -120,7 +122,7 @@ export interface Applied {
  */
 export async function applyAll(
   program: RecordedProgram,
-  kubectl: Kubectl,
+  api: Api,
   passGate: (name: string) => Promise<void>,
 ): Promise<Applied> {
   const [refused, warnings]: [string[], string[]] = [[], []];
@@ -128,7 +130,7 @@ export async function applyAll(
   for (const layer of layers(program.resources.filter(isStep), depths(program, isStep))) {
     const said = await applyLayer(
       layer.filter(isKubernetesObject).map(objectOf),
-      kubectl,
+      api,
       // The provider takes a field that somebody else has (`takesFields`). In a new cluster nobody may have one of
       // these, which shows only without force.
       false,
@@ -169,51 +171,68 @@ function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
 }
 
 /**
- * Applies objects that do not wait for each other, many of them by three commands at once, as an engine does.
+ * Applies objects that do not wait for each other, six at once, as an engine does.
  * @param force takes fields that others own, see {@link takesFields}
  */
-export async function applyLayer(
-  objects: readonly KubernetesObject[],
-  kubectl: Kubectl,
-  force: boolean,
-): Promise<Applied> {
-  const said: Applied[] = [];
-  for (const [manager, group] of Map.groupBy(objects, fieldManagerOf)) {
-    const apply = ["apply", "--server-side", "--validate=strict", `--field-manager=${manager}`, "--filename=-"];
-    const lanes = group.length < 12 ? 1 : 3;
-    const parts = Array.from({ length: lanes }, (_, lane) => group.filter((_, index) => index % lanes === lane));
-    const command = force ? [...apply, "--force-conflicts"] : apply;
-    said.push(...(await Promise.all(parts.map((part) => applyGroup(part, kubectl, command)))));
-  }
-  return { refused: said.flatMap(({ refused }) => refused), warnings: said.flatMap(({ warnings }) => warnings) };
+export async function applyLayer(objects: readonly KubernetesObject[], api: Api, force: boolean): Promise<Applied> {
+  const [refused, warnings]: [string[], string[]] = [[], []];
+  const places = placesOf(api);
+  const left = [...objects];
+  const lane = async (): Promise<void> => {
+    for (let object = left.shift(); object !== undefined; object = left.shift()) {
+      const said = await applyOne(object, api, places, force);
+      refused.push(...said.refused);
+      warnings.push(...said.warnings);
+    }
+  };
+  await Promise.all(Array.from({ length: 6 }, lane));
+  return { refused, warnings };
 }
 
-async function applyGroup(
-  objects: readonly KubernetesObject[],
-  kubectl: Kubectl,
-  apply: readonly string[],
-): Promise<Applied> {
-  const list = JSON.stringify({ apiVersion: "v1", kind: "List", items: objects });
-  const first = await kubectl(apply, list);
-  if (first.code === 0) return { refused: [], warnings: warningsIn(first) };
-  // A type made a moment ago may not be served yet: once more, and each alone, so that a bad object does not hide
-  // others.
-  await new Promise((resolve) => setTimeout(resolve, 1000));
-  const results = await Promise.all(
-    objects.map(async (object) => ({ object, result: await kubectl(apply, JSON.stringify(object)) })),
-  );
-  return {
-    refused: results
-      .filter(({ result }) => result.code !== 0)
-      .map(({ object, result }) => `${String(object.kind)} ${nameOf(object)}: ${result.stderr.trim()}`),
-    warnings: results.flatMap(({ result }) => warningsIn(result)),
+/** Path of an object; `undefined` where its kind is not served. */
+type PlaceOf = (object: z.output<typeof objectSchema>) => Promise<string | undefined>;
+
+const objectSchema = z.looseObject({
+  apiVersion: z.string(),
+  kind: z.string(),
+  metadata: z.looseObject({ name: z.string(), namespace: z.string().default("default") }),
+});
+
+const kindsSchema = z.object({
+  resources: z.array(z.object({ name: z.string(), kind: z.string(), namespaced: z.boolean() })).default([]),
+});
+
+function placesOf({ read }: Api): PlaceOf {
+  const groups = new Map<string, Promise<z.output<typeof kindsSchema>>>();
+  return async ({ apiVersion, kind, metadata: { name, namespace } }) => {
+    const group = `/${apiVersion.includes("/") ? "apis" : "api"}/${apiVersion}`;
+    const kinds =
+      groups.get(group) ?? read(group).then(async ({ body }) => kindsSchema.parse(JSON.parse(await body.text())));
+    groups.set(group, kinds);
+    const found = (await kinds).resources.find((each) => each.kind === kind && !each.name.includes("/"));
+    // A type made a moment ago may not be served yet.
+    if (found === undefined) groups.delete(group);
+    return found && `${group}${found.namespaced ? `/namespaces/${namespace}` : ""}/${found.name}/${name}`;
   };
 }
 
-function warningsIn({ stderr }: CommandResult): readonly string[] {
-  return stderr.split("\n").filter((line) => line.startsWith("Warning: "));
-}
-
-function nameOf({ metadata }: KubernetesObject): string {
-  return isObject(metadata) && "name" in metadata ? String(metadata.name) : "";
+/** Applies an object, once more after a second where it was refused: what it needs may have been made a moment ago. */
+async function applyOne(object: KubernetesObject, api: Api, placeOf: PlaceOf, force: boolean): Promise<Applied> {
+  const named = objectSchema.parse(object);
+  const query = { fieldManager: fieldManagerOf(object), fieldValidation: "Strict", force: String(force) };
+  const attempt = async (): Promise<Applied> => {
+    const path = await placeOf(named);
+    if (path === undefined)
+      return { refused: [`${named.kind} ${named.metadata.name}: nothing serves it`], warnings: [] };
+    const { httpStatusCode: code, headers, body } = await api.apply(path, query, object);
+    const text = await body.text();
+    const warnings = [...(headers.warning ?? "").matchAll(/299 - "((?:[^"\\]|\\.)*)"/g)].map(
+      ([, said]) => `Warning: ${said}`,
+    );
+    return { refused: code < 300 ? [] : [`${named.kind} ${named.metadata.name}: ${text}`], warnings };
+  };
+  const first = await attempt();
+  if (first.refused.length === 0) return first;
+  await sleep(1000);
+  return await attempt();
 }

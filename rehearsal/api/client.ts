@@ -8,6 +8,7 @@ import {
   CoreV1Api,
   CustomObjectsApi,
   createConfiguration,
+  HttpMethod,
   IsomorphicFetchHttpLibrary,
   KubeConfig,
   NodeV1Api,
@@ -29,6 +30,10 @@ export interface Api extends ApiClients {
   readonly coordination: CoordinationV1Api;
   readonly authorization: AuthorizationV1Api;
   readonly custom: CustomObjectsApi;
+  /** An object by server-side apply, in the place of the engine's provider. @returns the answer */
+  readonly apply: (path: string, query: Readonly<Record<string, string>>, object: object) => Promise<ResponseContext>;
+  /** The answer to a GET. */
+  readonly read: (path: string) => Promise<ResponseContext>;
   /** The same API server, with another's token. */
   readonly withToken: (token: string) => Api;
 }
@@ -43,10 +48,16 @@ export function apiFor(kubeconfig: string): Api {
 function clients(config: KubeConfig): Api {
   const cluster = config.getCurrentCluster();
   if (cluster === null) throw new Error("the kubeconfig has no cluster");
+  const identity = keepingConnections(config);
+  const baseServer = new ServerConfiguration(cluster.server, {});
+  const sent = async (request: RequestContext): Promise<ResponseContext> => {
+    await identity.applySecurityAuthentication(request);
+    return await repeating(request);
+  };
   // As KubeConfig.makeApiClient, which takes no httpApi.
   const configuration = createConfiguration({
-    baseServer: new ServerConfiguration(cluster.server, {}),
-    authMethods: { default: keepingConnections(config) },
+    baseServer,
+    authMethods: { default: identity },
     httpApi: wrapHttpLibrary({ send: repeating }),
   });
   return {
@@ -57,6 +68,14 @@ function clients(config: KubeConfig): Api {
     coordination: new CoordinationV1Api(configuration),
     authorization: new AuthorizationV1Api(configuration),
     custom: new CustomObjectsApi(configuration),
+    read: (path) => sent(baseServer.makeRequestContext(path, HttpMethod.GET)),
+    apply: (path, query, object) => {
+      const request = baseServer.makeRequestContext(path, HttpMethod.PATCH);
+      for (const [name, value] of Object.entries(query)) request.setQueryParam(name, value);
+      request.setHeaderParam("Content-Type", "application/apply-patch+yaml");
+      request.setBody(JSON.stringify(object));
+      return sent(request);
+    },
     withToken: (token) => {
       const other = new KubeConfig();
       other.loadFromClusterAndUser(cluster, { name: "token", token });

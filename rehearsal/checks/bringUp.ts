@@ -42,7 +42,7 @@ export function bringUpChecks(of: BringUp): readonly Check[] {
       title: `the API server takes the Nodes of all ${count} kubelets as they make them`,
       run: async ({ note }) => {
         // First, since what it waits for at the API gate needs no worker.
-        applying = applyAll(program, cluster.kubectl, passGate);
+        applying = applyAll(program, cluster.api, passGate);
         // Its failure is seen where it is awaited.
         applying.catch(() => undefined);
         if (workers.some(({ payload }) => payload.system === "windows")) await cluster.startKwok();

@@ -209,8 +209,8 @@ async function rollGroup(
   if (group !== undefined) cloud.endRoll(group);
 }
 
-async function apply(resource: RecordedResource, { kubectl }: Cluster, force: boolean): Promise<void> {
-  const { refused } = await applyLayer([objectOf(resource)], kubectl, force);
+async function apply(resource: RecordedResource, { api }: Cluster, force: boolean): Promise<void> {
+  const { refused } = await applyLayer([objectOf(resource)], api, force);
   if (refused.length > 0) throw new Error(refused.join("; "));
 }
 
