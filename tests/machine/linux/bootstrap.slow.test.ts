@@ -240,7 +240,7 @@ describeOnMachine("bootstrap of a Linux machine", () => {
 
   it("reads the join secret anew as long as the kubelet has no certificate of its own", () => {
     const here = joiningWorker();
-    here.write("/store/fail", "^kubectl.* get node\n");
+    here.write("/store/fail", "^kubectl.* (get|wait) node\n");
     // The kubelet writes it when it starts, before it has a certificate.
     here.write("/etc/kubernetes/kubelet.conf", "names a certificate that is not there\n");
     assert.equal(here.run(entry).code, 41);

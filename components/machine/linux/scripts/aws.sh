@@ -4,16 +4,19 @@
 
 imds=http://169.254.169.254/latest
 
-# imds <path below meta-data/>
+imds_token() { metadata -X PUT -H 'X-aws-ec2-metadata-token-ttl-seconds: 300' "$imds/api/token"; }
+
+# imds <path below meta-data/>: with the token of a caller who asks several times.
 imds() {
-  local token
-  token=$(metadata -X PUT -H 'X-aws-ec2-metadata-token-ttl-seconds: 300' "$imds/api/token") || return 1
+  local token=${asking:-}
+  [[ -n $token ]] || token=$(imds_token) || return 1
   printf 'header = "X-aws-ec2-metadata-token: %s"\n' "$token" | metadata --config - "$imds/meta-data/$1"
 }
 
 # Credentials of the role, as lines of a curl configuration.
 credentials() {
-  local role answer key secret token
+  local role answer key secret token asking
+  asking=$(imds_token) || return 1
   role=$(imds iam/security-credentials/) || return 1
   answer=$(imds "iam/security-credentials/$role") || return 1
   key=$(printf '%s' "$answer" | json_text AccessKeyId) || return 1
@@ -38,7 +41,8 @@ parameter_store() {
 }
 
 cloud_identity() {
-  local id zone
+  local id zone asking
+  asking=$(imds_token) || return 1
   id=$(imds instance-id) || return 1
   zone=$(imds placement/availability-zone) || return 1
   NODE_IP=$(imds local-ipv4) || return 1
@@ -112,10 +116,11 @@ named() {
 # with 2 when nobody says. A recommendation to rebalance is the group's affair: it starts another machine first, and
 # then takes this one like any other (capacityRebalance).
 notice() {
-  local group spot words events=[]
+  local group spot words asking events=[]
   LEAVES=1
   # The hook waits.
   NOTICE_SECONDS=$((DRAIN_SECONDS + BALANCER_SECONDS))
+  asking=$(imds_token) || return 2
   group=$(named autoscaling/target-lifecycle-state) || return 2
   if [[ $group == Terminated ]]; then return 0; fi
   spot=$(named spot/instance-action) || return 2
