@@ -1,7 +1,24 @@
 import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import path from "node:path";
+import { PassThrough } from "node:stream";
+import fc from "fast-check";
 import { type Check, CheckFailure, type CheckResult, CheckSkipped, inOrder, within } from "../../check/check.ts";
+import * as facts from "../../check/facts.ts";
+import { junitXml, xmlText } from "../../check/junit.ts";
 import { NotYet, until } from "../../check/poll.ts";
+import { paintFor, recapLines, resultLines, summaryLine, timed } from "../../check/report.ts";
 import { type RunOptions, runChecks } from "../../check/run.ts";
+import { registryConfigDir } from "../../components/machine/registryMirrors.ts";
+import { sampleAccount, tokenFacts } from "../../components/model/cloudFacts/identities.ts";
+import { discoveryPath, keySetPath } from "../../components/model/keyLists.ts";
+import { monitoringNamespace } from "../../components/model/nodeSettings.ts";
+import { windowsReleases } from "../../components/model/operatingSystems.ts";
+import { buildLabel } from "../../components/model/pools.ts";
+import { ports } from "../../components/model/ports.ts";
+import { cniSpecVersion, minors } from "../../components/model/releases.ts";
+import { lateSnapshotHours } from "../../components/model/timings.ts";
+import { matchSnapshot } from "../support/snapshot.ts";
 
 const check = (id: string, run: Check["run"] = async () => undefined, more: Partial<Check> = {}): Check => ({
   id,
@@ -169,6 +186,105 @@ describe("waiting in a check", () => {
     await assert.rejects(
       until("it", { signal, limitMs: 5, intervalMs: 1, lookAt: "log" }, () => Promise.reject(new Error("refused"))),
       { name: "CheckFailure", message: "gave up waiting for it: refused", lookAt: "log" },
+    );
+  });
+});
+
+const results: readonly CheckResult[] = [
+  {
+    id: "workloads",
+    title: "all pods",
+    outcome: "failed",
+    reason: 'Deployment a/b: image "x" <not found>\nand c',
+    lookAt: "kubectl describe",
+    notes: [],
+    seconds: 1.25,
+  },
+  { id: "dns/linux", title: "names", outcome: "passed", notes: ["on l1", "on l2"], seconds: 0.5 },
+  { id: "dns/windows-2022", title: "names", outcome: "skipped", reason: "simulated & so on", notes: [], seconds: 0 },
+];
+const snapshot = (name: string): string => path.join(import.meta.dirname, `snapshots/${name}`);
+
+describe("report of checks", () => {
+  it("is a JUnit file", () => matchSnapshot(snapshot("junit.xml"), junitXml(results, "https://api:6443")));
+
+  it("is lines for people, with the counts last", () => {
+    const lines = results.map((result, index) => resultLines(result, { number: index + 1, of: 12 }));
+    const shown = [...lines, ...recapLines(results), summaryLine(results)].map((line) => timed(line, 12_340));
+    matchSnapshot(snapshot("report.txt"), shown.join(""));
+  });
+
+  it("steers no terminal with what a node says of itself", () => {
+    const reason = "\u001b[2J\rpass\u009b";
+    const hostile: CheckResult = { id: "nodes", title: "t", outcome: "failed", reason, notes: [], seconds: 0 };
+    const shown = "\u{FFFD}[2J\u{FFFD}pass\u{FFFD}";
+    assert.equal(resultLines(hostile, { number: 1, of: 1 }), `FAIL  1/1  [nodes] t\n      ${shown}`);
+    assert.deepEqual(recapLines([hostile]), ["failed:", `  [nodes] ${shown}`]);
+  });
+
+  it("is coloured on terminals that take colours, and plain elsewhere", () => {
+    const forced = process.env.FORCE_COLOR;
+    delete process.env.FORCE_COLOR; // Mocha may set it; it overrules the terminal.
+    try {
+      for (const [isTTY, depth, text] of [
+        [true, 8, "\u001b[31mx\u001b[39m"],
+        // NO_COLOR and dumb terminals make the depth 1.
+        [true, 1, "x"],
+        [false, 8, "x"],
+      ] as const) {
+        const stream = Object.assign(new PassThrough(), { isTTY, getColorDepth: () => depth });
+        assert.equal(paintFor(stream)("red", "x"), text);
+      }
+    } finally {
+      if (forced !== undefined) process.env.FORCE_COLOR = forced;
+    }
+  });
+
+  it("shows no negative time when the clock is set back", () => assert.equal(timed("x", -5), "[  0.0 s] x\n"));
+
+  it("keeps every text in XML, and no character that would end it", () => {
+    const plain = (xml: string): string =>
+      xml
+        .replaceAll("&#10;", "\n")
+        .replaceAll("&#13;", "\r")
+        .replaceAll("&#9;", "\t")
+        .replaceAll("&lt;", "<")
+        .replaceAll("&gt;", ">")
+        .replaceAll("&quot;", '"')
+        .replaceAll("&amp;", "&");
+    fc.assert(
+      fc.property(fc.string({ unit: "binary" }), (text) => {
+        const xml = xmlText(text);
+        assert.doesNotMatch(xml, /[<>"\n\r\t]|&(?!(amp|lt|gt|quot|#10|#13|#9);)/);
+        // biome-ignore lint/suspicious/noControlCharactersInRegex: these are what XML cannot hold
+        assert.equal(plain(xml), text.replaceAll(/[\u0000-\u0008\u000b\u000c\u000e-\u001f\ufffe\uffff]/g, "\u{FFFD}"));
+      }),
+    );
+  });
+});
+
+describe("what checks expect", () => {
+  it("is what the program makes, though neither reads the other", () => {
+    const { api, etcdClient, kubelet, nodeExporter: linuxExporter, windowsExporter } = ports;
+    assert.deepEqual(facts.ports, { api, etcdClient, kubelet, linuxExporter, windowsExporter });
+    const wanted = Object.fromEntries(windowsReleases.map(({ name, build }) => [name.slice("windows-".length), build]));
+    assert.deepEqual(facts.windowsBuilds, wanted);
+    for (const { minor, coredns } of minors) assert.equal(facts.coreDnsTag(`${minor}.0`), coredns);
+    assert.deepEqual(facts.issuerPaths, { discovery: discoveryPath, keySet: keySetPath });
+    assert.deepEqual(facts.tokenAudiences, { aws: tokenFacts.aws.audience, azure: tokenFacts.azure.audience });
+    const policies = readFileSync(new URL("../../components/kubernetes/guardRails/pods.yaml", import.meta.url), "utf8");
+    for (const label of Object.values(facts.allowingLabels))
+      assert.ok(policies.includes(`labels[?"${label}"].orValue("") != "allowed"`), label);
+    assert.deepEqual(
+      [
+        facts.windowsBuildLabel,
+        facts.cniVersion,
+        facts.registryFolder,
+        facts.sampleAccount,
+        facts.exporterNamespace,
+        facts.lateSnapshotHours,
+      ],
+      [buildLabel, cniSpecVersion, registryConfigDir.linux, sampleAccount, monitoringNamespace, lateSnapshotHours],
     );
   });
 });

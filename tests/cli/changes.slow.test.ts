@@ -12,7 +12,7 @@ import type { Plan } from "../../plan/plan.ts";
 import { planJson } from "../../plan/report/files.ts";
 import { planOf } from "../support/planOf.ts";
 import { stackConfig } from "../support/stacks.ts";
-import { suiteFolder } from "../support/temporary.ts";
+import { suiteFolder } from "../support/suite.ts";
 
 const root = path.join(import.meta.dirname, "../../");
 const source = { sha: "0123456789abcdef0123456789abcdef01234567", runUrl: "https://github.com/o/r/actions/runs/1" };

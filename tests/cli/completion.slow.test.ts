@@ -4,7 +4,7 @@ import { writeFileSync } from "node:fs";
 import path from "node:path";
 import { findPwsh, needsPwsh, runPwsh } from "../support/pwsh.ts";
 import { skipIf } from "../support/skip.ts";
-import { suiteFolder } from "../support/temporary.ts";
+import { suiteFolder } from "../support/suite.ts";
 
 const root = path.join(import.meta.dirname, "../..");
 

@@ -4,9 +4,8 @@ import { readdirSync, readFileSync } from "node:fs";
 import path from "node:path";
 import { gunzipSync } from "node:zlib";
 import { z } from "zod";
-import { fenestra } from "../support/fenestra.ts";
 import { stackDir } from "../support/stacks.ts";
-import { suiteFolder } from "../support/temporary.ts";
+import { fenestra, suiteFolder } from "../support/suite.ts";
 
 const archiveSchema = z.object({ entry: z.string(), files: z.record(z.string(), z.string()) });
 const machineSchema = z.looseObject({

@@ -3,8 +3,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from "node:ht
 import path from "node:path";
 import { renderLock } from "../../cli/pin/lock.ts";
 import { type Artifact, readArtifactLock } from "../../components/model/artifacts.ts";
-import { fenestra } from "../support/fenestra.ts";
-import { listening, suiteFolder } from "../support/temporary.ts";
+import { fenestra, listening, suiteFolder } from "../support/suite.ts";
 
 export const [a, b] = ["a".repeat(64), "b".repeat(64)] as const;
 const lockPath = "components/model/artifacts.lock.json";

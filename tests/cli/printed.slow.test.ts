@@ -4,9 +4,8 @@ import path from "node:path";
 import { isDeepStrictEqual } from "node:util";
 import { printed } from "../../cli/printed.ts";
 import { type Answer, serving } from "../gates/serving.ts";
-import { fenestra } from "../support/fenestra.ts";
 import { stackDir } from "../support/stacks.ts";
-import { suiteFolder } from "../support/temporary.ts";
+import { fenestra, suiteFolder } from "../support/suite.ts";
 import { a, b, checkout, file, program, text } from "./pinning.ts";
 
 const said = (body: object, status = 200): Answer => ({

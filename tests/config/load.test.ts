@@ -6,7 +6,7 @@ import { loadConfig } from "../../components/config/load.ts";
 import { readStackFile, stackNames } from "../../components/config/stackFile.ts";
 import { ConfigError } from "../../components/model/problem.ts";
 import { stackConfig, testStacks } from "../support/stacks.ts";
-import { suiteFolder } from "../support/temporary.ts";
+import { suiteFolder } from "../support/suite.ts";
 
 const texts = {
   "fenestra:cloud": "azure",

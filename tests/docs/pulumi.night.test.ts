@@ -8,9 +8,9 @@ import { promisify } from "node:util";
 import { loadConfig } from "../../components/config/load.ts";
 import { readStackFile } from "../../components/config/stackFile.ts";
 import { runConfig } from "../support/mocks.ts";
-import { buildPulumi, pulumiVersion } from "../support/pulumi.ts";
+import { buildPulumi, pulumiVersion } from "../support/skip.ts";
 import { stackConfig } from "../support/stacks.ts";
-import { listening, suiteFolder } from "../support/temporary.ts";
+import { listening, suiteFolder } from "../support/suite.ts";
 import { documents, root } from "./documents.ts";
 
 const folder = suiteFolder();

@@ -8,9 +8,8 @@ import { parseAllDocuments } from "yaml";
 import { commands } from "../../cli/main.ts";
 import { loadConfig } from "../../components/config/load.ts";
 import { readStackFile, stackNames } from "../../components/config/stackFile.ts";
-import { fenestra } from "../support/fenestra.ts";
 import { stackDir, testStacks } from "../support/stacks.ts";
-import { suiteFolder } from "../support/temporary.ts";
+import { fenestra, suiteFolder } from "../support/suite.ts";
 import { type Block, documents, root } from "./documents.ts";
 
 /** A block with the place to name in a failure. */

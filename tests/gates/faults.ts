@@ -11,8 +11,7 @@ import type { Patience } from "../../components/gates/waitFor.ts";
 import { issueServerCertificate, newAuthority } from "../../plan/fakes/certificates.ts";
 import { withMocks } from "../support/mocks.ts";
 import { exampleSpec } from "../support/stacks.ts";
-import { runHook } from "./hook.ts";
-import { type Answer, serving } from "./serving.ts";
+import { type Answer, runHook, serving } from "./serving.ts";
 
 const spec = exampleSpec("aws-prod");
 const { controlPlane } = spec;

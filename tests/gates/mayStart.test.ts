@@ -9,10 +9,9 @@ import { replacementRow } from "../../plan/replacement/table.ts";
 import { deployAws } from "../../stacks/aws.ts";
 import { deployAzure } from "../../stacks/azure.ts";
 import { cloudOf, differing, sendTo } from "../check/account/world.ts";
-import { memo } from "../support/memo.ts";
-import { previewReplaces, type Recorded, runConfig, runStack, specOf, withMocks } from "../support/mocks.ts";
+import { memo, previewReplaces, type Recorded, runConfig, runStack, specOf, withMocks } from "../support/mocks.ts";
 import { configTexts, stackConfig } from "../support/stacks.ts";
-import { runHook } from "./hook.ts";
+import { runHook } from "./serving.ts";
 
 const launch = "ec2:RunInstances";
 const versions = "Microsoft.Compute/locations/publishers/artifacttypes/offers/skus/versions/read";

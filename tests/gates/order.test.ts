@@ -1,11 +1,12 @@
 import assert from "node:assert/strict";
-import { isDeepStrictEqual } from "node:util";
-import { mapOf, reveal } from "../../components/gates/resources.ts";
-import { cloudFacts } from "../../components/model/cloudFacts/cloudFacts.ts";
+import type * as pulumi from "@pulumi/pulumi";
+import { changeGuard, reachedGuard } from "../../components/gates/controlPlane.ts";
+import { type ReachedState, reachedOf } from "../../components/model/upgrade.ts";
 import type { RecordedProgram, RecordedResource } from "../../plan/program/recorded.ts";
 import { concerns, replacementRow } from "../../plan/replacement/table.ts";
-import { runStack } from "../support/mocks.ts";
-import { stackConfig } from "../support/stacks.ts";
+import { resource, runStack, withMocks } from "../support/mocks.ts";
+import { exampleSpec } from "../support/stacks.ts";
+import { runHook } from "./serving.ts";
 
 /** URNs of all that a resource waits for. */
 function closure(resources: RecordedProgram["resources"], start: RecordedResource): ReadonlySet<string> {
@@ -46,27 +47,6 @@ for (const stack of ["aws-prod", "azure-prod"] as const)
       }
     });
 
-    it("is asked for another size or generation of its own machine alone, which alone is made of it", async () => {
-      const given = JSON.parse(stackConfig(stack)["fenestra:controlPlane"] ?? "");
-      const size = cloudFacts[stack === "aws-prod" ? "aws" : "azure"].sizes.another(given.size ?? "m7i.large");
-      for (const more of [{ sizes: { "cp-1": size } }, { generations: { "cp-1": 2 } }]) {
-        const { resources } = (await runStack(stack, { controlPlane: { ...given, ...more } })).program;
-        const fingerprint = (gate: RecordedResource | undefined) => mapOf(gate?.inputs.input).fingerprint;
-        const asked = (await chain()).map(
-          ({ gate }) =>
-            !isDeepStrictEqual(fingerprint(resources.find(({ urn }) => urn === gate.urn)), fingerprint(gate)),
-        );
-        assert.deepEqual(asked, [false, true, false]);
-        const made = resources.filter(({ inputs }) => JSON.stringify(reveal(inputs)).includes(`"${size}"`));
-        const part = stack === "aws-prod" ? "template" : "instance";
-        const names = "sizes" in more ? [`${stack}-control-plane-1-${part}`] : [];
-        assert.deepEqual(
-          made.map(({ name }) => name),
-          names,
-        );
-      }
-    });
-
     it("is asked by every change of another resource that replaces the machine", async () => {
       for (const { program, machine, gate } of await chain()) {
         const forcing = [...(replacementRow(machine.type)?.replaces ?? []), ...machine.options.replaceOnChanges];
@@ -85,3 +65,66 @@ for (const stack of ["aws-prod", "azure-prod"] as const)
       }
     });
   });
+
+describe("the guards of changes", () => {
+  const guarded = async (make: () => pulumi.Resource, old: unknown): Promise<void> => {
+    const recorded = await withMocks(() => void make());
+    assert.partialDeepStrictEqual(recorded.hooks.get("guard"), { opts: { onDryRun: true } });
+    await runHook(recorded, "guard", { oldInputs: { input: old } });
+  };
+  const asked = (old: unknown): Promise<void> =>
+    guarded(() => changeGuard("guard", { version: "1.36.4", replicas: 3 }, {}), old);
+  const reached = (old: unknown, keys: Omit<ReachedState, "version"> = {}): Promise<void> =>
+    guarded(() => reachedGuard("guard", { version: "1.36.4", ...keys }, {}), old);
+
+  it("refuse in a preview", async () => {
+    await asked({ version: "1.35.1", replicas: 1 });
+    await assert.rejects(asked({ version: "1.34.1", replicas: 5 }), /2 problems(.|\n)*smaller(.|\n)*skips a minor/);
+    await reached("1.35.9");
+    await assert.rejects(reached("1.37.0"), /goes back from 1\.37\.0, which all control-plane machines have reached/);
+  });
+
+  for (const [list, first, second, verb] of [
+    ["encryptionKeys", "key1", "key2", "encrypts"],
+    ["serviceAccountKeys", "ecdsa", "rsa-1", "signs"],
+  ] as const)
+    it(`refuse to begin with a key of ${list} that was asked for by an update which was cut off`, async () => {
+      const [asked, begun] = [{ [list]: [first, second] }, { [list]: [second, first] }];
+      await reached("1.36.4", asked);
+      await reached({ version: "1.36.4", ...asked }, begun);
+      await assert.rejects(reached("1.36.4", begun), new RegExp(`${verb} with ${second}, which no API server`));
+      await assert.rejects(
+        reached({ version: "1.36.4", ...asked }, { [list]: [second] }),
+        new RegExp(`drops ${first}, which ${verb} until now`),
+      );
+    });
+
+  it("keep what was reached as it was, a release, as long as there are only the first keys", async () => {
+    for (const keys of [["ecdsa"], ["ecdsa", "rsa-1"]] as const) {
+      const state = reachedOf({ ...exampleSpec("aws-prod"), serviceAccountKeys: keys });
+      const recorded = await withMocks(() => void reachedGuard("guard", state, {}));
+      const { version } = exampleSpec("aws-prod").kubernetes;
+      const kept = keys.length === 1 ? version : { version, serviceAccountKeys: [...keys] };
+      assert.deepEqual(resource(recorded, "pulumi:index:Stash", "guard").inputs.input, kept);
+    }
+  });
+
+  it("refuse the first update of an example, and leave it alone in a preview", async () => {
+    const state = { version: "1.36.4", replicas: 3 };
+    const unfit = [{ path: "config.fenestra:httpProxy", value: "x", message: "is an example", allowed: "your own" }];
+    const recorded = await withMocks(() => void changeGuard("guard", state, {}, unfit));
+    const { hooks } = resource(recorded, "pulumi:index:Stash", "guard").options;
+    assert.deepEqual(hooks, { beforeCreate: ["guard-first"], beforeUpdate: ["guard"] });
+    const hook = recorded.hooks.get("guard-first");
+    assert.ok(hook !== undefined && "opts" in hook);
+    assert.notEqual(hook.opts?.onDryRun, true);
+    await assert.rejects(runHook(recorded, "guard-first"), /httpProxy: is an example/);
+  });
+
+  it("read what the engine hands them with distrust", async () => {
+    for (const odd of [null, 1, { version: 1, replicas: 3 }]) {
+      await assert.rejects(asked(odd), /cannot be read/);
+      await assert.rejects(reached(odd), /cannot be read/);
+    }
+  });
+});

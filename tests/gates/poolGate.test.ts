@@ -6,8 +6,7 @@ import { type PoolRoll, poolGate, poolState, releaseGuard, sizeGuard } from "../
 import type { ClusterSpec } from "../../components/model/clusterSpec.ts";
 import { withMocks } from "../support/mocks.ts";
 import { exampleSpec } from "../support/stacks.ts";
-import { runHook } from "./hook.ts";
-import { type Answer, serving } from "./serving.ts";
+import { type Answer, runHook, serving } from "./serving.ts";
 
 const wanted = "aaaaaaaaaaaaaaaa";
 const older = "bbbbbbbbbbbbbbbb";

@@ -8,7 +8,7 @@ import { KubeConfig } from "@kubernetes/client-node";
 import { clusterApi } from "../../check/cluster/clusterApi.ts";
 import { askApi } from "../../components/gates/apiProbe.ts";
 import { proxyTo, sayingHow } from "../../components/gates/proxy.ts";
-import { listening } from "../support/temporary.ts";
+import { listening } from "../support/suite.ts";
 import { serving } from "./serving.ts";
 
 const withNode = fileURLToPath(new URL("../../cli/with-node", import.meta.url));

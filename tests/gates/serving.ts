@@ -1,9 +1,11 @@
+import assert from "node:assert/strict";
 import type { ServerResponse } from "node:http";
 import { createServer } from "node:https";
 import { text } from "node:stream/consumers";
 import type { ApiClient } from "../../components/gates/apiProbe.ts";
 import { issueServerCertificate, newAuthority } from "../../plan/fakes/certificates.ts";
-import { listening } from "../support/temporary.ts";
+import type { Recorded } from "../support/mocks.ts";
+import { listening } from "../support/suite.ts";
 
 const authority = newAuthority("kubernetes");
 const served = issueServerCertificate(authority, { commonName: "api", dnsNames: ["localhost"] });
@@ -33,4 +35,9 @@ export async function serving(
     server.closeAllConnections();
     await new Promise((resolve) => server.close(resolve));
   }
+}
+
+/** Runs a recorded hook as the engine would. */
+export async function runHook({ hooks }: Recorded, name: string, args: object = {}): Promise<void> {
+  await Reflect.apply(hooks.get(name)?.callback ?? assert.fail(`there is no hook ${name}`), undefined, [args]);
 }

@@ -4,10 +4,16 @@ import { stageOf } from "../../components/kubernetes/addOn.ts";
 import { nodeIdentityPolicies } from "../../components/kubernetes/guardRails/ownNode.ts";
 import { placementPolicyName } from "../../components/kubernetes/guardRails.ts";
 import { type Manifest, podSpec } from "../../components/kubernetes/manifest.ts";
-import { type ApiServer, startApiServer, until } from "../support/apiServer.ts";
-import { policiesInForce, typesChecked } from "../support/policies.ts";
+import {
+  type ApiServer,
+  applied,
+  namespaceOf,
+  policiesInForce,
+  startApiServer,
+  typesChecked,
+  until,
+} from "../support/apiServer.ts";
 import { exampleSpec } from "../support/stacks.ts";
-import { applied, namespaceOf } from "./applied.ts";
 import { daemonSetTable, type PodCase, type PodHome, podHomes, podTable, tableNamespaces } from "./podTable.ts";
 import { olderServices, type ServicePart, serviceTable } from "./serviceTable.ts";
 import { combinations, manifestsOf, planOf } from "./switches.ts";

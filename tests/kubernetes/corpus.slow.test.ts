@@ -2,8 +2,7 @@
 import assert from "node:assert/strict";
 import { readDocument } from "../docs/documents.ts";
 import { until } from "../support/apiServer.ts";
-import { corpus, type Shape } from "./corpus.ts";
-import { CorpusCluster, differences } from "./corpusRun.ts";
+import { CorpusCluster, corpus, differences, type Shape } from "./corpus.ts";
 
 const win = { "kubernetes.io/os": "windows" };
 const container = { name: "main", image: "x:ltsc2022", resources: { limits: { memory: "1Gi" } } };

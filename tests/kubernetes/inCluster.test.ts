@@ -11,10 +11,9 @@ import { podNetworkManifests } from "../../components/podNetworks/manifests.ts";
 import type { OutputMode } from "../../plan/program/engine.ts";
 import { nameOfUrn, type RecordedResource } from "../../plan/program/recorded.ts";
 import { serving } from "../gates/serving.ts";
-import { memo } from "../support/memo.ts";
-import { type Recorded, resource, withMocks } from "../support/mocks.ts";
+import { memo, type Recorded, resource, withMocks } from "../support/mocks.ts";
 import { exampleSpec } from "../support/stacks.ts";
-import { listening } from "../support/temporary.ts";
+import { listening } from "../support/suite.ts";
 import { combinations, gmsa, logEnvironment, withPools } from "./switches.ts";
 
 const podIdentities = (spec: ClusterSpec) => ({

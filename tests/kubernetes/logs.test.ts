@@ -59,21 +59,6 @@ describe("log collectors", () => {
       }
   });
 
-  it("may use more memory than what they have read takes, on Windows also for what starts them", () => {
-    for (const { title, spec } of combinations.filter(({ title }) => title.endsWith("everything on"))) {
-      const manifests = manifestsOf(spec);
-      const limits = ["log-collector", "log-collector-windows"].map((name) => [
-        podSpec(manifest(manifests, "DaemonSet", name))?.containers[0]?.resources?.limits?.memory,
-        /limit_mib: (\d+)/.exec(String(manifest(manifests, "ConfigMap", name).data?.["config.yaml"]))?.[1],
-      ]);
-      const expected = [
-        ["512Mi", "400"],
-        ["768Mi", "400"],
-      ];
-      assert.deepEqual(limits, expected, title);
-    }
-  });
-
   it("start again when their configuration changes, and take headers from Secrets", () => {
     const spec = exampleSpec("aws-dev");
     const variablesOf = (settings: LogSettings) => {

@@ -1,9 +1,14 @@
 import assert from "node:assert/strict";
+import { groupTags as awsTags } from "../../components/aws/poolGroup.ts";
+import { groupTags as azureTags } from "../../components/azure/poolGroup.ts";
 import { runtimeClassFacts } from "../../components/kubernetes/guardRails/places.ts";
 import { type Manifest, podSpec } from "../../components/kubernetes/manifest.ts";
+import { onNodesThat } from "../../components/kubernetes/workload.ts";
 import { readArtifactLock } from "../../components/model/artifacts.ts";
 import type { ClusterSpec } from "../../components/model/clusterSpec.ts";
-import { combinations, manifest, manifestsOf } from "./switches.ts";
+import { specOf } from "../support/mocks.ts";
+import { exampleSpec } from "../support/stacks.ts";
+import { argsOf, combinations, manifest, manifestsOf, specOfTitle } from "./switches.ts";
 
 /** The node labels that its pods demand, with their RuntimeClass's merged in as the API server does. */
 function selectorOf(manifest: Manifest, spec: ClusterSpec): Readonly<Record<string, string>> {
@@ -55,4 +60,182 @@ describe("placement of pods", () => {
       }
     });
   }
+});
+
+const pool = { name: "p", os: "windows-2022", perZone: true, autoscale: { min: 0, max: 3 } };
+
+/** A cluster with one pool that is divided by zones and has this many labels, and ten tags. */
+function clusterOf(cloud: ClusterSpec["cloud"], labels = 0): ClusterSpec {
+  const many = (count: number) => Object.fromEntries(Array.from({ length: count }, (_, index) => [`x${index}`, "y"]));
+  return specOf(`${cloud}-dev`, {
+    network: { zones: cloud === "aws" ? ["eu-central-1a", "eu-central-1b"] : ["1", "2"] },
+    pools: [{ ...pool, labels: many(labels) }],
+    tags: many(10),
+  });
+}
+
+/** Arguments of the autoscaler. */
+const argsIn = (spec: ClusterSpec): readonly string[] => {
+  const name = "cluster-autoscaler";
+  return argsOf(manifest(manifestsOf(spec), "Deployment", name), name);
+};
+
+describe("the autoscaler", () => {
+  for (const cloud of ["aws", "azure"] as const) {
+    it(`on ${cloud} takes the groups of a divided pool for similar`, () => {
+      const spec = clusterOf(cloud);
+      const prefix = "--balancing-ignore-label=";
+      const ignored = argsIn(spec).filter((text) => text.startsWith(prefix));
+      const [first, second] = spec.pools.map(({ scheduling }) => ({
+        ...scheduling.ownLabels,
+        ...scheduling.kubeletLabels,
+      }));
+      assert.ok(first !== undefined && second !== undefined);
+      const different = Object.keys(first).filter((key) => Reflect.get(first, key) !== Reflect.get(second, key));
+      assert.deepEqual(different, ["fenestra.dev/pool"]);
+      // Their payloads name the pool, so the label of the payload differs too.
+      for (const label of [...different, "fenestra.dev/payload"])
+        assert.ok(ignored.includes(`${prefix}${label}`), label);
+    });
+
+    it(`on ${cloud} finds all that it must know in the tags of a group, of which there are 50 at most`, () => {
+      const count = (spec: ClusterSpec): number => {
+        const [group] = spec.pools;
+        assert.ok(group !== undefined);
+        return cloud === "aws" ? awsTags(spec, group).length : Object.keys(azureTags(spec, group)).length;
+      };
+      const most = { aws: 26, azure: 25 }[cloud];
+      assert.equal(count(clusterOf(cloud, most)), 50);
+      assert.throws(() => clusterOf(cloud, most + 1), /too many labels and taints/);
+    });
+  }
+});
+
+describe("CSI drivers", () => {
+  for (const [stack, prefix, driver] of [
+    ["aws-dev", "ebs-csi", "ebs.csi.aws.com"],
+    ["azure-dev", "csi-azuredisk", "disk.csi.azure.com"],
+  ] as const)
+    it(`make the folder of their socket on Windows before they listen in it: ${driver}`, () => {
+      const pod = podSpec(manifest(manifestsOf(exampleSpec(stack)), "DaemonSet", `${prefix}-node-windows`));
+      const folder = `C:\\var\\lib\\kubelet\\plugins\\${driver}`;
+      const [first, ...more] = pod?.initContainers ?? [];
+      assert.deepEqual(more, []);
+      assert.equal(first?.command?.at(-1), `New-Item -ItemType Directory -Force -Path ${folder}`);
+      const [plugin, registrar] = [pod?.containers[0], pod?.containers.at(-1)];
+      assert.ok(plugin?.args?.includes(`--endpoint=unix://${folder}\\csi.sock`));
+      assert.ok(registrar?.args?.includes(`--kubelet-registration-path=${folder}\\csi.sock`));
+      // The kubelet would ignore a volume that nothing mounts.
+      assert.ok((pod?.volumes ?? []).every(({ hostPath }) => hostPath === undefined));
+    });
+
+  it("give what they make the stack's tags on AWS", () => {
+    const controller = manifest(manifestsOf(exampleSpec("aws-prod")), "Deployment", "ebs-csi-controller");
+    const tags = "--extra-tags=fenestra:cluster=aws-prod,fenestra:environment=production,owner=platform";
+    assert.ok(argsOf(controller, "ebs-plugin").includes(tags));
+  });
+
+  it("start on a node only when its labels tell its zone, whatever its taints", () => {
+    const initialised = { key: "topology.kubernetes.io/region", operator: "Exists" };
+    const worker = { key: "node-role.kubernetes.io/control-plane", operator: "DoesNotExist" };
+    for (const { title, spec } of combinations) {
+      for (const each of manifestsOf(spec)) {
+        const pod = podSpec(each);
+        if (each.kind !== "DaemonSet" || !/csi/.test(each.metadata.name)) continue;
+        const expressions = pod?.os?.name === "windows" ? [initialised] : [worker, initialised];
+        assert.deepEqual(pod?.affinity, onNodesThat(...expressions), `${title}: ${each.metadata.name}`);
+        assert.deepEqual(pod?.tolerations, [{ operator: "Exists" }], `${title}: ${each.metadata.name}`);
+      }
+      // A label set by the kubelet would prove nothing.
+      for (const { scheduling } of spec.pools)
+        assert.ok(![scheduling.kubeletLabels, scheduling.ownLabels].some((labels) => initialised.key in labels));
+    }
+  });
+
+  it("make snapshots where that is asked for, with a class that is the default and rights of their own", () => {
+    for (const { title, spec } of combinations) {
+      const all = manifestsOf(spec);
+      const controllers = all.filter(
+        ({ kind, metadata }) => kind === "Deployment" && /^(ebs-csi|csi-azuredisk)-controller$/.test(metadata.name),
+      );
+      const [images, rules] = [
+        controllers.flatMap((each) => podSpec(each)?.containers.map(({ image }) => String(image)) ?? []),
+        all.flatMap((each) =>
+          each.kind === "ClusterRole" && /(ebs-csi|azuredisk)-controller$/.test(each.metadata.name)
+            ? (each.rules ?? [])
+            : [],
+        ),
+      ];
+      const found = [
+        images.filter((image) => image.includes("/csi-snapshotter:")).length,
+        all.filter(({ kind }) => kind === "VolumeSnapshotClass").length,
+        rules.filter(({ resources }) => resources?.includes("volumesnapshotcontents/status")).length,
+      ];
+      assert.deepEqual(found, spec.addons.volumeSnapshots ? [1, 1, 1] : [0, 0, 0], title);
+    }
+  });
+
+  const everything = specOfTitle("aws-dev, everything on");
+  const all = manifestsOf(everything);
+
+  it("make a folder of its own for each volume of a share, with a secret that is named and never told", () => {
+    assert.deepEqual(manifest(all, "StorageClass", "files"), {
+      apiVersion: "storage.k8s.io/v1",
+      kind: "StorageClass",
+      metadata: { name: "files" },
+      provisioner: "smb.csi.k8s.io",
+      parameters: {
+        source: "//files.corp.example.com/pods",
+        "csi.storage.k8s.io/provisioner-secret-name": "smb-pods",
+        "csi.storage.k8s.io/provisioner-secret-namespace": "kube-system",
+        "csi.storage.k8s.io/node-stage-secret-name": "smb-pods",
+        "csi.storage.k8s.io/node-stage-secret-namespace": "kube-system",
+      },
+      reclaimPolicy: "Delete",
+      volumeBindingMode: "Immediate",
+      mountOptions: ["dir_mode=0777"],
+    });
+    assert.equal(manifest(all, "StorageClass", "archive").mountOptions, undefined);
+    assert.equal(all.filter(({ kind }) => kind === "StorageClass").length, 4);
+  });
+
+  it("read the secrets of the shares and no other, and on the nodes nothing at all", () => {
+    const rules = manifest(all, "Role", "csi-smb-controller").rules ?? [];
+    const secrets = rules.filter(({ resources }) => resources?.includes("secrets"));
+    assert.deepEqual(secrets, [
+      { apiGroups: [""], resources: ["secrets"], verbs: ["get"], resourceNames: ["smb-pods", "smb-archive"] },
+    ]);
+    const withRights = all.flatMap((each) =>
+      each.kind === "ClusterRoleBinding" || each.kind === "RoleBinding" ? (each.subjects ?? []) : [],
+    );
+    const names = withRights.map(({ name }) => String(name)).filter((name) => name.startsWith("csi-smb"));
+    assert.deepEqual(names, ["csi-smb-controller", "csi-smb-controller"]);
+    const hasSecret = all.some(({ kind, metadata }) => kind === "Secret" && metadata.name.startsWith("smb-"));
+    assert.equal(hasSecret, false);
+  });
+
+  it("get no right to any secret while no share is named", () => {
+    const spec = { ...everything, addons: { ...everything.addons, smb: { shares: [] } } };
+    const rules = manifest(manifestsOf(spec), "Role", "csi-smb-controller").rules ?? [];
+    assert.deepEqual(
+      rules.map(({ resources, resourceNames }) => [resources, resourceNames]),
+      [
+        [["leases"], undefined],
+        [["leases"], ["smb-csi-k8s-io"]],
+      ],
+    );
+  });
+
+  it("listen on no port of a machine that another add-on has", () => {
+    for (const { title, spec } of combinations)
+      for (const os of ["linux", "windows"])
+        for (const kind of ["Deployment", "DaemonSet"] as const) {
+          const taken = manifestsOf(spec)
+            .flatMap((each) => (each.kind === kind ? (podSpec(each) ?? []) : []))
+            .filter((pod) => pod.nodeSelector?.["kubernetes.io/os"] === os && pod.hostNetwork === true)
+            .flatMap(({ containers }) => containers.flatMap((each) => [...(each.command ?? []), ...(each.args ?? [])]))
+            .flatMap((arg) => /(?:endpoint|address|port)=(?:.*:)?(\d+)$/.exec(String(arg))?.[1] ?? []);
+          assert.equal(new Set(taken).size, taken.length, `${title}: ${taken.join(", ")}`);
+        }
+  });
 });

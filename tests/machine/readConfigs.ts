@@ -10,7 +10,7 @@ import { defaultRelease, minorOf, versions as pins } from "../../components/mode
 import { featureGates as gatesOf, kubeletFields, kubeletGates } from "../../components/model/reservedFlags.ts";
 import type { Checkers } from "../../rehearsal/testkit/programs.ts";
 import { type ConfigRequest, checkConfigs } from "../../rehearsal/testkit/readers.ts";
-import { checkersOrSkip } from "../support/checkers.ts";
+import { checkersOrSkip } from "../support/skip.ts";
 import { exampleControlPlane, exampleLinuxWorker, fileOf, onePerSystem, specAt } from "./examples.ts";
 import { payloadOf, paths as registryPaths } from "./registryAccess.ts";
 

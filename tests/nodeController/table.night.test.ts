@@ -1,4 +1,4 @@
-import { judgeTable } from "./table.ts";
+import { judgeTable } from "./python.ts";
 
 describe("every call of the node controller, answered wrongly in every way", function () {
   this.timeout(3_600_000);

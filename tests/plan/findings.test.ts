@@ -7,7 +7,7 @@ import { exampleProblems } from "../../components/model/exampleValues.ts";
 import { groupFindings, placesOf } from "../../plan/finding.ts";
 import type { RecordedProgram } from "../../plan/program/recorded.ts";
 import { type FindingInput, findingRules, findings as findingsOf, reaches } from "../../plan/report/findings.ts";
-import { Recording } from "../support/recording.ts";
+import { Recording } from "../support/planOf.ts";
 import { exampleSpec } from "../support/stacks.ts";
 import { cases, image, key, linux, machine, pool, production, zones } from "./findingCases.ts";
 

@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { UsageError } from "../../cli/exit.ts";
 import { openCheckout, planAtRef } from "../../cli/gitBase.ts";
-import { suiteFolder } from "../support/temporary.ts";
+import { suiteFolder } from "../support/suite.ts";
 
 describe("the base of a comparison, by a git ref", () => {
   const folder = suiteFolder();

@@ -1,11 +1,16 @@
 import assert from "node:assert/strict";
+import { gzipSync } from "node:zlib";
+import { type PropertyMap, Secret } from "../../components/gates/resources.ts";
 import { readBasePlan } from "../../plan/diff/base.ts";
 import { diffPlans } from "../../plan/diff/compare.ts";
 import type { Plan } from "../../plan/plan.ts";
+import { secretsInUserData } from "../../plan/program/leaks.ts";
 import { holdersInWords, reaches, stores } from "../../plan/report/access.ts";
 import { planFiles, relativePath } from "../../plan/report/files.ts";
+import { choicesInWords } from "../../plan/report/makePlan.ts";
 import { mermaid, planMarkdown } from "../../plan/report/markdown.ts";
-import { bareMachine, barePlan, barePool, planOf } from "../support/planOf.ts";
+import { specOf } from "../support/mocks.ts";
+import { bareMachine, barePlan, barePool, planOf, requestFor } from "../support/planOf.ts";
 import { configTexts, stackConfig } from "../support/stacks.ts";
 
 const hostile = `<script>alert("x")</script>`;
@@ -164,4 +169,68 @@ describe("the paths of a plan's folder", () => {
     assert.equal(relativePath("/../../etc/passwd"), "etc/passwd");
     assert.equal(relativePath("..\\..\\x"), "x");
   });
+});
+
+describe("what a stack file chooses beyond nodes and network", () => {
+  it("is said by the plan in words, without defaults", () => {
+    assert.deepEqual(choicesInWords(specOf("aws-dev")), []);
+    const dns = { name: "api.shop.example.com", zone: "Z0123456789ABCDEFGHIJ" };
+    const own = choicesInWords(
+      specOf("aws-private", {
+        httpProxy: "http://proxy.corp.example:3128",
+        certificateAuthorities: stackConfig("aws-restricted")["fenestra:certificateAuthorities"] ?? "",
+        access: { dns, names: ["10.99.0.7"], public: { allow: ["198.18.0.0/24"] } },
+        controlPlane: { osDisk: { type: "io2" }, extraArgs: { etcd: { "heartbeat-interval": "200" } } },
+      }),
+    );
+    assert.deepEqual(own, [
+      "the API is known as api.shop.example.com, 10.99.0.7",
+      "its record is made in Z0123456789ABCDEFGHIJ",
+      "Secrets in etcd have the keys key2, key1",
+      "machines trust authorities of yours: 1",
+      "downloads by http://proxy.corp.example:3128",
+      "flags of yours etcd --heartbeat-interval",
+      "disks of yours for control plane",
+      "settings of yours for the kubelets of linux",
+      "scripts of yours on linux",
+    ]);
+  });
+});
+
+/** What is found in a text of a machine's user data, beside a stack with these outputs. */
+function found(text: string, outputs: PropertyMap = {}) {
+  const machine = requestFor("a:b:C", "machine", { userData: text, list: [{ inner: text }] });
+  const stack = requestFor("pulumi:pulumi:Stack", "s", {});
+  const resources = [
+    { ...machine, urn: "m", id: "x", outputs: {} },
+    { ...stack, urn: "u", id: undefined, outputs },
+  ];
+  return secretsInUserData({ stack: "test", outputs: {}, messages: [], resources });
+}
+const told = (what: string) => ["userData", "list[0].inner"].map((path) => ({ resource: "machine", path, what }));
+
+describe("the search for secrets", () => {
+  it("finds a secret packed into user data, and does not print it", () => {
+    const token = "Aq7rTz0Lm3Xw9Kb2Vd5Ng8Ys";
+    const text = `#cloud-config\nwrite_files:\n- content: "${token} and more text to make it long enough"\n`;
+    const leaks = found(gzipSync(text).toString("base64"), { token: new Secret(token) });
+    assert.deepEqual(leaks, told("the secret of s"));
+    assert.ok(!JSON.stringify(leaks).includes(token));
+  });
+
+  it("does not take settings for secrets because one of them is", () => {
+    const outputs = { config: new Secret({ region: "eu-central-1-long" }), other: new Secret("a-secret-of-the-stack") };
+    assert.deepEqual(found("eu-central-1-long, a-secret-of-the-stack", outputs), told("the secret of s"));
+    assert.deepEqual(found("eu-central-1-long", outputs), []);
+  });
+
+  for (const [what, text] of [
+    ["a private key", "x\n-----BEGIN EC PRIVATE KEY-----\nMHcC\n"],
+    ["a private key", "-----BEGIN PRIVATE KEY-----"],
+    ["a private key", "-----BEGIN ENCRYPTED PRIVATE KEY-----"],
+    ["a bootstrap token", "token: abc123.0123456789abcdef"],
+    ["an AWS access key", "AKIAIOSFODNN7EXAMPLE"],
+  ] as const)
+    it(`knows ${what} by its form: ${JSON.stringify(text.slice(0, 30))}`, () =>
+      assert.deepEqual(found(text), told(what)));
 });

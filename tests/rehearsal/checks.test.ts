@@ -5,8 +5,8 @@ import { elsewhere, manual, places } from "../../rehearsal/checks/manual.ts";
 import { CheckSession, requireChosen, selected, summary } from "../../rehearsal/checks/session.ts";
 import { RehearsalError } from "../../rehearsal/host/command.ts";
 import { documents } from "../docs/documents.ts";
-import { fenestra } from "../support/fenestra.ts";
 import { stackDir } from "../support/stacks.ts";
+import { fenestra } from "../support/suite.ts";
 
 const lines: string[] = [];
 const progress = { startedAt: 0, line: (text: string) => void lines.push(text) };

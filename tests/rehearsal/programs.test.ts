@@ -7,7 +7,7 @@ import { minorOf, minors, versions as pins, selectableVersions, versionFor } fro
 import { RehearsalError } from "../../rehearsal/host/command.ts";
 import { pinnedMinors, pinsOf, readToolsModule } from "../../rehearsal/programs/catalog.ts";
 import { download } from "../../rehearsal/programs/download.ts";
-import { listening, suiteFolder } from "../support/temporary.ts";
+import { listening, suiteFolder } from "../support/suite.ts";
 
 describe("programs of a rehearsal", () => {
   const folder = suiteFolder();

@@ -7,8 +7,8 @@ import { parse, stringify } from "yaml";
 import { readStackFile, stackNames } from "../../components/config/stackFile.ts";
 import { makePlan } from "../../plan/report/makePlan.ts";
 import { withEveryAddOn } from "../../rehearsal/testkit/cluster.ts";
-import { fenestra } from "../support/fenestra.ts";
 import { testStacks } from "../support/stacks.ts";
+import { fenestra } from "../support/suite.ts";
 
 // What users get, as digests by stack and part: a change that should move nothing shows here what it moves.
 type Texts = Readonly<Record<string, string>>;

@@ -9,8 +9,6 @@ import { connected, type OutputMode, RecordingEngine, type SimulatedCloud } from
 import { nameOfUrn, type RecordedResource } from "../../plan/program/recorded.ts";
 import { type ProgramResult as Recorded, runProgramWithHooks } from "../../plan/program/runProgram.ts";
 import { nextPreview } from "../../plan/providers/nextPreview.ts";
-import { memo } from "./memo.ts";
-import { compactYaml } from "./snapshot.ts";
 import { configTexts, stackConfig } from "./stacks.ts";
 
 export type { Recorded };
@@ -147,22 +145,38 @@ export function inventory({ program }: Recorded): string {
   return `${lines(undefined, 0).join("\n")}\n`;
 }
 
-/** Readable inputs: ids of other resources as `<name>`, secrets and user data as marks. */
-export function bodies({ program }: Recorded, types: RegExp, names: RegExp): string {
-  const byId = new Map(program.resources.flatMap(({ id, name }) => (id === undefined ? [] : [[id, `<${name}>`]])));
-  const shown = (_: string, value: unknown) =>
-    typeof value !== "string" ? value : value.length > 2_000 ? "[data]" : (byId.get(value) ?? value);
-  return program.resources
-    .filter(({ type, name }) => types.test(type) && names.test(name))
-    .map(
-      ({ name, type, inputs }) =>
-        `===== ${name} (${type})\n${compactYaml(JSON.parse(JSON.stringify(inputs, shown)))}\n`,
-    )
-    .sort()
-    .join("");
-}
-
 /** `azure-native:network:Subnet` of `network:Subnet`. */
 export function azureType(short: string): string {
   return `azure-native:${short}`;
+}
+
+/**
+ * The same function, called once for arguments with the same JSON, as long as these are among the last. Tests share its
+ * results, which are frozen. Calls wait for each other: runs of the program would take each other's errors.
+ */
+export function memo<A extends readonly unknown[], R>(make: (...args: A) => Promise<R>): (...args: A) => Promise<R> {
+  const made = new Map<string, Promise<R>>();
+  let last: Promise<unknown> = Promise.resolve();
+  return (...args) => {
+    const key = JSON.stringify(args);
+    const known = made.get(key);
+    if (known !== undefined) return known;
+    const run = last.then(() => make(...args)).then(frozen);
+    last = run.catch(() => undefined);
+    made.set(key, run);
+    const [oldest] = made.keys();
+    // A run holds megabytes: collecting the garbage of hundreds takes longer than the runs.
+    if (made.size > 24 && oldest !== undefined) made.delete(oldest);
+    return run;
+  };
+}
+
+/** Freezes lists and plain objects, at any depth. */
+function frozen<T>(value: T): T {
+  if (typeof value !== "object" || value === null || Object.isFrozen(value)) return value;
+  const plain = Array.isArray(value) || [Object.prototype, null].includes(Object.getPrototypeOf(value));
+  if (!plain) return value;
+  Object.freeze(value);
+  for (const each of Object.values(value)) frozen(each);
+  return value;
 }

@@ -1,9 +1,17 @@
 import { loadConfig } from "../../components/config/load.ts";
+import type { PropertyMap } from "../../components/gates/resources.ts";
 import { clusterSpec } from "../../components/model/clusterSpec.ts";
+import { simulatedCloud } from "../../plan/fakes/cloud.ts";
+import type { SimulatedPlace } from "../../plan/fakes/provider.ts";
 import type { Plan, PlanMachine, PlanResource } from "../../plan/plan.ts";
+import {
+  plainRequest,
+  type RecordedProgram,
+  type RecordedResource,
+  type ResourceRequest,
+} from "../../plan/program/recorded.ts";
 import { planOfRun } from "../../plan/report/makePlan.ts";
-import { memo } from "./memo.ts";
-import { runConfig } from "./mocks.ts";
+import { memo, runConfig } from "./mocks.ts";
 
 /** The plan of these config values, by one run of the program instead of two. */
 export const planOf = memo(
@@ -57,3 +65,29 @@ export const barePlan = (more: Partial<Plan> = {}): Plan => ({
   controlPlane: { size: "", vcpus: 2, memoryGib: 8, image: "", etcdDiskGb: 8, members: [] },
   ...more,
 });
+
+/** Registers resources with a simulated cloud, without starting the SDK. */
+export class Recording {
+  readonly #resources: RecordedResource[] = [];
+  readonly #simulate: ReturnType<typeof simulatedCloud>;
+
+  constructor(place: SimulatedPlace) {
+    this.#simulate = simulatedCloud(place, "fake");
+  }
+
+  add(type: string, name: string, inputs: PropertyMap): RecordedResource {
+    const request = requestFor(type, name, inputs);
+    const { id, outputs } = this.#simulate(request);
+    const resource = { ...request, id, outputs: { ...inputs, ...outputs } };
+    this.#resources.push(resource);
+    return resource;
+  }
+
+  program(): RecordedProgram {
+    return { stack: "test", resources: this.#resources, outputs: {}, messages: [] };
+  }
+}
+
+export function requestFor(type: string, name: string, inputs: PropertyMap): ResourceRequest {
+  return plainRequest({ urn: `urn:pulumi:test::fenestra::${type}::${name}`, type, name, inputs });
+}

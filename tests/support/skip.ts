@@ -1,7 +1,14 @@
 import { type SpawnSyncReturns, spawnSync } from "node:child_process";
 import path from "node:path";
 import type { Context } from "mocha";
-import { createProgress, isStrict, obtainOrReason, type Progress } from "../../rehearsal/testkit/programs.ts";
+import {
+  type Checkers,
+  createProgress,
+  isStrict,
+  obtainCheckers,
+  obtainOrReason,
+  type Progress,
+} from "../../rehearsal/testkit/programs.ts";
 
 /** Milliseconds for the first build of programs on a small, busy machine. */
 const buildLimitMs = 30 * 60_000;
@@ -58,4 +65,28 @@ export function goRun(
   const run = spawnSync("go", ["run", "-C", folder, goPackage, ...args], { cwd: root, encoding: "utf8", input });
   skipIf(test, run.error === undefined ? undefined : `Go is not on PATH: ${run.error.message}`);
   return run;
+}
+
+/**
+ * The checkers, from the cache or built. Without Go the suite is skipped with the reason, or with STRICT=1 fails.
+ *
+ * @param suite `this` of a `before` hook.
+ */
+export async function checkersOrSkip(suite: Context, minors?: readonly string[]): Promise<Checkers> {
+  return await obtainOrSkip(suite, (progress) =>
+    obtainCheckers({ progress, ...(minors === undefined ? {} : { minors }) }),
+  );
+}
+
+/** Of the newest CLI that can be built from its module. */
+export const pulumiVersion = "3.259.0";
+
+/** Builds Pulumi's CLI as `file`. Without Go the suite is skipped, as by {@link skipIf}. */
+export function buildPulumi(suite: Context, file: string): void {
+  suite.timeout(3_600_000);
+  const flags = `-s -w -X github.com/pulumi/pulumi/sdk/v3/go/common/version.Version=${pulumiVersion}`;
+  const folder = path.join(import.meta.dirname, "../../tools/pulumi");
+  const args = ["build", "-C", folder, "-ldflags", flags, "-o", file, "github.com/pulumi/pulumi/pkg/v3/cmd/pulumi"];
+  const built = spawnSync("go", args, { encoding: "utf8" });
+  skipIf(suite, built.status === 0 ? undefined : `Pulumi was not built: ${built.error?.message ?? built.stderr}`);
 }

@@ -10,7 +10,7 @@ import { ownPlace } from "../../cli/up/places.ts";
 import { watchEngine } from "../../cli/up/progress.ts";
 import { Declined, quoted, runSteps, type Step, type StepRecord } from "../../cli/up/steps.ts";
 import { counted } from "../../cli/up.ts";
-import { suiteFolder } from "../support/temporary.ts";
+import { suiteFolder } from "../support/suite.ts";
 
 describe("the steps of up and down", () => {
   const folder = suiteFolder();

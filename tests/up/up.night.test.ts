@@ -4,8 +4,8 @@ import path from "node:path";
 import { pathToFileURL } from "node:url";
 import { parse, stringify } from "yaml";
 import { readStackFile } from "../../components/config/stackFile.ts";
-import { buildPulumi, pulumiVersion } from "../support/pulumi.ts";
-import { suiteFolder } from "../support/temporary.ts";
+import { buildPulumi, pulumiVersion } from "../support/skip.ts";
+import { suiteFolder } from "../support/suite.ts";
 import { makeWorld, type World } from "./world.ts";
 
 const clouds = { aws: "210987654321", azure: "21098765-4321-4321-8321-210987654321" } as const;

@@ -16,7 +16,7 @@ import { issueServerCertificate, type KeyAndCertificate } from "../../plan/fakes
 import { placeOf, simulatedCloud } from "../../plan/fakes/cloud.ts";
 import type { SimulatedCloud } from "../../plan/program/engine.ts";
 import { ServedCloud } from "../../plan/providers/cloud.ts";
-import { listening } from "../support/temporary.ts";
+import { listening } from "../support/suite.ts";
 import { serveProviders } from "./providers.ts";
 
 const root = path.join(import.meta.dirname, "../..");

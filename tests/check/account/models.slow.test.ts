@@ -1,10 +1,11 @@
 import assert from "node:assert/strict";
+import { spawnSync } from "node:child_process";
+import { fileURLToPath } from "node:url";
 import { questions } from "../../../check/account/aws/account.ts";
 import { awsNeeds } from "../../../components/gates/account/aws/machines.ts";
 import { CallError } from "../../../components/gates/account/question.ts";
-import { answerProblems } from "../../readers/azureModels.ts";
-import { modelErrors, modelProblems } from "../../readers/botocore.ts";
-import { pythonPackages } from "../../readers/python.ts";
+import { answerProblems, modelErrors, modelProblems, pythonPackages } from "../../readers/models.ts";
+import { stackDir } from "../../support/stacks.ts";
 import { askIn, cloudOf, differing, sendTo } from "./world.ts";
 
 describe("AWS's own models, as botocore has them", function () {
@@ -106,4 +107,19 @@ describe("Microsoft's own models of Azure", function () {
     ] as const)
       assert.ok(answerProblems(packages, right, answer).join().includes(says), right);
   });
+});
+
+describe("the SDKs of preflight", () => {
+  for (const stack of ["aws-smallest", "azure-private"])
+    it(`are not loaded by plan, nor by the program of preview and up: ${stack}`, function () {
+      this.timeout(120_000);
+      const [cli, hooks] = ["../../../cli/main.ts", "./loading.hooks.ts"].map((name) =>
+        fileURLToPath(new URL(name, import.meta.url)),
+      );
+      const args = ["--import", hooks ?? "", cli ?? "", "plan", "--stack", stack, ...stackDir];
+      const { status, stderr } = spawnSync(process.execPath, args, { encoding: "utf8" });
+      assert.equal(status, 0, stderr);
+      assert.match(stderr, /seen by the hook: [1-9]/);
+      assert.doesNotMatch(stderr, /loaded: .*(@aws-sdk|@azure\/)/);
+    });
 });

@@ -4,7 +4,7 @@ import * as azure from "../../../check/account/azure/account.ts";
 import { awsNeeds } from "../../../components/gates/account/aws/machines.ts";
 import { azureNeeds } from "../../../components/gates/account/azure/machines.ts";
 import { CallError, type Objection, type Send } from "../../../components/gates/account/question.ts";
-import { memo } from "../../support/memo.ts";
+import { memo } from "../../support/mocks.ts";
 import { askIn, cloudOf, differing, type Scene, sendTo } from "./world.ts";
 
 const clouds = {

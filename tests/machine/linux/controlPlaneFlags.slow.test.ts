@@ -12,7 +12,7 @@ import { readDocument } from "../../docs/documents.ts";
 import { type ApiServer, startApiServer, until } from "../../support/apiServer.ts";
 import { specOf } from "../../support/mocks.ts";
 import { obtainOrSkip } from "../../support/skip.ts";
-import { suiteFolder } from "../../support/temporary.ts";
+import { suiteFolder } from "../../support/suite.ts";
 import { exampleControlPlane, fileOf } from "../examples.ts";
 
 /** The only block of security.md with this text. */

@@ -3,7 +3,7 @@ import { writeFileSync } from "node:fs";
 import path from "node:path";
 import { findPwsh, needsPwsh, runPwsh } from "../../support/pwsh.ts";
 import { skipIf } from "../../support/skip.ts";
-import { suiteFolder } from "../../support/temporary.ts";
+import { suiteFolder } from "../../support/suite.ts";
 import { fullPayload } from "./fullPayload.ts";
 
 describe("a Windows machine that was Ready", function () {

@@ -8,7 +8,7 @@ import {
   windowsExtensionCommand,
 } from "../../../components/machine/windows/userData.ts";
 import { cloudFacts } from "../../../components/model/cloudFacts/cloudFacts.ts";
-import { syntaxErrors } from "../../support/powershell.ts";
+import { syntaxErrors } from "../../support/powershellRules.ts";
 import { exampleSpec } from "../../support/stacks.ts";
 import { exampleWindowsWorker, fileOf, scriptsBucket, windowsExamples } from "../examples.ts";
 

@@ -4,7 +4,7 @@ import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { findPwsh, needsPwsh, type PwshRun, runPwsh } from "../../support/pwsh.ts";
 import { skipIf } from "../../support/skip.ts";
-import { suiteFolder } from "../../support/temporary.ts";
+import { suiteFolder } from "../../support/suite.ts";
 import { fullPayload } from "./fullPayload.ts";
 
 const folder = path.join(import.meta.dirname, "scripts/");

@@ -6,8 +6,7 @@ import { packWindowsAzure } from "../../../components/machine/windows/userData.t
 import { readWindowsScript, windowsScripts } from "../../../components/machine/windows/worker.ts";
 import type { PodNetwork } from "../../../components/model/podNetwork.ts";
 import { podNetworks } from "../../../components/podNetworks/podNetworks.ts";
-import { commandNames, syntaxErrors, tokens } from "../../support/powershell.ts";
-import { cures, lacking, limits, needs } from "../../support/powershellRules.ts";
+import { commandNames, cures, lacking, limits, needs, syntaxErrors, tokens } from "../../support/powershellRules.ts";
 import { windowsExamples } from "../examples.ts";
 
 const shared = new URL("../../../components/machine/windows/scripts/", import.meta.url);

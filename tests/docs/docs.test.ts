@@ -1,0 +1,271 @@
+import assert from "node:assert/strict";
+import { execFileSync } from "node:child_process";
+import { existsSync, globSync, readFileSync } from "node:fs";
+import path from "node:path";
+import { awsOwners } from "../../components/aws/owners.ts";
+import { azureOwners } from "../../components/azure/owners.ts";
+import { configJsonSchema } from "../../components/config/jsonSchema.ts";
+import { removedSettings } from "../../components/config/load.ts";
+import { configurationMarkdown } from "../../components/config/markdown.ts";
+import { transformsFile } from "../../components/config/stackFile.ts";
+import { alerts } from "../support/alerts.ts";
+import { leavesOf } from "../support/changedAt.ts";
+import { matchSnapshot } from "../support/snapshot.ts";
+import { anchors, type Document, documents, readDocument, root } from "./documents.ts";
+
+const all = documents();
+const linkPattern = /\[[^\]]*\]\(([^)\s]+)\)/g;
+
+function linkProblem(document: Document, target: string): string | undefined {
+  const [file = "", anchor] = target.split("#");
+  const wanted = file === "" ? document.file : path.join(path.dirname(document.file), file);
+  if (!existsSync(path.join(root, wanted))) return `${document.file}: ${target} does not exist`;
+  if (anchor === undefined) return undefined;
+  const other = wanted === document.file ? document : readDocument(wanted);
+  return anchors(other).has(anchor) ? undefined : `${document.file}: ${target} has no such heading`;
+}
+
+/** Paths that a document names as code, such as `components/aws/pool.ts`. */
+function namedPaths({ prose }: Document): readonly string[] {
+  return [
+    ...prose.matchAll(
+      /`((?:components|plan|verify|cli|ci|stacks|rehearsal|tests|tools|docs)\/[\w./*-]+|[\w-]+\.(?:ts|sh|ps1))`/g,
+    ),
+  ].map(([, name = ""]) => name);
+}
+
+/** Whether a path is there: from the root, or, for a bare name, of any file of the project. */
+function isThere(name: string): boolean {
+  // A user has it, or not.
+  if (name === transformsFile) return true;
+  if (name.includes("/")) return existsSync(path.join(root, name.replace(/\/\*.*$/, "")));
+  return globSync(`{*,{components,plan,verify,cli,ci,stacks,rehearsal,tests}/**/}${name}`, { cwd: root }).length > 0;
+}
+
+describe("documents and their links", () => {
+  it("are looked for in every kind of document, decisions by numbers of their own", () => {
+    const files = all.map(({ file }) => file);
+    for (const file of ["README.md", "CHANGES.md", "docs/aws.md", "docs/operations/keys.md"])
+      assert.ok(files.includes(file), file);
+    const numbers = files.flatMap((file) => /^docs\/adr\/(\d+)-/.exec(file)?.[1] ?? []);
+    assert.deepEqual(numbers, [...new Set(numbers)]);
+  });
+
+  it("are short where everybody begins, and in decisions", () => {
+    const words = ({ text }: Document): number => text.trim().split(/\s+/).length;
+    const most = ({ file }: Document): number =>
+      file === "README.md" ? 1200 : file.startsWith("docs/adr/") ? 100 : Number.POSITIVE_INFINITY;
+    const long = all.filter((each) => words(each) > most(each));
+    assert.deepEqual(
+      long.map((each) => `${each.file}: ${words(each)} words, at most ${most(each)}`),
+      [],
+    );
+  });
+
+  it("lead somewhere, headings included", () => {
+    const links = all.flatMap((document) =>
+      [...document.prose.matchAll(linkPattern)].map(([, target = ""]) => ({ document, target })),
+    );
+    // The samples in stacks/ are the users' to change and delete.
+    const relative = links.filter(({ target }) => !/^[a-z]+:|^(?:\.\.\/)*stacks\/Pulumi\./.test(target));
+    assert.ok(relative.length > 50, `${relative.length} relative links`);
+    const problems = relative
+      .map(({ document, target }) => linkProblem(document, target))
+      .filter((problem) => problem !== undefined);
+    assert.deepEqual(problems, []);
+  });
+
+  it("lead from each alert to what ends it", () => {
+    const readme = readDocument("README.md");
+    assert.ok(alerts.length > 10);
+    assert.deepEqual(
+      alerts.flatMap(({ annotations }) => linkProblem(readme, annotations.runbook ?? "none") ?? []),
+      [],
+    );
+  });
+
+  it("name only files that exist", () => {
+    const named = all.flatMap((document) => namedPaths(document).map((name) => `${document.file}: ${name}`));
+    assert.ok(named.length > 15, `${named.length} names`);
+    const gone = named.filter((entry) => !isThere(entry.split(": ")[1] ?? ""));
+    assert.deepEqual(gone, []);
+  });
+
+  it("draw the tree of the architecture as it is", () => {
+    const tree = readDocument("docs/architecture.md").blocks.find(({ text }) => text.startsWith("index.ts "));
+    const entries = [...(tree?.text ?? "").matchAll(/^( *)((?:[\w.]+\/? )+)/gm)].flatMap(
+      ([, indent = "", names = ""]) =>
+        names
+          .trim()
+          .split(" ")
+          .filter((name) => (indent.length > 0 ? name.endsWith("/") : /\/$|\.ts$/.test(name)))
+          .map((name) => (indent.length === 0 ? name : `components/${name}`)),
+    );
+    assert.ok(entries.length >= 15, entries.join(" "));
+    const missing = entries.filter((entry) => !existsSync(path.join(root, entry)));
+    assert.deepEqual(missing, []);
+  });
+});
+
+const leaves = leavesOf(configJsonSchema()).map(([name]) => name);
+
+/** Names of settings at every level: `pools`, `kubelet`, `maxPods`. */
+const names = new Set(leaves.flatMap((leaf) => leaf.split(/[.[\]*]+/)));
+
+/** Names of others: Kubernetes (claims, Services), Entra ID (applications), a function of cloud-provider-aws. */
+const foreign = ["dataSource", "isNLB", "requestedAccessTokenVersion", "trafficDistribution"];
+
+describe("sentences of the documentation", () => {
+  it("name no setting that has gone", () => {
+    const gone = Object.keys(removedSettings)
+      .map((setting) => setting.split(".").at(-1) ?? "")
+      .filter((name) => !names.has(name));
+    assert.ok(gone.includes("spotMaxPrice"), gone.join(" "));
+    const stale = documents()
+      .filter(({ file }) => !/^CHANGES|^docs\/adr/.test(file))
+      .flatMap(({ file, prose }) =>
+        gone.filter((name) => prose.includes(`\`${name}\``)).map((name) => `${file}: ${name}`),
+      );
+    assert.deepEqual(stale, []);
+  });
+
+  it("name nothing in camel case that neither the schema nor a file of the project has", () => {
+    const files = execFileSync("git", ["ls-files", "--", ":!*.md", ":!package-lock.json"], {
+      cwd: root,
+      encoding: "utf8",
+    });
+    const known = new Set(
+      files
+        .trim()
+        .split("\n")
+        .flatMap((file) => readFileSync(path.join(root, file), "utf8").match(/[A-Za-z]\w*/g) ?? []),
+    );
+    const words = documents()
+      .filter(({ file }) => !/^CHANGES|^docs\/adr/.test(file))
+      .flatMap(({ file, prose }) =>
+        [...prose.matchAll(/`([a-z]+[A-Z]\w*)`/g)].map(([, word = ""]) => ({ file, word })),
+      );
+    assert.ok(words.length > 50, String(words.length));
+    assert.deepEqual(
+      words
+        .filter(({ word }) => !known.has(word) && !foreign.includes(word))
+        .map(({ file, word }) => `${file}: ${word}`),
+      [],
+    );
+  });
+});
+
+const textOf = (file: string): string => readFileSync(path.join(root, file), "utf8");
+
+describe("the table of what Windows does differently", () => {
+  it("has a row for each exception that checks and samples make, and names none that they do not", () => {
+    const files = ["check/**/*.ts", "components/kubernetes/samples/*.yaml"];
+    const made = globSync(files, { cwd: root })
+      .flatMap((file) => [...textOf(file).matchAll(/Windows row: ([a-z-]+)/g)])
+      .map(([, id = ""]) => id);
+    const [, table = ""] = textOf("docs/windows-applications.md").split("## What Windows does differently");
+    const named = [...(table.split("\n## ")[0] ?? "").matchAll(/^\| `([a-z-]+)` \|/gm)].map(([, id = ""]) => id);
+    assert.deepEqual(named.toSorted(), [...new Set(made)].toSorted());
+    assert.ok(named.length > 0);
+  });
+});
+
+/** Rows of a Markdown table under its head. Bars in cells are escaped. */
+function markdownTable(head: readonly string[], rows: readonly (readonly string[])[]): string {
+  const line = (cells: readonly string[]) => `| ${cells.map((cell) => cell.replaceAll("|", "\\|")).join(" | ")} |`;
+  return [line(head), line(head.map(() => "---")), ...rows.map(line), ""].join("\n");
+}
+
+/** Rows that differ in the given columns alone become one, with all values of these columns. */
+function mergedRows(
+  rows: readonly (readonly string[])[],
+  columns: readonly number[],
+  separator = ", ",
+): readonly (readonly string[])[] {
+  const groups = Map.groupBy(rows, (row) =>
+    row.map((cell, column) => (columns.includes(column) ? "" : cell)).join("\n"),
+  );
+  return [...groups.values()].map(([first = [], ...others]) =>
+    first.map((cell, column) =>
+      columns.includes(column) ? [cell, ...others.map((row) => row[column])].join(separator) : cell,
+    ),
+  );
+}
+
+/**
+ * The entries of single settings, each below a heading of its own, to which others can link.
+ *
+ * @param reference what `fenestra schema --markdown` prints
+ * @throws RangeError when it has no such setting
+ */
+function settingsList(reference: string, paths: readonly string[]): string {
+  return paths
+    .map((path) => {
+      const start = `- \`${path}\` (`;
+      const line = reference.split("\n").find((each) => each.startsWith(start));
+      if (line === undefined) throw new RangeError(`there is no setting ${path}`);
+      return `### \`${path}\`\n\n${line.slice(start.length - 1)}\n`;
+    })
+    .join("\n");
+}
+
+/** Inputs to which others add. */
+function ownersTable(): string {
+  const rows = Object.entries({ aws: awsOwners, "azure-native": azureOwners }).flatMap(([provider, table]) =>
+    Object.entries(table).flatMap(([type, { contested = {}, shared = {} }]) => {
+      const row = (input: string, others: string, then: string) => [type.replace("*", provider), input, others, then];
+      return [
+        ...Object.entries(contested).map(([input, others]) =>
+          row(input, others, `taken off${input === "tags" ? ", but for `ignoreTags`" : ""}`),
+        ),
+        ...Object.entries(shared).map(([input, { others }]) => row(input, others, "stays")),
+      ];
+    }),
+  );
+  return markdownTable(["Type", "Input", "Who adds", "What they add"], mergedRows(rows, [1]));
+}
+
+/**
+ * A document with its generated parts replaced: what is between `<!-- generated: NAME -->` and `<!-- end -->`.
+ *
+ * @throws RangeError when a part is not in the document, or the document has one that is not generated
+ */
+function fillGenerated(document: string, parts: Readonly<Record<string, string>>): string {
+  const found = new Set<string>();
+  const filled = document.replaceAll(
+    /<!-- generated: ([\w-]+) -->\n[\s\S]*?<!-- end -->/g,
+    (_, name: string): string => {
+      const text = parts[name];
+      if (text === undefined) throw new RangeError(`nobody makes the generated part ${name}`);
+      found.add(name);
+      return `<!-- generated: ${name} -->\n\n${text}\n<!-- end -->`;
+    },
+  );
+  const missing = Object.keys(parts).filter((name) => !found.has(name));
+  if (missing.length > 0) throw new RangeError(`the document has no place for ${missing.join(", ")}`);
+  return filled;
+}
+
+const mostChanged = [
+  ...["cloud", "name", "region", "accountId", "environment", "kubernetes.version", "tags"],
+  ...["network.zones", "network.cidr", "network.nat", "controlPlane.replicas", "controlPlane.size"],
+  ...["pools[].name", "pools[].os", "pools[].size", "pools[].count", "pools[].autoscale"],
+  ...["access.public.allow", "access.signIn", "addons.logs"],
+];
+
+/** Compares the generated parts of a document, or writes them. */
+function matchGenerated(file: string, parts: Readonly<Record<string, string>>): void {
+  matchSnapshot(path.join(root, file), fillGenerated(readDocument(file).text, parts));
+}
+
+describe("generated parts of the documentation", () => {
+  it("configuration.md has the settings that most stacks change, as the schema has them", () => {
+    matchGenerated("docs/configuration.md", {
+      settings: settingsList(configurationMarkdown(configJsonSchema()), mostChanged),
+    });
+  });
+
+  it("platform.md: whose inputs are", () => {
+    matchGenerated("docs/platform.md", { owners: ownersTable() });
+  });
+});

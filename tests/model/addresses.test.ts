@@ -1,0 +1,206 @@
+import assert from "node:assert/strict";
+import fc from "fast-check";
+import { addressPlan, controlPlaneMembers, largestNetwork } from "../../components/model/addressPlan.ts";
+import {
+  addressAt,
+  addressCount,
+  type Cidr,
+  cidr,
+  contains,
+  formatCidr,
+  outermost,
+  overlaps,
+  parseCidr,
+  subnet,
+} from "../../components/model/cidr.ts";
+import { cloudFacts } from "../../components/model/cloudFacts/cloudFacts.ts";
+
+const zoneNames = ["eu-central-1a", "eu-central-1b", "eu-central-1c"];
+
+const networks = fc
+  .tuple(fc.nat(2 ** 32 - 1), fc.integer({ min: largestNetwork, max: cloudFacts.azure.network.smallest }))
+  .map(([address, prefix]) => formatCidr({ first: address - (address % addressCount(prefix)), prefix }));
+
+const zoneCount = fc.integer({ min: 1, max: 3 });
+
+const number = (address: string): number => address.split(".").reduce((sum, part) => sum * 256 + Number(part), 0);
+
+describe("address plan", () => {
+  it("divides a /16 as documented", () => {
+    assert.deepEqual(addressPlan("10.0.0.0/16", ["a", "b", "c"]), {
+      cidr: "10.0.0.0/16",
+      cidrs: ["10.0.0.0/16"],
+      zones: [
+        { zone: "a", private: "10.0.0.0/18", public: "10.0.192.0/22", controlPlane: "10.0.224.0/28" },
+        { zone: "b", private: "10.0.64.0/18", public: "10.0.196.0/22", controlPlane: "10.0.228.0/28" },
+        { zone: "c", private: "10.0.128.0/18", public: "10.0.200.0/22", controlPlane: "10.0.232.0/28" },
+      ],
+    });
+  });
+
+  it("divides the smallest network, a /22", () => {
+    assert.deepEqual(addressPlan("10.0.4.0/22", ["a"]).zones, [
+      { zone: "a", private: "10.0.4.0/24", public: "10.0.7.0/28", controlPlane: "10.0.7.128/28" },
+    ]);
+  });
+
+  it("gives ranges without a common address, inside the network, a /28 at least", () => {
+    fc.assert(
+      fc.property(networks, zoneCount, (network, zones) => {
+        const plan = addressPlan(network, zoneNames.slice(0, zones));
+        const ranges = plan.zones.flatMap((zone) => [zone.private, zone.public, zone.controlPlane]).map(cidr);
+        assert.equal(ranges.length, zones * 3);
+        for (const [i, range] of ranges.entries()) {
+          assert.ok(contains(cidr(network), range));
+          assert.ok(range.prefix <= 28);
+          for (const other of ranges.slice(i + 1)) assert.ok(!overlaps(range, other));
+        }
+      }),
+    );
+  });
+
+  it("moves no range when a zone is appended", () => {
+    fc.assert(
+      fc.property(networks, fc.constantFrom(1, 2), (network, zones) => {
+        const before = addressPlan(network, zoneNames.slice(0, zones));
+        const after = addressPlan(network, zoneNames.slice(0, zones + 1));
+        assert.deepEqual(after.zones.slice(0, zones), before.zones);
+      }),
+    );
+  });
+
+  it("gives control-plane machines addresses of their own that no cloud keeps for itself", () => {
+    fc.assert(
+      fc.property(networks, zoneCount, fc.constantFrom(1, 3), (network, zones, replicas) => {
+        const plan = addressPlan(network, zoneNames.slice(0, zones));
+        const members = controlPlaneMembers(plan, replicas);
+        assert.equal(new Set(members.map(({ address }) => address)).size, replicas);
+        const etcdNames = members.map(({ etcdName }) => etcdName);
+        assert.deepEqual(etcdNames, ["cp-0", "cp-1", "cp-2"].slice(0, replicas));
+        for (const member of members) {
+          const zone = plan.zones[member.zoneIndex];
+          assert.equal(zone?.zone, member.zone);
+          const range = cidr(zone.controlPlane);
+          const offset = number(member.address) - range.first;
+          assert.ok(
+            offset >= 4 && offset < addressCount(range.prefix) - 1,
+            `${member.address} in ${zone.controlPlane}`,
+          );
+        }
+        const used = Map.groupBy(members, ({ zone }) => zone);
+        assert.equal(used.size, Math.min(zones, replicas), "spread over as many zones as there are");
+      }),
+    );
+  });
+
+  it("keeps the address of the first machine when one becomes three", () => {
+    fc.assert(
+      fc.property(networks, zoneCount, (network, zones) => {
+        const plan = addressPlan(network, zoneNames.slice(0, zones));
+        assert.deepEqual(controlPlaneMembers(plan, 3).slice(0, 1), controlPlaneMembers(plan, 1));
+      }),
+    );
+  });
+
+  it("needs a zone", () =>
+    assert.throws(() => controlPlaneMembers(addressPlan("10.0.0.0/16", []), 1), /at least one zone/));
+});
+
+const anyCidr = (least = 0): fc.Arbitrary<Cidr> =>
+  fc
+    .tuple(fc.integer({ min: 0, max: 2 ** 32 - 1 }), fc.integer({ min: least, max: 32 }))
+    .map(([address, prefix]) => ({ first: address - (address % addressCount(prefix)), prefix }));
+
+/** A small network's addresses: the model for the arithmetic. */
+const members = (network: Cidr): Set<number> =>
+  new Set(Array.from({ length: addressCount(network.prefix) }, (_, i) => network.first + i));
+
+/** Two small neighbours, which often touch. */
+const neighbours = fc
+  .tuple(
+    fc.integer({ min: 0, max: 255 }),
+    fc.integer({ min: 24, max: 32 }),
+    fc.nat(255),
+    fc.integer({ min: 24, max: 32 }),
+  )
+  .map(([a, p, b, q]): [Cidr, Cidr] => [
+    { first: 167772160 + a - (a % addressCount(p)), prefix: p },
+    { first: 167772160 + b - (b % addressCount(q)), prefix: q },
+  ]);
+
+describe("IPv4 networks", () => {
+  it("read and write the same text", () => {
+    fc.assert(fc.property(anyCidr(), (network) => assert.deepEqual(parseCidr(formatCidr(network)), network)));
+  });
+
+  it("reads known networks", () => {
+    assert.deepEqual(parseCidr("10.20.0.0/16"), { first: 169082880, prefix: 16 });
+    assert.deepEqual(parseCidr("0.0.0.0/0"), { first: 0, prefix: 0 });
+    assert.deepEqual(parseCidr("255.255.255.255/32"), { first: 4294967295, prefix: 32 });
+  });
+
+  for (const text of [
+    "",
+    "10.0.0.0",
+    "10.0.0.0/",
+    "10.0.0.0/33",
+    "10.0.0.1/24",
+    "256.0.0.0/8",
+    "10.0.0/16",
+    "10.0.0.0.0/16",
+    " 10.0.0.0/16",
+    "10.0.0.0/16\n",
+    "10.0.0.0/-1",
+    "0x0a.0.0.0/8",
+    "fd00::/8",
+  ])
+    it(`refuses ${JSON.stringify(text)}`, () => {
+      assert.equal(parseCidr(text), undefined);
+      assert.throws(() => cidr(text), RangeError);
+    });
+
+  it("overlaps as the sets of their addresses do", () => {
+    fc.assert(
+      fc.property(neighbours, ([a, b]) => {
+        const right = members(b);
+        const shared = [...members(a)].filter((address) => right.has(address)).length;
+        assert.equal(overlaps(a, b), shared > 0);
+        assert.equal(overlaps(b, a), shared > 0);
+        assert.equal(contains(a, b), shared === right.size);
+      }),
+    );
+  });
+
+  it("leaves of a list what is inside no other, with the same addresses", () => {
+    fc.assert(
+      fc.property(fc.array(neighbours), (pairs) => {
+        const all = pairs.flat();
+        const left = outermost(all.map(formatCidr)).map((text) => cidr(text));
+        assert.ok(left.every((one, index) => left.every((other, at) => at === index || !overlaps(one, other))));
+        assert.ok(all.every((one) => left.some((outer) => contains(outer, one))));
+      }),
+    );
+  });
+
+  it("splits into parts that are disjoint, inside, and cover the whole", () => {
+    fc.assert(
+      fc.property(anyCidr(), fc.integer({ min: 0, max: 5 }), (network, bits) => {
+        fc.pre(network.prefix + bits <= 32);
+        const parts = Array.from({ length: 2 ** bits }, (_, i) => subnet(network, bits, i));
+        assert.ok(parts.every((part) => contains(network, part)));
+        const total = parts.reduce((sum, { prefix }) => sum + addressCount(prefix), 0);
+        assert.equal(total, addressCount(network.prefix));
+        for (const [i, part] of parts.entries()) assert.ok(parts.slice(i + 1).every((other) => !overlaps(part, other)));
+      }),
+    );
+  });
+
+  it("refuses a part or an address that lies outside", () => {
+    const network = cidr("10.0.0.0/30");
+    assert.equal(addressAt(network, 3), "10.0.0.3");
+    for (const wrong of [-1, 4]) assert.throws(() => addressAt(network, wrong), /10\.0\.0\.0\/30 has no address/);
+    assert.throws(() => subnet(network, 3, 0), /has no part/);
+    assert.throws(() => subnet(network, 1, 2), /has no part 2 of 2\^1/);
+    assert.throws(() => subnet(network, 1, -1), /has no part -1/);
+  });
+});

@@ -1,0 +1,195 @@
+import assert from "node:assert/strict";
+import { execFileSync } from "node:child_process";
+import { readdirSync, readFileSync } from "node:fs";
+import path from "node:path";
+import ts from "typescript";
+import { podNetworkNames } from "../../components/model/cidr.ts";
+import { cloudNames } from "../../components/model/cloudFacts/facts.ts";
+import { operatingSystemNames } from "../../components/model/operatingSystems.ts";
+import { nodePorts, ports } from "../../components/model/ports.ts";
+import { minors } from "../../components/model/releases.ts";
+import { podNetworks } from "../../components/podNetworks/podNetworks.ts";
+
+const root = path.join(import.meta.dirname, "../../");
+const folders = ["components", "plan", "check", "rehearsal", "cli", "examples/ci", "stacks"];
+
+/** A cloud's own: files and folders of its name, its facts, its fakes. */
+const isOwn = (file: string): boolean =>
+  /(^|\/)(aws|azure)[^/]*(\/|\.ts$)|^(components\/model\/cloudFacts|plan\/fakes|rehearsal\/clouds)\//.test(file);
+
+/** Other files whose code names a cloud, each with its reason. One that is gone fails too. */
+const choosing: Readonly<Record<string, string>> = {
+  "check/account/ask.ts": "only the SDK of the chosen cloud is loaded",
+  "components/gates/account/start.ts": "only the SDK of the chosen cloud is loaded",
+  "check/facts.ts": "expected values are not the program's",
+  "examples/ci/index.ts": "only the SDK of the chosen cloud is loaded",
+  "cli/down.ts": "commands of two clouds, as they are shown",
+  "cli/init/fromCloud.ts": "commands of two clouds",
+  "cli/up/evidence.ts": "commands of two clouds",
+  "cli/up/places.ts": "commands of two clouds, as they are shown",
+  "cli/image/builders.ts": "builders of two clouds",
+  "components/kubernetes/addOns/autoscaler.ts": "flags of one program on two clouds",
+  "components/kubernetes/addOns/cloudController.ts": "two programs",
+  "components/kubernetes/addOns/gmsa.ts": "what two plug-ins read",
+  "components/kubernetes/addOns/volumes.ts": "two drivers",
+  "components/machine/cloudAccess.ts": "the one place that tells two kinds of access apart",
+  "components/machine/windows/userData.ts": "two agents that run it",
+  "plan/replacement/table.ts": "rows of two providers",
+  "plan/report/rules/content.ts": "the speed of one cloud's disks follows their size",
+  "plan/report/access.ts": "two evaluators of rights",
+  "rehearsal/machines/windowsNode.ts": "what a script does, done again",
+  "stacks/program.ts": "only the SDK of the chosen cloud is loaded",
+};
+
+/**
+ * Names of a cloud in code: `aws` as a text, in a path of an import or within a name. Those of the pod network and of
+ * Azure's log service are settings, and those of types, images and hosts are others'.
+ */
+function namesIn(text: string): readonly string[] {
+  const found: string[] = [];
+  const visit = (node: ts.Node): void => {
+    const isName =
+      (ts.isIdentifier(node) &&
+        /^(aws|azure)($|[A-Z])|Aws|Azure/.test(node.text) &&
+        !/[aA]zure(Cni|Monitor)|inflateRaw/.test(node.text)) ||
+      (ts.isStringLiteralLike(node) && /^(aws|azure)$|^\.{1,2}\/(?!.*azureCni).*(aws|azure)/i.test(node.text));
+    if (isName) found.push(node.text);
+    ts.forEachChild(node, visit);
+  };
+  visit(ts.createSourceFile("x.ts", text, ts.ScriptTarget.Latest, true));
+  return found;
+}
+
+describe("the name of a cloud", () => {
+  it("stands in the cloud's own code, and in at most twenty files that choose", () => {
+    const named = [...folders, "tools"]
+      .flatMap((folder) =>
+        readdirSync(path.join(root, folder), { recursive: true, encoding: "utf8" }).map((name) =>
+          path.posix.join(folder, name),
+        ),
+      )
+      .filter((file) => file.endsWith(".ts") && !isOwn(file))
+      .filter((file) => namesIn(readFileSync(path.join(root, file), "utf8")).length > 0);
+    assert.deepEqual(named.sort(), Object.keys(choosing).sort());
+    assert.ok(named.length <= 20);
+  });
+});
+
+const tableNames: readonly string[] = [
+  ...cloudNames,
+  ...operatingSystemNames,
+  ...podNetworkNames,
+  ...minors.map(({ minor }) => minor),
+];
+
+/** Keys of other kinds that happen to have such a name: file and reason. */
+const others: Readonly<Record<string, string>> = {
+  "plan/fakes/cloud.ts": "providers of Pulumi; another one is refused",
+  "rehearsal/programs/podNetworks.ts": "programs in images",
+};
+
+/** Tables by minor, cloud, system or pod network whose type, of any text or in part, lets a row be missing. */
+function openTables(text: string): readonly string[] {
+  const inPart = text.match(/Partial<Record<(OperatingSystemName|Minor|Cloud|PodNetworkName|WindowsFacts)\b/g) ?? [];
+  const byText = [...text.matchAll(/Record<string, [^;={]*?= \{\n([\s\S]*?)\n\}/g)].flatMap(([, body = ""]) =>
+    [...body.matchAll(/^ {2}("?)([\w.-]+)\1:/gm)].flatMap(([, , key = ""]) => (tableNames.includes(key) ? [key] : [])),
+  );
+  return [...inPart, ...byText];
+}
+
+describe("tables by minor, cloud, system or pod network", () => {
+  it("do not compile without a row, and those of plain text are found", () => {
+    for (const text of [
+      "const a: Partial<Record<Minor, string>> = {};",
+      'const a: Readonly<Record<string, string>> = {\n  "1.36": "a",\n};',
+      "const a: Record<string, readonly string[]> = {\n  aws: [],\n};",
+    ])
+      assert.equal(openTables(text).length, 1, text);
+    assert.deepEqual(openTables("const a: Record<Minor, string> = {\n  aws: 1,\n};"), []);
+    const files = execFileSync("git", ["ls-files", "--", ...folders], { cwd: root, encoding: "utf8" }).split("\n");
+    const found = files
+      .filter((file) => file.endsWith(".ts") && openTables(readFileSync(`${root}${file}`, "utf8")).length > 0)
+      .sort();
+    assert.deepEqual(found, Object.keys(others).sort());
+  });
+});
+
+/** Where port numbers and versions are written: each once. */
+const tables = [
+  "components/model/ports.ts",
+  // Ports of the pod networks.
+  "components/podNetworks/azureCni/network.ts",
+  "components/podNetworks/flannel/network.ts",
+  // Builds of Windows.
+  "components/model/operatingSystems.ts",
+  // The same as the rehearsal expects them.
+  "check/facts.ts",
+];
+
+/** Places that repeat one on purpose. One that is gone fails too, so a changed port shows where it is repeated. */
+const scripts = "a script is a file of its own; its text is part of the machine's fingerprint";
+const exceptions: readonly (readonly [file: string, text: string, reason: string])[] = [
+  ["components/machine/linux/scripts/etcd-defrag.sh", String(ports.etcdClient), scripts],
+  ["components/machine/linux/scripts/etcd-restore.sh", String(ports.etcdPeer), scripts],
+  ["components/machine/linux/scripts/etcd-restore.sh", String(ports.etcdMetrics), scripts],
+  ["components/machine/linux/scripts/etcd-snapshot.sh", String(ports.etcdClient), scripts],
+  ["components/machine/linux/scripts/etcd.sh", String(ports.etcdClient), scripts],
+  ["components/machine/linux/scripts/etcd.sh", String(ports.etcdMetrics), scripts],
+  ["components/machine/linux/scripts/stages/encrypted.sh", String(ports.etcdClient), scripts],
+  ["components/machine/linux/scripts/stages/membership.sh", String(ports.etcdPeer), scripts],
+  ["components/machine/linux/scripts/stages/membership.sh", "3.6.11", "the release of etcd that mended it"],
+  ["components/machine/linux/scripts/stages/promote.sh", String(ports.etcdPeer), scripts],
+  ["components/podNetworks/flannel/start-kube-proxy.ps1", "1.0.0", scripts],
+  ["components/kubernetes/addOns/metrics.ts", "10250", "the port of metrics-server in its own pod, as upstream has it"],
+  ["rehearsal/clouds/artifacts.ts", "0.0.0", "no version"],
+  ["rehearsal/host/machineRoot.ts", "24.04.4", "the os-release of an Ubuntu that is imitated"],
+  ["rehearsal/programs/podNetworks.ts", "0.3.0", "the file of an image that is imitated"],
+];
+
+const podPorts = Object.values(podNetworks).flatMap(({ traffic }) =>
+  traffic.flatMap(({ ports: { first, last } }) => (first === last ? [last] : [])),
+);
+const numbers = [...Object.values(ports), nodePorts.last, ...podPorts];
+const portPattern = new RegExp(`(?<![\\d.])(?:${numbers.join("|")})(?!\\d)`, "g");
+const versionPattern = /(?<![\d.])\d+\.\d+\.\d+(?![\d.])/g;
+
+/** Ports and versions in a text that is no comment. */
+function found(text: string): readonly string[] {
+  return [...text.matchAll(portPattern), ...text.matchAll(versionPattern)].map(([match]) => match);
+}
+
+/** The same of TypeScript: numbers, strings, templates and patterns. */
+function literalsOf(text: string): readonly string[] {
+  const literals: string[] = [];
+  const visit = (node: ts.Node): void => {
+    if (ts.isLiteralExpression(node) || ts.isTemplateHead(node) || ts.isTemplateMiddleOrTemplateTail(node))
+      literals.push(...found(node.text));
+    ts.forEachChild(node, visit);
+  };
+  visit(ts.createSourceFile("x.ts", text, ts.ScriptTarget.Latest, true));
+  return literals;
+}
+
+/** The same of bash and PowerShell, whose comments are separate lines here. */
+function scriptLiterals(text: string): readonly string[] {
+  return text.split("\n").flatMap((line) => (/^\s*#/.test(line) ? [] : found(line)));
+}
+
+function repeated(): readonly string[] {
+  return folders.flatMap((folder) =>
+    readdirSync(path.join(root, folder), { recursive: true, encoding: "utf8" })
+      .filter((name) => /\.(ts|sh|ps1)$/.test(name) && !tables.includes(path.posix.join(folder, name)))
+      .flatMap((name) => {
+        const file = path.posix.join(folder, name);
+        const text = readFileSync(path.join(root, file), "utf8");
+        const literals = file.endsWith(".ts") ? literalsOf(text) : scriptLiterals(text);
+        return [...new Set(literals)].map((literal) => `${file}: ${literal}`);
+      }),
+  );
+}
+
+describe("ports and versions", () => {
+  it("stand in their tables alone", () => {
+    assert.deepEqual([...repeated()].sort(), exceptions.map(([file, text]) => `${file}: ${text}`).sort());
+  });
+});
