@@ -1,17 +1,9 @@
 import assert from "node:assert/strict";
-import {
-  ComponentResource,
-  type ComponentResourceOptions,
-  CustomResource,
-  type CustomResourceOptions,
-  rootStackResource,
-} from "@pulumi/pulumi";
 import { type BasePlan, readBasePlan } from "../../plan/diff/base.ts";
 import { diffPlans, type NodeChange } from "../../plan/diff/compare.ts";
 import { type Compared, findOperations } from "../../plan/diff/operations.ts";
 import { diffText, verdict } from "../../plan/diff/text.ts";
 import type { Plan, PlanMachine, PlanResource } from "../../plan/plan.ts";
-import { withMocks } from "../support/mocks.ts";
 import { bareMachine, barePlan, barePool, bareResource, planOf } from "../support/planOf.ts";
 import { stackConfig } from "../support/stacks.ts";
 
