@@ -23,18 +23,11 @@ export const command = commandOf(
     .option("--stack <NAME>", "name of the stack; the cluster takes it too")
     .option("--cloud <CLOUD>", "aws or azure")
     .option("--region <REGION>", "region of the cloud (default eu-central-1 or westeurope)")
-    .option("--zones <NUMBER>", "availability zones, 1 to 3 (default 2, in production 3)")
-    .option("--windows <RELEASES>", "Windows Server releases with commas, a pool each (default 2022)")
     .option("--production", "protect what cannot be made again, three control-plane machines")
     .option(
       "--allow <NETWORKS>",
       "networks that reach the API from outside, in CIDR notation with commas (default none: a private API)",
     )
-    .option(
-      "--workload-identity",
-      "pods get rights in the cloud by their service accounts; on Azure with the key that it needs from the start",
-    )
-    .option("--account <ID>", "the AWS account or Azure subscription that the stack may touch")
     .option("--print", "print the file in place of writing it")
     .option(
       "--repository",

@@ -3,7 +3,6 @@ import { dnsName, nameForm } from "../../components/config/forms.ts";
 import type { Cloud } from "../../components/config/schema.ts";
 import { cloudFacts } from "../../components/model/cloudFacts/cloudFacts.ts";
 import { cloudNames } from "../../components/model/cloudFacts/facts.ts";
-import { type WindowsFacts, windowsReleases } from "../../components/model/operatingSystems.ts";
 import { type Terminal, UsageError } from "../exit.ts";
 import type { FromCloud } from "./fromCloud.ts";
 
@@ -11,12 +10,8 @@ export interface Given {
   readonly stack?: string | undefined;
   readonly cloud?: string | undefined;
   readonly region?: string | undefined;
-  readonly zones?: string | undefined;
-  readonly windows?: string | undefined;
   readonly production?: boolean | undefined;
   readonly allow?: string | undefined;
-  readonly workloadIdentity?: boolean | undefined;
-  readonly account?: string | undefined;
 }
 
 interface Question<T> {
@@ -42,26 +37,15 @@ export async function answers(
   look: (cloud: Cloud, region: string) => Promise<FromCloud> = async () => ({}),
 ): Promise<{ stack: string; file: NewStack; quota: string | undefined }> {
   const get = <T>(option: string | undefined, question: Question<T>) => answerOf(option, question, ask);
-  const chosen = <T>(option: string | undefined, question: Question<T>) => answerOf(option, question, undefined);
   const stack = await get(given.stack, name);
   const cloud = await get(given.cloud, cloudQuestion);
   const region = await get(given.region, regionQuestion(cloud));
   const production = given.production ?? false;
   const found = await look(cloud, region);
-  const wanted = await chosen(given.zones, { ...zonesQuestion, preset: production ? "3" : "2" });
-  const windows = await chosen(given.windows, windowsQuestion);
   const own = found.address === undefined ? {} : { preset: `${found.address}/32` };
   const allow = await get(given.allow, { ...allowQuestion, ...(production ? {} : own) });
-  const accountId = await chosen(given.account, { ...accountQuestion, preset: found.account ?? "" });
-  const zones = (found.zones ?? cloudFacts[cloud].zones.first(region)).slice(0, wanted);
-  if (zones.length < wanted)
-    throw new UsageError(
-      `--zones ${wanted}: ${region} has ${zones.length} for an account; allowed: --zones ${zones.length}`,
-    );
-  const account = { accountId: accountId === "" ? undefined : accountId };
-  const names = { cloud, name: stack, region, zones };
-  const workloadIdentity = given.workloadIdentity ?? false;
-  const file = { ...names, windows, production, allow, workloadIdentity, ...account };
+  const zones = (found.zones ?? cloudFacts[cloud].zones.first(region)).slice(0, production ? 3 : 2);
+  const file = { cloud, name: stack, region, zones, production, allow, accountId: found.account };
   return { stack, file, quota: found.quota };
 }
 
@@ -110,40 +94,12 @@ const regionQuestion = (cloud: Cloud): Question<string> => {
   };
 };
 
-const zonesQuestion: Question<number> = {
-  option: "zones",
-  ask: "Number of availability zones",
-  allowed: "1, 2, 3",
-  read: (answer) => (/^[123]$/.test(answer) ? Number(answer) : undefined),
-};
-
-const years = windowsReleases.map(({ name }) => ({ os: name, year: name.replace("windows-", "") }));
-
-const windowsQuestion: Question<readonly WindowsFacts["name"][]> = {
-  option: "windows",
-  ask: "Windows Server releases, with commas",
-  allowed: years.map(({ year }) => year).join(", "),
-  preset: "2022",
-  read: (answer) => {
-    const found = [...new Set(items(answer))].map((item) => years.find(({ year }) => year === item)?.os);
-    return found.every((os) => os !== undefined) ? found : undefined;
-  },
-};
-
 const allowQuestion: Question<readonly string[]> = {
   option: "allow",
   ask: "Networks that reach the API from outside (198.51.100.0/24, with commas; empty: a private API)",
   allowed: "networks in CIDR notation, with commas; a single address ends with /32",
   preset: "",
   read: (answer) => (items(answer).every((item) => /^[\d.]+\/\d+$/.test(item)) ? items(answer) : undefined),
-};
-
-const accountQuestion: Question<string> = {
-  option: "account",
-  ask: "AWS account or Azure subscription that the stack may touch (empty: any)",
-  allowed: "12 digits, or a subscription's UUID",
-  preset: "",
-  read: (answer) => (/^[0-9a-f-]*$/.test(answer) ? answer : undefined),
 };
 
 function items(answer: string): readonly string[] {
@@ -158,13 +114,10 @@ export interface NewStack {
   readonly name: string;
   readonly region: string;
   readonly zones: readonly string[];
-  /** Windows releases, with a pool of two machines each. */
-  readonly windows: readonly WindowsFacts["name"][];
   /** Protection, three control-plane machines, a NAT gateway for each zone. */
   readonly production: boolean;
   /** Networks that reach the API from outside. */
   readonly allow: readonly string[];
-  readonly workloadIdentity: boolean;
   readonly accountId: string | undefined;
 }
 
@@ -177,7 +130,7 @@ export function newStackText(stack: NewStack, program = ".."): string {
   const count = byZone ? [`      count: ${stack.zones.length}`, "      perZone: true"] : ["      count: 2"];
   const pools = [
     { name: "linux", os: "linux" },
-    ...stack.windows.map((os) => ({ name: os.replace("windows-", "win"), os })),
+    { name: "win2022", os: "windows-2022" },
   ];
   return [
     `# yaml-language-server: $schema=${program === ".." ? "." : `${program}/stacks`}/schema.json`,
@@ -229,33 +182,20 @@ export function acceptedText(reasons: Readonly<Record<string, string>>): string 
       ].join("");
 }
 
-function access({ cloud, allow, workloadIdentity }: NewStack): readonly string[] {
-  const identity = [
-    // Changed later, it takes three updates.
-    ...(cloudFacts[cloud].access.rsaTokens
-      ? ["    # Entra ID takes tokens of RSA keys only.", "    serviceAccountKeys: [rsa-1]"]
-      : []),
-    "    # Name the pods' service accounts here: docs/operations/identity.md.",
-    "    workloadIdentity:",
-    "      serviceAccounts: []",
-  ];
-  const privately =
-    "# The API is reachable from the network of the cluster only: deploy from inside it, or name your networks:";
-  if (allow.length === 0)
-    return workloadIdentity
-      ? [
-          "  fenestra:access:",
-          ...[privately, "# public:", "#   allow: [...]"].map((line) => `    ${line}`),
-          ...identity,
-        ]
-      : [privately, "# fenestra:access:", "#   public:", "#     allow: [...]"].map((line) => `  ${line}`);
-  return [
-    "  fenestra:access:",
-    "    public:",
-    "      # Who reaches the API from outside, the deployer included.",
-    `      allow: [${allow.map(scalar).join(", ")}]`,
-    ...(workloadIdentity ? identity : []),
-  ];
+function access({ allow }: NewStack): readonly string[] {
+  return allow.length === 0
+    ? [
+        "  # The API is reachable from the network of the cluster only: deploy from inside it, or name your networks:",
+        "  # fenestra:access:",
+        "  #   public:",
+        "  #     allow: [...]",
+      ]
+    : [
+        "  fenestra:access:",
+        "    public:",
+        "      # Who reaches the API from outside, the deployer included.",
+        `      allow: [${allow.map(scalar).join(", ")}]`,
+      ];
 }
 
 /** A value as YAML, in quotes where needed. */

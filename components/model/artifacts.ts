@@ -200,9 +200,6 @@ const isAlike = (a: Row, b: Row): boolean => a.name === b.name && a.os === b.os;
 const isInPlaceOf = (row: Row, other: Row): boolean =>
   isAlike(row, other) && row.replaces?.includes(other.version) === true;
 
-/** Whether a user's row is of a later version than the program's. */
-export const runsAhead = ({ replaces = [], version }: Row): boolean => replaces.some((each) => each !== version);
-
 /** The program's rows and a user's, which may replace some of them. */
 export function withMore<T extends Row>(own: readonly T[], more: readonly T[]): readonly T[] {
   const placed = placesOf(own, more);

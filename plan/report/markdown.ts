@@ -1,13 +1,11 @@
-import { roomInWords } from "../../components/model/allocatable.ts";
 import { ports } from "../../components/model/ports.ts";
-import { billedLines } from "../billed.ts";
 import { counted } from "../counted.ts";
 import type { PlanDiff } from "../diff/compare.ts";
 import { diffText } from "../diff/text.ts";
 import { groupFindings } from "../finding.ts";
 import type { Plan, PlanMachine } from "../plan.ts";
 import { holdersInWords, reaches, stores } from "./access.ts";
-import { apiAccess, countInWords, madeResources, networkInWords, resourcesInWords, usedPercent } from "./summary.ts";
+import { apiAccess, networkInWords, overview } from "./summary.ts";
 
 /** The plan for a pull request: GitHub renders the tables and the Mermaid picture. With a difference it says that too. */
 export function planMarkdown(plan: Plan, diff?: PlanDiff): string {
@@ -31,47 +29,13 @@ export function planMarkdown(plan: Plan, diff?: PlanDiff): string {
     "```",
     "",
     ...accessTables(plan),
-    "## Pools",
+    "## In short",
     "",
-    ...table(
-      ["Pool", "System", "Size", "Machines", "Zones", "Image", "Disk", "A node has for pods", "Taints", "RuntimeClass"],
-      plan.pools.map((pool) => [
-        pool.name,
-        pool.os,
-        `${pool.size} (${pool.vcpus} vCPU, ${pool.memoryGib} GiB)`,
-        countInWords(pool),
-        pool.zones.join(", "),
-        code(pool.image),
-        `${pool.diskGb} GiB`,
-        roomInWords(pool.room),
-        pool.taints.map(code).join(" "),
-        pool.runtimeClass === null ? "" : code(pool.runtimeClass),
-      ]),
-    ),
-    "",
-    "## Billed by time",
-    "",
-    ...billedLines(plan.billed).map((line) => `- ${line}`),
-    "",
-    "## Machines",
-    "",
-    ...table(
-      ["Machine", "Machines", "Image", "Files", "User data", "Limit"],
-      plan.machines.map((machine) => [
-        escapeHtml(machine.name),
-        String(machine.count),
-        code(machine.image),
-        String(machine.files.length),
-        `${machine.userData.bytes} bytes (${usedPercent(machine.userData)})`,
-        `${machine.userData.limit} bytes`,
-      ]),
-    ),
+    `${fence}text`,
+    ...overview(plan),
+    fence,
     "",
     ...plan.machines.flatMap(fileList),
-    "## Resources",
-    "",
-    ...resourceTable(plan),
-    "",
   ].join("\n");
 }
 
@@ -171,23 +135,6 @@ function fileList({ name, files, entry }: PlanMachine): readonly string[] {
       code(file.sha256.slice(0, 16)),
     ]),
   );
-}
-
-function resourceTable(plan: Plan): readonly string[] {
-  const custom = madeResources(plan);
-  const types = [...Map.groupBy(custom, ({ type }) => type)].sort(([a], [b]) => (a < b ? -1 : 1));
-  return [
-    `${resourcesInWords(plan)}.`,
-    "",
-    ...table(
-      ["Type", "Number", "Names"],
-      types.map(([type, members]) => [
-        code(type),
-        String(members.length),
-        members.map(({ name }) => code(name)).join(", "),
-      ]),
-    ),
-  ];
 }
 
 function folded(title: string, head: readonly string[], rows: readonly (readonly string[])[]): readonly string[] {

@@ -10,6 +10,17 @@ const colours = { error: "red", warning: "yellow", note: "dim" } as const;
 
 /** The plan for the terminal, short enough to read in one go. */
 export function planSummary(plan: Plan, paint: Paint = plain): string {
+  return [
+    ...overview(plan),
+    ...(plan.messages.length === 0 ? [] : ["", ...plan.messages.map(({ severity, text }) => `${severity}: ${text}`)]),
+    "",
+    ...findingLines(plan, paint),
+    "",
+  ].join("\n");
+}
+
+/** Network, control plane, pools, machines, numbers of resources, what is billed. */
+export function overview(plan: Plan): readonly string[] {
   const { cluster } = plan;
   const read = plan.resources.filter(({ existing }) => existing === true).length;
   return [
@@ -24,11 +35,7 @@ export function planSummary(plan: Plan, paint: Paint = plain): string {
     `${resourcesInWords(plan)}${read === 0 ? "" : `; ${counted(read, "existing resource")} read`}`,
     "Billed by time:",
     ...billedLines(plan.billed).map((line) => `  ${line}`),
-    ...(plan.messages.length === 0 ? [] : ["", ...plan.messages.map(({ severity, text }) => `${severity}: ${text}`)]),
-    "",
-    ...findingLines(plan, paint),
-    "",
-  ].join("\n");
+  ];
 }
 
 function poolTable({ pools }: Plan): readonly string[] {
@@ -56,12 +63,12 @@ function machineTable({ machines }: Plan): readonly string[] {
   return table([["Machine", "Files", "User data", "Limit", "Used"], ...rows], true);
 }
 
-export function madeResources({ resources }: Plan): Plan["resources"] {
+function madeResources({ resources }: Plan): Plan["resources"] {
   return resources.filter(({ custom, existing }) => custom && existing !== true);
 }
 
 /** How many resources there are, in all and by provider. */
-export function resourcesInWords(plan: Plan): string {
+function resourcesInWords(plan: Plan): string {
   const made = madeResources(plan);
   const providers = [...Map.groupBy(made, ({ type }) => type.split(":")[0] ?? "")].sort(
     ([, a], [, b]) => b.length - a.length,
@@ -69,11 +76,11 @@ export function resourcesInWords(plan: Plan): string {
   return `${counted(made.length, "resource")}: ${providers.map(([provider, members]) => `${members.length} ${provider}`).join(", ")}`;
 }
 
-export function countInWords({ count, autoscale }: Pick<Plan["pools"][number], "count" | "autoscale">): string {
+function countInWords({ count, autoscale }: Pick<Plan["pools"][number], "count" | "autoscale">): string {
   return autoscale === null ? String(count) : `${count} (${autoscale.min} to ${autoscale.max})`;
 }
 
-export function usedPercent({ bytes, limit }: Plan["machines"][number]["userData"]): string {
+function usedPercent({ bytes, limit }: Plan["machines"][number]["userData"]): string {
   return `${((100 * bytes) / limit).toFixed(1)} %`;
 }
 

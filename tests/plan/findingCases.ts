@@ -88,7 +88,7 @@ export const cases: readonly (readonly [
     ["warning quorum-in-one-zone network.zones"],
   ],
   [{ ...production, controlPlane: { replicas: 5, image }, network: { zones, nat: "perZone" } }, []],
-  [{ pools: [pool] }, ["warning no-linux-capacity pools"]],
+  [{ pools: [pool] }, []],
   [{ pools: [linux, { ...pool, os: "windows-2019" }] }, ["warning windows-past-upstream-support pools[1].os"]],
   [{ ...production, pools: [{ name: "linux", os: "linux" }] }, ["warning image-latest pools[0].image"]],
   [{ pools: [linux, pool], httpProxy: "http://10.9.0.5:3128" }, ["note windows-roots certificateAuthorities"]],
@@ -97,11 +97,6 @@ export const cases: readonly (readonly [
   [{ ...production, accountId: undefined }, ["warning no-account-guard accountId"]],
   [{}, ["warning kubernetes-out-of-support kubernetes.version"], { asOf: "2027-10-29" }],
   [{}, [], { asOf: "2027-10-28" }],
-  [
-    { ...onAzure, region: "westeurope", pools: [{ ...linux, image: "24.04.202511010", perZone: true }] },
-    ["warning marketplace-image-old pools[0].image"],
-    { asOf: "2026-11-30" },
-  ],
   [
     { ...onAzure, region: "westeurope", pools: [{ ...linux, image: gallery, perZone: true }] },
     [],

@@ -8,7 +8,7 @@ import type { ExistingResources } from "../../plan/fakes/existing.ts";
 import { connected, type OutputMode, RecordingEngine, type SimulatedCloud } from "../../plan/program/engine.ts";
 import { nameOfUrn, type RecordedResource } from "../../plan/program/recorded.ts";
 import { type ProgramResult as Recorded, runProgramWithHooks } from "../../plan/program/runProgram.ts";
-import { nextPreview } from "../../plan/providers/nextPreview.ts";
+import { nextPreview } from "./nextPreview.ts";
 import { configTexts, stackConfig } from "./stacks.ts";
 
 export type { Recorded };

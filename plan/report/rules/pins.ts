@@ -1,4 +1,4 @@
-import { isImage, runsAhead } from "../../../components/model/artifacts.ts";
+import { isImage } from "../../../components/model/artifacts.ts";
 import type { ClusterSpec } from "../../../components/model/clusterSpec.ts";
 import {
   compareVersions,
@@ -18,8 +18,6 @@ import { type FindingInput, type Found, key, type Rules } from "./rule.ts";
 /** Days after which a release is old; upstream makes one each month. */
 const oldAfterDays = 60;
 const dayMs = 86_400_000;
-
-const rowFile = "artifacts.lock.json";
 
 interface Used {
   readonly name: string;
@@ -155,33 +153,5 @@ export const pinRules = {
         }
       );
     },
-  },
-  "runs-ahead": {
-    level: "note",
-    about: "a row of the user's lock file stands in the place of the program's, or has no effect",
-    find: ({ spec }) =>
-      spec.artifacts.flatMap((row): readonly Found[] => {
-        if (row.replaces === undefined) return [];
-        const path = `${rowFile} ${row.name} ${row.version} (${row.os})`;
-        const [first] = row.replaces;
-        if (first === undefined)
-          return [
-            {
-              path,
-              message:
-                "The row has no effect: Fenestra has that patch or a later one, or no such minor, or what moves with it is missing.",
-              remedy: "fenestra pin takes it out.",
-            },
-          ];
-        return [
-          {
-            path,
-            message: runsAhead(row)
-              ? `It runs in place of Fenestra's ${first}.`
-              : "Its digest is this file's: Fenestra's has none.",
-            remedy: "Take the release of Fenestra that has it when there is one; the row then has no effect.",
-          },
-        ];
-      }),
   },
 } as const satisfies Rules;

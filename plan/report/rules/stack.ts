@@ -8,9 +8,6 @@ import { type Found, key, production, type Rules } from "./rule.ts";
 
 const windows = (pool: PoolSpec): boolean => pool.os === "windows";
 
-/** Half a year. */
-const oldMs = 183 * 24 * 3600 * 1000;
-
 /** `windows-2022 or windows-2025`. */
 const supportedReleases = windowsReleases
   .flatMap(({ name, upstreamSupported }) => (upstreamSupported ? [name] : []))
@@ -55,20 +52,6 @@ export const stackRules = {
         remedy:
           "Name three zones before the cluster is made: a running one takes no further zone where machines share one.",
       },
-  },
-  "no-linux-capacity": {
-    level: "warning",
-    about: "no Linux pool",
-    find: ({ spec }) =>
-      spec.pools.some((pool) => !windows(pool) && (pool.count > 0 || (pool.autoscale?.max ?? 0) > 0))
-        ? []
-        : [
-            {
-              path: key("pools"),
-              message: "No Linux pool: add-ons and Linux workloads have nowhere to run beside the control plane.",
-              remedy: "Add a pool with os: linux.",
-            },
-          ],
   },
   "windows-past-upstream-support": {
     level: "warning",
@@ -150,21 +133,6 @@ export const stackRules = {
           "Compare certutil -store AuthRoot of the image with the roots of these hosts, and name what is missing.",
       };
     },
-  },
-  "marketplace-image-old": {
-    level: "warning",
-    about: "a pinned image of Azure's marketplace of more than half a year, which its publisher may withdraw",
-    find: ({ spec, asOf }) =>
-      asOf === undefined
-        ? []
-        : [{ path: "config.fenestra:controlPlane", image: spec.controlPlane.image }, ...spec.pools]
-            .filter(({ image }) => Date.parse(asOf) - Date.parse(imageDate(image) ?? asOf) > oldMs)
-            .map(({ path, image }) => ({
-              path: `${path}.image`,
-              message: `${image} is of ${imageDate(image)}: its publisher withdraws it one day, and no machine starts from it then.`,
-              remedy:
-                "Pin a newer one, or a copy in an Azure Compute Gallery of your own. fenestra preflight asks for it.",
-            })),
   },
   "no-account-guard": {
     level: "warning",
