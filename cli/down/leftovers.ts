@@ -3,12 +3,13 @@ import type { ClusterApi } from "../../check/cluster/clusterApi.ts";
 import { fieldManager } from "../../components/kubernetes/manifest.ts";
 import { heldTypes } from "../../plan/replacement/table.ts";
 
-/** What users may have made. */
+/** What users may have made, and what is stuck. */
 export async function inventory({ core }: ClusterApi): Promise<Inventory> {
-  const [services, claims, volumes] = await Promise.all([
+  const [services, claims, volumes, namespaces] = await Promise.all([
     core.listServiceForAllNamespaces(),
     core.listPersistentVolumeClaimForAllNamespaces(),
     core.listPersistentVolume(),
+    core.listNamespace(),
   ]);
   return {
     services: services.items
@@ -27,8 +28,17 @@ export async function inventory({ core }: ClusterApi): Promise<Inventory> {
       handle: spec?.csi?.volumeHandle,
       claim: spec?.claimRef === undefined ? undefined : `${spec.claimRef.namespace}/${spec.claimRef.name}`,
     })),
+    // An empty one that waits for a silent API ties it to nothing.
+    namespaces: namespaces.items
+      .filter(({ status }) =>
+        status?.conditions?.some(({ type, status: is }) => holdsContent.has(type) && is === "True"),
+      )
+      .map(({ metadata }) => found("Namespace", metadata)),
   };
 }
+
+/** Conditions of a namespace whose deletion something in it stops. */
+const holdsContent: ReadonlySet<string> = new Set(["NamespaceContentRemaining", "NamespaceFinalizersRemaining"]);
 
 function found(kind: string, metadata: V1ObjectMeta | undefined): FoundObject {
   return {
@@ -37,7 +47,9 @@ function found(kind: string, metadata: V1ObjectMeta | undefined): FoundObject {
       name: metadata?.name ?? "",
       namespace: metadata?.namespace,
       labels: metadata?.labels ?? {},
+      finalizers: metadata?.finalizers ?? [],
       managers: (metadata?.managedFields ?? []).map(({ manager }) => manager ?? ""),
+      deleting: metadata?.deletionTimestamp !== undefined,
     },
   };
 }
@@ -48,7 +60,9 @@ export interface FoundObject {
     readonly name: string;
     readonly namespace: string | undefined;
     readonly labels: Readonly<Record<string, string>>;
+    readonly finalizers: readonly string[];
     readonly managers: readonly string[];
+    readonly deleting: boolean;
   };
 }
 
@@ -74,6 +88,7 @@ export interface Inventory {
   readonly services: readonly FoundService[];
   readonly claims: readonly FoundClaim[];
   readonly volumes: readonly FoundVolume[];
+  readonly namespaces: readonly FoundObject[];
 }
 
 /** What of others may stop the destruction, in the cloud of a node's provider id. */
@@ -84,7 +99,7 @@ export function heldBy(providerId: string): readonly string[] {
   return rows.length === 0 ? [] : ["not looked for, and held by others pulumi destroy stops at it:", ...rows];
 }
 
-/** Something that would outlive the cluster. */
+/** Something that would outlive the cluster, or keep its removal from ending. */
 export interface Leftover {
   /** `Service shop/front` */
   readonly object: string;
@@ -112,8 +127,8 @@ function deleteCommand({ kind, metadata }: FoundObject): string {
   return `kubectl ${where}delete ${kind.toLowerCase()} ${metadata.name}`;
 }
 
-/** What would be left in the cloud, sorted by object. */
-export function leftovers({ services, claims, volumes }: Inventory): readonly Leftover[] {
+/** What would be left in the cloud, and what is stuck, sorted by object. */
+export function leftovers({ services, claims, volumes, namespaces }: Inventory): readonly Leftover[] {
   const ownClaims = new Set(claims.filter(isOwn).map(({ metadata }) => `${metadata.namespace}/${metadata.name}`));
   const userVolumes = volumes.filter((volume) => volume.claim === undefined || !ownClaims.has(volume.claim));
   return [
@@ -135,6 +150,13 @@ export function leftovers({ services, claims, volumes }: Inventory): readonly Le
         fix: `${deleteCommand(claim)}, after its pods`,
       })),
     ...userVolumes.map((volume) => ({ object: nameOf(volume), ...volumeLeftover(volume) })),
+    ...[...services, ...claims, ...volumes, ...namespaces]
+      .filter(({ metadata }) => metadata.deleting)
+      .map((object) => ({
+        object: nameOf(object),
+        problem: `it is being deleted and does not go: finalizers ${object.metadata.finalizers.join(", ") || "of what is in it"}`,
+        fix: `see why: kubectl ${object.metadata.namespace === undefined ? "" : `-n ${object.metadata.namespace} `}describe ${object.kind.toLowerCase()} ${object.metadata.name}; only when its cloud resource is gone: remove the finalizer`,
+      })),
   ].toSorted((a, b) => (a.object < b.object ? -1 : a.object > b.object ? 1 : 0));
 }
 

@@ -5,6 +5,7 @@ import { type ClusterState, plannedProblems, readState, stackGuardName } from ".
 import { type BilledChange, billedChanges } from "../billed.ts";
 import type { Finding } from "../finding.ts";
 import type { Plan, PlanMachine, PlanResource } from "../plan.ts";
+import { formerUrns } from "./aliases.ts";
 import type { BasePlan } from "./base.ts";
 import { changedLeaves, type LeafChange, valueAt } from "./leaves.ts";
 import { type Change, findOperations, type Operation } from "./operations.ts";
@@ -113,7 +114,8 @@ function lostOf(base: BasePlan, plan: Plan, operations: readonly Operation[]): P
       ? []
       : [{ name, what: `${data}${change === "may-be-replaced" ? ", if it is replaced" : ""}` }],
   );
-  const known = (resources: Plan["resources"]) => new Set(resources.map(({ urn }) => urn));
+  const former = formerUrns(base.resources, plan.resources);
+  const known = (resources: Plan["resources"]) => new Set(resources.map(({ urn }) => former.get(urn) ?? urn));
   const [now, kept] = [known(plan.resources), known(plan.resources.filter(({ options }) => options.protect === true))];
   const bared = base.resources.filter(({ urn, options }) => options.protect === true && now.has(urn) && !kept.has(urn));
   if (bared.length === 0) return data;

@@ -1,6 +1,7 @@
 import { Unknown } from "../../components/gates/resources.ts";
 import type { PlanResource } from "../plan.ts";
 import { concerns, ownersOf, replacementRow } from "../replacement/table.ts";
+import { formerUrns } from "./aliases.ts";
 import type { BasePlan } from "./base.ts";
 import { changedLeaves, type LeafChange, valueAt } from "./leaves.ts";
 
@@ -52,11 +53,13 @@ export function findOperations(
 ): readonly Operation[] {
   const made = ({ custom, existing }: Pick<BaseResource, "custom" | "existing">) => custom && existing !== true;
   const before = new Map(base.resources.filter(made).map((resource) => [resource.urn, resource]));
+  const former = formerUrns(base.resources, now);
   const drafts = new Map<string, Draft>();
   for (const resource of now.filter(made)) {
     const { urn } = resource;
-    drafts.set(urn, own(before.get(urn), resource));
-    before.delete(urn);
+    const known = former.get(urn) ?? urn;
+    drafts.set(urn, own(before.get(known), resource));
+    before.delete(known);
   }
   // What a resource refers to comes before it, as in its registration.
   const settled = new Set<Draft>();

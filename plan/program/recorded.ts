@@ -17,6 +17,13 @@ export type HookTime =
   | "afterDelete"
   | "onError";
 
+/** As the program gives it; what the parent was before is not asked here. */
+export interface Alias {
+  readonly urn: string;
+  /** URN of the parent by which `urn` was made. */
+  readonly parent?: string;
+}
+
 /** A resource's options, `undefined` or empty where not given. */
 export interface RecordedOptions {
   readonly protect: boolean | undefined;
@@ -35,6 +42,7 @@ export interface RecordedOptions {
   readonly replaceWith: readonly string[];
   readonly hooks: Readonly<Partial<Record<HookTime, readonly string[]>>>;
   /** What the resource was before. */
+  readonly aliases: readonly Alias[];
   /** Go durations: `40m`. */
   readonly timeouts: Readonly<Partial<Record<"create" | "update" | "delete", string>>>;
 }
@@ -113,7 +121,7 @@ export function readRequest(place: ProgramPlace, request: RegisterResourceReques
         .filter(([, urns]) => urns.length > 0),
     ),
     provider: providerOf(request),
-    options: readOptions(request),
+    options: readOptions(place, request),
   };
 }
 
@@ -132,7 +140,7 @@ export function existingRequest(place: ProgramPlace, request: ReadResourceReques
 export function plainRequest(
   given: Pick<ResourceRequest, "urn" | "type" | "name" | "inputs" | "read">,
 ): ResourceRequest {
-  const options = readOptions(new resource.RegisterResourceRequest());
+  const options = readOptions({ project: "", stack: "" }, new resource.RegisterResourceRequest());
   return {
     ...given,
     parent: undefined,
@@ -144,7 +152,7 @@ export function plainRequest(
   };
 }
 
-function readOptions(request: RegisterResourceRequest): RecordedOptions {
+function readOptions(place: ProgramPlace, request: RegisterResourceRequest): RecordedOptions {
   return {
     protect: request.hasProtect() ? request.getProtect() : undefined,
     retainOnDelete: request.hasRetainondelete() ? request.getRetainondelete() : undefined,
@@ -159,8 +167,24 @@ function readOptions(request: RegisterResourceRequest): RecordedOptions {
     deletedWith: absent(request.getDeletedwith()),
     replaceWith: request.getReplaceWithList(),
     hooks: readHooks(request),
+    aliases: readAliases(place, request),
     timeouts: readTimeouts(request),
   };
+}
+
+/** What an alias leaves out is as it is now (pulumi/pulumi, pkg/resource/deploy/step_generator.go, `collapseAliasToUrn`). */
+function readAliases(place: ProgramPlace, request: RegisterResourceRequest): readonly Alias[] {
+  return request.getAliasesList().map((alias) => {
+    const spec = alias.getSpec();
+    if (spec === undefined) return { urn: alias.getUrn() };
+    const given = spec.getNoparent() ? "" : spec.getParenturn() || request.getParent();
+    const parent = given.split("::")[2] === stackType ? "" : given;
+    const elsewhere = { project: spec.getProject() || place.project, stack: spec.getStack() || place.stack };
+    const [type, name] = [spec.getType() || request.getType(), spec.getName() || request.getName()];
+    return parent === ""
+      ? { urn: urnOf(elsewhere, "", type, name) }
+      : { urn: urnOf(place, parent, type, name), parent };
+  });
 }
 
 function readHooks(request: RegisterResourceRequest): RecordedOptions["hooks"] {

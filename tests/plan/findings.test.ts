@@ -76,11 +76,15 @@ describe("findings", () => {
     ]);
   });
 
-  it("name encrypted values", () =>
+  it("name encrypted values, and a disk in clear", () => {
+    const recording = new Recording({ region: "eu-central-1", accountId: "123456789012" });
+    for (const encrypted of [true, false]) recording.add("aws:ebs/volume:Volume", `${encrypted}`, { encrypted });
+    const all = found(input({}, { encrypted: ["fenestra:region"], program: recording.program() }));
     assert.deepEqual(
-      found(input({}, { encrypted: ["fenestra:region"] })).filter((each) => each.includes("encrypted")),
-      [`note encrypted-value ${key("region")}`],
-    ));
+      all.filter((each) => each.includes("encrypted")),
+      ["error disk-not-encrypted false", `note encrypted-value ${key("region")}`],
+    );
+  });
 
   it("warn of bodies of Secrets in a sent audit log, and of a login", () => {
     const addons = { logs: { otlp: { endpoint: "https://otlp.test/v1/logs" } } };

@@ -73,6 +73,14 @@ export const sizeRules = {
         : [];
     },
   },
+  "disk-not-encrypted": {
+    level: "error",
+    about: "a volume is not encrypted",
+    find: ({ program }) =>
+      program.resources
+        .filter(({ type, inputs }) => type === "aws:ebs/volume:Volume" && inputs.encrypted !== true)
+        .map(({ name }) => ({ path: name, message: "The volume is not encrypted.", remedy: "Set encrypted." })),
+  },
   "windows-machine-small": {
     level: "warning",
     about: "Windows machines with little disk or memory",

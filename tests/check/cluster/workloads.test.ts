@@ -309,12 +309,14 @@ function found(kind: string, name: string, more: Partial<FoundObject["metadata"]
       name,
       namespace: kind === "PersistentVolume" ? undefined : "shop",
       labels: {},
+      finalizers: [],
       managers: ["kubectl-client-side-apply"],
+      deleting: false,
       ...more,
     },
   };
 }
-const nothing = { services: [], claims: [], volumes: [] };
+const nothing = { services: [], claims: [], volumes: [], namespaces: [] };
 const own = { labels: { "app.kubernetes.io/part-of": "fenestra-samples" } };
 const volume = { ...found("PersistentVolume", "pv-1"), reclaimPolicy: "Delete", handle: "vol-1", claim: "shop/data" };
 
@@ -349,6 +351,22 @@ describe("leftovers", () => {
     const [left] = leftovers({ ...nothing, volumes: [{ ...volume, reclaimPolicy: "Retain", handle }] });
     assert.match(left?.problem ?? "", /is in the cluster's resource group and is deleted with that$/);
     assert.match(left?.fix ?? "", new RegExp(`az snapshot create .* --name pv-1 --source ${handle}$`));
+  });
+
+  it("are objects that do not go, whoever made them", () => {
+    const stuck = {
+      ...found("Service", "iis", {
+        ...own,
+        deleting: true,
+        finalizers: ["service.kubernetes.io/load-balancer-cleanup"],
+      }),
+      address: undefined,
+    };
+    const left = leftovers({ ...nothing, services: [stuck], namespaces: [found("Namespace", "calm")] });
+    const problems = left.map(({ problem }) => problem);
+    assert.deepEqual(problems, [
+      "it is being deleted and does not go: finalizers service.kubernetes.io/load-balancer-cleanup",
+    ]);
   });
 
   it("come with what of others may stop the destruction, on the cloud of the nodes", () => {
