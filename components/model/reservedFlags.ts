@@ -1,8 +1,88 @@
+import { readFileSync } from "node:fs";
+import { z } from "zod";
 import type { ExtraArgs } from "../config/machineSchema.ts";
 import { names } from "./cloudFacts/facts.ts";
-import type { Minor } from "./releases.ts";
+import type recorded from "./featureGates.json";
+import { type Minor, requireMinor } from "./releases.ts";
 
 export type ControlPlaneProgram = keyof ExtraArgs;
+
+export const controlPlanePrograms = {
+  apiServer: "kube-apiserver",
+  controllerManager: "kube-controller-manager",
+  scheduler: "kube-scheduler",
+  etcd: "etcd",
+} as const satisfies Record<ControlPlaneProgram, string>;
+
+type ProgramName = (typeof controlPlanePrograms)[ControlPlaneProgram];
+
+const listed = z.string().transform(names);
+const programs = z.enum(Object.values(controlPlanePrograms));
+
+/** Programs that were asked, and the gates that they let one set in these minors. */
+const fileSchema = z.strictObject({
+  releases: z.record(z.string(), z.record(programs, z.string())),
+  rows: z.array(z.strictObject({ programs: listed, minors: listed, names: listed })),
+});
+
+type Complete<Table extends Record<Minor, Record<ProgramName, unknown>>> = Table;
+/** Does not compile while a minor of `versions.json` has no row in the data file. */
+type Recorded = Complete<typeof recorded.releases>;
+
+/** A program's version, and the feature gates that it lets one set: not locked, not gone. */
+export interface ProgramGates {
+  readonly version: string;
+  readonly gates: readonly string[];
+}
+type MinorGates = Readonly<Record<ProgramName, ProgramGates>>;
+
+/** The data file, written by `tools/flags/controlPlane.ts`. */
+export const featureGatesFile = new URL("featureGates.json", import.meta.url);
+
+export function readGates(file: string): Readonly<Record<string, MinorGates>> {
+  const { releases, rows } = fileSchema.parse(JSON.parse(file));
+  const of = (minor: string, program: ProgramName): ProgramGates => {
+    const own = rows.filter((row) => row.programs.includes(program) && row.minors.includes(minor));
+    return { version: releases[minor]?.[program] ?? "", gates: own.flatMap((row) => row.names).sort() };
+  };
+  const minors = Object.keys(releases).map((minor) => {
+    const { apiServer, controllerManager, scheduler, etcd } = controlPlanePrograms;
+    return [
+      minor,
+      {
+        [apiServer]: of(minor, apiServer),
+        [controllerManager]: of(minor, controllerManager),
+        [scheduler]: of(minor, scheduler),
+        [etcd]: of(minor, etcd),
+      },
+    ] as const;
+  });
+  return Object.fromEntries(minors);
+}
+
+/**
+ * What was recorded of a release's minor.
+ * @param table The data file's text; other texts are for tests
+ * @throws RangeError for a minor without a row, since all gates would be refused otherwise
+ */
+export function featureGates(version: string, table = readFileSync(featureGatesFile, "utf8")): MinorGates {
+  const minor: keyof Recorded = requireMinor(version);
+  const row = readGates(table)[minor];
+  if (row === undefined)
+    throw new RangeError(
+      `featureGates.json has no row of ${minor}: cli/with-node tools/flags/controlPlane.ts ${minor}.0`,
+    );
+  return row;
+}
+
+/**
+ * Feature gates that a kubelet of the minor lets one set: those common to all its programs (kubernetes/kubernetes,
+ * pkg/features).
+ */
+export function kubeletGates({ etcd: _, ...programs }: MinorGates): readonly string[] {
+  const [first, ...others] = Object.values(programs);
+  return (first?.gates ?? []).filter((gate) => others.every(({ gates }) => gates.includes(gate)));
+}
 
 /** Why flags of the control plane are not the user's. Names may end in `*`. */
 type Reasons = readonly (readonly [flags: string, reason: string])[];

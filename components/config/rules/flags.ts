@@ -4,10 +4,14 @@ import { childPath, didYouMean, type Problem, refuse } from "../../model/problem
 import { minorFacts, minorOf } from "../../model/releases.ts";
 import {
   type ControlPlaneProgram,
+  controlPlanePrograms,
+  featureGates,
   kubeletFields,
+  kubeletGates,
   linuxFields,
   linuxSignals,
   neededAdmission,
+  type ProgramGates,
   reservedFieldReason,
   reservedFlagReason,
 } from "../../model/reservedFlags.ts";
@@ -22,7 +26,7 @@ const refusal = (message: string, allowed: string, remedy?: string): Refusal => 
   ...(remedy === undefined ? {} : { remedy }),
 });
 
-function flagProblem(program: ControlPlaneProgram, name: string, value: string): Wrong {
+function flagProblem(program: ControlPlaneProgram, name: string, value: string, of: ProgramGates): Wrong {
   const reason = reservedFlagReason(program, name);
   if (reason !== undefined)
     return { message: `is a flag that Fenestra keeps to itself: ${reason}`, allowed: "other flags of the program" };
@@ -34,7 +38,30 @@ function flagProblem(program: ControlPlaneProgram, name: string, value: string):
     );
   // kubeadm writes them to a manifest as they are, one argument each.
   if (/[\n\r]/.test(value)) return { message: "has a line break", allowed: "one line" };
-  return admissionProblem(name, value);
+  return name === "feature-gates"
+    ? gatesProblem(controlPlanePrograms[program], value, of)
+    : admissionProblem(name, value);
+}
+
+function gatesProblem(program: string, value: string, { gates, version }: ProgramGates): Wrong {
+  for (const part of value.split(",")) {
+    const [, gate = "", setting = ""] = /^(?:kube:)?([^=]*)=(.*)$/.exec(part) ?? [];
+    if (!/^(?:true|false)$/.test(setting))
+      return {
+        message: `has ${JSON.stringify(part)}, which is no gate with true or false`,
+        allowed: "Gate=true,Other=false",
+      };
+    if (!gates.includes(gate)) return gateProblem(gate, `${program} ${minorOf(version)}`, gates);
+  }
+  return undefined;
+}
+
+function gateProblem(gate: string, of: string, gates: readonly string[]): Wrong {
+  return refusal(
+    `names ${gate}, which is no feature gate that ${of} lets one set: it never was one, is locked, or is gone`,
+    "alpha and beta gates of that minor, as its --help lists them",
+    didYouMean(gate, gates),
+  );
 }
 
 function admissionProblem(flag: string, value: string): Wrong {
@@ -128,16 +155,23 @@ function podSecuritySlip(configuration: unknown, index: number): readonly Proble
 }
 
 export const flagRules: Rules = {
-  extraArgs: rule(["controlPlane.extraArgs"], ({ "controlPlane.extraArgs": given }) =>
-    (["apiServer", "controllerManager", "scheduler", "etcd"] as const).flatMap((program) =>
-      Object.entries(given?.[program] ?? {}).flatMap(([name, value]) => {
-        const wrong = flagProblem(program, name, value);
+  extraArgs: rule(["kubernetes.version", "controlPlane.extraArgs"], (settings) => {
+    const given = settings["controlPlane.extraArgs"];
+    if (given === undefined) return [];
+    const version = settings["kubernetes.version"];
+    // An unknown minor is refused by the rule on the release.
+    if (minorFacts(version) === undefined) return [];
+    const recorded = featureGates(version);
+    return (["apiServer", "controllerManager", "scheduler", "etcd"] as const).flatMap((program) => {
+      const of = recorded[controlPlanePrograms[program]];
+      return Object.entries(given[program] ?? {}).flatMap(([name, value]) => {
+        const wrong = flagProblem(program, name, value, of);
         return wrong === undefined
           ? []
           : [{ path: childPath(key(`controlPlane.extraArgs.${program}`), name), value, ...wrong }];
-      }),
-    ),
-  ),
+      });
+    });
+  }),
   admission: rule(["controlPlane.admission", "controlPlane.extraArgs"], (settings) => {
     const plugins = settings["controlPlane.admission"] ?? [];
     const enabled = settings["controlPlane.extraArgs"]?.apiServer?.["enable-admission-plugins"]?.split(",") ?? [];
@@ -190,6 +224,16 @@ export const flagRules: Rules = {
       return field.includes("[")
         ? []
         : unknownFields({ [field]: value }, known, `KubeletConfiguration ${minorOf(version)}`, `${path}.kubelet`);
+    });
+  }),
+  gates: poolRule(["kubelet"], ["kubernetes.version"], ({ kubelet }, path, settings) => {
+    if (kubelet?.featureGates === undefined) return [];
+    const version = settings["kubernetes.version"];
+    if (minorFacts(version) === undefined) return [];
+    const known = kubeletGates(featureGates(version));
+    return Object.entries(kubelet.featureGates).flatMap(([gate, value]) => {
+      const wrong = known.includes(gate) ? undefined : gateProblem(gate, `kubelet ${minorOf(version)}`, known);
+      return wrong === undefined ? [] : [{ path: childPath(`${path}.kubelet.featureGates`, gate), value, ...wrong }];
     });
   }),
 };

@@ -4,9 +4,14 @@ import path from "node:path";
 import { parse, parseAllDocuments } from "yaml";
 import { z } from "zod";
 import { controlPlanePaths } from "../../../components/machine/linux/kubeadm.ts";
+import { featureGates } from "../../../components/model/reservedFlags.ts";
+import { runOrFail } from "../../../rehearsal/testkit/machines.ts";
+import { obtainPrograms } from "../../../rehearsal/testkit/programs.ts";
+import { helpGates } from "../../../tools/flags/help.ts";
 import { readDocument } from "../../docs/documents.ts";
 import { type ApiServer, startApiServer, until } from "../../support/apiServer.ts";
 import { specOf } from "../../support/mocks.ts";
+import { obtainOrSkip } from "../../support/skip.ts";
 import { suiteFolder } from "../../support/suite.ts";
 import { exampleControlPlane, fileOf } from "../examples.ts";
 
@@ -52,6 +57,14 @@ describe("flags and files of the control plane", () => {
   const payload = exampleControlPlane(specOf("aws-dev", { controlPlane }));
   const documents = parseAllDocuments(fileOf(payload, "/etc/fenestra/kubeadm.yaml"));
   const { extraArgs } = argsSchema.parse(documents[1]?.toJS()).apiServer;
+
+  it("are recorded as the programs list them", async function () {
+    const programs = await obtainOrSkip(this, (progress) => obtainPrograms({ progress }));
+    for (const name of ["kube-apiserver", "kube-controller-manager", "kube-scheduler"] as const) {
+      const help = await runOrFail([programs[name].path, "--help"]);
+      assert.deepEqual(featureGates(programs["kube-apiserver"].version)[name].gates, helpGates(help));
+    }
+  });
 
   describe("on a real API server", () => {
     const folder = suiteFolder();
