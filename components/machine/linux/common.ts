@@ -43,7 +43,7 @@ export function linuxScripts(cloud: Cloud, stages: readonly Stage[]): readonly P
     logScript(),
     script("pod-range.sh"),
     script(`${cloud}.sh`, "/opt/fenestra/cloud.sh"),
-    ...stages.filter(({ name }) => sharedStages.has(name)).map(stageFile),
+    ...stages.filter(({ name }) => sharedStages.some((own) => own.name === name)).map(stageFile),
     ...(cloudFacts[cloud].machines.guardsMetadata ? [script("guard-metadata.sh")] : []),
   ];
 }

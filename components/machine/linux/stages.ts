@@ -134,12 +134,12 @@ export function workerStages(pool: LinuxPool): readonly Stage[] {
   });
 }
 
-/** Names of the stages whose scripts are beside this module; a pod network brings its own. */
-export const sharedStages: ReadonlySet<string> = new Set(
-  [trustStage, credentialsStage, encryptionStage, encryptedStage, ...controlPlaneStages, ...linuxWorkerStages].map(
-    ({ name }) => name,
-  ),
-);
+/** The stages whose scripts are beside this module, some in both lists; a pod network brings its own. */
+export const sharedStages: readonly Stage[] = [
+  ...[scriptsStage, trustStage, credentialsStage, encryptionStage, encryptedStage],
+  ...controlPlaneStages,
+  ...linuxWorkerStages,
+];
 
 /** Stages with those of the pod network: behind the kernel's, before anything that others reach by an address. */
 export function withPodNetwork(stages: readonly Stage[], { linux }: PodNetwork): readonly Stage[] {
