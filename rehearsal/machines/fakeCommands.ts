@@ -72,7 +72,7 @@ esac`,
   blockdev: script("the data disk is a folder of any size", "echo 1073741824"),
   dd: script(
     "the end of the data disk is a file beside its content",
-    `cd ${diskFolder} || exit 0
+    `cd ${diskFolder} || exec cat >/dev/null
 if [[ " $* " == *" of="* ]]; then cat >mark; elif [ -e mark ]; then cat mark; fi`,
   ),
   "mkfs.ext4": script(

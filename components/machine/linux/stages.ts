@@ -92,9 +92,11 @@ export const controlPlaneStages: readonly Stage[] = [
   once("promote", 25, "/opt/fenestra/etcd.sh"),
   once("ready", 26, "/etc/fenestra/kubeadm.yaml"),
   once("cluster", 27, "/etc/fenestra/kubeadm.yaml", "/etc/fenestra/bindings.yaml"),
+  // The node controller among them leads by the time that the first machine asks for a certificate; a kubelet that is
+  // kept waiting tries to register at growing intervals of up to 7 s.
+  once("timers", 15),
   always("publish", 28, "/opt/fenestra/publish-join-secret.sh"),
   once("node", 29),
-  once("timers", 15),
   once("addons", 30, "/etc/fenestra/kubeadm.yaml", nameServerPatch.path),
 ];
 
