@@ -123,6 +123,18 @@ class Whole(unittest.TestCase):
         settle(world, [leader], 60)
         self.assertEqual(world.requests[own]["status"]["conditions"][0]["reason"], "FenestraApproved", world.requests[own]["status"])
 
+    def test_rounds_are_more_frequent_while_machines_join(self):
+        world = World(1, False)
+        lead, one = controller(world, "cp-0_1"), world.launch()
+
+        def rounds():
+            return len({lead.round_at for _ in range(30) if self.after(world, lead, 1) is not None})
+
+        self.after(world, lead, 40)
+        before = rounds()
+        world.ask("first", one)
+        self.assertEqual([before, rounds(), rounds()], [2, 3, 2])
+
     def test_certificates_of_before_count_and_those_that_a_person_approved(self):
         world = World(1, False)
         lead, one = controller(world, "cp-0_1"), world.launch()

@@ -13,8 +13,9 @@ from judge import Memory, World, judge
 from machines import Settings, Trouble, short
 from web import end, within
 
-# Seconds between rounds, writes of certificates at once, and the age of requests for which the cloud is asked often.
-ROUND, WRITERS, YOUNG = 30.0, 4, 120.0
+# Seconds between rounds, and between those while machines join, for which people wait; writes of certificates at once,
+# and the age of requests for which the cloud is asked often.
+ROUND, SOON, WRITERS, YOUNG = 30.0, 10.0, 4, 120.0
 HEARTBEAT = 240.0
 # Seconds between looks at volumes.
 LOOK = 5.0
@@ -38,6 +39,8 @@ class Controller:
         self.clock, self.log, self.never, self.measure = clock, log, never, measure
         self.memory, self.listing, self.nodes = Memory(), None, {}
         self.term, self.begun, self.round_at, self.held = 0, 0, None, {}
+        # When a machine last got its first certificate.
+        self.joined_at = -ROUND
         self.denied, self.waiting, self.behind, self.again, self.judged_by, self.rolls = 0, {}, {}, {}, None, {}
         self.volumes_at, self.holding, self.first, self.answered, self.shown = None, {}, {}, 0.0, {}
         self.duties, self.found, self.problems = Duties(clock), {}, {}
@@ -64,7 +67,8 @@ class Controller:
         self.done("requests")
         if "requests" in self.duties.failing():
             self.answered = self.clock.own()
-        if self.round_at is None or self.clock.own() - self.round_at >= ROUND:
+        pause = SOON if self.clock.own() - self.joined_at < ROUND else ROUND
+        if self.round_at is None or self.clock.own() - self.round_at >= pause:
             self.round_at = self.clock.own()
             self.tried("machines", self.round, NODES)
             self.done("machines", "nodes", "page")
@@ -265,6 +269,8 @@ class Controller:
         self.api.decide(request, approved, reason, why)
         self.feed.forget(request, request._replace(decided=True, at=self.clock.wall(), given=machine.id) if approved else None)
         self.log(f"{reason} {request.name}: {why}")
+        if approved and request.kind == "first":
+            self.joined_at = self.clock.own()
         self.denied += verdict == "deny"
         if verdict in ("deny", "again"):
             node = self.nodes.get(request.node)
