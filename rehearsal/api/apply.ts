@@ -115,34 +115,41 @@ export interface Applied {
 }
 
 /**
- * Applies the Kubernetes resources of a program in the order of their dependencies, with server-side apply and strict
- * validation, and passes the gates in between.
+ * Applies the Kubernetes resources of a program with server-side apply and strict validation, and passes its gates, each
+ * as soon as all that it depends on is there, as an engine does.
  *
  * @param passGate runs the hook of the gate with this name
  */
 export async function applyAll(
-  program: RecordedProgram,
+  { resources }: RecordedProgram,
   api: Api,
   passGate: (name: string) => Promise<void>,
 ): Promise<Applied> {
   const [refused, warnings]: [string[], string[]] = [[], []];
-  const isStep = (resource: RecordedResource): boolean => isKubernetesObject(resource) || isGate(resource);
-  for (const layer of layers(program.resources.filter(isStep), depths(program, isStep))) {
-    const said = await applyLayer(
-      layer.filter(isKubernetesObject).map(objectOf),
-      api,
-      // The provider takes a field that somebody else has (`takesFields`). In a new cluster nobody may have one of
-      // these, which shows only without force.
-      false,
-    );
+  const byUrn = new Map(resources.map((resource) => [resource.urn, resource]));
+  const places = placesOf(api);
+  const work = async (resource: RecordedResource): Promise<void> => {
+    await Promise.all(resource.dependencies.map(worked));
+    if (isGate(resource))
+      await passGate(resource.name).catch((error: unknown) =>
+        refused.push(`gate ${resource.name}: ${messageOf(error)}`),
+      );
+    if (!isKubernetesObject(resource)) return;
+    // The provider takes a field that somebody else has (`takesFields`). In a new cluster nobody may have one of these,
+    // which shows only without force.
+    const said = await applyOne(objectOf(resource), api, places, false);
     refused.push(...said.refused);
     warnings.push(...said.warnings);
-    // Gates that do not wait for each other wait together in the engine.
-    const passOne = async ({ name }: RecordedResource): Promise<void> => {
-      await passGate(name).catch((error: unknown) => refused.push(`gate ${name}: ${messageOf(error)}`));
-    };
-    await Promise.all(layer.filter(isGate).map(passOne));
-  }
+  };
+  const begun = new Map<string, Promise<void>>();
+  const worked = async (urn: string): Promise<void> => {
+    const resource = byUrn.get(urn);
+    if (resource === undefined) return;
+    const working = begun.get(urn) ?? work(resource);
+    begun.set(urn, working);
+    await working;
+  };
+  await Promise.all(resources.map(({ urn }) => worked(urn)));
   return { refused, warnings };
 }
 
@@ -171,22 +178,11 @@ function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
 }
 
 /**
- * Applies objects that do not wait for each other, six at once, as an engine does.
+ * Applies one object.
  * @param force takes fields that others own, see {@link takesFields}
  */
-export async function applyLayer(objects: readonly KubernetesObject[], api: Api, force: boolean): Promise<Applied> {
-  const [refused, warnings]: [string[], string[]] = [[], []];
-  const places = placesOf(api);
-  const left = [...objects];
-  const lane = async (): Promise<void> => {
-    for (let object = left.shift(); object !== undefined; object = left.shift()) {
-      const said = await applyOne(object, api, places, force);
-      refused.push(...said.refused);
-      warnings.push(...said.warnings);
-    }
-  };
-  await Promise.all(Array.from({ length: 6 }, lane));
-  return { refused, warnings };
+export async function applyObject(object: KubernetesObject, api: Api, force: boolean): Promise<Applied> {
+  return await applyOne(object, api, placesOf(api), force);
 }
 
 /** Path of an object; `undefined` where its kind is not served. */

@@ -31,11 +31,21 @@ export function bringUpChecks(of: BringUp): readonly Check[] {
     await of.passGate(name);
   };
   let applying: Promise<Applied> | undefined;
+  // The workers' machines are built while the control plane boots.
+  const begin = Promise.withResolvers<void>();
+  let booting: Promise<void> | undefined;
   const steps: readonly Check[] = [
     {
       id: "control plane",
       title: "the control plane boots from its user data and answers through its load balancer",
-      run: () => unlessLacking(cluster.startControlPlane(controlPlane)),
+      run: async () => {
+        const build = (): void => {
+          booting = cluster.startWorkers(workers, begin.promise);
+          // Its failure is seen where it is awaited.
+          booting.catch(() => undefined);
+        };
+        await unlessLacking(cluster.startControlPlane(controlPlane, build));
+      },
     },
     {
       id: "nodes register",
@@ -46,7 +56,8 @@ export function bringUpChecks(of: BringUp): readonly Check[] {
         // Its failure is seen where it is awaited.
         applying.catch(() => undefined);
         if (workers.some(({ payload }) => payload.system === "windows")) await cluster.startKwok();
-        await cluster.startWorkers(workers);
+        begin.resolve();
+        await booting;
         progress.line(`workers: ${workers.length} machines boot from their user data`);
         await unlessLacking(cluster.untilRegistered(count));
         note(`${count} Nodes`);

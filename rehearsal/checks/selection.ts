@@ -88,7 +88,7 @@ interface ListParts {
 interface ClusterChecks {
   /** Several run at the same time: each only looks, or makes pods of its own. */
   readonly readOnly: readonly RehearsalCheck[];
-  /** Run while the namespace of verify's checks goes: they need only what no other takes away. */
+  /** Run beside verify's checks, which see nothing of what they leave, and while the namespace of those goes. */
   readonly concurrent: readonly RehearsalCheck[];
   /** Run last, in this order: they take machines, a secret or the whole control plane away. */
   readonly disruptive: readonly RehearsalCheck[];

@@ -81,13 +81,16 @@ export class Cluster {
 
   /**
    * Starts the control plane, waits until it answers through its load balancer, and records registrations from then on.
+   *
+   * @param meanwhile is begun when its machines boot
    */
-  async startControlPlane(decoded: readonly DecodedMachine[]): Promise<void> {
+  async startControlPlane(decoded: readonly DecodedMachine[], meanwhile: () => void): Promise<void> {
     const { progress, workFolder, kubeconfig } = this.#parts;
     await mkdir(workFolder, { recursive: true });
     await writeFile(this.kubeconfigFile, kubeconfig, { mode: 0o600 });
     const machines = await Promise.all(decoded.map((machine) => this.startLinux(machine, true)));
     progress.line(`control plane: ${machines.map(({ name }) => name).join(", ")} boot from their user data`);
+    meanwhile();
     const answers = (): Promise<boolean> => answersReady(kubeconfig);
     await this.#reached("the API to answer through its load balancer", answers, this.refusals);
     progress.line("control plane: /readyz answers through the load balancer");
@@ -102,7 +105,11 @@ export class Cluster {
   }
 
   /** Boots a Linux machine from its user data. */
-  async startLinux({ machine, payload }: DecodedMachine, controlPlane: boolean): Promise<LinuxMachine> {
+  async startLinux(
+    { machine, payload }: DecodedMachine,
+    controlPlane: boolean,
+    begin = Promise.resolve(),
+  ): Promise<LinuxMachine> {
     const { infra, workFolder } = this.#parts;
     const { programs } = this.#release;
     const name = machine.name.replaceAll(/[^a-zA-Z0-9-]+/g, "-").replace(/-$/, "");
@@ -126,6 +133,7 @@ export class Cluster {
       payload: withServedDigests(payload, infra.artifacts),
       ...(controlPlane ? { disk: diskOf(machine) } : {}),
       hardware: hardwareOf(machine),
+      begin,
     });
     this.#machines.set(machine.id, started);
     return started;
@@ -134,22 +142,24 @@ export class Cluster {
   /**
    * Boots the workers: Linux ones from their user data, Windows ones from their kubelet on, since PowerShell does not
    * run here.
+   *
+   * @param begin when they boot. Default: at once.
    */
-  async startWorkers(decoded: readonly DecodedMachine[]): Promise<void> {
+  async startWorkers(decoded: readonly DecodedMachine[], begin = Promise.resolve()): Promise<void> {
     await Promise.all(
       decoded.map(async (worker) => {
         if (worker.payload.system === "linux") {
-          await this.startLinux(worker, false);
+          await this.startLinux(worker, false, begin);
           return;
         }
-        this.#startWindows(worker).catch((error: unknown) =>
+        this.#startWindows(worker, begin).catch((error: unknown) =>
           this.#failedJoins.push(`${worker.machine.name}: ${messageOf(error)}`),
         );
       }),
     );
   }
 
-  async #startWindows({ machine, payload }: DecodedMachine): Promise<void> {
+  async #startWindows({ machine, payload }: DecodedMachine, begin: Promise<void>): Promise<void> {
     const { cloud, pinnedImages, infra, workFolder } = this.#parts;
     const { programs } = this.#release;
     const identity = cloud.identity(machine);
@@ -170,6 +180,7 @@ export class Cluster {
       workFolder,
       api: this.api,
       logFile,
+      begin,
     });
   }
 

@@ -7,7 +7,7 @@ import type { RecordedHook, SimulatedCloud } from "../../plan/program/engine.ts"
 import type { RecordedProgram, RecordedResource } from "../../plan/program/recorded.ts";
 import { runProgramWithHooks } from "../../plan/program/runProgram.ts";
 import { type Fate, fateOf, nextUpdate } from "../../plan/providers/nextUpdate.ts";
-import { applyLayer, depths, isKubernetesObject, layers, objectOf, plainValue, takesFields } from "../api/apply.ts";
+import { applyObject, depths, isKubernetesObject, layers, objectOf, plainValue, takesFields } from "../api/apply.ts";
 import { isReady } from "../api/client.ts";
 import type { CloudSimulation } from "../clouds/cloud.ts";
 import { limitsMs } from "../host/command.ts";
@@ -210,7 +210,7 @@ async function rollGroup(
 }
 
 async function apply(resource: RecordedResource, { api }: Cluster, force: boolean): Promise<void> {
-  const { refused } = await applyLayer([objectOf(resource)], api, force);
+  const { refused } = await applyObject(objectOf(resource), api, force);
   if (refused.length > 0) throw new Error(refused.join("; "));
 }
 

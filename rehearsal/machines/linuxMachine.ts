@@ -35,6 +35,8 @@ interface LinuxMachineOptions {
   /** Name of the data disk, which a machine with the same name gets again. Default: there is none. */
   readonly disk?: string;
   readonly hardware: Hardware;
+  /** When its power comes on. */
+  readonly begin: Promise<void>;
 }
 
 export interface LinuxMachine {
@@ -88,6 +90,7 @@ export async function startLinuxMachine(options: LinuxMachineOptions): Promise<L
     const lines = options.secondaryAddresses.map((address) => `address add ${address} dev eth0\n`);
     await runInMachine(machine, ["ip", "-batch", "-"], { stdin: lines.join("") });
   }
+  await options.begin;
   const script = options.payload.commands.map((argv) => argv.map(shellQuote).join(" ")).join("\n");
   await startInMachine(machine, ["bash", "-c", script], { logFile: path.join(logFolder, "cloud-init.log") });
   return {

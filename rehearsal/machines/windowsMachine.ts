@@ -33,6 +33,8 @@ interface WindowsMachineOptions extends WindowsIdentity {
   readonly api: Api;
   /** File for the kubelet's log. */
   readonly logFile: string;
+  /** When its power comes on. */
+  readonly begin: Promise<void>;
 }
 
 /**
@@ -52,6 +54,7 @@ export async function startWindowsMachine(payload: DecodedUserData, options: Win
       hardware: options.hardware,
       programs: { "container-runtime": options.containerRuntime, kubelet: options.kubelet },
     });
+    await options.begin;
     const joined = await joinPayload(payload, options);
     const { kubelet, runtime } = await startKubelet({ machine, joined, release, logFile: options.logFile });
     await untilRegistered(kubelet, options);
