@@ -70,7 +70,7 @@ async function makeRepository(
   );
   if (pinned.repository === undefined)
     err(
-      `No workflows: the origin of ${folder} is not on GitHub. Allowed: --workflows OWNER/NAME, or those of ${folder}/ci.\n`,
+      `No workflows: the origin of ${folder} is not on GitHub. Allowed: --workflows OWNER/NAME, or ${folder}/examples/ci by hand.\n`,
     );
   err(
     `Next: ${folder}/cli/fenestra init --stack NAME, git add --all and a commit. What the files are for: ${folder}/docs/repository.md\n`,

@@ -88,8 +88,8 @@ export function stateOf(spec: ClusterSpec) {
   } satisfies ClusterState;
 }
 
-/** Name in `acknowledge`. */
-const fewerMachines = "fewer-machines";
+/** What `acknowledge` takes for a preview, which no finding of a plan is about. */
+export const fewerMachines = "fewer-machines";
 
 function poolBounds(pools: ClusterSpec["pools"]): Pick<ClusterState, "mostMachines" | "autoscaled"> {
   const autoscaled = pools.filter(({ autoscale }) => autoscale !== undefined).map(({ name }) => name);

@@ -64,7 +64,7 @@ export function nextUpdate(simulate: SimulatedCloud, state: ReadonlyMap<string, 
     if (old?.id === undefined) return simulate(request);
     const fate = fateOf(request.urn, state, asked);
     if (fate === "refused")
-      throw new Error(`${request.name}: the cloud refuses this update; \`fenestra plan --base\` names the inputs`);
+      throw new Error(`${request.name}: the cloud refuses this update; \`fenestra plan --diff\` names the inputs`);
     if (fate === "stays") return { id: old.id, outputs: old.outputs };
     if (fate === "replaced") {
       // Ids follow from the URN, and each replacement needs another; Azure tells when it made a machine.

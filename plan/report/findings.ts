@@ -1,3 +1,4 @@
+import { fewerMachines } from "../../components/model/upgrade.ts";
 import { type Finding, type Level, levels } from "../finding.ts";
 import { addOnRules } from "./rules/addOns.ts";
 import { contentRules, sizeRules } from "./rules/content.ts";
@@ -32,6 +33,10 @@ export function findingList(): string {
   const rows: readonly (readonly [string, Pick<Rule, "level" | "about">])[] = [
     ...Object.entries<Rule>(findingRules),
     ["acknowledged-nothing", unused],
+    [
+      fewerMachines,
+      { level: "error", about: "of previews alone: an autoscaled pool in production may lose machines at once" },
+    ],
   ];
   return rows
     .toSorted(([a], [b]) => (a < b ? -1 : 1))
@@ -72,7 +77,7 @@ export function findings(input: FindingInput): readonly Finding[] {
 /** An acknowledged finding that does not occur is mistyped or obsolete. */
 function unusedReasons({ spec }: FindingInput, found: ReadonlySet<string>): readonly Omit<Finding, "acknowledged">[] {
   return Object.keys(spec.acknowledge)
-    .filter((id) => !found.has(id) || neverAccepted.includes(id))
+    .filter((id) => id !== fewerMachines && (!found.has(id) || neverAccepted.includes(id)))
     .map((id) => ({
       id: "acknowledged-nothing",
       level: unused.level,

@@ -13,6 +13,7 @@ import { loadConfig } from "../../components/config/load.ts";
 import { parseStackFile, readStackFile, stackNames } from "../../components/config/stackFile.ts";
 import { clusterSpec } from "../../components/model/clusterSpec.ts";
 import { defaultRelease } from "../../components/model/releases.ts";
+import { fewerMachines } from "../../components/model/upgrade.ts";
 import { findingRules } from "../../plan/report/findings.ts";
 import { pinRules } from "../../plan/report/rules/pins.ts";
 import { matchSnapshot } from "../support/snapshot.ts";
@@ -195,7 +196,7 @@ describe("fenestra schema", () => {
     const missing = organisationSettings.filter((setting) => !settings?.out.includes(`\n- \`${setting}\` (`));
     assert.deepEqual(missing, []);
     const ids = [...(listed?.out ?? "").matchAll(/^- `([a-z-]+)` \((?:note|warning|error)\b/gm)].map(([, id]) => id);
-    assert.deepEqual(ids, [...Object.keys(findingRules), "acknowledged-nothing"].sort());
+    assert.deepEqual(ids, [...Object.keys(findingRules), "acknowledged-nothing", fewerMachines].sort());
   });
 
   it("has a schema of each command that lists something, which prints it with --json", async () => {

@@ -208,7 +208,12 @@ describe("findings", () => {
     const reason = "Clients are all over the world.";
     const given = input({
       access: { public: { allow: ["0.0.0.0/0"] } },
-      acknowledge: { "public-api-open": reason, "image-latst": reason, "secret-in-the-open": reason },
+      acknowledge: {
+        "public-api-open": reason,
+        "image-latst": reason,
+        "secret-in-the-open": reason,
+        "fewer-machines": reason,
+      },
     });
     const all = findings({ ...given, leaks: [{ resource: "r", path: "p", what: "a secret" }] });
     const told = all.flatMap(({ id, acknowledged }) => (id === "known-vulnerability" ? [] : [[id, acknowledged]]));
