@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import type { PoolSpec } from "../../components/model/pools.ts";
-import { exampleLinuxWorker, } from "./examples.ts";
+import { exampleLinuxWorker } from "./examples.ts";
 import { describeOnMachine, entry, spec as example, joinSecret, machine } from "./linux/machine.ts";
 
 const own = {
