@@ -1,9 +1,11 @@
-// Sees what nothing faster does: what the jobs write into stores, tokens and archives.
+// Sees what nothing faster does: what the jobs write into stores, tokens and archives, in which order a renewal restarts
+// a control plane, and a port that opens and closes over time.
 import assert from "node:assert/strict";
 import { X509Certificate } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { gunzipSync } from "node:zlib";
 import { newAuthority } from "../../../plan/fakes/certificates.ts";
+import { commandFolder } from "../../../rehearsal/testkit/machines.ts";
 import { exampleSpec } from "../../support/stacks.ts";
 import { exampleControlPlane, exampleLinuxWorker } from "../examples.ts";
 import {
@@ -12,10 +14,12 @@ import {
   describeOnMachine,
   identity,
   machine,
+  runningControlPlane as running,
   type Sandbox,
   secretPrefix,
   spec,
 } from "./machine.ts";
+import { realEtcd, withEtcd } from "./realEtcd.ts";
 
 describeOnMachine("jobs of Linux machines", () => {
   it("the node controller gets a certificate of a week in its own name, and not the authority's key", () => {
@@ -159,4 +163,196 @@ describeOnMachine("jobs of Linux machines", () => {
     assert.deepEqual(here.run("stat", "--format", "%a", "/var/lib/fenestra/logs.tar.gz").output, "600\n");
     assert.equal(here.run("bash", "-c", "ls /var/tmp").output, "");
   });
+});
+
+/** Starts one of three members. */
+const loneEtcd = `${withEtcd}
+start --name a --initial-cluster a=http://127.0.0.1:2380,b=http://127.0.0.2:2380,c=http://127.0.0.3:2380 \
+  --initial-advertise-peer-urls http://127.0.0.1:2380 --listen-peer-urls http://127.0.0.1:2380 --listen-metrics-urls http://127.0.0.1:2381
+soon member_up
+! members_well
+kill %1
+! member_up
+`;
+
+const expired = `-----BEGIN CERTIFICATE-----
+MIIBDDCBsgIBATAKBggqhkjOPQQDAjASMRAwDgYDVQQDDAdleHBpcmVkMB4XDTI0
+MDEwMTAwMDAwMFoXDTI1MDEwMTAwMDAwMFowEjEQMA4GA1UEAwwHZXhwaXJlZDBZ
+MBMGByqGSM49AgEGCCqGSM49AwEHA0IABAOHCAbn1+YPXWfBD3Xvq0BhcI4u6QAA
++XBryBu7JnY6UQJI6RZN4rgFTxxFOKiwWe9wvvD8+d+lTKm5pLMf190wCgYIKoZI
+zj0EAwIDSQAwRgIhAJU7VwiB7k0ddA6OJMXJ8J0UyIi2GXBG0PL66JC2Z0ztAiEA
+/QVaPS9syA2+E4fAgD83+RP8fIy4zogrCGxwZaQmXd8=
+-----END CERTIFICATE-----
+`;
+
+describeOnMachine("renewal of certificates", () => {
+  const renew = "/opt/fenestra/renew-certificates.sh";
+  /** Its waits for a turn, kubeadm and restarts, while no member has a quorum. */
+  const alone = (here: Sandbox): readonly string[] => {
+    here.write("/store/fail", "get health\n");
+    const { calls } = here.runOrFail(renew);
+    assert.equal(here.list("/etc/kubernetes/manifests").length, 4);
+    assert.equal(here.has("/var/lib/fenestra/renewing"), false);
+    const restarts = ["certs", "etcd", ":2381/livez", "kube-apiserver", "kube-controller-manager", "kube-scheduler"];
+    const shown = calls.flatMap((call) => /certs|:2381\/livez|(?<=--name \^\()[a-z-]+/.exec(call)?.[0] ?? []);
+    assert.deepEqual(shown.slice(-restarts.length), restarts);
+    return calls.slice(
+      0,
+      calls.findIndex((call) => call.startsWith("kubeadm")),
+    );
+  };
+
+  it("happens in time, and restarts each component", () => {
+    const here = running();
+    const { matching } = here.runOrFail(renew);
+    assert.deepEqual(matching(/^kubeadm/), ["kubeadm certs renew all --config /etc/kubernetes/kubeadm.yaml"]);
+    assert.equal(new Set(matching(/^crictl stop --timeout 30 [0-9a-f]{64}$/)).size, 4);
+    const all = ["health", "health", "health"];
+    // All members are well before the first is taken away, and again before the API server is.
+    const order = matching(/^(kubeadm|sleep|crictl stop|etcdctl.*get health)/);
+    const steps = order.slice(1).map((call) => /health|kubeadm|stop/.exec(call)?.[0]);
+    assert.deepEqual(steps, [...all, "kubeadm", "stop", ...all, "stop", "stop", "stop"]);
+    assert.equal(here.list("/etc/kubernetes/manifests").length, 4);
+  });
+
+  it("touches nothing while a member of etcd is not well", () => {
+    const here = running();
+    here.write("/store/fail", "get health\n");
+    const { matching } = here.fails(1, /a member of etcd is not well/, renew);
+    assert.deepEqual(matching(/^kubeadm/), []);
+    assert.equal(here.list("/etc/kubernetes/manifests").length, 4);
+  });
+
+  it("waits for no other member when the certificates end soon, but for its turn", () => {
+    const here = running();
+    here.set({ URGENT_DAYS: 14 });
+    const asked = alone(here);
+    assert.match(asked[0] ?? "", /^sleep \d+$/);
+    assert.match(asked[1] ?? "", / get health$/);
+  });
+
+  it("waits for nobody where a certificate has expired", () => {
+    const here = running();
+    here.write("/etc/kubernetes/pki/etcd/server.crt", expired);
+    assert.deepEqual(alone(here), []);
+  });
+
+  it("takes a member, a real one, for started although the others are away", async function () {
+    const here = controlPlane();
+    await realEtcd(this, here);
+    here.set({ MEMBER_ADDRESSES: "127.0.0.1" });
+    here.runOrFail("bash", "-c", loneEtcd);
+  });
+
+  it("waits for no turn, nor for health, where there is one member", () => {
+    const here = running();
+    here.set({ MEMBER_ADDRESSES: "10.20.224.10" });
+    assert.match(alone(here)[0] ?? "", / get health$/);
+  });
+
+  it("does nothing before its time", () => {
+    const here = running();
+    here.set({ RENEW_DAYS: 1 });
+    const { calls } = here.runOrFail(renew);
+    assert.deepEqual(calls, []);
+  });
+
+  it("gives a kubelet whose certificate has ended another one, also after it was cut off", () => {
+    const here = running();
+    const own = "/var/lib/kubelet/pki/kubelet-client-current.pem";
+    here.set({ RENEW_DAYS: 1 });
+    here.write(own, expired);
+    here.write("/store/cut", "kubeconfig kubelet\n");
+    assert.equal(here.run(renew).code, 137);
+    const { code, output, calls } = here.run(renew);
+    assert.deepEqual([code, here.has(own), here.has("/etc/kubernetes/kubelet.conf")], [0, false, true], output);
+    assert.equal(calls.at(-1), "systemctl restart kubelet.service");
+    here.write(own, here.read("/etc/kubernetes/pki/ca.crt"));
+    assert.deepEqual(here.run(renew).calls, []);
+  });
+
+  it("goes on where it was cut off, and takes no manifest away meanwhile", () => {
+    const here = running();
+    here.write("/store/cut", "crictl stop\n");
+    assert.equal(here.run(renew).code, 137);
+    assert.equal(here.list("/etc/kubernetes/manifests").length, 4);
+    here.set({ RENEW_DAYS: 1 });
+    const { code, matching } = here.run(renew);
+    assert.deepEqual([code, matching(/^crictl stop/).length], [0, 4]);
+  });
+
+  it("fails, and says so, when an authority runs out soon", () => {
+    const here = running();
+    here.set({ RENEW_DAYS: 1, CA_WARNING_DAYS: 90 });
+    here.fails(1, /warning: the authority in \/etc\/kubernetes\/pki\/ca\.crt runs out on /, renew);
+  });
+});
+
+/**
+ * What kubectl answers, one look after the other: the status of the node's condition, or nothing where the API refuses.
+ */
+const kubectl = `#!/bin/bash
+if [[ $* == *annotate* ]]; then printf '%s\\n' "\${*: -2:1}" >>/store/told; exit 0; fi
+answer=$(head -n 1 /store/answers)
+sed -i 1d /store/answers
+[[ -n $answer ]] || { echo "error: You must be logged in to the server (Unauthorized)" >&2; exit 1; }
+printf %s "$answer"
+`;
+
+/**
+ * In place of the pause between two looks: notes whether the port is open, and ends the run when all answers are given.
+ */
+const look = `#!/bin/bash
+/bin/sleep 0.5
+(: </dev/tcp/127.0.0.1/10261) 2>/dev/null && echo open >>/store/ports || echo closed >>/store/ports
+[ ! -e /store/dies ] || { rm /store/dies; pkill -f create_server; /bin/sleep 0.2; }
+[ -s /store/answers ] || echo '^sleep' >/store/cut
+`;
+
+describeOnMachine("the health port of a Linux machine", () => {
+  function ports(patience: number, answers: readonly string[], dies = false): readonly string[] {
+    const here = machine(exampleLinuxWorker(spec));
+    here.write("/var/lib/fenestra/identity.env", identity);
+    here.writeScript(`${commandFolder}/kubectl`, kubectl);
+    here.writeScript("/store/on-sleep", look);
+    here.write("/store/answers", answers.map((answer) => `${answer}\n`).join(""));
+    if (dies) here.write("/store/dies", "");
+    here.set({ HEALTH_PATIENCE: patience });
+    const { output } = here.run("bash", "-c", "ip link set lo up; exec bash /opt/fenestra/health.sh");
+    return here.has("/store/ports") ? here.read("/store/ports").trim().split("\n") : assert.fail(output);
+  }
+
+  it("is closed until the node is Ready, closed again when it is not, and opened anew", () => {
+    assert.deepEqual(ports(0, ["", "False", "Unknown", "True", "True", "False", "", "True"]), [
+      ...["closed", "closed", "closed", "open", "open", "closed", "closed", "open"],
+    ]);
+  });
+
+  it("stays open while the node is not Ready for a moment, or nobody says", () => {
+    assert.deepEqual(ports(60, ["", "True", "", "False"]), ["closed", "open", "open", "open"]);
+  });
+
+  it("goes with a word on the Node about units that have failed, and one when none has any more", () => {
+    const here = machine(exampleLinuxWorker(spec));
+    here.write("/var/lib/fenestra/identity.env", identity);
+    here.writeScript(`${commandFolder}/kubectl`, kubectl);
+    here.write("/store/answers", "True\nTrue\nTrue\n");
+    here.write(
+      "/store/units",
+      "Result=success\nId=fenestra-drain.service\n\nResult=exit-code\nId=fenestra-a.service\n\nId=fenestra-b.service\nResult=timeout\n",
+    );
+    here.writeScript(
+      "/store/on-sleep",
+      "#!/bin/bash\n[ \"$(wc -l </store/answers)\" -gt 1 ] || rm -f /store/units\n[ -s /store/answers ] || echo '^sleep' >/store/cut\n",
+    );
+    const { output } = here.run("bash", "-c", "ip link set lo up; exec bash /opt/fenestra/health.sh");
+    assert.equal(
+      here.read("/store/told"),
+      "fenestra.dev/failed=fenestra-a.service,fenestra-b.service\nfenestra.dev/failed-\n",
+      output,
+    );
+  });
+
+  it("is open again when its listener is gone", () =>
+    assert.deepEqual(ports(60, ["True", "True"], true), ["open", "open"]));
 });

@@ -10,7 +10,7 @@ function Write-Log { $fakeDone.told += $args[0] }
 # What runs on the machine: path of the program, and whether it was ended.
 $processes = @()
 function Start-Sleep {
-    param([int] $Seconds)
+    param($Seconds)
     $fakeDone.told += "pause of $Seconds s"
 }
 function Get-Process { $processes }
@@ -19,7 +19,7 @@ function Stop-Process {
     $fakeDone.ended += $InputObject.Path
 }
 function Start-Process {
-    param([string] $FilePath, [object[]] $ArgumentList, [switch] $PassThru, [switch] $NoNewWindow)
+    param($FilePath, $ArgumentList, [switch] $PassThru, [switch] $NoNewWindow)
     $url = $ArgumentList[-1]
     $path = "$($ArgumentList[-2])".Trim('"')
     $fakeDone.fetched += $url
@@ -41,7 +41,7 @@ function Start-Process {
     New-Fake @{ Handle = 1; ExitCode = $code } @{ WaitForExit = { return } }
 }
 function Invoke-Program {
-    param([string] $Path, [string[]] $Arguments)
+    param($Path, $Arguments)
     if ($Path -eq 'tar.exe' -and $Arguments[0] -eq '-tzf') { return 'bin/', 'bin/shim.exe', 'LICENSE' }
     if ($Path -eq 'tar.exe') {
         $fakeDone.ended += 'unpack'
@@ -59,7 +59,7 @@ function Invoke-Artifacts { & "$scripts/fetch-programs.ps1" -Machine $args[0] }
 
 # One artifact `a.exe` with the text `right`, and one archive, both with a mirror and a publisher.
 function New-Case {
-    param([hashtable] $Answers = @{})
+    param($Answers = @{})
     $fakeWeb.Clear()
     Set-Values $fakeWeb $Answers
     Set-Values $fakeDone @{ fetched = @(); unpacked = @(); ended = @(); told = @(); cut = $false; noRange = $false; wasKept = $false }

@@ -17,12 +17,12 @@ $fakeAzure = @{}
 function Start-Sleep { Step-Adapter }
 function Get-Process { }
 function Get-CimInstance {
-    param([string] $ClassName, [string] $Filter)
+    param($ClassName, $Filter)
     Assert-Equal @($ClassName, $Filter) @('Win32_Service', "Name='hns'")
     @{ ProcessId = $fakeAzure.hns }
 }
 function Invoke-Program {
-    param([string] $Path, [string[]] $Arguments)
+    param($Path, $Arguments)
     Assert-Equal @(@($Path) + $Arguments) @('shutdown.exe', '/r', '/f', '/t', '0')
     $fakeAzure.calls += 'restart'
 }

@@ -11,31 +11,31 @@ $fakeData.ccg = $null
 $fakeKeys = @{}
 $fakeBake = @{ fetched = @(); pulled = @(); cut = ''; fail = ''; state = ''; called = @() }
 function Test-Path {
-    param([string] $LiteralPath, [string] $PathType = 'Any')
+    param($LiteralPath, $PathType = 'Any')
     if ($LiteralPath -like 'HKLM:*') { return $fakeKeys.ContainsKey($LiteralPath) }
     Microsoft.PowerShell.Management\Test-Path -LiteralPath $LiteralPath -PathType $PathType
 }
 function New-Item {
-    param([string] $ItemType, [string] $Path, [switch] $Force)
+    param($ItemType, $Path, [switch] $Force)
     if ($Path -like 'HKLM:*') { $fakeKeys[$Path] = @{} }
     else { Microsoft.PowerShell.Management\New-Item -ItemType $ItemType -Force -Path $Path }
 }
 function New-ItemProperty {
-    param([string] $LiteralPath, [string] $Name, [string] $PropertyType, $Value, [switch] $Force)
+    param($LiteralPath, $Name, $PropertyType, $Value, [switch] $Force)
     $fakeKeys[$LiteralPath][$Name] = $Value
 }
 function Get-ItemProperty {
-    param([string] $LiteralPath)
+    param($LiteralPath)
     if ($LiteralPath -like '*\Setup\State') { return @{ ImageState = $fakeBake.state } }
     if ($LiteralPath -like '*\Generalize') { return [PSCustomObject] @{ '{1}' = 'C:\x\VMAgentDisabler.dll,Run'; '{2}' = 'other.dll,Run' } }
     if ($fakeKeys[$LiteralPath]) { [PSCustomObject] $fakeKeys[$LiteralPath] }
 }
 function Set-ItemProperty {
-    param([string] $LiteralPath, [string] $Name, $Value)
+    param($LiteralPath, $Name, $Value)
     $fakeBake.called += "$(Split-Path -Leaf $LiteralPath) $Name $Value"
 }
 function Remove-ItemProperty {
-    param([string] $LiteralPath, [string[]] $Name)
+    param($LiteralPath, $Name)
     $fakeBake.called += "without $Name"
 }
 function Get-ScheduledTask { }
@@ -56,7 +56,7 @@ function Start-Process {
 }
 $fakeRun = ${function:Invoke-FakeProgram}
 function Invoke-FakeProgram {
-    param([string] $Path, [string[]] $Arguments)
+    param($Path, $Arguments)
     $name = [IO.Path]::GetFileName($Path)
     if ($fakeBake.fail -eq $name) {
         $fakeBake.fail = ''
@@ -99,12 +99,12 @@ function Complete-Bake {
     throw "does not end: $code"
 }
 function Get-Left-Over {
-    param([string] $Disk = $drive)
+    param($Disk = $drive)
     @(Get-ChildItem -Recurse -File -LiteralPath $Disk | ForEach-Object { $_.FullName.Substring($Disk.Length).Replace('\', '/') } | Where-Object { $_ -notmatch '/pipe$' } | Sort-Object)
 }
 # A machine from the disk as it is, with its user data.
 function Assert-Boot {
-    param([int] $Restarts)
+    param($Restarts)
     Write-UserData
     $code = Invoke-Boot
     for ($restart = 0; $code -eq 3010; $restart += 1) {
@@ -227,7 +227,7 @@ Test 'Windows is generalized by its state, not by an exit code' {
     Write-Text $fakeData.bake.generalize.command[0] 'MZ'
     . "$scripts/bake.ps1"
     function Wait-Until {
-        param([scriptblock] $Condition)
+        param($Condition)
         if (-not (& $Condition)) { throw 'in vain' }
     }
     $fakeBake.state = 'IMAGE_STATE_UNDEPLOYABLE'

@@ -5,9 +5,9 @@ Set-Content -Path "$temp/lib.ps1" -Value @(
     'function Get-Machine { $fake.machine }'
     'function Start-Log { }'
     'function Write-Log { }'
-    'function Restart-Machine { param([int] $Seconds) $fake.calls += "restart in $Seconds"; if ($fake.refused) { throw $fake.refused } }'
+    'function Restart-Machine { param($Seconds) $fake.calls += "restart in $Seconds"; if ($fake.refused) { throw $fake.refused } }'
 )
-Set-Content -Path "$temp/task.ps1" -Value 'function Register-StartTask { param([string] $Name, [string] $Command, [int] $Minutes) $fake.calls += "task $Name $Command $Minutes" }'
+Set-Content -Path "$temp/task.ps1" -Value 'function Register-StartTask { param($Name, $Command, $Minutes) $fake.calls += "task $Name $Command $Minutes" }'
 Set-Content -Path "$temp/run.ps1" -Value @(
     'param([switch] $FirstWave)'
     '$fake.calls += "first wave $FirstWave"'
@@ -15,7 +15,7 @@ Set-Content -Path "$temp/run.ps1" -Value @(
 )
 $fake = @{}
 function Start-ScheduledTask {
-    param([string] $TaskName)
+    param($TaskName)
     $fake.calls += "start $TaskName"
 }
 foreach ($case in Read-Table @'

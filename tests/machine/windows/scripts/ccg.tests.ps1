@@ -9,33 +9,33 @@ $fakeDone = @{}
 function Write-Log { $fakeDone.log += $args[0] }
 # The registry of the fakes: keys that exist, and values as they are written.
 function Test-Path {
-    param([string] $LiteralPath)
+    param($LiteralPath)
     if ($LiteralPath -notlike 'HKLM:*') {
         return Microsoft.PowerShell.Management\Test-Path -LiteralPath $LiteralPath
     }
     $fakeDone.made -contains $LiteralPath
 }
 function New-Item {
-    param([string] $Path, [string] $ItemType, [switch] $Force)
+    param($Path, $ItemType, [switch] $Force)
     if ($Path -notlike 'HKLM:*') {
         return Microsoft.PowerShell.Management\New-Item -Path $Path -ItemType $ItemType -Force:$Force
     }
     $fakeDone.made += $Path
 }
 function Get-ItemProperty {
-    param([Parameter()] [string] $LiteralPath)
+    param([Parameter()] $LiteralPath)
     if ($LiteralPath -eq 'HKLM:\Windows') { [PSCustomObject] @{ '(default)' = 'text' } }
 }
 function New-ItemProperty {
-    param([string] $LiteralPath, [string] $Name, [string] $PropertyType, $Value, [switch] $Force)
+    param($LiteralPath, $Name, $PropertyType, $Value, [switch] $Force)
     $fakeDone.written += "$LiteralPath|$Name|$PropertyType|$Value"
 }
 function ConvertTo-Descriptor {
-    param([string] $Sddl)
+    param($Sddl)
     "bytes of $Sddl"
 }
 function Invoke-Program {
-    param([string] $Path, [string[]] $Arguments)
+    param($Path, $Arguments)
     $fakeDone.programs += "$Path $($Arguments[0]) $(Split-Path -Leaf $Arguments[1])"
     if ($fakeDone.breaks) { throw 'made to fail' }
 }
@@ -113,7 +113,7 @@ Test 'refuses an archive without the library' {
 
 # The stage itself, without its download.
 Set-Content -Path "$scripts/fetch-files.ps1" -Value @(
-    'function Install-Artifacts { param($Machine, [string] $Stage) $fakeDone.log += "installs $Stage"; if ($fakeDone.breaks) { throw "not downloaded" } }'
+    'function Install-Artifacts { param($Machine, $Stage) $fakeDone.log += "installs $Stage"; if ($fakeDone.breaks) { throw "not downloaded" } }'
 )
 function New-Machine {
     param($Install)

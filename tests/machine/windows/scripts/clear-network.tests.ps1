@@ -15,14 +15,14 @@ function Write-Log { $hns.log += $args[0] }
 . "$PSScriptRoot/wait-fake.ps1"
 # Counts what is done to the machine. False once the power is gone.
 function Test-Power {
-    param([string] $Call)
+    param($Call)
     $hns.steps += 1
     if ($hns.cut -gt 0 -and $hns.steps -ge $hns.cut) { return $false }
     $hns.calls += $Call
     $true
 }
 function Add-Step {
-    param([string] $Call)
+    param($Call)
     if (-not (Test-Power $Call)) { throw 'cut off' }
 }
 # A pause in which the adapter may come, or come back.
@@ -32,16 +32,16 @@ function Start-Sleep {
     Step-Adapter
 }
 function Set-Service {
-    param([string] $Name, [string] $StartupType)
+    param($Name, $StartupType)
     Add-Step "Set $Name $StartupType"
 }
 function Get-Service {
-    param([string] $Name)
+    param($Name)
     if (-not $hns.missing) { @{ Name = $Name } }
 }
 # In place of those of services.ps1, which stage.ps1 has read in. HNS starts with what its file holds.
 function Start-Within {
-    param([string] $Name)
+    param($Name)
     Add-Step "Start $Name"
     if (-not (Test-Path -LiteralPath $fakeData)) {
         $hns.policylists = @()
@@ -59,7 +59,7 @@ function Restart-Hns {
     Start-Within hns
 }
 function Get-NetFirewallRule {
-    param([string] $Name)
+    param($Name)
     $hns.rules | Where-Object { $_.Name -eq $Name }
 }
 function Remove-NetFirewallRule {
@@ -71,13 +71,13 @@ function Remove-NetFirewallRule {
 }
 function New-NetFirewallRule {
     param(
-        [string] $Name,
-        [string] $DisplayName,
-        [string] $Direction,
-        [string] $Action,
-        [string] $Profile,
-        [string] $Protocol,
-        [string] $LocalPort
+        $Name,
+        $DisplayName,
+        $Direction,
+        $Action,
+        $Profile,
+        $Protocol,
+        $LocalPort
     )
     Add-Step "New-NetFirewallRule $Name"
     $hns.rules += @{ Name = $Name; text = "$Direction $Action $Profile $Protocol $LocalPort" }
@@ -88,7 +88,7 @@ function Get-SmbGlobalMapping {
     $hns.shares
 }
 function Remove-SmbGlobalMapping {
-    param([string] $RemotePath, [switch] $Force)
+    param($RemotePath, [switch] $Force)
     if (-not $Force) { throw 'it asks' }
     $hns.shares = @($hns.shares | Where-Object { $_.RemotePath -ne $RemotePath })
 }

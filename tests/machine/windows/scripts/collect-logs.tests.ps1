@@ -70,7 +70,7 @@ function Get-NetAdapter { Write-Error 'no adapter' }
 # As a provider that hangs.
 function Get-WindowsFeature { if ($env:FAKE_HANGS) { Start-Sleep -Seconds 3600 } }
 function Get-CimInstance {
-    param([string] $ClassName, [string] $CimSession)
+    param($ClassName, $CimSession)
     if ($CimSession -ne 'session') { throw 'no limit' }
     [PSCustomObject] @{ FreePhysicalMemory = 4711 }
 }

@@ -7,14 +7,14 @@ $cluster = @{}
 # The real one, before the fake below takes its name.
 $realKubectl = ${function:Invoke-Kubectl}
 function Send-Lifecycle {
-    param($Machine, [string] $Hook, [string] $Action, [string] $Result = '')
+    param($Machine, $Hook, $Action, $Result = '')
     $cluster.beats += "$Hook $Action $Result"
     if ($cluster.silent) { throw 'no answer' }
 }
 . "$PSScriptRoot/log-fake.ps1"
 # A round of the drain takes real time to be counted; a short one keeps the test short.
 function Start-Sleep {
-    param([double] $Seconds)
+    param($Seconds)
     [Threading.Thread]::Sleep(20)
     $cluster.clock += 1
     if ($cluster.clock -ge 3) {
@@ -24,16 +24,16 @@ function Start-Sleep {
 }
 function New-Pod {
     param(
-        [string] $Name,
-        [string] $Owner = 'ReplicaSet',
-        [string] $Phase = 'Running',
-        [string] $Mirror = '<none>',
-        [string] $Deleted = '<none>'
+        $Name,
+        $Owner = 'ReplicaSet',
+        $Phase = 'Running',
+        $Mirror = '<none>',
+        $Deleted = '<none>'
     )
     @{ name = $Name; line = "default     $Name     $Phase   $Owner   $Mirror   $Deleted" }
 }
 function Invoke-Kubectl {
-    param($Machine, [string[]] $Arguments, [hashtable] $Deadline, [string] $Text = '')
+    param($Machine, $Arguments, $Deadline, $Text = '')
     $cluster.calls += $Arguments -join ' '
     $cluster.text = $Text
     if ($cluster.unreachable) { throw 'kubectl.exe ended with 1: Unable to connect to the server: EOF' }
@@ -61,7 +61,7 @@ function Invoke-Kubectl {
     }
 }
 function Reset-Cluster {
-    param([object[]] $Pods)
+    param($Pods)
     $fakeNotices.told = @()
     Set-Values $cluster @{
         pods = @($Pods); own = @(New-Pod 'flannel' 'DaemonSet'); guarded = @(); calls = @(); beats = @(); node = ',,{}'; services = 'ClusterIP'; disks = 0
@@ -211,7 +211,7 @@ Test 'time until an event of Azure, less the reserve, within bounds, by the cloc
 }
 $metadata = @{}
 function Get-AwsMetadata {
-    param([string] $Path, [int] $Attempts)
+    param($Path, $Attempts)
     # More would cost more time than a notice leaves, when the service cannot be reached.
     Assert-Equal $Attempts 2
     "$($metadata[$Path])"
@@ -261,7 +261,7 @@ Preempt|1440|me|event|
 '@) {
     Test "Azure: $($case.kind) in $($case.minutes) minutes of $($case.resources)" {
         function Get-AzureMetadata {
-            param([string] $Path, [int] $Attempts, [switch] $Text)
+            param($Path, $Attempts, [switch] $Text)
             if ($Text -and -not $case.resources) { throw 'no answer' }
             if ($Text) { return 'me' }
             $time = [DateTime]::UtcNow.AddMinutes($case.minutes).ToString('R', [Globalization.CultureInfo]::InvariantCulture)
@@ -284,7 +284,7 @@ Test 'kubectl that hangs holds a drain up to its deadline, not longer' {
 }
 Test 'AWS: a path of the metadata that fails hides no spot notice, and a page that is no notice is none' {
     function Get-AwsMetadata {
-        param([string] $Path, [int] $Attempts)
+        param($Path, $Attempts)
         if ($Path -like 'autoscaling/*') { throw 'answered with 500' }
         $metadata['spot/instance-action']
     }

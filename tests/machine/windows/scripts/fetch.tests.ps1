@@ -5,12 +5,12 @@ Copy-Item -LiteralPath "$scripts/fetch.ps1", "$scripts/task.ps1" -Destination $t
 Set-Content -Path "$temp/files.ps1" -Value @(
     Get-Content -LiteralPath "$scripts/files.ps1"
     'function Write-Log { }'
-    'function Write-Notice { param([string] $Message, [string] $Kind) $fake.told += $Message }'
+    'function Write-Notice { param($Message, $Kind) $fake.told += $Message }'
 )
 Set-Content -Path "$temp/web.ps1" -Value @(
     'function Initialize-Web { }'
     'function Save-AwsObject {'
-    'param($Cloud, $Object, [string] $File)'
+    'param($Cloud, $Object, $File)'
     '$fake.order += "fetch $($Object.bucket) $($Object.key)"'
     'if ($fake.refuse -gt 0) { $fake.refuse -= 1; throw "(403) Forbidden, x-amz-security-token:session" }'
     'Copy-Item -Force -LiteralPath "$PSScriptRoot/$($fake.object)" -Destination $File'
@@ -19,7 +19,7 @@ Set-Content -Path "$temp/web.ps1" -Value @(
 
 $fake = @{}
 function New-ScheduledTaskAction {
-    param([string] $Execute, [string] $Argument)
+    param($Execute, $Argument)
     $Argument
 }
 function New-ScheduledTaskTrigger {
@@ -28,39 +28,39 @@ function New-ScheduledTaskTrigger {
     "at startup $AtStartup"
 }
 function New-ScheduledTaskPrincipal {
-    param([string] $UserId, [string] $LogonType, [string] $RunLevel)
+    param($UserId, $LogonType, $RunLevel)
     $UserId
 }
 function New-ScheduledTaskSettingsSet {
-    param([TimeSpan] $ExecutionTimeLimit, [int] $Priority)
+    param([TimeSpan] $ExecutionTimeLimit, $Priority)
     "$($ExecutionTimeLimit.TotalSeconds) $Priority"
 }
 function Register-ScheduledTask {
-    param([string] $TaskName, $Action, $Trigger, $Principal, $Settings, [switch] $Force)
+    param($TaskName, $Action, $Trigger, $Principal, $Settings, [switch] $Force)
     $fake.order += "task $TaskName"
     $fake.tasks += $TaskName
     $fake.task = @($Action, $Trigger, $Principal, $Settings)
 }
 function Start-ScheduledTask {
-    param([string] $TaskName)
+    param($TaskName)
     $fake.order += "start $TaskName"
 }
 function Get-ScheduledTask {
-    param([string] $TaskName)
+    param($TaskName)
     $fake.tasks | Where-Object { $_ -eq $TaskName }
 }
 function Unregister-ScheduledTask {
-    param([string] $TaskName, [switch] $Confirm)
+    param($TaskName, [switch] $Confirm)
     $fake.order += "forget $TaskName"
 }
 function Start-Sleep {
-    param([int] $Seconds)
+    param($Seconds)
     $fake.slept += $Seconds
 }
 
 # Writes the second archive, whose only script is the bootstrap's entry, and another one that nobody asked for.
 function Write-Archive {
-    param([string] $Name, [string] $Text)
+    param($Name, $Text)
     [IO.File]::WriteAllText("$temp/$Name", (@{ files = @{ "$temp/bootstrap.ps1" = $Text } } | ConvertTo-Json -Compress))
 }
 Write-Archive 'right.json' '$fake.order += ''bootstrap''; exit 0'

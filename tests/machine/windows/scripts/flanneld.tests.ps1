@@ -19,7 +19,7 @@ function Start-Sleep { Step-Adapter }
 . "$PSScriptRoot/wait-fake.ps1"
 # kubectl: the ranges one after the other, the last one for ever; empty while the controller manager has given none.
 function Invoke-Program {
-    param([string] $Path, [string[]] $Arguments)
+    param($Path, $Arguments)
     Assert-Equal ($Arguments -join ' ') '--kubeconfig flanneld.conf --request-timeout 10s get node i-1 -o jsonpath={.spec.podCIDR}'
     $told.ranges[0]
     if ($told.ranges.Count -gt 1) { $told.ranges = @($told.ranges | Select-Object -Skip 1) }

@@ -9,7 +9,7 @@ $fakesOnly = $true
 # Each call of a stage has a number: from one on all of its kind fail.
 $fakeCalls = @{ count = 0; fail = 0; names = @() }
 function Step-Call {
-    param([string] $Name)
+    param($Name)
     if ($fakeStage -ne $fakeCalls.stage) { return }
     $fakeCalls.count += 1
     $fakeCalls.names += $Name
@@ -76,7 +76,7 @@ Test 'the table: where pods may run no stage runs that takes anything, and none 
 }
 # One attempt at a stage that is to be made again, on a machine that was Ready, in this boot or a later one.
 function Invoke-Failing {
-    param([string] $Name, [string] $When, [int] $From)
+    param($Name, $When, $From)
     Reset-Ready
     if ($When -eq 'later') { Restart-Fake }
     Write-Text "$fakeRecords/$Name.json" '{"hash":"another"}'

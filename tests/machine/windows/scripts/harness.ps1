@@ -21,7 +21,7 @@ $results = @{ passed = 0; failed = 0 }
 
 # Runs one test, drops what it returns, and tells and counts its failure.
 function Test {
-    param([string] $Name, [scriptblock] $Body)
+    param($Name, $Body)
     try {
         & $Body | Out-Null
         $results.passed += 1
@@ -36,7 +36,7 @@ function Test {
 
 # A program made of a text of PowerShell, first on PATH; returns its path.
 function New-Program {
-    param([string] $Name, [string] $Text)
+    param($Name, $Text)
     $bin = "$temp/bin"
     New-Item -ItemType Directory -Force -Path $bin | Out-Null
     Set-Content -Path "$bin/$Name.ps1" -Value $Text
@@ -78,7 +78,7 @@ function Assert-True { Assert-Equal $args[0] $true }
 function Assert-False { Assert-Equal $args[0] $false }
 
 function Assert-Throws {
-    param([scriptblock] $Body, [string] $Pattern)
+    param($Body, $Pattern)
     try {
         & $Body | Out-Null
     }
@@ -90,14 +90,14 @@ function Assert-Throws {
 }
 
 function Get-TextDigest {
-    param([string] $Text)
+    param($Text)
     $hash = [Security.Cryptography.SHA256]::Create().ComputeHash([Text.Encoding]::UTF8.GetBytes($Text))
     [BitConverter]::ToString($hash).Replace('-', '').ToLowerInvariant()
 }
 
 # A node's certificate, good for a day, and the end of a key. .NET makes it, which 5.1 has from 4.7.2 on.
 function New-Pem {
-    param([string] $Name = 'i-0123456789abcdef0')
+    param($Name = 'i-0123456789abcdef0')
     $key = [Security.Cryptography.RSA]::Create(2048)
     $request = New-Object Security.Cryptography.X509Certificates.CertificateRequest "O=system:nodes, CN=system:node:$Name", $key, ([Security.Cryptography.HashAlgorithmName]::SHA256), ([Security.Cryptography.RSASignaturePadding]::Pkcs1)
     $made = $request.CreateSelfSigned([DateTimeOffset]::UtcNow.AddMinutes(-5), [DateTimeOffset]::UtcNow.AddDays(1))
@@ -106,13 +106,13 @@ function New-Pem {
 
 # Data as the scripts get it, by way of JSON.
 function ConvertTo-Data {
-    param([hashtable] $Table)
+    param($Table)
     $Table | ConvertTo-Json -Depth 10 | ConvertFrom-Json
 }
 
 # An object with these properties and methods.
 function New-Fake {
-    param([hashtable] $Properties, [hashtable] $Methods)
+    param($Properties, $Methods)
     $made = [PSCustomObject] $Properties
     foreach ($method in $Methods.GetEnumerator()) { $made | Add-Member ScriptMethod $method.Key $method.Value }
     $made
@@ -121,7 +121,7 @@ function New-Fake {
 # Rows of a table in a text, whose first line has the names of columns, between bars. Numbers, True and False are such
 # values, nothing is $null; a name that ends with [] is that of a list, with a comma between its items.
 function Read-Table {
-    param([string] $Text)
+    param($Text)
     $names, $rows = @($Text -split '\r?\n')
     foreach ($row in $rows) {
         $values = $row -split '\|'
@@ -141,7 +141,7 @@ function Read-Table {
 # Gives a table of fakes these values; as a text they are words such as `name=value`.
 
 function Set-Values {
-    param([hashtable] $Table, $Values)
+    param($Table, $Values)
     if ($Values -is [hashtable]) { foreach ($value in $Values.GetEnumerator()) { $Table[$value.Key] = $value.Value } }
     else { foreach ($word in -split $Values) { $Table[($word -split '=')[0]] = ($word -split '=', 2)[1] } }
 }

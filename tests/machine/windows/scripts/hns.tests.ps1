@@ -49,7 +49,7 @@ Test 'C# is compiled once for all processes, again where its file is torn, and b
     $whole = [IO.File]::ReadAllBytes($file)
     $compiled = @{ for = @(); fails = $false }
     function Add-Type {
-        param([string] $TypeDefinition, [string] $OutputAssembly, [string] $OutputType)
+        param($TypeDefinition, $OutputAssembly, $OutputType)
         if ($OutputAssembly -and $compiled.fails) { throw 'no room' }
         $compiled.for += "$OutputType"
         if ($OutputAssembly) { [IO.File]::WriteAllBytes($OutputAssembly, $whole) }

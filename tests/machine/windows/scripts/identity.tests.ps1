@@ -7,12 +7,12 @@
 . "$PSScriptRoot/log-fake.ps1"
 
 function Start-Sleep {
-    param([int] $Seconds)
+    param($Seconds)
     $fakeWeb.slept += $Seconds
 }
 # Starts a test: nothing was asked yet, and this is how the web answers.
 function Set-Web {
-    param([scriptblock] $Answer)
+    param($Answer)
     Set-Values $fakeWeb @{ answer = $Answer; calls = @(); slept = @(); tokens = 0; keys = 0; sent = @() }
 }
 $aws = ConvertTo-Data @{ kind = 'aws'; region = 'eu-central-1'; domain = 'amazonaws.com'; joinSecret = '/fenestra/demo/join' }
@@ -22,7 +22,7 @@ $tokenCall = 'GET http://169.254.169.254/metadata/identity/oauth2/token?api-vers
 $secretCall = 'GET https://demo-join.vault.azure.net/secrets/join?api-version=7.4'
 # The metadata service and the vault of Azure: a token for the pool's own identity opens the vault.
 function Get-AzureAnswer {
-    param([string] $Call, [hashtable] $Headers)
+    param($Call, $Headers)
     if ($Call -eq $secretCall) {
         Assert-Equal $Headers['Authorization'] 'Bearer the-token'
         return ConvertTo-Data @{ value = '{"server":"https://api:6443","token":"abc"}' }

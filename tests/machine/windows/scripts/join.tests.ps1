@@ -8,7 +8,7 @@ $asked = @{}
 function Invoke-Program { }
 # Notes at each folder whether the token was there already.
 function Protect-Folder {
-    param([string] $Path)
+    param($Path)
     if ($asked.refuse) { throw "access rights of $Path not set: made to fail" }
     $asked.rights += @{ path = $Path; token = [bool] (Select-String -Quiet -SimpleMatch 'the-token' -Path (Join-Path (Split-Path -Parent $asked.file) '*.conf*') -ErrorAction SilentlyContinue) }
 }
@@ -99,7 +99,7 @@ Test 'a certificate that cannot be read is replaced' {
     Assert-False (Test-Path $machine.paths.kubeconfig)
 }
 function Set-Certificate {
-    param($Machine, [string] $Name = 'i-0123456789abcdef0')
+    param($Machine, $Name = 'i-0123456789abcdef0')
     Write-Text "$($Machine.paths.certificates)/kubelet-client-current.pem" (New-Pem $Name)
     Write-Text $Machine.paths.clusterCa '-----END CERTIFICATE-----'
     Write-Text $Machine.paths.kubeconfig "clusters:`n- cluster:`n    server: https://kubeconfig:6443"

@@ -5,7 +5,7 @@
 . "$PSScriptRoot/log-fake.ps1"
 # The shell that runs this test is a program that every system has.
 function Get-Call {
-    param([string] $Command)
+    param($Command)
     , @('-NoProfile', '-NonInteractive', '-Command', $Command)
 }
 
@@ -138,7 +138,7 @@ foreach ($does in 'throw "full"', 'Start-Sleep -Seconds 60') {
 Test 'a restart that Windows refuses is not counted, and one that is planned already is as good' {
     $said = @{ fails = $true }
     function Invoke-Program {
-        param([string] $Path, [string[]] $Arguments, [int[]] $Accept)
+        param($Path, $Arguments, $Accept)
         Assert-Equal $Accept @(0, 1115, 1190)
         if ($said.fails) { throw 'ended with 5' }
     }

@@ -6,7 +6,7 @@
 $fakeWeb = @{}
 $fakeDone = @{ fetched = @() }
 function Invoke-Curl {
-    param([string[]] $Arguments)
+    param($Arguments)
     $url = $Arguments[-1]
     $fakeDone.fetched += $url
     if (-not $fakeWeb.ContainsKey($url)) { return $false }

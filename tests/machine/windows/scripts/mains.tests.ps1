@@ -7,7 +7,7 @@ $fakeMain = @{}
 
 # Starts a script with these functions instead of its own. Where it would go on for ever a pause throws.
 function Invoke-Main {
-    param([string] $Script, [string] $Functions, [hashtable] $Arguments = @{})
+    param($Script, $Functions, $Arguments = @{})
     Set-Values $fakeMain @{ did = @(); rounds = 0; code = 0 }
     $text = Read-Text "$scripts/$Script.ps1"
     $always = 'function Start-Log { }; function Initialize-Web { }; function Write-Log { Add-Did "log $args" }; function Write-Notice { Add-Did "told $args" }'

@@ -11,18 +11,18 @@ function Get-NetIPAddress {
     }
 }
 function New-Route {
-    param([string] $Prefix, [int] $Index, [string] $NextHop, [string] $Alias = "nic$Index")
+    param($Prefix, $Index, $NextHop, $Alias = "nic$Index")
     [PSCustomObject] @{ DestinationPrefix = $Prefix; InterfaceIndex = $Index; NextHop = $NextHop; RouteMetric = 0; InterfaceMetric = 15; InterfaceAlias = $Alias }
 }
 function Get-NetRoute {
-    param([string] $AddressFamily, [string] $PolicyStore = 'ActiveStore')
+    param($AddressFamily, $PolicyStore = 'ActiveStore')
     $from = $table.routes
     if ($PolicyStore -eq 'PersistentStore') { $from = $table.kept }
     $from
 }
 # Without a store it writes to both, as Windows does.
 function New-NetRoute {
-    param([string] $DestinationPrefix, [int] $InterfaceIndex, [string] $NextHop, [int] $RouteMetric, [string] $PolicyStore)
+    param($DestinationPrefix, $InterfaceIndex, $NextHop, $RouteMetric, $PolicyStore)
     if ($PolicyStore -ne 'PersistentStore') {
         $table.routes += New-Route $DestinationPrefix $InterfaceIndex $NextHop
     }
@@ -31,7 +31,7 @@ function New-NetRoute {
     }
 }
 function Remove-NetRoute {
-    param([string] $DestinationPrefix, [int] $InterfaceIndex, [string] $NextHop, [string] $PolicyStore, [switch] $Confirm)
+    param($DestinationPrefix, $InterfaceIndex, $NextHop, $PolicyStore, [switch] $Confirm)
     $table.removed += "$PolicyStore $DestinationPrefix"
     if ($PolicyStore -ne 'PersistentStore') {
         $table.routes = @($table.routes | Where-Object { $_.DestinationPrefix -ne $DestinationPrefix -or $_.InterfaceIndex -ne $InterfaceIndex -or $_.NextHop -ne $NextHop })
@@ -74,7 +74,7 @@ function Step-Adapter {
     }
 }
 function Get-NetworkAnswer {
-    param([string] $Method, [string] $Path, [string] $Body)
+    param($Method, $Path, $Body)
     $kind = $Path.Trim('/').Split('/')[0]
     $id = $Path.Trim('/').Split('/')[1]
     if ($Method -eq 'GET') {
@@ -105,7 +105,7 @@ function Get-NetworkAnswer {
 # network of its name, type and range, deletes another one of its name, and makes one with the name of the adapter that
 # has the node's address.
 function Invoke-Flanneld {
-    param([string] $Name, [string] $Range)
+    param($Name, $Range)
     # Looked up at its start.
     $adapter = (Get-DefaultRoute).InterfaceAlias
     foreach ($network in @(Invoke-Hns GET '/networks/' | Where-Object { $_.Name -eq $Name })) {

@@ -34,7 +34,7 @@ Test 'a route that somebody else makes at this moment keeps no other from being 
     $table.routes = @(New-Route '0.0.0.0/0' 7 '10.0.0.1')
     $real = ${function:New-NetRoute}
     function New-NetRoute {
-        param([string] $DestinationPrefix, [int] $InterfaceIndex, [string] $NextHop, [int] $RouteMetric, [string] $PolicyStore)
+        param($DestinationPrefix, $InterfaceIndex, $NextHop, $RouteMetric, $PolicyStore)
         if ($DestinationPrefix -eq $metadata) { throw 'Instance MSFT_NetRoute already exists' }
         & $real -DestinationPrefix $DestinationPrefix -InterfaceIndex $InterfaceIndex -NextHop $NextHop -RouteMetric $RouteMetric -PolicyStore $PolicyStore
     }
@@ -73,7 +73,7 @@ Test 'the subnet is read from the file of flanneld, and empty without it' {
 # host-local in a few lines: one reservation per file, a second ADD of the same holder is refused.
 $store = @{ next = 2; calls = @() }
 function Request-Address {
-    param($Machine, [string] $Command, [string] $Subnet)
+    param($Machine, $Command, $Subnet)
     $network = $Machine.network
     $store.calls += $Command
     $own = @(Get-ChildItem -File -LiteralPath $network.reservations | Where-Object { (Get-Content -TotalCount 1 -LiteralPath $_.FullName) -eq $network.sourceVip.container })

@@ -16,7 +16,7 @@ function Reset-Node {
     $fakeNode.processes += 'kubelet'
 }
 function Add-Deed {
-    param([string] $Deed)
+    param($Deed)
     if ($fakeNode.over) { return }
     if ($fakeNode.fail -and $Deed -like $fakeNode.fail) { throw "made to fail: $Deed" }
     $fakeNode.deeds += $Deed
@@ -24,7 +24,7 @@ function Add-Deed {
 # One call from outside: as it is, or spoilt. With a limit a call that hangs ends as an error, else its process is ended
 # from outside: `over`, and nothing happens any more. A deed, or the kernel's list of processes, is never half.
 function Invoke-Call {
-    param([string] $Call, [scriptblock] $Body, [double] $Limit = 0, [switch] $Sure)
+    param($Call, $Body, $Limit = 0, [switch] $Sure)
     if ($fakeNode.over) { return }
     # The ways in which it may be spoilt.
     $fakeNode.asked[$Call] = @('hangs', 'throws', 'slow')
@@ -46,11 +46,11 @@ function Invoke-Call {
     & $Body
 }
 function New-Deadline {
-    param([double] $Seconds)
+    param($Seconds)
     @{ end = $fakeNode.time + $Seconds }
 }
 function Get-Left {
-    param([hashtable] $Deadline, [double] $AtMost = 86400)
+    param($Deadline, $AtMost = 86400)
     [Math]::Max(0, [Math]::Min($AtMost, $Deadline.end - $fakeNode.time))
 }
 function Start-Sleep { $fakeNode.time += 1 }
@@ -59,7 +59,7 @@ function Remove-CimSession { }
 # As the service manager: a disabled service does not start, and a child outlives its service. One may ignore the
 # request to stop, or go on stopping, until its process is ended.
 function Get-Service {
-    param([string] $Name)
+    param($Name)
     Invoke-Call 'Get-Service' {
         if (-not $fakeNode.services.ContainsKey($Name)) { return }
         $found = New-Fake @{ Name = $Name } @{
@@ -95,7 +95,7 @@ function Get-Service {
     }
 }
 function Set-Service {
-    param([string] $Name, [string] $StartupType)
+    param($Name, $StartupType)
     Invoke-Call 'Set-Service' -Sure {
         $fakeNode.services[$Name].start = $StartupType
         Add-Deed "set $Name $StartupType"
@@ -103,11 +103,11 @@ function Set-Service {
 }
 # No process of the machine that runs this test may be touched.
 function Get-Process {
-    param([string] $Name)
+    param($Name)
     Invoke-Call 'Get-Process' -Sure { if ($fakeNode.processes -contains $Name) { [PSCustomObject] @{ Name = $Name; PriorityClass = 'AboveNormal' } } }
 }
 function Stop-Process {
-    param([Parameter(ValueFromPipeline = $true)] $InputObject, [int] $Id, [switch] $Force)
+    param([Parameter(ValueFromPipeline = $true)] $InputObject, $Id, [switch] $Force)
     process {
         Invoke-Call 'Stop-Process' -Sure {
             if (-not $Id -and -not $InputObject.Name) { throw 'that is no process' }
@@ -118,7 +118,7 @@ function Stop-Process {
     }
 }
 function Get-CimInstance {
-    param([string] $ClassName, [string] $Filter, [string] $Namespace)
+    param($ClassName, $Filter, $Namespace)
     Invoke-Call 'Get-CimInstance' {
         if ($Namespace -like '*Defender') { return $fakeNode.defender }
         foreach ($name in @($fakeNode.services.Keys)) {

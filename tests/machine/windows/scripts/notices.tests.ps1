@@ -4,7 +4,7 @@ foreach ($name in 'files.ps1', 'lib.ps1', 'web.ps1', 'identity.ps1', 'sigv4.ps1'
     Copy-Item -LiteralPath "$scripts/$name" -Destination $temp
 }
 Set-Content -Path "$temp/drain.ps1" -Value @(
-    'param([int] $Seconds, [string] $Hook, [switch] $Returns, [switch] $Leaves)'
+    'param($Seconds, $Hook, [switch] $Returns, [switch] $Leaves)'
     '$fakeCloud.calls += "drain $Seconds $Hook"'
     'if ($Seconds -and $Leaves -eq $Returns) { throw "a machine leaves or returns" }'
     'if ($fakeCloud.fail -gt 0) { $fakeCloud.fail -= 1; throw "made to fail" }'
@@ -15,12 +15,12 @@ Set-Content -Path "$temp/drain.ps1" -Value @(
 $fakeCloud = @{ time = 0; calls = @(); termination = $null; silent = $false }
 . "$PSScriptRoot/log-fake.ps1"
 function Get-Termination {
-    param($Machine, [hashtable] $Silent)
+    param($Machine, $Silent)
     $Silent.silent = $fakeCloud.silent
     $fakeCloud.termination
 }
 function Complete-Termination {
-    param($Machine, [hashtable] $Termination)
+    param($Machine, $Termination)
     $fakeCloud.calls += "complete $($Termination.finish)"
 }
 # Time passes in pauses alone.

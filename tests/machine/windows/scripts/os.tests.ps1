@@ -17,13 +17,13 @@ function Get-ItemProperty { [PSCustomObject] $fakeSystem.before }
 function New-Folder { }
 function New-Item { }
 function Get-WindowsFeature {
-    param([string[]] $Name)
+    param($Name)
     foreach ($feature in $Name) {
         [PSCustomObject] @{ Name = $feature; InstallState = $fakeSystem.features[$feature] }
     }
 }
 function Install-WindowsFeature {
-    param([string[]] $Name)
+    param($Name)
     # As Windows does while it waits for a restart.
     if ($fakeSystem.features.Values -contains 'InstallPending') {
         throw 'The operation cannot be completed, because the server that you specified requires a restart.'
@@ -35,26 +35,26 @@ function Install-WindowsFeature {
     [PSCustomObject] @{ Success = $fakeSystem.success; RestartNeeded = $fakeSystem.restart; ExitCode = 'Failed' }
 }
 function New-ItemProperty {
-    param([string] $LiteralPath, [string] $Name, [string] $PropertyType, $Value, [switch] $Force)
+    param($LiteralPath, $Name, $PropertyType, $Value, [switch] $Force)
     if ($fakeSystem.fail -eq "registry $Name") { throw 'Requested registry access is not allowed.' }
     $fakeSystem.values += "$LiteralPath $Name $PropertyType $Value"
     $fakeSystem.before[$Name] = $Value
 }
 function Set-Service {
-    param([string] $Name, [string] $StartupType)
+    param($Name, $StartupType)
     $fakeSystem.services[$Name] = $StartupType
 }
 # In place of those of services.ps1, which stage.ps1 has read in.
 function Stop-Within {
-    param([string] $Name)
+    param($Name)
     $fakeSystem.calls += "stop $Name"
 }
 function Start-Within {
-    param([string] $Name)
+    param($Name)
     $fakeSystem.started += $Name
 }
 function Invoke-Program {
-    param([string] $Path, [string[]] $Arguments)
+    param($Path, $Arguments)
     $call = "$Path $($Arguments -join ' ')"
     if ($fakeSystem.fail -and $call -like $fakeSystem.fail) { throw "made to fail: $call" }
     $fakeSystem.calls += $call
@@ -66,7 +66,7 @@ function Invoke-Program {
 function New-CimSession { 'session' }
 function Remove-CimSession { }
 function Add-MpPreference {
-    param([string[]] $ExclusionProcess, [string[]] $ExclusionPath)
+    param($ExclusionProcess, $ExclusionPath)
     $fakeSystem.excluded += $ExclusionProcess + $ExclusionPath
 }
 function Get-PartitionSupportedSize {
@@ -75,23 +75,23 @@ function Get-PartitionSupportedSize {
 }
 function Get-Partition { @{ Size = 32212254720 } }
 function Resize-Partition {
-    param([string] $DriveLetter, $Size)
+    param($DriveLetter, $Size)
     $fakeSystem.resized = $Size
 }
 function Get-CimInstance {
-    param([string] $ClassName)
+    param($ClassName)
     if ($ClassName -eq 'Win32_ComputerSystem') {
         return [PSCustomObject] @{ AutomaticManagedPagefile = $fakeSystem.managed }
     }
     $fakeSystem.pagefile
 }
 function New-CimInstance {
-    param([string] $ClassName, [hashtable] $Property)
+    param($ClassName, $Property)
     $fakeSystem.pagefile = [PSCustomObject] $Property
     $fakeSystem.pagefile
 }
 function Set-CimInstance {
-    param($InputObject, [hashtable] $Property)
+    param($InputObject, $Property)
     if ($Property.ContainsKey('AutomaticManagedPagefile')) {
         $fakeSystem.managed = $Property.AutomaticManagedPagefile
         return

@@ -11,7 +11,7 @@ $fakeServices = @{}
 # What only Windows has, in place of the types that the scripts name.
 $fakeEvents = New-Object Collections.Generic.List[string]
 function New-FakeKey {
-    param([string] $Path)
+    param($Path)
     if (-not $fakePc.keys.ContainsKey($Path)) { $fakePc.keys[$Path] = @{} }
     New-Fake @{ values = $fakePc.keys[$Path] } @{
         GetValue         = { $this.values.Item($args[0]) }
@@ -40,11 +40,11 @@ Add-Content -Path "$scripts/files.ps1" -Value 'function Write-Event { $fakeEvent
 Add-Content -Path "$scripts/lib.ps1" -Value @((Get-Content -Raw -LiteralPath "$PSScriptRoot/wait-fake.ps1"), 'function Invoke-Program { Invoke-FakeProgram @args }')
 # Without the log.
 function Write-Host {
-    param([string] $Line)
+    param($Line)
     if ($Line -notmatch '^\d{4}-|^/') { Microsoft.PowerShell.Utility\Write-Host $Line }
 }
 function Start-Sleep {
-    param([double] $Seconds)
+    param($Seconds)
     Step-Adapter
     # Pauses between attempts are longer than any other.
     if ($Seconds -ge 10) { $fakePc.pauses += 1 }
@@ -52,13 +52,13 @@ function Start-Sleep {
 }
 
 function Test-Good {
-    param([string] $File, [string] $Pattern = '^MZ')
+    param($File, $Pattern = '^MZ')
     (Read-Text "$drive$File") -match $Pattern
 }
 # Programs come as their names. An archive has the programs that these fakes run.
 $fakeArchives = @{ containerd = 'bin/containerd.exe'; crictl = 'crictl.exe'; 'cni-plugins' = 'host-local.exe' }
 function Start-Process {
-    param([string] $FilePath, $ArgumentList, [string] $WindowStyle, [string] $RedirectStandardOutput, [string] $RedirectStandardError, [switch] $PassThru, [switch] $NoNewWindow)
+    param($FilePath, $ArgumentList, $WindowStyle, $RedirectStandardOutput, $RedirectStandardError, [switch] $PassThru, [switch] $NoNewWindow)
     $code = 0
     $words = "$ArgumentList"
     if ($FilePath -eq 'curl.exe') {
@@ -83,7 +83,7 @@ function Start-Process {
     }
 }
 function Invoke-FakeProgram {
-    param([string] $Path, [string[]] $Arguments, [int[]] $Accept, [double] $Seconds, [string] $Text)
+    param($Path, $Arguments, $Accept, $Seconds, $Text)
     $name = [IO.Path]::GetFileName($Path)
     if ($Path.StartsWith($drive) -and -not (Test-Good $Path.Substring($drive.Length))) { throw "program $Path does not start: 193" }
     switch ($name) {
@@ -144,7 +144,7 @@ function Test-FakeReady {
 # For tests in which calls fail.
 function Step-Call { }
 function Get-Service {
-    param([string] $Name)
+    param($Name)
     if (-not $fakeServices.ContainsKey($Name)) { return }
     $service = New-Fake @{ Name = $Name } @{
         Stop          = { Step-Call "stop $($this.Name)"; $fakeServices[$this.Name].status = 'Stopped' }
@@ -163,11 +163,11 @@ function Get-Service {
 function Set-Service { }
 function Get-Acl { @{ Sddl = 'O:BAG:SYD:PAI(A;OICI;FA;;;SY)(A;OICI;FA;;;BA)' } }
 function New-Service {
-    param([string] $Name)
+    param($Name)
     $fakeServices[$Name] = @{ status = 'Stopped' }
 }
 function Get-CimInstance {
-    param([string] $ClassName, [string] $Filter)
+    param($ClassName, $Filter)
     if ($Filter -eq "Name='kubelet'" -and $fakeServices.ContainsKey('kubelet')) { return @{ Name = 'kubelet'; ProcessId = 0 } }
 }
 function Invoke-CimMethod { @{ ReturnValue = 0 } }
@@ -209,7 +209,7 @@ $fakeWeb.answer = {
 # A machine as the cloud makes it, with the payload of a pool that has all that a pool may have.
 $payload = Get-Content -Raw -Encoding UTF8 -LiteralPath $env:PAYLOAD | ConvertFrom-Json
 function Get-OnDrive {
-    param([string] $Path)
+    param($Path)
     $drive + $Path.Substring(2).Replace('\', '/')
 }
 foreach ($item in $payload.PSObject.Properties) {
@@ -217,7 +217,7 @@ foreach ($item in $payload.PSObject.Properties) {
 }
 # Text of a file of the payload whose paths are on this drive.
 function Get-DriveText {
-    param([string] $Path)
+    param($Path)
     [Regex]::Replace($payload.$Path, 'C:((?:\\\\[^"\\,]*)+)', { param($match) $drive + $match.Groups[1].Value.Replace('\\', '/') })
 }
 $fakeData = Get-DriveText 'C:\fenestra\machine.json' | ConvertFrom-Json
@@ -365,7 +365,7 @@ $made = @(Get-ChildItem -Recurse -File -LiteralPath "$drive/fenestra", "$drive/e
     ForEach-Object { $_.FullName } | Sort-Object)
 $random = New-Object Random 44
 function Set-Torn {
-    param([string] $Path, [int] $How)
+    param($Path, $How)
     $length = (New-Object IO.FileInfo $Path).Length
     if ($How -eq 0) { Remove-Item -Force -LiteralPath $Path }
     if ($How -eq 1) { [IO.File]::WriteAllText($Path, '') }

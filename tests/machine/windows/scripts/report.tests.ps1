@@ -8,7 +8,7 @@ $told = @{ lines = @() }
 $fakeBefore = '[{"version":1,"timestampUTC":"2026-01-02T03:04:05Z","status":{"name":"Custom Script Handler","operation":"Command Execution Finished","status":"success","code":0,"formattedMessage":{"lang":"en-US","message":"Command execution finished"},"substatus":[{"name":"StdOut","status":"success","code":0,"formattedMessage":{"lang":"en-US","message":"first wave"}}]}}]'
 
 function New-Case {
-    param([string] $Text = $fakeBefore)
+    param($Text = $fakeBefore)
     $folder = "$temp/$([Guid]::NewGuid())"
     New-Folder "$folder/1.10.20/Status"
     Write-Text "$folder/1.10.20/Status/0.status" $Text

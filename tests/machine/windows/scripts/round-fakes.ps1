@@ -4,7 +4,7 @@
 
 # In place of the lock between processes: held by a run, or free.
 function Invoke-Alone {
-    param([string] $Lock, [int] $Milliseconds, [scriptblock] $Body)
+    param($Lock, $Milliseconds, $Body)
     if ("$Lock $Milliseconds" -ne 'run 0') { throw "lock $Lock" }
     if ($fakeNode.locked) { return $false }
     & $Body | Out-Null
@@ -26,7 +26,7 @@ function Initialize-Hns { Invoke-Call 'Initialize-Hns' -Sure { @() } }
 }
 # crictl, with sandboxes by their addresses of which one that is held does not stop; kubectl; shutdown.exe.
 function Invoke-Program {
-    param([string] $Path, [string[]] $Arguments, [double] $Seconds)
+    param($Path, $Arguments, $Seconds)
     if (-not $Seconds) { throw "$Path has no limit" }
     $words = @($Arguments | Where-Object { $_ -notlike '--*' -and "$temp/state", '10s', 'pipe', '60s' -notcontains $_ })
     $id = $words[-1]
@@ -59,22 +59,22 @@ function Invoke-Program {
 }
 function Get-AwsMetadata { Invoke-Call 'Get-AwsMetadata' { 'i-0123456789abcdef0' } }
 function Send-Web {
-    param([hashtable] $Request, [double] $Seconds)
+    param($Request, $Seconds)
     Invoke-Call "Send-Web $($Request.Uri)" -Limit $Seconds { @{ status = $fakeNode.status; text = 'ok' } }
 }
 function Get-ScheduledTask {
-    param([string] $TaskName)
+    param($TaskName)
     Invoke-Call 'Get-ScheduledTask' { [PSCustomObject] @{ State = $fakeNode.task } }
 }
 function Start-ScheduledTask {
-    param([string] $TaskName)
+    param($TaskName)
     Invoke-Call 'Start-ScheduledTask' -Sure {
         Add-Deed "run $TaskName"
         $fakeNode.task = 'Running'
     }
 }
 function New-Route {
-    param([string] $Prefix)
+    param($Prefix)
     [PSCustomObject] @{ DestinationPrefix = $Prefix; InterfaceIndex = 7; NextHop = '10.0.0.1'; RouteMetric = 0; InterfaceMetric = 15 }
 }
 function Get-NetRoute {
@@ -94,7 +94,7 @@ function Remove-NetRoute { Invoke-Call 'Remove-NetRoute' -Sure { @() } }
 [IO.File]::WriteAllText("$scripts/drain.ps1", 'Invoke-Call drain -Sure { Add-Deed drain }')
 $fakeWrite = ${function:Write-Text}
 function Write-Text {
-    param([string] $Path, [string] $Text)
+    param($Path, $Text)
     Invoke-Call 'Write-Text' -Sure { & $fakeWrite $Path $Text }
 }
 function Get-ChildItem { Invoke-Call 'Get-ChildItem' { @() } }

@@ -57,7 +57,7 @@ Azure CNI|drain, drain, restart||shutdown.exe /r ht
 
 # What was done and has failed in ten rounds. In trouble the call is well again in the seventh.
 function Get-Cell {
-    param([string] $Scene, [string] $Call, [string] $Way, [int] $Rounds = 10)
+    param($Scene, $Call, $Way, $Rounds = 10)
     Reset-Node
     Remove-Item -Path "$temp/state/*"
     $kept = @{}
@@ -81,7 +81,7 @@ function Get-Cell {
 }
 # The end of a cell by the table.
 function Get-Wanted {
-    param([string] $Scene, [string] $Call, [string] $Way)
+    param($Scene, $Call, $Way)
     $rows = @($fakeCells -split "`r?`n" | ForEach-Object { , @($_ -split '\|') } | Where-Object { $_[0] -eq $Scene })
     foreach ($row in $rows) {
         foreach ($cells in @($row[3] -split ', ' | Where-Object { $_ })) {

@@ -5,7 +5,7 @@
 
 . "$PSScriptRoot/node-fakes.ps1"
 function Invoke-Program {
-    param([string] $Path, [string[]] $Arguments)
+    param($Path, $Arguments)
     Add-Deed "$Path $($Arguments -join ' ')"
     # As containerd does: a second registration is refused, and a new service starts at boot.
     if ($Arguments[0] -eq '--register-service') {
@@ -15,16 +15,16 @@ function Invoke-Program {
     if ($Arguments[0] -eq '--unregister-service') { $fakeNode.services.Remove('containerd') }
 }
 function New-ItemProperty {
-    param([string] $Path, [string] $Name, [string] $PropertyType, [string[]] $Value, [switch] $Force)
+    param($Path, $Name, $PropertyType, $Value, [switch] $Force)
     Add-Deed "$Path $Name $PropertyType $Value"
 }
 function New-Service {
-    param([string] $Name, [string] $BinaryPathName, [string] $DependsOn, [string] $StartupType)
+    param($Name, $BinaryPathName, $DependsOn, $StartupType)
     Add-Deed "new $Name on $DependsOn"
     $fakeNode.services[$Name] = @{ start = $StartupType; status = 'Stopped'; command = $BinaryPathName }
 }
 function Invoke-CimMethod {
-    param($InputObject, [string] $MethodName, [hashtable] $Arguments)
+    param($InputObject, $MethodName, $Arguments)
     if ($fakeNode.refuse -eq 0) { $fakeNode.services.kubelet.command = $Arguments.PathName }
     @{ ReturnValue = $fakeNode.refuse }
 }
@@ -121,7 +121,7 @@ $started = @(
 )
 $ends = @{ 'add-containerd' = 'containerd Manual Stopped '; 'start-kubelet' = 'containerd Manual Running , kubelet Manual Running log-runner kubelet --hostname-override=i-1 --node-ip=10.0.0.7' }
 function Assert-End {
-    param([string] $Script)
+    param($Script)
     Assert-Equal (@($fakeNode.services.Keys | Sort-Object | ForEach-Object { "$_ $($fakeNode.services[$_].start) $($fakeNode.services[$_].status) $($fakeNode.services[$_].command)" }) -join ', ') $ends[$Script]
 }
 foreach ($script in 'add-containerd', 'start-kubelet') {

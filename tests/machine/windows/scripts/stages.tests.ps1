@@ -48,7 +48,7 @@ foreach ($stage in $fakeStages) {
 }
 . "$PSScriptRoot/log-fake.ps1"
 function Protect-Folder {
-    param([string] $Path)
+    param($Path)
     if ($fake.refuse -gt 0) {
         $fake.refuse -= 1
         throw "access rights of $Path not set: made to fail"
@@ -56,15 +56,15 @@ function Protect-Folder {
     $fake.order += "protect $(Split-Path -Leaf $Path)"
 }
 function Stop-NodeService {
-    param([string[]] $Names)
+    param($Names)
     if ($Names) { $fake.order += "hold $($Names -join ' ')" }
 }
 function Set-Report {
-    param($Machine, [int] $Code)
+    param($Machine, $Code)
     $fake.reports += $Code
 }
 function Start-Sleep {
-    param([double] $Seconds)
+    param($Seconds)
     $fake.slept += $Seconds
 }
 
@@ -76,7 +76,7 @@ function Get-OwnName { 'n' }
 # In place of the lock between processes.
 $fakeLock = @{ held = $false }
 function Invoke-Alone {
-    param([string] $Lock, [int] $Milliseconds, [scriptblock] $Body)
+    param($Lock, $Milliseconds, $Body)
     if ($fakeLock.hangs) { return $false }
     $fakeLock.held = $true
     & $Body | Out-Null
@@ -148,7 +148,7 @@ Test 'an error outside of every stage does not end the run' {
 }
 # Each of these has run once, and the given ones once more.
 function Assert-Ran {
-    param([string[]] $Names, [string[]] $Twice)
+    param($Names, $Twice)
     foreach ($name in $Names) { Assert-Equal "$name $(@($fake.ran -eq $name).Count)" "$name $(1 + [int] ($Twice -contains $name))" }
 }
 foreach ($broken in $inOrder) {

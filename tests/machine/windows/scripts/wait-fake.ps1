@@ -1,6 +1,6 @@
 # In place of Wait-Until of lib.ps1: the time of a test is the sum of the pauses.
 function Wait-Until {
-    param([scriptblock] $Condition, [int] $Seconds, [string] $What, [double] $PauseSeconds = 2)
+    param($Condition, $Seconds, $What, $PauseSeconds = 2)
     for ($spent = 0; $true; $spent += $PauseSeconds) {
         $value = & $Condition
         if ($value) { return $value }

@@ -8,7 +8,7 @@ $processes = @{}
 . "$PSScriptRoot/log-fake.ps1"
 # In place of the stage's script: a command in a process of the shell that runs this test.
 function Start-StageProcess {
-    param([string] $Name)
+    param($Name)
     $process = Start-Process -FilePath $shell -ArgumentList @('-NoProfile', '-NonInteractive', '-EncodedCommand', [Convert]::ToBase64String([Text.Encoding]::Unicode.GetBytes($commands[$Name]))) -PassThru
     $process.Handle | Out-Null
     $processes[$Name] = $process
@@ -16,7 +16,7 @@ function Start-StageProcess {
 }
 # taskkill, which only Windows has.
 function Invoke-Program {
-    param([string] $Path, [string[]] $Arguments)
+    param($Path, $Arguments)
     Assert-Equal @($Path, $Arguments[0], $Arguments[2], $Arguments[3]) @('taskkill.exe', '/PID', '/T', '/F')
     Stop-Process -Force -Id ([int] $Arguments[1])
 }

@@ -4,11 +4,11 @@ $fakeWeb = @{ answer = $null; calls = @(); last = $null; tokens = 0; keys = 0 }
 Add-Content -Path "$scripts/web.ps1" -Value 'function Send-Web { Get-FakeAnswer @args }'
 
 function Send-Refusal {
-    param([int] $Code, [string] $Text = '')
+    param($Code, $Text = '')
     throw "refusal $Code $Text"
 }
 function Get-FakeAnswer {
-    param([hashtable] $Request, [double] $Seconds)
+    param($Request, $Seconds)
     $fakeMethod = 'GET'
     if ($Request.Method) { $fakeMethod = $Request.Method }
     $fakeWeb.calls += "$fakeMethod $($Request.Uri)"
@@ -32,7 +32,7 @@ $imds = 'http://169.254.169.254/latest'
 
 # The metadata service of AWS in a few lines: every token and every pair of keys is a new one.
 function Get-AwsAnswer {
-    param([string] $Call, [hashtable] $Headers)
+    param($Call, $Headers)
     if ($Call -eq "PUT $imds/api/token") {
         Assert-Equal $Headers['X-aws-ec2-metadata-token-ttl-seconds'] '300'
         $fakeWeb.tokens += 1
