@@ -1,8 +1,7 @@
 import { createHash } from "node:crypto";
 import { gzip as deflate } from "pako";
 import { patchesFolder } from "./linux/staticPodPatches.ts";
-import type { MachinePayload, PayloadFile } from "./payload.ts";
-import { isTrustFile } from "./trust.ts";
+import { isTrustFile, type MachinePayload, type PayloadFile } from "./payload.ts";
 
 /*
  * AWS limits user data to 16,384 bytes. There the scripts, and on Windows the configuration too, are in an S3 object; user data holds the rest,

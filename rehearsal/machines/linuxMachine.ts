@@ -3,7 +3,7 @@ import { chmod, mkdir, rm } from "node:fs/promises";
 import { createServer, type Server } from "node:http";
 import path from "node:path";
 import { messageOf } from "../../components/gates/poll.ts";
-import { shellQuote } from "../../components/machine/linux/shell.ts";
+import { shellQuote } from "../../components/machine/linux/rootfs.ts";
 import type { DecodedUserData } from "../../plan/decode/userData.ts";
 import type { SimulatedMachine } from "../../plan/fakes/machines.ts";
 import type { Hardware } from "../host/hardware.ts";

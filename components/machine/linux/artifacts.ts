@@ -2,7 +2,7 @@ import { downloadUrl } from "../../model/artifacts.ts";
 import type { NodeSettings } from "../../model/nodeSettings.ts";
 import { machineArtifacts } from "../../model/releases.ts";
 import { credentialPlugin } from "../credentialProvider.ts";
-import { tsvFile } from "./shell.ts";
+import { tsvFile } from "./rootfs.ts";
 
 interface Placement {
   /** `binary`: installed under its own name; `tar`: unpacked, gzip. */

@@ -2,7 +2,7 @@ import { stringify } from "yaml";
 import { gzip, isFetched, type ScriptsReference } from "../bundle.ts";
 import type { MachinePayload, PayloadFile } from "../payload.ts";
 import { stageFile } from "./common.ts";
-import { envFile } from "./shell.ts";
+import { envFile } from "./rootfs.ts";
 import { scriptsStage, stageTablePath, withScriptsStage } from "./stages.ts";
 
 /** Where a Linux machine on AWS finds bucket, key and SHA-256 of its scripts. */

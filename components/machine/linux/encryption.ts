@@ -4,8 +4,7 @@ import { encryptionSecret, isFirstKeyAlone, type SecretsEncryption } from "../..
 import type { Stage } from "../../model/podNetwork.ts";
 import type { PayloadFile } from "../payload.ts";
 import type { MachineEnv } from "./machineEnv.ts";
-import { rootFile } from "./rootfs.ts";
-import { tsvFile } from "./shell.ts";
+import { rootFile, tsvFile } from "./rootfs.ts";
 import { encryptedStage, encryptionStage, stageScript } from "./stages.ts";
 
 /*

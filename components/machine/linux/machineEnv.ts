@@ -1,4 +1,5 @@
 import type { NodeSettings } from "../../model/nodeSettings.ts";
+import type { LinuxPool } from "../../model/pools.ts";
 import { accessEnv, type CloudAccess } from "../cloudAccess.ts";
 
 /** Variables of `/etc/fenestra/machine.env`, in the order they are written. */
@@ -28,4 +29,9 @@ export function commonEnv(
     TIMERS: timers.join(" "),
     ...attempts,
   };
+}
+
+/** The time zone, which `stages/before.sh` sets. The image's own chrony keeps the clock by that of the cloud. */
+export function timeEnv({ timeZone }: LinuxPool): MachineEnv {
+  return timeZone === undefined ? {} : { TIME_ZONE: timeZone };
 }

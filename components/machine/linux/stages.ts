@@ -2,10 +2,8 @@ import { createHash } from "node:crypto";
 import { hasCredentials, type NodeSettings } from "../../model/nodeSettings.ts";
 import type { PodNetwork, Stage } from "../../model/podNetwork.ts";
 import type { LinuxPool } from "../../model/pools.ts";
-import type { PayloadFile } from "../payload.ts";
-import { trustFiles } from "../trust.ts";
-import { annotationPatch, hasUserStage } from "../userScripts.ts";
-import { tsvFile } from "./shell.ts";
+import { annotationPatch, hasUserStage, type PayloadFile, trustFiles } from "../payload.ts";
+import { tsvFile } from "./rootfs.ts";
 import { nameServerPatch, staticPodPatches } from "./staticPodPatches.ts";
 
 const once = (name: string, exitCode: number, ...reads: readonly string[]): Stage => ({

@@ -4,13 +4,11 @@ import { ports } from "../../model/ports.ts";
 import { healthSeconds, heartbeatSeconds, noticeSeconds, takenAwaySeconds } from "../../model/timings.ts";
 import type { PoolAccess } from "../cloudAccess.ts";
 import { credentialFiles } from "../credentialProvider.ts";
-import { withTemplates } from "../loginFiles.ts";
-import { fingerprinted, type WorkerPayload } from "../payload.ts";
+import { fingerprinted, userFiles, type WorkerPayload, withTemplates } from "../payload.ts";
 import { bootstrapKubeconfig } from "../placeholders.ts";
-import { userFiles } from "../userScripts.ts";
 import { artifactTable } from "./artifacts.ts";
 import { commonUnits, linuxFiles } from "./common.ts";
-import { commonEnv, type MachineEnv } from "./machineEnv.ts";
+import { commonEnv, type MachineEnv, timeEnv } from "./machineEnv.ts";
 import { linuxEntry, script, unitFile } from "./rootfs.ts";
 import {
   stageTable,
@@ -22,7 +20,6 @@ import {
   workerStages,
 } from "./stages.ts";
 import { daemonUnit } from "./systemdUnits.ts";
-import { timeEnv } from "./time.ts";
 
 interface LinuxWorkerPayloadArgs {
   readonly spec: NodeSettings;

@@ -1,9 +1,8 @@
 import type { NodeSettings } from "../../model/nodeSettings.ts";
 import type { WindowsPool } from "../../model/pools.ts";
 import { containerdPaths } from "../containerd.ts";
-import type { PayloadFile } from "../payload.ts";
+import { isTrustFile, type PayloadFile } from "../payload.ts";
 import { registryConfigDir } from "../registryMirrors.ts";
-import { isTrustFile } from "../trust.ts";
 import { windowsPaths, windowsScript } from "./paths.ts";
 import { bakedStages, stagesOf, stageWaves } from "./stages.ts";
 import { unpacking } from "./userData.ts";

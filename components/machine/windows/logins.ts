@@ -1,10 +1,8 @@
 import type { NodeSettings } from "../../model/nodeSettings.ts";
 import type { WindowsPool } from "../../model/pools.ts";
 import type { CloudAccess } from "../cloudAccess.ts";
-import { loginFiles } from "../loginFiles.ts";
-import type { PayloadFile } from "../payload.ts";
+import { annotationPatch, hasUserStage, loginFiles, type PayloadFile } from "../payload.ts";
 import { mirrorLogin, proxyUrl } from "../proxy.ts";
-import { annotationPatch, hasUserStage } from "../userScripts.ts";
 import { windowsPaths } from "./paths.ts";
 import { containerdEnvironment } from "./services.ts";
 

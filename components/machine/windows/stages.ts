@@ -1,8 +1,7 @@
 import { hasCredentials, type NodeSettings } from "../../model/nodeSettings.ts";
 import type { WindowsPool } from "../../model/pools.ts";
 import type { PoolAccess } from "../cloudAccess.ts";
-import { fingerprint, type PayloadFile } from "../payload.ts";
-import { hasUserStage } from "../userScripts.ts";
+import { fingerprint, hasUserStage, type PayloadFile } from "../payload.ts";
 import { curlArguments, type WindowsArtifact, windowsArtifacts } from "./artifacts.ts";
 import { ccgArtifacts, ccgData } from "./ccg.ts";
 import { loginData, userScriptData } from "./logins.ts";

@@ -1,6 +1,5 @@
 import { archive, gzip, isFetched, type ScriptsReference } from "../bundle.ts";
-import type { MachinePayload, PayloadFile } from "../payload.ts";
-import { isTrustFile } from "../trust.ts";
+import { isTrustFile, type MachinePayload, type PayloadFile } from "../payload.ts";
 import { windowsPaths, windowsScript } from "./paths.ts";
 
 /*

@@ -8,13 +8,17 @@ import { cloudSection } from "../cloudAccess.ts";
 import { containerdConfig, containerdPaths } from "../containerd.ts";
 import { credentialFiles } from "../credentialProvider.ts";
 import { kubeletConfiguration } from "../kubeletConfig.ts";
-import { withTemplates } from "../loginFiles.ts";
-import { fingerprinted, type PayloadFile, type WorkerPayload } from "../payload.ts";
+import {
+  fingerprinted,
+  type PayloadFile,
+  trustFiles,
+  userFiles,
+  type WorkerPayload,
+  withTemplates,
+} from "../payload.ts";
 import { bootstrapKubeconfig } from "../placeholders.ts";
 import { registryConfigDir, registryMirrorFiles } from "../registryMirrors.ts";
 import { readScript, secretPatterns } from "../script.ts";
-import { trustFiles } from "../trust.ts";
-import { userFiles } from "../userScripts.ts";
 import { loginSettings, userPaths } from "./logins.ts";
 import { protectedFolders, windowsPaths, windowsPrograms, windowsScript } from "./paths.ts";
 import { networkRepairs } from "./repairs.ts";

@@ -5,7 +5,7 @@ import { readdirSync, readFileSync } from "node:fs";
 import path from "node:path";
 import { pathToFileURL } from "node:url";
 import fc from "fast-check";
-import { envFile, shellQuote, tsvFile } from "../../../components/machine/linux/shell.ts";
+import { envFile, shellQuote, tsvFile } from "../../../components/machine/linux/rootfs.ts";
 import { readScript } from "../../../components/machine/script.ts";
 import { skipIf } from "../../support/skip.ts";
 
