@@ -41,16 +41,6 @@ describe("payloads of Linux machines", () => {
       assert.equal(ofLogind, `[Login]\nInhibitDelayMaxSec=${grace}\n`, kind);
     }
   });
-
-  it("send downloads and image pulls through the proxy, and nothing else", () => {
-    const spec = { ...exampleSpec("aws-dev"), httpProxy: "http://proxy.test:3128" };
-    const file = exampleControlPlane(spec).files.find((each) => each.path === "/etc/fenestra/proxy.env");
-    assert.match(file?.content ?? "", /^HTTPS_PROXY=http:\/\/proxy\.test:3128$/m);
-    const readers = exampleControlPlane(spec)
-      .files.filter(({ content }) => content.includes("proxy.env"))
-      .map((each) => each.path);
-    assert.deepEqual(readers, ["/opt/fenestra/stages/artifacts.sh", "/etc/systemd/system/containerd.service"]);
-  });
 });
 
 /** The stages of a worker whose stack file asks for no steps of its own. */

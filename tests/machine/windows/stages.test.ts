@@ -3,7 +3,6 @@ import fc from "fast-check";
 import {
   hashedStages,
   stageSections,
-  stagesOf,
   stageWaves,
   type WindowsServiceName,
   type WindowsStageName,
@@ -16,7 +15,6 @@ import { podNetworks } from "../../../components/podNetworks/podNetworks.ts";
 import { exampleSpec } from "../../support/stacks.ts";
 import { exampleAccess, windowsPool } from "../examples.ts";
 
-const plain = { credentials: { proxy: false, registries: [] } };
 const names = windowsStages.map(({ name }) => name);
 
 /** Fingerprints where one stage's input or one script has changed. */
@@ -43,33 +41,6 @@ function dependants(name: WindowsStageName, stages: readonly WindowsStageRule[])
 }
 
 describe("the stages of a Windows node", () => {
-  it("run in these waves", () => {
-    const logins = { credentials: { proxy: true, registries: [] } };
-    assert.deepEqual(stageWaves(stagesOf(logins, { ccgPlugin: false, annotations: {} })), [
-      ["credentials"],
-      ["features", "settings", "artifacts"],
-      ["network"],
-      ["containerd", "join"],
-      ["proxy"],
-      ["services"],
-      ["programs"],
-      ["ready"],
-    ]);
-    assert.deepEqual(
-      stageWaves(stagesOf(plain, { ccgPlugin: true, annotations: {}, beforeJoin: "x", afterJoin: "x" })),
-      [
-        ["features", "settings", "artifacts"],
-        ["network"],
-        ["containerd", "before", "ccg"],
-        ["join"],
-        ["services"],
-        ["programs"],
-        ["ready"],
-        ["after"],
-      ],
-    );
-  });
-
   it("send back only stages that are done before", () => {
     const sending = windowsStages.filter(({ sendsBack }) => sendsBack !== undefined);
     assert.ok(sending.length > 2);

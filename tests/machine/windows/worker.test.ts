@@ -1,28 +1,24 @@
 import assert from "node:assert/strict";
-import { parse } from "yaml";
 import type { MachinePayload } from "../../../components/machine/payload.ts";
-import { curlArguments, windowsArtifacts } from "../../../components/machine/windows/artifacts.ts";
+import { windowsArtifacts } from "../../../components/machine/windows/artifacts.ts";
 import { protectedFolders, windowsPaths, windowsPrograms } from "../../../components/machine/windows/paths.ts";
 import { networkRepairs } from "../../../components/machine/windows/repairs.ts";
 import { dynamicPorts } from "../../../components/machine/windows/system.ts";
-import { readWindowsScript, windowsMachine, windowsScripts } from "../../../components/machine/windows/worker.ts";
-import { readArtifactLock, requireArtifact } from "../../../components/model/artifacts.ts";
+import { readWindowsScript, windowsScripts } from "../../../components/machine/windows/worker.ts";
 import { cloudFacts } from "../../../components/model/cloudFacts/cloudFacts.ts";
 import { secretUri } from "../../../components/model/cloudFacts/identities.ts";
 import { windowsReleases } from "../../../components/model/operatingSystems.ts";
 import { nodePorts } from "../../../components/model/ports.ts";
 import { flannel, flannelConflist, flannelPaths } from "../../../components/podNetworks/flannel/network.ts";
 import { podNetworks } from "../../../components/podNetworks/podNetworks.ts";
-import { gmsa, gmsaSecrets } from "../../kubernetes/switches.ts";
+import { gmsaSecrets } from "../../kubernetes/switches.ts";
 import { exampleSpec } from "../../support/stacks.ts";
 import {
-  exampleAccess,
   exampleReleases,
   exampleWindowsWorker,
   fileOf,
   onePerSystem,
   windowsExamples,
-  windowsPool,
 } from "../examples.ts";
 
 const machinePath = "C:\\fenestra\\machine.json";
@@ -47,16 +43,6 @@ describe("the payload of a Windows worker", () => {
       ),
     );
     for (const other of others) assert.deepEqual(other, first);
-  });
-
-  it("adds a pool's own taints behind those of Windows", () => {
-    const spec = exampleSpec("aws-prod");
-    const pool = windowsPool(spec);
-    const own = { key: "team", value: "a", effect: "NoExecute" } as const;
-    const scheduling = { ...pool.scheduling, taints: [...pool.scheduling.taints, own] };
-    const payload = exampleWindowsWorker(spec, { ...pool, scheduling });
-    const config = parse(fileOf(payload, "C:\\etc\\kubernetes\\kubelet-config.yaml"));
-    assert.deepEqual(config.registerWithTaints.at(-1), own);
   });
 
   it("leaves open only what the machine fills in, and only where a script does", () => {
@@ -145,26 +131,6 @@ describe("the artifacts of a Windows node", () => {
             assert.match(artifact.checksumUrls[0] ?? "", /^https:\/\/.+\.sha(256|512)$/, artifact.name);
           else assert.match(artifact.digest, artifact.algorithm === "sha256" ? /^[0-9a-f]{64}$/ : /^[0-9a-f]{128}$/);
         }
-  });
-
-  it("come from the mirror first, and from the publisher only where he can be reached", () => {
-    const spec = exampleSpec("aws-prod");
-    const mirror = { ...spec.mirror, artifacts: "https://mirror.example/files/" };
-    const [first] = windowsArtifacts({ ...spec, mirror });
-    assert.deepEqual(first?.urls, [
-      "https://mirror.example/files/dl.k8s.io/release/v1.37.1/bin/windows/amd64/kubelet.exe",
-      "https://dl.k8s.io/release/v1.37.1/bin/windows/amd64/kubelet.exe",
-    ]);
-    const closed = windowsArtifacts({ ...spec, mirror, network: { ...spec.network, nat: "none" } });
-    assert.ok(closed.every(({ urls }) => urls.length === 1 && urls[0]?.startsWith("https://mirror.example/files/")));
-    assert.ok(curlArguments({ ...spec, mirror }).includes("--ssl-no-revoke"));
-    assert.ok(!curlArguments(spec).includes("--ssl-no-revoke"));
-  });
-
-  it("use the proxy when there is one", () => {
-    const args = curlArguments({ ...exampleSpec("aws-prod"), httpProxy: "http://proxy.example:3128" });
-    assert.deepEqual(args.slice(-2), ["--proxy", "http://proxy.example:3128"]);
-    assert.ok(args.includes("--ssl-no-revoke"), "Windows asks for revocation lists past the proxy");
   });
 });
 
@@ -275,35 +241,6 @@ describe("the network of a Windows node", () => {
 });
 
 describe("the gMSA plug-in on Windows nodes", () => {
-  it("is downloaded with the digest of the lock file, from the mirror first, before the kubelet starts", () => {
-    const archive = requireArtifact(readArtifactLock(), {
-      name: "windows-gmsa-ccgakvplugin",
-      version: "1.1.5",
-      os: "windows",
-    });
-    const base = exampleSpec("azure-dev");
-    const pool = { ...windowsPool(base), ccgPlugin: true };
-    const addons = { ...base.addons, gmsa: gmsa("azure") };
-    const spec = { ...base, addons, mirror: { ...base.mirror, artifacts: "https://mirror.test" } };
-    const machine = windowsMachine({ spec, pool, access: exampleAccess(spec, pool.name) }, []);
-    const fetched = machine.artifacts.filter(({ stage }) => stage === "ccg");
-    assert.deepEqual(fetched, [
-      {
-        name: "ccg-plugin",
-        file: "1.1.5-ccg-plugin.zip",
-        urls: [archive.url.replace("https://", "https://mirror.test/"), archive.url],
-        algorithm: "sha256",
-        digest: archive.digest,
-        checksumUrls: [],
-        stage: "ccg",
-        folder: "C:\\fenestra\\ccg",
-        unpack: true,
-      },
-    ]);
-    const position = (name: string): number => machine.waves.findIndex((wave) => wave.some((each) => each === name));
-    assert.ok(position("artifacts") < position("ccg") && position("ccg") < position("services"));
-  });
-
   it("finds the secret of a vault by its resource id, and refuses what is none", () => {
     assert.equal(secretUri(gmsaSecrets.azure), "https://domain-vault.vault.azure.net/secrets/gmsa-web");
     assert.throws(() => secretUri(gmsaSecrets.aws), /is not a secret of a vault/);
