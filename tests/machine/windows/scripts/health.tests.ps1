@@ -6,23 +6,6 @@
 $bound = { @{ round = New-Deadline 600 } }
 Reset-Node
 
-foreach ($case in Read-Table @'
-status|start|rounds|deeds[]
-Stopped|Disabled|1|set containerd Manual, start containerd
-StartPending|Manual|3|stop containerd, set containerd Manual, start containerd
-Running|Manual|9|
-'@) {
-    Test "a service that is $($case.status) is started after $($case.rounds) rounds" {
-        Reset-Node
-        $memory = & $bound
-        Set-Values $fakeNode.services.containerd @{ status = $case.status; start = $case.start }
-        foreach ($round in @(1) * $case.rounds) {
-            Assert-Equal $fakeNode.deeds @()
-            Repair-Service $fakeMachine $memory 'containerd'
-        }
-        Assert-Equal $fakeNode.deeds $case.deeds
-    }
-}
 Test 'containerd is raised above the pods, whoever started it' {
     $fakeProcess = [PSCustomObject] @{ Name = 'containerd'; PriorityClass = 'Normal' }
     function Get-Process { $fakeProcess }
@@ -41,26 +24,6 @@ Test 'what does not help is done again after twice as many rounds, at most sixte
     $say.fails = $true
     Assert-Equal @(foreach ($round in 1, 2, 3) { Test-Sick $memory 'x' 3 { throw 'no answer' } }) @($false, $false, $true)
 }
-foreach ($case in Read-Table @'
-title|looks[]|running|deeds[]
-stays away|gone, gone|flanneld|end flanneld
-comes back in between|gone, there, gone|flanneld|
-stays away, but does not run|gone, gone, gone||
-'@) {
-    Test "flanneld whose network $($case.title): $($case.deeds)" {
-        Reset-Node
-        $fakeNode.processes = $case.running
-        $memory = & $bound
-        $network = $fakeNode.networks
-        foreach ($look in $case.looks) {
-            Assert-Equal $fakeNode.deeds @()
-            $fakeNode.networks = @($network | Where-Object { $look -eq 'there' })
-            Repair-PodNetwork $fakeMachine 'boot-1' $memory
-        }
-        Assert-Equal $fakeNode.deeds $case.deeds
-    }
-}
-
 # A node with pods, whose network the health task has seen once.
 function Reset-Pods {
     Remove-Item -Path "$temp/state/*"
@@ -115,16 +78,6 @@ Test 'a kube-proxy that does not run or has no network yet is no case; one that 
     foreach ($round in 1, 2) { Repair-Proxy $fakeMachine $memory }
     Assert-Equal $fakeNode.deeds @('end kube-proxy')
 }
-Test 'a run that only pauses is not started' {
-    Reset-Node
-    $memory = @{ due = @('after') }
-    foreach ($round in @(1) * 4) { Repair-Run $fakeMachine $memory }
-    Assert-Equal $fakeNode.deeds @()
-    $fakeNode.task = 'Disabled'
-    Assert-Throws { Repair-Run $fakeMachine $memory } "is 'Disabled'$"
-    $memory.due = @()
-    Repair-Run $fakeMachine $memory
-}
 Test 'a log over its limit is kept once and emptied under the hands of who writes it, a smaller one is left alone' {
     $path = "$temp/containerd.log"
     Set-Content -NoNewline -Path $path -Value ''
@@ -174,24 +127,6 @@ True|True|0|True
         Set-HealthPort $fakeMachine $memory
     }
     Assert-False $memory.port.Pending()
-    $memory.port.Stop()
-}
-Test 'what a stage stopped is left alone while a run is at work, and looked after again behind it; routes are always' {
-    Reset-Pods
-    Set-Values $fakeNode @{ locked = $true; route = $false }
-    $fakeNode.services.containerd.status = 'Stopped'
-    $memory = @{ isReady = $true; state = 'up' }
-    Invoke-Round $fakeMachine 'boot-1' $memory
-    Assert-Equal $fakeNode.deeds @('route')
-    $fakeNode.locked = $false
-    Invoke-Round $fakeMachine 'boot-1' $memory
-    Assert-Equal $fakeNode.deeds @('route', 'set containerd Manual', 'start containerd')
-    Assert-Equal $fakeNotices.told @('route to 169.254.169.254/32 was lost and is back', 'service containerd is Stopped; starting it')
-    Set-Values $fakeNode @{ state = 'new'; route = $false }
-    Invoke-Round $fakeMachine 'boot-1' $memory
-    $fakeNode.route = $false
-    Invoke-Round $fakeMachine 'boot-1' $memory
-    Assert-Equal $fakeNotices.told.Count 3
     $memory.port.Stop()
 }
 Test 'a duty that fails is told once, stops no other, and is told again after it worked' {

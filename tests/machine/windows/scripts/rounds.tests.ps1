@@ -21,6 +21,15 @@ $fakeScenes = [ordered] @{
         Set-Values $fakeNode @{ state = 'down'; due = @('network') }
         $fakeNode.services.kubelet.status = 'Stopped'
     }
+    # A run is at work: what its stage has stopped is left alone, and only routes are looked after.
+    locked      = {
+        Set-Values $fakeNode @{ locked = $true; route = $false }
+        $fakeNode.services.containerd.status = 'Stopped'
+    }
+    pending     = { Set-Values $fakeNode.services.containerd @{ status = 'StartPending'; start = 'Disabled' } }
+    'no network' = { $fakeNode.networks = @() }
+    'no flanneld' = { Set-Values $fakeNode @{ networks = @(); processes = @('kube-proxy', 'kubelet') } }
+    pausing     = { $fakeNode.due = @('after') }
 }
 # Scene, deeds, failed duties, and the cells that end so: calls with the first letters of ways. Each other cell of a
 # scene is as the first of its lines. Trouble is cured once and whole, whatever is spoilt for five rounds; what has not
@@ -48,6 +57,11 @@ hung|||Stop h
 hung|end 300, end 307, end kube-proxy, end kubelet, end kubelet, start kubelet, start kubelet||Stop t
 stuck|end kubelet, start kubelet||
 unsettled|run fenestra-run||
+locked|route||
+pending|start containerd, stop containerd||
+no network|end flanneld||
+no flanneld|||
+pausing|||
 unsettled|||Get-ScheduledTask h, Start-ScheduledTask ht
 unsettled||bootstrap|Get-ScheduledTask tne
 Azure CNI|drain, restart||
@@ -104,9 +118,9 @@ foreach ($network in 'flannel', 'azureCni') {
         elseif ('well', 'trouble' -contains $scene) { $again = @($fakeNode.asked.Keys) }
         $calls = @($fakeNode.asked.Keys | Where-Object { $again -contains $_ -or $fakeSeen -notcontains $_ } | Sort-Object)
         $fakeSeen += $calls
-        foreach ($call in $calls) {
+        foreach ($call in @('') + $calls) {
             Test "$network, ${scene}: $call" {
-                foreach ($way in $ways[$call]) {
+                foreach ($way in @(if ($call) { $ways[$call] } else { 'well' })) {
                     $name = $scene
                     if ($network -eq 'flannel') { $is = Get-Cell $scene $call $way }
                     if ($network -eq 'azureCni') {
@@ -114,6 +128,7 @@ foreach ($network in 'flannel', 'azureCni') {
                         $is = Get-Cell $scene $call $way 20
                         $is = ($is -replace '\|.*' -split ', ' -match '^(drain|restart)$' -join ', ') + '|'
                     }
+                    if ("$network $scene $call" -eq 'flannel trouble ') { Assert-Equal $fakeNotices.told @('route to 169.254.169.254/32 was lost and is back', 'service kubelet is Stopped; starting it', 'HNS has lost the endpoints of the pods; they are made again') }
                     Assert-Equal "${way}: $is" "${way}: $(Get-Wanted $name $call $way)"
                 }
             }
