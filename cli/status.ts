@@ -1,6 +1,5 @@
 import { X509Certificate } from "node:crypto";
-import { setTimeout } from "node:timers/promises";
-import { Command as Declaration, Option } from "@commander-js/extra-typings";
+import { Command as Declaration } from "@commander-js/extra-typings";
 import type { V1Node } from "@kubernetes/client-node";
 import { ifFound } from "../check/cluster/api.ts";
 import type { ClusterApi } from "../check/cluster/clusterApi.ts";
@@ -12,7 +11,7 @@ import { controlPlaneKey } from "../check/facts.ts";
 import { machinesPage, pageLines, unfinishedPools } from "../components/gates/machinesPage.ts";
 import { messageOf } from "../components/gates/poll.ts";
 import { fromJson } from "../components/model/json.ts";
-import { commandOf, type ExitCode, exitCodes, type Terminal } from "./exit.ts";
+import { commandOf, exitCodes } from "./exit.ts";
 import { clusterOf, kubeconfigOption } from "./kubeconfig.ts";
 import { jsonOf, type Printed } from "./printed.ts";
 
@@ -22,40 +21,22 @@ export const command = commandOf(
       "Shows how a running cluster is, and changes nothing: control plane, last snapshots, what the node controller says of each pool (who joins, leaves, is sick or held, why a roll stopped), volumes that outlive their pods, crashes of Windows machines, what an update waits for, and when certificates end.",
     )
     .option(...kubeconfigOption)
-    .option("--watch", "show it again when something has changed, until Ctrl-C")
-    .addOption(new Option("--json", "print it as JSON").conflicts("watch")),
-  async ({ kubeconfig, watch = false, json }, terminal) => {
+    .option("--json", "print it as JSON"),
+  async ({ kubeconfig, json }, { out, err }) => {
     const api = clusterOf(kubeconfig);
-    const text = json ? statusJson : statusText;
-    return await show(() => look(api, text), { watch, pauseMs: 5_000 }, terminal);
+    try {
+      const facts = await look(api);
+      out(json ? jsonOf("status", statusOf(facts, api.now())) : `${statusText(facts, api.now())}\n`);
+      return exitCodes.fine;
+    } catch (error) {
+      err(`fenestra: the API server ${api.server} does not answer as it should: ${messageOf(error)}\n`);
+      return exitCodes.findings;
+    }
   },
   { codes: { 1: "the cluster does not answer" } },
 );
 
-interface Look {
-  readonly text: string;
-  readonly failed: boolean;
-}
-
-/** Shows a look once, or whenever it changes. */
-export async function show(
-  once: () => Promise<Look>,
-  { watch, pauseMs }: { readonly watch: boolean; readonly pauseMs: number },
-  terminal: Pick<Terminal, "out" | "err">,
-): Promise<ExitCode> {
-  for (let shown = ""; ; await setTimeout(pauseMs)) {
-    const { text, failed } = await once();
-    if (failed && !watch) {
-      terminal.err(`fenestra: ${text}\n`);
-      return exitCodes.findings;
-    }
-    if (text !== shown) terminal.out(watch ? `--- ${new Date().toISOString()}\n${text}\n` : `${text}\n`);
-    if (!watch) return exitCodes.fine;
-    shown = text;
-  }
-}
-
-async function look(api: ClusterApi, textOf: typeof statusText): Promise<Look> {
+async function look(api: ClusterApi): Promise<StatusFacts> {
   const unknown: string[] = [];
   // Some may read Nodes alone.
   const part = async <T>(what: string, asked: Promise<T>, without: T): Promise<T> =>
@@ -63,47 +44,42 @@ async function look(api: ClusterApi, textOf: typeof statusText): Promise<Look> {
       unknown.push(`${what} not known: ${messageOf(error)}`);
       return without;
     });
-  try {
-    const page = (
-      what: string,
-      { name, namespace }: typeof machinesPage | typeof snapshotPage | typeof marksPage | typeof inventoryPage,
-    ) => part(what, ifFound(api.core.readNamespacedConfigMap({ name, namespace })), null);
-    const [{ items: nodes }, volumes, leases, machines, snapshots, marks, made] = await Promise.all([
-      api.core.listNode(),
-      part(
-        "volumes are",
-        readAttached(api, api.core.listPodForAllNamespaces()).then((attached) => staleAttachments(attached, api.now())),
-        [],
-      ),
-      part("leases are", api.coordination.listNamespacedLease({ namespace: "kube-node-lease" }), undefined),
-      page("what the node controller says is", machinesPage),
-      page("snapshots are", snapshotPage),
-      page("marks are", marksPage),
-      page("the number of control-plane machines is", inventoryPage),
-    ]);
-    const certificates = {
-      "this kubeconfig": api.config.getCurrentUser()?.certData,
-      "the cluster": api.config.getCurrentCluster()?.caData,
-    };
-    const facts = {
-      controlPlane: nodes.filter(({ metadata }) => metadata?.labels?.[controlPlaneKey] !== undefined),
-      members: Number(made?.data?.controlPlane ?? Number.NaN),
-      page: machines === null ? undefined : (machines?.data?.status ?? ""),
-      snapshots: snapshots === null ? undefined : (snapshots?.data ?? {}),
-      marks: marks?.data ?? {},
-      names: nodes.map(({ metadata }) => metadata?.name ?? ""),
-      remarks: [
-        ...volumes,
-        ...(leases === undefined ? [] : silentKubelets(nodes, leases.items, api.now())),
-        ...nodes.map(nodeFacts).flatMap(({ name, traces }) => traces.map((line) => `${name}: ${line}`)),
-      ],
-      unknown,
-      certificates,
-    };
-    return { text: textOf(facts, api.now()), failed: false };
-  } catch (error) {
-    return { text: `the API server ${api.server} does not answer as it should: ${messageOf(error)}`, failed: true };
-  }
+  const page = (
+    what: string,
+    { name, namespace }: typeof machinesPage | typeof snapshotPage | typeof marksPage | typeof inventoryPage,
+  ) => part(what, ifFound(api.core.readNamespacedConfigMap({ name, namespace })), null);
+  const [{ items: nodes }, volumes, leases, machines, snapshots, marks, made] = await Promise.all([
+    api.core.listNode(),
+    part(
+      "volumes are",
+      readAttached(api, api.core.listPodForAllNamespaces()).then((attached) => staleAttachments(attached, api.now())),
+      [],
+    ),
+    part("leases are", api.coordination.listNamespacedLease({ namespace: "kube-node-lease" }), undefined),
+    page("what the node controller says is", machinesPage),
+    page("snapshots are", snapshotPage),
+    page("marks are", marksPage),
+    page("the number of control-plane machines is", inventoryPage),
+  ]);
+  const certificates = {
+    "this kubeconfig": api.config.getCurrentUser()?.certData,
+    "the cluster": api.config.getCurrentCluster()?.caData,
+  };
+  return {
+    controlPlane: nodes.filter(({ metadata }) => metadata?.labels?.[controlPlaneKey] !== undefined),
+    members: Number(made?.data?.controlPlane ?? Number.NaN),
+    page: machines === null ? undefined : (machines?.data?.status ?? ""),
+    snapshots: snapshots === null ? undefined : (snapshots?.data ?? {}),
+    marks: marks?.data ?? {},
+    names: nodes.map(({ metadata }) => metadata?.name ?? ""),
+    remarks: [
+      ...volumes,
+      ...(leases === undefined ? [] : silentKubelets(nodes, leases.items, api.now())),
+      ...nodes.map(nodeFacts).flatMap(({ name, traces }) => traces.map((line) => `${name}: ${line}`)),
+    ],
+    unknown,
+    certificates,
+  };
 }
 
 export interface StatusFacts {
@@ -186,8 +162,6 @@ function statusOf(facts: StatusFacts, now: Date): Printed<"status"> {
     ),
   };
 }
-
-const statusJson = (facts: StatusFacts, now: Date): string => jsonOf("status", statusOf(facts, now)).trimEnd();
 
 export function statusText(facts: StatusFacts, now: Date): string {
   const { controlPlane, wanted, unknown, snapshots, remarks, waits, certificates } = statusOf(facts, now);

@@ -110,7 +110,7 @@ const outputs: Readonly<Record<string, Outputs>> = {
   },
   "authorization:RoleAssignment": (request, { made }) => {
     const wanted = assignment(request);
-    // A replacement has the resource's URN and a suffix (plan/providers/cloud.ts, nextUpdate.ts).
+    // A replacement has the resource's URN and a suffix (plan/providers/nextUpdate.ts).
     const resource = ({ urn }: { readonly urn: string }): string => urn.replace(/#.*$/, "");
     const twice = [...made()].some(
       ({ request: other }) =>

@@ -22,11 +22,11 @@ import { allows, type Call, matches } from "../../plan/fakes/iam.ts";
 import type { OutputMode } from "../../plan/program/engine.ts";
 import type { RecordedProgram } from "../../plan/program/recorded.ts";
 import { runProgram } from "../../plan/program/runProgram.ts";
-import { type Deployer, ServedCloud } from "../../plan/providers/cloud.ts";
 import { rightsAsked } from "../check/account/world.ts";
 import { documents } from "../docs/documents.ts";
 import { guardTable } from "../program/guardTable.ts";
 import { runConfig, testAccount } from "../support/mocks.ts";
+import { type Deployer, ServedCloud } from "../support/servedCloud.ts";
 import { matchSnapshot } from "../support/snapshot.ts";
 import { testStacks } from "../support/stacks.ts";
 import { texts } from "../workflows/read.ts";
@@ -165,7 +165,7 @@ async function refusals(
 ) {
   const { program } = await runConfig(name, config, "known-outputs");
   const place = placeOf(config);
-  const cloud = new ServedCloud(simulatedCloud(place, "fake"), program.resources, {}, place.existing);
+  const cloud = new ServedCloud(simulatedCloud(place, "fake"), program.resources, place.existing);
   for (const { type, inputs } of program.resources.filter((each) => each.type.startsWith("pulumi:providers:")))
     cloud.configure(type.replace("pulumi:providers:", ""), inputs);
   const judge = workflowDeployer(purpose, name, config);

@@ -1,11 +1,10 @@
 import assert from "node:assert/strict";
 import { X509Certificate } from "node:crypto";
-import { type StatusFacts, show, statusText } from "../../cli/status.ts";
+import { type StatusFacts, statusText } from "../../cli/status.ts";
 import { newAuthority } from "../../plan/fakes/certificates.ts";
 
 const now = new Date("2026-11-20T12:00:00Z");
 const seconds = now.getTime() / 1000;
-const once = { watch: false, pauseMs: 0 };
 const { certificate } = newAuthority("kubernetes");
 
 describe("fenestra status", () => {
@@ -75,23 +74,6 @@ describe("fenestra status", () => {
       'mark "hold" of i-3 holds nothing: only "keep" and "keep until SECONDS" do',
       'mark "Keep" of i-4 is for a machine that has not joined: there is no Node of that name',
     ]);
-  });
-
-  it("goes on showing changes, also while the cluster is silent, and without --watch shows once", async () => {
-    const said: string[] = [];
-    const terminal = { out: (words: string) => said.push(words), err: (words: string) => said.push(`error: ${words}`) };
-    const looks = (...texts: string[]) => {
-      const left = [...texts];
-      return async () => {
-        const words = left.shift() ?? assert.fail("ended");
-        return { text: words, failed: words === "away" };
-      };
-    };
-    await assert.rejects(show(looks("one", "one", "away", "two"), { watch: true, pauseMs: 0 }, terminal), /ended/);
-    const told = said.splice(0).map((words) => words.split("\n")[1]);
-    assert.deepEqual(told, ["one", "away", "two"]);
-    assert.deepEqual([await show(looks("one"), once, terminal), await show(looks("away"), once, terminal)], [0, 1]);
-    assert.deepEqual(said, ["one\n", "error: fenestra: away\n"]);
   });
 
   it("shows of pools who is on the way, sick or held, why nothing is replaced, and why a roll stopped", () => {

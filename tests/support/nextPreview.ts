@@ -1,7 +1,7 @@
 import type { SimulatedCloud } from "../../plan/program/engine.ts";
 import type { RecordedResource, ResourceRequest } from "../../plan/program/recorded.ts";
-import { previewCreate, previewUpdate } from "../../plan/providers/cloud.ts";
 import { type Fate, fateOf } from "../../plan/providers/nextUpdate.ts";
+import { previewCreate, previewUpdate } from "./servedCloud.ts";
 
 /**
  * The simulated cloud as `pulumi preview` of another update sees it: outputs of what is made anew or changed are

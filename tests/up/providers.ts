@@ -8,8 +8,8 @@ import empty from "google-protobuf/google/protobuf/empty_pb.js";
 import struct from "google-protobuf/google/protobuf/struct_pb.js";
 import { z } from "zod";
 import { mapFromWire, type PropertyMap, toWire } from "../../components/gates/resources.ts";
-import { previewCreate, previewUpdate, type ServedCloud, type Subject } from "../../plan/providers/cloud.ts";
 import { type Change, difference } from "../../plan/providers/diff.ts";
+import { previewCreate, previewUpdate, type ServedCloud, type Subject } from "../support/servedCloud.ts";
 
 const servedPackages = ["aws", "azure-native", "tls", "random", "kubernetes"] as const;
 

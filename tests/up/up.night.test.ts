@@ -3,10 +3,29 @@ import { readFileSync, statSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { pathToFileURL } from "node:url";
 import { parse, stringify } from "yaml";
+import { z } from "zod";
 import { readStackFile } from "../../components/config/stackFile.ts";
 import { buildPulumi, pulumiVersion } from "../support/skip.ts";
 import { suiteFolder } from "../support/suite.ts";
-import { makeWorld, type World } from "./world.ts";
+import { makeWorld, planted, type World } from "./world.ts";
+
+const root = path.join(import.meta.dirname, "../..");
+
+const lines = z.array(z.string());
+/** In the place of what is planted. */
+const hidden = "[an AWS access key]";
+const evidenceShape = z.looseObject({
+  steps: z.array(
+    z.looseObject({ id: z.string(), outcome: z.string(), seconds: z.number(), reason: z.string().optional() }),
+  ),
+  timeline: lines,
+  machines: z.record(z.string(), lines),
+  userData: z.record(z.string(), z.string().regex(/^[0-9a-f]{64}$/)),
+  cluster: z.unknown(),
+});
+
+/** In the world both are a folder. */
+const backends = { aws: "s3://state", azure: "azblob://state" } as const;
 
 const clouds = { aws: "210987654321", azure: "21098765-4321-4321-8321-210987654321" } as const;
 
@@ -56,6 +75,15 @@ describe(`a cluster from an account and back, by Pulumi's CLI ${pulumiVersion} a
       after(() => world.close());
       const up = (options?: Parameters<World["fenestra"]>[1], ...more: readonly string[]) =>
         world.fenestra(["up", "--stack", stack, "--yes", "--skip-verify", ...more], options);
+
+      /** What a run has left for others to judge, without any secret. */
+      const evidence = (name: string): z.output<typeof evidenceShape> => {
+        const text = readFileSync(file(name), "utf8");
+        const [, key = ""] = /client-key-data: "?([^"\s]+)/.exec(readFileSync(file("kubeconfig"), "utf8")) ?? [];
+        assert.ok(key.length > 100);
+        for (const secret of [planted, key, "PRIVATE KEY"]) assert.ok(!text.includes(secret), secret);
+        return evidenceShape.parse(JSON.parse(text));
+      };
 
       it("is not begun where nobody can answer", async () => {
         const { code, output } = await world.fenestra(["up", "--stack", stack]);
@@ -112,13 +140,41 @@ describe(`a cluster from an account and back, by Pulumi's CLI ${pulumiVersion} a
         settings.config["fenestra:kubernetes"] = { sizeTier: "medium" };
         writeFileSync(file(`stacks/Pulumi.${stack}.yaml`), stringify(settings));
         world.mood.readyz = 403;
-        const failed = await up();
+        const failed = await up({}, "--evidence", "failed.json");
         assert.equal(failed.code, 1, failed.output);
+        const [gate] = evidence("failed.json").steps.filter(({ outcome }) => outcome === "failed");
+        assert.match(`${gate?.id} ${gate?.reason}`, /^update .*is not ready after/s);
         assert.match(failed.output.slice(-2000), /is not ready after \d+ seconds; last answer: .*403/);
         world.mood.readyz = 200;
-        const { code, output } = await world.fenestra(["up", "--stack", stack, "--yes"]);
+        const { code, output } = await world.fenestra(["up", "--stack", stack, "--yes", "--evidence", "e.json"]);
         assert.equal(code, 1, output);
         assert.match(output, /fenestra: Check the cluster: a check failed/);
+        const { steps, timeline, machines, cluster, userData } = evidence("e.json");
+        assert.deepEqual(
+          steps.slice(-4).map(({ id, outcome }) => `${id} ${outcome}`),
+          [...["preview done", "update done", "kubeconfig done", "verify failed"]],
+        );
+        assert.ok(steps.every(({ seconds }) => seconds >= 0));
+        assert.match(timeline.join("\n"), /^\S+Z update gate .*: done after \d+ s$/m);
+        for (const told of Object.values(machines)) assert.deepEqual(told, [`stage join done after 12 s ${hidden}`]);
+        assert.match(JSON.stringify(cluster), /"well, \[an AWS access key\]".*"with \[an AWS access key\]"/);
+        assert.ok(Object.keys(userData).length > 2);
+      });
+
+      it("is updated by the pipelines' script, which sees what replaces a machine as up does", async () => {
+        const settings = parse(readFileSync(file(`stacks/Pulumi.${stack}.yaml`), "utf8"));
+        const { "fenestra:kubernetes": _, ...config } = settings.config;
+        writeFileSync(file(`stacks/Pulumi.${stack}.yaml`), stringify({ ...settings, config }));
+        const env = { STACK: stack, PROGRAM: root, PULUMI_BACKEND_URL: backends[cloud] };
+        const script = (...args: readonly string[]) =>
+          world.run("bash", [path.join(root, "examples/ci/update.sh"), ...args], { env });
+        const seen = await script("preview", "approved");
+        assert.equal(seen.code, 0, seen.output);
+        assert.match(readFileSync(file("approved/operations.txt"), "utf8"), /^replace .*control-plane-0|cp-0/m);
+        const done = await script("up", "approved");
+        assert.equal(done.code, 0, done.output);
+        const again = await up();
+        assert.match(again.output, /nothing would change/);
       });
 
       it("is destroyed after Ctrl-C at each step, with the place of its state, and nothing is left", async () => {

@@ -15,7 +15,7 @@ import { clusterSpec } from "../../components/model/clusterSpec.ts";
 import { issueServerCertificate, type KeyAndCertificate } from "../../plan/fakes/certificates.ts";
 import { placeOf, simulatedCloud } from "../../plan/fakes/cloud.ts";
 import type { SimulatedCloud } from "../../plan/program/engine.ts";
-import { ServedCloud } from "../../plan/providers/cloud.ts";
+import { ServedCloud } from "../support/servedCloud.ts";
 import { listening } from "../support/suite.ts";
 import { serveProviders } from "./providers.ts";
 
@@ -68,10 +68,16 @@ case "\${0##*/} $*" in
   'az keyvault create '*) touch "$MADE/vault" ;;
   'az keyvault key show '*) made key && echo https://v.vault.azure.net/keys/pulumi/1 ;;
   'az keyvault key create '*) touch "$MADE/key" ;;
+  'aws ec2 describe-instances '*) echo i-0123456789abcdef0 ;;
+  'az vm list '*) echo azure-smallest-cp-0 ;;
+  *get-console-output*|*get-boot-log*) printf 'stage join done after 12 s %s\nlogin: %s\n' "$PLANTED" "$PLANTED" ;;
   *tagging*|*describe-volumes*|*list-object-versions*) ;;
   *) echo x ;;
 esac
 `;
+
+/** A secret in whatever the clouds and the cluster say. */
+export const planted = "AKIAHUNTER2HUNTER2AA";
 
 /** What the cluster's API says; a test changes it. */
 export interface ApiMood {
@@ -87,7 +93,7 @@ function answerOf(mood: ApiMood, url: string, sent: string): readonly [status: n
   const name = parts.at(-1) ?? "";
   const metadata = { name };
   const now = new Date().toISOString();
-  if (pathname === "/readyz") return [mood.readyz, mood.readyz === 200 ? "ok" : "not today"];
+  if (pathname === "/readyz") return [mood.readyz, mood.readyz === 200 ? "ok" : `not today, ${planted}`];
   if (name === "selfsubjectaccessreviews") return [201, { status: { allowed: true } }];
   if (parts.includes("leases")) return [200, { kind: "Lease", metadata, spec: { renewTime: now } }];
   if (parts.at(-2) === "nodes")
@@ -103,7 +109,12 @@ function answerOf(mood: ApiMood, url: string, sent: string): readonly [status: n
     const status = { conditions: [{ type: "Ready", status: "True" }], containerStatuses: [running] };
     return [200, { kind: "Pod", metadata, spec: { nodeName }, status }];
   }
-  return [404, { kind: "Status", message: `nothing at ${pathname}` }];
+  const conditions = [{ type: "Ready", status: "True", message: `well, ${planted}` }];
+  if (name === "nodes")
+    return [200, { kind: "NodeList", items: [{ metadata: { name: "n", labels: {} }, status: { conditions } }] }];
+  const event = { involvedObject: { kind: "Pod", name: `p-${planted}` }, reason: "Pulled", message: `with ${planted}` };
+  if (name === "events") return [200, { kind: "EventList", items: [{ metadata, ...event }] }];
+  return [404, { kind: "Status", message: `nothing at ${pathname}, ${planted}` }];
 }
 
 export interface World {
@@ -113,7 +124,9 @@ export interface World {
   readonly size: () => number;
   /** Calls of pulumi, aws and az, a line each. */
   readonly calls: () => readonly string[];
-  /** Runs the command in the project. */
+  /** Runs a program in the project. */
+  readonly run: (program: string, args: readonly string[], options?: RunOptions) => Promise<Run>;
+  /** Runs the command there. */
   readonly fenestra: (args: readonly string[], options?: RunOptions) => Promise<Run>;
   readonly close: () => void;
 }
@@ -189,36 +202,38 @@ export async function makeWorld(
   const env: NodeJS.ProcessEnv = {
     PATH: `${at("bin")}:${path.dirname(process.execPath)}:${process.env.PATH}`,
     ...{ HOME: at("home"), PULUMI_HOME: at("home/.pulumi"), PULUMI: pulumiPath, STATE: at("state"), CALLS: calls },
-    ...{ MADE: at("made"), ACCOUNT: config["fenestra:accountId"], VAULT_TOKEN: "t" },
+    ...{ MADE: at("made"), PLANTED: planted, ACCOUNT: config["fenestra:accountId"], VAULT_TOKEN: "t" },
     VAULT_ADDR: `http://127.0.0.1:${await listening(vault)}`,
     HTTPS_PROXY: `http://127.0.0.1:${await listening(proxy)}`,
     ...{ FENESTRA_PREFLIGHT_SKIP: "all", PULUMI_DISABLE_AUTOMATIC_PLUGIN_ACQUISITION: "true" },
     PULUMI_DEBUG_PROVIDERS: [...served.ports].map(([name, port]) => `${name}:${port}`).join(","),
     NO_COLOR: "1",
   };
+  const runIn: World["run"] = async (program, args, { interruptAt, env: more = {} } = {}) => {
+    const child = spawn(program, args, {
+      cwd: at("project"),
+      env: { ...env, ...more },
+      stdio: ["ignore", "pipe", "pipe"],
+    });
+    let [output, interrupted] = ["", false];
+    const read = (part: string): void => {
+      output += part;
+      if (interruptAt === undefined || interrupted || !interruptAt.test(output)) return;
+      interrupted = true;
+      child.kill("SIGINT");
+    };
+    child.stdout.setEncoding("utf8").on("data", read);
+    child.stderr.setEncoding("utf8").on("data", read);
+    const [code] = await once(child, "close");
+    return { code, output };
+  };
   return {
     folder,
     mood,
     size: () => cloud.size,
     calls: () => (existsSync(calls) ? readFileSync(calls, "utf8").trim().split("\n") : []),
-    fenestra: async (args, { interruptAt, env: more = {} } = {}) => {
-      const child = spawn(process.execPath, [path.join(root, "cli/main.ts"), ...args], {
-        cwd: at("project"),
-        env: { ...env, ...more },
-        stdio: ["ignore", "pipe", "pipe"],
-      });
-      let [output, interrupted] = ["", false];
-      const read = (part: string): void => {
-        output += part;
-        if (interruptAt === undefined || interrupted || !interruptAt.test(output)) return;
-        interrupted = true;
-        child.kill("SIGINT");
-      };
-      child.stdout.setEncoding("utf8").on("data", read);
-      child.stderr.setEncoding("utf8").on("data", read);
-      const [code] = await once(child, "close");
-      return { code, output };
-    },
+    run: runIn,
+    fenestra: (args, options) => runIn(process.execPath, [path.join(root, "cli/main.ts"), ...args], options),
     close: () => {
       served.close();
       vault.close();
@@ -233,7 +248,9 @@ async function serveApi(hostname: string, authority: KeyAndCertificate | undefin
   const { certificate, key } = issueServerCertificate(authority, { commonName: "api", dnsNames: [hostname] });
   const server = createTlsServer({ cert: certificate, key }, async (request, response) => {
     const [status, body] = answerOf(mood, request.url ?? "", await text(request));
-    response.writeHead(status).end(typeof body === "string" ? body : JSON.stringify(body));
+    response
+      .writeHead(status, { "content-type": "application/json" })
+      .end(typeof body === "string" ? body : JSON.stringify(body));
   });
   server.unref();
   return listening(server);

@@ -1,15 +1,15 @@
 import { mapFromWire, mapOf, type PropertyMap, type PropertyValue, unknown } from "../../components/gates/resources.ts";
-import type { Operation } from "../calls/operation.ts";
-import { type ExistingResources, findExisting } from "../fakes/existing.ts";
-import { readBack } from "../fakes/readBack.ts";
-import type { SimulatedCloud } from "../program/engine.ts";
+import type { Operation } from "../../plan/calls/operation.ts";
+import { type ExistingResources, findExisting } from "../../plan/fakes/existing.ts";
+import { readBack } from "../../plan/fakes/readBack.ts";
+import type { SimulatedCloud } from "../../plan/program/engine.ts";
 import {
   plainRequest,
   type RecordedProgram,
   type RecordedResource,
   type ResourceRequest,
-} from "../program/recorded.ts";
-import { declaredResource } from "./declared.ts";
+} from "../../plan/program/recorded.ts";
+import { declaredResource } from "../../plan/providers/declared.ts";
 import {
   countedOutput,
   type Difference,
@@ -18,7 +18,7 @@ import {
   differentPaths,
   refusedInputs,
   updatedOutputs,
-} from "./diff.ts";
+} from "../../plan/providers/diff.ts";
 
 export interface Subject {
   readonly urn: string;
@@ -30,13 +30,6 @@ interface Made {
   readonly request: ResourceRequest;
   readonly id: string;
   readonly outputs: PropertyMap;
-}
-
-/** Sees what an engine does. */
-export interface CloudWatch {
-  /** `differences`: paths at which inputs differ from the recorded ones; `undefined` where none was recorded. */
-  readonly created?: (urn: string, differences: readonly string[] | undefined) => void;
-  readonly deleted?: (urn: string) => void;
 }
 
 /** Throws where one of an operation's calls is more than the deployer may. */
@@ -63,7 +56,6 @@ export class ServedCloud {
   deployer: Deployer = () => {};
 
   readonly #simulate: SimulatedCloud;
-  readonly #watch: CloudWatch;
   readonly #existing: ExistingResources;
   readonly #recorded: Map<string, RecordedResource>;
   readonly #made = new Map<string, Made>();
@@ -79,12 +71,10 @@ export class ServedCloud {
   constructor(
     simulate: SimulatedCloud,
     recorded: readonly RecordedResource[] = [],
-    watch: CloudWatch = {},
     existing: ExistingResources = new Map(),
   ) {
     this.#simulate = simulate;
     this.#existing = existing;
-    this.#watch = watch;
     this.#recorded = new Map(recorded.map((resource) => [resource.urn, resource]));
   }
 
@@ -125,9 +115,8 @@ export class ServedCloud {
     const request = plainRequest({ ...subject, urn: life === 1 ? subject.urn : `${subject.urn}#${life}`, inputs });
     const recorded = this.#recorded.get(subject.urn);
     this.#recorded.delete(subject.urn);
-    const differences = recorded === undefined ? undefined : differentPaths(recorded.inputs, inputs);
     const { id, outputs } =
-      recorded?.id !== undefined && differences?.length === 0
+      recorded?.id !== undefined && differentPaths(recorded.inputs, inputs).length === 0
         ? { id: recorded.id, outputs: recorded.outputs }
         : this.#simulate(request);
     if (onlyInState.test(subject.type)) {
@@ -141,7 +130,6 @@ export class ServedCloud {
     this.#lives.set(subject.urn, life);
     const made = { request, id, outputs: this.#withReadBack(request, { ...inputs, ...outputs }, "create") };
     this.#made.set(key, made);
-    this.#watch.created?.(subject.urn, differences);
     return made;
   }
 
@@ -189,7 +177,6 @@ export class ServedCloud {
       this.#made.delete(gone);
       if (keptNames.test(gone)) this.#kept.add(gone);
     }
-    this.#watch.deleted?.(subject.urn);
   }
 
   #ask(operation: Operation, request: ResourceRequest, id: string, outputs: PropertyMap): void {
