@@ -16,7 +16,7 @@ export const nodeFates = [
   "stays",
 ] as const;
 
-export type NodeFate = (typeof nodeFates)[number];
+type NodeFate = (typeof nodeFates)[number];
 
 export interface NodeRow {
   readonly name: string;

@@ -4,7 +4,7 @@ import { placeholders } from "./placeholders.ts";
 import { windowsPaths } from "./windows/paths.ts";
 
 /** Name of a flag: `node-labels` of `--node-labels=a=b`. */
-export function flagName(argument: string): string {
+function flagName(argument: string): string {
   return argument.replace(/^--?/, "").replace(/=.*$/s, "");
 }
 

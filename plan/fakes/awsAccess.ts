@@ -1,10 +1,9 @@
 import { z } from "zod";
-import { listOf, resourcesOfType, textOf } from "../../components/gates/resources.ts";
+import { resourcesOfType, textOf } from "../../components/gates/resources.ts";
 import type { ObjectStore } from "../decode/userData.ts";
 import type { RecordedProgram } from "../program/recorded.ts";
-import { allows, type PolicyStatement, trusts } from "./iam.ts";
+import { allows, type PolicyStatement } from "./iam.ts";
 import type { StoredSecret } from "./machines.ts";
-import { issuerOf, verifiedClaims } from "./tokens.ts";
 
 const texts = z.union([z.string().transform((text) => [text]), z.array(z.string())]);
 
@@ -19,17 +18,6 @@ const statementSchema = z.strictObject({
 const policySchema = z.strictObject({
   Version: z.literal("2012-10-17"),
   Statement: z.union([statementSchema.transform((statement) => [statement]), z.array(statementSchema)]),
-});
-
-/** Policies of roles and buckets, which name who is trusted. */
-const trustSchema = z.strictObject({
-  Version: z.literal("2012-10-17"),
-  Statement: z.array(
-    statementSchema.extend({
-      Principal: z.union([z.literal("*"), z.record(z.string(), z.string())]),
-      Resource: texts.optional(),
-    }),
-  ),
 });
 
 /** A role's statements, of inline policies and of attached ones that the program made. */
@@ -114,63 +102,4 @@ export function awsObjects(
       ? objects.get(`${bucket}/${key}`)
       : undefined;
   };
-}
-
-/**
- * An object that a bucket lets everybody read by HTTPS.
- *
- * @throws Error for a public policy in a bucket that blocks such: S3 refuses it (PutBucketPolicy, "AccessDenied")
- */
-function publicObject(program: RecordedProgram, url: string): string | undefined {
-  const { host, pathname } = new URL(url);
-  const bucket = resourcesOfType(program, "aws:s3/bucket:Bucket").find(
-    ({ outputs }) => textOf(outputs.bucketRegionalDomainName) === host,
-  );
-  const name = textOf(bucket?.outputs.bucket);
-  const policies = resourcesOfType(program, "aws:s3/bucketPolicy:BucketPolicy")
-    .filter(({ inputs }) => textOf(inputs.bucket) === name)
-    .map(({ inputs }) => trustSchema.parse(JSON.parse(textOf(inputs.policy) ?? "{}")));
-  const isPublic = policies.some(({ Statement }) =>
-    Statement.some(({ Effect, Principal }) => Effect === "Allow" && Principal === "*"),
-  );
-  const block = resourcesOfType(program, "aws:s3/bucketPublicAccessBlock:BucketPublicAccessBlock").find(
-    ({ inputs }) => textOf(inputs.bucket) === name,
-  );
-  // New buckets block everything (Amazon S3 User Guide, "Blocking public access", since April 2023).
-  if (isPublic && block?.inputs.blockPublicPolicy !== false)
-    throw new Error(`AccessDenied: the bucket ${name} blocks public policies and has one`);
-  const call = {
-    action: "s3:GetObject",
-    resource: `${textOf(bucket?.outputs.arn)}${pathname}`,
-    context: { "aws:SecureTransport": "true" },
-  };
-  return allows(policies, call) ? storedObjects(program).get(`${name}${pathname}`)?.toString() : undefined;
-}
-
-/**
- * Names of the roles that STS gives for a token (AWS STS API reference, AssumeRoleWithWebIdentity): signed by published
- * keys of an OIDC provider of the account, for its audience, and accepted by the role's trust policy.
- */
-export async function rolesFor(program: RecordedProgram, token: string): Promise<readonly string[]> {
-  const issuer = issuerOf(token);
-  const provider = resourcesOfType(program, "aws:iam/openIdConnectProvider:OpenIdConnectProvider").find(
-    ({ inputs }) => textOf(inputs.url) === issuer,
-  );
-  const [audience] = listOf(provider?.inputs.clientIdLists).map(textOf);
-  if (issuer === undefined || provider === undefined || audience === undefined)
-    throw new Error(`InvalidIdentityToken: no OpenIDConnect provider found in your account for ${issuer}`);
-  const { sub = "" } = await verifiedClaims(token, {
-    issuer,
-    audience,
-    algorithms: ["RS256", "ES256"],
-    read: (url) => publicObject(program, url),
-  });
-  const claims = issuer.replace("https://", "");
-  const context = { [`${claims}:sub`]: sub, [`${claims}:aud`]: audience };
-  return resourcesOfType(program, "aws:iam/role:Role")
-    .filter(({ inputs }) => {
-      const { Statement } = trustSchema.parse(JSON.parse(textOf(inputs.assumeRolePolicy) ?? "{}"));
-      return trusts(Statement, { Federated: textOf(provider.outputs.arn) ?? "" }, context);
-    })
-    .map(({ name }) => name);
 }

@@ -3,7 +3,6 @@ import { listOf, mapOf, type PropertyValue, resourcesOfType, textOf } from "../.
 import type { RecordedProgram, RecordedResource } from "../program/recorded.ts";
 import { builtInRoles, type RoleRights } from "./azureRoles.ts";
 import type { StoredSecret } from "./machines.ts";
-import { issuerOf, verifiedClaims } from "./tokens.ts";
 
 export interface AzureRequest {
   /** `Microsoft.KeyVault/vaults/secrets/getSecret/action`. */
@@ -177,47 +176,4 @@ export function collectVaultSecrets(program: RecordedProgram): ReadonlyMap<strin
       return [url, { name: url, id, key: undefined, value }];
     }),
   );
-}
-
-/** A blob that account and container both open to everybody (Azure Storage, "Configure anonymous read access"). */
-function publicBlob(program: RecordedProgram, url: string): string | undefined {
-  const { host, pathname } = new URL(url);
-  const [, container = "", ...path] = pathname.split("/");
-  const account = resourcesOfType(program, "azure-native:storage:StorageAccount").find(
-    ({ outputs }) => textOf(mapOf(outputs.primaryEndpoints).blob) === `https://${host}/`,
-  );
-  const name = textOf(account?.outputs.name);
-  const inAccount = ({ inputs }: { readonly inputs: RecordedProgram["resources"][number]["inputs"] }): boolean =>
-    same(textOf(inputs.accountName), name) && textOf(inputs.containerName) === container;
-  const isPublic = resourcesOfType(program, "azure-native:storage:BlobContainer").some(
-    (each) => inAccount(each) && ["Blob", "Container"].includes(textOf(each.inputs.publicAccess) ?? ""),
-  );
-  const open =
-    account?.inputs.allowBlobPublicAccess === true && mapOf(account.inputs.networkRuleSet).defaultAction !== "Deny";
-  const blob = resourcesOfType(program, "azure-native:storage:Blob").find(
-    (each) => inAccount(each) && textOf(each.inputs.blobName) === path.join("/"),
-  );
-  return isPublic && open ? textOf(mapOf(blob?.inputs.source).text) : undefined;
-}
-
-/**
- * Identities that Entra ID gives for a token (Microsoft documentation, "Workload identity federation"): issuer,
- * subject and audience match exactly, and a published RSA key has signed it.
- */
-export async function identitiesFor(program: RecordedProgram, token: string): Promise<readonly string[]> {
-  const issuer = issuerOf(token) ?? "";
-  const credentials = resourcesOfType(program, "azure-native:managedidentity:FederatedIdentityCredential").filter(
-    ({ inputs }) => textOf(inputs.issuer) === issuer,
-  );
-  const [audience] = credentials.flatMap(({ inputs }) => listOf(inputs.audiences).map(textOf));
-  if (audience === undefined) throw new Error(`AADSTS700211: no matching federated identity record for ${issuer}`);
-  const { sub } = await verifiedClaims(token, {
-    issuer,
-    audience,
-    algorithms: ["RS256"],
-    read: (url) => publicBlob(program, url),
-  });
-  return credentials
-    .filter(({ inputs }) => textOf(inputs.subject) === sub)
-    .flatMap(({ inputs }) => textOf(inputs.resourceName) ?? []);
 }

@@ -28,25 +28,6 @@ export function allows(policies: readonly { readonly Statement: readonly PolicyS
   );
 }
 
-/** Who asks for a role: `{ Federated: <ARN of the provider> }`. */
-type Principal = Readonly<Record<string, string>>;
-
-/** As `allows`, with a principal in place of a resource. */
-export function trusts(
-  statements: readonly (PolicyStatement & { readonly Principal: Principal | "*" })[],
-  who: Principal,
-  context: Readonly<Record<string, string>>,
-): boolean {
-  const [[kind = "", name = ""] = []] = Object.entries(who);
-  return decide(
-    statements.filter(
-      (statement) =>
-        (statement.Principal === "*" || statement.Principal[kind] === name) &&
-        takes(statement, "sts:AssumeRoleWithWebIdentity", context),
-    ),
-  );
-}
-
 function decide(matching: readonly PolicyStatement[]): boolean {
   return matching.length > 0 && matching.every(({ Effect }) => Effect === "Allow");
 }

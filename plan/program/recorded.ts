@@ -8,7 +8,7 @@ import {
 } from "../../components/gates/resources.ts";
 
 /** Names of Pulumi's `hooks` option. */
-export type HookTime =
+type HookTime =
   | "beforeCreate"
   | "afterCreate"
   | "beforeUpdate"
@@ -18,7 +18,7 @@ export type HookTime =
   | "onError";
 
 /** As the program gives it; what the parent was before is not asked here. */
-export interface Alias {
+interface Alias {
   readonly urn: string;
   /** URN of the parent by which `urn` was made. */
   readonly parent?: string;

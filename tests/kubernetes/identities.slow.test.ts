@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { createSign, generateKeyPairSync } from "node:crypto";
 import { createServer, type Server } from "node:https";
-import { signInManifests } from "../../components/kubernetes/addOns/workloadIdentity.ts";
 import {
   environmentsExpression,
+  signInManifests,
   workloadIdentityManifests,
 } from "../../components/kubernetes/addOns/workloadIdentity.ts";
 import { serviceAccount } from "../../components/kubernetes/manifest.ts";

@@ -144,10 +144,10 @@ export const nightOf: Readonly<Record<string, readonly string[]>> = {
     "azure-prod --full",
   ],
   "components/gates/": ["gates/faults"],
-  "components/kubernetes/": ["kubernetes/fixedFields"],
+  "components/kubernetes/": ["kubernetes/apiServer"],
   "components/machine/linux/": [
     ...["registrationControls", "mirrorControls", "aws-prod --full", "azure-prod --full"],
-    ...["linux/faults", "kubernetes/encryptionKeys", "kubernetes/serviceAccountKeys"],
+    ...["linux/faults", "kubernetes/apiServer"],
   ],
   "components/machine/": ["registrationControls"],
   "components/nodeController/": ["nodeController/table"],

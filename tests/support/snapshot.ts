@@ -49,18 +49,3 @@ export function matchAnswers(file: string, answers: readonly (readonly string[])
   );
   matchSnapshot(file, head + answered.join(""));
 }
-
-/** Readable data: what fits on a line stands on one, as JSON, the rest in YAML's block style. */
-export function compactYaml(value: unknown, indent = ""): string {
-  const entries = Object.entries(Object(value)).map(([key, part]): string => {
-    const head = `${indent}${Array.isArray(value) ? "- " : `${key}: `}`;
-    const line = JSON.stringify(part).replaceAll(
-      /("(?:[^"\\]|\\.)*")|([:,])/g,
-      (_, text: string | undefined, sign = "") => text ?? `${sign} `,
-    );
-    if (typeof part !== "object" || part === null || head.length + line.length <= 118) return head + line;
-    const below = compactYaml(part, `${indent}  `);
-    return Array.isArray(value) ? head + below.trimStart() : `${head.trimEnd()}\n${below}`;
-  });
-  return entries.join("\n");
-}

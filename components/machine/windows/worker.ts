@@ -160,7 +160,7 @@ export function windowsWorkerPayload(args: WindowsWorkerArgs): WorkerPayload {
 }
 
 /** Every setting of a pool's machines as data, read by the scripts. */
-export function windowsMachine({ spec, pool, access }: WindowsWorkerArgs, configs: readonly PayloadFile[]) {
+function windowsMachine({ spec, pool, access }: WindowsWorkerArgs, configs: readonly PayloadFile[]) {
   const { cloud, lifecycle } = access;
   const { windows: facts } = spec.facts.machines;
   const { drain, spotDrain, balancerLeaves } = spec.facts.timings;

@@ -2,6 +2,9 @@ import assert from "node:assert/strict";
 import { parse } from "yaml";
 import { readArtifactLock } from "../../../components/model/artifacts.ts";
 import { etcdImageTag, machineArtifacts, minorOf, requireMinorFacts } from "../../../components/model/releases.ts";
+import { obtainPrograms } from "../../../rehearsal/testkit/programs.ts";
+import { kubeadmProblems } from "../../../rehearsal/testkit/readers.ts";
+import { obtainOrSkip } from "../../support/skip.ts";
 import { exampleControlPlane, exampleReleases, fileOf, specAt } from "../examples.ts";
 
 /** The release that the others are compared with. */
@@ -48,6 +51,12 @@ describe("kubeadm configuration of each Kubernetes minor", () => {
             );
           for (const { hostPath } of volumes.filter(({ pathType }) => pathType === "File")) fileOf(payload, hostPath);
         }
+      });
+
+      it(`${version} on ${cloud} is accepted by kubeadm for every member`, async function () {
+        const { kubeadm } = await obtainOrSkip(this, (progress) => obtainPrograms({ progress }));
+        for (const { index } of specAt(cloud, version).controlPlane.members)
+          assert.deepEqual(await kubeadmProblems(kubeadm.path, configOf(cloud, version, index)), []);
       });
     }
 });
