@@ -114,7 +114,7 @@ describe("snippets of the documentation", () => {
     const inProse = documents().flatMap(({ file, prose }) =>
       [...prose.matchAll(/`(?:cli\/)?fenestra ([^`<]+)`/g)].map(([, rest = ""]) => ({
         at: file,
-        words: rest.split(" "),
+        words: rest.split(/\s+/),
       })),
     );
     // What the program itself tells its user to run.
