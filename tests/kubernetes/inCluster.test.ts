@@ -95,26 +95,6 @@ function allBefore({ program }: Recorded, start: RecordedResource): ReadonlySet<
 const recorded = await record(exampleSpec("aws-dev"));
 
 describe("in-cluster layer", () => {
-  it("makes one provider that keeps its kubeconfig secret and waits for the API", () => {
-    const provider = resource(recorded, "pulumi:providers:kubernetes", "in-provider");
-    assert.equal(parentOf(provider), "in");
-    assert.deepEqual(waitsFor(provider), ["gate"]);
-    assert.ok(provider.inputs.kubeconfig instanceof Secret);
-    const { kubeconfig: _, ...others } = provider.inputs;
-    assert.deepEqual(plain(others), {
-      clusterIdentifier: "cluster-1",
-      enableConfigMapMutable: "true",
-      enablePatchForce: "true",
-      enableSecretMutable: "true",
-      enableServerSideApply: "true",
-      upsertExistingObjects: "true",
-    });
-    for (const { name, provider: used, inputs } of objects(recorded)) {
-      assert.match(used ?? "none", /::in-provider$/, `${name}: ${used}`);
-      assert.equal(mapOf(mapOf(inputs.metadata).annotations)["pulumi.com/patchFieldManager"], "fenestra", name);
-    }
-  });
-
   it("gives a preview by an engine a provider that asks nobody while the API is silent, and says so", async () => {
     const silent = createServer();
     const port = await listening(silent);
@@ -209,20 +189,6 @@ describe("in-cluster layer", () => {
     assert.equal(before.cluster, "cluster-1");
   });
 
-  it("replaces objects of which the API server refuses a change, after they have gone by their name", () => {
-    const replaced = objects(recorded).filter(({ options }) => options.replaceOnChanges.length > 0);
-    const options = Object.fromEntries(
-      replaced.map(({ name, options }) => [name, [options.replaceOnChanges, options.deleteBeforeReplace]]),
-    );
-    assert.deepEqual(options, {
-      "in-runtime-classes-windows-2019": [["handler"], true],
-      "in-runtime-classes-windows-2022": [["handler"], true],
-      "in-storage-ebs.csi.aws.com": [["spec.attachRequired", "spec.volumeLifecycleModes"], true],
-      "in-storage-linux": [["reclaimPolicy", "volumeBindingMode"], true],
-      "in-storage-windows": [["reclaimPolicy", "volumeBindingMode"], true],
-    });
-  });
-
   for (const { title, spec } of combinations.filter((each) => each.title.endsWith("-dev, everything on")))
     it(`waits for no DaemonSet of workers, and rolls each in at most ten steps: ${title}`, async () => {
       const daemonSets = objects(await record(spec)).filter(({ type }) => type === "kubernetes:apps/v1:DaemonSet");
@@ -242,20 +208,6 @@ describe("in-cluster layer", () => {
           name,
         );
     });
-
-  it("gives everything on Windows that is waited for forty minutes", () => {
-    const patient = objects(recorded).filter(({ options }) => options.timeouts.create === "40m");
-    const names = patient.map(({ name }) => name.replace("in-samples-fenestra-samples", "…")).toSorted();
-    assert.deepEqual(names, [
-      ...["iis", "job", "log-monitor", "persistent", "run-as-user", "win-webserver"].flatMap((name) => [
-        `…-${name}-2019`,
-        `…-${name}-2022`,
-      ]),
-    ]);
-    const deployments = patient.filter(({ type }) => type === "kubernetes:apps/v1:Deployment");
-    assert.ok(deployments.length > 0);
-    for (const { inputs } of deployments) assert.equal(mapOf(inputs.spec).progressDeadlineSeconds, 2400);
-  });
 
   it("deletes what owns something in the cloud before the machines and the controllers, and the rest with them", () => {
     const kept = objects(recorded).filter((each) => deletedWith(each) === "");

@@ -129,12 +129,6 @@ describe("CSI drivers", () => {
       assert.ok((pod?.volumes ?? []).every(({ hostPath }) => hostPath === undefined));
     });
 
-  it("give what they make the stack's tags on AWS", () => {
-    const controller = manifest(manifestsOf(exampleSpec("aws-prod")), "Deployment", "ebs-csi-controller");
-    const tags = "--extra-tags=fenestra:cluster=aws-prod,fenestra:environment=production,owner=platform";
-    assert.ok(argsOf(controller, "ebs-plugin").includes(tags));
-  });
-
   it("start on a node only when its labels tell its zone, whatever its taints", () => {
     const initialised = { key: "topology.kubernetes.io/region", operator: "Exists" };
     const worker = { key: "node-role.kubernetes.io/control-plane", operator: "DoesNotExist" };
@@ -177,27 +171,6 @@ describe("CSI drivers", () => {
 
   const everything = specOfTitle("aws-dev, everything on");
   const all = manifestsOf(everything);
-
-  it("make a folder of its own for each volume of a share, with a secret that is named and never told", () => {
-    assert.deepEqual(manifest(all, "StorageClass", "files"), {
-      apiVersion: "storage.k8s.io/v1",
-      kind: "StorageClass",
-      metadata: { name: "files" },
-      provisioner: "smb.csi.k8s.io",
-      parameters: {
-        source: "//files.corp.example.com/pods",
-        "csi.storage.k8s.io/provisioner-secret-name": "smb-pods",
-        "csi.storage.k8s.io/provisioner-secret-namespace": "kube-system",
-        "csi.storage.k8s.io/node-stage-secret-name": "smb-pods",
-        "csi.storage.k8s.io/node-stage-secret-namespace": "kube-system",
-      },
-      reclaimPolicy: "Delete",
-      volumeBindingMode: "Immediate",
-      mountOptions: ["dir_mode=0777"],
-    });
-    assert.equal(manifest(all, "StorageClass", "archive").mountOptions, undefined);
-    assert.equal(all.filter(({ kind }) => kind === "StorageClass").length, 4);
-  });
 
   it("read the secrets of the shares and no other, and on the nodes nothing at all", () => {
     const rules = manifest(all, "Role", "csi-smb-controller").rules ?? [];

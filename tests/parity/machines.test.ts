@@ -1,17 +1,15 @@
 import assert from "node:assert/strict";
 import { gunzipSync } from "node:zlib";
 import { volumePath } from "../../components/aws/controlPlaneMachine.ts";
-import { groupTags as awsTags } from "../../components/aws/poolGroup.ts";
 import { etcdDevice } from "../../components/azure/controlPlaneMachine.ts";
-import { groupTags as azureTags, hintKey } from "../../components/azure/poolGroup.ts";
-import { listOf, mapOf, type PropertyValue, reveal, textOf } from "../../components/gates/resources.ts";
+import { hintKey } from "../../components/azure/poolGroup.ts";
+import { mapOf, type PropertyValue, textOf } from "../../components/gates/resources.ts";
 import type { RecordedResource } from "../../plan/program/recorded.ts";
 import { nameOfUrn } from "../../plan/program/recorded.ts";
-import { azureType, ofType, poolOf, type Recorded, resource, runStack, specOf } from "../support/mocks.ts";
+import { azureType, ofType, type Recorded, resource, runStack, specOf } from "../support/mocks.ts";
 
 const stash = "pulumi:index:Stash";
 const volume = "aws:ebs/volume:Volume";
-const attachment = "aws:ec2/volumeAttachment:VolumeAttachment";
 const vault = azureType("keyvault:Vault");
 
 interface Kinds {
@@ -182,87 +180,6 @@ for (const [cloud, kinds] of Object.entries({ aws, azure })) {
   });
 }
 
-describe("the autoscaler from zero", () => {
-  const hints = (pool: "win2022-a" | "win22-1") => ({
-    "label/kubernetes.io/os": "windows",
-    "label/kubernetes.io/arch": "amd64",
-    "label/node.kubernetes.io/windows-build": "10.0.20348",
-    "label/fenestra.dev/pool": pool,
-    "taint/os": "windows:NoSchedule",
-    "resources/cpu": "3700m",
-    "resources/memory": "12812Mi",
-    "resources/ephemeral-storage": pool === "win22-1" ? "98599Mi" : "91732Mi",
-  });
-  const below = (start: string, of: object, change = (key: string) => key) =>
-    Object.fromEntries(Object.entries(of).map(([key, value]) => [change(`${start}${key}`), value]));
-
-  it("is told on AWS what a node will be, without putting that on machines", async () => {
-    const tags = awsTags(specOf("aws-prod"), poolOf("aws-prod", "win2022-a"));
-    const shown = (propagated: boolean) =>
-      Object.fromEntries(
-        tags.flatMap(({ key, value, propagateAtLaunch }) => (propagateAtLaunch === propagated ? [[key, value]] : [])),
-      );
-    assert.deepEqual(shown(true), {
-      ...{ "fenestra:cluster": "aws-prod", "fenestra:environment": "production", owner: "platform" },
-      ...{ Name: "aws-prod-win2022-a", "kubernetes.io/cluster/aws-prod": "owned" },
-    });
-    assert.deepEqual(shown(false), {
-      ...{ "k8s.io/cluster-autoscaler/enabled": "true", "k8s.io/cluster-autoscaler/aws-prod": "owned" },
-      ...below("k8s.io/cluster-autoscaler/node-template/", hints("win2022-a")),
-    });
-    const prod = await runStack("aws-prod");
-    const own = resource(prod, aws.group, "aws-prod-pool-win2022-a-group").inputs.tags;
-    assert.deepEqual(listOf(own).map(reveal), tags);
-    const plain = awsTags(specOf("aws-dev"), poolOf("aws-dev", "linux"));
-    assert.ok(!plain.some(({ key }) => key.startsWith("k8s.io/")));
-  });
-
-  it("is told on Azure what a node will be", () => {
-    assert.deepEqual(azureTags(specOf("azure-prod"), poolOf("azure-prod", "win22-1")), {
-      ...{ "fenestra:cluster": "azure-prod", "fenestra:environment": "production", owner: "platform" },
-      ...{ "cluster-autoscaler-enabled": "true", "cluster-autoscaler-name": "azure-prod" },
-      ...{ "fenestra:join": "pool", min: "1", max: "10" },
-      ...below("k8s.io_cluster-autoscaler_node-template_", hints("win22-1"), (key) => key.replaceAll("/", "_")),
-    });
-    assert.equal(hintKey("example.com/a_b"), "example.com_a~2b");
-  });
-});
-
-describe("disks of etcd", () => {
-  it("outlive their machines, in their zones, and machines come back to fixed addresses", async () => {
-    const onAws = await runStack("aws-prod");
-    const onAzure = await runStack("azure-prod");
-    for (const index of [0, 1, 2]) {
-      const part = (type: string, of: string) => resource(onAws, type, `aws-prod-control-plane-${index}-${of}`);
-      const card = part("aws:ec2/networkInterface:NetworkInterface", "address");
-      const machine = part(aws.machine, "instance");
-      // Image, disks and user data are the template's: a new one there replaces nothing.
-      assert.deepEqual(machine.inputs, {
-        launchTemplate: { id: part("aws:ec2/launchTemplate:LaunchTemplate", "template").id, version: "1" },
-        primaryNetworkInterface: { networkInterfaceId: card.id },
-        tags: { Name: `aws-prod-control-plane-${index}`, "kubernetes.io/cluster/aws-prod": "owned" },
-      });
-      assert.equal(part(volume, "etcd").inputs.availabilityZone, `eu-central-1${"abc"[index]}`);
-      const address = `10.20.${224 + 4 * index}.10`;
-      assert.deepEqual(card.inputs.privateIps, [address]);
-      const { inputs, options } = part(attachment, "etcd");
-      assert.deepEqual([inputs.stopInstanceBeforeDetaching, options.deletedWith], [true, machine.urn]);
-
-      const own = (type: string, of: string) =>
-        resource(onAzure, azureType(type), `azure-prod-control-plane-${index}-${of}`);
-      const vm = own("compute:VirtualMachine", "instance");
-      const disk = own("compute:Disk", "etcd");
-      const vmCard = own("network:NetworkInterface", "address");
-      assert.deepEqual([vm.inputs.vmName, vm.inputs.zones], [`azure-prod-cp-${index}`, [String(index + 1)]]);
-      assert.deepEqual(disk.inputs.zones, vm.inputs.zones);
-      assert.deepEqual(mapOf(vm.inputs.storageProfile).dataDisks, [
-        { lun: 0, createOption: "Attach", managedDisk: { id: disk.id }, deleteOption: "Detach", caching: "None" },
-      ]);
-      assert.deepEqual(mapOf(vm.inputs.networkProfile).networkInterfaces, [
-        { id: vmCard.id, primary: true, deleteOption: "Detach" },
-      ]);
-      assert.equal(mapOf(listOf(vmCard.inputs.ipConfigurations)[0]).privateIPAddress, address);
-      assert.deepEqual(vm.options.replaceWith, [disk.urn, vmCard.urn]);
-    }
-  });
+describe("tags of a scale set", () => {
+  it("spell labels as the autoscaler reads them", () => assert.equal(hintKey("example.com/a_b"), "example.com_a~2b"));
 });
