@@ -1,3 +1,4 @@
+// Sees what nothing faster does: that the rights of the workflows suffice for each call that the program and the state make.
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import path from "node:path";

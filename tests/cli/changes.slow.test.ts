@@ -1,3 +1,4 @@
+// Sees what nothing faster does: which stacks a change of the repository moves, by plans of two commits.
 import assert from "node:assert/strict";
 import { readFileSync, symlinkSync, writeFileSync } from "node:fs";
 import path from "node:path";

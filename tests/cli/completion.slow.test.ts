@@ -1,3 +1,4 @@
+// Sees what nothing faster does: what real shells complete.
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
 import { writeFileSync } from "node:fs";

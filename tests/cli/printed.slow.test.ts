@@ -1,3 +1,4 @@
+// Sees what nothing faster does: that what each command prints is what its schema says, by whole plans.
 import assert from "node:assert/strict";
 import { cpSync, writeFileSync } from "node:fs";
 import path from "node:path";

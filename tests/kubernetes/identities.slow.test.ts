@@ -1,3 +1,4 @@
+// Sees what nothing faster does: whom a real API server believes, and what it gives pods.
 import assert from "node:assert/strict";
 import { createSign, generateKeyPairSync } from "node:crypto";
 import { createServer, type Server } from "node:https";

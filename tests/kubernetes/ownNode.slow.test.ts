@@ -1,3 +1,4 @@
+// Sees what nothing faster does: what a real API server lets a machine write.
 import assert from "node:assert/strict";
 import { globSync, readFileSync } from "node:fs";
 import { homedir } from "node:os";

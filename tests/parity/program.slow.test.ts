@@ -1,3 +1,4 @@
+// Sees what nothing faster does: names and tags of whole programs.
 import assert from "node:assert/strict";
 import { inDns } from "../../components/azure/roles.ts";
 import type { Cloud } from "../../components/config/schema.ts";

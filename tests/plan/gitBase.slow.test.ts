@@ -1,3 +1,4 @@
+// Sees what nothing faster does: plans of another commit, by git itself.
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";

@@ -1,3 +1,4 @@
+// Sees what nothing faster does: addresses of a whole program, and what a machine does with them.
 import assert from "node:assert/strict";
 import { securityRules } from "../../components/azure/security.ts";
 import { loadConfig } from "../../components/config/load.ts";

@@ -1,3 +1,4 @@
+// Sees what nothing faster does: the program in another process, and its project as Pulumi's own code reads it.
 import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
 import { readFileSync, symlinkSync } from "node:fs";

@@ -1,3 +1,4 @@
+// Sees what nothing faster does: whole programs in networks of others.
 import assert from "node:assert/strict";
 import { secret } from "@pulumi/pulumi";
 import { ExistingNetwork as AwsNetwork } from "../../components/aws/existingNetwork.ts";

@@ -1,3 +1,4 @@
+// Sees what nothing faster does: every input that guards a user, of whole programs, as the providers' types have them.
 import assert from "node:assert/strict";
 import { readdirSync, readFileSync } from "node:fs";
 import path from "node:path";

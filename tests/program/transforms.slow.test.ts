@@ -1,3 +1,4 @@
+// Sees what nothing faster does: whole programs after somebody's transforms.
 import assert from "node:assert/strict";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";

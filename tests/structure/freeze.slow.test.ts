@@ -1,3 +1,4 @@
+// Sees what nothing faster does: whole plans of every stack, as digests.
 import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
 import { mkdirSync, mkdtempSync, readFileSync, writeFileSync } from "node:fs";

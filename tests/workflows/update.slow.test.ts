@@ -1,3 +1,4 @@
+// Sees what nothing faster does: the scripts of the workflows, run by bash with an engine's answers.
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";

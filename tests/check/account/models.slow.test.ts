@@ -1,3 +1,4 @@
+// Sees what nothing faster does: calls and answers of preflight as the clouds' own models have them.
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
 import { fileURLToPath } from "node:url";
