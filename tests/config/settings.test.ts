@@ -136,6 +136,7 @@ describe("each setting of a stack file", () => {
     assert.deepEqual(
       without.filter((leaf) => !reasons.some((part) => isWithin(leaf, part))),
       [],
+      "rows that tests/plan/changedConfigs.yaml lacks",
     );
     assert.deepEqual(
       reasons.filter((part) => !without.some((leaf) => isWithin(leaf, part))),

@@ -149,7 +149,7 @@ describe("system workloads", () => {
         assert.match(String(pod.priorityClassName), /^system-/, what);
         if (bound.includes(`${namespace}:${pod.serviceAccountName}`)) continue;
         bare += 1;
-        assert.equal(pod.automountServiceAccountToken, false, what);
+        assert.equal(pod.automountServiceAccountToken, false, `${what} has a token without a right`);
       }
     }
     assert.ok(pods > 100 && bare > 5);

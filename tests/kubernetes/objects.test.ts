@@ -140,7 +140,7 @@ describe("cloud objects", () => {
         if (pod?.securityContext?.windowsOptions?.hostProcess !== true || pod.automountServiceAccountToken === false)
           continue;
         const host = pod.containers[0]?.env?.find(({ name }) => name === "KUBERNETES_SERVICE_HOST");
-        assert.equal(host?.value, "api.internal.test", `${title}: ${each.metadata.name}`);
+        assert.equal(host?.value, "api.internal.test", `${title}: ${each.metadata.name} wants apiByName, or no token`);
       }
   });
 
@@ -312,7 +312,8 @@ describe("HostProcess containers on Windows Server 2019, where no mount is at it
           .map((container) => `${name}/${container.name}`),
       ),
     );
-    assert.deepEqual([...new Set(small)].toSorted(), Object.keys(withoutPowerShell).toSorted());
+    const how = "512Mi, or a reason in withoutPowerShell";
+    assert.deepEqual([...new Set(small)].toSorted(), Object.keys(withoutPowerShell).toSorted(), how);
   });
 
   it("are probed as their halves on Linux, but for these", () => {
@@ -327,7 +328,11 @@ describe("HostProcess containers on Windows Server 2019, where no mount is at it
         return probed(linux) && !probed(each) ? [each.metadata.name] : [];
       });
     });
-    assert.deepEqual([...new Set(lacking)].toSorted(), Object.keys(unprobed).toSorted());
+    assert.deepEqual(
+      [...new Set(lacking)].toSorted(),
+      Object.keys(unprobed).toSorted(),
+      "a probe, or a row in unprobed",
+    );
   });
 
   it("have a line in the manual on what their programs do less than on Linux", () => {
@@ -339,6 +344,6 @@ describe("HostProcess containers on Windows Server 2019, where no mount is at it
     const { text } = readDocument("docs/operations/debugging.md");
     const [, section = ""] = text.split("### Where an add-on does less on Windows\n");
     const told = [...(section.split("\n#")[0] ?? "").matchAll(/^\| `([\w-]+)` \|/gm)].map(([, name]) => name);
-    assert.deepEqual(told.toSorted(), [...new Set(workloads)].toSorted());
+    assert.deepEqual(told.toSorted(), [...new Set(workloads)].toSorted(), "rows of that table in debugging.md");
   });
 });

@@ -128,6 +128,7 @@ describe("add-ons", () => {
     assert.deepEqual(
       found.filter((line) => !patterns.some((pattern) => matches(pattern, line))),
       [],
+      'rows that are missing there; for what no upstream has "NAME: *|-"',
     );
   });
 

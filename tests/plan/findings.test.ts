@@ -58,6 +58,7 @@ describe("findings", () => {
     assert.deepEqual(
       ids.filter((id) => !seen.has(id) || seen.get(id) === looked),
       [],
+      "cases that findingCases.ts lacks",
     );
   });
 
