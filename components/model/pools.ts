@@ -67,7 +67,11 @@ type Resolved =
   | "labels"
   | "taints"
   | WindowsOnly;
-type WindowsOnly = "hyperV" | "metadataAcl" | "ccgPlugin";
+
+/** Settings that pools of Linux leave out; their descriptions begin with `Windows: `. */
+export const windowsOnly = ["hyperV", "metadataAcl", "ccgPlugin"] as const satisfies readonly (keyof PoolConfig)[];
+
+type WindowsOnly = (typeof windowsOnly)[number];
 
 interface CommonPool extends Readonly<Omit<PoolConfig, Resolved>> {
   readonly path: string;

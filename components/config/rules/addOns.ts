@@ -65,11 +65,6 @@ export const addOnRules: Rules = {
           ),
     ),
   ),
-  linuxPlugin: poolRule(["os", "ccgPlugin"], [], (pool, path) =>
-    pool.ccgPlugin && pool.os === "linux"
-      ? refuse(`${path}.ccgPlugin`, true, "is meant for Windows pools", "false on Linux")
-      : [],
-  ),
   plugins: poolRule(
     ["os", "ccgPlugin", "image"],
     ["addons.gmsa", "cloud"],

@@ -1,6 +1,7 @@
 import { cloudFacts } from "../../model/cloudFacts/cloudFacts.ts";
-import { machineSize, poolGroups, poolScheduling, windowsTaint } from "../../model/pools.ts";
+import { machineSize, poolGroups, poolScheduling, windowsOnly, windowsTaint } from "../../model/pools.ts";
 import { childPath, type Problem, problem, refuse } from "../../model/problem.ts";
+import { poolSchema } from "../schema.ts";
 import { hasFields, hasSettings, poolRule, type Rules } from "./rule.ts";
 
 /** Name part of label and taint keys, and values: at most 63 characters (Kubernetes, labels and selectors). */
@@ -40,6 +41,16 @@ function keyProblems(key: string, path: string, kind: "label" | "taint" | "annot
 const mostGroupTags = 50;
 
 export const poolRules: Rules = {
+  ...Object.fromEntries(
+    windowsOnly.map((field) => [
+      field,
+      poolRule(["os", field], [], ({ os, [field]: value }, path) =>
+        os !== "linux" || value === poolSchema.shape[field].parse(undefined)
+          ? []
+          : refuse(`${path}.${field}`, value, "is meant for Windows pools", "no value on Linux"),
+      ),
+    ]),
+  ),
   names: poolRule(["name", "os", "zones", "perZone"], ["cloud", "network.zones"], (pool, path, settings) => {
     const { words, machines } = cloudFacts[settings.cloud];
     const most = machines.windows.longestGroup;
@@ -105,16 +116,6 @@ export const poolRules: Rules = {
       return own.indexOf(zone) === index ? [] : refuse(at, zone, "is listed twice", "each zone once");
     });
   }),
-  hyperV: poolRule(["os", "hyperV"], [], (pool, path) =>
-    pool.hyperV && pool.os === "linux"
-      ? refuse(`${path}.hyperV`, true, "is meant for Windows pools", "false on Linux")
-      : [],
-  ),
-  metadataAcl: poolRule(["os", "metadataAcl"], [], (pool, path) =>
-    pool.metadataAcl || pool.os !== "linux"
-      ? []
-      : refuse(`${path}.metadataAcl`, false, "is meant for Windows pools", "true on Linux, whose nodes filter packets"),
-  ),
   labels: poolRule(["labels"], [], (pool, path) =>
     Object.entries(pool.labels).flatMap(([name, value]) => {
       const at = childPath(`${path}.labels`, name);
