@@ -45,9 +45,8 @@ describe("the packages of a user", () => {
       JSON.stringify({ packages: Object.fromEntries(production) }),
     );
     const script = `
-      import { commands, main } from "../../cli/main.ts";
-      import { packageProblem } from "../../cli/packages.ts";
-import { programFolder } from "./cli/packages.ts";
+      import { commands, main } from "./cli/main.ts";
+      import { packageProblem, programFolder } from "./cli/packages.ts";
       const screen = { out: () => {}, err: (text) => process.stderr.write(text) };
       if (packageProblem(programFolder)) throw new Error(packageProblem(programFolder));
       for (const name of Object.keys(commands)) if (await main([name, "--help"], screen) !== 0) process.exitCode = 1;
