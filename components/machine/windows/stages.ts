@@ -96,6 +96,7 @@ const logins = ({ sections: { credentials } }: StageSource) => (credentials === 
 const long = 1800;
 const short = 900;
 
+/** After user data (`userData.ts`), on AWS `fetch.ps1`, then `bootstrap.ps1`: `run.ps1` runs waves, `stage.ps1` a stage. */
 const records = [
   {
     name: "features",
@@ -188,6 +189,7 @@ const records = [
     inputs: ({ pool }) => [pool.timeZone, pool.beforeJoin],
   },
   {
+    // What it reads is written every hour by `publish-join-secret.sh` of Linux.
     name: "join",
     script: "read-join-secret.ps1",
     needs: ["network", "before"],
@@ -211,6 +213,7 @@ const records = [
     inputs: (source) => [source.sections.ccg, fetchedBy(source, "ccg")],
   },
   {
+    // Who gets a certificate decides `components/nodeController/program/requests.py`.
     name: "services",
     script: "start-kubelet.ps1",
     needs: ["containerd", "proxy", "network", "join", "ccg"],
@@ -316,7 +319,7 @@ function isNetwork({ name }: WindowsStageRule): boolean {
   return name === "network";
 }
 
-/** Exit codes not specific to a stage. 3010 is Windows' "success, reboot required" (ERROR_SUCCESS_REBOOT_REQUIRED). */
+/** Exit codes of no stage. 3010 is Windows' "success, reboot required" (ERROR_SUCCESS_REBOOT_REQUIRED). */
 export const windowsExitCodes = { reboot: 3010, accessRights: 19, rebootLoop: 20 } as const;
 
 /** Stages of an image's making: those that it may have done, and the settings, of which the pagefile needs a reboot. */
