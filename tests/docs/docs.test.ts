@@ -171,7 +171,9 @@ describe("the table of what Windows does differently", () => {
       .flatMap((file) => [...textOf(file).matchAll(/Windows row: ([a-z-]+)/g)])
       .map(([, id = ""]) => id);
     const [, table = ""] = textOf("docs/windows-applications.md").split("## What Windows does differently");
-    const named = [...(table.split("\n## ")[0] ?? "").matchAll(/^\| `([a-z-]+)` \|/gm)].map(([, id = ""]) => id);
+    const named = [...(table.split("\n## ")[0] ?? "").matchAll(/^\| `((?![a-z-]*windows)[a-z-]+)` \|/gm)].map(
+      ([, id = ""]) => id,
+    );
     assert.deepEqual(named.toSorted(), [...new Set(made)].toSorted());
     assert.ok(named.length > 0);
   });

@@ -341,9 +341,11 @@ describe("HostProcess containers on Windows Server 2019, where no mount is at it
         each.metadata.namespace === "fenestra-samples-host" ? [] : [name],
       ),
     );
-    const { text } = readDocument("docs/operations/debugging.md");
-    const [, section = ""] = text.split("### Where an add-on does less on Windows\n");
-    const told = [...(section.split("\n#")[0] ?? "").matchAll(/^\| `([\w-]+)` \|/gm)].map(([, name]) => name);
-    assert.deepEqual(told.toSorted(), [...new Set(workloads)].toSorted(), "rows of that table in debugging.md");
+    const { text } = readDocument("docs/windows-applications.md");
+    const [, section = ""] = text.split("## What Windows does differently\n");
+    const told = [...(section.split("\n#")[0] ?? "").matchAll(/^\| `([\w-]*windows[\w-]*)` \|/gm)].map(
+      ([, name]) => name,
+    );
+    assert.deepEqual(told.toSorted(), [...new Set(workloads)].toSorted(), "rows of docs/windows-applications.md");
   });
 });
