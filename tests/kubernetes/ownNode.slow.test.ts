@@ -13,8 +13,7 @@ import { obtainPrograms } from "../../rehearsal/testkit/programs.ts";
 import { type ApiServer, applied, namespaceOf, startApiServer, until } from "../support/apiServer.ts";
 import { obtainOrSkip } from "../support/skip.ts";
 import { exampleSpec } from "../support/stacks.ts";
-import { type Call, calls, headersOf, table, writers } from "./hostileCalls.ts";
-import { builtIn, writesOf } from "./nodeIdentities.ts";
+import { builtIn, type Call, calls, headersOf, table, writers, writesOf } from "./hostileCalls.ts";
 
 const accounts = Object.keys(nodeWriters).map((text) => {
   const [namespace = "", name = ""] = text.split(":");

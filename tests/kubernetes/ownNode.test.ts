@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { nodeWriters } from "../../components/kubernetes/guardRails/ownNode.ts";
-import { nodeSideWrites } from "./nodeIdentities.ts";
+import { nodeSideWrites } from "./hostileCalls.ts";
 import { combinations, manifestsOf } from "./switches.ts";
 
 /**

@@ -1,13 +1,14 @@
-# What is done about nodes and machines: the rule of absence, repairs and their brakes, rolls.
+# What is done about nodes and machines: the rule of absence, repairs and their brakes, rolls; when the drivers of volumes may go.
 import unittest
 
-from support import machine
+from support import machine, stamp
 
 import rolls
 from judge import Memory, World, judge
 from api import Api
 from machines import Listing, Node, Pool, Settings
 from status import pools
+from volumes import FINALIZER, LONGEST, released
 
 NOW = 2_000_000.0
 OLD = NOW - 86400
@@ -240,3 +241,50 @@ class Rolls(unittest.TestCase):
         self.assertTrue(starts(late=[machine(2, version="lt:1")]))
         for state in ("Pending", "InProgress", "Cancelling", "Baking"):
             self.assertFalse(starts(pool=pool._replace(roll={"state": state})))
+
+
+def volume(name, claim="gone", policy="Delete", **spec):
+    reference = {"claimRef": {"uid": claim}} if claim else {}
+    return {"metadata": {"name": name}, "spec": {"csi": {"driver": "d"}, "persistentVolumeReclaimPolicy": policy, **reference, **spec}}
+
+
+class Stored:
+    def __init__(self, volumes, deleted=NOW - 10, finalizers=(FINALIZER, "a.b/c")):
+        self.volumes = volumes
+        times = {} if deleted is None else {"deletionTimestamp": stamp(deleted)}
+        self.item = {"metadata": {"name": "fenestra-volumes", "resourceVersion": "7", "finalizers": list(finalizers), **times}}
+
+    def data(self, name):
+        return self.item if name == "fenestra-volumes" else None
+
+    def has(self, path, name):
+        return True
+
+    def pages(self, path):
+        yield from self.volumes if path.endswith("volumes") else [{"metadata": {"uid": "there"}}]
+
+
+class Volumes(unittest.TestCase):
+    def test_waits_for_volumes_of_claims_that_are_gone(self):
+        self.assertIsNone(released(Stored([volume("a", "there"), volume("b")]), NOW, {}))
+
+    def test_waits_for_one_that_only_a_list_has_no_more(self):
+        holding = {}
+        self.assertIsNone(released(Stored([volume("b")]), NOW, holding))
+        self.assertIsNone(released(Stored([]), NOW, holding))
+
+    def test_waits_for_no_other(self):
+        others = [volume("a", "there"), volume("b", policy="Retain"), volume("c", None), volume("d", csi=None)]
+        meta = released(Stored(others), NOW, {})["metadata"]
+        self.assertEqual((meta["finalizers"], meta["resourceVersion"]), (["a.b/c"], "7"))
+
+    def test_waits_at_most_so_long(self):
+        # By the own clock, whatever the API server's says.
+        holding, api = {}, Stored([volume("a")], 1.0)
+        self.assertIsNone(released(api, NOW, holding))
+        self.assertIsNone(released(api, NOW + LONGEST - 1, holding))
+        self.assertIsNotNone(released(api, NOW + LONGEST, holding))
+
+    def test_leaves_it_alone_before_and_afterwards(self):
+        self.assertIsNone(released(Stored([], None), NOW, {}))
+        self.assertIsNone(released(Stored([], finalizers=("a.b/c",)), NOW, {}))
