@@ -163,9 +163,9 @@ export function changeProblems(from: ClusterState, to: ClusterState): readonly P
   return [
     // An upgrade may have failed on the way: then the minor below is the way back.
     ...versionProblems(from.version, to.version, 1, "which was asked for before"),
-    ...keptProblems(from, to).map((problem) => ({
+    ...keptProblems(from, to).map(({ remedy, ...problem }) => ({
       ...problem,
-      remedy: problem.remedy === undefined ? neverUp : `${problem.remedy}; ${neverUp}`,
+      remedy: [remedy, neverUp].filter((each) => each !== undefined).join("; "),
     })),
     ...endingProblems(from, to),
   ];
@@ -180,23 +180,27 @@ export function plannedProblems(from: ClusterState, to: ClusterState): readonly 
   ];
 }
 
-/**
- * Settings that may never change, with the reason. A value missing in the state is not checked, unless it stands for
- * something.
- */
-const fixedSettings: readonly (readonly [
-  key: string,
-  value: (state: ClusterState) => string | undefined,
-  why: string,
-])[] = [
+/** A setting that never changes, or whose number only grows, with the reason. */
+type Kept = readonly [key: string, value: (state: ClusterState) => string | number | undefined, why: string];
+
+const network = "machines, their addresses and etcd's disks belong to the network that they were created in";
+const keptSettings: readonly Kept[] = [
   ["cloud", ({ cloud }) => cloud, "it would be another cluster, and this one would be deleted"],
   ["accountId", ({ accountId }) => accountId, "everything would be made again in the other one, and stay in this one"],
   ["name", ({ name }) => name, "every resource has it in its own name and would be replaced"],
   ["region", ({ region }) => region, "every resource would be replaced, with empty disks"],
   ["network.cidr", ({ cidr }) => cidr, "the members of etcd are known by their addresses"],
   ["network.pods", ({ pods }) => pods ?? defaultPodNetwork, "running pods have addresses of the old network"],
+  ["network.existing.id", networkOf, network],
+  [
+    "network.existing.resourceGroup",
+    ({ resourceGroup }) => resourceGroup,
+    "every resource would be made again in the other group, with empty disks",
+  ],
   ["kubernetes.podCidr", ({ podCidr }) => podCidr, "nodes keep the ranges that they were given"],
   ["kubernetes.serviceCidr", ({ serviceCidr }) => serviceCidr, "Services keep the addresses that they were given"],
+  ["controlPlane.replicas", ({ replicas }) => replicas, "the members that leave hold etcd's quorum"],
+  ["controlPlane.etcdDiskGb", ({ etcdDiskGb }) => etcdDiskGb, "no cloud makes a disk smaller"],
   [
     "controlPlane.etcdDisk.encryptionKey",
     ({ etcdDiskKey }) => etcdDiskKey ?? "the cloud's key",
@@ -204,22 +208,37 @@ const fixedSettings: readonly (readonly [
   ],
 ];
 
+/** A state without a range says nothing of networks. */
+function networkOf({ cidr, networkId }: ClusterState): string | undefined {
+  return cidr === undefined ? undefined : (networkId ?? "a network that Fenestra creates");
+}
+
 function keptProblems(from: ClusterState, to: ClusterState): readonly Problem[] {
   return [
-    ...fixedSettings.flatMap(([key, value, why]) => fixed(key, value(from), value(to), why)),
-    ...existingProblems(from, to),
-    ...fixed(
-      "network.existing.resourceGroup",
-      from.resourceGroup,
-      to.resourceGroup,
-      "every resource would be made again in the other group, with empty disks",
-    ),
+    ...keptSettings.flatMap(([key, value, why]) => changed(path(...key.split(".")), value(from), value(to), why)),
+    ...subnetProblems(from, to),
     ...zoneProblems(from, to),
-    ...shrinking("controlPlane.replicas", from.replicas, to.replicas, "the members that leave hold etcd's quorum"),
+    ...keyListProblems(from, to),
+    ...issuerProblems(from.issuer, to.issuer),
+  ];
+}
+
+/** A value that is missing is not checked. */
+function changed<T extends string | number>(
+  at: string,
+  from: T | undefined,
+  to: T | undefined,
+  why: string,
+): readonly Problem[] {
+  if (from === undefined || to === undefined || from === to) return [];
+  if (typeof from === "string") return refuse(at, to, `cannot change: ${why}`, from, elsewhere);
+  return to > from ? [] : refuse(at, to, `cannot get smaller: ${why}`, `${from} or more`, `set ${from}`);
+}
+
+function keyListProblems(from: ReachedKeys, to: ReachedKeys): readonly Problem[] {
+  return [
     ...keyProblems(serviceAccountList, from.serviceAccountKeys, to.serviceAccountKeys),
     ...keyProblems(encryptionList, from.encryptionKeys, to.encryptionKeys),
-    ...issuerProblems(from.issuer, to.issuer),
-    ...shrinking("controlPlane.etcdDiskGb", from.etcdDiskGb, to.etcdDiskGb, "no cloud makes a disk smaller"),
   ];
 }
 
@@ -236,11 +255,7 @@ export function movingProblems(reached: unknown, to: ReachedState): readonly Pro
   // The release alone means a cluster with the first keys.
   const from = reachedState.safeParse(typeof reached === "string" ? { version: reached } : reached).data;
   if (from === undefined) return undefined;
-  return [
-    ...reachedProblems(from.version, to.version),
-    ...keyProblems(serviceAccountList, from.serviceAccountKeys, to.serviceAccountKeys),
-    ...keyProblems(encryptionList, from.encryptionKeys, to.encryptionKeys),
-  ];
+  return [...reachedProblems(from.version, to.version), ...keyListProblems(from, to)];
 }
 
 /**
@@ -308,36 +323,16 @@ function issuerProblems(from: string | undefined, to: string | undefined): reado
   );
 }
 
-/** A cluster stays in its network, and each zone in its subnets. Further zones may be added. */
-function existingProblems(from: ClusterState, to: ClusterState): readonly Problem[] {
-  const why = "machines, their addresses and etcd's disks belong to the network that they were created in";
-  // States of version 0.1 say nothing of networks.
-  if (from.cidr === undefined || to.cidr === undefined) return [];
-  const created = "a network that Fenestra creates";
-  const [before, now] = [from.networkId ?? created, to.networkId ?? created];
-  if (before !== now) return fixed("network.existing.id", before, now, why);
+/** Each zone of a network stays in its subnets. Further zones may be added. */
+function subnetProblems(from: ClusterState, to: ClusterState): readonly Problem[] {
+  if (networkOf(from) !== networkOf(to)) return [];
   return Object.entries(from.subnets ?? {}).flatMap(([place, id]) => {
     const [zone = "", role = ""] = place.split(" ");
     const next = to.subnets?.[place];
     if (next === id || to.zones?.includes(zone) === false) return [];
-    return refuse(
-      path("network", "existing", "subnets", zone, role, "id"),
-      next,
-      `cannot change: ${why}`,
-      id,
-      elsewhere,
-    );
+    const at = path("network", "existing", "subnets", zone, role, "id");
+    return refuse(at, next, `cannot change: ${network}`, id, elsewhere);
   });
-}
-
-function fixed(key: string, from: string | undefined, to: string | undefined, why: string): readonly Problem[] {
-  if (from === undefined || to === undefined || from === to) return [];
-  return refuse(path(...key.split(".")), to, `cannot change: ${why}`, from, elsewhere);
-}
-
-function shrinking(key: string, from: number | undefined, to: number | undefined, why: string): readonly Problem[] {
-  if (from === undefined || to === undefined || to >= from) return [];
-  return refuse(path(...key.split(".")), to, `cannot get smaller: ${why}`, `${from} or more`, `set ${from}`);
 }
 
 function numbers(version: string): readonly [major: number, minor: number] {
