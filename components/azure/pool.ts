@@ -88,19 +88,16 @@ function poolPayload(spec: NodeSettings, pool: PoolSpec, cloud: AzureAccess, ten
 }
 
 /**
- * What Azure refuses to change on a scale set (hashicorp/terraform-provider-azurerm:
- * internal/services/compute/windows_virtual_machine_scale_set_resource.go). Zones are not among it: Azure accepts one
- * more and refuses one less, and a replacement would delete all machines of the pool at once. Reserved capacity only
- * changes while all machines are deallocated (Azure documentation, "Associate a virtual machine scale set with uniform
- * orchestration to a capacity reservation group").
+ * What the program sends and Azure refuses to change on a scale set (hashicorp/terraform-provider-azurerm:
+ * internal/services/compute/windows_virtual_machine_scale_set_resource.go). What transforms alone set is not among it:
+ * the gate before a replacement does not see it. Zones neither: Azure accepts one more and refuses one less, and a
+ * replacement would delete all machines of the pool at once.
  */
 const groupReplaceOnChanges: readonly string[] = [
-  "hostGroup",
   "location",
   "orchestrationMode",
   "platformFaultDomainCount",
   "singlePlacementGroup",
-  "virtualMachineProfile.capacityReservation",
   "virtualMachineProfile.evictionPolicy",
   "virtualMachineProfile.osProfile.adminUsername",
   "virtualMachineProfile.osProfile.computerNamePrefix",

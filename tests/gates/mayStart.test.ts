@@ -203,9 +203,13 @@ describe("the gate before a group of machines that is deleted before its success
   const gateOf = ({ program }: Recorded) =>
     program.resources.find(({ name }) => name === "azure-dev-pool-linux-before") ?? assert.fail("there is no gate");
 
-  it("is there for all that replaces one; no group of AWS is replaced", async () => {
-    for (const stack of ["azure-dev", "azure-prod", "aws-dev", "aws-spot"]) {
-      const { resources } = (await runStack(stack)).program;
+  it("is there for all that replaces one, and nothing does that the program does not send; no group of AWS is replaced", async () => {
+    const [all, sent] = [new Set<string>(), new Set<string>()];
+    const spot = { ...stackConfig("azure-dev"), ...configTexts({ pools: [{ ...pool, spot: true }] }) };
+    const run = (stack: string) =>
+      stack === "azure-spot" ? runConfig("azure-dev", spot, "known-outputs") : runStack(stack);
+    for (const stack of ["azure-dev", "azure-prod", "azure-spot", "aws-dev", "aws-spot"]) {
+      const { resources } = (await run(stack)).program;
       for (const { type, inputs, options, dependencies } of resources) {
         if (type === "aws:autoscaling/group:Group")
           assert.deepEqual(
@@ -217,8 +221,15 @@ describe("the gate before a group of machines that is deleted before its success
         const gate = resources.find(({ urn, name }) => dependencies.includes(urn) && /-before$/.test(name));
         const given = options.replaceOnChanges.filter((path) => valueAt(inputs, path) !== undefined);
         assert.deepEqual(Object.keys(mapOf(gate?.inputs.input)).sort(), given.sort());
+        for (const path of options.replaceOnChanges) all.add(path);
+        for (const path of given) sent.add(path);
       }
     }
+    // A transform alone would set it, behind the gate's back.
+    assert.deepEqual(
+      [...all].filter((path) => !sent.has(path)),
+      [],
+    );
   });
 
   for (const [what, change] of Object.entries({
