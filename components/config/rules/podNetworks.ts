@@ -11,7 +11,7 @@ import {
   parseCidr,
   podAddressing,
 } from "../../model/cidr.ts";
-import { childPath, problem, refuse } from "../../model/problem.ts";
+import { childPath, type Problem, problem, refuse } from "../../model/problem.ts";
 import type { PoolConfig } from "../schema.ts";
 import { hasSettings, poolRule, type Rule, type Rules, rule, type Settings } from "./rule.ts";
 
@@ -96,15 +96,26 @@ export function whereNodesHaveRanges(one: Rule): Rule {
     hasSettings(given.settings, ["network.pods"]) && !ranged(given.settings["network.pods"]) ? [] : one(given, lock);
 }
 
+/** A rule that holds only where pods have addresses of Azure's interfaces. */
+function onAzureCni<K extends keyof Settings>(
+  reads: readonly K[],
+  check: (given: Pick<Settings, K>) => readonly Problem[],
+): Rule {
+  const own = rule(reads, check);
+  return (given, lock) =>
+    hasSettings(given.settings, ["network.pods"]) && given.settings["network.pods"] === "azure-cni"
+      ? own(given, lock)
+      : [];
+}
+
 export const podNetworkRules: Rules = {
   /**
    * Scripts, kube-proxy and HNS know one range of pods: traffic to it keeps a pod's address, and metadata services are
    * closed to it. A pod outside of it would reach them.
    */
-  inFirstRange: rule(["network.pods", "network.existing", "network.cidr", "network.zones"], (given) => {
+  inFirstRange: onAzureCni(["network.existing", "network.cidr", "network.zones"], (given) => {
     const whole = parseCidr(given["network.cidr"]);
-    if (given["network.pods"] !== "azure-cni" || given["network.existing"] === undefined || whole === undefined)
-      return [];
+    if (given["network.existing"] === undefined || whole === undefined) return [];
     return [...subnetsOf("private", given), ...subnetsOf("controlPlane", given)]
       .filter(({ range }) => !contains(whole, range))
       .map(({ path: at, value }) =>
@@ -151,10 +162,8 @@ export const podNetworkRules: Rules = {
         ),
   ),
   /** In a created network control-plane subnets have a fixed size, for which a small network has no room. */
-  leastRange: rule(["network.pods", "network.cidr", "network.existing"], (given) =>
-    given["network.pods"] !== "azure-cni" ||
-    given["network.existing"] !== undefined ||
-    (parseCidr(given["network.cidr"])?.prefix ?? 0) <= leastNetwork
+  leastRange: onAzureCni(["network.cidr", "network.existing"], (given) =>
+    given["network.existing"] !== undefined || (parseCidr(given["network.cidr"])?.prefix ?? 0) <= leastNetwork
       ? []
       : refuse(
           path("cidr"),
@@ -167,10 +176,9 @@ export const podNetworkRules: Rules = {
    * Machines and pods of a pool are in the subnet of its first zone, and every machine has all its addresses from the
    * start.
    */
-  roomForPods: rule(
-    ["network.pods", "network.cidr", "network.zones", "network.existing", "network.azureCni", "pools"],
+  roomForPods: onAzureCni(
+    ["network.cidr", "network.zones", "network.existing", "network.azureCni", "pools"],
     (given) => {
-      if (given["network.pods"] !== "azure-cni") return [];
       const { podsPerNode } = given["network.azureCni"] ?? unsetAzureCni;
       return subnetsOf("private", given).flatMap((subnet) => {
         const room = addressCount(subnet.range.prefix) - kept;
@@ -190,10 +198,9 @@ export const podNetworkRules: Rules = {
       });
     },
   ),
-  roomInGroup: rule(
-    ["network.pods", "network.zones", "network.azureCni", "pools"],
-    ({ "network.pods": pods, "network.zones": zones, "network.azureCni": own = unsetAzureCni, pools }) => {
-      if (pods !== "azure-cni") return [];
+  roomInGroup: onAzureCni(
+    ["network.zones", "network.azureCni", "pools"],
+    ({ "network.zones": zones, "network.azureCni": own = unsetAzureCni, pools }) => {
       const machines = pools
         .flatMap((pool) => zones.map((zone) => machinesIn(pool, zone, zones)))
         .reduce((sum, most) => sum + most, 0);
@@ -209,11 +216,10 @@ export const podNetworkRules: Rules = {
           );
     },
   ),
-  roomForControlPlane: rule(
-    ["network.pods", "network.cidr", "network.zones", "network.existing", "controlPlane.replicas"],
+  roomForControlPlane: onAzureCni(
+    ["network.cidr", "network.zones", "network.existing", "controlPlane.replicas"],
     (given) => {
-      const { "network.pods": pods, "network.zones": zones, "controlPlane.replicas": replicas } = given;
-      if (pods !== "azure-cni") return [];
+      const { "network.zones": zones, "controlPlane.replicas": replicas } = given;
       return subnetsOf("controlPlane", given).flatMap((subnet) => {
         const placed = Array.from({ length: replicas }, (_, index) => zones[index % zones.length] ?? "");
         const machines = placed.filter((zone) => subnet.zones.includes(zone)).length;
