@@ -3,8 +3,7 @@ import type { RecordedProgram } from "../../plan/program/recorded.ts";
 import { type Applied, applyAll, isKubernetesObject } from "../api/apply.ts";
 import type { DecodedMachine } from "../cluster/bringUp.ts";
 import type { Cluster } from "../cluster/cluster.ts";
-import { limitsMs } from "../host/command.ts";
-import type { Progress } from "../host/progress.ts";
+import { limitsMs, type Progress } from "../host/command.ts";
 
 interface BringUp {
   readonly cluster: Cluster;

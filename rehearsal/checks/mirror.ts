@@ -1,6 +1,6 @@
 import { expect, expectEqual } from "../../check/check.ts";
 import type { MirrorOnly } from "../clouds/mirror.ts";
-import type { LookUp } from "../clouds/nameServer.ts";
+import type { LookUp } from "../clouds/server.ts";
 import type { LinuxMachine } from "../machines/linuxMachine.ts";
 import type { RehearsalCheck } from "./context.ts";
 

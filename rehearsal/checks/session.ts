@@ -1,8 +1,7 @@
 import type { Check, CheckResult, Position } from "../../check/check.ts";
 import { type Paint, plain, positionText, recapLines, resultLines, summaryLine } from "../../check/report.ts";
 import { runChecks } from "../../check/run.ts";
-import { limitsMs, RehearsalError } from "../host/command.ts";
-import type { Progress } from "../host/progress.ts";
+import { limitsMs, type Progress, RehearsalError } from "../host/command.ts";
 import { isStrict } from "../programs/cache.ts";
 
 interface PartOptions {

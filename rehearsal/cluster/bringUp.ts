@@ -13,8 +13,7 @@ import {
 } from "../clouds/artifacts.ts";
 import type { CloudSimulation } from "../clouds/cloud.ts";
 import { type MirrorOnly, type MirrorSettings, startMirrorOnly } from "../clouds/mirror.ts";
-import { type LookUp, startNameServer } from "../clouds/nameServer.ts";
-import { type EndpointRequest, listen } from "../clouds/server.ts";
+import { type EndpointRequest, type LookUp, listen, startNameServer } from "../clouds/server.ts";
 import { runOrFail } from "../host/command.ts";
 import { startLoadBalancer } from "../host/loadBalancer.ts";
 import { createNetwork, type Network } from "../host/network.ts";

@@ -10,9 +10,8 @@ import { type Fate, fateOf, nextUpdate } from "../../plan/providers/nextUpdate.t
 import { applyObject, depths, isKubernetesObject, layers, objectOf, plainValue, takesFields } from "../api/apply.ts";
 import { isReady } from "../api/client.ts";
 import type { CloudSimulation } from "../clouds/cloud.ts";
-import { limitsMs } from "../host/command.ts";
+import { limitsMs, type Progress } from "../host/command.ts";
 import { waitFor } from "../host/processes.ts";
-import type { Progress } from "../host/progress.ts";
 import { takeFromKwok } from "../machines/kwok.ts";
 import type { ProgramName } from "../programs/catalog.ts";
 import type { Programs } from "../programs/obtain.ts";

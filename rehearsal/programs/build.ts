@@ -3,8 +3,7 @@ import { once } from "node:events";
 import { existsSync } from "node:fs";
 import { mkdir, rename } from "node:fs/promises";
 import { dirname, join } from "node:path";
-import { exitCodeOf, findOnPath, RehearsalError } from "../host/command.ts";
-import type { Progress } from "../host/progress.ts";
+import { exitCodeOf, findOnPath, type Progress, RehearsalError } from "../host/command.ts";
 import { aboutTime, seconds, withLock, withWorkFolder } from "./cache.ts";
 import type { Versions } from "./catalog.ts";
 

@@ -3,8 +3,7 @@ import { existsSync } from "node:fs";
 import { mkdir, mkdtemp, readdir, rm } from "node:fs/promises";
 import { homedir } from "node:os";
 import { isAbsolute, join } from "node:path";
-import { hostPath, RehearsalError } from "../host/command.ts";
-import type { Progress } from "../host/progress.ts";
+import { hostPath, type Progress, RehearsalError } from "../host/command.ts";
 
 /** Folder of downloaded and built programs: `fenestra/programs` in XDG_CACHE_HOME or ~/.cache. */
 export function defaultCache(): string {

@@ -3,7 +3,7 @@ import { existsSync } from "node:fs";
 import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import type { Progress } from "../host/progress.ts";
+import type { Progress } from "../host/command.ts";
 import { type Build, type BuildOptions, buildPrograms } from "./build.ts";
 import { defaultCache, GoMissing, goArch } from "./cache.ts";
 

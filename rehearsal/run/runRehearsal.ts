@@ -24,9 +24,8 @@ import { buildSimulatedInfra, type DecodedMachine } from "../cluster/bringUp.ts"
 import { Cluster } from "../cluster/cluster.ts";
 import { ControlPlaneLab, creators } from "../cluster/controlPlaneLab.ts";
 import { callHook, releasesText, Updates, withPatchOf } from "../cluster/update.ts";
-import { runCommand } from "../host/command.ts";
+import { type Progress, runCommand } from "../host/command.ts";
 import { shellIn } from "../host/processes.ts";
-import type { Progress } from "../host/progress.ts";
 import type { PinnedImages } from "../machines/windowsNode.ts";
 import { mirrorLine, mirrorSettings, withRehearsalCa } from "./mirrorSettings.ts";
 import { type Breakage, decodeMachine, withPlatform } from "./negativeControls.ts";

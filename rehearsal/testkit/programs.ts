@@ -1,5 +1,4 @@
-export { findOnPath } from "../host/command.ts";
-export { createProgress, type Progress } from "../host/progress.ts";
+export { createProgress, findOnPath, type Progress } from "../host/command.ts";
 export { defaultCache, isStrict, obtainOrReason, withLock, withWorkFolder } from "../programs/cache.ts";
 export { type Checkers, obtainCheckers } from "../programs/checkers/obtain.ts";
 export { obtainPrograms, type Programs } from "../programs/obtain.ts";
