@@ -40,7 +40,6 @@ export function bringUpChecks(of: BringUp): readonly Check[] {
       run: async () => {
         const build = (): void => {
           booting = cluster.startWorkers(workers, begin.promise);
-          // Its failure is seen where it is awaited.
           booting.catch(() => undefined);
         };
         await unlessLacking(cluster.startControlPlane(controlPlane, build));

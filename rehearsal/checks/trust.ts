@@ -214,7 +214,6 @@ export function trustChecks(cluster: Cluster, lab: ControlPlaneLab, follow: Foll
           ),
         ];
         const problem = async (identity: string, known: string): Promise<string | undefined> => {
-          // By one curl, of which each call has a part.
           const config = calls.map(([method, path, body]) =>
             [
               ...["insecure", `user-agent = ${hostileAgent}`, 'output = "/dev/null"', 'write-out = "%{http_code}\\n"'],

@@ -6,7 +6,18 @@ import { z } from "zod";
 import { minorOf } from "../../components/model/releases.ts";
 import { findOnPath, type RehearsalError, runCommand } from "../host/command.ts";
 import { type BuildOptions, buildPrograms, linkerFlags } from "./build.ts";
-import { defaultCache, GoMissing, goArch, seconds, withWorkFolder } from "./cache.ts";
+import {
+  type DownloadBases,
+  defaultCache,
+  download,
+  downloadOf,
+  GoMissing,
+  goArch,
+  NotReachable,
+  officialBases,
+  seconds,
+  withWorkFolder,
+} from "./cache.ts";
 import {
   catalog,
   fits,
@@ -20,7 +31,6 @@ import {
   versionIn,
   type Wanted,
 } from "./catalog.ts";
-import { type DownloadBases, download, downloadOf, NotReachable, officialBases } from "./download.ts";
 import { containerRuntime, kubeletChecker, toolsFolder as ownTools, repoBuilds } from "./repoPrograms.ts";
 
 interface Program {

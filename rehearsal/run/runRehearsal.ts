@@ -180,7 +180,6 @@ async function verifyInParts(session: CheckSession, { kubeconfig, pools }: World
   const [ofStack = [], others = []] = [true, false].map((of) =>
     selected(checks, options).filter((check) => of === isOfStack(check)),
   );
-  // Those need no namespace.
   const beside = session.run(ofStack, tools, { fold: `${fold}, of the stack's own`, atOnce: 3 });
   await session.run(others, tools, { fold, atOnce: 3 });
   const ending = session.run(selected([end], options), {});
