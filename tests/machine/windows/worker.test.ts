@@ -13,13 +13,7 @@ import { flannel, flannelConflist, flannelPaths } from "../../../components/podN
 import { podNetworks } from "../../../components/podNetworks/podNetworks.ts";
 import { gmsaSecrets } from "../../kubernetes/switches.ts";
 import { exampleSpec } from "../../support/stacks.ts";
-import {
-  exampleReleases,
-  exampleWindowsWorker,
-  fileOf,
-  onePerSystem,
-  windowsExamples,
-} from "../examples.ts";
+import { exampleReleases, exampleWindowsWorker, fileOf, onePerSystem, windowsExamples } from "../examples.ts";
 
 const machinePath = "C:\\fenestra\\machine.json";
 
