@@ -3,6 +3,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { z } from "zod";
 import { messageOf } from "../../components/gates/poll.ts";
 import { type PropertyMap, type PropertyValue, Secret, Unknown } from "../../components/gates/resources.ts";
+import { fromJson } from "../../components/model/json.ts";
 import type { RecordedProgram, RecordedResource } from "../../plan/program/recorded.ts";
 import { type CommandResult, limitsMs, runCommand } from "../host/command.ts";
 import { type Api, hasAnswer, retryWhileUnavailable } from "./client.ts";
@@ -202,13 +203,19 @@ function placesOf({ read }: Api): PlaceOf {
   const groups = new Map<string, Promise<z.output<typeof kindsSchema>>>();
   return async ({ apiVersion, kind, metadata: { name, namespace } }) => {
     const group = `/${apiVersion.includes("/") ? "apis" : "api"}/${apiVersion}`;
-    const kinds =
-      groups.get(group) ?? read(group).then(async ({ body }) => kindsSchema.parse(JSON.parse(await body.text())));
-    groups.set(group, kinds);
-    const found = (await kinds).resources.find((each) => each.kind === kind && !each.name.includes("/"));
-    // A type made a moment ago may not be served yet.
-    if (found === undefined) groups.delete(group);
-    return found && `${group}${found.namespaced ? `/namespaces/${namespace}` : ""}/${found.name}/${name}`;
+    // A type made a moment ago may not be served yet: the provider waits until it is, and of a group of none there is a
+    // page, but no list.
+    for (let looks = 0; looks < 10; looks += 1) {
+      const kinds =
+        groups.get(group) ?? read(group).then(async ({ body }) => kindsSchema.parse(fromJson(await body.text()) ?? {}));
+      groups.set(group, kinds);
+      const found = (await kinds).resources.find((each) => each.kind === kind && !each.name.includes("/"));
+      if (found !== undefined)
+        return `${group}${found.namespaced ? `/namespaces/${namespace}` : ""}/${found.name}/${name}`;
+      groups.delete(group);
+      await sleep(500);
+    }
+    return undefined;
   };
 }
 
