@@ -100,14 +100,6 @@ export function depths(
   return depths;
 }
 
-/** Steps in layers, which wait only for earlier ones. */
-export function layers(
-  steps: readonly RecordedResource[],
-  depths: ReadonlyMap<string, number>,
-): readonly (readonly RecordedResource[])[] {
-  return [...Map.groupBy(steps, ({ urn }) => depths.get(urn) ?? 0)].sort(([a], [b]) => a - b).map(([, layer]) => layer);
-}
-
 /** What the API server said to the program's objects, a text for each. */
 export interface Applied {
   /** What it refused, and gates that did not open. */

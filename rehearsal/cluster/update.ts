@@ -7,7 +7,7 @@ import type { RecordedHook, SimulatedCloud } from "../../plan/program/engine.ts"
 import type { RecordedProgram, RecordedResource } from "../../plan/program/recorded.ts";
 import { runProgramWithHooks } from "../../plan/program/runProgram.ts";
 import { type Fate, fateOf, nextUpdate } from "../../plan/providers/nextUpdate.ts";
-import { applyObject, depths, isKubernetesObject, layers, objectOf, plainValue, takesFields } from "../api/apply.ts";
+import { applyObject, depths, isKubernetesObject, objectOf, plainValue, takesFields } from "../api/apply.ts";
 import { isReady } from "../api/client.ts";
 import type { CloudSimulation } from "../clouds/cloud.ts";
 import { limitsMs, type Progress } from "../host/command.ts";
@@ -92,7 +92,8 @@ export class Update {
     this.#asked = new Map(of.program.resources.map((resource) => [resource.urn, resource]));
     const isStep = (resource: RecordedResource): boolean => this.#carryOut(resource) !== undefined;
     this.#depths = depths(of.program, isStep);
-    this.#layers = [...layers(of.program.resources.filter(isStep), this.#depths)];
+    const steps = Map.groupBy(of.program.resources.filter(isStep), ({ urn }) => this.#depths.get(urn) ?? 0);
+    this.#layers = [...steps].sort(([a], [b]) => a - b).map(([, layer]) => layer);
   }
 
   get machines(): readonly DecodedMachine[] {
