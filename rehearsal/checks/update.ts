@@ -54,7 +54,7 @@ export function updateChecks({ cluster, lab, updates, kubeconfig, from, to }: Up
       title: `the program runs again${sameRelease ? "" : ` for ${releaseOf(to)}`}; the control plane is healthy and a workload runs`,
       run: async ({ kubectl, cloud, note }) => {
         await lab.untilHealthy();
-        await watch.start(kubectl, cloud);
+        await watch.start(kubectl, () => lab.addresses);
         const machine = cloud.machines.find(({ id, group }) => group !== undefined && cluster.machines.has(id));
         if (machine !== undefined) old = { machine, payload: decodeUserData(machine.userData, cloud.objects(machine)) };
         update = await updates.begin(to);
@@ -196,7 +196,7 @@ export function updateChecks({ cluster, lab, updates, kubeconfig, from, to }: Up
         );
         expect(longestMs < outageLimitMs, `no write succeeded for ${(longestMs / 1000).toFixed(1)} s`);
         expect(fewest >= 1, `${fewest} copies of the workload were ready`);
-        expectEqual(tooNew, [], "workers with a kubelet newer than a control-plane machine");
+        expectEqual(tooNew, [], "workers with a kubelet newer than an API server");
         note(
           `longest time without a write ${(longestMs / 1000).toFixed(1)} s, ${failed} writes failed; at least ${fewest} of 2 copies ready in ${looks} looks`,
         );

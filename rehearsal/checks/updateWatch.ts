@@ -1,9 +1,9 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { minorNumber } from "../../check/facts.ts";
+import { z } from "zod";
+import { minorNumber, ports } from "../../check/facts.ts";
 import { type ApiClient, askApi } from "../../components/gates/apiProbe.ts";
 import type { Kubectl } from "../api/apply.ts";
 import type { Api } from "../api/client.ts";
-import type { CloudSimulation } from "../clouds/cloud.ts";
 import { waitFor } from "../host/processes.ts";
 
 /** Pause between two looks, in milliseconds. */
@@ -11,6 +11,7 @@ const pauseMs = 500;
 const name = "rehearsal-update";
 const selector = `app=${name}`;
 const namespace = "default";
+const versionAnswer = z.object({ gitVersion: z.string().optional() });
 
 /** Two copies of an ordinary user's workload on Linux workers, of which one may be away. */
 const workload = {
@@ -45,8 +46,8 @@ const workload = {
 
 /** Versions that one look has found. */
 export interface Versions {
-  /** Kubelets of the control plane's machines, which come with its programs. */
-  readonly controlPlane: readonly string[];
+  /** API servers that answered, each asked at its machine's own address: a Node outlives its machine for a minute. */
+  readonly apiServers: readonly string[];
   /** Images of the system's workloads, by name. */
   readonly programs: Readonly<Record<string, string>>;
   /** Kubelets of pools. */
@@ -74,7 +75,7 @@ export function movesOf(
     // A machine that is being replaced has no version: behind the last old one, no API server is older.
     {
       name: "API servers",
-      at: 1 + looks.findLastIndex(({ controlPlane }) => controlPlane.some((each) => each !== release)),
+      at: 1 + looks.findLastIndex(({ apiServers }) => apiServers.some((each) => each !== release)),
     },
     ...programs,
     { name: "kubelets", at: first(({ workers }) => workers.includes(release)) },
@@ -105,15 +106,16 @@ export class UpdateWatch {
   }
 
   /**
-   * Starts the workload, and looks from then on. A node stays for a minute after its machine: `cloud` knows which run.
+   * Starts the workload, and looks from then on.
+   * @param addresses of the control plane's machines that run now
    */
-  async start(kubectl: Kubectl, cloud: Pick<CloudSimulation, "machines" | "identity">): Promise<void> {
+  async start(kubectl: Kubectl, addresses: () => readonly string[]): Promise<void> {
     const { code, stderr } = await kubectl(["apply", "--filename=-"], JSON.stringify(workload));
     if (code !== 0) throw new Error(stderr.trim());
     await waitFor("the workload to be ready", 60_000, async () => (await this.#ready()) === 2);
     this.#lastWrite = performance.now();
     void this.#repeat(() => this.#write());
-    void this.#repeat(() => this.#look(cloud));
+    void this.#repeat(() => this.#look(addresses()));
   }
 
   /** Ids of the workload's pods with their restarts. */
@@ -140,7 +142,7 @@ export class UpdateWatch {
       looks: this.#looks,
       /** Fewest copies of the workload that were ready. */
       fewest: this.#fewest,
-      /** Workers whose kubelet was newer than a control-plane machine. */
+      /** Workers whose kubelet was newer than an API server. */
       tooNew: [...this.#tooNew],
       versions: this.#versions,
     };
@@ -167,32 +169,40 @@ export class UpdateWatch {
     this.#lastWrite = now;
   }
 
-  async #look({ machines, identity }: Pick<CloudSimulation, "machines" | "identity">): Promise<void> {
+  async #look(addresses: readonly string[]): Promise<void> {
     this.#fewest = Math.min(this.#fewest, await this.#ready());
-    const nodes = (await this.#api.core.listNode()).items.map(({ metadata, status }) => ({
-      name: metadata?.name ?? "",
-      works: "fenestra.dev/pool" in (metadata?.labels ?? {}),
-      version: status?.nodeInfo?.kubeletVersion ?? "",
-    }));
-    const running = new Set(machines.map((machine) => identity(machine).nodeName));
-    const controlPlane = nodes.filter(({ works, name: node }) => !works && running.has(node));
-    const oldest = Math.min(...controlPlane.map(({ version }) => minorNumber(version)));
-    for (const node of nodes) if (node.works && minorNumber(node.version) > oldest) this.#tooNew.add(node.name);
+    const apiServers = (await Promise.all(addresses.map((address) => this.#version(address)))).filter(
+      (version) => version !== undefined,
+    );
+    const workers = (await this.#api.core.listNode()).items
+      .filter(({ metadata }) => "fenestra.dev/pool" in (metadata?.labels ?? {}))
+      .map(({ metadata, status }) => ({ name: metadata?.name ?? "", version: status?.nodeInfo?.kubeletVersion ?? "" }));
+    const oldest = Math.min(...apiServers.map(minorNumber));
+    for (const { name, version } of workers) if (minorNumber(version) > oldest) this.#tooNew.add(name);
     const workloads = [
       ...(await this.#api.apps.listDeploymentForAllNamespaces()).items,
       ...(await this.#api.apps.listDaemonSetForAllNamespaces()).items,
     ].filter(({ metadata }) => metadata?.namespace !== namespace);
     this.#versions.push({
-      controlPlane: controlPlane.map(({ version }) => version),
+      apiServers,
       programs: Object.fromEntries(
         workloads.map(({ metadata, spec }) => [
           metadata?.name ?? "",
           (spec?.template.spec?.containers ?? []).map(({ image }) => image).join(" "),
         ]),
       ),
-      workers: nodes.flatMap(({ works, version }) => (works ? [version] : [])),
+      workers: workers.map(({ version }) => version),
     });
     this.#looks += 1;
+  }
+
+  /** @returns nothing where none answers: the machine is being replaced, or boots */
+  async #version(address: string): Promise<string | undefined> {
+    const server = `https://${address}:${ports.api}`;
+    const { body } = await askApi({ ...this.#client, server, requestMs: 2000 }, "/version").catch(() => ({
+      body: "{}",
+    }));
+    return versionAnswer.parse(JSON.parse(body)).gitVersion;
   }
 
   async #ready(): Promise<number> {

@@ -2,8 +2,8 @@ import assert from "node:assert/strict";
 import { movesOf, type Versions } from "../../rehearsal/checks/updateWatch.ts";
 
 describe("the order of an update", () => {
-  const look = (controlPlane: string, controller: string, workers: string): Versions => ({
-    controlPlane: [...controlPlane].filter((minor) => minor !== "-"),
+  const look = (apiServers: string, controller: string, workers: string): Versions => ({
+    apiServers: [...apiServers].filter((minor) => minor !== "-"),
     programs: { agent: "1", controller },
     workers: [...workers],
   });
