@@ -8,8 +8,8 @@ import type { Patience } from "../../components/gates/waitFor.ts";
 import { issueServerCertificate, newAuthority } from "../../plan/fakes/certificates.ts";
 import { resource, withMocks } from "../support/mocks.ts";
 import { exampleSpec } from "../support/stacks.ts";
-import { callsOfGates, faults, staysShut } from "./faults.ts";
-import { type Answer, runHook, serving } from "./serving.ts";
+import { callsOfGates, staysShut } from "./faults.ts";
+import { type Answer, eachFault, faults, runHook, serving } from "./serving.ts";
 
 /** Any certificate: the fake server asks for none. */
 const issueClient = () => issueServerCertificate(newAuthority("clients"), { commonName: "admin", dnsNames: ["admin"] });
@@ -384,13 +384,6 @@ describe("calls of gates times wrong answers, a sample", () => {
     for (const form of forms) assert.ok(unasked(pairs.filter(([, , path]) => !form.test(path))).includes(form));
   });
 
-  it("none opens, and each wait ends", async () => {
-    const pairs = await callsOfGates();
-    const names = Object.keys(faults);
-    // Each fault once, each call at least once.
-    for (const [index, fault] of names.entries()) {
-      const [gate, call] = pairs[index % pairs.length] ?? assert.fail();
-      await staysShut(gate, call, fault);
-    }
-  }).timeout(30_000);
+  it("none opens, and each wait ends", async () =>
+    await eachFault(await callsOfGates(), Object.keys(faults), staysShut, "sample")).timeout(30_000);
 });

@@ -41,3 +41,64 @@ export async function serving(
 export async function runHook({ hooks }: Recorded, name: string, args: object = {}): Promise<void> {
   await Reflect.apply(hooks.get(name)?.callback ?? assert.fail(`there is no hook ${name}`), undefined, [args]);
 }
+
+const other =
+  (status: number, body = '{"kind":"Status","message":"no"}') =>
+  (): Answer => ({ status, body });
+const saying =
+  (say: (response: ServerResponse, body: string) => void) =>
+  (was: Answer): Answer => ({ ...was, say });
+const changed =
+  (change: (body: string) => string) =>
+  (was: Answer): Answer => ({ ...was, body: change(was.body) });
+
+let pages = 0;
+
+/** What a network between a laptop and a load balancer may make of an answer. */
+export const faults: Readonly<Record<string, (was: Answer) => Answer>> = {
+  ...Object.fromEntries([202, 204, 301, 400, 401, 403, 404, 429, 500, 503].map((code) => [code, other(code, "")])),
+  status: other(500),
+  "Status at 200": other(200),
+  empty: changed(() => ""),
+  HTML: changed(() => "<html>please log in</html>"),
+  "{}": changed(() => "{}"),
+  null: changed(() => "null"),
+  "[]": changed(() => "[]"),
+  half: changed((body) => body.slice(0, body.length / 2)),
+  "pages in a circle": changed((body) => body.replace('"items"', `"metadata":{"continue":"${pages++ % 2}"},"items"`)),
+  "byte order mark": changed((body) => `\ufeff${body}`.replace("\ufeffok", "\ufeff")),
+  "another kind": changed((body) => body.replace(/"kind":"\w+"/, '"kind":"Secret"').replace(/^ok$/, "no")),
+  "another node": changed((body) => body.replace(/"nodeName":"[^"]+"/, '"nodeName":"worker"')),
+  closed: saying((response) => response.destroy()),
+  silent: saying(() => undefined),
+  "a byte a second": saying((response, body) => {
+    const timer = setInterval(() => response.write(body[0] ?? "x"), 50);
+    response.on("close", () => clearInterval(timer));
+  }),
+  "half, then silence": saying((response, body) => void response.write(body.slice(0, body.length / 2))),
+  "without an end": saying((response) => {
+    const timer = setInterval(() => response.write("x".repeat(100_000)), 1);
+    response.on("close", () => clearInterval(timer));
+  }),
+};
+
+/**
+ * The table of faults: each call with each way of failing; a `sample` has each call and each way once at least.
+ *
+ * @param judge says what must be done about it
+ */
+export async function eachFault<Call, Way>(
+  calls: readonly Call[],
+  ways: readonly Way[],
+  judge: (call: Call, way: Way) => Promise<void>,
+  how: "all" | "sample" = "all",
+): Promise<void> {
+  const pairs =
+    how === "all"
+      ? calls.flatMap((call) => ways.map((way) => ({ call, way })))
+      : Array.from({ length: Math.max(calls.length, ways.length) }, (_, index) => ({
+          call: calls[index % calls.length] ?? assert.fail("no call"),
+          way: ways[index % ways.length] ?? assert.fail("no way"),
+        }));
+  for (const { call, way } of pairs) await judge(call, way);
+}

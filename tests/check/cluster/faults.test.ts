@@ -7,7 +7,7 @@ import { clockProblems, machineProblems, releaseProblems, silentKubelets } from 
 import { addOnProblems } from "../../../check/cluster/parts.ts";
 import { verify } from "../../../check/cluster/verify.ts";
 import { answerProblem } from "../../../components/gates/apiProbe.ts";
-import { type Answer, serving } from "../../gates/serving.ts";
+import { type Answer, eachFault, faults, serving } from "../../gates/serving.ts";
 
 const now = 1_800_000_000;
 const well = { wanted: 2, ready: 2, old: 0 };
@@ -122,25 +122,33 @@ describe("calls of verify and status", () => {
   });
 
   it("end in time, and name what answered nothing or something else", async () => {
-    const silent: Answer = { status: 200, body: "", say: () => undefined };
-    const half: Answer = { status: 200, body: "", say: (response) => void response.writeHead(200).write("{") };
     const nodes = ({ core }: ClusterApi) => core.listNode();
-    for (const answer of [silent, half])
-      await ask(
-        answer,
-        (api) => assert.rejects(nodes(api), /^Error: GET \/api\/v1\/nodes: no whole answer within 0.2 s$/),
-        () => 200,
-      );
+    const list = said({ kind: "NodeList", metadata: {}, items: [] });
+    await eachFault([list], Object.entries(faults), async (was, [fault, make]) => {
+      const given = make(was);
+      const isWrong = given.body !== was.body || given.status !== was.status || given.say !== was.say;
+      const why = /^(Error|Refused): (GET \/api\/v1\/nodes: |HTTP-Code: 4)/;
+      // Every client of the web leaves the mark out.
+      if (isWrong && fault !== "byte order mark")
+        await ask(
+          given,
+          (api) => assert.rejects(nodes(api), why),
+          () => 200,
+        );
+    });
     for (const [answer, why] of [
-      [said({}), /no list of nodes/],
-      [said({ kind: "NodeList" }), /no list/],
+      [{ ...list, say: () => undefined }, /^Error: GET \/api\/v1\/nodes: no whole answer within 0.2 s$/],
+      [said({ kind: "NodeList" }), /no list of nodes/],
       [said({ kind: "PodList", items: [] }), /no list/],
       [said({ kind: "NodeList", metadata: { continue: "x" }, items: [] }), /not whole/],
       [said({ message: "etcd is away" }, 500), /^Error: GET \/api\/v1\/nodes: etcd is away$/],
       [said("", 401), /^Refused: GET \/api\/v1\/nodes: /],
-      [said("<html>", 200), /^Error: GET \/api\/v1\/nodes: /],
     ] as const)
-      await ask(answer, (api) => assert.rejects(nodes(api), why));
+      await ask(
+        answer,
+        (api) => assert.rejects(nodes(api), why),
+        () => 200,
+      );
     const read = ({ core }: ClusterApi) => ifFound(core.readNamespacedConfigMap({ name: "a", namespace: "b" }));
     await ask(said({ kind: "Status" }, 404), async (api) => assert.equal(await read(api), undefined));
     for (const other of [{ kind: "Status" }, { kind: "ConfigMap", metadata: { name: "x" } }])
