@@ -1,20 +1,16 @@
-// Sees what nothing faster does: what a real API server says of all objects, and policies of all pods.
+// Sees what nothing faster does: what a real API server says of all objects, and policies of all pods, and where its
+// scheduler puts those.
 import assert from "node:assert/strict";
 import { stageOf } from "../../components/kubernetes/addOn.ts";
 import { nodeIdentityPolicies } from "../../components/kubernetes/guardRails/ownNode.ts";
 import { placementPolicyName } from "../../components/kubernetes/guardRails.ts";
 import { type Manifest, podSpec } from "../../components/kubernetes/manifest.ts";
-import {
-  type ApiServer,
-  applied,
-  namespaceOf,
-  policiesInForce,
-  startApiServer,
-  typesChecked,
-  until,
-} from "../support/apiServer.ts";
+import { type ApiServer, applied, policiesInForce, typesChecked, until } from "../support/apiServer.ts";
 import { exampleSpec } from "../support/stacks.ts";
-import { daemonSetTable, type PodCase, type PodHome, podHomes, podTable, tableNamespaces } from "./podTable.ts";
+import { followedAdvice } from "./followedAdvice.ts";
+import { differences, ofPolicies, placed, startCluster, tried } from "./podCluster.ts";
+import { objectIn, type PodCase, podHomes, podTable } from "./pods.ts";
+import { publishedPods } from "./publishedPods.ts";
 import { olderServices, type ServicePart, serviceTable } from "./serviceTable.ts";
 import { combinations, manifestsOf, planOf } from "./switches.ts";
 
@@ -37,15 +33,18 @@ const list = (objects: readonly string[]): string => `{"apiVersion":"v1","kind":
 const servicePolicies = (stack: "aws-dev" | "azure-dev") =>
   manifestsOf(exampleSpec(stack)).filter(({ metadata }) => metadata.name.startsWith("fenestra-external-addresses"));
 
-const rowOf = (title: string, table = podTable): PodCase =>
-  table.find((row) => row.title === title) ?? assert.fail(title);
+const rowOf = (title: string): PodCase => podTable.find((row) => row.title === `own/${title}`) ?? assert.fail(title);
+const [own, others] = [true, false].map((wanted) =>
+  podTable.filter(({ title }) => title.startsWith("own/") === wanted),
+);
+assert.ok(own !== undefined && others !== undefined);
 
-/** kubectl's lines that are no acceptance, without the placeholder certificate's warning. */
+/** kubectl's lines that are no acceptance, without warnings of a placeholder and of namespaces of ours. */
 const complaints = (text: string): readonly string[] =>
   text
     .split("\n")
     .filter(
-      (line) => line !== "" && !line.includes("serverside-applied") && !line.includes("x509: malformed certificate"),
+      (line) => line !== "" && !/serverside-applied|x509: malformed certificate|is exempt from Pod Security/.test(line),
     );
 
 describe("in-cluster objects on a real API server", function () {
@@ -56,7 +55,7 @@ describe("in-cluster objects on a real API server", function () {
     api.kubectl(["apply", "--server-side", "--validate=strict", ...options, "-f", "-"], input);
 
   before(async function () {
-    api = await startApiServer(this);
+    api = await startCluster(this);
   });
 
   it("accepts every object of every combination of switches, strictly", async () => {
@@ -93,10 +92,6 @@ describe("in-cluster objects on a real API server", function () {
       });
 
     before(async () => {
-      await applied(
-        api,
-        Object.entries(tableNamespaces).map(([name, labels]) => namespaceOf(name, labels)),
-      );
       const older = Object.entries(olderServices).map(([name, service]) => serviceIn("plain", name, service));
       assert.equal((await apply(list(older))).code, 0);
       const spec = exampleSpec("aws-dev");
@@ -107,44 +102,15 @@ describe("in-cluster objects on a real API server", function () {
         ...nodeIdentityPolicies(spec),
         ...servicePolicies("azure-dev"),
       ];
-      const labels = { "node-role.kubernetes.io/control-plane": "" };
-      const node = { apiVersion: "v1", kind: "Node", metadata: { name: "control", labels } };
-      await applied(api, [...manifests, node], "--force-conflicts");
+      await applied(api, manifests, "--force-conflicts");
       await policiesInForce(api);
     });
 
-    const objectIn = (home: PodHome, namespace: string, spec: PodCase["spec"], name = "probe"): string =>
-      JSON.stringify({ ...home.object(spec), metadata: { name, namespace } });
     const onWindows2022 = { os: { name: "windows" }, containers: [{ name: "main", image: "x:ltsc2022" }] };
     const makePod = async (pod: string): Promise<void> => {
-      const object = objectIn(podHomes.Pod, "plain", onWindows2022, pod);
+      const object = objectIn(podHomes.pod, "plain", onWindows2022, pod);
       assert.equal((await api.kubectl(["create", "-f", "-"], object)).code, 0);
     };
-    /** Path to which objects of a kind are sent on trial. */
-    const tried = (apiVersion: string, namespace: string, kinds: string): string =>
-      `/${apiVersion === "v1" ? "api" : "apis"}/${apiVersion}/namespaces/${namespace}/${kinds}?dryRun=All`;
-    const create = (namespace: string, spec: PodCase["spec"], home = podHomes.Pod) =>
-      api.send(
-        "POST",
-        tried(String(home.object(spec).apiVersion), namespace, `${home.kind.toLowerCase()}s`),
-        objectIn(home, namespace, spec),
-      );
-    /** Checks the answer to a row's pod in an object of some kind. */
-    const judge = async ({ title, namespace, spec, answer, says }: PodCase, home: PodHome): Promise<string> => {
-      const { taken, body, warnings } = await create(namespace, spec, home);
-      const told = taken ? warnings : [JSON.parse(body).message];
-      for (const text of says.map((each) => each.replaceAll("{pod}", home.path)))
-        assert.ok(
-          told.some((each) => each.includes(text)),
-          `${home.kind}, ${title}: ${text} is not in\n${told.join("\n")}`,
-        );
-      assert.equal(taken, answer !== "refused", `${home.kind}, ${title}: ${told.join("\n")}`);
-      // The API server itself warns of deprecated labels.
-      if (taken)
-        assert.equal(warnings.filter((each) => !each.includes("deprecated")).length, says.length, warnings.join("\n"));
-      return body;
-    };
-
     it("compile without a type warning", async () => {
       assert.deepEqual(
         await typesChecked(api),
@@ -159,137 +125,13 @@ describe("in-cluster objects on a real API server", function () {
       assert.match(mutating.stdout, new RegExp(`/${placementPolicyName}\n`));
     });
 
-    for (const row of podTable) {
-      const { title, namespace, answer } = row;
-      it(`${namespace}: ${title}: ${answer}`, async () => {
-        const stdout = await judge(row, podHomes.Pod);
-        if (answer === "refused") return;
-        const pod = JSON.parse(stdout);
-        assert.equal(pod.spec.runtimeClassName ?? "none", answer);
-        const { tolerations = [], nodeSelector = {} } = pod.spec;
-        const tolerates = tolerations.some(
-          ({ key, value }: { key?: string; value?: string }) =>
-            key === undefined || (key === "os" && value !== "Windows"),
-        );
-        if (nodeSelector["kubernetes.io/os"] === "windows") assert.ok(tolerates, "the pod would wait");
-        else if (answer !== "none" || row.spec.os !== undefined) assert.fail("the pod could land on Linux");
-      });
-    }
-
-    for (const row of daemonSetTable)
-      it(`look into a DaemonSet: ${row.title}: ${row.answer}`, async () => {
-        await judge(row, podHomes.DaemonSet);
+    for (const [whose, cases] of Object.entries({ own, others }))
+      it(`place, warn of and refuse pods as the table says: ${whose}`, async () => {
+        assert.ok(cases.length > 50, String(cases.length));
+        assert.deepEqual(differences(cases, await placed(api, whose, cases)), []);
       });
 
-    it("let in whoever follows a refusal's advice", async () => {
-      const without = (spec: PodCase["spec"], ...fields: readonly string[]): PodCase["spec"] =>
-        Object.fromEntries(Object.entries(spec).filter(([field]) => !fields.includes(field)));
-      const advice: readonly (readonly [says: RegExp, follow: (spec: PodCase["spec"]) => PodCase["spec"]])[] = [
-        [/use images of one release/, (spec) => ({ ...spec, containers: [Object(spec.containers)[0]] })],
-        [/leave spec.runtimeClassName and the label/, (spec) => without(spec, "runtimeClassName", "nodeSelector")],
-        [/leave gmsaCredentialSpecName/, (spec) => ({ ...without(spec, "initContainers"), ...account })],
-        [/leave it out/, (spec) => without(spec, "nodeName")],
-        [/set spec.os.name: windows/, (spec) => ({ ...spec, os: { name: "windows" } })],
-        [/kubectl label namespace/, (spec) => spec],
-      ];
-      const account = { securityContext: { windowsOptions: { gmsaCredentialSpecName: "web" } } };
-      for (const [index, row] of podTable.entries()) {
-        if (row.answer !== "refused" || /PodSecurity|runhcs/.test(row.says.join())) continue;
-        const namespace = `advice-${index}`;
-        // The advice must replace a value.
-        const labels = { "pod-security.kubernetes.io/warn": "baseline", ...tableNamespaces[row.namespace] };
-        await applied(api, [namespaceOf(namespace, labels)]);
-        const refused = JSON.parse((await create(namespace, row.spec)).body).message;
-        const [, follow] = advice.find(([says]) => says.test(refused)) ?? assert.fail(refused);
-        const [, command] = /: kubectl (label namespace .*)$/.exec(refused) ?? [];
-        if (command !== undefined) assert.equal((await api.kubectl(command.split(" "))).code, 0);
-        // A label is seen a moment later.
-        await until(`${row.title}: ${refused}`, async () => (await create(namespace, follow(row.spec))).taken);
-      }
-    });
-
-    it("say it no more to whoever follows a warning's advice", async () => {
-      type Follow = (spec: PodCase["spec"], warning: string) => unknown;
-      /** With each object at any depth as `change` makes it. */
-      const everywhere = (value: unknown, change: (object: object) => object): unknown =>
-        Array.isArray(value)
-          ? value.map((each) => everywhere(each, change))
-          : typeof value === "object" && value !== null
-            ? Object.fromEntries(Object.entries(change(value)).map(([key, each]) => [key, everywhere(each, change)]))
-            : value;
-      const leave = (spec: PodCase["spec"], fields: readonly string[]): unknown =>
-        everywhere(spec, (each) => Object.fromEntries(Object.entries(each).filter(([key]) => !fields.includes(key))));
-      /** What the advice names. */
-      const named = (warning: string, pattern: RegExp): string => pattern.exec(warning)?.[1] ?? assert.fail(warning);
-      const probing: Follow = (spec, warning) => {
-        const exec = {
-          exec: { command: ["a"] },
-          timeoutSeconds: Number(named(warning, /timeoutSeconds(?: to|:) (\d+) or/)),
-        };
-        const asked = (key: string) =>
-          key === "preStop" ? { exec: exec.exec } : key.endsWith("Probe") ? exec : undefined;
-        return everywhere(spec, (each) =>
-          Object.fromEntries(Object.entries(each).map(([key, value]) => [key, asked(key) ?? value])),
-        );
-      };
-      const advice: readonly (readonly [says: RegExp, follow: Follow])[] = [
-        [
-          /promise: .*Leave them out/,
-          (spec, warning) =>
-            leave(
-              spec,
-              /promise: ([^:]*?)\. Leave/
-                .exec(warning)?.[1]
-                ?.split(", ")
-                .map((each) => each.replace(/.*\./, "")) ?? [],
-            ),
-        ],
-        // What an administrator does lets the pod in as it is.
-        [/sets addons.gmsa in the stack file/, (spec) => leave(spec, ["gmsaCredentialSpecName"])],
-        [/set timeoutSeconds to \d+ or more/, probing],
-        [/use exec with timeoutSeconds: \d+ or more/, probing],
-        [/makes no host ports/, (spec) => leave(spec, ["hostPort"])],
-        [/dnsPolicy to None with .* or leave it out/, (spec) => leave(spec, ["dnsPolicy"])],
-        [
-          /set storageClassName: \w+ in every/,
-          (spec, warning) => {
-            const storageClassName = named(warning, /storageClassName: (\w+)/);
-            return everywhere(spec, (each) => ("accessModes" in each ? { ...each, storageClassName } : each));
-          },
-        ],
-        [
-          /set spec.runtimeClassName to one of/,
-          (spec, warning) => ({ ...spec, runtimeClassName: named(warning, /to one of ([\w-]+)/) }),
-        ],
-        [
-          /set spec.nodeSelector to kubernetes.io.os: \w+/,
-          (spec, warning) => ({ ...spec, nodeSelector: { "kubernetes.io/os": named(warning, /io.os: (\w+)/) } }),
-        ],
-        [/use an image for one of/, (spec) => ({ ...leaveSelector(spec), containers: onWindows2022.containers })],
-        [/: lower it/, (spec) => leave(spec, ["ephemeral-storage"])],
-      ];
-      const leaveSelector = ({ nodeSelector: _, ...spec }: PodCase["spec"]) => spec;
-      const ours = (warnings: readonly string[]) =>
-        warnings.filter((each) => each.includes("ValidatingAdmissionPolicy"));
-      const followed = new Set<RegExp>();
-      for (const row of podTable.filter(({ answer, says }) => answer !== "refused" && says.length > 0)) {
-        for (const warning of ours((await create(row.namespace, row.spec)).warnings)) {
-          const [says, follow] = advice.find(([each]) => each.test(warning)) ?? assert.fail(warning);
-          followed.add(says);
-          const { taken, body, warnings } = await create(row.namespace, Object(follow(row.spec, warning)));
-          assert.ok(taken, `${row.title}: ${warning}: ${body}`);
-          assert.deepEqual(
-            ours(warnings).filter((each) => says.test(each)),
-            [],
-            `${row.title}: ${warning}`,
-          );
-        }
-      }
-      assert.deepEqual(
-        advice.filter(([says]) => !followed.has(says)),
-        [],
-      );
-    });
+    followedAdvice(() => api);
 
     it("refuse to change a pod's image to one of a build that its node is not of", async () => {
       await makePod("changed");
@@ -322,7 +164,7 @@ describe("in-cluster objects on a real API server", function () {
 
     for (const { title, namespace, service, of, refusal } of serviceTable)
       it(`${namespace}: a Service ${of === undefined ? "with" : `${of} gets`} ${title}: ${refusal === undefined ? "let in" : "refused"}`, async () => {
-        const path = tried("v1", namespace, of === undefined ? "services" : `services/${of}`);
+        const path = `/api/v1/namespaces/${namespace}/services${of === undefined ? "" : `/${of}`}?dryRun=All`;
         const { taken, body } =
           of === undefined
             ? await api.send("POST", path, serviceIn(namespace, "probe", service))
@@ -348,11 +190,17 @@ describe("in-cluster objects on a real API server", function () {
         ...["HostProcess", "naming a machine of the control plane", "gmsaCredentialSpec of an init container"],
         ...["tolerating everything", "tolerating any system"],
       ];
-      const rows = titles.map((title) => rowOf(title));
-      // A DaemonSet's template must say where it runs, which is another warning.
       for (const home of Object.values(podHomes))
-        for (const row of rows)
-          if (home.kind !== "Pod" && (home.kind !== "DaemonSet" || row.answer === "refused")) await judge(row, home);
+        for (const { title, namespace, spec, place, says } of titles.map((each) => rowOf(each))) {
+          // A DaemonSet's template must say where it runs, which is another warning.
+          if (home === podHomes.pod || (home === podHomes.ds && place !== "refused")) continue;
+          const { taken, body, warnings } = await tried(api, namespace, spec, home);
+          const told = taken ? ofPolicies(warnings) : [JSON.parse(body).message];
+          const wanted = says.map((each) => each.replaceAll("{pod}", home.path));
+          const unsaid = wanted.filter((text) => !told.some((each) => each.includes(text)));
+          assert.deepEqual([taken, unsaid], [place !== "refused", []], `${home.kind}, ${title}: ${told.join("\n")}`);
+          if (taken) assert.equal(told.length, wanted.length, told.join("\n"));
+        }
     });
 
     it("have nothing to say of the program's own objects", async () => {
@@ -379,7 +227,7 @@ describe("in-cluster objects on a real API server", function () {
     it("warn of claims without a class, of NetworkPolicies, and of memory only where no LimitRange is said to give it", async () => {
       const spec = onWindows2022;
       const named = { name: "main", image: "x:ltsc2022", resources: { limits: { memory: "1Gi" } } };
-      const set = podHomes.StatefulSet.object({ ...spec, containers: [named] });
+      const set = podHomes.sts.object({ ...spec, containers: [named] });
       const claims = (storageClassName?: string) => [
         {
           metadata: { name: "data" },
@@ -390,12 +238,9 @@ describe("in-cluster objects on a real API server", function () {
         ...set,
         spec: { ...Object(set.spec), volumeClaimTemplates: claims(storageClassName) },
       });
-      const unnamed = podHomes.Deployment.object({
-        nodeSelector: { "kubernetes.io/os": "windows" },
-        containers: [named],
-      });
+      const unnamed = podHomes.deploy.object({ nodeSelector: { "kubernetes.io/os": "windows" }, containers: [named] });
       const rules = { apiVersion: "networking.k8s.io/v1", kind: "NetworkPolicy", spec: { podSelector: {} } };
-      const deployment = podHomes.Deployment.object(spec);
+      const deployment = podHomes.deploy.object(spec);
       for (const [kinds, namespace, object, warning] of [
         ["statefulsets", "plain", sets(), /set storageClassName: windows/],
         ["statefulsets", "plain", sets("linux"), /set storageClassName: windows/],
@@ -404,15 +249,17 @@ describe("in-cluster objects on a real API server", function () {
         ["deployments", "plain", deployment, /set resources\.limits\.memory/],
         ["deployments", "memory-defaulted", deployment, undefined],
         ["deployments", "restricted", unnamed, /set spec\.template\.spec\.os\.name: windows, .* PodSecurity/],
-        ["pods", "memory-defaulted", podHomes.Pod.object(spec), /set resources\.limits\.memory/],
+        ["pods", "memory-defaulted", podHomes.pod.object(spec), /set resources\.limits\.memory/],
       ] as const) {
         const text = JSON.stringify({ ...object, metadata: { name: "probe", namespace } });
+        const group =
+          kinds === "networkpolicies" ? "apis/networking.k8s.io/v1" : kinds === "pods" ? "api/v1" : "apis/apps/v1";
         const { warnings, body } = await api.send(
           "POST",
-          tried(String(Object(object).apiVersion), namespace, kinds),
+          `/${group}/namespaces/${namespace}/${kinds}?dryRun=All`,
           text,
         );
-        const ours = warnings.filter((each) => each.includes("ValidatingAdmissionPolicy"));
+        const ours = ofPolicies(warnings);
         assert.equal(ours.length, warning === undefined ? 0 : 1, `${kinds}: ${ours.join("\n")}${body}`);
         if (warning !== undefined) assert.match(ours.join(), warning);
       }
@@ -427,11 +274,11 @@ describe("in-cluster objects on a real API server", function () {
         api.kubectl(["-n", "plain", "patch", "deployment", name, "-p", JSON.stringify({ spec })]);
       assert.equal((await labelled("=allowed")).code, 0);
       await until("the namespace's label to count", async () => {
-        const made = await api.kubectl(["apply", "-f", "-"], objectIn(podHomes.Deployment, "plain", row.spec, name));
+        const made = await api.kubectl(["apply", "-f", "-"], objectIn(podHomes.deploy, "plain", row.spec, name));
         return made.code === 0;
       });
       assert.equal((await labelled("-")).code, 0);
-      await until("the label's removal to count", async () => !(await create("plain", row.spec)).taken);
+      await until("the label's removal to count", async () => !(await tried(api, "plain", row.spec)).taken);
 
       const scaled = await patch({ replicas: 3 });
       assert.deepEqual([scaled.code, scaled.stderr], [0, ""]);
@@ -440,5 +287,7 @@ describe("in-cluster objects on a real API server", function () {
       assert.match(changed.stderr, /fenestra\.dev\/host-process: allowed/);
       await api.kubectl(["-n", "plain", "delete", "deployment", name]);
     });
+
+    publishedPods(() => api);
   });
 });

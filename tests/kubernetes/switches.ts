@@ -148,8 +148,16 @@ export function logEnvironment({ cloud, region }: Pick<ClusterSpec, "cloud" | "r
     : azureEnvironment("11111111-2222-3333-4444-555555555555", "66666666-7777-8888-9999-000000000000");
 }
 
-/** A cluster's add-ons, with fakes for the cloud's outputs. */
+const plans = new WeakMap<ClusterSpec, readonly RenderedAddOn[]>();
+
+/** A cluster's add-ons, with fakes for the cloud's outputs; made once for each object. */
 export function planOf(spec: ClusterSpec): readonly RenderedAddOn[] {
+  const plan = plans.get(spec) ?? rendered(spec);
+  plans.set(spec, plan);
+  return plan;
+}
+
+function rendered(spec: ClusterSpec): readonly RenderedAddOn[] {
   return addOnOrder(spec, {
     nodeEndpoint: "api.internal.test",
     podNetworkManifests,
@@ -165,9 +173,8 @@ export function planOf(spec: ClusterSpec): readonly RenderedAddOn[] {
 }
 
 /** Every object of a cluster. */
-export function manifestsOf(spec: ClusterSpec): readonly Manifest[] {
-  return planOf(spec).flatMap((addOn) => addOn.manifests);
-}
+export const manifestsOf = (spec: ClusterSpec): readonly Manifest[] =>
+  planOf(spec).flatMap(({ manifests }) => manifests);
 
 /** The one object of a kind with a name. */
 export function manifest<Kind extends Manifest["kind"]>(

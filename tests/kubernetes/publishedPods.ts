@@ -1,8 +1,8 @@
-// Sees what nothing faster does: where a real scheduler puts a pod that the policies have changed.
 import assert from "node:assert/strict";
 import { readDocument } from "../docs/documents.ts";
-import { until } from "../support/apiServer.ts";
-import { CorpusCluster, corpus, differences, type Shape } from "./corpus.ts";
+import { type ApiServer, until } from "../support/apiServer.ts";
+import { placed } from "./podCluster.ts";
+import { type PodCase, podTable } from "./pods.ts";
 
 const win = { "kubernetes.io/os": "windows" };
 const container = { name: "main", image: "x:ltsc2022", resources: { limits: { memory: "1Gi" } } };
@@ -44,31 +44,20 @@ const repeated: Readonly<Record<string, string>> = {
   }),
 };
 
-describe("published workloads, on a real API server with its scheduler", function () {
-  this.timeout(30 * 60_000);
-  let cluster: CorpusCluster;
-
-  before(async function () {
-    cluster = await CorpusCluster.start(this);
-  });
-
-  it("are placed, warned of and refused as the table says", async () => {
-    assert.ok(corpus.length >= 60, `${corpus.length} shapes`);
-    assert.deepEqual(differences(await cluster.run("all")), []);
-  });
-
+/** Of workloads that people publish, beside their places: what is applied again, agents, Pod Security, the manual. */
+export function publishedPods(cluster: () => ApiServer): void {
   describe("with the policies that change pods", () => {
     for (const [title, text] of Object.entries(repeated))
       for (const how of [["--server-side"], []])
         it(`${title} can be applied a second time${how.length === 0 ? " by a client" : ""}, and shows no difference`, async () => {
-          const apply = (...args: readonly string[]) => cluster.api.kubectl([...args, ...how, "-f", "-"], text);
+          const apply = (...args: readonly string[]) => cluster().kubectl([...args, ...how, "-f", "-"], text);
           const first = await apply("apply");
           assert.equal(first.code, 0, first.stderr);
           const second = await apply("apply");
           assert.equal(second.code, 0, second.stderr);
           // The controllers first write a status.
           await until("no difference", async () => (await apply("diff")).code === 0);
-          await cluster.api.kubectl(["delete", "--force", "-f", "-"], text);
+          await cluster().kubectl(["delete", "--force", "-f", "-"], text);
         });
 
     it("make the pods of every node agent with the labels that the manual's table names, and none without", async () => {
@@ -76,7 +65,7 @@ describe("published workloads, on a real API server with its scheduler", functio
       const commands = blocks.find(({ text: each }) => each.includes("namespace agents"))?.text.trim() ?? "";
       const [create = "", security = "", hostProcess = ""] = commands.split("\n");
       const follow = async (command: string) =>
-        assert.equal((await cluster.api.kubectl(command.split(" ").slice(1))).code, 0, command);
+        assert.equal((await cluster().kubectl(command.split(" ").slice(1))).code, 0, command);
       const rows = (text.split("## Node agents")[1] ?? "").split("\n").filter((line) => /^\| .*`.*\|/.test(line));
       const needed = [" nothing", " the labels", " all labels"];
       const levels = rows.flatMap((row) => {
@@ -84,17 +73,17 @@ describe("published workloads, on a real API server with its scheduler", functio
         const level = needed.findIndex((each) => needs.startsWith(each));
         return level < 0 ? [] : [...names.matchAll(/`([a-z-]+)`( on Windows)?/g)].map((found) => ({ found, level }));
       });
-      const agents = corpus.flatMap((shape) => {
-        const [, chart = "", system] = /^agents\/([a-z-]+)(, Windows)?$/.exec(shape.address) ?? [];
+      const agents = podTable.flatMap((shape) => {
+        const [, chart = "", system] = /^agents\/([a-z-]+)(, Windows)?$/.exec(shape.title) ?? [];
         if (chart === "") return [];
         const own = levels.find(({ found: [, name, alone] }) => name === chart && (alone === undefined || system));
         return [{ chart, shape, level: own?.level ?? assert.fail(`the manual has no ${chart}`) }];
       });
       const lost = levels.filter(({ found }) => !agents.some(({ chart }) => chart === found[1]));
       assert.deepEqual(lost, []);
-      const pods = (namespace: string, { spec }: Shape) => {
+      const pods = (namespace: string, { spec }: PodCase) => {
         const text = pod("agent", spec).replace('"corpus"', `"${namespace}"`);
-        return cluster.api.send("POST", `/api/v1/namespaces/${namespace}/pods?dryRun=All`, text);
+        return cluster().send("POST", `/api/v1/namespaces/${namespace}/pods?dryRun=All`, text);
       };
       await follow(create);
       for (const [level, command] of [[0], [1, security], [2, hostProcess]] as const) {
@@ -110,7 +99,7 @@ describe("published workloads, on a real API server with its scheduler", functio
         if (first !== undefined && command !== undefined)
           await until(command, async () => (await pods("agents", first.shape)).taken);
         const shapes = own.map(({ shape }) => (command === undefined ? shape : { ...shape, namespace: "agents" }));
-        const outcomes = await cluster.run(`agents-${level}`, shapes);
+        const outcomes = await placed(cluster(), `agents-${level}`, shapes);
         const places = (of: readonly { readonly place: string }[]) => of.map(({ place }) => place);
         assert.deepEqual(places(outcomes), places(shapes));
       }
@@ -133,13 +122,15 @@ describe("published workloads, on a real API server with its scheduler", functio
         ...[true, false].map((privileged) => inContainer({ securityContext: { privileged } })),
         ...[{ hostPort: 80 }, {}].map((port) => inContainer({ ports: [{ containerPort: 80, ...port }] })),
         { hostUsers: false, ...inContainer({ securityContext: { procMount: "Unmasked" } }) },
-        ...corpus.flatMap(({ kind, spec }) =>
-          kind === "DaemonSet" && !JSON.stringify(spec).includes("hostProcess") ? [spec] : [],
+        ...podTable.flatMap(({ home, spec, title }) =>
+          home.kind === "DaemonSet" && !/^own/.test(title) && !JSON.stringify(spec).includes("hostProcess")
+            ? [spec]
+            : [],
         ),
       ];
       const warnings = async (spec: object, namespace = "corpus") => {
         const text = workload("Deployment", "asked", spec).replace('"corpus"', `"${namespace}"`);
-        return (await cluster.api.send("POST", `/apis/apps/v1/namespaces/${namespace}/deployments?dryRun=All`, text))
+        return (await cluster().send("POST", `/apis/apps/v1/namespaces/${namespace}/deployments?dryRun=All`, text))
           .warnings;
       };
       const [theirs, ours] = ["would violate PodSecurity", "Pod Security refuses its pods"];
@@ -153,10 +144,10 @@ describe("published workloads, on a real API server with its scheduler", functio
       }
       assert.ok(refused > 20, `${refused} refused`);
       const before = "label namespace let-in pod-security.kubernetes.io/enforce=baseline";
-      for (const text of ["create namespace let-in", before]) await cluster.api.kubectl(text.split(" "));
+      for (const text of ["create namespace let-in", before]) await cluster().kubectl(text.split(" "));
       const spec = { hostNetwork: true };
       const command = / run kubectl (.*)$/.exec((await warnings(spec, "let-in")).join("\n"))?.[1] ?? assert.fail();
-      assert.equal((await cluster.api.kubectl(command.split(" "))).code, 0, command);
+      assert.equal((await cluster().kubectl(command.split(" "))).code, 0, command);
       await until("the labels to count", async () => !(await warnings(spec, "let-in")).join().includes("Security"));
     });
 
@@ -164,7 +155,7 @@ describe("published workloads, on a real API server with its scheduler", functio
       const shown = readDocument("docs/windows-applications.md").blocks.filter(({ language }) => language === "yaml");
       assert.ok(shown.length >= 2);
       for (const { text, line } of shown) {
-        const taken = await cluster.api.kubectl(
+        const taken = await cluster().kubectl(
           ["apply", "--server-side", "--dry-run=server", "--namespace", "corpus", "-f", "-"],
           text,
         );
@@ -175,13 +166,13 @@ describe("published workloads, on a real API server with its scheduler", functio
     it("prefer the newest build where any would do, and leave the pod's own order", async () => {
       const made = async (name: string) =>
         JSON.parse(
-          (await cluster.api.kubectl(["create", "--dry-run=server", "-o", "json", "-f", "-"], repeated[name])).stdout,
+          (await cluster().kubectl(["create", "--dry-run=server", "-o", "json", "-f", "-"], repeated[name])).stdout,
         );
       const { spec } = JSON.parse(repeated["a pod with an affinity and an image for any build"] ?? "");
       const { affinity } = (await made("a pod with an affinity and an image for any build")).spec;
       assert.deepEqual(affinity, spec.affinity);
       const plain = pod("plain", { nodeSelector: win, containers: [{ ...container, image: "x" }] });
-      const { stdout } = await cluster.api.kubectl(["create", "--dry-run=server", "-o", "json", "-f", "-"], plain);
+      const { stdout } = await cluster().kubectl(["create", "--dry-run=server", "-o", "json", "-f", "-"], plain);
       assert.deepEqual(JSON.parse(stdout).spec.affinity.nodeAffinity.preferredDuringSchedulingIgnoredDuringExecution, [
         {
           weight: 100,
@@ -212,7 +203,7 @@ describe("published workloads, on a real API server with its scheduler", functio
           workload("Deployment", "wide", { nodeSelector: win, tolerations, containers, volumes }),
         ],
       ] as const) {
-        const answer = await cluster.api.send("POST", `/${path}?dryRun=All`, body);
+        const answer = await cluster().send("POST", `/${path}?dryRun=All`, body);
         assert.ok(answer.taken, answer.body.slice(0, 500));
         if (!path.endsWith("pods")) continue;
         // The API server could not merge a class in time.
@@ -222,4 +213,4 @@ describe("published workloads, on a real API server with its scheduler", functio
       }
     });
   });
-});
+}

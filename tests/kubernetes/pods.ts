@@ -1,0 +1,255 @@
+import { readFileSync } from "node:fs";
+
+/** A kind of object in which a pod is described. */
+export interface PodHome {
+  readonly kind: string;
+  /** Path of the pod's spec in it. */
+  readonly path: string;
+  readonly object: (spec: PodCase["spec"]) => Readonly<Record<string, unknown>>;
+}
+
+const labels = { app: "probe" };
+const matching = { matchLabels: labels };
+const templated = (
+  kind: string,
+  apiVersion: string,
+  more: Readonly<Record<string, unknown>>,
+  restartPolicy = "Always",
+): PodHome => ({
+  kind,
+  path: "spec.template.spec",
+  object: (spec) => ({
+    apiVersion,
+    kind,
+    spec: { ...more, template: { metadata: { labels }, spec: { ...spec, restartPolicy } } },
+  }),
+});
+const job = templated("Job", "batch/v1", {}, "Never");
+
+/** As kubectl shortens them. */
+export const podHomes = {
+  pod: { kind: "Pod", path: "spec", object: (spec) => ({ apiVersion: "v1", kind: "Pod", spec }) },
+  deploy: templated("Deployment", "apps/v1", { selector: matching }),
+  ds: templated("DaemonSet", "apps/v1", { selector: matching }),
+  sts: templated("StatefulSet", "apps/v1", { selector: matching, serviceName: "probe" }),
+  rs: templated("ReplicaSet", "apps/v1", { selector: matching }),
+  rc: templated("ReplicationController", "v1", { selector: labels }),
+  job,
+  cj: {
+    kind: "CronJob",
+    path: "spec.jobTemplate.spec.template.spec",
+    object: (spec) => ({
+      apiVersion: "batch/v1",
+      kind: "CronJob",
+      spec: { schedule: "0 0 * * *", jobTemplate: { spec: job.object(spec).spec } },
+    }),
+  },
+} as const satisfies Readonly<Record<string, PodHome>>;
+const isHome = (name: string): name is keyof typeof podHomes => name in podHomes;
+
+/** A pod of `pods.txt`, for a cluster with a node of Windows 2019, one of 2022, two of Linux and a control plane. */
+export interface PodCase {
+  readonly title: string;
+  readonly home: PodHome;
+  readonly namespace: string;
+  readonly spec: Readonly<Record<string, unknown>>;
+  readonly place: string;
+  /** A part of each warning or of the refusal; `{pod}` is the path of the pod's spec. */
+  readonly says: readonly string[];
+}
+
+const hostsOpen = {
+  "pod-security.kubernetes.io/enforce": "privileged",
+  "pod-security.kubernetes.io/warn": "privileged",
+};
+/** Namespaces of the table with their labels. */
+export const tableNamespaces: Readonly<Record<string, Readonly<Record<string, string>>>> = {
+  corpus: {},
+  plain: hostsOpen,
+  hosts: { "fenestra.dev/host-process": "allowed", ...hostsOpen },
+  "os-name-required": { "fenestra.dev/windows-os-name": "required" },
+  "host-process-allowed": { "fenestra.dev/host-process": "allowed", ...hostsOpen },
+  restricted: { "pod-security.kubernetes.io/enforce": "restricted" },
+  "memory-defaulted": { "fenestra.dev/memory-limits": "defaulted" },
+  "control-plane-allowed": { "fenestra.dev/control-plane": "allowed" },
+  "external-addresses-allowed": { "fenestra.dev/external-addresses": "allowed" },
+};
+
+const selector = (nodeSelector: object) => ({ nodeSelector });
+export const os = "kubernetes.io/os";
+const onWindows = { [os]: "windows" };
+const tolerations = (more: object) => ({ tolerations: [{ effect: "NoSchedule", ...more }] });
+export const build = "node.kubernetes.io/windows-build";
+export const controlPlaneKey = "node-role.kubernetes.io/control-plane";
+const affinity = (operator: "In" | "NotIn" | "Exists", key: string, ...values: readonly string[]) => ({
+  affinity: {
+    nodeAffinity: {
+      requiredDuringSchedulingIgnoredDuringExecution: {
+        nodeSelectorTerms: [{ matchExpressions: [{ key, operator, values }] }],
+      },
+    },
+  },
+});
+const windowsOptions = (options: object) => ({ securityContext: { windowsOptions: options } });
+const hostProcess = windowsOptions({ hostProcess: true, runAsUserName: "NT AUTHORITY\\SYSTEM" });
+const credentials = windowsOptions({ gmsaCredentialSpec: "{}" });
+const account = windowsOptions({ gmsaCredentialSpecName: "web" });
+const memory = { limits: { memory: "1Gi" } };
+const first = (more: object) => ({ initContainers: [{ name: "first", image: "x", resources: memory, ...more }] });
+const ephemeral = (storageClassName?: string) => ({
+  volumes: [
+    {
+      name: "v",
+      ephemeral: {
+        volumeClaimTemplate: {
+          spec: { storageClassName, accessModes: ["ReadWriteOnce"], resources: { requests: { storage: "1Gi" } } },
+        },
+      },
+    },
+  ],
+});
+const exec = { exec: { command: ["a"] } };
+
+/** What a pod says, by names of the table. */
+const pods: Readonly<Record<string, object>> = {
+  win: selector(onWindows),
+  beta: selector({ "beta.kubernetes.io/os": "windows" }),
+  build2019: selector({ ...onWindows, [build]: "10.0.17763" }),
+  build2022os: selector({ ...onWindows, [build]: "10.0.20348" }),
+  build2025: selector({ [build]: "10.0.26100" }),
+  pool: selector({ "fenestra.dev/pool": "linux" }),
+  pool2022: selector({ "fenestra.dev/pool": "win2022" }),
+  web: selector({ ...onWindows, team: "web" }),
+  notLinux: affinity("NotIn", os, "linux"),
+  agentpool: selector({ agentpool: "winage", ...onWindows }),
+  control: affinity("Exists", controlPlaneKey),
+  linux: selector({ [os]: "linux" }),
+  affineLinux: affinity("In", os, "linux"),
+  affine: affinity("In", os, "windows"),
+  affine2019: affinity("In", build, "10.0.17763"),
+  both: affinity("In", os, "linux", "windows"),
+  says: { os: { name: "windows" } },
+  class: { runtimeClassName: "windows-2019" },
+  class2022: { runtimeClassName: "windows-2022" },
+  hypervisor: { runtimeClassName: "runhcs-wcow-hypervisor" },
+  tolerate: tolerations({ key: "os", operator: "Exists" }),
+  "tolerate:windows": tolerations({ key: "os", value: "windows" }),
+  "tolerate:Windows": tolerations({ key: "os", value: "Windows" }),
+  "tolerate:OS": tolerations({ key: "OS", value: "Windows" }),
+  "tolerate:other": tolerations({ key: "node.kubernetes.io/os", operator: "Exists" }),
+  "tolerate:control": tolerations({ key: controlPlaneKey, operator: "Exists" }),
+  "tolerate-all": tolerations({ operator: "Exists" }),
+  all: { tolerations: [{ operator: "Exists" }] },
+  evictions: { tolerations: [{ operator: "Exists", effect: "NoExecute" }] },
+  claim: { volumes: [{ name: "data", persistentVolumeClaim: { claimName: "data" } }] },
+  ephemeral: ephemeral(),
+  "ephemeral:linux": ephemeral("linux"),
+  "ephemeral:windows": ephemeral("windows"),
+  folder: { volumes: [{ name: "foo", hostPath: { path: "C:\\etc\\foo" } }] },
+  inMemory: { volumes: [{ name: "m", emptyDir: { medium: "Memory" } }] },
+  mode: { volumes: [{ name: "s", secret: { secretName: "a", defaultMode: 0o400 } }] },
+  ndots: { dnsConfig: { options: [{ name: "ndots", value: "1" }] } },
+  network: { hostNetwork: true },
+  clusterfirst: { dnsPolicy: "ClusterFirstWithHostNet" },
+  resolver: { dnsPolicy: "Default" },
+  pid: { hostPID: true },
+  users: { hostUsers: false },
+  uid: { securityContext: { runAsUser: 1000 } },
+  nonroot: { securityContext: { runAsNonRoot: true } },
+  host: { hostNetwork: true, ...hostProcess },
+  user: {
+    securityContext: { runAsNonRoot: true, windowsOptions: { hostProcess: false, runAsUserName: "ContainerUser" } },
+  },
+  ...{ account, credentials, first: first({}) },
+  "first:account": first(account),
+  "first:credentials": first(credentials),
+  "node:n": { nodeName: "n" },
+  "node:some": { nodeName: "some" },
+  "node:control": { nodeName: "control" },
+};
+
+/** What its container says. */
+const containers: Readonly<Record<string, object>> = {
+  fields: { securityContext: { runAsNonRoot: true, allowPrivilegeEscalation: false } },
+  readonly: { securityContext: { readOnlyRootFilesystem: true } },
+  hostcontainer: hostProcess,
+  inner: credentials,
+  probe: { readinessProbe: { httpGet: { port: 80 } } },
+  grpc: { livenessProbe: { grpc: { port: 80 } } },
+  hook: { lifecycle: { preStop: { httpGet: { port: 80 } } } },
+  exec: { startupProbe: exec },
+  exec10: { livenessProbe: { ...exec, timeoutSeconds: 10 } },
+  port: { ports: [{ containerPort: 9100 }] },
+  hostport: { ports: [{ containerPort: 4317, hostPort: 4317 }] },
+  propagated: { volumeMounts: [{ name: "m", mountPath: "C:\\m", mountPropagation: "HostToContainer" }] },
+};
+
+/** A second container of another build. */
+const beside = { name: "other", image: "x:ltsc2019", resources: memory };
+/** Limits of its container, so its requests too: `1/800M`, `disk:20Gi`. */
+const size = /^(?:([\d.]+m?)\/(\d+[MG]i?)|disk:(\d+[GT]i))$/;
+
+const texts: Readonly<Record<string, string>> = {
+  memory: "set resources.limits.memory on every container",
+  "any build": "cannot be told from its image, so any Windows node may get it",
+  newest: "any Windows node may get it, of the newest build first",
+  "other build": "is for windows-2022, but its RuntimeClass, node selector or affinity chooses nodes of windows-2019",
+  "nowhere said": "but nothing says so, and Linux nodes get the pod: set {pod}.nodeSelector",
+  "no system": "so Windows nodes may get the pod: set {pod}.nodeSelector to kubernetes.io/os: linux",
+};
+
+const named = (parts: Readonly<Record<string, object>>, names: readonly string[]): object =>
+  Object.assign({}, ...names.map((name) => parts[name] ?? {}));
+
+function rowOf(base: string, cells: readonly string[]): PodCase {
+  const [what = "", short = "", image = "", said = "", place = "", says = "", namespace = ""] = cells;
+  const names = said.split(" ").filter((name) => name !== "");
+  const unknown = names.filter((name) => !(name in pods || name in containers || name === "beside" || size.test(name)));
+  if (unknown.length > 0 || !isHome(short)) throw new RangeError(`${what}: ${short}, ${unknown.join()}`);
+  const limits = names.flatMap((name): readonly object[] => {
+    const [found, cpu, amount, disk] = size.exec(name) ?? [];
+    if (found === undefined) return [];
+    return disk === undefined ? [{ cpu, memory: amount }] : [{ ...memory.limits, "ephemeral-storage": disk }];
+  });
+  // Our own are told of memory by other tests.
+  const resources = limits.length > 0 ? { limits: limits[0] } : base === "own" ? memory : undefined;
+  const full = image.replace(/^core/, "mcr/windows/servercore").replace(/^mcr\//, "mcr.microsoft.com/");
+  const main = { name: "main", image: full, ...named(containers, names), ...(resources && { resources }) };
+  return {
+    title: `${base}/${what}`,
+    home: podHomes[short],
+    namespace: namespace || (base === "own" ? "plain" : "corpus"),
+    spec: { ...named(pods, names), containers: [main, ...(names.includes("beside") ? [beside] : [])] },
+    place,
+    says: says.split(" & ").flatMap((text) => (text === "" ? [] : [texts[text] ?? text])),
+  };
+}
+
+function read(): readonly PodCase[] {
+  let base = "";
+  return readFileSync(new URL("pods.txt", import.meta.url), "utf8")
+    .split("\n")
+    .filter((line) => line !== "" && !line.startsWith("#"))
+    .flatMap((line) => {
+      const [names = "", kind = "", image = "", said = "", ...cells] = line.split("|").map((cell) => cell.trim());
+      const ways = said.split("; ");
+      if (!line.startsWith("@"))
+        return names
+          .split("; ")
+          .map((name, index) => rowOf(base, [name, kind, image, ways[index] ?? ways[0] ?? "", ...cells]));
+      base = line.slice(2);
+      return [];
+    });
+}
+
+export const podTable = read();
+
+/** Path to which objects of a home are sent. */
+export const pathTo = ({ kind, object }: PodHome, namespace: string): string => {
+  const { apiVersion } = object({});
+  const group = apiVersion === "v1" ? "api/v1" : `apis/${apiVersion}`;
+  return `/${group}/namespaces/${namespace}/${kind.toLowerCase()}s`;
+};
+
+export const objectIn = (home: PodHome, namespace: string, spec: PodCase["spec"], name = "probe"): string =>
+  JSON.stringify({ ...home.object(spec), metadata: { name, namespace } });
