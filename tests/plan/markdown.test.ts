@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { gzipSync } from "node:zlib";
 import { type PropertyMap, Secret } from "../../components/gates/resources.ts";
+import { decodeUserData, startedScript } from "../../plan/decode/userData.ts";
 import { readBasePlan } from "../../plan/diff/base.ts";
 import { diffPlans } from "../../plan/diff/compare.ts";
 import type { Plan } from "../../plan/plan.ts";
@@ -8,6 +9,7 @@ import { secretsInUserData } from "../../plan/program/leaks.ts";
 import { holdersInWords, reaches, stores } from "../../plan/report/access.ts";
 import { planFiles, relativePath } from "../../plan/report/files.ts";
 import { mermaid, planMarkdown } from "../../plan/report/markdown.ts";
+import { planSummary } from "../../plan/report/summary.ts";
 import { bareMachine, barePlan, barePool, planOf, requestFor } from "../support/planOf.ts";
 import { configTexts, stackConfig } from "../support/stacks.ts";
 
@@ -61,6 +63,13 @@ describe("the Markdown of a plan", () => {
     assert.deepEqual(rowsUnder(markdown, "## Findings"), [
       ["warning", "`f`", "`p`", `M ([GHSA-rp3h-jf77-q9p4](${advisory})).`, "R."],
       ["accepted note", "`g`", "`p\\|q`", "N.", "Accepted: known"],
+    ]);
+    const said = planSummary(plan).split("\n").slice(-5, -1);
+    assert.deepEqual(said, [
+      "1 finding: 0 errors, 1 warning, 0 notes",
+      "  ! f at p",
+      `      M (${advisory}). R.`,
+      "  accepted: g at p|q: known",
     ]);
     assert.deepEqual(mermaid(plan), [
       "flowchart LR",
@@ -180,6 +189,33 @@ function found(text: string, outputs: PropertyMap = {}) {
   return secretsInUserData({ stack: "test", outputs: {}, messages: [], resources });
 }
 const told = (what: string) => ["userData", "list[0].inner"].map((path) => ({ resource: "machine", path, what }));
+
+describe("user data that no machine could read", () => {
+  const packed = (text: string) => `$p='${gzipSync(text).toString("base64")}'\n`;
+  for (const [text, says] of [
+    ["#cloud-config\nwrite_files: 1\n", /write_files/],
+    ["#cloud-config\na: [\n", /Flow sequence/],
+    ["#!/bin/sh\n", /its first line is not #cloud-config/],
+    ["", /its loader holds no archive/],
+    [packed("{}") + packed("{}"), /more than one archive/],
+    ["$p='AAAA'\n", /its archive is damaged/],
+    [packed("x"), /is not JSON/],
+    [packed('{"entry":"a","files":{}}'), /the entry a is not one of its files/],
+  ] as const)
+    it(`is told: ${says.source}`, () => assert.throws(() => decodeUserData(Buffer.from(text)), says));
+
+  const copied = "copy /y C:\\AzureData\\CustomData.bin C:\\a";
+  for (const [command, says] of [
+    [undefined, /no extension/],
+    ["x".repeat(8192), /8192 characters, cmd takes 8191/],
+    ['echo "a"', /that cmd changes/],
+    ["echo a", /not a copy and a start/],
+    [`${copied.replace("Custom", "Other")}.ps1 && powershell -File C:\\a.ps1`, /copies C:\\AzureData\\OtherData/],
+    [`${copied}.ps1 && powershell -File C:\\b.ps1`, /and runs C:\\b\.ps1/],
+    [`${copied}.bin && powershell -File C:\\a.bin`, /no file named C:\\a\.bin/],
+  ] as const)
+    it(`of Azure is told: ${says.source}`, () => assert.throws(() => startedScript(command), says));
+});
 
 describe("the search for secrets", () => {
   it("finds a secret packed into user data, and does not print it", () => {
