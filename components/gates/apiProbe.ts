@@ -121,12 +121,20 @@ export function bodyProblem(path: string, body: string): string | undefined {
   return answerProblem(path, found) ?? (more ? "the list is not whole" : undefined);
 }
 
-/** The object at a path. Throws when the answer is anything else. */
+/** The API has no object of a name. */
+export class NotFound extends Error {
+  override readonly name = "NotFound";
+}
+
+/** The object at a path. Throws when the answer is anything else. @throws NotFound where the API says that it has none */
 export async function readObject(api: ApiClient, path: string): Promise<unknown> {
   const { status, body } = await askApi(api, path);
   const [plural, name] = path.split("/").slice(-2);
-  if (status !== 200) throw new Error(unlessRefused(status, `the API answers ${status} to ${plural} ${name}`));
   const found = fromJson(body);
+  const wrong = `the API answers ${status} to ${plural} ${name}`;
+  if (status === 404 && field(found, "reason") === "NotFound" && field(field(found, "details"), "name") === name)
+    throw new NotFound(wrong);
+  if (status !== 200) throw new Error(unlessRefused(status, wrong));
   const problem = answerProblem(path, found);
   if (problem !== undefined) throw new Error(problem);
   return found;

@@ -12,6 +12,7 @@ import {
   controlPlaneNodes,
   field,
   list,
+  NotFound,
   readObject,
   text,
 } from "./apiProbe.ts";
@@ -155,14 +156,19 @@ const heardMs = 20_000;
  * with each other and with no clock of this machine.
  *
  * @returns a probe that says what is wrong with a node, or `undefined` while a look within the last {@link heardMs} saw
- * its lease renewed, since each node renews at a moment of its own
+ * its lease made or renewed, since each node renews at a moment of its own
  */
 export function leaseRenewed(api: ApiClient): (node: string) => Promise<string | undefined> {
   const newest = new Map<string, number>();
   const heard = new Map<string, number>();
   return async (node) => {
     const path = `/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases/${node}`;
-    const renewed = text(field(field(await readObject(api, path), "spec"), "renewTime"));
+    const found = await readObject(api, path).catch((error: unknown) => {
+      // Who makes it from now on lives: a new kubelet renews it first after 10 seconds.
+      if (error instanceof NotFound) newest.set(node, newest.get(node) ?? Number.NEGATIVE_INFINITY);
+      throw error;
+    });
+    const renewed = text(field(field(found, "spec"), "renewTime"));
     const at = Date.parse(renewed);
     if (Number.isNaN(at)) return `the lease of ${node} has no time`;
     // The newest of all looks: one of three API servers may be behind.

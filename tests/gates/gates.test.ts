@@ -342,6 +342,24 @@ describe("the gate before a control-plane machine", () => {
       await assert.rejects(passing(answers([]), odd), /the state of gate cannot be read/, String(odd));
   });
 
+  it("hears a kubelet that makes its lease while the gate looks", async () => {
+    const looks = new Map<string, number>();
+    const world =
+      (missing: object) =>
+      (path: string): Answer => {
+        const name = /\/leases\/(.+)$/.exec(path)?.[1];
+        if (name === undefined) return answers([])(path);
+        const look = (looks.get(name) ?? 0) + 1;
+        looks.set(name, look);
+        if (look === 1) return { status: 404, body: JSON.stringify({ ...missing, details: { name } }) };
+        const spec = { renewTime: "2026-11-22T01:00:00Z" };
+        return { status: 200, body: JSON.stringify({ kind: "Lease", metadata: { name }, spec }) };
+      };
+    await passing(world({ kind: "Status", reason: "NotFound" }));
+    looks.clear();
+    await assert.rejects(passing(world({}), old, "1.36.4", 0.5), /no sign of life/);
+  });
+
   it("believes only a renewal that is later", async () => {
     for (const times of [
       ["2026-11-22T01:00:01Z", "x"],
