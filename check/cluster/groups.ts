@@ -1,5 +1,5 @@
 import type { V1CertificateSigningRequest } from "@kubernetes/client-node";
-import { field, list, text } from "../../components/gates/apiProbe.ts";
+import { z } from "zod";
 import { CheckSkipped, expect } from "../check.ts";
 import { ports } from "../facts.ts";
 import { NotYet, until } from "../poll.ts";
@@ -106,14 +106,23 @@ export const servingCertificatesCheck: VerifyCheck = {
 
 const measured = { group: "metrics.k8s.io", version: "v1beta1" } as const;
 
+const usage = z.object({ usage: z.object({ memory: z.string().default("") }).prefault({}) });
+/** Metrics of nodes, and of pods by their containers. */
+const listedMetrics = z.object({
+  items: z.array(
+    z.object({
+      ...{ metadata: z.object({ name: z.string() }), containers: z.array(usage).optional() },
+      ...usage.shape,
+    }),
+  ),
+});
+
 /** By name, whether the memory of a node, or of each container of a pod, has a value. */
 function isMeasured(listed: unknown): ReadonlyMap<string, boolean> {
   return new Map(
-    list(field(listed, "items")).map((item) => {
-      const parts = field(item, "containers") === undefined ? [item] : list(field(item, "containers"));
-      const memory = parts.map((part) => text(field(field(part, "usage"), "memory")));
-      const well = memory.length > 0 && memory.every((each) => /[1-9]/.test(each));
-      return [text(field(field(item, "metadata"), "name")), well] as const;
+    listedMetrics.parse(listed).items.map(({ metadata, containers, ...own }) => {
+      const memory = (containers ?? [own]).map((part) => part.usage.memory);
+      return [metadata.name, memory.length > 0 && memory.every((each) => /[1-9]/.test(each))];
     }),
   );
 }

@@ -1,5 +1,5 @@
 import type { V1Node, V1Pod } from "@kubernetes/client-node";
-import { field, list, text } from "../../components/gates/apiProbe.ts";
+import { z } from "zod";
 import { CheckFailure, CheckSkipped } from "../check.ts";
 import { controlPlaneKey, lateSnapshotHours } from "../facts.ts";
 import { NotYet, until } from "../poll.ts";
@@ -91,15 +91,36 @@ interface ObjectHeader {
   readonly metadata: { readonly name: string; readonly namespace?: string };
 }
 
-/** By path, lists without which an object of that kind does nothing. */
+const anyText = z.string().default("");
+/** The library makes dates of what it knows as one. */
+const instant = z.union([z.date().transform((date) => date.toISOString()), anyText]);
+/** What is looked at in an object of any kind. */
+const foundObject = z.looseObject({
+  metadata: z.object({
+    deletionTimestamp: z.union([z.date(), z.string()]).optional(),
+    managedFields: z
+      .array(
+        z.object({
+          ...{ manager: anyText, subresource: anyText, time: instant },
+          fieldsV1: z.record(z.string(), z.unknown()).default({}),
+        }),
+      )
+      .default([]),
+  }),
+  spec: z.looseObject({}).optional(),
+  aggregationRule: z.unknown().optional(),
+});
+type FoundObject = z.output<typeof foundObject>;
+
+/** Lists, of an object or its spec, without which an object of that kind does nothing. */
 const wantedLists: Readonly<Record<string, readonly string[]>> = {
   RoleBinding: ["subjects"],
   ClusterRoleBinding: ["subjects"],
   Role: ["rules"],
   ClusterRole: ["rules"],
-  ValidatingAdmissionPolicy: ["spec.validations"],
-  MutatingAdmissionPolicy: ["spec.mutations"],
-  ValidatingAdmissionPolicyBinding: ["spec.validationActions"],
+  ValidatingAdmissionPolicy: ["validations"],
+  MutatingAdmissionPolicy: ["mutations"],
+  ValidatingAdmissionPolicyBinding: ["validationActions"],
 };
 
 /**
@@ -107,15 +128,14 @@ const wantedLists: Readonly<Record<string, readonly string[]>> = {
  * `DefaultFieldManager...`). Labels, annotations and status are people's; a restart, another scale and an object that
  * was put back are no change.
  */
-function byHand(found: unknown): readonly string[] {
-  return list(field(field(found, "metadata"), "managedFields")).flatMap((entry) => {
-    const [manager, fields] = [text(field(entry, "manager")), field(entry, "fieldsV1")];
+function byHand({ metadata }: FoundObject): readonly string[] {
+  return metadata.managedFields.flatMap(({ manager, subresource, time, fieldsV1 }) => {
     const restored = ["kubectl-rollout", "kubectl-create"].includes(manager);
-    if (!manager.startsWith("kubectl") || restored || text(field(entry, "subresource")) !== "") return [];
+    if (!manager.startsWith("kubectl") || restored || subresource !== "") return [];
     const kept = ["f:metadata", "f:status"];
-    const names = Object.keys(typeof fields === "object" && fields !== null ? fields : {});
-    const changed = names.filter((name) => !kept.includes(name)).map((name) => name.replace(/^f:/, ""));
-    return changed.length === 0 ? [] : [`${changed.join(", ")} by ${manager} at ${text(field(entry, "time"))}`];
+    const names = Object.keys(fieldsV1).filter((name) => !kept.includes(name));
+    const changed = names.map((name) => name.replace(/^f:/, ""));
+    return changed.length === 0 ? [] : [`${changed.join(", ")} by ${manager} at ${time}`];
   });
 }
 
@@ -129,16 +149,24 @@ export async function objectProblems(
     const [, apiVersion = "", kind = "", namespace = "", name = ""] = /^(\S+) (\S+) (\S*)\/(\S+)$/.exec(line) ?? [];
     const found = await read({ apiVersion, kind, metadata: { name, ...(namespace === "" ? {} : { namespace }) } });
     if (found === undefined) problems.push(`${line} is missing`);
-    else {
-      if (field(field(found, "metadata"), "deletionTimestamp") !== undefined) problems.push(`${line} is being deleted`);
-      if (field(field(found, "spec"), "replicas") === 0) problems.push(`${line} is scaled to 0`);
-      for (const path of field(found, "aggregationRule") === undefined ? (wantedLists[kind] ?? []) : [])
-        if (list(path.split(".").reduce(field, found)).length === 0) problems.push(`${line} has no ${path}`);
-      problems.push(...byHand(found).map((what) => `${line} was changed: ${what}`));
-    }
+    else problems.push(...changesOf(foundObject.parse(found), kind).map((change) => `${line} ${change}`));
   }
   return problems;
 }
+
+/** What is wrong with an object that is there. */
+function changesOf(found: FoundObject, kind: string): readonly string[] {
+  const { metadata, spec, aggregationRule } = found;
+  const wanted = aggregationRule === undefined ? (wantedLists[kind] ?? []) : [];
+  return [
+    ...(metadata.deletionTimestamp === undefined ? [] : ["is being deleted"]),
+    ...(spec?.replicas === 0 ? ["is scaled to 0"] : []),
+    ...wanted.filter((name) => !hasItems(found[name] ?? spec?.[name])).map((name) => `has no ${name}`),
+    ...byHand(found).map((what) => `was changed: ${what}`),
+  ];
+}
+
+const hasItems = (value: unknown): boolean => Array.isArray(value) && value.length > 0;
 
 /** Other checks see only what is there. */
 export const objectsCheck: VerifyCheck = {

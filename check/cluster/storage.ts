@@ -1,5 +1,5 @@
 import type { V1CSINode, V1StorageClass } from "@kubernetes/client-node";
-import { field } from "../../components/gates/apiProbe.ts";
+import { z } from "zod";
 import { CheckFailure, expect } from "../check.ts";
 import { NotYet, until } from "../poll.ts";
 import { checkPod, ifFound } from "./api.ts";
@@ -11,6 +11,7 @@ import type { VerifyCheck, VerifyContext } from "./verifyCheck.ts";
 import { podProblem } from "./workloads.ts";
 
 const snapshotGroup = "snapshot.storage.k8s.io";
+const snapshotSchema = z.object({ status: z.looseObject({ readyToUse: z.boolean().optional() }).optional() });
 
 /** Drivers of the clouds' disks, with the label in which each keeps a node's zone. */
 const diskDrivers = {
@@ -259,8 +260,8 @@ export function restoredCheck(group: NodeGroup, storageClass: string | undefined
       const lookAt = `kubectl -n ${namespace} describe volumesnapshot ${source} (while verify runs); kubectl -n kube-system get pods | grep snapshot`;
       await until(`snapshot ${source}`, { signal, intervalMs: 2_000, lookAt }, async () => {
         const found: unknown = await api.custom.getNamespacedCustomObject({ ...snapshots, name: source });
-        const status = field(found, "status");
-        if (field(status, "readyToUse") !== true) throw new NotYet(JSON.stringify(status ?? "it has no status"));
+        const { status } = snapshotSchema.parse(found);
+        if (status?.readyToUse !== true) throw new NotYet(JSON.stringify(status ?? "it has no status"));
       });
       await makeClaim(context, restored, classOf(group, storageClass), source);
       const answers = await withClaims(context, group, `${restored}-reader`, [source, restored], (...folders) =>

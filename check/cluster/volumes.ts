@@ -1,7 +1,8 @@
 import type { V1PersistentVolume, V1PersistentVolumeClaim, V1Pod, V1VolumeAttachment } from "@kubernetes/client-node";
-import { field, list, text } from "../../components/gates/apiProbe.ts";
+import { z } from "zod";
 import { messageOf } from "../../components/gates/poll.ts";
 import { quantity } from "../../components/model/allocatable.ts";
+import { fromJson } from "../../components/model/json.ts";
 import { NotYet, until } from "../poll.ts";
 import { ifFound } from "./api.ts";
 import type { ClusterApi } from "./clusterApi.ts";
@@ -87,30 +88,46 @@ export const attachmentsCheck: VerifyCheck = {
   },
 };
 
+/** A kubelet's `/stats/summary` (kubernetes 1.36: staging/src/k8s.io/kubelet/pkg/apis/stats/v1alpha1). */
+const kubeletSummary = z.object({
+  node: z.object({ nodeName: z.string() }),
+  pods: z.array(
+    z.object({
+      volume: z
+        .array(
+          z.object({
+            pvcRef: z.object({ namespace: z.string(), name: z.string() }).optional(),
+            capacityBytes: z.number().optional(),
+          }),
+        )
+        .default([]),
+    }),
+  ),
+});
+type KubeletSummary = z.output<typeof kubeletSummary>;
+
 /**
- * File systems that are smaller than their claims by more than a tenth, by a kubelet's `/stats/summary`: the EBS driver
+ * File systems that are smaller than their claims by more than a tenth, by its kubelet: the EBS driver
  * on Windows extends none that was restored from a smaller snapshot (v1.63.1, pkg/mounter/mount_windows.go). And
  * mounted ones that do not grow: Azure Disk's driver on Windows wants the new size before it extends one (v1.34.5,
  * pkg/azuredisk/nodeserver.go). Windows row: growing-disks. Pure.
  */
 export function smallFileSystems(
   claims: readonly V1PersistentVolumeClaim[],
-  summary: unknown,
+  summary: KubeletSummary,
   now: Date,
 ): readonly string[] {
-  return list(field(summary, "pods")).flatMap((pod) =>
-    list(field(pod, "volume")).flatMap((volume) => {
-      const [namespace, name] = ["namespace", "name"].map((key) => text(field(field(volume, "pvcRef"), key)));
+  return summary.pods.flatMap(({ volume: volumes }) =>
+    volumes.flatMap(({ pvcRef: { namespace, name } = {}, capacityBytes: found }) => {
       const claim = claims.find(({ metadata }) => metadata?.namespace === namespace && metadata?.name === name);
       const size = claim?.status?.capacity?.storage ?? "0";
-      const found = Number(field(volume, "capacityBytes"));
       const pending = claim?.status?.conditions?.find(({ type }) => type === "FileSystemResizePending");
       const since = pending?.lastTransitionTime;
       if (since !== undefined && now.getTime() - since.getTime() >= patienceMs)
         return [
           `claim ${namespace}/${name} is to grow since ${since.toISOString()}, and its file system does not: delete its pods, whose next mount extends it`,
         ];
-      return found < 0.9 * quantity(size)
+      return found !== undefined && found < 0.9 * quantity(size)
         ? [
             `claim ${namespace}/${name} has ${size}, and its file system ${(found / 1024 ** 3).toFixed(1)}Gi: enlarge the claim by 1Gi, and its file system follows`,
           ]
@@ -134,10 +151,10 @@ export const fileSystemsCheck: VerifyCheck = {
       const nodes = nodesOf((await api.core.listNode()).items).filter(({ ready, simulated }) => ready && !simulated);
       const of = async (name: string): Promise<readonly string[]> => {
         const answer = await ifFound(api.core.connectGetNodeProxyWithPath({ name, path: "stats/summary" }));
-        const summary: unknown = JSON.parse(answer ?? "{}");
         // Nobody asks about a node that has gone.
-        if (answer !== undefined && field(field(summary, "node"), "nodeName") !== name)
-          throw new Error("its kubelet has no statistics");
+        if (answer === undefined) return [];
+        const summary = kubeletSummary.safeParse(fromJson(answer)).data;
+        if (summary?.node.nodeName !== name) throw new Error("its kubelet has no statistics");
         return smallFileSystems(claims, summary, api.now());
       };
       const lines = await Promise.all(

@@ -1,5 +1,5 @@
 import * as pulumi from "@pulumi/pulumi";
-import { field } from "../gates/apiProbe.ts";
+import { z } from "zod";
 import { messageOf } from "../gates/poll.ts";
 import { skipVariable } from "../gates/waitFor.ts";
 import { azureOwners } from "./owners.ts";
@@ -7,11 +7,15 @@ import { azureOwners } from "./owners.ts";
 /** A resource as Azure has it now, by its id. */
 export type ReadResource = (id: string, apiVersion: string) => Promise<unknown>;
 
+type Values = Readonly<Record<string, unknown>>;
+
 /** What an update knows of a resource: its state, and what it sends. */
 interface Update {
-  readonly oldOutputs?: object;
-  readonly newInputs?: object;
+  readonly oldOutputs?: Values;
+  readonly newInputs?: Values;
 }
+
+const resource = z.looseObject({ properties: z.looseObject({}).default({}) });
 
 /** What differs without anybody's doing. */
 const unsteady = /^(etag|provisioningState|type|name)$/;
@@ -27,10 +31,10 @@ function settings(value: unknown, name = ""): readonly string[] {
 /** Inputs that somebody has set since the state was read, and that this update would take off. */
 export function takenOff(type: string, { oldOutputs, newInputs }: Update, live: unknown): readonly string[] {
   const { left, contested = {} } = azureOwners[type] ?? {};
+  const { properties, ...top } = resource.parse(live ?? {});
   return [...(left?.inputs ?? []), ...Object.keys(contested)].filter((name) => {
-    const known = new Set([oldOutputs, newInputs].flatMap((each) => settings(field(each, name), name)));
-    const now = field(field(live, "properties"), name) ?? field(live, name);
-    return settings(now, name).some((each) => !known.has(each));
+    const known = new Set([oldOutputs, newInputs].flatMap((each) => settings(each?.[name], name)));
+    return settings(properties[name] ?? top[name], name).some((each) => !known.has(each));
   });
 }
 
@@ -45,7 +49,7 @@ export function keepsOthers(name: string, read: ReadResource): pulumi.ResourceTr
     name,
     async ({ urn, id, type, oldOutputs, newInputs }) => {
       if (process.env[skipVariable]?.split(",").includes("all") === true) return;
-      const live = await read(id, String(field(oldOutputs, "azureApiVersion"))).catch((error: unknown) => {
+      const live = await read(id, String(oldOutputs?.azureApiVersion)).catch((error: unknown) => {
         void pulumi.log.warn(`whether others set something on ${id} is not asked: ${messageOf(error)}`);
       });
       const found = takenOff(type, { ...(oldOutputs && { oldOutputs }), ...(newInputs && { newInputs }) }, live);

@@ -6,7 +6,7 @@ import type { Secret } from "@pulumi/azure-native/keyvault/secret.js";
 import type * as inputs from "@pulumi/azure-native/types/input.js";
 import * as pulumi from "@pulumi/pulumi";
 import * as random from "@pulumi/random";
-import { type ApiClient, field } from "../gates/apiProbe.ts";
+import type { ApiClient } from "../gates/apiProbe.ts";
 import { type PoolRoll, releaseGuard, sizeGuard } from "../gates/poolGate.ts";
 import { groupGate, type MayStart } from "../gates/waitFor.ts";
 import type { AzureAccess } from "../machine/cloudAccess.ts";
@@ -15,6 +15,7 @@ import { linuxWorkerPayload } from "../machine/linux/worker.ts";
 import type { WorkerPayload } from "../machine/payload.ts";
 import { packWindowsAzure } from "../machine/windows/userData.ts";
 import { windowsWorkerPayload } from "../machine/windows/worker.ts";
+import { at } from "../model/json.ts";
 import type { NodeSettings } from "../model/nodeSettings.ts";
 import { groupName, groupSize, type PoolSpec } from "../model/pools.ts";
 import {
@@ -246,9 +247,7 @@ export class Pool extends pulumi.ComponentResource {
       { type: "azure-native:resources:ResourceGroup", id, inputs: {} },
       { ...own, inputs: { sku, zones, upgradePolicy, virtualMachineProfile: profile } },
     ]);
-    const kept = Object.fromEntries(
-      groupReplaceOnChanges.map((path) => [path, path.split(".").reduce<unknown>(field, set)]),
-    );
+    const kept = Object.fromEntries(groupReplaceOnChanges.map((path) => [path, at(set, path)]));
     const start = { what: "pool", name: groupName(spec.name, pool.name), parts };
     return groupGate(`${this.#name}-before`, { kept, start, mayStart }, { parent: this, dependsOn: [...needed] });
   }

@@ -1,5 +1,6 @@
 import { request } from "node:https";
-import { fromJson } from "../model/json.ts";
+import { z } from "zod";
+import { formProblem, fromJson } from "../model/json.ts";
 import { controlPlaneKey } from "../model/pools.ts";
 import { ownConnection } from "./proxy.ts";
 
@@ -91,6 +92,17 @@ export function serverSeconds(date: string | undefined): number {
   return (Number.isNaN(at) ? Date.now() : at) / 1000;
 }
 
+const anyText = z.string().catch("");
+
+/** What is asked of every answer; what is of another form is empty. */
+const anyAnswer = z
+  .object({
+    kind: anyText,
+    metadata: z.object({ name: anyText, continue: anyText }).catch({ name: "", continue: "" }),
+    items: z.array(z.unknown()).optional().catch(undefined),
+  })
+  .catch({ kind: "", metadata: { name: "", continue: "" } });
+
 /**
  * What is wrong with the object or list that a GET brought, or `undefined`: it must have the kind and name of its path.
  * Other paths, such as logs, are not judged. Pure.
@@ -99,26 +111,23 @@ export function answerProblem(path: string, found: unknown): string | undefined 
   const parts = /^\/(?:api|apis\/[^/]+)\/[^/]+\/(?:namespaces\/[^/]+\/)?([a-z]+)(?:\/([^/]+))?$/.exec(path);
   if (parts === null) return undefined;
   const [, plural = "", name] = parts;
+  const { kind: said, metadata, items } = anyAnswer.parse(found);
   // Lists of metrics name what is measured: NodeMetricsList.
-  const kind = text(field(found, "kind"))
-    .toLowerCase()
-    .replace(/metricslist$/, "list");
+  const kind = said.toLowerCase().replace(/metricslist$/, "list");
   const singular = name === undefined ? kind.replace(/list$/, "") : kind;
   const fits = [plural, plural.slice(0, -1), plural.slice(0, -2), `${plural.slice(0, -3)}y`].includes(singular);
   if (name === undefined)
-    return fits && singular !== kind && Array.isArray(field(found, "items"))
-      ? undefined
-      : `the answer is no list of ${plural}`;
-  return fits && field(field(found, "metadata"), "name") === decodeURIComponent(name)
-    ? undefined
-    : `the answer is none of ${plural} ${name}`;
+    return fits && singular !== kind && items !== undefined ? undefined : `the answer is no list of ${plural}`;
+  return fits && metadata.name === decodeURIComponent(name) ? undefined : `the answer is none of ${plural} ${name}`;
 }
 
 /** The same for an answer's text, which must have no more pages. Pure. */
 export function bodyProblem(path: string, body: string): string | undefined {
   const found = fromJson(body);
-  const more = text(field(field(found, "metadata"), "continue")) !== "";
-  return answerProblem(path, found) ?? (more ? "the list is not whole" : undefined);
+  return (
+    answerProblem(path, found) ??
+    (anyAnswer.parse(found).metadata.continue === "" ? undefined : "the list is not whole")
+  );
 }
 
 /** The API has no object of a name. */
@@ -126,19 +135,48 @@ export class NotFound extends Error {
   override readonly name = "NotFound";
 }
 
+const noSuch = z.object({ reason: z.literal("NotFound"), details: z.object({ name: z.string() }) });
+
 /** The object at a path. Throws when the answer is anything else. @throws NotFound where the API says that it has none */
-export async function readObject(api: ApiClient, path: string): Promise<unknown> {
+export async function readObject<T>(api: ApiClient, path: string, schema: z.ZodType<T>): Promise<T> {
   const { status, body } = await askApi(api, path);
   const [plural, name] = path.split("/").slice(-2);
   const found = fromJson(body);
   const wrong = `the API answers ${status} to ${plural} ${name}`;
-  if (status === 404 && field(found, "reason") === "NotFound" && field(field(found, "details"), "name") === name)
-    throw new NotFound(wrong);
+  if (status === 404 && noSuch.safeParse(found).data?.details.name === name) throw new NotFound(wrong);
   if (status !== 200) throw new Error(unlessRefused(status, wrong));
   const problem = answerProblem(path, found);
   if (problem !== undefined) throw new Error(problem);
-  return found;
+  return understood(schema, found, `${plural} ${name}`);
 }
+
+function understood<T>(schema: z.ZodType<T>, found: unknown, what: string): T {
+  const { data, error } = schema.safeParse(found);
+  if (error !== undefined) throw new Error(`the answer about ${what} is not understood: ${formProblem(error)}`);
+  return data;
+}
+
+const conditions = z
+  .array(z.object({ type: z.string(), status: z.string(), reason: anyText, message: anyText }))
+  .default([]);
+
+/** What gates read of a Node. */
+const nodeSchema = z.object({
+  metadata: z.object({
+    name: z.string().min(1),
+    labels: z.record(z.string(), z.string()).default({}),
+    deletionTimestamp: z.string().optional(),
+  }),
+  spec: z.object({ taints: z.array(z.object({ key: z.string() })).default([]) }).prefault({}),
+  status: z
+    .object({
+      addresses: z.array(z.object({ type: z.string(), address: z.string() })).default([]),
+      conditions,
+      nodeInfo: z.object({ kubeletVersion: z.string() }).default({ kubeletVersion: "" }),
+    })
+    .prefault({}),
+});
+export type ApiNode = z.output<typeof nodeSchema>;
 
 /**
  * All nodes with a label, without those that are being deleted. Throws when the API does not list them, lists something
@@ -146,8 +184,8 @@ export async function readObject(api: ApiClient, path: string): Promise<unknown>
  *
  * @param what for the error: `the control-plane nodes`
  */
-export async function listNodes(api: ApiClient, label: string, what: string): Promise<readonly unknown[]> {
-  const nodes: unknown[] = [];
+export async function listNodes(api: ApiClient, label: string, what: string): Promise<readonly ApiNode[]> {
+  const nodes: ApiNode[] = [];
   const pages = new Set<string>();
   for (let next = ""; ; ) {
     const more = next === "" ? "" : `&continue=${encodeURIComponent(next)}`;
@@ -157,17 +195,19 @@ export async function listNodes(api: ApiClient, label: string, what: string): Pr
     const answer = fromJson(body);
     const problem = answerProblem("/api/v1/nodes", answer);
     if (problem !== undefined) throw new Error(`${what}: ${problem}`);
-    nodes.push(...list(field(answer, "items")));
-    next = text(field(field(answer, "metadata"), "continue"));
+    const { items = [], metadata } = anyAnswer.parse(answer);
+    nodes.push(...items.map((item) => understood(nodeSchema, item, what)));
+    next = metadata.continue;
     if (next === "") break;
     if (pages.has(next)) throw new Error(`the list of ${what} has no end`);
     pages.add(next);
   }
-  const names = nodes.map((node) => text(field(field(node, "metadata"), "name")));
-  if (names.includes("") || new Set(names).size < names.length)
-    throw new Error(`the list of ${what} names a node twice or not at all`);
-  return nodes.filter((node) => field(field(node, "metadata"), "deletionTimestamp") === undefined);
+  if (new Set(nodes.map(({ metadata }) => metadata.name)).size < nodes.length)
+    throw new Error(`the list of ${what} names a node twice`);
+  return nodes.filter(({ metadata }) => metadata.deletionTimestamp === undefined);
 }
+
+const review = z.object({ status: z.object({ allowed: z.boolean() }) });
 
 const mayDoAll = {
   apiVersion: "authorization.k8s.io/v1",
@@ -184,10 +224,10 @@ export async function apiProblem(api: ApiClient): Promise<string | undefined> {
   if (status !== 200 || body.trim() !== "ok")
     return unlessRefused(status, `/readyz answers ${status}: ${body.slice(0, 200)}`);
   if (api.client === undefined) return undefined;
-  const review = await askApi(api, "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews", mayDoAll);
-  if (review.status !== 201)
-    return unlessRefused(review.status, `the API answers ${review.status} to a review of the administrator's rights`);
-  const allowed = field(field(fromJson(review.body), "status"), "allowed");
+  const asked = await askApi(api, "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews", mayDoAll);
+  if (asked.status !== 201)
+    return unlessRefused(asked.status, `the API answers ${asked.status} to a review of the administrator's rights`);
+  const allowed = review.safeParse(fromJson(asked.body)).data?.status.allowed;
   return allowed === true ? undefined : "the administrator has no rights yet";
 }
 
@@ -204,14 +244,29 @@ export interface MemberNode {
 /** Static pods of a member; kubeadm names them `<component>-<node>`. */
 const memberComponents = ["etcd", "kube-apiserver"] as const;
 
+/** What gates read of a Pod. */
+export const podSchema = z.object({
+  metadata: z.object({ deletionTimestamp: z.string().optional() }),
+  spec: z.object({ nodeName: z.string().optional() }),
+  status: z
+    .object({
+      phase: z.string().optional(),
+      conditions,
+      containerStatuses: z
+        .array(z.object({ state: z.object({ running: z.object({ startedAt: z.string() }).optional() }).default({}) }))
+        .default([]),
+    })
+    .prefault({}),
+});
+
 /** What is wrong with a control-plane machine, or `undefined` when its etcd member and API server are ready. */
 export async function memberProblem(api: ApiClient, member: MemberNode): Promise<string | undefined> {
   for (const component of memberComponents) {
     const pod = `${component}-${member.node}`;
-    const found = await readObject(api, `/api/v1/namespaces/kube-system/pods/${pod}`);
+    const found = await readObject(api, `/api/v1/namespaces/kube-system/pods/${pod}`, podSchema);
     // A kubelet may make mirror pods under any name, but only for its own node (plugin/pkg/admission/noderestriction,
     // Kubernetes 1.36).
-    if (field(field(found, "spec"), "nodeName") !== member.node) return `pod ${pod} is not on its node`;
+    if (found.spec.nodeName !== member.node) return `pod ${pod} is not on its node`;
     const problem = podProblem(found, member.since);
     if (problem !== undefined) return `pod ${pod} ${problem}`;
   }
@@ -220,8 +275,8 @@ export async function memberProblem(api: ApiClient, member: MemberNode): Promise
 
 /** What is wrong with the label of a control-plane Node, or `undefined`: the next machine's gate looks for it. */
 export async function markProblem(api: ApiClient, node: string): Promise<string | undefined> {
-  const found = await readObject(api, `/api/v1/nodes/${node}`);
-  return field(field(field(found, "metadata"), "labels"), controlPlaneKey) === undefined
+  const { metadata } = await readObject(api, `/api/v1/nodes/${node}`, nodeSchema);
+  return metadata.labels[controlPlaneKey] === undefined
     ? `node ${node} is not marked as control plane yet: its bootstrap publishes the join secrets of pools before that`
     : undefined;
 }
@@ -236,15 +291,11 @@ export interface ControlPlaneNode {
 /** Throws when the API does not list them. */
 export async function controlPlaneNodes(api: ApiClient): Promise<readonly ControlPlaneNode[]> {
   const nodes = await listNodes(api, controlPlaneKey, "the control-plane nodes");
-  return nodes.map((node) => {
-    const addresses = list(field(field(node, "status"), "addresses"));
-    const internal = addresses.find((address) => field(address, "type") === "InternalIP");
-    return {
-      name: text(field(field(node, "metadata"), "name")),
-      address: text(field(internal, "address")),
-      version: text(field(field(field(node, "status"), "nodeInfo"), "kubeletVersion")).replace(/^v/, ""),
-    };
-  });
+  return nodes.map(({ metadata: { name }, status: { addresses, nodeInfo } }) => ({
+    name,
+    address: addresses.find(({ type }) => type === "InternalIP")?.address ?? "",
+    version: nodeInfo.kubeletVersion.replace(/^v/, ""),
+  }));
 }
 
 /**
@@ -269,34 +320,12 @@ export async function addressProblem(
 }
 
 /** What keeps a pod from counting as ready, or `undefined`. Pure. */
-export function podProblem(pod: unknown, since?: string): string | undefined {
-  if (field(field(pod, "metadata"), "deletionTimestamp") !== undefined) return "is being deleted";
-  const status = field(pod, "status");
-  if (field(status, "phase") === "Failed") return "has failed";
-  const ready = list(field(status, "conditions")).find((condition) => field(condition, "type") === "Ready");
-  if (field(ready, "status") !== "True") return "is not ready";
+export function podProblem({ metadata, status }: z.output<typeof podSchema>, since?: string): string | undefined {
+  if (metadata.deletionTimestamp !== undefined) return "is being deleted";
+  if (status.phase === "Failed") return "has failed";
+  if (status.conditions.find(({ type }) => type === "Ready")?.status !== "True") return "is not ready";
   if (since === undefined) return undefined;
-  const started = list(field(status, "containerStatuses")).map((container) =>
-    field(field(field(container, "state"), "running"), "startedAt"),
-  );
-  const fresh =
-    started.length > 0 && started.every((at) => typeof at === "string" && Date.parse(at) >= Date.parse(since));
-  return fresh ? undefined : `belongs to the machine before ${since}`;
-}
-
-/** The value under a key. This and the three below take anything, and find nothing in what is of another kind. */
-export function field(value: unknown, key: string): unknown {
-  return entries(value).find(([name]) => name === key)?.[1];
-}
-
-export function entries(value: unknown): readonly (readonly [key: string, value: unknown])[] {
-  return typeof value === "object" && value !== null ? Object.entries(value) : [];
-}
-
-export function text(value: unknown): string {
-  return typeof value === "string" ? value : "";
-}
-
-export function list(value: unknown): readonly unknown[] {
-  return Array.isArray(value) ? value : [];
+  const started = status.containerStatuses.map(({ state }) => Date.parse(state.running?.startedAt ?? ""));
+  const isFresh = started.length > 0 && started.every((at) => at >= Date.parse(since));
+  return isFresh ? undefined : `belongs to the machine before ${since}`;
 }

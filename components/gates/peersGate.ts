@@ -1,4 +1,5 @@
 import * as pulumi from "@pulumi/pulumi";
+import { z } from "zod";
 import type { ControlPlaneMember } from "../model/addressPlan.ts";
 import { showProblem } from "../model/problem.ts";
 import { compareVersions } from "../model/releases.ts";
@@ -10,11 +11,8 @@ import {
   askApi,
   type ControlPlaneNode,
   controlPlaneNodes,
-  field,
-  list,
   NotFound,
   readObject,
-  text,
 } from "./apiProbe.ts";
 import { messageOf, systemClock } from "./poll.ts";
 import {
@@ -36,6 +34,9 @@ export interface MachineToCome {
   /** All else that it waits for: a failure there would leave the gate passed and the machine as it was. */
   readonly after: readonly pulumi.Resource[];
 }
+
+/** What the gate keeps of the update before: how many machines the control plane had. */
+const kept = z.object({ replicas: z.int().positive() });
 
 interface PeersGateArgs {
   readonly machine: MachineToCome;
@@ -64,12 +65,12 @@ interface PeersGateArgs {
 export function peersGate(name: string, args: PeersGateArgs, opts: pulumi.CustomResourceOptions): pulumi.Stash {
   const { machine, member, members, version, otherSize } = args;
   const hook = new pulumi.ResourceHook(name, async ({ oldInputs }) => {
-    // Machines yet to be added are no members.
-    const present = Number(field(oldInputs?.input, "replicas"));
-    if (!(Number.isInteger(present) && present >= 1))
+    const before = kept.safeParse(oldInputs?.input).data;
+    if (before === undefined)
       throw new Error(`the state of ${name} cannot be read: it must hold how many machines the control plane had`);
     await refuseStart(machine.start, args.mayStart);
-    const others = members.filter(({ index }) => index !== member.index && index < present);
+    // Machines yet to be added are no members.
+    const others = members.filter(({ index }) => index !== member.index && index < before.replicas);
     if (others.length === 0) return;
     const api = await resolvedValue(args.api);
     if (await controlPlaneIsDown(api, name)) return;
@@ -119,6 +120,14 @@ function advice(
   ].join(" ");
 }
 
+/** Addresses of API servers. Without any there are no endpoints. */
+const slice = z.object({
+  endpoints: z
+    .array(z.object({ addresses: z.array(z.string()) }))
+    .nullish()
+    .transform((all) => all ?? []),
+});
+
 /**
  * Whether none of these machines is there while etcd has a quorum: none has a Node or an API server, which would renew
  * its address every few seconds (kubernetes 1.36: pkg/controlplane/reconcilers/lease.go). Where it is so of all others,
@@ -129,10 +138,10 @@ async function areAway(
   nodes: readonly ControlPlaneNode[],
   members: readonly ControlPlaneMember[],
 ): Promise<boolean> {
-  const isOne = (address: unknown): boolean => members.some((member) => member.address === address);
+  const isOne = (address: string): boolean => members.some((member) => member.address === address);
   if (nodes.some(({ address }) => isOne(address))) return false;
-  const slice = await readObject(api, "/apis/discovery.k8s.io/v1/namespaces/default/endpointslices/kubernetes");
-  const serving = list(field(slice, "endpoints")).flatMap((endpoint) => list(field(endpoint, "addresses")));
+  const path = "/apis/discovery.k8s.io/v1/namespaces/default/endpointslices/kubernetes";
+  const serving = (await readObject(api, path, slice)).endpoints.flatMap(({ addresses }) => addresses);
   return serving.length > 0 && !serving.some(isOne) && (await apiProblem({ ...api, client: undefined })) === undefined;
 }
 
@@ -145,6 +154,8 @@ function refuseRelease(nodes: readonly ControlPlaneNode[], wanted: string): void
   if (problems.length > 0)
     throw new Error([`node ${oldest?.name} is what is compared:`, ...problems.map(showProblem)].join("\n"));
 }
+
+const lease = z.object({ spec: z.object({ renewTime: z.string().default("") }) });
 
 /** How long a kubelet counts as heard, in milliseconds: two of its renewals. */
 const heardMs = 20_000;
@@ -163,13 +174,12 @@ export function leaseRenewed(api: ApiClient): (node: string) => Promise<string |
   const heard = new Map<string, number>();
   return async (node) => {
     const path = `/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases/${node}`;
-    const found = await readObject(api, path).catch((error: unknown) => {
+    const { spec } = await readObject(api, path, lease).catch((error: unknown) => {
       // Who makes it from now on lives: a new kubelet renews it first after 10 seconds.
       if (error instanceof NotFound) newest.set(node, newest.get(node) ?? Number.NEGATIVE_INFINITY);
       throw error;
     });
-    const renewed = text(field(field(found, "spec"), "renewTime"));
-    const at = Date.parse(renewed);
+    const at = Date.parse(spec.renewTime);
     if (Number.isNaN(at)) return `the lease of ${node} has no time`;
     // The newest of all looks: one of three API servers may be behind.
     const before = newest.get(node);
@@ -177,7 +187,7 @@ export function leaseRenewed(api: ApiClient): (node: string) => Promise<string |
     const now = systemClock.now();
     if (before !== undefined && at > before) heard.set(node, now);
     const silentMs = now - (heard.get(node) ?? Number.NEGATIVE_INFINITY);
-    return silentMs <= heardMs ? undefined : `${node} has given no sign of life since ${renewed}`;
+    return silentMs <= heardMs ? undefined : `${node} has given no sign of life since ${spec.renewTime}`;
   };
 }
 

@@ -1,7 +1,8 @@
 import { createHash } from "node:crypto";
 import * as pulumi from "@pulumi/pulumi";
+import { z } from "zod";
 import { fromJson } from "../model/json.ts";
-import { type ApiClient, askApi, field, unlessRefused } from "./apiProbe.ts";
+import { type ApiClient, askApi, unlessRefused } from "./apiProbe.ts";
 import { inARow, type Patience, resolvedValue, waitForApi } from "./waitFor.ts";
 
 /** A Windows pod's image, and the RuntimeClass that the API server must give it. */
@@ -63,6 +64,9 @@ export function policyGate(name: string, args: PolicyGateArgs, opts: pulumi.Cust
   );
 }
 
+const refusal = z.object({ message: z.string() });
+const returned = z.object({ kind: z.literal("Pod"), spec: z.object({ runtimeClassName: z.string().optional() }) });
+
 /** What is wrong with the first pod that does not come back as it should, or `undefined`. */
 export async function classesProblem(api: ApiClient, probes: readonly ClassProbe[]): Promise<string | undefined> {
   for (const { image, runtimeClass } of probes) {
@@ -70,14 +74,14 @@ export async function classesProblem(api: ApiClient, probes: readonly ClassProbe
     const pod = `a Windows pod with image ${image} in namespace ${namespace}`;
     const answer = fromJson(body);
     if (status !== 201) {
-      const message = field(answer, "message");
-      const said = typeof message === "string" ? message : body.slice(0, 200);
+      const said = refusal.safeParse(answer).data?.message ?? body.slice(0, 200);
       return unlessRefused(status, `${pod}: the API answers ${status}: ${said}`);
     }
-    if (field(answer, "kind") !== "Pod") return `${pod} does not come back as a pod`;
-    const given = field(field(answer, "spec"), "runtimeClassName");
+    const { data } = returned.safeParse(answer);
+    if (data === undefined) return `${pod} does not come back as a pod`;
+    const given = data.spec.runtimeClassName;
     if (given !== runtimeClass)
-      return `${pod} gets ${typeof given === "string" ? `RuntimeClass ${given}` : "no RuntimeClass"}, wanted ${runtimeClass ?? "none"}`;
+      return `${pod} gets ${given === undefined ? "no RuntimeClass" : `RuntimeClass ${given}`}, wanted ${runtimeClass ?? "none"}`;
   }
   return undefined;
 }

@@ -1,8 +1,9 @@
 import * as pulumi from "@pulumi/pulumi";
+import { z } from "zod";
 import { groupSize, type PoolSpec, payloadLabel, poolLabel } from "../model/pools.ts";
 import { compareVersions } from "../model/releases.ts";
 import { joinSeconds } from "../model/timings.ts";
-import { type ApiClient, type ControlPlaneNode, controlPlaneNodes, field, list, listNodes, text } from "./apiProbe.ts";
+import { type ApiClient, type ControlPlaneNode, controlPlaneNodes, listNodes } from "./apiProbe.ts";
 import { pageLines, printable, readPage, wantedOn } from "./machinesPage.ts";
 import { messageOf } from "./poll.ts";
 import { inARow, type Patience, resolvedValue, waitForApi } from "./waitFor.ts";
@@ -29,27 +30,21 @@ interface PoolNode {
 /** The nodes that claim to be of a pool, Ready or not. Throws when the API does not list them. */
 async function poolNodes(api: ApiClient, pool: string): Promise<readonly PoolNode[]> {
   const nodes = await listNodes(api, `${poolLabel}=${pool}`, `the nodes of pool ${pool}`);
-  return nodes.map((node) => {
-    const metadata = field(node, "metadata");
-    const state = field(node, "status");
-    const [ready, another] = list(field(state, "conditions")).filter((each) => field(each, "type") === "Ready");
-    const isReady = another === undefined && field(ready, "status") === "True";
-    const unreachable = list(field(field(node, "spec"), "taints")).some(
-      (taint) => field(taint, "key") === "node.kubernetes.io/unreachable",
-    );
-    const reason = `${text(field(ready, "reason"))} ${text(field(ready, "message"))}`;
+  return nodes.map(({ metadata, spec, status }) => {
+    const [ready, another] = status.conditions.filter(({ type }) => type === "Ready");
+    const isReady = another === undefined && ready?.status === "True";
+    const unreachable = spec.taints.some(({ key }) => key === "node.kubernetes.io/unreachable");
+    const reason = ready === undefined ? "" : `${ready.reason} ${ready.message}`.trim();
     return {
-      name: shown(field(metadata, "name")),
-      release: shown(field(field(state, "nodeInfo"), "kubeletVersion")).replace(/^v/, ""),
-      payload: shown(field(field(metadata, "labels"), payloadLabel)),
-      sick: isReady && !unreachable ? undefined : shown(unreachable ? "unreachable" : reason.trim() || "no report yet"),
+      name: shown(metadata.name),
+      release: shown(status.nodeInfo.kubeletVersion).replace(/^v/, ""),
+      payload: shown(metadata.labels[payloadLabel] ?? ""),
+      sick: isReady && !unreachable ? undefined : shown(unreachable ? "unreachable" : reason || "no report yet"),
     };
   });
 }
 
-function shown(value: unknown): string {
-  return printable(text(value), 200);
-}
+const shown = (text: string): string => printable(text, 200);
 
 interface PoolState {
   /** Grows with each node that has joined and each old one that has left. */
@@ -223,16 +218,15 @@ export function sizeGuard(name: string, args: SizeGuardArgs): pulumi.ResourceHoo
       machines = Math.max((await poolNodes(api, args.pool)).length, wanted);
     };
     await waitForApi(api, `the number of nodes in pool ${args.pool}`, count, { limitSeconds: 60, ...args.patience });
-    const problem = sizeProblem(args.pool, machines, field(field(newInputs, "sku"), "capacity"), urn);
-    if (problem !== undefined) throw new Error(problem);
+    const capacity = sent.safeParse(newInputs).data?.sku.capacity;
+    if (capacity === undefined) throw new Error(`the size of pool ${args.pool} cannot be read from its update`);
+    if (machines > capacity)
+      throw new Error(
+        `pool ${args.pool} has ${machines} machines, and this update would leave it ${capacity}, the number in Pulumi's ` +
+          `state: it has been changed since. Read the present number, then update again: pulumi refresh --target '${urn}'`,
+      );
   });
 }
 
-function sizeProblem(pool: string, machines: number, capacity: unknown, urn: string): string | undefined {
-  if (typeof capacity !== "number") return `the size of pool ${pool} cannot be read from its update`;
-  if (machines <= capacity) return undefined;
-  return (
-    `pool ${pool} has ${machines} machines, and this update would leave it ${capacity}, the number in Pulumi's state: it has ` +
-    `been changed since. Read the present number, then update again: pulumi refresh --target '${urn}'`
-  );
-}
+/** What an update sends of a scale set. */
+const sent = z.object({ sku: z.object({ capacity: z.number() }) });

@@ -1,6 +1,7 @@
 import { existsSync, readFileSync } from "node:fs";
 import { z } from "zod";
 import versions from "../../versions.json" with { type: "json" };
+import { formProblem } from "./json.ts";
 import type { WindowsFacts } from "./operatingSystems.ts";
 import { ConfigError, refuse } from "./problem.ts";
 
@@ -75,7 +76,7 @@ function read(file: URL | string): readonly Artifact[] {
     return rows;
   } catch (error) {
     if (!(error instanceof z.ZodError)) throw error instanceof SyntaxError ? refused(error.message) : error;
-    throw refused(error.issues.map((each) => `${each.path.join(".")}: ${each.message}`).join("; "));
+    throw refused(formProblem(error));
   }
 }
 

@@ -3,6 +3,8 @@ import { z } from "zod";
 import { expect, expectEqual } from "../../check/check.ts";
 import { statusOf } from "../../check/cluster/api.ts";
 import { controlPlaneKey, ports } from "../../check/facts.ts";
+import { machinesPage, pageSchema } from "../../components/gates/machinesPage.ts";
+import { fromJson } from "../../components/model/json.ts";
 import { newCertificateRequest } from "../../plan/fakes/certificates.ts";
 import type { SimulatedMachine } from "../../plan/fakes/machines.ts";
 import { type Api, apiFor, kubeconfig } from "../api/client.ts";
@@ -47,15 +49,11 @@ export async function askFor(
   return made.metadata?.name ?? "";
 }
 
-const pageSchema = z.object({ pools: z.record(z.string(), z.object({ ready: z.number() })) });
-
-/** What the node controller shows (components/nodeController/program/status.py); nothing before its first round. */
-async function machinesPage(api: Api): Promise<z.output<typeof pageSchema>> {
-  const { items } = await api.core.listNamespacedConfigMap({
-    namespace: "kube-system",
-    fieldSelector: "metadata.name=fenestra-machines",
-  });
-  return pageSchema.parse(JSON.parse(items[0]?.data?.status ?? '{"pools":{}}'));
+/** What the node controller shows of each pool; nothing before its first round. */
+async function poolsOf({ core }: Api) {
+  const { namespace, name } = machinesPage;
+  const { items } = await core.listNamespacedConfigMap({ namespace, fieldSelector: `metadata.name=${name}` });
+  return pageSchema.safeParse(fromJson(items[0]?.data?.status ?? "")).data?.pools ?? {};
 }
 
 /** What is tried with a worker's identities, by method, path and content; `NODE` is a control-plane node. */
@@ -314,7 +312,7 @@ export function trustChecks(cluster: Cluster, lab: ControlPlaneLab, follow: Foll
         const names = cloud.machines.flatMap(({ group }) => group?.name ?? []);
         const wanted = Object.fromEntries(names.map((name) => [name, names.filter((other) => other === name).length]));
         await waitFor("the node controller to find every machine of the pools well", limitsMs.steps, async () => {
-          const { pools } = await machinesPage(api);
+          const pools = await poolsOf(api);
           return Object.entries(wanted).every(([name, count]) => pools[name]?.ready === count);
         });
         note(`${Object.keys(wanted).length} pools`);

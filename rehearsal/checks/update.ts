@@ -1,6 +1,7 @@
+import { KubeConfig } from "@kubernetes/client-node";
 import { expect, expectEqual, inOrder } from "../../check/check.ts";
 import { coreDnsTag, minorNumber } from "../../check/facts.ts";
-import { kubeconfigClient } from "../../components/gates/adminClient.ts";
+import type { ApiClient } from "../../components/gates/apiProbe.ts";
 import { messageOf } from "../../components/gates/poll.ts";
 import { decodeUserData } from "../../plan/decode/userData.ts";
 import { isReady } from "../api/client.ts";
@@ -25,13 +26,26 @@ interface UpdateChecks {
 
 const releaseOf = ({ programs }: Release): string => programs["kube-apiserver"].version;
 
+/** The administrator's kubeconfig as a gate's client. */
+function clientOf(kubeconfig: string): ApiClient {
+  const config = new KubeConfig();
+  config.loadFromString(kubeconfig);
+  const [cluster, user] = [config.getCurrentCluster(), config.getCurrentUser()];
+  const pem = (base64 = "") => Buffer.from(base64, "base64").toString("utf8");
+  return {
+    server: cluster?.server ?? "",
+    caCertificate: pem(cluster?.caData),
+    client: { certificate: pem(user?.certData), key: pem(user?.keyData) },
+  };
+}
+
 /**
  * A control plane of three goes to another release, machine by machine, and the workers follow; before that an update
  * stops behind the first machine, as if it failed there, and is taken back. Each check begins with what the one before
  * has left.
  */
 export function updateChecks({ cluster, lab, updates, kubeconfig, from, to }: UpdateChecks): readonly RehearsalCheck[] {
-  const watch = new UpdateWatch(kubeconfigClient(kubeconfig), cluster.api);
+  const watch = new UpdateWatch(clientOf(kubeconfig), cluster.api);
   let update: Update | undefined;
   let old: DecodedMachine | undefined;
   const begun = (): Update => {

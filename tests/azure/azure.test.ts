@@ -93,8 +93,8 @@ interface Case {
   readonly title: string;
   /** Default: a subnet. */
   readonly type?: string;
-  readonly old?: object;
-  readonly now?: object;
+  readonly old?: Readonly<Record<string, unknown>>;
+  readonly now?: Readonly<Record<string, unknown>>;
   readonly live: object;
   readonly taken?: readonly string[];
 }

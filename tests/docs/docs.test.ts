@@ -2,12 +2,14 @@ import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
 import { existsSync, globSync, readdirSync, readFileSync } from "node:fs";
 import path from "node:path";
+import { z } from "zod";
 import { awsOwners } from "../../components/aws/owners.ts";
 import { azureOwners } from "../../components/azure/owners.ts";
 import { configJsonSchema } from "../../components/config/jsonSchema.ts";
 import { removedSettings } from "../../components/config/load.ts";
 import { configurationMarkdown } from "../../components/config/markdown.ts";
 import { transformsFile } from "../../components/config/stackFile.ts";
+import { pageSchema } from "../../components/gates/machinesPage.ts";
 import { alerts } from "../support/alerts.ts";
 import { leavesOf } from "../support/changedAt.ts";
 import { matchSnapshot } from "../support/snapshot.ts";
@@ -234,6 +236,23 @@ function ownersTable(): string {
   return markdownTable(["Type", "Input", "Who adds", "What they add"], mergedRows(rows, [1]));
 }
 
+const machineLists = z.object({
+  properties: z.object({
+    pools: z.object({ additionalProperties: z.object({ properties: z.record(z.string(), z.unknown()) }) }),
+  }),
+});
+const machineList = z.object({ shown: z.string(), description: z.string() });
+
+/** Why a machine is not well, by the page that the node controller writes. */
+function machinesTable(schema: unknown): string {
+  const { properties } = machineLists.parse(schema).properties.pools.additionalProperties;
+  const rows = Object.entries(properties).flatMap(([name, form]) => {
+    const { data } = machineList.safeParse(form);
+    return data === undefined ? [] : [[`\`${name}\``, data.shown, data.description]];
+  });
+  return markdownTable(["List", "What `status` says of its machines", "When a machine is in it"], rows);
+}
+
 /**
  * A document with its generated parts replaced: what is between `<!-- generated: NAME -->` and `<!-- end -->`.
  *
@@ -272,6 +291,15 @@ describe("generated parts of the documentation", () => {
     matchGenerated("docs/configuration.md", {
       settings: settingsList(configurationMarkdown(configJsonSchema()), mostChanged),
     });
+  });
+
+  it("debugging.md and the node controller's tests: the page of machines, as who reads it has it", () => {
+    const schema = z.toJSONSchema(pageSchema, { io: "input" });
+    matchSnapshot(
+      path.join(root, "components/nodeController/page.schema.json"),
+      `${JSON.stringify(schema, null, 2)}\n`,
+    );
+    matchGenerated("docs/operations/debugging.md", { machines: machinesTable(schema) });
   });
 
   it("platform.md: whose inputs are", () => {

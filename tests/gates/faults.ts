@@ -49,7 +49,7 @@ function well(path: string, sent: string): Answer {
     return say({ kind: "Pod", metadata: { name }, spec: { nodeName }, status: { conditions: [ready] } });
   }
   if (path.includes("/configmaps/")) {
-    const page = { at: Date.now() / 1000, pools: { [group]: { wanted: 0 } } };
+    const page = { at: Date.now() / 1000, pools: { [group]: { wanted: 0, ready: 0, old: 0 } } };
     return say({ kind: "ConfigMap", metadata: { name }, data: { status: JSON.stringify(page) } });
   }
   const node = (each: string, address: string) => ({

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { readdirSync, readFileSync } from "node:fs";
 import * as pulumi from "@pulumi/pulumi";
-import { type ApiClient, apiProblem, podProblem } from "../../components/gates/apiProbe.ts";
+import { type ApiClient, apiProblem, podProblem, podSchema } from "../../components/gates/apiProbe.ts";
 import { apiGate, memberGate } from "../../components/gates/controlPlane.ts";
 import { downVariable, peersGate } from "../../components/gates/peersGate.ts";
 import type { Patience } from "../../components/gates/waitFor.ts";
@@ -70,11 +70,12 @@ describe("asking the API", () => {
 
   it("does not take the pod of the machine before for the new one's", () => {
     const since = "2026-11-21T10:00:00Z";
-    assert.equal(podProblem(pod("True", "2026-11-21T10:03:00Z"), since), undefined);
-    assert.match(podProblem(pod("True", "2026-11-21T09:59:59Z"), since) ?? "", /belongs to the machine before/);
-    assert.match(podProblem(pod("True"), since) ?? "", /belongs to the machine before/);
-    for (const odd of [null, 1, "x", {}, { status: { conditions: "Ready" } }])
-      assert.equal(podProblem(odd), "is not ready");
+    const problem = (ready: string, startedAt?: string) => podProblem(podSchema.parse(pod(ready, startedAt)), since);
+    assert.equal(problem("True", "2026-11-21T10:03:00Z"), undefined);
+    assert.match(problem("True", "2026-11-21T09:59:59Z") ?? "", /belongs to the machine before/);
+    assert.match(problem("True") ?? "", /belongs to the machine before/);
+    for (const odd of [null, 1, "x", {}, { metadata: {}, spec: {}, status: { conditions: "Ready" } }])
+      assert.equal(podSchema.safeParse(odd).success, false);
   });
 });
 

@@ -95,7 +95,10 @@ describe("the gate behind a pool", () => {
       assert.match(error.message, /waitForNodes: false at config\.fenestra:pools\[1\]\.$/);
       return true;
     });
-    const pools = { "aws-dev-win2019": { wanted: 2, ready: 1, old: 0, lost: ["i-0"] }, "aws-dev-linux": { wanted: 7 } };
+    const pools = {
+      "aws-dev-win2019": { wanted: 2, ready: 1, old: 0, lost: ["i-0"] },
+      "aws-dev-linux": { wanted: 7, ready: 7, old: 0 },
+    };
     const page = { at: Date.now() / 1000, pools, requests: { waiting: 1, reasons: ["i-1: no machine of the cloud"] } };
     await assert.rejects(wait([[{}]], { page }), (error: Error) => {
       assert.match(
@@ -184,7 +187,7 @@ describe("the guard of an autoscaled scale set's size", () => {
     serving(
       (asked) => {
         if (asked === path) return { status, body: list(Array(nodes).fill({})) };
-        return pageAnswer({ at: Date.now() / 1000, pools: { "azure-prod-win2019": { wanted } } });
+        return pageAnswer({ at: Date.now() / 1000, pools: { "azure-prod-win2019": { wanted, ready: 0, old: 0 } } });
       },
       async (api) => {
         const patience = { everySeconds: 0.001, limitSeconds: 0.01 };

@@ -1,5 +1,6 @@
 # Requests as kubelets and others make them, without keys: the API server checks signatures, the reader none.
 import base64
+import json
 import os
 import sys
 import time
@@ -9,6 +10,29 @@ sys.path.insert(0, PROGRAM)
 sys.dont_write_bytecode = True
 
 from machines import Machine  # noqa: E402
+
+
+# What the page may say: as JSON Schema has it, and no field more.
+with open(os.path.join(os.path.dirname(__file__), "../../components/nodeController/page.schema.json")) as file:
+    PAGE = json.load(file)
+FORMS = {"string": str, "integer": int, "number": (int, float), "array": list, "object": dict}
+
+
+def misfits(schema, value, path=""):
+    if not isinstance(value, FORMS[schema["type"]]) or isinstance(value, bool):
+        return [f"{path} is {value!r}"]
+    if isinstance(value, list):
+        inner = [(schema["items"], f"{path}[]", each) for each in value]
+        return [f"{path} is too long"] * (len(value) > schema.get("maxItems", len(value))) + told(inner)
+    if isinstance(value, dict):
+        own, more = schema.get("properties", {}), schema.get("additionalProperties")
+        missing = [f"{path}.{name} is missing" for name in schema.get("required", ()) if name not in value]
+        return missing + told((own.get(name, more), f"{path}.{name}", each) for name, each in value.items())
+    return [f"{path} is {value}"] * (isinstance(value, (int, float)) and value < schema.get("minimum", value))
+
+
+def told(parts):
+    return [problem for schema, path, value in parts for problem in (misfits(schema, value, path) if schema else [f"{path} is not described"])]
 
 
 def der(tag, *parts):

@@ -2,12 +2,12 @@
 import base64
 import unittest
 
-from support import item, machine, stamp, tokens
+from support import PAGE, item, machine, stamp, tokens
 
 import api
 import requests
-from judge import HOUR
-from status import MARKS, SETTINGS, STATUS
+from judge import HOUR, SHOWN
+from status import LISTS, MARKS, SETTINGS, STATUS
 from world import BEGIN, World, controller, led, settle, turn as free_turn
 
 
@@ -347,6 +347,11 @@ class Whole(unittest.TestCase):
         world.unready(name)
         settle(world, [lead], 1200)
         self.assertEqual(world.done, [("FenestraApproved", mine)])
+
+    def test_the_page_has_the_lists_that_its_schema_describes(self):
+        pool = PAGE["properties"]["pools"]["additionalProperties"]["properties"]
+        described = {name: form["maxItems"] for name, form in pool.items() if form["type"] == "array"}
+        self.assertEqual(described, dict.fromkeys((*LISTS, "silent"), SHOWN + 1))
 
     def test_what_is_shown_is_written_when_it_changes(self):
         world, lead = led(6, seconds=90)

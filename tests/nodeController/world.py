@@ -12,7 +12,7 @@ import urllib.parse
 from email.utils import formatdate
 from functools import partial
 
-from support import item, machine, stamp
+from support import PAGE, item, machine, misfits, stamp
 
 import api
 import aws
@@ -87,6 +87,10 @@ class World(clouds.Fleet):
 
     def store(self, key, item):
         self.version += 1
+        text = (item.get("data") or {}).get("status")
+        if key == f"configmaps/{STATUS}" and text is not None:
+            for problem in misfits(PAGE, json.loads(text)):
+                self.must(False, f"the page has another form: {problem}")
         item = copy.deepcopy(item)
         item.setdefault("metadata", {})["resourceVersion"] = str(self.version)
         self.objects[key] = {**item, "kind": KINDS[key.split("/")[0]]}

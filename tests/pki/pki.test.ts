@@ -1,6 +1,5 @@
 import assert from "node:assert/strict";
 import { parse } from "yaml";
-import { kubeconfigClient } from "../../components/gates/adminClient.ts";
 import { Secret, textOf } from "../../components/gates/resources.ts";
 import { expiryWarning, kubeconfig, Pki, signInKubeconfig } from "../../components/pki/pki.ts";
 import { inventory, ofType, type Recorded, resource, withMocks } from "../support/mocks.ts";
@@ -178,15 +177,6 @@ describe("kubeconfig", () => {
   it("checks the certificate against another name when one is given", () => {
     const { clusters } = parse(kubeconfig({ ...args, tlsServerName: "internal.example" }));
     assert.equal(clusters[0].cluster["tls-server-name"], "internal.example");
-  });
-
-  it("is read back as a client of the API", () => {
-    const client = { certificate: args.clientCertificate, key: args.clientKey };
-    assert.deepEqual(kubeconfigClient(kubeconfig(args)), {
-      server: args.server,
-      caCertificate: args.caCertificate,
-      client,
-    });
   });
 
   it("lets people sign in by kubectl's plug-in, and holds no secret", () => {

@@ -1,3 +1,5 @@
+import { at } from "../../model/json.ts";
+
 /** A call that changes nothing. */
 export interface Call {
   /** `ec2:DescribeRegions`, `Microsoft.Compute/skus/read`. */
@@ -34,9 +36,6 @@ export type Send = (call: Call, signal: AbortSignal) => Promise<unknown>;
 
 /** Asks once; a service's code that `none` matches gives an empty reply. @throws CallError */
 export type Ask = (right: string, input?: Call["input"], none?: RegExp) => Promise<Reply>;
-
-const step = (value: unknown, key: string): unknown =>
-  typeof value === "object" && value !== null ? Reflect.get(value, key) : undefined;
 
 /** An answer, read by paths (`VCpuInfo.DefaultVCpus`; `""` is all). @throws CallError where a field has another form */
 export class Reply {
@@ -85,7 +84,7 @@ export class Reply {
   }
 
   #at(path: string): unknown {
-    return path === "" ? this.#value : path.split(".").reduce(step, this.#value);
+    return path === "" ? this.#value : at(this.#value, path);
   }
 
   #error(path: string): CallError {

@@ -1,14 +1,7 @@
 # What people and programs read of the controller: one ConfigMap and Events.
 #
 # ConfigMap kube-system/fenestra-machines, written by the leader alone, in JSON:
-#   status   at, leader: when anything below changed, in seconds of the epoch, and who wrote it
-#            duties: {DUTY: why} of what has not been done whole for a minute
-#            halt: why no Node is removed, or nothing is replaced, in the whole cluster
-#            cloud: {problems}, why its list is not whole
-#            pools.NAME: numbers wanted, ready, old; LISTS and silent (Ready without a beat of its health task), at most
-#            SHOWN of "NAME since TIME"; frozen: why nothing is repaired; roll: {state, since, why}
-#            requests: {waiting, denied since the leader started, reasons, skipped: that nobody can read, again: by pool
-#            of the token, first certificates of the last hour that followed one that was not used}
+#   status   what ../page.schema.json describes, to which tests hold every page
 #   records  what the next leader must know: FORMS
 # ConfigMap fenestra-node-controller, written by the stack's program: data.settings, JSON
 #   {notReadyAfter, joinWithin: {linux, windows}: seconds, maxUnhealthy: 0..1, perHour}. Without it nothing is repaired.

@@ -219,6 +219,7 @@ describe("file systems", () => {
   it("smaller than their claims are told with the way out", () => {
     const claim = { metadata: { namespace: "shop", name: "data" }, status: { capacity: { storage: "20Gi" } } };
     const summary = (capacityBytes: number) => ({
+      node: { nodeName: "w1" },
       pods: [{ volume: [{ name: "token" }, { capacityBytes, pvcRef: { namespace: "shop", name: "data" } }] }],
     });
     assert.deepEqual(smallFileSystems([claim], summary(10 * 1024 ** 3), noon), [
@@ -226,12 +227,12 @@ describe("file systems", () => {
     ]);
     assert.deepEqual(smallFileSystems([claim], summary(19 * 1024 ** 3), noon), []);
     assert.deepEqual(smallFileSystems([], summary(1), noon), []);
-    assert.deepEqual(smallFileSystems([claim], undefined, noon), []);
   });
 
   it("are told when they do not grow while mounted", () => {
-    const summary = { pods: [{ volume: [{ capacityBytes: 10, pvcRef: { namespace: "shop", name: "data" } }] }] };
-    const told = (lastTransitionTime: Date, of: unknown = summary) => {
+    const node = { nodeName: "w1" };
+    const summary = { node, pods: [{ volume: [{ capacityBytes: 10, pvcRef: { namespace: "shop", name: "data" } }] }] };
+    const told = (lastTransitionTime: Date, of: Parameters<typeof smallFileSystems>[1] = summary) => {
       const conditions = [{ type: "FileSystemResizePending", status: "True", lastTransitionTime }];
       const status = { capacity: { storage: "10" }, conditions };
       return smallFileSystems([{ metadata: { namespace: "shop", name: "data" }, status }], of, noon);
@@ -239,7 +240,7 @@ describe("file systems", () => {
     assert.deepEqual(told(ago(11)), [
       "claim shop/data is to grow since 2026-11-27T11:49:00.000Z, and its file system does not: delete its pods, whose next mount extends it",
     ]);
-    assert.deepEqual([told(ago(9)), told(ago(11), { pods: [] })], [[], []]);
+    assert.deepEqual([told(ago(9)), told(ago(11), { node, pods: [] })], [[], []]);
   });
 });
 
