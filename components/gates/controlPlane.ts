@@ -37,7 +37,9 @@ export function apiGate(name: string, args: ApiGateArgs, opts: pulumi.CustomReso
     const members = await Promise.all(args.members.map((member) => resolvedValue(member)));
     const lives = leaseRenewed(api);
     const probe = () => controlPlaneProblem(api, members, lives);
-    await waitForApi(api, `the Kubernetes API at ${api.server}`, probe, args.patience);
+    // All others wait for it.
+    const patience = { everySeconds: 1, ...args.patience };
+    await waitForApi(api, `the Kubernetes API at ${api.server}`, probe, patience);
   });
   return new pulumi.Stash(
     name,

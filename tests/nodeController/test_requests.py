@@ -212,8 +212,9 @@ class Deciding(unittest.TestCase):
             (None, ("renewal", (3, 4), (2,), 31)),
             (4, ("renewal", (3, 4), (2,), 32, True)),
             (3000, ("renewal", (3000,), (1, 2, 3, 4, 5, 6), 3000)),
-            (None, ("serving", (3, 4), (1, 2), 11)),
-            (4, ("serving", (3, 4), (1, 2), 12)),
+            (4, ("serving", (3, 4), (1, 2), 4)),
+            (None, ("serving", (4, 5), (1, 2, 3), 12)),
+            (5, ("serving", (4, 5), (1, 2, 3), 13)),
             (3, ("serving", (3,), (4,), 14)),
         ]:
             with self.subTest(case):

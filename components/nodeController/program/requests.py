@@ -30,8 +30,8 @@ ABANDONED = 930
 NEW_MACHINE = 3600
 # Seconds after an answer until the next of that kind for that machine, twice as many after each but for serving ones: a
 # kubelet tries again after 2, 4, 8 and 16 (client-go: util/certificate/certificate_manager.go). First certificates of one
-# start of a machine at most, of which none was used.
-PAUSE, FIRSTS, SERVING = 30, 5, 10
+# start of a machine at most, of which none was used; serving ones that it gets at once.
+PAUSE, FIRSTS, SERVING, AT_ONCE = 30, 5, 10, 3
 
 
 class Request(NamedTuple):
@@ -179,7 +179,8 @@ def turn(asked, before, used, now):
         return None, f"first certificates were given and none was used: {len(before)} of {last.node}"
     # A kubelet asks for one whenever its addresses change, several times at its start: all are answered.
     serving = asked[0].kind == "serving"
-    if now < last.at + (SERVING if serving else PAUSE * 2 ** (len(before) - 1)):
+    pause = (SERVING if len(before) >= AT_ONCE else 0) if serving else PAUSE * 2 ** (len(before) - 1)
+    if now < last.at + pause:
         return None, f"another one was approved a moment ago: {last.name} of {last.node}"
     if asked[-1].made < last.made and not serving:
         return None, f"a newer one was approved: {last.name}"
