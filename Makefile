@@ -3,7 +3,7 @@ STACK ?= aws-dev
 # A folder that has the stack: yours, else the examples.
 STACKS = $(if $(wildcard stacks/Pulumi.$(STACK).yaml),stacks,examples/stacks)
 
-.PHONY: help install plan rehearse test test-slow test-night
+.PHONY: help install plan rehearse test test-slow test-night bench
 
 help: ## List the commands
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile
@@ -30,3 +30,6 @@ test-slow: install ## Tests of real programs, and rehearsals with every add-on: 
 
 test-night: install ## Everything else, hours; ONLY=TEXT chooses steps by their titles
 	@cli/with-node tests/run.ts night
+
+bench: install ## Figures of speed
+	@cli/with-node tests/bench.ts

@@ -1,0 +1,92 @@
+import { execFileSync, spawnSync } from "node:child_process";
+import { cpus, loadavg } from "node:os";
+import path from "node:path";
+import { makePlan } from "../plan/report/makePlan.ts";
+import { configTexts, stackConfig, stackDir } from "./support/stacks.ts";
+
+// Figures of speed, for `make bench`: medians of RUNS runs (default 5) after a warming one, each in its own process.
+const root = path.join(import.meta.dirname, "../");
+const fenestra = path.join(root, "cli/fenestra");
+const runs = Number(process.env.RUNS ?? 5);
+
+function median(values: readonly number[]): number {
+  return values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)] ?? Number.NaN;
+}
+
+/** Milliseconds of a plan, of its process, and of processor time. */
+async function once(config: Readonly<Record<string, string>>): Promise<readonly number[]> {
+  const started = performance.now();
+  await makePlan({ stack: "bench", config, entry: path.join(root, "index.ts") });
+  const { user, system } = process.cpuUsage();
+  return [performance.now() - started, performance.now(), (user + system) / 1000];
+}
+
+function measured(what: string, config: Readonly<Record<string, string>>): void {
+  const args = [import.meta.filename, JSON.stringify(config)];
+  const all = Array.from({ length: runs + 1 }, (): readonly number[] =>
+    JSON.parse(execFileSync(process.execPath, args, { encoding: "utf8" })),
+  ).slice(1);
+  const figures = [0, 1, 2].map((column) => median(all.map((run) => run[column] ?? Number.NaN)));
+  console.log(`${what.padEnd(22)}${figures.map((ms) => `${ms.toFixed(0)} ms`.padStart(12)).join("")}`);
+}
+
+/** Seconds that all processors of this machine have worked. */
+function worked(): number {
+  const ticks = cpus().map(({ times: { user, nice, sys, irq } }) => user + nice + sys + irq);
+  return ticks.reduce((sum, ms) => sum + ms, 0) / 1000;
+}
+
+/** A command's time; in preflight also the SDKs': a cloud that refuses every connection takes none. */
+function timed(command: string, times: number): void {
+  if (times === 0) return;
+  const nobody = { AWS_ENDPOINT_URL: "http://127.0.0.1:9", AWS_MAX_ATTEMPTS: "1", AWS_REGION: "eu-central-1" };
+  const env = { ...process.env, ...nobody, AWS_ACCESS_KEY_ID: "any", AWS_SECRET_ACCESS_KEY: "any" };
+  const all = Array.from({ length: times }, () => {
+    const [begun, before] = [performance.now(), worked()];
+    const { status, stdout } = spawnSync(fenestra, [command, ...stackDir, "--stack", "aws-dev"], {
+      env,
+      encoding: "utf8",
+    });
+    return { status, seconds: (performance.now() - begun) / 1000, work: worked() - before, waits: waitsOf(stdout) };
+  });
+  const codes = [...new Set(all.map(({ status }) => status))].join(", ");
+  const [seconds, work] = [all.map((run) => run.seconds), all.map((run) => run.work)].map((of) =>
+    median(of).toFixed(2),
+  );
+  console.log(`${command} of aws-dev: ${seconds} s, the machine worked ${work} s, exit code ${codes}`);
+  for (const wait of all.flatMap(({ waits }) => waits)) console.log(wait);
+}
+
+/** What a rehearsal waited for: its lines that came a second or more after those before. */
+function waitsOf(output: string): readonly string[] {
+  const lines = [...output.matchAll(/^\[ *([\d.]+) s\] (?!\.\.\.)(.*)$/gm)].map(([, at, text = ""]) => ({
+    at: Number(at),
+    text,
+  }));
+  return lines.flatMap(({ at, text }, index) => {
+    const waited = at - (lines[index - 1]?.at ?? 0);
+    return waited < 1 ? [] : [`${waited.toFixed(1).padStart(7)} s until ${text.slice(0, 100)}`];
+  });
+}
+
+const [given] = process.argv.slice(2);
+if (given !== undefined) console.log(JSON.stringify(await once(JSON.parse(given))));
+else {
+  const load = loadavg().map((value) => value.toFixed(1));
+  console.log(
+    `Node ${process.version}, ${cpus().length} processors, load ${load.join(" ")}, medians of ${runs} runs\n`,
+  );
+  console.log(`${"".padEnd(22)}${["plan", "process", "processor"].map((head) => head.padStart(12)).join("")}`);
+  for (const stack of ["aws-dev", "aws-prod"]) measured(`plan of ${stack}`, stackConfig(stack));
+  const systems = ["linux", "windows-2022", "windows-2025"];
+  for (const count of [1, 10, 20, 40]) {
+    const pools = Array.from({ length: count }, (_, index) => ({
+      name: `p${index}`,
+      os: systems[index % 3],
+      count: 2,
+    }));
+    measured(`${count} pools`, { ...stackConfig("aws-dev"), ...configTexts({ pools }) });
+  }
+  timed("preflight", runs);
+  timed("rehearse", Number(process.env.REHEARSALS ?? 1));
+}
