@@ -12,17 +12,21 @@ export const command = commandOf(
     )
     .addArgument(new Argument("<shell>", "the shell").choices(["bash", "zsh", "fish", "powershell"] as const)),
   async (_options, { out }, shell) => {
-    if (shell === "bash") out(withoutBashCompletion);
+    out(lacking[shell] ?? "");
     script(shell, "fenestra", `'${path.join(programFolder, "cli/fenestra")}'`);
     return exitCodes.fine;
   },
 );
 
-/** The script takes this function from the package bash-completion, which not every machine has. */
-const withoutBashCompletion = `declare -F _get_comp_words_by_ref >/dev/null || _get_comp_words_by_ref() {
+/** What a script takes for there, and not every machine has: the package bash-completion, a call in ~/.zshrc. */
+const lacking: Readonly<Record<string, string>> = {
+  bash: `declare -F _get_comp_words_by_ref >/dev/null || _get_comp_words_by_ref() {
   cur=\${COMP_WORDS[COMP_CWORD]} prev=\${COMP_WORDS[COMP_CWORD-1]} words=("\${COMP_WORDS[@]}") cword=$COMP_CWORD
 }
-`;
+`,
+  zsh: `whence compdef >/dev/null || { autoload -U compinit && compinit -i; }
+`,
+};
 
 /** Prints what may stand for the last of the words that a shell asks about. @param called the command among them */
 export function printCompletions(
