@@ -15,7 +15,11 @@ const lengthOf = (text: string): number => text.replaceAll(colour, "").length;
 
 function foldLine(line: string, width: number): string {
   if (lengthOf(line) <= width) return line;
-  const [indent = ""] = /^\s*(?:[-+~!?·✗] )?/.exec(line.replaceAll(colour, "")) ?? [];
+  // A table's rule, and its row.
+  if (/^[─ ]+$/.test(line)) return line.slice(0, width).trimEnd();
+  const [indent = ""] = /^\S.* {2}/.test(line)
+    ? ["    "]
+    : (/^\s*(?:[-+~!?·✗] )?/.exec(line.replaceAll(colour, "")) ?? []);
   const room = Math.max(width, indent.length + 20);
   const lines: string[] = [];
   let current = "";

@@ -44,11 +44,16 @@ export async function main(args: readonly string[], screen: Screen): Promise<Exi
   return await runCommand(args, screen, commands);
 }
 
-/** Asks on standard error: a command's result can go to a file. */
+/** Asks on standard error: a command's result can go to a file. Ctrl-C does what it does anywhere else. */
 async function ask(question: string): Promise<string> {
   const terminal = createInterface({ input: process.stdin, output: process.stderr });
+  const ended = new AbortController();
+  terminal.once("SIGINT", () => {
+    if (!process.emit("SIGINT")) process.kill(process.pid, "SIGINT");
+    ended.abort();
+  });
   try {
-    return await terminal.question(question);
+    return await terminal.question(question, { signal: ended.signal });
   } finally {
     terminal.close();
   }

@@ -140,7 +140,11 @@ export const namesIn = (folder: URL): readonly string[] =>
  */
 export function readStack(command: string, { stack, stackDir }: StackOptions, { note }: Pick<Terminal, "note">): Stack {
   const folder = stackDir === undefined ? stacksOf(findProject()) : pathToFileURL(`${path.resolve(stackDir)}/`);
-  const names = namesIn(folder);
+  const names = stackDir === undefined && !existsSync(folder) ? [] : namesIn(folder);
+  if (names.length === 0)
+    throw new UsageError(
+      `${command} needs a stack, and ${fileURLToPath(folder)} has none yet: fenestra init --stack NAME writes one`,
+    );
   const name = stack ?? (names.length === 1 ? names[0] : undefined);
   if (name === undefined) throw new UsageError(`${command} needs --stack NAME; allowed: ${names.join(", ")}`);
   if (stack === undefined) note(`stack: ${name}, the only one\n`);

@@ -66,7 +66,8 @@ export const command = commandOf(
     if (older !== undefined) process.env[olderVariable] = older.program;
     const updateFrom = from === undefined ? undefined : (given ?? older?.program);
     try {
-      const code = (await rehearseInNamespaces({ ...settings, updateFrom })) ? exitCodes.fine : exitCodes.findings;
+      const passed = await rehearseInNamespaces({ ...settings, updateFrom });
+      const code = passed === undefined ? exitCodes.interrupted : passed ? exitCodes.fine : exitCodes.findings;
       // Machines and servers would keep the inner process alive; the kernel ends them with it.
       return insideNamespaces() === undefined ? code : process.exit(code);
     } catch (error) {

@@ -140,7 +140,9 @@ function messageFor(error: unknown, name: string | undefined): string | undefine
     .replace(/^error: |\.$/g, "")
     .replace(/\n\(Did you mean (.+)\?\)/, "; did you mean $1")
     .replace(". Allowed choices are", "; allowed:");
-  const more = mistake.includes("; allowed:") ? "" : `; fenestra ${name ?? ""} --help shows what is allowed`;
+  const more = mistake.includes("; allowed:")
+    ? ""
+    : `; ${["fenestra", ...(name === undefined ? [] : [name])].join(" ")} --help shows what is allowed`;
   return `fenestra: ${mistake}${more}\n`;
 }
 

@@ -29,10 +29,13 @@ export interface Inside {
   enterCommand(): readonly string[] | undefined;
 }
 
+/** Exit code of what Ctrl-C has ended. */
+export const interrupted = 130;
+
 interface InsideOptions {
   /** Added to the environment. */
   readonly env?: Readonly<Record<string, string>>;
-  /** Time for an orderly end after SIGINT or SIGTERM, in milliseconds, before everything is killed. Default: 10,000. */
+  /** Time for an orderly end after SIGINT or SIGTERM, in milliseconds, before everything is killed. Default: 700. */
   readonly graceMs?: number;
 }
 
@@ -85,7 +88,8 @@ exit "$code"
  * to either side, no process, mount, network device or file is left. SIGINT and SIGTERM are passed on; a second one, or
  * the end of the grace time, kills everything inside.
  * @param argv the command; `thisCommand()` runs this program again, which sees itself inside by `insideNamespaces()`
- * @returns the command's exit code, 128 plus the signal's number when a signal ended it
+ * @returns the command's exit code, 128 plus the signal's number when a signal ended it, {@link interrupted} where that
+ *   was passed on
  * @throws RehearsalError when the host does not allow it
  */
 export async function runInsideNamespaces(argv: readonly string[], options: InsideOptions = {}): Promise<number> {
@@ -114,7 +118,7 @@ export async function runInsideNamespaces(argv: readonly string[], options: Insi
   let timer: NodeJS.Timeout | undefined;
   const pass = (signal: NodeJS.Signals) => {
     if (timer !== undefined) return child.kill("SIGKILL");
-    timer = setTimeout(() => child.kill("SIGKILL"), options.graceMs ?? 10_000);
+    timer = setTimeout(() => child.kill("SIGKILL"), options.graceMs ?? 700);
     console.error("interrupted: everything is taken down; a second time kills it");
     // Reaches the inner process. unshare blocks both signals, and the first process of a pid namespace is immune to
     // them.
@@ -123,9 +127,11 @@ export async function runInsideNamespaces(argv: readonly string[], options: Insi
   const signals: readonly NodeJS.Signals[] = ["SIGINT", "SIGTERM"];
   for (const signal of signals) process.on(signal, pass);
   try {
-    const [code, signal] = await once(child, "exit");
-    if (timer !== undefined) console.error("taken down: no process, mount or network device is left");
-    return exitCodeOf(code, signal);
+    const [exit, signal] = await once(child, "exit");
+    const code = exitCodeOf(exit, signal);
+    if (timer === undefined) return code;
+    console.error("taken down: no process, mount or network device is left");
+    return code > 128 ? interrupted : code;
   } finally {
     clearTimeout(timer);
     for (const signal of signals) process.off(signal, pass);

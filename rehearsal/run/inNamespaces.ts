@@ -7,7 +7,7 @@ import { type Selection, summary } from "../checks/session.ts";
 import type { Release } from "../cluster/cluster.ts";
 import { createProgress, type Progress, RehearsalError } from "../host/command.ts";
 import { idsProblem, lackOfIds } from "../host/hostCheck.ts";
-import { type Inside, insideNamespaces, runInsideNamespaces, thisCommand } from "../host/namespaces.ts";
+import { type Inside, insideNamespaces, interrupted, runInsideNamespaces, thisCommand } from "../host/namespaces.ts";
 import { overridesText } from "../machines/kubeletOverrides.ts";
 import type { Wanted } from "../programs/catalog.ts";
 import { obtainPrograms } from "../programs/obtain.ts";
@@ -32,10 +32,10 @@ export interface RehearsalSettings
  * Rehearses a stack on this host. The caller's process obtains what the network has and starts its own command once
  * more in namespaces, where the rehearsal's machines and servers keep that process alive, so it must exit.
  *
- * @returns whether every check passed
+ * @returns whether every check passed, `undefined` after Ctrl-C before the last
  * @throws ConfigError for a mistake in the stack file, RehearsalError when the host does not allow a rehearsal
  */
-export async function rehearseInNamespaces(settings: RehearsalSettings): Promise<boolean> {
+export async function rehearseInNamespaces(settings: RehearsalSettings): Promise<boolean | undefined> {
   const { config: written, everyAddOn } = settings;
   const started = process.env[startVariable];
   const progress = createProgress({
@@ -62,7 +62,7 @@ async function findRelease(wanted: Wanted, quiet: Progress): Promise<Release> {
 }
 
 /** Obtains what the network has, and starts this command once more in namespaces. */
-async function outside(settings: Resolved, progress: Progress): Promise<boolean> {
+async function outside(settings: Resolved, progress: Progress): Promise<boolean | undefined> {
   const { stack, everyAddOn, wanted, updateTo, logs } = settings;
   // The namespaces hide nothing that exists.
   if (logs !== undefined) await mkdir(logs, { recursive: true });
@@ -84,7 +84,8 @@ async function outside(settings: Resolved, progress: Progress): Promise<boolean>
   await obtainContainerRuntime(progress);
   progress.line(overridesText());
   const env = { [startVariable]: String(progress.startedAt) };
-  return (await runInsideNamespaces(thisCommand(), { env })) === 0;
+  const code = await runInsideNamespaces(thisCommand(), { env });
+  return code === interrupted ? undefined : code === 0;
 }
 
 async function withinNamespaces(settings: Resolved, inside: Inside, progress: Progress): Promise<boolean> {

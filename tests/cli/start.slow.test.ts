@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
-import { spawnSync } from "node:child_process";
+import { spawn, spawnSync } from "node:child_process";
+import { once } from "node:events";
 import {
   chmodSync,
   copyFileSync,
@@ -17,6 +18,8 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { commands, main } from "../../cli/main.ts";
 import { packagesOf } from "../../cli/packages.ts";
+import { skipIf } from "../support/skip.ts";
+import { stackDir } from "../support/stacks.ts";
 import { suiteFolder } from "../support/suite.ts";
 
 // Sees what nothing faster does: every command with the packages of npm ci --omit=dev, and no others.
@@ -101,6 +104,36 @@ describe("what a person calls without a word", () => {
 });
 
 const cli = path.join(import.meta.dirname, "../../cli/");
+
+describe("Ctrl-C at a terminal", () => {
+  for (const [words, moment] of [
+    ["init --stack x", /aws or azure: /],
+    [`plan --stack aws-dev ${stackDir.join(" ")}`, /planning aws-dev/],
+    ["changes --since HEAD", /comparing/],
+    [`rehearse --stack aws-smallest ${stackDir.join(" ")}`, /workers: \d+ machines boot/],
+  ] as const)
+    it(`ends ${words.split(" ")[0]} within a second, with 130 and no trace, at ${moment.source}`, async function () {
+      skipIf(this, spawnSync("script", ["--version"]).error === undefined ? undefined : "script is not there");
+      const child = spawn("script", ["-qefc", `exec ${cli}fenestra ${words}`, "/dev/null"], {
+        stdio: ["pipe", "pipe", "inherit"],
+        env: { ...process.env, SHELL: "/bin/sh" },
+      });
+      let [output, pressed] = ["", 0];
+      child.stdout.setEncoding("utf8").on("data", (text: string) => {
+        output += text;
+        if (pressed > 0 || !moment.test(output)) return;
+        pressed = performance.now();
+        child.stdin.write("\u0003");
+      });
+      const hung = setTimeout(() => child.kill("SIGKILL"), 250_000);
+      const [code] = await once(child, "close");
+      clearTimeout(hung);
+      const took = performance.now() - pressed;
+      assert.equal(code, 130, output);
+      assert.ok(pressed > 0 && took < 2_000, `${took} ms: ${output}`);
+      assert.doesNotMatch(output, /^ +at |Error/m);
+    }).timeout(300_000);
+});
 
 /** A process namespace that ends as a whole, and a user with few processes: the kernel counts none of root's. */
 const confined = [

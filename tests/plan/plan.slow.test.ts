@@ -4,6 +4,7 @@ import { execFileSync, spawnSync } from "node:child_process";
 import { mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
+import { fold } from "../../cli/fold.ts";
 import { stackNames } from "../../components/config/stackFile.ts";
 import { reveal, secretsIn, textOf } from "../../components/gates/resources.ts";
 import { decodeUserData } from "../../plan/decode/userData.ts";
@@ -123,6 +124,13 @@ describe("fenestra plan", () => {
     assert.doesNotMatch(stderr, /EPIPE/);
   });
 
+  it("folds a table for a narrow terminal so that only rows begin at the edge, and cuts its rule", () => {
+    const table = ["Pool   System     Size", "─────  ────────────  ─────────", "win    windows-2022  m7i.large"];
+    assert.deepEqual(fold(table.join("\n"), 24).split("\n"), [
+      ...["Pool   System     Size", "─────  ────────────  ───", "win    windows-2022", "    m7i.large"],
+    ]);
+  });
+
   it("says that its output cannot be written", () => {
     const command = path.join(import.meta.dirname, "../../cli/fenestra");
     const { status, stderr } = spawnSync("bash", ["-c", `"${command}" --help > /dev/full`], { encoding: "utf8" });
@@ -143,6 +151,11 @@ describe("fenestra plan", () => {
     const cases: readonly (readonly [args: readonly string[], message: RegExp])[] = [
       [["plan", ...stackDir], /^fenestra: plan needs --stack NAME; allowed: aws-dev, .*azure-prod\n$/],
       [["mirror", ...stackDir], /^fenestra: mirror needs --stack NAME; allowed: aws-dev, /],
+      [
+        ["plan", "--stack-dir", import.meta.dirname],
+        /^fenestra: plan needs a stack, and .* has none yet: fenestra init --stack NAME writes one\n$/,
+      ],
+      [["--versoin"], /did you mean --version; fenestra --help shows what is allowed\n$/],
       [
         ["plan", ...stackDir, "--stack", "aws-dev", "--fail-on", "x"],
         /--fail-on <LEVEL>. argument .x. is invalid; allowed: error, warning, note/,
