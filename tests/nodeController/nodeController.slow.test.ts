@@ -1,3 +1,5 @@
+// Sees what nothing faster does: the program's own tests, what Go reads of a request, what a real API server keeps of a
+// worker's, and that whatever one call is answered, nothing wrong is done; the night tries every cell.
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
 import { readdirSync } from "node:fs";
@@ -42,8 +44,6 @@ describe("what a worker writes into lists that the node controller reads", funct
     assert.equal(code, 0, output);
   });
 });
-
-// Sees what nothing faster does: that whatever one call is answered, nothing wrong is done; the night tries every cell.
 
 describe("what the node controller does when a call is answered wrongly", function () {
   this.timeout(300_000);

@@ -259,7 +259,8 @@ if __name__ == "__main__":
     faults = {call: [*LOUD, *QUIET, *(f"{way}:{field}" for field in sorted(Read.fields.get(call, ())) for way in ("drop", "null"))] for call, _ in found}
     rows = [(call, fault, starts[(at + number) % len(starts)]) for at, (call, starts) in enumerate(found) for number, fault in enumerate(faults[call])]
     rows = [("", "", start) for start in STARTS[reuse]] + rows[::share]
-    unasked = [name for name in vars(clouds.Amazon) if name[0].isupper() and not reuse and not any(name in call for call, _ in found)]
+    amazons = [name for name in vars(clouds.Amazon) if name[0].isupper() and not any(name in call for call, _ in found)]
+    unasked = sorted(clouds.HAS - clouds.ASKED) if reuse else amazons
     print(json.dumps({"calls": sorted({call for call, _, _ in rows if call}), "cells": len(rows), "unasked": unasked}), flush=True)
     for call, fault, start in rows:
         print(json.dumps(cell(start, reuse, call, fault)), flush=True)

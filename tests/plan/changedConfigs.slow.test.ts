@@ -1,3 +1,4 @@
+// Sees what nothing faster does: what each change of a stack file does, by whole plans.
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import path from "node:path";
@@ -14,8 +15,6 @@ import { previewReplaces, shortUrn } from "../support/mocks.ts";
 import { planOf } from "../support/planOf.ts";
 import { matchAnswers, wrapped } from "../support/snapshot.ts";
 import { type Cloud, cases, changedConfigs, file } from "./changedConfigs.ts";
-
-// Sees what nothing faster does: what each change of a stack file does, by whole plans.
 
 type Texts = Readonly<Record<string, string>>;
 

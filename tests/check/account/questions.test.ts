@@ -4,6 +4,7 @@ import * as azure from "../../../check/account/azure/account.ts";
 import { awsNeeds } from "../../../components/gates/account/aws/machines.ts";
 import { azureNeeds } from "../../../components/gates/account/azure/machines.ts";
 import { CallError, type Objection, type Send } from "../../../components/gates/account/question.ts";
+import { eachFault } from "../../gates/serving.ts";
 import { memo } from "../../support/mocks.ts";
 import { askIn, cloudOf, differing, type Scene, sendTo } from "./world.ts";
 
@@ -82,24 +83,41 @@ for (const [cloud, { ids, ask }] of Object.entries(clouds))
       );
     });
 
-    it("name the right of any forbidden call, and take half an answer for none", async () => {
-      for (const right of rights) {
-        assert.ok(await says(right, sendTo({ ...roomy, [right]: { $denied: "AccessDenied" } }), /^needs /), right);
-        const half: Send = async (call, signal) => (call.right === right ? 7 : await whole(call, signal));
-        assert.ok(await says(right, half, /is not understood/), right);
-      }
-    });
+    const login = cloud === "aws" ? "aws sso login" : "az login";
+    type Way = readonly [wanted: RegExp, send: (right: string) => Send];
+    /** Asserts that a call's fault is told; by its right, unless it concerns all calls. */
+    const judged =
+      (named: boolean) =>
+      async (right: string, [wanted, send]: Way): Promise<void> =>
+        assert.ok(await says(right, send(right), wanted, named ? right : ""), `${right}: ${wanted}`);
+
+    it("name the right of any forbidden call, and take half an answer for none", () =>
+      eachFault<string, Way>(
+        rights,
+        [
+          [/^needs /, (right) => sendTo({ ...roomy, [right]: { $denied: "AccessDenied" } })],
+          [
+            /is not understood/,
+            (right) => async (call, signal) => (call.right === right ? 7 : await whole(call, signal)),
+          ],
+        ],
+        judged(true),
+      ));
 
     it("never pass by silence", async () => {
-      const login = cloud === "aws" ? "aws sso login" : "az login";
-      for (const [code, mend] of Object.entries({
+      const codes = {
         ...{ ThrottlingException: "in a minute", SELF_SIGNED_CERT_IN_CHAIN: "NODE_EXTRA_CA_CERTS", ENOTFOUND: "DNS" },
         ...{ ExpiredToken: login, CredentialUnavailableError: login, 407: "HTTPS_PROXY" },
-      })) {
-        const right = rights.findLast((each) => !/sts|subscriptions\/read|token/.test(each)) ?? "";
-        const wanted = new RegExp(`\\(${code}\\).*${mend}`);
-        assert.ok(await says(right, sendTo({ ...roomy, [right]: { $fails: code } }), wanted, ""), code);
-      }
+      };
+      await eachFault<string, Way>(
+        rights.filter((right) => !/sts|subscriptions\/read|token/.test(right)),
+        Object.entries(codes).map(([code, mend]) => [
+          new RegExp(`\\(${code}\\).*${mend}`),
+          (right) => sendTo({ ...roomy, [right]: { $fails: code } }),
+        ]),
+        judged(false),
+        "sample",
+      );
       const unsaid =
         (code: string, words: string): Send =>
         (call) =>
