@@ -38,6 +38,12 @@ describe("address plan", () => {
     });
   });
 
+  it("divides the smallest network, a /22", () => {
+    assert.deepEqual(addressPlan("10.0.4.0/22", ["a"]).zones, [
+      { zone: "a", private: "10.0.4.0/24", public: "10.0.7.0/28", controlPlane: "10.0.7.128/28" },
+    ]);
+  });
+
   it("gives ranges without a common address, inside the network, a /28 at least", () => {
     fc.assert(
       fc.property(networks, zoneCount, (network, zones) => {
@@ -49,6 +55,16 @@ describe("address plan", () => {
           assert.ok(range.prefix <= 28);
           for (const other of ranges.slice(i + 1)) assert.ok(!overlaps(range, other));
         }
+      }),
+    );
+  });
+
+  it("moves no range when a zone is appended", () => {
+    fc.assert(
+      fc.property(networks, fc.constantFrom(1, 2), (network, zones) => {
+        const before = addressPlan(network, zoneNames.slice(0, zones));
+        const after = addressPlan(network, zoneNames.slice(0, zones + 1));
+        assert.deepEqual(after.zones.slice(0, zones), before.zones);
       }),
     );
   });
@@ -73,6 +89,15 @@ describe("address plan", () => {
         }
         const used = Map.groupBy(members, ({ zone }) => zone);
         assert.equal(used.size, Math.min(zones, replicas), "spread over as many zones as there are");
+      }),
+    );
+  });
+
+  it("keeps the address of the first machine when one becomes three", () => {
+    fc.assert(
+      fc.property(networks, zoneCount, (network, zones) => {
+        const plan = addressPlan(network, zoneNames.slice(0, zones));
+        assert.deepEqual(controlPlaneMembers(plan, 3).slice(0, 1), controlPlaneMembers(plan, 1));
       }),
     );
   });

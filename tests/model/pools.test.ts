@@ -1,11 +1,11 @@
 import assert from "node:assert/strict";
 import { _InstanceType } from "@aws-sdk/client-ec2";
 import fc from "fast-check";
-import { type StackConfig, stackSchema } from "../../components/config/schema.ts";
+import { poolSchema, type StackConfig, stackSchema } from "../../components/config/schema.ts";
 import { cloudFacts } from "../../components/model/cloudFacts/cloudFacts.ts";
 import { awsMachineSize, awsSizes, azureMachineSize } from "../../components/model/cloudFacts/machineSizes.ts";
 import { operatingSystem, operatingSystemNames } from "../../components/model/operatingSystems.ts";
-import { machineSize, poolSpecs, runtimeClass } from "../../components/model/pools.ts";
+import { machineSize, poolGroups, poolSpecs, runtimeClass } from "../../components/model/pools.ts";
 
 const zoneNames = ["eu-central-1a", "eu-central-1b", "eu-central-1c"];
 
@@ -134,6 +134,12 @@ describe("pools", () => {
     );
   });
 
+  it("stay in the zones they are given", () => {
+    const pool = poolSchema.parse({ name: "p", os: "linux", zones: ["eu-central-1c"], perZone: true });
+    assert.deepEqual(poolGroups(pool, zoneNames), [{ name: "p-c", zones: ["eu-central-1c"] }]);
+    assert.deepEqual(poolGroups({ ...pool, perZone: false }, zoneNames), [{ name: "p", zones: ["eu-central-1c"] }]);
+  });
+
   it("take the capacity that the stack file states, and else what the name tells", () => {
     assert.deepEqual(machineSize("aws", "u7i-6tb.112xlarge", { vcpus: 448, memoryGib: 6144 }), {
       name: "u7i-6tb.112xlarge",
@@ -152,21 +158,35 @@ type Row = readonly [name: string, vcpus: number, memoryGib: number, arch: "amd6
 
 /** Figures of the vendors' tables. */
 const aws: readonly Row[] = [
+  ["t3.medium", 2, 4, "amd64", false],
   ["t3a.xlarge", 4, 16, "amd64", false],
+  ["m5.24xlarge", 96, 384, "amd64", false],
   ["m7i-flex.large", 2, 8, "amd64", false],
   ["m7a.medium", 1, 4, "amd64", false],
+  ["m7g.xlarge", 4, 16, "arm64", false],
+  ["m8i-flex.xlarge", 4, 16, "amd64", true],
   ["m8i.48xlarge", 192, 768, "amd64", true],
   ["m8i.96xlarge", 384, 1536, "amd64", false],
   ["c5.18xlarge", 72, 144, "amd64", false],
+  ["c7gn.large", 2, 4, "arm64", false],
+  ["c8id.2xlarge", 8, 16, "amd64", true],
+  ["r8i.large", 2, 16, "amd64", true],
   ["r8gd.xlarge", 4, 32, "arm64", false],
 ];
 
 const azure: readonly Row[] = [
   ["Standard_B1ls", 1, 0.5, "amd64", false],
+  ["Standard_B2ms", 2, 8, "amd64", false],
+  ["Standard_B20ms", 20, 80, "amd64", false],
+  ["Standard_B2ts_v2", 2, 1, "amd64", false],
   ["Standard_B4als_v2", 4, 8, "amd64", false],
   ["Standard_B2pts_v2", 2, 1, "arm64", false],
+  ["Standard_D2s_v5", 2, 8, "amd64", true],
+  ["Standard_D4as_v4", 4, 16, "amd64", false],
   ["Standard_D4ps_v5", 4, 16, "arm64", false],
   ["Standard_D2ls_v5", 2, 4, "amd64", true],
+  ["Standard_D96s_v5", 96, 384, "amd64", true],
+  ["Standard_E8ds_v5", 8, 64, "amd64", true],
   ["Standard_E4-2s_v5", 2, 32, "amd64", true],
   ["Standard_E16as_v4", 16, 128, "amd64", false],
   ["Standard_F72s_v2", 72, 144, "amd64", false],
@@ -177,7 +197,23 @@ const azure: readonly Row[] = [
 
 /** Names from which no capacity follows: it must be given. */
 const unknown = {
-  aws: ["m7i.1xlarge", "m4.large", "c5n.large", "m7i.9xlarge", "m9z.large"],
+  aws: [
+    "",
+    "m7i.metal-24xl",
+    "m7i.medium",
+    "m7i.1xlarge",
+    "m7i.xxlarge",
+    "m4.large",
+    "c5n.large",
+    "t3.micro",
+    "t3.4xlarge",
+    "m7i.9xlarge",
+    "c5.3xlarge",
+    "m9z.large",
+    "x2idn.16xlarge",
+    "Standard_D2s_v5",
+    "m7i.large ",
+  ],
   azure: [
     "",
     "Standard_D0s_v5",

@@ -7,6 +7,7 @@ import {
   type ClusterState,
   changeProblems,
   reachedProblems,
+  readState,
   stateOf,
 } from "../../components/model/upgrade.ts";
 import { specOf } from "../support/mocks.ts";
@@ -175,5 +176,20 @@ describe("the rule for what a running cluster keeps", () => {
         `config.fenestra:network.cidr: cannot change: the members of etcd are known by their addresses\n    found:   "10.21.0.0/16"\n    allowed: 10.20.0.0/16\n    fix:     set it back; for another value build a second cluster and move the workloads; if the cluster was never up, run pulumi destroy with the old value, then pulumi up with the new one\n`,
       ].join("\n\n"),
     );
+  });
+
+  it("asks nothing of states that lack the value, and reads others with distrust", () => {
+    const old = { version: "1.36.4", replicas: 3 };
+    assert.deepEqual(changeProblems(old, { ...running, cidr: "10.99.0.0/16" }), []);
+    assert.deepEqual(readState(old), old);
+    for (const odd of [
+      undefined,
+      null,
+      "1.36.4",
+      { version: 1, replicas: 3 },
+      { version: "1.36.4" },
+      { ...old, zones: "a" },
+    ])
+      assert.equal(readState(odd), undefined);
   });
 });
