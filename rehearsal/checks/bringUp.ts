@@ -3,7 +3,7 @@ import type { RecordedProgram } from "../../plan/program/recorded.ts";
 import { type Applied, applyAll, isKubernetesObject } from "../api/apply.ts";
 import type { DecodedMachine } from "../cluster/bringUp.ts";
 import type { Cluster } from "../cluster/cluster.ts";
-import { limitsMs, type Progress } from "../host/command.ts";
+import { limitsMs } from "../host/command.ts";
 
 interface BringUp {
   readonly cluster: Cluster;
@@ -14,14 +14,13 @@ interface BringUp {
   readonly passGate: (name: string) => Promise<void>;
   /** Ends a wait that has become pointless. */
   readonly unlessLacking: <T>(waiting: Promise<T>) => Promise<T>;
-  readonly progress: Progress;
   /** Receives what came of the program's objects. */
   readonly onApplied: (applied: Applied) => void;
 }
 
 /** The way to a running cluster: each step needs those before it, and every check of the cluster all of them. */
 export function bringUpChecks(of: BringUp): readonly Check[] {
-  const { cluster, program, controlPlane, workers, progress, unlessLacking } = of;
+  const { cluster, program, controlPlane, workers, unlessLacking } = of;
   const count = controlPlane.length + workers.length;
   const ready = Promise.withResolvers<void>();
   // A pool's gate asks every 3 seconds, in vain until then.
@@ -48,7 +47,7 @@ export function bringUpChecks(of: BringUp): readonly Check[] {
     {
       id: "nodes register",
       title: `the API server takes the Nodes of all ${count} kubelets as they make them`,
-      run: async ({ note }) => {
+      run: async () => {
         // First, since what it waits for at the API gate needs no worker.
         applying = applyAll(program, cluster.api, passGate);
         // Its failure is seen where it is awaited.
@@ -56,16 +55,15 @@ export function bringUpChecks(of: BringUp): readonly Check[] {
         if (workers.some(({ payload }) => payload.system === "windows")) await cluster.startKwok();
         begin.resolve();
         await booting;
-        progress.line(`workers: ${workers.length} machines boot from their user data`);
         await unlessLacking(cluster.untilRegistered(count));
-        note(`${count} Nodes`);
       },
     },
     {
       id: "nodes ready",
       title: `all ${count} nodes are initialised and Ready`,
-      run: async () => {
+      run: async ({ note }) => {
         await unlessLacking(cluster.untilNodesReady(count));
+        note("the cloud controller is a fake");
         cluster.startCloudController();
         ready.resolve();
       },
@@ -73,11 +71,11 @@ export function bringUpChecks(of: BringUp): readonly Check[] {
     {
       id: "program",
       title: "the program's objects and gates are worked off to the last",
-      run: async () => {
+      run: async ({ note }) => {
         const applied = await (applying ?? Promise.reject(new Error("it was never begun")));
         of.onApplied(applied);
         const objects = program.resources.filter(isKubernetesObject).length;
-        progress.line(`objects: ${objects} applied with strict validation, ${applied.refused.length} refused`);
+        note(`${objects} objects applied with strict validation, ${applied.refused.length} refused`);
       },
     },
     {
@@ -85,7 +83,6 @@ export function bringUpChecks(of: BringUp): readonly Check[] {
       title: "every stage of every machine's bootstrap has ended well",
       run: async () => {
         await unlessLacking(cluster.untilBooted());
-        progress.line("bootstraps: every stage of every machine has ended well");
       },
     },
   ];

@@ -289,20 +289,17 @@ export class Cluster {
 
   /** Plays the cloud controller until every node is initialised and Ready. */
   async untilNodesReady(count: number): Promise<void> {
-    const { cloud, progress } = this.#parts;
+    const { cloud } = this.#parts;
     const instances = cloud.machines.map(cloud.instance);
-    let state = "";
     const look = async (): Promise<boolean> => {
       await initialiseNodes(this.api, instances);
       const nodes = (await this.api.core.listNode()).items;
       const ready = nodes.filter(isReady);
-      state = `${ready.length} of ${nodes.length} nodes Ready, ${count} wanted`;
       // The fake passes over an unknown node, which a later check reports by its pool.
       if (ready.length >= count) return true;
-      throw new Error(state);
+      throw new Error(`${ready.length} of ${nodes.length} nodes Ready, ${count} wanted`);
     };
     await this.#reached(`${count} nodes to be Ready`, look, this.#failures);
-    progress.line(`nodes: ${state}; the cloud controller is a fake`);
   }
 
   /** Plays the lasting parts of the cloud. */

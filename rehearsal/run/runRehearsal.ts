@@ -141,7 +141,7 @@ function kubeconfigsOf({ resources, outputs }: RecordedProgram) {
 async function checkWorld(world: World, options: RehearsalOptions): Promise<readonly CheckResult[]> {
   const { pools } = world;
   let applied: Applied = { refused: [], warnings: [] };
-  const bringUp = bringUpOf(world, options, (result) => {
+  const bringUp = bringUpOf(world, (result) => {
     applied = result;
   });
   const broughtUp = bringUp.map(({ id }) => id);
@@ -187,14 +187,13 @@ async function verifyInParts(session: CheckSession, { kubeconfig, pools }: World
   return { ending };
 }
 
-function bringUpOf(world: World, { progress }: RehearsalOptions, onApplied: (result: Applied) => void) {
+function bringUpOf(world: World, onApplied: (result: Applied) => void) {
   const { mirror } = world.infra;
   return bringUpChecks({
     ...world,
     workers: world.decoded.filter(({ machine }) => machine.group !== undefined),
     // A file that the mirror lacks ends the wait for what cannot come.
     unlessLacking: async (waiting) => await (mirror === undefined ? waiting : Promise.race([waiting, mirror.lacks])),
-    progress,
     onApplied,
   });
 }
