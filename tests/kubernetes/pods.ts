@@ -113,6 +113,7 @@ const exec = { exec: { command: ["a"] } };
 /** What a pod says, by names of the table. */
 const pods: Readonly<Record<string, object>> = {
   win: selector(onWindows),
+  amd64: selector({ ...onWindows, "kubernetes.io/arch": "amd64" }),
   beta: selector({ "beta.kubernetes.io/os": "windows" }),
   build2019: selector({ ...onWindows, [build]: "10.0.17763" }),
   build2022os: selector({ ...onWindows, [build]: "10.0.20348" }),
