@@ -136,11 +136,6 @@ describe("imports", () => {
     assert.deepEqual(imported, []);
   });
 
-  it("leave no file of the rehearsal outside of its folders", () => {
-    const outside = sourceFiles("rehearsal").filter((file) => !rehearsal.some((place) => inside(file, place)));
-    assert.deepEqual(outside, []);
-  });
-
   it("of tests reach the rehearsal by its test kit, but for its own tests", () => {
     const outside = sourceFiles("tests").filter((file) => !inside(file, "tests/rehearsal"));
     const wrong = outside
