@@ -2,38 +2,17 @@
 # lost the endpoints.
 $podNetwork = 'azureCni'
 . "$PSScriptRoot/harness.ps1"
-. "$PSScriptRoot/network-fakes.ps1"
+. "$PSScriptRoot/fakes.ps1"
 . "$scripts/start-kube-proxy.ps1"
 . "$scripts/endpoints.ps1"
 
-$fakeAzure = @{}
-. "$PSScriptRoot/log-fake.ps1"
-. "$PSScriptRoot/wait-fake.ps1"
-[Fenestra.Hns]::Answer = {
-    param($Method, $Path, $Body)
-    $fakeAzure.calls += "$Method $Path"
-    Get-NetworkAnswer $Method $Path $Body
-}
-function Start-Sleep { Step-Adapter }
-function Get-Process { }
-function Get-CimInstance {
-    param($ClassName, $Filter)
-    Assert-Equal @($ClassName, $Filter) @('Win32_Service', "Name='hns'")
-    @{ ProcessId = $fakeAzure.hns }
-}
-function Invoke-Program {
-    param($Path, $Arguments)
-    Assert-Equal @(@($Path) + $Arguments) @('shutdown.exe', '/r', '/f', '/t', '0')
-    $fakeAzure.calls += 'restart'
-}
-Write-Text "$scripts/drain.ps1" '$fakeAzure.calls += "drain"; exit 0'
+Write-Text "$scripts/drain.ps1" 'Add-Deed drain; exit 0'
 function New-Case {
     $folder = "$temp/$([Guid]::NewGuid())"
     New-Folder $folder
     Write-Text "$folder/template.conflist" '{"name":"azure"}'
     Write-Text "$folder/azure-vnet.json" 'of the boot before'
-    Clear-FakeHns
-    Set-Values $fakeAzure @{ calls = @(); hns = 100 }
+    Reset-Pc @{ services = @{ hns = @{ status = 'Running'; id = 100 } } }
     ConvertTo-Data @{
         paths      = @{ state = "$folder/state" }
         drain      = @{ spotSeconds = 20 }
@@ -46,37 +25,30 @@ Test 'a boot: what is left of the one before goes, the first network comes, then
     $machine = New-Case
     Initialize-Network $machine
     Assert-False (Test-Path -LiteralPath $machine.podNetwork.state[0])
-    Assert-Equal @($hns.networks | ForEach-Object { "$($_.Name) $($_.Type)" }) @('nat NAT', 'ext L2Bridge')
-    Assert-Equal @($table.routes | ForEach-Object { "$($_.DestinationPrefix) $($_.InterfaceIndex)" }) @('0.0.0.0/0 12', '169.254.169.254/32 12')
+    Assert-Equal @($fakePc.networks | ForEach-Object { "$($_.Name) $($_.Type)" }) @('nat NAT', 'ext L2Bridge')
+    Assert-Equal @($fakePc.routes | ForEach-Object { "$($_.DestinationPrefix) $($_.InterfaceIndex)" }) @('0.0.0.0/0 12', '169.254.169.254/32 12')
     Assert-Equal (Read-Text $machine.network.conflist) '{"name":"azure"}'
-    $fakeAzure.calls = @()
+    $fakePc.calls = @()
     Initialize-Network $machine
-    Assert-Equal $fakeAzure.calls @()
+    Assert-Equal $fakePc.calls @()
 }
-Test 'without a default route the adapter is waited for, and named' {
-    $machine = New-Case
-    $table.routes = @()
-    $hns.back = 3
-    Initialize-Network $machine
-    Assert-Equal @($hns.networks | Where-Object { $_.Name -eq 'ext' }).Count 1
-}
-Test 'on a switch that stayed behind the network is made without a name' {
-    $machine = New-Case
-    $hns.switch = $true
-    $table.routes = @(New-Route '0.0.0.0/0' 12 '10.0.0.1' 'vEthernet (nic7)')
-    Initialize-Network $machine
-    Assert-Equal @($hns.networks | Where-Object { $_.Name -eq 'ext' }).Count 1
+foreach ($case in @{ title = 'without a default route the adapter is waited for, and named'; pc = @{ routes = @(); back = 3 } }, @{ title = 'on a switch that stayed behind the network is made without a name'; pc = @{ switch = $true; routes = @(New-Route '0.0.0.0/0' 12 '10.0.0.1' 'vEthernet (nic7)') } }) {
+    Test $case.title {
+        $machine = New-Case
+        Set-Values $fakePc $case.pc
+        Initialize-Network $machine
+        Assert-Equal @($fakePc.networks | Where-Object { $_.Name -eq 'ext' }).Count 1
+    }
 }
 Test 'a machine is restarted for HNS three times a day at most: then it stays drained, and says so; a boot begins anew' {
     $machine = New-Case
     New-Folder (Split-Path -Parent $machine.network.conflist)
     Write-Text $machine.network.conflist 'here'
     Repair-PodNetwork $machine 'boot-1' @{}
-    $fakeAzure.hns = 200
+    $fakePc.services.hns.id = 200
     foreach ($time in 1, 2, 3) { Repair-PodNetwork $machine 'boot-1' @{ calm = New-Deadline 0 } }
     Assert-Throws { Repair-PodNetwork $machine 'boot-1' @{ calm = New-Deadline 0 } } 'after three restarts of the machine today$'
-    Assert-Equal $fakeAzure.calls @('drain', 'restart', 'drain', 'restart', 'drain', 'restart', 'drain')
     Repair-PodNetwork $machine 'boot-2' @{ calm = New-Deadline 0 }
-    Assert-Equal $fakeAzure.calls.Count 7
+    Assert-Equal $fakePc.deeds (@('drain', 'shutdown.exe /r /f /t 0') * 3 + 'drain')
 }
 Complete-Tests

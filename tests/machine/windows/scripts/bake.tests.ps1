@@ -1,79 +1,42 @@
-# A machine becomes an image, and others start from it, on the fakes of recovery.tests.ps1: whatever an image says or
-# lacks, its machine ends Ready with what its user data wants.
-$fakesOnly = $true
-. "$PSScriptRoot/recovery.tests.ps1"
+# A machine becomes an image, and others start from it: whatever an image says or lacks, its machine ends Ready with what
+# its user data wants.
+. "$PSScriptRoot/machine.ps1"
 . "$scripts/stage.ps1"
 
 Write-Text "$drive/fenestra/bake.json" (Get-DriveText 'C:\fenestra\bake.json')
 $fakeData | Add-Member bake (Read-Data "$drive/fenestra/bake.json")
 Remove-Item -LiteralPath "$drive/fenestra/bake.json"
 $fakeData.ccg = $null
-$fakeKeys = @{}
-$fakeBake = @{ fetched = @(); pulled = @(); cut = ''; fail = ''; state = ''; called = @() }
-function Test-Path {
-    param($LiteralPath, $PathType = 'Any')
-    if ($LiteralPath -like 'HKLM:*') { return $fakeKeys.ContainsKey($LiteralPath) }
-    Microsoft.PowerShell.Management\Test-Path -LiteralPath $LiteralPath -PathType $PathType
-}
-function New-Item {
-    param($ItemType, $Path, [switch] $Force)
-    if ($Path -like 'HKLM:*') { $fakeKeys[$Path] = @{} }
-    else { Microsoft.PowerShell.Management\New-Item -ItemType $ItemType -Force -Path $Path }
-}
-function New-ItemProperty {
-    param($LiteralPath, $Name, $PropertyType, $Value, [switch] $Force)
-    $fakeKeys[$LiteralPath][$Name] = $Value
-}
-function Get-ItemProperty {
-    param($LiteralPath)
-    if ($LiteralPath -like '*\Setup\State') { return @{ ImageState = $fakeBake.state } }
-    if ($LiteralPath -like '*\Generalize') { return [PSCustomObject] @{ '{1}' = 'C:\x\VMAgentDisabler.dll,Run'; '{2}' = 'other.dll,Run' } }
-    if ($fakeKeys[$LiteralPath]) { [PSCustomObject] $fakeKeys[$LiteralPath] }
-}
+$windows = 'SOFTWARE\Microsoft\Windows\CurrentVersion'
 function Set-ItemProperty {
     param($LiteralPath, $Name, $Value)
-    $fakeBake.called += "$(Split-Path -Leaf $LiteralPath) $Name $Value"
+    Add-Deed "$(Split-Path -Leaf $LiteralPath) $Name $Value"
 }
 function Remove-ItemProperty {
     param($LiteralPath, $Name)
-    $fakeBake.called += "without $Name"
+    Add-Deed "without $Name"
 }
-function Get-ScheduledTask { }
 function Get-LocalUser { [PSCustomObject] @{ SID = 'S-1-5-21-1-500' }; [PSCustomObject] @{ SID = 'S-1-5-21-1-1000' } }
-filter Disable-LocalUser { $fakeBake.called += "disabled $($_.SID)" }
+filter Disable-LocalUser { Add-Deed "disabled $($_.SID)" }
 # A process of a stage may be cut off: its work is done, and its record is not written.
-$fakeStart = ${function:Start-Process}
-function Start-Process {
-    if ("$args" -like '*curl.exe*') { $fakeBake.fetched += [IO.Path]::GetFileName("$($args[3][-1])".Trim('"')) }
-    if ("$args" -like '*containerd.exe*') { Write-Text $fakeData.services.containerd.pipe 'pipe' }
-    $process = & $fakeStart @args
-    if ($fakeBake.cut -and "$args" -like "*-Name $($fakeBake.cut) *") {
-        Remove-Item -Force -LiteralPath "$($fakeData.paths.state)/$($fakeBake.cut).json"
-        $fakeBake.cut = ''
-        $process.ExitCode = -1073741510
-    }
-    $process
+$fakePc.starts = @{} + $fakeStarts + @{ 'containerd.exe' = { Write-Text $fakeData.services.containerd.pipe 'pipe'; 0 } }
+$fakePc.starts['curl.exe'] = {
+    $fakePc.fetched += [IO.Path]::GetFileName("$(@($args[0])[-1])".Trim('"'))
+    & $fakeStarts['curl.exe'] @args
 }
-$fakeRun = ${function:Invoke-FakeProgram}
-function Invoke-FakeProgram {
-    param($Path, $Arguments)
-    $name = [IO.Path]::GetFileName($Path)
-    if ($fakeBake.fail -eq $name) {
-        $fakeBake.fail = ''
-        throw "$name was ended"
+$fakePc.starts['powershell.exe'] = {
+    $code = & $fakeStarts['powershell.exe'] @args
+    if ($fakePc.cut -and "$($args[0])" -like "*-Name $($fakePc.cut)") {
+        Remove-Item -Force -LiteralPath "$($fakeData.paths.state)/$($fakePc.cut).json"
+        $fakePc.cut = ''
+        $code = -1073741510
     }
-    if ($name -eq 'crictl.exe' -and $Arguments -contains 'pull') { $fakeBake.pulled += $Arguments[-1] }
-    elseif ('net.exe', 'EC2Launch.exe', 'sysprep.exe' -contains $name) { $fakeBake.called += "$name $Arguments" }
-    else { & $fakeRun @PSBoundParameters }
+    $code
 }
 # A disk without anything but what user data writes.
 function Reset-Disk {
     Get-ChildItem -LiteralPath $drive | Remove-Item -Recurse -Force
-    $fakeKeys.Clear()
-    foreach ($name in @($fakeServices.Keys)) { $fakeServices.Remove($name) }
-    Set-Values $fakeServices @{ hns = @{ status = 'Running' }; w32time = @{ status = 'Stopped' }; vmcompute = @{ status = 'Running' } }
-    $fakePc.feature = 'Available'
-    Clear-FakeHns
+    Set-Values $fakePc @{ registry = @{}; features = @{ Containers = 'Available' }; services = @{ hns = @{ status = 'Running' }; w32time = @{ status = 'Stopped' }; vmcompute = @{ status = 'Running' } } }
     Write-UserData
 }
 function Write-UserData {
@@ -82,7 +45,7 @@ function Write-UserData {
     }
     Write-Text "$scripts/machine.json" ($fakeData | ConvertTo-Json -Depth 20)
     Write-Text $fakeData.paths.serviceAccountToken 'token'
-    Set-Values $fakeBake @{ fetched = @(); pulled = @(); called = @() }
+    Set-Values $fakePc @{ fetched = @(); deeds = @() }
     Restart-Fake
 }
 function Invoke-BakeScript {
@@ -112,18 +75,17 @@ function Assert-Boot {
         $code = Invoke-Boot
     }
     Assert-Equal @($code, $restart, (Test-FakeReady)) @(0, $Restarts, $true)
-    Assert-Equal $fakePc.feature 'Installed'
+    Assert-Equal $fakePc.features.Containers 'Installed'
     foreach ($artifact in @($fakeData.artifacts | Where-Object { -not $_.unpack })) {
         Assert-Equal (Read-Text "$($artifact.folder)/$($artifact.name)") "MZ $([IO.Path]::GetFileName($artifact.urls[0]))"
     }
 }
-function Save-Disk { Copy-Item -Recurse -Force -LiteralPath $drive -Destination "$temp/sealed"; $fakeBake.keys = $fakeKeys.Clone() }
+function Save-Disk { Copy-Item -Recurse -Force -LiteralPath $drive -Destination "$temp/sealed"; $fakePc.saved = $fakePc.registry.Clone() }
 function Restore-Disk {
     Reset-Disk
     Get-ChildItem -LiteralPath $drive | Remove-Item -Recurse -Force
     Get-ChildItem -LiteralPath "$temp/sealed" | Copy-Item -Recurse -Force -Destination $drive
-    Set-Values $fakeKeys $fakeBake.keys
-    $fakePc.feature = 'Installed'
+    Set-Values $fakePc @{ registry = $fakePc.saved.Clone(); features = @{ Containers = 'Installed' } }
     Write-Text $fakeData.paths.repairs $payload.'C:\fenestra\repairs.json'
 }
 
@@ -135,14 +97,14 @@ Test 'a bake asks for one restart, pulls behind it, and is not sealed before' {
     Restart-Fake
     Assert-Equal (Invoke-BakeScript -Seal) 1
     Assert-Equal (Invoke-BakeScript) 0
-    Assert-Equal $fakeBake.pulled @('a@sha256:1', 'b@sha256:2')
-    Assert-False $fakeServices.ContainsKey('containerd')
+    Assert-Equal @($fakePc.deeds -like '* pull *' -replace '^.* ') @('a@sha256:1', 'b@sha256:2')
+    Assert-False $fakePc.services.ContainsKey('containerd')
 }
-foreach ($key in 'HKLM:\SOFTWARE\Microsoft\Windows\CurrentVersion\Component Based Servicing\RebootPending', 'HKLM:\SOFTWARE\Microsoft\Windows\CurrentVersion\WindowsUpdate\Auto Update\RebootRequired', 'HKLM:\SYSTEM\CurrentControlSet\Control\Session Manager') {
-    Test "no seal while a restart is pending: $(Split-Path -Leaf $key)" {
-        $fakeKeys[$key] = @{ PendingFileRenameOperations = @('x') }
+foreach ($key in "$windows\Component Based Servicing\RebootPending", "$windows\WindowsUpdate\Auto Update\RebootRequired", 'SYSTEM\CurrentControlSet\Control\Session Manager') {
+    Test "no seal while a restart is pending: $($key -replace '^.*\\')" {
+        $fakePc.registry[$key] = @{ PendingFileRenameOperations = @('x') }
         Assert-Equal (Invoke-BakeScript -Seal) 1
-        $fakeKeys.Remove($key)
+        $fakePc.registry.Remove($key)
         Assert-False (Test-Path $fakeData.paths.image)
     }
 }
@@ -174,10 +136,10 @@ Test 'a seal leaves programs, downloads and its record, and nothing of this mach
 }
 Test 'a machine from it is Ready without a restart or a download, and its settings are made all the same' {
     Assert-Boot 0
-    Assert-Equal $fakeBake.fetched @()
+    Assert-Equal $fakePc.fetched @()
     Assert-True ($fakePc.ran -contains 'settings')
     foreach ($name in 'features', 'artifacts', 'programs') {
-        Assert-True ((Read-Text "$($fakeData.paths.logs)/stage-$name.log") -match 'the image has done it')
+        Assert-True (@($fakePc.log -like "stage ${name}: the image has done it*").Count -eq 1)
     }
     Assert-Equal (Invoke-BakeScript) 1
 }
@@ -190,12 +152,12 @@ Test 'an image of the version before brings all but what has changed' {
     $kubelet.urls = @('https://x/kubelet-new.exe')
     $kubelet.digest = Get-TextDigest 'MZ kubelet-new.exe'
     Assert-Boot 0
-    Assert-Equal $fakeBake.fetched @('kubelet-new.exe')
+    Assert-Equal $fakePc.fetched @('kubelet-new.exe')
     $kubelet.urls, $kubelet.digest, $changed[0].content, $changed[1].content = $kept
 }
 foreach ($lie in @(
     @{ what = 'a torn record'; restarts = 0; do = { Write-Text $fakeData.paths.image ((Read-Text $fakeData.paths.image).Substring(0, 200)) } }
-    @{ what = 'a record of nothing: not even the features'; restarts = 1; do = { $record = Read-Text $fakeData.paths.image; Reset-Disk; Write-Text $fakeData.paths.image $record; $fakeServices.Remove('vmcompute') } }
+    @{ what = 'a record of nothing: not even the features'; restarts = 1; do = { $record = Read-Text $fakeData.paths.image; Reset-Disk; Write-Text $fakeData.paths.image $record; $fakePc.services.Remove('vmcompute') } }
     @{ what = 'another kubelet than its record says'; restarts = 0; fetched = @('kubelet.exe'); do = { Write-Text "$drive/fenestra/bin/kubelet.exe" 'MZ older' } }
     @{ what = 'another containerd than its record says'; restarts = 0; do = { Write-Text "$drive/fenestra/bin/containerd.exe" 'MZ older' } }
     @{ what = 'no containerd'; restarts = 0; do = { Remove-Item -LiteralPath "$drive/fenestra/bin/containerd.exe" } }
@@ -205,13 +167,13 @@ foreach ($lie in @(
         & $lie.do
         Assert-Boot $lie.restarts
         Assert-Equal (Read-Text "$drive/fenestra/bin/containerd.exe") 'MZ containerd'
-        if ($lie.fetched) { Assert-Equal $fakeBake.fetched $lie.fetched }
+        if ($lie.fetched) { Assert-Equal $fakePc.fetched $lie.fetched }
     }
 }
 foreach ($cut in 'features', 'settings', 'artifacts', 'programs', 'crictl.exe', 'wevtutil.exe') {
     Test "a bake that is ended in $cut goes on to the same image" {
         Reset-Disk
-        if ($cut -like '*.exe') { $fakeBake.fail = $cut } else { $fakeBake.cut = $cut }
+        if ($cut -like '*.exe') { Set-Values $fakePc @{ call = "$cut *"; way = 'was ended'; times = 1 } } else { Set-Values $fakePc @{ cut = $cut; times = 1 } }
         Complete-Bake
         if ($cut -eq 'wevtutil.exe') {
             Assert-Equal (Invoke-BakeScript -Seal) 1
@@ -219,28 +181,25 @@ foreach ($cut in 'features', 'settings', 'artifacts', 'programs', 'crictl.exe', 
             Write-UserData
         }
         Assert-Equal (Invoke-BakeScript -Seal) 0
-        Assert-Equal @($fakeBake.cut, $fakeBake.fail) @('', '')
+        Assert-Equal @($fakePc.cut, $fakePc.times) @('', [int] ($cut -notlike '*.exe'))
         Assert-Equal (Get-Left-Over) (Get-Left-Over "$temp/sealed")
     }
 }
 Test 'Windows is generalized by its state, not by an exit code' {
     Write-Text $fakeData.bake.generalize.command[0] 'MZ'
     . "$scripts/bake.ps1"
-    function Wait-Until {
-        param($Condition)
-        if (-not (& $Condition)) { throw 'in vain' }
-    }
-    $fakeBake.state = 'IMAGE_STATE_UNDEPLOYABLE'
+    $fakePc.registry["$windows\Setup\State"] = @{ ImageState = 'IMAGE_STATE_UNDEPLOYABLE' }
     Assert-Throws { Invoke-Sysprep $fakeData } 'has left Windows in IMAGE_STATE_UNDEPLOYABLE'
-    $fakeBake.state = 'IMAGE_STATE_GENERALIZE_RESEAL_TO_OOBE'
-    $fakeBake.called = @()
+    $fakePc.registry["$windows\Setup\State"].ImageState = 'IMAGE_STATE_GENERALIZE_RESEAL_TO_OOBE'
+    $fakePc.registry["$windows\Setup\SysPrepExternal\Generalize"] = @{ '{1}' = 'C:\x\VMAgentDisabler.dll,Run'; '{2}' = 'other.dll,Run' }
+    $fakePc.deeds = @()
     Invoke-Sysprep $fakeData
-    Assert-Equal $fakeBake.called @('EC2Launch.exe sysprep --clean --block --shutdown=false')
-    $fakeBake.called = @()
-    $fakeServices.hns.status = 'Running'
+    Assert-Equal $fakePc.deeds @('EC2Launch.exe sysprep --clean --block --shutdown=false')
+    $fakePc.deeds = @()
+    $fakePc.services.hns.status = 'Running'
     $fakeData.bake.generalize = ConvertTo-Data @{ command = @('sysprep.exe', '/quit'); agents = @('hns'); firstLogon = $true }
     Invoke-Sysprep $fakeData
-    Assert-Equal $fakeBake.called @('net.exe accounts /maxpwage:unlimited', 'disabled S-1-5-21-1-500', 'cdrom Start 1', 'without {1}', 'sysprep.exe /quit')
+    Assert-Equal $fakePc.deeds @('net.exe accounts /maxpwage:unlimited', 'disabled S-1-5-21-1-500', 'cdrom Start 1', 'without {1}', 'sysprep.exe /quit')
 }
 Test 'a record of another system, a later format or form, or without the stage says nothing' {
     Restore-Disk

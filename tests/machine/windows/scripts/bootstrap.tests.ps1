@@ -1,39 +1,28 @@
 # The entry of the bootstrap: its tasks, and what Azure's extension hears of the first wave.
 . "$PSScriptRoot/harness.ps1"
-Copy-Item -LiteralPath "$scripts/bootstrap.ps1" -Destination $temp
-Set-Content -Path "$temp/lib.ps1" -Value @(
-    'function Get-Machine { $fake.machine }'
-    'function Start-Log { }'
-    'function Write-Log { }'
-    'function Restart-Machine { param($Seconds) $fake.calls += "restart in $Seconds"; if ($fake.refused) { throw $fake.refused } }'
-)
-Set-Content -Path "$temp/task.ps1" -Value 'function Register-StartTask { param($Name, $Command, $Minutes) $fake.calls += "task $Name $Command $Minutes" }'
-Set-Content -Path "$temp/run.ps1" -Value @(
+. "$PSScriptRoot/fakes.ps1"
+. "$scripts/files.ps1"
+Set-Content -Path "$scripts/run.ps1" -Value @(
     'param([switch] $FirstWave)'
-    '$fake.calls += "first wave $FirstWave"'
-    'exit $fake.code'
+    'Add-Deed "first wave $FirstWave"'
+    'exit $fakePc.code'
 )
-$fake = @{}
-function Start-ScheduledTask {
-    param($TaskName)
-    $fake.calls += "start $TaskName"
-}
 foreach ($case in Read-Table @'
 title|foreground|code|refused|ends|calls[]
-AWS: the tasks do it all|False|0||0|start run, start health
-a first wave without a reboot: the tasks go on|True|0||0|first wave True, start run, start health
-a first wave that failed is told, and all tasks go on, that for notices too|True|22||22|first wave True, start run, start health
-a first wave that wants a reboot: the tasks start with Windows|True|3010||0|first wave True, restart in 10
-a restart that is refused is no failure of the extension, and the tasks go on|True|3010|access is denied|0|first wave True, restart in 10, start run, start health
+AWS: the tasks do it all|False|0||0|run run, run health
+a first wave without a reboot: the tasks go on|True|0||0|first wave True, run run, run health
+a first wave that failed is told, and all tasks go on, that for notices too|True|22||22|first wave True, run run, run health
+a first wave that wants a reboot: the tasks start with Windows|True|3010||0|first wave True, shutdown 10
+a restart that is refused is no failure of the extension, and the tasks go on|True|3010|access is denied|0|first wave True, shutdown 10, run run, run health
 '@) {
     Test $case.title {
-        $fake.calls = @()
-        $fake.code = $case.code
-        $fake.refused = $case.refused
-        $fake.machine = ConvertTo-Data @{ pool = 'w'; kubernetes = '1.36.4'; foreground = $case.foreground; tasks = @(@{ name = 'run'; script = 'run.ps1'; minutes = 0 }, @{ name = 'health'; script = 'health.ps1'; minutes = 5 }) }
-        & "$temp/bootstrap.ps1"
+        Reset-Pc @{ code = $case.code; programs = @{ 'shutdown.exe' = { Add-Deed "shutdown $($args[0][3])"; if ($case.refused) { throw $case.refused } } } }
+        Write-Text "$scripts/machine.json" (ConvertTo-Json -Depth 5 @{ paths = @{ logs = $temp; state = $temp }; foreground = $case.foreground; tasks = @(@{ name = 'run'; script = 'run.ps1'; minutes = 0 }, @{ name = 'health'; script = 'health.ps1'; minutes = 5 }) })
+        & "$scripts/bootstrap.ps1"
         Assert-Equal $LASTEXITCODE $case.ends
-        Assert-Equal $fake.calls (@('task run run.ps1 0', 'task health health.ps1 5') + $case.calls)
+        Assert-Equal $fakePc.deeds (@('task run', 'task health') + $case.calls)
+        Assert-True ($fakePc.tasks.health.is[0] -like '* -File health.ps1')
+        Assert-Equal @($fakePc.tasks.health.is[1]) @('at startup True', 'every 5 min since 2020')
     }
 }
 Complete-Tests

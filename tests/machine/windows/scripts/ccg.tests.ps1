@@ -1,49 +1,19 @@
 # The gMSA plug-in: a wrong archive installs nothing, and what is registered is what COM and Windows read.
 . "$PSScriptRoot/harness.ps1"
+. "$PSScriptRoot/fakes.ps1"
 . "$scripts/lib.ps1"
 . "$scripts/install-ccg.ps1"
 
 $fakeClass = '{CCC2A336-D7F3-4818-A213-272B7924213E}'
-$allowed = "HKLM:\Allowed\$fakeClass"
-$fakeDone = @{}
-function Write-Log { $fakeDone.log += $args[0] }
-# The registry of the fakes: keys that exist, and values as they are written.
-function Test-Path {
-    param($LiteralPath)
-    if ($LiteralPath -notlike 'HKLM:*') {
-        return Microsoft.PowerShell.Management\Test-Path -LiteralPath $LiteralPath
-    }
-    $fakeDone.made -contains $LiteralPath
-}
-function New-Item {
-    param($Path, $ItemType, [switch] $Force)
-    if ($Path -notlike 'HKLM:*') {
-        return Microsoft.PowerShell.Management\New-Item -Path $Path -ItemType $ItemType -Force:$Force
-    }
-    $fakeDone.made += $Path
-}
-function Get-ItemProperty {
-    param([Parameter()] $LiteralPath)
-    if ($LiteralPath -eq 'HKLM:\Windows') { [PSCustomObject] @{ '(default)' = 'text' } }
-}
-function New-ItemProperty {
-    param($LiteralPath, $Name, $PropertyType, $Value, [switch] $Force)
-    $fakeDone.written += "$LiteralPath|$Name|$PropertyType|$Value"
-}
 function ConvertTo-Descriptor {
     param($Sddl)
     "bytes of $Sddl"
 }
-function Invoke-Program {
-    param($Path, $Arguments)
-    $fakeDone.programs += "$Path $($Arguments[0]) $(Split-Path -Leaf $Arguments[1])"
-    if ($fakeDone.breaks) { throw 'made to fail' }
-}
 
 function New-Plugin {
     $folder = Join-Path $temp ([Guid]::NewGuid())
-    New-Item -ItemType Directory -Force -Path "$folder/CCGPlugin" | Out-Null
-    Set-Values $fakeDone @{ log = @(); made = @(); written = @(); programs = @(); breaks = $false }
+    New-Folder "$folder/CCGPlugin"
+    Reset-Pc
     @{
         folder = $folder
         data   = ConvertTo-Data @{
@@ -58,12 +28,12 @@ function New-Plugin {
 }
 
 Test 'leaves a value of Windows alone that is right already, and writes one that is missing or another' {
-    New-Plugin
+    Reset-Pc @{ registry = @{ Windows = @{ '(default)' = 'text' } } }
     Set-RegistryValue @{ path = 'HKLM:\Windows'; name = ''; type = 'String'; value = 'text' }
-    Assert-Equal $fakeDone.written @()
+    Assert-Equal $fakePc.deeds @()
     Set-RegistryValue @{ path = 'HKLM:\Windows'; name = ''; type = 'String'; value = 'other' }
     Set-RegistryValue @{ path = 'HKLM:\Windows'; name = 'DllSurrogate'; type = 'String'; value = '' }
-    Assert-Equal $fakeDone.written @('HKLM:\Windows|(default)|String|other', 'HKLM:\Windows|DllSurrogate|String|')
+    Assert-Equal $fakePc.deeds @('HKLM:\Windows (default) String other', 'HKLM:\Windows DllSurrogate String ')
 }
 Test 'puts the library in place, wherever the archive has it, and registers it' {
     $plugin = New-Plugin
@@ -71,9 +41,7 @@ Test 'puts the library in place, wherever the archive has it, and registers it' 
     Write-Text "$($plugin.folder)/CCGPlugin/Events.man" '<x/>'
     Install-Plugin $plugin.data $plugin.folder
     Assert-Equal (Read-Text $plugin.data.target) 'library'
-    Assert-Equal $fakeDone.made @('HKLM:\A')
-    Assert-Equal $fakeDone.written @('HKLM:\A|(default)|String|text', 'HKLM:\A|AccessPermission|Binary|bytes of O:BA')
-    Assert-Equal $fakeDone.programs @('wevtutil.exe im Events.man')
+    Assert-Equal $fakePc.deeds @("wevtutil.exe im $(Join-Path "$($plugin.folder)/CCGPlugin" 'Events.man')", 'HKLM:\A (default) String text', 'HKLM:\A AccessPermission Binary bytes of O:BA')
 }
 
 Test 'leaves a library alone that is the same already: it may be in use' {
@@ -99,45 +67,50 @@ Test 'goes on without event texts, and says so' {
     $plugin = New-Plugin
     Write-Text "$($plugin.folder)/CCGPlugin/plugin.dll" 'library'
     Write-Text "$($plugin.folder)/CCGPlugin/Events.man" '<x/>'
-    $fakeDone.breaks = $true
+    Set-Values $fakePc @{ call = 'wevtutil.exe*'; way = 'made to fail' }
     Install-Plugin $plugin.data $plugin.folder
-    Assert-Equal $fakeDone.written.Count 2
-    Assert-Equal $fakeDone.log @('event manifest Events.man not installed: made to fail')
+    Assert-Equal $fakePc.deeds.Count 2
+    Assert-Equal $fakePc.log @('event manifest Events.man not installed: made to fail')
 }
 
 Test 'refuses an archive without the library' {
     $plugin = New-Plugin
     Assert-Throws { Install-Plugin $plugin.data $plugin.folder } 'has no plugin.dll'
-    Assert-Equal $fakeDone.written.Count 0
+    Assert-Equal $fakePc.deeds @()
 }
 
+Add-Type -TypeDefinition 'namespace Fenestra { public static class Privilege { public static string Did = ""; public static int Answer;
+public static int RtlAdjustPrivilege(int privilege, bool enable, bool thread, out bool before) { before = false; Did += " " + privilege + (enable ? "+" : "-"); return Answer; } } }'
+Test 'a class is added by its own right, and the key given back as it was, also where that fails' {
+    foreach ($breaks in $false, $true) {
+        Reset-Pc @{ registry = @{ 'SOFTWARE\Allowed' = @{} }; breaks = $breaks }
+        [Fenestra.Privilege]::Did = ''
+        try { Add-AllowedClass 'SOFTWARE\Allowed' '{C}' } catch { Add-Deed "$_" }
+        Assert-Equal ([Fenestra.Privilege]::Did) ' 9+ 18+ 18- 9-'
+        Assert-Equal $fakePc.deeds[0, 1] @('O:BA Owner by ReadPermissions, TakeOwnership', 'allow S-1-5-32-544 FullControl Allow by ReadPermissions, ChangePermissions')
+        $made = 'make {C}'
+        if ($breaks) { $made = '*no key*' }
+        Assert-Equal @($fakePc.deeds -like $made).Count 1
+        Assert-Equal @($fakePc.deeds -eq 'O:TI Owner, Access by ReadPermissions, ChangePermissions, TakeOwnership').Count 1
+    }
+    Assert-Throws { Open-Key 'SOFTWARE\None' 'ReadPermissions' } 'there is no key HKEY_LOCAL_MACHINE\\SOFTWARE\\None'
+    [Fenestra.Privilege]::Answer = -1073741727
+    Assert-Throws { Set-Privilege 9 $true } '^privilege 9 does not change: 0xc0000061$'
+}
 # The stage itself, without its download.
-Set-Content -Path "$scripts/fetch-files.ps1" -Value @(
-    'function Install-Artifacts { param($Machine, $Stage) $fakeDone.log += "installs $Stage"; if ($fakeDone.breaks) { throw "not downloaded" } }'
-)
-function New-Machine {
-    param($Install)
-    ConvertTo-Data @{ ccg = @{ folder = '/none'; allowedClasses = 'Allowed'; classId = $fakeClass; install = $Install } }
+Set-Content -Path "$scripts/fetch-files.ps1" -Value 'function Install-Artifacts { param($Machine, $Stage) Add-Deed "installs $Stage"; throw "not downloaded" }'
+foreach ($case in Read-Table @'
+title|there|brings|deeds[]|error
+takes the plug-in that the image brings|True|||
+says what to do when neither the image nor the stack brings one||||choose an image that has it
+registers nothing when the archive was not fetched||True|installs ccg|not downloaded
+'@) {
+    Test $case.title {
+        Reset-Pc
+        if ($case.there) { $fakePc.registry["Allowed\$fakeClass"] = @{} }
+        $ask = { & "$scripts/install-ccg.ps1" -Machine (ConvertTo-Data @{ ccg = @{ folder = '/none'; allowedClasses = 'Allowed'; classId = $fakeClass; install = if ($case.brings) { @{ dll = 'plugin.dll' } } } }) }
+        if ($case.error) { Assert-Throws $ask $case.error } else { & $ask }
+        Assert-Equal $fakePc.deeds $case.deeds
+    }
 }
-
-Test 'takes the plug-in that the image brings' {
-    New-Plugin
-    $fakeDone.made = @($allowed)
-    & "$scripts/install-ccg.ps1" -Machine (New-Machine $null)
-    Assert-Equal $fakeDone.log @()
-}
-
-Test 'says what to do when neither the image nor the stack brings one' {
-    New-Plugin
-    Assert-Throws { & "$scripts/install-ccg.ps1" -Machine (New-Machine $null) } 'choose an image that has it'
-}
-
-Test 'registers nothing when the archive was not fetched' {
-    New-Plugin
-    $fakeDone.breaks = $true
-    Assert-Throws { & "$scripts/install-ccg.ps1" -Machine (New-Machine @{ dll = 'plugin.dll' }) } 'not downloaded'
-    Assert-Equal $fakeDone.log @('installs ccg')
-    Assert-Equal $fakeDone.made @()
-}
-
 Complete-Tests

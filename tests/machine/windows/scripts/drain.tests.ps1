@@ -1,26 +1,13 @@
 # Self-drain: which pods go, disruption budgets, the deadline, and what the clouds announce.
 . "$PSScriptRoot/harness.ps1"
+. "$PSScriptRoot/fakes.ps1"
 . "$scripts/drain.ps1" -Seconds 1
 . "$scripts/notice.ps1"
 
-$cluster = @{}
-# The real one, before the fake below takes its name.
-$realKubectl = ${function:Invoke-Kubectl}
 function Send-Lifecycle {
     param($Machine, $Hook, $Action, $Result = '')
-    $cluster.beats += "$Hook $Action $Result"
-    if ($cluster.silent) { throw 'no answer' }
-}
-. "$PSScriptRoot/log-fake.ps1"
-# A round of the drain takes real time to be counted; a short one keeps the test short.
-function Start-Sleep {
-    param($Seconds)
-    [Threading.Thread]::Sleep(20)
-    $cluster.clock += 1
-    if ($cluster.clock -ge 3) {
-        $cluster.guarded = @()
-        $cluster.unreachable = $false
-    }
+    $fakePc.beats += "$Hook $Action $Result"
+    if ($fakePc.silent) { throw 'no answer' }
 }
 function New-Pod {
     param(
@@ -32,43 +19,38 @@ function New-Pod {
     )
     @{ name = $Name; line = "default     $Name     $Phase   $Owner   $Mirror   $Deleted" }
 }
-function Invoke-Kubectl {
-    param($Machine, $Arguments, $Deadline, $Text = '')
-    $cluster.calls += $Arguments -join ' '
-    $cluster.text = $Text
-    if ($cluster.unreachable) { throw 'kubectl.exe ended with 1: Unable to connect to the server: EOF' }
-    if ($Arguments[-1] -like '*dev/drain}') { return $cluster.mark }
+function Get-Kubectl {
+    param($All, $Text)
+    $Arguments = @($All | Select-Object -Skip 4)
+    $fakePc.asked += $Arguments -join ' '
+    $fakePc.text = $Text
+    if ($fakePc.unreachable) { throw 'kubectl.exe ended with 1: Unable to connect to the server: EOF' }
+    if ($Arguments[-1] -like '*dev/drain}') { return $fakePc.mark }
     if ($Arguments[-1] -like '*volumesInUse*') {
-        $cluster.disks -= 1
-        if ($cluster.disks -ge 0) { return 'kubernetes.io/csi/disk' }
+        $fakePc.disks -= 1
+        if ($fakePc.disks -ge 0) { return 'kubernetes.io/csi/disk' }
         return
     }
-    if ($Arguments[-1] -eq 'name' -and $cluster.gone) { return }
-    if ($Arguments[1] -eq 'node' -and $cluster.gone) {
-        throw 'kubectl.exe ended with 1: Error from server (NotFound): nodes "n" not found'
-    }
-    if ($Arguments[0] -eq 'get' -and $Arguments[1] -eq 'node') { return $cluster.node }
-    if ($Arguments[1] -eq 'services') { return $cluster.services }
-    if ($Arguments[0] -eq 'get') {
-        return @($cluster.pods) + @($cluster.own) | Where-Object { $_ } | ForEach-Object { $_.line }
-    }
+    if ($Arguments[-1] -eq 'name' -and $fakePc.gone) { return }
+    if ($Arguments[1] -eq 'node' -and $fakePc.gone) { throw 'kubectl.exe ended with 1: Error from server (NotFound): nodes "n" not found' }
+    if ($Arguments[0] -eq 'get' -and $Arguments[1] -eq 'node') { return $fakePc.node }
+    if ($Arguments[1] -eq 'services') { return $fakePc.offers }
+    if ($Arguments[0] -eq 'get') { return @($fakePc.pods) + @($fakePc.own) | Where-Object { $_ } | ForEach-Object { $_.line } }
     if ($Arguments[0] -eq 'create') {
         $name = ($Arguments[2] -split '/')[-2]
-        if ($cluster.guarded -contains $name) {
-            throw 'Error from server (TooManyRequests): Cannot evict pod as it would violate the pod''s disruption budget.'
-        }
-        $cluster.pods = @($cluster.pods | Where-Object { $_.name -ne $name })
+        if ($fakePc.guarded -contains $name) { throw 'Error from server (TooManyRequests): Cannot evict pod as it would violate the pod''s disruption budget.' }
+        $fakePc.pods = @($fakePc.pods | Where-Object { $_.name -ne $name })
     }
 }
 function Reset-Cluster {
     param($Pods)
-    $fakeNotices.told = @()
-    Set-Values $cluster @{
-        pods = @($Pods); own = @(New-Pod 'flannel' 'DaemonSet'); guarded = @(); calls = @(); beats = @(); node = ',,{}'; services = 'ClusterIP'; disks = 0
-        clock = 0; silent = $false; unreachable = $false; gone = $false; mark = ''
+    Reset-Pc @{
+        pods = @($Pods); own = @(New-Pod 'flannel' 'DaemonSet'); guarded = @(); asked = @(); beats = @(); node = ',,{}'; offers = 'ClusterIP'; disks = 0
+        clock = 0; silent = $false; unreachable = $false; gone = $false; mark = ''; programs = @{ 'kubectl.exe' = { Get-Kubectl $args[0] $args[1] } }
+        onSleep = { $fakePc.clock += 1; if ($fakePc.clock -ge 3) { Set-Values $fakePc @{ guarded = @(); unreachable = $false } } }
     }
 }
-$machine = ConvertTo-Data @{ paths = @{ state = "$temp/state" }; drain = @{ pauseSeconds = 5; away = 1; heartbeatSeconds = 300; columns = 'A:.a,B:.b' } }
+$machine = ConvertTo-Data @{ paths = @{ state = "$temp/state"; kubeconfig = 'k' }; programs = @{ kubectl = 'kubectl.exe' }; drain = @{ pauseSeconds = 5; away = 1; heartbeatSeconds = 300; columns = 'A:.a,B:.b' } }
 
 Test 'pods of DaemonSets, mirror pods and ended ones stay' {
     Reset-Cluster @(
@@ -84,10 +66,10 @@ Test 'pods of DaemonSets, mirror pods and ended ones stay' {
 }
 Test 'an empty node is drained at once, and cordoned before anything is told' {
     Reset-Cluster @()
-    function Write-Notice { $cluster.calls += $args[0] }
+    function Write-Notice { $fakePc.asked += $args[0] }
     Assert-True (Invoke-Drain $machine 'n' 30)
     $look = 'get node n -o jsonpath={.spec.unschedulable},{.metadata.annotations.fenestra\.dev/cordoned},{.metadata.labels}'
-    Assert-Equal $cluster.calls @($look, 'patch node n --type merge -p {"metadata":{"annotations":{"fenestra.dev/cordoned":"notice"}},"spec":{"unschedulable":true}}', 'drain of node n within 30 s', 'get pods --all-namespaces --field-selector spec.nodeName=n --no-headers -o custom-columns=A:.a,B:.b', 'node n is drained after 0 s', 'get node n --ignore-not-found -o jsonpath={.status.volumesInUse[*]}')
+    Assert-Equal $fakePc.asked @($look, 'patch node n --type merge -p {"metadata":{"annotations":{"fenestra.dev/cordoned":"notice"}},"spec":{"unschedulable":true}}', 'drain of node n within 30 s', 'get pods --all-namespaces --field-selector spec.nodeName=n --no-headers -o custom-columns=A:.a,B:.b', 'node n is drained after 0 s', 'get node n --ignore-not-found -o jsonpath={.status.volumesInUse[*]}')
 }
 $cordons = '{"metadata":{"annotations":{"fenestra.dev/cordoned":"notice"}},"spec":{"unschedulable":true}}'
 $frees = '{"metadata":{"annotations":{"fenestra.dev/cordoned":null}},"spec":{"unschedulable":null}}'
@@ -110,11 +92,11 @@ true,,{}|Off|
 '@) {
     Test "a node with '$($case.node)' ($($case.how)) is cordoned and labelled by us alone, and taken back by us alone" {
         Reset-Cluster @()
-        $cluster.node = $case.node.Replace('EXCLUDED', $excluded)
+        $fakePc.node = $case.node.Replace('EXCLUDED', $excluded)
         $how = @{}
         if ($case.how) { $how[$case.how] = $true }
         Set-Cordon $machine 'n' (New-Deadline 10) @how
-        Assert-Equal @($cluster.calls -like 'patch *' -replace '^.* -p ') @($case.patches | ForEach-Object { (Get-Variable $_).Value })
+        Assert-Equal @($fakePc.asked -like 'patch *' -replace '^.* -p ') @($case.patches | ForEach-Object { (Get-Variable $_).Value })
     }
 }
 foreach ($case in Read-Table @'
@@ -129,70 +111,67 @@ ClusterIP LoadBalancer|||4|True
 '@) {
     Test "a machine that leaves, among Services '$($case.services)' $($case.mark) $($case.stays) $($case.seconds), waits for load balancers beside evictions: $($case.waits)" {
         Reset-Cluster @(New-Pod 'a')
-        $cluster.services = $case.services
-        $cluster.mark = $case.mark
+        $fakePc.offers = $case.services
+        $fakePc.mark = $case.mark
         $most = if ($case.seconds) { $case.seconds } else { 600 }
-        $far = ConvertTo-Data @{ drain = @{ pauseSeconds = 5; away = if ($case.seconds) { 600 } else { 2 }; heartbeatSeconds = 1; columns = 'A:.a' } }
-        $watch = [Diagnostics.Stopwatch]::StartNew()
+        $far = ConvertTo-Data @{ drain = @{ pauseSeconds = 0; away = if ($case.seconds) { 600 } else { 2 }; heartbeatSeconds = 1; columns = 'A:.a' }; programs = @{ kubectl = 'kubectl.exe' }; paths = @{ kubeconfig = 'k' } }
         Assert-Equal (Invoke-Drain $far 'n' $most 'hook' -Leaves:(-not $case.stays)) (-not $case.mark)
-        Assert-Equal ($watch.Elapsed.TotalSeconds -ge 0.9) $case.waits
-        Assert-True ($watch.Elapsed.TotalSeconds -lt 30)
-        $steps = @($cluster.calls -match '^(patch|create)' -replace '^.* -p ' -replace '^create .*', 'evicts')
+        Assert-Equal ($fakePc.time -ge 0.9) $case.waits
+        $steps = @($fakePc.asked -match '^(patch|create)' -replace '^.* -p ' -replace '^create .*', 'evicts')
         Assert-Equal $steps (@($cordons) + @(if (-not $case.stays) { $labels }) + @(if (-not $case.mark) { 'evicts' }))
-        Assert-Equal ($cluster.beats.Count -gt 1) $case.waits
+        Assert-Equal ($fakePc.beats.Count -gt 1) $case.waits
     }
 }
 # What is there, asked for and done: evictions at least, and none where 0. What is held by the clock never changes.
 foreach ($case in Read-Table @'
 drain|pods[]|set|how|seconds|done|evicts|deletes|looks|told
 waits for a pod that goes already|going|clock=-1000000||1|False|0|1||
-asks again for a pod that its disruption budget holds|a, b|guarded=b||30|True|3|0||
+asks again for a pod that its disruption budget holds|a, b|guarded=b||60|True|3|0||
 leaves what cannot move on a machine that is back afterwards|b|guarded=b clock=-1000000|Returns|1|False|1|0||
 deletes the rest within its time|b|guarded=b clock=-1000000||3|False|1|1||drain of node n ended with 1 pods left
 is none where the Node is marked|b|guarded=b mark=skip||600|False|0|1||
 is one all the same where that machine returns|b|guarded=b mark=skip|Returns|600|True|2|0||
 moves the pods of a Node that is gone, and deletes none|a, b|own= gone=1||30|True|2|0||
-goes on with an API that answers again|a|unreachable=1||30|True|1|0||
+goes on with an API that answers again|a|unreachable=1||60|True|1|0||
 knows nothing where the API never answers|a|unreachable=1 clock=-1000000||1|False|0|0||nobody has said which pods are left
 takes a list without any pod of a DaemonSet for none||own=||1|False|0|0||nobody has said which pods are left
-tries a label again that was refused||unreachable=1 services=LoadBalancer|Leaves|30|True|0|0|1|
+tries a label again that was refused||unreachable=1 offers=LoadBalancer|Leaves|30|True|0|0|1|
 waits until disks are not in use||disks=2||30|True|0|0|3|
 waits for no disk of a machine that is back||disks=2|Returns|30|True|0|0|0|
 '@) {
     Test "a drain $($case.drain)" {
         Reset-Cluster @($case.pods | ForEach-Object { if ($_ -eq 'going') { New-Pod 'b' -Deleted '2026-11-21T10:00:00Z' } else { New-Pod $_ } })
-        Set-Values $cluster $case.set
+        Set-Values $fakePc $case.set
         $how = @{}
         if ($case.how) { $how[$case.how] = $true }
-        $watch = [Diagnostics.Stopwatch]::StartNew()
         Assert-Equal (Invoke-Drain $machine 'n' $case.seconds @how) $case.done
-        if ($case.seconds -eq 3) { Assert-True ($watch.Elapsed.TotalSeconds -lt 3) }
-        $evicted = @($cluster.calls -like 'create --raw /api/v1/namespaces/default/pods/*/eviction *').Count
+        if ($case.seconds -eq 3) { Assert-True ($fakePc.time -lt 3) }
+        $evicted = @($fakePc.asked -like 'create --raw /api/v1/namespaces/default/pods/*/eviction *').Count
         Assert-True ($evicted -ge $case.evicts -and ($case.evicts -gt 0 -or -not $evicted))
-        Assert-Equal @($cluster.calls -like 'delete *').Count $case.deletes
+        Assert-Equal @($fakePc.asked -like 'delete *').Count $case.deletes
         if ($case.deletes -eq 1) {
-            Assert-Equal $cluster.calls[-1] 'delete --wait=false --ignore-not-found -f -'
-            Assert-Equal @(($cluster.text | ConvertFrom-Json).items | ForEach-Object { "$($_.kind) $($_.metadata.namespace)/$($_.metadata.name)" }) @('Pod default/b')
+            Assert-Equal $fakePc.asked[-1] 'delete --wait=false --ignore-not-found -f -'
+            Assert-Equal @(($fakePc.text | ConvertFrom-Json).items | ForEach-Object { "$($_.kind) $($_.metadata.namespace)/$($_.metadata.name)" }) @('Pod default/b')
         }
-        Assert-True $fakeNotices.told[-1].EndsWith("$($case.told)")
-        if ($null -ne $case.looks) { Assert-Equal @($cluster.calls -like '*volumesInUse*').Count $case.looks }
-        if ($case.how -eq 'Leaves') { Assert-Equal @($cluster.calls -like "patch *$labels").Count 1 }
+        Assert-True $fakePc.told[-1].EndsWith("$($case.told)")
+        if ($null -ne $case.looks) { Assert-Equal @($fakePc.asked -like '*volumesInUse*').Count $case.looks }
+        if ($case.how -eq 'Leaves') { Assert-Equal @($fakePc.asked -like "patch *$labels").Count 1 }
     }
 }
 Test 'the hook hears at the start that the drain goes on, answered or not, in intervals until the deadline, and not after it' {
     foreach ($silent in $false, $true) {
         Reset-Cluster @((New-Pod 'a'), (New-Pod 'b'))
-        Set-Values $cluster @{ guarded = 'b'; silent = $silent }
-        Assert-True (Invoke-Drain $machine 'n' 30 'drain')
-        Assert-Equal $cluster.beats @('drain RecordLifecycleActionHeartbeat ')
+        Set-Values $fakePc @{ guarded = 'b'; silent = $silent }
+        Assert-True (Invoke-Drain $machine 'n' 60 'drain')
+        Assert-Equal $fakePc.beats @('drain RecordLifecycleActionHeartbeat ')
     }
-    $cluster.pods = @(New-Pod 'b')
-    Set-Values $cluster @{ beats = @(); guarded = 'b'; clock = -1000000; calls = @() }
+    $fakePc.pods = @(New-Pod 'b')
+    Set-Values $fakePc @{ beats = @(); guarded = 'b'; clock = -1000000; asked = @() }
     $machine.drain.heartbeatSeconds = 0
-    Assert-False (Invoke-Drain $machine 'n' 1 'drain')
+    Assert-False (Invoke-Drain $machine 'n' 30 'drain')
     # Once in each round, and once more behind each eviction.
-    $rounds = @($cluster.calls -like 'get pods *').Count
-    Assert-True ($rounds -gt 1 -and $cluster.beats.Count -gt $rounds)
+    $rounds = @($fakePc.asked -like 'get pods *').Count
+    Assert-True ($rounds -gt 1 -and $fakePc.beats.Count -gt $rounds)
     $machine.drain.heartbeatSeconds = 300
 }
 
@@ -273,14 +252,11 @@ Preempt|1440|me|event|
     }
 }
 Test 'kubectl that hangs holds a drain up to its deadline, not longer' {
-    $program = New-Program 'hanging' 'Start-Sleep -Seconds 300'
-    ${function:Invoke-Kubectl} = $realKubectl
-    $fakeNotices.told = @()
-    $real = ConvertTo-Data @{ drain = @{ columns = 'A:.a'; pauseSeconds = 1; heartbeatSeconds = 300 }; programs = @{ kubectl = $program }; paths = @{ kubeconfig = 'k' } }
-    $watch = [Diagnostics.Stopwatch]::StartNew()
-    Assert-False (Invoke-Drain $real 'n' 8)
-    Assert-True ($watch.Elapsed.TotalSeconds -lt 25)
-    Assert-Equal $fakeNotices.told[-1] 'drain of node n reached its deadline, and nobody has said which pods are left'
+    Reset-Cluster @()
+    Set-Values $fakePc @{ call = 'kubectl.exe*'; way = 'hangs' }
+    Assert-False (Invoke-Drain $machine 'n' 8)
+    Assert-True ($fakePc.time -lt 12)
+    Assert-Equal $fakePc.told[-1] 'drain of node n reached its deadline, and nobody has said which pods are left'
 }
 Test 'AWS: a path of the metadata that fails hides no spot notice, and a page that is no notice is none' {
     function Get-AwsMetadata {

@@ -1,36 +1,23 @@
 # flanneld's pod: the network on a switch that stayed behind, the routes that its making cost, and when the CNI
 # configuration appears.
 . "$PSScriptRoot/harness.ps1"
-. "$PSScriptRoot/network-fakes.ps1"
+. "$PSScriptRoot/fakes.ps1"
 . "$scripts/start-flanneld.ps1"
 
-$told = @{}
-[Fenestra.Hns]::Answer = {
-    param($Method, $Path, $Body)
-    if ($told.silent -gt 0) {
-        $told.silent -= 1
-        return ''
-    }
-    $told.calls += "$Method $Path"
-    Get-NetworkAnswer $Method $Path $Body
-}
-function Write-Log { $told.log += $args[0] }
-function Start-Sleep { Step-Adapter }
-. "$PSScriptRoot/wait-fake.ps1"
-# kubectl: the ranges one after the other, the last one for ever; empty while the controller manager has given none.
-function Invoke-Program {
-    param($Path, $Arguments)
-    Assert-Equal ($Arguments -join ' ') '--kubeconfig flanneld.conf --request-timeout 10s get node i-1 -o jsonpath={.spec.podCIDR}'
-    $told.ranges[0]
-    if ($told.ranges.Count -gt 1) { $told.ranges = @($told.ranges | Select-Object -Skip 1) }
-}
 function New-Case {
     $folder = "$temp/$([Guid]::NewGuid())"
     New-Folder $folder
     Write-Text "$folder/kubectl.exe" 'program'
     Write-Text "$folder/template.conflist" '{"name":"flannel.4096"}'
-    Clear-FakeHns
-    Set-Values $told @{ calls = @(); log = @(); ranges = @('10.244.3.0/24'); silent = 0 }
+    # kubectl: the ranges one after the other, the last one for ever; empty while the controller manager has given none.
+    Reset-Pc @{
+        ranges   = @('10.244.3.0/24')
+        programs = @{ 'kubectl.exe' = {
+            Assert-Equal "$($args[0])" '--kubeconfig flanneld.conf --request-timeout 10s get node i-1 -o jsonpath={.spec.podCIDR}'
+            $fakePc.ranges[0]
+            if ($fakePc.ranges.Count -gt 1) { $fakePc.ranges = @($fakePc.ranges | Select-Object -Skip 1) }
+        } }
+    }
     ConvertTo-Data @{
         programs = @{ kubectl = "$folder/kubectl.exe" }
         flanneld = @{ kubeconfig = 'flanneld.conf'; seconds = 300 }
@@ -46,72 +33,70 @@ function New-Case {
 }
 # A switch whose network is gone, as after a restart of HNS that did not clean up.
 function Set-Stuck {
-    $hns.switch = $true
-    $hns.stuck = $true
-    $table.routes = @(New-Route '0.0.0.0/0' 12 '10.0.0.1' 'vEthernet (nic7)')
+    Set-Values $fakePc @{ switch = $true; stuck = $true; routes = @(New-Route '0.0.0.0/0' 12 '10.0.0.1' 'vEthernet (nic7)') }
 }
 $i1 = ConvertTo-Data @{ name = 'i-1' }
 
 Test 'on a physical adapter nothing is made for flanneld, which makes its network itself' {
     $machine = New-Case
     Restore-Network $machine $i1
-    Assert-Equal $told.calls @()
-    Invoke-Flanneld 'flannel.4096' '10.244.3.0/24'
-    Assert-Equal @($hns.networks.Name) @('nat', 'flannel.4096')
+    Assert-Equal @($fakePc.calls -like 'HNS*') @()
+    Invoke-Flanneld
+    Assert-Equal @($fakePc.networks.Name) @('nat', 'flannel.4096')
 }
 Test 'on a switch that stayed behind flanneld is refused, and keeps the network that is made for it' {
     $machine = New-Case
     Set-Stuck
-    Assert-Throws { Invoke-Flanneld 'flannel.4096' '10.244.3.0/24' } 'The parameter is incorrect'
+    Assert-Throws { Invoke-Flanneld } 'The parameter is incorrect'
     Restore-Network $machine $i1
-    $made = @($hns.networks | Where-Object { $_.Name -eq 'flannel.4096' })
+    $made = @($fakePc.networks | Where-Object { $_.Name -eq 'flannel.4096' })
     Assert-Equal @($made.Count, $made[0].Type, $made[0].Subnets[0].AddressPrefix, $made[0].Subnets[0].GatewayAddress) @(1, 'Overlay', '10.244.3.0/24', '10.244.3.1')
     Assert-Equal @($made[0].Subnets[0].Policies[0].Type, $made[0].Subnets[0].Policies[0].VSID) @('VSID', 4096)
-    $told.calls = @()
-    Invoke-Flanneld 'flannel.4096' '10.244.3.0/24'
-    Assert-Equal $told.calls @('GET /networks/')
+    $fakePc.calls = @()
+    Invoke-Flanneld
+    Assert-Equal @($fakePc.calls -like 'HNS*') @('HNS GET networks')
 }
 Test 'a network that is there behind its switch is left alone' {
     $machine = New-Case
-    Invoke-Flanneld 'flannel.4096' '10.244.3.0/24'
+    Invoke-Flanneld
     Wait-Until { Test-VirtualSwitch } 10 'the switch'
-    $told.calls = @()
+    $fakePc.calls = @()
     Restore-Network $machine $i1
-    Assert-Equal $told.calls @('GET /networks/')
+    Assert-Equal @($fakePc.calls -like 'HNS*') @('HNS GET networks')
 }
 Test 'a Node that came back with another range has its old network deleted by flanneld, which has the adapter at its next start' {
     $machine = New-Case
-    Invoke-Flanneld 'flannel.4096' '10.244.3.0/24'
+    Invoke-Flanneld
     Wait-Until { Test-VirtualSwitch } 10 'the switch'
-    $told.ranges = @('10.244.8.0/24')
+    $fakePc.ranges = @('10.244.8.0/24')
     Restore-Network $machine $i1
-    Assert-Throws { Invoke-Flanneld 'flannel.4096' '10.244.8.0/24' } 'The parameter is incorrect'
+    Assert-Throws { Invoke-Flanneld -Range '10.244.8.0/24' } 'The parameter is incorrect'
     Wait-Until { Get-DefaultRoute } 10 'the adapter'
     Restore-Network $machine $i1
-    Invoke-Flanneld 'flannel.4096' '10.244.8.0/24'
-    Assert-Equal @($hns.networks | Where-Object { $_.Name -ne 'nat' } | ForEach-Object { $_.Subnets[0].AddressPrefix }) @('10.244.8.0/24')
+    Invoke-Flanneld -Range '10.244.8.0/24'
+    Assert-Equal @($fakePc.networks | Where-Object { $_.Name -ne 'nat' } | ForEach-Object { $_.Subnets[0].AddressPrefix }) @('10.244.8.0/24')
 }
 Test 'a node without a range yet is waited for' {
     $machine = New-Case
     Set-Stuck
-    $told.ranges = @('', '', '10.244.8.0/24')
+    $fakePc.ranges = @('', '', '10.244.8.0/24')
     Restore-Network $machine $i1
-    Assert-Equal @($hns.networks | Where-Object { $_.Name -eq 'flannel.4096' })[0].Subnets[0].GatewayAddress '10.244.8.1'
+    Assert-Equal @($fakePc.networks | Where-Object { $_.Name -eq 'flannel.4096' })[0].Subnets[0].GatewayAddress '10.244.8.1'
 }
 Test 'the CNI configuration comes when the routes are behind the switch' {
     $machine = New-Case
-    $table.routes += New-Route '169.254.169.254/32' 7 '10.0.0.1'
-    Invoke-Flanneld 'flannel.4096' '10.244.3.0/24'
-    Assert-Equal @($table.routes) @()
+    $fakePc.routes += New-Route '169.254.169.254/32' 7 '10.0.0.1'
+    Invoke-Flanneld
+    Assert-Equal @($fakePc.routes) @()
     Complete-Network $machine.network
-    Assert-Equal @($table.routes | ForEach-Object { "$($_.DestinationPrefix) $($_.InterfaceIndex)" }) @('0.0.0.0/0 12', '169.254.169.254/32 12', '169.254.169.123/32 12')
-    Assert-Equal @($table.kept) @()
+    Assert-Equal @($fakePc.routes | ForEach-Object { "$($_.DestinationPrefix) $($_.InterfaceIndex)" }) @('0.0.0.0/0 12', '169.254.169.254/32 12', '169.254.169.123/32 12')
+    Assert-Equal @($fakePc.kept) @()
     Assert-Equal ([IO.File]::ReadAllText($machine.network.conflist)) '{"name":"flannel.4096"}'
 }
 Test 'routes that cannot be repaired keep no node from being Ready' {
     $machine = New-Case
     Complete-Network $machine.network
-    Assert-Equal $told.log @('waited 60 s in vain for the default route behind the virtual switch')
+    Assert-Equal $fakePc.log @('waited 60 s in vain for the default route behind the virtual switch')
     Assert-True (Test-Path -LiteralPath $machine.network.conflist)
 }
 Test 'the network is there when both flanneld and HNS say so, and HNS that is silent is asked again' {
@@ -119,8 +104,8 @@ Test 'the network is there when both flanneld and HNS say so, and HNS that is si
     Assert-False (Test-Network $machine.network)
     Write-Text $machine.network.subnetFile 'FLANNEL_SUBNET=10.244.3.1/24'
     Assert-False (Test-Network $machine.network)
-    Invoke-Flanneld 'flannel.4096' '10.244.3.0/24'
-    $told.silent = 1
+    Invoke-Flanneld
+    Set-Values $fakePc @{ call = 'HNS*'; way = 'nothing'; times = 1 }
     Assert-False (Test-Network $machine.network)
     Assert-True (Test-Network $machine.network)
 }

@@ -1,14 +1,14 @@
 # The health task: what goes wrong after Ready is repaired, once, and told.
 . "$PSScriptRoot/harness.ps1"
+. "$PSScriptRoot/fakes.ps1"
 . "$scripts/watch-health.ps1"
-. "$PSScriptRoot/node-fakes.ps1"
-. "$PSScriptRoot/round-fakes.ps1"
+. "$PSScriptRoot/node.ps1"
 $bound = { @{ round = New-Deadline 600 } }
 Reset-Node
 
 Test 'containerd is raised above the pods, whoever started it' {
     $fakeProcess = [PSCustomObject] @{ Name = 'containerd'; PriorityClass = 'Normal' }
-    function Get-Process { $fakeProcess }
+    Reset-Node @{ processes = @($fakeProcess) }
     Repair-Containerd $fakeMachine @{ isReady = $true }
     Assert-Equal $fakeProcess.PriorityClass 'AboveNormal'
 }
@@ -33,50 +33,50 @@ function Reset-Pods {
 $restart = 'DELETE /policylists/p1', 'end kube-proxy', 'stopp a', 'stopp b'
 Test 'another network of HNS is as another process; the first look of a boot restarts nothing, whatever the boot before was' {
     Reset-Pods
-    $fakeNode.networks[0].ID = 'n2'
+    $fakePc.networks[0].ID = 'n2'
     Repair-PodNetwork $fakeMachine 'boot-2' (& $bound)
-    Assert-Equal $fakeNode.deeds @()
-    $fakeNode.networks[0].ID = 'n3'
+    Assert-Equal $fakePc.deeds @()
+    $fakePc.networks[0].ID = 'n3'
     Repair-PodNetwork $fakeMachine 'boot-2' (& $bound)
-    Assert-Equal $fakeNode.deeds $restart
+    Assert-Equal $fakePc.deeds $restart
 }
 Test 'a sandbox that cannot be inspected or does not stop is tried again, also by the next process; no other is, nor one that is new or gone' {
     Reset-Pods
-    $fakeNode.services.hns.id = 200
-    $fakeNode.held = @('a', 'b')
+    $fakePc.services.hns.id = 200
+    $fakePc.held = @('a', 'b')
     Assert-Throws { Repair-PodNetwork $fakeMachine 'boot-1' (& $bound) } '^2 parts of the pod network'
-    $fakeNode.sandboxes.Remove('b')
-    $fakeNode.sandboxes.new = '10.244.3.6'
-    Set-Values $fakeNode @{ held = @(); call = 'crictl inspectp'; way = 'throws' }
+    $fakePc.sandboxes.Remove('b')
+    $fakePc.sandboxes.new = '10.244.3.6'
+    Set-Values $fakePc @{ held = @(); call = 'crictl inspectp'; way = 'throws' }
     Assert-Throws { Repair-PodNetwork $fakeMachine 'boot-1' (& $bound) } '^2 parts'
-    $fakeNode.call = ''
+    $fakePc.call = ''
     foreach ($round in 1, 2) { Repair-PodNetwork $fakeMachine 'boot-1' (& $bound) }
-    Assert-Equal $fakeNode.deeds @('DELETE /policylists/p1', 'end kube-proxy', 'stopp a')
+    Assert-Equal $fakePc.deeds @('DELETE /policylists/p1', 'end kube-proxy', 'stopp a')
 }
 Test 'a round stops as many slow pods as it has time for' {
     Reset-Pods
-    foreach ($id in 1, 2, 3, 4, 5, 6, 7, 8, 9) { $fakeNode.sandboxes["c$id"] = '10.244.3.9' }
-    Set-Values $fakeNode @{ call = 'crictl stopp'; way = 'slow' }
-    $fakeNode.services.hns.id = 200
+    foreach ($id in 1, 2, 3, 4, 5, 6, 7, 8, 9) { $fakePc.sandboxes["c$id"] = '10.244.3.9' }
+    Set-Values $fakePc @{ call = 'crictl stopp'; way = 'slow' }
+    $fakePc.services.hns.id = 200
     $memory = & $bound
     Assert-Throws { Repair-PodNetwork $fakeMachine 'boot-1' $memory } '^4 parts'
     $memory.round = New-Deadline 600
     Repair-PodNetwork $fakeMachine 'boot-1' $memory
-    Assert-Equal $fakeNode.deeds.Count 13
+    Assert-Equal $fakePc.deeds.Count 13
 }
 Test 'a kube-proxy that does not run or has no network yet is no case; one that says that it is behind has six times as long' {
     Reset-Node
-    Set-Values $fakeNode @{ status = 503; processes = @() }
+    Set-Values $fakePc @{ status = 503; processes = @() }
     $memory = @{}
     foreach ($round in @(1) * 20) { Repair-Proxy $fakeMachine $memory }
-    Set-Values $fakeNode @{ processes = @('kube-proxy'); networks = @() }
+    Set-Values $fakePc @{ processes = @('kube-proxy'); networks = @() }
     foreach ($round in @(1) * 20) { Repair-Proxy $fakeMachine $memory }
-    $fakeNode.networks = @(@{ ID = 'n1'; Name = 'flannel.4096' })
+    $fakePc.networks = @(@{ ID = 'n1'; Name = 'flannel.4096' })
     foreach ($round in @(1) * 17) { Repair-Proxy $fakeMachine $memory }
-    Assert-Equal $fakeNode.deeds @()
+    Assert-Equal $fakePc.deeds @()
     # Sixths do not add up exactly.
     foreach ($round in 1, 2) { Repair-Proxy $fakeMachine $memory }
-    Assert-Equal $fakeNode.deeds @('end kube-proxy')
+    Assert-Equal $fakePc.deeds @('end kube-proxy')
 }
 Test 'a log over its limit is kept once and emptied under the hands of who writes it, a smaller one is left alone' {
     $path = "$temp/containerd.log"
@@ -133,12 +133,12 @@ Test 'a duty that fails is told once, stops no other, and is told again after it
     $fakeDuties = @{ log = @(); fails = $true }
     $memory = @{}
     $work = [ordered] @{ first = { if ($fakeDuties.fails) { throw 'access is denied' } }; second = { $fakeDuties.log += 'second' } }
-    $fakeNotices.told = @()
+    $fakePc.told = @()
     foreach ($fails in $true, $true, $false, $true) {
         $fakeDuties.fails = $fails
         Invoke-Duties $memory $work
     }
-    Assert-Equal $fakeNotices.told @('watch of first: access is denied', 'watch of first: access is denied')
+    Assert-Equal $fakePc.told @('watch of first: access is denied', 'watch of first: access is denied')
     Assert-Equal $fakeDuties.log.Count 4
 }
 Test 'duties that have failed and a beat are written on the Node, by the name that the cloud gives: at each change, and every few minutes' {
@@ -148,39 +148,39 @@ Test 'duties that have failed and a beat are written on the Node, by the name th
     $kubectl = $fakeMachine.programs.kubectl
     $fakeMachine.programs.kubectl = "$temp/none"
     Send-Beat $fakeMachine $memory
-    Assert-Equal $fakeNode.told.Count 0
+    Assert-Equal $fakePc.told.Count 0
     $fakeMachine.programs.kubectl = $kubectl
     Send-Beat $fakeMachine $memory
-    Assert-Equal $fakeNode.told['fenestra.dev/failed'] 'HNS,routes'
-    Assert-True ($fakeNode.told['fenestra.dev/beat'] -cmatch '^20\d\d-\d\d-\d\dT\d\d:\d\d:\d\dZ$')
+    Assert-Equal $fakePc.notes['fenestra.dev/failed'] 'HNS,routes'
+    Assert-True ($fakePc.notes['fenestra.dev/beat'] -cmatch '^20\d\d-\d\d-\d\dT\d\d:\d\d:\d\dZ$')
     $memory.Remove('failed routes')
     $memory.Remove('failed HNS')
     foreach ($round in @(1) * 11) {
         Send-Beat $fakeMachine $memory
-        $fakeNode.time += 30
+        $fakePc.time += 30
     }
-    Assert-Equal @($fakeNode.told['fenestra.dev/failed'], $fakeNode.told.count, $memory.node) @($null, 3, 'i-0123456789abcdef0')
+    Assert-Equal @($fakePc.notes['fenestra.dev/failed'], $fakePc.notes.count, $memory.node) @($null, 3, 'i-0123456789abcdef0')
 }
 Test 'crashes since this machine was made and the day of Defender''s signatures are written on the Node, asked once a day' {
     Reset-Node
     $text = '<Event><System><Provider Name="P"/><EventID{0}</EventID><TimeCreated SystemTime="2026-11-{1}T01:02:03.456Z"/></System><EventData><Data Name="param1">{2}</Data></EventData></Event>'
-    $fakeNode.events = ($text -f ' Qualifiers="16384">1001', '27', '0x0000007e (0xffffffffc0000005)') + ($text -f '>41', '26', '126') + ($text -f '>41', '20', '0')
-    $fakeNode.defender = [PSCustomObject] @{ AntivirusSignatureLastUpdated = [DateTime] '2026-10-01T05:00:00' }
+    $fakePc.events = ($text -f ' Qualifiers="16384">1001', '27', '0x0000007e (0xffffffffc0000005)') + ($text -f '>41', '26', '126') + ($text -f '>41', '20', '0')
+    $fakePc.defender = [PSCustomObject] @{ AntivirusSignatureLastUpdated = [DateTime] '2026-10-01T05:00:00' }
     $memory = @{}
     Send-Beat $fakeMachine $memory
-    Assert-Equal @($fakeNode.told['fenestra.dev/crashes'], $fakeNode.told['fenestra.dev/signatures']) @('2, last 2026-11-26T01:02:03Z, stop 0x0000007e', '2026-10-01')
-    $fakeNode.events = ''
-    $fakeNode.time += 400
+    Assert-Equal @($fakePc.notes['fenestra.dev/crashes'], $fakePc.notes['fenestra.dev/signatures']) @('2, last 2026-11-26T01:02:03Z, stop 0x0000007e', '2026-10-01')
+    $fakePc.events = ''
+    $fakePc.time += 400
     Send-Beat $fakeMachine $memory
-    Assert-Equal $fakeNode.told['fenestra.dev/crashes'] '2, last 2026-11-26T01:02:03Z, stop 0x0000007e'
-    $fakeNode.time += 86400
+    Assert-Equal $fakePc.notes['fenestra.dev/crashes'] '2, last 2026-11-26T01:02:03Z, stop 0x0000007e'
+    $fakePc.time += 86400
     Send-Beat $fakeMachine $memory
-    Assert-Equal $fakeNode.told['fenestra.dev/crashes'] $null
+    Assert-Equal $fakePc.notes['fenestra.dev/crashes'] $null
 }
 Test 'a round that hangs ends its process, says in what, and has the next one started' {
     New-Program 'powershell.exe' "[IO.File]::WriteAllText('$temp/next', `$args)"
     $program = New-Program 'guarded' "
-        . '$scripts/watch-health.ps1'
+        . '$temp/real/watch-health.ps1'
         `$data = ConvertFrom-Json '{`"paths`":{`"logs`":`"$("$temp/guard" -replace '\\', '/')`"},`"console`":`"`"}'
         `$memory = @{ duty = 'routes'; round = New-Deadline 1 }
         Start-Guard `$data `$memory

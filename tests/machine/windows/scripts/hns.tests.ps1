@@ -1,44 +1,19 @@
 # What is asked of HNS and what is made of its answers, also while it restarts and with several networks side by side.
 . "$PSScriptRoot/harness.ps1"
-. "$PSScriptRoot/network-fakes.ps1"
+. "$PSScriptRoot/fakes.ps1"
 . "$scripts/lib.ps1"
 . "$scripts/hns.ps1"
-. "$PSScriptRoot/log-fake.ps1"
 
-$hns = @{ text = ''; calls = @() }
-[Fenestra.Hns]::Answer = {
-    param($Method, $Path, $Body)
-    $hns.calls += "$Method $Path $Body"
-    $hns.text
-}
-$two = '{"Success":true,"Output":[{"ID":"a","Name":"nat","Type":"NAT"},{"ID":"b","Name":"flannel.4096","Type":"Overlay","ManagementIP":"10.0.0.7"}]}'
-
-Test 'a call goes out as it is, and its output comes back item by item' {
-    $hns.text = $two
-    $hns.calls = @()
-    Assert-Equal @(Invoke-Hns GET '/networks/' | ForEach-Object { $_.ID }) @('a', 'b')
-    Invoke-Hns POST '/networks/' '{"Name":"flannel.4096"}'
-    Assert-Equal $hns.calls @('GET /networks/ ', 'POST /networks/ {"Name":"flannel.4096"}')
-}
-Test 'a refusal is told with the call and the words of HNS' {
-    $hns.text = '{"Success":false,"Error":"An adapter was not found.","ErrorCode":2151350278}'
-    Assert-Throws { Invoke-Hns POST '/networks/' '{}' } '^HNS POST /networks/: An adapter was not found\. .*2151350278'
-}
-Test 'HNS that restarts gives no answer, which is said' {
-    $hns.text = ''
-    Assert-Throws { Invoke-Hns GET '/networks/' } '^HNS GET /networks/: no answer$'
-    Assert-Throws { Get-HnsNetworkNamed 'flannel.4096' } 'no answer$'
-}
-Test 'HNS that hangs is told with the call, after a minute' {
-    $answer = [Fenestra.Hns]::Answer
-    try {
-        [Fenestra.Hns]::Answer = {
-            throw (New-Object TimeoutException 'no answer within 60000 ms')
-        }
-        Assert-Throws { Invoke-Hns GET '/networks/' } '^HNS GET /networks/: no answer within 60000 ms$'
-    }
-    finally {
-        [Fenestra.Hns]::Answer = $answer
+foreach ($case in Read-Table @'
+title|answer|call|error
+a refusal is told with the call and the words of HNS|{"Success":false,"Error":"An adapter was not found.","ErrorCode":2151350278}|POST|^HNS POST /networks/: An adapter was not found\. .*2151350278
+HNS that restarts gives no answer, which is said||GET|^HNS GET /networks/: no answer$
+HNS that hangs is told with the call, after a minute|hangs|GET|^HNS GET /networks/: HNS GET networks has not ended within 60 s$
+'@) {
+    Test $case.title {
+        Reset-Pc @{ onHns = { $case.answer } }
+        if ($case.answer -eq 'hangs') { Set-Values $fakePc @{ call = 'HNS*'; way = 'hangs' } }
+        Assert-Throws { Invoke-Hns $case.call '/networks/' '{}' } $case.error
     }
 }
 Test 'C# is compiled once for all processes, again where its file is torn, and by each for itself where it cannot be written' {
@@ -74,7 +49,7 @@ not, in a list without items||
 once, where two have its name|{"ID":"a","Name":"flannel.4096"},{"ID":"b","Name":"flannel.4096"}|a
 '@) {
     Test "the pod network is found $($case.title)" {
-        $hns.text = "{`"Success`":true,`"Output`":[$($case.output)]}"
+        Reset-Pc @{ onHns = { "{`"Success`":true,`"Output`":[$($case.output)]}" } }
         Assert-Equal (Get-HnsNetworkNamed 'flannel.4096').ID $case.found
     }
 }

@@ -1,19 +1,14 @@
 # Identity in both clouds: tokens that are refused, keys that run out, services that are not ready, and what is asked of
 # whom.
 . "$PSScriptRoot/harness.ps1"
+. "$PSScriptRoot/fakes.ps1"
 . "$scripts/lib.ps1"
-. "$PSScriptRoot/web-fake.ps1"
 . "$scripts/identity.ps1"
-. "$PSScriptRoot/log-fake.ps1"
 
-function Start-Sleep {
-    param($Seconds)
-    $fakeWeb.slept += $Seconds
-}
 # Starts a test: nothing was asked yet, and this is how the web answers.
 function Set-Web {
-    param($Answer)
-    Set-Values $fakeWeb @{ answer = $Answer; calls = @(); slept = @(); tokens = 0; keys = 0; sent = @() }
+    param($Answer = { Get-AwsAnswer $args[0] $args[1] })
+    Reset-Pc @{ answer = $Answer }
 }
 $aws = ConvertTo-Data @{ kind = 'aws'; region = 'eu-central-1'; domain = 'amazonaws.com'; joinSecret = '/fenestra/demo/join' }
 
@@ -31,18 +26,18 @@ function Get-AzureAnswer {
     if ($Call -eq $tokenCall) {
         return ConvertTo-Data @{ access_token = 'the-token' }
     }
-    Send-Refusal 404
+    throw 'refusal 404'
 }
 Test 'AWS: a machine is known by its instance id, its zone and its address' {
-    Set-Web { Get-AwsAnswer $args[0] $args[1] }
+    Set-Web
     $identity = Get-Identity $aws
     Assert-Equal @($identity.name, $identity.address, $identity.providerId) @('i-0123456789abcdef0', '10.0.0.7', 'aws:///eu-central-1a/i-0123456789abcdef0')
 }
 Test 'AWS: what does not exist is empty at once' {
-    Set-Web { Get-AwsAnswer $args[0] $args[1] }
+    Set-Web
     Assert-Equal (Get-AwsMetadata 'spot/instance-action') ''
-    Assert-Equal $fakeWeb.calls @("PUT $imds/api/token", "GET $imds/meta-data/spot/instance-action")
-    Assert-Equal $fakeWeb.slept @()
+    Assert-Equal $fakePc.calls @("PUT $imds/api/token", "GET $imds/meta-data/spot/instance-action")
+    Assert-Equal $fakePc.slept @()
 }
 Test 'AWS: a role that has no keys yet is said' {
     Set-Web {
@@ -59,10 +54,10 @@ Test 'AWS: an object of S3 is asked for with the hash of the body among what is 
         Get-AwsAnswer $args[0] $args[1]
     }
     Save-AwsObject $aws (ConvertTo-Data @{ bucket = 'demo'; key = 'pool/scripts.gz' }) "$temp/scripts.gz"
-    Assert-Equal $fakeWeb.calls[-1] 'GET https://demo.s3.eu-central-1.amazonaws.com/pool/scripts.gz'
-    Assert-Equal $fakeWeb.last.file "$temp/scripts.gz"
-    Assert-Equal $fakeWeb.last.headers['x-amz-content-sha256'] 'e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855'
-    $names = $fakeWeb.last.headers['authorization'] -replace '^.*SignedHeaders=([^,]*),.*$', '$1'
+    Assert-Equal $fakePc.calls[-1] 'GET https://demo.s3.eu-central-1.amazonaws.com/pool/scripts.gz'
+    Assert-Equal $fakePc.last.file "$temp/scripts.gz"
+    Assert-Equal $fakePc.last.headers['x-amz-content-sha256'] 'e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855'
+    $names = $fakePc.last.headers['authorization'] -replace '^.*SignedHeaders=([^,]*),.*$', '$1'
     Assert-Equal $names 'host;x-amz-content-sha256;x-amz-date;x-amz-security-token'
 }
 
@@ -92,27 +87,23 @@ a hook that waits no more counts as told at once|a hook of AWS|POST https://auto
 any other refusal of a hook is asked again, and said with its code|a hook of AWS|POST https://autoscaling.*|refusal 400 <Code>AccessDenied</Code>|99|2, 4, 8, 16, 30|6|answered with 400 AccessDenied$
 '@) {
     Test "$($case.asked): $($case.title) ($($case.way))" {
-        $fakeLeft = @{ times = $case.times }
         Set-Web {
-            if ($args[0] -like $case.call -and $fakeLeft.times -gt 0) {
-                $fakeLeft.times -= 1
-                throw $case.way
-            }
             if ($args[0] -like 'POST https://ssm.*') { return ConvertTo-Data @{ Parameter = @{ Value = '{"server":"https://api:6443"}' } } }
             if ($case.asked -like '*Azure') { return Get-AzureAnswer $args[0] $args[1] }
             Get-AwsAnswer $args[0] $args[1]
         }
+        Set-Values $fakePc @{ call = $case.call; way = $case.way; times = $case.times }
         $ask = $fakeAsk[$case.asked]
         if ($case.error) { Assert-Throws $ask $case.error } else { Assert-Equal (& $ask) $fakeGood[$case.asked] }
-        Assert-Equal @($fakeWeb.slept | ForEach-Object { "$_" }) $case.slept
-        Assert-Equal @($fakeWeb.calls -like $case.call).Count $case.calls
+        Assert-Equal @($fakePc.slept | ForEach-Object { "$_" }) $case.slept
+        Assert-Equal @($fakePc.calls -like $case.call).Count $case.calls
         # One token for both attempts at a vault.
-        if ($case.call -eq '*/secrets/join*') { Assert-Equal $fakeWeb.calls[0, 1] @($tokenCall, $secretCall) }
+        if ($case.call -eq '*/secrets/join*') { Assert-Equal $fakePc.calls[0, 1] @($tokenCall, $secretCall) }
         if ($case.asked -eq 'the secret of AWS') {
-            Assert-True $fakeWeb.last.headers['authorization'].StartsWith('AWS4-HMAC-SHA256 Credential=AKID2/')
-            Assert-True $fakeWeb.last.body.Contains('"Name":"/fenestra/demo/join"')
-            Assert-Equal @($fakeWeb.last.headers.Keys | Sort-Object) @('authorization', 'x-amz-date', 'x-amz-security-token', 'x-amz-target')
-            Assert-Equal $fakeWeb.last.type 'application/x-amz-json-1.1'
+            Assert-True $fakePc.last.headers['authorization'].StartsWith('AWS4-HMAC-SHA256 Credential=AKID2/')
+            Assert-True $fakePc.last.body.Contains('"Name":"/fenestra/demo/join"')
+            Assert-Equal @($fakePc.last.headers.Keys | Sort-Object) @('authorization', 'x-amz-date', 'x-amz-security-token', 'x-amz-target')
+            Assert-Equal $fakePc.last.type 'application/x-amz-json-1.1'
         }
     }
 }
@@ -141,10 +132,10 @@ Test 'what has not the form of an answer is refused, and nothing is made of it' 
     }
 }
 Test 'a caller''s deadline ends the attempts, and limits each' {
-    Set-Web { Send-Refusal 503 }
+    Set-Web { throw 'refusal 503' }
     $CallsEnd = New-Deadline 1
     Assert-Throws { Get-AwsMetadata 'instance-id' } 'answered with 503|no time left'
-    Assert-Equal $fakeWeb.calls.Count 1
-    Assert-True ($fakeWeb.last.seconds -le 1)
+    Assert-Equal $fakePc.calls.Count 1
+    Assert-True ($fakePc.last.seconds -le 1)
 }
 Complete-Tests

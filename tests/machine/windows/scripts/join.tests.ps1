@@ -1,28 +1,7 @@
 # Join on AWS: files filled in, token expired, a node that has its certificate already.
 . "$PSScriptRoot/harness.ps1"
+. "$PSScriptRoot/fakes.ps1"
 . "$scripts/lib.ps1"
-
-$fakeSecret = @{ value = $null }
-$asked = @{}
-. "$PSScriptRoot/log-fake.ps1"
-function Invoke-Program { }
-# Notes at each folder whether the token was there already.
-function Protect-Folder {
-    param($Path)
-    if ($asked.refuse) { throw "access rights of $Path not set: made to fail" }
-    $asked.rights += @{ path = $Path; token = [bool] (Select-String -Quiet -SimpleMatch 'the-token' -Path (Join-Path (Split-Path -Parent $asked.file) '*.conf*') -ErrorAction SilentlyContinue) }
-}
-function Start-Sleep { }
-. "$PSScriptRoot/web-fake.ps1"
-$fakeWeb.answer = {
-    param($Call, $Headers, $Body)
-    if ($Call -notlike 'POST https://ssm.*') { return Get-AwsAnswer $Call $Headers }
-    $asked.secret += 1
-    if ($Headers['authorization'] -notlike 'AWS4-HMAC-SHA256 Credential=AKID*/*/eu-central-1/ssm/aws4_request, SignedHeaders=content-type;host;x-amz-date;x-amz-security-token;x-amz-target, *') {
-        throw "not signed: $($Headers['authorization'])"
-    }
-    ConvertTo-Data @{ Parameter = @{ Value = ($fakeSecret.value | ConvertTo-Json -Compress) } }
-}
 
 function Invoke-Join { & "$scripts/read-join-secret.ps1" -Machine $args[0] }
 function New-Case {
@@ -30,8 +9,19 @@ function New-Case {
     New-Folder "$folder/pki"
     Write-Text "$folder/template" 'server: @API_SERVER@ ca: @CA_DATA@ token: @TOKEN@'
     Write-Text "$folder/kubelet.yaml" 'providerID: "@PROVIDER_ID@"'
-    $fakeSecret.value = @{ server = 'https://api:6443'; caCertificate = '-----END CERTIFICATE-----'; token = 'the-token'; expires = [DateTime]::UtcNow.AddHours(1).ToString('o') }
-    Set-Values $asked @{ secret = 0; rights = @(); refuse = $false; file = "$folder/bootstrap.conf" }
+    # Notes at each folder whether the token was there already.
+    $closes = {
+        $fakePc.rights += @{ path = $args[0][0]; token = [bool] (Select-String -Quiet -SimpleMatch 'the-token' -Path (Join-Path (Split-Path -Parent $fakePc.file) '*.conf*') -ErrorAction SilentlyContinue) }
+    }
+    $answers = {
+        param($Call, $Headers)
+        if ($Call -notlike 'POST https://ssm.*') { return Get-AwsAnswer $Call $Headers }
+        $fakePc.asked += 1
+        if ($Headers['authorization'] -notlike 'AWS4-HMAC-SHA256 Credential=AKID*/*/eu-central-1/ssm/aws4_request, SignedHeaders=content-type;host;x-amz-date;x-amz-security-token;x-amz-target, *') { throw "not signed: $($Headers['authorization'])" }
+        ConvertTo-Data @{ Parameter = @{ Value = ($fakePc.secret | ConvertTo-Json -Compress) } }
+    }
+    $secret = @{ server = 'https://api:6443'; caCertificate = '-----END CERTIFICATE-----'; token = 'the-token'; expires = [DateTime]::UtcNow.AddHours(1).ToString('o') }
+    Reset-Pc @{ secret = $secret; asked = 0; rights = @(); acl = ''; file = "$folder/bootstrap.conf"; programs = @{ 'icacls.exe' = $closes }; answer = $answers }
     ConvertTo-Data @{
         folder = $folder
         cloud  = @{ kind = 'aws'; region = 'eu-central-1'; domain = 'amazonaws.com'; joinSecret = '/fenestra/x/join' }
@@ -55,12 +45,12 @@ Test 'a new node gets its kubeconfig and its files, the token into folders that 
     Assert-Equal (Read-Text $machine.paths.clusterCa) '-----END CERTIFICATE-----'
     $node = Get-Node $machine
     Assert-Equal @($node.name, $node.address, $node.server) @('i-0123456789abcdef0', '10.0.0.7', 'https://api:6443')
-    Assert-Equal @($asked.rights.path) @((Split-Path -Parent $machine.paths.bootstrapKubeconfig), $machine.paths.certificates)
-    Assert-Equal @($asked.rights.token) @($false, $false)
+    Assert-Equal @($fakePc.rights.path) @((Split-Path -Parent $machine.paths.bootstrapKubeconfig), $machine.paths.certificates)
+    Assert-Equal @($fakePc.rights.token) @($false, $false)
 }
 Test 'access rights that cannot be set keep the token from the disk' {
     $machine = New-Case
-    $asked.refuse = $true
+    Set-Values $fakePc @{ call = 'icacls.exe*'; way = 'made to fail' }
     Assert-Throws { Invoke-Join $machine } '^access rights of '
     Assert-False (Test-Path $machine.paths.bootstrapKubeconfig)
 }
@@ -75,7 +65,7 @@ Test 'a repeat leaves filled files as they are, and fills one again that is torn
 }
 Test 'a token that expired is refused and not written' {
     $machine = New-Case
-    $fakeSecret.value.expires = [DateTime]::UtcNow.AddMinutes(-1).ToString('o')
+    $fakePc.secret.expires = [DateTime]::UtcNow.AddMinutes(-1).ToString('o')
     Assert-Throws { Invoke-Join $machine } 'expired'
     Assert-False (Test-Path $machine.paths.bootstrapKubeconfig)
 }
@@ -84,7 +74,7 @@ foreach ($field in 'server', 'token', 'caCertificate', 'expires') {
         Test "a join secret whose $field is '$odd' is refused, and what lies there stays" {
             $machine = New-Case
             foreach ($path in 'kubeconfig', 'bootstrapKubeconfig', 'clusterCa') { Write-Text $machine.paths.$path 'before' }
-            $fakeSecret.value.$field = $odd
+            $fakePc.secret.$field = $odd
             Assert-Throws { Invoke-Join $machine } '.'
             foreach ($path in 'kubeconfig', 'bootstrapKubeconfig', 'clusterCa') { Assert-Equal (Read-Text $machine.paths.$path) 'before' }
         }
@@ -95,7 +85,7 @@ Test 'a certificate that cannot be read is replaced' {
     Write-Text $machine.paths.kubeconfig 'old'
     Write-Text "$($machine.paths.certificates)/kubelet-client-current.pem" 'no certificate'
     Invoke-Join $machine
-    Assert-Equal $asked.secret 1
+    Assert-Equal $fakePc.asked 1
     Assert-False (Test-Path $machine.paths.kubeconfig)
 }
 function Set-Certificate {
@@ -121,7 +111,7 @@ a folder, with no kubeconfig to read||https://api:6443|1|True
             Write-Text $machine.paths.kubeconfig 'server: torn'
         }
         Invoke-Join $machine
-        Assert-Equal @((Get-Node $machine).server, $asked.secret) @($torn.server, $torn.asks)
+        Assert-Equal @((Get-Node $machine).server, $fakePc.asked) @($torn.server, $torn.asks)
         Assert-False (Test-Path $machine.paths.bootstrapKubeconfig)
     }
 }
@@ -131,7 +121,7 @@ foreach ($torn in 'kubeconfig', 'clusterCa', 'name') {
         Set-Certificate $machine
         if ($torn -eq 'name') { Set-Certificate $machine 'i-0fff' } else { Write-Text $machine.paths.$torn "`0`0" }
         Invoke-Join $machine
-        Assert-Equal @($asked.secret, (Test-Path $machine.paths.bootstrapKubeconfig)) @(1, $true)
+        Assert-Equal @($fakePc.asked, (Test-Path $machine.paths.bootstrapKubeconfig)) @(1, $true)
     }
 }
 Complete-Tests

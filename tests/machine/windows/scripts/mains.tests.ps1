@@ -1,32 +1,25 @@
-# What scripts do when they are started: loops that go on, arguments, exit codes; and the calls that end a drain or open a
-# key of Windows' own.
+# What scripts do when they are started: loops that go on, arguments, exit codes; and the calls that end a drain.
 . "$PSScriptRoot/harness.ps1"
+. "$PSScriptRoot/fakes.ps1"
 Copy-Item -LiteralPath "$source/podNetworks/azureCni/start-kube-proxy.ps1" -Destination $scripts
 . "$scripts/lib.ps1"
-$fakeMain = @{}
 
 # Starts a script with these functions instead of its own. Where it would go on for ever a pause throws.
 function Invoke-Main {
     param($Script, $Functions, $Arguments = @{})
-    Set-Values $fakeMain @{ did = @(); rounds = 0; code = 0 }
+    Set-Values $fakePc @{ deeds = @(); rounds = 0; code = 0; exitCode = 7; exits = -not $fakePc.breaks }
     $text = Read-Text "$scripts/$Script.ps1"
-    $always = 'function Start-Log { }; function Initialize-Web { }; function Write-Log { Add-Did "log $args" }; function Write-Notice { Add-Did "told $args" }'
+    $always = 'function Start-Log { }; function Write-Log { Add-Did "log $args" }; function Write-Notice { Add-Did "told $args" }'
     Write-Text "$scripts/main.ps1" $text.Replace('$machine = Get-Machine', "$always`n$Functions`n`$machine = Get-Machine")
     try {
         & "$scripts/main.ps1" @Arguments | Out-Null
-        $fakeMain.code = $LASTEXITCODE
+        $fakePc.code = $LASTEXITCODE
     }
     catch {
         Add-Did "ends: $_"
     }
 }
-function Add-Did { $fakeMain.did += "$($args | ForEach-Object { $_ })" }
-function New-FakeProcess {
-    New-Fake @{ Handle = 1; ExitCode = 7; HasExited = -not $fakeMain.breaks } @{
-        WaitForExit = { if ($fakeMain.breaks) { throw 'broken' } }
-        Kill        = { Add-Did 'kill' }
-    }
-}
+function Add-Did { Add-Deed "$($args | ForEach-Object { $_ })" }
 Write-Text "$temp/token" 'token'
 Write-Text "$temp/sandbox/config.yaml" 'a: b'
 Write-Text "$scripts/machine.json" (@{
@@ -40,26 +33,26 @@ Test 'the health task goes on behind a round that has failed, with a guard' {
     Invoke-Main 'watch-health' @'
 function Start-Guard { Add-Did "guard $($args[1].duty)" }
 function Get-BootId { 'boot-1' }
-function Invoke-Round { $fakeMain.rounds += 1; if ($fakeMain.rounds -eq 1) { throw 'bad' }; $args[2].round = $null; Add-Did "round $($args[1])" }
-function Start-Sleep { if ($fakeMain.rounds -gt 1) { throw "pause $args in $($memory.round.seconds)" } }
+function Invoke-Round { $fakePc.rounds += 1; if ($fakePc.rounds -eq 1) { throw 'bad' }; $args[2].round = $null; Add-Did "round $($args[1])" }
+function Start-Sleep { if ($fakePc.rounds -gt 1) { throw "pause $args in $($memory.round.seconds)" } }
 '@
-    Assert-Equal $fakeMain.did @('guard the boot', 'log health: bad', 'round boot-1', 'ends: pause -Seconds 30 in 600')
+    Assert-Equal $fakePc.deeds @('guard the boot', 'log health: bad', 'round boot-1', 'ends: pause -Seconds 30 in 600')
 }
 Test 'the task of notices goes on behind a round that has failed, and later when the cloud may take the machine' {
     Invoke-Main 'watch-notices' @'
-function Invoke-Round { $fakeMain.rounds += 1; if ($fakeMain.rounds -eq 1) { throw 'bad' }; $fakeMain.rounds -eq 2 }
-function Start-Sleep { Add-Did "pause $args"; if ($fakeMain.rounds -eq 3) { throw 'and so on' } }
+function Invoke-Round { $fakePc.rounds += 1; if ($fakePc.rounds -eq 1) { throw 'bad' }; $fakePc.rounds -eq 2 }
+function Start-Sleep { Add-Did "pause $args"; if ($fakePc.rounds -eq 3) { throw 'and so on' } }
 '@
-    Assert-Equal $fakeMain.did @('log notices: bad', 'pause -Seconds 5', 'told the cloud may take this machine now', 'pause -Seconds 900', 'pause -Seconds 5', 'ends: and so on')
+    Assert-Equal $fakePc.deeds @('log notices: bad', 'pause -Seconds 5', 'told the cloud may take this machine now', 'pause -Seconds 900', 'pause -Seconds 5', 'ends: and so on')
 }
 Test 'a drain is asked for with its time and hook, or taken back' {
     $functions = 'function Get-NodeName { "n1" }; function Invoke-Drain { param($Machine, $Node, $Seconds, $Hook, [switch] $Returns, [switch] $Leaves); Add-Did "$Node $Seconds $Hook $Returns $Leaves" }; function Set-Cordon { param($Machine, $Node, $Deadline, [switch] $Off); Add-Did "$Node $($Deadline.seconds) $Off" }'
     Invoke-Main 'drain' $functions @{ Seconds = 90; Hook = 'h'; Returns = $true }
-    Assert-Equal @($fakeMain.did, $fakeMain.code) @(@('n1 90 h True False'), 0)
+    Assert-Equal @($fakePc.deeds, $fakePc.code) @(@('n1 90 h True False'), 0)
     Invoke-Main 'drain' $functions @{ Seconds = 90; Leaves = $true }
-    Assert-Equal $fakeMain.did @('n1 90  False True')
+    Assert-Equal $fakePc.deeds @('n1 90  False True')
     Invoke-Main 'drain' $functions @{ Seconds = 0 }
-    Assert-Equal $fakeMain.did @('n1 20 True')
+    Assert-Equal $fakePc.deeds @('n1 20 True')
 }
 Test 'a node drains itself by the name that it has joined with while the metadata service is busy' {
     $functions = 'function Get-NodeName { if ($CallsEnd.seconds -ne 10) { throw "no limit" }; throw 503 }; function Invoke-Drain { param($Machine, $Node); Add-Did $Node }'
@@ -67,30 +60,30 @@ Test 'a node drains itself by the name that it has joined with while the metadat
     foreach ($case in @{ file = '{"name":"n2"}'; name = 'n2' }, @{ file = '{"na'; name = 'i-0fedcba9876543210' }) {
         Write-Text "$temp/node.json" $case.file
         Invoke-Main 'drain' $functions @{ Seconds = 90 }
-        Assert-Equal $fakeMain.did @('log 503', $case.name)
+        Assert-Equal $fakePc.deeds @('log 503', $case.name)
     }
     Remove-Item -LiteralPath "$temp/kubelet-client-current.pem"
     Invoke-Main 'drain' $functions @{ Seconds = 90 }
-    Assert-Equal $fakeMain.did @('log 503', 'ends: nobody says which node this is')
+    Assert-Equal $fakePc.deeds @('log 503', 'ends: nobody says which node this is')
 }
 foreach ($breaks in $false, $true) {
     Test "pods of programs end with their program, which never outlives them: $breaks" {
-        $fakeMain.breaks = $breaks
+        $fakePc.breaks = $breaks
         $end = if ($breaks) { 'kill', 'ends: Exception calling "WaitForExit" with "0" argument(s): "broken"' } else { @() }
         $env:COLLECTOR_CONFIG = '/config.yaml'
         $env:CONTAINER_SANDBOX_MOUNT_POINT = "$temp/sandbox"
         $common = 'function Wait-Program { Add-Did "waits $args" }; function Write-PodKubeconfig { Add-Did $args[1] };'
-        Invoke-Main 'start-collector' "$common function Start-Process { param(`$FilePath, `$ArgumentList, [switch] `$PassThru, [switch] `$NoNewWindow); Add-Did `$FilePath `$ArgumentList; New-FakeProcess }"
-        Assert-Equal $fakeMain.did @(@('waits otelcol.exe 9', 'c.conf', "otelcol.exe --config $(Join-Path "$temp/sandbox" '/config.yaml')") + $end)
+        Invoke-Main 'start-collector' $common
+        Assert-Equal $fakePc.deeds @(@('waits otelcol.exe 9', 'c.conf', "otelcol.exe --config $(Join-Path "$temp/sandbox" '/config.yaml')") + $end)
         Assert-Equal $env:KUBECONFIG 'c.conf'
-        Invoke-Main 'start-kube-proxy' "$common function Get-Node { @{ name = 'n1'; providerId = 'p'; address = 'a' } }; function Initialize-Network { Add-Did 'network' }; function Start-PodProgram { Add-Did `$args[0] `$args[1]; New-FakeProcess }"
-        Assert-Equal $fakeMain.did @(@('network', 'waits kube-proxy.exe 9', 'p.conf', 'kube-proxy.exe --hostname-override=n1') + $end)
-        if (-not $breaks) { Assert-Equal $fakeMain.code 7 }
+        Invoke-Main 'start-kube-proxy' "$common function Get-Node { @{ name = 'n1'; providerId = 'p'; address = 'a' } }; function Initialize-Network { Add-Did 'network' }; function Start-PodProgram { Start-Process `$args[0] `$args[1] }"
+        Assert-Equal $fakePc.deeds @(@('network', 'waits kube-proxy.exe 9', 'p.conf', 'kube-proxy.exe --hostname-override=n1') + $end)
+        if (-not $breaks) { Assert-Equal $fakePc.code 7 }
     }
 }
 Test 'an image has half an hour, and one that cannot be pulled keeps no other from it' {
     Invoke-Main 'prepull' 'function Start-Sleep { Add-Did $args }; function Invoke-Program { if ($args[1][-1] -eq "a") { throw "no" }; Add-Did $args[1] $args[2] $args[3] }'
-    Assert-Equal $fakeMain.did @('-Seconds 300', 'log not pulled: no', '--runtime-endpoint pipe --timeout 1800s pull b -Seconds 1810', 'log pulled b')
+    Assert-Equal $fakePc.deeds @('-Seconds 300', 'log not pulled: no', '--runtime-endpoint pipe --timeout 1800s pull b -Seconds 1810', 'log pulled b')
 }
 Test 'the cloud is told what it waits for, and nothing else' {
     . "$scripts/notice.ps1"
@@ -103,54 +96,9 @@ lifecycle|h CompleteLifecycleAction CONTINUE
 event|http://169.254.169.254/metadata/scheduledevents?api-version=2020-07-01 {"StartRequests":[{"EventId":"e1"}]}
 none|
 '@) {
-        $fakeMain.did = @()
+        $fakePc.deeds = @()
         Complete-Termination $machine @{ finish = $case.finish; id = 'e1' }
-        Assert-Equal $fakeMain.did $case.did
+        Assert-Equal $fakePc.deeds $case.did
     }
-}
-
-Add-Type -TypeDefinition 'namespace Fenestra { public static class Privilege { public static string Did = ""; public static int Answer;
-public static int RtlAdjustPrivilege(int privilege, bool enable, bool thread, out bool before) { before = false; Did += " " + privilege + (enable ? "+" : "-"); return Answer; } } }'
-function New-FakeSecurity {
-    New-Fake @{ sddl = '' } @{
-        SetSecurityDescriptorSddlForm = { $this.sddl = "$args" }
-        GetSecurityDescriptorSddlForm = { 'O:TI' }
-        AddAccessRule                 = { $this.sddl += "allow $($args[0])" }
-    }
-}
-$fakeHive = New-Fake @{} @{
-    OpenSubKey = {
-        if ($fakeMain.gone) { return }
-        New-Fake @{ rights = "$($args[2])" } @{
-            GetAccessControl = { New-FakeSecurity }
-            SetAccessControl = { Add-Did "$($args[0].sddl) by $($this.rights)" }
-            CreateSubKey     = {
-                if ($fakeMain.breaks) { throw 'no key' }
-                Add-Did "make $($args[0])"
-                New-Object IO.MemoryStream
-            }
-        }
-    }
-}
-$text = (Read-Text "$scripts/install-ccg.ps1").Replace('[Microsoft.Win32.Registry]::LocalMachine', '$fakeHive').Replace('New-Object Security.AccessControl.RegistrySecurity', 'New-FakeSecurity')
-$text = $text.Replace('New-Object Security.Principal.SecurityIdentifier', 'Write-Output').Replace('New-Object Security.AccessControl.RegistryAccessRule', 'Write-Output')
-Write-Text "$scripts/install-ccg.ps1" $text
-Test 'a class is added by its own right, and the key given back as it was, also where that fails' {
-    . "$scripts/install-ccg.ps1"
-    foreach ($breaks in $false, $true) {
-        Set-Values $fakeMain @{ did = @(); breaks = $breaks }
-        [Fenestra.Privilege]::Did = ''
-        try { Add-AllowedClass 'SOFTWARE\Allowed' '{C}' } catch { Add-Did "$_" }
-        Assert-Equal ([Fenestra.Privilege]::Did) ' 9+ 18+ 18- 9-'
-        Assert-Equal $fakeMain.did[0, 1] @('O:BA Owner by ReadPermissions, TakeOwnership', 'allow S-1-5-32-544 FullControl Allow by ReadPermissions, ChangePermissions')
-        $made = 'make {C}'
-        if ($fakeMain.breaks) { $made = '*no key*' }
-        Assert-Equal @($fakeMain.did -like $made).Count 1
-        Assert-Equal @($fakeMain.did -eq 'O:TI Owner, Access by ReadPermissions, ChangePermissions, TakeOwnership').Count 1
-    }
-    $fakeMain.gone = $true
-    Assert-Throws { Open-Key 'SOFTWARE\None' 'ReadPermissions' } 'there is no key HKEY_LOCAL_MACHINE\\SOFTWARE\\None'
-    [Fenestra.Privilege]::Answer = -1073741727
-    Assert-Throws { Set-Privilege 9 $true } '^privilege 9 does not change: 0xc0000061$'
 }
 Complete-Tests

@@ -1,12 +1,11 @@
 # Routes, the node's subnet, the source address of kube-proxy; the token's place, and a kubeconfig that names the API itself.
 . "$PSScriptRoot/harness.ps1"
-. "$PSScriptRoot/network-fakes.ps1"
+. "$PSScriptRoot/fakes.ps1"
 . "$scripts/lib.ps1"
 . "$scripts/routes.ps1"
 . "$scripts/pod.ps1"
 . "$scripts/start-kube-proxy.ps1"
 
-. "$PSScriptRoot/log-fake.ps1"
 $metadata = '169.254.169.254/32'
 # Destination, adapter and gateway of each route; the default route is over adapter 7.
 $clock = '169.254.169.123/32'
@@ -19,42 +18,37 @@ to the same place over an adapter that is gone are taken out|METADATA 7 10.0.0.1
 that Azure hands out to its platform are left alone|168.63.129.16/32 7 10.0.0.1, CLOCK 7 10.0.0.1|METADATA|
 '@.Replace('METADATA', $metadata).Replace('CLOCK', $clock)) {
     Test "routes $($case.title); what is made is for this boot only" {
-        $table.routes = @(New-Route '0.0.0.0/0' 7 '10.0.0.1') + @($case.has | ForEach-Object { $words = -split $_; New-Route $words[0] $words[1] $words[2] })
-        $table.kept = @($case.made | ForEach-Object { New-Route $_ 4 '10.0.9.1' })
-        $table.removed = @()
-        $others = @($table.routes | Where-Object { $_.DestinationPrefix -notlike '169.254.*' }).Count
+        Reset-Pc
+        $fakePc.routes += @($case.has | ForEach-Object { $words = -split $_; New-Route $words[0] $words[1] $words[2] })
+        $fakePc.kept = @($case.made | ForEach-Object { New-Route $_ 4 '10.0.9.1' })
+        $others = @($fakePc.routes | Where-Object { $_.DestinationPrefix -notlike '169.254.*' }).Count
         Assert-Equal @(Repair-Routes @($metadata, $clock)) $case.made
-        Assert-Equal @($table.removed -like 'Active*') $case.removed
-        Assert-Equal @($table.kept) @()
-        Assert-Equal @($table.routes | ForEach-Object { "$($_.DestinationPrefix) $($_.InterfaceIndex) $($_.NextHop)" } | Where-Object { $_ -like '169.254.*' } | Sort-Object) @("$clock 7 10.0.0.1", "$metadata 7 10.0.0.1")
-        Assert-Equal ($table.routes.Count) ($others + 2)
+        Assert-Equal @($fakePc.removed -like 'Active*') $case.removed
+        Assert-Equal @($fakePc.kept) @()
+        Assert-Equal @($fakePc.routes | ForEach-Object { "$($_.DestinationPrefix) $($_.InterfaceIndex) $($_.NextHop)" } | Where-Object { $_ -like '169.254.*' } | Sort-Object) @("$clock 7 10.0.0.1", "$metadata 7 10.0.0.1")
+        Assert-Equal ($fakePc.routes.Count) ($others + 2)
     }
 }
 Test 'a route that somebody else makes at this moment keeps no other from being made' {
-    $table.routes = @(New-Route '0.0.0.0/0' 7 '10.0.0.1')
-    $real = ${function:New-NetRoute}
-    function New-NetRoute {
-        param($DestinationPrefix, $InterfaceIndex, $NextHop, $RouteMetric, $PolicyStore)
-        if ($DestinationPrefix -eq $metadata) { throw 'Instance MSFT_NetRoute already exists' }
-        & $real -DestinationPrefix $DestinationPrefix -InterfaceIndex $InterfaceIndex -NextHop $NextHop -RouteMetric $RouteMetric -PolicyStore $PolicyStore
-    }
+    Reset-Pc @{ call = "New-NetRoute $metadata"; way = 'Instance MSFT_NetRoute already exists' }
     Assert-Equal @(Repair-Routes @($metadata, '169.254.169.123/32')) @('169.254.169.123/32')
 }
 Test 'of two default routes the one with the lower sum of metrics counts, and one without a gateway never' {
+    Reset-Pc
     $dear = New-Route '0.0.0.0/0' 5 '10.0.0.1'
     $dear.RouteMetric = 500
-    $table.routes = @($dear, (New-Route '0.0.0.0/0' 3 '0.0.0.0'), (New-Route '0.0.0.0/0' 7 '10.0.0.2'))
+    $fakePc.routes = @($dear, (New-Route '0.0.0.0/0' 3 '0.0.0.0'), (New-Route '0.0.0.0/0' 7 '10.0.0.2'))
     Assert-Equal (Get-DefaultRoute).InterfaceIndex 7
 }
 Test 'an adapter without an address that stays has no default route yet' {
-    $table.routes = @(New-Route '0.0.0.0/0' 7 '10.0.0.1')
-    foreach ($address in @{ AddressState = 'Tentative'; IPAddress = '10.0.0.9' }, @{ AddressState = 'Preferred'; IPAddress = '169.254.7.7' }, $table.address) {
-        $table.address = $address
+    Reset-Pc
+    foreach ($address in @{ AddressState = 'Tentative'; IPAddress = '10.0.0.9' }, @{ AddressState = 'Preferred'; IPAddress = '169.254.7.7' }, $fakePc.address) {
+        $fakePc.address = $address
         Assert-Equal ($null -ne (Get-DefaultRoute)) ($address.AddressState -eq 'Preferred' -and $address.IPAddress -eq '10.0.0.9')
     }
 }
 Test 'without a default route nothing is touched' {
-    $table.routes = @(New-Route '0.0.0.0/0' 3 '0.0.0.0')
+    $fakePc.routes = @(New-Route '0.0.0.0/0' 3 '0.0.0.0')
     Assert-Equal @(Repair-Routes @($metadata)) @()
 }
 Test 'networks of addresses' {

@@ -1,105 +1,47 @@
 # The operating system's stage: features and the reboot, settings, and faults that must not cost a node.
 . "$PSScriptRoot/harness.ps1"
+. "$PSScriptRoot/fakes.ps1"
 . "$scripts/lib.ps1"
+. "$scripts/services.ps1"
 
-$fakeSystem = @{}
 function Reset-System {
+    param($Values = @{})
     Remove-Item -Force -LiteralPath "$temp/reboots" -ErrorAction SilentlyContinue
-    $fakeNotices.told = @()
-    Set-Values $fakeSystem @{
-        features = @{ Containers = 'Available' }; restart = 'Yes'; success = $true; fail = ''; before = @{}; services = @{}
-        installed = @(); values = @(); ports = @(); started = @(); calls = @(); excluded = @(); sizes = @()
-        managed = $true; pagefile = $null; resized = 0
+    Reset-Pc @{
+        features = @{ Containers = 'Available' }; services = @{ wuauserv = @{}; UsoSvc = @{}; w32time = @{} }; ports = @(); excluded = @(); sizes = @(); resized = 0
+        words    = @{ 'netsh.exe' = 2 }
+        cim      = @{ Win32_ComputerSystem = [PSCustomObject] @{ AutomaticManagedPagefile = $true } }
+        programs = @{ 'netsh.exe' = {
+            Add-Deed "netsh.exe $($args[0])"
+            if ($args[0][2] -eq 'show') { return @('Start Port    End Port') + $fakePc.ports }
+            if ($args[0][2] -eq 'add') { $fakePc.ports += "     $($args[0][5])       $($args[0][5])     *" }
+        } }
     }
+    foreach ($service in $fakePc.services.Values) { $service.status = 'Stopped' }
+    Set-Values $fakePc $Values
 }
-. "$PSScriptRoot/log-fake.ps1"
-function Get-ItemProperty { [PSCustomObject] $fakeSystem.before }
-function New-Folder { }
-function New-Item { }
-function Get-WindowsFeature {
-    param($Name)
-    foreach ($feature in $Name) {
-        [PSCustomObject] @{ Name = $feature; InstallState = $fakeSystem.features[$feature] }
-    }
-}
-function Install-WindowsFeature {
-    param($Name)
-    # As Windows does while it waits for a restart.
-    if ($fakeSystem.features.Values -contains 'InstallPending') {
-        throw 'The operation cannot be completed, because the server that you specified requires a restart.'
-    }
-    $fakeSystem.installed += $Name
-    if ($fakeSystem.success) {
-        foreach ($feature in $Name) { $fakeSystem.features[$feature] = 'InstallPending' }
-    }
-    [PSCustomObject] @{ Success = $fakeSystem.success; RestartNeeded = $fakeSystem.restart; ExitCode = 'Failed' }
-}
-function New-ItemProperty {
-    param($LiteralPath, $Name, $PropertyType, $Value, [switch] $Force)
-    if ($fakeSystem.fail -eq "registry $Name") { throw 'Requested registry access is not allowed.' }
-    $fakeSystem.values += "$LiteralPath $Name $PropertyType $Value"
-    $fakeSystem.before[$Name] = $Value
-}
-function Set-Service {
-    param($Name, $StartupType)
-    $fakeSystem.services[$Name] = $StartupType
-}
-# In place of those of services.ps1, which stage.ps1 has read in.
-function Stop-Within {
-    param($Name)
-    $fakeSystem.calls += "stop $Name"
-}
-function Start-Within {
-    param($Name)
-    $fakeSystem.started += $Name
-}
-function Invoke-Program {
-    param($Path, $Arguments)
-    $call = "$Path $($Arguments -join ' ')"
-    if ($fakeSystem.fail -and $call -like $fakeSystem.fail) { throw "made to fail: $call" }
-    $fakeSystem.calls += $call
-    if ($call -like '* show excludedportrange *') { return @('Start Port    End Port') + $fakeSystem.ports }
-    if ($call -like '* add excludedportrange udp *') {
-        $fakeSystem.ports += "     $($Arguments[5])       $($Arguments[5])     *"
-    }
-}
-function New-CimSession { 'session' }
-function Remove-CimSession { }
 function Add-MpPreference {
     param($ExclusionProcess, $ExclusionPath)
-    $fakeSystem.excluded += $ExclusionProcess + $ExclusionPath
+    $fakePc.excluded += $ExclusionProcess + $ExclusionPath
 }
-function Get-PartitionSupportedSize {
-    if ('partition', '*' -contains $fakeSystem.fail) { throw 'the partition is in use' }
-    @{ SizeMax = 107374182400 }
-}
+function Get-PartitionSupportedSize { Invoke-Call 'partition' { @{ SizeMax = 107374182400 } } }
 function Get-Partition { @{ Size = 32212254720 } }
 function Resize-Partition {
     param($DriveLetter, $Size)
-    $fakeSystem.resized = $Size
-}
-function Get-CimInstance {
-    param($ClassName)
-    if ($ClassName -eq 'Win32_ComputerSystem') {
-        return [PSCustomObject] @{ AutomaticManagedPagefile = $fakeSystem.managed }
-    }
-    $fakeSystem.pagefile
+    $fakePc.resized = $Size
 }
 function New-CimInstance {
     param($ClassName, $Property)
-    $fakeSystem.pagefile = [PSCustomObject] $Property
-    $fakeSystem.pagefile
+    $fakePc.cim[$ClassName] = [PSCustomObject] $Property
+    $fakePc.cim[$ClassName]
 }
 function Set-CimInstance {
     param($InputObject, $Property)
-    if ($Property.ContainsKey('AutomaticManagedPagefile')) {
-        $fakeSystem.managed = $Property.AutomaticManagedPagefile
-        return
-    }
-    $fakeSystem.sizes = @($Property.InitialSize, $Property.MaximumSize)
+    if ($Property.ContainsKey('AutomaticManagedPagefile')) { $InputObject.AutomaticManagedPagefile = $Property.AutomaticManagedPagefile }
+    else { $fakePc.sizes = @($Property.InitialSize, $Property.MaximumSize) }
 }
 $machine = ConvertTo-Data @{
-    paths = @{ dumps = 'C:\dumps'; state = $temp; repairs = "$temp/repairs.json" }
+    paths = @{ dumps = "$temp/dumps"; state = $temp; repairs = "$temp/repairs.json" }
     os    = @{
         features     = @('Containers')
         name         = 'windows-2022'
@@ -124,21 +66,24 @@ ConvertTo-Json -Depth 5 @{ 'windows-2022' = @(@{ path = 'HKLM:\SYSTEM\y'; type =
 Test 'a stock image: the feature is installed, everything is set, one reboot is asked for' {
     Reset-System
     Assert-Equal @(Invoke-Both $machine) @('reboot')
-    Assert-Equal $fakeSystem.installed @('Containers')
-    Assert-Equal $fakeSystem.values @('HKLM:\SYSTEM\y 1114842764 DWord 0', 'HKLM:\SOFTWARE\x NoAutoUpdate DWord 1')
-    Assert-Equal $fakeNotices.told @()
-    Assert-Equal @($fakeSystem.services.wuauserv, $fakeSystem.services.UsoSvc, $fakeSystem.services.w32time) @('Disabled', 'Disabled', 'Automatic')
-    Assert-Equal $fakeSystem.started @('w32time')
-    Assert-Equal @($fakeSystem.calls -notlike 'stop *') @(
+    Assert-Equal $fakePc.told @()
+    Assert-Equal $fakePc.deeds @(
+        'install Containers'
+        'HKLM:\SYSTEM\y 1114842764 DWord 0'
+        'set wuauserv Disabled'
+        'set UsoSvc Disabled'
+        'HKLM:\SOFTWARE\x NoAutoUpdate DWord 1'
         'netsh.exe int ipv4 set dynamicport tcp start=32768 num=32768'
         'netsh.exe int ipv4 set dynamicport udp start=32768 num=32768'
         'netsh.exe int ipv4 show excludedportrange udp'
         'netsh.exe int ipv4 add excludedportrange udp 65330 1 persistent'
+        'set w32time Automatic'
+        'start w32time'
         'w32tm.exe /config /update'
     )
-    Assert-Equal $fakeSystem.excluded @('kubelet.exe', 'C:\fenestra\bin')
-    Assert-Equal @($fakeSystem.managed, $fakeSystem.pagefile.Name, $fakeSystem.sizes[0], $fakeSystem.sizes[1]) @($false, 'C:\pagefile.sys', 4096, 6144)
-    Assert-Equal $fakeSystem.resized 107374182400
+    Assert-Equal $fakePc.excluded @('kubelet.exe', 'C:\fenestra\bin')
+    Assert-Equal @($fakePc.cim.Win32_ComputerSystem.AutomaticManagedPagefile, $fakePc.cim.Win32_PageFileSetting.Name, $fakePc.sizes[0], $fakePc.sizes[1]) @($false, 'C:\pagefile.sys', 4096, 6144)
+    Assert-Equal $fakePc.resized 107374182400
 }
 foreach ($torn in '', "`0`0", '{}', '{"windows-2022":') {
     Test "a list of fixes that is '$torn' leaves none out in silence: the stage fails, and an image is not believed" {
@@ -147,7 +92,7 @@ foreach ($torn in '', "`0`0", '{}', '{"windows-2022":') {
         Set-Content -NoNewline -LiteralPath $machine.paths.repairs -Value $torn
         try {
             Assert-Throws { & "$scripts/install-features.ps1" -Machine $machine } 'repairs\.json'
-            Assert-Equal @($fakeSystem.values.Count, $fakeSystem.installed.Count) @(0, 0)
+            Assert-Equal $fakePc.deeds @()
         }
         finally {
             Set-Content -NoNewline -LiteralPath $machine.paths.repairs -Value $kept
@@ -157,58 +102,53 @@ foreach ($torn in '', "`0`0", '{}', '{"windows-2022":') {
 Test 'after the reboot nothing is installed again and none is asked for' {
     Reset-System
     Invoke-Both $machine
-    $fakeSystem.installed = @()
     # An attempt that is repeated for another stage.
     Assert-Equal @(Invoke-Both $machine) @('reboot')
-    $fakeSystem.features.Containers = 'Installed'
-    $fakeSystem.calls = @()
+    $fakePc.features.Containers = 'Installed'
     Assert-Equal @(Invoke-Both $machine) @()
-    Assert-Equal $fakeSystem.installed @()
-    Assert-Equal @($fakeSystem.calls -like '* add *') @()
+    foreach ($once in 'install *', '* add *') { Assert-Equal @($fakePc.deeds -like $once).Count 1 }
 }
 Test 'an image that has the feature needs a reboot for repairs that it lacks, since drivers read them when they start, but never a second' {
     Reset-System
-    $fakeSystem.features.Containers = 'Installed'
-    $fakeSystem.before['1114842764'] = 0
+    $fakePc.features.Containers = 'Installed'
+    $fakePc.registry = @{ 'SYSTEM\y' = @{ '1114842764' = 0 } }
     Assert-Equal @(Invoke-Both $machine) @()
-    $fakeSystem.before = @{}
+    $fakePc.registry = @{}
     Assert-Equal @(Invoke-Both $machine) @('reboot')
     # A policy of the domain takes it back at each start.
-    $fakeSystem.before['1114842764'] = 1
+    $fakePc.registry['SYSTEM\y']['1114842764'] = 1
     Write-Text "$temp/reboots" '1'
     Assert-Equal @(Invoke-Both $machine) @()
 }
 Test 'a feature that does not install is an error, and updates, which it may need, are not off yet' {
     Reset-System
-    $fakeSystem.success = $false
+    $fakePc.refuses = $true
     Assert-Throws { Invoke-Both $machine } 'features not installed: Failed'
-    Assert-Equal $fakeSystem.services.Count 0
+    Assert-Equal @($fakePc.deeds -like 'set *') @()
 }
 foreach ($case in Read-Table @'
 fail|told
-netsh.exe * tcp *|tcp ports of connections
-netsh.exe * udp|UDP port 65330 left out
+netsh.exe show|UDP port 65330 left out
 w32tm.exe *|clock
 registry 1114842764|registry value 1114842764 below HKLM:\SYSTEM\y
 partition|size of the system drive
-*|tcp ports of connections, udp ports of connections, UDP port 65330 left out, clock, size of the system drive
+netsh.exe *|tcp ports of connections, udp ports of connections, UDP port 65330 left out
 '@) {
     Test "what fails at '$($case.fail)' costs no node: it is told, and the rest is set" {
-        Reset-System
-        $fakeSystem.fail = $case.fail
+        Reset-System @{ call = $case.fail; way = 'made to fail' }
         Assert-Equal @(Invoke-Both $machine) @('reboot')
-        Assert-Equal $fakeNotices.told @("settings not made, the node goes on without: $($case.told)")
-        Assert-Equal @($fakeSystem.sizes[0], $fakeSystem.started[-1], $fakeSystem.installed[0]) @(4096, 'w32time', 'Containers')
+        Assert-Equal $fakePc.told @("settings not made, the node goes on without: $($case.told)")
+        Assert-Equal @($fakePc.sizes[0], @('start w32time', 'install Containers' | Where-Object { $fakePc.deeds -contains $_ }).Count) @(4096, 2)
     }
 }
 Test 'a feature that is missing beside one that waits for its restart is installed after it' {
     Reset-System
     $machine.os.features = @('Containers', 'Hyper-V')
-    $fakeSystem.features = @{ Containers = 'InstallPending'; 'Hyper-V' = 'Available' }
+    $fakePc.features = @{ Containers = 'InstallPending'; 'Hyper-V' = 'Available' }
     Assert-Equal @(Invoke-Both $machine) @('again')
-    $fakeSystem.features.Containers = 'Installed'
+    $fakePc.features.Containers = 'Installed'
     Assert-Equal @(Invoke-Both $machine) @('reboot')
-    Assert-Equal $fakeSystem.installed @('Hyper-V')
+    Assert-Equal @($fakePc.deeds -like 'install *') @('install Hyper-V')
     $machine.os.features = @('Containers')
 }
 Complete-Tests

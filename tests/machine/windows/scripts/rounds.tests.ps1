@@ -1,35 +1,36 @@
 # The health task over ten rounds with each of its calls spoilt in each way: what was done, and what has failed?
 . "$PSScriptRoot/harness.ps1"
+. "$PSScriptRoot/fakes.ps1"
 . "$scripts/watch-health.ps1"
-. "$PSScriptRoot/node-fakes.ps1"
-. "$PSScriptRoot/round-fakes.ps1"
+. "$PSScriptRoot/node.ps1"
 # The port of a process that runs already.
 $fakePort = New-Fake @{} @{ Pending = { $false } }
+$fakeMachine.watch.healthPatience = 10000
 # What happens in the second round.
 $fakeScenes = [ordered] @{
     well        = { @() }
     trouble     = {
-        $fakeNode.route = $false
-        $fakeNode.services.hns.id = 777
-        $fakeNode.services.kubelet.status = 'Stopped'
+        $fakePc.routes = @($fakePc.routes[0])
+        $fakePc.services.hns.id = 777
+        $fakePc.services.kubelet.status = 'Stopped'
     }
-    'not Ready' = { $fakeNode.ready = $false }
-    hung        = { $fakeNode.status = 500 }
-    unsettled   = { Set-Values $fakeNode @{ state = 'new'; due = @('network'); task = 'Ready' } }
+    'not Ready' = { $fakePc.ready = $false }
+    hung        = { $fakePc.status = 500 }
+    unsettled   = { Set-Values $fakePc @{ state = 'new'; due = @('network'); tasks = @{ 'fenestra-run' = @{ State = 'Ready' } } } }
     # A stage of a later boot fails: what it starts has as long as what hangs.
     stuck       = {
-        Set-Values $fakeNode @{ state = 'down'; due = @('network') }
-        $fakeNode.services.kubelet.status = 'Stopped'
+        Set-Values $fakePc @{ state = 'down'; due = @('network') }
+        $fakePc.services.kubelet.status = 'Stopped'
     }
     # A run is at work: what its stage has stopped is left alone, and only routes are looked after.
     locked      = {
-        Set-Values $fakeNode @{ locked = $true; route = $false }
-        $fakeNode.services.containerd.status = 'Stopped'
+        Set-Values $fakePc @{ locked = $true; routes = @($fakePc.routes[0]) }
+        $fakePc.services.containerd.status = 'Stopped'
     }
-    pending     = { Set-Values $fakeNode.services.containerd @{ status = 'StartPending'; start = 'Disabled' } }
-    'no network' = { $fakeNode.networks = @() }
-    'no flanneld' = { Set-Values $fakeNode @{ networks = @(); processes = @('kube-proxy', 'kubelet') } }
-    pausing     = { $fakeNode.due = @('after') }
+    pending     = { Set-Values $fakePc.services.containerd @{ status = 'StartPending'; start = 'Disabled' } }
+    'no network' = { $fakePc.networks = @() }
+    'no flanneld' = { Set-Values $fakePc @{ networks = @(); processes = @('kube-proxy', 'kubelet') } }
+    pausing     = { $fakePc.due = @('after') }
 }
 # Scene, deeds, failed duties, and the cells that end so: calls with the first letters of ways. Each other cell of a
 # scene is as the first of its lines. Trouble is cured once and whole, whatever is spoilt for five rounds; what has not
@@ -45,11 +46,11 @@ well||kube-proxy,pod network|Get-Process t, HNS GET networks e
 well||HNS,kube-proxy,pod network|Initialize-Hns t
 well||report|kubectl annotate ht
 well|start hns, start hns, stop hns, stop hns|kube-proxy,pod network|HNS GET networks htn
-well|end kube-proxy||Send-Web kube-proxy htne
-well|end kubelet, end kubelet, start kubelet, start kubelet, stop kubelet, stop kubelet||Send-Web kubelet htne
+well|end kube-proxy||GET kube-proxy htne
+well|end kubelet, end kubelet, start kubelet, start kubelet, stop kubelet, stop kubelet||GET kubelet htne
 trouble|DELETE /policylists/p1, end kube-proxy, end kubelet, route, start kubelet, stopp a, stopp b||
 trouble|DELETE /policylists/p1, end kube-proxy, end kubelet, route, start hns, start kubelet, stop hns, stopp a, stopp b||HNS GET networks htn
-trouble|DELETE /policylists/p1, end kube-proxy, end kubelet, end kubelet, route, start kubelet, start kubelet, stop kubelet, stopp a, stopp b||Send-Web kubelet htne
+trouble|DELETE /policylists/p1, end kube-proxy, end kubelet, end kubelet, route, start kubelet, start kubelet, stop kubelet, stopp a, stopp b||GET kubelet htne
 not Ready|||
 not Ready|start containerd, start containerd, stop containerd, stop containerd||crictl info htn
 hung|end kube-proxy, end kubelet, end kubelet, start kubelet, start kubelet, stop kubelet, stop kubelet||
@@ -75,23 +76,23 @@ function Get-Cell {
     Reset-Node
     Remove-Item -Path "$temp/state/*"
     $kept = @{}
-    for ($round = 1; $round -le $Rounds -and $fakeNode.deeds -notcontains 'restart'; $round += 1) {
-        if ($fakeNode.over -or $round -eq 1) { $kept = @{ port = $fakePort; ready = [Diagnostics.Stopwatch]::StartNew() } }
+    for ($round = 1; $round -le $Rounds -and $fakePc.deeds -notcontains 'restart'; $round += 1) {
+        if ($fakePc.over -or $round -eq 1) { $kept = @{ port = $fakePort; ready = [Diagnostics.Stopwatch]::StartNew() } }
         if ($round -eq 1) { $kept.calm = New-Deadline 0 }
-        Set-Values $fakeNode @{ over = $false; call = $Call; way = $Way }
+        Set-Values $fakePc @{ over = $false; call = $Call; way = $Way }
         if ($round -eq 2) { & $fakeScenes[$Scene] }
-        if ($Scene -eq 'trouble' -and ($round -eq 1 -or $round -gt 6)) { $fakeNode.call = '' }
-        $began = $fakeNode.time
+        if ($Scene -eq 'trouble' -and ($round -eq 1 -or $round -gt 6)) { $fakePc.call = '' }
+        $began = $fakePc.time
         :alive while ($true) {
             Invoke-Round $fakeMachine 'boot-1' $kept
             break
         }
-        if ($fakeNode.time - $began -gt 600) { Add-Deed 'too long' }
-        $fakeNode.time += 100
+        if ($fakePc.time - $began -gt 600) { Add-Deed 'too long' }
+        $fakePc.time += 100
     }
-    if ($fakeNode.over) { $kept = @{} }
+    if ($fakePc.over) { $kept = @{} }
     $failed = @($kept.Keys | Where-Object { $_ -like 'failed *' } | ForEach-Object { $_ -replace '^failed ' } | Sort-Object) -join ','
-    "$(@($fakeNode.deeds -notlike 'set *' | Sort-Object) -join ', ')|$failed"
+    "$(@($fakePc.deeds -notlike 'set *' | Sort-Object) -join ', ')|$failed"
 }
 # The end of a cell by the table.
 function Get-Wanted {
@@ -112,11 +113,11 @@ foreach ($network in 'flannel', 'azureCni') {
     if ($network -eq 'azureCni') { $scenes = @('trouble') }
     foreach ($scene in $scenes) {
         Get-Cell $scene '' '' | Out-Null
-        $ways = $fakeNode.asked
+        $ways = $fakePc.ways
         $again = @()
         if ($network -eq 'azureCni') { $again = 'Get-CimInstance', 'New-CimSession', 'Write-Text' }
-        elseif ('well', 'trouble' -contains $scene) { $again = @($fakeNode.asked.Keys) }
-        $calls = @($fakeNode.asked.Keys | Where-Object { $again -contains $_ -or $fakeSeen -notcontains $_ } | Sort-Object)
+        elseif ('well', 'trouble' -contains $scene) { $again = @($ways.Keys) }
+        $calls = @($ways.Keys | Where-Object { $again -contains $_ -or $fakeSeen -notcontains $_ } | Sort-Object)
         $fakeSeen += $calls
         foreach ($call in @('') + $calls) {
             Test "$network, ${scene}: $call" {
@@ -128,7 +129,7 @@ foreach ($network in 'flannel', 'azureCni') {
                         $is = Get-Cell $scene $call $way 20
                         $is = ($is -replace '\|.*' -split ', ' -match '^(drain|restart)$' -join ', ') + '|'
                     }
-                    if ("$network $scene $call" -eq 'flannel trouble ') { Assert-Equal $fakeNotices.told @('route to 169.254.169.254/32 was lost and is back', 'service kubelet is Stopped; starting it', 'HNS has lost the endpoints of the pods; they are made again') }
+                    if ("$network $scene $call" -eq 'flannel trouble ') { Assert-Equal $fakePc.told @('route to 169.254.169.254/32 was lost and is back', 'service kubelet is Stopped; starting it', 'HNS has lost the endpoints of the pods; they are made again') }
                     Assert-Equal "${way}: $is" "${way}: $(Get-Wanted $name $call $way)"
                 }
             }
@@ -138,16 +139,19 @@ foreach ($network in 'flannel', 'azureCni') {
 Test 'each command that a round reaches is spoilt here, or none that answers from outside; the disk is Write-Text, and torn.tests.ps1' {
     $pure = -split 'Add-Type ConvertFrom-Json ForEach-Object New-Object Out-Null Select-Object Sort-Object Split-Path Where-Object Write-Verbose Copy-Item Test-Path'
     $found = @('Invoke-Round')
+    $literals = @()
     for ($next = 0; $next -lt $found.Count; $next += 1) {
         $block = (Get-Command -CommandType Function -Name $found[$next] -ErrorAction SilentlyContinue).ScriptBlock
         if (-not $block) { throw "$($found[$next]) has no fake" }
-        if ("$($block.File)" -like '*fake*.ps1') { continue }
+        if ("$($block.File)" -match '(fakes|node)\.ps1$') {
+            $literals += [Regex]::Matches("$block", "Invoke-Call '([^']+)'") | ForEach-Object { $_.Groups[1].Value }
+            continue
+        }
         foreach ($command in $block.Ast.FindAll({ param($ast) $ast.GetType().Name -eq 'CommandAst' }, $true)) {
             $name = $command.GetCommandName()
             if ($name -and $pure + $found -notcontains $name) { $found += $name }
         }
     }
-    $literals = foreach ($file in Get-Item "$PSScriptRoot/node-fakes.ps1", "$PSScriptRoot/round-fakes.ps1") { [Regex]::Matches((Read-Text $file.FullName), "Invoke-Call '([^']+)'") | ForEach-Object { $_.Groups[1].Value } }
     Assert-Equal @($literals | Where-Object { $fakeSeen -notcontains $_ }) @()
 }
 Complete-Tests

@@ -1,38 +1,20 @@
 # The services of a node: registered, held, started and brought back; cut off at each step, and repeated.
 . "$PSScriptRoot/harness.ps1"
+. "$PSScriptRoot/fakes.ps1"
 . "$scripts/lib.ps1"
 . "$scripts/services.ps1"
 
-. "$PSScriptRoot/node-fakes.ps1"
-function Invoke-Program {
-    param($Path, $Arguments)
-    Add-Deed "$Path $($Arguments -join ' ')"
-    # As containerd does: a second registration is refused, and a new service starts at boot.
-    if ($Arguments[0] -eq '--register-service') {
-        if ($fakeNode.services.containerd) { throw 'service containerd already exists' }
-        $fakeNode.services.containerd = @{ start = 'Automatic'; status = 'Stopped' }
+# As containerd does: a second registration is refused, and a new service starts at boot.
+$fakeContainerd = {
+    Add-Deed "containerd.exe $($args[0])"
+    if ($args[0][0] -eq '--register-service') {
+        if ($fakePc.services.containerd) { throw 'service containerd already exists' }
+        $fakePc.services.containerd = @{ start = 'Automatic'; status = 'Stopped' }
     }
-    if ($Arguments[0] -eq '--unregister-service') { $fakeNode.services.Remove('containerd') }
-}
-function New-ItemProperty {
-    param($Path, $Name, $PropertyType, $Value, [switch] $Force)
-    Add-Deed "$Path $Name $PropertyType $Value"
-}
-function New-Service {
-    param($Name, $BinaryPathName, $DependsOn, $StartupType)
-    Add-Deed "new $Name on $DependsOn"
-    $fakeNode.services[$Name] = @{ start = $StartupType; status = 'Stopped'; command = $BinaryPathName }
-}
-function Invoke-CimMethod {
-    param($InputObject, $MethodName, $Arguments)
-    if ($fakeNode.refuse -eq 0) { $fakeNode.services.kubelet.command = $Arguments.PathName }
-    @{ ReturnValue = $fakeNode.refuse }
+    if ($args[0][0] -eq '--unregister-service') { $fakePc.services.Remove('containerd') }
 }
 function New-Case {
-    Reset-Node
-    Set-Values $fakeNode @{ processes = @(); refuse = 0 }
-    $fakeNode.services.Clear()
-    $fakeNode.services.containerd = @{ start = 'Disabled'; status = 'Stopped' }
+    Reset-Pc @{ services = @{ containerd = @{ start = 'Disabled'; status = 'Stopped' } }; programs = @{ 'containerd.exe' = $fakeContainerd } }
     $folder = "$temp/$([Guid]::NewGuid())"
     New-Folder $folder
     Write-Text "$folder/pipe" ''
@@ -50,34 +32,34 @@ function New-Case {
 
 Test 'a service is held: disabled before it is stopped, so that a restart that is planned already does not bring it back' {
     New-Case
-    $fakeNode.services.kubelet = @{ start = 'Manual'; status = 'Running' }
-    $fakeNode.services.containerd.status = 'Running'
+    $fakePc.services.kubelet = @{ start = 'Manual'; status = 'Running' }
+    $fakePc.services.containerd.status = 'Running'
     Stop-NodeService @()
     Stop-NodeService $null
     Stop-NodeService @('kubelet', 'containerd', 'missing')
-    Assert-Equal $fakeNode.deeds @('set kubelet Disabled', 'stop kubelet', 'set containerd Disabled', 'stop containerd')
+    Assert-Equal $fakePc.deeds @('set kubelet Disabled', 'stop kubelet', 'set containerd Disabled', 'stop containerd')
     Assert-Throws { Start-Within kubelet } 'disabled'
 }
 foreach ($case in 'refuses', 'stays') {
     Test "a service that $case when it is asked to stop is ended by its process, and a process that others share is not" {
         New-Case
-        $fakeNode.services.kubelet = @{ start = 'Manual'; status = 'Running'; hangs = $case; id = 41 }
+        $fakePc.services.kubelet = @{ start = 'Manual'; status = 'Running'; hangs = $case; id = 41 }
         Stop-Within kubelet
-        Assert-Equal $fakeNode.deeds @('stop kubelet', 'end 41')
-        Assert-Equal $fakeNode.services.kubelet.status 'Stopped'
-        $fakeNode.services.kubelet = @{ start = 'Manual'; status = 'Running'; hangs = $case; id = 42 }
-        $fakeNode.services.other = @{ start = 'Manual'; status = 'Running'; id = 42 }
-        $fakeNode.deeds = @()
+        Assert-Equal $fakePc.deeds @('stop kubelet', 'end 41')
+        Assert-Equal $fakePc.services.kubelet.status 'Stopped'
+        $fakePc.services.kubelet = @{ start = 'Manual'; status = 'Running'; hangs = $case; id = 42 }
+        $fakePc.services.other = @{ start = 'Manual'; status = 'Running'; id = 42 }
+        $fakePc.deeds = @()
         Assert-Throws { Stop-Within kubelet } 'time out'
-        Assert-Equal $fakeNode.deeds @('stop kubelet')
+        Assert-Equal $fakePc.deeds @('stop kubelet')
     }
 }
 Test 'no second process is started beside one that does not end' {
     New-Case
-    $fakeNode.services.kubelet = @{ start = 'Manual'; status = 'Running'; id = 44 }
-    Set-Values $fakeNode @{ processes = @('kubelet'); call = 'Stop-Process'; way = 'throws' }
+    $fakePc.services.kubelet = @{ start = 'Manual'; status = 'Running'; id = 44 }
+    Set-Values $fakePc @{ processes = @('kubelet'); call = 'Stop-Process'; way = 'throws' }
     Assert-Throws { Restart-NodeService kubelet } '^a process kubelet of before does not end$'
-    Assert-Equal $fakeNode.deeds @('stop kubelet', 'set kubelet Manual')
+    Assert-Equal $fakePc.deeds @('stop kubelet', 'set kubelet Manual')
 }
 Test 'HNS that hangs is started again; its file goes only where that is asked for' {
     $env:ProgramData = $temp
@@ -85,21 +67,18 @@ Test 'HNS that hangs is started again; its file goes only where that is asked fo
         New-Case
         New-Folder "$temp/Microsoft/Windows/HNS"
         Write-Text "$temp/Microsoft/Windows/HNS/HNS.data" 'state'
-        $fakeNode.services.hns = @{ start = 'Automatic'; status = 'Running'; hangs = 'stays'; id = 43 }
+        $fakePc.services.hns = @{ start = 'Automatic'; status = 'Running'; hangs = 'stays'; id = 43 }
         Restart-Hns -Empty:$empty
-        Assert-Equal $fakeNode.deeds @('stop hns', 'end 43', 'start hns')
+        Assert-Equal $fakePc.deeds @('stop hns', 'end 43', 'start hns')
         Assert-Equal (Test-Path -LiteralPath "$temp/Microsoft/Windows/HNS/HNS.data") (-not $empty)
     }
 }
 Test 'a service that WMI knows nothing of is told to stop all the same, and one that is stopped takes its child along' {
     foreach ($way in 'throws', 'nothing', 'empty') {
-        Reset-Node
-        Set-Values $fakeNode @{ call = 'Get-CimInstance'; way = $way }
-        $fakeNode.services.hns.hangs = 'stays'
+        Reset-Pc @{ call = 'Get-CimInstance'; way = $way; services = @{ hns = @{ status = 'Running'; hangs = 'stays' }; kubelet = @{ status = 'Stopped' } }; processes = @('kubelet') }
         Assert-Throws { Stop-Within hns } 'time out'
-        $fakeNode.services.kubelet.status = 'Stopped'
         Stop-NodeService kubelet
-        Assert-Equal $fakeNode.deeds @('stop hns', 'set kubelet Disabled', 'end kubelet')
+        Assert-Equal $fakePc.deeds @('stop hns', 'set kubelet Disabled', 'end kubelet')
     }
 }
 # A process that ends without a word, and one that ends with an error, are both recovered from.
@@ -120,24 +99,22 @@ $started = @(
     'start kubelet'
 )
 $ends = @{ 'add-containerd' = 'containerd Manual Stopped '; 'start-kubelet' = 'containerd Manual Running , kubelet Manual Running log-runner kubelet --hostname-override=i-1 --node-ip=10.0.0.7' }
-function Assert-End {
-    param($Script)
-    Assert-Equal (@($fakeNode.services.Keys | Sort-Object | ForEach-Object { "$_ $($fakeNode.services[$_].start) $($fakeNode.services[$_].status) $($fakeNode.services[$_].command)" }) -join ', ') $ends[$Script]
-}
 foreach ($script in 'add-containerd', 'start-kubelet') {
     $steps = if ($script -eq 'add-containerd') { $registered } else { $started }
     Test "${script}: a new node, and one that is cut off at any step: a repeat ends with the whole service" {
-        foreach ($step in @('') + $steps) {
-            $machine = New-Case
-            if ($script -eq 'add-containerd') { $fakeNode.services.Clear() }
-            $fakeNode.fail = $step
-            if ($step) { Assert-Throws { & "$scripts/$script.ps1" -Machine $machine } 'made to fail' }
-            $fakeNode.fail = ''
-            if ($step) { $fakeNode.deeds = @() }
-            & "$scripts/$script.ps1" -Machine $machine
-            Assert-End $script
-            if ($step) { Assert-Equal @($steps | Where-Object { $_ -notlike 'new *' -and $_ -notlike 'start *' -and $fakeNode.deeds -notcontains $_ }) @() }
-            else { Assert-Equal $fakeNode.deeds $steps }
+        $new = {
+            $fakePc.machine = New-Case
+            if ($script -eq 'add-containerd') { $fakePc.services.Clear() }
+        }
+        $run = { & "$scripts/$script.ps1" -Machine $fakePc.machine }
+        & $new
+        & $run
+        Assert-Equal $fakePc.deeds $steps
+        Test-Calls $new $run {
+            $fakePc.deeds = @()
+            & $run
+            Assert-Equal (@($fakePc.services.Keys | Sort-Object | ForEach-Object { "$_ $($fakePc.services[$_].start) $($fakePc.services[$_].status) $($fakePc.services[$_].command)" }) -join ', ') $ends[$script]
+            if ($args[3]) { Assert-Equal @($steps | Where-Object { $_ -notlike 'new *' -and $_ -notlike 'start *' -and $fakePc.deeds -notcontains $_ }) @() }
         }
     }
 }
@@ -145,15 +122,15 @@ Test 'a repeat replaces containerd and changes the kubelet, so that new argument
     $machine = New-Case
     $machine.services.containerd.environment = @()
     & "$scripts/add-containerd.ps1" -Machine $machine
-    Assert-Equal $fakeNode.deeds (@('containerd.exe --unregister-service') + ($registered -notlike 'HKLM*'))
+    Assert-Equal $fakePc.deeds (@('containerd.exe --unregister-service') + ($registered -notlike 'HKLM*'))
     & "$scripts/start-kubelet.ps1" -Machine $machine
     $machine.kubelet.arguments = @('--v=4')
     Stop-NodeService @('kubelet', 'containerd')
     & "$scripts/start-kubelet.ps1" -Machine $machine
-    Assert-Equal @($fakeNode.services.kubelet.command, @($fakeNode.deeds -like 'new *').Count) @('log-runner kubelet --v=4', 1)
-    $fakeNode.refuse = 2
-    $fakeNode.services.kubelet.status = 'Stopped'
+    Assert-Equal @($fakePc.services.kubelet.command, @($fakePc.deeds -like 'new *').Count) @('log-runner kubelet --v=4', 1)
+    $fakePc.refuses = 2
+    $fakePc.services.kubelet.status = 'Stopped'
     Assert-Throws { & "$scripts/start-kubelet.ps1" -Machine $machine } 'does not change: 2'
-    Assert-Equal $fakeNode.services.kubelet.status 'Stopped'
+    Assert-Equal $fakePc.services.kubelet.status 'Stopped'
 }
 Complete-Tests

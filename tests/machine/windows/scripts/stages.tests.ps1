@@ -1,5 +1,6 @@
 # The stage machine over its faults: each stage fails, is cut off, is repeated; a reboot between any two.
 . "$PSScriptRoot/harness.ps1"
+. "$PSScriptRoot/fakes.ps1"
 . "$scripts/stage.ps1"
 . "$scripts/run.ps1"
 
@@ -26,78 +27,44 @@ $bootNames = @($fakeStages | Where-Object { $_.scope -eq 'boot' } | ForEach-Obje
 # What comes once the services run.
 $lateNames = 'services', 'programs', 'ready', 'after'
 
-# What the fakes do in this test: stages that fail (name to times), stages that want a reboot, and what ran.
-$fake = @{}
+# Each stage is a call, which fails, is cut off or wants a reboot as a test says.
 function Reset-Fake {
-    Set-Values $fake @{
-        fail = @{}; cut = @{}; reboot = @{}; refuse = 0; boot = 'boot-1'; slip = $null; word = 'reboot'
-        status = ''; ready = $true; order = @(); reports = @(); ran = @(); slept = @(); locked = @()
-    }
+    param($Values = @{})
+    Reset-Pc @{ cut = ''; reboots = 0; word = 'reboot'; boot = 'boot-1'; slip = $null; reports = @(); locks = @() }
+    Set-Values $fakePc $Values
 }
 foreach ($stage in $fakeStages) {
-    $name = $stage.name
     Set-Content -Path "$scripts/$($stage.script)" -Value @(
         'param($Machine)'
-        "`$fake.ran += '$name'"
-        "`$fake.order += 'stage $name'"
-        "if ('$name' -eq 'after') { `$fake.locked += `$fakeLock.held }"
-        "if (`$fake.fail['$name'] -gt 0) { `$fake.fail['$name'] -= 1; throw 'made to fail' }"
-        "if (`$fake.slip) { `$fake.slip }"
-        "if (`$fake.reboot['$name'] -gt 0) { `$fake.reboot['$name'] -= 1; return `$fake.word }"
+        '$fakePc.locks += [bool] $fakePc.held'
+        "Invoke-Call 'stage $($stage.name)' -Sure { }"
+        'if ($fakePc.slip) { $fakePc.slip }'
+        if ($stage.name -eq 'features') { 'if ($fakePc.reboots -gt 0) { $fakePc.reboots -= 1; return $fakePc.word }' }
     )
 }
-. "$PSScriptRoot/log-fake.ps1"
-function Protect-Folder {
-    param($Path)
-    if ($fake.refuse -gt 0) {
-        $fake.refuse -= 1
-        throw "access rights of $Path not set: made to fail"
-    }
-    $fake.order += "protect $(Split-Path -Leaf $Path)"
-}
+function Get-Ran { @($fakePc.calls -like 'stage *' -replace '^stage ') }
 function Stop-NodeService {
     param($Names)
-    if ($Names) { $fake.order += "hold $($Names -join ' ')" }
+    if ($Names) { Invoke-Call "hold $Names" { } }
 }
 function Set-Report {
     param($Machine, $Code)
-    $fake.reports += $Code
+    $fakePc.reports += $Code
 }
-function Start-Sleep {
-    param($Seconds)
-    $fake.slept += $Seconds
-}
-
-function Get-BootId { $fake.boot }
-function Get-Service { @{ Status = $fake.status } }
-function Test-NodeReady { $fake.ready }
+function Get-BootId { $fakePc.boot }
+function Test-NodeReady { $true }
 function Get-OwnName { 'n' }
-
-# In place of the lock between processes.
-$fakeLock = @{ held = $false }
-function Invoke-Alone {
-    param($Lock, $Milliseconds, $Body)
-    if ($fakeLock.hangs) { return $false }
-    $fakeLock.held = $true
-    & $Body | Out-Null
-    $fakeLock.held = $false
-    $true
-}
-
 # In place of processes: the stages of a wave one after the other.
 function Invoke-Wave {
     param($Stages)
-    if ($fake.fail['wave'] -gt 0) {
-        $fake.fail['wave'] -= 1
-        throw 'no process could be started'
-    }
+    Invoke-Call 'wave' -Sure { }
     $codes = @{}
     foreach ($stage in $Stages) {
         $name = $stage.name
-        $codes[$name] = Invoke-Stage $fakeMade.data $stage $fake.boot
-        if ($fake.cut[$name] -gt 0) {
+        $codes[$name] = Invoke-Stage $fakeMade.data $stage $fakePc.boot
+        if ($fakePc.cut -eq $name) {
             # The process was ended in the middle: it wrote no state, and its code is none of ours.
-            $fake.cut[$name] -= 1
+            $fakePc.cut = ''
             Remove-Item -Force -LiteralPath "$($fakeMade.data.paths.state)/$name.json" -ErrorAction SilentlyContinue
             $codes[$name] = -1073741510
         }
@@ -109,76 +76,63 @@ Test 'a run sets access rights before any stage, runs each once, in order, and h
     Reset-Fake
     $machine = New-Machine
     Assert-Equal (Invoke-Run $machine) 0
-    Assert-Equal $fake.reports @(0)
-    Assert-Equal @($fake.order | Select-Object -First 3) @('protect state', 'protect logs', 'stage credentials')
-    $network = [Array]::IndexOf($fake.order, 'stage network')
-    Assert-Equal $fake.order[$network - 1] 'hold kubelet containerd'
+    Assert-Equal $fakePc.reports @(0)
+    Assert-Equal @($fakePc.calls -match '^(Get-Acl|stage)' | Select-Object -First 3) @('Get-Acl', 'Get-Acl', 'stage credentials')
+    $order = @($fakePc.calls -match '^(hold|stage)')
+    Assert-Equal $order[[Array]::IndexOf($order, 'stage network') - 1] 'hold kubelet containerd'
     Invoke-Run $machine
     # A stage that is done holds none, and does not run.
-    Assert-Equal @($fake.order -like 'hold *').Count 5
-    Assert-Equal $fake.ran $inOrder
+    Assert-Equal @($fakePc.calls -like 'hold *').Count 5
+    Assert-Equal @(Get-Ran) $inOrder
 }
-Test 'access rights that cannot be set have a code of their own, run no stage, and are tried again' {
-    Reset-Fake
-    $fake.refuse = 2
-    Assert-Equal (Invoke-Run (New-Machine)) 0
-    Assert-Equal $fake.reports @(19, 19, 0)
-    Assert-Equal $fake.ran $inOrder
-    Reset-Fake
-    $fake.refuse = 99
-    Assert-Equal (Invoke-Run (New-Machine) -FirstWave) 19
-    Assert-Equal $fake.ran @()
-}
-Test 'each failed attempt is reported, but not while the extension runs' {
-    Reset-Fake
-    $fake.fail['join'] = 2
-    Invoke-Run (New-Machine)
-    Assert-Equal $fake.reports @(25, 25, 0)
-    Reset-Fake
-    $fake.fail['artifacts'] = 1
-    Invoke-Run (New-Machine) -FirstWave
-    Assert-Equal $fake.reports @()
-}
-Test 'an error outside of every stage does not end the run' {
-    Reset-Fake
-    $fake.fail['wave'] = 2
-    Assert-Equal (Invoke-Run (New-Machine)) 0
-    Assert-Equal $fake.ran $inOrder
-    Assert-Equal $fake.slept.Count 2
+foreach ($case in Read-Table @'
+title|call|times|first|ends|reports[]|ran|of
+access rights that cannot be set have a code of their own, run no stage, and are tried again|icacls.exe*|2||0|19, 19, 0|all|
+and are told where the extension runs|icacls.exe*|99|True|19||none|
+each failed attempt is reported|stage join|2||0|25, 25, 0|all|
+but not while the extension runs|stage artifacts|1|True|0||first|
+an error outside of every stage does not end the run|wave|2||0|1, 1, 0|all|
+in the foreground a wave that fails is tried three times and its code reported|stage artifacts|99|True|22||first|artifacts
+in the foreground all runs that comes before a restart, also where logins come first||0|True|0||first|
+'@) {
+    Test "$($case.title)" {
+        Reset-Fake @{ acl = ''; call = $case.call; way = 'throws'; times = $case.times }
+        Assert-Equal (Invoke-Run (New-Machine) -FirstWave:([bool] $case.first)) $case.ends
+        Assert-Equal @($fakePc.reports | ForEach-Object { "$_" }) $case.reports
+        Assert-Equal @(Get-Ran | Select-Object -Unique) @(switch ($case.ran) { 'all' { $inOrder } 'first' { $inOrder | Select-Object -First 4 } })
+        if ($case.of) { Assert-Equal @((Get-Ran) -eq $case.of).Count 3 }
+    }
 }
 # Each of these has run once, and the given ones once more.
 function Assert-Ran {
     param($Names, $Twice)
-    foreach ($name in $Names) { Assert-Equal "$name $(@($fake.ran -eq $name).Count)" "$name $(1 + [int] ($Twice -contains $name))" }
+    foreach ($name in $Names) { Assert-Equal "$name $(@((Get-Ran) -eq $name).Count)" "$name $(1 + [int] ($Twice -contains $name))" }
 }
+# A stage that ends by its own error, or whose process is ended.
+$fakeEnds = @{ fail = { Set-Values $fakePc @{ call = "stage $broken"; way = 'throws'; times = 1 } }; cut = { $fakePc.cut = $broken } }
 foreach ($broken in $inOrder) {
     foreach ($how in 'fail', 'cut') {
-        Test "stage $broken ends by $($how): it is tried again, with what it sends back" {
+        Test "stage $broken ends by $($how): it is tried again, with what it sends back; and a reboot behind it loses nothing" {
             Reset-Fake
-            $fake[$how][$broken] = 1
             $machine = New-Machine
+            & $fakeEnds[$how]
             $stage = $machine.stages | Where-Object { $_.name -eq $broken }
-            $code = if ($how -eq 'fail') { $stage.exitCode } else { -1073741510 }
             Assert-Equal (Invoke-Run $machine) 0
             Assert-Ran $inOrder (@($broken) + $stage.sendsBack)
-            Assert-Equal @($fake.slept.Count, $fake.reports) @(1, @($code, 0))
-        }
-        Test "a reboot after stage $broken has ended by $how loses nothing" {
+            Assert-Equal @($fakePc.slept.Count, $fakePc.reports) @(1, @($(if ($how -eq 'fail') { $stage.exitCode } else { -1073741510 }), 0))
             Reset-Fake
             $machine = New-Machine
             foreach ($wave in @($machine.waves)) {
                 if (@($wave) -contains $broken) { break }
                 Invoke-Wave @($machine.stages | Where-Object { @($wave) -contains $_.name })
             }
-            $fake[$how][$broken] = 1
+            & $fakeEnds[$how]
             Invoke-Wave @($machine.stages | Where-Object { $_.name -eq $broken })
-            $fake.boot = 'boot-2'
-            $before = $fake.ran.Count
+            $fakePc.boot = 'boot-2'
+            $before = (Get-Ran).Count
             Assert-Equal (Invoke-Run $machine) 0
             Assert-Ran @($inOrder | Where-Object { $bootNames -notcontains $_ }) $broken
-            foreach ($name in $bootNames) {
-                Assert-Equal @($fake.ran | Select-Object -Skip $before | Where-Object { $_ -eq $name }).Count 1
-            }
+            foreach ($name in $bootNames) { Assert-Equal @(Get-Ran | Select-Object -Skip $before | Where-Object { $_ -eq $name }).Count 1 }
         }
     }
     Test "stage $broken is cut off while its state is written: it runs again, unless the boot's services prove it" {
@@ -186,83 +140,61 @@ foreach ($broken in $inOrder) {
         $machine = New-Machine
         Invoke-Run $machine
         Write-Text "$($machine.paths.state)/$broken.json" '{"hash":"h'
-        $fake.ran = @()
+        $fakePc.calls = @()
         Assert-Equal (Invoke-Run $machine) 0
-        Assert-Equal $fake.ran @($lateNames -eq $broken)
+        Assert-Equal @(Get-Ran) @($lateNames -eq $broken)
         Remove-Item -Force -LiteralPath "$($machine.paths.state)/services.json"
-        $fake.ran = @()
+        $fakePc.calls = @()
         Assert-Equal (Invoke-Run $machine) 0
-        Assert-Equal $fake.ran @($inOrder | Where-Object { $_ -eq 'services' -or ($_ -eq $broken -and $lateNames -notcontains $_) })
+        Assert-Equal @(Get-Ran) @($inOrder | Where-Object { $_ -eq 'services' -or ($_ -eq $broken -and $lateNames -notcontains $_) })
     }
 }
 foreach ($case in @{ word = 'reboot'; runs = 1 }, @{ word = 'again'; runs = 2 }) {
     Test "a stage that answers '$($case.word)' ends the run with 3010, and has run $($case.runs) times after the restart" {
-        Reset-Fake
-        $fake.reboot['features'] = 1
-        $fake.word = $case.word
+        Reset-Fake @{ reboots = 1; word = $case.word }
         $machine = New-Machine
         Assert-Equal (Invoke-Run $machine) 3010
-        Assert-Equal $fake.ran @($inOrder | Select-Object -First 4)
-        $fake.boot = 'boot-2'
+        Assert-Equal @(Get-Ran) @($inOrder | Select-Object -First 4)
+        $fakePc.boot = 'boot-2'
         Assert-Equal (Invoke-Run $machine) 0
-        Assert-Equal @('features', 'artifacts' | ForEach-Object { $name = $_; @($fake.ran -eq $name).Count }) @($case.runs, 1)
+        Assert-Equal @('features', 'artifacts' | ForEach-Object { $name = $_; @((Get-Ran) -eq $name).Count }) @($case.runs, 1)
     }
+}
+Test 'a stage that wants reboots for ever is an error after those allowed' {
+    Reset-Fake @{ reboots = 99 }
+    $machine = New-Machine
+    foreach ($code in 3010, 3010, 20) { Assert-Equal (Invoke-Run $machine -FirstWave) $code }
 }
 Test 'facts of the node that are torn, and a token that is back, repeat the stage that they are of' {
     Reset-Fake
     $machine = New-Machine
     Invoke-Run $machine
-    $fake.ran = @()
+    $fakePc.calls = @()
     Write-Text $machine.paths.node '{"server":'
-    Invoke-Stage $machine ($machine.stages | Where-Object { $_.name -eq 'join' }) $fake.boot
+    Invoke-Stage $machine ($machine.stages | Where-Object { $_.name -eq 'join' }) $fakePc.boot
     Write-Text $machine.paths.bootstrapKubeconfig 'token'
-    Invoke-Stage $machine ($machine.stages | Where-Object { $_.name -eq 'ready' }) $fake.boot
-    Assert-Equal $fake.ran @('join', 'ready')
+    Invoke-Stage $machine ($machine.stages | Where-Object { $_.name -eq 'ready' }) $fakePc.boot
+    Assert-Equal @(Get-Ran) @('join', 'ready')
 }
 Test 'what the user wants done on a Ready node is done without the lock, and its failure is tried again' {
     Reset-Fake
     $machine = New-Machine
     Invoke-Waves $machine @($machine.waves | Where-Object { $_ -ne 'after' })
-    $fake.status = 'Running'
-    $fake.fail['after'] = 2
+    Set-Values $fakePc @{ calls = @(); locks = @(); call = 'stage after'; way = 'throws'; times = 2; services = @{ kubelet = @{ status = 'Running' } } }
     Assert-Equal (Invoke-Run $machine) 0
-    Assert-Equal $fake.reports @(31, 31, 0)
-    Assert-Equal @($fake.ran -eq 'after').Count 3
-    Assert-Equal $fake.locked @($false, $false, $false)
+    Assert-Equal $fakePc.reports @(31, 31, 0)
+    Assert-Equal $fakePc.locks @($false, $false, $false)
 }
 Test 'a lock that is held for too long is told, and the run goes on without it' {
-    Reset-Fake
-    $fakeLock.hangs = $true
+    Reset-Fake @{ locked = $true }
     Assert-Equal (Invoke-Run (New-Machine)) 0
-    $fakeLock.hangs = $false
-    Assert-Equal $fake.ran $inOrder
-    Assert-True ($fakeNotices.told[-1] -like '*has held the lock for 2100 s*')
+    Assert-Equal @(Get-Ran) $inOrder
+    Assert-True ($fakePc.told[-1] -like '*has held the lock for 2100 s*')
 }
 Test 'what a stage lets slip beside its answer asks for no reboot' {
-    Reset-Fake
-    $fake.slip = $true
+    Reset-Fake @{ slip = $true }
     Assert-Equal (Invoke-Run (New-Machine)) 0
-    Assert-Equal $fake.ran $inOrder
-}
-Test 'a stage that wants reboots for ever is an error after those allowed' {
-    Reset-Fake
-    $fake.reboot['features'] = 99
-    $machine = New-Machine
-    Assert-Equal (Invoke-Run $machine -FirstWave) 3010
-    Assert-Equal (Invoke-Run $machine -FirstWave) 3010
-    Assert-Equal (Invoke-Run $machine -FirstWave) 20
-}
-Test 'in the foreground a wave that fails is tried three times and its code reported' {
-    Reset-Fake
-    $fake.fail['artifacts'] = 99
-    Assert-Equal (Invoke-Run (New-Machine) -FirstWave) 22
-    Assert-Equal @($fake.ran -eq 'artifacts').Count 3
-    Assert-Equal @($fake.ran -eq 'containerd').Count 0
-}
-Test 'in the foreground all runs that comes before a restart, also where logins come first' {
-    Reset-Fake
-    Assert-Equal (Invoke-Run (New-Machine) -FirstWave) 0
-    Assert-Equal $fake.ran @('credentials', 'features', 'settings', 'artifacts')
+    Assert-Equal @(Get-Ran) $inOrder
 }
 Test 'pauses grow, stay level and differ by a fifth at most' {
     $machine = New-Machine

@@ -1,15 +1,15 @@
 # Every reader of a file over every way in which a file may be torn: state counts as absent, and the next writer makes
 # it whole.
 . "$PSScriptRoot/harness.ps1"
+. "$PSScriptRoot/fakes.ps1"
 . "$scripts/lib.ps1"
 . "$scripts/state.ps1"
 . "$scripts/run.ps1"
 . "$scripts/pod.ps1"
 . "$scripts/start-kube-proxy.ps1"
-. "$PSScriptRoot/log-fake.ps1"
 
 # The IPAM plug-in gives an address that is not the one of before.
-function Invoke-Program { '{"ips":[{"address":"10.244.3.9/24"}]}' }
+$fakePc.programs['host-local'] = { '{"ips":[{"address":"10.244.3.9/24"}]}' }
 $fakeFolder = "$temp/files"
 $fakeReader = ConvertTo-Data @{
     paths    = @{ state = $fakeFolder; node = "$fakeFolder/node.json"; cniBin = $temp }

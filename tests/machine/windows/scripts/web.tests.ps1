@@ -2,7 +2,7 @@
 . "$PSScriptRoot/harness.ps1"
 . "$scripts/files.ps1"
 . "$scripts/web.ps1"
-. "$PSScriptRoot/log-fake.ps1"
+function Write-Log { }
 
 $ready = "$temp/port"
 $server = Start-Process -FilePath 'node' -ArgumentList "`"$PSScriptRoot/web-server.mjs`"", "`"$ready`"" -PassThru -NoNewWindow
