@@ -10,9 +10,9 @@ import { runHook } from "./serving.ts";
 
 /** URNs of all that a resource waits for. */
 function closure(resources: RecordedProgram["resources"], start: RecordedResource): ReadonlySet<string> {
+  const byUrn = new Map(resources.map((each) => [each.urn, each]));
   const seen = new Set(start.dependencies);
-  for (const urn of seen)
-    for (const next of resources.find((each) => each.urn === urn)?.dependencies ?? []) seen.add(next);
+  for (const urn of seen) for (const next of byUrn.get(urn)?.dependencies ?? []) seen.add(next);
   return seen;
 }
 
@@ -34,10 +34,8 @@ for (const stack of ["aws-prod", "azure-prod"] as const)
 
     it("waits for all that the machine does, so that nothing fails between them", async () => {
       for (const { program, machine, gate, prefix } of await chain()) {
-        const before = closure(program.resources, gate);
-        const late = program.resources.filter(
-          ({ urn }) => closure(program.resources, machine).has(urn) && !before.has(urn),
-        );
+        const [before, all] = [gate, machine].map((each) => closure(program.resources, each));
+        const late = program.resources.filter(({ urn }) => all?.has(urn) && !before?.has(urn));
         const behind = late.filter((each) => each !== gate && each.custom).map(({ name }) => name);
         // Azure's disk and card, whose replacement deletes the machine first, stand behind the gate.
         assert.deepEqual(
