@@ -90,8 +90,13 @@ async function runTheProgram({ programs, progress, ...options }: RehearsalOption
 
 type Ran = Awaited<ReturnType<typeof runTheProgram>>;
 
+type Surroundings = Pick<
+  RehearsalOptions,
+  "stack" | "progress" | "workFolder" | "programs" | "breakage" | "updateTo" | "updateFrom" | "containerRuntime"
+>;
+
 /** Its machines, none of them started, and all that they reach. */
-async function makeWorld(ran: Ran, options: RehearsalOptions) {
+export async function makeWorld(ran: Ran, options: Surroundings) {
   const { config, stackConfig, simulate, program, hooks } = ran;
   const { stack, progress, workFolder, programs, breakage, updateTo, updateFrom } = options;
   const spec = clusterSpec(stackConfig);

@@ -78,6 +78,12 @@ export class ServedCloud {
     this.#recorded = new Map(recorded.map((resource) => [resource.urn, resource]));
   }
 
+  /** What there is, with the providers. */
+  get resources(): readonly RecordedResource[] {
+    const made = [...this.#made.values()].map(({ request, ...answer }) => ({ ...request, ...answer }));
+    return [...this.#providers.values(), ...made];
+  }
+
   get size(): number {
     return this.#made.size;
   }
@@ -181,13 +187,8 @@ export class ServedCloud {
 
   #ask(operation: Operation, request: ResourceRequest, id: string, outputs: PropertyMap): void {
     const resource = { ...request, id, outputs };
-    const made = [...this.#made.values()].map(({ request: asked, ...answer }) => ({ ...asked, ...answer }));
-    this.deployer(operation, resource, {
-      stack: "",
-      resources: [...this.#providers.values(), ...made, resource],
-      outputs: {},
-      messages: [],
-    });
+    const resources = [...this.resources, resource];
+    this.deployer(operation, resource, { stack: "", resources, outputs: {}, messages: [] });
   }
 
   #withReadBack(request: ResourceRequest, given: PropertyMap, at: "create" | "refresh"): PropertyMap {

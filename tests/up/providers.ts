@@ -7,9 +7,19 @@ import messages from "@pulumi/pulumi/proto/provider_pb.js";
 import empty from "google-protobuf/google/protobuf/empty_pb.js";
 import struct from "google-protobuf/google/protobuf/struct_pb.js";
 import { z } from "zod";
+import { messageOf } from "../../components/gates/poll.ts";
 import { mapFromWire, type PropertyMap, toWire } from "../../components/gates/resources.ts";
 import { type Change, difference } from "../../plan/providers/diff.ts";
 import { previewCreate, previewUpdate, type ServedCloud, type Subject } from "../support/servedCloud.ts";
+
+type Answered<K extends keyof ServedCloud> = ServedCloud[K] extends (...given: infer Given) => infer Answer
+  ? (...given: Given) => Answer | Promise<Answer>
+  : never;
+
+/** What providers ask of a cloud, which may take its time. */
+export type Providing = Pick<ServedCloud, "configure" | "difference" | "read"> & {
+  readonly [K in "create" | "update" | "delete"]: Answered<K>;
+};
 
 const servedPackages = ["aws", "azure-native", "tls", "random", "kubernetes"] as const;
 
@@ -22,7 +32,7 @@ export interface ServedProviders {
  * Serves each package on a port of the loopback. With PULUMI_DEBUG_PROVIDERS the engine attaches to them in place of
  * starting plug-ins (pulumi/pulumi v3.260.0, sdk/go/common/resource/plugin/provider_plugin.go).
  */
-export async function serveProviders(cloud: ServedCloud): Promise<ServedProviders> {
+export async function serveProviders(cloud: Providing): Promise<ServedProviders> {
   const servers = servedPackages.map((name) => {
     const server = new Server({ "grpc.max_receive_message_length": -1, "grpc.max_send_message_length": -1 });
     server.addService(services.ResourceProviderService, methods(name, cloud));
@@ -48,13 +58,12 @@ function listen(server: Server): Promise<number> {
 }
 
 /** The engine shows an error's message beside the resource. */
-function unary<Q, A>(answer: (request: Q) => A) {
-  return ({ request }: ServerUnaryCall<Q, A>, callback: sendUnaryData<A>): void => {
+function unary<Q, A>(answer: (request: Q) => A | Promise<A>) {
+  return async ({ request }: ServerUnaryCall<Q, A>, callback: sendUnaryData<A>): Promise<void> => {
     try {
-      callback(null, answer(request));
+      callback(null, await answer(request));
     } catch (error) {
-      const details = error instanceof Error ? error.message : String(error);
-      callback({ code: status.UNKNOWN, details });
+      callback({ code: status.UNKNOWN, details: messageOf(error) });
     }
   };
 }
@@ -80,7 +89,7 @@ const write = (properties: PropertyMap): struct.Struct =>
 const declared = (type: string): boolean => !type.startsWith("kubernetes:");
 
 /** The methods that the engine calls; others are UNIMPLEMENTED. */
-function methods(packageName: string, cloud: ServedCloud) {
+function methods(packageName: string, cloud: Providing) {
   return {
     handshake: unary((_: messages.ProviderHandshakeRequest) =>
       new messages.ProviderHandshakeResponse().setAcceptSecrets(true),
@@ -106,7 +115,7 @@ function methods(packageName: string, cloud: ServedCloud) {
       const { changes } = cloud.difference({ ...questionOf(request), type: request.getType() });
       return different(changes);
     }),
-    create: unary((request: messages.CreateRequest) => {
+    create: unary(async (request: messages.CreateRequest) => {
       const subject = subjectOf(request);
       const inputs = read(request.getProperties());
       const answer = new messages.CreateResponse();
@@ -114,7 +123,7 @@ function methods(packageName: string, cloud: ServedCloud) {
         answer.setProperties(write(declared(subject.type) ? previewCreate(subject.type, inputs) : inputs));
         return answer;
       }
-      const { id, outputs } = cloud.create(subject, inputs);
+      const { id, outputs } = await cloud.create(subject, inputs);
       answer.setId(id);
       answer.setProperties(write(outputs));
       return answer;
@@ -134,7 +143,7 @@ function methods(packageName: string, cloud: ServedCloud) {
       answer.setInputs(write(found.inputs));
       return answer;
     }),
-    update: unary((request: messages.UpdateRequest) => {
+    update: unary(async (request: messages.UpdateRequest) => {
       const subject = subjectOf(request);
       const question = questionOf(request);
       const answer = new messages.UpdateResponse();
@@ -144,13 +153,13 @@ function methods(packageName: string, cloud: ServedCloud) {
             ? declared(subject.type)
               ? previewUpdate(subject.type, question)
               : question.inputs
-            : cloud.update(subject, request.getId(), question),
+            : await cloud.update(subject, request.getId(), question),
         ),
       );
       return answer;
     }),
-    delete: unary((request: messages.DeleteRequest) => {
-      cloud.delete(subjectOf(request), request.getId(), read(request.getOldInputs()));
+    delete: unary(async (request: messages.DeleteRequest) => {
+      await cloud.delete(subjectOf(request), request.getId(), read(request.getOldInputs()));
       return new empty.Empty();
     }),
     invoke: unary((request: messages.InvokeRequest): messages.InvokeResponse => {

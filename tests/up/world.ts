@@ -1,23 +1,22 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
-import { createServer } from "node:http";
-import { createServer as createTlsServer } from "node:https";
+import { existsSync, mkdirSync, openSync, readFileSync, writeFileSync } from "node:fs";
+import { createServer, request } from "node:http";
 import { connect } from "node:net";
 import path from "node:path";
 import { text } from "node:stream/consumers";
+import { setTimeout } from "node:timers/promises";
+import { createServer as createTlsServer } from "node:tls";
 import { stringify } from "yaml";
-import { loadConfig } from "../../components/config/load.ts";
-import type { ClassProbe } from "../../components/gates/policyGate.ts";
-import { reveal, textOf } from "../../components/gates/resources.ts";
-import { runtimeClassProbes } from "../../components/kubernetes/guardRails.ts";
-import { clusterSpec } from "../../components/model/clusterSpec.ts";
-import { issueServerCertificate, type KeyAndCertificate } from "../../plan/fakes/certificates.ts";
+import { type PropertyMap, reveal } from "../../components/gates/resources.ts";
+import { issueServerCertificate, newAuthority } from "../../plan/fakes/certificates.ts";
 import { placeOf, simulatedCloud } from "../../plan/fakes/cloud.ts";
-import type { SimulatedCloud } from "../../plan/program/engine.ts";
-import { ServedCloud } from "../support/servedCloud.ts";
+import { plainRequest, type RecordedProgram, type RecordedResource } from "../../plan/program/recorded.ts";
+import { runProgram } from "../../plan/program/runProgram.ts";
+import { objectOf } from "../../rehearsal/testkit/namespaces.ts";
+import { ServedCloud, type Subject } from "../support/servedCloud.ts";
 import { listening } from "../support/suite.ts";
-import { serveProviders } from "./providers.ts";
+import { type Providing, serveProviders } from "./providers.ts";
 
 const root = path.join(import.meta.dirname, "../..");
 
@@ -79,47 +78,17 @@ esac
 /** A secret in whatever the clouds and the cluster say. */
 export const planted = "AKIAHUNTER2HUNTER2AA";
 
-/** What the cluster's API says; a test changes it. */
-export interface ApiMood {
-  /** Default 200. */
-  readyz: number;
-  readonly probes: readonly ClassProbe[];
-}
-
-/** The API of a cluster whose control plane and policies are as its gates want them. */
-function answerOf(mood: ApiMood, url: string, sent: string): readonly [status: number, body: object | string] {
-  const { pathname } = new URL(url, "https://api");
-  const parts = pathname.split("/");
-  const name = parts.at(-1) ?? "";
-  const metadata = { name };
-  const now = new Date().toISOString();
-  if (pathname === "/readyz") return [mood.readyz, mood.readyz === 200 ? "ok" : `not today, ${planted}`];
-  if (name === "selfsubjectaccessreviews") return [201, { status: { allowed: true } }];
-  if (parts.includes("leases")) return [200, { kind: "Lease", metadata, spec: { renewTime: now } }];
-  if (parts.at(-2) === "nodes")
-    return [200, { kind: "Node", metadata: { ...metadata, labels: { "node-role.kubernetes.io/control-plane": "" } } }];
-  if (name === "pods") {
-    const { spec } = JSON.parse(sent);
-    const runtimeClassName = mood.probes.find(({ image }) => image === spec.containers[0].image)?.runtimeClass;
-    return [201, { kind: "Pod", spec: { ...spec, runtimeClassName } }];
-  }
-  if (parts.at(-2) === "pods") {
-    const nodeName = name.replace(/^(etcd|kube-apiserver)-/, "");
-    const running = { state: { running: { startedAt: "2100-01-01T00:00:00Z" } } };
-    const status = { conditions: [{ type: "Ready", status: "True" }], containerStatuses: [running] };
-    return [200, { kind: "Pod", metadata, spec: { nodeName }, status }];
-  }
-  const conditions = [{ type: "Ready", status: "True", message: `well, ${planted}` }];
-  if (name === "nodes")
-    return [200, { kind: "NodeList", items: [{ metadata: { name: "n", labels: {} }, status: { conditions } }] }];
-  const event = { involvedObject: { kind: "Pod", name: `p-${planted}` }, reason: "Pulled", message: `with ${planted}` };
-  if (name === "events") return [200, { kind: "EventList", items: [{ metadata, ...event }] }];
-  return [404, { kind: "Status", message: `nothing at ${pathname}, ${planted}` }];
+/** What a test changes of the world. */
+export interface Mood {
+  /** Whether a proxy opens the way to the API, and shows a certificate of its own. */
+  opened: boolean;
 }
 
 export interface World {
   readonly folder: string;
-  readonly mood: ApiMood;
+  readonly mood: Mood;
+  /** Asks the rehearsed machines and their cluster (machines.ts). */
+  readonly ask: Machines["ask"];
   /** Number of resources that the cloud has. */
   readonly size: () => number;
   /** Calls of pulumi, aws and az, a line each. */
@@ -128,7 +97,7 @@ export interface World {
   readonly run: (program: string, args: readonly string[], options?: RunOptions) => Promise<Run>;
   /** Runs the command there. */
   readonly fenestra: (args: readonly string[], options?: RunOptions) => Promise<Run>;
-  readonly close: () => void;
+  readonly close: () => Promise<void>;
 }
 
 interface RunOptions {
@@ -142,13 +111,10 @@ interface Run {
   readonly output: string;
 }
 
+type Config = Readonly<Record<string, string>>;
+
 /** A project with a stack in a simulated cloud, for the official engine at `pulumiPath`. */
-export async function makeWorld(
-  folder: string,
-  pulumiPath: string,
-  stack: string,
-  config: Readonly<Record<string, string>>,
-): Promise<World> {
+export async function makeWorld(folder: string, pulumiPath: string, stack: string, config: Config): Promise<World> {
   const at = (...names: readonly string[]) => path.join(folder, ...names);
   for (const each of ["bin", "made", "state", "project", "home"]) mkdirSync(at(each), { recursive: true });
   // As in a repository of one's own.
@@ -162,20 +128,14 @@ export async function makeWorld(
   writeFileSync(at("bin/pulumi-language-nodejs"), `#!/bin/sh\nexec '${process.execPath}' '${host}' "$@"\n`, {
     mode: 0o755,
   });
-  let authority: KeyAndCertificate | undefined;
+  const place = { entry: path.join(root, "index.ts"), stack, config };
   const simulate = simulatedCloud(placeOf(config), "real");
-  const remembering: SimulatedCloud = (request) => {
-    const made = simulate(request);
-    if (request.type.endsWith(":SelfSignedCert") && /kubernetes/.test(request.name))
-      authority = {
-        certificate: textOf(made.outputs.certPem) ?? "",
-        key: textOf(reveal(request.inputs.privateKeyPem ?? "")) ?? "",
-      };
-    return made;
-  };
-  const cloud = new ServedCloud(remembering);
-  const served = await serveProviders(cloud);
-  const mood: ApiMood = { readyz: 200, probes: runtimeClassProbes(clusterSpec(loadConfig(config)).windows) };
+  const program = await runProgram({ ...place, mode: "known-outputs", simulate });
+  // The engine gets the same keys: the kubeconfig of the machines is its own.
+  const cloud = new ServedCloud(simulate, program.resources);
+  const machines = await startMachines(folder, program, config);
+  const served = await serveProviders(rehearsed(cloud, machines));
+  const mood: Mood = { opened: false };
   const vault = createServer(async (request, response) => {
     const { plaintext = "", ciphertext = "" }: Record<string, string> = JSON.parse(await text(request));
     const data =
@@ -184,19 +144,19 @@ export async function makeWorld(
         : { plaintext: ciphertext.slice(2) };
     response.end(JSON.stringify({ data }));
   });
-  // The gates go by HTTPS_PROXY, so any name of a load balancer leads here.
-  const apis = new Map<string, number>();
-  const proxy = createServer();
-  proxy.on("connect", async ({ url = "" }, socket) => {
-    const [hostname = ""] = url.split(":");
-    const known = apis.get(hostname);
-    const port = known ?? (await serveApi(hostname, authority, mood));
-    apis.set(hostname, port);
-    const through = connect(port, "127.0.0.1", () => {
-      socket.write("HTTP/1.1 200 OK\r\n\r\n");
-      socket.pipe(through).pipe(socket);
-    });
-    for (const end of [through, socket]) end.on("error", () => end.destroy());
+  const stranger = issueServerCertificate(newAuthority("a proxy"), { commonName: "proxy" });
+  const opening = await listening(createTlsServer({ cert: stranger.certificate, key: stranger.key }));
+  // The gates go by HTTPS_PROXY: the machines' namespaces alone know the names of load balancers.
+  const proxy = createServer().on("connect", ({ url }, socket) => {
+    const through = mood.opened ? connect(opening) : connect(machines.socket);
+    if (mood.opened) socket.write("HTTP/1.1 200 OK\r\n\r\n");
+    else through.write(`CONNECT ${url} HTTP/1.1\r\nHost: ${url}\r\n\r\n`);
+    socket.pipe(through).pipe(socket);
+    for (const end of [through, socket])
+      end.on("error", () => {
+        through.destroy();
+        socket.destroy();
+      });
   });
   const calls = at("calls");
   const env: NodeJS.ProcessEnv = {
@@ -230,28 +190,101 @@ export async function makeWorld(
   return {
     folder,
     mood,
+    ask: machines.ask,
     size: () => cloud.size,
     calls: () => (existsSync(calls) ? readFileSync(calls, "utf8").trim().split("\n") : []),
     run: runIn,
     fenestra: (args, options) => runIn(process.execPath, [path.join(root, "cli/main.ts"), ...args], options),
-    close: () => {
+    close: async () => {
       served.close();
       vault.close();
       proxy.close();
       proxy.closeAllConnections();
+      await machines.close();
     },
   };
 }
 
-async function serveApi(hostname: string, authority: KeyAndCertificate | undefined, mood: ApiMood): Promise<number> {
-  if (authority === undefined) throw new Error("the cluster has no authority yet");
-  const { certificate, key } = issueServerCertificate(authority, { commonName: "api", dnsNames: [hostname] });
-  const server = createTlsServer({ cert: certificate, key }, async (request, response) => {
-    const [status, body] = answerOf(mood, request.url ?? "", await text(request));
-    response
-      .writeHead(status, { "content-type": "application/json" })
-      .end(typeof body === "string" ? body : JSON.stringify(body));
+const deletion = ["delete", "--ignore-not-found", "--wait=false", "--filename", "-"];
+const isMachine = /:(Instance|VirtualMachine|autoscaling\/group:Group|VirtualMachineScaleSet)$/;
+
+/** A cloud whose machines boot, and whose cluster has the objects. */
+function rehearsed(cloud: ServedCloud, machines: Machines): Providing {
+  const { ask } = machines;
+  const asked = (subject: Subject, inputs: PropertyMap): object =>
+    objectOf({ ...plainRequest({ ...subject, inputs }), id: undefined, outputs: {} });
+  const isObject = ({ type }: Subject): boolean => type.startsWith("kubernetes:");
+  // As a cloud attaches a disk after it has made the machine.
+  const start = async (urn: string): Promise<void> => {
+    await setTimeout(2_000);
+    await ask("start", { urn, resources: cloud.resources.map(plain) });
+  };
+  return {
+    configure: (name, inputs) => cloud.configure(name, inputs),
+    difference: (question) => cloud.difference(question),
+    read: (...of) => cloud.read(...of),
+    create: async (subject, inputs) => {
+      if (isObject(subject)) await ask("apply", { object: asked(subject, inputs) });
+      const made = cloud.create(subject, inputs);
+      if (isMachine.test(subject.type)) void start(subject.urn);
+      return made;
+    },
+    update: async (subject, id, question) => {
+      if (isObject(subject)) await ask("apply", { object: asked(subject, question.inputs), force: true });
+      return cloud.update(subject, id, question);
+    },
+    delete: async (subject, id, inputs) => {
+      if (isObject(subject)) await ask("kubectl", { words: deletion, object: asked(subject, inputs) });
+      if (isMachine.test(subject.type)) await ask("stop", { urn: subject.urn });
+      cloud.delete(subject, id, inputs);
+    },
+  };
+}
+
+/** A resource as data for another process; the cloud numbers those that replace one. */
+function plain({ urn, type, name, id, inputs, outputs }: RecordedResource): object {
+  return { urn: urn.replace(/#\d+$/, ""), type, name, id, inputs: reveal(inputs), outputs: reveal(outputs) };
+}
+
+interface Machines {
+  readonly socket: string;
+  readonly ask: (call: string, of?: object) => Promise<string>;
+  readonly close: () => Promise<void>;
+}
+
+/** The machines of a program, none of them running (machines.ts). */
+async function startMachines(
+  folder: string,
+  { stack, resources, outputs }: RecordedProgram,
+  config: Config,
+): Promise<Machines> {
+  const program = { stack, config, resources: resources.map(plain), outputs: reveal(outputs) };
+  writeFileSync(path.join(folder, "program.json"), JSON.stringify(program));
+  const log = openSync(path.join(folder, "machines.log"), "w");
+  const child = spawn(process.execPath, [path.join(import.meta.dirname, "machines.ts"), folder], {
+    stdio: ["ignore", log, log],
   });
-  server.unref();
-  return listening(server);
+  const ended = once(child, "close");
+  const socket = path.join(folder, "machines");
+  while (!existsSync(socket)) {
+    const said = (): string => readFileSync(path.join(folder, "machines.log"), "utf8");
+    if (child.exitCode !== null) throw new Error(said());
+    await setTimeout(200);
+  }
+  return {
+    socket,
+    ask: async (call, of = {}) => {
+      const asking = request({ socketPath: socket, path: `/${call}`, method: "POST" });
+      const answered = once(asking, "response");
+      asking.end(JSON.stringify(of));
+      const [answer] = await answered;
+      const said = await text(answer);
+      if (answer.statusCode !== 200) throw new Error(said);
+      return said;
+    },
+    close: async () => {
+      child.kill();
+      await ended;
+    },
+  };
 }

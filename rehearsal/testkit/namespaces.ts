@@ -1,0 +1,4 @@
+export { applyObject, objectOf } from "../api/apply.ts";
+export { insideNamespaces, runInsideNamespaces, thisCommand } from "../host/namespaces.ts";
+export { obtainContainerRuntime } from "../programs/repoPrograms.ts";
+export { makeWorld } from "../run/runRehearsal.ts";
