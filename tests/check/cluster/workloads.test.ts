@@ -1,11 +1,19 @@
 import assert from "node:assert/strict";
-import type { V1DaemonSet, V1Deployment, V1Node, V1Pod, V1PodSpec } from "@kubernetes/client-node";
+import type {
+  V1DaemonSet,
+  V1Deployment,
+  V1Node,
+  V1ObjectMeta,
+  V1PersistentVolume,
+  V1Pod,
+  V1PodSpec,
+} from "@kubernetes/client-node";
 import { snapshotFindings } from "../../../check/cluster/parts.ts";
 import { newerImages } from "../../../check/cluster/updates.ts";
 import { emptied } from "../../../check/cluster/verify.ts";
 import { smallFileSystems, staleAttachments } from "../../../check/cluster/volumes.ts";
 import { awaitsFirstProbe, podProblem, workloadProblems } from "../../../check/cluster/workloads.ts";
-import { type FoundObject, heldBy, leftovers } from "../../../cli/down/leftovers.ts";
+import { heldBy, leftovers } from "../../../cli/down/leftovers.ts";
 import { lateSnapshotHours } from "../../../components/model/timings.ts";
 import { readDocument } from "../../docs/documents.ts";
 
@@ -303,67 +311,58 @@ describe("the age of etcd's snapshots", () => {
   });
 });
 
-function found(kind: string, name: string, more: Partial<FoundObject["metadata"]> = {}): FoundObject {
-  return {
-    kind,
-    metadata: {
-      name,
-      namespace: kind === "PersistentVolume" ? undefined : "shop",
-      labels: {},
-      finalizers: [],
-      managers: ["kubectl-client-side-apply"],
-      deleting: false,
-      ...more,
-    },
-  };
-}
+const found = (name: string, more: V1ObjectMeta = {}) => ({ metadata: { name, namespace: "shop", ...more } });
+const by = (...managers: readonly string[]) => ({ managedFields: managers.map((manager) => ({ manager })) });
 const nothing = { services: [], claims: [], volumes: [], namespaces: [] };
 const own = { labels: { "app.kubernetes.io/part-of": "fenestra-samples" } };
-const volume = { ...found("PersistentVolume", "pv-1"), reclaimPolicy: "Delete", handle: "vol-1", claim: "shop/data" };
+const retained = { persistentVolumeReclaimPolicy: "Retain" };
+const volumeWith = (more: object = {}, volumeHandle = "vol-1"): V1PersistentVolume => ({
+  metadata: { name: "pv-1" },
+  spec: {
+    csi: { driver: "d", volumeHandle },
+    persistentVolumeReclaimPolicy: "Delete",
+    claimRef: { namespace: "shop", name: "data" },
+    ...more,
+  },
+});
 
 describe("leftovers", () => {
   it("are none of the program's own objects, by label or field manager", () => {
-    const services = [
-      { ...found("Service", "iis", own), address: "203.0.113.1" },
-      { ...found("Service", "web", { managers: ["fenestra", "aws-cloud-controller-manager"] }), address: undefined },
-    ];
-    const claims = [{ ...found("PersistentVolumeClaim", "data", own), volume: "pv-1" }];
-    assert.deepEqual(leftovers({ ...nothing, services, claims, volumes: [volume] }), []);
+    const services = [found("iis", own), found("web", by("fenestra", "aws-cloud-controller-manager"))];
+    const claims = [found("data", own)];
+    assert.deepEqual(leftovers({ ...nothing, services, claims, volumes: [volumeWith()] }), []);
   });
 
   it("are what users made, also by Pulumi: load balancers, claims and volumes", () => {
-    const managers = ["pulumi-kubernetes-1a2b", "aws-cloud-controller-manager"];
-    const services = [{ ...found("Service", "front", { managers }), address: "203.0.113.9" }];
-    const claims = [{ ...found("PersistentVolumeClaim", "data", { managers }), volume: "pv-1" }];
-    const left = leftovers({ ...nothing, services, claims, volumes: [volume] });
+    const theirs = by("pulumi-kubernetes-1a2b", "aws-cloud-controller-manager");
+    const ingress = [{ ip: "203.0.113.9" }];
+    const services = [{ ...found("front", theirs), status: { loadBalancer: { ingress } } }];
+    const claims = [{ ...found("data", theirs), spec: { volumeName: "pv-1" } }];
+    const left = leftovers({ ...nothing, services, claims, volumes: [volumeWith()] });
     const objects = left.map(({ object }) => object);
     assert.deepEqual(objects, ["PersistentVolume pv-1", "PersistentVolumeClaim shop/data", "Service shop/front"]);
     assert.equal(left[2]?.fix, "kubectl -n shop delete service front");
     assert.match(left[0]?.problem ?? "", /vol-1.* shop\/data /);
+    assert.match(left[1]?.problem ?? "", /holds the volume pv-1/);
+    assert.match(left[2]?.problem ?? "", /^its load balancer \(203\.0\.113\.9\) stays/);
   });
 
   it("are retained volumes also without a claim", () => {
-    const [left] = leftovers({ ...nothing, volumes: [{ ...volume, reclaimPolicy: "Retain", claim: undefined }] });
+    const [left] = leftovers({ ...nothing, volumes: [volumeWith({ ...retained, claimRef: undefined })] });
     assert.equal(left?.problem, "its reclaim policy is Retain: its disk (vol-1) stays in the cloud in any case");
   });
 
   it("are retained disks that go with Azure's resource group", () => {
     const handle = "/subscriptions/0123/resourceGroups/fenestra-azure-dev/providers/Microsoft.Compute/disks/pvc-1";
-    const [left] = leftovers({ ...nothing, volumes: [{ ...volume, reclaimPolicy: "Retain", handle }] });
+    const [left] = leftovers({ ...nothing, volumes: [volumeWith(retained, handle)] });
     assert.match(left?.problem ?? "", /is in the cluster's resource group and is deleted with that$/);
     assert.match(left?.fix ?? "", new RegExp(`az snapshot create .* --name pv-1 --source ${handle}$`));
   });
 
   it("are objects that do not go, whoever made them", () => {
-    const stuck = {
-      ...found("Service", "iis", {
-        ...own,
-        deleting: true,
-        finalizers: ["service.kubernetes.io/load-balancer-cleanup"],
-      }),
-      address: undefined,
-    };
-    const left = leftovers({ ...nothing, services: [stuck], namespaces: [found("Namespace", "calm")] });
+    const finalizers = ["service.kubernetes.io/load-balancer-cleanup"];
+    const stuck = found("iis", { ...own, finalizers, deletionTimestamp: new Date() });
+    const left = leftovers({ ...nothing, services: [stuck], namespaces: [found("calm")] });
     const problems = left.map(({ problem }) => problem);
     assert.deepEqual(problems, [
       "it is being deleted and does not go: finalizers service.kubernetes.io/load-balancer-cleanup",
