@@ -8,8 +8,7 @@ import { commandOf, type Terminal, UsageError } from "./exit.ts";
 import { clusterIn } from "./kubeconfig.ts";
 import { stackChoices, stackOption } from "./project.ts";
 import { inSession, pulumiLine, type Session, watched } from "./up/session.ts";
-import { runLine } from "./up/shell.ts";
-import { Declined, type Step } from "./up/steps.ts";
+import { Declined, runLine, type Step } from "./up/steps.ts";
 
 const declaration = new Declaration()
   .description(

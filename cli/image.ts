@@ -11,10 +11,8 @@ import type { Plan, PlanMachine } from "../plan/plan.ts";
 import { imagesIn } from "../plan/program/images.ts";
 import { makePlan } from "../plan/report/makePlan.ts";
 import { commandOf, type ExitCode, exitCodes, several, type Terminal, UsageError } from "./exit.ts";
-import { builders } from "./image/builders.ts";
-import { readme } from "./image/readme.ts";
-import { writePlan } from "./plan.ts";
-import { tellingProgramErrors } from "./programErrors.ts";
+import { builders, readme } from "./image/builders.ts";
+import { tellingProgramErrors, writePlan } from "./plan.ts";
 import { programEntry, readStack, stackChoices, stackCommand } from "./project.ts";
 
 const declaration = stackCommand()
@@ -33,8 +31,46 @@ export const command = commandOf(declaration, tellingProgramErrors(image), {
 
 async function image(values: ReturnType<typeof declaration.opts>, terminal: Terminal): Promise<ExitCode> {
   const { out, err, progress } = terminal;
-  const { pull = [] } = values;
   const { stack, config } = readStack("image", values, terminal);
+  const { spec, pool, base, folder, pull } = asked(values, stack, config);
+  progress(`planning ${stack}`);
+  const plan = await makePlan({ stack, config, entry: programEntry });
+  const builder = builders[spec.cloud];
+  const vendors = builder.vendors(pool, base);
+  const images = [
+    ...new Set([
+      pauseImage(spec.artifacts, spec.kubernetes.version),
+      windowsImage(spec.artifacts, "servercore", pool.release),
+      windowsImage(spec.artifacts, "nanoserver", pool.release),
+      ...ownImages(plan),
+      ...pull,
+    ]),
+  ].toSorted();
+  const pulled = images.filter((reference) => reference.includes("@sha256:"));
+  const files = filesOf(plan, pool);
+  const script = bakeScript({ spec, pool, files, product: project.version, base: vendors, images: pulled });
+  const build = { spec, pool, base };
+  const templates = Object.entries(builder.files(build)).map(([path, content]) => ({
+    path,
+    content: `${JSON.stringify(content, null, 2)}\n`,
+  }));
+  writePlan(folder, [
+    { path: "bake.ps1", content: script },
+    ...templates,
+    { path: "README.md", content: readme(build, vendors, pulled) },
+  ]);
+  out(`${["bake.ps1", ...templates.map(({ path }) => path), "README.md"].join(", ")} in ${folder}\n`);
+  if (pulled.length < images.length)
+    err(`not pulled, without a digest: ${images.filter((reference) => !pulled.includes(reference)).join(", ")}\n`);
+  return exitCodes.fine;
+}
+
+/** @throws UsageError when the options ask for what cannot be made */
+function asked(
+  { pull = [], ...values }: ReturnType<typeof declaration.opts>,
+  stack: string,
+  config: Readonly<Record<string, string>>,
+) {
   const loaded = loadConfig(config);
   const spec = clusterSpec(loaded);
   const windows = loaded.pools.flatMap(({ name, os }) => (os === "linux" ? [] : [name]));
@@ -57,43 +93,7 @@ async function image(values: ReturnType<typeof declaration.opts>, terminal: Term
     throw new UsageError(
       `--pull ${bare.join(", ")} has no digest; allowed: a reference that ends in @sha256:<64 digits>`,
     );
-
-  progress(`planning ${stack}`);
-  const plan = await makePlan({ stack, config, entry: programEntry });
-  const builder = builders[spec.cloud];
-  const vendors = builder.vendors(pool, base);
-  const images = [
-    ...new Set([
-      pauseImage(spec.artifacts, spec.kubernetes.version),
-      windowsImage(spec.artifacts, "servercore", pool.release),
-      windowsImage(spec.artifacts, "nanoserver", pool.release),
-      ...ownImages(plan),
-      ...pull,
-    ]),
-  ].toSorted();
-  const pulled = images.filter((reference) => reference.includes("@sha256:"));
-  const script = bakeScript({
-    spec,
-    pool,
-    files: filesOf(plan, pool),
-    product: project.version,
-    base: vendors,
-    images: pulled,
-  });
-  const build = { spec, pool, base };
-  const templates = Object.entries(builder.files(build)).map(([path, content]) => ({
-    path,
-    content: `${JSON.stringify(content, null, 2)}\n`,
-  }));
-  writePlan(values.out, [
-    { path: "bake.ps1", content: script },
-    ...templates,
-    { path: "README.md", content: readme(build, vendors, pulled) },
-  ]);
-  out(`${["bake.ps1", ...templates.map(({ path }) => path), "README.md"].join(", ")} in ${values.out}\n`);
-  if (pulled.length < images.length)
-    err(`not pulled, without a digest: ${images.filter((reference) => !pulled.includes(reference)).join(", ")}\n`);
-  return exitCodes.fine;
+  return { spec, pool, base, folder: values.out, pull };
 }
 
 function filesOf({ machines }: Plan, { name }: WindowsPool): PlanMachine["files"] {

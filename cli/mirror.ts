@@ -3,8 +3,8 @@ import { clusterSpec } from "../components/model/clusterSpec.ts";
 import { makePlan } from "../plan/report/makePlan.ts";
 import { mirrorList, mirrorText } from "../plan/report/mirrorList.ts";
 import { commandOf, exitCodes } from "./exit.ts";
+import { tellingProgramErrors } from "./plan.ts";
 import { jsonOf } from "./printed.ts";
-import { tellingProgramErrors } from "./programErrors.ts";
 import { programEntry, readStack, stackChoices, stackCommand } from "./project.ts";
 
 export const command = commandOf(

@@ -1,9 +1,11 @@
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { Option } from "@commander-js/extra-typings";
+import { UserDataError } from "../plan/decode/userData.ts";
 import { type BasePlan, readBasePlan } from "../plan/diff/base.ts";
 import { diffPlans } from "../plan/diff/compare.ts";
 import { diffText } from "../plan/diff/text.ts";
+import { ProgramError, ShapeError } from "../plan/program/runProgram.ts";
 import { type OutputFile, planFiles, planJson } from "../plan/report/files.ts";
 import { levels, reaches } from "../plan/report/findings.ts";
 import { makePlan } from "../plan/report/makePlan.ts";
@@ -12,7 +14,6 @@ import { commandOf, type ExitCode, exitCodes, lostData, type Terminal, UsageErro
 import { fold } from "./fold.ts";
 import { planAtRef } from "./gitBase.ts";
 import { jsonOf } from "./printed.ts";
-import { tellingProgramErrors } from "./programErrors.ts";
 import { programEntry, readStack, stackChoices, stackCommand } from "./project.ts";
 
 const levelChoices = [...levels, lostData] as const;
@@ -122,4 +123,20 @@ function dateOf(text: string | undefined): string | undefined {
   if (text !== undefined && (Number.isNaN(day) || new Date(day).toISOString().slice(0, 10) !== text))
     throw new UsageError(`--as-of ${text} is not a date; allowed: a day such as 2026-11-30`);
   return text;
+}
+
+/** What a plan ends with where the program, a payload or the user's transforms are broken. Their messages are complete. */
+export const programErrors = [ProgramError, ShapeError, UserDataError] as const;
+
+/** Runs a command that makes plans, and tells of such errors without a trace: they are the worst of findings. */
+export function tellingProgramErrors<Options>(run: (options: Options, terminal: Terminal) => Promise<ExitCode>) {
+  return async (options: Options, terminal: Terminal): Promise<ExitCode> => {
+    try {
+      return await run(options, terminal);
+    } catch (error) {
+      if (!(error instanceof Error) || !programErrors.some((kind) => error instanceof kind)) throw error;
+      terminal.err(`fenestra: ${error.message}\n`);
+      return exitCodes.findings;
+    }
+  };
 }

@@ -11,8 +11,7 @@ import type { Look } from "./up/engine.ts";
 import type { Notes } from "./up/evidence.ts";
 import type { Place } from "./up/places.ts";
 import { byFenestra, inSession, pulumiLine, type Session, watched } from "./up/session.ts";
-import { runLine } from "./up/shell.ts";
-import { Declined, quoted, type Step } from "./up/steps.ts";
+import { Declined, quoted, runLine, type Step } from "./up/steps.ts";
 
 const declaration = new Declaration()
   .description(

@@ -15,7 +15,7 @@ import type { Plan } from "../../plan/plan.ts";
 import { planJson } from "../../plan/report/files.ts";
 import { planSummary } from "../../plan/report/summary.ts";
 import { UsageError } from "../exit.ts";
-import { programErrors } from "../programErrors.ts";
+import { programErrors } from "../plan.ts";
 import { bareChange, type Overview, type StackChange } from "./stackChange.ts";
 
 export interface Version<T> {

@@ -19,7 +19,7 @@ const azureCommands = [
   "Costs: about 0.15 USD for 40 minutes, 1 to 2 USD a month and region for a version.",
 ];
 
-export interface Build {
+interface Build {
   readonly spec: Pick<ClusterSpec, "cloud" | "region">;
   readonly pool: WindowsPool;
   /** `latest`, an id or a version. */
@@ -171,3 +171,25 @@ export const builders = {
     files: (build: Build) => ({ "bake.pkr.json": packerAzure(build) }),
   },
 } as const;
+
+export function readme({ spec, pool }: Build, base: string, images: readonly string[]): string {
+  const own = builders[spec.cloud].commands.map((line) => line.replaceAll("POOL", pool.name).replaceAll("BASE", base));
+  return [
+    `# An image for the pool ${pool.name}`,
+    "",
+    "`bake.ps1` holds no secret, but names of your cluster: do not publish it.",
+    "",
+    ...own,
+    "",
+    "Any other builder, as SYSTEM: `bake.ps1` (exit code 0 or 3010), restart Windows, `bake.ps1` (0), `bake.ps1 -Seal -Sysprep` (0), stop, take the",
+    "image. Without `-Sysprep` where the builder generalizes Windows itself.",
+    "",
+    "Keep the `image.json` that the seal prints. Make a new image each month, always from the vendor's: nodes of a month come before",
+    "container images of it.",
+    "",
+    "Pulled:",
+    "",
+    ...images.map((image) => `- ${image}`),
+    "",
+  ].join("\n");
+}

@@ -13,7 +13,7 @@ import {
 import { z } from "zod";
 import { compareVersions } from "../../components/model/releases.ts";
 import { isWork } from "./progress.ts";
-import { type Ended, type Interrupt, run } from "./shell.ts";
+import { type Ended, type Interrupt, run } from "./steps.ts";
 
 /** Options with which the cloud is read: those of examples/ci/update.sh. */
 const readingOptions = (): RefreshOptions => ({
@@ -173,7 +173,8 @@ interface Step extends Pick<StepEventMetadata, "op" | "urn" | "detailedDiff"> {
   readonly keys?: readonly string[];
 }
 
-export function engineOf({ folder, project, stack, backend, command }: EngineArgs): Engine {
+/** What the CLI is asked about a stack. */
+function callsOf({ folder, stack, backend, command }: EngineArgs) {
   const workspace = (more: Readonly<Record<string, string>> = {}, secretsProvider?: string) =>
     LocalWorkspace.create({
       workDir: folder,
@@ -181,7 +182,6 @@ export function engineOf({ folder, project, stack, backend, command }: EngineArg
       envVars: { PULUMI_BACKEND_URL: backend, ...more },
       ...(secretsProvider === undefined ? {} : { secretsProvider }),
     });
-  const selected = async (more?: Readonly<Record<string, string>>) => Stack.select(stack, await workspace(more));
   // What the Automation API exports has its secrets in clear. Ctrl-C waits for these: they are short, and one writes.
   const ofStack = async (words: readonly string[], more?: Readonly<Record<string, string>>): Promise<string> => {
     const { code, stdout, stderr } = await run(command.command, ["stack", ...words, "--stack", stack], {
@@ -191,8 +191,27 @@ export function engineOf({ folder, project, stack, backend, command }: EngineArg
     if (code !== 0) throw new Error(stderr.trim());
     return stdout;
   };
-  const exported = async (more?: Readonly<Record<string, string>>): Promise<State> =>
-    stateShape.parse(JSON.parse(await ofStack(["export"], more)));
+  return {
+    workspace,
+    ofStack,
+    selected: async (more?: Readonly<Record<string, string>>) => Stack.select(stack, await workspace(more)),
+    exported: async (more?: Readonly<Record<string, string>>): Promise<State> =>
+      stateShape.parse(JSON.parse(await ofStack(["export"], more))),
+  };
+}
+
+async function inCopy<T>(use: (copy: string) => Promise<T>): Promise<T> {
+  const copy = await mkdtemp(path.join(tmpdir(), "fenestra-preview-"));
+  try {
+    return await use(copy);
+  } finally {
+    await rm(copy, { recursive: true });
+  }
+}
+
+export function engineOf(args: EngineArgs): Engine {
+  const { project, stack } = args;
+  const { workspace, selected, ofStack, exported } = callsOf(args);
   /** Reads the cloud into a copy of the state. */
   const read = async (copy: string, before: State): Promise<State> => {
     await writeCopy(copy, project, stack, before);
@@ -202,14 +221,6 @@ export function engineOf({ folder, project, stack, backend, command }: EngineArg
     const after = withTriggersOf(before, await exported(there));
     await writeCopy(copy, project, stack, after);
     return after;
-  };
-  const inCopy = async <T>(use: (copy: string) => Promise<T>): Promise<T> => {
-    const copy = await mkdtemp(path.join(tmpdir(), "fenestra-preview-"));
-    try {
-      return await use(copy);
-    } finally {
-      await rm(copy, { recursive: true });
-    }
   };
   const names = async () => (await (await workspace()).listStacks()).map(({ name }) => name.split("/").at(-1) ?? name);
   const resources = async (): Promise<number> => (await exported()).deployment.resources?.length ?? 0;

@@ -9,8 +9,7 @@ import { hideSecrets } from "../../plan/program/leaks.ts";
 import { clusterIn } from "../kubeconfig.ts";
 import { programFolder } from "../packages.ts";
 import type { Session } from "./session.ts";
-import { runLine } from "./shell.ts";
-import type { StepRecord } from "./steps.ts";
+import { runLine, type StepRecord } from "./steps.ts";
 
 /** What a run of `up` has noted for its evidence. */
 export interface Notes {
