@@ -1,7 +1,7 @@
 import { isPropertyList, listOf, mapOf, type PropertyMap, type PropertyValue } from "../components/gates/resources.ts";
 import { counted } from "./counted.ts";
 import type { Billed, PlanMachine } from "./plan.ts";
-import type { RecordedProgram } from "./program/recorded.ts";
+import type { RecordedResource } from "./program/recorded.ts";
 
 const flat: Readonly<Record<string, string>> = {
   "aws:ec2/natGateway:NatGateway": "NAT gateway",
@@ -15,7 +15,7 @@ const flat: Readonly<Record<string, string>> = {
 
 /** Counts what the program's own resources are billed for; not traffic, snapshots, or what Services and claims make. */
 export function billedOf(
-  { resources }: RecordedProgram,
+  resources: readonly Pick<RecordedResource, "type" | "name" | "custom" | "read" | "inputs">[],
   machines: readonly Pick<PlanMachine, "name" | "role" | "count" | "size">[],
 ): Billed {
   const counts = new Map<string, number>();
@@ -44,7 +44,7 @@ export function billedOf(
   return Object.fromEntries([...counts].sort(([a], [b]) => (a < b ? -1 : 1)));
 }
 
-function isSpot({ capacityRebalance, virtualMachineProfile }: PropertyMap): boolean {
+export function isSpot({ capacityRebalance, virtualMachineProfile }: PropertyMap): boolean {
   return capacityRebalance === true || mapOf(virtualMachineProfile).priority === "Spot";
 }
 

@@ -4,26 +4,28 @@ import { pathToFileURL } from "node:url";
 import * as pulumi from "@pulumi/pulumi";
 import { transformsVariable } from "../components/config/stackFile.ts";
 import { messageOf } from "../components/gates/poll.ts";
+import { noteSent } from "../components/gates/sent.ts";
 import { ConfigError, problem } from "../components/model/problem.ts";
 
 type Properties = Readonly<Record<string, unknown>>;
 
 interface Relied {
-  /** Default all types. */
-  readonly type?: RegExp;
+  /** Types with their names, joined by a space; default all. */
+  readonly of?: RegExp;
   /** Paths of arguments, or names of options. */
   readonly touched: RegExp;
   readonly why: string;
 }
 
-/** What gates, replacement and identity rely on. */
+/** What replacement, identity and the rest of the program rely on. */
 const relied: readonly Relied[] = [
-  { type: /^pulumi:(index:Stash|pulumi:Stack)$/, touched: /./, why: "a gate waits and remembers by it" },
-  { type: /^pulumi:providers:/, touched: /./, why: "it says which account, region or cluster everything is in" },
-  { type: /^tls:|^random:/, touched: /./, why: "the cluster's keys are made of it" },
+  { of: /^pulumi:(index:Stash|pulumi:Stack) /, touched: /./, why: "a gate waits and remembers by it" },
+  { of: /^pulumi:providers:/, touched: /./, why: "it says which account, region or cluster everything is in" },
+  { of: /^tls:|^random:/, touched: /./, why: "the cluster's keys are made of it" },
   {
-    touched: /(^|\.)(userData(Base64)?|customData|osProfile|extensionProfile|imageId|ami|imageReference)\b/,
-    why: "a machine's fingerprint is made without it, so that no gate or replacement knows of it",
+    of: /^aws:ec2\/launchTemplate:LaunchTemplate .*-control-plane-/,
+    touched: /^(userData|imageId)\b/,
+    why: "a machine of the control plane gets it when it is replaced for another reason, which this is not",
   },
   {
     touched: /(^|\.)(iamInstanceProfile|instanceProfile|identity|assumeRolePolicy|role|principalId|policy|policyArn)\b/,
@@ -39,17 +41,25 @@ const relied: readonly Relied[] = [
     why: "names and addresses never change: others refer to them",
   },
   {
-    touched: /^(minSize|maxSize|desiredCapacity|sku\.capacity|instanceRefreshs?|upgradePolicy|initialLifecycleHooks)\b/,
-    why: "a pool's gate waits for that number of machines, and for its roll",
+    touched: /(^|\.)(cidrBlock|addressPrefix(es)?|addressSpace)\b/,
+    why: "machines, certificates and the plan have the ranges of the stack file",
   },
   {
-    type: /^aws:(ec2\/(instance|networkInterface|volumeAttachment)|ebs\/volume):|^azure-native:compute:(VirtualMachine|Disk)$/,
+    touched: /^(minSize|maxSize|desiredCapacity|sku\.capacity)$|^tags\.(min|max)$/,
+    why: "batches and time limits of rolls, agents of all nodes and free addresses are counted with the stack file's number",
+  },
+  {
+    touched: /^(instanceRefreshs?|upgradePolicy|initialLifecycleHooks)\b/,
+    why: "a pool's machines join, drain and roll by it",
+  },
+  {
+    of: /^aws:(ec2\/(instance|networkInterface|volumeAttachment)|ebs\/volume):|^azure-native:compute:(VirtualMachine|Disk) /,
     touched: /^(?!tags\b|opts\.|finalSnapshot$)/,
     why: "a machine of the control plane stops or goes for it, and no gate looks at the others first",
   },
   {
     touched: /^(instanceType|size|sku\.name|overrides|mixedInstancesPolicy\.launchTemplate\.overrides)\b/,
-    why: "what pods can have of a node, the autoscaler and the bill count with the size in the stack file",
+    why: "what a machine keeps for itself and what the autoscaler expects of it are counted with the stack file's size",
   },
   { touched: /^opts\./, why: "order, replacement and protection are decided by it" },
 ];
@@ -67,13 +77,13 @@ function copyOf(value: unknown): unknown {
     : Object.fromEntries(Object.entries(value).map(([key, inner]) => [key, copyOf(inner)]));
 }
 
-/** Paths at which two values differ; an output is one value. */
-function changedPaths(old: unknown, now: unknown, at = ""): readonly string[] {
+/** Paths at which two values differ, with what is there now; an output is one value. */
+function changes(old: unknown, now: unknown, at = ""): readonly (readonly [path: string, now: unknown])[] {
   if (Object.is(old, now)) return [];
-  if (!isOpen(old) || !isOpen(now) || Array.isArray(old) !== Array.isArray(now)) return [at];
+  if (!isOpen(old) || !isOpen(now) || Array.isArray(old) !== Array.isArray(now)) return [[at, now]];
   const step = (key: string): string => (Array.isArray(old) ? `${at}[${key}]` : at === "" ? key : `${at}.${key}`);
   return [...new Set([...Object.keys(old), ...Object.keys(now)])].flatMap((key) =>
-    changedPaths(Reflect.get(old, key), Reflect.get(now, key), step(key)),
+    changes(Reflect.get(old, key), Reflect.get(now, key), step(key)),
   );
 }
 
@@ -88,7 +98,7 @@ function optionsOf({ protect, ignoreChanges, ...others }: Properties) {
 /** One sentence for each changed path that something relies on. */
 function warningsOf(type: string, name: string, paths: readonly string[]): readonly string[] {
   return paths.flatMap((at) => {
-    const found = relied.find((each) => (each.type?.test(type) ?? true) && each.touched.test(at));
+    const found = relied.find((each) => (each.of?.test(`${type} ${name}`) ?? true) && each.touched.test(at));
     return found === undefined ? [] : [`a transform changes ${at} of ${type} ${name}: ${found.why}`];
   });
 }
@@ -118,12 +128,13 @@ function watched(transform: pulumi.ResourceTransformation, where: string): pulum
     const wrong = resultProblem(result, opts.parent);
     if (wrong !== undefined) throw refused(wrong, Object.keys(Object(result)));
     const [before, now] = [optionsOf(opts), optionsOf({ ...(result?.opts ?? args.opts) })];
-    const paths = [
-      ...changedPaths(props, result?.props ?? args.props),
-      // One that is ignored keeps what it has, whatever the program wants.
-      ...now.ignored.filter((each) => !before.ignored.includes(each)),
-      ...changedPaths({ opts: before.others }, { opts: now.others }),
-    ];
+    const inputs = result?.props ?? args.props;
+    const changed = Object.fromEntries(changes(props, inputs));
+    // One that is ignored keeps what it has, whatever the program wants.
+    const ignored = now.ignored.filter((each) => !before.ignored.includes(each));
+    noteSent(args.resource, { inputs, changed, ignored });
+    const options = changes({ opts: before.others }, { opts: now.others }).map(([path]) => path);
+    const paths = [...Object.keys(changed), ...ignored, ...options];
     for (const text of warningsOf(args.type, args.name, paths)) void pulumi.log.warn(text);
     return result;
   };

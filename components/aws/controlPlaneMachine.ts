@@ -6,6 +6,7 @@ import { VolumeAttachment } from "@pulumi/aws/ec2/volumeAttachment.js";
 import * as pulumi from "@pulumi/pulumi";
 import type { MemberNode } from "../gates/apiProbe.ts";
 import type { MemberArgs } from "../gates/controlPlane.ts";
+import { sentInputs } from "../gates/sent.ts";
 import type { ApiEndpoint } from "../machine/cloudAccess.ts";
 import { packLinuxFetching } from "../machine/linux/cloudConfig.ts";
 import { controlPlanePayload, machineFingerprint } from "../machine/linux/controlPlane.ts";
@@ -163,18 +164,20 @@ export class ControlPlaneMachine extends pulumi.ComponentResource {
       primaryNetworkInterface: { networkInterfaceId: card.id },
       tags: { Name: this.#name, [clusterTag(spec.name)]: "owned" },
     };
+    // What transforms make of the machine is known when it is there, and the gate comes before it.
+    const sent = Promise.withResolvers<object>();
     const parts = pulumi.output([
       { type: "aws:ec2/subnet:Subnet", id: subnetId, inputs: {}, outputs: { availabilityZone: member.zone } },
-      { type: "aws:ec2/launchTemplate:LaunchTemplate", id: template.id, inputs: shape },
+      { type: "aws:ec2/launchTemplate:LaunchTemplate", id: template.id, inputs: sentInputs(template, shape) },
       {
         type: "aws:ec2/networkInterface:NetworkInterface",
         id: card.id,
         inputs: { subnetId, securityGroups: [groupId] },
       },
-      { type: "aws:ec2/instance:Instance", inputs },
+      { type: "aws:ec2/instance:Instance", inputs: sent.promise },
       { type: "aws:s3/bucketObjectv2:BucketObjectv2", inputs: { bucket: scripts.bucketName, key: scripts.object.key } },
     ]);
-    return new Instance(`${this.#name}-instance`, inputs, {
+    const instance = new Instance(`${this.#name}-instance`, inputs, {
       parent: this,
       dependsOn: [gate({ fingerprint, start: { name: this.#name, parts }, parts: [template.id, card.id], after })],
       deleteBeforeReplace: true,
@@ -189,6 +192,8 @@ export class ControlPlaneMachine extends pulumi.ComponentResource {
       ],
       replacementTrigger: fingerprint,
     });
+    sent.resolve(sentInputs(instance, inputs));
+    return instance;
   }
 
   #attach(volume: Volume, instance: Instance): VolumeAttachment {

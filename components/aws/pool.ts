@@ -3,7 +3,8 @@ import { LifecycleHook } from "@pulumi/aws/autoscaling/lifecycleHook.js";
 import { LaunchTemplate } from "@pulumi/aws/ec2/launchTemplate.js";
 import * as pulumi from "@pulumi/pulumi";
 import type { ApiClient } from "../gates/apiProbe.ts";
-import { type PoolRoll, releaseGuard } from "../gates/poolGate.ts";
+import { type PoolRoll, releaseGuard, type SentGroup } from "../gates/poolGate.ts";
+import { sentDigest, sentNumber } from "../gates/sent.ts";
 import type { ScriptsReference } from "../machine/bundle.ts";
 import type { PoolAccess } from "../machine/cloudAccess.ts";
 import { packLinuxFetching } from "../machine/linux/cloudConfig.ts";
@@ -98,6 +99,7 @@ export class Pool extends pulumi.ComponentResource {
   readonly spec: PoolSpec;
   readonly fingerprint: string;
   readonly roll: PoolRoll;
+  readonly sent: SentGroup;
   /** ARN of its machines' role; `undefined` where a user's instance profile brings one. */
   readonly identityId: pulumi.Output<string> | undefined;
 
@@ -115,6 +117,15 @@ export class Pool extends pulumi.ComponentResource {
     this.identityId = identity?.roleArn;
     const template = this.#makeTemplate(identity);
     this.group = this.#makeGroup(template, identity);
+    const { minSize } = groupSize(args.pool);
+    this.sent = {
+      count: sentNumber(this.group, { path: "minSize", own: minSize, kept: this.group.minSize }),
+      machines: sentDigest([
+        [template, /^(?!tags\b|description$|name(Prefix)?$)/],
+        [this.group, /^(launchTemplate|mixedInstancesPolicy)\b/],
+      ]),
+      id: this.group.name,
+    };
     this.#makeHooks();
     this.groupName = this.group.name;
     this.registerOutputs({ groupName: this.groupName });

@@ -4,6 +4,7 @@ import { NetworkInterface } from "@pulumi/azure-native/network/networkInterface.
 import * as pulumi from "@pulumi/pulumi";
 import type { MemberNode } from "../gates/apiProbe.ts";
 import type { MemberArgs } from "../gates/controlPlane.ts";
+import { sentInputs } from "../gates/sent.ts";
 import type { MachineToStart } from "../gates/waitFor.ts";
 import type { ApiEndpoint } from "../machine/cloudAccess.ts";
 import { packLinux } from "../machine/linux/cloudConfig.ts";
@@ -12,6 +13,7 @@ import type { MachinePayload } from "../machine/payload.ts";
 import type { ControlPlaneMember } from "../model/addressPlan.ts";
 import { controlPlanePodAddresses } from "../model/cidr.ts";
 import type { ControlPlaneSettings } from "../model/clusterSpec.ts";
+import { at } from "../model/json.ts";
 import type { ServiceAccountTokens } from "../model/keyLists.ts";
 import { operatingSystem } from "../model/operatingSystems.ts";
 import {
@@ -120,11 +122,14 @@ export class ControlPlaneMachine extends pulumi.ComponentResource {
     const { spec, member, sshKey, after } = args;
     const fingerprint = payload.apply((known) => machineFingerprint(spec, member, known));
     // Disk and network interface depend on the gate too: when one is replaced, the machine is deleted first.
-    const start = { name: this.#nodeName, parts: this.#parts() };
+    // What transforms make of the machine is known when it is there, and the gate comes before it.
+    const shape = Promise.withResolvers<object>();
+    const start = { name: this.#nodeName, parts: this.#parts(shape.promise) };
     const before = args.gate({ fingerprint, start, parts: [sshKey], after });
     const disk = this.#makeDisk(before);
     const card = this.#makeCard(before);
     const machine = this.#makeMachine(disk, card, payload, fingerprint, before);
+    shape.resolve(this.#sentShape(machine));
     this.instanceId = machine.vmId;
     this.node = machine.timeCreated.apply((since) => ({ node: this.#nodeName, since }));
     this.ready = [machine];
@@ -254,12 +259,21 @@ export class ControlPlaneMachine extends pulumi.ComponentResource {
     };
   }
 
-  #parts(): MachineToStart["parts"] {
+  /** Without what itself waits for the gate. */
+  #sentShape(machine: VirtualMachine): object {
+    const own = this.#shape();
+    const sent = sentInputs(machine, own);
+    const given = Object.fromEntries(Object.keys(own).map((key) => [key, at(sent, key)]));
+    const [imageReference, osDisk] = ["imageReference", "osDisk"].map((key) => at(given.storageProfile, key));
+    return { ...given, storageProfile: { imageReference, osDisk } };
+  }
+
+  #parts(shape: Promise<object>): MachineToStart["parts"] {
     const { name, subscriptionId } = this.#args.resourceGroup;
     const id = pulumi.interpolate`/subscriptions/${subscriptionId}/resourceGroups/${name}`;
     return pulumi.output([
       { type: "azure-native:resources:ResourceGroup", id, inputs: {} },
-      { type: "azure-native:compute:VirtualMachine", inputs: this.#shape() },
+      { type: "azure-native:compute:VirtualMachine", inputs: shape },
     ]);
   }
 

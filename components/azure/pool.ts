@@ -7,7 +7,8 @@ import type * as inputs from "@pulumi/azure-native/types/input.js";
 import * as pulumi from "@pulumi/pulumi";
 import * as random from "@pulumi/random";
 import type { ApiClient } from "../gates/apiProbe.ts";
-import { type PoolRoll, releaseGuard, sizeGuard } from "../gates/poolGate.ts";
+import { type PoolRoll, releaseGuard, type SentGroup, sizeGuard } from "../gates/poolGate.ts";
+import { sentDigest, sentInputs, sentNumber } from "../gates/sent.ts";
 import { groupGate, type MayStart } from "../gates/waitFor.ts";
 import type { AzureAccess } from "../machine/cloudAccess.ts";
 import { packLinux } from "../machine/linux/cloudConfig.ts";
@@ -111,12 +112,11 @@ const groupReplaceOnChanges: readonly string[] = [
   "virtualMachineProfile.storageProfile.osDisk.managedDisk",
 ];
 
-/** What starts a set's machines. */
-interface GroupShape {
-  readonly sku: object;
-  readonly zones: readonly string[];
-  readonly upgradePolicy: object;
-  readonly virtualMachineProfile: inputs.compute.VirtualMachineScaleSetVMProfileArgs;
+/** What starts a set's machines, without their logins. */
+function shapeOf(set: object): object {
+  const { osProfile: _, ...virtualMachineProfile } = Object(at(set, "virtualMachineProfile"));
+  const [sku, zones, upgradePolicy] = ["sku", "zones", "upgradePolicy"].map((key) => at(set, key));
+  return { sku, zones, upgradePolicy, virtualMachineProfile };
 }
 
 /**
@@ -129,6 +129,7 @@ export class Pool extends pulumi.ComponentResource {
   readonly spec: PoolSpec;
   readonly fingerprint: pulumi.Output<string>;
   readonly roll: PoolRoll;
+  readonly sent: SentGroup;
   readonly identityId: pulumi.Output<string>;
 
   readonly #name: string;
@@ -155,7 +156,21 @@ export class Pool extends pulumi.ComponentResource {
       const group = { resourceGroup: this.#resourceGroup, cluster: args.spec.name, groupId: this.group.id };
       keptCount(`${name}-count`, { ...group, pool: this.spec }, { parent: this });
     }
+    this.sent = {
+      count: this.#sentCount(),
+      machines: sentDigest([[this.group, /^(virtualMachineProfile|sku\.name)\b/]]),
+      id: this.group.id,
+    };
     this.registerOutputs({ groupName: this.groupName });
+  }
+
+  /** Of a set that others size the least, which its tag tells the autoscaler. */
+  #sentCount(): pulumi.Input<number> {
+    const { group, spec: pool } = this;
+    const own = groupSize(pool).minSize;
+    if (pool.autoscale === undefined && !isCountKept(pool))
+      return sentNumber(group, { path: "sku.capacity", own, kept: group.sku.apply((sku) => sku?.capacity) });
+    return sentNumber(group, { path: "tags.min", own, kept: group.tags.apply((tags) => Number(tags?.min ?? own)) });
   }
 
   /** It stays in the vault when the pool is removed, see `Secrets`, but nobody may read it. */
@@ -201,7 +216,7 @@ export class Pool extends pulumi.ComponentResource {
   ): VirtualMachineScaleSet {
     const { spec, pool, after } = this.#args;
     const gmsa = pool.os === "windows" && pool.ccgPlugin ? this.#args.gmsaIdentityId : undefined;
-    const set: VirtualMachineScaleSetArgs & GroupShape = {
+    const set: VirtualMachineScaleSetArgs = {
       ...inResourceGroup(this.#resourceGroup),
       vmScaleSetName: groupName(spec.name, pool.name),
       tags: groupTags(spec, pool),
@@ -223,9 +238,11 @@ export class Pool extends pulumi.ComponentResource {
     };
     // The controllers' rights too: they write to the set until it is deleted.
     const needed = [...after, handedOn, ...identity.roles];
-    return new VirtualMachineScaleSet(`${this.#name}-group`, set, {
+    // What transforms make of the set is known when it is there, and the gate comes before it.
+    const [kept, shape] = [Promise.withResolvers<object>(), Promise.withResolvers<object>()];
+    const group = new VirtualMachineScaleSet(`${this.#name}-group`, set, {
       parent: this,
-      dependsOn: [...needed, this.#gate(set, needed)],
+      dependsOn: [...needed, this.#gate(kept.promise, shape.promise, needed)],
       ...this.#guarded(),
       replaceOnChanges: [...groupReplaceOnChanges],
       // The name is fixed: two cannot exist at once.
@@ -233,21 +250,21 @@ export class Pool extends pulumi.ComponentResource {
       hideDiffs: ["virtualMachineProfile.osProfile.customData"],
       customTimeouts: { create: "90m", update: `${updateMinutes(pool)}m`, delete: "90m" },
     });
+    const sent = sentInputs(group, set);
+    kept.resolve(Object.fromEntries(groupReplaceOnChanges.map((path) => [path, at(sent, path)])));
+    shape.resolve(shapeOf(sent));
+    return group;
   }
 
   /** The set goes before its successor comes, since its name is fixed. */
-  #gate(set: GroupShape, needed: readonly pulumi.Resource[]): pulumi.Resource {
+  #gate(kept: Promise<object>, shape: Promise<object>, needed: readonly pulumi.Resource[]): pulumi.Resource {
     const { resourceGroup, subscriptionId, pool, spec, mayStart } = this.#args;
-    const { sku, zones, upgradePolicy, virtualMachineProfile } = set;
-    // Without its logins.
-    const { osProfile: _, ...profile } = virtualMachineProfile;
     const id = pulumi.interpolate`/subscriptions/${subscriptionId}/resourceGroups/${resourceGroup}`;
     const own = { type: "azure-native:compute:VirtualMachineScaleSet", name: `${this.#name}-group` };
     const parts = pulumi.output([
       { type: "azure-native:resources:ResourceGroup", id, inputs: {} },
-      { ...own, inputs: { sku, zones, upgradePolicy, virtualMachineProfile: profile } },
+      { ...own, inputs: shape },
     ]);
-    const kept = Object.fromEntries(groupReplaceOnChanges.map((path) => [path, at(set, path)]));
     const start = { what: "pool", name: groupName(spec.name, pool.name), parts };
     return groupGate(`${this.#name}-before`, { kept, start, mayStart }, { parent: this, dependsOn: [...needed] });
   }

@@ -1,12 +1,13 @@
 import * as pulumi from "@pulumi/pulumi";
 import { z } from "zod";
-import { groupSize, type PoolSpec, payloadLabel, poolLabel } from "../model/pools.ts";
+import { at } from "../model/json.ts";
+import { type PoolSpec, payloadLabel, poolLabel } from "../model/pools.ts";
 import { compareVersions } from "../model/releases.ts";
 import { joinSeconds } from "../model/timings.ts";
 import { type ApiClient, type ControlPlaneNode, controlPlaneNodes, listNodes } from "./apiProbe.ts";
 import { pageLines, printable, readPage, wantedOn } from "./machinesPage.ts";
 import { messageOf } from "./poll.ts";
-import { inARow, type Patience, resolvedValue, waitForApi } from "./waitFor.ts";
+import { inARow, type Patience, resolvedValue, skipVariable, waitForApi } from "./waitFor.ts";
 
 interface WantedNodes {
   readonly pool: string;
@@ -89,12 +90,35 @@ export interface PoolRoll {
   readonly oldHelp: (nodes: readonly PoolNode[]) => string;
 }
 
+/** A pool's group as it is sent, after a user's transforms. */
+export interface SentGroup {
+  /** Fewest machines. */
+  readonly count: pulumi.Input<number>;
+  /** Changes with what transforms change of the machines, whose payload does not show it; none without such. */
+  readonly machines: pulumi.Output<string> | undefined;
+  /** Name or id by which the cloud is asked. */
+  readonly id: pulumi.Input<string>;
+}
+
+/**
+ * Asks the cloud, with this process's credentials, what is wrong with a group's machines: those of an older template, a
+ * roll that goes on or has failed; a line each. @throws Error when it cannot be asked now; Unasked, ever
+ */
+export type AskRoll = (id: string) => Promise<readonly string[]>;
+
+/** The cloud is not going to answer: a right or credentials are missing. */
+export class Unasked extends Error {
+  override readonly name = "Unasked";
+}
+
 interface PoolGateArgs {
   /** Release of the kubelets: `1.36.4`. */
   readonly release: string;
   readonly pool: PoolSpec;
-  /** Of the payload: it changes exactly when the pool's machines are replaced. */
+  /** Of the payload: it changes exactly when a setting replaces the pool's machines. */
   readonly fingerprint: pulumi.Input<string>;
+  readonly sent: SentGroup;
+  readonly askRoll: AskRoll;
   readonly roll: PoolRoll;
   readonly api: pulumi.Input<ApiClient>;
   /** Default: every 15 seconds, until no node has joined or left for as long as a drain and a join may take. */
@@ -107,26 +131,33 @@ const slackSeconds = 300;
 /**
  * The gate behind a pool opens when as many nodes as wanted are Ready with the program's kubelet and payload, and none
  * is left of an older one; without it an update would succeed on a pool without nodes. It waits again when payload or
- * number change; a failed wait leaves the old state, so the next update repeats it.
+ * number change; a failed wait leaves the old state, so the next update repeats it. Of a roll that a transform starts,
+ * or its end, nodes know nothing: the cloud says when it is over.
  *
  * Nodes are Ready only with the pod network and the cloud controller: this gate depends on those, and never they on it.
  */
 export function poolGate(name: string, args: PoolGateArgs, opts: pulumi.CustomResourceOptions): pulumi.Stash {
-  const { release, pool, roll } = args;
-  const count = groupSize(pool).minSize;
+  const { release, pool, roll, sent } = args;
+  const { count, machines } = sent;
   const limitSeconds = joinSeconds[pool.os] + roll.drainSeconds + slackSeconds;
-  const hook = new pulumi.ResourceHook(name, async () => {
+  const hook = new pulumi.ResourceHook(name, async ({ oldInputs }) => {
     const api = await resolvedValue(args.api);
     const fingerprint = roll.replaces ? await resolvedValue(args.fingerprint) : undefined;
-    const wanted = { pool: pool.name, count, release, fingerprint };
+    const wanted = { pool: pool.name, count: await resolvedValue(count), release, fingerprint };
+    const isTransformed = machines !== undefined || at(oldInputs, "input.machines") !== undefined;
+    const rolling = roll.replaces && isTransformed ? rollOf(args, await resolvedValue(sent.id)) : async () => [];
     let best = Number.NEGATIVE_INFINITY;
     await waitForApi(
       api,
       `pool ${pool.name}`,
       // A node that has just died, or comes and goes, is Ready in one look.
       inARow(2, async (progressed: () => void) => {
-        const { progress, old, missing, problems } = poolState(await poolNodes(api, pool.name), wanted);
+        const state = poolState(await poolNodes(api, pool.name), wanted);
+        const { old, missing } = state;
+        const unrolled = await rolling();
+        const problems = [...state.problems, ...unrolled];
         if (problems.length === 0) return undefined;
+        const progress = state.progress - unrolled.length;
         if (progress > best) progressed();
         best = Math.max(best, progress);
         return [
@@ -134,7 +165,7 @@ export function poolGate(name: string, args: PoolGateArgs, opts: pulumi.CustomRe
           ...(problems.length > mostLines ? [`and ${problems.length - mostLines} more`] : []),
           "The node controller says:",
           ...(await pageOf(api, roll.group)).map((line) => `  ${line}`),
-          ...(old.length === 0 ? [] : [roll.oldHelp(old)]),
+          ...(old.length === 0 && unrolled.length === 0 ? [] : [roll.oldHelp(old)]),
           ...(missing === 0 ? [] : [roll.joinHelp]),
           `To skip this wait, set waitForNodes: false at ${pool.path}.`,
         ].join("\n  ");
@@ -142,8 +173,26 @@ export function poolGate(name: string, args: PoolGateArgs, opts: pulumi.CustomRe
       { everySeconds: 3, limitSeconds, ...args.patience },
     );
   });
-  const input = { fingerprint: args.fingerprint, count };
+  const input = { fingerprint: args.fingerprint, count, ...(machines === undefined ? {} : { machines }) };
   return new pulumi.Stash(name, { input }, { ...opts, hooks: { beforeCreate: [hook], beforeUpdate: [hook] } });
+}
+
+/** What is still to be rolled; where the cloud will not answer, that is told once and nothing is waited for. */
+function rollOf({ askRoll, pool, roll }: PoolGateArgs, id: string): () => Promise<readonly string[]> {
+  let isAsked = !(process.env[skipVariable]?.split(",").includes("all") ?? false);
+  return async () => {
+    if (!isAsked) return [];
+    try {
+      return await askRoll(id);
+    } catch (error) {
+      if (!(error instanceof Unasked)) throw error;
+      isAsked = false;
+      void pulumi.log.warn(
+        `whether the machines of pool ${pool.name} are made as a transform wants is not waited for: ${error.message}. ${roll.oldHelp([])}`,
+      );
+      return [];
+    }
+  };
 }
 
 /** What the page says of a group, or why it cannot be read. */

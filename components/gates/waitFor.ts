@@ -194,7 +194,7 @@ export async function refuseStart(machine: MachineToStart, ask: MayStart | undef
 /** A group of machines that is deleted before its successor is made. */
 interface GroupToCome {
   /** The values whose change replaces it. */
-  readonly kept: object;
+  readonly kept: pulumi.Input<object>;
   readonly start: MachineToStart;
   /** Default: the cloud is not asked. */
   readonly mayStart: MayStart | undefined;

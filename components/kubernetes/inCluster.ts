@@ -4,7 +4,7 @@ import * as tls from "@pulumi/tls";
 import { type ApiClient, askApi, Refused } from "../gates/apiProbe.ts";
 import { policyGate } from "../gates/policyGate.ts";
 import { messageOf } from "../gates/poll.ts";
-import { type PoolRoll, poolGate } from "../gates/poolGate.ts";
+import { type AskRoll, type PoolRoll, poolGate, type SentGroup } from "../gates/poolGate.ts";
 import { accountKey, environmentNames } from "../model/cloudFacts/identities.ts";
 import type { ClusterSpec } from "../model/clusterSpec.ts";
 import { logsAccount } from "../model/nodeSettings.ts";
@@ -23,6 +23,7 @@ interface WorkerPool {
   readonly group: pulumi.Resource;
   /** Fingerprint of the payload, see `fingerprinted`. */
   readonly fingerprint: pulumi.Input<string>;
+  readonly sent: SentGroup;
   readonly roll: PoolRoll;
 }
 
@@ -138,11 +139,13 @@ export class InCluster extends pulumi.ComponentResource {
   /** The gates behind the pools, and the pools: what needs their nodes is deleted before them. */
   #makePoolGates(): readonly pulumi.Resource[] {
     const { spec, pools, api } = this.#args;
-    return pools.flatMap(({ spec: pool, group, fingerprint, roll }) => {
+    // Loaded when a gate asks: the clouds' clients are large.
+    const askRoll: AskRoll = async (id) => await (await import("../gates/account/rolls.ts")).rollQuestion(spec)(id);
+    return pools.flatMap(({ spec: pool, group, fingerprint, roll, sent }) => {
       if (!pool.waitForNodes) return [group];
       const gate = poolGate(
         `${this.#name}-pool-${pool.name}`,
-        { release: spec.kubernetes.version, pool, fingerprint, roll, api },
+        { release: spec.kubernetes.version, pool, fingerprint, sent, askRoll, roll, api },
         { parent: this, dependsOn: [group, ...this.#made(joiningAddOns)] },
       );
       return [group, gate];

@@ -1,8 +1,9 @@
 import { diffArrays } from "diff";
 import { z } from "zod";
+import { mapFromWire } from "../../components/gates/resources.ts";
 import type { Problem } from "../../components/model/problem.ts";
 import { type ClusterState, plannedProblems, readState, stackGuardName } from "../../components/model/upgrade.ts";
-import { type BilledChange, billedChanges } from "../billed.ts";
+import { type BilledChange, billedChanges, billedOf } from "../billed.ts";
 import type { Finding } from "../finding.ts";
 import type { Plan, PlanMachine, PlanResource } from "../plan.ts";
 import { formerUrns } from "./aliases.ts";
@@ -61,8 +62,9 @@ export function isEmpty({ refused, lost, resources, nodes, files, findings }: Pl
   return parts.every((part) => part.length === 0);
 }
 
-export function diffPlans(base: BasePlan, plan: Plan): PlanDiff {
-  const operations = findOperations(base, plan.resources);
+export function diffPlans(base: BasePlan, asked: Plan): PlanDiff {
+  const operations = findOperations(base, asked.resources);
+  const plan = withKeptNumbers(base, asked);
   const key =
     (pools: readonly { readonly name: string }[]) =>
     ({ id, level, path }: Finding): string =>
@@ -88,6 +90,30 @@ export function diffPlans(base: BasePlan, plan: Plan): PlanDiff {
       gone: base.findings.filter((finding) => !after.has(keyBefore(finding))),
     },
   };
+}
+
+/** The plan with the present machines of each group whose number a transform tells an update to leave. */
+function withKeptNumbers(base: BasePlan, plan: Plan): Plan {
+  const isLeft = ({ name }: PlanMachine): boolean => {
+    const pool = plan.pools.find((each) => name === `${plan.cluster.name}-pool-${each.name}-group`);
+    // The program itself leaves it where others size a group: the autoscaler, or a setting of Azure Monitor.
+    if (pool === undefined || pool.autoscale !== null) return false;
+    if (plan.resources.some((each) => each.name === `${plan.cluster.name}-pool-${pool.name}-count`)) return false;
+    const { ignoreChanges } = plan.resources.find((each) => each.name === name)?.options ?? {};
+    return (
+      Array.isArray(ignoreChanges) && ignoreChanges.some((path) => /^(\*|desiredCapacity|sku(\.capacity)?)$/.test(path))
+    );
+  };
+  const machines = plan.machines.map((machine) => {
+    const count = base.machines.find(({ name }) => name === machine.name)?.count;
+    return count !== undefined && isLeft(machine) ? { ...machine, count } : machine;
+  });
+  if (machines.every(({ count }, index) => count === plan.machines[index]?.count)) return plan;
+  const resources = plan.resources.map(({ type, name, custom, existing, inputs }) => ({
+    ...{ type, name, custom, inputs: mapFromWire(Object(inputs)) },
+    ...(existing === true ? { read: name } : {}),
+  }));
+  return { ...plan, machines, billed: billedOf(resources, machines) };
 }
 
 const guardInput = z.object({ inputs: z.object({ input: z.unknown() }) });

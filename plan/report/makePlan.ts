@@ -26,6 +26,7 @@ import { secretsInUserData } from "../program/leaks.ts";
 import type { RecordedProgram, RecordedResource } from "../program/recorded.ts";
 import { ProgramError, requireSameResources, runProgram } from "../program/runProgram.ts";
 import { unknownInputs } from "../providers/declared.ts";
+import { specAsSent } from "./asSent.ts";
 import { findings } from "./findings.ts";
 
 export interface PlanRequest {
@@ -93,7 +94,8 @@ const userDataProperties = ["userData", "userDataBase64", "customData", "content
 
 /** Pure: the same program gives the same plan. */
 export function planOfRun(input: PlanInput): Plan {
-  const { stack, spec, program, asOf, encrypted = [], config, passphrase } = input;
+  const { stack, program, asOf, encrypted = [], config, passphrase } = input;
+  const spec = specAsSent(input.spec, program);
   const kinds = machineKinds(program, spec);
   const controlPlane = spec.controlPlane;
   const daemonSets = daemonSetPods(program);
@@ -140,7 +142,7 @@ export function planOfRun(input: PlanInput): Plan {
     resources: program.resources.toSorted((a, b) => (a.urn < b.urn ? -1 : 1)).map(planResource),
     outputs: Object.keys(program.outputs).sort(),
     messages: program.messages.map(({ severity, text }) => ({ severity, text })),
-    billed: billedOf(program, kinds),
+    billed: billedOf(program.resources, kinds),
     findings: findings({
       ...{ spec, program, machines: kinds, leaks: secretsInUserData(program) },
       ...{ asOf, encrypted, passphrase },

@@ -95,7 +95,14 @@ const gates: Readonly<Record<string, (api: ApiClient, patience: Patience) => Res
     return gates.peers?.(api, patience) ?? assert.fail();
   },
   pool: (api, patience) =>
-    poolGate("gate", { release, pool, fingerprint, roll: poolRoll(spec, pool), api, patience }, {}),
+    poolGate(
+      "gate",
+      {
+        ...{ release, pool, fingerprint, roll: poolRoll(spec, pool), api, patience, askRoll: async () => [] },
+        sent: { count, machines: undefined, id: group },
+      },
+      {},
+    ),
   policy: (api, patience) =>
     policyGate(
       "gate",

@@ -2,8 +2,16 @@ import assert from "node:assert/strict";
 import * as pulumi from "@pulumi/pulumi";
 import { poolRoll as awsRoll } from "../../components/aws/poolGroup.ts";
 import { poolRoll as azureRoll } from "../../components/azure/poolGroup.ts";
-import { type PoolRoll, poolGate, poolState, releaseGuard, sizeGuard } from "../../components/gates/poolGate.ts";
+import {
+  type PoolRoll,
+  poolGate,
+  poolState,
+  releaseGuard,
+  sizeGuard,
+  Unasked,
+} from "../../components/gates/poolGate.ts";
 import type { ClusterSpec } from "../../components/model/clusterSpec.ts";
+import { groupSize } from "../../components/model/pools.ts";
 import { withMocks } from "../support/mocks.ts";
 import { exampleSpec } from "../support/stacks.ts";
 import { type Answer, runHook, serving } from "./serving.ts";
@@ -50,11 +58,15 @@ describe("the gate behind a pool", () => {
     readonly roll?: (spec: ClusterSpec, pool: ClusterSpec["pools"][number]) => PoolRoll;
     readonly page?: object;
     readonly limitSeconds?: number;
+    /** What the cloud says of its machines, one answer after the other, where a transform changes them. */
+    readonly cloud?: readonly (readonly string[] | Error)[];
+    /** The gate's last state. */
+    readonly kept?: object;
   }
 
   /** Waits at a pool's gate while the API gives these lists one after the other, the last for ever. */
   async function wait(lists: readonly (readonly Node[])[], how: Wait = {}): Promise<readonly string[]> {
-    const { spec = aws, pool: name = "win2019", roll = awsRoll, page, limitSeconds = 0.05 } = how;
+    const { spec = aws, pool: name = "win2019", roll = awsRoll, page, limitSeconds = 0.05, cloud, kept = {} } = how;
     const pool = spec.pools.find((each) => each.name === name) ?? assert.fail(`no pool ${name}`);
     const asked: string[] = [];
     const left = [...lists];
@@ -68,8 +80,22 @@ describe("the gate behind a pool", () => {
     await serving(answer, async (api) => {
       const patience = { everySeconds: 0.001, limitSeconds };
       const release = spec.kubernetes.version;
-      const args = { release, pool, fingerprint: pulumi.output(wanted), roll: roll(spec, pool), api, patience };
-      await runHook(await withMocks(() => void poolGate("gate", args, {})), "gate");
+      const says = [...(cloud ?? [])];
+      const askRoll = async (id: string) => {
+        asked.push(id);
+        const said = says.length > 1 ? says.shift() : says[0];
+        if (said === undefined || said instanceof Error) throw said ?? assert.fail("nobody asks");
+        return said;
+      };
+      const machines = cloud === undefined || "machines" in kept ? undefined : pulumi.output("changed");
+      const sent = { count: groupSize(pool).minSize, machines, id: "the group" };
+      const made = { release, pool, fingerprint: pulumi.output(wanted), roll: roll(spec, pool), api, patience };
+      const recorded = await withMocks(() => void poolGate("gate", { ...made, sent, askRoll }, {}));
+      await runHook(recorded, "gate", { oldInputs: { input: kept } });
+      assert.deepEqual(recorded.program.resources.at(-1)?.inputs.input, {
+        ...{ fingerprint: wanted, count: sent.count },
+        ...(machines === undefined ? {} : { machines: "changed" }),
+      });
     });
     return asked;
   }
@@ -129,6 +155,24 @@ describe("the gate behind a pool", () => {
       );
       return true;
     });
+  });
+
+  it("waits for the cloud's word where a transform changes the machines, or did, and else asks nobody", async () => {
+    const good = [[{}, {}]];
+    const asked = async (how: Wait) =>
+      (await wait(good, { limitSeconds: 5, ...how })).filter((each) => each === "the group");
+    const rolls = [["machine i-1 is not made of lt-1 version 3"], new Error("ECONNRESET"), []];
+    assert.equal((await asked({ cloud: rolls })).length, 4);
+    assert.equal((await asked({ cloud: rolls, kept: { machines: "before" } })).length, 4);
+    await assert.rejects(wait(good, { cloud: rolls.slice(0, 1) }), (error: Error) => {
+      assert.match(error.message, /machine i-1 is not made of lt-1 version 3\n/);
+      assert.match(error.message, /Progress of the roll: aws autoscaling describe-instance-refreshes/);
+      return true;
+    });
+    // Who may not ask is told so, and goes on.
+    assert.equal((await asked({ cloud: [new Unasked("it needs autoscaling:DescribeInstanceRefreshes")] })).length, 1);
+    const spot = { ...azure, pools: azure.pools.map((pool) => ({ ...pool, spot: true })) };
+    await wait([[{}]], { spec: spot, pool: "win2019", roll: azureRoll, cloud: [], limitSeconds: 5 });
   });
 
   it("takes the machines of a spot set on Azure as they are, since nothing replaces them", async () => {

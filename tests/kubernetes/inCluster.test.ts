@@ -7,6 +7,7 @@ import { InCluster, noCluster } from "../../components/kubernetes/inCluster.ts";
 import { accountKey } from "../../components/model/cloudFacts/identities.ts";
 import type { ClusterSpec } from "../../components/model/clusterSpec.ts";
 import { logsAccount } from "../../components/model/nodeSettings.ts";
+import { groupSize } from "../../components/model/pools.ts";
 import { podNetworkManifests } from "../../components/podNetworks/manifests.ts";
 import type { OutputMode } from "../../plan/program/engine.ts";
 import { nameOfUrn, type RecordedResource } from "../../plan/program/recorded.ts";
@@ -44,7 +45,8 @@ const record = memo(
         const roll = { group: "g", drainSeconds: 60, replaces: true, joinHelp: "", oldHelp: () => "" };
         const pools = spec.pools.map((pool) => {
           const group = new pulumi.Stash(`pool-${pool.name}`, { input: pool.count });
-          return { spec: pool, group, fingerprint: pulumi.output("0123456789abcdef"), roll };
+          const sent = { count: groupSize(pool).minSize, machines: undefined, id: "g" };
+          return { spec: pool, group, fingerprint: pulumi.output("0123456789abcdef"), sent, roll };
         });
         new InCluster("in", {
           spec,

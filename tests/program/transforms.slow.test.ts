@@ -4,16 +4,22 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { loadConfig } from "../../components/config/load.ts";
-import { transformsFile, transformsVariable } from "../../components/config/stackFile.ts";
+import { stackNames, transformsFile, transformsVariable } from "../../components/config/stackFile.ts";
+import { awsNeeds } from "../../components/gates/account/aws/machines.ts";
+import { azureNeeds } from "../../components/gates/account/azure/machines.ts";
+import { mapOf } from "../../components/gates/resources.ts";
 import { clusterSpec } from "../../components/model/clusterSpec.ts";
 import { ConfigError } from "../../components/model/problem.ts";
+import { readBasePlan } from "../../plan/diff/base.ts";
+import { diffPlans } from "../../plan/diff/compare.ts";
 import { placeOf, simulatedCloud } from "../../plan/fakes/cloud.ts";
 import type { RecordedProgram } from "../../plan/program/recorded.ts";
 import { ProgramError, runProgram } from "../../plan/program/runProgram.ts";
+import { specAsSent } from "../../plan/report/asSent.ts";
 import { makePlan, planOfRun } from "../../plan/report/makePlan.ts";
 import { readDocument } from "../docs/documents.ts";
-import { runStack } from "../support/mocks.ts";
-import { stackConfig } from "../support/stacks.ts";
+import { resource, runStack, specOf } from "../support/mocks.ts";
+import { configTexts, stackConfig, testStacks } from "../support/stacks.ts";
 
 const entry = path.join(import.meta.dirname, "../../index.ts");
 
@@ -64,13 +70,13 @@ describe("transforms beside the stack files", function () {
   it("are those of the page, which change what it says and nothing that is relied on", async () => {
     const recipes = readDocument("docs/transforms.md").text.match(/(?<=```ts\n)[\s\S]*?(?=```)/g) ?? [];
     const wanted: Readonly<Record<string, readonly string[]>> = {
-      "0 aws-dev": ["LaunchTemplate monitoring", "Volume finalSnapshot"],
-      "0 azure-dev": ["VirtualMachineScaleSet virtualMachineProfile"],
-      "1 aws-dev": ["LaunchTemplate blockDeviceMappings", "Volume iops", "Volume type"],
-      "2 aws-dev": ["LaunchTemplate capacityReservationSpecification"],
-      "2 aws-spot": ["Group mixedInstancesPolicy"],
-      "2 azure-dev": ["VirtualMachineScaleSet virtualMachineProfile"],
-      "3 aws-dev": ["LaunchTemplate networkInterfaces"],
+      "0 aws-dev": ["LaunchTemplate monitoring", "Stash input", "Volume finalSnapshot"],
+      "0 azure-dev": ["Stash input", "VirtualMachineScaleSet virtualMachineProfile"],
+      "1 aws-dev": ["LaunchTemplate blockDeviceMappings", "Stash input", "Volume iops", "Volume type"],
+      "2 aws-dev": ["LaunchTemplate capacityReservationSpecification", "Stash input"],
+      "2 aws-spot": ["Group mixedInstancesPolicy", "Stash input"],
+      "2 azure-dev": ["Stash input", "VirtualMachineScaleSet virtualMachineProfile"],
+      "3 aws-dev": ["LaunchTemplate networkInterfaces", "Stash input"],
       "4 aws-spot": ["Deployment spec"],
     };
     assert.deepEqual([...new Set(Object.keys(wanted).map((key) => Number(key[0])))], [...recipes.keys()]);
@@ -120,7 +126,7 @@ describe("transforms beside the stack files", function () {
       ];`,
     );
     const told = findingsOf("aws-dev", program).map((text) => text.replace(/^(\S+) \S+:/, "$1:"));
-    const touched = [...new Set(told.map((text) => text.replace(/: names.*|: a machine.*|: a pool.*|: order.*/, "")))];
+    const touched = [...new Set(told.map((text) => text.replace(/: names.*|: a machine.*|: batches.*|: order.*/, "")))];
     assert.deepEqual(touched.sort(), [
       "aws:autoscaling/group:Group: A transform changes minSize",
       "aws:ebs/volume:Volume: A transform changes size",
@@ -146,6 +152,92 @@ describe("transforms beside the stack files", function () {
       await plan(stack, "export const transforms = [];");
   });
 
+  it("are what a plan, its bill, the questions to the account and a pool's gate count with", async () => {
+    for (const stack of stackNames(testStacks)) {
+      const spec = specOf(stack);
+      assert.deepEqual(specAsSent(spec, (await runStack(stack)).program), spec, stack);
+    }
+    const set = (change: string) =>
+      `({ type, name, props, opts }) => { if (/-pool-win2022-|-control-plane-/.test(name)) { ${change} } return { props, opts }; }`;
+    const aws = set(`
+      if (/:Group$/.test(type)) Object.assign(props, { minSize: 3, desiredCapacity: 4, maxSize: 5 }, { vpcZoneIdentifiers: props.vpcZoneIdentifiers.slice(0, 1) });
+      if (/:LaunchTemplate$/.test(type)) {
+        Object.assign(props, { instanceType: "r7i.xlarge", imageId: "ami-0123456789abcdef0" });
+        props.blockDeviceMappings[0].ebs.volumeSize = 321;
+      }
+      if (/:Volume$/.test(type)) props.size = 77;`);
+    const azure = set(`
+      const profile = props.virtualMachineProfile?.storageProfile ?? props.storageProfile;
+      if (profile !== undefined) { profile.osDisk.diskSizeGB = 321; profile.imageReference.version = "1.2.3"; }
+      if (/:VirtualMachineScaleSet$/.test(type)) Object.assign(props, { sku: { ...props.sku, name: "Standard_E4s_v5", capacity: 4 } }, { zones: props.zones.slice(0, 1) });
+      if (/:VirtualMachine$/.test(type)) props.hardwareProfile.vmSize = "Standard_E4s_v5";
+      if (/:Disk$/.test(type)) props.diskSizeGB = 77;`);
+    for (const [stack, text, size, least, needs] of [
+      ["aws-dev", aws, "r7i.xlarge", 3, awsNeeds],
+      ["azure-dev", azure, "Standard_E4s_v5", 4, azureNeeds],
+    ] as const) {
+      const program = await run(stack, `export const transforms = [${text}];`);
+      const spec = specOf(stack);
+      const plan = planOfRun({ stack, spec, program, asOf: undefined, config: stackConfig(stack) });
+      const pool = plan.pools.find(({ name }) => name === "win2022") ?? assert.fail();
+      const old = spec.pools.find(({ name }) => name === "win2022") ?? assert.fail();
+      const { count, memoryGib, diskGb, zones, image } = pool;
+      assert.deepEqual(
+        { size: pool.size, count, memoryGib, diskGb, zones: zones.length },
+        { size, count: 4, memoryGib: 32, diskGb: 321, zones: 1 },
+      );
+      assert.match(image, /^(ami-0123456789abcdef0|1\.2\.3)$/);
+      assert.ok(pool.room.memory > 24 * 1024 && old.size.memoryGib < 24, stack);
+      const { members: _, ...controlPlane } = plan.controlPlane;
+      assert.deepEqual({ ...controlPlane, image: "" }, { size, vcpus: 4, memoryGib: 32, image: "", etcdDiskGb: 77 });
+      const billed = (what: RegExp) =>
+        Object.entries(plan.billed).reduce((sum, [key, number]) => sum + (what.test(key) ? number : 0), 0);
+      assert.deepEqual([billed(/ 77 GiB/), billed(/ 321 GiB/)], [1, 5]);
+      assert.equal(plan.billed[`machine, ${size}, with a Windows licence`], 4);
+      assert.equal(plan.billed[`machine, ${size}`], 1);
+      const place = { region: spec.region, accountId: "123456789012" };
+      const asked = needs(program, place).machines.find(({ setting }) => setting.endsWith("win2022")) ?? assert.fail();
+      assert.deepEqual([asked.sizes, asked.count, asked.diskGib], [[size], 4, 321]);
+      const gate = resource({ program, hooks: new Map() }, "pulumi:index:Stash", `${stack}-in-pool-win2022`);
+      const { fingerprint: __, ...waits } = mapOf(gate.inputs.input);
+      assert.equal(waits.count, least);
+      assert.match(String(waits.machines), /^[0-9a-f]{16}$/);
+    }
+  });
+
+  it("keep the number of machines that an update shall leave: nodes, bill and the gate have what is there", async () => {
+    for (const [stack, ignored] of [
+      ["aws-dev", ["minSize", "maxSize", "desiredCapacity"]],
+      ["azure-dev", ["sku.capacity"]],
+    ] as const) {
+      const text = `export const transforms = [({ type, props, opts }) =>
+        /:(Group|VirtualMachineScaleSet)$/.test(type) ? { props, opts: { ...opts, ignoreChanges: ${JSON.stringify(ignored)} } } : undefined];`;
+      const [base, plan] = await within(text, () =>
+        Promise.all(
+          [1, 4].map((count) => {
+            const config = stackConfig(stack);
+            const pools = specOf(stack).pools.map(({ name, release, zones }) => ({
+              name,
+              os: release.name,
+              zones,
+              count,
+            }));
+            return makePlan({ stack, config: { ...config, ...configTexts({ pools }) }, entry });
+          }),
+        ),
+      );
+      assert.ok(base !== undefined && plan !== undefined);
+      const before = readBasePlan(JSON.stringify(base));
+      assert.ok(typeof before !== "string");
+      const { nodes, billed } = diffPlans(before, plan);
+      assert.deepEqual(
+        [nodes.flatMap(({ count: [before, now] }) => (before === now ? [] : [now])), billed],
+        [[], []],
+        stack,
+      );
+    }
+  });
+
   it("have the reason of what they touch, also where an update shall leave it, and none where they only protect", async () => {
     const text = `export const transforms = [
       ({ type, props, opts }) => {
@@ -156,8 +248,8 @@ describe("transforms beside the stack files", function () {
     ];`;
     const told = findingsOf("aws-dev", await run("aws-dev", text)).map((each) => each.replace(/^(\S+) \S+:/, "$1:"));
     assert.deepEqual([...new Set(told)].sort(), [
-      "aws:autoscaling/group:Group: A transform changes minSize: a pool's gate waits for that number of machines, and for its roll.",
-      "aws:ec2/launchTemplate:LaunchTemplate: A transform changes instanceType: what pods can have of a node, the autoscaler and the bill count with the size in the stack file.",
+      "aws:autoscaling/group:Group: A transform changes minSize: batches and time limits of rolls, agents of all nodes and free addresses are counted with the stack file's number.",
+      "aws:ec2/launchTemplate:LaunchTemplate: A transform changes instanceType: what a machine keeps for itself and what the autoscaler expects of it are counted with the stack file's size.",
     ]);
   });
 

@@ -70,6 +70,12 @@ export class Reply {
     return value;
   }
 
+  /** In milliseconds; the SDK gives a date, a recorded answer its text. */
+  time(path: string, otherwise: number): number {
+    const value = this.#at(path);
+    return value === undefined ? otherwise : new Date(value instanceof Date ? value : String(value)).getTime();
+  }
+
   is(path: string, wanted: boolean): boolean {
     return this.#at(path) === wanted;
   }
