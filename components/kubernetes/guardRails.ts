@@ -1,5 +1,4 @@
 import type { ClassProbe, PolicyProof } from "../gates/policyGate.ts";
-import { shares } from "../model/allocatable.ts";
 import type { ClusterSpec } from "../model/clusterSpec.ts";
 import { systemNamespaces } from "../model/nodeSettings.ts";
 import { type WindowsFacts, windowsReleases } from "../model/operatingSystems.ts";
@@ -46,17 +45,16 @@ const workloads = [
 
 /** What the files of policies have to know of a cluster. */
 function blanks(spec: Spec): Blanks {
-  const { addons, controlPlane, facts, kubernetes, pools, windows } = spec;
+  const { addons, controlPlane, facts, kubernetes, windows } = spec;
   const { cel, values } = placing(spec);
   const namespaces = systemNamespaces(spec);
   const ofWindows = windows.length > 0;
   const network = kubernetes.podNetwork.windows;
   const deaf = windows.filter((release) => !network.hostReachesOwnPods(release)).map(({ name }) => name);
-  const mebibytes = mostOfDisk(pools);
   // Another level by default has rules that nobody here knows.
   const baseline = !controlPlane.admission?.some(({ name }) => name === "PodSecurity");
   return {
-    cel: { ...cel, ...(pools.length > 0 ? {} : { needsMore: "false" }), ...(baseline ? {} : { seesNode: "false" }) },
+    cel: { ...cel, ...(baseline ? {} : { seesNode: "false" }) },
     values: {
       ...values,
       workloads,
@@ -64,31 +62,17 @@ function blanks(spec: Spec): Blanks {
       notSystem: { key: "kubernetes.io/metadata.name", operator: "NotIn", values: namespaces },
       withoutAccounts: ofWindows && addons.gmsa === undefined,
       withoutHostPorts: ofWindows && !network.hostPorts,
-      classOfLinux: ofWindows && addons.storage,
       deaf: deaf.length > 0 && deaf,
       deafNames: deaf.join(", "),
       otherBuild:
         windows.length > 1
           ? `, or choose another build by {pod}.runtimeClassName, in a DaemonSet by ${buildLabel} in {pod}.nodeSelector`
           : "",
-      pools: pools.length > 0,
-      mostOfDisk: `${mebibytes}Mi`,
-      gibibytes: Math.floor(mebibytes / 1024),
       baseline,
       addressAnnotations: facts.network.addressAnnotations,
       unenforced: unenforced(spec),
     },
   };
-}
-
-/** MiB that a pod may have of the disk of a pool's node, at most. */
-function mostOfDisk(pools: ClusterSpec["pools"]): number {
-  const each = pools.map((pool) => {
-    // A file system is a little smaller than its disk.
-    const { has, kept } = shares({ ...pool, diskGb: (pool.diskGb * 1024 ** 3) / 1e9 })["ephemeral-storage"];
-    return Math.ceil(has - kept);
-  });
-  return Math.max(0, ...each);
 }
 
 /** What of NetworkPolicies nothing enforces. */

@@ -247,27 +247,13 @@ describe("in-cluster objects on a real API server", function () {
       }
     });
 
-    it("warn of claims without a class, of NetworkPolicies, and of memory only where no LimitRange is said to give it", async () => {
+    it("warn of NetworkPolicies, and of memory only where no LimitRange is said to give it", async () => {
       const spec = onWindows2022;
       const named = { name: "main", image: "x:ltsc2022", resources: { limits: { memory: "1Gi" } } };
-      const set = podHomes.sts.object({ ...spec, containers: [named] });
-      const claims = (storageClassName?: string) => [
-        {
-          metadata: { name: "data" },
-          spec: { storageClassName, accessModes: ["ReadWriteOnce"], resources: { requests: { storage: "1Gi" } } },
-        },
-      ];
-      const sets = (storageClassName?: string) => ({
-        ...set,
-        spec: { ...Object(set.spec), volumeClaimTemplates: claims(storageClassName) },
-      });
       const unnamed = podHomes.deploy.object({ nodeSelector: { "kubernetes.io/os": "windows" }, containers: [named] });
       const rules = { apiVersion: "networking.k8s.io/v1", kind: "NetworkPolicy", spec: { podSelector: {} } };
       const deployment = podHomes.deploy.object(spec);
       for (const [kinds, namespace, object, warning] of [
-        ["statefulsets", "plain", sets(), /set storageClassName: windows/],
-        ["statefulsets", "plain", sets("linux"), /set storageClassName: windows/],
-        ["statefulsets", "plain", sets("windows"), undefined],
         ["networkpolicies", "kube-system", rules, /nothing in this cluster enforces NetworkPolicies/],
         ["deployments", "plain", deployment, /set resources\.limits\.memory/],
         ["deployments", "memory-defaulted", deployment, undefined],

@@ -79,13 +79,6 @@ export function followedAdvice(server: () => ApiServer): void {
       [/makes no host ports/, (spec) => leave(spec, ["hostPort"])],
       [/dnsPolicy to None with .* or leave it out/, (spec) => leave(spec, ["dnsPolicy"])],
       [
-        /set storageClassName: \w+ in every/,
-        (spec, warning) => {
-          const storageClassName = named(warning, /storageClassName: (\w+)/);
-          return everywhere(spec, (each) => ("accessModes" in each ? { ...each, storageClassName } : each));
-        },
-      ],
-      [
         /set spec.runtimeClassName to one of/,
         (spec, warning) => ({ ...spec, runtimeClassName: named(warning, /to one of ([\w-]+)/) }),
       ],
@@ -97,7 +90,6 @@ export function followedAdvice(server: () => ApiServer): void {
         /use an image for one of/,
         (spec) => ({ ...leaveSelector(spec), containers: [{ name: "main", image: "x:ltsc2022" }] }),
       ],
-      [/: lower it/, (spec) => leave(spec, ["ephemeral-storage"])],
     ];
     const leaveSelector = ({ nodeSelector: _, ...spec }: PodCase["spec"]) => spec;
     const followed = new Set<RegExp>();

@@ -96,18 +96,6 @@ const credentials = windowsOptions({ gmsaCredentialSpec: "{}" });
 const account = windowsOptions({ gmsaCredentialSpecName: "web" });
 const memory = { limits: { memory: "1Gi" } };
 const first = (more: object) => ({ initContainers: [{ name: "first", image: "x", resources: memory, ...more }] });
-const ephemeral = (storageClassName?: string) => ({
-  volumes: [
-    {
-      name: "v",
-      ephemeral: {
-        volumeClaimTemplate: {
-          spec: { storageClassName, accessModes: ["ReadWriteOnce"], resources: { requests: { storage: "1Gi" } } },
-        },
-      },
-    },
-  ],
-});
 const exec = { exec: { command: ["a"] } };
 
 /** What a pod says, by names of the table. */
@@ -143,9 +131,6 @@ const pods: Readonly<Record<string, object>> = {
   all: { tolerations: [{ operator: "Exists" }] },
   evictions: { tolerations: [{ operator: "Exists", effect: "NoExecute" }] },
   claim: { volumes: [{ name: "data", persistentVolumeClaim: { claimName: "data" } }] },
-  ephemeral: ephemeral(),
-  "ephemeral:linux": ephemeral("linux"),
-  "ephemeral:windows": ephemeral("windows"),
   folder: { volumes: [{ name: "foo", hostPath: { path: "C:\\etc\\foo" } }] },
   inMemory: { volumes: [{ name: "m", emptyDir: { medium: "Memory" } }] },
   mode: { volumes: [{ name: "s", secret: { secretName: "a", defaultMode: 0o400 } }] },

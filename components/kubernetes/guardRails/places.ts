@@ -2,7 +2,7 @@ import type { ClusterSpec } from "../../model/clusterSpec.ts";
 import { type WindowsFacts, windowsReleases } from "../../model/operatingSystems.ts";
 import { buildLabel, poolLabel, type RuntimeClassFacts, runtimeClass } from "../../model/pools.ts";
 import type { AddOnEntry } from "../images.ts";
-import { type Blanks, sharedCel } from "./ownNode.ts";
+import { type Blanks, fill, sharedCel } from "./ownNode.ts";
 
 /** What decides which pods are meant for Windows. */
 export type Placing = Pick<ClusterSpec, "pools" | "windows">;
@@ -93,39 +93,45 @@ export function placing(spec: Placing): Blanks {
   );
   const names = spec.windows.map(({ name }) => name);
   const classes = runtimeClassFacts(spec);
-  return {
-    cel: {
-      ...sharedCel,
-      releases: releasesExpression,
-      fitsLinux: fits(nodes.linux, known),
-      fitsWindows: fits(nodes.windows, known),
-      fitsBuild: fits(`${JSON.stringify(ofBuild)}[b]`, known),
-      // What no pool is known to have no node has.
-      fitsLinuxStrictly: fits(nodes.linux, known, "unknownAndNoPools", "closedKey"),
-      fitsWindowsStrictly: fits(nodes.windows, known, "unknownAndNoPools", "closedKey"),
-      // Kubelets of the control plane tell the system and no pool from their registration on, so this holds before
-      // kubeadm has labelled a machine, too.
-      fitsControlPlane: fits(
-        [os("linux")],
-        Object.fromEntries([...osLabels, poolLabel].map((label) => [label, []])),
-        "unknown",
-        "closedKey",
-      ),
-      ...(names.length > 0 ? {} : withoutWindows),
-    },
-    values: {
-      windows: names.length > 0,
-      windowsNames: names,
-      releaseNames: names.join(", "),
-      numbers: spec.windows.map(({ name, build }) => `${build} for ${name}`).join(", "),
-      newerBuilds: spec.windows.slice(1).map(({ build }) => build),
-      runs: Object.fromEntries(spec.windows.map((build) => [build.name, runs(build)])),
-      classes: classes.map(({ name }) => name),
-      keysOfClasses: [...new Set(classes.flatMap(({ nodeSelector }) => Object.keys(nodeSelector)))],
-      buildOfRelease: Object.fromEntries(imageReleases.map(({ name, build }) => [name, build])),
-      years: windowsReleases.map(({ imageTag }) => imageTag.replace("ltsc20", "")).join("|"),
-    },
+  const cel: Blanks["cel"] = {
+    ...sharedCel,
+    releases: releasesExpression,
+    fitsLinux: fits(nodes.linux, known),
+    fitsWindows: fits(nodes.windows, known),
+    fitsBuild: fits(`${JSON.stringify(ofBuild)}[b]`, known),
+    // What no pool is known to have no node has.
+    fitsLinuxStrictly: fits(nodes.linux, known, "unknownAndNoPools", "closedKey"),
+    fitsWindowsStrictly: fits(nodes.windows, known, "unknownAndNoPools", "closedKey"),
+    // Kubelets of the control plane tell the system and no pool from their registration on, so this holds before
+    // kubeadm has labelled a machine, too.
+    fitsControlPlane: fits(
+      [os("linux")],
+      Object.fromEntries([...osLabels, poolLabel].map((label) => [label, []])),
+      "unknown",
+      "closedKey",
+    ),
+    ...(names.length > 0 ? {} : withoutWindows),
   };
+  const values = {
+    windows: names.length > 0,
+    windowsNames: names,
+    releaseNames: names.join(", "),
+    numbers: spec.windows.map(({ name, build }) => `${build} for ${name}`).join(", "),
+    newerBuilds: spec.windows.slice(1).map(({ build }) => build),
+    runs: Object.fromEntries(spec.windows.map((build) => [build.name, runs(build)])),
+    classes: classes.map(({ name }) => name),
+    keysOfClasses: [...new Set(classes.flatMap(({ nodeSelector }) => Object.keys(nodeSelector)))],
+    buildOfRelease: Object.fromEntries(imageReleases.map(({ name, build }) => [name, build])),
+    years: windowsReleases.map(({ imageTag }) => imageTag.replace("ltsc20", "")).join("|"),
+  };
+  // Each may use those before it.
+  const imageVariables = names.length > 0 ? ["images", "names", "releases", "class", "chosen", "able", "builds"] : [];
+  const ofImages = (pod: string) =>
+    imageVariables.map((name) => {
+      const own = name === "names" ? 'variables.images.join("@")' : `(${fill(cel[name] ?? "", { cel, values }, pod)})`;
+      return { name, expression: own };
+    });
+  return { cel, values: { ...values, ofImages: ofImages("variables.pod"), ofImagesHere: ofImages("object.spec") } };
 }
 
 const text = (value: string): string => JSON.stringify(value);
