@@ -50,8 +50,8 @@ const crashAnnotation = "fenestra.dev/crashes";
 const signatureAnnotation = "fenestra.dev/signatures";
 /** A beat (300), the limit of a round (600) and the pause before the next task (300), by worker.ts of Windows. */
 const silentSeconds = 1200;
-/** The rehearsal's container runtime (tools/runtime/main.go). */
-const rehearsalRuntime = "rehearsal://";
+/** Container runtimes of a rehearsal (tools/containers): of Windows nodes and, by its stamp, of Linux ones. */
+const rehearsalRuntime = /^rehearsal:|\+rehearsal$/;
 /** Keeps plain pods off Windows nodes. */
 export const windowsTaint = "os=windows:NoSchedule";
 
@@ -110,7 +110,7 @@ export function nodeFacts(node: V1Node): NodeFacts {
     traces: traces(metadata?.annotations),
     simulated:
       metadata?.annotations?.[simulatedAnnotation] === "fake" ||
-      status?.nodeInfo?.containerRuntimeVersion.startsWith(rehearsalRuntime) === true,
+      rehearsalRuntime.test(status?.nodeInfo?.containerRuntimeVersion ?? ""),
     cloud: [spec?.providerID?.split("://")[0] ?? ""].find(isExpectedCloud),
   };
 }

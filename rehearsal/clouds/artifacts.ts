@@ -3,8 +3,8 @@ import { mkdir, readdir, readFile, writeFile } from "node:fs/promises";
 import path from "node:path";
 import { runOrFail } from "../host/command.ts";
 import { programFolder } from "../host/rootScripts.ts";
-import { runtimeLauncher } from "../machines/images.ts";
-import { kubeletLauncher } from "../machines/kubeletOverrides.ts";
+import { containerLaunchers, launcher } from "../machines/containers.ts";
+import { kubeletLauncher } from "../machines/overrides.ts";
 import { programNames } from "../programs/catalog.ts";
 import type { EndpointHandler } from "./server.ts";
 
@@ -36,12 +36,8 @@ export type ArtifactFiles = ReadonlyMap<string, Buffer>;
 const fakeProgram = (name: string): string =>
   `#!/bin/sh\n# Fake of the rehearsal: ${name} is simulated.\ncase "$*" in *version*) echo "${name} fake";; esac\n`;
 
-/** A launcher of a program outside the machine's folders: a copy per machine would cost time and memory. */
-const launcher = (name: string): string =>
-  `#!/bin/sh\n# Launcher of the rehearsal: the real program, the same for all machines.\nexec ${programFolder}/${name} "$@"\n`;
-
 /** Launchers of programs that start with more than their command line. */
-const launchers: Readonly<Record<string, string>> = { kubelet: kubeletLauncher, containerd: runtimeLauncher };
+const launchers: Readonly<Record<string, string>> = { ...containerLaunchers, kubelet: kubeletLauncher };
 
 /** What an archive holds: path in it to a program's name. */
 const archives: Readonly<Record<string, (version: string) => Readonly<Record<string, string>>>> = {
@@ -53,7 +49,7 @@ const archives: Readonly<Record<string, (version: string) => Readonly<Record<str
   crictl: () => ({ crictl: "crictl" }),
   "cni-plugins": () =>
     Object.fromEntries(
-      ["bridge", "host-local", "loopback", "portmap", "bandwidth", "firewall", "tuning"].map((plugin) => [
+      ["bridge", "host-local", "loopback", "portmap", "ptp", "bandwidth", "firewall", "tuning"].map((plugin) => [
         plugin,
         plugin,
       ]),
@@ -67,7 +63,7 @@ const archives: Readonly<Record<string, (version: string) => Readonly<Record<str
 
 /** What is served in place of a program: a launcher of the real one where the rehearsal has it, else a fake. */
 function programFile(name: string): string {
-  return launchers[name] ?? (isProgram(name) ? launcher(name) : fakeProgram(name));
+  return launchers[name] ?? (isProgram(name) ? launcher(`${programFolder}/${name}`) : fakeProgram(name));
 }
 
 /** The files that the simulated publishers serve, by artifact. */

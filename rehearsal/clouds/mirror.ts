@@ -6,6 +6,7 @@ import { connect, isIPv4 } from "node:net";
 import type { Duplex } from "node:stream";
 import { issueServerCertificate, type KeyAndCertificate } from "../../plan/fakes/certificates.ts";
 import type { MirrorFile, MirrorList } from "../../plan/report/mirrorList.ts";
+import { registryHost, tagsOf } from "./registry.ts";
 import { type EndpointHandler, listen, type TlsIdentity } from "./server.ts";
 
 interface FilledMirror {
@@ -38,12 +39,14 @@ function placeOnMirror(base: string | undefined, url: string): string {
  * @param base base URL of the mirror; without one these are the publishers themselves
  * @param files files of the list
  * @param contents a file by its place on the mirror
+ * @param images answers what is asked of a registry
  * @param login `user:password` that every request must carry, if any
  */
 function filledMirror(
   base: string | undefined,
   files: readonly MirrorFile[],
   contents: (place: string) => Buffer,
+  images: EndpointHandler,
   login?: string,
 ): FilledMirror {
   const held = new Map<string, Buffer>();
@@ -62,15 +65,18 @@ function filledMirror(
   lacking.promise.catch(() => undefined);
   return {
     lacks: lacking.promise,
-    handle: ({ caller, host, url: path, headers }) => {
+    handle: async (request) => {
+      const { caller, host, url: path, headers } = request;
       const url = `${base === undefined ? `https://${host}` : new URL(base).origin}${path}`;
       if (login !== undefined && headers.authorization !== basicAuthorization(login)) {
         lacking.reject(new Error(`${caller} asks the mirror for ${url} without its login`));
         return { status: 401, headers: { "www-authenticate": basicChallenge } };
       }
-      // The root of a registry's API shows that it is one (OCI distribution specification, end-1). Images are not
-      // simulated.
-      if (path.startsWith("/v2/")) return { status: 200, body: "{}" };
+      if (path.startsWith("/v2/")) {
+        const answer = await images(request);
+        if (answer.status === 404) lacking.reject(new MirrorLacksError(url));
+        return answer;
+      }
       const body = held.get(url);
       if (body !== undefined) return { status: 200, body };
       lacking.reject(new MirrorLacksError(url));
@@ -117,6 +123,38 @@ interface MirrorParts {
   readonly authority: KeyAndCertificate;
   /** A file by its place on the mirror. */
   readonly contents: (place: string) => Buffer;
+  /** A registry that has every image, and where it listens. */
+  readonly registry: EndpointHandler;
+  readonly endpoint: string;
+}
+
+/** The list's images, below their mirrors' addresses or on their own hosts, and nothing else. */
+function imagesOf({ images }: MirrorList, registry: EndpointHandler): EndpointHandler {
+  const held = new Set(
+    images.flatMap(({ reference, mirror }) => {
+      const { host, path } = placeOfImage(reference, mirror);
+      return tagsOf(reference).map((tag) => `${host}${path}/manifests/${tag}`);
+    }),
+  );
+  return (request) => {
+    const asked = `${request.host}${request.url.replace(/\?.*/, "")}`;
+    // What is asked for by a digest is of an image that was asked for.
+    const isNamed = asked.includes("/manifests/") && !asked.includes("/manifests/sha256:");
+    return isNamed && !held.has(asked) ? { status: 404 } : registry(request);
+  };
+}
+
+/** Where a registry's API has an image: on its own host, or below a mirror (containerd: docs/hosts.md). */
+function placeOfImage(reference: string, mirror: string | null): { host: string; path: string } {
+  const [registry = "", ...rest] = reference
+    .replace(/@.*/, "")
+    .replace(/:[^:/]+$/, "")
+    .split("/");
+  const { hostname, pathname } = new URL(
+    mirror ?? `https://${registry === "docker.io" ? "registry-1.docker.io" : registry}/`,
+  );
+  const below = /^\/v2(\/|$)/.test(pathname) ? pathname : `/v2${pathname}`;
+  return { host: hostname, path: `${below.replace(/\/$/, "")}/${rest.join("/")}` };
 }
 
 /**
@@ -127,8 +165,10 @@ export async function startMirrorOnly(parts: MirrorParts): Promise<MirrorOnly> {
   const { settings, newAddress, contents } = parts;
   const { authority = parts.authority } = settings;
   const { artifacts, httpProxy, proxyLogin, mirrorLogin, list } = settings;
-  const mirror = filledMirror(artifacts, list.files, contents, mirrorLogin);
-  const publishers = artifacts === undefined ? [...new Set(list.files.map(({ url }) => new URL(url).hostname))] : [];
+  const mirror = filledMirror(artifacts, list.files, contents, imagesOf(list, parts.registry), mirrorLogin);
+  const ofImages = list.images.map(({ reference, mirror }) => placeOfImage(reference, mirror).host);
+  const publishers =
+    artifacts === undefined ? [...new Set([...list.files.map(({ url }) => new URL(url).hostname), ...ofImages])] : [];
   const place = await standAt(new URL(artifacts ?? `https://${publishers[0]}`), newAddress, authority, publishers);
   const server = await listen(place.address, place.port, mirror.handle, place.tls);
   const refused = Promise.withResolvers<never>();
@@ -139,7 +179,10 @@ export async function startMirrorOnly(parts: MirrorParts): Promise<MirrorOnly> {
   const proxy = httpProxy === undefined ? undefined : await standAt(new URL(httpProxy), newAddress, authority);
   const onDenied = ({ caller, target }: ProxiedRequest): void =>
     refused.reject(new Error(`${caller} asks the proxy for ${target} without its login`));
-  const routes = new Map([place.authority, ...publishers.map((host) => `${host}:443`)].map((at) => [at, place]));
+  const routes = new Map<string, Upstream>(
+    [place.authority, ...publishers.map((host) => `${host}:443`)].map((at): [string, Upstream] => [at, place]),
+  );
+  routes.set(`${registryHost}:443`, { address: parts.endpoint, port: 443 });
   const proxied = proxy === undefined ? [] : await startProxy({ ...proxy, routes, login: proxyLogin, onDenied });
   const lacks = Promise.race([mirror.lacks, refused.promise]);
   // Nobody may be waiting any more.

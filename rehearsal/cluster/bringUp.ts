@@ -13,6 +13,7 @@ import {
 } from "../clouds/artifacts.ts";
 import type { CloudSimulation } from "../clouds/cloud.ts";
 import { type MirrorOnly, type MirrorSettings, startMirrorOnly } from "../clouds/mirror.ts";
+import { defaultRegistry, defaultRegistryFile, registriesIn, registryHost, startRegistry } from "../clouds/registry.ts";
 import { type EndpointRequest, type LookUp, listen, startNameServer } from "../clouds/server.ts";
 import { runOrFail } from "../host/command.ts";
 import { startLoadBalancer } from "../host/loadBalancer.ts";
@@ -51,6 +52,8 @@ export interface SimulatedInfra {
   readonly lookUps: readonly LookUp[];
   readonly endpointCa: string;
   readonly artifacts: ArtifactFiles;
+  /** Files of every Linux machine that no payload writes, by path. */
+  readonly files: Readonly<Record<string, string>>;
   /** In the publishers' place in a network that reaches only a mirror or a proxy. */
   readonly mirror: MirrorOnly | undefined;
 }
@@ -92,15 +95,20 @@ export async function buildSimulatedInfra(
   const publishers = artifactServer(mirror === undefined ? lines : [], files);
 
   const authority = newAuthority("Fenestra rehearsal");
-  const names = [...cloud.hosts, ...publishers.hosts];
+  const registry = await startRegistry(workFolder);
+  const payloads = decoded.map(({ payload }) => payload.files);
+  const registries = [registryHost, ...(mirror === undefined ? payloads.flatMap(registriesIn) : [])];
+  const names = [...new Set([...cloud.hosts, ...publishers.hosts, ...registries])];
   const identity = issueServerCertificate(authority, { commonName: "rehearsal", dnsNames: names });
   await listen(metadataAddress, 80, cloud.metadata);
   if (cloud.platform !== undefined) await listen(cloud.platform.address, 80, cloud.platform.handle);
   await listen(
     endpointAddress,
     443,
-    (request: EndpointRequest) =>
-      publishers.hosts.includes(request.host) ? publishers.handle(request) : cloud.endpoints(request),
+    (request: EndpointRequest) => {
+      if (publishers.hosts.includes(request.host)) return publishers.handle(request);
+      return registries.includes(request.host) ? registry(request) : cloud.endpoints(request);
+    },
     { cert: identity.certificate, key: identity.key },
   );
   let mirrorIndex = firstMirrorIndex;
@@ -110,6 +118,8 @@ export async function buildSimulatedInfra(
       : await startMirrorOnly({
           settings: mirror,
           authority,
+          registry,
+          endpoint: endpointAddress,
           newAddress: async (wanted = addressAt(outside, mirrorIndex++)) => {
             await network.addAddress(wanted);
             return wanted;
@@ -149,6 +159,10 @@ export async function buildSimulatedInfra(
     lookUps: await startNameServer({ address: nameServer, find }),
     endpointCa: authority.certificate,
     artifacts: files,
+    files:
+      mirror === undefined && !payloads.flat().some((file) => file.path === defaultRegistryFile)
+        ? { [defaultRegistryFile]: defaultRegistry }
+        : {},
     mirror: mirrorOnly,
   };
 }

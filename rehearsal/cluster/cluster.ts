@@ -9,7 +9,7 @@ import { initialiseNodes, startCloudController } from "../clouds/cloudController
 import { limitsMs, type Progress } from "../host/command.ts";
 import { hardwareOf } from "../host/hardware.ts";
 import { logTail, waitFor } from "../host/processes.ts";
-import { imagePrograms } from "../machines/images.ts";
+import { imagePrograms } from "../machines/containers.ts";
 import { startKwok } from "../machines/kwok.ts";
 import { diskOf, type LinuxMachine, startLinuxMachine, wipeDisk } from "../machines/linuxMachine.ts";
 import { endOf, refusal, stuckStage } from "../machines/logs.ts";
@@ -34,8 +34,8 @@ export interface Release {
 interface ClusterParts extends Release {
   readonly cloud: CloudSimulation;
   readonly infra: SimulatedInfra;
-  /** Path of the rehearsal's own container runtime. */
-  readonly containerRuntime: string;
+  /** Folder of the programs that run containers. */
+  readonly containers: string;
   readonly progress: Progress;
   readonly workFolder: string;
   readonly pinnedImages: PinnedImages;
@@ -124,12 +124,13 @@ export class Cluster {
       resolvConf: infra.resolvConf,
       endpointCa: infra.endpointCa,
       programs: {
-        "container-runtime": this.#parts.containerRuntime,
+        containers: this.#parts.containers,
         ...Object.fromEntries(
           [...nodePrograms, ...(controlPlane ? imagePrograms : [])].map((program) => [program, programs[program].path]),
         ),
       },
       payload: withServedDigests(payload, infra.artifacts),
+      files: infra.files,
       ...(controlPlane ? { disk: diskOf(machine) } : {}),
       hardware: hardwareOf(machine),
       begin,
@@ -171,7 +172,7 @@ export class Cluster {
       readSecret: (name: string, clientId?: string) => cloud.readSecret(machine, name, clientId),
       pinnedImages,
       kubelet: programs.kubelet.path,
-      containerRuntime: this.#parts.containerRuntime,
+      containers: this.#parts.containers,
       network: infra.network,
       interfaceAddress: infra.interfaceOf(machine.privateIp),
       gateway: infra.gatewayOf(machine.privateIp),

@@ -19,6 +19,9 @@ export const machinePath = `${commandFolder}:/usr/local/sbin:/usr/local/bin:/usr
 /** The harness's programs in a machine. */
 export const programFolder = `${harnessFolder}/programs`;
 
+/** The programs that run containers, in a machine. */
+export const containerFolder = `${programFolder}/containers`;
+
 /** Private folders by their permissions; all else in the root is the host's and read-only. */
 const privateFolders = {
   "0755": [
@@ -98,6 +101,15 @@ fi
 for name in bin sbin lib lib32 lib64 libx32 nix gnu sys usr; do
   [ -L "$root/$name" ] || [ ! -d "$root/$name" ] || readOnly "$root/$name"
 done
+# In a user namespace containers may only have /proc and /sys of their own beside whole ones (user_namespaces(7)).
+mkdir -p "$root/.rehearsal/whole/proc" "$root/.rehearsal/whole/sys"
+mount -t proc proc "$root/.rehearsal/whole/proc" || true
+mount -t sysfs sysfs "$root/.rehearsal/whole/sys" || true
+# Pods mount the kernel's modules, and a host that is a container may have none.
+if [ ! -e "$root/lib/modules" ]; then
+  mkdir -p "$root/.rehearsal/lib/modules"
+  mount -t overlay overlay -o "lowerdir=$root/.rehearsal/lib:$(realpath "$root/usr/lib")" "$root/usr/lib"
+fi
 # Kernel settings that are not of a network namespace would be the host's.
 mount --bind "$root/proc/sys" "$root/proc/sys"
 mount --bind "$root/proc/sys/net" "$root/proc/sys/net"
@@ -125,6 +137,8 @@ cd "$root"
 pivot_root . .host
 umount --lazy /.host
 rmdir /.host
+# As systemd does: containers may want to see mounts of the machine.
+mount --make-rshared /
 `;
 
 /**

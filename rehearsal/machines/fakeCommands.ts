@@ -34,19 +34,6 @@ const nothing = (why: string): string => script(why, "exit 0");
  * it unless that is ext4; `dirty` when it holds something that is no file system.
  */
 export const kernelAndDisk: Readonly<Record<string, string>> = {
-  crictl: script(
-    "a container is a process of the machine, and its id the number of that; the runtime answers as soon as its unit is active",
-    `case $1 in
-  ps) for each in /proc/[0-9]*; do
-    { IFS= read -r -d '' program <"$each/cmdline"; } 2>/dev/null && [[ \${program##*/} =~ \${*: -1} ]] && echo "\${each##*/}"
-  done; exit 0 ;;
-  stop) for each in "\${@:4}"; do
-    kill "$each"
-    for ((left = 10 * $3; left > 0; left--)); do [ -e "/proc/$each" ] || break; sleep 0.1; done
-    while [ -e "/proc/$each" ]; do kill -KILL "$each"; sleep 0.1; done
-  done ;;
-esac`,
-  ),
   modprobe: nothing("the kernel is shared"),
   sysctl: nothing("kernel settings are the host's"),
   swapoff: nothing("swap is the host's"),

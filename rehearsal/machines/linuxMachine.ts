@@ -10,9 +10,9 @@ import type { Hardware } from "../host/hardware.ts";
 import { createMachineRoot, readMachineFile, writeMachineFile } from "../host/machineRoot.ts";
 import type { Machine, Network } from "../host/network.ts";
 import { runInMachine, startInMachine } from "../host/processes.ts";
+import { imageTable } from "./containers.ts";
 import { controlFolder, diskFolder, fakeCommands } from "./fakeCommands.ts";
-import { imageTable } from "./images.ts";
-import { kubeletDropIn } from "./kubeletOverrides.ts";
+import { overridingFiles } from "./overrides.ts";
 import { type ControlAnswer, Systemd } from "./systemd.ts";
 
 interface LinuxMachineOptions {
@@ -31,6 +31,8 @@ interface LinuxMachineOptions {
   /** CA of the simulated endpoints, PEM. */
   readonly endpointCa: string;
   readonly programs: Readonly<Record<string, string>>;
+  /** Files that its payload does not write, by path. */
+  readonly files: Readonly<Record<string, string>>;
   readonly payload: DecodedUserData;
   /** Name of the data disk, which a machine with the same name gets again. Default: there is none. */
   readonly disk?: string;
@@ -79,7 +81,7 @@ export async function startLinuxMachine(options: LinuxMachineOptions): Promise<L
     if (command === "systemd-notify") return systemd.notified(args.at(-1) ?? "");
     return { code: 127, text: `no fake for ${command}` };
   });
-  for (const [file, content] of Object.entries({ ...imageTable, ...kubeletDropIn() }))
+  for (const [file, content] of Object.entries({ ...imageTable, ...overridingFiles(), ...options.files }))
     await writeMachineFile(machine.pid, file, content);
   const { files, fetched } = options.payload;
   for (const { path: file, content, mode } of files.filter(({ path: file }) => !fetched.includes(file)))

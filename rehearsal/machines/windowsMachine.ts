@@ -1,15 +1,14 @@
 import { readFile } from "node:fs/promises";
-import path from "node:path";
 import type { DecodedUserData } from "../../plan/decode/userData.ts";
 import type { Api } from "../api/client.ts";
 import { limitsMs } from "../host/command.ts";
 import { createMachineRoot, writeMachineFile } from "../host/machineRoot.ts";
 import type { Machine, Network } from "../host/network.ts";
-import { type MachineProcess, runInMachine, startInMachine, waitFor } from "../host/processes.ts";
-import { programFolder } from "../host/rootScripts.ts";
-import { linuxBuildDropIn, linuxRuntimeAddress, windowsDropInFolder } from "./kubeletOverrides.ts";
+import { type MachineProcess, startInMachine, waitFor } from "../host/processes.ts";
+import { containerFolder, programFolder } from "../host/rootScripts.ts";
 import { giveToKwok } from "./kwok.ts";
 import { refusal } from "./logs.ts";
+import { linuxBuildDropIn, windowsDropInFolder, windowsRuntimeSocket } from "./overrides.ts";
 import {
   type JoinedPayload,
   joinPayload,
@@ -21,8 +20,8 @@ import {
 interface WindowsMachineOptions extends WindowsIdentity {
   /** Path of the kubelet's Linux build. */
   readonly kubelet: string;
-  /** Path of the rehearsal's container runtime. */
-  readonly containerRuntime: string;
+  /** Folder of the programs that run containers. */
+  readonly containers: string;
   readonly network: Network;
   /** Address with the prefix of the whole network, and the router's. */
   readonly interfaceAddress: string;
@@ -52,13 +51,13 @@ export async function startWindowsMachine(payload: DecodedUserData, options: Win
       workFolder: options.workFolder,
       hosts: [`${machine.address} ${name}`, ...options.hosts],
       hardware: options.hardware,
-      programs: { "container-runtime": options.containerRuntime, kubelet: options.kubelet },
+      programs: { containers: options.containers, kubelet: options.kubelet },
     });
     await options.begin;
     const joined = await joinPayload(payload, options);
-    const { kubelet, runtime } = await startKubelet({ machine, joined, release, logFile: options.logFile });
+    const kubelet = await startKubelet({ machine, joined, release, logFile: options.logFile });
     await untilRegistered(kubelet, options);
-    await Promise.all([kubelet.stop(1_000), runtime.stop(1_000)]);
+    await kubelet.stop(1_000);
   } finally {
     await machine.destroy();
   }
@@ -129,48 +128,31 @@ interface KubeletParts {
   readonly logFile: string;
 }
 
-/** What a Windows machine runs until its node is registered. */
-interface StartedKubelet {
-  readonly kubelet: MachineProcess;
-  readonly runtime: MachineProcess;
-}
-
 /** Labels by which a kubelet tells its system. */
 const systemLabels = { "kubernetes.io/os": "windows", "kubernetes.io/arch": "amd64" };
+
+/** Runs a command once the runtime listens, as the service does on which a kubelet depends. */
+const afterRuntime = `${containerFolder}/windows-runtime ${windowsRuntimeSocket} &
+until [ -S ${windowsRuntimeSocket} ]; do sleep 0.05; done
+exec "$0" "$@"`;
 
 /**
  * Starts the kubelet's Linux build in place of kubelet.exe, with the payload's files below `/` instead of `C:\`.
  * What a kubelet finds out about its system is given as labels, which win (kubernetes:
  * pkg/kubelet/kubelet_node_status.go, initialNode).
  */
-async function startKubelet(parts: KubeletParts): Promise<StartedKubelet> {
+async function startKubelet(parts: KubeletParts): Promise<MachineProcess> {
   const { machine, joined, release, logFile } = parts;
   const added = Object.entries(linuxBuildDropIn()).map(([file, content]) => ({ path: file, content }));
   for (const { path: file, content } of [...joined.files, ...added])
     await writeMachineFile(machine.pid, onLinux(file), onLinux(content));
-  const runtime = await startRuntime(parts);
   const labels = { ...systemLabels, "node.kubernetes.io/windows-build": release.build };
   const found = Object.entries(labels).map((pair) => `${pair.join("=")},`);
   const flags = joined.kubeletArguments
     .filter((flag) => !flag.startsWith("--windows-"))
     .map((flag) => onLinux(flag).replace(/^--node-labels=/, `$&${found.join("")}`));
   const argv = [`${programFolder}/kubelet`, ...flags, `--config-dir=${onLinux(windowsDropInFolder)}`];
-  return { runtime, kubelet: await startInMachine(machine, argv, { logFile }) };
-}
-
-/** Starts the runtime and waits until it listens, as the service does on which a kubelet depends. */
-async function startRuntime({ machine, logFile }: KubeletParts): Promise<MachineProcess> {
-  const log = path.join(path.dirname(logFile), "container-runtime.log");
-  const argv = [`${programFolder}/container-runtime`, "windows", linuxRuntimeAddress];
-  const runtime = await startInMachine(machine, argv, { logFile: log });
-  const listens = `test -S ${linuxRuntimeAddress.replace("unix://", "")}`;
-  const { code } = await runInMachine(machine, [
-    "bash",
-    "-c",
-    `for i in {1..200}; do ${listens} && exit; sleep 0.05; done; exit 1`,
-  ]);
-  if (code !== 0) throw new Error(`${machine.name}: the container runtime does not listen: see ${log}`);
-  return runtime;
+  return await startInMachine(machine, ["bash", "-c", afterRuntime, ...argv], { logFile });
 }
 
 /** A text with the paths of `C:\` that a kubelet reads as a Linux machine's. */

@@ -44,7 +44,9 @@ export interface BuildOptions {
   /** File beside go.mod that pins other versions, a `-modfile` of `go build`. Default: go.mod itself. */
   readonly modFile?: string | undefined;
   /** Value of `-ldflags`. Default: no debug information. */
-  readonly linker?: string;
+  readonly linker?: string | undefined;
+  /** Build tags, with parts in C. Default: without both. */
+  readonly tagsOfC?: string | undefined;
   /** GOARCH. */
   readonly arch: string;
   readonly progress: Progress;
@@ -105,7 +107,7 @@ function outputName(goPackage: string): string {
   return goPackage.replace(/\/v\d+$/, "").replace(/^.*\//, "");
 }
 
-interface GoBuild extends Pick<BuildOptions, "folder" | "modFile" | "linker" | "arch"> {
+interface GoBuild extends Pick<BuildOptions, "folder" | "modFile" | "linker" | "tagsOfC" | "arch"> {
   readonly go: string;
   readonly path: string;
   /** Where the programs go. */
@@ -115,13 +117,14 @@ interface GoBuild extends Pick<BuildOptions, "folder" | "modFile" | "linker" | "
 }
 
 async function goBuild(options: GoBuild): Promise<void> {
-  const { linker = "-s -w", modFile } = options;
+  const { linker = "-s -w", modFile, tagsOfC } = options;
   const args = [
     "-trimpath",
     "-buildvcs=false",
     "-ldflags",
     linker,
     ...(modFile === undefined ? [] : [`-modfile=${modFile}`]),
+    ...(tagsOfC === undefined ? [] : ["-tags", tagsOfC]),
   ];
   const child = spawn(
     options.go,
@@ -134,7 +137,7 @@ async function goBuild(options: GoBuild): Promise<void> {
         // The compiler collects less garbage: a seventh less processor time (kubeadm with nothing built: 187 s, not
         // 219), for memory.
         GOGC: process.env.GOGC ?? "400",
-        CGO_ENABLED: "0",
+        CGO_ENABLED: tagsOfC === undefined ? "0" : "1",
         GOWORK: "off",
         GOOS: "linux",
         GOARCH: options.arch,
@@ -152,6 +155,7 @@ async function goBuild(options: GoBuild): Promise<void> {
   throw new RehearsalError(
     `go build of ${options.names} in ${options.folder} failed with exit code ${code}:\n${problem.trim()}`,
     [
+      "C compiler not found: apt-get install gcc libc6-dev",
       'exit code 137 or "signal: killed": not enough memory, a build takes up to 2.2 GB; set GOFLAGS=-p=1 or GOGC=50',
       "modules that cannot be fetched: set GOPROXY to a proxy that can be reached",
       "no space left: the Go build cache takes about 5 GB (go env GOCACHE)",

@@ -31,7 +31,7 @@ import {
   versionIn,
   type Wanted,
 } from "./catalog.ts";
-import { containerRuntime, kubeletChecker, toolsFolder as ownTools, repoBuilds } from "./repoPrograms.ts";
+import { kubeletChecker, toolsFolder as ownTools, repoBuilds } from "./repoPrograms.ts";
 
 interface Program {
   /** Absolute path. */
@@ -196,10 +196,9 @@ async function downloadAll(names: readonly ProgramName[], work: string, search: 
 async function buildMissing(names: readonly ProgramName[], search: Search): Promise<void> {
   if (names.length === 0) return;
   const { pins, toolsFolder, modFile, source, cacheDir } = search;
-  const own = [
-    ...(modFile === undefined ? [containerRuntime(toolsFolder)] : []),
-    ...(names.includes("kubelet") ? [kubeletChecker(toolsFolder, minorOf(pins.versions.kubernetes), modFile)] : []),
-  ];
+  const own = names.includes("kubelet")
+    ? [kubeletChecker(toolsFolder, minorOf(pins.versions.kubernetes), modFile)]
+    : [];
   const builds = names.map((name) => ({ name, ...catalog[name], file: builtProgram(name, search, "built").path }));
   await buildPrograms([...builds, ...(await repoBuilds(own, cacheDir)).filter(({ file }) => !existsSync(file))], {
     ...search,

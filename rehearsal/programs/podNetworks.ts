@@ -1,8 +1,9 @@
 import type { StackConfig } from "../../components/config/schema.ts";
+import { containerFolder } from "../host/rootScripts.ts";
 
 /** What the rehearsal knows of each pod network, written out: a check must not learn it from the program. */
 
-/** An image whose programs the rehearsal has, with the fields of tools/runtime/config.go. */
+/** An image whose programs the rehearsal has, which tools/containers/stand-in reads. */
 export interface KnownImage {
   /** Repository without tag and digest. */
   readonly image: string;
@@ -51,15 +52,16 @@ const azureCniConflist = `{
   ]
 }`;
 
-/** Bodies of fakes in a machine. Plug-ins must be there, but the runtime takes their place. */
+/** Bodies of fakes in a machine. */
 export const podNetworkCommands: Readonly<Record<string, string>> = {
-  flannel: "exit 0",
+  flannel: `exec ${containerFolder}/stand-in flannel`,
   // cmd/install_conf/main.go
   "install-conf": '[ $# = 2 ] && cp "$1" "$2.tmp" && mv "$2.tmp" "$2"',
   // Deploys the files of Azure's image in the order of its arguments (dropgz/pkg/embed/payload.go).
   dropgz: `shift
 while [ $# -gt 0 ]; do
-  case $1 in azure-vnet | azure-vnet-ipam) text='#!/bin/sh' ;; azure.conflist) text='${azureCniConflist}' ;; *) exit 1 ;; esac
+  case $1 in azure-vnet) text='#!/bin/sh
+exec ${containerFolder}/stand-in azure-vnet' ;; azure-vnet-ipam) text='#!/bin/sh' ;; azure.conflist) text='${azureCniConflist}' ;; *) exit 1 ;; esac
   [ "$2" = -o ] && printf '%s\\n' "$text" >"$3" && chmod 755 "$3" || exit 1
   shift 3
 done`,

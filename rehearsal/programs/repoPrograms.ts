@@ -1,14 +1,16 @@
 import { createHash } from "node:crypto";
 import { existsSync } from "node:fs";
 import { readdir, readFile } from "node:fs/promises";
-import { join } from "node:path";
+import { basename, dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import type { Progress } from "../host/command.ts";
 import { type Build, type BuildOptions, buildPrograms } from "./build.ts";
 import { defaultCache, GoMissing, goArch } from "./cache.ts";
 
 /** A program whose source is part of this project. */
-export interface RepoProgram extends Omit<Build, "file">, Pick<BuildOptions, "label" | "modFile"> {
+export interface RepoProgram
+  extends Omit<Build, "file">,
+    Pick<BuildOptions, "label" | "modFile" | "linker" | "tagsOfC"> {
   /** Folder of the Go module. */
   readonly module: string;
   /**
@@ -43,14 +45,14 @@ export async function obtainRepoPrograms(
   options: RepoProgramOptions,
 ): Promise<ReadonlyMap<string, string>> {
   const found = new Map<string, string>();
-  for (const of of Map.groupBy(programs, ({ label, modFile }) => `${label} ${modFile}`).values()) {
+  for (const of of Map.groupBy(programs, ({ label, modFile, tagsOfC }) => [label, modFile, tagsOfC].join()).values()) {
     const builds = await repoBuilds(of, options.cacheDir);
     for (const { name, file } of builds) found.set(name, file);
-    const [{ module: folder, label, modFile } = { module: "", label: "" }] = of;
+    const [{ module: folder, ...first } = { module: "", label: "" }] = of;
     const missing = builds.filter(({ file }) => !existsSync(file));
     const names = missing.map(({ name }) => name).join(", ");
-    const withoutGo = () => goMissing(label, names);
-    await buildPrograms(missing, { ...options, folder, label, modFile, arch: goArch(process.arch), withoutGo });
+    const withoutGo = () => goMissing(first.label, names);
+    await buildPrograms(missing, { ...options, ...first, folder, arch: goArch(process.arch), withoutGo });
   }
   return found;
 }
@@ -74,25 +76,51 @@ function goMissing(label: string, names: string): GoMissing {
 /** The Go module of Kubernetes' programs and of what is made of its code. */
 export const toolsFolder = fileURLToPath(new URL("../../tools", import.meta.url));
 
-/** The program in containerd's place. */
-export function containerRuntime(module: string): RepoProgram {
-  return {
-    name: "container-runtime",
-    goPackage: "./runtime",
-    module,
-    label: "tools",
-    source: "runtime",
-    buildSeconds: 15,
-  };
-}
+/** Go packages of the programs that run containers, and seconds of their first build. */
+const containerPackages: readonly (readonly [goPackage: string, buildSeconds: number])[] = [
+  ["github.com/containerd/containerd/v2/cmd/containerd", 60],
+  ["github.com/containerd/containerd/v2/cmd/containerd-shim-runc-v2", 5],
+  ...["ipam/host-local", "main/bridge", "main/loopback", "main/ptp", "meta/portmap"].map(
+    (plugin) => [`github.com/containernetworking/plugins/plugins/${plugin}`, 2] as const,
+  ),
+  ["sigs.k8s.io/cri-tools/cmd/crictl", 25],
+  ["./image-service", 1],
+  ["./stand-in", 1],
+  ["./windows-runtime", 1],
+];
 
 /**
- * Its path; {@link obtainPrograms} built it where it built Kubernetes. @throws RehearsalError when there is no Go or
- * the build fails
+ * Finds or builds the programs that run containers: those of Linux machines, and what Windows nodes have.
+ * @returns their folder
+ * @throws RehearsalError when there is no Go, for runc no C compiler, or a build fails
  */
-export async function obtainContainerRuntime(progress: Progress): Promise<string> {
-  const program = containerRuntime(toolsFolder);
-  return (await obtainRepoPrograms([program], { progress })).get(program.name) ?? "";
+export async function obtainContainerPrograms(progress: Progress): Promise<string> {
+  const module = `${toolsFolder}/containers`;
+  const containerd = /containerd\/v2 v(\S+)/.exec(await readFile(join(module, "go.mod"), "utf8"))?.[1];
+  const common = { module, label: "tools/containers" };
+  // Nobody shall take it for a release's.
+  const linker = `-s -w -X github.com/containerd/containerd/v2/version.Version=${containerd}+rehearsal`;
+  const found = await obtainRepoPrograms(
+    [
+      ...containerPackages.map(([goPackage, buildSeconds]) => ({
+        ...common,
+        name: basename(goPackage),
+        goPackage,
+        linker,
+        buildSeconds,
+      })),
+      // Without seccomp, whose library is in C too.
+      {
+        ...common,
+        name: "runc",
+        goPackage: "github.com/opencontainers/runc",
+        tagsOfC: "seccomp_none",
+        buildSeconds: 15,
+      },
+    ],
+    { progress },
+  );
+  return dirname(found.get("runc") ?? "");
 }
 
 /**

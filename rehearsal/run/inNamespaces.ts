@@ -8,10 +8,10 @@ import type { Release } from "../cluster/cluster.ts";
 import { createProgress, type Progress, RehearsalError } from "../host/command.ts";
 import { idsProblem, lackOfIds } from "../host/hostCheck.ts";
 import { type Inside, insideNamespaces, interrupted, runInsideNamespaces, thisCommand } from "../host/namespaces.ts";
-import { overridesText } from "../machines/kubeletOverrides.ts";
+import { overridesText } from "../machines/overrides.ts";
 import type { Wanted } from "../programs/catalog.ts";
 import { obtainPrograms } from "../programs/obtain.ts";
-import { obtainContainerRuntime } from "../programs/repoPrograms.ts";
+import { obtainContainerPrograms } from "../programs/repoPrograms.ts";
 import { withEveryAddOn } from "./everyAddOn.ts";
 import type { KeptView, RehearsalOptions } from "./runRehearsal.ts";
 
@@ -67,7 +67,7 @@ async function outside(settings: Resolved, progress: Progress): Promise<boolean 
   // The namespaces hide nothing that exists.
   if (logs !== undefined) await mkdir(logs, { recursive: true });
   progress.line(
-    `rehearsal of ${stack}${everyAddOn ? " with every add-on" : ""}: cloud APIs, kernels, add-ons' containers, packets and Windows are simulated; the control plane and the kubelets are real`,
+    `rehearsal of ${stack}${everyAddOn ? " with every add-on" : ""}: cloud APIs, kernels, add-ons' containers, packets and Windows are simulated; the control plane, the kubelets and containerd are real`,
   );
   const lack = await lackOfIds();
   if (lack !== undefined) throw idsProblem(lack);
@@ -81,7 +81,7 @@ async function outside(settings: Resolved, progress: Progress): Promise<boolean 
         `--update-to: the programs at hand for it are those of ${version}, which the stack runs; name another minor`,
       );
   }
-  await obtainContainerRuntime(progress);
+  await obtainContainerPrograms(progress);
   progress.line(overridesText());
   const env = { [startVariable]: String(progress.startedAt) };
   const code = await runInsideNamespaces(thisCommand(), { env });
@@ -99,7 +99,7 @@ async function withinNamespaces(settings: Resolved, inside: Inside, progress: Pr
     ...settings,
     ...release,
     updateTo: updateTo === undefined ? undefined : await findRelease(updateTo, quiet),
-    containerRuntime: await obtainContainerRuntime(quiet),
+    containers: await obtainContainerPrograms(quiet),
     progress,
     workFolder: inside.workFolder,
     paint,

@@ -9,6 +9,9 @@ import type { CloudSimulation } from "../clouds/cloud.ts";
 import type { EndpointHandler } from "../clouds/server.ts";
 import type { DecodedMachine } from "../cluster/bringUp.ts";
 
+/** What makes a stand-in fail, before its container's name (tools/containers/stand-in/pod.go). */
+const failsAnnotation = "stand-in.fenestra.dev/";
+
 type Changed = (machine: DecodedMachine) => boolean;
 
 /**
@@ -129,6 +132,16 @@ export const breakages: Readonly<Record<string, NegativeControl>> = {
         .join("---\n"),
     ),
   },
+  "unhealthy-program": {
+    what: "the program of CoreDNS answers its probes as an unhealthy one",
+    fails: "workloads",
+    ...inFile("/corednsdeployment+strategic.yaml", (content) =>
+      content.replace(
+        /^ {2}template:$/m,
+        `$&\n    metadata: { annotations: { ${failsAnnotation}coredns: unhealthy } }`,
+      ),
+    ),
+  },
   "pod-addresses-kept": {
     what: "machines keep the addresses that their interface has for pods",
     fails: "pod addresses",
@@ -159,6 +172,11 @@ export const breakages: Readonly<Record<string, NegativeControl>> = {
     ...inFiles(({ path, content }) =>
       path.startsWith("/usr/local/share/ca-certificates/") ? `${rootCertificates[0]}\n` : content,
     ),
+  },
+  "mirror-without-pause": {
+    what: "the mirror of a stack that has one lacks the image of every pod's sandbox",
+    fails: "control plane",
+    mirror: (list) => ({ ...list, images: list.images.filter(({ reference }) => !/\/pause[:@]/.test(reference)) }),
   },
   "mirror-without-crictl": {
     what: "the mirror of a stack that has one lacks crictl for Linux",

@@ -34,8 +34,8 @@ export interface RehearsalOptions extends CheckOptions, Selection {
   readonly stack: string;
   /** The stack's config as Pulumi hands it over. */
   readonly config: Readonly<Record<string, string>>;
-  /** Path of the rehearsal's own container runtime. */
-  readonly containerRuntime: string;
+  /** Folder of the programs that run containers. */
+  readonly containers: string;
   readonly progress: Progress;
   /** Folder that the logs are copied to at the end. Default: none. */
   readonly logs: string | undefined;
@@ -92,7 +92,7 @@ type Ran = Awaited<ReturnType<typeof runTheProgram>>;
 
 type Surroundings = Pick<
   RehearsalOptions,
-  "stack" | "progress" | "workFolder" | "programs" | "breakage" | "updateTo" | "updateFrom" | "containerRuntime"
+  "stack" | "progress" | "workFolder" | "programs" | "breakage" | "updateTo" | "updateFrom" | "containers"
 >;
 
 /** Its machines, none of them started, and all that they reach. */
@@ -116,9 +116,9 @@ export async function makeWorld(ran: Ran, options: Surroundings) {
   progress.line("network, metadata service, TLS endpoints, load balancers and artifact server are up (simulated)");
   if (infra.mirror !== undefined) progress.line(mirrorLine(infra.mirror));
   const { kubeconfig, people } = kubeconfigsOf(program);
-  const { containerRuntime } = options;
+  const { containers } = options;
   const pinned = pinnedImages(stackConfig);
-  const parts = { cloud, infra, programs, containerRuntime, progress, workFolder, kubeconfig, pinnedImages: pinned };
+  const parts = { cloud, infra, programs, containers, progress, workFolder, kubeconfig, pinnedImages: pinned };
   const cluster = new Cluster(parts);
   const controlPlane = decoded.filter(({ machine }) => machine.group === undefined);
   return {

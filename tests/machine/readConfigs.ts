@@ -57,7 +57,7 @@ export function readConfigs(releases: readonly string[]): void {
       assert.deepEqual([...checkers.kubelet.keys()].sort(), releases.map(minorOf)));
 
     it("are read by the containerd minor that the machines run", () => {
-      const goMod = readFileSync(new URL("../../tools/readers/go.mod", import.meta.url), "utf8");
+      const goMod = readFileSync(new URL("../../tools/containers/go.mod", import.meta.url), "utf8");
       const pinned = /^\tgithub\.com\/containerd\/containerd\/v2 v(\d+\.\d+)\./m.exec(goMod)?.[1];
       const versions = Object.values(pins.components.containerd).map(minorOf);
       assert.deepEqual([...new Set(versions)], [pinned]);
@@ -159,12 +159,9 @@ export function readConfigs(releases: readonly string[]): void {
         /^cgroupsPerQOS .* is not supported on Windows/,
         (text) => text.replace("QOS: false\n", "QOS: true\n"),
       ],
-      [
-        "containerd",
-        "linux",
-        /unknown option SystemdCgroups$/,
-        (text) => text.replace("SystemdCgroup", "SystemdCgroups"),
-      ],
+      ["containerd", "linux", /^SystemdCgroup is not true$/, (text) => text.replace("SystemdCgroup", "SystemdCgroups")],
+      ["containerd", "windows", /unknown key pinned_image$/, (text) => text.replace("pinned_images", "pinned_image")],
+      ["containerd", "linux", /unknown key grcp\b/, (text) => text.replace("[grpc]", "[grcp]")],
     ] as const satisfies readonly (readonly [
       ConfigRequest["kind"],
       "linux" | "windows",

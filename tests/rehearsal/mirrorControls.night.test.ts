@@ -31,6 +31,15 @@ describeControls("the rehearsal of a mirror", {
         /^a machine wants https:\/\/mirror\.example\.com\/files\/github\.com\/\S+crictl-v\S+-linux-amd64\.tar\.gz, and there is only what `fenestra mirror` names$/,
     },
   },
+  "that the mirror lacks an image that containerd wants": {
+    faults: ["mirror-without-pause"],
+    only: "control plane",
+    stack: "aws-restricted",
+    fails: {
+      "control plane":
+        /^a machine wants https:\/\/mirror\.example\.com\/v2\/registry\.k8s\.io\/pause\/manifests\/sha256-[0-9a-f]{64}\?ns=registry\.k8s\.io, and there is only what `fenestra mirror` names$/,
+    },
+  },
   "that a machine with a mirror asks another host": {
     faults: ["stray-request"],
     only: "mirror: nothing else",

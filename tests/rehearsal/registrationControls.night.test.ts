@@ -46,6 +46,12 @@ describeControls("the rehearsal of registration and of the cluster", {
     stack: "azure-dev",
     fails: { "names of nodes": /^system:node:\S+ was approved$/ },
   },
+  "a program that answers its probes as an unhealthy one": {
+    faults: ["unhealthy-program"],
+    only: "workloads",
+    stack: "azure-dev",
+    fails: { workloads: /coredns/ },
+  },
   "who gets a certificate where every name is approved": {
     faults: ["approves-every-name"],
     only: "replaced",

@@ -15,7 +15,7 @@ import {
   applyObject,
   insideNamespaces,
   makeWorld,
-  obtainContainerRuntime,
+  obtainContainerPrograms,
   runInsideNamespaces,
   thisCommand,
 } from "../../rehearsal/testkit/namespaces.ts";
@@ -61,7 +61,7 @@ const { cloud, cluster, decoded } = await makeWorld(
     ...{ stack, progress, workFolder: inside.workFolder, breakage: undefined },
     ...{ updateTo: undefined, updateFrom: undefined },
     programs: await obtainPrograms({ progress, wanted: { minor: minorOf(stackConfig.kubernetes.version) } }),
-    containerRuntime: await obtainContainerRuntime(progress),
+    containers: await obtainContainerPrograms(progress),
   },
 );
 

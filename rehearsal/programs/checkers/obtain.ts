@@ -1,20 +1,19 @@
-import { existsSync } from "node:fs";
+import { join } from "node:path";
 import { z } from "zod";
-import { RehearsalError, runOrFail } from "../../host/command.ts";
+import { RehearsalError, runCommand, runOrFail } from "../../host/command.ts";
 import { modFileOf, pinnedMinors } from "../catalog.ts";
 import {
   kubeletChecker,
+  obtainContainerPrograms,
   obtainRepoPrograms,
-  type RepoProgram,
   type RepoProgramOptions,
-  repoBuilds,
   toolsFolder,
 } from "../repoPrograms.ts";
 
 /** Programs that read a machine's files by upstream's own code. */
 export interface Checkers {
-  /** Path of the reader of containerd's configuration; `undefined` where it was not to be built. */
-  readonly containerd: string | undefined;
+  /** Path of containerd. */
+  readonly containerd: string;
   /** Paths of the readers of KubeletConfigurations, by their Kubernetes minor: `1.36`. */
   readonly kubelet: ReadonlyMap<string, string>;
 }
@@ -22,13 +21,6 @@ export interface Checkers {
 export interface CheckerOptions extends RepoProgramOptions {
   /** Kubernetes minors of the kubelets. Default: all that `tools` pins. */
   readonly minors?: readonly string[];
-  /**
-   * `cache`: leave the reader of containerd's configuration out unless it is built. Default: build it, which takes a
-   * minute.
-   */
-  readonly effort?: "cache" | "build";
-  /** Folder with the modules `.` and `readers`. Default: the project's `tools`. */
-  readonly folder?: string;
 }
 
 /**
@@ -36,32 +28,14 @@ export interface CheckerOptions extends RepoProgramOptions {
  * @throws RehearsalError when a minor is not pinned, there is no Go or a build fails
  */
 export async function obtainCheckers(options: CheckerOptions): Promise<Checkers> {
-  const { folder = toolsFolder } = options;
-  const pinned = await pinnedMinors(folder, "tools");
+  const pinned = await pinnedMinors(toolsFolder, "tools");
   const kubelets = (options.minors ?? [...pinned.keys()]).map((minor) => ({
     minor,
-    ...kubeletChecker(folder, minor, modFileOf(minor, pinned, "tools")),
+    ...kubeletChecker(toolsFolder, minor, modFileOf(minor, pinned, "tools")),
   }));
-  const containerd = containerdChecker(folder);
-  const isWanted =
-    options.effort !== "cache" ||
-    (await repoBuilds([containerd], options.cacheDir)).every(({ file }) => existsSync(file));
-  const found = await obtainRepoPrograms([...kubelets, ...(isWanted ? [containerd] : [])], options);
+  const found = await obtainRepoPrograms(kubelets, options);
   const kubelet = new Map(kubelets.map(({ minor, name }) => [minor, found.get(name) ?? ""]));
-  return { containerd: found.get(containerd.name), kubelet };
-}
-
-/** A module of its own: containerd selects other versions than Kubernetes. */
-function containerdChecker(tools: string): RepoProgram {
-  const name = "check-containerd";
-  return {
-    name,
-    goPackage: `./${name}`,
-    module: `${tools}/readers`,
-    label: "tools/readers",
-    source: name,
-    buildSeconds: 60,
-  };
+  return { containerd: join(await obtainContainerPrograms(options.progress), "containerd"), kubelet };
 }
 
 export interface ConfigRequest {
@@ -86,7 +60,11 @@ export async function checkConfigs(
   requests: readonly ConfigRequest[],
 ): Promise<ReadonlyMap<string, readonly string[]>> {
   const found = new Map<string, readonly string[]>();
-  for (const [program, list] of Map.groupBy(requests, (request) => programFor(checkers, request))) {
+  const [ofContainerd = [], ofKubelets = []] = [true, false].map((is) =>
+    requests.filter(({ kind }) => (kind === "containerd") === is),
+  );
+  for (const { id, text } of ofContainerd) found.set(id, await containerdProblems(checkers.containerd, text));
+  for (const [program, list] of Map.groupBy(ofKubelets, ({ minor }) => programFor(checkers, minor))) {
     const input = JSON.stringify(list.map(({ id, os, text }) => ({ id, os, text })));
     const answers = answersSchema.parse(JSON.parse(await runOrFail([program], { stdin: input })));
     for (const { id, problems } of answers) found.set(id, problems);
@@ -96,8 +74,26 @@ export async function checkConfigs(
   return found;
 }
 
-function programFor(checkers: Checkers, { kind, minor }: ConfigRequest): string {
-  const program = kind === "containerd" ? checkers.containerd : checkers.kubelet.get(minor);
+function programFor(checkers: Checkers, minor: string): string {
+  const program = checkers.kubelet.get(minor);
   if (program !== undefined) return program;
   throw new RehearsalError(`There is no checker of kubelet ${minor}.`, ["ask obtainCheckers for this minor"]);
+}
+
+// Standard input is a socket here, which cannot be opened by its path.
+const dump = 'cat | "$0" --config /dev/stdin config dump';
+
+/**
+ * What containerd refuses, and what it passes over with a warning. It reads a file of Windows too, without what only a
+ * build for Windows has.
+ */
+async function containerdProblems(containerd: string, text: string): Promise<readonly string[]> {
+  const { code, stdout, stderr } = await runCommand(["sh", "-c", dump, containerd], { stdin: text });
+  const unknown = [...stderr.matchAll(/msg="Ignoring unknown key in TOML.*? key="?([^"=]+?)"? (?:plugin|row)=/g)];
+  return [
+    ...(code === 0 ? [] : [stderr.trim()]),
+    ...unknown.map(([, key = ""]) => `unknown key ${key}`),
+    // Options are for the shim, which passes over unknown ones: the default stays.
+    ...(/SystemdCgroup/.test(text) && !/SystemdCgroup = true/.test(stdout) ? ["SystemdCgroup is not true"] : []),
+  ];
 }
