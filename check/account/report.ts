@@ -1,5 +1,6 @@
 import type { Outcome } from "../../components/gates/account/question.ts";
 import type { Answer, Preflight } from "../../components/gates/account/run.ts";
+import { counted } from "../../plan/counted.ts";
 import { type Paint, plain } from "../report.ts";
 
 const colours = { refused: "red", doubtful: "yellow", "not asked": "yellow", fine: "green" } as const;
@@ -21,7 +22,7 @@ export function answerText({ id, outcome, objections }: Answer, paint: Paint = p
 export function summary({ answers, calls, missingRights }: Preflight, seconds: number): string {
   const count = (outcome: Outcome): string => `${answers.filter((each) => each.outcome === outcome).length} ${outcome}`;
   const lines = [
-    `${answers.length} questions, ${calls} calls, ${seconds.toFixed(1)} s: ${count("refused")}, ${count("doubtful")}, ${count("not asked")}. Fine means that nothing was found against it`,
+    `${counted(answers.length, "question")}, ${counted(calls, "call")}, ${seconds.toFixed(1)} s: ${count("refused")}, ${count("doubtful")}, ${count("not asked")}. Fine means that nothing was found against it`,
     ...(missingRights.length === 0 ? [] : [`rights that would answer the rest: ${missingRights.join(", ")}`]),
   ];
   return `${lines.join("\n")}\n`;

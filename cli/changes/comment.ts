@@ -27,7 +27,7 @@ export function failureComment({ sha, runUrl }: CommentSource): string {
 
 /**
  * The branch's texts are in fenced blocks, where no mention, link, picture or HTML works and no bot reads a command.
- * Long ones are cut at a line, each to its fair share.
+ * A block for which there is no room is left out.
  */
 export function changesComment(changes: readonly StackChange[], { sha, runUrl }: CommentSource): string {
   const order: readonly Status[] = ["failed", "changed", "unknown", "added", "removed"];
@@ -37,7 +37,7 @@ export function changesComment(changes: readonly StackChange[], { sha, runUrl }:
   const shown = differing.slice(0, mostStacks);
   const same = changes.filter(({ status }) => status === "same").slice(0, mostStacks);
   const parts = shown.flatMap(partsOf);
-  const build = (texts: readonly string[]) =>
+  const build = (some: readonly Part[]) =>
     [
       marker,
       `Plan of \`${sha}\`, made without an account. With [the run](${runUrl}) are the plans as pages, whole comparisons, and all files of machines.`,
@@ -45,16 +45,15 @@ export function changesComment(changes: readonly StackChange[], { sha, runUrl }:
       ...(changes.length === 0 ? ["There is no stack."] : table([...shown, ...same])),
       ...(changes.length > shown.length + same.length ? ["", "More stacks are with the run."] : []),
       "",
-      ...parts.flatMap((part, index) => block(part, texts[index] ?? "")),
+      ...some.flatMap(block),
     ].join("\n");
-  const room = commentLimit - bytes(build(parts.map(() => "")));
-  return build(
-    shorten(
-      parts.map(({ text }) => text),
-      room,
-    ),
-  );
+  const fits = (some: readonly Part[]): boolean => Buffer.byteLength(build(some)) <= commentLimit - leftOut.length;
+  const told: Part[] = [];
+  for (const part of parts) if (fits([...told, part])) told.push(part);
+  return `${build(told)}${told.length < parts.length ? leftOut : ""}`;
 }
+
+const leftOut = "The rest is with the run.\n";
 
 interface Part {
   /** HTML of ours. */
@@ -95,7 +94,7 @@ function partsOf({ stack, reason, nodes, values, findings, files, summary }: Sta
 /** Longer than any backticks that `plain` leaves. */
 const fence = "````";
 
-function block({ title, language, open }: Part, text: string): readonly string[] {
+function block({ title, language, open, text }: Part): readonly string[] {
   return [
     `<details${open ? " open" : ""}><summary>${title}</summary>`,
     "",
@@ -109,7 +108,7 @@ function block({ title, language, open }: Part, text: string): readonly string[]
 }
 
 /** Lines of a block beside its text. */
-const frameLines = block({ title: "", language: "text", open: true, text: "" }, "").length - 1;
+const frameLines = block({ title: "", language: "text", open: true, text: "" }).length - 1;
 
 /** A text without control characters, turns of direction, characters of no width, and backticks like the fence's. */
 function plain(text: string): string {
@@ -121,32 +120,7 @@ function plain(text: string): string {
     .trimEnd();
 }
 
-/** The texts in `room` bytes: short ones whole, long ones cut to equal lengths. */
-function shorten(texts: readonly string[], room: number): readonly string[] {
-  const shares = new Map<number, number>();
-  let left = room;
-  const byLength = texts.map((text, index) => ({ index, length: bytes(text) })).sort((a, b) => a.length - b.length);
-  for (const [done, { index, length }] of byLength.entries()) {
-    const share = Math.max(0, Math.min(length, Math.floor(left / (texts.length - done))));
-    shares.set(index, share);
-    left -= share;
-  }
-  return texts.map((text, index) => cut(text, shares.get(index) ?? 0));
-}
-
 const cutNote = "... the rest is with the run";
-
-function cut(text: string, room: number): string {
-  if (bytes(text) <= room) return text;
-  const kept = Buffer.from(text).subarray(0, Math.max(0, room - bytes(`\n${cutNote}`)));
-  // Half a line says something else; so does half a character.
-  const end = kept.lastIndexOf("\n");
-  return room < bytes(`\n${cutNote}`) ? "" : `${kept.subarray(0, Math.max(0, end)).toString("utf8")}\n${cutNote}`;
-}
-
-function bytes(text: string): number {
-  return Buffer.byteLength(text);
-}
 
 /** The comment for a run's file; a missing one, no plain one, or one of another form is as good as none. */
 export function commentOfFile(file: string, source: CommentSource): string {
