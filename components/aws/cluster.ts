@@ -126,7 +126,12 @@ export class Cluster extends pulumi.ComponentResource {
       ...secrets.credentials,
       ...scripts.ready,
     ]);
-    this.resources = {
+    this.resources = this.#made(parts);
+    this.registerOutputs({ host: this.host, publicHost: this.publicHost });
+  }
+
+  #made({ network, security, identity, balancer }: ControlPlaneParts): Cluster["resources"] {
+    return {
       network: {
         id: network.vpcId,
         subnets: Object.fromEntries(
@@ -145,7 +150,6 @@ export class Cluster extends pulumi.ComponentResource {
       },
       loadBalancers: balancer.ids,
     };
-    this.registerOutputs({ host: this.host, publicHost: this.publicHost });
   }
 
   #makeNetwork(): ClusterNetwork {

@@ -188,10 +188,6 @@ export function controlPlanePolicy(
  * @param vpcOwner account of the VPC: another one where an existing VPC is shared
  */
 export function cloudControllerPolicy(scope: PolicyScope, vpcId: string, vpcOwner = scope.accountId): PolicyDocument {
-  const owned = ownedResource(scope.cluster);
-  const balancers = ["loadbalancer/*", "targetgroup/*", "listener/*"].map((kind) =>
-    arn(scope, "elasticloadbalancing", kind),
-  );
   return policy(
     allow(
       "CloudControllerLook",
@@ -204,17 +200,18 @@ export function cloudControllerPolicy(scope: PolicyScope, vpcId: string, vpcOwne
       },
       ["*"],
     ),
-    allow(
-      "CreateServiceSecurityGroups",
-      { ec2: "CreateSecurityGroup" },
-      [arn(scope, "ec2", "security-group/*")],
-      ownedRequest(scope.cluster),
-    ),
+    ...serviceSecurityGroups(scope, arn({ ...scope, accountId: vpcOwner }, "ec2", `vpc/${vpcId}`)),
+    ...serviceBalancers(scope),
+  );
+}
+
+function serviceSecurityGroups(scope: PolicyScope, vpcArn: string): readonly Statement[] {
+  const groups = [arn(scope, "ec2", "security-group/*")];
+  return [
+    allow("CreateServiceSecurityGroups", { ec2: "CreateSecurityGroup" }, groups, ownedRequest(scope.cluster)),
     // The VPC is not created here: request tags are not evaluated for it.
-    allow("CreateServiceSecurityGroupsHere", { ec2: "CreateSecurityGroup" }, [
-      arn({ ...scope, accountId: vpcOwner }, "ec2", `vpc/${vpcId}`),
-    ]),
-    allow("TagServiceSecurityGroups", { ec2: "CreateTags" }, [arn(scope, "ec2", "security-group/*")], {
+    allow("CreateServiceSecurityGroupsHere", { ec2: "CreateSecurityGroup" }, [vpcArn]),
+    allow("TagServiceSecurityGroups", { ec2: "CreateTags" }, groups, {
       StringEquals: {
         "ec2:CreateAction": "CreateSecurityGroup",
         [`aws:RequestTag/${clusterTag(scope.cluster)}`]: "owned",
@@ -223,9 +220,17 @@ export function cloudControllerPolicy(scope: PolicyScope, vpcId: string, vpcOwne
     allow(
       "ChangeServiceSecurityGroups",
       { ec2: "AuthorizeSecurityGroupIngress DeleteSecurityGroup RevokeSecurityGroupIngress" },
-      [arn(scope, "ec2", "security-group/*")],
-      owned,
+      groups,
+      ownedResource(scope.cluster),
     ),
+  ];
+}
+
+function serviceBalancers(scope: PolicyScope): readonly Statement[] {
+  const balancers = ["loadbalancer/*", "targetgroup/*", "listener/*"].map((kind) =>
+    arn(scope, "elasticloadbalancing", kind),
+  );
+  return [
     allow(
       "CreateServiceBalancers",
       { elasticloadbalancing: "CreateListener CreateLoadBalancer CreateTargetGroup" },
@@ -248,9 +253,9 @@ export function cloudControllerPolicy(scope: PolicyScope, vpcId: string, vpcOwne
           RegisterTargets SetLoadBalancerPoliciesForBackendServer SetLoadBalancerPoliciesOfListener`,
       },
       balancers,
-      owned,
+      ownedResource(scope.cluster),
     ),
-  );
+  ];
 }
 
 /**

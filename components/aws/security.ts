@@ -121,45 +121,12 @@ function groupNames(spec: SecuritySettings): readonly GroupName[] {
  * Services' rules to the workers' group.
  */
 export function securityRules(spec: SecuritySettings): readonly SecurityRule[] {
-  const controlPlane = { group: "control-plane" } as const;
-  const anywhere = { cidr: "0.0.0.0/0" } as const;
   return [
-    // The network's ranges: whether a group counts as source behind a balancer depends on its attributes.
-    ...spec.network.cidrs.map((cidr, index) =>
-      api(
-        `api-internal-from-${index === 0 ? "network" : inName(cidr)}`,
-        "ingress",
-        "api-internal",
-        { cidr },
-        "Machines to the Kubernetes API",
-      ),
-    ),
-    ...(spec.privateAccess ?? []).map((cidr) =>
-      api(
-        `api-internal-from-${inName(cidr)}`,
-        "ingress",
-        "api-internal",
-        { cidr },
-        "Allowed connected network to the Kubernetes API",
-      ),
-    ),
-    api("api-internal-to-control-plane", "egress", "api-internal", controlPlane, toServers("Internal")),
+    ...internalRules(spec),
     ...(spec.publicAccess === undefined ? [] : publicRules(spec.publicAccess)),
-    api(
-      "control-plane-api-from-internal",
-      "ingress",
-      "control-plane",
-      { group: "api-internal" },
-      toServers("Internal"),
-    ),
-    api(
-      "control-plane-api-from-control-plane",
-      "ingress",
-      "control-plane",
-      controlPlane,
-      `Control-plane pods ${byService}`,
-    ),
-    api("control-plane-api-from-workers", "ingress", "control-plane", { group: "workers" }, `Pods ${byService}`),
+    fromGroup("api-internal", "internal", toServers("Internal")),
+    fromGroup("control-plane", "control-plane", `Control-plane pods ${byService}`),
+    fromGroup("workers", "workers", `Pods ${byService}`),
     ...machineTraffic(spec).map(
       ({ name, from, to, protocol, ports: { first, last }, purpose }): SecurityRule => ({
         name,
@@ -171,22 +138,30 @@ export function securityRules(spec: SecuritySettings): readonly SecurityRule[] {
         purpose,
       }),
     ),
-    {
-      name: "control-plane-out",
-      direction: "egress",
-      group: "control-plane",
-      peer: anywhere,
-      protocol: "all",
-      purpose: "Downloads, AWS, other machines; a mirror may listen on any port",
-    },
-    {
-      name: "workers-out",
-      direction: "egress",
-      group: "workers",
-      peer: anywhere,
-      protocol: "all",
-      purpose: "Downloads, AWS, other machines, and whatever the pods call",
-    },
+    everythingOut("control-plane", "Downloads, AWS, other machines; a mirror may listen on any port"),
+    everythingOut("workers", "Downloads, AWS, other machines, and whatever the pods call"),
+  ];
+}
+
+const everythingOut = (group: GroupName, purpose: string): SecurityRule => ({
+  name: `${group}-out`,
+  direction: "egress",
+  group,
+  peer: { cidr: "0.0.0.0/0" },
+  protocol: "all",
+  purpose,
+});
+
+/** The network's ranges: whether a group counts as source behind a balancer depends on its attributes. */
+function internalRules({ network, privateAccess = [] }: SecuritySettings): readonly SecurityRule[] {
+  const from = (name: string, cidr: string, purpose: string): SecurityRule =>
+    api(`api-internal-from-${name}`, "ingress", "api-internal", { cidr }, purpose);
+  return [
+    ...network.cidrs.map((cidr, index) =>
+      from(index === 0 ? "network" : inName(cidr), cidr, "Machines to the Kubernetes API"),
+    ),
+    ...privateAccess.map((cidr) => from(inName(cidr), cidr, "Allowed connected network to the Kubernetes API")),
+    api("api-internal-to-control-plane", "egress", "api-internal", { group: "control-plane" }, toServers("Internal")),
   ];
 }
 
@@ -202,13 +177,17 @@ function publicRules(networks: readonly string[]): readonly SecurityRule[] {
       ),
     ),
     api("api-public-to-control-plane", "egress", "api-public", { group: "control-plane" }, toServers("Public")),
-    api("control-plane-api-from-public", "ingress", "control-plane", { group: "api-public" }, toServers("Public")),
+    fromGroup("api-public", "public", toServers("Public")),
   ];
 }
 
 const toServers = (balancer: string): string => `${balancer} load balancer and its health checks to the API servers`;
 const byService = "to the API by the address of its Service";
 const inName = (cidr: string): string => cidr.replaceAll(/[./]/g, "-");
+
+/** From a group to the API servers. */
+const fromGroup = (group: GroupName, name: string, purpose: string): SecurityRule =>
+  api(`control-plane-api-from-${name}`, "ingress", "control-plane", { group }, purpose);
 
 function api(
   name: string,

@@ -177,6 +177,10 @@ const anybody = { tag: "*" } as const;
  * floating IP, it arrives at a NodePort, which the deny rule leaves out.
  */
 export function securityRules(spec: SecuritySettings): readonly SecurityRule[] {
+  return [...controlPlaneRules(spec), ...workersRules(spec)];
+}
+
+function controlPlaneRules(spec: SecuritySettings): readonly SecurityRule[] {
   return [
     api(100, "control-plane-api-from-probes", probes, "Health probes of the load balancers to the API servers"),
     api(
@@ -222,6 +226,11 @@ export function securityRules(spec: SecuritySettings): readonly SecurityRule[] {
       priority: lastPriority,
       purpose: "Everything else",
     },
+  ];
+}
+
+function workersRules(spec: SecuritySettings): readonly SecurityRule[] {
+  return [
     {
       name: "workers-from-probes",
       group: "workers",

@@ -110,21 +110,53 @@ function withPauseImage(lock: readonly Artifact[], url: string | undefined): rea
   return lock.map((row) => (row.name === pauseName ? { ...row, url, digest } : row));
 }
 
+function kubernetesOf({ kubernetes, network }: StackConfig): ClusterSpec["kubernetes"] {
+  const podNetwork = podNetworks[network.pods ?? defaultPodNetwork];
+  const { nodeRanges } = podNetwork.addressing;
+  return {
+    version: kubernetes.version,
+    minor: minorOf(kubernetes.version),
+    clientLimits: clientLimits[kubernetes.sizeTier],
+    networkPolicies: network.policies ?? "none",
+    podCidr: nodeRanges ? kubernetes.podCidr : network.cidr,
+    podNetwork,
+    podsPerNode: nodeRanges ? undefined : (network.azureCni?.podsPerNode ?? defaultPodsPerNode),
+    serviceCidr: kubernetes.serviceCidr,
+    dnsAddress: addressAt(cidr(kubernetes.serviceCidr), 10),
+    clusterDomain: "cluster.local",
+  };
+}
+
+function controlPlaneOf(
+  { cloud, environment, controlPlane }: StackConfig,
+  plan: AddressPlan,
+): ClusterSpec["controlPlane"] {
+  const { backup, extraArgs = {}, size, sizes = {} } = controlPlane;
+  const sizeOf = (name: string): MachineSize => {
+    const found = machineSize(cloud, name);
+    if (found === undefined) throw new RangeError("the control plane has a machine size of unknown capacity");
+    return found;
+  };
+  return {
+    ...controlPlane,
+    members: controlPlaneMembers(plan, controlPlane.replicas),
+    size: sizeOf(size ?? cloudFacts[cloud].sizes.default),
+    sizes: Object.fromEntries(Object.entries(sizes).map(([member, own]) => [member, sizeOf(own)])),
+    backup: { everyHours: backup.everyHours, keepDays: backup.keepDays ?? snapshotDays[environment] },
+    extraArgs,
+  };
+}
+
 /** The cluster of a validated config. Throws only on one that the rules refuse. */
 export function clusterSpec(config: StackConfig, artifacts: readonly Artifact[] = readArtifactLock()): ClusterSpec {
-  const { kubernetes, network, controlPlane } = config;
+  const { access, network } = config;
+  const { existing, dns } = network;
   const facts = cloudFacts[config.cloud];
-  const podNetwork = podNetworks[network.pods ?? defaultPodNetwork];
-  const { azureCni, existing, dns } = network;
+  const kubernetes = kubernetesOf(config);
   const plan =
     existing === undefined
-      ? addressPlan(network.cidr, network.zones, podNetwork.addressing.controlPlane.prefix)
+      ? addressPlan(network.cidr, network.zones, kubernetes.podNetwork.addressing.controlPlane.prefix)
       : existingPlan(network.cidr, network.zones, existing);
-  const sizeOf = (name: string): MachineSize => {
-    const size = machineSize(config.cloud, name);
-    if (size === undefined) throw new RangeError("the control plane has a machine size of unknown capacity");
-    return size;
-  };
   const pools = poolSpecs(config);
   return {
     cloud: config.cloud,
@@ -133,42 +165,18 @@ export function clusterSpec(config: StackConfig, artifacts: readonly Artifact[] 
     region: config.region,
     accountId: config.accountId ?? (existing === undefined ? undefined : facts.network.accountOf(existing.id)),
     environment: config.environment,
-    kubernetes: {
-      version: kubernetes.version,
-      minor: minorOf(kubernetes.version),
-      clientLimits: clientLimits[kubernetes.sizeTier],
-      networkPolicies: network.policies ?? "none",
-      podCidr: podNetwork.addressing.nodeRanges ? kubernetes.podCidr : network.cidr,
-      podNetwork,
-      podsPerNode: podNetwork.addressing.nodeRanges ? undefined : (azureCni?.podsPerNode ?? defaultPodsPerNode),
-      serviceCidr: kubernetes.serviceCidr,
-      dnsAddress: addressAt(cidr(kubernetes.serviceCidr), 10),
-      clusterDomain: "cluster.local",
-    },
+    kubernetes,
     network: { ...plan, nat: network.nat, natAddresses: network.natAddresses, ...(dns === undefined ? {} : { dns }) },
-    controlPlane: {
-      ...controlPlane,
-      members: controlPlaneMembers(plan, controlPlane.replicas),
-      size: sizeOf(controlPlane.size ?? facts.sizes.default),
-      sizes: Object.fromEntries(
-        Object.entries(controlPlane.sizes ?? {}).map(([member, size]) => [member, sizeOf(size)]),
-      ),
-      backup: {
-        everyHours: controlPlane.backup.everyHours,
-        keepDays: controlPlane.backup.keepDays ?? snapshotDays[config.environment],
-      },
-      extraArgs: controlPlane.extraArgs ?? {},
-    },
+    controlPlane: controlPlaneOf(config, plan),
     pools,
     windows: windowsBuilds(pools),
-    publicAccess: config.access.public?.allow,
-    privateAccess: config.access.private?.allow,
-    apiNames: config.access.names ?? [],
-    apiDns:
-      config.access.dns === undefined ? undefined : { name: config.access.dns.name, zone: config.access.dns.zone },
-    signIn: config.access.signIn,
-    kubeconfigGeneration: config.access.kubeconfigGeneration,
-    serviceAccountKeys: config.access.serviceAccountKeys,
+    publicAccess: access.public?.allow,
+    privateAccess: access.private?.allow,
+    apiNames: access.names ?? [],
+    apiDns: access.dns === undefined ? undefined : { name: access.dns.name, zone: access.dns.zone },
+    signIn: access.signIn,
+    kubeconfigGeneration: access.kubeconfigGeneration,
+    serviceAccountKeys: access.serviceAccountKeys,
     secretsEncryption: config.secretsEncryption ?? { keys: [firstEncryptionKey] },
     workloadIdentity: workloadIdentity(config),
     addons: addOns(config),
@@ -184,6 +192,6 @@ export function clusterSpec(config: StackConfig, artifacts: readonly Artifact[] 
     tags: { "fenestra:cluster": config.name, "fenestra:environment": config.environment, ...config.tags },
     ignoreTags: config.ignoreTags,
     acknowledge: config.acknowledge,
-    artifacts: withPauseImage(artifacts, kubernetes.pauseImage),
+    artifacts: withPauseImage(artifacts, config.kubernetes.pauseImage),
   };
 }

@@ -17,25 +17,42 @@ interface MachineTraffic {
   readonly purpose: string;
 }
 
+/** The same traffic from every group to each of some. */
+function between(
+  role: string,
+  protocol: MachineTraffic["protocol"],
+  range: PortRange,
+  purpose: string | ((to: MachineGroup, from: MachineGroup) => string),
+  targets: readonly MachineGroup[] = machineGroups,
+): readonly MachineTraffic[] {
+  return targets.flatMap((to) =>
+    machineGroups.map((from) => ({
+      name: `${to}-${role}-from-${from}`,
+      from,
+      to,
+      protocol,
+      ports: range,
+      purpose: typeof purpose === "string" ? purpose : purpose(to, from),
+    })),
+  );
+}
+
+const whose = { "control-plane": "the control plane", workers: "the workers" } as const;
+
+/** What a Prometheus asks, with the exporters. */
+const metrics: readonly MachineTraffic[] = [
+  ...between("node-exporter", "tcp", single(ports.nodeExporter), "Prometheus to the exporter of Linux nodes"),
+  ...between("windows-exporter", "tcp", single(ports.windowsExporter), "Prometheus to the exporter of Windows nodes", [
+    "workers",
+  ]),
+  ...between("kube-proxy-metrics", "tcp", single(ports.kubeProxyMetrics), "Prometheus to kube-proxy of Linux nodes"),
+  ...between("controllers", "tcp", controllerPorts, "Prometheus to controller manager and scheduler", [
+    "control-plane",
+  ]),
+  ...between("etcd-metrics", "tcp", single(ports.etcdMetrics), "Prometheus to etcd's metrics", ["control-plane"]),
+];
+
 export function machineTraffic(spec: Pick<ClusterSpec, "addons" | "kubernetes">): readonly MachineTraffic[] {
-  const between = (
-    role: string,
-    protocol: MachineTraffic["protocol"],
-    range: PortRange,
-    purpose: (to: MachineGroup, from: MachineGroup) => string,
-    targets: readonly MachineGroup[] = machineGroups,
-  ): readonly MachineTraffic[] =>
-    targets.flatMap((to) =>
-      machineGroups.map((from) => ({
-        name: `${to}-${role}-from-${from}`,
-        from,
-        to,
-        protocol,
-        ports: range,
-        purpose: purpose(to, from),
-      })),
-    );
-  const whose = { "control-plane": "the control plane", workers: "the workers" } as const;
   return [
     {
       name: "control-plane-etcd",
@@ -51,39 +68,11 @@ export function machineTraffic(spec: Pick<ClusterSpec, "addons" | "kubernetes">)
         : `Metrics collectors on workers to the kubelets of ${whose[to]}`,
     ),
     ...spec.kubernetes.podNetwork.traffic.flatMap(({ role, protocol, ports: range, purpose }) =>
-      between(role, protocol, range, () => purpose),
+      between(role, protocol, range, purpose),
     ),
     // kube-proxy listens on every node, but only workers are behind Services' load balancers.
-    ...between("node-ports", "tcp", nodePorts, () => "NodePorts of Services", ["workers"]),
-    ...between("node-ports-udp", "udp", nodePorts, () => "NodePorts of Services", ["workers"]),
-    ...(spec.addons.exporters
-      ? [
-          ...between(
-            "node-exporter",
-            "tcp",
-            single(ports.nodeExporter),
-            () => "Prometheus to the exporter of Linux nodes",
-          ),
-          ...between(
-            "windows-exporter",
-            "tcp",
-            single(ports.windowsExporter),
-            () => "Prometheus to the exporter of Windows nodes",
-            ["workers"],
-          ),
-          ...between(
-            "kube-proxy-metrics",
-            "tcp",
-            single(ports.kubeProxyMetrics),
-            () => "Prometheus to kube-proxy of Linux nodes",
-          ),
-          ...between("controllers", "tcp", controllerPorts, () => "Prometheus to controller manager and scheduler", [
-            "control-plane",
-          ]),
-          ...between("etcd-metrics", "tcp", single(ports.etcdMetrics), () => "Prometheus to etcd's metrics", [
-            "control-plane",
-          ]),
-        ]
-      : []),
+    ...between("node-ports", "tcp", nodePorts, "NodePorts of Services", ["workers"]),
+    ...between("node-ports-udp", "udp", nodePorts, "NodePorts of Services", ["workers"]),
+    ...(spec.addons.exporters ? metrics : []),
   ];
 }

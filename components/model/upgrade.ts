@@ -1,9 +1,9 @@
 import { z } from "zod";
-import type { Cloud } from "../config/schema.ts";
 import type { ExistingNetwork } from "./addressPlan.ts";
 import { defaultPodNetwork } from "./cidr.ts";
 import { cloudFacts } from "./cloudFacts/cloudFacts.ts";
 import type { ClusterSpec } from "./clusterSpec.ts";
+import { at as valueAt } from "./json.ts";
 import {
   encryptionList,
   firstServiceAccountKey,
@@ -15,43 +15,131 @@ import { groupSize } from "./pools.ts";
 import { childPath, type Problem, refuse } from "./problem.ts";
 import { compareVersions, minorOf } from "./releases.ts";
 
+/** A setting that never changes while a cluster runs; a number may grow. */
+interface Kept {
+  /** Its name in the state. */
+  readonly name: string;
+  /** Where the stack file has it. */
+  readonly at: string;
+  /** Its value; `undefined` is not kept. */
+  readonly of: (spec: ClusterSpec) => string | number | undefined;
+  readonly why: string;
+  /** What a state without it stands for. Default: an older state, of which nobody knows, so nothing is compared. */
+  readonly unset?: string;
+}
+
+const network = "machines, their addresses and etcd's disks belong to the network that they were created in";
+
+const keptSettings: readonly Kept[] = [
+  {
+    name: "name",
+    at: "name",
+    of: ({ name }) => name,
+    why: "every resource has it in its own name and would be replaced",
+  },
+  {
+    name: "cloud",
+    at: "cloud",
+    of: ({ cloud }) => cloud,
+    why: "it would be another cluster, and this one would be deleted",
+  },
+  {
+    name: "accountId",
+    at: "accountId",
+    of: ({ accountId }) => accountId,
+    why: "everything would be made again in the other one, and stay in this one",
+  },
+  {
+    name: "replicas",
+    at: "controlPlane.replicas",
+    of: ({ controlPlane }) => controlPlane.members.length,
+    why: "the members that leave hold etcd's quorum",
+  },
+  {
+    name: "region",
+    at: "region",
+    of: ({ region }) => region,
+    why: "every resource would be replaced, with empty disks",
+  },
+  {
+    name: "cidr",
+    at: "network.cidr",
+    of: (spec) => spec.network.cidr,
+    why: "the members of etcd are known by their addresses",
+  },
+  {
+    name: "networkId",
+    at: "network.existing.id",
+    of: (spec) => spec.network.existing?.id,
+    why: network,
+    unset: "a network that Fenestra creates",
+  },
+  {
+    name: "resourceGroup",
+    at: "network.existing.resourceGroup",
+    of: ({ cloud, network: { existing } }) =>
+      existing !== undefined && cloudFacts[cloud].network.resourceGroups
+        ? (existing.resourceGroup ?? "own")
+        : undefined,
+    why: "every resource would be made again in the other group, with empty disks",
+  },
+  {
+    name: "podCidr",
+    at: "kubernetes.podCidr",
+    of: ({ kubernetes }) => kubernetes.podCidr,
+    why: "nodes keep the ranges that they were given",
+  },
+  {
+    name: "pods",
+    at: "network.pods",
+    of: ({ kubernetes: { podNetwork } }) => (podNetwork.name === defaultPodNetwork ? undefined : podNetwork.name),
+    why: "running pods have addresses of the old network",
+    unset: defaultPodNetwork,
+  },
+  {
+    name: "serviceCidr",
+    at: "kubernetes.serviceCidr",
+    of: ({ kubernetes }) => kubernetes.serviceCidr,
+    why: "Services keep the addresses that they were given",
+  },
+  {
+    name: "etcdDiskGb",
+    at: "controlPlane.etcdDiskGb",
+    of: ({ controlPlane }) => controlPlane.etcdDiskGb,
+    why: "no cloud makes a disk smaller",
+  },
+  {
+    name: "etcdDiskKey",
+    at: "controlPlane.etcdDisk.encryptionKey",
+    of: ({ controlPlane }) => controlPlane.etcdDisk?.encryptionKey,
+    why: "another key needs another disk, which would be empty",
+    unset: "the cloud's key",
+  },
+];
+
+const texts = z.array(z.string()).readonly().optional();
+
 /**
- * Settings that a running cluster cannot change, or only in one direction, kept in the state because a program that
- * calls no cloud cannot see the old values otherwise. Older states lack all but `version` and `replicas`.
+ * What a running cluster keeps, in the state because a program that calls no cloud cannot see the old values otherwise:
+ * {@link keptSettings}, which are only compared, and what has rules of its own.
  */
-const clusterState = z.object({
+const clusterState = z.looseObject({
   version: z.string(),
   replicas: z.number(),
-  region: z.string().optional(),
-  cidr: z.string().optional(),
-  /** Id of an existing network; missing for a created one. */
   networkId: z.string().optional(),
-  /** Azure, with an existing network: the resource group, `own` for the cluster's own. */
-  resourceGroup: z.string().optional(),
   /** Ids of the existing subnets by zone and role: `eu-central-1a private`. */
   subnets: z.record(z.string(), z.string()).readonly().optional(),
-  /** Zones in the order of their slots. */
-  zones: z.array(z.string()).readonly().optional(),
-  podCidr: z.string().optional(),
-  /** The pod network; missing for the default. */
-  pods: z.string().optional(),
-  serviceCidr: z.string().optional(),
-  etcdDiskGb: z.number().optional(),
-  /** Key of etcd's disks; missing for the cloud's own. */
-  etcdDiskKey: z.string().optional(),
+  /** In the order of their slots. */
+  zones: texts,
   /** Keys of service accounts, the signing one first; missing for the first key alone. */
-  serviceAccountKeys: z.array(z.string()).readonly().optional(),
+  serviceAccountKeys: texts,
   /** Keys of the encryption of Secrets, the encrypting one first; missing for the first key alone. */
-  encryptionKeys: z.array(z.string()).readonly().optional(),
+  encryptionKeys: texts,
   /** Where the public issuer's documents are: `own`, or a user's URL; missing without workload identity. */
   issuer: z.string().optional(),
-  name: z.string().optional(),
-  cloud: z.string().optional(),
-  /** Account or subscription; missing where the stack file names none. */
-  accountId: z.string().optional(),
   /** Production: most machines of a group of each pool, and the autoscaled pools. */
   mostMachines: z.record(z.string(), z.number()).readonly().optional(),
-  autoscaled: z.array(z.string()).readonly().optional(),
+  autoscaled: texts,
   /** Whether the stack file accepts that the cloud ends machines. */
   mayEnd: z.boolean().optional(),
 });
@@ -64,28 +152,29 @@ export type ClusterState = z.infer<typeof clusterState>;
 export const stackGuardName = "fenestra-guard";
 
 export function stateOf(spec: ClusterSpec) {
-  const { name, cloud, kubernetes, controlPlane, network, region, workloadIdentity, accountId } = spec;
-  const etcdDiskKey = controlPlane.etcdDisk?.encryptionKey;
+  const { controlPlane, workloadIdentity, network } = spec;
   return {
-    name,
-    cloud,
-    ...(accountId === undefined ? {} : { accountId }),
-    version: kubernetes.version,
+    ...Object.fromEntries(
+      keptSettings.map(({ name, of }) => [name, of(spec)]).filter(([, value]) => value !== undefined),
+    ),
+    version: spec.kubernetes.version,
     replicas: controlPlane.members.length,
-    region,
-    cidr: network.cidr,
-    ...existingState(cloud, network.existing),
+    ...(network.existing === undefined ? {} : { subnets: subnetIds(network.existing) }),
     zones: network.zones.map(({ zone }) => zone),
-    podCidr: kubernetes.podCidr,
-    ...(kubernetes.podNetwork.name === defaultPodNetwork ? {} : { pods: kubernetes.podNetwork.name }),
-    serviceCidr: kubernetes.serviceCidr,
-    etcdDiskGb: controlPlane.etcdDiskGb,
-    ...(etcdDiskKey === undefined ? {} : { etcdDiskKey }),
     ...keptKeys(spec),
     ...(workloadIdentity === undefined ? {} : { issuer: workloadIdentity.issuer ?? "own" }),
     ...(spec.environment === "production" ? poolBounds(spec.pools) : {}),
     ...(fewerMachines in spec.acknowledge ? { mayEnd: true } : {}),
   } satisfies ClusterState;
+}
+
+function subnetIds({ subnets }: ExistingNetwork): ClusterState["subnets"] {
+  return Object.fromEntries(
+    Object.entries(subnets).flatMap(([zone, { private: workers, controlPlane }]) => [
+      [`${zone} private`, workers.id],
+      [`${zone} controlPlane`, controlPlane.id],
+    ]),
+  );
 }
 
 /** What `acknowledge` takes for a preview, which no finding of a plan is about. */
@@ -128,23 +217,6 @@ function keptKeys({ serviceAccountKeys, secretsEncryption }: KeySettings): Reach
   };
 }
 
-/** What a cluster keeps of an existing network: it leaves neither network nor subnets. */
-function existingState(
-  cloud: Cloud,
-  existing: ExistingNetwork | undefined,
-): Pick<ClusterState, "networkId" | "subnets" | "resourceGroup"> {
-  if (existing === undefined) return {};
-  const subnets = Object.entries(existing.subnets).flatMap(([zone, { private: workers, controlPlane }]) => [
-    [`${zone} private`, workers.id],
-    [`${zone} controlPlane`, controlPlane.id],
-  ]);
-  return {
-    networkId: existing.id,
-    subnets: Object.fromEntries(subnets),
-    ...(cloudFacts[cloud].network.resourceGroups ? { resourceGroup: existing.resourceGroup ?? "own" } : {}),
-  };
-}
-
 /** A state as the engine passes it to a hook; else `undefined`. */
 export function readState(value: unknown): ClusterState | undefined {
   return clusterState.safeParse(value).data;
@@ -180,42 +252,11 @@ export function plannedProblems(from: ClusterState, to: ClusterState): readonly 
   ];
 }
 
-/** A setting that never changes, or whose number only grows, with the reason. */
-type Kept = readonly [key: string, value: (state: ClusterState) => string | number | undefined, why: string];
-
-const network = "machines, their addresses and etcd's disks belong to the network that they were created in";
-const keptSettings: readonly Kept[] = [
-  ["cloud", ({ cloud }) => cloud, "it would be another cluster, and this one would be deleted"],
-  ["accountId", ({ accountId }) => accountId, "everything would be made again in the other one, and stay in this one"],
-  ["name", ({ name }) => name, "every resource has it in its own name and would be replaced"],
-  ["region", ({ region }) => region, "every resource would be replaced, with empty disks"],
-  ["network.cidr", ({ cidr }) => cidr, "the members of etcd are known by their addresses"],
-  ["network.pods", ({ pods }) => pods ?? defaultPodNetwork, "running pods have addresses of the old network"],
-  ["network.existing.id", networkOf, network],
-  [
-    "network.existing.resourceGroup",
-    ({ resourceGroup }) => resourceGroup,
-    "every resource would be made again in the other group, with empty disks",
-  ],
-  ["kubernetes.podCidr", ({ podCidr }) => podCidr, "nodes keep the ranges that they were given"],
-  ["kubernetes.serviceCidr", ({ serviceCidr }) => serviceCidr, "Services keep the addresses that they were given"],
-  ["controlPlane.replicas", ({ replicas }) => replicas, "the members that leave hold etcd's quorum"],
-  ["controlPlane.etcdDiskGb", ({ etcdDiskGb }) => etcdDiskGb, "no cloud makes a disk smaller"],
-  [
-    "controlPlane.etcdDisk.encryptionKey",
-    ({ etcdDiskKey }) => etcdDiskKey ?? "the cloud's key",
-    "another key needs another disk, which would be empty",
-  ],
-];
-
-/** A state without a range says nothing of networks. */
-function networkOf({ cidr, networkId }: ClusterState): string | undefined {
-  return cidr === undefined ? undefined : (networkId ?? "a network that Fenestra creates");
-}
-
 function keptProblems(from: ClusterState, to: ClusterState): readonly Problem[] {
   return [
-    ...keptSettings.flatMap(([key, value, why]) => changed(path(...key.split(".")), value(from), value(to), why)),
+    ...keptSettings.flatMap(({ name, unset, at, why }) =>
+      changed(path(...at.split(".")), valueAt(from, name) ?? unset, valueAt(to, name) ?? unset, why),
+    ),
     ...subnetProblems(from, to),
     ...zoneProblems(from, to),
     ...keyListProblems(from, to),
@@ -224,15 +265,10 @@ function keptProblems(from: ClusterState, to: ClusterState): readonly Problem[] 
 }
 
 /** A value that is missing is not checked. */
-function changed<T extends string | number>(
-  at: string,
-  from: T | undefined,
-  to: T | undefined,
-  why: string,
-): readonly Problem[] {
+function changed(at: string, from: unknown, to: unknown, why: string): readonly Problem[] {
   if (from === undefined || to === undefined || from === to) return [];
-  if (typeof from === "string") return refuse(at, to, `cannot change: ${why}`, from, elsewhere);
-  return to > from ? [] : refuse(at, to, `cannot get smaller: ${why}`, `${from} or more`, `set ${from}`);
+  if (typeof from !== "number") return refuse(at, to, `cannot change: ${why}`, String(from), elsewhere);
+  return Number(to) > from ? [] : refuse(at, to, `cannot get smaller: ${why}`, `${from} or more`, `set ${from}`);
 }
 
 function keyListProblems(from: ReachedKeys, to: ReachedKeys): readonly Problem[] {
@@ -243,7 +279,7 @@ function keyListProblems(from: ReachedKeys, to: ReachedKeys): readonly Problem[]
 }
 
 /** What all control-plane machines have reached. */
-const reachedState = clusterState.pick({ version: true, serviceAccountKeys: true, encryptionKeys: true });
+const reachedState = z.object({ version: z.string(), serviceAccountKeys: texts, encryptionKeys: texts });
 export type ReachedState = z.infer<typeof reachedState>;
 type ReachedKeys = Omit<ReachedState, "version">;
 
@@ -325,7 +361,7 @@ function issuerProblems(from: string | undefined, to: string | undefined): reado
 
 /** Each zone of a network stays in its subnets. Further zones may be added. */
 function subnetProblems(from: ClusterState, to: ClusterState): readonly Problem[] {
-  if (networkOf(from) !== networkOf(to)) return [];
+  if (from.networkId !== to.networkId) return [];
   return Object.entries(from.subnets ?? {}).flatMap(([place, id]) => {
     const [zone = "", role = ""] = place.split(" ");
     const next = to.subnets?.[place];

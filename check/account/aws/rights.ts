@@ -1,4 +1,4 @@
-import type { AwsNeeds } from "../../../components/gates/account/aws/machines.ts";
+import type { AwsNeeds } from "../../../components/gates/account/aws/needs.ts";
 import { made } from "../../../components/gates/account/needs.ts";
 import {
   type Ask,

@@ -1,8 +1,7 @@
 import { ask, ofMachines } from "../../../components/gates/account/azure/ask.ts";
 import { type AzureNeeds, path } from "../../../components/gates/account/azure/machines.ts";
-import type { Asking } from "../../../components/gates/account/needs.ts";
 import { doubtful, type Question, refused, some } from "../../../components/gates/account/question.ts";
-import type { Preflight } from "../../../components/gates/account/run.ts";
+import type { Asking, Preflight } from "../../../components/gates/account/run.ts";
 import { resourcesOfType } from "../../../components/gates/resources.ts";
 import type { RecordedProgram } from "../../../plan/program/recorded.ts";
 import { sharedQuestions } from "../shared.ts";

@@ -1,6 +1,5 @@
 import { type KnownResource, listOf, type PropertyValue, type Resources, textOf } from "../resources.ts";
-import { doubtful, type Objection, type Question, refused, type Send } from "./question.ts";
-import type { Answer } from "./run.ts";
+import { doubtful, type Objection, refused } from "./question.ts";
 
 /** A machine, or those of one pool. */
 export interface MachineNeed {
@@ -93,23 +92,6 @@ export function* oneZone({ setting, zones, spot }: MachineNeed): Generator<Objec
 export interface Place {
   readonly region: string;
   readonly accountId: string;
-}
-
-export interface Asking<Program extends Resources = Resources> {
-  readonly program: Program;
-  readonly place: Place;
-  readonly asker: Asker;
-  readonly skip: readonly string[];
-  readonly onAnswer?: ((answer: Answer) => void) | undefined;
-  readonly goes?: string;
-  /** Default: with this process's credentials. */
-  readonly send?: Send | undefined;
-  readonly limitMs?: number | undefined;
-}
-
-/** The questions to ask: before one machine goes, only those about machines. */
-export function asked<N>(all: readonly Question<N>[], { skip, goes }: Asking): readonly Question<N>[] {
-  return all.filter(({ id, ofMachine }) => !skip.includes(id) && (goes === undefined || ofMachine));
 }
 
 /** Keeps the greatest distance of a server's clock from ours, in milliseconds. */

@@ -1,3 +1,5 @@
+import type { Resources } from "../resources.ts";
+import { type Asker, Clock, type Needs, type Place } from "./needs.ts";
 import {
   type Ask,
   type Call,
@@ -25,6 +27,18 @@ export interface Preflight {
   readonly missingRights: readonly string[];
 }
 
+export interface Asking<Program extends Resources = Resources> {
+  readonly program: Program;
+  readonly place: Place;
+  readonly asker: Asker;
+  readonly skip: readonly string[];
+  readonly onAnswer?: ((answer: Answer) => void) | undefined;
+  readonly goes?: string;
+  /** Default: with this process's credentials. */
+  readonly send?: Send | undefined;
+  readonly limitMs?: number | undefined;
+}
+
 interface Options {
   /** Longest for all, and for one call with its repetitions, in milliseconds. */
   readonly limitMs?: number | undefined;
@@ -46,50 +60,19 @@ export async function preflight<Needs>(
   { limitMs = 14_000, callMs = 8_000, onAnswer = () => {} }: Options = {},
 ): Promise<Preflight> {
   const end = AbortSignal.timeout(limitMs);
-  const asked = new Map<string, Promise<unknown>>();
-  const waiting: (() => void)[] = [];
-  let free = mostCalls;
-  let isAnswered = false;
-  const sent = async (call: Call): Promise<unknown> => {
-    if (free > 0) free -= 1;
-    else await new Promise<void>((resolve) => waiting.push(resolve));
-    const signal = AbortSignal.any([end, AbortSignal.timeout(callMs)]);
-    const late = new CallError(call, "none", "late", `${call.right} has no answer within ${callMs / 1000} s`);
-    try {
-      const answer = await Promise.race([send(call, signal), aborted(signal, late)]);
-      isAnswered = true;
-      return answer;
-    } finally {
-      const next = waiting.shift();
-      if (next === undefined) free += 1;
-      else next();
-    }
-  };
-  const ask: Ask = async (right, input = {}, none) => {
-    const call = { right, input };
-    const key = JSON.stringify(call);
-    const answer = asked.get(key) ?? sent(call);
-    asked.set(key, answer);
-    try {
-      return new Reply(call, await answer);
-    } catch (error) {
-      if (error instanceof CallError && error.kind !== "none" && none?.test(error.code))
-        return new Reply(call, undefined);
-      throw error;
-    }
-  };
+  const caller = new Caller(send, end, callMs);
   const late = new Error(`no answer within ${limitMs / 1000} s`);
   let isSilent = false;
   const answered = async ({ id, run }: Question<Needs>): Promise<Answer> => {
     const objections: Objection[] = [];
     const collect = async (): Promise<void> => {
-      for await (const each of run(needs, ask)) objections.push(each);
+      for await (const each of run(needs, caller.ask)) objections.push(each);
     };
     try {
       await Promise.race([collect(), aborted(end, late)]);
     } catch (error) {
       const found = silence(error);
-      isSilent ||= id === "account" && found.right === undefined && !isAnswered;
+      isSilent ||= id === "account" && found.right === undefined && !caller.isAnswered;
       objections.push(isSilent ? { ...found, outcome: "refused" } : found);
     }
     const outcome = outcomes.find((each) => objections.some((one) => one.outcome === each)) ?? "fine";
@@ -102,7 +85,76 @@ export async function preflight<Needs>(
   const more = isSilent ? [] : await Promise.all(others.map(answered));
   const answers = [...told, ...more];
   const missing = answers.flatMap(({ objections }) => objections.flatMap(({ right }) => right ?? []));
-  return { answers, calls: asked.size, missingRights: [...new Set(missing)].sort() };
+  return { answers, calls: caller.calls, missingRights: [...new Set(missing)].sort() };
+}
+
+/** Asks a cloud what a program needs of it. @param sender of calls, which tells a server's time */
+export async function askCloud<Given extends object>(
+  asking: Asking,
+  given: Given,
+  questions: readonly Question<Given & Pick<Needs, "asker" | "clock" | "goes">>[],
+  sender: (seen: (server: Date) => void) => Send,
+): Promise<Preflight> {
+  const { asker, skip, goes, onAnswer, limitMs } = asking;
+  const clock = new Clock();
+  // Before one machine goes, only those about machines.
+  const asked = questions.filter(({ id, ofMachine }) => !skip.includes(id) && (goes === undefined || ofMachine));
+  return await preflight(asked, { ...given, asker, clock, goes }, asking.send ?? sender(clock.see), {
+    onAnswer,
+    limitMs,
+  });
+}
+
+/** Sends each call once, a few at a time. */
+class Caller {
+  /** Whether any call was answered. */
+  isAnswered = false;
+  readonly #send: Send;
+  readonly #end: AbortSignal;
+  readonly #callMs: number;
+  readonly #asked = new Map<string, Promise<unknown>>();
+  readonly #waiting: (() => void)[] = [];
+  #free = mostCalls;
+
+  constructor(send: Send, end: AbortSignal, callMs: number) {
+    this.#send = send;
+    this.#end = end;
+    this.#callMs = callMs;
+  }
+
+  get calls(): number {
+    return this.#asked.size;
+  }
+
+  readonly ask: Ask = async (right, input = {}, none) => {
+    const call = { right, input };
+    const key = JSON.stringify(call);
+    const answer = this.#asked.get(key) ?? this.#sent(call);
+    this.#asked.set(key, answer);
+    try {
+      return new Reply(call, await answer);
+    } catch (error) {
+      if (error instanceof CallError && error.kind !== "none" && none?.test(error.code))
+        return new Reply(call, undefined);
+      throw error;
+    }
+  };
+
+  async #sent(call: Call): Promise<unknown> {
+    if (this.#free > 0) this.#free -= 1;
+    else await new Promise<void>((resolve) => this.#waiting.push(resolve));
+    const signal = AbortSignal.any([this.#end, AbortSignal.timeout(this.#callMs)]);
+    const late = new CallError(call, "none", "late", `${call.right} has no answer within ${this.#callMs / 1000} s`);
+    try {
+      const answer = await Promise.race([this.#send(call, signal), aborted(signal, late)]);
+      this.isAnswered = true;
+      return answer;
+    } finally {
+      const next = this.#waiting.shift();
+      if (next === undefined) this.#free += 1;
+      else next();
+    }
+  }
 }
 
 /** The race's loser is nobody's error. */

@@ -1,8 +1,8 @@
 import type { ClusterSpec } from "../../model/clusterSpec.ts";
 import { mapFromWire } from "../resources.ts";
 import type { MayStart } from "../waitFor.ts";
-import type { Asking } from "./needs.ts";
 import type { Objection } from "./question.ts";
+import type { Asking } from "./run.ts";
 
 /** Each loads its cloud's SDK alone. */
 const askers = { aws: () => import("./aws/ask.ts"), azure: () => import("./azure/ask.ts") };

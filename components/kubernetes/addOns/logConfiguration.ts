@@ -256,14 +256,32 @@ function receivers(spec: LogSpec, collector: LogCollector, settings: LogSettings
   };
 }
 
+/** The pod of a container's record, and its owner. */
+const podAttributes = {
+  filter: { node_from_env_var: "NODE_NAME" },
+  extract: {
+    metadata: ["k8s.node.name", "k8s.deployment.name", "k8s.daemonset.name", "k8s.statefulset.name", "k8s.job.name"],
+    // From the name, so that no right to read ReplicaSets is needed.
+    deployment_name_from_replicaset: true,
+    labels: [{ tag_name: "app.kubernetes.io/name", key: "app.kubernetes.io/name", from: "pod" }],
+  },
+  pod_association: [{ sources: [{ from: "resource_attribute", name: "k8s.pod.uid" }] }],
+};
+
+const queue = { storage: "file_storage", sizer: "bytes", queue_size: 256 * 1024 * 1024, block_on_overflow: true };
+
 /** Configuration of the collector of some nodes, as YAML. */
 export function logConfiguration(spec: LogSpec, collector: LogCollector, settings: LogSettings): string {
   const os = collector === "windows" ? "windows" : "linux";
   const { extension, exporter, batch, processors = {} } = destination(spec, collector, settings);
   const read = receivers(spec, collector, settings);
-  const last = ["resource", ...Object.keys(processors)];
-  const exporters = ["otlp_http"];
-  const ofContainers = "file_log/containers";
+  const resource = {
+    "k8s.cluster.name": spec.name,
+    "k8s.node.name": variable("NODE_NAME"),
+    "cloud.provider": spec.cloud,
+    "cloud.region": spec.region,
+    "os.type": os,
+  };
   return stringify(
     {
       extensions: {
@@ -275,32 +293,8 @@ export function logConfiguration(spec: LogSpec, collector: LogCollector, setting
       receivers: read,
       processors: {
         memory_limiter: { check_interval: "1s", limit_mib: collectorMebibytes.heap, spike_limit_mib: 80 },
-        k8s_attributes: {
-          auth_type: os === "windows" ? "kubeConfig" : "serviceAccount",
-          filter: { node_from_env_var: "NODE_NAME" },
-          extract: {
-            metadata: [
-              "k8s.node.name",
-              "k8s.deployment.name",
-              "k8s.daemonset.name",
-              "k8s.statefulset.name",
-              "k8s.job.name",
-            ],
-            // From the name, so that no right to read ReplicaSets is needed.
-            deployment_name_from_replicaset: true,
-            labels: [{ tag_name: "app.kubernetes.io/name", key: "app.kubernetes.io/name", from: "pod" }],
-          },
-          pod_association: [{ sources: [{ from: "resource_attribute", name: "k8s.pod.uid" }] }],
-        },
-        resource: {
-          attributes: Object.entries({
-            "k8s.cluster.name": spec.name,
-            "k8s.node.name": variable("NODE_NAME"),
-            "cloud.provider": spec.cloud,
-            "cloud.region": spec.region,
-            "os.type": os,
-          }).map(([key, value]) => ({ key, value, action: "upsert" })),
-        },
+        k8s_attributes: { auth_type: os === "windows" ? "kubeConfig" : "serviceAccount", ...podAttributes },
+        resource: { attributes: Object.entries(resource).map(([key, value]) => ({ key, value, action: "upsert" })) },
         ...processors,
       },
       exporters: {
@@ -308,33 +302,31 @@ export function logConfiguration(spec: LogSpec, collector: LogCollector, setting
           ...exporter,
           timeout: "30s",
           retry_on_failure: { enabled: true, max_elapsed_time: "0s" },
-          sending_queue: {
-            storage: "file_storage",
-            sizer: "bytes",
-            queue_size: 256 * 1024 * 1024,
-            block_on_overflow: true,
-            batch: { flush_timeout: "5s", ...batch },
-          },
+          sending_queue: { ...queue, batch: { flush_timeout: "5s", ...batch } },
         },
       },
       service: {
         extensions: ["file_storage", ...(extension === undefined ? [] : [extension.name])],
         // No metrics of its own, which would open a port.
         telemetry: { metrics: { level: "none" } },
-        pipelines: {
-          "logs/containers": {
-            receivers: [ofContainers],
-            processors: ["memory_limiter", "k8s_attributes", ...last],
-            exporters,
-          },
-          "logs/node": {
-            receivers: Object.keys(read).filter((name) => name !== ofContainers),
-            processors: ["memory_limiter", ...last],
-            exporters,
-          },
-        },
+        pipelines: pipelines(Object.keys(read), ["resource", ...Object.keys(processors)]),
       },
     },
     { lineWidth: 0 },
   );
+}
+
+/** Records of containers know their pod, others none. */
+function pipelines(receivers: readonly string[], last: readonly string[]) {
+  const ofContainers = "file_log/containers";
+  const others = receivers.filter((name) => name !== ofContainers);
+  const exporters = ["otlp_http"];
+  return {
+    "logs/containers": {
+      receivers: [ofContainers],
+      processors: ["memory_limiter", "k8s_attributes", ...last],
+      exporters,
+    },
+    "logs/node": { receivers: others, processors: ["memory_limiter", ...last], exporters },
+  };
 }

@@ -136,6 +136,18 @@ function proxyVariables(spec: CollectorSpec, nodeEndpoint?: Text): NonNullable<C
   ];
 }
 
+type Folder = readonly [name: string, path: string, at: string, type: string];
+
+const linuxFolders: readonly Folder[] = [
+  ["pods", "/var/log/pods", "/var/log/pods", "DirectoryOrCreate"],
+  ["programs", "/usr", `${journalRoot}/usr`, "Directory"],
+  // Links to folders of /usr: every program names its loader by the first, and the loader is a link by the second.
+  ["loader", "/lib64", `${journalRoot}/lib64`, "Directory"],
+  ["libraries", "/lib", `${journalRoot}/lib`, "Directory"],
+  ["journal", journalFolder, `${journalRoot}${journalFolder}`, "DirectoryOrCreate"],
+];
+const auditFolder: Folder = ["audit", controlPlanePaths.auditLogs, controlPlanePaths.auditLogs, "DirectoryOrCreate"];
+
 /**
  * Runs as root, since logs are root's, with one right of root: to read the journal it runs the node's own journalctl in
  * a root that has the node's programs and the journal alone (pkg/stanza: operator/input/journald, `root_path`).
@@ -145,23 +157,14 @@ function linuxCollector(
   collector: "control-plane" | "linux",
   { env, token, resources }: ContainerParts,
 ): Manifest {
-  const controlPlane = collector === "control-plane";
-  const folders: readonly (readonly [name: string, path: string, at: string, type: string])[] = [
-    ["pods", "/var/log/pods", "/var/log/pods", "DirectoryOrCreate"],
-    ["programs", "/usr", `${journalRoot}/usr`, "Directory"],
-    // Links to folders of /usr: every program names its loader by the first, and the loader is a link by the second.
-    ["loader", "/lib64", `${journalRoot}/lib64`, "Directory"],
-    ["libraries", "/lib", `${journalRoot}/lib`, "Directory"],
-    ["journal", journalFolder, `${journalRoot}${journalFolder}`, "DirectoryOrCreate"],
-    ...(controlPlane
-      ? ([["audit", controlPlanePaths.auditLogs, controlPlanePaths.auditLogs, "DirectoryOrCreate"]] as const)
-      : []),
-  ];
+  const isControlPlane = collector === "control-plane";
+  const folders = isControlPlane ? [...linuxFolders, auditFolder] : linuxFolders;
+  const tokenFile = { name: tokenFacts[spec.cloud].fileVariable, value: `${identityFolders.linux}/token` };
   return daemonSet(
     { ...logsAccount, name: workloadName(collector) },
     {
       nodeSelector: linuxOnly,
-      affinity: onNodesThat({ key: controlPlaneKey, operator: controlPlane ? "Exists" : "DoesNotExist" }),
+      affinity: onNodesThat({ key: controlPlaneKey, operator: isControlPlane ? "Exists" : "DoesNotExist" }),
       tolerations: everyTaint,
       priorityClassName: "system-node-critical",
       serviceAccountName: logsAccount.name,
@@ -169,14 +172,7 @@ function linuxCollector(
         {
           name: collectorName,
           image: image(spec, "ghcr.io/open-telemetry/opentelemetry-collector-releases/opentelemetry-collector-contrib"),
-          env: [
-            nodeName,
-            ...env,
-            ...(token === undefined
-              ? []
-              : [{ name: tokenFacts[spec.cloud].fileVariable, value: `${identityFolders.linux}/token` }]),
-            ...proxyVariables(spec),
-          ],
+          env: [nodeName, ...env, ...(token === undefined ? [] : [tokenFile]), ...proxyVariables(spec)],
           securityContext: {
             runAsUser: 0,
             allowPrivilegeEscalation: false,

@@ -3,6 +3,7 @@ import type { ImageSource } from "../../kubernetes/images.ts";
 import {
   type Account,
   boundClusterRole,
+  type Container,
   clusterRights,
   type Manifest,
   rule,
@@ -75,9 +76,10 @@ function linuxCniConf(): string {
   )}\n`;
 }
 
+const configuration = { name: "flannel-cfg", mountPath: "/etc/kube-flannel/" };
+
 /** flanneld on every Linux node. It speaks to the API by its host name, so it need not wait for kube-proxy. */
 function linuxFlannel(spec: ImageSource, nodeEndpoint: Text): Manifest {
-  const configuration = { name: "flannel-cfg", mountPath: "/etc/kube-flannel/" };
   return daemonSet(linux, {
     nodeSelector: linuxOnly,
     hostNetwork: true,
@@ -100,39 +102,7 @@ function linuxFlannel(spec: ImageSource, nodeEndpoint: Text): Manifest {
         resources: small("10m", "16Mi", "64Mi"),
       },
     ],
-    containers: [
-      {
-        name: "kube-flannel",
-        image: flannelImage(spec.artifacts, "ghcr.io/flannel-io/flannel"),
-        command: [
-          "/opt/bin/flanneld",
-          "--ip-masq",
-          "--kube-subnet-mgr",
-          "--healthz-ip=127.0.0.1",
-          `--healthz-port=${healthPort}`,
-        ],
-        livenessProbe: {
-          httpGet: { host: "127.0.0.1", path: "/healthz", port: healthPort },
-          initialDelaySeconds: 10,
-          periodSeconds: 30,
-        },
-        readinessProbe: { httpGet: { host: "127.0.0.1", path: "/readyz", port: healthPort }, periodSeconds: 10 },
-        resources: small("100m", "50Mi", "256Mi"),
-        securityContext: { privileged: false, capabilities: { add: ["NET_ADMIN", "NET_RAW"] } },
-        env: [
-          { name: "POD_NAME", valueFrom: { fieldRef: { fieldPath: "metadata.name" } } },
-          { name: "POD_NAMESPACE", valueFrom: { fieldRef: { fieldPath: "metadata.namespace" } } },
-          { name: "EVENT_QUEUE_DEPTH", value: "5000" },
-          { name: "CONT_WHEN_CACHE_NOT_READY", value: "false" },
-          ...apiByName(nodeEndpoint),
-        ],
-        volumeMounts: [
-          { name: "run", mountPath: "/run/flannel" },
-          configuration,
-          { name: "xtables-lock", mountPath: "/run/xtables.lock" },
-        ],
-      },
-    ],
+    containers: [flanneld(spec, nodeEndpoint)],
     volumes: [
       hostPath("run", "/run/flannel", "DirectoryOrCreate"),
       hostPath("cni-plugin", "/opt/cni/bin", "DirectoryOrCreate"),
@@ -141,4 +111,38 @@ function linuxFlannel(spec: ImageSource, nodeEndpoint: Text): Manifest {
       { name: "flannel-cfg", configMap: { name: "kube-flannel-cfg" } },
     ],
   });
+}
+
+function flanneld(spec: ImageSource, nodeEndpoint: Text): Container {
+  return {
+    name: "kube-flannel",
+    image: flannelImage(spec.artifacts, "ghcr.io/flannel-io/flannel"),
+    command: [
+      "/opt/bin/flanneld",
+      "--ip-masq",
+      "--kube-subnet-mgr",
+      "--healthz-ip=127.0.0.1",
+      `--healthz-port=${healthPort}`,
+    ],
+    livenessProbe: {
+      httpGet: { host: "127.0.0.1", path: "/healthz", port: healthPort },
+      initialDelaySeconds: 10,
+      periodSeconds: 30,
+    },
+    readinessProbe: { httpGet: { host: "127.0.0.1", path: "/readyz", port: healthPort }, periodSeconds: 10 },
+    resources: small("100m", "50Mi", "256Mi"),
+    securityContext: { privileged: false, capabilities: { add: ["NET_ADMIN", "NET_RAW"] } },
+    env: [
+      { name: "POD_NAME", valueFrom: { fieldRef: { fieldPath: "metadata.name" } } },
+      { name: "POD_NAMESPACE", valueFrom: { fieldRef: { fieldPath: "metadata.namespace" } } },
+      { name: "EVENT_QUEUE_DEPTH", value: "5000" },
+      { name: "CONT_WHEN_CACHE_NOT_READY", value: "false" },
+      ...apiByName(nodeEndpoint),
+    ],
+    volumeMounts: [
+      { name: "run", mountPath: "/run/flannel" },
+      configuration,
+      { name: "xtables-lock", mountPath: "/run/xtables.lock" },
+    ],
+  };
 }

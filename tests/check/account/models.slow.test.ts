@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
 import { fileURLToPath } from "node:url";
 import { questions } from "../../../check/account/aws/account.ts";
-import { awsNeeds } from "../../../components/gates/account/aws/machines.ts";
+import { awsNeeds } from "../../../components/gates/account/aws/needs.ts";
 import { CallError } from "../../../components/gates/account/question.ts";
 import { answerProblems, modelErrors, modelProblems, pythonPackages } from "../../readers/models.ts";
 import { stackDir } from "../../support/stacks.ts";

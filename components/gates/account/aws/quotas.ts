@@ -1,7 +1,7 @@
 import { listOf, mapOf, resourceOfId, resourcesOfType, textOf } from "../../resources.ts";
 import { countsOf, made } from "../needs.ts";
 import { type Ask, doubtful, notAsked, type Question, type Reply, shortOf } from "../question.ts";
-import type { AwsMachine, AwsNeeds } from "./machines.ts";
+import type { AwsMachine, AwsNeeds } from "./needs.ts";
 
 /** Whether a thing is this cluster's, by its tag. */
 const isOwn = (thing: Reply, cluster: string, name?: string): boolean => {
