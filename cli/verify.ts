@@ -5,7 +5,7 @@ import type { CheckResult } from "../check/check.ts";
 import { checkList, chosenChecks } from "../check/cluster/checkList.ts";
 import { balancerKinds } from "../check/cluster/probePods.ts";
 import { clusterFacts, greet, orSaid, verify } from "../check/cluster/verify.ts";
-import { junitXml } from "../check/junit.ts";
+import { junitXml } from "../check/report.ts";
 import { commandOf, exitCodes, UsageError, withUserFile } from "./exit.ts";
 import { clusterOf, kubeconfigOption } from "./kubeconfig.ts";
 import { jsonOf } from "./printed.ts";

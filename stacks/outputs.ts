@@ -1,9 +1,8 @@
 import * as pulumi from "@pulumi/pulumi";
 import type { IssuerConfig } from "../components/config/schema.ts";
-import { apiUrl } from "../components/gates/adminClient.ts";
+import { apiUrl } from "../components/gates/controlPlane.ts";
 import { InCluster, type InClusterArgs } from "../components/kubernetes/inCluster.ts";
-import type { ClusterResources } from "../components/model/clusterResources.ts";
-import type { ClusterSpec } from "../components/model/clusterSpec.ts";
+import type { ClusterResources, ClusterSpec } from "../components/model/clusterSpec.ts";
 import { discoveryDocument, keySet } from "../components/model/keyLists.ts";
 import { type Pki, signInKubeconfig } from "../components/pki/pki.ts";
 import { podNetworkManifests } from "../components/podNetworks/manifests.ts";

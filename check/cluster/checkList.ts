@@ -12,8 +12,7 @@ import {
   servingCertificatesCheck,
 } from "./groups.ts";
 import { clocksCheck, machinesCheck, machinesTitle, type WantedMachines } from "./machines.ts";
-import { controlPlaneGroup, controlPlaneId, type NodeGroup, nodeGroups } from "./nodeGroups.ts";
-import type { NodeFacts } from "./nodes.ts";
+import { controlPlaneGroup, controlPlaneId, type NodeFacts, type NodeGroup, nodeGroups } from "./nodes.ts";
 import { metadataCheck, outboundCheck } from "./outside.ts";
 import { controlPlaneCheck, controlPlaneTitle, objectsCheck, snapshotsCheck, snapshotsTitle } from "./parts.ts";
 import { plainPodsCheck, refusedFieldsCheck, runtimeClassCheck, runtimeClassPolicyCheck } from "./placement.ts";

@@ -1,10 +1,8 @@
 import type { V1CertificateSigningRequest } from "@kubernetes/client-node";
 import { z } from "zod";
-import { CheckSkipped, expect } from "../check.ts";
+import { CheckSkipped, expect, NotYet, until } from "../check.ts";
 import { ports } from "../facts.ts";
-import { NotYet, until } from "../poll.ts";
-import { controlPlaneId, type NodeGroup, nodeGroups } from "./nodeGroups.ts";
-import { nodesCheck } from "./nodes.ts";
+import { controlPlaneId, type NodeGroup, nodeGroups, nodesCheck } from "./nodes.ts";
 import { from } from "./pods.ts";
 import { reaches } from "./probe.ts";
 import type { VerifyCheck } from "./verifyCheck.ts";

@@ -1,7 +1,7 @@
 import type { V1Lease, V1Node } from "@kubernetes/client-node";
 import { machinesPage, pageProblems } from "../../components/gates/machinesPage.ts";
+import { NotYet, until } from "../check.ts";
 import { controlPlaneKey } from "../facts.ts";
-import { NotYet, until } from "../poll.ts";
 import { ifFound } from "./api.ts";
 import { nodesOf } from "./nodes.ts";
 import type { VerifyCheck } from "./verifyCheck.ts";

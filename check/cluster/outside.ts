@@ -1,6 +1,6 @@
 import { CheckFailure, expect } from "../check.ts";
 import { metadataQuestions } from "../facts.ts";
-import type { NodeGroup } from "./nodeGroups.ts";
+import type { NodeGroup } from "./nodes.ts";
 import { answeredBy, from, hostname } from "./pods.ts";
 import { type ProbeStart, reaches, staysSilent } from "./probe.ts";
 import { probePort } from "./probePods.ts";

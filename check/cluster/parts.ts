@@ -1,8 +1,7 @@
 import type { V1Node, V1Pod } from "@kubernetes/client-node";
 import { z } from "zod";
-import { CheckFailure, CheckSkipped } from "../check.ts";
+import { CheckFailure, CheckSkipped, NotYet, until } from "../check.ts";
 import { controlPlaneKey, lateSnapshotHours } from "../facts.ts";
-import { NotYet, until } from "../poll.ts";
 import { ifFound } from "./api.ts";
 import type { ClusterApi } from "./clusterApi.ts";
 import { releaseProblems } from "./machines.ts";

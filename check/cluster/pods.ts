@@ -1,9 +1,8 @@
 import { messageOf } from "../../components/gates/poll.ts";
 import type { PodNetwork } from "../../components/model/podNetwork.ts";
-import { CheckFailure, CheckSkipped, expect } from "../check.ts";
+import { CheckFailure, CheckSkipped, expect, NotYet, until } from "../check.ts";
 import { ports } from "../facts.ts";
-import { NotYet, until } from "../poll.ts";
-import type { NodeGroup } from "./nodeGroups.ts";
+import type { NodeGroup } from "./nodes.ts";
 import { type ProbeStart, reaches, staysSilent } from "./probe.ts";
 import { closedPort, type ProbePod, probePort } from "./probePods.ts";
 import type { VerifyCheck, VerifyContext } from "./verifyCheck.ts";

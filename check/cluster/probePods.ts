@@ -1,13 +1,11 @@
 import type { V1Pod, V1PodSpec, V1Service } from "@kubernetes/client-node";
 import { messageOf } from "../../components/gates/poll.ts";
 import { verifyImages } from "../../components/kubernetes/images.ts";
-import { CheckFailure } from "../check.ts";
+import { CheckFailure, NotYet, until } from "../check.ts";
 import { allowingLabels, controlPlaneKey } from "../facts.ts";
-import { NotYet, until } from "../poll.ts";
 import { checkLabels, checkPod, statusOf } from "./api.ts";
 import type { ClusterApi } from "./clusterApi.ts";
-import { controlPlaneId, type NodeGroup } from "./nodeGroups.ts";
-import { type NodeFacts, windowsTaint } from "./nodes.ts";
+import { controlPlaneId, type NodeFacts, type NodeGroup, windowsTaint } from "./nodes.ts";
 import type { ExecResult, Execute } from "./probe.ts";
 import { podProblem } from "./workloads.ts";
 

@@ -1,7 +1,6 @@
 import { get } from "node:http";
-import { CheckFailure, CheckSkipped, expect } from "../check.ts";
-import { NotYet, until } from "../poll.ts";
-import type { NodeGroup } from "./nodeGroups.ts";
+import { CheckFailure, CheckSkipped, expect, NotYet, until } from "../check.ts";
+import type { NodeGroup } from "./nodes.ts";
 import { answeredBy, answering, from, hostname, kubeProxy } from "./pods.ts";
 import { curl, reaches, staysSilent } from "./probe.ts";
 import {

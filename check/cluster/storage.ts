@@ -1,10 +1,8 @@
 import type { V1CSINode, V1StorageClass } from "@kubernetes/client-node";
 import { z } from "zod";
-import { CheckFailure, expect } from "../check.ts";
-import { NotYet, until } from "../poll.ts";
+import { CheckFailure, expect, NotYet, until } from "../check.ts";
 import { checkPod, ifFound } from "./api.ts";
-import { type NodeGroup, nodeGroups } from "./nodeGroups.ts";
-import { type NodeFacts, nodesOf } from "./nodes.ts";
+import { type NodeFacts, type NodeGroup, nodeGroups, nodesOf } from "./nodes.ts";
 import { executor } from "./probe.ts";
 import { forGroup, probeImage } from "./probePods.ts";
 import type { VerifyCheck, VerifyContext } from "./verifyCheck.ts";

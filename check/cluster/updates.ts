@@ -1,7 +1,6 @@
 import type { V1Pod } from "@kubernetes/client-node";
-import { NotYet, until } from "../poll.ts";
-import { type NodeGroup, nodeGroups } from "./nodeGroups.ts";
-import { type NodeFacts, nodesOf } from "./nodes.ts";
+import { NotYet, until } from "../check.ts";
+import { type NodeFacts, type NodeGroup, nodeGroups, nodesOf } from "./nodes.ts";
 import type { VerifyCheck } from "./verifyCheck.ts";
 
 /** 0xc0370106 */

@@ -2,8 +2,7 @@ import type { V1PersistentVolume, V1PersistentVolumeClaim, V1Pod, V1VolumeAttach
 import { z } from "zod";
 import { messageOf } from "../../components/gates/poll.ts";
 import { quantity } from "../../components/model/allocatable.ts";
-import { fromJson } from "../../components/model/json.ts";
-import { NotYet, until } from "../poll.ts";
+import { NotYet, until } from "../check.ts";
 import { ifFound } from "./api.ts";
 import type { ClusterApi } from "./clusterApi.ts";
 import { nodesOf } from "./nodes.ts";
@@ -153,7 +152,7 @@ export const fileSystemsCheck: VerifyCheck = {
         const answer = await ifFound(api.core.connectGetNodeProxyWithPath({ name, path: "stats/summary" }));
         // Nobody asks about a node that has gone.
         if (answer === undefined) return [];
-        const summary = kubeletSummary.safeParse(fromJson(answer)).data;
+        const summary = kubeletSummary.safeParse(JSON.parse(answer)).data;
         if (summary?.node.nodeName !== name) throw new Error("its kubelet has no statistics");
         return smallFileSystems(claims, summary, api.now());
       };

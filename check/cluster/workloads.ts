@@ -1,6 +1,5 @@
 import type { V1DaemonSet, V1Deployment, V1Node, V1Pod, V1StatefulSet } from "@kubernetes/client-node";
-import type { Check } from "../check.ts";
-import { NotYet, until } from "../poll.ts";
+import { type Check, NotYet, until } from "../check.ts";
 import type { ApiClients, ApiTools } from "./api.ts";
 
 interface WorkloadProblem {

@@ -1,13 +1,11 @@
 import * as pulumi from "@pulumi/pulumi";
-import { adminClient, apiUrl } from "../gates/adminClient.ts";
 import type { ApiClient } from "../gates/apiProbe.ts";
-import { ControlPlane } from "../gates/controlPlane.ts";
+import { adminClient, apiUrl, type ClusterArgs, ControlPlane } from "../gates/controlPlane.ts";
 import type { MayStart } from "../gates/waitFor.ts";
 import { scriptsObject } from "../machine/bundle.ts";
 import { controlPlaneScripts } from "../machine/linux/controlPlane.ts";
 import type { WorkerPayload } from "../machine/payload.ts";
-import type { ClusterResources } from "../model/clusterResources.ts";
-import { type ClusterSpec, settingsOfMember } from "../model/clusterSpec.ts";
+import { type ClusterResources, type ClusterSpec, settingsOfMember } from "../model/clusterSpec.ts";
 import { encryptionSecret, type ServiceAccountTokens } from "../model/keyLists.ts";
 import type { PoolSpec } from "../model/pools.ts";
 import { clusterPki, type Pki } from "../pki/pki.ts";
@@ -29,14 +27,6 @@ import { controlPlaneParameters, Secrets, workerParameters } from "./secrets.ts"
 import { Security } from "./security.ts";
 import { Snapshots } from "./snapshots.ts";
 import { Identity, Logs, WorkloadIdentity } from "./workloadIdentity.ts";
-
-export interface ClusterArgs {
-  readonly spec: ClusterSpec;
-  /** Secret: logins for what machines fetch, if any. */
-  readonly credentials?: pulumi.Output<string> | undefined;
-  /** Asks the cloud before a machine is deleted for another one. By default nobody asks. */
-  readonly mayStart?: MayStart | undefined;
-}
 
 interface PoolMachines {
   readonly pool: PoolSpec;

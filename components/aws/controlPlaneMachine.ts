@@ -5,14 +5,12 @@ import { NetworkInterface } from "@pulumi/aws/ec2/networkInterface.js";
 import { VolumeAttachment } from "@pulumi/aws/ec2/volumeAttachment.js";
 import * as pulumi from "@pulumi/pulumi";
 import type { MemberNode } from "../gates/apiProbe.ts";
-import type { MemberArgs } from "../gates/controlPlane.ts";
+import type { MachineArgs } from "../gates/controlPlane.ts";
 import { sentInputs } from "../gates/sent.ts";
 import type { ApiEndpoint } from "../machine/cloudAccess.ts";
 import { packLinuxFetching } from "../machine/linux/cloudConfig.ts";
 import { controlPlanePayload, machineFingerprint } from "../machine/linux/controlPlane.ts";
 import type { MachinePayload } from "../machine/payload.ts";
-import type { ControlPlaneSettings } from "../model/clusterSpec.ts";
-import type { ServiceAccountTokens } from "../model/keyLists.ts";
 import { operatingSystem } from "../model/operatingSystems.ts";
 import { diskSpeed, machineTemplate, templateReplaceOnChanges } from "./machineTemplate.ts";
 import { theirs } from "./owners.ts";
@@ -20,8 +18,7 @@ import { clusterTag } from "./policyDocument.ts";
 import type { MachineScripts } from "./scripts.ts";
 import { controlPlaneParameters, workerParameters } from "./secrets.ts";
 
-export interface ControlPlaneMachineArgs extends MemberArgs {
-  readonly spec: ControlPlaneSettings;
+export interface ControlPlaneMachineArgs extends MachineArgs {
   /** Names of the API for the certificates. */
   readonly endpoint: pulumi.Input<ApiEndpoint>;
   readonly groupId: pulumi.Input<string>;
@@ -31,10 +28,6 @@ export interface ControlPlaneMachineArgs extends MemberArgs {
   readonly snapshotBucket: pulumi.Input<string>;
   /** The payload's scripts in S3. */
   readonly scripts: MachineScripts;
-  /** How service accounts' tokens are issued and checked; `undefined` for kubeadm's way. */
-  readonly tokens: pulumi.Input<ServiceAccountTokens> | undefined;
-  /** What must exist before the machine boots. */
-  readonly after: readonly pulumi.Resource[];
 }
 
 /** Name of the attached data volume; on Nitro the machine sees another and looks for the volume's id. */

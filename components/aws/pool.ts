@@ -2,8 +2,7 @@ import { Group } from "@pulumi/aws/autoscaling/group.js";
 import { LifecycleHook } from "@pulumi/aws/autoscaling/lifecycleHook.js";
 import { LaunchTemplate } from "@pulumi/aws/ec2/launchTemplate.js";
 import * as pulumi from "@pulumi/pulumi";
-import type { ApiClient } from "../gates/apiProbe.ts";
-import { type PoolRoll, releaseGuard, type SentGroup } from "../gates/poolGate.ts";
+import { type PoolRoll, releaseGuard, type SentGroup, type PoolArgs as SharedPoolArgs } from "../gates/poolGate.ts";
 import { sentDigest, sentNumber } from "../gates/sent.ts";
 import type { ScriptsReference } from "../machine/bundle.ts";
 import type { PoolAccess } from "../machine/cloudAccess.ts";
@@ -45,17 +44,11 @@ export interface PoolSurroundings {
   readonly apiHost: pulumi.Input<string>;
 }
 
-export interface PoolArgs extends PoolSurroundings {
-  readonly spec: NodeSettings;
-  readonly pool: PoolSpec;
-  /** To see that no kubelet becomes newer than the API. */
-  readonly api: pulumi.Input<ApiClient>;
+export interface PoolArgs extends SharedPoolArgs, PoolSurroundings {
   /** What the machines receive: `poolPayload`. */
   readonly payload: WorkerPayload;
   /** The payload's scripts in S3. */
   readonly scripts: MachineScripts;
-  /** What must exist before a machine boots, including the API's gate: no kubelet may be newer than the API. */
-  readonly after: readonly pulumi.Resource[];
 }
 
 export const apiHostTag = "fenestra:api";

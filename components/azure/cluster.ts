@@ -1,13 +1,11 @@
 import * as pulumi from "@pulumi/pulumi";
 import * as tls from "@pulumi/tls";
-import { adminClient, apiUrl } from "../gates/adminClient.ts";
 import type { ApiClient } from "../gates/apiProbe.ts";
-import { ControlPlane } from "../gates/controlPlane.ts";
+import { adminClient, apiUrl, type ClusterArgs, ControlPlane } from "../gates/controlPlane.ts";
 import type { MayStart } from "../gates/waitFor.ts";
 import { azureCloudConfig } from "../kubernetes/addOns/cloudController.ts";
 import { ccgSecrets } from "../model/cloudFacts/identities.ts";
-import type { ClusterResources } from "../model/clusterResources.ts";
-import { type ClusterSpec, settingsOfMember } from "../model/clusterSpec.ts";
+import { type ClusterResources, type ClusterSpec, settingsOfMember } from "../model/clusterSpec.ts";
 import type { ServiceAccountTokens } from "../model/keyLists.ts";
 import { clusterPki, type Pki } from "../pki/pki.ts";
 import { ControlPlaneMachine } from "./controlPlaneMachine.ts";
@@ -27,14 +25,6 @@ interface GmsaIdentity {
   /** Its roles, and the controllers' right to assign it to machines. */
   readonly ready: readonly pulumi.Resource[];
   readonly principalId: pulumi.Output<string>;
-}
-
-export interface ClusterArgs {
-  readonly spec: ClusterSpec;
-  /** Secret: logins for what machines fetch, if any. */
-  readonly credentials?: pulumi.Output<string> | undefined;
-  /** Asks the cloud before a machine is deleted for another one. By default nobody asks. */
-  readonly mayStart?: MayStart | undefined;
 }
 
 interface ControlPlaneParts {

@@ -3,7 +3,7 @@ import { VirtualMachine } from "@pulumi/azure-native/compute/virtualMachine.js";
 import { NetworkInterface } from "@pulumi/azure-native/network/networkInterface.js";
 import * as pulumi from "@pulumi/pulumi";
 import type { MemberNode } from "../gates/apiProbe.ts";
-import type { MemberArgs } from "../gates/controlPlane.ts";
+import type { MachineArgs } from "../gates/controlPlane.ts";
 import { sentInputs } from "../gates/sent.ts";
 import type { MachineToStart } from "../gates/waitFor.ts";
 import type { ApiEndpoint } from "../machine/cloudAccess.ts";
@@ -12,9 +12,7 @@ import { controlPlanePayload, machineFingerprint } from "../machine/linux/contro
 import type { MachinePayload } from "../machine/payload.ts";
 import type { ControlPlaneMember } from "../model/addressPlan.ts";
 import { controlPlanePodAddresses } from "../model/cidr.ts";
-import type { ControlPlaneSettings } from "../model/clusterSpec.ts";
 import { at } from "../model/json.ts";
-import type { ServiceAccountTokens } from "../model/keyLists.ts";
 import { operatingSystem } from "../model/operatingSystems.ts";
 import {
   acceleratedNetworking,
@@ -38,8 +36,7 @@ interface MachineAccess {
   readonly snapshots: pulumi.Input<string>;
 }
 
-export interface ControlPlaneMachineArgs extends MemberArgs {
-  readonly spec: ControlPlaneSettings;
+export interface ControlPlaneMachineArgs extends MachineArgs {
   readonly resourceGroup: ResourceGroupContext;
   /** Names of the API for the certificates. */
   readonly endpoint: pulumi.Input<ApiEndpoint>;
@@ -50,10 +47,6 @@ export interface ControlPlaneMachineArgs extends MemberArgs {
   readonly access: MachineAccess;
   /** Public half of the key that Azure requires on every Linux machine. */
   readonly sshKey: pulumi.Input<string>;
-  /** How service accounts' tokens are issued and checked; `undefined` for kubeadm's way. */
-  readonly tokens: pulumi.Input<ServiceAccountTokens> | undefined;
-  /** What must exist before the machine boots. */
-  readonly after: readonly pulumi.Resource[];
 }
 
 const etcdLun = 0;

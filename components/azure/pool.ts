@@ -6,8 +6,13 @@ import type { Secret } from "@pulumi/azure-native/keyvault/secret.js";
 import type * as inputs from "@pulumi/azure-native/types/input.js";
 import * as pulumi from "@pulumi/pulumi";
 import * as random from "@pulumi/random";
-import type { ApiClient } from "../gates/apiProbe.ts";
-import { type PoolRoll, releaseGuard, type SentGroup, sizeGuard } from "../gates/poolGate.ts";
+import {
+  type PoolRoll,
+  releaseGuard,
+  type SentGroup,
+  type PoolArgs as SharedPoolArgs,
+  sizeGuard,
+} from "../gates/poolGate.ts";
 import { sentDigest, sentInputs, sentNumber } from "../gates/sent.ts";
 import { groupGate, type MayStart } from "../gates/waitFor.ts";
 import type { AzureAccess } from "../machine/cloudAccess.ts";
@@ -67,16 +72,7 @@ export interface PoolSurroundings extends GroupIds {
   readonly gmsaIdentityId?: pulumi.Input<string>;
 }
 
-export interface PoolArgs extends PoolSurroundings {
-  readonly spec: NodeSettings;
-  readonly pool: PoolSpec;
-  /**
-   * To see that no kubelet becomes newer than the API, and to count the machines of a pool whose number the program
-   * does not set.
-   */
-  readonly api: pulumi.Input<ApiClient>;
-  /** What must exist before a machine boots, including the API's gate: no kubelet may be newer than the API. */
-  readonly after: readonly pulumi.Resource[];
+export interface PoolArgs extends SharedPoolArgs, PoolSurroundings {
   /** Asks before all machines go for new ones. By default nobody asks. */
   readonly mayStart?: MayStart | undefined;
 }

@@ -1,8 +1,10 @@
 import * as pulumi from "@pulumi/pulumi";
 import type { ControlPlaneMember } from "../model/addressPlan.ts";
 import { cloudFacts } from "../model/cloudFacts/cloudFacts.ts";
-import type { ClusterSpec } from "../model/clusterSpec.ts";
+import type { ClusterSpec, ControlPlaneSettings } from "../model/clusterSpec.ts";
 import { exampleProblems } from "../model/exampleValues.ts";
+import type { ServiceAccountTokens } from "../model/keyLists.ts";
+import { ports } from "../model/ports.ts";
 import { ConfigError, type Problem } from "../model/problem.ts";
 import {
   type ClusterState,
@@ -14,6 +16,7 @@ import {
   stackGuardName,
   stateOf,
 } from "../model/upgrade.ts";
+import type { Pki } from "../pki/pki.ts";
 import { type ApiClient, apiProblem, type MemberNode, markProblem, memberProblem } from "./apiProbe.ts";
 import { controlPlaneIsDown, leaseRenewed, type MachineToCome, peersGate } from "./peersGate.ts";
 import { type MayStart, type Patience, resolvedValue, waitForApi } from "./waitFor.ts";
@@ -109,6 +112,24 @@ export interface MemberArgs {
   readonly member: ControlPlaneMember;
   readonly subnetId: pulumi.Input<string>;
   readonly gate: GateBefore;
+}
+
+/** What the machines of both clouds are made from. */
+export interface MachineArgs extends MemberArgs {
+  readonly spec: ControlPlaneSettings;
+  /** How service accounts' tokens are issued and checked; `undefined` for kubeadm's way. */
+  readonly tokens: pulumi.Input<ServiceAccountTokens> | undefined;
+  /** What must exist before the machine boots. */
+  readonly after: readonly pulumi.Resource[];
+}
+
+/** What the clusters of both clouds are made from. */
+export interface ClusterArgs {
+  readonly spec: ClusterSpec;
+  /** Secret: logins for what machines fetch, if any. */
+  readonly credentials?: pulumi.Output<string> | undefined;
+  /** Asks the cloud before a machine is deleted for another one. By default nobody asks. */
+  readonly mayStart?: MayStart | undefined;
 }
 
 interface ControlPlaneArgs {
@@ -230,4 +251,19 @@ function refuseMove(reached: unknown, wanted: ReachedState): void {
   const problems = movingProblems(reached, wanted);
   if (problems === undefined) throw new Error("the state of the release that was reached cannot be read");
   if (problems.length > 0) throw new ConfigError(problems);
+}
+
+export function apiUrl(host: pulumi.Input<string>): pulumi.Output<string> {
+  return pulumi.interpolate`https://${host}:${ports.api}`;
+}
+
+/** API client of the gates: the administrator's certificate, trusting only the cluster's own authority. */
+export function adminClient(server: pulumi.Output<string>, pki: Pki): pulumi.Output<ApiClient> {
+  return pulumi
+    .all([server, pki.kubernetesCa.certificate, pki.admin.certificate, pki.admin.key])
+    .apply(([known, caCertificate, certificate, key]) => ({
+      server: known,
+      caCertificate,
+      client: { certificate, key },
+    }));
 }

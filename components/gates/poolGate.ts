@@ -1,6 +1,7 @@
 import * as pulumi from "@pulumi/pulumi";
 import { z } from "zod";
 import { at } from "../model/json.ts";
+import type { NodeSettings } from "../model/nodeSettings.ts";
 import { type PoolSpec, payloadLabel, poolLabel } from "../model/pools.ts";
 import { compareVersions } from "../model/releases.ts";
 import { joinSeconds } from "../model/timings.ts";
@@ -123,6 +124,19 @@ interface PoolGateArgs {
   readonly api: pulumi.Input<ApiClient>;
   /** Default: every 15 seconds, until no node has joined or left for as long as a drain and a join may take. */
   readonly patience?: Patience;
+}
+
+/** What the pools of both clouds are made from, beside what they take from their cluster. */
+export interface PoolArgs {
+  readonly spec: NodeSettings;
+  readonly pool: PoolSpec;
+  /**
+   * To see that no kubelet becomes newer than the API, and to count the machines of a pool whose number the program
+   * does not set.
+   */
+  readonly api: pulumi.Input<ApiClient>;
+  /** What must exist before a machine boots, including the API's gate: no kubelet may be newer than the API. */
+  readonly after: readonly pulumi.Resource[];
 }
 
 /** Between the start of a machine and its first sign, and between a node's registration and Ready. */

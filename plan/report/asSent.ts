@@ -1,4 +1,4 @@
-import { awsNeeds } from "../../components/gates/account/aws/machines.ts";
+import { awsNeeds } from "../../components/gates/account/aws/needs.ts";
 import { azureNeeds } from "../../components/gates/account/azure/machines.ts";
 import { listOf, numberOf, type Resources, resourceOfId, textOf } from "../../components/gates/resources.ts";
 import type { MachineSize } from "../../components/model/cloudFacts/machineSizes.ts";

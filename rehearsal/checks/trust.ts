@@ -4,7 +4,6 @@ import { expect, expectEqual } from "../../check/check.ts";
 import { statusOf } from "../../check/cluster/api.ts";
 import { controlPlaneKey, ports } from "../../check/facts.ts";
 import { machinesPage, pageSchema } from "../../components/gates/machinesPage.ts";
-import { fromJson } from "../../components/model/json.ts";
 import { newCertificateRequest } from "../../plan/fakes/certificates.ts";
 import type { SimulatedMachine } from "../../plan/fakes/machines.ts";
 import { type Api, apiFor, kubeconfig } from "../api/client.ts";
@@ -53,7 +52,7 @@ export async function askFor(
 async function poolsOf({ core }: Api) {
   const { namespace, name } = machinesPage;
   const { items } = await core.listNamespacedConfigMap({ namespace, fieldSelector: `metadata.name=${name}` });
-  return pageSchema.safeParse(fromJson(items[0]?.data?.status ?? "")).data?.pools ?? {};
+  return pageSchema.safeParse(JSON.parse(items[0]?.data?.status ?? "null")).data?.pools ?? {};
 }
 
 /** What is tried with a worker's identities, by method, path and content; `NODE` is a control-plane node. */

@@ -3,11 +3,18 @@ import { readFileSync } from "node:fs";
 import path from "node:path";
 import { PassThrough } from "node:stream";
 import fc from "fast-check";
-import { type Check, CheckFailure, type CheckResult, CheckSkipped, inOrder, within } from "../../check/check.ts";
+import {
+  type Check,
+  CheckFailure,
+  type CheckResult,
+  CheckSkipped,
+  inOrder,
+  NotYet,
+  until,
+  within,
+} from "../../check/check.ts";
 import * as facts from "../../check/facts.ts";
-import { junitXml, xmlText } from "../../check/junit.ts";
-import { NotYet, until } from "../../check/poll.ts";
-import { paintFor, recapLines, resultLines, summaryLine, timed } from "../../check/report.ts";
+import { junitXml, paintFor, recapLines, resultLines, summaryLine, timed, xmlText } from "../../check/report.ts";
 import { type RunOptions, runChecks } from "../../check/run.ts";
 import { registryConfigDir } from "../../components/machine/registryMirrors.ts";
 import { sampleAccount, tokenFacts } from "../../components/model/cloudFacts/identities.ts";

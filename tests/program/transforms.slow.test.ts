@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { loadConfig } from "../../components/config/load.ts";
 import { stackNames, transformsFile, transformsVariable } from "../../components/config/stackFile.ts";
-import { awsNeeds } from "../../components/gates/account/aws/machines.ts";
+import { awsNeeds } from "../../components/gates/account/aws/needs.ts";
 import { azureNeeds } from "../../components/gates/account/azure/machines.ts";
 import { mapOf } from "../../components/gates/resources.ts";
 import { clusterSpec } from "../../components/model/clusterSpec.ts";

@@ -93,7 +93,7 @@ const known: Readonly<Record<string, string>> = {
     "a cluster whose nodes tell no network has the default's limits",
   "check/cluster/checkList.ts: components/podNetworks/podNetworks.ts":
     "what is known not to work in a network, and where to look",
-  "check/cluster/nodeGroups.ts: components/model/operatingSystems.ts":
+  "check/cluster/nodes.ts: components/model/operatingSystems.ts":
     "names builds; which one a node must have is not judged by it",
   "check/cluster/probePods.ts: components/kubernetes/images.ts":
     "images to use, which the mirror has: none is expected of a cluster",

@@ -1,9 +1,8 @@
 import assert from "node:assert/strict";
 import type { V1CSINode } from "@kubernetes/client-node";
-import { CheckFailure, CheckSkipped } from "../../../check/check.ts";
+import { CheckFailure, CheckSkipped, NotYet } from "../../../check/check.ts";
 import { certificateProblems, exporterCheck } from "../../../check/cluster/groups.ts";
-import { controlPlaneGroup, type NodeGroup, nodeGroups } from "../../../check/cluster/nodeGroups.ts";
-import type { NodeFacts } from "../../../check/cluster/nodes.ts";
+import { controlPlaneGroup, type NodeFacts, type NodeGroup, nodeGroups } from "../../../check/cluster/nodes.ts";
 import { outboundCheck } from "../../../check/cluster/outside.ts";
 import { controlPlaneProblems, objectProblems } from "../../../check/cluster/parts.ts";
 import { nodeToPodCheck } from "../../../check/cluster/pods.ts";
@@ -16,7 +15,6 @@ import {
 import { nodePortCheck, steadiness } from "../../../check/cluster/services.ts";
 import { diskDriverOf, registrationProblems, shareClasses, storageClassFor } from "../../../check/cluster/storage.ts";
 import type { VerifyCheck, VerifyContext } from "../../../check/cluster/verifyCheck.ts";
-import { NotYet } from "../../../check/poll.ts";
 import { podNetworks } from "../../../components/podNetworks/podNetworks.ts";
 import { manifestsOf } from "../../kubernetes/switches.ts";
 import { exampleSpec } from "../../support/stacks.ts";
