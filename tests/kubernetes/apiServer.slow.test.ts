@@ -10,7 +10,6 @@ import { placementPolicyName } from "../../components/kubernetes/guardRails.ts";
 import { type Manifest, podSpec } from "../../components/kubernetes/manifest.ts";
 import { type ApiServer, applied, policiesInForce, typesChecked, until } from "../support/apiServer.ts";
 import { exampleSpec } from "../support/stacks.ts";
-import { followedAdvice } from "./followedAdvice.ts";
 import { differences, ofPolicies, placed, startCluster, tried } from "./podCluster.ts";
 import { objectIn, type PodCase, podHomes, podTable } from "./pods.ts";
 import { publishedPods } from "./publishedPods.ts";
@@ -146,8 +145,6 @@ describe("in-cluster objects on a real API server", function () {
         assert.ok(cases.length > 50, String(cases.length));
         assert.deepEqual(differences(cases, await placed(api, whose, cases)), []);
       });
-
-    followedAdvice(() => api);
 
     it("refuse to change a pod's image to one of a build that its node is not of", async () => {
       await makePod("changed");
