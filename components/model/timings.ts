@@ -33,7 +33,7 @@ export const heartbeatSeconds = 300;
 /** Lifetime of a join secret's token in seconds. */
 export const joinTokenSeconds = 7200;
 
-/** Seconds between join secrets: half a token's lifetime, so that one run may fail. */
+/** Twice the age at which a join secret is renewed, in seconds: half a token's lifetime, so that runs may fail. */
 export const joinSecretSeconds = 3600;
 
 /** Limits around etcd in seconds, which depend on each other (`tests/model/timings.test.ts`). */
