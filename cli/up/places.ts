@@ -96,22 +96,26 @@ function awsPlace({ region, account }: Where): Place {
 const keyId = (region: string, alias: string): string =>
   `aws kms describe-key --region ${region} --key-id ${alias} --query KeyMetadata.KeyId --output text`;
 
+/** A role of who is signed in, where Azure gives none to who makes a thing. */
+function ownRole(name: string, scope: string, at: string): Thing {
+  const me = "$(az ad signed-in-user show --query id --output tsv)";
+  return {
+    title: `your role ${name}`,
+    look: `test "$(az role assignment list --assignee "${me}" --role '${name}' --scope "${scope}" ${at} --query 'length(@)')" -gt 0`,
+    make: [
+      `az role assignment create --role '${name}' --assignee-object-id "${me}" --assignee-principal-type User --scope "${scope}" ${at}`,
+    ],
+  };
+}
+
 function azurePlace({ region, account }: Where): Place {
   // Unique in all of Azure, and the same in each run.
   const own = createHash("sha256").update(account).digest("hex").slice(0, 9);
   const [group, storage, vault] = ["fenestra-state", `fenestrastate${own}`, `fenestra-state-${own}`];
   const at = `--subscription ${account}`;
   const inGroup = `--resource-group ${group} ${at}`;
-  const me = "$(az ad signed-in-user show --query id --output tsv)";
-  const id = (kind: string, name: string): string =>
-    `$(az ${kind} show --name ${name} ${inGroup} --query id --output tsv)`;
-  const role = (name: string, kind: string, of: string): Thing => ({
-    title: `your role ${name}`,
-    look: `test "$(az role assignment list --assignee "${me}" --role '${name}' --scope "${id(kind, of)}" ${at} --query 'length(@)')" -gt 0`,
-    make: [
-      `az role assignment create --role '${name}' --assignee-object-id "${me}" --assignee-principal-type User --scope "${id(kind, of)}" ${at}`,
-    ],
-  });
+  const role = (name: string, kind: string, of: string): Thing =>
+    ownRole(name, `$(az ${kind} show --name ${of} ${inGroup} --query id --output tsv)`, at);
   const blobs = `az storage account blob-service-properties`;
   const container = `az storage container`;
   const key = (verb: string, more = ""): string =>

@@ -4,7 +4,6 @@ import { fileURLToPath } from "node:url";
 import { parse } from "yaml";
 import { z } from "zod";
 import { loadConfig } from "../../components/config/load.ts";
-import type { Cloud } from "../../components/config/schema.ts";
 import { type ClusterSpec, clusterSpec } from "../../components/model/clusterSpec.ts";
 import { type ExitCode, exitCodes, type Terminal, UsageError } from "../exit.ts";
 import { programFolder } from "../packages.ts";
@@ -99,20 +98,9 @@ async function openSession(
   const found = findProject();
   const file = path.join(fileURLToPath(stacksOf(found)), `Pulumi.${stack}.yaml`);
   const [project, secrets] = [readProject(found.root), readSecrets(file)];
-  const { cloud, region, accountId } = spec;
-  const question = {
-    cloud,
-    region,
-    accountId,
-    project,
-    secrets,
-    passphrase,
-    env: process.env,
-    signal: interrupt.signal,
-  };
   const [command, place] = await Promise.all([
     findPulumi(readProject(programFolder).requiredPulumiVersion, interrupt),
-    placeOfState(question),
+    placeOfState({ ...spec, project, secrets, passphrase, env: process.env, signal: interrupt.signal }),
   ]).catch((error: unknown) => {
     throw error instanceof Error && error.name === "Error" ? new StepFailed(error.message) : error;
   });
@@ -175,11 +163,7 @@ type StackSecrets = z.output<typeof secretsShape>;
 
 const readSecrets = (file: string): StackSecrets => secretsShape.parse(parse(readFileSync(file, "utf8")));
 
-interface PlaceQuestion {
-  readonly cloud: Cloud;
-  readonly region: string;
-  /** `accountId` of the stack file. */
-  readonly accountId: string | undefined;
+interface PlaceQuestion extends Pick<ClusterSpec, "cloud" | "region" | "accountId"> {
   readonly project: ProjectSettings;
   readonly secrets: StackSecrets;
   readonly passphrase: boolean;
