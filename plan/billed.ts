@@ -25,9 +25,7 @@ export function billedOf(
     const names = [name, name.replace(/(group|instance)$/, "template")];
     const own = resources.filter((each) => names.includes(each.name)).map(({ inputs }) => inputs);
     add(
-      ["machine", size, ...(role === "windows" ? [licence(own)] : []), ...(own.some(isSpot) ? ["spot"] : [])].join(
-        ", ",
-      ),
+      ["machine", size, ...(role === "windows" ? [licence(own)] : []), ...(isSpot(own) ? ["spot"] : [])].join(", "),
       count,
     );
     for (const disk of own.flatMap(disksIn)) add(disk, count);
@@ -44,8 +42,19 @@ export function billedOf(
   return Object.fromEntries([...counts].sort(([a], [b]) => (a < b ? -1 : 1)));
 }
 
-export function isSpot({ capacityRebalance, virtualMachineProfile }: PropertyMap): boolean {
-  return capacityRebalance === true || mapOf(virtualMachineProfile).priority === "Spot";
+/** Whether a group's machines may be taken back, by what it and its template are sent. */
+export function isSpot(inputs: readonly PropertyMap[]): boolean {
+  const distribution = inputs.flatMap(({ mixedInstancesPolicy }) =>
+    mixedInstancesPolicy === undefined ? [] : [mapOf(mapOf(mixedInstancesPolicy).instancesDistribution)],
+  );
+  return distribution.length > 0
+    ? distribution.some(
+        ({ onDemandPercentageAboveBaseCapacity: percent }) => typeof percent === "number" && percent < 100,
+      )
+    : inputs.some(
+        ({ instanceMarketOptions, virtualMachineProfile }) =>
+          mapOf(instanceMarketOptions).marketType === "spot" || mapOf(virtualMachineProfile).priority === "Spot",
+      );
 }
 
 function licence(inputs: readonly PropertyMap[]): string {

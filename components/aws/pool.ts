@@ -110,9 +110,15 @@ export class Pool extends pulumi.ComponentResource {
     this.identityId = identity?.roleArn;
     const template = this.#makeTemplate(identity);
     this.group = this.#makeGroup(template, identity);
-    const { minSize } = groupSize(args.pool);
+    const own = groupSize(args.pool);
+    const least = sentNumber(this.group, { path: "minSize", own: own.minSize, kept: this.group.minSize });
+    const desired = { path: "desiredCapacity", own: own.desiredCapacity, kept: this.group.desiredCapacity };
     this.sent = {
-      count: sentNumber(this.group, { path: "minSize", own: minSize, kept: this.group.minSize }),
+      // The autoscaler sets the other number.
+      count:
+        args.pool.autoscale === undefined
+          ? pulumi.all([least, sentNumber(this.group, desired)]).apply((numbers) => Math.max(...numbers))
+          : least,
       machines: sentDigest([
         [template, /^(?!tags\b|description$|name(Prefix)?$)/],
         [this.group, /^(launchTemplate|mixedInstancesPolicy)\b/],

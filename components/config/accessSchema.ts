@@ -9,6 +9,7 @@ import {
   lowerCaseName,
   matching,
   nameForm,
+  ofOrganisation,
   section,
 } from "./forms.ts";
 
@@ -168,39 +169,47 @@ export const accessSchema = section("Who reaches the Kubernetes API from outside
       ),
     },
   ).optional(),
-  names: described(
-    z.array(z.string().min(1)).min(1).max(20).optional(),
-    "More host names and IPv4 addresses in the certificate of the API: of a proxy, a bastion or a name server of your own.",
+  names: ofOrganisation(
+    described(
+      z.array(z.string().min(1)).min(1).max(20).optional(),
+      "More host names and IPv4 addresses in the certificate of the API: of a proxy, a bastion or a name server of your own.",
+    ),
   ),
-  dns: section("A name of your own for the API. Nodes and the deployer go on using the load balancers' names.", {
-    name: described(
-      z.string().min(1),
-      "Host name of the API, such as api.shop.example.com. It is in the certificate, and in the kubeconfigs for people.",
-    ),
-    zone: described(
-      matching(
-        /^Z[A-Z0-9]{4,31}$|^\/subscriptions\/[0-9a-f-]{36}\/resourceGroups\/[^/]+\/providers\/Microsoft\.Network\/(?:dnszones|dnsZones|privateDnsZones)\/[^/]+$/,
-        "is not the id of a DNS zone",
-      ).optional(),
-      "Your zone, in which a record of that name leads to the public load balancer, or to the internal one without access.public. Without it the record is yours to make.",
-      {
-        patternErrorMessage:
-          "the id of a zone of Route 53, or the resource id of a public or private DNS zone of Azure",
-        examples: ["Z0123456789ABCDEFGHIJ"],
-      },
-    ),
-  }).optional(),
+  dns: ofOrganisation(
+    section("A name of your own for the API. Nodes and the deployer go on using the load balancers' names.", {
+      name: described(
+        z.string().min(1),
+        "Host name of the API, such as api.shop.example.com. It is in the certificate, and in the kubeconfigs for people.",
+      ),
+      zone: described(
+        matching(
+          /^Z[A-Z0-9]{4,31}$|^\/subscriptions\/[0-9a-f-]{36}\/resourceGroups\/[^/]+\/providers\/Microsoft\.Network\/(?:dnszones|dnsZones|privateDnsZones)\/[^/]+$/,
+          "is not the id of a DNS zone",
+        ).optional(),
+        "Your zone, in which a record of that name leads to the public load balancer, or to the internal one without access.public. Without it the record is yours to make.",
+        {
+          patternErrorMessage:
+            "the id of a zone of Route 53, or the resource id of a public or private DNS zone of Azure",
+          examples: ["Z0123456789ABCDEFGHIJ"],
+        },
+      ),
+    }).optional(),
+  ),
   signIn: described(
     z.array(issuerSchema).max(64).default([]),
     "OpenID Connect issuers whose people sign in to the API with their own names. The administrator's certificate works beside them.",
   ),
-  kubeconfigGeneration: described(
-    z.int().min(1).max(9999).default(1),
-    "Generation of the output kubeconfig. The next number makes a new one and takes all rights from those before it.",
+  kubeconfigGeneration: ofOrganisation(
+    described(
+      z.int().min(1).max(9999).default(1),
+      "Generation of the output kubeconfig. The next number makes a new one and takes all rights from those before it.",
+    ),
   ),
-  serviceAccountKeys: described(
-    z.array(lowerCaseName().max(20).meta(nameForm)).min(1).max(3).default([firstServiceAccountKey]),
-    `Keys of the tokens of service accounts by name: the first one signs, all are accepted. ${firstServiceAccountKey} is the P-256 key that every cluster without this setting has; any other name is a separate RSA-2048 key. A new cluster may begin with one RSA key; a cluster that runs changes its key in three updates, see docs/operations/keys.md.`,
+  serviceAccountKeys: ofOrganisation(
+    described(
+      z.array(lowerCaseName().max(20).meta(nameForm)).min(1).max(3).default([firstServiceAccountKey]),
+      `Keys of the tokens of service accounts by name: the first one signs, all are accepted. ${firstServiceAccountKey} is the P-256 key that every cluster without this setting has; any other name is a separate RSA-2048 key. A new cluster may begin with one RSA key; a cluster that runs changes its key in three updates, see docs/operations/keys.md.`,
+    ),
   ),
-  workloadIdentity: workloadIdentitySchema.optional(),
+  workloadIdentity: ofOrganisation(workloadIdentitySchema.optional()),
 });

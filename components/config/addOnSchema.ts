@@ -6,6 +6,7 @@ import {
   lowerCaseName,
   matching,
   nameForm,
+  ofOrganisation,
   section,
   switchOff,
   switchOn,
@@ -193,11 +194,13 @@ export const addonsSchema = section("In-cluster add-ons.", {
   ),
   logs: logsSchema.optional(),
   autoscaler: described(z.boolean().optional(), "Cluster autoscaler. Default on when a pool has autoscale bounds."),
-  gmsa: section("Group Managed Service Accounts: admission webhook and credential specifications.", {
-    credentialSpecs: described(
-      z.array(credentialSpecSchema).default([]),
-      "Accounts that pods may use; a pod's service account needs the right to use each.",
-    ),
-  }).optional(),
+  gmsa: ofOrganisation(
+    section("Group Managed Service Accounts: admission webhook and credential specifications.", {
+      credentialSpecs: described(
+        z.array(credentialSpecSchema).default([]),
+        "Accounts that pods may use; a pod's service account needs the right to use each.",
+      ),
+    }).optional(),
+  ),
   samples: described(z.boolean().optional(), "Sample workloads per Windows build. Default on, off in production."),
 });

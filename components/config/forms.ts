@@ -5,6 +5,11 @@ export function described<T extends z.ZodType>(schema: T, description: string, m
   return schema.meta({ ...more, description });
 }
 
+/** A setting that few stacks have, because an organisation demands it. */
+export function ofOrganisation<T extends z.ZodType>(setting: T): T {
+  return setting.meta({ ...setting.meta(), group: "organisation" });
+}
+
 /** Settings that belong together, and no others. */
 export const section = <T extends z.core.$ZodShape>(description: string, shape: T) =>
   described(z.strictObject(shape), description);

@@ -1,6 +1,5 @@
 import { z } from "zod";
 import { cloudFacts } from "../model/cloudFacts/cloudFacts.ts";
-import { names } from "../model/cloudFacts/facts.ts";
 import { configPrefix } from "../model/problem.ts";
 import { schemaOf } from "./cloudSchema.ts";
 import { stackSchema } from "./schema.ts";
@@ -43,6 +42,8 @@ const jsonSchemaShape = z.looseObject({
   },
   /** A password, encrypted in a stack file. */
   writeOnly: z.boolean().optional(),
+  /** Of what few set; see `ofOrganisation`. */
+  group: text,
 });
 
 export type JsonSchema = z.output<typeof jsonSchemaShape>;
@@ -79,7 +80,7 @@ export function stackFileJsonSchema(): object {
 
 function cloudPart({ properties: own, required }: JsonSchema): object {
   const properties = Object.fromEntries(
-    inOrder(own ?? {}, required ?? [], "").map(([key, value]) => [configPrefix + key, value]),
+    inOrder(own ?? {}, required ?? []).map(([key, value]) => [configPrefix + key, value]),
   );
   return {
     properties,
@@ -90,20 +91,15 @@ function cloudPart({ properties: own, required }: JsonSchema): object {
 }
 
 /** Fields as a stack file has them, by their groups. */
-function inOrder(properties: NonNullable<JsonSchema["properties"]>, required: readonly string[], stem: string) {
-  const fields = Object.entries(properties).map(([key, value]) => {
-    const path = stem + key;
-    return { key, path, required: required.includes(key), value: asWritten(value, path) };
-  });
-  return grouped(fields).flatMap(([, own]) => own.map(({ key, value }) => [key, value] as const));
+function inOrder(properties: NonNullable<JsonSchema["properties"]>, needed: readonly string[]) {
+  const fields = Object.entries(properties).map(([key, schema]) => ({ key, schema, required: needed.includes(key) }));
+  return grouped(fields).flatMap(([, own]) => own.map(({ key, schema }) => [key, asWritten(schema)] as const));
 }
 
 /** The schema of a value as a stack file has it: passwords encrypted. */
-function asWritten(schema: JsonSchema, path: string): JsonSchema {
+function asWritten({ group, ...schema }: JsonSchema): JsonSchema {
   const { properties, additionalProperties, items } = schema;
-  const description = organisationSettings.includes(path)
-    ? `The organisation's: ${schema.description}`
-    : schema.description;
+  const description = group === undefined ? schema.description : `The organisation's: ${schema.description}`;
   if (schema.writeOnly === true)
     return {
       type: "object",
@@ -115,13 +111,9 @@ function asWritten(schema: JsonSchema, path: string): JsonSchema {
   return {
     ...schema,
     ...(description === undefined ? {} : { description }),
-    ...(items === undefined ? {} : { items: asWritten(items, `${path}[]`) }),
-    ...(properties === undefined
-      ? {}
-      : { properties: Object.fromEntries(inOrder(properties, schema.required ?? [], `${path}.`)) }),
-    ...(typeof additionalProperties === "object"
-      ? { additionalProperties: asWritten(additionalProperties, `${path}.*`) }
-      : {}),
+    ...(items === undefined ? {} : { items: asWritten(items) }),
+    ...(properties === undefined ? {} : { properties: Object.fromEntries(inOrder(properties, schema.required ?? [])) }),
+    ...(typeof additionalProperties === "object" ? { additionalProperties: asWritten(additionalProperties) } : {}),
   };
 }
 
@@ -196,31 +188,14 @@ function range({ minimum, maximum, exclusiveMinimum }: JsonSchema): string {
   return most === undefined ? "" : ` of at most ${most}`;
 }
 
-/** What few stacks set, because an organisation demands it, by path. */
-export const organisationSettings = names(`
-  iam mirror registryAccess certificateAuthorities noProxy httpProxy proxyCredentials registryCredentials
-  encryptionAtHost secretsEncryption acknowledge ignoreTags
-  kubernetes.podCidr kubernetes.serviceCidr
-  network.existing network.dns network.azureCni
-  controlPlane.image controlPlane.osDisk controlPlane.etcdDisk controlPlane.extraArgs
-  controlPlane.admission controlPlane.auditPolicy
-  pools[].image pools[].capacity pools[].labels pools[].taints pools[].nodeLogQuery pools[].metadataAcl
-  pools[].kubelet pools[].ccgPlugin pools[].waitForNodes pools[].maxAge
-  pools[].timeZone pools[].annotations
-  pools[].beforeJoin pools[].afterJoin pools[].instanceProfile
-  access.names access.dns access.serviceAccountKeys access.kubeconfigGeneration access.workloadIdentity
-  addons.gmsa`);
-
 const groups = ["Needed", "Usual", "The organisation's"] as const;
 type Group = (typeof groups)[number];
 
-function groupOf(path: string, required: boolean): Group {
-  return required ? "Needed" : organisationSettings.includes(path) ? "The organisation's" : "Usual";
-}
-
 /** Settings by their groups, in order, without empty ones. */
-export function grouped<T extends { readonly path: string; readonly required: boolean }>(settings: readonly T[]) {
+export function grouped<T extends { readonly required: boolean; readonly schema: JsonSchema }>(settings: readonly T[]) {
+  const groupOf = ({ required, schema }: T): Group =>
+    required ? "Needed" : schema.group === undefined ? "Usual" : "The organisation's";
   return groups
-    .map((group) => [group, settings.filter(({ path, required }) => groupOf(path, required) === group)] as const)
+    .map((group) => [group, settings.filter((setting) => groupOf(setting) === group)] as const)
     .filter(([, own]) => own.length > 0);
 }

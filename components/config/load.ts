@@ -257,22 +257,13 @@ function remedyOf(
   if (wanted === "array" && typeof value === "object" && value !== null) return "put a hyphen before each item";
   if (typeof value !== "string") return undefined;
   if (wanted === "array") return `put it in brackets: [${value}]`;
-  if (wanted === "boolean" && Object.hasOwn(switches, value.toLowerCase()))
-    return `without quotes: ${switches[value.toLowerCase()]}`;
+  if (wanted === "boolean" && /^(true|yes|on|false|no|off)$/i.test(value))
+    return `without quotes: ${/^(true|yes|on)$/i.test(value)}`;
   const [, digits, unit = ""] = /^(\d+) ?([a-z%]*)$/i.exec(value) ?? [];
   if ((wanted === "integer" || wanted === "number") && digits !== undefined)
     return unit === "" ? `without quotes: ${Number(digits)}` : withoutUnit(Number(digits), unit, here?.description);
   return message.includes("CIDR") && /^\d+(\.\d+){3}$/.test(value) ? `a single address is ${value}/32` : undefined;
 }
-
-const switches: Readonly<Record<string, boolean>> = {
-  true: true,
-  yes: true,
-  on: true,
-  false: false,
-  no: false,
-  off: false,
-};
 
 /** By the word for what a setting counts in, units that people write behind the number. */
 const units: Readonly<Record<string, RegExp>> = {
@@ -356,9 +347,15 @@ function messageOf(issue: z.core.$ZodIssue, value: unknown): string {
 const tooFew: Readonly<Record<string, string>> = { string: "is too short", array: "has too few items" };
 const tooMany: Readonly<Record<string, string>> = { string: "is too long", array: "has too many items" };
 
-/** What goes unchanged into an argument of a resource. */
-const recipe = (heading: string, argument: string): string =>
-  `set ${argument} by a transform: docs/transforms.md, "${heading}", has the lines`;
+/** What goes unchanged into an argument of a resource, by the heading of its page. */
+const recipe =
+  (heading: string) =>
+  (argument: string): string =>
+    `set ${argument} by a transform: docs/transforms.md, "${heading}", has the lines`;
+const speed = recipe("Speed of disks");
+const bought = recipe("How machines are bought");
+const networks = recipe("Networks");
+const speedOfTemplate = (what: string): string => speed(`blockDeviceMappings[0].ebs.${what} of the launch template`);
 
 /** What to do instead of a setting that went, or of a known tool, by its path without positions in lists. */
 export const removedSettings: Readonly<Record<string, string>> = {
@@ -367,33 +364,23 @@ export const removedSettings: Readonly<Record<string, string>> = {
   "addons.serviceMonitors":
     "remove it: examples/prometheus.yaml has the ServiceMonitors and the alerts, for kubectl apply",
   "addons.serviceMonitorLabels": "remove it: labels stand in your copy of examples/prometheus.yaml",
-  "addons.autoscalerLimits": recipe(
-    "Limits of the autoscaler",
+  "addons.autoscalerLimits": recipe("Limits of the autoscaler")(
     "--max-nodes-total=9 and others as arguments of the Deployment",
   ),
-  "controlPlane.osDisk.iops": recipe("Speed of disks", "blockDeviceMappings[0].ebs.iops of the launch template"),
-  "controlPlane.osDisk.throughput": recipe(
-    "Speed of disks",
-    "blockDeviceMappings[0].ebs.throughput of the launch template",
-  ),
-  "controlPlane.etcdDisk.type": recipe("Speed of disks", "type of the volume, with its iops"),
-  "controlPlane.etcdDisk.iops": recipe("Speed of disks", "iops of the volume"),
-  "controlPlane.etcdDisk.throughput": recipe("Speed of disks", "throughput of the volume"),
-  "pools.disk.iops": recipe("Speed of disks", "blockDeviceMappings[0].ebs.iops of the launch template"),
-  "pools.disk.throughput": recipe("Speed of disks", "blockDeviceMappings[0].ebs.throughput of the launch template"),
-  "pools.spotMaxPrice": recipe(
-    "How machines are bought",
-    "instanceMarketOptions, instancesDistribution or billingProfile",
-  ),
-  "pools.hybridBenefit": recipe("How machines are bought", 'virtualMachineProfile.licenseType: "Windows_Server"'),
-  "pools.capacityReservation": recipe(
-    "How machines are bought",
-    "capacityReservationSpecification or capacityReservation",
-  ),
-  "pools.dedicatedHosts": recipe("How machines are bought", "placement of the launch template, or hostGroup"),
-  "pools.securityGroups": recipe("Networks", "networkInterfaces[0].securityGroups, or applicationSecurityGroups"),
+  "controlPlane.osDisk.iops": speedOfTemplate("iops"),
+  "controlPlane.osDisk.throughput": speedOfTemplate("throughput"),
+  "controlPlane.etcdDisk.type": speed("type of the volume, with its iops"),
+  "controlPlane.etcdDisk.iops": speed("iops of the volume"),
+  "controlPlane.etcdDisk.throughput": speed("throughput of the volume"),
+  "pools.disk.iops": speedOfTemplate("iops"),
+  "pools.disk.throughput": speedOfTemplate("throughput"),
+  "pools.spotMaxPrice": bought("instanceMarketOptions, instancesDistribution or billingProfile"),
+  "pools.hybridBenefit": bought('virtualMachineProfile.licenseType: "Windows_Server"'),
+  "pools.capacityReservation": bought("capacityReservationSpecification or capacityReservation"),
+  "pools.dedicatedHosts": bought("placement of the launch template, or hostGroup"),
+  "pools.securityGroups": networks("networkInterfaces[0].securityGroups, or applicationSecurityGroups"),
   "network.vpc": "a network that is there goes to network.existing, with its id and subnets",
-  "network.dns.searchDomain": recipe("Networks", "domainName of the DHCP options (AWS)"),
+  "network.dns.searchDomain": networks("domainName of the DHCP options (AWS)"),
   nodePools: "name them in pools",
   nodeGroups: "name them in pools",
   "pools.min": "autoscale has min and max",

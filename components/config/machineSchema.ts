@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { diskTypes } from "../model/cloudFacts/facts.ts";
 import { iamLimits } from "../model/cloudFacts/ids.ts";
-import { described, matching, section } from "./forms.ts";
+import { described, matching, ofOrganisation, section } from "./forms.ts";
 
 /** A number of machines, or percent of the pool. */
 const amount = z.union([
@@ -23,9 +23,11 @@ export const updateFields = {
       ),
     },
   ).optional(),
-  maxAge: described(
-    z.int().min(1).max(365).optional(),
-    "Days after which a machine is replaced, whatever its pool is. So image: latest brings new images without a changed program. Azure replaces machines of a changed pool only.",
+  maxAge: ofOrganisation(
+    described(
+      z.int().min(1).max(365).optional(),
+      "Days after which a machine is replaced, whatever its pool is. So image: latest brings new images without a changed program. Azure replaces machines of a changed pool only.",
+    ),
   ),
 };
 
@@ -56,10 +58,14 @@ const systemDiskFields = {
 };
 
 export const controlPlaneDiskFields = {
-  osDisk: described(z.strictObject(systemDiskFields).optional(), "System disk, beyond its size in osDiskGb."),
-  etcdDisk: described(
-    z.strictObject(etcdDiskFields).optional(),
-    "Data disk of each etcd member, beyond its size in etcdDiskGb. Its key is fixed for a cluster's life.",
+  osDisk: ofOrganisation(
+    described(z.strictObject(systemDiskFields).optional(), "System disk, beyond its size in osDiskGb."),
+  ),
+  etcdDisk: ofOrganisation(
+    described(
+      z.strictObject(etcdDiskFields).optional(),
+      "Data disk of each etcd member, beyond its size in etcdDiskGb. Its key is fixed for a cluster's life.",
+    ),
   ),
 };
 
@@ -77,28 +83,38 @@ export const machineFields = {
       "Of the machines above base, how many percent are not spot.",
     ),
   }).optional(),
-  timeZone: described(
-    matching(/^[A-Za-z][A-Za-z0-9 _+./()-]*$/, "is not the name of a time zone").optional(),
-    "Time zone of the machines, by the system's own name: Europe/Berlin on Linux, W. Europe Standard Time on Windows (tzutil /l lists them). Default UTC. Pods on Linux keep UTC.",
-    { patternErrorMessage: "a name as the system has it", examples: ["Europe/Berlin"] },
+  timeZone: ofOrganisation(
+    described(
+      matching(/^[A-Za-z][A-Za-z0-9 _+./()-]*$/, "is not the name of a time zone").optional(),
+      "Time zone of the machines, by the system's own name: Europe/Berlin on Linux, W. Europe Standard Time on Windows (tzutil /l lists them). Default UTC. Pods on Linux keep UTC.",
+      { patternErrorMessage: "a name as the system has it", examples: ["Europe/Berlin"] },
+    ),
   ),
-  annotations: described(
-    z.record(z.string(), z.string().max(4096)).default({}),
-    "Annotations of the nodes, in your own domain. Each node writes them once it is Ready.",
+  annotations: ofOrganisation(
+    described(
+      z.record(z.string(), z.string().max(4096)).default({}),
+      "Annotations of the nodes, in your own domain. Each node writes them once it is Ready.",
+    ),
   ),
-  beforeJoin: described(
-    hook.optional(),
-    "Script that runs on each machine before it joins, as root or SYSTEM: bash on Linux, Windows PowerShell on Windows. For agents that your organisation requires. A machine whose script fails does not join, and tries again. A changed text rolls the pool. No secrets: the text is part of user data.",
-    hookForm,
+  beforeJoin: ofOrganisation(
+    described(
+      hook.optional(),
+      "Script that runs on each machine before it joins, as root or SYSTEM: bash on Linux, Windows PowerShell on Windows. For agents that your organisation requires. A machine whose script fails does not join, and tries again. A changed text rolls the pool. No secrets: the text is part of user data.",
+      hookForm,
+    ),
   ),
-  afterJoin: described(
-    hook.optional(),
-    "As beforeJoin, after the node is Ready. The node stays when it fails, and tries again.",
-    hookForm,
+  afterJoin: ofOrganisation(
+    described(
+      hook.optional(),
+      "As beforeJoin, after the node is Ready. The node stays when it fails, and tries again.",
+      hookForm,
+    ),
   ),
-  instanceProfile: described(
-    z.string().optional(),
-    "ARN of an instance profile of your own. Fenestra then makes no role for the pool; yours needs the rights that the plan shows for a pool without it. One for each pool, so that no pool has another's rights.",
+  instanceProfile: ofOrganisation(
+    described(
+      z.string().optional(),
+      "ARN of an instance profile of your own. Fenestra then makes no role for the pool; yours needs the rights that the plan shows for a pool without it. One for each pool, so that no pool has another's rights.",
+    ),
   ),
 };
 
@@ -179,14 +195,18 @@ const admissionSchema = z
   .min(1);
 
 export const controlPlaneFlagFields = {
-  extraArgs: described(extraArgsSchema.optional(), "More flags of the control plane's programs."),
-  auditPolicy: described(
-    auditPolicySchema.optional(),
-    "What the API server writes to its audit log, in place of Fenestra's policy: a Policy of audit.k8s.io/v1, whole. Bodies of Secrets and tokens end up on a disk with more than Metadata.",
+  extraArgs: ofOrganisation(described(extraArgsSchema.optional(), "More flags of the control plane's programs.")),
+  auditPolicy: ofOrganisation(
+    described(
+      auditPolicySchema.optional(),
+      "What the API server writes to its audit log, in place of Fenestra's policy: a Policy of audit.k8s.io/v1, whole. Bodies of Secrets and tokens end up on a disk with more than Metadata.",
+    ),
   ),
-  admission: described(
-    admissionSchema.optional(),
-    "Configuration of admission plug-ins: plugins of an AdmissionConfiguration. Without PodSecurity that one enforces baseline where a namespace has no label.",
+  admission: ofOrganisation(
+    described(
+      admissionSchema.optional(),
+      "Configuration of admission plug-ins: plugins of an AdmissionConfiguration. Without PodSecurity that one enforces baseline where a namespace has no label.",
+    ),
   ),
 };
 

@@ -42,6 +42,7 @@ export function configurationMarkdown(schema: JsonSchema): string {
       inGroups(
         small.map((setting) => ({
           ...setting,
+          schema: setting.value,
           rows: [row(setting.key, setting.value, setting.required), ...setting.below],
         })),
       ),
@@ -76,7 +77,7 @@ function rowsBelow(path: string, schema: JsonSchema, known: Map<string, string>)
   const fields = Object.entries(parts.properties ?? {}).map(([key, value]) => {
     const path = `${stem}.${key}`;
     const required = parts.required?.includes(key) ?? false;
-    return { path, required, rows: rowsOf(path, value, required, known) };
+    return { schema: value, required, rows: rowsOf(path, value, required, known) };
   });
   return /[.[]/.test(path) ? fields.flatMap(({ rows }) => rows) : inGroups(fields);
 }
@@ -95,7 +96,7 @@ function rowsOf(path: string, schema: JsonSchema, required: boolean, known: Map<
 
 /** Entries with a heading over each group, if there are several. */
 function inGroups(
-  settings: readonly { readonly path: string; readonly required: boolean; readonly rows: readonly Row[] }[],
+  settings: readonly { readonly schema: JsonSchema; readonly required: boolean; readonly rows: readonly Row[] }[],
 ): readonly Row[] {
   const groups = grouped(settings);
   return groups.flatMap(([group, own]) => [

@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { defaultPodsPerNode, podNetworkNames } from "../model/cidr.ts";
-import { cidr, described, section } from "./forms.ts";
+import { cidr, described, ofOrganisation, section } from "./forms.ts";
 
 /** Most pods of a machine that have addresses of its network interface: AKS's own limit; Azure allows 256 addresses. */
 const mostPods = 250;
@@ -14,12 +14,14 @@ const podNetworkFields = {
     z.enum(["none", "linux"]).optional(),
     "Whether NetworkPolicies hold, with flannel only: none, the default, or linux, for the pods of Linux nodes; Windows nodes have nothing that enforces them, so what goes from or to their pods is judged where the other end is a Linux pod.",
   ),
-  azureCni: section("Settings of azure-cni.", {
-    podsPerNode: described(
-      z.int().min(10).max(mostPods).default(defaultPodsPerNode),
-      "Pods that a worker takes, and addresses that it has for them. A new number rolls the pools.",
-    ),
-  }).optional(),
+  azureCni: ofOrganisation(
+    section("Settings of azure-cni.", {
+      podsPerNode: described(
+        z.int().min(10).max(mostPods).default(defaultPodsPerNode),
+        "Pods that a worker takes, and addresses that it has for them. A new number rolls the pools.",
+      ),
+    }).optional(),
+  ),
 };
 
 const existingSubnet = (description: string) =>
@@ -100,7 +102,7 @@ export const networkSchema = section("The cloud's network.", {
     z.int().min(1).max(16).default(1),
     "Public addresses of each NAT gateway. One has 64,512 ports, of which 50,000 lead to one destination at a time: when they are used up, new connections fail. More of them are added and taken away in place.",
   ),
-  existing: existingNetworkSchema.optional(),
-  dns: dnsSchema.optional(),
+  existing: ofOrganisation(existingNetworkSchema.optional()),
+  dns: ofOrganisation(dnsSchema.optional()),
   ...podNetworkFields,
 });

@@ -14,6 +14,7 @@ import {
   lowerCaseName,
   matching,
   nameForm,
+  ofOrganisation,
   section,
   switchOff,
   switchOn,
@@ -46,13 +47,17 @@ const loginSchema = z.strictObject({
 });
 
 const credentialFields = {
-  proxyCredentials: described(
-    loginSchema.optional(),
-    "Login of httpProxy, for basic authentication. It is kept in Parameter Store or Key Vault, where the machines read it.",
+  proxyCredentials: ofOrganisation(
+    described(
+      loginSchema.optional(),
+      "Login of httpProxy, for basic authentication. It is kept in Parameter Store or Key Vault, where the machines read it.",
+    ),
   ),
-  registryCredentials: described(
-    z.record(z.string().min(1), loginSchema).optional(),
-    "Host of a registry or a mirror (mirror.corp.example:5000), with its port where it is not the scheme's own, to its login, kept like that of the proxy. It is for image pulls from there, and for the files of mirror.artifacts.",
+  registryCredentials: ofOrganisation(
+    described(
+      z.record(z.string().min(1), loginSchema).optional(),
+      "Host of a registry or a mirror (mirror.corp.example:5000), with its port where it is not the scheme's own, to its login, kept like that of the proxy. It is for image pulls from there, and for the files of mirror.artifacts.",
+    ),
   ),
 };
 
@@ -100,8 +105,10 @@ const kubernetesSchema = section("Kubernetes release and the networks inside the
     z.enum(["small", "medium", "large"]).default("small"),
     "Fixed size class that sets the client limits of the control plane: small up to about 50 nodes, medium 250, large 1000. Not derived from the pools, so that a changed pool never touches the control plane.",
   ),
-  podCidr: described(cidr.default("10.244.0.0/16"), "Network of the pods; every node gets a /24 of it."),
-  serviceCidr: described(cidr.default("10.96.0.0/16"), "Network of the Services."),
+  podCidr: ofOrganisation(
+    described(cidr.default("10.244.0.0/16"), "Network of the pods; every node gets a /24 of it."),
+  ),
+  serviceCidr: ofOrganisation(described(cidr.default("10.96.0.0/16"), "Network of the Services.")),
   pauseImage: described(
     matching(/^[\w.-]+(:\d+)?(\/[\w.-]+)+(:[\w.-]+)?@sha256:[0-9a-f]{64}$/, "is no image with a digest").optional(),
     "Image of every pod's sandbox, for Linux and each Windows release. Default: registry.k8s.io/pause. Microsoft signs the programs in mcr.microsoft.com/oss/kubernetes/pause, for policies that want signed code.",
@@ -120,9 +127,11 @@ const controlPlaneSchema = section("Machines of the control plane.", {
     "Control-plane machines, each with an etcd member: 1, 3 or 5, spread over the zones. They may become more, not fewer: the members that leave hold etcd's quorum.",
   ),
   size: described(z.string().optional(), "Machine size. Default m7i.large on AWS, Standard_D2s_v5 on Azure."),
-  image: described(
-    z.string().default("latest"),
-    "Operating system image: latest (newest Ubuntu 24.04 at each launch) or a pinned one (AMI id on AWS; image version or id of a gallery's image on Azure).",
+  image: ofOrganisation(
+    described(
+      z.string().default("latest"),
+      "Operating system image: latest (newest Ubuntu 24.04 at each launch) or a pinned one (AMI id on AWS; image version or id of a gallery's image on Azure).",
+    ),
   ),
   osDiskGb: described(z.int().min(30).max(1024).default(50), "Size of the system disk in GiB."),
   etcdDiskGb: described(z.int().min(8).max(256).default(20), "Size of the data disk of each etcd member in GiB."),
@@ -176,9 +185,11 @@ export const poolSchema = section("A pool of equal worker machines.", {
     min: described(z.int().min(0).max(1000), "Fewest machines; 0 is allowed."),
     max: described(z.int().min(1).max(1000), "Most machines."),
   }).optional(),
-  image: described(
-    z.string().default("latest"),
-    "latest, or a pinned image: AMI id on AWS; on Azure an image version, or the id of an image of your own in a gallery, with or without a version.",
+  image: ofOrganisation(
+    described(
+      z.string().default("latest"),
+      "latest, or a pinned image: AMI id on AWS; on Azure an image version, or the id of an image of your own in a gallery, with or without a version.",
+    ),
   ),
   diskGb: described(
     z.int().min(30).max(4096).optional(),
@@ -186,30 +197,44 @@ export const poolSchema = section("A pool of equal worker machines.", {
   ),
   zones: described(z.array(z.string().min(1)).min(1).optional(), "Subset of network.zones. Default all of them."),
   perZone: switchOff("One group of machines per zone, named <pool>-<zone>: needed to autoscale pods with zonal disks."),
-  labels: described(z.record(z.string(), z.string()).default({}), "More labels of the nodes, in your own domain."),
-  taints: described(z.array(taintSchema).default([]), "More taints of the nodes."),
+  labels: ofOrganisation(
+    described(z.record(z.string(), z.string()).default({}), "More labels of the nodes, in your own domain."),
+  ),
+  taints: ofOrganisation(described(z.array(taintSchema).default([]), "More taints of the nodes.")),
   hyperV: switchOff("Windows: enable Hyper-V isolated containers. Needs a size that can nest virtualisation."),
-  nodeLogQuery: switchOff(
-    "Let the kubelets of the pool answer queries for logs of the node's services through the API. Whoever may use nodes/proxy can then read event logs and journals, so it is off unless you debug.",
+  nodeLogQuery: ofOrganisation(
+    switchOff(
+      "Let the kubelets of the pool answer queries for logs of the node's services through the API. Whoever may use nodes/proxy can then read event logs and journals, so it is off unless you debug.",
+    ),
   ),
-  metadataAcl: switchOn(
-    "Windows: block the cloud's metadata service for pods by an ACL of HNS on each. Switch it off only where an update of Windows breaks such ACLs: pods can then take the node's identity.",
+  metadataAcl: ofOrganisation(
+    switchOn(
+      "Windows: block the cloud's metadata service for pods by an ACL of HNS on each. Switch it off only where an update of Windows breaks such ACLs: pods can then take the node's identity.",
+    ),
   ),
-  kubelet: described(
-    kubeletSchema.optional(),
-    "Fields of the KubeletConfiguration of the pool's kubelets. Refused: unknown ones, and those that Fenestra sets itself; fenestra rehearse has the rest read by that kubelet. What is left out of kubeReserved, systemReserved and evictionHard keeps Fenestra's amount for the size.",
+  kubelet: ofOrganisation(
+    described(
+      kubeletSchema.optional(),
+      "Fields of the KubeletConfiguration of the pool's kubelets. Refused: unknown ones, and those that Fenestra sets itself; fenestra rehearse has the rest read by that kubelet. What is left out of kubeReserved, systemReserved and evictionHard keeps Fenestra's amount for the size.",
+    ),
   ),
-  ccgPlugin: switchOff(
-    "Windows: install the Container Credential Guard plug-in, so that pods use accounts of addons.gmsa that have a secret, although the nodes have not joined the domain.",
+  ccgPlugin: ofOrganisation(
+    switchOff(
+      "Windows: install the Container Credential Guard plug-in, so that pods use accounts of addons.gmsa that have a secret, although the nodes have not joined the domain.",
+    ),
   ),
-  waitForNodes: switchOn(
-    "Let an update end only when the pool's nodes are Ready and made from what the program says now. It gives up when no node has joined for as long as one may take, and the next update waits again. Switch it off where machines may be missing for long, as with spot, or where nobody can wait for the roll of a large pool.",
+  waitForNodes: ofOrganisation(
+    switchOn(
+      "Let an update end only when the pool's nodes are Ready and made from what the program says now. It gives up when no node has joined for as long as one may take, and the next update waits again. Switch it off where machines may be missing for long, as with spot, or where nobody can wait for the roll of a large pool.",
+    ),
   ),
   spot: switchOff("Buy spare capacity that the cloud may take back at short notice."),
-  capacity: section("Processors and memory of a size that Fenestra does not know.", {
-    vcpus: described(z.int().min(1), "Virtual processors."),
-    memoryGib: described(z.number().positive(), "Memory in GiB."),
-  }).optional(),
+  capacity: ofOrganisation(
+    section("Processors and memory of a size that Fenestra does not know.", {
+      vcpus: described(z.int().min(1), "Virtual processors."),
+      memoryGib: described(z.number().positive(), "Memory in GiB."),
+    }).optional(),
+  ),
   ...machineFields,
   ...updateFields,
 });
@@ -261,40 +286,50 @@ export const stackSchema = z.strictObject({
   controlPlane: controlPlaneSchema.prefault({}),
   pools: described(z.array(poolSchema).min(1).max(60), "Pools of worker machines."),
   access: accessSchema.prefault({}),
-  secretsEncryption: encryptionSchema.optional(),
+  secretsEncryption: ofOrganisation(encryptionSchema.optional()),
   addons: addonsSchema.prefault({}),
   repair: repairSchema.prefault({}),
-  iam: iamSchema,
-  mirror: mirrorSchema.prefault({}),
-  registryAccess: registryAccessSchema.optional(),
-  certificateAuthorities: described(
-    z
-      .array(certificate().meta({ patternErrorMessage: "a certificate in PEM", examples: [exampleCertificate] }))
-      .min(1)
-      .max(8)
-      .optional(),
-    "Authorities of your own that machines trust besides the public ones, one certificate each: of a proxy that looks into TLS, of a mirror, of an issuer of signIn. Downloads, image pulls and the control plane trust them; pods do not.",
+  iam: ofOrganisation(iamSchema),
+  mirror: ofOrganisation(mirrorSchema.prefault({})),
+  registryAccess: ofOrganisation(registryAccessSchema.optional()),
+  certificateAuthorities: ofOrganisation(
+    described(
+      z
+        .array(certificate().meta({ patternErrorMessage: "a certificate in PEM", examples: [exampleCertificate] }))
+        .min(1)
+        .max(8)
+        .optional(),
+      "Authorities of your own that machines trust besides the public ones, one certificate each: of a proxy that looks into TLS, of a mirror, of an issuer of signIn. Downloads, image pulls and the control plane trust them; pods do not.",
+    ),
   ),
-  noProxy: described(
-    z.array(z.string().min(1)).min(1).optional(),
-    "More hosts, domains (.corp.example) and networks that machines reach without httpProxy: a mirror of your own network.",
+  noProxy: ofOrganisation(
+    described(
+      z.array(z.string().min(1)).min(1).optional(),
+      "More hosts, domains (.corp.example) and networks that machines reach without httpProxy: a mirror of your own network.",
+    ),
   ),
-  httpProxy: described(httpUrl.optional(), "HTTP proxy for the machines' downloads and image pulls."),
+  httpProxy: ofOrganisation(described(httpUrl.optional(), "HTTP proxy for the machines' downloads and image pulls.")),
   ...credentialFields,
-  encryptionAtHost: switchOff(
-    "Encrypt caches and temporary disks on the host too. The subscription's feature Microsoft.Compute/EncryptionAtHost must be registered before.",
+  encryptionAtHost: ofOrganisation(
+    switchOff(
+      "Encrypt caches and temporary disks on the host too. The subscription's feature Microsoft.Compute/EncryptionAtHost must be registered before.",
+    ),
   ),
   tags: described(
     z.record(z.string().min(1), z.string()).default({}),
     "Tags on every cloud resource: at most 40, on Azure 13.",
   ),
-  ignoreTags: described(
-    z.array(z.string().min(1)).default([]),
-    "Names of tags that others write, which updates leave alone. On AWS with * at the end all that begin so; on Azure what `pulumi refresh` has seen.",
+  ignoreTags: ofOrganisation(
+    described(
+      z.array(z.string().min(1)).default([]),
+      "Names of tags that others write, which updates leave alone. On AWS with * at the end all that begin so; on Azure what `pulumi refresh` has seen.",
+    ),
   ),
-  acknowledge: described(
-    z.record(z.string().min(1), z.string().trim().min(10)).default({}),
-    "Findings of the plan that somebody has looked at and accepts, by their names, each with a reason of at least 10 characters. They stay in the plan and fail no check.",
+  acknowledge: ofOrganisation(
+    described(
+      z.record(z.string().min(1), z.string().trim().min(10)).default({}),
+      "Findings of the plan that somebody has looked at and accepts, by their names, each with a reason of at least 10 characters. They stay in the plan and fail no check.",
+    ),
   ),
 });
 

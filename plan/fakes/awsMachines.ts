@@ -53,8 +53,10 @@ function instance(index: ProgramIndex, resource: RecordedResource): SimulatedMac
 
 function groupMachines(index: ProgramIndex, resource: RecordedResource): readonly SimulatedMachine[] {
   const { inputs } = resource;
-  const mixed = mapOf(mapOf(mapOf(inputs.mixedInstancesPolicy).launchTemplate).launchTemplateSpecification);
-  const settings = launchTemplate(index, mixed.launchTemplateId ?? mapOf(inputs.launchTemplate).id);
+  const { launchTemplateSpecification, overrides } = mapOf(mapOf(inputs.mixedInstancesPolicy).launchTemplate);
+  const id = mapOf(launchTemplateSpecification).launchTemplateId ?? mapOf(inputs.launchTemplate).id;
+  // A policy's first size comes before the template's.
+  const settings = { ...launchTemplate(index, id), ...mapOf(listOf(overrides)[0]) };
   const group = groupOf(index, resource);
   const subnets = listOf(inputs.vpcZoneIdentifiers).map((id) => index.find(textOf(id)));
   return groupNumbers(index, resource.urn, group).map((number) => {

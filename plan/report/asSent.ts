@@ -1,6 +1,6 @@
 import { awsNeeds } from "../../components/gates/account/aws/needs.ts";
 import { azureNeeds } from "../../components/gates/account/azure/machines.ts";
-import { listOf, numberOf, type Resources, resourceOfId, textOf } from "../../components/gates/resources.ts";
+import { listOf, mapOf, numberOf, type Resources, resourceOfId, textOf } from "../../components/gates/resources.ts";
 import type { MachineSize } from "../../components/model/cloudFacts/machineSizes.ts";
 import type { ClusterSpec } from "../../components/model/clusterSpec.ts";
 import { type OperatingSystem, operatingSystem } from "../../components/model/operatingSystems.ts";
@@ -52,6 +52,9 @@ function poolAsSent(pool: PoolSpec, { cloud }: ClusterSpec, program: Resources, 
   const { group, volumes } = machine;
   const { inputs } = resource;
   const { desired = pool.count, min = desired, max = desired } = group ?? {};
+  const template = resource.name.replace(/group$/, "template");
+  const overrides = listOf(mapOf(mapOf(inputs.mixedInstancesPolicy).launchTemplate).overrides);
+  const sizes = overrides.flatMap((each) => textOf(mapOf(each).instanceType) ?? []);
   const subnets = listOf(inputs.vpcZoneIdentifiers).map((id) => resourceOfId(program, id)?.outputs.availabilityZone);
   return {
     ...pool,
@@ -60,7 +63,8 @@ function poolAsSent(pool: PoolSpec, { cloud }: ClusterSpec, program: Resources, 
     zones: (subnets.length > 0 ? subnets : listOf(inputs.zones)).flatMap((zone) => textOf(zone) ?? []),
     count: desired,
     diskGb: volumes[0]?.sizeGib ?? pool.diskGb,
-    spot: isSpot(inputs),
+    spot: isSpot([inputs, ...program.resources.filter(({ name }) => name === template).map((each) => each.inputs)]),
+    furtherSizes: sizes.length > 0 ? sizes.slice(1) : pool.furtherSizes,
     ...(pool.autoscale === undefined ? {} : { autoscale: { ...pool.autoscale, min, max } }),
   };
 }

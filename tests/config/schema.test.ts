@@ -7,7 +7,6 @@ import {
   configJsonSchema,
   describeAllowed,
   type JsonSchema,
-  organisationSettings,
   propertyOf,
   schemaAt,
 } from "../../components/config/jsonSchema.ts";
@@ -55,9 +54,9 @@ describe("schema of a stack file", () => {
     }
   });
 
-  it("has each setting that belongs to one cloud or one group, once", () => {
+  it("has each setting that belongs to one cloud, once", () => {
     const known = new Set(fields(schema).map(([path]) => path.slice(1)));
-    const named = [...Object.values(cloudFacts).flatMap(({ settings }) => settings), ...organisationSettings];
+    const named = Object.values(cloudFacts).flatMap(({ settings }) => settings);
     assert.deepEqual(
       named.filter((path) => !known.has(path)),
       [],

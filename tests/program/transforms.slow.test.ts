@@ -152,11 +152,13 @@ describe("transforms beside the stack files", function () {
       await plan(stack, "export const transforms = [];");
   });
 
-  it("are what a plan, its bill, the questions to the account and a pool's gate count with", async () => {
-    for (const stack of stackNames(testStacks)) {
+  for (const stack of stackNames(testStacks))
+    it(`leave a plan the stack file's own machines where there is none: ${stack}`, async () => {
       const spec = specOf(stack);
-      assert.deepEqual(specAsSent(spec, (await runStack(stack)).program), spec, stack);
-    }
+      assert.deepEqual(specAsSent(spec, (await runStack(stack)).program), spec);
+    });
+
+  it("are what a plan, its bill, the questions to the account and a pool's gate count with", async () => {
     const set = (change: string) =>
       `({ type, name, props, opts }) => { if (/-pool-win2022-|-control-plane-/.test(name)) { ${change} } return { props, opts }; }`;
     const aws = set(`
@@ -172,9 +174,9 @@ describe("transforms beside the stack files", function () {
       if (/:VirtualMachineScaleSet$/.test(type)) Object.assign(props, { sku: { ...props.sku, name: "Standard_E4s_v5", capacity: 4 } }, { zones: props.zones.slice(0, 1) });
       if (/:VirtualMachine$/.test(type)) props.hardwareProfile.vmSize = "Standard_E4s_v5";
       if (/:Disk$/.test(type)) props.diskSizeGB = 77;`);
-    for (const [stack, text, size, least, needs] of [
-      ["aws-dev", aws, "r7i.xlarge", 3, awsNeeds],
-      ["azure-dev", azure, "Standard_E4s_v5", 4, azureNeeds],
+    for (const [stack, text, size, needs] of [
+      ["aws-dev", aws, "r7i.xlarge", awsNeeds],
+      ["azure-dev", azure, "Standard_E4s_v5", azureNeeds],
     ] as const) {
       const program = await run(stack, `export const transforms = [${text}];`);
       const spec = specOf(stack);
@@ -200,7 +202,7 @@ describe("transforms beside the stack files", function () {
       assert.deepEqual([asked.sizes, asked.count, asked.diskGib], [[size], 4, 321]);
       const gate = resource({ program, hooks: new Map() }, "pulumi:index:Stash", `${stack}-in-pool-win2022`);
       const { fingerprint: __, ...waits } = mapOf(gate.inputs.input);
-      assert.equal(waits.count, least);
+      assert.equal(waits.count, 4);
       assert.match(String(waits.machines), /^[0-9a-f]{16}$/);
     }
   });
