@@ -55,7 +55,7 @@ function basicLogin(login: StackConfig["proxyCredentials"]): string | undefined 
 
 /** What a user is told of a mirror before its use. */
 export function mirrorLine({ artifacts, httpProxy, authority, list }: MirrorSettings): string {
-  const files = `the ${list.files.length} files of \`fenestra mirror\``;
+  const files = `the ${list.files.length} files and ${list.images.length} images of \`fenestra mirror\``;
   if (artifacts === undefined) return `proxy: ${httpProxy} leads to ${files}; nothing else can be reached`;
   const way = httpProxy === undefined ? "" : ` by the proxy ${httpProxy}`;
   const trust = authority === undefined ? "" : ", certified by an authority of the stack file,";
