@@ -72,20 +72,9 @@ function initConfiguration({ member }: KubeadmArgs): object {
 }
 
 /** ClusterConfiguration (kubeadm.k8s.io/v1beta4). */
-function clusterConfiguration({ spec, member, endpoint, tokens }: KubeadmArgs): object {
-  const { kubernetes, controlPlane } = spec;
-  const { extraArgs } = controlPlane;
-  const { coredns } = requireMinorFacts(kubernetes.version);
-  const scraped = spec.addons.exporters ? "0.0.0.0" : "127.0.0.1";
-  const names = [
-    endpoint.host,
-    ...(endpoint.publicHost === undefined ? [] : [endpoint.publicHost]),
-    ...controlPlane.members.map(({ address }) => address),
-    "127.0.0.1",
-    "localhost",
-    ...(spec.apiDns === undefined ? [] : [spec.apiDns.name]),
-    ...spec.apiNames,
-  ];
+function clusterConfiguration(of: KubeadmArgs): object {
+  const { spec, endpoint } = of;
+  const { kubernetes } = spec;
   return {
     apiVersion: "kubeadm.k8s.io/v1beta4",
     kind: "ClusterConfiguration",
@@ -98,85 +87,101 @@ function clusterConfiguration({ spec, member, endpoint, tokens }: KubeadmArgs): 
       podSubnet: kubernetes.podCidr,
       serviceSubnet: kubernetes.serviceCidr,
     },
-    dns: { imageTag: coredns },
-    etcd: {
-      local: {
-        imageTag: etcdImageTag(spec.artifacts, kubernetes.version),
-        dataDir: controlPlanePaths.etcdData,
-        extraArgs: args({
-          name: member.etcdName,
-          "initial-cluster": placeholders.etcdMembers,
-          "initial-cluster-state": placeholders.etcdState,
-          // The first one is kubeadm's probes'.
-          "listen-metrics-urls": ["127.0.0.1", ...(spec.addons.exporters ? [member.address] : [])]
-            .map((address) => `http://${address}:${ports.etcdMetrics}`)
-            .join(","),
-          "quota-backend-bytes": etcdQuotaBytes(controlPlane.etcdDiskGb),
-          "tls-min-version": "TLS1.2",
-          ...extraArgs.etcd,
-        }),
-      },
-    },
-    apiServer: {
-      certSANs: [...new Set(names)],
-      extraArgs: [
-        ...args({
-          "admission-control-config-file": controlPlanePaths.admission,
-          "audit-log-maxage": 30,
-          "audit-log-maxbackup": 10,
-          "audit-log-maxsize": 100,
-          "audit-log-path": `${controlPlanePaths.auditLogs}/audit.log`,
-          "audit-policy-file": controlPlanePaths.auditPolicy,
-          "authentication-config": controlPlanePaths.authentication,
-          "encryption-provider-config": controlPlanePaths.encryption,
-          "kubelet-certificate-authority": "/etc/kubernetes/pki/ca.crt",
-          "kubelet-preferred-address-types": "InternalIP,Hostname",
-          profiling: "false",
-          // Tokens of pods end with their time of an hour, not after a year.
-          "service-account-extend-token-expiration": "false",
-          "shutdown-delay-duration": `${apiShutdownSeconds}s`,
-          "tls-min-version": "VersionTLS12",
-          ...extraArgs.apiServer,
-        }),
-        ...tokenArgs(spec, tokens),
-      ],
-      extraVolumes: [
-        fileVolume("audit-policy", controlPlanePaths.auditPolicy),
-        fileVolume("authentication", controlPlanePaths.authentication),
-        fileVolume("admission", controlPlanePaths.admission),
-        {
-          name: "audit-logs",
-          hostPath: controlPlanePaths.auditLogs,
-          mountPath: controlPlanePaths.auditLogs,
-          pathType: "DirectoryOrCreate",
-        },
-        ...(severalKeys(tokens) ? [fileVolume("service-account-keys", controlPlanePaths.serviceAccountKeys)] : []),
-      ],
-    },
-    controllerManager: {
-      extraArgs: args({
-        "allocate-node-cidrs": String(spec.kubernetes.podNetwork.addressing.nodeRanges),
-        "bind-address": scraped,
-        // Days, so that an identity ends soon after its machine; a kubelet renews after two thirds.
-        "cluster-signing-duration": "720h0m0s",
-        // kubeadm's list without the approver of kubelets' certificates: the node controller asks the cloud for each.
-        controllers: "*,bootstrapsigner,tokencleaner,-csrapproving",
-        "kube-api-burst": kubernetes.clientLimits.burst,
-        "kube-api-qps": kubernetes.clientLimits.qps,
-        profiling: "false",
-        "tls-min-version": "VersionTLS12",
-        ...extraArgs.controllerManager,
-      }),
-    },
-    scheduler: {
-      extraArgs: args({
-        "bind-address": scraped,
-        profiling: "false",
-        "tls-min-version": "VersionTLS12",
-        ...extraArgs.scheduler,
-      }),
-    },
+    dns: { imageTag: requireMinorFacts(kubernetes.version).coredns },
+    etcd: { local: localEtcd(of) },
+    apiServer: apiServer(of),
+    controllerManager: { extraArgs: controllerManagerArgs(spec) },
+    scheduler: { extraArgs: args({ ...served(spec), ...spec.controlPlane.extraArgs.scheduler }) },
   };
+}
+
+function localEtcd({ spec, member }: KubeadmArgs): object {
+  const { kubernetes, controlPlane, artifacts, addons } = spec;
+  // The first one is kubeadm's probes'.
+  const metrics = ["127.0.0.1", ...(addons.exporters ? [member.address] : [])];
+  return {
+    imageTag: etcdImageTag(artifacts, kubernetes.version),
+    dataDir: controlPlanePaths.etcdData,
+    extraArgs: args({
+      name: member.etcdName,
+      "initial-cluster": placeholders.etcdMembers,
+      "initial-cluster-state": placeholders.etcdState,
+      "listen-metrics-urls": metrics.map((address) => `http://${address}:${ports.etcdMetrics}`).join(","),
+      "quota-backend-bytes": etcdQuotaBytes(controlPlane.etcdDiskGb),
+      "tls-min-version": "TLS1.2",
+      ...controlPlane.extraArgs.etcd,
+    }),
+  };
+}
+
+function apiServer({ spec, endpoint, tokens }: KubeadmArgs): object {
+  const own = {
+    "admission-control-config-file": controlPlanePaths.admission,
+    "audit-log-maxage": 30,
+    "audit-log-maxbackup": 10,
+    "audit-log-maxsize": 100,
+    "audit-log-path": `${controlPlanePaths.auditLogs}/audit.log`,
+    "audit-policy-file": controlPlanePaths.auditPolicy,
+    "authentication-config": controlPlanePaths.authentication,
+    "encryption-provider-config": controlPlanePaths.encryption,
+    "kubelet-certificate-authority": "/etc/kubernetes/pki/ca.crt",
+    "kubelet-preferred-address-types": "InternalIP,Hostname",
+    profiling: "false",
+    // Tokens of pods end with their time of an hour, not after a year.
+    "service-account-extend-token-expiration": "false",
+    "shutdown-delay-duration": `${apiShutdownSeconds}s`,
+    "tls-min-version": "VersionTLS12",
+  };
+  const logs = controlPlanePaths.auditLogs;
+  return {
+    certSANs: certificateNames(spec, endpoint),
+    extraArgs: [...args({ ...own, ...spec.controlPlane.extraArgs.apiServer }), ...tokenArgs(spec, tokens)],
+    extraVolumes: [
+      fileVolume("audit-policy", controlPlanePaths.auditPolicy),
+      fileVolume("authentication", controlPlanePaths.authentication),
+      fileVolume("admission", controlPlanePaths.admission),
+      { name: "audit-logs", hostPath: logs, mountPath: logs, pathType: "DirectoryOrCreate" },
+      ...(severalKeys(tokens) ? [fileVolume("service-account-keys", controlPlanePaths.serviceAccountKeys)] : []),
+    ],
+  };
+}
+
+/** Names and addresses by which the API is called. */
+function certificateNames(spec: ControlPlaneSettings, { host, publicHost }: ApiEndpoint): readonly string[] {
+  const names = [
+    host,
+    publicHost,
+    ...spec.controlPlane.members.map(({ address }) => address),
+    "127.0.0.1",
+    "localhost",
+    spec.apiDns?.name,
+    ...spec.apiNames,
+  ];
+  return [...new Set(names.filter((name) => name !== undefined))];
+}
+
+/** How the controller manager and the scheduler are asked for their health, and from where for their metrics. */
+const served = ({ addons }: ControlPlaneSettings) => ({
+  "bind-address": addons.exporters ? "0.0.0.0" : "127.0.0.1",
+  profiling: "false",
+  "tls-min-version": "VersionTLS12",
+});
+
+function controllerManagerArgs(spec: ControlPlaneSettings): readonly ExtraArg[] {
+  const { podNetwork, clientLimits } = spec.kubernetes;
+  const { "bind-address": address, ...others } = served(spec);
+  return args({
+    "allocate-node-cidrs": String(podNetwork.addressing.nodeRanges),
+    "bind-address": address,
+    // Days, so that an identity ends soon after its machine; a kubelet renews after two thirds.
+    "cluster-signing-duration": "720h0m0s",
+    // kubeadm's list without the approver of kubelets' certificates: the node controller asks the cloud for each.
+    controllers: "*,bootstrapsigner,tokencleaner,-csrapproving",
+    "kube-api-burst": clientLimits.burst,
+    "kube-api-qps": clientLimits.qps,
+    ...others,
+    ...spec.controlPlane.extraArgs.controllerManager,
+  });
 }
 
 /** Whether more than one key of service accounts is accepted: else kubeadm's own file has it. */

@@ -96,7 +96,10 @@ const logins = ({ sections: { credentials } }: StageSource) => (credentials === 
 const long = 1800;
 const short = 900;
 
-/** After user data (`userData.ts`), on AWS `fetch.ps1`, then `bootstrap.ps1`: `run.ps1` runs waves, `stage.ps1` a stage. */
+/**
+ * User data unpacks the files, of which `fetch.ps1` brings most on AWS, and starts `bootstrap.ps1`; its task `run.ps1` runs
+ * waves of stages, `stage.ps1` one of them.
+ */
 const records = [
   {
     name: "features",

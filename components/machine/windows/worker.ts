@@ -75,14 +75,6 @@ export function readWindowsScript(name: string, { windows: { folder, scripts } }
   return readScript(own ? new URL(name, folder) : new URL(`scripts/${name}`, import.meta.url));
 }
 
-/** Durations of a node's drain in seconds, beyond those of the cloud. */
-const windowsDrain = {
-  /** Reserved from an announced time for notifying the cloud. */
-  reserveSeconds: 20,
-  pauseSeconds: 5,
-  heartbeatSeconds,
-} as const;
-
 /**
  * Seconds between Ready and the pull of images that pods may need: two gigabytes would compete with the first pods on
  * two processors.
@@ -159,11 +151,40 @@ export function windowsWorkerPayload(args: WindowsWorkerArgs): WorkerPayload {
   );
 }
 
+/** How long a node drains, in seconds, and by what it knows that it must. */
+function drainSettings({ timings, machines }: WindowsWorkerArgs["spec"]["facts"]) {
+  return {
+    seconds: timings.drain.windows,
+    spotSeconds: timings.spotDrain.windows,
+    /** Reserved from an announced time for notifying the cloud. */
+    reserveSeconds: 20,
+    pauseSeconds: 5,
+    heartbeatSeconds,
+    away: timings.balancerLeaves,
+    ends: machines.drainEvents.leaves.join(" "),
+    columns: podColumns,
+  };
+}
+
+/** What the tasks of health and of notices look at, how often and how patiently. */
+const watchSettings = {
+  noticeSeconds,
+  healthSeconds: 30,
+  roundSeconds: 600,
+  beatSeconds: 300,
+  lostRounds: 2,
+  sickRounds: 10,
+  kubeletHealth: "http://127.0.0.1:10248/healthz",
+  proxyHealth: `http://127.0.0.1:${ports.kubeProxyHealth}/livez`,
+  healthPort: ports.joined,
+  healthPatience: healthSeconds.patience,
+  logBytes: serviceLogs.bytes,
+} as const;
+
 /** Every setting of a pool's machines as data, read by the scripts. */
 function windowsMachine({ spec, pool, access }: WindowsWorkerArgs, configs: readonly PayloadFile[]) {
   const { cloud, lifecycle } = access;
   const { windows: facts } = spec.facts.machines;
-  const { drain, spotDrain, balancerLeaves } = spec.facts.timings;
   const ofPods = spec.kubernetes.podNetwork;
   const rules = stagesOf(spec, pool);
   const sections = stageSections({ spec, pool, access }, configs);
@@ -205,27 +226,8 @@ function windowsMachine({ spec, pool, access }: WindowsWorkerArgs, configs: read
     kubeletEndpoint: containerdPaths.windows.endpoint,
     ...ofPods.windows.data,
     kubeProxy: kubeProxyProgram(spec),
-    drain: {
-      seconds: drain.windows,
-      spotSeconds: spotDrain.windows,
-      ...windowsDrain,
-      away: balancerLeaves,
-      ends: spec.facts.machines.drainEvents.leaves.join(" "),
-      columns: podColumns,
-    },
-    watch: {
-      noticeSeconds,
-      healthSeconds: 30,
-      roundSeconds: 600,
-      beatSeconds: 300,
-      lostRounds: 2,
-      sickRounds: 10,
-      kubeletHealth: "http://127.0.0.1:10248/healthz",
-      proxyHealth: `http://127.0.0.1:${ports.kubeProxyHealth}/livez`,
-      healthPort: ports.joined,
-      healthPatience: healthSeconds.patience,
-      logBytes: serviceLogs.bytes,
-    },
+    drain: drainSettings(spec.facts),
+    watch: watchSettings,
     // Pulled while the kubelet waits for its certificate.
     firstImages: firstImages(spec),
     // The base image of most Windows pods, of the pool's build: exactly the reference that pods name.

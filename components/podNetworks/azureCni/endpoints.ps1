@@ -4,7 +4,7 @@
 # (Azure/azure-container-networking: rehydration is off). A boot clears both. HNS is known by its process, as AKS knows
 # it (Azure/AgentBaker, hnsremediator.ps1).
 function Repair-PodNetwork {
-    param([object] $Machine, [string] $BootId, [hashtable] $Memory)
+    param($Machine, [string] $BootId, [hashtable] $Memory)
     if (-not $Memory.calm) {
         $Memory.calm = New-Deadline 600
     }

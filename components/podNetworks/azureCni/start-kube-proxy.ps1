@@ -20,7 +20,7 @@ function Clear-State {
 # the first pod; with this one there before, that cuts nothing any more (Azure/AgentBaker, New-ExternalHnsNetwork). If a
 # switch stayed behind, HNS refuses the adapter's name.
 function New-FirstNetwork {
-    param([object] $First)
+    param($First)
     if (Get-HnsNetworkNamed $First.name) {
         return
     }
@@ -40,7 +40,7 @@ function New-FirstNetwork {
 # The configuration comes last: with it the node is Ready. The stage network removes it at each boot, so a restart of
 # this pod changes nothing under the pods that run.
 function Initialize-Network {
-    param([object] $Machine)
+    param($Machine)
     $network = $Machine.network
     if (Test-Path -LiteralPath $network.conflist) {
         return

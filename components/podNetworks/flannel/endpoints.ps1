@@ -5,13 +5,13 @@
 # (projectcalico/calico#5164); AKS checks the process too (Azure/AgentBaker,
 # staging/cse/windows/provisioningscripts/hnsremediator.ps1).
 function Get-NetworkMark {
-    param([object] $Network, [string] $BootId)
+    param($Network, [string] $BootId)
     "$BootId $(Get-ServiceProcess hns) $($Network.ID)"
 }
 
 # Ids of the sandboxes that run. One of them is flanneld's: none at all is no answer.
 function Get-Sandboxes {
-    param([object] $Machine)
+    param($Machine)
     $ids = @(Invoke-Crictl $Machine @('pods', '--state', 'Ready', '--quiet'))
     if ($ids.Count -eq 0 -or @($ids -notmatch '^\w+$').Count -gt 0) {
         throw "containerd's pods are '$ids'"
@@ -23,7 +23,7 @@ function Get-Sandboxes {
 # of its containers. HostProcess pods have none (containerd, internal/cri/server/sandbox_status.go), nor do those whose
 # namespace is gone, which the kubelet replaces itself (kubernetes/kubernetes, kuberuntime/util, PodSandboxChanged).
 function Stop-Sandbox {
-    param([object] $Machine, [string] $Id)
+    param($Machine, [string] $Id)
     try {
         $words = @(-split "$(Invoke-Crictl $Machine @('inspectp', '--output', 'go-template', '--template', '{{.status.id}} {{.status.network.ip}}', $Id))")
     }
@@ -44,7 +44,7 @@ function Stop-Sandbox {
 # One part of the repair. kube-proxy still caches load balancers that no longer exist, and leftovers would conflict with
 # new ones: they go before it does.
 function Repair-Part {
-    param([object] $Machine, [string] $Part, [string[]] $Left)
+    param($Machine, [string] $Part, [string[]] $Left)
     if ($Part -like 'policylists/*') {
         if (@(Get-HnsList 'policylists' | ForEach-Object { "policylists/$($_.ID)" }) -contains $Part) {
             Invoke-Hns DELETE "/$Part" | Out-Null
@@ -64,7 +64,7 @@ function Repair-Part {
 # flanneld does not notice that its network is gone; once stopped, the kubelet restarts it and it recreates the network.
 # Then pods get new endpoints.
 function Repair-PodNetwork {
-    param([object] $Machine, [string] $BootId, [hashtable] $Memory)
+    param($Machine, [string] $BootId, [hashtable] $Memory)
     $network = Get-HnsNetworkNamed $Machine.network.name
     $flanneld = @(Get-Process -Name flanneld -ErrorAction SilentlyContinue)
     # A flanneld that has just started has not created it yet.

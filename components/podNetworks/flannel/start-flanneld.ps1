@@ -8,7 +8,7 @@ $ErrorActionPreference = 'Stop'
 
 # This node's part of the pod network, from the API.
 function Get-PodRange {
-    param([object] $Machine, [object] $Node)
+    param($Machine, $Node)
     Wait-Program $Machine.programs.kubectl $Machine.flanneld.seconds
     Wait-Until {
         # No quotes: Windows PowerShell drops them when it passes arguments to a program.
@@ -21,7 +21,7 @@ function Get-PodRange {
 # the existing switch (Azure/azure-container-networking, network/network_windows.go), and flanneld keeps a network with
 # its name, type and range (flannel-io/flannel, pkg/backend/vxlan/device_windows.go).
 function Restore-Network {
-    param([object] $Machine, [object] $Node)
+    param($Machine, $Node)
     $network = $Machine.network
     if (-not (Test-VirtualSwitch) -or (Get-HnsNetworkNamed $network.name)) {
         return
@@ -45,7 +45,7 @@ function Restore-Network {
 # True once flanneld has written the node's subnet and HNS has the network; HNS that does not respond for a moment is
 # polled again.
 function Test-Network {
-    param([object] $Network)
+    param($Network)
     try {
         [bool] ((Get-Subnet $Network.subnetFile) -and (Get-HnsNetworkNamed $Network.name))
     }
@@ -57,7 +57,7 @@ function Test-Network {
 
 # Creating the network moved the adapter into a virtual switch, which lost the routes to the cloud's services.
 function Complete-Network {
-    param([object] $Network)
+    param($Network)
     try {
         Wait-Until { Test-VirtualSwitch } 60 'the default route behind the virtual switch' | Out-Null
     }

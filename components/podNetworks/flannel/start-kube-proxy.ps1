@@ -7,14 +7,14 @@ $ErrorActionPreference = 'Stop'
 
 # True when the address is reserved for kube-proxy in the store and belongs to the current subnet.
 function Test-SourceVip {
-    param([object] $Network, [object] $Kept, [string] $Subnet)
+    param($Network, $Kept, [string] $Subnet)
     $file = "$($Network.reservations)/$($Kept.address)"
     $Kept.subnet -eq $Subnet -and (Test-Path -LiteralPath $file) -and ((Read-Text $file) -split "`r?`n")[0] -eq $Network.sourceVip.container
 }
 
 # Calls the IPAM plug-in as the runtime would, with the same name and folder, so that no pod gets the same address.
 function Request-Address {
-    param([object] $Machine, [string] $Command, [string] $Subnet)
+    param($Machine, [string] $Command, [string] $Subnet)
     $network = $Machine.network
     $range = @{ subnet = $Subnet }
     $ipam = @{ type = 'host-local'; dataDir = $network.hostLocal; ranges = @(, @($range)) }
@@ -29,7 +29,7 @@ function Request-Address {
 
 # The source address: the previous one while it is ours, else a new one.
 function Get-SourceVip {
-    param([object] $Machine, [string] $Subnet)
+    param($Machine, [string] $Subnet)
     $file = $Machine.network.sourceVip.file
     $kept = Read-Data $file
     if ($kept -and (Test-SourceVip $Machine.network $kept $Subnet)) {

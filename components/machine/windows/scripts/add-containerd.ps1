@@ -1,6 +1,6 @@
 # Registers containerd as a native service with recovery actions. It is started by the services stage, after the
 # network.
-param([object] $Machine)
+param($Machine)
 . "$PSScriptRoot/services.ps1"
 $service = $Machine.services.containerd
 if (Get-Service -Name containerd -ErrorAction SilentlyContinue) {

@@ -1,6 +1,6 @@
 # Settings of this machine, beside the features and before their reboot, with which the pagefile takes effect: registry,
 # pagefile, ports, clock, Defender. A node can work without, also where one of them hangs.
-param([object] $Machine)
+param($Machine)
 . "$PSScriptRoot/settings.ps1"
 $os = $Machine.os
 

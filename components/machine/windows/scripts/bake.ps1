@@ -9,7 +9,7 @@ $ErrorActionPreference = 'Stop'
 
 # An image of an image ages, and Windows can be generalized only so often; a node has an identity.
 function Assert-Stock {
-    param([object] $Machine)
+    param($Machine)
     $marks = @($Machine.paths.node)
     if (-not (Test-Path -LiteralPath $Machine.paths.state)) {
         $marks += $Machine.paths.image
@@ -26,7 +26,7 @@ function Assert-Stock {
 
 # containerd as a process, since the image must hold no service: it only pulls.
 function Install-Images {
-    param([object] $Machine)
+    param($Machine)
     $service = $Machine.services.containerd
     foreach ($pair in @($service.environment)) {
         $name, $value = $pair -split '=', 2
@@ -47,7 +47,7 @@ function Install-Images {
 }
 
 function Invoke-Bake {
-    param([object] $Machine)
+    param($Machine)
     Assert-Stock $Machine
     foreach ($path in $Machine.protected) {
         Protect-Folder $path
@@ -72,7 +72,7 @@ function Invoke-Bake {
 
 # Why Windows would not be whole in an image made now.
 function Get-Pending {
-    param([object] $Machine)
+    param($Machine)
     $current = 'HKLM:\SOFTWARE\Microsoft\Windows\CurrentVersion'
     foreach ($key in "$current\Component Based Servicing\RebootPending", "$current\WindowsUpdate\Auto Update\RebootRequired") {
         if (Test-Path -LiteralPath $key) {
@@ -89,7 +89,7 @@ function Get-Pending {
 }
 
 function Write-Image {
-    param([object] $Machine)
+    param($Machine)
     $bake = $Machine.bake
     $now = [DateTime]::UtcNow.ToString('o')
     $baked = @($Machine.stages | Where-Object { $_.content })
@@ -114,7 +114,7 @@ function Write-Image {
 
 # Takes away whatever is this machine's or this cluster's own.
 function Clear-Own {
-    param([object] $Machine)
+    param($Machine)
     foreach ($path in $Machine.bake.trust) {
         if (Test-Path -LiteralPath $path) {
             $certificate = New-Object Security.Cryptography.X509Certificates.X509Certificate2 $path
@@ -136,7 +136,7 @@ function Clear-Own {
 }
 
 function Invoke-Seal {
-    param([object] $Machine)
+    param($Machine)
     Assert-Stock $Machine
     $boot = Get-BootId
     $undone = @($Machine.stages | Where-Object { @($Machine.bake.waves | ForEach-Object { $_ }) -contains $_.name -and -not (Test-StageDone $Machine $_ $boot) })
@@ -168,7 +168,7 @@ function Get-ImageState {
 
 # Generalizes Windows, and believes its registry, not an exit code.
 function Invoke-Sysprep {
-    param([object] $Machine)
+    param($Machine)
     $how = $Machine.bake.generalize
     foreach ($name in $how.agents) {
         Wait-Until { "$((Get-Service -Name $name).Status)" -eq 'Running' } 300 "the service $name" | Out-Null

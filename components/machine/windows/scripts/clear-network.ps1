@@ -1,5 +1,5 @@
 # Network of this boot: clears stale state, repairs routes, opens the firewall. flanneld creates the pod network.
-param([object] $Machine)
+param($Machine)
 . "$PSScriptRoot/hns.ps1"
 . "$PSScriptRoot/routes.ps1"
 $network = $Machine.network

@@ -48,7 +48,7 @@ function Save-Answer {
     param([string] $Name, [scriptblock] $Command)
     try {
         $thread = [PowerShell]::Create().AddScript({
-            param([string] $Folder, [object] $machine, [string[]] $words, [string] $Text)
+            param([string] $Folder, $machine, [string[]] $words, [string] $Text)
             . "$Folder/lib.ps1"
             . "$Folder/hns.ps1"
             & ([scriptblock]::Create($Text)) 2>&1

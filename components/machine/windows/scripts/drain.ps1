@@ -16,7 +16,7 @@ $ErrorActionPreference = 'Stop'
 
 # Calls the API with the node's own permissions. No call takes longer than what is left of the time.
 function Invoke-Kubectl {
-    param([object] $Machine, [string[]] $Arguments, [hashtable] $Deadline, [string] $Text = '')
+    param($Machine, [string[]] $Arguments, [hashtable] $Deadline, [string] $Text = '')
     $seconds = [Math]::Max(1, [int] (Get-Left $Deadline 10))
     $common = '--kubeconfig', $Machine.paths.kubeconfig, '--request-timeout', "${seconds}s"
     Invoke-Program $Machine.programs.kubectl ($common + $Arguments) -Seconds ($seconds + 1) -Text $Text
@@ -25,7 +25,7 @@ function Invoke-Kubectl {
 # The node's pods, from the lines of kubectl: namespace, name, phase, kinds of owners, mirror, time of deletion. A
 # DaemonSet's come back at once: without any the list is none, unless the Node is gone.
 function Get-OwnPods {
-    param([object] $Machine, [string] $Node, [hashtable] $Deadline)
+    param($Machine, [string] $Node, [hashtable] $Deadline)
     $lines = Invoke-Kubectl $Machine @('get', 'pods', '--all-namespaces', '--field-selector', "spec.nodeName=$Node", '--no-headers', '-o', "custom-columns=$($Machine.drain.columns)") $Deadline
     $pods = foreach ($line in @($lines | Where-Object { "$_".Trim() })) {
         $values = @(-split $line)
@@ -46,7 +46,7 @@ function Select-Pods {
 # Requests one eviction. Refusal by a disruption budget is no error: the next round tries again. An API that does not
 # answer is one.
 function Send-Eviction {
-    param([object] $Machine, [object] $Pod, [hashtable] $Deadline)
+    param($Machine, $Pod, [hashtable] $Deadline)
     $meta = @{ name = $Pod.name; namespace = $Pod.namespace }
     $body = @{ apiVersion = 'policy/v1'; kind = 'Eviction'; metadata = $meta } | ConvertTo-Json -Compress
     try {
@@ -62,7 +62,7 @@ function Send-Eviction {
 
 # Restarts the hook's timeout when it is time to. The drain has its own deadline all the same.
 function Send-Heartbeat {
-    param([object] $Machine, [string] $Hook, [hashtable] $Beat)
+    param($Machine, [string] $Hook, [hashtable] $Beat)
     if (-not $Hook -or (Get-Left $Beat) -gt 0) {
         return
     }
@@ -78,7 +78,7 @@ function Send-Heartbeat {
 
 # Deletes what is left, in one call: `kubectl delete pod` knows one namespace only.
 function Remove-Pods {
-    param([object] $Machine, [object[]] $Pods, [hashtable] $Deadline)
+    param($Machine, [object[]] $Pods, [hashtable] $Deadline)
     $items = @($Pods | ForEach-Object { @{ apiVersion = 'v1'; kind = 'Pod'; metadata = @{ name = $_.name; namespace = $_.namespace } } })
     try {
         $list = ConvertTo-Json -Depth 5 -Compress -InputObject @{ apiVersion = 'v1'; kind = 'List'; items = $items }
@@ -93,7 +93,7 @@ function Remove-Pods {
 # machine that goes before are taken from it after six minutes only (kubernetes:
 # pkg/controller/volume/attachdetach/reconciler, MountedByNode).
 function Wait-Disks {
-    param([object] $Machine, [string] $Node, [hashtable] $Deadline)
+    param($Machine, [string] $Node, [hashtable] $Deadline)
     $most = New-Deadline ([int] (Get-Left $Deadline 30))
     $used = 'unknown'
     while ((Get-Left $most) -gt 0) {
@@ -116,7 +116,7 @@ function Wait-Disks {
 # (kubernetes/cloud-provider: controllers/service/controller.go, stableNodeSetPredicates). With -Off what has a mark is
 # taken back.
 function Set-Cordon {
-    param([object] $Machine, [string] $Node, [hashtable] $Deadline, [switch] $Leaves, [switch] $Off)
+    param($Machine, [string] $Node, [hashtable] $Deadline, [switch] $Leaves, [switch] $Off)
     $is = "$(Invoke-Kubectl $Machine @('get', 'node', $Node, '-o', 'jsonpath={.spec.unschedulable},{.metadata.annotations.fenestra\.dev/cordoned},{.metadata.labels}') $Deadline)"
     $cordoned, $mark, $labels = $is -split ',', 3
     $label = '{"metadata":{"labels":{"node.kubernetes.io/exclude-from-external-load-balancers":'
@@ -142,60 +142,82 @@ function Set-Cordon {
 
 # Whether somebody has marked the Node, so that its machine goes without a drain.
 function Test-Unwanted {
-    param([object] $Machine, [string] $Node, [hashtable] $Deadline)
+    param($Machine, [string] $Node, [hashtable] $Deadline)
     "$(Invoke-Kubectl $Machine @('get', 'node', $Node, '--ignore-not-found', '-o', 'jsonpath={.metadata.annotations.fenestra\.dev/drain}') $Deadline)" -eq 'skip'
+}
+
+# Cordons once, as soon as the API lets it: somebody may have deleted the Node already, whose pods move all the same. The
+# first time also tells that the drain has begun.
+function Start-Drain {
+    param($Machine, [string] $Node, [hashtable] $Drain, [switch] $Leaves)
+    if (-not $Drain.cordoned) {
+        try {
+            Set-Cordon $Machine $Node $Drain.deadline -Leaves:$Leaves
+            $Drain.cordoned = $true
+            $Drain.away = New-Deadline $Machine.drain.away
+        }
+        catch {
+            Write-Log "not cordoned: $_"
+        }
+    }
+    if (-not $Drain.begun) {
+        $Drain.begun = $true
+        Write-Notice "drain of node $Node within $($Drain.seconds) s"
+    }
+}
+
+# Whether a machine without pods may go: its disks are free, and load balancers send nothing new to one that leaves.
+# Nobody waits where no Service has ports on machines; there is always the API's.
+function Test-Away {
+    param($Machine, [string] $Node, [hashtable] $Drain, [switch] $Returns, [switch] $Leaves)
+    if (-not $Drain.drained) {
+        $Drain.drained = $true
+        Write-Notice "node $Node is drained after $([int] $Drain.deadline.watch.Elapsed.TotalSeconds) s"
+        if (-not $Returns) {
+            Wait-Disks $Machine $Node $Drain.end
+        }
+    }
+    -not $Leaves -or (Get-Left $Drain.away) -le 0 -or "$(Invoke-Kubectl $Machine @('get', 'services', '--all-namespaces', '-o', 'jsonpath={.items[*].spec.type}') $Drain.deadline)" -match '^((ClusterIP|ExternalName) ?)+$'
+}
+
+# The end of a drain whose time is over, or whose Node is marked: true where no pod is left. Of the time a part is for the
+# deletion of what is.
+function Stop-Drain {
+    param($Machine, [string] $Node, [hashtable] $Drain, [switch] $Returns)
+    if ($null -eq $Drain.pods) {
+        Write-Notice "drain of node $Node reached its deadline, and nobody has said which pods are left" 'Warning'
+        return $false
+    }
+    if ($Drain.pods.Count -eq 0) {
+        return $true
+    }
+    Write-Notice "drain of node $Node ended with $($Drain.pods.Count) pods left" 'Warning'
+    if (-not $Returns) {
+        Remove-Pods $Machine $Drain.pods $Drain.end
+    }
+    $false
 }
 
 # True when every pod was evicted before the deadline. A machine that leaves waits, as long as the time allows, until
 # load balancers send nothing new to it.
 function Invoke-Drain {
-    param([object] $Machine, [string] $Node, [int] $Seconds, [string] $Hook = '', [switch] $Returns, [switch] $Leaves)
-    # Of the time a part is for the deletion of what is left.
-    $end = New-Deadline $Seconds
-    $deadline = New-Deadline ($Seconds - [Math]::Min(10, $Seconds / 3))
+    param($Machine, [string] $Node, [int] $Seconds, [string] $Hook = '', [switch] $Returns, [switch] $Leaves)
+    $drain = @{ seconds = $Seconds; end = New-Deadline $Seconds; deadline = New-Deadline ($Seconds - [Math]::Min(10, $Seconds / 3)); away = New-Deadline $Machine.drain.away }
+    $deadline = $drain.deadline
     $beat = New-Deadline 0
-    $cordoned = $false
-    $drained = $false
-    $away = New-Deadline $Machine.drain.away
-    $begun = $false
-    $pods = $null
     while ((Get-Left $deadline) -gt 0) {
-        # Somebody may have deleted the Node already: its pods move all the same.
-        if (-not $cordoned) {
-            try {
-                Set-Cordon $Machine $Node $deadline -Leaves:$Leaves
-                $cordoned = $true
-                $away = New-Deadline $Machine.drain.away
-            }
-            catch {
-                Write-Log "not cordoned: $_"
-            }
-        }
-        if (-not $begun) {
-            $begun = $true
-            Write-Notice "drain of node $Node within $Seconds s"
-        }
+        Start-Drain $Machine $Node $drain -Leaves:$Leaves
         Send-Heartbeat $Machine $Hook $beat
         try {
-            $pods = @(Select-Pods @(Get-OwnPods $Machine $Node $deadline))
-            if ($pods.Count -eq 0) {
-                if (-not $drained) {
-                    $drained = $true
-                    Write-Notice "node $Node is drained after $([int] $deadline.watch.Elapsed.TotalSeconds) s"
-                    if (-not $Returns) {
-                        Wait-Disks $Machine $Node $end
-                    }
-                }
-                # Nobody waits where no Service has ports on machines; there is always the API's.
-                if (-not $Leaves -or (Get-Left $away) -le 0 -or "$(Invoke-Kubectl $Machine @('get', 'services', '--all-namespaces', '-o', 'jsonpath={.items[*].spec.type}') $deadline)" -match '^((ClusterIP|ExternalName) ?)+$') {
-                    return $true
-                }
+            $drain.pods = @(Select-Pods @(Get-OwnPods $Machine $Node $deadline))
+            if ($drain.pods.Count -eq 0 -and (Test-Away $Machine $Node $drain -Returns:$Returns -Leaves:$Leaves)) {
+                return $true
             }
             if (-not $Returns -and (Test-Unwanted $Machine $Node $deadline)) {
                 Write-Log "node $Node has fenestra.dev/drain: skip"
                 break
             }
-            foreach ($pod in @($pods | Where-Object { -not $_.leaves })) {
+            foreach ($pod in @($drain.pods | Where-Object { -not $_.leaves })) {
                 if ((Get-Left $deadline) -le 0) {
                     break
                 }
@@ -208,18 +230,7 @@ function Invoke-Drain {
         }
         Start-Sleep -Seconds ([int] (Get-Left $deadline $Machine.drain.pauseSeconds))
     }
-    if ($null -eq $pods) {
-        Write-Notice "drain of node $Node reached its deadline, and nobody has said which pods are left" 'Warning'
-        return $false
-    }
-    if ($pods.Count -eq 0) {
-        return $true
-    }
-    Write-Notice "drain of node $Node ended with $($pods.Count) pods left" 'Warning'
-    if (-not $Returns) {
-        Remove-Pods $Machine $pods $end
-    }
-    $false
+    Stop-Drain $Machine $Node $drain -Returns:$Returns
 }
 
 if ($MyInvocation.InvocationName -eq '.') {

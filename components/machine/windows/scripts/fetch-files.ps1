@@ -3,7 +3,7 @@
 
 # Digest from the lock file, from what was verified before, or from the publisher's checksum file.
 function Get-ExpectedDigest {
-    param([object] $Artifact, [string[]] $CurlArguments, [object] $Kept)
+    param($Artifact, [string[]] $CurlArguments, $Kept)
     foreach ($digest in $Artifact.digest, $Kept.digest) {
         if ($digest) {
             return $digest
@@ -26,7 +26,7 @@ function Get-ExpectedDigest {
     throw "$($Artifact.name) has no digest and no checksum file answers"
 }
 
-function Start-Download {
+function Start-Fetch {
     param([string] $Url, [string] $Path, [string[]] $CurlArguments)
     # curl's messages go to a file: a stage has no console.
     $arguments = $CurlArguments + @('--continue-at', '-', '--stderr', "$Path.err", '--output', $Path, $Url)
@@ -41,14 +41,14 @@ function Invoke-Round {
     foreach ($item in $Wanted) {
         $urls = @($item.artifact.urls)
         $item.url = $urls[$Source % $urls.Count]
-        $item.process = Start-Download $item.url $item.path $CurlArguments
+        $item.process = Start-Fetch $item.url $item.path $CurlArguments
     }
     foreach ($item in $Wanted) {
         $item.process.WaitForExit()
         if ($item.process.ExitCode -eq 33) {
             # The server cannot go on where a transfer was cut.
             Remove-Item -Force -LiteralPath $item.path -ErrorAction SilentlyContinue
-            $item.process = Start-Download $item.url $item.path $CurlArguments
+            $item.process = Start-Fetch $item.url $item.path $CurlArguments
             $item.process.WaitForExit()
         }
         $words = (Read-Text "$($item.path).err").Trim()
@@ -69,7 +69,7 @@ function Invoke-Round {
 # Installs or unpacks a file, atomically for a program, which is then no longer among the downloads: its pod may look
 # for it at any time. Keeps what was verified beside the downloads.
 function Install-Artifact {
-    param([object] $Machine, [object] $Artifact, [string] $Path, [string] $Expected)
+    param($Machine, $Artifact, [string] $Path, [string] $Expected)
     New-Folder $Artifact.folder
     $files = @{}
     if ($Artifact.unpack) {
@@ -78,10 +78,10 @@ function Install-Artifact {
         foreach ($program in $programs) {
             Stop-Program "$($Artifact.folder)/$program"
         }
-        Save-Written $Path
+        Sync-File $Path
         Invoke-Program 'tar.exe' @('-xzf', $Path, '-C', $Artifact.folder) | Out-Null
         foreach ($program in $programs) {
-            Save-Written "$($Artifact.folder)/$program"
+            Sync-File "$($Artifact.folder)/$program"
             $files[$program] = Get-Digest "$($Artifact.folder)/$program" 'SHA256'
         }
     }
@@ -92,13 +92,13 @@ function Install-Artifact {
 }
 
 function Install-Program {
-    param([object] $Artifact, [string] $Path, [string] $Expected)
+    param($Artifact, [string] $Path, [string] $Expected)
     $destination = "$($Artifact.folder)/$($Artifact.name)"
     if (-not (Test-Path -LiteralPath $Path) -or (Get-Digest $destination $Artifact.algorithm) -eq $Expected) {
         return
     }
     Stop-Program $destination
-    Save-Written $Path
+    Sync-File $Path
     Move-File $Path $destination
 }
 
@@ -126,7 +126,7 @@ function Test-Fetched {
 # Fetches the artifacts of one stage and, when all are verified, installs them. Safe to repeat: verified files are not
 # fetched again.
 function Install-Artifacts {
-    param([object] $Machine, [string] $Stage)
+    param($Machine, [string] $Stage)
     $curl = @($Machine.curl)
     New-Folder $Machine.paths.downloads
     $artifacts = @($Machine.artifacts | Where-Object { $_.stage -eq $Stage })

@@ -1,4 +1,4 @@
 # Artifacts: what the node needs to become Ready, and what its first pod needs.
-param([object] $Machine)
+param($Machine)
 . "$PSScriptRoot/fetch-files.ps1"
 Install-Artifacts $Machine 'artifacts'

@@ -11,7 +11,7 @@ $ErrorActionPreference = 'Stop'
 
 # Retries until the digest is right: the role's permissions may take minutes to reach S3.
 function Get-Scripts {
-    param([object] $Machine, [object] $Object, [string] $File)
+    param($Machine, $Object, [string] $File)
     $pauses = @($Machine.retry.pauseSeconds)
     for ($attempt = 0; $true; $attempt += 1) {
         if ((Get-Digest $File 'SHA256') -eq $Object.sha256) {
@@ -21,7 +21,7 @@ function Get-Scripts {
             Start-Sleep -Seconds $pauses[[Math]::Min($attempt, $pauses.Count) - 1]
         }
         try {
-            Save-AwsObject $Machine.cloud $Object $File
+            Invoke-AwsFetch $Machine.cloud $Object $File
             if ((Get-Digest $File 'SHA256') -ne $Object.sha256) {
                 Write-Notice "the scripts that were fetched have the SHA-256 $(Get-Digest $File 'SHA256'), expected $($Object.sha256)" 'Error'
             }
@@ -46,7 +46,7 @@ function Expand-Scripts {
 
 # True once the bootstrap has registered its tasks: from then on they carry on without this script.
 function Test-HandedOver {
-    param([object] $Machine)
+    param($Machine)
     foreach ($task in $Machine.tasks) {
         if (-not (Get-ScheduledTask -TaskName $task.name -ErrorAction SilentlyContinue)) {
             return $false

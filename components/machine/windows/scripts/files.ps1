@@ -94,7 +94,7 @@ function Write-Log {
 
 # Sets the log file, and the serial port if it is free, for the calling script and everything it calls.
 function Start-Log {
-    param([object] $Machine, [string] $Name)
+    param($Machine, [string] $Name)
     try {
         New-Folder $Machine.paths.logs
     }

@@ -55,7 +55,7 @@ function Import-Source {
         if ($attempt -eq 1) {
             try {
                 Add-Type -TypeDefinition $Source -OutputAssembly "$PSScriptRoot/$Name-$PID.dll" -OutputType Library
-                Save-Written "$PSScriptRoot/$Name-$PID.dll"
+                Sync-File "$PSScriptRoot/$Name-$PID.dll"
                 Move-File "$PSScriptRoot/$Name-$PID.dll" $file
             }
             catch {

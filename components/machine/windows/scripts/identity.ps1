@@ -14,7 +14,7 @@ function Get-AzureMetadata {
 # Reports to the Auto Scaling group how a lifecycle hook ended, or that it needs more time. One that waits no more
 # counts as told.
 function Send-Lifecycle {
-    param([object] $Machine, [string] $Hook, [string] $Action, [string] $Result = '')
+    param($Machine, [string] $Hook, [string] $Action, [string] $Result = '')
     $form = [ordered] @{
         Action               = $Action
         Version              = '2011-01-01'
@@ -40,38 +40,17 @@ function Assert-Form {
     $Text
 }
 
-# Name, address and provider id of this machine.
-function Get-Identity {
-    param([object] $Cloud)
-    $address = '[0-9]{1,3}(\.[0-9]{1,3}){3}'
-    if ($Cloud.kind -eq 'aws') {
-        $id = Get-NodeName $Cloud
-        $zone = Assert-Form (Get-AwsMetadata 'placement/availability-zone') '[a-z]{2}(-[a-z0-9]+)+'
-        return @{ name = $id; address = Assert-Form (Get-AwsMetadata 'local-ipv4') $address; providerId = "aws:///$zone/$id" }
-    }
-    $instance = Get-AzureMetadata 'instance?api-version=2021-02-01'
-    $id = Assert-Form $instance.compute.resourceId '/subscriptions/[^/]+/resourceGroups/[^/]+/providers/Microsoft\.Compute/[\w./-]+'
-    # The cloud controller compares subscription and resource group in lower case.
-    $resource = $id -replace '^/subscriptions/([^/]+)/resourceGroups/([^/]+)', ''
-    $providerId = "azure:///subscriptions/$($instance.compute.subscriptionId.ToLowerInvariant())/resourceGroups/$($instance.compute.resourceGroupName.ToLowerInvariant())$resource"
-    @{
-        name       = Get-NodeName $Cloud
-        address    = Assert-Form $instance.network.interface[0].ipv4.ipAddress[0].privateIpAddress $address
-        providerId = $providerId
-    }
-}
-
 # Whether this machine may have a Node that it can speak of: before its stage has brought kubectl there is nothing to
 # drain either.
 function Test-Joined {
-    param([object] $Machine)
+    param($Machine)
     (Test-Path -LiteralPath $Machine.paths.kubeconfig) -and (Test-Path -LiteralPath $Machine.programs.kubectl)
 }
 
 # The node's name, kept once known, also where the metadata service is busy: then from what the node has joined with.
 # Empty where that is torn too.
 function Get-OwnName {
-    param([object] $Machine, [hashtable] $Memory = @{})
+    param($Machine, [hashtable] $Memory = @{})
     if ($Memory.node) {
         return $Memory.node
     }
@@ -92,7 +71,7 @@ function Get-OwnName {
 
 # The kubelet's certificate; nothing where there is no whole one, with its key.
 function Read-Certificate {
-    param([object] $Machine)
+    param($Machine)
     $text = Read-Text "$($Machine.paths.certificates)/kubelet-client-current.pem"
     if ($text -notmatch '-----END [A-Z ]*PRIVATE KEY-----' -or $text -notmatch '(?s)-----BEGIN CERTIFICATE-----(.+?)-----END CERTIFICATE-----') {
         return
@@ -105,29 +84,66 @@ function Read-Certificate {
     }
 }
 
-# The node's name, which needs no file: one may be torn when the machine must leave.
-function Get-NodeName {
-    param([object] $Cloud)
-    if ($Cloud.kind -eq 'aws') {
-        return Assert-Form (Get-AwsMetadata 'instance-id') 'i-[0-9a-f]{8,17}'
-    }
-    $env:COMPUTERNAME.ToLowerInvariant()
+# What AWS says of this machine, and keeps for it: its name, all of its identity, the join secret.
+function Get-AwsName {
+    Assert-Form (Get-AwsMetadata 'instance-id') 'i-[0-9a-f]{8,17}'
+}
+function Get-AwsIdentity {
+    $id = Get-AwsName
+    $zone = Assert-Form (Get-AwsMetadata 'placement/availability-zone') '[a-z]{2}(-[a-z0-9]+)+'
+    @{ name = $id; address = Assert-Form (Get-AwsMetadata 'local-ipv4') $addressForm; providerId = "aws:///$zone/$id" }
+}
+function Get-AwsSecret {
+    param($Cloud)
+    $body = @{ Name = $Cloud.joinSecret; WithDecryption = $true } | ConvertTo-Json -Compress
+    (Invoke-Aws $Cloud 'ssm' 'application/x-amz-json-1.1' $body 'AmazonSSM.GetParameter' | ConvertFrom-Json).Parameter.Value
 }
 
-# The join secret, read with this machine's identity.
-function Get-JoinSecret {
-    param([object] $Cloud)
-    if ($Cloud.kind -eq 'aws') {
-        $body = @{ Name = $Cloud.joinSecret; WithDecryption = $true } | ConvertTo-Json -Compress
-        $answer = Invoke-Aws $Cloud 'ssm' 'application/x-amz-json-1.1' $body 'AmazonSSM.GetParameter' | ConvertFrom-Json
-        return $answer.Parameter.Value | ConvertFrom-Json
+# The same of Azure.
+function Get-AzureName {
+    $env:COMPUTERNAME.ToLowerInvariant()
+}
+function Get-AzureIdentity {
+    $instance = Get-AzureMetadata 'instance?api-version=2021-02-01'
+    $id = Assert-Form $instance.compute.resourceId '/subscriptions/[^/]+/resourceGroups/[^/]+/providers/Microsoft\.Compute/[\w./-]+'
+    # The cloud controller compares subscription and resource group in lower case.
+    $resource = $id -replace '^/subscriptions/([^/]+)/resourceGroups/([^/]+)', ''
+    @{
+        name       = Get-AzureName
+        address    = Assert-Form $instance.network.interface[0].ipv4.ipAddress[0].privateIpAddress $addressForm
+        providerId = "azure:///subscriptions/$($instance.compute.subscriptionId.ToLowerInvariant())/resourceGroups/$($instance.compute.resourceGroupName.ToLowerInvariant())$resource"
     }
+}
+function Get-AzureSecret {
+    param($Cloud)
     # While an identity is being updated the service answers 410 for up to 70 seconds (Azure documentation, "Use managed
     # identities on a virtual machine"), which is longer than the pauses of six attempts.
     $token = Get-AzureMetadata "identity/oauth2/token?api-version=2018-02-01&resource=https%3A%2F%2Fvault.azure.net&client_id=$($Cloud.clientId)" 7
-    $secret = Invoke-Web @{
+    $request = @{
         Uri     = "$($Cloud.joinVault.TrimEnd('/'))/secrets/$($Cloud.joinSecret)?api-version=7.4"
         Headers = @{ Authorization = "Bearer $($token.access_token)" }
-    } | ConvertFrom-Json
-    $secret.value | ConvertFrom-Json
+    }
+    (Invoke-Web $request | ConvertFrom-Json).value
 }
+
+# The cloud is chosen here, and nowhere below.
+$addressForm = '[0-9]{1,3}(\.[0-9]{1,3}){3}'
+$clouds = @{
+    aws   = @{ name = { Get-AwsName }; identity = { Get-AwsIdentity }; secret = { Get-AwsSecret $args[0] } }
+    azure = @{ name = { Get-AzureName }; identity = { Get-AzureIdentity }; secret = { Get-AzureSecret $args[0] } }
+}
+
+function Get-OfCloud {
+    param($Cloud, [string] $What)
+    $question = $clouds[$Cloud.kind][$What]
+    & $question $Cloud
+}
+
+# The node's name, which needs no file: one may be torn when the machine must leave.
+function Get-NodeName { Get-OfCloud $args[0] 'name' }
+
+# Name, address and provider id of this machine.
+function Get-Identity { Get-OfCloud $args[0] 'identity' }
+
+# The join secret, read with this machine's identity.
+function Get-JoinSecret { Get-OfCloud $args[0] 'secret' | ConvertFrom-Json }

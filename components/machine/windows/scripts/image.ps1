@@ -4,7 +4,7 @@
 
 # The image's record: nothing when it is missing, torn, of another system or of another format.
 function Read-Image {
-    param([object] $Machine)
+    param($Machine)
     $image = Read-Data $Machine.paths.image
     if ($image.format -eq 1 -and $image.os -ceq $Machine.os.name) {
         $image
@@ -14,7 +14,7 @@ function Read-Image {
 # Whether the features are there, and what takes effect at their reboot: by their services, since the component store
 # takes long to say so.
 function Test-Features {
-    param([object] $Machine)
+    param($Machine)
     $os = $Machine.os
     foreach ($name in $os.featureServices) {
         if (-not (Get-Service -Name $name -ErrorAction SilentlyContinue)) {
@@ -38,20 +38,20 @@ function Test-Features {
 
 # The programs in an archive, by their paths in it.
 function Get-Packed {
-    param([object] $Machine, [object] $Artifact)
+    param($Machine, $Artifact)
     @(Invoke-Program 'tar.exe' @('-tzf', "$($Machine.paths.downloads)/$($Artifact.file)") -Seconds 300) -match '\.(exe|dll)$' -replace '^\./'
 }
 
 # What was verified when a file was put in its place: its digest, and those of what came out of an archive.
 function Read-Kept {
-    param([object] $Machine, [object] $Artifact)
+    param($Machine, $Artifact)
     Read-Data "$($Machine.paths.downloads)/kept/$($Artifact.file).json"
 }
 
 # Whether a file is in its place as it was verified, by the digest of the lock file, or by that of the record where that
 # has none; of an archive all programs, by the digests of the record.
 function Test-Placed {
-    param([object] $Machine, [object] $Artifact, [object] $Kept)
+    param($Machine, $Artifact, $Kept)
     $digest = @($Artifact.digest, $Kept.digest | Where-Object { $_ })[0]
     if (-not $Artifact.unpack) {
         return $digest -and (Get-Digest "$($Artifact.folder)/$($Artifact.name)" $Artifact.algorithm) -eq $digest
@@ -70,7 +70,7 @@ function Test-Placed {
 
 # Whether all that a stage has put in its place is as it was verified; false of a stage that fetches nothing.
 function Test-Whole {
-    param([object] $Machine, [string] $Stage)
+    param($Machine, [string] $Stage)
     $artifacts = @($Machine.artifacts | Where-Object { $_.stage -eq $Stage })
     foreach ($artifact in $artifacts) {
         try {
@@ -89,7 +89,7 @@ function Test-Whole {
 
 # Whether the image has done a stage of which this machine has no record yet.
 function Test-Baked {
-    param([object] $Machine, [object] $Stage)
+    param($Machine, $Stage)
     if (-not $Stage.content -or (Test-Path -LiteralPath "$($Machine.paths.state)/$($Stage.name).json")) {
         return $false
     }

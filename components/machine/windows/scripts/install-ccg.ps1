@@ -1,6 +1,6 @@
 # Container Credential Guard: registers the plug-in that fetches domain accounts for pods on a node that has not joined
 # the domain.
-param([object] $Machine)
+param($Machine)
 . "$PSScriptRoot/fetch-files.ps1"
 
 # Enables or disables a privilege of this process. SYSTEM holds it, but disabled.
@@ -66,7 +66,7 @@ function ConvertTo-Descriptor {
 }
 
 function Set-RegistryValue {
-    param([object] $Entry)
+    param($Entry)
     if (-not (Test-Path -LiteralPath $Entry.path)) {
         New-Item -Force -Path $Entry.path | Out-Null
     }
@@ -91,7 +91,7 @@ function Set-RegistryValue {
 
 # Copies the plug-in's file to where Windows loads it from, with its event manifests; archives differ in their folders.
 function Install-Plugin {
-    param([object] $Plugin, [string] $Folder)
+    param($Plugin, [string] $Folder)
     $dll = Get-ChildItem -Recurse -File -LiteralPath $Folder -Filter $Plugin.dll | Select-Object -First 1
     if (-not $dll) {
         throw "the archive of the plug-in has no $($Plugin.dll)"

@@ -1,6 +1,6 @@
 # Features of Windows, and what takes effect with them at the one reboot: registry values that drivers read when they
 # start. An image may have them.
-param([object] $Machine)
+param($Machine)
 . "$PSScriptRoot/settings.ps1"
 $os = $Machine.os
 $keys = Get-EarlyKeys $Machine

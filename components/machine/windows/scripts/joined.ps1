@@ -4,7 +4,7 @@
 # Whether the node is Ready, asked with the kubelet's own certificate; nothing where nobody says. An API that cannot be
 # reached is no error: the kubelet may still wait for its certificate.
 function Test-NodeReady {
-    param([object] $Machine, [string] $Name)
+    param($Machine, [string] $Name)
     # No quotes: Windows PowerShell drops them when it passes arguments to a program.
     $path = '{range .status.conditions[*]}{.type}={.status};{end}'
     try {
@@ -22,7 +22,7 @@ function Test-NodeReady {
 # of the newest blue screen (1001 of BugCheck); and of which day Defender's signatures are. Asked once a day; what does not
 # answer is no part of it.
 function Get-Traces {
-    param([object] $Machine, [hashtable] $Memory)
+    param($Machine, [hashtable] $Memory)
     if ($Memory.traces -and (Get-Left $Memory.traces.until) -gt 0) {
         return $Memory.traces.words
     }
@@ -59,7 +59,7 @@ function Get-Traces {
 # Writes on this machine's own Node which duties have failed, nothing where none has, and every few minutes that rounds
 # end, with its traces: `fenestra verify` and the node controller compare that with the kubelet's own times.
 function Send-Beat {
-    param([object] $Machine, [hashtable] $Memory)
+    param($Machine, [hashtable] $Memory)
     # Not what this itself could not write.
     $failed = @($Memory.Keys | Where-Object { $_ -like 'failed *' -and $_ -ne 'failed report' } | ForEach-Object { $_ -replace '^failed ', '' } | Sort-Object) -join ','
     $name = ''
@@ -79,7 +79,7 @@ function Send-Beat {
 # or not. A moment in which the node is not Ready, or nobody says, closes nothing. Windows answers the connections; a
 # round takes them off its queue.
 function Set-HealthPort {
-    param([object] $Machine, [hashtable] $Memory)
+    param($Machine, [hashtable] $Memory)
     $Memory.isReady = $null
     if (Test-Joined $Machine) {
         $Memory.isReady = Test-NodeReady $Machine (Get-OwnName $Machine $Memory)

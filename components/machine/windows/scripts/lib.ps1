@@ -3,7 +3,7 @@
 
 # Has a file that somebody else has written on the disk, not only in Windows' cache: before a record says that it is
 # there.
-function Save-Written {
+function Sync-File {
     param([string] $Path)
     $file = [IO.File]::Open($Path, 'Open', 'ReadWrite', 'ReadWrite, Delete')
     try {
@@ -60,18 +60,9 @@ function Format-Argument {
     '"' + ($Text -replace '(\\*)"', '$1$1\"' -replace '(\\+)$', '$1$1') + '"'
 }
 
-# Runs a program and returns its stdout. A nonzero exit code is an error with stdout and stderr in its message, and so
-# is one that has not ended in time. No program is called in another way: `&` waits without a limit for all that the
-# program has started.
-function Invoke-Program {
-    param(
-        [string] $Path,
-        [string[]] $Arguments,
-        [int[]] $Accept = @(0),
-        [double] $Seconds = 600,
-        # Standard input.
-        [string] $Text = ''
-    )
+# Starts a program with its three streams to us.
+function Start-Program {
+    param([string] $Path, [string[]] $Arguments)
     $program = Get-Command -CommandType Application -Name $Path -ErrorAction SilentlyContinue | Select-Object -First 1
     if (-not $program) {
         throw "program $Path is missing"
@@ -90,30 +81,50 @@ function Invoke-Program {
     catch {
         Write-Verbose "$_"
     }
-    $deadline = New-Deadline $Seconds
     try {
-        $process = [Diagnostics.Process]::Start($start)
+        [Diagnostics.Process]::Start($start)
     }
     catch {
         throw "program $Path does not start: $($_.Exception.GetBaseException().Message)"
     }
+}
+
+# Whether a program has taken its standard input in time. One that reads nothing would hold a longer text for ever; one
+# that has ended before is no error here.
+function Send-Text {
+    param([Diagnostics.Process] $Process, [string] $Text, [double] $Seconds)
+    try {
+        $bytes = [Text.Encoding]::UTF8.GetBytes($Text)
+        $taken = $Process.StandardInput.BaseStream.WriteAsync($bytes, 0, $bytes.Length).Wait([int] (1000 * $Seconds))
+        if ($taken) {
+            $Process.StandardInput.Close()
+        }
+        $taken
+    }
+    catch {
+        Write-Log "$_"
+        $true
+    }
+}
+
+# Runs a program and returns its stdout. A nonzero exit code is an error with stdout and stderr in its message, and so
+# is one that has not ended in time. No program is called in another way: `&` waits without a limit for all that the
+# program has started.
+function Invoke-Program {
+    param(
+        [string] $Path,
+        [string[]] $Arguments,
+        [int[]] $Accept = @(0),
+        [double] $Seconds = 600,
+        # Standard input.
+        [string] $Text = ''
+    )
+    $deadline = New-Deadline $Seconds
+    $process = Start-Program $Path $Arguments
     try {
         $answer = $process.StandardOutput.ReadToEndAsync()
         $words = $process.StandardError.ReadToEndAsync()
-        $taken = $false
-        try {
-            $bytes = [Text.Encoding]::UTF8.GetBytes($Text)
-            # A program that reads nothing would hold a longer text for ever.
-            $taken = $process.StandardInput.BaseStream.WriteAsync($bytes, 0, $bytes.Length).Wait([int] (1000 * $Seconds))
-            if ($taken) {
-                $process.StandardInput.Close()
-            }
-        }
-        catch {
-            $taken = $true
-            Write-Log "${Path}: $_"
-        }
-        if (-not $taken -or -not $process.WaitForExit([int] (1000 * (Get-Left $deadline)))) {
+        if (-not (Send-Text $process $Text $Seconds) -or -not $process.WaitForExit([int] (1000 * (Get-Left $deadline)))) {
             $process.Kill()
             throw "$Path has not ended within $([int] $Seconds) s"
         }
@@ -135,14 +146,14 @@ function Invoke-Program {
 
 # crictl. Its own limit for a call is two seconds (kubernetes-sigs/cri-tools v1.36.0, cmd/crictl/main.go).
 function Invoke-Crictl {
-    param([object] $Machine, [string[]] $Arguments, [int] $Seconds = 60)
+    param($Machine, [string[]] $Arguments, [int] $Seconds = 60)
     $common = '--runtime-endpoint', $Machine.kubeletEndpoint, '--timeout', "${Seconds}s"
     Invoke-Program $Machine.programs.crictl ($common + $Arguments) -Seconds ($Seconds + 10)
 }
 
 # Pulls an image beside everything else.
 function Start-Pull {
-    param([object] $Machine, [string] $Image)
+    param($Machine, [string] $Image)
     $arguments = '--runtime-endpoint', $Machine.kubeletEndpoint, '--timeout', '600s', 'pull', $Image
     Start-Process -FilePath $Machine.programs.crictl -ArgumentList $arguments -WindowStyle Hidden
 }
@@ -204,13 +215,13 @@ function Wait-Until {
 
 # Results of the join stage, which is done again when they cannot be read.
 function Get-Node {
-    param([object] $Machine)
+    param($Machine)
     Get-Machine $Machine.paths.node
 }
 
 # Replaces the placeholders with this machine's values.
 function Expand-Text {
-    param([string] $Text, [object] $Node)
+    param([string] $Text, $Node)
     $Text.Replace('@NODE_NAME@', $Node.name).Replace('@PROVIDER_ID@', $Node.providerId).Replace('@NODE_IP@', $Node.address)
 }
 
@@ -232,7 +243,7 @@ function Restart-Machine {
 
 # Kills a process and all its descendants.
 function Stop-Tree {
-    param([object] $Process)
+    param($Process)
     try {
         Invoke-Program 'taskkill.exe' @('/PID', "$($Process.Id)", '/T', '/F') -Seconds 30 | Out-Null
         $Process.WaitForExit(10000) | Out-Null

@@ -18,73 +18,70 @@ function Get-Quiet {
 # An interruption, mostly one after which the machine is back; nothing while there is more time than a drain takes: it
 # may be known days ahead.
 function Get-Interruption {
-    param([object] $Machine, [string] $NotBefore, [string] $Kind, [string] $Finish = 'none', [string] $Id = '')
+    param($Machine, [string] $NotBefore, [string] $Kind, [string] $Finish = 'none', [string] $Id = '')
     $seconds = Get-EventSeconds $NotBefore $Machine.drain ($Machine.drain.seconds + 60)
     if ($seconds -le $Machine.drain.seconds) {
         @{ seconds = $seconds; finish = $Finish; hook = ''; id = $Id; returns = (-split $Machine.drain.ends) -notcontains $Kind }
     }
 }
 
-# Seconds left, the action to take at the end, the hook that waits meanwhile, and whether the machine returns; nothing
-# while it may stay, and where nobody says, which $Silent then holds. Two attempts per request: an unreachable service
-# must not take more time than a notice leaves, and the next round asks again. What EC2 recommends to rebalance is the
-# group's affair: it starts another machine first.
-function Get-Termination {
-    param([object] $Machine, [hashtable] $Silent = @{})
-    if ($Machine.cloud.kind -eq 'aws') {
-        $spot = Get-Quiet { Get-AwsMetadata 'spot/instance-action' 2 }
-        $leaves = (Get-Quiet { Get-AwsMetadata 'autoscaling/target-lifecycle-state' 2 }) -like 'Terminated*'
-        # A spot machine is terminated after two minutes, whatever a hook says: there is nothing to extend.
-        if ("$spot".TrimStart().StartsWith('{')) {
-            $finish = 'none'
-            if ($leaves) {
-                $finish = 'lifecycle'
-            }
-            return @{ seconds = $Machine.drain.spotSeconds; finish = $finish; hook = '' }
-        }
-        if ($leaves) {
-            return @{ seconds = $Machine.drain.seconds; finish = 'lifecycle'; hook = "$($Machine.lifecycle.terminateHook)" }
-        }
-        $found = Get-Quiet {
-            $text = Get-AwsMetadata 'events/maintenance/scheduled' 2
-            if ($text) {
-                ConvertFrom-Json $text
-            }
-        } $Silent
-        return $found | Where-Object { $_ -and $_.State -eq 'active' } | ForEach-Object { Get-Interruption $Machine $_.NotBefore $_.Code } | Select-Object -First 1
+# A spot machine is terminated after two minutes, whatever a hook says: there is nothing to extend. What EC2 recommends to
+# rebalance is the group's affair: it starts another machine first.
+function Get-AwsTermination {
+    param($Machine, [hashtable] $Silent)
+    $spot = Get-Quiet { Get-AwsMetadata 'spot/instance-action' 2 }
+    $leaves = (Get-Quiet { Get-AwsMetadata 'autoscaling/target-lifecycle-state' 2 }) -like 'Terminated*'
+    if ("$spot".TrimStart().StartsWith('{')) {
+        return @{ seconds = $Machine.drain.spotSeconds; finish = $(if ($leaves) { 'lifecycle' } else { 'none' }); hook = '' }
     }
-    # The first call enables the service, and may take two minutes (Azure documentation, scheduled events): the next
-    # round asks again.
+    if ($leaves) {
+        return @{ seconds = $Machine.drain.seconds; finish = 'lifecycle'; hook = "$($Machine.lifecycle.terminateHook)" }
+    }
+    $found = Get-Quiet {
+        $text = Get-AwsMetadata 'events/maintenance/scheduled' 2
+        if ($text) {
+            ConvertFrom-Json $text
+        }
+    } $Silent
+    $found | Where-Object { $_ -and $_.State -eq 'active' } | ForEach-Object { Get-Interruption $Machine $_.NotBefore $_.Code } | Select-Object -First 1
+}
+
+# The first call enables the service, and may take two minutes (Azure documentation, scheduled events): the next round
+# asks again.
+function Get-AzureTermination {
+    param($Machine, [hashtable] $Silent)
     $events = (Get-Quiet { Get-AzureMetadata 'scheduledevents?api-version=2020-07-01' 2 } $Silent).Events
     if (@($events | Where-Object { $_ }).Count -eq 0) {
         return
     }
     $own = Get-Quiet { Get-AzureMetadata 'instance/compute/name?api-version=2021-02-01&format=text' 2 -Text } $Silent
     $mine = @($events | Where-Object { $_ -and $own -and $_.Resources -contains $own })
-    foreach ($item in $mine) {
-        if ((-split $Machine.drain.ends) -contains $item.EventType) {
-            # Preempt comes 30 seconds ahead (Azure documentation, scheduled events), whatever this clock says.
-            $most = $Machine.drain.seconds
-            if ($item.EventType -eq 'Preempt') {
-                $most = $Machine.drain.spotSeconds
-            }
-            return @{ seconds = Get-EventSeconds $item.NotBefore $Machine.drain $most; finish = 'event'; hook = ''; id = $item.EventId }
-        }
+    foreach ($item in @($mine | Where-Object { (-split $Machine.drain.ends) -contains $_.EventType })) {
+        # Preempt comes 30 seconds ahead (Azure documentation, scheduled events), whatever this clock says.
+        $most = if ($item.EventType -eq 'Preempt') { $Machine.drain.spotSeconds } else { $Machine.drain.seconds }
+        return @{ seconds = Get-EventSeconds $item.NotBefore $Machine.drain $most; finish = 'event'; hook = ''; id = $item.EventId }
     }
     $mine | ForEach-Object {
         # One that has started has no time, and what this machine shares with others begins at its time.
-        $finish = 'none'
-        if ($_.NotBefore -and @($_.Resources).Count -eq 1) {
-            $finish = 'event'
-        }
+        $finish = if ($_.NotBefore -and @($_.Resources).Count -eq 1) { 'event' } else { 'none' }
         Get-Interruption $Machine $_.NotBefore $_.EventType $finish $_.EventId
     } | Select-Object -First 1
+}
+
+# Seconds left, the action to take at the end, the hook that waits meanwhile, and whether the machine returns; nothing
+# while it may stay, and where nobody says, which $Silent then holds. Two attempts per request: an unreachable service
+# must not take more time than a notice leaves, and the next round asks again.
+$terminations = @{ aws = { Get-AwsTermination @args }; azure = { Get-AzureTermination @args } }
+function Get-Termination {
+    param($Machine, [hashtable] $Silent = @{})
+    $question = $terminations[$Machine.cloud.kind]
+    & $question $Machine $Silent
 }
 
 # Seconds until an event starts by its host's clock, less a reserve. A started event has no time left; a missing time, and
 # one that cannot be read, mean now.
 function Get-EventSeconds {
-    param([string] $NotBefore, [object] $Drain, [int] $AtMost = $Drain.seconds)
+    param([string] $NotBefore, $Drain, [int] $AtMost = $Drain.seconds)
     $culture = [Globalization.CultureInfo]::InvariantCulture
     $styles = [Globalization.DateTimeStyles] 'AdjustToUniversal, AssumeUniversal'
     $start = [DateTime]::MinValue
@@ -96,7 +93,7 @@ function Get-EventSeconds {
 
 # Lets the cloud proceed: there is nothing left to wait for.
 function Complete-Termination {
-    param([object] $Machine, [hashtable] $Termination)
+    param($Machine, [hashtable] $Termination)
     $CallsEnd = New-Deadline 60
     if ($Termination.finish -eq 'lifecycle' -and $Machine.lifecycle) {
         Send-Lifecycle $Machine $Machine.lifecycle.terminateHook 'CompleteLifecycleAction' 'CONTINUE'

@@ -20,7 +20,7 @@ function Get-TokenFile {
 # A separate kubeconfig with the API's host name: the Service address of in-cluster configuration works only once
 # kube-proxy runs.
 function Write-PodKubeconfig {
-    param([object] $Machine, [string] $Path)
+    param($Machine, [string] $Path)
     $config = @{
         apiVersion        = 'v1'
         kind              = 'Config'

@@ -1,6 +1,6 @@
 # Join: determines the machine's identity, fills in its files, and writes the TLS bootstrap kubeconfig unless the node
 # has its certificate already.
-param([object] $Machine)
+param($Machine)
 . "$PSScriptRoot/identity.ps1"
 $paths = $Machine.paths
 
@@ -15,7 +15,7 @@ function Test-Certificate {
 }
 
 function Write-BootstrapKubeconfig {
-    param([object] $Secret)
+    param($Secret)
     # All before the first file is written: what the node has joined with is not given for half an answer.
     if ("$($Secret.server)" -notmatch '^https://\S+$' -or "$($Secret.token)" -notmatch '^\S+$' -or "$($Secret.caCertificate)" -notmatch '-----END CERTIFICATE-----') {
         throw 'the join secret lacks API, token or authority'

@@ -2,7 +2,7 @@
 # folders that only the system and administrators may read. At each boot: the logins may have changed. A store that
 # refuses, or lacks a login, keeps no machine from coming back that has all files from the boot before, and changes none
 # of them; it is asked again later.
-param([object] $Machine)
+param($Machine)
 . "$PSScriptRoot/identity.ps1"
 
 Initialize-Web

@@ -3,7 +3,7 @@
 
 # What an exit code means, in words.
 function Get-ReportText {
-    param([object] $Machine, [int] $Code)
+    param($Machine, [int] $Code)
     if ($Code -eq 0) {
         return 'the node has joined'
     }
@@ -20,7 +20,7 @@ function Get-ReportText {
 # An object's fields as a hashtable. Windows PowerShell serialises an array that it has read back as an object, so only
 # new ones are written.
 function Get-Fields {
-    param([object] $From)
+    param($From)
     $fields = [ordered] @{}
     foreach ($property in $From.PSObject.Properties) {
         $fields[$property.Name] = $property.Value
@@ -31,7 +31,7 @@ function Get-Fields {
 # Adds the outcome to the newest status of the extension, or replaces the previous one. The status itself stays as the
 # extension set it: an error there would count as failed provisioning. The guest agent polls the file.
 function Set-Report {
-    param([object] $Machine, [int] $Code)
+    param($Machine, [int] $Code)
     if (-not $Machine.statusFiles) {
         return
     }

@@ -1,5 +1,5 @@
 # After: what the user wants done once the node is Ready: annotations, script.
-param([object] $Machine)
+param($Machine)
 $own = $Machine.own
 if ($own.patch) {
     $node = Get-Node $Machine

@@ -1,5 +1,5 @@
 # Before: what the user wants done before the machine joins: time zone, script.
-param([object] $Machine)
+param($Machine)
 $own = $Machine.own
 if ($own.timeZone) {
     Invoke-Program 'tzutil.exe' @('/s', $own.timeZone) | Out-Null

@@ -46,7 +46,7 @@ function Start-StageProcess {
 # Runs what is due of a wave, under the lock of the run: the next boot's task must not overlap with the extension's run,
 # nor may the health task start services that a stage holds. But where pods may run nothing keeps it from its repairs.
 function Invoke-Locked {
-    param([object] $Machine, [object[]] $Due, [string] $State)
+    param($Machine, [object[]] $Due, [string] $State)
     $outcome = @{}
     $command = { $outcome.codes = Invoke-Wave $Due }
     if (@($Due | Where-Object { (Get-Leave $_ $State).alone }).Count -eq 0) {
@@ -62,7 +62,7 @@ function Invoke-Locked {
 # Runs the waves until one fails or requests a reboot, with -First no further than that which may request one. 0 done,
 # 3010 reboot, else the exit code of the failed stage.
 function Invoke-Waves {
-    param([object] $Machine, [object[]] $Waves, [switch] $First)
+    param($Machine, [object[]] $Waves, [switch] $First)
     $boot = Get-BootId
     foreach ($wave in $Waves) {
         $stages = @($Machine.stages | Where-Object { @($wave) -contains $_.name })
@@ -93,7 +93,7 @@ function Invoke-Waves {
 
 # Counts a reboot. False when the limit is reached: then something requests one for ever.
 function Add-Reboot {
-    param([object] $Machine)
+    param($Machine)
     $file = "$($Machine.paths.state)/reboots"
     $count = 0
     [int]::TryParse((Read-Text $file), [ref] $count) | Out-Null
@@ -107,7 +107,7 @@ function Add-Reboot {
 # Seconds to wait before an attempt, counted from 0: growing, then level, with random jitter so that a pool does not
 # retry in step.
 function Get-Pause {
-    param([object] $Machine, [int] $Attempt)
+    param($Machine, [int] $Attempt)
     $pauses = @($Machine.retry.pauseSeconds)
     $base = $pauses[[Math]::Min($Attempt, $pauses.Count - 1)]
     $base + (Get-Random -Minimum 0 -Maximum ([int] ($base * $Machine.retry.jitter) + 1))
@@ -115,7 +115,7 @@ function Get-Pause {
 
 # One attempt: access rights first, so that nothing is downloaded or written to a folder that others may change or read.
 function Invoke-Attempt {
-    param([object] $Machine, [switch] $First)
+    param($Machine, [switch] $First)
     try {
         foreach ($path in $Machine.protected) {
             Protect-Folder $path
@@ -141,7 +141,7 @@ function Invoke-Attempt {
 }
 
 function Invoke-Run {
-    param([object] $Machine, [switch] $FirstWave)
+    param($Machine, [switch] $FirstWave)
     for ($attempt = 0; $true; $attempt += 1) {
         $code = Invoke-Attempt $Machine -First:$FirstWave
         # While the extension runs, its exit code reports the result, and its status file is not ours to change.

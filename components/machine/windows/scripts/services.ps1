@@ -144,7 +144,7 @@ function Set-Recovery {
 # A service that is stopped, or for some rounds neither stopped nor running; for some rounds too where stages are still to
 # be done that start it. Recovery actions do not cover an orderly stop.
 function Repair-Service {
-    param([object] $Machine, [hashtable] $Memory, [string] $Name)
+    param($Machine, [hashtable] $Memory, [string] $Name)
     $status = "$((Get-Service -Name $Name -ErrorAction SilentlyContinue).Status)"
     if (-not $status) {
         throw 'nobody says whether it runs'

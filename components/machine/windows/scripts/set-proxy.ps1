@@ -1,6 +1,6 @@
 # Proxy: gives containerd's service the proxy with its login, in a key of the registry that only the system and
 # administrators may read.
-param([object] $Machine)
+param($Machine)
 $check = [Microsoft.Win32.RegistryKeyPermissionCheck]::ReadWriteSubTree
 $rights = [Security.AccessControl.RegistryRights]::FullControl
 $key = [Microsoft.Win32.Registry]::LocalMachine.OpenSubKey('SYSTEM\CurrentControlSet\Services\containerd', $check, $rights)

@@ -18,7 +18,7 @@ function Invoke-Optional {
 
 # Writes a registry value. True when it was different or missing before.
 function Set-Value {
-    param([string] $Path, [string] $Name, [string] $Type, [object] $Value)
+    param([string] $Path, [string] $Name, [string] $Type, $Value)
     if (-not (Test-Path -LiteralPath $Path)) {
         New-Item -Force -Path $Path | Out-Null
     }
@@ -44,7 +44,7 @@ function Set-Keys {
 # Registry values that take effect at the reboot of the features. A torn list of the fixes is an error: without them the
 # network of pods breaks later.
 function Get-EarlyKeys {
-    param([object] $Machine)
+    param($Machine)
     $fixes = (Get-Machine $Machine.paths.repairs).($Machine.os.name)
     if (-not $fixes) {
         throw "$($Machine.paths.repairs) has no fixes for $($Machine.os.name)"

@@ -7,7 +7,7 @@ $ErrorActionPreference = 'Stop'
 
 # 0 done or left for later, 3010 done but for a reboot, or to be done again after it, else the stage's own code.
 function Invoke-Stage {
-    param([object] $Machine, [object] $Stage, [string] $BootId)
+    param($Machine, $Stage, [string] $BootId)
     if (Test-StageDone $Machine $Stage $BootId) {
         Write-Log "stage $($Stage.name): nothing to do"
         return 0
@@ -54,7 +54,7 @@ function Invoke-Stage {
 # Runs a script of the user, whose output goes to a file of its own: what the script leaves running would hold a pipe
 # open for ever.
 function Invoke-OwnScript {
-    param([object] $Machine, [string] $Path, [int] $Seconds = 1500)
+    param($Machine, [string] $Path, [int] $Seconds = 1500)
     $log = "$($Machine.paths.logs)/own-$([IO.Path]::GetFileNameWithoutExtension($Path))"
     $arguments = "-NoProfile -NonInteractive -ExecutionPolicy Bypass -File $(Format-Argument $Path)"
     $process = Start-Process -FilePath 'powershell.exe' -ArgumentList $arguments -PassThru -NoNewWindow -RedirectStandardOutput "$log.log" -RedirectStandardError "$log.err.log"

@@ -1,5 +1,5 @@
 # Services of this boot: starts containerd, then the kubelet, as native services.
-param([object] $Machine)
+param($Machine)
 . "$PSScriptRoot/services.ps1"
 $node = Get-Node $Machine
 $service = $Machine.services.kubelet

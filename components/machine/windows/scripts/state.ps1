@@ -6,7 +6,7 @@
 # `new` until the node was Ready once; `up` while its pods may run: only a stage or a repair of this boot has started the
 # kubelet, and an API that does not answer is no reason to take anything from them; else `down`.
 function Get-NodeState {
-    param([object] $Machine, [scriptblock] $Question = { Test-NodeReady $Machine (Get-OwnName $Machine) })
+    param($Machine, [scriptblock] $Question = { Test-NodeReady $Machine (Get-OwnName $Machine) })
     $was = Test-Path -LiteralPath "$($Machine.paths.state)/ready.json"
     if ("$((Get-Service -Name kubelet -ErrorAction SilentlyContinue).Status)" -eq 'Running') {
         $is = $null
@@ -26,7 +26,7 @@ function Get-NodeState {
 # The table: whether a stage may run in a state, which services it then stops, which stages are made again when it has
 # failed, and whether nobody may repair anything meanwhile.
 function Get-Leave {
-    param([object] $Stage, [string] $State)
+    param($Stage, [string] $State)
     $runs = $State -ne 'up' -or -not ($Stage.takes -or $Stage.services)
     @{
         runs   = $runs
@@ -38,7 +38,7 @@ function Get-Leave {
 
 # Stages that are to run now.
 function Get-Due {
-    param([object] $Machine, [string] $BootId, [string] $State)
+    param($Machine, [string] $BootId, [string] $State)
     $Machine.stages | Where-Object { (Get-Leave $_ $State).runs -and -not (Test-StageDone $Machine $_ $BootId) }
 }
 
@@ -59,7 +59,7 @@ function Get-BootId {
 
 # Whether a stage has nothing left to do: same inputs, same boot where that matters, its files as it has filled them.
 function Test-StageDone {
-    param([object] $Machine, [object] $Stage, [string] $BootId)
+    param($Machine, $Stage, [string] $BootId)
     $done = Read-Data "$($Machine.paths.state)/$($Stage.name).json"
     if (-not $done) {
         # A record that is torn: what `services` needs, all before it, was done in the boot in which that was.
@@ -100,7 +100,7 @@ function Test-StageDone {
 
 # Forgets that stages are done, but not of one whose files are as they were verified.
 function Clear-Stages {
-    param([object] $Machine, [string[]] $Names)
+    param($Machine, [string[]] $Names)
     foreach ($name in $Names) {
         if (Test-Whole $Machine $name) {
             continue
@@ -111,7 +111,7 @@ function Clear-Stages {
 
 # With `-Reboot` it is done from the next boot on.
 function Set-StageDone {
-    param([object] $Machine, [object] $Stage, [string] $BootId, [switch] $Reboot)
+    param($Machine, $Stage, [string] $BootId, [switch] $Reboot)
     $state = @{ hash = $Stage.hash; boot = $BootId; finished = [DateTime]::UtcNow.ToString('o') }
     if ($Reboot) {
         $state.reboot = $BootId

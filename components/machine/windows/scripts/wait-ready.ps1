@@ -1,5 +1,5 @@
 # Ready: waits until the API reports the node Ready, then notifies the cloud and deletes the token.
-param([object] $Machine)
+param($Machine)
 . "$PSScriptRoot/identity.ps1"
 . "$PSScriptRoot/joined.ps1"
 . "$PSScriptRoot/hns.ps1"

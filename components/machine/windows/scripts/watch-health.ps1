@@ -20,7 +20,7 @@ function Test-Health {
 
 # A kubelet that runs but no longer responds.
 function Repair-Kubelet {
-    param([object] $Machine, [hashtable] $Memory)
+    param($Machine, [hashtable] $Memory)
     if (Test-Sick $Memory 'kubelet' $Machine.watch.sickRounds { Test-Health $Machine.watch.kubeletHealth }) {
         Write-Notice 'the kubelet does not answer; restarting it' 'Warning'
         Restart-NodeService kubelet
@@ -29,7 +29,7 @@ function Repair-Kubelet {
 
 # A containerd that runs but no longer responds: then the node is not Ready, whatever the kubelet's own address says.
 function Repair-Containerd {
-    param([object] $Machine, [hashtable] $Memory)
+    param($Machine, [hashtable] $Memory)
     # One that the service manager restarted has normal priority.
     Set-Priority containerd
     $check = {
@@ -47,7 +47,7 @@ function Repair-Containerd {
 # CNI makes at a node's first pod, it waits and has no health address (kubernetes/kubernetes, pkg/proxy/winkernel,
 # getNetworkInfo).
 function Repair-Proxy {
-    param([object] $Machine, [hashtable] $Memory)
+    param($Machine, [hashtable] $Memory)
     $running = @(Get-Process -Name kube-proxy -ErrorAction SilentlyContinue)
     if ($running.Count -eq 0 -or -not (Get-HnsNetworkNamed $Machine.network.name)) {
         $Memory['kube-proxy'] = 0
@@ -60,7 +60,7 @@ function Repair-Proxy {
 
 # HNS that hangs. What its restart costs the pods, the repair of the pod network makes again.
 function Repair-Hns {
-    param([object] $Machine, [hashtable] $Memory)
+    param($Machine, [hashtable] $Memory)
     # Needs room on the disk, at the first call.
     Initialize-Hns
     if (Test-Sick $Memory 'hns' $Machine.watch.sickRounds { Invoke-Hns GET '/networks/' '' 10 }) {
@@ -71,7 +71,7 @@ function Repair-Hns {
 
 # The run of the stages: the scheduler starts it with Windows only. Well before repairs start what a stage would start.
 function Repair-Run {
-    param([object] $Machine, [hashtable] $Memory)
+    param($Machine, [hashtable] $Memory)
     if (@($Memory.due).Count -eq 0) {
         $Memory.run = 0
         return
@@ -127,7 +127,7 @@ function Invoke-Duties {
 
 # Those that call HNS come last, since it may hang. Before this boot's network is made there is none to repair.
 function Invoke-Repairs {
-    param([object] $Machine, [string] $BootId, [hashtable] $Memory)
+    param($Machine, [string] $BootId, [hashtable] $Memory)
     Invoke-Duties $Memory ([ordered] @{
         'service hns'        = { Repair-Service $Machine $Memory 'hns' }
         'service containerd' = { Repair-Service $Machine $Memory 'containerd' }
@@ -142,14 +142,14 @@ function Invoke-Repairs {
 
 # What the table says of this moment: the state, what is still to be done, and whether that starts services.
 function Set-State {
-    param([object] $Machine, [string] $BootId, [hashtable] $Memory)
+    param($Machine, [string] $BootId, [hashtable] $Memory)
     $Memory.state = Get-NodeState $Machine { $Memory.isReady }
     $Memory.due = @(Get-Due $Machine $BootId $Memory.state | ForEach-Object { $_.name })
     $Memory.building = @($Machine.stages | Where-Object { $Memory.due -contains $_.name -and -not (Get-Leave $_ 'up').runs }).Count -gt 0
 }
 
 function Invoke-Round {
-    param([object] $Machine, [string] $BootId, [hashtable] $Memory)
+    param($Machine, [string] $BootId, [hashtable] $Memory)
     $Memory.round = New-Deadline $Machine.watch.roundSeconds
     Invoke-Duties $Memory ([ordered] @{
         'health port' = { Set-HealthPort $Machine $Memory }
@@ -183,10 +183,10 @@ function Invoke-Round {
 # Ends this process, and says so, when a round takes longer than it may: some calls have no limit. The first of two
 # threads tells, the second ends it where even that hangs. The next starts at once: with this one goes the health port.
 function Start-Guard {
-    param([object] $Machine, [hashtable] $Memory)
+    param($Machine, [hashtable] $Memory)
     foreach ($wait in 0, 15) {
         $guard = [PowerShell]::Create().AddScript({
-            param([string] $Files, [object] $Machine, [hashtable] $Memory, [int] $Wait)
+            param([string] $Files, $Machine, [hashtable] $Memory, [int] $Wait)
             . $Files
             Start-Log $Machine 'health'
             while ((Get-Left $Memory.round) -gt 0) {

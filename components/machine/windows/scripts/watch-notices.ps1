@@ -8,7 +8,7 @@ $ErrorActionPreference = 'Stop'
 # and when the cloud says nothing of it any more pods may come again; at the first look too, which is perhaps behind the
 # restart that it was about.
 function Invoke-Round {
-    param([object] $Machine, [hashtable] $Memory)
+    param($Machine, [hashtable] $Memory)
     $silent = @{}
     $looked = New-Deadline 0
     $termination = Get-Termination $Machine $silent

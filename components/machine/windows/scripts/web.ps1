@@ -23,6 +23,29 @@ function Set-Clock {
     }
 }
 
+# The answer to a request with these bytes, of an error too.
+function Get-Response {
+    param($Web, $Bytes)
+    try {
+        if ($Bytes) {
+            $stream = $Web.GetRequestStream()
+            $stream.Write($Bytes, 0, $Bytes.Length)
+            $stream.Close()
+        }
+        $Web.GetResponse()
+    }
+    catch {
+        $failure = $_.Exception
+        while ($failure -and -not $failure.Response) {
+            $failure = $failure.InnerException
+        }
+        if (-not $failure) {
+            throw
+        }
+        $failure.Response
+    }
+}
+
 # One web request with a limit on the whole answer, which `-TimeoutSec` of PowerShell's own commands is not. Status and
 # text, of errors too.
 function Send-Web {
@@ -47,24 +70,7 @@ function Send-Web {
     }
     $response = $null
     try {
-        try {
-            if ($bytes) {
-                $stream = $web.GetRequestStream()
-                $stream.Write($bytes, 0, $bytes.Length)
-                $stream.Close()
-            }
-            $response = $web.GetResponse()
-        }
-        catch {
-            $failure = $_.Exception
-            while ($failure -and $failure -isnot [Net.WebException]) {
-                $failure = $failure.InnerException
-            }
-            if (-not $failure -or -not $failure.Response) {
-                throw
-            }
-            $response = $failure.Response
-        }
+        $response = Get-Response $web $bytes
         $stream = $response.GetResponseStream()
         $content = New-Object IO.MemoryStream
         $buffer = New-Object byte[] 65536
@@ -162,7 +168,7 @@ function Get-AwsKey {
 # A request's headers with the signature. Those that .NET sets itself, from the address and from ContentType, are signed
 # but not returned.
 function Get-SignedHeaders {
-    param([object] $Cloud, [string] $Service, [string] $Method, [string] $Path, [hashtable] $Headers, [string] $Body = '')
+    param($Cloud, [string] $Service, [string] $Method, [string] $Path, [hashtable] $Headers, [string] $Body = '')
     $key = Get-AwsKey
     $signed = $Headers.Clone()
     $signed['x-amz-date'] = ([DateTime]::UtcNow + $clock.ahead).ToString('yyyyMMddTHHmmssZ', [Globalization.CultureInfo]::InvariantCulture)
@@ -176,7 +182,7 @@ function Get-SignedHeaders {
 
 # A signed AWS API call with the instance's role.
 function Invoke-Aws {
-    param([object] $Cloud, [string] $Service, [string] $ContentType, [string] $Body, [string] $Target = '', [string] $Final = '^$')
+    param($Cloud, [string] $Service, [string] $ContentType, [string] $Body, [string] $Target = '', [string] $Final = '^$')
     $name = "$Service.$($Cloud.region).$($Cloud.domain)"
     $headers = @{ 'content-type' = $ContentType; 'host' = $name }
     if ($Target) {
@@ -187,9 +193,9 @@ function Invoke-Aws {
     }
 }
 
-# Downloads an S3 object. S3 requires the hash of the body, here an empty one, as a header.
-function Save-AwsObject {
-    param([object] $Cloud, [object] $Object, [string] $File)
+# Fetches an S3 object. S3 requires the hash of the body, here an empty one, as a header.
+function Invoke-AwsFetch {
+    param($Cloud, $Object, [string] $File)
     $name = "$($Object.bucket).s3.$($Cloud.region).$($Cloud.domain)"
     $headers = @{ 'host' = $name; 'x-amz-content-sha256' = Get-Sha256Hex '' }
     Invoke-Web @{ Uri = "https://$name/$($Object.key)"; OutFile = $File } -Attempts 1 -Fresh {

@@ -4,7 +4,7 @@
 Copy-Item -LiteralPath "$scripts/fetch.ps1", "$scripts/task.ps1", "$scripts/files.ps1" -Destination $temp
 Set-Content -Path "$temp/web.ps1" -Value @(
     'function Initialize-Web { }'
-    'function Save-AwsObject {'
+    'function Invoke-AwsFetch {'
     'param($Cloud, $Object, $File)'
     'Add-Deed "fetch $($Object.bucket) $($Object.key)"'
     'if ($fakePc.refuses -gt 0) { $fakePc.refuses -= 1; throw "(403) Forbidden, x-amz-security-token:session" }'

@@ -53,7 +53,7 @@ Test 'AWS: an object of S3 is asked for with the hash of the body among what is 
         if ($args[0] -like 'GET https://*') { return }
         Get-AwsAnswer $args[0] $args[1]
     }
-    Save-AwsObject $aws (ConvertTo-Data @{ bucket = 'demo'; key = 'pool/scripts.gz' }) "$temp/scripts.gz"
+    Invoke-AwsFetch $aws (ConvertTo-Data @{ bucket = 'demo'; key = 'pool/scripts.gz' }) "$temp/scripts.gz"
     Assert-Equal $fakePc.calls[-1] 'GET https://demo.s3.eu-central-1.amazonaws.com/pool/scripts.gz'
     Assert-Equal $fakePc.last.file "$temp/scripts.gz"
     Assert-Equal $fakePc.last.headers['x-amz-content-sha256'] 'e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855'
