@@ -226,7 +226,7 @@ describe("the scripts of the workflows", function () {
   /** Runs a script as a runner of GitHub does. Returns what it told GitHub, or what is asked for instead. */
   function told(script: string, answer: object, env: Readonly<Record<string, string>>, instead = "told"): string {
     writeFileSync(path.join(folder, "answer"), JSON.stringify(answer));
-    const all = `${gh}cd "$RUNNER_TEMP"; rm -rf told out preview; touch told out; (set -e; ${script}) || echo "failed" >> told; cat ${instead}`;
+    const all = `${gh}cd "$RUNNER_TEMP"; rm -rf told out preview; touch told out; (set -eo pipefail; ${script}) || echo "failed" >> told; cat ${instead}`;
     const { stdout } = spawnSync("bash", ["-c", all], {
       encoding: "utf8",
       env: {

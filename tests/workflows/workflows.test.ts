@@ -65,6 +65,12 @@ describe("the workflows", () => {
     assert.ok(gitlab.includes(`image: pulumi/pulumi-nodejs:${root(".pulumi.version").trim()}\n`));
   });
 
+  it("end where any part of a pipe fails, which a runner's shell does only where it is named", () => {
+    const piped = steps.filter(({ run = "" }) => /[^|]\|(?!\|)/.test(run.replaceAll(/'[^']*'|\$\{[^}]*\}/g, "")));
+    assert.ok(piped.length > 8, String(piped.length));
+    for (const { at, name, shell } of piped) assert.equal(shell, "bash", `${at} ${name}`);
+  });
+
   it("of every host run one script, on the newest commit, with the plug-ins before they sign in", () => {
     const order = (text: string) =>
       [...text.matchAll(/update\.sh"? (head|plugins|preview|up|drift|"\$MODE")/g)].map(([, word]) => word);
