@@ -143,7 +143,6 @@ const recipes: Readonly<Record<string, Recipe>> = {
     first: gone,
     check: () => assert.match(stackFile(), /^secretsprovider: hashivault:\/\/pulumi-2$/m),
   },
-  "git checkout --": { without: [/git checkout.*/, /cipher: message authentication failed/], check: moved },
   OLD_VERSION: {
     provider: "hashivault://pulumi",
     names: {

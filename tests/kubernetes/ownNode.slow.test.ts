@@ -283,20 +283,21 @@ function fieldsOf({ path, body }: Call): readonly string[] {
 
 /** How each language reads a field, and of which part of an object where that is said. */
 const readings: Readonly<Record<string, readonly RegExp[]>> = {
-  ts: [/\b(?<part>metadata|spec|status)[?!]?\.(?<name>\w+)/g, /, "(?<name>\w+)"\)/g],
+  ts: [/\b(?<part>metadata|spec|status)[?!]?\.(?<name>\w+)/g, /\b(?<name>\w+)(?:: z\.| = (?:\{\}|\[\]),)/g],
   py: [/(?:\.get\(|\[)"(?<name>\w+)"/g],
   sh: [/\.(?<part>metadata|spec|status)\.(?<name>\w+)/g],
   ps1: [/\.(?<part>metadata|spec|status)\.(?<name>\w+)/g],
 };
 const ours = globSync([
   ...[
-    "components/{gates,podNetworks}/**/*",
+    "components/{gates/*,podNetworks/**/*}",
     "components/nodeController/program/*.py",
     "components/machine/**/scripts/**/*",
   ],
   ...["check/*.ts", "check/cluster/*.ts", "cli/**/*.ts"],
 ])
-  .filter((file) => /\w\.(ts|py|sh|ps1)$/.test(file))
+  // Their schemas are of output of other programs.
+  .filter((file) => /\w\.(ts|py|sh|ps1)$/.test(file) && !/^cli\/(printed|up\/engine)\.ts$/.test(file))
   .toSorted();
 
 /** The fields of a machine's objects that a program reads. */
