@@ -108,7 +108,7 @@ interface ChainMachine {
   readonly ready: readonly pulumi.Resource[];
 }
 
-export interface MemberArgs {
+interface MemberArgs {
   readonly member: ControlPlaneMember;
   readonly subnetId: pulumi.Input<string>;
   readonly gate: GateBefore;

@@ -140,7 +140,7 @@ export class InCluster extends pulumi.ComponentResource {
   #makePoolGates(): readonly pulumi.Resource[] {
     const { spec, pools, api } = this.#args;
     // Loaded when a gate asks: the clouds' clients are large.
-    const askRoll: AskRoll = async (id) => await (await import("../gates/account/rolls.ts")).rollQuestion(spec)(id);
+    const askRoll: AskRoll = async (id) => await (await import("../gates/account/start.ts")).rollQuestion(spec)(id);
     return pools.flatMap(({ spec: pool, group, fingerprint, roll, sent }) => {
       if (!pool.waitForNodes) return [group];
       const gate = poolGate(

@@ -1,3 +1,5 @@
+import { awsNeeds } from "../../components/gates/account/aws/needs.ts";
+import { azureNeeds } from "../../components/gates/account/azure/machines.ts";
 import { mapOf, type PropertyMap, textOf } from "../../components/gates/resources.ts";
 import type { SimulatedCloud } from "../program/engine.ts";
 import { awsResource } from "./aws.ts";
@@ -11,6 +13,8 @@ import { tlsResource } from "./tls.ts";
 
 /** Objects that machines fetch by a role. */
 export const fetchedObjects = awsObjects;
+
+export const needsOf = { aws: awsNeeds, azure: azureNeeds };
 
 /** Account and subscription when the stack names none; the number is AWS's own of documentation. */
 export const documentationAccounts = { aws: "123456789012", azure: "00000000-0000-4000-8000-000000000000" } as const;

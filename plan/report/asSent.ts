@@ -1,19 +1,17 @@
-import { awsNeeds } from "../../components/gates/account/aws/needs.ts";
-import { azureNeeds } from "../../components/gates/account/azure/machines.ts";
 import { listOf, mapOf, numberOf, type Resources, resourceOfId, textOf } from "../../components/gates/resources.ts";
 import type { MachineSize } from "../../components/model/cloudFacts/machineSizes.ts";
 import type { ClusterSpec } from "../../components/model/clusterSpec.ts";
 import { type OperatingSystem, operatingSystem } from "../../components/model/operatingSystems.ts";
 import { machineSize, type PoolSpec } from "../../components/model/pools.ts";
 import { isSpot } from "../billed.ts";
+import { needsOf } from "../fakes/cloud.ts";
 import { collectMachines } from "../fakes/collect.ts";
 import type { SimulatedMachine } from "../fakes/machines.ts";
 import type { RecordedProgram, RecordedResource } from "../program/recorded.ts";
 
 /**
  * The cluster with its machines as they are sent, so that whatever a plan counts and judges is what a user's transforms
- * leave: sizes, numbers, zones, images, disks, and who
- * reaches the API. What machines reserve for themselves stays as the stack file makes it.
+ * leave: sizes, numbers, zones, images, disks, and who reaches the API. What machines reserve for themselves stays as the stack file makes it.
  *
  * @throws Error for a size whose capacity is not known
  */
@@ -40,8 +38,6 @@ export function specAsSent(spec: ClusterSpec, program: RecordedProgram): Cluster
       : { privateAccess: privateAccess.filter((range) => !spec.network.cidrs.includes(range)) }),
   };
 }
-
-const needsOf = { aws: awsNeeds, azure: azureNeeds };
 
 interface Sent {
   readonly machine: SimulatedMachine;

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { CallError } from "../../components/gates/account/question.ts";
-import { rollQuestion } from "../../components/gates/account/rolls.ts";
+import { rollQuestion } from "../../components/gates/account/start.ts";
 import { Unasked } from "../../components/gates/poolGate.ts";
 
 const version = (Version: string, LaunchTemplateId = "lt-1") => ({ LaunchTemplateId, Version });

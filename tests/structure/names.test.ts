@@ -15,7 +15,6 @@ const isOwn = (file: string): boolean =>
 /** Other files whose code names a cloud, each with its reason. One that is gone fails too. */
 const choosing: Readonly<Record<string, string>> = {
   "check/account/ask.ts": "only the SDK of the chosen cloud is loaded",
-  "components/gates/account/rolls.ts": "only the SDK of the chosen cloud is loaded",
   "components/gates/account/start.ts": "only the SDK of the chosen cloud is loaded",
   "check/facts.ts": "expected values are not the program's",
   "examples/ci/index.ts": "only the SDK of the chosen cloud is loaded",
@@ -31,7 +30,6 @@ const choosing: Readonly<Record<string, string>> = {
   "components/machine/cloudAccess.ts": "the one place that tells two kinds of access apart",
   "components/machine/windows/userData.ts": "two agents that run it",
   "plan/replacement/table.ts": "rows of two providers",
-  "plan/report/asSent.ts": "inputs of two providers",
   "plan/report/rules/content.ts": "the speed of one cloud's disks follows their size",
   "plan/report/access.ts": "two evaluators of rights",
   "rehearsal/machines/windowsNode.ts": "what a script does, done again",

@@ -1,11 +1,13 @@
 import type { ClusterSpec } from "../../model/clusterSpec.ts";
+import { type AskRoll, Unasked } from "../poolGate.ts";
 import { mapFromWire } from "../resources.ts";
 import type { MayStart } from "../waitFor.ts";
-import type { Objection } from "./question.ts";
+import { type Ask, CallError, type Objection, Reply, type Send } from "./question.ts";
 import type { Asking } from "./run.ts";
 
 /** Each loads its cloud's SDK alone. */
 const askers = { aws: () => import("./aws/ask.ts"), azure: () => import("./azure/ask.ts") };
+const rolls = { aws: () => import("./aws/rolls.ts"), azure: () => import("./azure/rolls.ts") };
 const nameOf = (part: object): string => ("name" in part ? String(part.name) : "control-plane");
 
 /** Asks what one machine raises before it goes, with this process's credentials. */
@@ -50,4 +52,26 @@ export async function readResource(id: string, apiVersion: string): Promise<unkn
   const { azureSender } = await import("./azure/client.ts");
   const send = azureSender(() => undefined);
   return await send({ right: "read", input: `${id}?api-version=${apiVersion}` }, AbortSignal.timeout(30_000));
+}
+
+/** What passes by itself: a busy cloud, a network that comes back. */
+const passing = /^E[A-Z]+$|Throttl|TooMany|RequestLimit|[Tt]imeout|Abort|^(429|5\d\d)$/;
+
+/** @param given default: calls with this process's credentials */
+export function rollQuestion({ cloud, region }: Pick<ClusterSpec, "cloud" | "region">, given?: Send): AskRoll {
+  let sender = given;
+  return async (id) => {
+    const own = await rolls[cloud]();
+    const ask: Ask = async (right, input = {}) => {
+      const call = { right, input };
+      sender ??= own.sender(region);
+      return new Reply(call, await sender(call, AbortSignal.timeout(30_000)));
+    };
+    try {
+      return await own.rollProblems(ask, id);
+    } catch (error) {
+      if (!(error instanceof CallError) || (error.kind === "none" && passing.test(error.code))) throw error;
+      throw new Unasked(error.kind === "denied" ? `it needs ${error.call.right}` : `${error.message} (${error.code})`);
+    }
+  };
 }
