@@ -32,9 +32,14 @@ export function fingerprint(value: unknown): string {
  * Fills in the node label `fenestra.dev/payload`: the fingerprint of the payload and of all else that replaces the
  * pool's machines. So the label changes whenever the pool rolls.
  */
-export function fingerprinted(payload: MachinePayload, pool: PoolSpec): WorkerPayload {
-  const { image, size, diskGb, spot } = pool;
-  const own = fingerprint([payload, image, size.name, diskGb, spot]);
+export function fingerprinted(
+  payload: MachinePayload,
+  { facts, tags, encryptionAtHost, iam }: Pick<NodeSettings, "facts" | "tags" | "encryptionAtHost" | "iam">,
+  pool: PoolSpec,
+): WorkerPayload {
+  const { image, size, diskGb, spot, disk, onDemand, furtherSizes, instanceProfile } = pool;
+  const ofPool = [image, size.name, diskGb, spot, disk, onDemand, furtherSizes, instanceProfile];
+  const own = fingerprint([payload, ...ofPool, facts.tags.roll ? tags : undefined, encryptionAtHost, iam.rolePath]);
   const files = payload.files.map((file) => ({ ...file, content: file.content.replaceAll(placeholders.payload, own) }));
   return { ...payload, files, fingerprint: own };
 }

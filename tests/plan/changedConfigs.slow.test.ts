@@ -51,6 +51,21 @@ function wordsOf(diff: PlanDiff): string {
   return [sorted(nodes, ", "), ...parts].filter((part) => part !== "").join("; ") || "nothing";
 }
 
+/** Pools that roll although their gate's input stays as it was: nothing would wait for the roll's end. */
+function unwaited({ nodes, refused }: PlanDiff, old: BasePlan, plan: Plan): readonly string[] {
+  const inputOf = ({ resources }: Plan | BasePlan, pool: string): string | undefined => {
+    const gate = [...resources].find(
+      ({ type, name }) => type === "pulumi:index:Stash" && name.endsWith(`-in-pool-${pool}`),
+    );
+    return gate && JSON.stringify(gate.inputs);
+  };
+  if (refused.length > 0) return [];
+  return nodes
+    .filter(({ change }) => change === "rolled")
+    .map(({ name }) => nodeName(name))
+    .filter((pool) => inputOf(plan, pool) !== undefined && inputOf(plan, pool) === inputOf(old, pool));
+}
+
 describe("a changed stack file", function () {
   this.timeout(300_000);
   const bases = new Map<string, BasePlan>();
@@ -97,6 +112,7 @@ describe("a changed stack file", function () {
       const diff = diffPlans(old, plan);
       const replaced = diff.resources.filter(({ change }) => change === "replaced").map(({ urn }) => urn);
       assert.deepEqual(leftOut(old, plan, new Set(replaced)), [], "the provider keeps it");
+      assert.deepEqual(unwaited(diff, old, plan), [], "pools that roll and are not waited for");
       if (isPreviewed(what)) await samePreview(before, after, old, diff);
       const comment = changesComment([changedStack("s", diff)], { sha: "0", runUrl: "https://example.com" });
       assert.ok(comment.split("\n").length < 60, "a comment has so many lines, folded ones too");

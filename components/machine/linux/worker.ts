@@ -62,7 +62,7 @@ export function linuxWorkerPayload({ spec, pool, access }: LinuxWorkerPayloadArg
     ...userFiles(pool, userPaths),
   ]);
   const table = { path: stageTablePath, content: stageTable(stages, files) };
-  return fingerprinted({ kind: "linux", files: [...files, table], entry: linuxEntry }, pool);
+  return fingerprinted({ kind: "linux", files: [...files, table], entry: linuxEntry }, spec, pool);
 }
 
 /** How long a worker waits for a fresh secret and for its node to be Ready. */

@@ -147,6 +147,7 @@ export function windowsWorkerPayload(args: WindowsWorkerArgs): WorkerPayload {
       ],
       entry: windowsPaths.entry,
     },
+    spec,
     pool,
   );
 }

@@ -119,6 +119,7 @@ export const aws: CloudFacts = {
     takesName: false,
     most: undefined,
     ofGroup: 4 + 2 + 3,
+    roll: true,
     // Keys of tags have 128 characters.
     ignoreCase: false,
     longestHint: 128 - "k8s.io/cluster-autoscaler/node-template/label/".length,

@@ -147,6 +147,7 @@ export const azure: CloudFacts = {
     // 15 (Azure documentation, tag resources, "Limitations"), and the program adds two.
     most: [13, "Azure's DNS zones"],
     ofGroup: 3 + 4 + 3,
+    roll: false,
     ignoreCase: true,
     longestHint: Number.POSITIVE_INFINITY,
     ignoresBeginnings: false,

@@ -103,6 +103,8 @@ export interface CloudFacts {
      * join, discovery, resources.
      */
     readonly ofGroup: number;
+    /** Whether another tag is another version of what a pool's machines are made from, and so replaces them. */
+    readonly roll: boolean;
     readonly ignoreCase: boolean;
     /** Longest key of such a group's label or taint. */
     readonly longestHint: number;
