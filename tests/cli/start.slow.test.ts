@@ -110,7 +110,7 @@ describe("Ctrl-C at a terminal", () => {
     ["init --stack x", /aws or azure: /],
     [`plan --stack aws-dev ${stackDir.join(" ")}`, /planning aws-dev/],
     ["changes --since HEAD", /comparing/],
-    [`rehearse --stack aws-smallest ${stackDir.join(" ")}`, /workers: \d+ machines boot/],
+    [`rehearse --stack aws-smallest ${stackDir.join(" ")}`, /waiting for the Kubernetes API/],
   ] as const)
     it(`ends ${words.split(" ")[0]} within a second, with 130 and no trace, at ${moment.source}`, async function () {
       skipIf(this, spawnSync("script", ["--version"]).error === undefined ? undefined : "script is not there");
