@@ -3,6 +3,7 @@ import type { V1CertificateSigningRequest } from "@kubernetes/client-node";
 import { expect, expectEqual } from "../../check/check.ts";
 import { uninitializedTaintKey } from "../../check/facts.ts";
 import { cidr, overlaps } from "../../components/model/cidr.ts";
+import { waitFor } from "../host/processes.ts";
 import type { ExpectedPool, RehearsalCheck } from "./context.ts";
 
 /** Taint of every Windows node, in lower case; written out, since a check must not learn it from the program. */
@@ -76,14 +77,17 @@ export const podAddresses: RehearsalCheck = {
     const nodes = new Map((await api.core.listNode()).items.map((node) => [node.metadata?.name ?? "", node]));
     const machines = new Map(cloud.machines.map((machine) => [cloud.identity(machine).nodeName, machine]));
     const onInterface = pools.some(({ podAddresses: place }) => place === "interface");
-    const { items } = await api.core.listPodForAllNamespaces();
-    const judged = items.filter(
-      ({ spec, status }) =>
-        spec?.hostNetwork !== true &&
-        status?.podIP !== undefined &&
-        status.phase === "Running" &&
-        nodes.get(spec?.nodeName ?? "")?.metadata?.labels?.["kubernetes.io/os"] === "linux",
-    );
+    const running = async () =>
+      (await api.core.listPodForAllNamespaces()).items.filter(
+        ({ spec, status }) =>
+          spec?.hostNetwork !== true &&
+          status?.podIP !== undefined &&
+          status.phase === "Running" &&
+          nodes.get(spec?.nodeName ?? "")?.metadata?.labels?.["kubernetes.io/os"] === "linux",
+      );
+    // The first of them may still be starting.
+    await waitFor("a pod", 20_000, async () => (await running()).length > 0).catch(() => undefined);
+    const judged = await running();
     expect(judged.length > 0, "no pod has a network of its own");
     const own = (node: string, address: string): boolean =>
       onInterface
