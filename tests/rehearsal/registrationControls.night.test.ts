@@ -50,9 +50,7 @@ describeControls("the rehearsal of registration and of the cluster", {
     faults: ["unhealthy-program"],
     only: "workloads",
     stack: "azure-dev",
-    fails: {
-      workloads: /coredns has 0 of 2 pods available \(pod \S+: it is Running and not Ready|^not finished after 120 s$/,
-    },
+    fails: { workloads: /coredns has 0 of 2 pods available|^not finished after 120 s$/ },
   },
   "who gets a certificate where every name is approved": {
     faults: ["approves-every-name"],
