@@ -238,6 +238,23 @@ describe("the gate before a control-plane machine", () => {
       await runHook(recorded, "gate", { oldInputs: { input: kept } });
     });
 
+  const renewed = (name: string, renewTime: string | undefined): Answer => ({
+    status: 200,
+    body: JSON.stringify({ kind: "Lease", metadata: { name }, spec: { renewTime } }),
+  });
+
+  /** A well control plane, with what is said of a node's lease at each look. */
+  const withLeases = (say: (name: string, look: number) => Answer): ((path: string) => Answer) => {
+    const looks = new Map<string, number>();
+    return (path) => {
+      const name = /\/leases\/(.+)$/.exec(path)?.[1];
+      if (name === undefined) return answers([])(path);
+      const look = (looks.get(name) ?? 0) + 1;
+      looks.set(name, look);
+      return say(name, look);
+    };
+  };
+
   /** The same when it stays shut. */
   const shut = (answer: (path: string) => Answer): Promise<void> => passing(answer, old, "1.36.4", 0.01);
 
@@ -285,16 +302,8 @@ describe("the gate before a control-plane machine", () => {
   });
 
   it("hears kubelets that renew at moments of their own", async () => {
-    const looks = new Map<string, number>([["cp-2", 5]]);
-    const answer = answers([]);
-    await passing((path) => {
-      const name = /\/leases\/(.+)$/.exec(path)?.[1];
-      if (name === undefined) return answer(path);
-      const look = (looks.get(name) ?? 0) + 1;
-      looks.set(name, look);
-      const renewTime = new Date(10_000 * Math.floor(look / 10)).toISOString();
-      return { status: 200, body: JSON.stringify({ kind: "Lease", metadata: { name }, spec: { renewTime } }) };
-    });
+    const times = (name: string, look: number) => Math.floor((name === "cp-2" ? look + 5 : look) / 10);
+    await passing(withLeases((name, look) => renewed(name, new Date(10_000 * times(name, look)).toISOString())));
   });
 
   it("lets a machine go that is etcd's only member, since an update that was to add others was cut off", async () => {
@@ -344,20 +353,13 @@ describe("the gate before a control-plane machine", () => {
   });
 
   it("hears a kubelet that makes its lease while the gate looks", async () => {
-    const looks = new Map<string, number>();
-    const world =
-      (missing: object) =>
-      (path: string): Answer => {
-        const name = /\/leases\/(.+)$/.exec(path)?.[1];
-        if (name === undefined) return answers([])(path);
-        const look = (looks.get(name) ?? 0) + 1;
-        looks.set(name, look);
-        if (look === 1) return { status: 404, body: JSON.stringify({ ...missing, details: { name } }) };
-        const spec = { renewTime: "2026-11-22T01:00:00Z" };
-        return { status: 200, body: JSON.stringify({ kind: "Lease", metadata: { name }, spec }) };
-      };
+    const world = (missing: object) =>
+      withLeases((name, look) =>
+        look === 1
+          ? { status: 404, body: JSON.stringify({ ...missing, details: { name } }) }
+          : renewed(name, "2026-11-22T01:00:00Z"),
+      );
     await passing(world({ kind: "Status", reason: "NotFound" }));
-    looks.clear();
     await assert.rejects(passing(world({}), old, "1.36.4", 0.5), /no sign of life/);
   });
 
@@ -365,21 +367,11 @@ describe("the gate before a control-plane machine", () => {
     for (const times of [
       ["2026-11-22T01:00:01Z", "x"],
       ["2026-11-22T01:00:02Z", "2026-11-22T01:00:01Z", "2026-11-22T01:00:02Z"],
-    ]) {
-      const left = new Map<string, string[]>();
-      const answer = answers([]);
+    ])
       await assert.rejects(
-        shut((path) => {
-          const name = /\/leases\/(.+)$/.exec(path)?.[1];
-          if (name === undefined) return answer(path);
-          const own = left.get(name) ?? [...times];
-          left.set(name, own);
-          const renewTime = own.length > 1 ? own.shift() : own[0];
-          return { status: 200, body: JSON.stringify({ kind: "Lease", metadata: { name }, spec: { renewTime } }) };
-        }),
+        passing(withLeases((name, look) => renewed(name, times[look - 1] ?? times.at(-1))), old, "1.36.4", 0.5),
         /no sign of life|has no time/,
       );
-    }
   });
 });
 
