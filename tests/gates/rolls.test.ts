@@ -73,7 +73,7 @@ describe("what the cloud says of a roll", () => {
       return true;
     });
     await assert.rejects(failing("none", "CredentialsProviderError"), Unasked);
-    for (const code of ["ThrottlingException", "ECONNRESET", "TimeoutError", "503"])
+    for (const code of ["ThrottlingException", "ECONNRESET", "TimeoutError", "late", "503"])
       await assert.rejects(failing("none", code), CallError);
   });
 });

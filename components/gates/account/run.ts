@@ -106,7 +106,7 @@ export async function askCloud<Given extends object>(
 }
 
 /** Sends each call once, a few at a time. */
-class Caller {
+export class Caller {
   /** Whether any call was answered. */
   isAnswered = false;
   readonly #send: Send;

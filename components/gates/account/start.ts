@@ -2,8 +2,8 @@ import type { ClusterSpec } from "../../model/clusterSpec.ts";
 import { type AskRoll, Unasked } from "../poolGate.ts";
 import { mapFromWire } from "../resources.ts";
 import type { MayStart } from "../waitFor.ts";
-import { type Ask, CallError, type Objection, Reply, type Send } from "./question.ts";
-import type { Asking } from "./run.ts";
+import { CallError, type Objection, type Send } from "./question.ts";
+import { type Asking, Caller } from "./run.ts";
 
 /** Each loads its cloud's SDK alone. */
 const askers = { aws: () => import("./aws/ask.ts"), azure: () => import("./azure/ask.ts") };
@@ -55,18 +55,18 @@ export async function readResource(id: string, apiVersion: string): Promise<unkn
 }
 
 /** What passes by itself: a busy cloud, a network that comes back. */
-const passing = /^E[A-Z]+$|Throttl|TooMany|RequestLimit|[Tt]imeout|Abort|^(429|5\d\d)$/;
+const passing = /^E[A-Z]+$|Throttl|TooMany|RequestLimit|[Tt]imeout|Abort|^(late|429|5\d\d)$/;
+
+/** Longest for one look at a roll, in milliseconds. */
+const rollMs = 30_000;
 
 /** @param given default: calls with this process's credentials */
 export function rollQuestion({ cloud, region }: Pick<ClusterSpec, "cloud" | "region">, given?: Send): AskRoll {
   let sender = given;
   return async (id) => {
     const own = await rolls[cloud]();
-    const ask: Ask = async (right, input = {}) => {
-      const call = { right, input };
-      sender ??= own.sender(region);
-      return new Reply(call, await sender(call, AbortSignal.timeout(30_000)));
-    };
+    sender ??= own.sender(region);
+    const { ask } = new Caller(sender, AbortSignal.timeout(rollMs), rollMs);
     try {
       return await own.rollProblems(ask, id);
     } catch (error) {
