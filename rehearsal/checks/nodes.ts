@@ -77,17 +77,18 @@ export const podAddresses: RehearsalCheck = {
     const nodes = new Map((await api.core.listNode()).items.map((node) => [node.metadata?.name ?? "", node]));
     const machines = new Map(cloud.machines.map((machine) => [cloud.identity(machine).nodeName, machine]));
     const onInterface = pools.some(({ podAddresses: place }) => place === "interface");
-    const running = async () =>
-      (await api.core.listPodForAllNamespaces()).items.filter(
+    // The first of them may still be starting.
+    const judged = await waitFor("a pod", 20_000, async () => {
+      const { items } = await api.core.listPodForAllNamespaces();
+      const running = items.filter(
         ({ spec, status }) =>
           spec?.hostNetwork !== true &&
           status?.podIP !== undefined &&
           status.phase === "Running" &&
           nodes.get(spec?.nodeName ?? "")?.metadata?.labels?.["kubernetes.io/os"] === "linux",
       );
-    // The first of them may still be starting.
-    await waitFor("a pod", 20_000, async () => (await running()).length > 0).catch(() => undefined);
-    const judged = await running();
+      return running.length > 0 && running;
+    }).catch(() => []);
     expect(judged.length > 0, "no pod has a network of its own");
     const own = (node: string, address: string): boolean =>
       onInterface

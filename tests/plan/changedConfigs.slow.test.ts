@@ -53,10 +53,9 @@ function wordsOf(diff: PlanDiff): string {
 
 /** Pools that roll although their gate's input stays as it was: nothing would wait for the roll's end. */
 function unwaited({ nodes, refused }: PlanDiff, old: BasePlan, plan: Plan): readonly string[] {
-  const inputOf = ({ resources }: Plan | BasePlan, pool: string): string | undefined => {
-    const gate = [...resources].find(
-      ({ type, name }) => type === "pulumi:index:Stash" && name.endsWith(`-in-pool-${pool}`),
-    );
+  type Made = { readonly resources: readonly Pick<Plan["resources"][number], "type" | "name" | "inputs">[] };
+  const inputOf = ({ resources }: Made, pool: string): string | undefined => {
+    const gate = resources.find(({ type, name }) => type === "pulumi:index:Stash" && name.endsWith(`-in-pool-${pool}`));
     return gate && JSON.stringify(gate.inputs);
   };
   if (refused.length > 0) return [];
