@@ -369,7 +369,12 @@ describe("the gate before a control-plane machine", () => {
       ["2026-11-22T01:00:02Z", "2026-11-22T01:00:01Z", "2026-11-22T01:00:02Z"],
     ])
       await assert.rejects(
-        passing(withLeases((name, look) => renewed(name, times[look - 1] ?? times.at(-1))), old, "1.36.4", 0.5),
+        passing(
+          withLeases((name, look) => renewed(name, times[look - 1] ?? times.at(-1))),
+          old,
+          "1.36.4",
+          0.5,
+        ),
         /no sign of life|has no time/,
       );
   });
