@@ -68,7 +68,12 @@ export function poolRoll(spec: ClusterIdentity, pool: PoolSpec): PoolRoll {
       `Was a machine started: aws autoscaling describe-scaling-activities ${group};`,
       `its last stage: aws ec2 get-console-output --region ${spec.region} --latest --output text --instance-id ID`,
     ].join(" "),
-    oldHelp: () => `Progress of the roll: aws autoscaling describe-instance-refreshes ${group}`,
+    oldHelp: () =>
+      [
+        `Progress of the roll: aws autoscaling describe-instance-refreshes ${group};`,
+        "after a failed one, or where a template's version is $Latest or $Default, start it:",
+        `aws autoscaling start-instance-refresh --preferences ScaleInProtectedInstances=Refresh ${group}`,
+      ].join(" "),
   };
 }
 
