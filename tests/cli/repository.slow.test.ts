@@ -1,3 +1,4 @@
+// Sees what nothing faster does: that a repository of one's own, by real git, plans and is updated.
 import assert from "node:assert/strict";
 import { execFile, execFileSync, spawnSync } from "node:child_process";
 import {

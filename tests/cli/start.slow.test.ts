@@ -1,3 +1,4 @@
+// Sees what nothing faster does: that a user's packages, without the developers', are enough for each command.
 import assert from "node:assert/strict";
 import { spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";

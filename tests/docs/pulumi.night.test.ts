@@ -1,3 +1,4 @@
+// Sees what nothing faster does: recipes of the documents as Pulumi's own CLI takes them.
 import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
 import { cpSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";

@@ -1,3 +1,4 @@
+// Sees what nothing faster does: each wrong answer to each call of a gate; a fast test has a share.
 import { callsOfGates, staysShut } from "./faults.ts";
 import { eachFault, faults } from "./serving.ts";
 

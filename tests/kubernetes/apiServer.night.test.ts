@@ -1,3 +1,4 @@
+// Sees what nothing faster does: real API servers over a change of keys, with what etcd holds.
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
 import { generateKeyPairSync, randomBytes } from "node:crypto";

@@ -1,14 +1,34 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
+import { parse } from "yaml";
 import { z } from "zod";
+import { roles } from "../../components/azure/roles.ts";
 import { loadConfig } from "../../components/config/load.ts";
 import { plainTexts, reveal, textOf } from "../../components/gates/resources.ts";
+import { scriptsObject } from "../../components/machine/bundle.ts";
+import { withFetchedScripts } from "../../components/machine/linux/cloudConfig.ts";
+import type { MachinePayload } from "../../components/machine/payload.ts";
+import { noProxy } from "../../components/machine/proxy.ts";
+import { curlArguments } from "../../components/machine/windows/artifacts.ts";
+import { packWindowsAws, packWindowsAzure } from "../../components/machine/windows/userData.ts";
 import { credentialsDocument, proxyLogin, registryLogin } from "../../components/model/nodeSettings.ts";
-import { decodeUserData } from "../../plan/decode/userData.ts";
+import { decodeUserData, decodeWindows } from "../../plan/decode/userData.ts";
 import { awsObjects } from "../../plan/fakes/awsAccess.ts";
+import { newAuthority } from "../../plan/fakes/certificates.ts";
 import { collectMachines } from "../../plan/fakes/collect.ts";
-import { runConfig } from "../support/mocks.ts";
+import { runConfig, specOf } from "../support/mocks.ts";
 import { stackConfig } from "../support/stacks.ts";
+import {
+  exampleControlPlane,
+  exampleLinuxWorker,
+  exampleWindowsWorker,
+  fileOf,
+  registryPaths as paths,
+  registryPayload as payloadOf,
+  scriptsBucket,
+  registrySpecs as specs,
+} from "./examples.ts";
+import { describeOnMachine, machine } from "./linux/machine.ts";
 
 const windowsSettings = z.looseObject({
   curl: z.array(z.string()),
@@ -130,18 +150,15 @@ describe("logins of a proxy and a mirror", function () {
   });
 
   it("may be used by the machines that need it, and by no one else", async () => {
-    const { program } = await recorded("azure");
-    const grants = program.resources
-      .filter(({ type }) => type.endsWith(":RoleAssignment"))
-      .filter(({ inputs }) => /\/secrets\/credentials-[a-z0-9]{8}$/.test(textOf(inputs.scope) ?? ""))
-      .map(({ name, inputs }) => [name, textOf(inputs.roleDefinitionId)?.split("/").at(-1)]);
-    const reader = "4633458b-17de-408a-b874-0445c86b69e6";
-    const pools = program.resources.filter(({ type }) => type === "fenestra:azure:Pool").map(({ name }) => name);
+    const { resources } = (await recorded("azure")).program;
+    const grants = resources.filter(
+      ({ type, inputs }) =>
+        type.endsWith(":RoleAssignment") && /\/secrets\/credentials-[a-z0-9]{8}$/.test(textOf(inputs.scope) ?? ""),
+    );
+    const pools = resources.filter(({ type }) => type === "fenestra:azure:Pool").map(({ name }) => `${name}-identity`);
     assert.deepEqual(
-      grants.sort(),
-      ["azure-dev-secrets", ...pools.map((name) => `${name}-identity`)]
-        .map((name) => [`${name}-read-credentials`, reader])
-        .sort(),
+      new Set(grants.map(({ name, inputs }) => `${name} ${textOf(inputs.roleDefinitionId)?.split("/").at(-1)}`)),
+      new Set(["azure-dev-secrets", ...pools].map((name) => `${name}-read-credentials ${roles.keyVaultSecretsUser}`)),
     );
     const aws = (await recorded("aws")).program.resources.flatMap(({ name, inputs }) =>
       plainTexts(inputs)
@@ -153,4 +170,115 @@ describe("logins of a proxy and a mirror", function () {
       `${aws}`,
     );
   });
+});
+
+/** Name, digest, folder and stage of what a machine downloads. */
+function downloads(payload: MachinePayload): readonly (readonly (string | undefined)[])[] {
+  if (payload.kind !== "windows") {
+    const rows = fileOf(payload, "/etc/fenestra/artifacts.tsv").split("\n");
+    return rows.map((row) => row.split("\t")).map((row) => [row[0], row[3], row[6], "artifacts"]);
+  }
+  const { artifacts }: { readonly artifacts: readonly Record<"name" | "digest" | "folder" | "stage", string>[] } =
+    JSON.parse(fileOf(payload, "C:\\fenestra\\machine.json"));
+  return artifacts.map(({ name, digest, folder, stage }) => [name, digest, folder, stage]);
+}
+
+describe("pulls from the cloud's own registries", () => {
+  it("bring the plug-in where the kubelet looks before it starts, and name hosts, plug-in and identity, and nothing secret", () => {
+    for (const os of ["linux", "windows"] as const) {
+      const own = [payloadOf("aws", os), payloadOf("azure", os)] as const;
+      for (const payload of own) {
+        const kubelet = fileOf(payload, os === "linux" ? "/etc/fenestra/kubelet.env" : "C:\\fenestra\\machine.json");
+        for (const flag of [`config=${paths[os].config}`, `bin-dir=${paths[os].bin}`])
+          assert.ok(kubelet.replaceAll("\\\\", "\\").includes(`--image-credential-provider-${flag}`), flag);
+      }
+      const [[aws], [azure]] = own.map((payload) => parse(fileOf(payload, paths[os].config)).providers);
+      assert.deepEqual(aws, {
+        name: "ecr-credential-provider",
+        matchImages: ["123456789012.dkr.ecr.eu-central-1.amazonaws.com", "123456789012.dkr-ecr.eu-central-1.on.aws"],
+        defaultCacheDuration: "0s",
+        apiVersion: "credentialprovider.kubelet.k8s.io/v1",
+      });
+      assert.deepEqual(
+        [azure.name, azure.args, azure.matchImages],
+        [
+          os === "linux" ? "acr-credential-provider" : "azure-acr-credential-provider",
+          [paths[os].cloud],
+          ["*.azurecr.io", "*.*.geo.azurecr.io"],
+        ],
+      );
+      for (const [index, { name }] of [aws, azure].entries()) {
+        const file = os === "linux" ? name : `${name}.exe`;
+        const [found, ...others] = downloads(own[index] ?? assert.fail()).filter(([each]) => each === file);
+        assert.deepEqual(
+          [found?.toSpliced(1, 1), /^[0-9a-f]{64}$/.test(found?.[1] ?? ""), others],
+          [[file, paths[os].bin, "artifacts"], true, []],
+        );
+      }
+      assert.deepEqual(JSON.parse(fileOf(own[1], paths[os].cloud)), {
+        cloud: "AzurePublicCloud",
+        tenantId: "tenant",
+        useManagedIdentityExtension: true,
+        userAssignedIdentityID: "11111111-2222-3333-4444-555555555555",
+      });
+    }
+  });
+
+  it("go through the proxy where there is one, the metadata service excepted", () => {
+    const proxied = { ...specs.aws, httpProxy: "http://proxy.example.com:3128" };
+    const config = parse(fileOf(payloadOf("aws", "linux", proxied), paths.linux.config));
+    const env = Object.fromEntries(
+      config.providers[0].env.map(({ name, value }: { name: string; value: string }) => [name, value]),
+    );
+    assert.equal(env.HTTPS_PROXY, "http://proxy.example.com:3128");
+    assert.ok(env.NO_PROXY?.split(",").includes("169.254.169.254"));
+  });
+});
+
+const pems = ["One", "Two"].map((name) => newAuthority(name).certificate);
+const settings = {
+  certificateAuthorities: JSON.stringify(pems),
+  httpProxy: "http://proxy.example.com:3128",
+  noProxy: JSON.stringify(["mirror.corp.example", "10.99.0.0/16"]),
+};
+
+describe("authorities of one's own", () => {
+  for (const cloud of ["aws", "azure"] as const) {
+    const spec = specOf(`${cloud}-dev`, settings);
+    it(`are trusted by machines on ${cloud} before these fetch anything`, () => {
+      for (const payload of [exampleControlPlane(spec), exampleLinuxWorker(spec)]) {
+        const packed = cloud === "aws" ? withFetchedScripts(payload, scriptsObject(payload), scriptsBucket) : payload;
+        assert.ok(packed.files.some(({ path }) => path === "/opt/fenestra/stages/trust.sh"));
+        assert.match(fileOf(packed, "/etc/fenestra/stages.tsv"), /^trust\t.*\n(scripts|identity)\t/);
+      }
+      const payload = exampleWindowsWorker(spec);
+      const object = scriptsObject(payload);
+      const packed =
+        cloud === "aws"
+          ? packWindowsAws(payload, object, scriptsBucket)
+          : Buffer.from(packWindowsAzure(payload), "base64").toString();
+      const { source, files } = decodeWindows(Buffer.from(packed), () => Buffer.from(object.content));
+      for (const [index, pem] of pems.entries()) {
+        const path = `C:\\fenestra\\trust\\fenestra-${index + 1}.crt`;
+        assert.equal(files.find((file) => file.path === path)?.content, pem);
+        assert.ok(source.indexOf(`certutil.exe -f -addstore Root '${path}'`) < source.indexOf("-File $a.entry"));
+        assert.ok(!object.content.includes("fenestra-1.crt"));
+      }
+      const curl = curlArguments(spec).slice(-4).join(" ");
+      assert.equal(curl, `--proxy ${settings.httpProxy} --noproxy mirror.corp.example,10.99.0.0/16`);
+      assert.match(noProxy(spec), /,\.cluster\.local,mirror\.corp\.example,10\.99\.0\.0\/16$/);
+    });
+  }
+
+  describeOnMachine("of a machine", () =>
+    it("are in the bundle that programs read, those of an earlier run no longer", () => {
+      const here = machine(exampleLinuxWorker(specOf("aws-dev", settings)));
+      here.write("/etc/ca-certificates.conf", "");
+      here.write("/etc/ssl/certs/fenestra-9.pem", "");
+      here.stageOrFail("trust");
+      const bundle = here.read("/etc/ssl/certs/ca-certificates.crt");
+      assert.deepEqual(bundle.match(/BEGIN/g)?.length, 2);
+      for (const pem of pems) assert.ok(bundle.includes(pem.trim()));
+    }),
+  );
 });

@@ -4,13 +4,15 @@ import type { CloudAccess, ControlPlaneAccess, PoolAccess } from "../../componen
 import { controlPlanePayload } from "../../components/machine/linux/controlPlane.ts";
 import { linuxWorkerPayload } from "../../components/machine/linux/worker.ts";
 import type { MachinePayload, WorkerPayload } from "../../components/machine/payload.ts";
+import { bakeData } from "../../components/machine/windows/bake.ts";
 import { windowsWorkerPayload } from "../../components/machine/windows/worker.ts";
 import { readArtifactLock } from "../../components/model/artifacts.ts";
 import { type ClusterSpec, clusterSpec } from "../../components/model/clusterSpec.ts";
 import { windowsReleases } from "../../components/model/operatingSystems.ts";
 import type { LinuxPool, WindowsPool } from "../../components/model/pools.ts";
 import { minorOf, minors, selectableVersions } from "../../components/model/releases.ts";
-import { exampleSpec, stackConfig } from "../support/stacks.ts";
+import { specOf } from "../support/mocks.ts";
+import { configTexts, exampleSpec, stackConfig } from "../support/stacks.ts";
 
 const selectable = selectableVersions(readArtifactLock());
 /** The newest release of each minor whose programs are in the lock file. */
@@ -92,7 +94,7 @@ export function exampleControlPlane(spec: ClusterSpec, index = 0): MachinePayloa
 }
 
 /** The first one. */
-export function linuxPool(spec: ClusterSpec): LinuxPool {
+function linuxPool(spec: ClusterSpec): LinuxPool {
   return spec.pools.find((pool) => pool.os === "linux") ?? assert.fail("the stack has no Linux pool");
 }
 
@@ -151,4 +153,64 @@ export function fileOf(payload: MachinePayload, path: string): string {
   const file =
     payload.files.find((candidate) => candidate.path === path) ?? assert.fail(`no file ${path} in the payload`);
   return file.content;
+}
+
+export const repository = "arn:aws:ecr:eu-central-1:123456789012:repository/team/*";
+export const registry =
+  "/subscriptions/00000000-0000-4000-8000-000000000000/resourceGroups/shared/providers/Microsoft.ContainerRegistry/registries/example";
+const registryRights = { aws: { resources: [repository] }, azure: { resources: [registry] } } as const;
+
+export const registrySpecs = {
+  aws: specOf("aws-prod", { registryAccess: registryRights.aws }),
+  azure: specOf("azure-prod", { registryAccess: registryRights.azure }),
+};
+
+/** What a worker of a system gets. */
+export function registryPayload(
+  cloud: "aws" | "azure",
+  os: "linux" | "windows",
+  spec: ClusterSpec = registrySpecs[cloud],
+): MachinePayload {
+  const registryRights = { ...exampleAccess(spec, "pool"), tenantId: "tenant" };
+  return os === "linux"
+    ? linuxWorkerPayload({ spec, pool: linuxPool(spec), access: registryRights })
+    : windowsWorkerPayload({ spec, pool: windowsPool(spec), access: registryRights });
+}
+
+export const registryPaths = {
+  linux: {
+    config: "/etc/fenestra/credential-providers.yaml",
+    bin: "/usr/local/libexec/fenestra/credential-providers",
+    cloud: "/etc/fenestra/registry-cloud.json",
+  },
+  windows: {
+    config: "C:\\etc\\kubernetes\\credential-providers.yaml",
+    bin: "C:\\fenestra\\credential-providers",
+    cloud: "C:\\etc\\kubernetes\\registry-cloud.json",
+  },
+};
+
+/**
+ * The files, by path, of a machine of a pool that has all that one may have. Its logins are no secrets: they never leave
+ * the test.
+ */
+export function fullPayload(): Readonly<Record<string, string>> {
+  const login = { username: "u", password: "p" };
+  const host = "mirror.example.com:8443";
+  const wanted = {
+    httpProxy: "http://proxy.example.com:3128",
+    proxyCredentials: login,
+    registryCredentials: { [host]: login },
+    mirror: { artifacts: `https://${host}/files`, registries: { "registry.k8s.io": `https://${host}/v2/k8s` } },
+  };
+  const config = { ...stackConfig("aws-dev"), ...configTexts(wanted) };
+  const spec = clusterSpec(loadConfig(config, undefined, () => true));
+  const own = { timeZone: "UTC", annotations: { a: "b" }, beforeJoin: "exit 0", afterJoin: "exit 0" };
+  const pool = { ...windowsPool(spec), ...own };
+  const access = exampleAccess(spec, pool.name);
+  const cloud = { ...access.cloud, credentials: "logins" };
+  const { files } = windowsWorkerPayload({ spec, pool, access: { ...access, cloud } });
+  const bake = bakeData({ spec, pool, files, product: "1.2.3", base: "ami-1", images: ["a@sha256:1", "b@sha256:2"] });
+  const forBake = { path: "C:\\fenestra\\bake.json", content: JSON.stringify(bake) };
+  return Object.fromEntries([...files, forBake].map(({ path, content }) => [path, content]));
 }

@@ -11,8 +11,15 @@ import { featureGates as gatesOf, kubeletFields, kubeletGates } from "../../comp
 import type { Checkers } from "../../rehearsal/testkit/programs.ts";
 import { type ConfigRequest, checkConfigs } from "../../rehearsal/testkit/readers.ts";
 import { checkersOrSkip } from "../support/skip.ts";
-import { exampleControlPlane, exampleLinuxWorker, fileOf, onePerSystem, specAt } from "./examples.ts";
-import { payloadOf, paths as registryPaths } from "./registryAccess.ts";
+import {
+  exampleControlPlane,
+  exampleLinuxWorker,
+  fileOf,
+  onePerSystem,
+  registryPayload as payloadOf,
+  registryPaths,
+  specAt,
+} from "./examples.ts";
 
 const clouds = ["aws", "azure"] as const;
 

@@ -1,3 +1,4 @@
+// Sees what nothing faster does: texts as the code of the programs reads them that they are for.
 import assert from "node:assert/strict";
 import type { Context } from "mocha";
 import { z } from "zod";
@@ -8,8 +9,6 @@ import { flannelConflist, flannelNetConf } from "../../components/podNetworks/fl
 import { manifest, manifestsOf } from "../kubernetes/switches.ts";
 import { goRun } from "../support/skip.ts";
 import { exampleSpec } from "../support/stacks.ts";
-
-// Sees what nothing faster does: texts as upstream's own code reads them.
 
 /** A text for `tools/readers`. */
 interface Text {

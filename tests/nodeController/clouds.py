@@ -314,3 +314,21 @@ def microsoft(web):
     cloud.bearer = lambda: "token"
     cloud.arm = web
     return cloud
+
+
+def metadata(path):
+    if path.endswith("/security-credentials/"):
+        return "role"
+    if "oauth2" in path:
+        return json.dumps({"access_token": "token"})
+    return json.dumps({"AccessKeyId": "key", "SecretAccessKey": "secret", "Token": "token"}) if "role" in path else "session"
+
+
+def call_of(host, method, path, body):
+    parts = urllib.parse.urlsplit(path)
+    if "amazonaws" in host:
+        form = dict(urllib.parse.parse_qsl((body or b"").decode()))
+        return form["Action"] + (" by id" if "InstanceId.1" in form else "")
+    if "watch" in parts.query:
+        method = "WATCH"
+    return f"{method} " + re.sub(r"/(nodes|certificatesigningrequests|virtualMachines|security-credentials)/[^/]+", r"/\1/*", parts.path)

@@ -104,3 +104,31 @@ def machine(number, pool="c-linux", state="running", made=0.0, **more):
     id = f"i-{number:017x}"
     own = {"names": frozenset({id, f"{id}.eu.compute.internal"}), "addresses": frozenset({f"10.0.{number // 250}.{number % 250}"})}
     return Machine(id, id, pool, state, made, **{"zone": "a", "version": "lt:1", **own, **more})
+
+
+def refusal(status, message):
+    return status, {"kind": "Status", "message": message, "code": status}
+
+
+def node_item(node):
+    ready = {"type": "Ready", "status": "True" if node.ready else "Unknown", "lastTransitionTime": stamp(node.since)}
+    meta = {"name": node.name, "uid": node.uid, "creationTimestamp": stamp(node.made)}
+    return {"metadata": meta, "status": {"conditions": [ready]}}
+
+
+class Answer:
+    # Of http.client.
+    will_close = False
+
+    def __init__(self, status, headers, data):
+        self.status, self.headers, self.data = status, headers, data
+
+    def isclosed(self):
+        return True
+
+    def read(self, _limit=None):
+        return self.data
+
+    def readline(self, _limit=None):
+        line, end, self.data = self.data.partition(b"\n")
+        return line + end

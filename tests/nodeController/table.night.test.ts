@@ -1,3 +1,4 @@
+// Sees what nothing faster does: all calls of the controller times all faults; a slow test has a share.
 import { judgeTable } from "./python.ts";
 
 describe("every call of the node controller, answered wrongly in every way", function () {

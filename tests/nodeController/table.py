@@ -16,7 +16,7 @@ import web
 from status import MARKS, STATUS
 from support import stamp
 from volumes import FINALIZER, HOLD
-from world import World, call_of, controller, settle
+from world import World, controller, settle
 
 TURN, SOON, LONG = 6, 600, 1500
 TIME = re.compile(r"time$|timestamp$|timecreated$", re.I)
@@ -128,7 +128,7 @@ def record(world):
     exchange, flat, parse = world.exchange, aws.flat, web.parse
 
     def exchanged(one, host, timeout, method, path, body):
-        Read.call = call_of(host, method, path, body)
+        Read.call = clouds.call_of(host, method, path, body)
         return exchange(one, host, timeout, method, path, body)
 
     def flattened(element):

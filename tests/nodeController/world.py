@@ -5,14 +5,13 @@ import base64
 import copy
 import hashlib
 import json
-import re
 import time
 import types
 import urllib.parse
 from email.utils import formatdate
 from functools import partial
 
-from support import PAGE, item, machine, misfits, stamp
+from support import PAGE, Answer, item, machine, misfits, node_item, refusal, stamp
 
 import api
 import aws
@@ -41,23 +40,6 @@ class Clock:
 
     def wall(self):
         return BEGIN + self.at
-
-
-class Answer:
-    will_close = False
-
-    def __init__(self, status, headers, data):
-        self.status, self.headers, self.data = status, headers, data
-
-    def isclosed(self):
-        return True
-
-    def read(self, _limit=None):
-        return self.data
-
-    def readline(self, _limit=None):
-        line, end, self.data = self.data.partition(b"\n")
-        return line + end
 
 
 class World(clouds.Fleet):
@@ -151,7 +133,7 @@ class World(clouds.Fleet):
     # Calls
 
     def exchange(self, one, host, timeout, method, path, body):
-        call = call_of(host, method, path, body)
+        call = clouds.call_of(host, method, path, body)
         self.calls[call] = self.calls.get(call, 0) + 1
         hit = self.fault[1] if self.fault[0] in (call, host) and self.faulty in (None, one) else None
         if hit and (one.lease.fresh() or "kube-system/leases" in call):
@@ -167,7 +149,7 @@ class World(clouds.Fleet):
             status, answer = self.api(one, method, path, json.loads(body or "{}"))
             headers, data = {}, answer if isinstance(answer, bytes) else json.dumps(answer).encode()
         elif host == "169.254.169.254":
-            status, headers, data = 200, {}, metadata(path).encode()
+            status, headers, data = 200, {}, clouds.metadata(path).encode()
         else:
             status, headers, data = one.fake.ask(method, path, one.headers, body)
             headers = {**headers, "Date": formatdate(self.clock.wall(), usegmt=True)}
@@ -211,8 +193,6 @@ class World(clouds.Fleet):
         if method == "POST":
             key = f"{words[-1]}/{body['metadata']['name']}"
         there = self.objects.get(key)
-        if method == "POST" and there:
-            return refusal(409, "exists")
         if method != "POST" and there is None:
             return refusal(404, "not found")
         if method == "GET":
@@ -329,34 +309,6 @@ class World(clouds.Fleet):
 
 def named(request):
     return requests.reduce({**request, "status": {}}).node
-
-
-def refusal(status, message):
-    return status, {"kind": "Status", "message": message, "code": status}
-
-
-def node_item(node):
-    ready = {"type": "Ready", "status": "True" if node.ready else "Unknown", "lastTransitionTime": stamp(node.since)}
-    meta = {"name": node.name, "uid": node.uid, "creationTimestamp": stamp(node.made)}
-    return {"metadata": meta, "status": {"conditions": [ready]}}
-
-
-def metadata(path):
-    if path.endswith("/security-credentials/"):
-        return "role"
-    if "oauth2" in path:
-        return json.dumps({"access_token": "token"})
-    return json.dumps({"AccessKeyId": "key", "SecretAccessKey": "secret", "Token": "token"}) if "role" in path else "session"
-
-
-def call_of(host, method, path, body):
-    parts = urllib.parse.urlsplit(path)
-    if "amazonaws" in host:
-        form = dict(urllib.parse.parse_qsl((body or b"").decode()))
-        return form["Action"] + (" by id" if "InstanceId.1" in form else "")
-    if "watch" in parts.query:
-        method = "WATCH"
-    return f"{method} " + re.sub(r"/(nodes|certificatesigningrequests|virtualMachines|security-credentials)/[^/]+", r"/\1/*", parts.path)
 
 
 class Wire:

@@ -1,3 +1,4 @@
+// Sees what nothing faster does: that a rehearsal of a mirror ends red for each fault that it is for.
 import assert from "node:assert/strict";
 import { broken, describeControls } from "./controls.ts";
 

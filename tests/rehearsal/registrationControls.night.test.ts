@@ -1,3 +1,4 @@
+// Sees what nothing faster does: that a rehearsal ends red for faults of registration and of the cluster.
 import { describeControls } from "./controls.ts";
 
 const taint =

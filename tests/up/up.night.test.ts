@@ -1,3 +1,4 @@
+// Sees what nothing faster does: `up` and `down` by Pulumi's own CLI, interrupted, repeated and updated.
 import assert from "node:assert/strict";
 import { readFileSync, statSync, writeFileSync } from "node:fs";
 import path from "node:path";

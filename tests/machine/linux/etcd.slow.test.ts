@@ -7,11 +7,12 @@ import {
   describeOnMachine,
   machine,
   type Run,
+  realEtcd,
   type Sandbox,
   secretPrefix,
   spec,
+  withEtcd,
 } from "./machine.ts";
-import { realEtcd, withEtcd } from "./realEtcd.ts";
 
 const [cp0, cp1, cp2] = spec.controlPlane.members.map(({ address }) => address);
 const all = `cp-0=https://${cp0}:2380,cp-1=https://${cp1}:2380,cp-2=https://${cp2}:2380`;

@@ -4,8 +4,15 @@ import { gunzipSync } from "node:zlib";
 import { commandFolder, diskFolder } from "../../../rehearsal/testkit/machines.ts";
 import { exampleSpec } from "../../support/stacks.ts";
 import { exampleControlPlane } from "../examples.ts";
-import { bootedControlPlane as controlPlane, describeOnMachine, machine, type Sandbox, spec } from "./machine.ts";
-import { realEtcd, withEtcd } from "./realEtcd.ts";
+import {
+  bootedControlPlane as controlPlane,
+  describeOnMachine,
+  machine,
+  realEtcd,
+  type Sandbox,
+  spec,
+  withEtcd,
+} from "./machine.ts";
 
 /** A real etcd's snapshot is sent; none that has only so many bytes of it is. */
 const cutSnapshots = `cp ${commandFolder}/curl /store/curl

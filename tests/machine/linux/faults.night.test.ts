@@ -1,3 +1,4 @@
+// Sees what nothing faster does: each call of each job cut off or answered wrongly, and the clean run behind it.
 import assert from "node:assert/strict";
 import { gunzipSync } from "node:zlib";
 import { diskFolder } from "../../../rehearsal/testkit/machines.ts";

@@ -14,12 +14,13 @@ import {
   describeOnMachine,
   identity,
   machine,
+  realEtcd,
   runningControlPlane as running,
   type Sandbox,
   secretPrefix,
   spec,
+  withEtcd,
 } from "./machine.ts";
-import { realEtcd, withEtcd } from "./realEtcd.ts";
 
 describeOnMachine("jobs of Linux machines", () => {
   it("the node controller gets a certificate of a week in its own name, and not the authority's key", () => {

@@ -1,3 +1,4 @@
+// Sees what nothing faster does: a boot and a bake on a real Windows.
 import assert from "node:assert/strict";
 import { spawn, spawnSync } from "node:child_process";
 import { createHash } from "node:crypto";

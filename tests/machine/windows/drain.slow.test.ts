@@ -1,3 +1,4 @@
+// Sees what nothing faster does: what real kubectl prints for the columns and fields that a drain reads.
 import assert from "node:assert/strict";
 import { podColumns } from "../../../components/machine/windows/worker.ts";
 import { type ApiServer, startApiServer } from "../../support/apiServer.ts";

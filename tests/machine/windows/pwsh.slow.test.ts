@@ -5,7 +5,7 @@ import path from "node:path";
 import { findPwsh, needsPwsh, type PwshRun, runPwsh } from "../../support/pwsh.ts";
 import { skipIf } from "../../support/skip.ts";
 import { suiteFolder } from "../../support/suite.ts";
-import { fullPayload } from "./fullPayload.ts";
+import { fullPayload } from "../examples.ts";
 
 const folder = path.join(import.meta.dirname, "scripts/");
 const components = path.join(import.meta.dirname, "../../../components/");

@@ -50,5 +50,15 @@ Test 'a machine is restarted for HNS three times a day at most: then it stays dr
     Assert-Throws { Repair-PodNetwork $machine 'boot-1' @{ calm = New-Deadline 0 } } 'after three restarts of the machine today$'
     Repair-PodNetwork $machine 'boot-2' @{ calm = New-Deadline 0 }
     Assert-Equal $fakePc.deeds (@('drain', 'shutdown.exe /r /f /t 0') * 3 + 'drain')
+    # Nothing is done uncounted; neither a drain that fails nor a restart that is refused ends it.
+    $machine = New-Case
+    Write-Text "$scripts/drain.ps1" 'Add-Deed drain; throw 503'
+    Write-Text $machine.network.conflist 'here'
+    Repair-PodNetwork $machine 'boot-1' @{}
+    $fakePc.services.hns.id = 200
+    Assert-Throws { function Write-Text { throw 'full' }; Repair-PodNetwork $machine 'boot-1' @{ calm = New-Deadline 0 } } '^full$'
+    Set-Values $fakePc @{ call = 'shutdown.exe*'; way = 'throws'; times = 1 }
+    foreach ($time in 1, 2) { try { Repair-PodNetwork $machine 'boot-1' @{ calm = New-Deadline 0 } } catch { Add-Deed failed } }
+    Assert-Equal $fakePc.deeds @('drain', 'failed', 'drain', 'shutdown.exe /r /f /t 0')
 }
 Complete-Tests
