@@ -1,9 +1,9 @@
 import path from "node:path";
 import { Command as Declaration, Option } from "@commander-js/extra-typings";
 import { hasPassphrase, readStackFile } from "../components/config/stackFile.ts";
-import { planFiles } from "../plan/report/files.ts";
 import { reaches } from "../plan/report/findings.ts";
 import { makePlan } from "../plan/report/makePlan.ts";
+import { planFiles } from "../plan/report/markdown.ts";
 import { type ComparedStack, compareStacks } from "./changes/compare.ts";
 import { changesFile, changesJson, statusWords } from "./changes/stackChange.ts";
 import { commandOf, type ExitCode, exitCodes, lostData, type Terminal, UsageError } from "./exit.ts";

@@ -6,7 +6,7 @@ import { type BasePlan, readBasePlan } from "../plan/diff/base.ts";
 import { diffPlans } from "../plan/diff/compare.ts";
 import { diffText } from "../plan/diff/text.ts";
 import { ProgramError, ShapeError } from "../plan/program/runProgram.ts";
-import { type OutputFile, planFiles, planJson } from "../plan/report/files.ts";
+import { type OutputFile, planFiles, planJson } from "../plan/report/markdown.ts";
 import { levels, reaches } from "../plan/report/findings.ts";
 import { makePlan } from "../plan/report/makePlan.ts";
 import { planSummary } from "../plan/report/summary.ts";

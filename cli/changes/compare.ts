@@ -12,7 +12,7 @@ import {
   resourceLines,
 } from "../../plan/diff/text.ts";
 import type { Plan } from "../../plan/plan.ts";
-import { planJson } from "../../plan/report/files.ts";
+import { planJson } from "../../plan/report/markdown.ts";
 import { planSummary } from "../../plan/report/summary.ts";
 import { UsageError } from "../exit.ts";
 import { programErrors } from "../plan.ts";

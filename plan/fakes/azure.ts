@@ -1,15 +1,14 @@
 import { listOf, mapOf, type PropertyMap, type PropertyValue, textOf } from "../../components/gates/resources.ts";
 import type { SimulatedResource } from "../program/engine.ts";
 import type { ResourceRequest } from "../program/recorded.ts";
-import { addressIn, requireInside } from "./addresses.ts";
-import { digest, hex, uuid } from "./identifiers.ts";
+import { addressIn, digest, hex, requireInside, uuid } from "./identifiers.ts";
 import type { SimulatedContext, SimulatedPlace, SimulatedProvider } from "./provider.ts";
 
 /**
  * Ids inside a resource group, after `providers`, made of these inputs (Azure REST API reference, the URI of each
  * create operation).
  */
-const paths: Readonly<Record<string, string>> = {
+export const azurePaths: Readonly<Record<string, string>> = {
   "network:VirtualNetwork": "Microsoft.Network/virtualNetworks/{virtualNetworkName}",
   "network:Subnet": "Microsoft.Network/virtualNetworks/{virtualNetworkName}/subnets/{subnetName}",
   "network:NetworkSecurityGroup": "Microsoft.Network/networkSecurityGroups/{networkSecurityGroupName}",
@@ -32,7 +31,6 @@ const paths: Readonly<Record<string, string>> = {
   "monitor:AutoscaleSetting": "Microsoft.Insights/autoscaleSettings/{autoscaleSettingName}",
   "keyvault:Vault": "Microsoft.KeyVault/vaults/{vaultName}",
   "keyvault:Secret": "Microsoft.KeyVault/vaults/{vaultName}/secrets/{secretName}",
-  "keyvault:Key": "Microsoft.KeyVault/vaults/{vaultName}/keys/{keyName}",
   "managedidentity:UserAssignedIdentity": "Microsoft.ManagedIdentity/userAssignedIdentities/{resourceName}",
   "managedidentity:FederatedIdentityCredential":
     "Microsoft.ManagedIdentity/userAssignedIdentities/{resourceName}/federatedIdentityCredentials/{federatedIdentityCredentialResourceName}",
@@ -76,7 +74,7 @@ function azurePath(
         input("roleDefinitionId") ?? uuid(urn),
       );
   }
-  const path = paths[kind];
+  const path = azurePaths[kind];
   if (path === undefined) throw new Error(`no simulation of azure-native:${kind}: the form of its id is not known`);
   const [, parent = "", last = ""] = /^(.*)\/\{(\w+)\}$/.exec(path) ?? [];
   const inside = parent.replaceAll(/\{(\w+)\}/g, (_, key: string) => input(key) ?? "");
@@ -128,24 +126,15 @@ const outputs: Readonly<Record<string, Outputs>> = {
       vaultUri: `https://${name}.vault.azure.net/`,
     },
   }),
-  "keyvault:Secret": ({ inputs, urn }, _, { name }) => {
+  "keyvault:Secret": ({ inputs }, _, { name }) => {
     const uri = `https://${textOf(inputs.vaultName) ?? ""}.vault.azure.net/secrets/${name}`;
     // The resource manager never gives the value back.
     const { value: _value, ...rest } = mapOf(inputs.properties);
-    return { properties: { ...rest, secretUri: uri, secretUriWithVersion: `${uri}/${hex(32, urn, "version")}` } };
-  },
-  "keyvault:Key": ({ inputs, urn }, _, { name }) => {
-    const keyUri = `https://${textOf(inputs.vaultName) ?? ""}.vault.azure.net/keys/${name}`;
-    return { keyUri, keyUriWithVersion: `${keyUri}/${hex(32, urn, "version")}` };
+    return { properties: { ...rest, secretUri: uri } };
   },
   "storage:StorageAccount": (_, __, { name }) => ({
-    primaryEndpoints: {
-      blob: `https://${name}.blob.core.windows.net/`,
-      dfs: `https://${name}.dfs.core.windows.net/`,
-      file: `https://${name}.file.core.windows.net/`,
-    },
+    primaryEndpoints: { blob: `https://${name}.blob.core.windows.net/` },
   }),
-  "network:VirtualNetwork": ({ inputs }, _, { id }) => ({ subnets: children(inputs.subnets, `${id}/subnets`) }),
   "network:PublicIPAddress": ({ inputs, urn }, { place }) => {
     const label = textOf(mapOf(inputs.dnsSettings).domainNameLabel);
     return {
@@ -161,8 +150,6 @@ const outputs: Readonly<Record<string, Outputs>> = {
       ...configuration,
       privateIPAddress: privateAddress(configuration, context, urn),
     })),
-    // The range that Microsoft's virtual cards have.
-    macAddress: `60-45-BD-${(hex(6, urn, "mac").toUpperCase().match(/../g) ?? []).join("-")}`,
   }),
   "network:LoadBalancer": ({ inputs, urn }, context, { id }) => ({
     frontendIPConfigurations: children(inputs.frontendIPConfigurations, `${id}/frontendIPConfigurations`).map(
@@ -173,14 +160,11 @@ const outputs: Readonly<Record<string, Outputs>> = {
     ),
     backendAddressPools: children(inputs.backendAddressPools, `${id}/backendAddressPools`),
     probes: children(inputs.probes, `${id}/probes`),
-    loadBalancingRules: children(inputs.loadBalancingRules, `${id}/loadBalancingRules`),
   }),
   "privatedns:PrivateRecordSet": ({ inputs }, _, { name }) => ({
     fqdn: `${name === "@" ? "" : `${name}.`}${textOf(inputs.privateZoneName) ?? ""}.`,
   }),
   "compute:VirtualMachine": ({ urn }) => ({ vmId: uuid(urn, "vm"), timeCreated: created }),
-  "compute:VirtualMachineScaleSet": ({ urn }) => ({ uniqueId: uuid(urn, "set") }),
-  "compute:Disk": ({ urn }) => ({ uniqueId: uuid(urn, "disk"), diskState: "Attached" }),
 };
 
 /** Ids of the form and length that Azure gives. @throws Error for a kind whose id is not known. */

@@ -1,3 +1,4 @@
+import { generateKeyPairSync } from "node:crypto";
 import { type PropertyMap, textOf } from "../../components/gates/resources.ts";
 import { tlsResource } from "./tls.ts";
 
@@ -22,9 +23,10 @@ function made(type: string, output: string, inputs: PropertyMap): string {
   );
 }
 
-function newKey(): string {
-  return made("privateKey:PrivateKey", "privateKeyPemPkcs8", { algorithm: "ECDSA", ecdsaCurve: "P256" });
-}
+const newKey = (): string =>
+  generateKeyPairSync("ec", { namedCurve: "prime256v1" })
+    .privateKey.export({ type: "pkcs8", format: "pem" })
+    .toString();
 
 /** An authority for simulated endpoints: ECDSA P-256, valid for a day. */
 export function newAuthority(commonName: string): KeyAndCertificate {

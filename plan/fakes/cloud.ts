@@ -1,14 +1,13 @@
 import { awsNeeds } from "../../components/gates/account/aws/needs.ts";
 import { azureNeeds } from "../../components/gates/account/azure/machines.ts";
-import { mapOf, type PropertyMap, textOf } from "../../components/gates/resources.ts";
+import { mapOf, type PropertyMap, Secret, textOf } from "../../components/gates/resources.ts";
 import type { SimulatedCloud } from "../program/engine.ts";
 import { awsResource } from "./aws.ts";
 import { awsObjects } from "./awsAccess.ts";
 import { azureResource } from "./azure.ts";
 import { existingOf, readExisting } from "./existing.ts";
-import { autoName, uuid } from "./identifiers.ts";
+import { autoName, bytes, characters, uuid } from "./identifiers.ts";
 import type { CertificateMode, MadeResource, SimulatedContext, SimulatedPlace, SimulatedProvider } from "./provider.ts";
-import { randomResource } from "./random.ts";
 import { tlsResource } from "./tls.ts";
 
 /** Objects that machines fetch by a role. */
@@ -49,6 +48,59 @@ const kubernetesResource: SimulatedProvider = ({ type, name, urn, inputs }) => {
     },
   };
 };
+
+const lower = "abcdefghijklmnopqrstuvwxyz";
+const upper = lower.toUpperCase();
+const digits = "0123456789";
+/** Special characters of `random_password` by default (Terraform provider random). */
+const special = "!@#$%&*()-_=+[]{}<>:?";
+
+/** The provider `random`: values follow from URN and keepers. */
+const randomResource: SimulatedProvider = ({ type, urn, inputs }) => {
+  const seed = `${urn}${JSON.stringify(mapOf(inputs.keepers))}`;
+  switch (type) {
+    case "random:index/randomString:RandomString": {
+      const result = characters(lengthOf(inputs), alphabet(inputs), seed);
+      return { id: result, outputs: { result } };
+    }
+    case "random:index/randomPassword:RandomPassword":
+      return {
+        id: "none",
+        outputs: {
+          result: new Secret(characters(lengthOf(inputs), alphabet(inputs), seed)),
+          bcryptHash: new Secret(`$2a$10$${characters(53, lower + upper + digits, seed, "bcrypt")}`),
+        },
+      };
+    case "random:index/randomBytes:RandomBytes": {
+      const value = bytes(lengthOf(inputs), seed);
+      return {
+        id: "none",
+        outputs: { base64: new Secret(value.toString("base64")), hex: new Secret(value.toString("hex")) },
+      };
+    }
+    case "random:index/randomUuid:RandomUuid": {
+      const result = uuid(seed);
+      return { id: result, outputs: { result } };
+    }
+    default:
+      throw new Error(`no simulation of ${type}`);
+  }
+};
+
+function lengthOf(inputs: PropertyMap): number {
+  if (typeof inputs.length !== "number") throw new Error("a random value needs a length");
+  return inputs.length;
+}
+
+function alphabet(inputs: PropertyMap): string {
+  const extra = typeof inputs.overrideSpecial === "string" ? inputs.overrideSpecial : special;
+  return [
+    inputs.lower === false ? "" : lower,
+    inputs.upper === false ? "" : upper,
+    inputs.numeric === false || inputs.number === false ? "" : digits,
+    inputs.special === false ? "" : extra,
+  ].join("");
+}
 
 const providers: Readonly<Record<string, SimulatedProvider>> = {
   aws: awsResource,

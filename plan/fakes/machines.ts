@@ -1,6 +1,6 @@
 import { listOf, mapOf, type PropertyValue, resourcesOfType, textOf } from "../../components/gates/resources.ts";
 import type { RecordedProgram, RecordedResource } from "../program/recorded.ts";
-import { AddressPool } from "./addresses.ts";
+import { AddressPool } from "./identifiers.ts";
 
 export interface SimulatedVolume {
   /** `vol-…`, or the disk's name; none for one that the machine makes itself. */

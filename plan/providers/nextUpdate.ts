@@ -1,9 +1,11 @@
 import { randomUUID } from "node:crypto";
 import { type PropertyMap, reveal } from "../../components/gates/resources.ts";
-import { type Compared, findOperations } from "../diff/operations.ts";
+import { changedLeaves, valueAt } from "../diff/leaves.ts";
+import { type Compared, findOperations, ownChanges } from "../diff/operations.ts";
+import { readBack } from "../fakes/readBack.ts";
 import type { SimulatedCloud } from "../program/engine.ts";
 import type { RecordedResource, ResourceRequest } from "../program/recorded.ts";
-import { comparedInputs, plain, updatedOutputs } from "./diff.ts";
+import { concerns, replacementRow } from "../replacement/table.ts";
 
 export type Fate = "stays" | "changed" | "replaced" | "refused";
 
@@ -84,4 +86,107 @@ export function nextUpdate(simulate: SimulatedCloud, state: ReadonlyMap<string, 
     };
     return { id: old.id, outputs: { ...simulate(request).outputs, ...updatedOutputs(question) } };
   };
+}
+
+export interface Change {
+  /** As Pulumi writes it: `launchTemplate.version`, `tags["kubernetes.io/cluster/x"]`. */
+  readonly path: string;
+  readonly kind: "add" | "delete" | "update";
+  readonly replaces: boolean;
+  /** Whether no program has given the old value. */
+  readonly inState: boolean;
+}
+
+export interface Difference {
+  readonly changes: readonly Change[];
+}
+
+export interface DiffQuestion {
+  readonly type: string;
+  readonly oldInputs: PropertyMap;
+  readonly oldOutputs: PropertyMap;
+  readonly inputs: PropertyMap;
+  readonly ignoreChanges: readonly string[];
+}
+
+/** Outputs that count writes; tags alone make no version of a template. */
+const counters: Readonly<Record<string, { readonly output: string; readonly uncounted: readonly string[] }>> = {
+  "aws:ec2/launchTemplate:LaunchTemplate": { output: "latestVersion", uncounted: ["tags"] },
+  "aws:ssm/parameter:Parameter": { output: "version", uncounted: ["tags"] },
+};
+
+export function countedOutput(question: DiffQuestion): string | undefined {
+  const counter = counters[question.type];
+  const changed = difference(question).changes.map(({ path }) => path.split(/[.[]/)[0] ?? "");
+  return changed.some((input) => counter?.uncounted.includes(input) === false) ? counter?.output : undefined;
+}
+
+/**
+ * What an update in place gives besides a new resource's outputs: what it counts, and inputs that the cloud sets back,
+ * since the provider sends them only where they change.
+ *
+ * @param found outputs that the cloud has; default those of the state
+ */
+export function updatedOutputs(question: DiffQuestion, found = question.oldOutputs): PropertyMap {
+  const { type, oldInputs } = question;
+  const changed = difference(question).changes.map(({ path }) => path);
+  const counter = counters[type]?.output ?? "";
+  const count = found[counter];
+  const more = countedOutput(question) === undefined ? 0 : 1;
+  const resets = changed.every((path) => concerns(path, "tags"))
+    ? []
+    : Object.entries(replacementRow(type)?.resets ?? {});
+  return {
+    ...(typeof count === "number" ? { [counter]: count + more } : {}),
+    ...Object.fromEntries(resets.filter(([key]) => key in oldInputs && !changed.includes(key))),
+  };
+}
+
+/** What changes, without the program's options, which are the engine's work. */
+export function difference(question: DiffQuestion): Difference {
+  const { type, inputs, ignoreChanges } = question;
+  const row = replacementRow(type);
+  if (row === undefined && !type.startsWith("pulumi:providers:"))
+    throw new Error(`what replaces ${type} is not known: it needs a row in plan/replacement`);
+  const [old, now] = [comparedInputs(question), plain(inputs)];
+  const { inputs: leaves, forced } = ownChanges(old, { type, inputs: now, options: { ignoreChanges } }, true);
+  const changes = leaves.map((leaf) => ({
+    path: leaf.path,
+    kind:
+      leaf.old === undefined ? ("add" as const) : leaf.now === undefined ? ("delete" as const) : ("update" as const),
+    inState:
+      valueAt(question.oldInputs, leaf.path) === undefined &&
+      leaf.path === readBack[type]?.field &&
+      leaf.now === undefined,
+    replaces: forced.some((key) => concerns(leaf.path, key)),
+  }));
+  return { changes };
+}
+
+/**
+ * Old inputs as a provider compares them. AWS's bridge also looks at the state: an optional input that was read back
+ * and is not given would be taken away; one that the cloud has set back is so.
+ */
+function comparedInputs({ type, oldInputs, oldOutputs, inputs }: Omit<DiffQuestion, "ignoreChanges">): PropertyMap {
+  const reset = Object.entries(replacementRow(type)?.resets ?? {}).filter(([key, to]) => oldOutputs[key] === to);
+  const field = readBack[type]?.field;
+  const found = field === undefined || inputs[field] !== undefined ? undefined : oldOutputs[field];
+  return {
+    ...(field === undefined || found === undefined ? {} : { [field]: reveal(found) }),
+    ...plain(oldInputs),
+    ...Object.fromEntries(reset),
+  };
+}
+
+export function differentPaths(old: PropertyMap, now: PropertyMap): readonly string[] {
+  return changedLeaves(plain(old), plain(now), "", true).map(({ path }) => path);
+}
+
+/** Changed inputs that the provider takes for an update and the cloud refuses. */
+export function refusedInputs({ type, oldInputs, inputs }: DiffQuestion): readonly string[] {
+  return ownChanges(plain(oldInputs), { type, inputs: plain(inputs), options: {} }).refused;
+}
+
+function plain(map: PropertyMap): PropertyMap {
+  return Object.fromEntries(Object.entries(map).map(([key, value]) => [key, reveal(value)]));
 }

@@ -1,8 +1,6 @@
 import { fewerMachines } from "../../components/model/upgrade.ts";
 import { type Finding, type Level, levels } from "../finding.ts";
-import { addOnRules } from "./rules/addOns.ts";
-import { contentRules, sizeRules } from "./rules/content.ts";
-import { identityRules } from "./rules/identity.ts";
+import { addOnRules, contentRules, identityRules, sizeRules } from "./rules/content.ts";
 import { pinRules } from "./rules/pins.ts";
 import { type FindingInput, production, type Rule, type Rules } from "./rules/rule.ts";
 import { stackRules } from "./rules/stack.ts";

@@ -10,7 +10,7 @@ import { UsageError } from "../../cli/exit.ts";
 import { printed } from "../../cli/printed.ts";
 import { ConfigError } from "../../components/model/problem.ts";
 import type { Plan } from "../../plan/plan.ts";
-import { planJson } from "../../plan/report/files.ts";
+import { planJson } from "../../plan/report/markdown.ts";
 import { planOf } from "../support/planOf.ts";
 import { stackConfig } from "../support/stacks.ts";
 import { suiteFolder } from "../support/suite.ts";

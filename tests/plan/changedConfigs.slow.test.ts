@@ -10,7 +10,7 @@ import type { Change } from "../../plan/diff/operations.ts";
 import { decisive, nodeName, nodeWords } from "../../plan/diff/text.ts";
 import type { Plan } from "../../plan/plan.ts";
 import { replacementRow } from "../../plan/replacement/table.ts";
-import { planJson } from "../../plan/report/files.ts";
+import { planJson } from "../../plan/report/markdown.ts";
 import { previewReplaces, shortUrn } from "../support/mocks.ts";
 import { planOf } from "../support/planOf.ts";
 import { matchAnswers, wrapped } from "../support/snapshot.ts";

@@ -7,7 +7,7 @@ import { diffPlans } from "../../plan/diff/compare.ts";
 import type { Plan } from "../../plan/plan.ts";
 import { secretsInUserData } from "../../plan/program/leaks.ts";
 import { holdersInWords, reaches, stores } from "../../plan/report/access.ts";
-import { planFiles, relativePath } from "../../plan/report/files.ts";
+import { planFiles, relativePath } from "../../plan/report/markdown.ts";
 import { mermaid, planMarkdown } from "../../plan/report/markdown.ts";
 import { planSummary } from "../../plan/report/summary.ts";
 import { bareMachine, barePlan, barePool, planOf, requestFor } from "../support/planOf.ts";

@@ -1,5 +1,5 @@
 import { mapFromWire, mapOf, type PropertyMap, type PropertyValue, unknown } from "../../components/gates/resources.ts";
-import type { Operation } from "../../plan/calls/operation.ts";
+import type { Operation } from "../../plan/fakes/calls.ts";
 import { type ExistingResources, findExisting } from "../../plan/fakes/existing.ts";
 import { readBack } from "../../plan/fakes/readBack.ts";
 import type { SimulatedCloud } from "../../plan/program/engine.ts";
@@ -18,7 +18,7 @@ import {
   differentPaths,
   refusedInputs,
   updatedOutputs,
-} from "../../plan/providers/diff.ts";
+} from "../../plan/providers/nextUpdate.ts";
 
 export interface Subject {
   readonly urn: string;

@@ -10,7 +10,7 @@ import {
   some,
 } from "../../../components/gates/account/question.ts";
 import { partition } from "../../../components/model/cloudFacts/ids.ts";
-import { awsCalls } from "../../../plan/calls/aws.ts";
+import { awsCalls } from "../../../plan/fakes/calls.ts";
 import type { Call as IamCall } from "../../../plan/fakes/iam.ts";
 import type { RecordedProgram } from "../../../plan/program/recorded.ts";
 

@@ -2,8 +2,8 @@ import { type AzureNeeds, path } from "../../../components/gates/account/azure/m
 import { made } from "../../../components/gates/account/needs.ts";
 import { doubtful, notAsked, type Question, refused, some } from "../../../components/gates/account/question.ts";
 import { resourcesOfType } from "../../../components/gates/resources.ts";
-import { azureActions } from "../../../plan/calls/azure.ts";
 import { rolesAllow } from "../../../plan/fakes/azureAccess.ts";
+import { azureActions } from "../../../plan/fakes/calls.ts";
 import type { RecordedProgram } from "../../../plan/program/recorded.ts";
 
 type Recorded = Omit<AzureNeeds, "program"> & { readonly program: RecordedProgram };

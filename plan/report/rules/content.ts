@@ -1,3 +1,4 @@
+import type { AuditPolicy } from "../../../components/config/machineSchema.ts";
 import { mirrorOf } from "../../../components/machine/registryMirrors.ts";
 import { type Artifact, downloadUrl, isImage } from "../../../components/model/artifacts.ts";
 import { clientLimits } from "../../../components/model/clusterSpec.ts";
@@ -203,3 +204,78 @@ export const contentRules = {
 function imagesOf({ resources }: RecordedProgram): readonly string[] {
   return resources.filter(({ type }) => type.startsWith("kubernetes:")).flatMap(({ inputs }) => imagesIn(inputs));
 }
+
+export const addOnRules = {
+  "secrets-in-sent-logs": {
+    level: "warning",
+    about: "bodies of Secrets leave the cluster with the audit log",
+    find: ({ spec: { addons, controlPlane } }) =>
+      addons.logs !== undefined &&
+      logsBodiesOfSecrets(controlPlane.auditPolicy) && {
+        path: key("controlPlane.auditPolicy"),
+        message: "The audit policy logs bodies of Secrets, and addons.logs sends the audit log out of the cluster.",
+        remedy: "Put a rule of level Metadata for Secrets before the others.",
+      },
+  },
+  "logs-behind-a-login": {
+    level: "warning",
+    about: "the proxy wants a login that the collectors do not have",
+    find: ({ spec: { addons, credentials } }) =>
+      addons.logs !== undefined &&
+      credentials.proxy && {
+        path: key("addons.logs"),
+        message: "The collectors do not know the login of the proxy, so it lets none of their requests through.",
+        remedy: "Let the nodes reach that endpoint without a login, or name its host in noProxy.",
+      },
+  },
+} as const satisfies Rules;
+
+/** The first rule that fits decides; a rule for some requests may not fit. */
+function logsBodiesOfSecrets(policy: AuditPolicy | undefined): boolean {
+  for (const { level, resources, ...conditions } of policy?.rules ?? []) {
+    const secrets =
+      resources === undefined ||
+      resources.some(
+        ({ group = "", resources: names = [] }) =>
+          group === "" && (names.length === 0 || names.some((name) => ["*", "secrets"].includes(name))),
+      );
+    if (!secrets) continue;
+    if (level === "Request" || level === "RequestResponse") return true;
+    if (resources?.every(({ resourceNames = [] }) => resourceNames.length === 0) !== false && isForAll(conditions))
+      return false;
+  }
+  return false;
+}
+
+/** Whether a rule is without conditions on who, what and where. */
+function isForAll(conditions: object): boolean {
+  return ["users", "userGroups", "verbs", "namespaces", "nonResourceURLs"].every((name) => !(name in conditions));
+}
+
+/** Rights that end in all rights: AWS's policies, Azure's Owner, Contributor and the two that hand out roles. */
+const almighty = [
+  /:policy\/(AdministratorAccess|PowerUserAccess|IAMFullAccess)$/,
+  /^(8e3af657-a8ff-443c-a75c-2fe8c4bcb635|b24988ac-6180-42a0-ab88-20f7382dd24c|18d7d88d-d35e-4fb5-a5c3-7773c20a72d9|f58310d9-a9f6-439a-9e8d-f62e7b41a168)$/i,
+];
+
+export const identityRules = {
+  "identity-too-wide": {
+    level: "warning",
+    about: "a service account may do everything",
+    find: ({ spec: { workloadIdentity } }) =>
+      (workloadIdentity?.serviceAccounts ?? []).flatMap(({ namespace, name, policies, statements, roles }, index) => {
+        const wide = [
+          ...policies.filter((policy) => almighty.some((pattern) => pattern.test(policy))),
+          ...roles.map(({ role }) => role).filter((role) => almighty.some((pattern) => pattern.test(role))),
+          ...statements.flatMap(({ actions, resources }) =>
+            resources.includes("*") ? actions.filter((action) => action.endsWith("*")) : [],
+          ),
+        ];
+        return wide.map((right) => ({
+          path: key(`access.workloadIdentity.serviceAccounts[${index}]`),
+          message: `Anyone who may create a pod in ${namespace} as ${name} has ${right} on everything.`,
+          remedy: "Name the actions and the resources that the program needs.",
+        }));
+      }),
+  },
+} as const satisfies Rules;

@@ -1,3 +1,0 @@
-export const operations = ["create", "read", "update", "delete"] as const;
-
-export type Operation = (typeof operations)[number];
