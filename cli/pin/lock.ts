@@ -1,111 +1,328 @@
-import { isPair, isScalar, parseDocument, visit } from "yaml";
-import { type Artifact, isImage, isProgram, windowsImageQueries } from "../../components/model/artifacts.ts";
+import { z } from "zod";
+import { moreArtifacts } from "../../components/config/stackFile.ts";
+import {
+  type Artifact,
+  isImage,
+  isLaterPatch,
+  isProgram,
+  partnersOf,
+  partsOf,
+  placesOf,
+  releaseOf,
+  windowsImageQueries,
+} from "../../components/model/artifacts.ts";
 import { windowsReleases } from "../../components/model/operatingSystems.ts";
+import { didYouMean } from "../../components/model/problem.ts";
 import {
   compareVersions,
   defaultRelease,
   minorOf,
   minors,
-  type NamedVersion,
+  namedVersions,
   releasePrograms,
+  type VersionTree,
 } from "../../components/model/releases.ts";
-import type { Publishers, Said } from "./publishers.ts";
+import { UsageError } from "../exit.ts";
+import { type UpstreamLock, withManifests } from "./manifests.ts";
+import { checksumUrl, digestOf, type Publishers } from "./publishers.ts";
 
-/** Releases kept of a minor: the newest, and one to go back to. */
-const keptReleases = 2;
+/** What is recorded. */
+export interface Lock {
+  /** The program's artifacts. */
+  readonly rows: readonly Artifact[];
+  /** Those of a repository that has the program as a submodule, where nothing else is recorded. */
+  readonly users?: readonly Artifact[] | undefined;
+  readonly upstream: UpstreamLock;
+}
+
+const tree: z.ZodType<VersionTree> = z.union([
+  z.string(),
+  z.record(
+    z.string(),
+    z.lazy(() => tree),
+  ),
+]);
+const section = z.record(z.string(), tree);
+
+/** What of `versions.json` is read and written. */
+export const versionsSchema = z.object({
+  ...{ components: section, others: section, images: section, networks: z.record(z.string(), section) },
+  together: z.array(z.array(z.string())),
+});
+type Versions = z.output<typeof versionsSchema>;
+
+/** The versions wanted: those of `versions.json`, with a release of Kubernetes or a component besides. */
+export interface Wanted {
+  readonly versions: Versions;
+  readonly release?: string | undefined;
+  readonly component?: Component | undefined;
+  /** A part of a name or a version: only such rows are asked for. */
+  readonly only?: string | undefined;
+  /** Whether an image that a publisher has put at a known tag is taken. */
+  readonly acceptMoved?: boolean | undefined;
+}
+
+/** A program or image of the lock at a later patch, with digests by hand: `[NAME:][OS=]SHA256`. */
+interface Component {
+  readonly name: string;
+  readonly version: string;
+  readonly digests: readonly string[];
+}
 
 export const pinOutcomes = ["verified", "recorded", "moved", "unverified", "different", "failed", "kept"] as const;
 
-export interface PinResult {
+interface PinResult {
   readonly artifact: Artifact;
   readonly outcome: (typeof pinOutcomes)[number];
   readonly message?: string;
 }
 
-/** All artifacts of a release, without digests. Throws RangeError for one that cannot be chosen. */
-export function releaseArtifacts(version: string): readonly Artifact[] {
+/** What becomes of it all. */
+export interface Pinned extends Pick<Wanted, "versions"> {
+  /** As it was, with the versions, where something failed. */
+  readonly lock: Lock;
+  /** In the lock's order. */
+  readonly results: readonly PinResult[];
+  /** Rows of the component. */
+  readonly taken: readonly Artifact[];
+  /** Rows of a user that the program has meanwhile. */
+  readonly gone: readonly Artifact[];
+  /** What manifests say otherwise than before, line by line. */
+  readonly news: readonly string[];
+  /** Why nothing is recorded. */
+  readonly failed: readonly string[];
+}
+
+/** Few enough for publishers that count. */
+const atOnce = 8;
+
+/**
+ * The lock with the versions wanted, each with the digest that its publisher gives: a recorded one must be that.
+ *
+ * @throws UsageError for what cannot be wanted
+ */
+export async function pin(
+  lock: Lock,
+  wanted: Wanted,
+  publishers: Publishers,
+  progress: (doing: string) => void = () => {},
+): Promise<Pinned> {
+  const { rows, taken, versions, isMeant, isAsked } = rowsOf(lock, wanted);
+  const look = async (artifact: Artifact): Promise<PinResult> => {
+    if (!isAsked(artifact)) return { artifact, outcome: "kept" };
+    progress(`asking for ${nameOf(artifact)}`);
+    return await digestOf(artifact, publishers).then(
+      (said) => judge(artifact, said, wanted.acceptMoved),
+      (error: Error) => ({ artifact, outcome: "failed", message: `${nameOf(artifact)}: ${error.message}` }),
+    );
+  };
+  const results: PinResult[] = [];
+  while (results.length < rows.length)
+    results.push(...(await Promise.all(rows.slice(results.length, results.length + atOnce).map(look))));
+  const named = namedVersions(versions, minorOf(defaultRelease)).filter(isMeant);
+  const { upstream, changed: news, failed: unread } = await withManifests(lock.upstream, named, publishers);
+  const failed = [...results.flatMap((each) => failureOf(each, taken)), ...unread];
+  const found = { results, news, failed };
+  if (failed.length > 0) return { lock, versions: wanted.versions, ...found, taken: [], gone: [] };
+  const all = results.map(({ artifact }) => artifact);
+  if (lock.users === undefined) return { lock: { rows: all, upstream }, versions, ...found, taken, gone: [] };
+  const theirs = all.filter((row) => !lock.rows.includes(row));
+  const gone = placesOf(lock.rows, theirs).filter(({ replaces }) => replaces?.length === 0);
+  const users = over(theirs, gone).filter((row) => !gone.includes(row));
+  return { lock: { ...lock, users }, versions: wanted.versions, ...found, taken, gone };
+}
+
+/** Rows that there are to be, sorted, and those of them that are asked for. A user's stay. */
+function rowsOf({ rows: own, users }: Lock, { versions: table, release, component, only }: Wanted) {
+  const versions = component === undefined ? table : withComponent(table, component);
+  const named = withNamed(own, versions);
+  const taken = component === undefined ? [] : takenOf(named, own, users, component, table.together);
+  const isMeant = ({ name, version }: Pick<Artifact, "name" | "version">) =>
+    component === undefined
+      ? `${name} ${version}`.includes(only ?? "")
+      : taken.some((row) => row.name === name && row.version === version);
+  const known = users === undefined ? named.filter((row) => own.includes(row) || isMeant(row)) : over(own, users);
+  const rows = over(release === undefined ? known : withRelease(known, release), taken);
+  if (!rows.some(isMeant) && only !== undefined)
+    throw new UsageError(
+      `--only ${only} is in the name or version of no artifact; allowed: a part of one, such as kubelet`,
+    );
+  // A user may fill in what the program lacks, and with a release nothing but that is taken.
+  const isFixed = (row: Artifact) =>
+    users !== undefined && own.includes(row) && (row.digest !== null || release !== undefined);
+  const isAsked = (row: Artifact) => !isFixed(row) && (isMeant(row) || !known.includes(row));
+  return { rows: sorted(rows), taken, versions, isMeant, isAsked };
+}
+
+/** Rows, with more in place of the same ones. */
+const over = (rows: readonly Artifact[], more: readonly Artifact[]): readonly Artifact[] => {
+  const names = new Set(more.map(nameOf));
+  return [...rows.filter((row) => !names.has(nameOf(row))), ...more];
+};
+
+/** All programs of a release, without digests. @throws UsageError for one that cannot be chosen */
+function releaseArtifacts(version: string): readonly Artifact[] {
   if (!/^\d+\.\d+\.\d+$/.test(version))
-    throw new RangeError(
+    throw new UsageError(
       `${version} is not a release such as ${defaultRelease}; of a program or an image: NAME VERSION`,
     );
   if (!minors.some(({ minor }) => minor === minorOf(version)))
-    throw new RangeError(
+    throw new UsageError(
       `Kubernetes ${minorOf(version)} cannot be chosen; allowed: ${minors.map(({ minor }) => minor).join(", ")}`,
     );
   return (["linux", "windows"] as const).flatMap((os) =>
-    releasePrograms[os].map((name): Artifact => {
-      const url = `https://dl.k8s.io/release/v${version}/bin/${os}/amd64/${name}`;
-      const unknown = {
-        algorithm: "sha256",
-        digest: null,
-        source: "not recorded yet",
-        checksumUrl: `${url}.sha256`,
-      } as const;
-      return { name, version, os, arch: "amd64", url, ...unknown };
-    }),
+    releasePrograms[os].map((name) =>
+      unknown({
+        ...{ name, version, os, arch: "amd64", algorithm: "sha256", digest: null, source: "" },
+        url: `https://dl.k8s.io/release/v${version}/bin/${os}/amd64/${name}`,
+      }),
+    ),
   );
 }
 
+/** Releases kept of a minor: the newest, and one to go back to. */
+const keptReleases = 2;
+
 /** Each minor keeps its newest releases alone. */
-export function withRelease(lock: readonly Artifact[], version: string): readonly Artifact[] {
-  const known = new Set(lock.map(identity));
-  const all = [...lock, ...releaseArtifacts(version).filter((artifact) => !known.has(identity(artifact)))];
-  const releases = new Set(all.filter(isProgram).map((artifact) => artifact.version));
+function withRelease(lock: readonly Artifact[], version: string): readonly Artifact[] {
+  const all = over(releaseArtifacts(version), lock);
+  const releases = new Set(all.filter(isProgram).map((row) => row.version));
   const byMinor = Map.groupBy([...releases].sort(compareVersions), minorOf);
   const kept = new Set([...byMinor.values()].flatMap((some) => some.slice(-keptReleases)));
   if (!kept.has(version))
-    throw new RangeError(
+    throw new UsageError(
       `${version} would not stay: of its minor the lock file keeps ${[...kept].filter((each) => minorOf(each) === minorOf(version)).join(" and ")}`,
     );
-  return sorted(all.filter((artifact) => !isProgram(artifact) || kept.has(artifact.version)));
+  return all.filter((row) => !isProgram(row) || kept.has(row.version));
 }
 
 /**
  * What is named and missing is added without digests, for the platforms and at the place of the newest of that name and
  * minor, since nobody knows where an unknown name is published. Versions of a known name that are no longer named go.
  */
-export function withNamed(
-  lock: readonly Artifact[],
-  named: readonly NamedVersion[],
-  chosen: (artifact: Artifact) => boolean = () => true,
-): readonly Artifact[] {
-  const all = [...named, ...windowsReleases.flatMap(windowsImageQueries)];
+function withNamed(lock: readonly Artifact[], versions: Versions): readonly Artifact[] {
+  const all = [...namedVersions(versions), ...windowsReleases.flatMap(windowsImageQueries)];
   const added = all.flatMap(({ name, version, os }) => {
-    const known = lock.filter((artifact) => artifact.name === name && (os === undefined || artifact.os === os));
-    if (known.some((artifact) => artifact.version === version)) return [];
+    const known = lock.filter((row) => row.name === name && (os === undefined || row.os === os));
+    if (known.some((row) => row.version === version)) return [];
     // Another minor's image tags may be made otherwise.
-    const near = known.filter((artifact) => minorOf(artifact.version) === minorOf(version));
+    const near = known.filter((row) => minorOf(row.version) === minorOf(version));
     const newest = sorted(near.length > 0 ? near : known).at(-1)?.version;
     return known
-      .filter((artifact) => artifact.version === newest)
-      .map((artifact) => atVersion(artifact, version))
-      .filter(chosen);
+      .filter((row) => row.version === newest)
+      .map((row) => {
+        const url = row.url.replace(/@sha256:.*$/, "").replaceAll(row.version, version);
+        return unknown({ ...row, version, url });
+      });
   });
   const isNamed = ({ name, version, os }: Artifact) =>
     all.some((each) => each.name === name && each.version === version && (each.os ?? os) === os);
-  return sorted([...lock.filter((artifact) => isProgram(artifact) || isNamed(artifact)), ...added]);
+  return [...lock.filter((row) => isProgram(row) || isNamed(row)), ...added];
 }
 
-/** The artifact at another version, without a digest. */
-export function atVersion(artifact: Artifact, version: string): Artifact {
-  const url = artifact.url.replace(/@sha256:.*$/, "").replaceAll(artifact.version, version);
-  const { checksumUrl: _, replaces: __, ...rest } = artifact;
-  const unknown = { version, url, digest: null, source: "not recorded yet" };
-  return { ...rest, ...unknown, ...(isImage(artifact) ? {} : { checksumUrl: url }) };
+function unknown({ checksumUrl: _, replaces: __, ...row }: Artifact): Artifact {
+  const url = isImage(row) ? undefined : checksumUrl(row);
+  return { ...row, digest: null, source: "not recorded yet", ...(url === undefined ? {} : { checksumUrl: url }) };
 }
+
+/** The version in the form of another, such as a system's tag. */
+const inForm = (version: string, other: string): string =>
+  partsOf(version)?.form === partsOf(other)?.form ? version : other.replace(releaseOf(other), releaseOf(version));
+
+/** Later patches of the name and of what moves together with it. */
+function withComponent(table: Versions, { name: wanted, version }: Component): Versions {
+  const names = partnersOf(wanted, table.together);
+  const moved = (tree: VersionTree, name: string): VersionTree => {
+    if (typeof tree !== "string") return mapped(tree, (each) => moved(each, name));
+    const later = inForm(version, tree);
+    return names.includes(name) && isLaterPatch(later, tree) ? later : tree;
+  };
+  const within = (own: Readonly<Record<string, VersionTree>>) => mapped(own, moved);
+  const { components, others, images, networks } = table;
+  return {
+    ...table,
+    ...{ components: within(components), others: within(others), images: within(images) },
+    networks: mapped(networks, within),
+  };
+}
+
+const mapped = <A, B>(of: Readonly<Record<string, A>>, change: (each: A, key: string) => B): Record<string, B> =>
+  Object.fromEntries(Object.entries(of).map(([key, each]) => [key, change(each, key)]));
 
 /**
- * A missing digest is taken, a recorded one must be the publisher's. A moved tag can be accepted; a file may not
- * change.
+ * Rows without a digest of a name and its partners at a version, for every system.
+ *
+ * @throws UsageError for an unknown name, what the user has later, and what is no later patch
  */
-function judge(artifact: Artifact, { digest, from }: Said, acceptMoved: boolean): PinResult {
+function takenOf(
+  named: readonly Artifact[],
+  lock: readonly Artifact[],
+  users: readonly Artifact[] = [],
+  { name, version, digests }: Component,
+  together: Versions["together"],
+): readonly Artifact[] {
+  const ahead = users.find((row) => row.name === name && isLaterPatch(row.version, version));
+  if (ahead !== undefined)
+    throw new UsageError(`${moreArtifacts} has ${name} ${ahead.version}: take its rows out for an earlier patch`);
+  const taken = named
+    .filter((row) => partnersOf(name, together).includes(row.name) && row.digest === null)
+    .filter((row) => row.version === inForm(version, row.version));
+  if (taken.some((row) => row.name === name && row.version === version)) return withDigests(taken, digests);
+  const own = lock.filter((row) => row.name === name);
+  const versions = [...new Set(own.map((row) => row.version))];
+  if (own.length === 0) {
+    const guess = didYouMean(name, [...new Set(lock.map((row) => row.name))]);
+    throw new UsageError(`nothing in the lock file is called ${name}${guess === undefined ? "" : `: ${guess}`}`);
+  }
+  if (versions.includes(version)) throw new UsageError(`${name} ${version} is in the lock file, with its digests`);
+  if (own.some(isProgram))
+    throw new UsageError(`${name} comes with its release of Kubernetes: fenestra pin ${version} takes that`);
+  throw new UsageError(
+    `${name} ${version} is no later patch of ${versions.join(", ")}; allowed: one of the same minor and form`,
+  );
+}
+
+/** @throws UsageError for another form, or not exactly one row */
+function withDigests(rows: readonly Artifact[], given: readonly string[]): readonly Artifact[] {
+  return given.reduce((some, text) => {
+    const [, name, os, digest] = /^(?:([^:=]+):)?(?:(linux|windows|any)=)?([0-9a-f]{64})$/.exec(text) ?? [];
+    if (digest === undefined)
+      throw new UsageError(`--sha256 ${text} is no digest; allowed: 64 lower-case digits, such as windows=5a61...`);
+    const meant = some.filter((row) => row.name === (name ?? row.name) && row.os === (os ?? row.os));
+    if (meant.length !== 1)
+      throw new UsageError(
+        `--sha256 ${text} is about ${meant.length} files; allowed: one, as NAME:OS=SHA256, of ${some.map(nameOf).join(", ")}`,
+      );
+    return some.map((row) => (meant.includes(row) ? withDigest(row, digest, "given by hand") : row));
+  }, rows);
+}
+
+/** The row with its digest; an image's reference has it, too. */
+function withDigest({ checksumUrl: _, ...row }: Artifact, digest: string, source: string): Artifact {
+  const url = isImage(row) ? `${row.url.replace(/@.*$/, "")}@sha256:${digest}` : row.url;
+  return { ...row, url, digest, source };
+}
+
+/** `kubelet 1.36.4 (linux/amd64)`. */
+export const nameOf = ({ name, version, os, arch }: Artifact): string => `${name} ${version} (${os}/${arch})`;
+
+/** By name, version, platform. */
+function sorted(lock: readonly Artifact[]): readonly Artifact[] {
+  const text = (a: string, b: string) => (a < b ? -1 : a > b ? 1 : 0);
+  return lock.toSorted(
+    (a, b) => text(a.name, b.name) || compareVersions(a.version, b.version) || text(nameOf(a), nameOf(b)),
+  );
+}
+
+type Said = Awaited<ReturnType<typeof digestOf>>;
+
+/** A missing digest is taken. A moved tag can be accepted; a file may not change. */
+function judge(artifact: Artifact, { digest, from }: Said, acceptMoved = false): PinResult {
   const what = nameOf(artifact);
   if (digest === undefined)
     return { artifact, outcome: "unverified", message: `${what}: ${from} gives no digest of it` };
   if (artifact.digest === digest) return { artifact, outcome: "verified" };
-  const { checksumUrl: _, ...rest } = artifact;
-  const url = isImage(artifact) ? `${artifact.url.split("@")[0]}@sha256:${digest}` : artifact.url;
-  const recorded = { ...rest, url, digest, source: from };
+  const recorded = withDigest(artifact, digest, from);
   if (artifact.digest === null) return { artifact: recorded, outcome: "recorded" };
   const both = `the lock file has ${artifact.digest}, the publisher says ${digest} (${from})`;
   if (!isImage(artifact))
@@ -118,94 +335,9 @@ function judge(artifact: Artifact, { digest, from }: Said, acceptMoved: boolean)
   };
 }
 
-/** A row, and what it replaces: itself where only its digest is missing. */
-interface Move {
-  readonly from: Artifact;
-  readonly to: Artifact;
-}
-
-/** Rows that there are to be, and those whose digests are asked for. */
-export interface Wanted {
-  readonly rows: readonly Artifact[];
-  readonly isAsked: (row: Artifact) => boolean;
-  /** Rows that take others' places. */
-  readonly moves: readonly Move[];
-}
-
-/** Few enough for publishers that count. */
-const atOnce = 8;
-
-/** Asks for each artifact that is asked for and judges the answers, in the lock file's order. */
-export async function pin(
-  { rows, isAsked }: Wanted,
-  publishers: Publishers,
-  acceptMoved: boolean,
-  progress: (doing: string) => void = () => {},
-): Promise<readonly PinResult[]> {
-  const results = rows.map((artifact): PinResult => ({ artifact, outcome: "kept" }));
-  // All workers take from one iterator.
-  const waiting = [...rows.entries()].filter(([, artifact]) => isAsked(artifact)).values();
-  const worker = async (): Promise<void> => {
-    for (const [index, artifact] of waiting) {
-      progress(`asking for ${nameOf(artifact)}`);
-      results[index] = await publishers.digest(artifact).then(
-        (said) => judge(artifact, said, acceptMoved),
-        (error: Error) => ({ artifact, outcome: "failed", message: `${nameOf(artifact)}: ${error.message}` }),
-      );
-    }
-  };
-  await Promise.all(Array.from({ length: atOnce }, worker));
-  return results;
-}
-
-/** `kubelet 1.36.4 (linux/amd64)`. */
-export function nameOf({ name, version, os, arch }: Artifact): string {
-  return `${name} ${version} (${os}/${arch})`;
-}
-
-function identity({ name, version, os, arch }: Artifact): string {
-  return [name, version, os, arch].join(" ");
-}
-
-/** Sorted by name, version, platform. */
-export function sorted(lock: readonly Artifact[]): readonly Artifact[] {
-  const text = (a: string, b: string) => (a < b ? -1 : a > b ? 1 : 0);
-  return lock.toSorted(
-    (a, b) =>
-      text(a.name, b.name) ||
-      compareVersions(a.version, b.version) ||
-      text(a.version, b.version) ||
-      text(`${a.os} ${a.arch}`, `${b.os} ${b.arch}`),
-  );
-}
-
-export function renderLock(lock: readonly Artifact[]): string {
-  return `${JSON.stringify(lock, null, 2)}\n`;
-}
-
-interface Newer {
-  readonly name: string;
-  readonly version: string;
-  readonly newest: string;
-}
-
-/** Name of all programs of a Kubernetes release together. */
-export const kubernetesName = "kubernetes";
-
-/** The text of `versions.json` with later versions; the rest stays to the byte. */
-export function newerVersions(text: string, newer: readonly Newer[]): string {
-  const parts: string[] = [];
-  let done = 0;
-  visit(parseDocument(text), {
-    Scalar: (_, { value, range }, ancestors) => {
-      if (!range) return;
-      const keys = ancestors.filter(isPair).map(({ key }) => String(isScalar(key) ? key.value : key));
-      if (keys[0] === "published" || keys[0] === "known") return;
-      const later = newer.find((each) => keys.includes(each.name) && each.version === value);
-      if (later === undefined) return;
-      parts.push(text.slice(done, range[0]), text.slice(range[0], range[1]).replace(String(value), later.newest));
-      done = range[1];
-    },
-  });
-  return parts.join("") + text.slice(done);
+function failureOf({ artifact, outcome, message = "" }: PinResult, taken: readonly Artifact[]): readonly string[] {
+  if (outcome === "different" || outcome === "failed") return [message];
+  return outcome === "unverified" && artifact.digest === null && taken.includes(artifact)
+    ? [`${message}; allowed: --sha256 ${artifact.name}:${artifact.os}=SHA256`]
+    : [];
 }

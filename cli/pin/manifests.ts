@@ -4,7 +4,7 @@ import { parseAllDocuments } from "yaml";
 import { z } from "zod";
 import type { NamedVersion } from "../../components/model/releases.ts";
 import { differences, type Facts, factsOf } from "./facts.ts";
-import type { Publishers } from "./publishers.ts";
+import { type Publishers, reasonOf } from "./publishers.ts";
 
 const factSchema: z.ZodType<Facts> = z.record(z.string(), z.union([z.string(), z.lazy(() => factSchema)]));
 const upstreamSchema = z.strictObject({
@@ -75,7 +75,11 @@ export async function withManifests(
   lock: UpstreamLock,
   named: readonly NamedVersion[],
   publishers: Publishers,
-): Promise<{ readonly lock: UpstreamLock; readonly changed: readonly string[]; readonly failed: readonly string[] }> {
+): Promise<{
+  readonly upstream: UpstreamLock;
+  readonly changed: readonly string[];
+  readonly failed: readonly string[];
+}> {
   const [changed, failed]: [string[], string[]] = [[], []];
   const entries = Object.entries(lock).map(async ([image, own]): Promise<[string, UpstreamLock[string]]> => {
     const version = named.find(({ name, os }) => name === image && os !== "windows")?.version;
@@ -83,14 +87,12 @@ export async function withManifests(
     try {
       const now = await read(own, version, publishers);
       const lines = own.read === undefined ? [": recorded"] : differences(own.read.facts, now.facts, "");
-      changed.push(...lines.map((line) => `${image} ${version}${line}`));
+      changed.push(...lines.map((line) => `manifest: ${image} ${version}${line}`));
       return [image, { ...own, read: now }];
     } catch (error) {
-      failed.push(
-        `manifests of ${image} ${version}: ${error instanceof z.ZodError ? z.prettifyError(error) : error instanceof Error ? error.message : error}`,
-      );
+      failed.push(`manifests of ${image} ${version}: ${reasonOf(error)}`);
       return [image, own];
     }
   });
-  return { lock: Object.fromEntries(await Promise.all(entries)), changed, failed };
+  return { upstream: Object.fromEntries(await Promise.all(entries)), changed, failed };
 }

@@ -1,24 +1,33 @@
 import { z } from "zod";
+import { messageOf } from "../../components/gates/poll.ts";
 import { type Artifact, isImage } from "../../components/model/artifacts.ts";
+import { formProblem } from "../../components/model/json.ts";
+
+/** Whoever publishes files, images, and what is known of them. Errors name the URL. */
+export interface Publishers {
+  readonly text: (url: string) => Promise<string>;
+  /** What a registry names as the digest of a manifest: 64 hexadecimal digits, or nothing. */
+  readonly digest: (url: string) => Promise<string | undefined>;
+}
 
 type File = Pick<Artifact, "url" | "algorithm">;
 
-export interface Said {
-  /** Hexadecimal, if given. */
-  readonly digest: string | undefined;
-  readonly from: string;
+/** What its publisher says of a file or a tag. */
+export async function digestOf(
+  artifact: Artifact,
+  publishers: Publishers,
+): Promise<{ readonly digest: string | undefined; readonly from: string }> {
+  if (isImage(artifact)) {
+    const [, registry, repository, tag] = /^([^/]+)\/([^:@]+):([^@]+)/.exec(artifact.url) ?? [];
+    if (tag === undefined) throw new Error(`${artifact.url} is no image with a tag`);
+    const digest = await publishers.digest(`https://${registry}/v2/${repository}/manifests/${tag}`);
+    return { digest, from: `${registry}/${repository}:${tag}` };
+  }
+  const from = checksumUrl(artifact);
+  return from === undefined
+    ? { digest: undefined, from: new URL(artifact.url).host }
+    : { digest: digestIn(await publishers.text(from), artifact), from };
 }
-
-const assetSchema = z.object({ assets: z.array(z.object({ name: z.string(), digest: z.string().nullish() })) });
-const tokenSchema = z.object({ token: z.string().optional(), access_token: z.string().optional() });
-
-/** An image's index, first, or manifest (OCI image specification, media types; Docker's own are older). */
-const manifests = [
-  "application/vnd.oci.image.index.v1+json",
-  "application/vnd.docker.distribution.manifest.list.v2+json",
-  "application/vnd.oci.image.manifest.v1+json",
-  "application/vnd.docker.distribution.manifest.v2+json",
-].join(", ");
 
 /** Where a file's digest is; `undefined` for an unknown publisher. */
 export function checksumUrl({ url, algorithm }: File): string | undefined {
@@ -38,8 +47,10 @@ export function checksumUrl({ url, algorithm }: File): string | undefined {
   return known[`${owner}/${repository}`] ?? `https://api.github.com/repos/${owner}/${repository}/releases/tags/${tag}`;
 }
 
+const assetSchema = z.object({ assets: z.array(z.object({ name: z.string(), digest: z.string().nullish() })) });
+
 /** A file's digest in GitHub's description of a release, in sha256sum's output, or alone. */
-export function digestIn(text: string, { url, algorithm }: File): string | undefined {
+function digestIn(text: string, { url, algorithm }: File): string | undefined {
   const file = url.slice(url.lastIndexOf("/") + 1);
   const lines = text.startsWith("{")
     ? assetSchema.parse(JSON.parse(text)).assets.map(({ name, digest }) => [digest?.replace("sha256:", ""), name])
@@ -50,103 +61,74 @@ export function digestIn(text: string, { url, algorithm }: File): string | undef
     : undefined;
 }
 
-/** Asks each URL once; errors name the address. */
-export class Publishers {
-  readonly #via: string | undefined;
-  readonly #timeoutMs: number;
-  readonly #texts = new Map<string, Promise<string>>();
+/** An image's index, first, or manifest (OCI image specification, media types; Docker's own are older). */
+const accept = [
+  "application/vnd.oci.image.index.v1+json",
+  "application/vnd.docker.distribution.manifest.list.v2+json",
+  "application/vnd.oci.image.manifest.v1+json",
+  "application/vnd.docker.distribution.manifest.v2+json",
+].join(", ");
 
-  /** @param via publishers are reached as `<via>/<host>/<path>`: a mirror, or a test's server. */
-  constructor(via?: string, timeoutMs = 20_000) {
-    this.#via = via?.replace(/\/+$/, "");
-    this.#timeoutMs = timeoutMs;
-  }
+const tokenSchema = z.object({ token: z.string().optional(), access_token: z.string().optional() });
 
-  /**
-   * The digest of a file, or of a tag by HEAD (OCI distribution specification, "Checking if content exists in the
-   * registry").
-   */
-  async digest(artifact: Artifact): Promise<Said> {
-    if (!isImage(artifact)) {
-      const from = checksumUrl(artifact);
-      return from === undefined
-        ? { digest: undefined, from: new URL(artifact.url).host }
-        : { digest: digestIn(await this.text(from), artifact), from };
-    }
-    const { registry, repository, tag } = imageReference(artifact.url);
-    const init = { method: "HEAD", headers: { accept: manifests } };
-    const { headers } = await this.#ask(`https://${registry}/v2/${repository}/manifests/${tag}`, init);
-    const digest = /^sha256:([0-9a-f]{64})$/.exec(headers.get("docker-content-digest") ?? "")?.[1];
-    return { digest, from: `${registry}/${repository}:${tag}` };
-  }
+/**
+ * Those of the internet; each text is asked for once. Tags are asked for by HEAD (OCI distribution specification,
+ * "Checking if content exists in the registry").
+ *
+ * @param via publishers are reached as `<via>/<host>/<path>`: a mirror, or a test's server
+ */
+export function httpPublishers(via?: string, timeoutMs = 20_000): Publishers {
+  const texts = new Map<string, Promise<string>>();
+  const through = (url: string) =>
+    via === undefined ? url : url.replace(/^https?:\/\//, `${via.replace(/\/+$/, "")}/`);
+  const request = (url: string, init: RequestInit = {}) =>
+    fetch(url, { ...init, signal: AbortSignal.timeout(timeoutMs) });
 
-  text(url: string): Promise<string> {
-    const whole = (error: unknown) => {
-      throw new Error(`${url}: ${reasonOf(error, this.#timeoutMs)}`);
-    };
-    const text = this.#texts.get(url) ?? this.#ask(url).then((response) => response.text().catch(whole));
-    this.#texts.set(url, text);
-    return text;
+  /** distribution: docs/spec/auth/token.md. */
+  async function tokenFor(challenge: string): Promise<string> {
+    const fields = Object.fromEntries([...challenge.matchAll(/(\w+)="([^"]*)"/g)].map((match) => [match[1], match[2]]));
+    if (!/^bearer /i.test(challenge) || fields.realm === undefined) throw new Error("the registry wants a login");
+    const url = new URL(through(fields.realm));
+    for (const name of ["service", "scope"]) if (fields[name] !== undefined) url.searchParams.set(name, fields[name]);
+    const { token, access_token = token } = tokenSchema.parse(await (await request(url.href)).json());
+    if (access_token === undefined) throw new Error("the registry gives no token without a login");
+    return token ?? access_token;
   }
 
   /** Again with a registry's token for anybody's reading, where one is wanted. Follows redirects. */
-  async #ask(
-    url: string,
-    init: { readonly method?: string; readonly headers?: Readonly<Record<string, string>> } = {},
-  ): Promise<Response> {
+  async function ask<T>(url: string, init: RequestInit, use: (response: Response) => T): Promise<Awaited<T>> {
     try {
-      let response = await this.#request(this.#through(url), init);
+      let response = await request(through(url), init);
       if (response.status === 401) {
-        const token = await this.#token(response.headers.get("www-authenticate") ?? "");
+        const token = await tokenFor(response.headers.get("www-authenticate") ?? "");
         // Where a redirect led: fetch sends no token on to another host.
-        response = await this.#request(response.url, {
-          ...init,
-          headers: { ...init.headers, authorization: `Bearer ${token}` },
-        });
+        const headers = { ...init.headers, authorization: `Bearer ${token}` };
+        response = await request(response.url, { ...init, headers });
       }
       if (!response.ok) throw new Error(`HTTP ${response.status}`);
-      return response;
+      return await use(response);
     } catch (error) {
-      throw new Error(`${url}: ${reasonOf(error, this.#timeoutMs)}`);
+      throw new Error(`${url}: ${isLate(error) ? `no answer within ${timeoutMs / 1000} s` : reasonOf(error)}`);
     }
   }
 
-  /** distribution: docs/spec/auth/token.md. */
-  async #token(challenge: string): Promise<string> {
-    const fields = Object.fromEntries([...challenge.matchAll(/(\w+)="([^"]*)"/g)].map((match) => [match[1], match[2]]));
-    if (!/^bearer /i.test(challenge) || fields.realm === undefined) throw new Error("the registry wants a login");
-    const url = new URL(this.#through(fields.realm));
-    for (const name of ["service", "scope"]) if (fields[name] !== undefined) url.searchParams.set(name, fields[name]);
-    const { token, access_token } = tokenSchema.parse(await (await this.#request(url.href, {})).json());
-    if (token === undefined && access_token === undefined)
-      throw new Error("the registry gives no token without a login");
-    return token ?? access_token ?? "";
-  }
-
-  #request(url: string, init: RequestInit): Promise<Response> {
-    return fetch(url, { ...init, signal: AbortSignal.timeout(this.#timeoutMs) });
-  }
-
-  #through(url: string): string {
-    if (this.#via === undefined) return url;
-    const { host, pathname, search } = new URL(url);
-    return `${this.#via}/${host}${pathname}${search}`;
-  }
+  return {
+    digest: (url) =>
+      ask(
+        url,
+        { method: "HEAD", headers: { accept } },
+        ({ headers }) => /^sha256:([0-9a-f]{64})$/.exec(headers.get("docker-content-digest") ?? "")?.[1],
+      ),
+    text: (url) => {
+      const text = texts.get(url) ?? ask(url, {}, (response) => response.text());
+      texts.set(url, text);
+      return text;
+    },
+  };
 }
 
-function imageReference(reference: string): {
-  readonly registry: string;
-  readonly repository: string;
-  readonly tag: string;
-} {
-  const [, registry, repository, tag] = /^([^/]+)\/([^:@]+):([^@]+)/.exec(reference) ?? [];
-  if (registry === undefined || repository === undefined || tag === undefined)
-    throw new RangeError(`${reference} is no image with a tag`);
-  return { registry, repository, tag };
-}
+const isLate = (error: unknown) => error instanceof Error && error.name === "TimeoutError";
 
-function reasonOf(error: unknown, timeoutMs: number): string {
-  if (!(error instanceof Error)) return String(error);
-  if (error.name === "TimeoutError") return `no answer within ${timeoutMs / 1000} s`;
-  return error.cause instanceof Error ? error.cause.message || String(Reflect.get(error.cause, "code")) : error.message;
-}
+/** In one line; an answer of another form by its fields. */
+export const reasonOf = (error: unknown): string =>
+  error instanceof z.ZodError ? formProblem(error) : messageOf(error);

@@ -75,5 +75,8 @@ export function messageOf(thrown: unknown): string {
 
 /** `fetch failed` alone says nothing: the cause tells a refused connection from an unknown certificate. */
 function withCause({ message, cause }: Error): string {
-  return cause instanceof Error && !message.includes(cause.message) ? `${message}: ${cause.message}` : message;
+  if (!(cause instanceof Error)) return message;
+  // Of several addresses that all refuse there is a code alone.
+  const why = cause.message || String(Reflect.get(cause, "code"));
+  return message.includes(why) ? message : `${message}: ${why}`;
 }

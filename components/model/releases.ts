@@ -117,7 +117,7 @@ export const known: Readonly<Record<string, Readonly<Record<string, Weakness>>>>
 /** Why a version is not the newest one or its minor's, by name. */
 export const nearest: Readonly<Record<string, string>> = versions.nearest;
 
-/** Days of release, ISO dates, by name and version, if known. */
+/** Days of release, ISO dates, by name and version. */
 export const published: Readonly<Record<string, Readonly<Record<string, string>>>> = versions.published;
 
 export function hasWeakness(version: string, { fixed }: Pick<Weakness, "fixed">): boolean {

@@ -1,291 +1,316 @@
 import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
-import { readFileSync } from "node:fs";
-import type { IncomingMessage, ServerResponse } from "node:http";
-import { newerVersions, releaseArtifacts, renderLock, withNamed, withRelease } from "../../cli/pin/lock.ts";
-import { checksumUrl, digestIn, Publishers } from "../../cli/pin/publishers.ts";
-import { artifactLockFile, isImage, isProgram, readArtifactLock } from "../../components/model/artifacts.ts";
-import { namedVersions, selectableVersions, versions } from "../../components/model/releases.ts";
-import { type Answer, a, b, checkout, container, digest, file, image, program, text } from "./pinning.ts";
+import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
+import path from "node:path";
+import { type Lock, nameOf, pin, type Wanted } from "../../cli/pin/lock.ts";
+import { checksumUrl, httpPublishers } from "../../cli/pin/publishers.ts";
+import { rendered } from "../../cli/pin.ts";
+import { type Artifact, isImage, isProgram, readArtifactLock, releaseOf } from "../../components/model/artifacts.ts";
+import { namedVersions, published, selectableVersions, versions } from "../../components/model/releases.ts";
+import { fenestra, listening, suiteFolder } from "../support/suite.ts";
 
-describe("fenestra pin", () => {
-  const { answers, asked, via, pin } = checkout();
+const [a, b] = ["a".repeat(64), "b".repeat(64)] as const;
+const own = readArtifactLock();
 
-  it("records what is missing with its source, and nothing where a recorded file differs", async () => {
-    answers.set(program("kubelet"), text(`${a}\n`));
-    answers.set(program("kubectl"), text(b));
-    const fine = await pin([file("kubelet", null)]);
-    assert.deepEqual(
-      [fine.code, fine.err, fine.out],
-      [0, "", "0 verified, 1 recorded, 0 moved, 0 different, 0 failed, 0 without a published digest\n"],
-    );
-    assert.deepEqual(fine.lock, [{ ...file("kubelet", a), source: `https:/${program("kubelet")}` }]);
-    const before = [file("kubectl", null), file("kubelet", b)];
-    const bad = await pin(before, "--accept-moved");
-    assert.equal(bad.code, 1);
-    assert.match(
-      bad.err,
-      new RegExp(
-        `✗ kubelet 1\\.36\\.4 \\(linux/amd64\\): the lock file has ${b}, the publisher says ${a} .*\n.*left as it is`,
-      ),
-    );
-    assert.deepEqual(bad.lock, before);
-  });
+/** A program of a release; an image where the name is a reference. */
+function row(name: string, version: string, digest: string | null, os: Artifact["os"] = "linux"): Artifact {
+  const url = name.includes("/")
+    ? `${name}:${version}${digest === null ? "" : `@sha256:${digest}`}`
+    : `https://dl.k8s.io/release/v${version}/bin/${os}/amd64/${name}`;
+  return { name, version, os, arch: "amd64", url, algorithm: "sha256", digest, source: "test" };
+}
+const kubelet = (digest: string | null) => row("kubelet", "1.36.4", digest);
+const image = (digest: string | null, version = "1.0.0") => row("ghcr.io/o/r", version, digest);
+const sum = `${kubelet(a).url}.sha256`;
+const tag = "https://ghcr.io/v2/o/r/manifests/1.0.0";
+const none = { components: {}, others: {}, images: {}, networks: {}, together: [] };
 
-  it("tells a missing file, a silent server, and one out of reach", async () => {
-    const many = ["d", "e", "f", "g", "h"].map((name) => file(name, null));
-    const { code, err } = await pin(many);
-    assert.deepEqual([code, err.match(/HTTP 404/g)?.length, /\.\.\. and 2 more/.test(err)], [1, 4, true]);
-    const closed = await pin([file("kubelet", null)], "--via", "http://127.0.0.1:1");
-    assert.match(
-      closed.err,
-      /No publisher could be reached\. Run this where there is internet, or give a mirror by --via URL\./,
-    );
-    answers.set(program("kubelet"), () => undefined);
-    await assert.rejects(
-      new Publishers(via(), 100).digest(file("kubelet", null)),
-      /kubelet\.sha256: no answer within 0\.1 s$/,
-    );
-  });
+/** By URL, or to whatever is asked. */
+type Answers = Readonly<Record<string, string>> | string;
 
-  it("asks a registry by HEAD, follows its redirect, and takes its token for everybody", async () => {
-    answers.set("/ghcr.io/v2/o/r/manifests/1.0.0", (_, response) => {
-      response.writeHead(307, { location: "/elsewhere/v2/o/r/manifests/1.0.0" }).end();
-    });
-    answers.set("/elsewhere/v2/o/r/manifests/1.0.0", (request, response) => {
-      if (request.headers.authorization === "Bearer t") return digest(a)(request, response);
-      const realm = `realm="https://ghcr.io/token",service="ghcr.io",scope="repository:o/r:pull"`;
-      response.writeHead(401, { "www-authenticate": `Bearer ${realm}` }).end();
-    });
-    answers.set("/ghcr.io/token?service=ghcr.io&scope=repository%3Ao%2Fr%3Apull", text(JSON.stringify({ token: "t" })));
-    const { code, lock } = await pin([container("o/r", null)]);
-    assert.deepEqual([code, lock], [0, [{ ...container("o/r", a), source: "ghcr.io/o/r:1.0.0" }]]);
-    assert.ok(asked.filter((line) => line.includes("manifests")).every((line) => line.startsWith("HEAD ")));
-  });
+function pinned(rows: readonly Artifact[], answers: Answers, wanted: Partial<Wanted & Omit<Lock, "rows">> = {}) {
+  const text = async (url: string) =>
+    (typeof answers === "string" ? answers : answers[url]) ?? assert.fail(`${url}: HTTP 404`);
+  const publishers = { text, digest: async (url: string) => (await text(url)) || undefined };
+  const images = Object.fromEntries(
+    rows.filter((each) => !isProgram(each)).map(({ name, version }) => [name, version]),
+  );
+  const { users, upstream = {} } = wanted;
+  return pin({ rows, users, upstream }, { versions: { ...none, images }, ...wanted }, publishers);
+}
+const shown = (rows: readonly Artifact[] = []) =>
+  rows.map(({ name, version, os, digest }) => `${name} ${version} ${os} ${digest?.[0]}`);
 
-  it("refuses a digest of half an answer, a busy one, or another file's", async () => {
-    const half = (_: IncomingMessage, response: ServerResponse) =>
-      void response.writeHead(200, { "content-length": 64 }).write("a".repeat(40), () => response.destroy());
-    const busy = (_: IncomingMessage, response: ServerResponse) => void response.writeHead(429).end();
-    for (const [answer, code] of [
-      [half, 1],
-      [busy, 1],
-      [text(`${a}  kubectl\n`), 0],
-      [text("a".repeat(40)), 0],
+describe("pin", () => {
+  it("takes what is missing from its publisher, and nothing where one says something else, or nothing whole", async () => {
+    const [moved, missing] = [{ acceptMoved: true }, kubelet(null)];
+    const runc = { ...missing, url: "https://github.com/opencontainers/runc/releases/download/v1.5.1/runc.amd64" };
+    const taken = { ...runc, digest: a, source: new URL("runc.sha256sum", runc.url).href };
+    const assets = `{"assets":[{"name":"x","digest":"sha256:${b}"},{"name":"runc.amd64","digest":"sha256:${a}"}]}`;
+    const named = (digest: string) => ({ ...image(digest), source: "ghcr.io/o/r:1.0.0" });
+    for (const [before, answers, outcome, message, after = before, wanted = {}] of [
+      [kubelet(a), `${a}\n`, "verified", ""],
+      [missing, a.toUpperCase(), "recorded", "", { ...kubelet(a), source: sum }],
+      [runc, `${b}  runc.arm64\n${a} *runc.amd64\n`, "recorded", "", taken],
+      [runc, assets, "recorded", "", taken],
+      [image(null), a, "recorded", "", named(a)],
+      [
+        kubelet(b),
+        a,
+        "different",
+        `: the lock file has ${b}, the publisher says ${a} (${sum}). Find`,
+        kubelet(b),
+        moved,
+      ],
+      [image(a), b, "different", `: the tag was moved: the lock file has ${a}, the publisher says ${b} (ghcr.`],
+      [image(a), b, "moved", ": tag moved: the lock", named(b), moved],
+      [missing, {}, "failed", `: ${sum}: HTTP 404`],
+      [missing, `${a}  kubectl\n`, "unverified", `: ${sum} gives no digest of it`],
+      [missing, a.slice(9), "unverified", ": "],
+      [image(null), "", "unverified", ": ghcr.io/o/r:1.0.0 gives no digest of it"],
     ] as const) {
-      answers.set(program("kubelet"), answer);
-      const said = await pin([file("kubelet", null)]);
-      assert.deepEqual([said.code, said.lock[0]?.digest], [code, null], said.err);
+      const { results, lock, failed } = await pinned([before], answers, wanted);
+      const [{ outcome: found, message: text = "" } = {}] = results;
+      assert.deepEqual([found, lock.rows, failed], [outcome, [after], /different|failed/.test(outcome) ? [text] : []]);
+      assert.ok(text.startsWith(message === "" ? "" : nameOf(before) + message), text);
     }
-    answers.set("/ghcr.io/v2/o/r/manifests/1.0.0", busy);
-    assert.equal((await pin([container("o/r", a)])).code, 1);
-    // A registry that names no digest, or half of one.
-    answers.set("/ghcr.io/v2/o/r/manifests/1.0.0", digest(a.slice(9)));
-    assert.match((await pin([container("o/r", null)])).err, /· ghcr\.io\/o\/r 1\.0\.0 .* gives no digest of it/);
   });
 
-  it("refuses a moved tag until told to take it", async () => {
-    answers.set("/ghcr.io/v2/o/r/manifests/1.0.0", digest(b));
-    const refused = await pin([container("o/r", a)]);
-    assert.deepEqual([refused.code, refused.lock], [1, [container("o/r", a)]]);
-    assert.match(refused.err, new RegExp(`the tag was moved: the lock file has ${a}, the publisher says ${b} `));
-    const taken = await pin([container("o/r", a)], "--accept-moved");
-    assert.deepEqual([taken.code, taken.lock[0]?.url], [0, container("o/r", b).url]);
-  });
-
-  it("adds every program of a release, which can then be chosen, and otherwise only what --only names", async () => {
-    for (const { url } of releaseArtifacts("1.37.9")) answers.set(`/${url.slice(8)}.sha256`, text(a));
-    const release = await pin([], "1.37.9");
-    assert.deepEqual([release.code, selectableVersions(release.lock)], [0, ["1.37.9"]]);
-    assert.ok(release.lock.every((artifact) => artifact.digest === a && artifact.checksumUrl === undefined));
+  it("adds a release, of which a minor keeps two, and what versions.json and Windows releases name", async () => {
+    let rows: readonly Artifact[] = [];
+    for (const release of ["1.37.8", "1.37.9", "1.37.10"]) ({ rows } = (await pinned(rows, a, { release })).lock);
+    assert.deepEqual(selectableVersions(rows), ["1.37.9", "1.37.10"]);
+    assert.ok(rows.every(({ digest, checksumUrl }) => digest === a && checksumUrl === undefined));
     const name = "mcr.microsoft.com/windows/nanoserver";
-    for (const tag of ["ltsc2019", "ltsc2022", "ltsc2025"])
-      answers.set(`/mcr.microsoft.com/v2/windows/nanoserver/manifests/${tag}`, digest(a));
-    const lock = [{ ...image(name, "ltsc2022", a), os: "windows" } as const, file("kubelet", null)];
-    const some = await pin(lock, "--only", "nanoserver");
-    assert.deepEqual([some.code, some.out.slice(0, 23)], [0, "1 verified, 2 recorded,"]);
-    const versions = some.lock.map(({ version, digest: own }) => [version, own]);
-    assert.deepEqual(versions, [["1.36.4", null], ...["ltsc2019", "ltsc2022", "ltsc2025"].map((tag) => [tag, a])]);
+    const some = await pinned([row(name, "ltsc2022", a, "windows"), kubelet(null)], a, { only: "nanoserver" });
+    const tags = ["ltsc2019", "ltsc2022", "ltsc2025"].map((tag) => `${name} ${tag} windows a`);
+    assert.deepEqual(shown(some.lock.rows), ["kubelet 1.36.4 linux undefined", ...tags]);
   });
 
-  it("tells a mistake in the command line in one line", async () => {
-    for (const [args, message] of [
-      [["1.99.0"], /Kubernetes 1\.99 cannot be chosen; allowed: 1\.36, 1\.37/],
-      [["newest"], /newest is not a release such as 1\.37\.1/],
-      [["a", "1.36.4", "1.36.5"], /pin takes a version, or a name and its version, not a 1\.36\.4 1\.36\.5/],
-      [["a", "1.36.5"], /nothing in the lock file is called a/],
-      [["--sha256", a], /--sha256 is about one program or image; allowed: with NAME and VERSION/],
-      [["--only", "nothing"], /--only nothing is in the name or version of no artifact/],
-      [["--via", "x"], /--via x is not a URL/],
-      [["--root", "/nowhere"], /--root \/nowhere: .*allowed: a checkout/],
-    ] as const) {
-      const { code, err } = await pin([], ...args);
-      assert.deepEqual([code, message.test(err)], [2, true], err);
-    }
+  const etcd = {
+    "https://github.com/etcd-io/etcd/releases/download/v3.6.15/SHA256SUMS": `${a}  etcd-v3.6.15-linux-amd64.tar.gz\n`,
+    "https://registry.k8s.io/v2/etcd/manifests/3.6.15-0": b,
+  };
+  const take = (words: string, answers: Answers, users?: readonly Artifact[]) => {
+    const [name = "", version = "", ...digests] = words.split(" ");
+    return pinned(own, answers, { versions, users, component: { name, version, digests } });
+  };
+
+  it("takes a later patch with its partners, and has versions.json say so", async () => {
+    const { lock, taken, failed, ...said } = await take("etcd 3.6.15", etcd);
+    assert.deepEqual(
+      [shown(taken), failed],
+      [["etcd 3.6.15 linux undefined", "registry.k8s.io/etcd 3.6.15-0 linux undefined"], []],
+    );
+    const isNew = (each: Artifact) => !own.includes(each);
+    assert.deepEqual(shown(lock.rows.filter(isNew)), ["etcd 3.6.15 linux a", "registry.k8s.io/etcd 3.6.15-0 linux b"]);
+    assert.equal(lock.rows.length, own.length);
+    assert.partialDeepStrictEqual(said.versions, {
+      components: { etcd: { ...versions.components.etcd, "1.36": "3.6.15" } },
+      images: {
+        ...versions.images,
+        "registry.k8s.io/etcd": { ...versions.images["registry.k8s.io/etcd"], "1.36": "3.6.15-0" },
+      },
+    });
   });
-});
 
-describe("what is new to fenestra pin", () => {
-  const { answers, write, read, pin, pinAs } = checkout();
+  it("puts a user's rows beside the program's until it has them, and fills in once what it has no digest of", async () => {
+    const first = await take("containerd 2.3.6", a, []);
+    assert.deepEqual(
+      shown(first.lock.users),
+      ["containerd 2.3.6 windows a"],
+      "what the program has on one system alone",
+    );
+    const { lock } = await take("containerd 2.3.8", b, first.lock.users);
+    const ahead = ["containerd 2.3.8 linux b", "containerd 2.3.8 windows b"];
+    assert.deepEqual([shown(lock.users), lock.rows], [ahead, own]);
+    await assert.rejects(
+      take("containerd 2.3.7", {}, lock.users),
+      /artifacts\.lock\.json has containerd 2\.3\.8: take its/,
+    );
+    const users = [...(lock.users ?? []), row("runc", "1.5.2", a)].map((each) => ({
+      ...each,
+      url: each.url.replace("dl.k8s.io", "x"),
+    }));
+    const later = await pinned(own, b, { versions, users, only: "containerd" });
+    assert.deepEqual([shown(later.gone), shown(later.lock.users)], [["runc 1.5.2 linux a"], ahead]);
 
-  it("reads an add-on's manifests at its tag, prints what another version says, and takes nothing half or other", async () => {
-    const [name, folder, path] = ["ghcr.io/o/r", "components/model/upstream.lock.json", "deploy/a.yaml"];
-    const repository = "/api.github.com/repos/o/p";
+    const filled = await pinned([kubelet(null)], a, { users: [] });
+    const again = await pinned([kubelet(null)], a, { users: filled.lock.users });
+    assert.deepEqual(shown(again.lock.users), ["kubelet 1.36.4 linux a"]);
+    const release = await pinned([kubelet(null)], a, { users: [], release: "1.36.5" });
+    assert.ok(release.lock.users?.every(({ version }) => version === "1.36.5"));
+  });
+
+  it("takes a digest by hand where the publisher gives none", async () => {
+    const { failed, lock } = await take("azure-vnet 1.6.22", {}, []);
+    assert.match(
+      failed.join(),
+      /^azure-vnet 1\.6\.22 \(windows\/amd64\): \S+ gives no digest of it; allowed: --sha256 /,
+    );
+    assert.deepEqual(lock.users, []);
+    const taken = await take(`azure-vnet 1.6.22 azure-vnet:windows=${b}`, {}, []);
+    assert.deepEqual(shown(taken.lock.users), ["azure-vnet 1.6.22 windows b"]);
+    const other = await take(`etcd 3.6.15 etcd:linux=${b}`, etcd);
+    assert.match(other.failed.join(), /etcd 3\.6\.15 .*: the lock file has b+, the publisher says a+ .*Find out why/);
+  });
+
+  it("refuses what there is not", async () => {
+    for (const [ask, why] of [
+      ["containerd 2.4.1", /containerd 2\.4\.1 is no later patch of 2\.3\.4, 2\.3\.6; allowed: one of the same minor/],
+      ["runc 1.5.2", /runc 1\.5\.2 is in the lock file, with its digests/],
+      ["containrd 2.3.7", /nothing in the lock file is called containrd: did you mean containerd\?/],
+      ["kubelet 1.36.9", /kubelet comes with its release of Kubernetes: fenestra pin 1\.36\.9 takes that/],
+      [`containerd 2.3.7 ${a}`, /is about 2 files; allowed: one, as NAME:OS=SHA256, of containerd 2\.3\.7 \(/],
+      ["containerd 2.3.7 x", /--sha256 x is no digest; allowed: 64/],
+      [{ release: "1.36.0" }, /1\.36\.0 would not stay: of its minor the lock file keeps 1\.36\.3 and 1\.36\.4/],
+      [{ release: "1.99.0" }, /Kubernetes 1\.99 cannot be chosen; allowed: 1\.36, 1\.37/],
+      [{ release: "newest" }, /newest is not a release such as 1\.37\.1/],
+      [{ only: "nothing" }, /--only nothing is in the name or version of no artifact/],
+    ] as const)
+      await assert.rejects(typeof ask === "string" ? take(ask, {}) : pinned(own, {}, ask), why);
+  });
+
+  it("reads an add-on's manifests at its tag, says what another version says, and takes nothing half or other", async () => {
+    const [file, api] = ["deploy/a.yaml", "https://api.github.com/repos/o/p"];
     const manifest = (flag: string) =>
       `kind: DaemonSet\nmetadata: { name: a }\nspec: { template: { spec: { containers: [{ name: c, args: ["${flag}"] }] } } }\n`;
-    const publish = (version: string, content: string, answer: Answer = text(content)) => {
-      const blob = createHash("sha1").update(`blob ${content.length}\0${content}`).digest("hex");
-      answers.set(`/ghcr.io/v2/o/r/manifests/${version}`, digest(a));
-      answers.set(`${repository}/commits/v${version}`, text(JSON.stringify({ sha: `of-${version}` })));
-      const tree = [path, "README.md"].map((each) => ({ path: each, type: "blob", sha: blob }));
-      answers.set(
-        `${repository}/git/trees/of-${version}?recursive=1`,
-        text(JSON.stringify({ truncated: false, tree })),
-      );
-      answers.set(`/raw.githubusercontent.com/o/p/of-${version}/${path}`, answer);
+    const publish = (version: string, content: string, answer = content) => {
+      const sha = createHash("sha1").update(`blob ${content.length}\0${content}`).digest("hex");
+      const tree = [file, "README.md"].map((each) => ({ path: each, type: "blob", sha }));
+      return {
+        [`https://ghcr.io/v2/o/r/manifests/${version}`]: a,
+        [`${api}/commits/v${version}`]: `{"sha":"of-${version}"}`,
+        [`${api}/git/trees/of-${version}?recursive=1`]: JSON.stringify({ truncated: false, tree }),
+        [`https://raw.githubusercontent.com/o/p/of-${version}/${file}`]: answer,
+      };
     };
-    const upstream = () => JSON.parse(read(folder))[name];
-    write(folder, JSON.stringify({ [name]: { repository: "o/p", tag: "v{version}", paths: "deploy/.*" } }));
-    publish("1.0.0", manifest("--v=1"));
-    const first = await pin([container("o/r", a)]);
-    assert.deepEqual([first.code, first.err], [0, ""]);
-    const { version, commit, files, facts } = upstream().read;
-    assert.deepEqual([version, commit, Object.keys(files)], ["1.0.0", "of-1.0.0", [path]]);
-    assert.equal(facts.workloads.a.containers.c.flags.v, "1");
-    const before = read(folder);
-    const moved = [image(name, "1.1.0", a)];
+    const origin = { "ghcr.io/o/r": { repository: "o/p", tag: "v{version}", paths: "deploy/.*" } };
+    const { lock } = await pinned([image(a)], publish("1.0.0", manifest("--v=1")), { upstream: origin });
+    const facts = { workloads: { a: { containers: { c: { flags: { v: "1" } } } } } };
+    assert.partialDeepStrictEqual(lock.upstream["ghcr.io/o/r"], {
+      read: { version: "1.0.0", commit: "of-1.0.0", facts },
+    });
     const whole = manifest("--v=2");
-    const half = whole.slice(0, 60);
-    const refused: readonly (readonly [content: string, answer: Answer | undefined, why: RegExp])[] = [
-      [whole, (_, response) => void response.writeHead(404).end(), /a\.yaml: HTTP 404/],
-      [whole, text(half), /not the file of the tag/],
-      [
-        whole,
-        (_, response) =>
-          void response.writeHead(200, { "content-length": whole.length }).write(half, () => response.destroy()),
-        /a\.yaml: /,
-      ],
+    for (const [content, answer, why] of [
+      [whole, whole.slice(0, 60), /a\.yaml: not the file of the tag/],
       ["<html>\n", undefined, /expected object/],
       ["a: [", undefined, /a\.yaml: Flow/],
-    ];
-    for (const [content, answer, why] of refused) {
-      publish("1.1.0", content, answer);
-      const { code, err } = await pin(moved);
-      assert.match(err, why);
-      assert.deepEqual([code, read(folder)], [1, before]);
-    }
-    publish("1.1.0", whole);
-    const printed = /^manifest: ghcr\.io\/o\/r 1\.1\.0\/workloads\/a\/containers\/c\/flags\/v: 1\|2$/m;
-    const checked = await pin(moved, "--check");
-    assert.match(checked.out, printed);
-    assert.deepEqual([checked.code, read(folder)], [1, before]);
-    const taken = await pin(moved);
-    assert.match(taken.out, printed);
-    assert.deepEqual([taken.code, upstream().read.commit], [0, "of-1.1.0"]);
-    write(folder, "{}");
-  });
-
-  it("records when a version was published and what is known against it, and tells both by --check", async () => {
-    const url = "https://github.com/opencontainers/runc/releases/download/v1.5.2/runc.amd64";
-    const lock = [file("runc", a, url, "1.5.2")];
-    const sum = "/github.com/opencontainers/runc/releases/download/v1.5.2/runc.sha256sum";
-    answers.set(sum, text(`${a}  runc.amd64\n`));
-    const api = "/api.github.com/repos/opencontainers/runc/releases";
-    answers.set(`${api}/tags/v1.5.2`, text(JSON.stringify({ published_at: "2026-09-25T10:00:00Z" })));
-    const advisories = `/api.github.com/advisories?ecosystem=go&per_page=100&affects=${encodeURIComponent("github.com/opencontainers/runc@1.5.2")}`;
-    const advisory = (cve_id: string | null, more = {}) => ({
-      ...{ ghsa_id: "GHSA-1", cve_id, summary: "escapes", html_url: "https://a.test" },
-      vulnerabilities: ["1.5.3", "1.4.9", null].map((first_patched_version, index) => ({
-        package: { name: `github.com/opencontainers/${index === 1 ? "other" : "runc"}` },
-        first_patched_version,
-      })),
-      ...more,
-    });
-    const all = [
-      advisory("CVE-1"),
-      advisory(null),
-      advisory("CVE-2"),
-      advisory("CVE-3", { withdrawn_at: "2026-10-01" }),
-    ];
-    answers.set(advisories, text(JSON.stringify(all)));
-    const kept = { about: "by hand", fixed: [], source: "s" };
-    const table = { others: { runc: "1.5.2" }, published: {}, known: { runc: { "CVE-2": kept } } };
-    const checked = await pinAs(table, lock, "--check");
-    const said = [
-      "known: runc 1.5.2 has CVE-1, fixed in 1.5.3: escapes",
-      "known: runc 1.5.2 has GHSA-1, fixed in 1.5.3: escapes",
-      "published: runc 1.5.2 on 2026-09-25",
-    ];
-    assert.deepEqual([checked.code, checked.out.trim().split("\n").slice(1)], [1, said]);
-    assert.equal((await pinAs(table, lock)).code, 0);
-    const { published, known } = JSON.parse(read("versions.json"));
-    const found = { about: "escapes", fixed: ["1.5.3"], source: "https://a.test" };
-    assert.deepEqual(published, { runc: { "1.5.2": "2026-09-25" } });
-    assert.deepEqual(known, { runc: { "CVE-2": kept, "CVE-1": found, "GHSA-1": found } });
-    assert.match(read("versions.json"), /"fixed": \["1\.5\.3"\]/);
-    // What is not whole is no news.
-    const half = (_: IncomingMessage, response: ServerResponse) =>
-      void response.writeHead(200, { "content-length": 99 }).write("[", () => response.destroy());
-    const limited = (_: IncomingMessage, response: ServerResponse) => void response.writeHead(429).end();
-    for (const [answer, why] of [
-      [limited, /news of runc 1\.5\.2: .*HTTP 429/],
-      [half, /news of runc 1\.5\.2: /],
-      [text("{}"), /news of runc 1\.5\.2: .*expected array/],
     ] as const) {
-      answers.set(advisories, answer);
-      const { code, err } = await pinAs(table, lock);
-      assert.deepEqual([code, why.test(err), JSON.parse(read("versions.json")).published], [1, true, {}], err);
+      const { failed, ...said } = await pinned([image(a, "1.1.0")], publish("1.1.0", content, answer), lock);
+      assert.match(failed.join(), why);
+      assert.equal(said.lock.upstream, lock.upstream);
     }
+    const later = await pinned([image(a, "1.1.0")], publish("1.1.0", whole), lock);
+    assert.deepEqual(later.news, ["manifest: ghcr.io/o/r 1.1.0/workloads/a/containers/c/flags/v: 1|2"]);
+    assert.partialDeepStrictEqual(later.lock.upstream["ghcr.io/o/r"], { read: { commit: "of-1.1.0" } });
   });
 });
 
-describe("the lock file", () => {
-  const lock = readArtifactLock();
-
-  it("is as pin would write it: by versions.json, and two releases of each minor", () => {
-    assert.equal(readFileSync(artifactLockFile, "utf8"), renderLock(lock));
-    assert.deepEqual(withNamed(lock, namedVersions()), lock);
-    const releases = new Set(lock.filter(isProgram).map(({ version }) => version));
-    assert.deepEqual([...releases].sort(), selectableVersions(lock));
-    for (const version of releases) assert.deepEqual(withRelease(lock, version), lock);
-    assert.deepEqual(withNamed(lock, [...namedVersions(), { name: "unknown", version: "1.0.0" }]), lock);
-    const [row] = withNamed(lock, [{ name: "etcd", version: "9.9.9" }]).filter(({ name }) => name === "etcd");
-    assert.deepEqual([row?.digest, row?.url.match(/9\.9\.9/g)?.length], [null, 2]);
-  });
-
-  it("has versions that a newer patch release finds in versions.json", () => {
-    const own = readFileSync(new URL("../../versions.json", import.meta.url), "utf8");
-    for (const { name, version } of namedVersions()) {
-      const after = JSON.parse(newerVersions(own, [{ name, version, newest: "newest" }]));
-      const isNewest = namedVersions(after).some((each) => each.name === name && each.version === "newest");
-      assert.ok(isNewest, name);
-      assert.deepEqual([after.cniSpec, after.minors], [versions.cniSpec, versions.minors]);
+describe("what pin keeps", () => {
+  it("is as it would write it: by versions.json, with partners at one release", async () => {
+    const files = ["versions.json", "components/model/artifacts.lock.json", "components/model/upstream.lock.json"];
+    for (const file of files) {
+      const text = readFileSync(path.join(import.meta.dirname, "../..", file), "utf8");
+      assert.equal(rendered(JSON.parse(text)), text);
     }
-    const of = (wanted: string) =>
-      namedVersions()
-        .find(({ name }) => name === wanted)
-        ?.version.replace(/-\d+$/, "");
-    for (const [first = "", ...others] of versions.together)
-      for (const other of others) assert.equal(of(other), of(first));
+    const answer = `${own.find(({ name }) => name === "runc")?.digest}  runc.amd64`;
+    const named = { ...versions, others: { ...versions.others, unknown: "1.0.0" } };
+    for (const release of [undefined, ...selectableVersions(own)])
+      assert.deepEqual((await pinned(own, answer, { versions: named, only: "runc", release })).lock.rows, own);
+    assert.deepEqual(Object.keys(published.kubernetes ?? {}), selectableVersions(own));
+    const releases = new Map(namedVersions().map(({ name, version }) => [name, releaseOf(version)]));
+    for (const names of versions.together) assert.equal(new Set(names.map((name) => releases.get(name))).size, 1);
   });
 
   it("has known publishers, and their checksum files", () => {
-    for (const artifact of lock.filter((one) => !isImage(one))) {
+    for (const artifact of own.filter((one) => !isImage(one))) {
       // AKS's own files have no checksum beside them: their digests are in Microsoft's lists.
       assert.ok(checksumUrl(artifact) ?? artifact.source.startsWith("Azure/AgentBaker: "), artifact.url);
       assert.ok([undefined, checksumUrl(artifact)].includes(artifact.checksumUrl), artifact.url);
     }
-    const runc = {
-      url: "https://github.com/opencontainers/runc/releases/download/v1.5.1/runc.amd64",
-      algorithm: "sha256",
-    } as const;
-    for (const [body, expected] of [
-      [`${b}  runc.arm64\n${a} *runc.amd64\n`, a],
-      [`${b}  runc.arm64\n`, undefined],
-      [a.toUpperCase(), a],
-      ["<html>", undefined],
-      [`{"assets":[{"name":"x","digest":"sha256:${b}"},{"name":"runc.amd64","digest":"sha256:${a}"}]}`, a],
-    ] as const)
-      assert.equal(digestIn(body, runc), expected);
+  });
+});
+
+describe("fenestra pin", () => {
+  const answers: Record<string, (response: ServerResponse, request: IncomingMessage) => unknown> = {};
+  const server = createServer((request, response) => {
+    const answer = answers[request.url ?? ""] ?? (() => response.writeHead(404).end());
+    answer(response, request);
+  });
+  let via = "";
+  before(async () => {
+    via = `http://127.0.0.1:${await listening(server)}`;
+  });
+  after(() => {
+    server.closeAllConnections();
+    server.close();
+  });
+  const at = (url: string) => url.replace("https:/", "");
+
+  it("asks a registry by HEAD, follows its redirect, and takes its token for everybody", async () => {
+    const there = "/elsewhere/v2/o/r/manifests/1.0.0";
+    const realm = `realm="https://ghcr.io/token",service="ghcr.io",scope="repository:o/r:pull"`;
+    let digest = a;
+    answers[at(tag)] = (response) => response.writeHead(307, { location: there }).end();
+    answers[there] = (response, { method, headers }) =>
+      method === "HEAD" && headers.authorization === "Bearer t"
+        ? response.writeHead(200, { "docker-content-digest": `sha256:${digest}` }).end()
+        : response.writeHead(401, { "www-authenticate": `Bearer ${realm}` }).end();
+    answers["/ghcr.io/token?service=ghcr.io&scope=repository%3Ao%2Fr%3Apull"] = (response) =>
+      response.end(`{"token":"t"}`);
+    assert.equal(await httpPublishers(via).digest(tag), a);
+    digest = a.slice(9);
+    assert.equal(await httpPublishers(via).digest(tag), undefined);
+  });
+
+  it("takes no half of an answer, and tells a busy server from a silent one", async () => {
+    for (const [answer, why] of [
+      [
+        (to: ServerResponse) => to.writeHead(200, { "content-length": 64 }).write(a.slice(9), () => to.destroy()),
+        /: terminated/,
+      ],
+      [(to: ServerResponse) => to.writeHead(429).end(), /kubelet\.sha256: HTTP 429$/],
+      [() => undefined, /kubelet\.sha256: no answer within 0\.1 s$/],
+    ] as const) {
+      answers[at(sum)] = answer;
+      await assert.rejects(httpPublishers(via, 100).text(sum), why);
+    }
+  });
+
+  it("writes what it records, nothing with --check or a failure, and tells mistakes in one line", async () => {
+    const root = suiteFolder();
+    const file = path.join(root, "components/model/artifacts.lock.json");
+    mkdirSync(path.dirname(file), { recursive: true });
+    writeFileSync(path.join(root, "versions.json"), JSON.stringify(none));
+    answers[at(sum)] = (response) => response.end(a);
+    const many = ["d", "e", "f", "g", "h"].map((name) => row(name, "1.36.4", null));
+    const counts = "0 verified, 1 recorded, 0 moved, 0 different, 0 failed, 0 without a published digest\n";
+    const unreached =
+      /(✗ . .*HTTP 404\n){3}✗ \.\.\. and 2 more: HTTP 404\nNo publisher could be .* by --via URL\.\n.*left as it was/;
+    for (const [rows, words, code, said, after = rows] of [
+      [[kubelet(null)], "--check", 0, counts],
+      [[kubelet(null)], "", 0, counts, [{ ...kubelet(a), source: sum }]],
+      [many, "", 1, unreached],
+      [many, "a 1.36.4 1.36.5", 2, /pin takes a version, or a name and its version, not a 1\.36\.4 1\.36\.5\n$/],
+      [many, "a v1.36.5", 2, /nothing in the lock file is called a\n$/],
+      [many, `--sha256 ${a}`, 2, /--sha256 is about one program or image; allowed: with NAME and VERSION\n$/],
+      [many, "--via x", 2, /--via x is not a URL/],
+      [many, "--root /nowhere", 2, /--root \/nowhere: .*allowed: a checkout/],
+    ] as const) {
+      writeFileSync(file, rendered(rows));
+      const { out, err, ...ended } = await fenestra(
+        "pin",
+        "--root",
+        root,
+        "--via",
+        via,
+        ...words.split(" ").filter(Boolean),
+      );
+      if (typeof said === "string") assert.equal(err + out, said);
+      else assert.match(err, said);
+      assert.deepEqual([ended.code, readArtifactLock(file)], [code, after]);
+    }
   });
 });
