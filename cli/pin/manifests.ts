@@ -7,6 +7,7 @@ import { differences, type Facts, factsOf } from "./facts.ts";
 import { type Publishers, reasonOf } from "./publishers.ts";
 
 const factSchema: z.ZodType<Facts> = z.record(z.string(), z.union([z.string(), z.lazy(() => factSchema)]));
+const readSchema = z.strictObject({ version: z.string(), commit: z.string(), facts: factSchema });
 const upstreamSchema = z.strictObject({
   /** On GitHub. */
   repository: z.string(),
@@ -14,15 +15,8 @@ const upstreamSchema = z.strictObject({
   tag: z.string(),
   /** Pattern of paths in the repository. */
   paths: z.string(),
-  /** What was read last: the image's version, the commit, and git's digests of the files. */
-  read: z
-    .strictObject({
-      version: z.string(),
-      commit: z.string(),
-      files: z.record(z.string(), z.string()),
-      facts: factSchema,
-    })
-    .optional(),
+  /** What was read last, of the image's version. */
+  read: readSchema.optional(),
 });
 const lockSchema = z.record(z.string(), z.union([upstreamSchema, z.strictObject({ none: z.string() })]));
 
@@ -44,7 +38,7 @@ async function read(
   { repository, tag, paths }: z.infer<typeof upstreamSchema>,
   version: string,
   publishers: Publishers,
-): Promise<NonNullable<z.infer<typeof upstreamSchema>["read"]>> {
+): Promise<z.infer<typeof readSchema>> {
   // An image may have its own suffix: 1.36.5-1.
   const name = tag.replace("{version}", version.replace(/-.*/, ""));
   const api = `https://api.github.com/repos/${repository}`;
@@ -66,8 +60,7 @@ async function read(
       documents.push(...[document.toJS()].filter((each) => each !== null));
     }
   }
-  const files = Object.fromEntries(chosen.map(({ path, sha }) => [path, sha]));
-  return { version, commit, files, facts: factsOf(documents) };
+  return { version, commit, facts: factsOf(documents) };
 }
 
 /** The lock with the versions that it had not read, and what changes, line by line. */
@@ -84,15 +77,14 @@ export async function withManifests(
   const entries = Object.entries(lock).map(async ([image, own]): Promise<[string, UpstreamLock[string]]> => {
     const version = named.find(({ name, os }) => name === image && os !== "windows")?.version;
     if ("none" in own || version === undefined || own.read?.version === version) return [image, own];
-    try {
-      const now = await read(own, version, publishers);
-      const lines = own.read === undefined ? [": recorded"] : differences(own.read.facts, now.facts, "");
-      changed.push(...lines.map((line) => `manifest: ${image} ${version}${line}`));
-      return [image, { ...own, read: now }];
-    } catch (error) {
-      failed.push(`manifests of ${image} ${version}: ${reasonOf(error)}`);
+    const now = await read(own, version, publishers).catch((error: unknown) => reasonOf(error));
+    if (typeof now === "string") {
+      failed.push(`manifests of ${image} ${version}: ${now}`);
       return [image, own];
     }
+    const lines = own.read === undefined ? [": recorded"] : differences(own.read.facts, now.facts, "");
+    changed.push(...lines.map((line) => `manifest: ${image} ${version}${line}`));
+    return [image, { ...own, read: now }];
   });
   return { upstream: Object.fromEntries(await Promise.all(entries)), changed, failed };
 }
