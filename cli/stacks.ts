@@ -10,48 +10,43 @@ import { commandOf, exitCodes } from "./exit.ts";
 import { jsonOf, type Printed } from "./printed.ts";
 import { findProject, namesIn, stacksOf } from "./project.ts";
 
+/** Each as it is read, or with the number of mistakes in its file, which does not hide the others. */
+const stacksIn = (folder: URL) =>
+  namesIn(folder).map((stack) => {
+    try {
+      const config = loadConfig(readStackFile(stack, folder));
+      return { stack, config, spec: clusterSpec(config), problems: 0 };
+    } catch (error) {
+      if (!(error instanceof ConfigError)) throw error;
+      return { stack, config: undefined, spec: undefined, problems: error.problems.length };
+    }
+  });
+
 /** The stacks that an update would take, development first, and why not the others. */
 export function deployableStacks(folder: URL): {
   readonly names: readonly string[];
   readonly leftOut: readonly string[];
 } {
-  const rows = namesIn(folder).map((name) => {
-    try {
-      const spec = clusterSpec(loadConfig(readStackFile(name, folder)));
-      const [example] = exampleProblems(spec);
-      const why = example === undefined ? undefined : `${example.path} ${example.message}`;
-      return { name, late: spec.environment === "production", why };
-    } catch (error) {
-      if (!(error instanceof ConfigError)) throw error;
-      return { name, late: true, why: `its file has mistakes: fenestra plan --stack ${name}` };
-    }
+  const rows = stacksIn(folder).map(({ stack, spec }) => {
+    const [example] = spec === undefined ? [] : exampleProblems(spec);
+    const mistakes = spec === undefined ? `its file has mistakes: fenestra plan --stack ${stack}` : undefined;
+    const why = example === undefined ? mistakes : `${example.path} ${example.message}`;
+    return { stack, late: spec?.environment === "production", why };
   });
   const chosen = rows.filter(({ why }) => why === undefined);
   return {
-    names: [...chosen.filter(({ late }) => !late), ...chosen.filter(({ late }) => late)].map(({ name }) => name),
-    leftOut: rows.flatMap(({ name, why }) => (why === undefined ? [] : [`${name} is left out: ${why}`])),
+    names: [...chosen.filter(({ late }) => !late), ...chosen.filter(({ late }) => late)].map(({ stack }) => stack),
+    leftOut: rows.flatMap(({ stack, why }) => (why === undefined ? [] : [`${stack} is left out: ${why}`])),
   };
 }
 
-/** A file with mistakes does not hide the others. */
-export function stackRows(folder: URL): Printed<"stacks"> {
-  return namesIn(folder).map((stack) => {
-    try {
-      const { cloud, region, kubernetes, pools } = loadConfig(readStackFile(stack, folder));
-      return {
-        stack,
-        cloud,
-        region,
-        kubernetes: kubernetes.version,
-        pools: pools.map(({ name }) => name),
-        problems: 0,
-      };
-    } catch (error) {
-      if (!(error instanceof ConfigError)) throw error;
-      return { stack, cloud: null, region: null, kubernetes: null, pools: [], problems: error.problems.length };
-    }
-  });
-}
+const stackRows = (folder: URL): Printed<"stacks"> =>
+  stacksIn(folder).map(({ stack, config, problems }) => ({
+    ...{ stack, cloud: config?.cloud ?? null, region: config?.region ?? null },
+    kubernetes: config?.kubernetes.version ?? null,
+    pools: config?.pools.map(({ name }) => name) ?? [],
+    problems,
+  }));
 
 export function stackLines(folder: URL): readonly string[] {
   const rows = stackRows(folder).map(({ stack, cloud, region, kubernetes, pools, problems }) => {

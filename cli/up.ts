@@ -1,9 +1,8 @@
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
-import { setTimeout } from "node:timers/promises";
 import { Command as Declaration } from "@commander-js/extra-typings";
-import { messageOf } from "../components/gates/poll.ts";
+import { messageOf, poll } from "../components/gates/poll.ts";
 import { skipVariable } from "../components/gates/waitFor.ts";
 import { commandOf, exitCodes, runPart, several, type Terminal, UsageError, withUserFile } from "./exit.ts";
 import { stackChoices, stackOption } from "./project.ts";
@@ -91,8 +90,8 @@ function preflightStep(session: Session, { skip = [] }: Options, terminal: Termi
   };
 }
 
-/** Minutes that a new role may take to reach a service. */
-const roleMinutes = 5;
+/** Time that a new role may take to reach a service. */
+const roleMs = 300_000;
 
 function placeSteps({ things }: Place): readonly Step[] {
   return things.map(({ title, look, make, slow }) => ({
@@ -105,24 +104,11 @@ function placeSteps({ things }: Place): readonly Step[] {
         () => false,
       ),
     run: async (signal) => {
-      for (const line of make)
-        await withPatience(slow === true ? roleMinutes * 60 : 0, signal, () => runLine(line, signal));
+      const options = { intervalMs: 15_000, limitMs: slow === true ? roleMs : 0, signal };
+      for (const line of make) await poll(() => runLine(line, signal), options);
       return undefined;
     },
   }));
-}
-
-/** Tries again every 15 seconds. @throws what the last attempt throws */
-async function withPatience(seconds: number, signal: AbortSignal, attempt: () => Promise<unknown>): Promise<void> {
-  for (let left = seconds; ; left -= 15) {
-    try {
-      await attempt();
-      return;
-    } catch (error) {
-      if (left <= 0 || signal.aborted) throw error;
-      await setTimeout(15_000, undefined, { signal });
-    }
-  }
 }
 
 function stackStep({ stack, place, engine, secrets, interrupt }: Session, given: Options): Step {

@@ -1,7 +1,7 @@
 import { ConfigError } from "../../components/model/problem.ts";
 import { type BasePlan, readBasePlan } from "../../plan/diff/base.ts";
-import { diffPlans, isEmpty, type NodeChange, type PlanDiff } from "../../plan/diff/compare.ts";
-import type { Change, Operation } from "../../plan/diff/operations.ts";
+import { diffPlans, isEmpty, type PlanDiff } from "../../plan/diff/compare.ts";
+import type { Change } from "../../plan/diff/operations.ts";
 import {
   decisive,
   fileLines,
@@ -95,23 +95,8 @@ export function changed(stack: string, diff: PlanDiff): StackChange {
 }
 
 function added(stack: string, plan: Plan): StackChange {
-  const nodes = plan.machines.map(({ name, role, count }): NodeChange => {
-    return { name, role, change: "added", because: [], count: [0, count], atATime: 1 };
-  });
-  const resources = plan.resources
-    .filter(({ custom, type }) => custom && type !== "pulumi:index:Stash")
-    .map(({ urn, type, name }): Operation => ({ urn, type, name, change: "added", because: [], inputs: [] }));
-  const diff = {
-    settings: [],
-    lost: [],
-    refused: [],
-    resources,
-    nodes,
-    files: [],
-    billed: [],
-    findings: { new: plan.findings, gone: [] },
-  };
-  return { ...bareChange(stack, "added"), overview: overviewOf(diff), nodes: nodeLines(nodes).join("\n") };
+  const diff = diffPlans({ ...plan, resources: [], machines: [], findings: [] }, plan);
+  return { ...bareChange(stack, "added"), overview: overviewOf(diff), nodes: nodeLines(diff.nodes).join("\n") };
 }
 
 function overviewOf({ refused, lost, resources, nodes, findings }: PlanDiff): Overview {

@@ -54,69 +54,50 @@ export function changesJson(stacks: readonly StackChange[]): string {
   return `${JSON.stringify({ version: changesVersion, stacks }, null, 2)}\n`;
 }
 
-/** Reads the file without trust in its author. @throws TypeError when it has another form */
-export function parseChanges(text: string): readonly StackChange[] {
-  const parsed: unknown = JSON.parse(text);
-  if (!isRecord(parsed) || parsed.version !== changesVersion || !Array.isArray(parsed.stacks))
-    throw new TypeError("it is not a list of changed stacks");
-  return parsed.stacks.map(parseChange);
-}
-
 /** Only characters that Pulumi allows: the comment has the name as it is. */
 const stackName = /^[A-Za-z0-9_.-]{1,100}$/;
 
 /** Names of machines are in the comment, too. */
 const nodeName = /^[a-z0-9-]{1,60}$/;
 
-function parseChange(value: unknown): StackChange {
-  if (!isRecord(value)) throw new TypeError("a stack is not an object");
-  const stack = textOf(value.stack);
-  const status = statuses.find((known) => known === value.status);
-  if (!stackName.test(stack) || status === undefined) throw new TypeError("a stack has no name or no status");
-  const texts = { ...bareChange(stack, status) };
-  for (const name of textNames) texts[name] = textOf(value[name]);
-  return { ...texts, overview: value.overview === null ? null : parseOverview(value.overview) };
-}
+type Check = (value: unknown) => boolean;
+const isText: Check = (value) => typeof value === "string";
+const isCount: Check = (value) => Number.isFinite(value) && Number(value) >= 0;
+const like =
+  (form: RegExp): Check =>
+  (value) =>
+    typeof value === "string" && form.test(value);
+const oneOf =
+  (words: readonly unknown[]): Check =>
+  (value) =>
+    words.includes(value);
+const listOf =
+  (check: Check): Check =>
+  (value) =>
+    Array.isArray(value) && value.every(check);
+const each = (names: readonly string[], check: Check) => Object.fromEntries(names.map((name) => [name, check]));
+const object =
+  (fields: Readonly<Record<string, Check>>): Check =>
+  (value) =>
+    typeof value === "object" &&
+    value !== null &&
+    Object.entries(fields).every(([key, check]) => check(Reflect.get(value, key)));
 
-function parseOverview(value: unknown): Overview {
-  if (!isRecord(value)) throw new TypeError("a row of the table is not an object");
-  const counts = {
-    added: 0,
-    removed: 0,
-    changed: 0,
-    replaced: 0,
-    refused: 0,
-    lost: 0,
-    newFindings: 0,
-    goneFindings: 0,
-  };
-  for (const name of numbers) counts[name] = numberOf(value[name]);
-  return { ...counts, controlPlane: nodesOf(value.controlPlane), pools: nodesOf(value.pools) };
-}
+const nodes = listOf(object({ name: like(nodeName), fate: oneOf(nodeFates) }));
+const overview = object({ ...each(numbers, isCount), controlPlane: nodes, pools: nodes });
+const change = object({
+  ...{ stack: like(stackName), status: oneOf(statuses), ...each(textNames, isText) },
+  overview: (value) => value === null || overview(value),
+});
+const isFile = object({ version: oneOf([changesVersion]), stacks: listOf(change) });
 
-function nodesOf(value: unknown): readonly NodeRow[] {
-  if (!Array.isArray(value)) throw new TypeError("a list of machines is missing");
-  return value.map((item: unknown) => {
-    const row = isRecord(item) ? item : {};
-    const fate = nodeFates.find((known) => known === row.fate);
-    const name = textOf(row.name);
-    if (fate === undefined || !nodeName.test(name)) throw new TypeError("machines have no name or no fate");
-    return { name, fate };
-  });
-}
+const isChanges = (value: unknown): value is { readonly stacks: readonly StackChange[] } => isFile(value);
 
-function numberOf(value: unknown): number {
-  if (typeof value !== "number" || !Number.isFinite(value) || value < 0) throw new TypeError("a number is missing");
-  return value;
-}
-
-function textOf(value: unknown): string {
-  if (typeof value !== "string") throw new TypeError("a text is missing");
-  return value;
-}
-
-function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === "object" && value !== null;
+/** Reads the file without trust in its author. @throws TypeError when it has another form */
+export function parseChanges(text: string): readonly StackChange[] {
+  const parsed: unknown = JSON.parse(text);
+  if (!isChanges(parsed)) throw new TypeError("it is not a list of changed stacks");
+  return parsed.stacks;
 }
 
 export const statusWords: Readonly<Record<Status, string>> = {

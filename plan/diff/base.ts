@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { findingSchema } from "../finding.ts";
-import { billedSchema, planVersion } from "../plan.ts";
+import { billedSchema, list, planVersion } from "../plan.ts";
 
 const baseSchema = z.looseObject({
   // What an older version lacks is optional here.
@@ -13,11 +13,9 @@ const baseSchema = z.looseObject({
     accountId: z.string().nullable().default(null),
   }),
   settings: z.record(z.string(), z.unknown()).optional(),
-  pools: z
-    .array(z.looseObject({ name: z.string(), autoscale: z.looseObject({ max: z.number() }).nullish() }))
-    .optional(),
-  controlPlane: z.looseObject({ members: z.array(z.unknown()) }),
-  resources: z.array(
+  pools: list(z.looseObject({ name: z.string(), autoscale: z.looseObject({ max: z.number() }).nullish() })).optional(),
+  controlPlane: z.looseObject({ members: list(z.unknown()) }),
+  resources: list(
     z.looseObject({
       urn: z.string(),
       type: z.string(),
@@ -28,17 +26,17 @@ const baseSchema = z.looseObject({
       options: z.record(z.string(), z.unknown()),
     }),
   ),
-  machines: z.array(
+  machines: list(
     z.looseObject({
       name: z.string(),
       role: z.enum(["control-plane", "linux", "windows"]),
       count: z.number(),
       userData: z.looseObject({ sha256: z.string() }),
-      files: z.array(z.looseObject({ path: z.string(), content: z.string() })),
+      files: list(z.looseObject({ path: z.string(), content: z.string() })),
     }),
   ),
   billed: billedSchema.optional(),
-  findings: z.array(findingSchema),
+  findings: list(findingSchema),
 });
 
 export type BasePlan = z.output<typeof baseSchema>;
