@@ -1,5 +1,7 @@
 import { existsSync } from "node:fs";
-import { readFile } from "node:fs/promises";
+import { readdir, readFile, readlink } from "node:fs/promises";
+import type { StackConfig } from "../../components/config/schema.ts";
+import { poolSpecs } from "../../components/model/pools.ts";
 import { RehearsalError, runCommand } from "./command.ts";
 
 /** A host on which namespaces could not be made. */
@@ -11,10 +13,21 @@ export interface HostFacts {
   readonly attempt: string;
   /** Values under /proc/sys, if they exist. */
   readonly settings: Readonly<Partial<Record<HostSetting, string>>>;
+  readonly inotify: InotifyFacts;
 }
 
-/** Kernel settings that forbid user namespaces. */
+/** Instances of inotify. */
+interface InotifyFacts {
+  /** What the rehearsal takes. */
+  readonly wanted: number;
+  /** What this user has already. */
+  readonly used: number;
+}
+
+/** Kernel settings that limit inotify, the one of the host first, and those that forbid user namespaces. */
 const settings = [
+  "fs/inotify/max_user_instances",
+  "user/max_inotify_instances",
   "user/max_user_namespaces",
   "kernel/unprivileged_userns_clone",
   "kernel/apparmor_restrict_unprivileged_userns",
@@ -70,16 +83,17 @@ export function isRoot(): boolean {
 
 /**
  * Tries what the rehearsal needs of the host: tools, namespaces, a tmpfs, a bridge and a veth pair.
+ * @param instances of inotify that it takes
  * @throws RehearsalError that says what is missing and how to fix it
  */
-export async function checkHost(): Promise<void> {
-  const problem = hostProblem(await hostFacts());
+export async function checkHost(instances: number): Promise<void> {
+  const problem = hostProblem(await hostFacts(instances));
   if (problem !== undefined) throw problem;
 }
 
-async function hostFacts(): Promise<HostFacts> {
+async function hostFacts(wanted: number): Promise<HostFacts> {
   const root = isRoot();
-  const facts = { platform: process.platform, root, settings: {} };
+  const facts = { platform: process.platform, root, settings: {}, inotify: { wanted, used: 0 } };
   if (process.platform !== "linux") return { ...facts, missingTools: [], attempt: "" };
   const found = await runCommand([
     "/bin/sh",
@@ -98,12 +112,12 @@ async function hostFacts(): Promise<HostFacts> {
     "-c",
     script,
   ]);
-  if (attempt.code === 0) return { ...facts, missingTools, attempt: "" };
   const values = await Promise.all(settings.map(async (name) => [name, await settingValue(name)] as const));
   return {
     ...facts,
     missingTools,
-    attempt: attempt.stderr.trim() || `exit code ${attempt.code}`,
+    attempt: attempt.code === 0 ? "" : attempt.stderr.trim() || `exit code ${attempt.code}`,
+    inotify: { wanted, used: await instancesOf(await readdir("/proc")) },
     settings: Object.fromEntries(values.filter(([, value]) => value !== undefined)),
   };
 }
@@ -114,6 +128,49 @@ async function settingValue(name: HostSetting): Promise<string | undefined> {
   } catch {
     return undefined;
   }
+}
+
+/**
+ * By machine, counted in rehearsals of 1.36 and 1.37: kubelets have 6 (those of Windows machines, which are no runtime's,
+ * 2), containerd 2, API server and controller-manager 7 each.
+ */
+const instances = { linux: 8, windows: 2, controlPlane: 22 };
+
+/** Instances of inotify that a rehearsal of a stack takes. */
+export function instancesFor(config: StackConfig): number {
+  const ofPools = poolSpecs(config).map(({ os, count }) => count * instances[os]);
+  return ofPools.reduce((sum, each) => sum + each, config.controlPlane.replicas * instances.controlPlane);
+}
+
+/**
+ * Instances of inotify that these processes have and the kernel counts as this user's, as far as they may be seen: those
+ * in a user namespace are its maker's as well, up to the first one (Linux: kernel/ucount.c, inc_ucount).
+ */
+export async function instancesOf(pids: readonly string[]): Promise<number> {
+  const isFirst = /^\s*0\s+0\s+4294967295$/m.test(await readFile("/proc/self/uid_map", "utf8"));
+  const counts = pids.map(async (pid) => {
+    const status = await readFile(`/proc/${pid}/status`, "utf8").catch(() => "");
+    // Who is root may look into everybody's.
+    if (isRoot() && isFirst && !/^Uid:\s+\d+\s+0\s/m.test(status)) return 0;
+    const files = await readdir(`/proc/${pid}/fd`).catch(() => []);
+    const links = files.map((file) => readlink(`/proc/${pid}/fd/${file}`).catch(() => ""));
+    return (await Promise.all(links)).filter((link) => link === "anon_inode:inotify").length;
+  });
+  return (await Promise.all(counts)).reduce((sum, count) => sum + count, 0);
+}
+
+function inotifyProblem({ settings: values, inotify: { wanted, used } }: HostFacts): RehearsalError | undefined {
+  const limit = (name: HostSetting): number => Number(values[name] ?? Number.POSITIVE_INFINITY);
+  const small = settings.slice(0, 2).find((name) => wanted + used > limit(name));
+  if (small === undefined) return undefined;
+  const name = small.replaceAll("/", ".");
+  return new RehearsalError(
+    `The machines of this stack take ${wanted} instances of inotify; this user has ${used} and may have ${limit(small)} (${name}).`,
+    [
+      `allow more: sudo sysctl -w ${name}=${2 ** Math.ceil(Math.log2(Math.max(1024, 2 * (wanted + used))))}`,
+      "wait until another rehearsal has ended, or rehearse a smaller stack",
+    ],
+  );
 }
 
 /** The error for a host on which the rehearsal cannot run, if so. */
@@ -130,7 +187,7 @@ export function hostProblem(facts: HostFacts): RehearsalError | undefined {
       "Fedora: dnf install bash coreutils util-linux iproute",
     ]);
   }
-  if (facts.attempt === "") return undefined;
+  if (facts.attempt === "") return inotifyProblem(facts);
   return new RehearsalError(
     `This host does not allow the namespaces of a rehearsal: ${facts.attempt}`,
     hostRemedies(facts),

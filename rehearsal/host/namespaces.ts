@@ -37,6 +37,8 @@ interface InsideOptions {
   readonly env?: Readonly<Record<string, string>>;
   /** Time for an orderly end after SIGINT or SIGTERM, in milliseconds, before everything is killed. Default: 700. */
   readonly graceMs?: number;
+  /** Instances of inotify that the command takes. Default: a few. */
+  readonly instances?: number;
 }
 
 /** The command line of this process, to run it once more inside. */
@@ -93,7 +95,7 @@ exit "$code"
  * @throws RehearsalError when the host does not allow it
  */
 export async function runInsideNamespaces(argv: readonly string[], options: InsideOptions = {}): Promise<number> {
-  await checkHost();
+  await checkHost(options.instances ?? 0);
   const cache = process.env.XDG_CACHE_HOME ?? homedir();
   const visible = [process.cwd(), homedir(), cache, ...argv];
   const workFolder = workMountPoint(visible.filter((path) => existsSync(path)).map((path) => realpathSync(path)));

@@ -6,7 +6,7 @@ import { minorOf } from "../../components/model/releases.ts";
 import { type Selection, summary } from "../checks/session.ts";
 import type { Release } from "../cluster/cluster.ts";
 import { createProgress, type Progress, RehearsalError } from "../host/command.ts";
-import { idsProblem, lackOfIds } from "../host/hostCheck.ts";
+import { idsProblem, instancesFor, lackOfIds } from "../host/hostCheck.ts";
 import { type Inside, insideNamespaces, interrupted, runInsideNamespaces, thisCommand } from "../host/namespaces.ts";
 import { overridesText } from "../machines/overrides.ts";
 import type { Wanted } from "../programs/catalog.ts";
@@ -48,7 +48,7 @@ export async function rehearseInNamespaces(settings: RehearsalSettings): Promise
   const wanted = { minor: minorOf(kubernetes.version) };
   const inside = insideNamespaces();
   return inside === undefined
-    ? await outside({ ...settings, wanted }, progress)
+    ? await outside({ ...settings, config, wanted }, progress)
     : await withinNamespaces({ ...settings, config, wanted }, inside, progress);
 }
 
@@ -84,7 +84,7 @@ async function outside(settings: Resolved, progress: Progress): Promise<boolean 
   await obtainContainerPrograms(progress);
   progress.line(overridesText());
   const env = { [startVariable]: String(progress.startedAt) };
-  const code = await runInsideNamespaces(thisCommand(), { env });
+  const code = await runInsideNamespaces(thisCommand(), { env, instances: instancesFor(loadConfig(settings.config)) });
   return code === interrupted ? undefined : code === 0;
 }
 

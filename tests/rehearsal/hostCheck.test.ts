@@ -1,8 +1,14 @@
 import assert from "node:assert/strict";
-import { type HostFacts, hostProblem } from "../../rehearsal/host/hostCheck.ts";
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { loadConfig } from "../../components/config/load.ts";
+import { type HostFacts, hostProblem, instancesFor, instancesOf } from "../../rehearsal/host/hostCheck.ts";
+import { stackConfig } from "../support/stacks.ts";
+import { suiteFolder } from "../support/suite.ts";
 
 describe("host check", () => {
-  const fine: HostFacts = { platform: "linux", root: false, missingTools: [], attempt: "", settings: {} };
+  const inotify = { wanted: 0, used: 0 };
+  const fine: HostFacts = { platform: "linux", root: false, missingTools: [], attempt: "", settings: {}, inotify };
   const remedies = (facts: Partial<HostFacts>) => hostProblem({ ...fine, ...facts })?.remedies;
   const container = "in a container: docker run --privileged, or run on the host itself";
 
@@ -45,5 +51,36 @@ describe("host check", () => {
     assert.deepEqual(remedies({ attempt: "Error: Unknown device type." }), [
       "load the kernel modules as root: modprobe bridge veth",
     ]);
+  });
+
+  it("wants as many instances of inotify as the stack's machines take, of both limits", () => {
+    const [host, own] = ["fs/inotify/max_user_instances", "user/max_inotify_instances"] as const;
+    const limits = (wanted: number, used: number, settings: HostFacts["settings"]) =>
+      hostProblem({ ...fine, settings, inotify: { wanted, used } })?.message ?? "";
+    assert.equal(limits(72, 56, { [host]: "128", [own]: "2147483647" }), "");
+    assert.match(
+      limits(72, 57, { [host]: "128", [own]: "128" }),
+      /take 72 instances of inotify; this user has 57 and may have 128 \(fs\.inotify\.max_user_instances\)\.\n {2}- .*sysctl -w fs\.inotify\.max_user_instances=1024$/m,
+    );
+    assert.match(limits(72, 57, { [host]: "8192", [own]: "128" }), /sysctl -w user\.max_inotify_instances=1024$/m);
+    // A control-plane machine, two workers of Linux and four of Windows; three, three and five.
+    assert.deepEqual(
+      ["aws-dev", "aws-prod"].map((name) => instancesFor(loadConfig(stackConfig(name)))),
+      [22 + 16 + 8, 66 + 24 + 10],
+    );
+  });
+
+  const folder = suiteFolder();
+  it("counts the instances that a process has", async () => {
+    const file = `${folder}/watched`;
+    const tail = spawn("sh", ["-c", `echo 1 > ${file} && exec tail --follow ${file}`]);
+    try {
+      await once(tail.stdout, "data");
+      // It watches from its first output on, or a moment later.
+      while ((await instancesOf([String(tail.pid)])) !== 1) await new Promise((resolve) => setTimeout(resolve, 20));
+    } finally {
+      tail.kill();
+    }
+    assert.equal(await instancesOf(["1x"]), 0);
   });
 });
