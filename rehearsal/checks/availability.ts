@@ -13,7 +13,8 @@ export const outageLimitMs = 30_000;
  * Writes through the load balancer until so many in a row have succeeded. A few may fail first: those that meet a
  * connection to the lost machine, or an election of etcd. Users see the loss until the last failure.
  */
-async function writesAfterLoss(context: CheckContext, name: string, inARow: number): Promise<void> {
+async function writesAfterLoss(context: CheckContext, name: string): Promise<void> {
+  const inARow = 10;
   const started = performance.now();
   const passed = (): number => (performance.now() - started) / 1000;
   let [row, failed, last] = [0, 0, 0];
@@ -65,12 +66,6 @@ export async function readBack({ api }: CheckContext, name: string): Promise<num
   return items.filter(({ metadata }) => metadata?.name?.startsWith(`${name}-`)).length;
 }
 
-/** How many objects of that name a machine's own etcd has. */
-async function held(lab: ControlPlaneLab, index: number, name: string): Promise<number> {
-  const keys = await lab.etcdctl(index, "get", `/registry/configmaps/default/${name}-`, "--prefix", "--keys-only");
-  return keys.split("\n").filter((line) => line !== "").length;
-}
-
 /**
  * What a control plane of several machines must survive. Each check leaves it healthy for the next.
  *
@@ -82,14 +77,14 @@ export function availabilityChecks(
   gates: readonly string[],
   later: readonly RehearsalCheck[],
 ): readonly RehearsalCheck[] {
-  const count = 10;
   const before = gates.find((name) => name.endsWith("-control-plane-api"))?.replace(/-api$/, "-before-0") ?? "?";
   /** The gate before the first machine, as for a machine that is about to be replaced. */
-  const passBefore = ({ passGate }: CheckContext): Promise<void> =>
-    passGate(before, { fingerprint: "another", replicas: lab.size });
+  const passBefore: PassBefore = ({ passGate }) => passGate(before, { fingerprint: "another", replicas: lab.size });
+  const checks = inOrder<RehearsalTools>([...losses(lab, passBefore), ...later]);
   const lost = "one machine lost";
+  // The gate leaves nothing behind that others need.
   const gateCheck: RehearsalCheck = {
-    id: "one machine lost: gate",
+    id: `${lost}: gate`,
     needs: [lost],
     slow: true,
     title: "with one machine dead the gate before another one refuses to replace it",
@@ -99,91 +94,90 @@ export function availabilityChecks(
       context.note(/last answer: [^.]*/.exec(answer)?.[0] ?? answer);
     },
   };
-  const checks = inOrder<RehearsalTools>([
-    {
-      id: "quorum",
-      title: "all machines are healthy voting members of etcd, and none is special",
-      run: async ({ note }) => {
-        await lab.untilHealthy();
-        note(
-          (await lab.etcdctl(0, "member", "list"))
-            .trim()
-            .split("\n")
-            .map((line) => line.split(", ")[2])
-            .sort()
-            .join(", "),
-        );
-      },
-    },
-    {
-      id: lost,
-      title: "with one machine dead the API goes on: writes through the load balancer succeed",
-      run: async (context) => {
-        await lab.powerOff(1);
-        await writesAfterLoss(context, "lost", count);
-      },
-    },
-    {
-      id: "replaced with its disk",
-      title: "a new machine with the old disk is back as a member, with all data",
-      run: async (context) => {
-        await lab.replace(1);
-        await lab.untilHealthy();
-        const seen = await held(lab, 1, "lost");
-        expectEqual(seen, await readBack(context, "lost"), "objects that the new machine's etcd holds");
-        // In an update the gate behind the machine waits for this: a kubelet's mirror pods are refused until its Node has
-        // the control plane's label (fenestra-static-pods-of-workers).
-        const name = `etcd-${context.cloud.identity(lab.member(1).machine).nodeName}`;
-        await waitFor(`the pod ${name}`, limitsMs.machine, async () => {
-          await context.api.core.readNamespacedPod({ name, namespace: "kube-system" });
-          return true;
-        });
-        await passBefore(context);
-      },
-    },
-    {
-      id: "replaced with an empty disk",
-      title: "a new machine with an empty disk is back as a member, with all data",
-      run: async (context) => {
-        const before = (await lab.etcdctl(0, "member", "list")).trim();
-        await lab.powerOff(2, "lost");
-        await lab.replace(2);
-        await lab.untilHealthy();
-        const after = (await lab.etcdctl(0, "member", "list")).trim();
-        expect(before !== after, "the member kept its id although its data was lost");
-        expectEqual(
-          await held(lab, 2, "lost"),
-          await readBack(context, "lost"),
-          "objects that the new machine's etcd holds",
-        );
-      },
-    },
-    {
-      id: "cut off and healed",
-      title: "a machine that is cut off the network and comes back catches up; the others go on meanwhile",
-      run: async (context) => {
-        await lab.machine(0).machine.cut();
-        await writesAfterLoss(context, "cut", count).finally(() => lab.machine(0).machine.heal());
-        await lab.untilHealthy();
-        expectEqual(await held(lab, 0, "cut"), await readBack(context, "cut"), "objects that the machine's etcd holds");
-      },
-    },
-    {
-      id: "all restarted at once",
-      title: "after a power failure of all machines at once the cluster is back with all data",
-      run: async (context) => {
-        const before = await readBack(context, "cut");
-        for (const index of lab.indices) await lab.powerOff(index);
-        await Promise.all(lab.indices.map((index) => lab.replace(index)));
-        await lab.untilHealthy();
-        expectEqual(await readBack(context, "cut"), before, "objects");
-      },
-    },
-    ...later,
-  ]);
-  // The gate leaves nothing behind that others need.
   return within(
     limitsMs.steps,
     checks.flatMap((check) => (check.id === lost ? [check, gateCheck] : [check])),
   );
+}
+
+type PassBefore = (context: CheckContext) => Promise<void>;
+
+const losses = (lab: ControlPlaneLab, passBefore: PassBefore): readonly RehearsalCheck[] => [
+  {
+    id: "quorum",
+    title: "all machines are healthy voting members of etcd, and none is special",
+    run: async ({ note }) => {
+      await lab.untilHealthy();
+      const members = (await membersOf(lab)).map((line) => line.split(", ")[2]);
+      note(members.sort().join(", "));
+    },
+  },
+  {
+    id: "one machine lost",
+    title: "with one machine dead the API goes on: writes through the load balancer succeed",
+    run: async (context) => {
+      await lab.powerOff(1);
+      await writesAfterLoss(context, "lost");
+    },
+  },
+  {
+    id: "replaced with its disk",
+    title: "a new machine with the old disk is back as a member, with all data",
+    run: async (context) => {
+      await lab.replace(1);
+      await expectHeld(context, lab, 1, "lost");
+      // In an update the gate behind the machine waits for this: a kubelet's mirror pods are refused until its Node has
+      // the control plane's label (fenestra-static-pods-of-workers).
+      const name = `etcd-${context.cloud.identity(lab.member(1).machine).nodeName}`;
+      await waitFor(`the pod ${name}`, limitsMs.machine, () =>
+        context.api.core.readNamespacedPod({ name, namespace: "kube-system" }),
+      );
+      await passBefore(context);
+    },
+  },
+  {
+    id: "replaced with an empty disk",
+    title: "a new machine with an empty disk is back as a member, with all data",
+    run: async (context) => {
+      const before = await membersOf(lab);
+      await lab.powerOff(2, "lost");
+      await lab.replace(2);
+      await expectHeld(context, lab, 2, "lost");
+      const kept = (await membersOf(lab)).every((member) => before.includes(member));
+      expect(!kept, "the member kept its id although its data was lost");
+    },
+  },
+  {
+    id: "cut off and healed",
+    title: "a machine that is cut off the network and comes back catches up; the others go on meanwhile",
+    run: async (context) => {
+      const { machine } = lab.machine(0);
+      await machine.cut();
+      await writesAfterLoss(context, "cut").finally(() => machine.heal());
+      await expectHeld(context, lab, 0, "cut");
+    },
+  },
+  {
+    id: "all restarted at once",
+    title: "after a power failure of all machines at once the cluster is back with all data",
+    run: async (context) => {
+      const before = await readBack(context, "cut");
+      for (const index of lab.indices) await lab.powerOff(index);
+      await Promise.all(lab.indices.map((index) => lab.replace(index)));
+      await lab.untilHealthy();
+      expectEqual(await readBack(context, "cut"), before, "objects");
+    },
+  },
+];
+
+async function membersOf(lab: ControlPlaneLab): Promise<readonly string[]> {
+  return (await lab.etcdctl(0, "member", "list")).trim().split("\n");
+}
+
+/** The control plane is healthy again, and a machine's own etcd holds all objects of that name. */
+async function expectHeld(context: CheckContext, lab: ControlPlaneLab, index: number, name: string): Promise<void> {
+  await lab.untilHealthy();
+  const keys = await lab.etcdctl(index, "get", `/registry/configmaps/default/${name}-`, "--prefix", "--keys-only");
+  const held = keys.split("\n").filter((line) => line !== "").length;
+  expectEqual(held, await readBack(context, name), "objects that the machine's etcd holds");
 }

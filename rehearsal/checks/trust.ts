@@ -8,6 +8,7 @@ import { newCertificateRequest } from "../../plan/fakes/certificates.ts";
 import type { SimulatedMachine } from "../../plan/fakes/machines.ts";
 import { type Api, apiFor, kubeconfig } from "../api/client.ts";
 import { type CloudSimulation, joinSecretName } from "../clouds/cloud.ts";
+import type { DecodedMachine } from "../cluster/bringUp.ts";
 import type { Cluster } from "../cluster/cluster.ts";
 import { type ControlPlaneLab, hostileAgent, inMachines } from "../cluster/controlPlaneLab.ts";
 import { limitsMs } from "../host/command.ts";
@@ -21,7 +22,7 @@ const signerName = "kubernetes.io/kube-apiserver-client-kubelet";
 const secretSchema = z.object({ server: z.url(), caCertificate: z.string(), token: z.string() });
 
 /** What a machine reads to join. */
-export async function joinSecretOf(cloud: CloudSimulation, machine: SimulatedMachine) {
+async function joinSecretOf(cloud: CloudSimulation, machine: SimulatedMachine) {
   return secretSchema.parse(JSON.parse(await cloud.readSecret(machine, joinSecretName(cloud, machine))));
 }
 
@@ -32,7 +33,7 @@ async function secretOfWorker({ cloud, linuxWorkers: [worker] }: CheckContext) {
 }
 
 /** Asks for a client certificate. @returns name of the request */
-export async function askFor(
+async function askFor(
   { certificates }: Api,
   commonName: string,
   organization: string,
@@ -55,34 +56,18 @@ async function poolsOf({ core }: Api) {
   return pageSchema.safeParse(JSON.parse(items[0]?.data?.status ?? "null")).data?.pools ?? {};
 }
 
-/** What is tried with a worker's identities, by method, path and content; `NODE` is a control-plane node. */
-const hostile: readonly (readonly [method: string, path: string, body: object])[] = [
-  ["PATCH", "/api/v1/nodes/NODE/status", { metadata: { annotations: { "fenestra.test/hostile": "1" } } }],
-  ["PATCH", "/api/v1/nodes/NODE/status", { metadata: { finalizers: ["fenestra.test/hostile"] } }],
-  ["PATCH", "/api/v1/nodes/OWN/status", { metadata: { labels: { [controlPlaneKey]: "" } } }],
-  ["PATCH", "/api/v1/nodes/OWN/status", { metadata: { finalizers: ["fenestra.test/hostile"] } }],
-  ["DELETE", "/api/v1/nodes/NODE", {}],
-  [
-    "PATCH",
-    "/api/v1/namespaces/default/services/kubernetes/status",
-    { status: { loadBalancer: { ingress: [{ ip: "169.254.169.254" }] } } },
-  ],
+type HostileCall = readonly [method: string, path: string, body: object];
+
+/**
+ * What is tried with a worker's identities: a call of each kind, at a control-plane node. Which fields they may write
+ * tests ask of an API server (tests/kubernetes/hostileCalls.yaml).
+ */
+const hostileCalls = (node: string): readonly HostileCall[] => [
+  ["PATCH", `/api/v1/nodes/${node}/status`, { metadata: { annotations: { "fenestra.test/hostile": "1" } } }],
+  ["DELETE", `/api/v1/nodes/${node}`, {}],
   ["GET", "/api/v1/namespaces/kube-system/secrets", {}],
   ["POST", "/api/v1/namespaces/kube-system/serviceaccounts/default/token", {}],
   ["PATCH", "/apis/certificates.k8s.io/v1/certificatesigningrequests/any/approval", { status: {} }],
-];
-
-/** What no kubelet's request has: three of the long ones would stop a list that is read as a whole. */
-const longName = "<".repeat(1_300_000);
-const hostileRequests: readonly object[] = [
-  ...[1, 2, 3].map((number) => ({
-    name: `csr-long${number}`,
-    ownerReferences: [{ apiVersion: "v1", kind: "Node", name: longName, uid: "1" }],
-  })),
-  ...["csr:a", "csr~a", "csr a", "csr?x", "csr\u{e4}"].map((name) => ({ name })),
-  { generateName: "csr-", labels: { a: "b" } },
-  { generateName: "csr-", annotations: { a: "b" } },
-  { generateName: "csr-", finalizers: ["fenestra.test/hostile"] },
 ];
 
 /** What workers' identities may do in the cloud, by trying it. */
@@ -132,176 +117,31 @@ export const cloudTrustChecks: readonly RehearsalCheck[] = [
 
 /** Checks that a worker stays a worker, by what a hostile one would try with its identity, join secret or network. */
 export function trustChecks(cluster: Cluster, lab: ControlPlaneLab, follow: Follow): readonly RehearsalCheck[] {
-  const workerOf = ({ linuxWorkers: [id = ""] }: CheckContext): LinuxMachine => {
-    const machine = cluster.machines.get(id);
-    if (machine === undefined) throw new Error("no Linux worker runs");
-    return machine;
-  };
   return [
     {
       id: "leaked kubeconfig",
       slow: true,
       title:
         "the exported kubeconfig loses its rights when its binding does, the machines' jobs keep theirs and have no file above it",
-      run: async (context) => {
-        const { kubectl, peoplesApi, note } = context;
-        const [revoke, look] = walk("A kubeconfig leaked");
-        const binding = ["clusterrolebinding", "fenestra:administrators"];
-        const { stdout: kept } = await kubectl(["get", ...binding, "--output=jsonpath={.subjects}"]);
-        const status = async (): Promise<number | undefined> =>
-          await peoplesApi.core.listNode().then(() => 200, statusOf);
-        const until = (wanted: number) =>
-          waitFor(`${wanted} to the exported kubeconfig`, limitsMs.answer, async () => (await status()) === wanted);
-        await peoplesApi.core.createNamespacedConfigMap({
-          namespace: "default",
-          body: { metadata: { name: "leaked" } },
-        });
-        await peoplesApi.core.deleteNamespacedConfigMap({ namespace: "default", name: "leaked" });
-        await follow(revoke, context);
-        await until(403);
-        const seen = await follow(look, context);
-        for (const verb of ["create", "delete"])
-          expect(seen.includes(`"${verb}","configmaps","default","leaked"]`), `what was done with it: ${seen}`);
-        await lab.script(0, "publish-join-secret.sh");
-        const left = await inMachines(cluster, "ls /etc/kubernetes/*.conf");
-        expect(
-          left.length > 0 && !left.some((file) => file.includes("super-admin")),
-          `kubeconfigs of machines: ${left.join(" ")}`,
-        );
-        const put = [{ op: "add", path: "/subjects", value: JSON.parse(kept) }];
-        await kubectl(["patch", ...binding, "--type=json", `--patch=${JSON.stringify(put)}`]);
-        await until(200);
-        note(`bound and not, ${left.length} files`);
-      },
+      run: (context) => leakKubeconfig(context, cluster, lab, follow),
     },
     {
       id: "hostile worker",
       title:
-        "no identity that lies on a worker writes another node or roles of its own, reads Secrets, makes tokens or approves requests",
+        "no identity that lies on a worker writes another node, reads Secrets, makes tokens or approves requests, or asks for certificates as no kubelet does",
       run: async (context) => {
-        const worker = workerOf(context);
-        const { items } = await context.api.core.listNode({ labelSelector: controlPlaneKey });
-        const node = items[0]?.metadata?.name ?? "";
-        const url = `https://${lab.machine(0).address}:${ports.api}`;
-        const run = async (line: string): Promise<string> => (await worker.run(["bash", "-c", line])).stdout.trim();
-        const files = await run("ls /var/lib/kubelet/pods/*/volumes/kubernetes.io~projected/*/token");
-        const certificate = "/var/lib/kubelet/pki/kubelet-client-current.pem";
-        const identities = [
-          { file: certificate, identity: `cert = ${certificate}`, known: "201" },
-          { file: certificate, identity: "", known: "401" },
-        ];
-        for (const file of files.split("\n")) {
-          const token = await run(`cat '${file}'`);
-          // Other checks beside this one delete pods.
-          if (token === "") continue;
-          const { aud = [], iss = "" } = decodeJwt(token);
-          // The API takes tokens for its issuer. One for another audience, such as the cloud's, is nobody there.
-          identities.push({
-            file,
-            identity: `header = "Authorization: Bearer ${token}"`,
-            known: [aud].flat().includes(iss) ? "201" : "401",
-          });
-        }
-        const who = { apiVersion: "authentication.k8s.io/v1", kind: "SelfSubjectReview" };
-        const calls = [
-          ["POST", "/apis/authentication.k8s.io/v1/selfsubjectreviews", who] as const,
-          ...hostile.map(
-            ([method, path, body]) =>
-              [method, path.replace("NODE", node).replace("OWN", context.linuxWorkers[0] ?? ""), body] as const,
-          ),
-        ];
-        const problem = async (identity: string, known: string): Promise<string | undefined> => {
-          const config = calls.map(([method, path, body]) =>
-            [
-              ...["insecure", `user-agent = ${hostileAgent}`, 'output = "/dev/null"', 'write-out = "%{http_code}\\n"'],
-              ...[identity, `request = ${method}`],
-              `header = "Content-Type: application/${method === "PATCH" ? "merge-patch+json" : "json"}"`,
-              ...(method === "GET" ? [] : [`data = ${JSON.stringify(JSON.stringify(body))}`]),
-              `url = "${url}${path}${method === "GET" ? "" : "?dryRun=All"}"`,
-            ].join("\n"),
-          );
-          const stdin = config.join("\nnext\n");
-          const answers = (await worker.run(["curl", "--silent", "--config", "-"], { stdin })).stdout.split("\n");
-          for (const [index, [method, path, body]] of calls.entries()) {
-            const answer = answers[index] ?? "";
-            if (!(index === 0 || known === "401" ? [known] : ["403", "422"]).includes(answer))
-              return `${identity.slice(0, 60)}: ${method} ${path} ${JSON.stringify(body)}: ${answer}`;
-          }
-          return undefined;
-        };
-        for (const { file, identity, known } of identities) {
-          const found = await problem(identity, known);
-          expect(found === undefined || (await run(`test -e '${file}' || echo gone`)) === "gone", found ?? "");
-        }
-        // Requests that no kubelet makes, with its kubelet's certificate and with its join secret.
-        const { machine, server, caCertificate: ca, token } = await secretOfWorker(context);
-        const pem = await worker.readFile(certificate);
-        const users = [{ certificate: pem, key: pem }, { token }];
-        const { nodeName } = context.cloud.identity(machine);
-        for (const user of users) {
-          const api = apiFor(kubeconfig({ server, ca, user }));
-          for (const metadata of hostileRequests) {
-            const code = await askFor(api, `system:node:${nodeName}`, "system:nodes", metadata).catch(statusOf);
-            expect(
-              code === 403 || code === 422,
-              `a request with ${JSON.stringify(metadata).slice(0, 80)} was answered with ${code}`,
-            );
-          }
-        }
-        const taken = identities.filter(({ known }) => known === "201").length;
-        expect(taken > 1, "no pod of the worker has a token");
-        context.note(
-          `${taken} identities of the API's and ${identities.length - taken} of others', ${hostile.length} requests each; ${hostileRequests.length} requests for certificates that no kubelet makes`,
-        );
+        const worker = cluster.machines.get(context.linuxWorkers[0] ?? "");
+        if (worker === undefined) throw new Error("no Linux worker runs");
+        const taken = await tryIdentities(context, worker, `https://${lab.machine(0).address}:${ports.api}`);
+        await askUnlikeKubelets(context, await worker.readFile(kubeletCertificate));
+        context.note(taken);
       },
     },
     {
       id: "names of nodes",
       title:
         "the join secret is worth one's own name: no other node's, no control-plane node's, no invented one, no other group",
-      run: async (context) => {
-        const { api, note, registered } = context;
-        const { server, caCertificate: ca, token } = await secretOfWorker(context);
-        const bootstrap = apiFor(kubeconfig({ server, ca, user: { token } }));
-        const names = [...registered.values()];
-        const other = names.find(({ pool }) => pool !== undefined)?.name ?? "";
-        // It may have registered before registrations were recorded.
-        const { items: own } = await api.core.listNode({ labelSelector: controlPlaneKey });
-        const controlPlane = own[0]?.metadata?.name;
-        expect(controlPlane !== undefined, "there is no control-plane node");
-        // The number of a machine that its group does not have.
-        const invented = `${other.slice(0, -3)}fff`;
-        const wanted = [
-          [`system:node:${other}`, "system:nodes"],
-          [`system:node:${controlPlane}`, "system:nodes"],
-          [`system:node:${invented}`, "system:nodes"],
-          // The last one is refused at once, which shows that the others were looked at.
-          ["kubernetes-admin", "kubeadm:cluster-admins"],
-        ] as const;
-        const made: string[] = [];
-        for (const [commonName, organization] of wanted) made.push(await askFor(bootstrap, commonName, organization));
-        const conditionsOf = async (name: string): Promise<readonly string[]> =>
-          (await api.certificates.readCertificateSigningRequest({ name })).status?.conditions?.map(
-            ({ type }) => type,
-          ) ?? [];
-        await waitFor("the control plane to look at the requests", limitsMs.answer, async () =>
-          (await conditionsOf(made.at(-1) ?? "")).includes("Denied"),
-        );
-        for (const [index, name] of made.entries())
-          expect(!(await conditionsOf(name)).includes("Approved"), `${wanted[index]?.[0]} was approved`);
-        const requests = (await api.certificates.listCertificateSigningRequest()).items;
-        const reasons = requests
-          .filter(({ spec }) => spec.signerName === signerName && spec.username?.startsWith("system:bootstrap:"))
-          .flatMap(
-            ({ status }) =>
-              status?.conditions?.filter(({ type }) => type === "Approved").map(({ reason }) => reason) ?? [],
-          );
-        expectEqual([...new Set(reasons)], ["FenestraApproved"], "who approved first certificates");
-        note(
-          `${reasons.length} first certificates were approved by the control plane's own job, ${made.length} hostile requests were not`,
-        );
-        await Promise.all(made.map((name) => api.certificates.deleteCertificateSigningRequest({ name })));
-      },
+      run: askForNames,
     },
     {
       id: "node controller",
@@ -309,13 +149,222 @@ export function trustChecks(cluster: Cluster, lab: ControlPlaneLab, follow: Foll
       limitMs: limitsMs.steps,
       run: async ({ api, cloud, note }) => {
         const names = cloud.machines.flatMap(({ group }) => group?.name ?? []);
-        const wanted = Object.fromEntries(names.map((name) => [name, names.filter((other) => other === name).length]));
+        const wanted = [...Map.groupBy(names, (name) => name)];
         await waitFor("the node controller to find every machine of the pools well", limitsMs.steps, async () => {
           const pools = await poolsOf(api);
-          return Object.entries(wanted).every(([name, count]) => pools[name]?.ready === count);
+          return wanted.every(([name, { length }]) => pools[name]?.ready === length);
         });
-        note(`${Object.keys(wanted).length} pools`);
+        note(`${wanted.length} pools`);
       },
     },
   ];
+}
+
+/** The manual's steps for a kubeconfig that leaked, and the way back. */
+async function leakKubeconfig(context: CheckContext, cluster: Cluster, lab: ControlPlaneLab, follow: Follow) {
+  const { kubectl, peoplesApi, note } = context;
+  const [revoke, look] = walk("A kubeconfig leaked");
+  const binding = ["clusterrolebinding", "fenestra:administrators"];
+  const { stdout: kept } = await kubectl(["get", ...binding, "--output=jsonpath={.subjects}"]);
+  const status = async (): Promise<number | undefined> => await peoplesApi.core.listNode().then(() => 200, statusOf);
+  const until = (wanted: number) =>
+    waitFor(`${wanted} to the exported kubeconfig`, limitsMs.answer, async () => (await status()) === wanted);
+  const leaked = { namespace: "default", name: "leaked" };
+  await peoplesApi.core.createNamespacedConfigMap({ namespace: "default", body: { metadata: leaked } });
+  await peoplesApi.core.deleteNamespacedConfigMap(leaked);
+  await follow(revoke, context);
+  await until(403);
+  const seen = await follow(look, context);
+  for (const verb of ["create", "delete"])
+    expect(seen.includes(`"${verb}","configmaps","default","leaked"]`), `what was done with it: ${seen}`);
+  await lab.script(0, "publish-join-secret.sh");
+  const left = await inMachines(cluster, "ls /etc/kubernetes/*.conf");
+  const isRight = left.length > 0 && !left.some((file) => file.includes("super-admin"));
+  expect(isRight, `kubeconfigs of machines: ${left.join(" ")}`);
+  const put = [{ op: "add", path: "/subjects", value: JSON.parse(kept) }];
+  await kubectl(["patch", ...binding, "--type=json", `--patch=${JSON.stringify(put)}`]);
+  await until(200);
+  note(`bound and not, ${left.length} files`);
+}
+
+const kubeletCertificate = "/var/lib/kubelet/pki/kubelet-client-current.pem";
+
+/** An identity that lies on a worker: its file, a line for curl, and its status to whom asks who they are. */
+type Found = readonly [file: string, line: string, known: "201" | "401"];
+
+/** The kubelet's certificate, nobody, and the tokens of all pods. */
+async function identitiesOn(run: (line: string) => Promise<string>): Promise<readonly Found[]> {
+  const found: Found[] = [
+    [kubeletCertificate, `cert = ${kubeletCertificate}`, "201"],
+    [kubeletCertificate, "", "401"],
+  ];
+  for (const file of (await run("ls /var/lib/kubelet/pods/*/volumes/kubernetes.io~projected/*/token")).split("\n")) {
+    const token = await run(`cat '${file}'`);
+    // Other checks beside this one delete pods.
+    if (token === "") continue;
+    const { aud = [], iss = "" } = decodeJwt(token);
+    // The API takes tokens for its issuer. One for another audience, such as the cloud's, is nobody there.
+    found.push([file, `header = "Authorization: Bearer ${token}"`, [aud].flat().includes(iss) ? "201" : "401"]);
+  }
+  return found;
+}
+
+/** Calls as a curl configuration, which prints a status each. */
+function curlConfig(url: string, identity: string, calls: readonly HostileCall[]): string {
+  const one = ([method, path, body]: HostileCall): string =>
+    [
+      ...["insecure", `user-agent = ${hostileAgent}`, 'output = "/dev/null"', 'write-out = "%{http_code}\\n"'],
+      ...[identity, `request = ${method}`],
+      `header = "Content-Type: application/${method === "PATCH" ? "merge-patch+json" : "json"}"`,
+      ...(method === "GET" ? [] : [`data = ${JSON.stringify(JSON.stringify(body))}`]),
+      `url = "${url}${path}${method === "GET" ? "" : "?dryRun=All"}"`,
+    ].join("\n");
+  return calls.map(one).join("\nnext\n");
+}
+
+/** Makes the hostile calls with every identity of a worker, by itself. @returns what was tried, in words */
+async function tryIdentities({ api }: CheckContext, worker: LinuxMachine, url: string): Promise<string> {
+  const run = async (line: string): Promise<string> => (await worker.run(["bash", "-c", line])).stdout.trim();
+  const [node] = (await api.core.listNode({ labelSelector: controlPlaneKey })).items;
+  const hostile = hostileCalls(node?.metadata?.name ?? "");
+  const who = { apiVersion: "authentication.k8s.io/v1", kind: "SelfSubjectReview" };
+  const calls = [["POST", "/apis/authentication.k8s.io/v1/selfsubjectreviews", who] as const, ...hostile];
+  const identities = await identitiesOn(run);
+  for (const [file, line, known] of identities) {
+    const curl = ["curl", "--silent", "--config", "-"];
+    const answers = (await worker.run(curl, { stdin: curlConfig(url, line, calls) })).stdout.split("\n");
+    const wrong = calls.flatMap(([method, path], index) => {
+      const wanted = index === 0 || known === "401" ? [known] : ["403", "422"];
+      const answer = answers[index] ?? "";
+      return wanted.includes(answer) ? [] : [`${line.slice(0, 60)}: ${method} ${path}: ${answer}`];
+    });
+    expect(wrong.length === 0 || (await run(`test -e '${file}' || echo gone`)) === "gone", wrong.join("; "));
+  }
+  const taken = identities.filter(([, , known]) => known === "201").length;
+  expect(taken > 1, "no pod of the worker has a token");
+  return `${taken} identities of ${identities.length} are the API's, ${hostile.length} calls each`;
+}
+
+/** A request that no kubelet makes, with its kubelet's certificate and with its join secret. */
+async function askUnlikeKubelets(context: CheckContext, pem: string): Promise<void> {
+  const { machine, server, caCertificate: ca, token } = await secretOfWorker(context);
+  const { nodeName } = context.cloud.identity(machine);
+  const metadata = { generateName: "csr-", labels: { a: "b" } };
+  for (const user of [{ certificate: pem, key: pem }, { token }]) {
+    const api = apiFor(kubeconfig({ server, ca, user }));
+    const code = await askFor(api, `system:node:${nodeName}`, "system:nodes", metadata).catch(statusOf);
+    expect(code === 403 || code === 422, `a request with ${JSON.stringify(metadata)} was answered with ${code}`);
+  }
+}
+
+async function askForNames(context: CheckContext): Promise<void> {
+  const { api, note, registered } = context;
+  const { server, caCertificate: ca, token } = await secretOfWorker(context);
+  const bootstrap = apiFor(kubeconfig({ server, ca, user: { token } }));
+  const other = [...registered.values()].find(({ pool }) => pool !== undefined)?.name ?? "";
+  // It may have registered before registrations were recorded.
+  const controlPlane = (await api.core.listNode({ labelSelector: controlPlaneKey })).items[0]?.metadata?.name;
+  expect(controlPlane !== undefined, "there is no control-plane node");
+  // The last one of a machine that its group does not have.
+  const nodes = [other, controlPlane, `${other.slice(0, -3)}fff`];
+  const wanted = [
+    ...nodes.map((name) => [`system:node:${name}`, "system:nodes"] as const),
+    // It is refused at once, which shows that the others were looked at.
+    ["kubernetes-admin", "kubeadm:cluster-admins"] as const,
+  ];
+  const made: string[] = [];
+  for (const [commonName, organization] of wanted) made.push(await askFor(bootstrap, commonName, organization));
+  const requests = async () => (await api.certificates.listCertificateSigningRequest()).items;
+  const has = async (name: string | undefined, condition: string): Promise<boolean> =>
+    (await requests()).some(
+      ({ metadata, status }) =>
+        metadata?.name === name && status?.conditions?.some(({ type }) => type === condition) === true,
+    );
+  await waitFor("the control plane to look at the requests", limitsMs.answer, () => has(made.at(-1), "Denied"));
+  for (const [index, name] of made.entries())
+    expect(!(await has(name, "Approved")), `${wanted[index]?.[0]} was approved`);
+  const reasons = (await requests())
+    .filter(({ spec }) => spec.signerName === signerName && spec.username?.startsWith("system:bootstrap:"))
+    .flatMap(({ status }) => status?.conditions ?? [])
+    .flatMap(({ type, reason }) => (type === "Approved" ? [reason] : []));
+  expectEqual([...new Set(reasons)], ["FenestraApproved"], "who approved first certificates");
+  note(
+    `${reasons.length} first certificates were approved by the control plane's own job, ${made.length} hostile requests were not`,
+  );
+  await Promise.all(made.map((name) => api.certificates.deleteCertificateSigningRequest({ name })));
+}
+
+/** Seconds that a machine may wait for its first certificate. */
+const patience = 30;
+
+const ask = (api: Api, node: string): Promise<string> => askFor(api, `system:node:${node}`, "system:nodes");
+
+/** Requests with an approval, none of which may be one of these names. */
+async function expectRefused({ certificates }: Api, names: readonly string[]) {
+  // The node controller's turn, and a list of the cloud that is newer than the request.
+  await new Promise((resolve) => setTimeout(resolve, 20_000));
+  const { items } = await certificates.listCertificateSigningRequest();
+  const approved = items.filter(({ status }) => status?.conditions?.some(({ type }) => type === "Approved"));
+  const wrong = approved.filter(({ metadata }) => names.includes(metadata?.name ?? ""));
+  expectEqual(wrong.length, 0, "hostile requests that were approved");
+  return approved;
+}
+
+/** A worker ends and another one comes in its place. */
+export function replacementCheck(cluster: Cluster, worker: DecodedMachine, follow: Follow): RehearsalCheck {
+  const current = ({ machines }: CloudSimulation): SimulatedMachine => {
+    const machine = machines.find(({ id, urn }) => urn === worker.machine.urn && cluster.machines.has(id));
+    if (machine === undefined) throw new Error(`no machine of ${worker.machine.urn} runs`);
+    return machine;
+  };
+  return {
+    id: "replaced",
+    slow: true,
+    limitMs: limitsMs.steps,
+    title:
+      "a machine that was ended, by the manual's steps for a compromised one, has no Node and no new certificate; its successor joins at once",
+    run: async (context) => {
+      const { api, cloud, note } = context;
+      const machine = current(cloud);
+      const { nodeName } = cloud.identity(machine);
+      const { server, caCertificate: ca, token } = await joinSecretOf(cloud, machine);
+      // What root on the machine may have kept.
+      const pem = await cluster.machines.get(machine.id)?.readFile("/var/lib/kubelet/pki/kubelet-client-current.pem");
+      const as = (user: Parameters<typeof kubeconfig>[0]["user"]) => apiFor(kubeconfig({ server, ca, user }));
+      const [thief, bootstrap] = [as({ certificate: pem ?? "", key: pem ?? "" }), as({ token })];
+      // The number of a machine that its group does not have.
+      const hostile = [await ask(bootstrap, `${nodeName.slice(0, -3)}fff`)];
+      const [isolate, end, publish, traces] = walk("A node is compromised");
+      const names = { NODE: nodeName };
+      for (const step of [isolate, end, publish]) await follow(step, context, names);
+      await waitFor("the token of before to be worth nothing", limitsMs.machine, async () => {
+        const made = await ask(bootstrap, nodeName).catch(statusOf);
+        if (typeof made === "string") hostile.push(made);
+        return made === 401;
+      });
+      await cluster.powerOffMachine(machine);
+      const { machine: next } = await cluster.replaceMachine({ machine, payload: worker.payload });
+      const successor = cloud.identity(next).nodeName;
+      await waitFor(`node ${successor} in place of ${nodeName}`, limitsMs.machine, async () => {
+        const nodes = (await api.core.listNode()).items.map(({ metadata }) => metadata?.name);
+        return nodes.includes(successor) && !nodes.includes(nodeName);
+      });
+      const late = await ask(thief, nodeName).catch(statusOf);
+      const approved = await expectRefused(api, [...hostile, ...(typeof late === "string" ? [late] : [])]);
+      const seen = await follow(traces, context, names);
+      expect(seen.includes(`"create","/apis/certificates.k8s.io/v1/certificatesigningrequests`), `its traces: ${seen}`);
+      const took = approved.flatMap(({ metadata, status }) =>
+        (status?.conditions ?? []).flatMap(({ message, lastUpdateTime }) =>
+          message?.startsWith(`first certificate of ${successor},`)
+            ? +new Date(lastUpdateTime ?? 0) - +new Date(metadata?.creationTimestamp ?? 0)
+            : [],
+        ),
+      );
+      expect(
+        took.length === 1 && (took[0] ?? 0) <= patience * 1000,
+        `the first certificate of ${successor} took ${took.join(", ")} ms`,
+      );
+      note(`${successor} came after ${nodeName}, with a certificate after ${Math.round((took[0] ?? 0) / 1000)} s`);
+    },
+  };
 }

@@ -1,10 +1,12 @@
+import { setTimeout as sleep } from "node:timers/promises";
 import { KubeConfig } from "@kubernetes/client-node";
+import { z } from "zod";
 import { expect, expectEqual, inOrder } from "../../check/check.ts";
-import { coreDnsTag, minorNumber } from "../../check/facts.ts";
-import type { ApiClient } from "../../components/gates/apiProbe.ts";
-import { messageOf } from "../../components/gates/poll.ts";
+import { coreDnsTag, minorNumber, ports } from "../../check/facts.ts";
+import { type ApiClient, askApi } from "../../components/gates/apiProbe.ts";
 import { decodeUserData } from "../../plan/decode/userData.ts";
-import { isReady } from "../api/client.ts";
+import type { Kubectl } from "../api/apply.ts";
+import { type Api, isReady } from "../api/client.ts";
 import type { DecodedMachine } from "../cluster/bringUp.ts";
 import type { Cluster, Release } from "../cluster/cluster.ts";
 import type { ControlPlaneLab } from "../cluster/controlPlaneLab.ts";
@@ -12,8 +14,7 @@ import type { Update, Updates } from "../cluster/update.ts";
 import { limitsMs } from "../host/command.ts";
 import { waitFor } from "../host/processes.ts";
 import { outageLimitMs } from "./availability.ts";
-import type { RehearsalCheck, RehearsalTools } from "./context.ts";
-import { movesOf, UpdateWatch } from "./updateWatch.ts";
+import type { CheckContext, RehearsalCheck, RehearsalTools } from "./context.ts";
 
 interface UpdateChecks {
   readonly cluster: Cluster;
@@ -41,183 +42,177 @@ function clientOf(kubeconfig: string): ApiClient {
 
 /**
  * A control plane of three goes to another release, machine by machine, and the workers follow; before that an update
- * stops behind the first machine, as if it failed there, and is taken back. Each check begins with what the one before
- * has left.
+ * stops behind the first machine, as if it failed there, and is taken back. Where only the program changes there is no
+ * release to stop at, but an older template. Each check begins with what the one before has left.
  */
-export function updateChecks({ cluster, lab, updates, kubeconfig, from, to }: UpdateChecks): readonly RehearsalCheck[] {
-  const watch = new UpdateWatch(clientOf(kubeconfig), cluster.api);
-  let update: Update | undefined;
-  let old: DecodedMachine | undefined;
-  const begun = (): Update => {
-    if (update === undefined) throw new Error("no update was begun");
-    return update;
-  };
-  /** Only the program changes. */
-  const sameRelease = from === to;
-  const ofRelease = [
-    "update: skipped minor",
-    "update: order",
-    "update: stopped behind the first machine",
-    "update: taken back",
-  ];
-  const ofProgram = ["update: old template"];
-  const step = (suffix: string): string => begun().steps.find((name) => name.endsWith(suffix)) ?? suffix;
-  const checks: readonly RehearsalCheck[] = [
-    {
-      id: "update: begun",
-      title: `the program runs again${sameRelease ? "" : ` for ${releaseOf(to)}`}; the control plane is healthy and a workload runs`,
-      run: async ({ kubectl, cloud, note }) => {
-        await lab.untilHealthy();
-        await watch.start(kubectl, () => lab.addresses);
-        const machine = cloud.machines.find(({ id, group }) => group !== undefined && cluster.machines.has(id));
-        if (machine !== undefined) old = { machine, payload: decodeUserData(machine.userData, cloud.objects(machine)) };
-        update = await updates.begin(to);
-        note(update.steps.join(", "));
-      },
-    },
-    {
-      id: "update: skipped minor",
-      title: "the guard refuses this release to a cluster of two minors before",
-      run: async ({ note }) => {
-        const kept = { version: `1.${minorNumber(releaseOf(to)) - 2}.0`, replicas: lab.size };
-        const answer = await begun()
-          .ask(step("-control-plane-upgrade"), kept)
-          .then(() => "it opened", messageOf);
-        expect(answer.includes(`skips a minor after ${kept.version}`), `the guard: ${answer}`);
-        note(
-          answer
-            .split("\n")
-            .find((line) => line.includes("skips a minor"))
-            ?.trim() ?? "",
-        );
-      },
-    },
+export function updateChecks(of: UpdateChecks): readonly RehearsalCheck[] {
+  const [from, to] = [of.from, of.to].map(releaseOf);
+  const sameRelease = of.from === of.to;
+  const course = new Course(of);
+  const ofRelease: readonly RehearsalCheck[] = [
     {
       id: "update: stopped behind the first machine",
-      title: `one of three machines runs ${releaseOf(to)}, the others ${releaseOf(from)}, and all are healthy members`,
-      run: async (context) => {
-        await begun().run(cluster, lab, step("-control-plane-gate-0"));
-        await lab.untilHealthy();
-        await expectReleases(context, lab, [to, from, from]);
-      },
+      title: `one of three machines runs ${to}, the others ${from}, and all are healthy members`,
+      run: (tools) => course.stop(tools),
     },
     {
       id: "update: taken back",
-      title: `the first machine goes back to ${releaseOf(from)}, with its data`,
-      run: async (context) => {
-        update = await updates.begin(from);
-        expectEqual(
-          update.steps.filter((name) => name.includes("-pool-")),
-          [],
-          "pools that roll although their machines stayed as they were",
-        );
-        await begun().run(cluster, lab);
-        await lab.untilHealthy();
-        await expectReleases(context, lab, [from, from, from]);
-      },
+      title: `the first machine goes back to ${from}, with its data`,
+      run: (tools) => course.takeBack(tools),
     },
+  ];
+  const oldTemplate: RehearsalCheck = {
+    id: "update: old template",
+    title: "a machine that starts before its pool's turn, from the template that the older program made, joins",
+    run: (tools) => course.startOld(tools),
+  };
+  return inOrder<RehearsalTools>([
+    {
+      id: "update: begun",
+      title: `the program runs again${sameRelease ? "" : ` for ${to}`}; the control plane is healthy and a workload runs`,
+      run: (tools) => course.begin(tools),
+    },
+    ...(sameRelease ? [] : ofRelease),
     {
       id: "update: control plane",
-      title: `all three machines run ${releaseOf(to)}, and the pods of a workload have seen nothing of it`,
-      run: async (context) => {
-        const { note } = context;
-        const before = await watch.pods();
-        watch.forgetVersions();
-        update = await updates.begin(to);
-        // Another version of the program may leave the control plane as it is.
-        if (sameRelease && !begun().steps.includes(step("-control-plane-api"))) return note("it stays");
-        await begun().run(cluster, lab, step("-control-plane-api"));
-        await lab.untilHealthy();
-        await expectReleases(context, lab, [to, to, to]);
-        expectEqual(await watch.pods(), before, "pods of the workload and their restarts");
-      },
+      title: `all three machines run ${to}, and the pods of a workload have seen nothing of it`,
+      run: (tools) => course.moveControlPlane(tools, sameRelease),
     },
     {
       id: "update: kubeadm's add-ons",
       title: "CoreDNS and kube-proxy follow the API servers",
-      run: async ({ api }) => {
-        const namespace = "kube-system";
-        const wanted = [`:${coreDnsTag(releaseOf(to))}`, `:v${releaseOf(to)}`];
-        const look = async (): Promise<boolean> => {
-          const { spec: dns } = await api.apps.readNamespacedDeployment({ name: "coredns", namespace });
-          const { spec: proxy } = await api.apps.readNamespacedDaemonSet({ name: "kube-proxy", namespace });
-          const images = [dns, proxy].map((spec) => spec?.template.spec?.containers[0]?.image ?? "");
-          if (!images.every((image, index) => image.endsWith(wanted[index] ?? "?"))) throw new Error(images.join(", "));
-          return true;
-        };
-        await waitFor(`images ${wanted.join(" and ")}`, 60_000, look);
-      },
+      run: (tools) => followed(tools, releaseOf(of.to)),
     },
-    {
-      id: "update: old template",
-      title: "a machine that starts before its pool's turn, from the template that the older program made, joins",
-      run: async ({ api, cloud, kubectl, note }) => {
-        if (old === undefined) return note("no Linux worker runs");
-        const { nodeName } = cloud.identity(old.machine);
-        await kubectl(["drain", nodeName, "--ignore-daemonsets", "--delete-emptydir-data", "--force"]);
-        await cluster.powerOffMachine(old.machine);
-        const { machine } = await cluster.replaceMachine(old);
-        const name = cloud.identity(machine).nodeName;
-        const look = async (): Promise<boolean> => isReady(await api.core.readNode({ name }));
-        await waitFor(`node ${name} to be Ready`, limitsMs.machine, look);
-        note(`${name} in place of ${nodeName}`);
-      },
-    },
+    ...(sameRelease ? [oldTemplate] : []),
     {
       id: "update: pools",
-      title: `every machine of every pool is replaced by one with kubelet ${releaseOf(to)}, and every gate opens`,
-      run: async ({ api, cloud, note }) => {
-        const before = cloud.machines.length;
-        await begun().run(cluster, lab);
-        const look = async (): Promise<boolean> => {
-          const nodes = (await api.core.listNode()).items;
-          const versions = nodes.map(({ status }) => status?.nodeInfo?.kubeletVersion ?? "");
-          if (nodes.length !== before || versions.some((version) => version !== `v${releaseOf(to)}`))
-            throw new Error(`${nodes.length} nodes, ${before} before, with ${[...new Set(versions)].join(", ")}`);
-          return true;
-        };
-        // The controller-manager gives a node up after 50 s without a lease; only then the cloud controller looks for
-        // its machine.
-        await waitFor("the nodes of old machines to be gone", 180_000, look);
-        expectEqual(cloud.machines.length, before, "machines in the cloud");
-        note(`${before} nodes`);
-      },
-    },
-    {
-      id: "update: order",
-      title: "programs of the cluster moved after every API server, and kubelets of pools after them",
-      run: async ({ note }) => {
-        const { order, early } = movesOf(watch.seen.versions, `v${releaseOf(to)}`);
-        expectEqual(early, [], "what moved too early");
-        // Another minor has another cloud controller.
-        if (minorNumber(releaseOf(from)) !== minorNumber(releaseOf(to)))
-          expect(
-            order.some((name) => name.includes("cloud-controller")),
-            `what moved: ${order.join(", ")}`,
-          );
-        note(order.join(", then "));
-      },
+      title: `every machine of every pool is replaced by one with kubelet ${to}, and every gate opens`,
+      run: (tools) => course.movePools(tools),
     },
     {
       id: "update: seen from outside",
       title:
         "the API took writes all along, a copy of the workload was always ready, no kubelet was newer than the API",
-      run: async ({ cloud, note }) => {
-        const { longestMs, failed, looks, fewest, tooNew } = watch.seen;
-        expect(
-          sameRelease || looks >= cloud.machines.length,
-          `${looks} looks while ${cloud.machines.length} machines were replaced`,
-        );
-        expect(longestMs < outageLimitMs, `no write succeeded for ${(longestMs / 1000).toFixed(1)} s`);
-        expect(fewest >= 1, `${fewest} copies of the workload were ready`);
-        expectEqual(tooNew, [], "workers with a kubelet newer than an API server");
-        note(
-          `longest time without a write ${(longestMs / 1000).toFixed(1)} s, ${failed} writes failed; at least ${fewest} of 2 copies ready in ${looks} looks`,
-        );
-      },
+      run: (tools) => course.lookBack(tools, sameRelease),
     },
-  ];
-  return inOrder<RehearsalTools>(checks.filter(({ id }) => !(sameRelease ? ofRelease : ofProgram).includes(id)));
+  ]);
+}
+
+/** Updates, and what is seen of them. */
+class Course {
+  readonly #of: UpdateChecks;
+  readonly #watch: UpdateWatch;
+  #update: Update | undefined;
+  /** A Linux worker as the older program made it. */
+  #old: DecodedMachine | undefined;
+
+  constructor(of: UpdateChecks) {
+    this.#of = of;
+    this.#watch = new UpdateWatch(clientOf(of.kubeconfig), of.cluster.api);
+  }
+
+  async begin({ kubectl, cloud, note }: CheckContext): Promise<void> {
+    const { cluster, lab, updates, to } = this.#of;
+    await lab.untilHealthy();
+    await this.#watch.start(kubectl, () => lab.addresses);
+    const machine = cloud.machines.find(({ id, group }) => group !== undefined && cluster.machines.has(id));
+    if (machine !== undefined)
+      this.#old = { machine, payload: decodeUserData(machine.userData, cloud.objects(machine)) };
+    this.#update = await updates.begin(to);
+    note(this.#update.steps.join(", "));
+  }
+
+  async stop(tools: CheckContext): Promise<void> {
+    const { from, to } = this.#of;
+    await this.#run("-control-plane-gate-0");
+    await expectReleases(tools, this.#of.lab, [to, from, from]);
+  }
+
+  async takeBack(tools: CheckContext): Promise<void> {
+    const { lab, updates, from } = this.#of;
+    this.#update = await updates.begin(from);
+    const rolls = this.#update.steps.filter((name) => name.includes("-pool-"));
+    expectEqual(rolls, [], "pools that roll although their machines stayed as they were");
+    await this.#run();
+    await expectReleases(tools, lab, [from, from, from]);
+  }
+
+  async moveControlPlane(tools: CheckContext, mayStay: boolean): Promise<void> {
+    const { lab, updates, to } = this.#of;
+    const before = await this.#watch.pods();
+    this.#update = await updates.begin(to);
+    const last = "-control-plane-api";
+    // Another version of the program may leave the control plane as it is.
+    if (mayStay && !this.#update.steps.some((name) => name.endsWith(last))) return tools.note("it stays");
+    await this.#run(last);
+    await expectReleases(tools, lab, [to, to, to]);
+    expectEqual(await this.#watch.pods(), before, "pods of the workload and their restarts");
+  }
+
+  async startOld({ api, cloud, kubectl, note }: CheckContext): Promise<void> {
+    if (this.#old === undefined) return note("no Linux worker runs");
+    const { nodeName } = cloud.identity(this.#old.machine);
+    await kubectl(["drain", nodeName, "--ignore-daemonsets", "--delete-emptydir-data", "--force"]);
+    await this.#of.cluster.powerOffMachine(this.#old.machine);
+    const { machine } = await this.#of.cluster.replaceMachine(this.#old);
+    const name = cloud.identity(machine).nodeName;
+    const look = async (): Promise<boolean> => isReady(await api.core.readNode({ name }));
+    await waitFor(`node ${name} to be Ready`, limitsMs.machine, look);
+    note(`${name} in place of ${nodeName}`);
+  }
+
+  async movePools({ api, cloud, note }: CheckContext): Promise<void> {
+    const { cluster, lab, to } = this.#of;
+    const before = cloud.machines.length;
+    await this.#update?.run(cluster, lab);
+    const look = async (): Promise<boolean> => {
+      const nodes = (await api.core.listNode()).items;
+      const versions = nodes.map(({ status }) => status?.nodeInfo?.kubeletVersion ?? "");
+      if (nodes.length !== before || versions.some((version) => version !== `v${releaseOf(to)}`))
+        throw new Error(`${nodes.length} nodes, ${before} before, with ${[...new Set(versions)].join(", ")}`);
+      return true;
+    };
+    // The controller-manager gives a node up after 50 s without a lease; only then the cloud controller looks for its
+    // machine.
+    await waitFor("the nodes of old machines to be gone", 180_000, look);
+    expectEqual(cloud.machines.length, before, "machines in the cloud");
+    note(`${before} nodes`);
+  }
+
+  async lookBack({ cloud, note }: CheckContext, mayStay: boolean): Promise<void> {
+    const { longestMs, failed, looks, fewest, tooNew } = this.#watch.seen;
+    const { length } = cloud.machines;
+    expect(mayStay || looks >= length, `${looks} looks while ${length} machines were replaced`);
+    const longest = `${(longestMs / 1000).toFixed(1)} s`;
+    expect(longestMs < outageLimitMs, `no write succeeded for ${longest}`);
+    expect(fewest >= 1, `${fewest} copies of the workload were ready`);
+    expectEqual(tooNew, [], "workers with a kubelet newer than an API server");
+    note(
+      `longest time without a write ${longest}, ${failed} writes failed; at least ${fewest} of 2 copies ready in ${looks} looks`,
+    );
+  }
+
+  /** @param until end of the name of the step to stop behind. Default: to the end. */
+  async #run(until?: string): Promise<void> {
+    const { cluster, lab } = this.#of;
+    if (this.#update === undefined) throw new Error("no update was begun");
+    const step = until && (this.#update.steps.find((name) => name.endsWith(until)) ?? until);
+    await this.#update.run(cluster, lab, step);
+    await lab.untilHealthy();
+  }
+}
+
+async function followed({ api }: CheckContext, release: string): Promise<void> {
+  const namespace = "kube-system";
+  const wanted = [`:${coreDnsTag(release)}`, `:v${release}`];
+  const look = async (): Promise<boolean> => {
+    const { spec: dns } = await api.apps.readNamespacedDeployment({ name: "coredns", namespace });
+    const { spec: proxy } = await api.apps.readNamespacedDaemonSet({ name: "kube-proxy", namespace });
+    const images = [dns, proxy].map((spec) => spec?.template.spec?.containers[0]?.image ?? "");
+    if (!images.every((image, index) => image.endsWith(wanted[index] ?? "?"))) throw new Error(images.join(", "));
+    return true;
+  };
+  await waitFor(`images ${wanted.join(" and ")}`, 60_000, look);
 }
 
 /** What each control-plane machine runs: the kubelet by its Node, the API server and etcd by their own answers. */
@@ -239,4 +234,146 @@ async function expectReleases(
     return true;
   };
   await waitFor("the releases of the control plane", 30_000, look);
+}
+
+/** Pause between two looks, in milliseconds. */
+const pauseMs = 500;
+const name = "rehearsal-update";
+const selector = `app=${name}`;
+const namespace = "default";
+const versionAnswer = z.object({ gitVersion: z.string().optional() });
+
+/** Two copies of an ordinary user's workload on Linux workers, of which one may be away. */
+const workload = {
+  apiVersion: "v1",
+  kind: "List",
+  items: [
+    {
+      apiVersion: "apps/v1",
+      kind: "Deployment",
+      metadata: { name, namespace },
+      spec: {
+        replicas: 2,
+        selector: { matchLabels: { app: name } },
+        template: {
+          metadata: { labels: { app: name } },
+          spec: {
+            nodeSelector: { "kubernetes.io/os": "linux" },
+            terminationGracePeriodSeconds: 1,
+            containers: [{ name: "app", image: "registry.example.test/app:1.0" }],
+          },
+        },
+      },
+    },
+    {
+      apiVersion: "policy/v1",
+      kind: "PodDisruptionBudget",
+      metadata: { name, namespace },
+      spec: { minAvailable: 1, selector: { matchLabels: { app: name } } },
+    },
+  ],
+};
+
+/** What users see of a cluster while it is updated: writes through the load balancer, a workload, and kubelets. */
+class UpdateWatch {
+  readonly #client: ApiClient;
+  readonly #api: Api;
+  #lastWrite = performance.now();
+  #longestMs = 0;
+  #failed = 0;
+  #looks = 0;
+  #fewest = Number.POSITIVE_INFINITY;
+  #tooNew = new Set<string>();
+
+  /** @param client speaks through the load balancer, with a connection per request */
+  constructor(client: ApiClient, api: Api) {
+    this.#client = client;
+    this.#api = api;
+  }
+
+  /**
+   * Starts the workload, and looks from then on.
+   * @param addresses of the control plane's machines that run now
+   */
+  async start(kubectl: Kubectl, addresses: () => readonly string[]): Promise<void> {
+    const { code, stderr } = await kubectl(["apply", "--filename=-"], JSON.stringify(workload));
+    if (code !== 0) throw new Error(stderr.trim());
+    await waitFor("the workload to be ready", 60_000, async () => (await this.#ready()) === 2);
+    this.#lastWrite = performance.now();
+    void this.#repeat(() => this.#write());
+    void this.#repeat(() => this.#look(addresses()));
+  }
+
+  /** Ids of the workload's pods with their restarts. */
+  async pods(): Promise<readonly string[]> {
+    const { items } = await this.#api.core.listNamespacedPod({ namespace, labelSelector: selector });
+    return items
+      .map(({ metadata, status }) => `${metadata?.uid} ${status?.containerStatuses?.[0]?.restartCount}`)
+      .sort();
+  }
+
+  get seen() {
+    const open = performance.now() - this.#lastWrite;
+    return {
+      /** Longest time without a write that succeeded, in milliseconds. */
+      longestMs: Math.max(this.#longestMs, open),
+      failed: this.#failed,
+      /**
+       * How often the workload and the nodes were seen; a failed look does not count, as the API may be away a moment.
+       */
+      looks: this.#looks,
+      /** Fewest copies of the workload that were ready. */
+      fewest: this.#fewest,
+      /** Workers whose kubelet was newer than an API server. */
+      tooNew: [...this.#tooNew],
+    };
+  }
+
+  async #repeat(once: () => Promise<void>): Promise<void> {
+    for (;;) {
+      await once().catch(() => undefined);
+      await sleep(pauseMs, undefined, { ref: false });
+    }
+  }
+
+  async #write(): Promise<void> {
+    const body = { apiVersion: "v1", kind: "ConfigMap", metadata: { generateName: `${name}-` } };
+    const { status } = await askApi(this.#client, `/api/v1/namespaces/${namespace}/configmaps`, body).catch(() => ({
+      status: 0,
+    }));
+    if (status !== 201) {
+      this.#failed += 1;
+      return;
+    }
+    const now = performance.now();
+    this.#longestMs = Math.max(this.#longestMs, now - this.#lastWrite);
+    this.#lastWrite = now;
+  }
+
+  async #look(addresses: readonly string[]): Promise<void> {
+    this.#fewest = Math.min(this.#fewest, await this.#ready());
+    const apiServers = (await Promise.all(addresses.map((address) => this.#version(address)))).filter(
+      (version) => version !== undefined,
+    );
+    const workers = (await this.#api.core.listNode()).items
+      .filter(({ metadata }) => "fenestra.dev/pool" in (metadata?.labels ?? {}))
+      .map(({ metadata, status }) => ({ name: metadata?.name ?? "", version: status?.nodeInfo?.kubeletVersion ?? "" }));
+    const oldest = Math.min(...apiServers.map(minorNumber));
+    for (const { name, version } of workers) if (minorNumber(version) > oldest) this.#tooNew.add(name);
+    this.#looks += 1;
+  }
+
+  /** @returns nothing where none answers: the machine is being replaced, or boots */
+  async #version(address: string): Promise<string | undefined> {
+    const server = `https://${address}:${ports.api}`;
+    const { body } = await askApi({ ...this.#client, server, requestMs: 2000 }, "/version").catch(() => ({
+      body: "{}",
+    }));
+    return versionAnswer.parse(JSON.parse(body)).gitVersion;
+  }
+
+  async #ready(): Promise<number> {
+    const deployment = await this.#api.apps.readNamespacedDeployment({ name, namespace });
+    return deployment.status?.readyReplicas ?? 0;
+  }
 }

@@ -155,23 +155,6 @@ export const limitsMs = {
   change: 120_000,
 } as const;
 
-/** Where progress goes, such as `process.stderr`. */
-interface ProgressStream extends NodeJS.WritableStream {
-  readonly isTTY?: boolean;
-}
-
-interface ProgressOptions {
-  /** Default: standard error; standard output is for results. */
-  readonly stream?: ProgressStream;
-  /**
-   * Start of the clock, in milliseconds since the epoch; a process that continues another one's work gets its start.
-   * Default: now.
-   */
-  readonly startedAt?: number;
-  /** Milliseconds since the epoch. Default: `Date.now`. */
-  readonly now?: () => number;
-}
-
 /** Writes lines with the time since the start. */
 export interface Progress {
   /** Start of the clock, in milliseconds since the epoch. */
@@ -180,11 +163,12 @@ export interface Progress {
   line(text: string): void;
 }
 
-/** Progress lines, whose time is dimmed on a terminal. */
-export function createProgress(options: ProgressOptions = {}): Progress {
-  const stream: ProgressStream = options.stream ?? process.stderr;
+/**
+ * Progress lines, whose time is dimmed on a terminal.
+ * @param stream Default: standard error; standard output is for results.
+ * @param startedAt start of the clock; a process that continues another one's work gets its start. Default: now.
+ */
+export function createProgress(stream: NodeJS.WriteStream = process.stderr, startedAt = Date.now()): Progress {
   const paint = paintFor(stream);
-  const now = options.now ?? Date.now;
-  const startedAt = options.startedAt ?? now();
-  return { startedAt, line: (text) => void stream.write(timed(text, now() - startedAt, paint)) };
+  return { startedAt, line: (text) => void stream.write(timed(text, Date.now() - startedAt, paint)) };
 }

@@ -40,51 +40,26 @@ export interface HealthRules {
 interface LoadBalancerOptions {
   /** An address of the bridge. */
   readonly host: string;
-  /** 0 picks a free one. */
   readonly port: number;
   readonly backends: readonly Backend[];
   readonly health: HealthRules;
-  /**
-   * Pause between two checks of a backend, in milliseconds. Default: 500, shorter than a cloud's, so that nobody waits.
-   */
-  readonly intervalMs?: number;
 }
 
-interface BackendState extends Backend {
-  readonly healthy: boolean;
-  /** Connections sent there so far. */
-  readonly connections: number;
-}
-
-export interface LoadBalancer {
-  readonly port: number;
-  backends(): readonly BackendState[];
-  /** Stops listening and ends all connections. */
-  close(): Promise<void>;
-}
+/** Pause between two checks of a backend, in milliseconds: shorter than a cloud's, so that nobody waits. */
+const intervalMs = 500;
 
 interface Target extends Backend {
   healthy: boolean;
-  connections: number;
   readonly sockets: Set<Socket>;
 }
 
 /**
  * A TCP load balancer with HTTPS health checks that do not verify certificates. Backends are unhealthy until checked.
  */
-export async function startLoadBalancer(options: LoadBalancerOptions): Promise<LoadBalancer> {
-  const { health, intervalMs = 500 } = options;
-  const targets: readonly Target[] = options.backends.map((backend) => ({
-    ...backend,
-    healthy: false,
-    connections: 0,
-    sockets: new Set(),
-  }));
-  const clients = new Set<Socket>();
+export async function startLoadBalancer({ host, port, backends, health }: LoadBalancerOptions): Promise<void> {
+  const targets: readonly Target[] = backends.map((backend) => ({ ...backend, healthy: false, sockets: new Set() }));
   let next = 0;
   const server = createServer({ pauseOnConnect: true }, (client) => {
-    clients.add(client);
-    client.on("close", () => clients.delete(client));
     const healthy = targets.filter((target) => target.healthy);
     const usable = healthy.length === 0 && health.failsOpen ? targets : healthy;
     const target = usable[next++ % usable.length];
@@ -92,19 +67,8 @@ export async function startLoadBalancer(options: LoadBalancerOptions): Promise<L
     if (target === undefined) client.destroy();
     else forward(client, target);
   });
-  await once(server.listen(options.port, options.host), "listening");
-  const stops = targets.map((target) => watch(target, health, intervalMs, () => endConnections(targets, health)));
-  const bound = server.address();
-  return {
-    port: typeof bound === "object" && bound !== null ? bound.port : options.port,
-    backends: () => targets.map(({ host, port, healthy, connections }) => ({ host, port, healthy, connections })),
-    async close() {
-      for (const stop of stops) stop();
-      const closed = new Promise((resolve) => server.close(resolve));
-      for (const socket of [...clients, ...targets.flatMap((target) => [...target.sockets])]) socket.destroy();
-      await closed;
-    },
-  };
+  await once(server.listen(port, host), "listening");
+  for (const target of targets) watch(target, health, () => endConnections(targets, health));
 }
 
 /** Ends the connections to unhealthy backends that do not outlive the change. */
@@ -117,7 +81,6 @@ function endConnections(targets: readonly Target[], { endsConnections: endsAll, 
 }
 
 function forward(client: Socket, target: Target): void {
-  target.connections += 1;
   const upstream = connect({ host: target.host, port: target.port, noDelay: true });
   client.setNoDelay(true);
   target.sockets.add(upstream);
@@ -133,15 +96,12 @@ function forward(client: Socket, target: Target): void {
   upstream.pipe(client);
 }
 
-/** Checks a backend until the returned function is called. */
-function watch(target: Target, rules: HealthRules, intervalMs: number, changed: () => void): () => void {
-  let stopped = false;
-  let timer: NodeJS.Timeout | undefined;
+/** Checks a backend as long as this process lives. */
+function watch(target: Target, rules: HealthRules, changed: () => void): void {
   /** Checks with the same result in a row; failed ones count down. */
   let row = 0;
   const check = async (): Promise<void> => {
     const answer = await probe(target, rules);
-    if (stopped) return;
     const passed = answer === "ready";
     row = passed ? Math.max(row, 0) + 1 : Math.min(row, 0) - 1;
     const threshold = passed ? rules.healthyThreshold : rules.unhealthyThreshold;
@@ -150,13 +110,9 @@ function watch(target: Target, rules: HealthRules, intervalMs: number, changed: 
       target.healthy = passed;
       changed();
     }
-    timer = setTimeout(check, intervalMs);
+    setTimeout(check, intervalMs);
   };
   void check();
-  return () => {
-    stopped = true;
-    clearTimeout(timer);
-  };
 }
 
 /** What a health check meets: 200, another answer or a reset, or nothing in time. */

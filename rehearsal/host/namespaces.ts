@@ -32,11 +32,12 @@ export interface Inside {
 /** Exit code of what Ctrl-C has ended. */
 export const interrupted = 130;
 
+/** Time for an orderly end after SIGINT or SIGTERM, in milliseconds, before everything is killed. */
+const graceMs = 700;
+
 interface InsideOptions {
   /** Added to the environment. */
   readonly env?: Readonly<Record<string, string>>;
-  /** Time for an orderly end after SIGINT or SIGTERM, in milliseconds, before everything is killed. Default: 700. */
-  readonly graceMs?: number;
   /** Instances of inotify that the command takes. Default: a few. */
   readonly instances?: number;
 }
@@ -120,7 +121,7 @@ export async function runInsideNamespaces(argv: readonly string[], options: Insi
   let timer: NodeJS.Timeout | undefined;
   const pass = (signal: NodeJS.Signals) => {
     if (timer !== undefined) return child.kill("SIGKILL");
-    timer = setTimeout(() => child.kill("SIGKILL"), options.graceMs ?? 700);
+    timer = setTimeout(() => child.kill("SIGKILL"), graceMs);
     console.error("interrupted: everything is taken down; a second time kills it");
     // Reaches the inner process. unshare blocks both signals, and the first process of a pid namespace is immune to
     // them.
@@ -157,12 +158,11 @@ async function announce(parent: number, lifeline: Writable): Promise<void> {
  * A folder of the host over which a tmpfs hides nothing that is needed. None is created, since a killed process could
  * not remove it.
  * @param needed paths that must stay visible
- * @param exists whether a path exists; a parameter for tests
  */
-function workMountPoint(needed: readonly string[], exists: (path: string) => boolean = existsSync): string {
+function workMountPoint(needed: readonly string[]): string {
   const candidates = ["/mnt", "/media", "/srv", "/dev/shm"];
   const found = candidates.find(
-    (folder) => exists(folder) && !needed.some((path) => path === folder || path.startsWith(`${folder}/`)),
+    (folder) => existsSync(folder) && !needed.some((path) => path === folder || path.startsWith(`${folder}/`)),
   );
   if (found !== undefined) return found;
   throw new RehearsalError(`No folder to mount the work folder on: ${candidates.join(", ")} are missing or in use.`, [

@@ -67,7 +67,6 @@ export interface JoinedPayload {
   readonly kubeletArguments: readonly string[];
   /** Files below `C:\\`, with what the join stage fills in or writes. */
   readonly files: readonly { readonly path: string; readonly content: string }[];
-  readonly fill: (text: string) => string;
 }
 
 /**
@@ -101,7 +100,6 @@ export async function joinPayload(
     Object.entries(values).reduce((filled, [mark, value]) => filled.replaceAll(mark, value), text);
   const filled = stages.flatMap(({ fills }) => fills ?? []);
   return {
-    fill,
     kubeletArguments: kubelet.arguments.map(fill),
     files: [
       ...payload.files.map(({ path, content }) => ({ path, content: filled.includes(path) ? fill(content) : content })),

@@ -4,7 +4,7 @@ import { existsSync } from "node:fs";
 import { mkdir, rename } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { exitCodeOf, findOnPath, type Progress, RehearsalError } from "../host/command.ts";
-import { aboutTime, seconds, withLock, withWorkFolder } from "./cache.ts";
+import { aboutTime, goArch, seconds, withLock, withWorkFolder } from "./cache.ts";
 import type { Versions } from "./catalog.ts";
 
 /**
@@ -47,13 +47,7 @@ export interface BuildOptions {
   readonly linker?: string | undefined;
   /** Build tags, with parts in C. Default: without both. */
   readonly tagsOfC?: string | undefined;
-  /** GOARCH. */
-  readonly arch: string;
   readonly progress: Progress;
-  /** Pause between two lines during a long build, in milliseconds. Default: 15,000. */
-  readonly heartbeatMs?: number | undefined;
-  /** PATH of the build, and of Go. Default: this process's. */
-  readonly path?: string | undefined;
   /** The error without Go. */
   readonly withoutGo: () => RehearsalError;
 }
@@ -67,9 +61,8 @@ export interface BuildOptions {
 export async function buildPrograms(builds: readonly Build[], options: BuildOptions): Promise<void> {
   const [first] = builds;
   if (first === undefined) return;
-  const { progress, label, heartbeatMs = 15_000 } = options;
-  const path = options.path ?? process.env.PATH ?? "";
-  const go = await findOnPath("go", path);
+  const { progress, label } = options;
+  const go = await findOnPath("go", process.env.PATH ?? "");
   if (go === undefined) throw options.withoutGo();
   const folder = dirname(first.file);
   await mkdir(dirname(folder), { recursive: true });
@@ -80,10 +73,10 @@ export async function buildPrograms(builds: readonly Build[], options: BuildOpti
     const about = aboutTime(missing.reduce((sum, { buildSeconds }) => sum + buildSeconds, 0));
     progress.line(`building from ${label}: ${names} (about ${about} the first time on 2 processors)`);
     const start = performance.now();
-    const heartbeat = setInterval(() => progress.line(`${label}: still building after ${seconds(start)}`), heartbeatMs);
+    const heartbeat = setInterval(() => progress.line(`${label}: still building after ${seconds(start)}`), 15_000);
     try {
       await withWorkFolder(folder, async (work) => {
-        await goBuild({ ...options, go, path, work, names, packages: missing.map(({ goPackage }) => goPackage) });
+        await goBuild({ ...options, go, work, names, packages: missing.map(({ goPackage }) => goPackage) });
         for (const { goPackage, file } of missing) {
           await mkdir(dirname(file), { recursive: true });
           await rename(join(work, missing.length === 1 ? alone : outputName(goPackage)), file);
@@ -107,9 +100,8 @@ function outputName(goPackage: string): string {
   return goPackage.replace(/\/v\d+$/, "").replace(/^.*\//, "");
 }
 
-interface GoBuild extends Pick<BuildOptions, "folder" | "modFile" | "linker" | "tagsOfC" | "arch"> {
+interface GoBuild extends Pick<BuildOptions, "folder" | "modFile" | "linker" | "tagsOfC"> {
   readonly go: string;
-  readonly path: string;
   /** Where the programs go. */
   readonly work: string;
   readonly names: string;
@@ -133,14 +125,13 @@ async function goBuild(options: GoBuild): Promise<void> {
       cwd: options.folder,
       env: {
         ...process.env,
-        PATH: options.path,
         // The compiler collects less garbage: a seventh less processor time (kubeadm with nothing built: 187 s, not
         // 219), for memory.
         GOGC: process.env.GOGC ?? "400",
         CGO_ENABLED: tagsOfC === undefined ? "0" : "1",
         GOWORK: "off",
         GOOS: "linux",
-        GOARCH: options.arch,
+        GOARCH: goArch(process.arch),
       },
       stdio: ["ignore", "ignore", "pipe"],
     },

@@ -92,22 +92,6 @@ export async function obtainOrReason<T>(
   }
 }
 
-/** Base addresses of downloads, without a slash at the end; parameters for mirrors and tests. */
-export interface DownloadBases {
-  readonly kubernetes: string;
-  readonly etcd: string;
-  readonly kwok: string;
-  /** kwok publishes no checksum file, but GitHub's description of a release has digests. */
-  readonly kwokRelease: string;
-}
-
-export const officialBases: DownloadBases = {
-  kubernetes: "https://dl.k8s.io/release",
-  etcd: "https://github.com/etcd-io/etcd/releases/download",
-  kwok: "https://github.com/kubernetes-sigs/kwok/releases/download",
-  kwokRelease: "https://api.github.com/repos/kubernetes-sigs/kwok/releases/tags",
-};
-
 /** There is no connection to the official download, or no such file. Another way may work. */
 export class NotReachable extends Error {
   override readonly name = "NotReachable";
@@ -123,26 +107,28 @@ interface Download {
   readonly member?: string;
 }
 
-export function downloadOf(name: ProgramName, versions: Versions, arch: string, bases: DownloadBases): Download {
+export function downloadOf(name: ProgramName, versions: Versions, arch: string): Download {
   const { project } = catalog[name];
   const version = `v${versions[project]}`;
   if (project === "kubernetes") {
-    const url = `${bases.kubernetes}/${version}/bin/linux/${arch}/${name}`;
+    const url = `https://dl.k8s.io/release/${version}/bin/linux/${arch}/${name}`;
     return { url, checksumUrl: `${url}.sha256`, checksumIn: (text) => /^[0-9a-f]{64}\b/.exec(text.trim())?.[0] };
   }
   if (project === "etcd") {
+    const releases = "https://github.com/etcd-io/etcd/releases/download";
     const folder = `etcd-${version}-linux-${arch}`;
     return {
-      url: `${bases.etcd}/${version}/${folder}.tar.gz`,
-      checksumUrl: `${bases.etcd}/${version}/SHA256SUMS`,
+      url: `${releases}/${version}/${folder}.tar.gz`,
+      checksumUrl: `${releases}/${version}/SHA256SUMS`,
       checksumIn: (text) => sumOf(text, `${folder}.tar.gz`),
       member: `${folder}/${name}`,
     };
   }
   const file = `kwok-linux-${arch}`;
   return {
-    url: `${bases.kwok}/${version}/${file}`,
-    checksumUrl: `${bases.kwokRelease}/${version}`,
+    url: `https://github.com/kubernetes-sigs/kwok/releases/download/${version}/${file}`,
+    // There is no checksum file, but GitHub's description of a release has digests.
+    checksumUrl: `https://api.github.com/repos/kubernetes-sigs/kwok/releases/tags/${version}`,
     checksumIn: (text) => digestOf(text, file),
   };
 }
@@ -164,26 +150,25 @@ function digestOf(text: string, file: string): string | undefined {
 /**
  * Downloads a program to `target`, if its checksum is the published one. An archive stays beside it for the next
  * program.
- * @param patience seconds without a connection or data before it is given up. Default: 10.
  * @throws NotReachable when the server does not answer in time or does not have the file, or there is no curl
  * @throws RehearsalError when the checksum differs
  */
-export async function download(what: Download, target: string, patience?: number): Promise<void> {
+export async function download(what: Download, target: string): Promise<void> {
   const folder = dirname(target);
   const file = what.member === undefined ? target : join(folder, what.url.split("/").at(-1) ?? "archive");
-  if (what.member === undefined || !existsSync(file)) await fetchVerified(what, file, patience);
+  if (what.member === undefined || !existsSync(file)) await fetchVerified(what, file);
   if (what.member !== undefined) {
     await runOrFail(["tar", "-xzf", file, "-C", folder, "--no-same-owner", "--strip-components=1", what.member]);
   }
   await chmod(target, 0o755);
 }
 
-async function fetchVerified(what: Download, file: string, patience: number | undefined): Promise<void> {
+async function fetchVerified(what: Download, file: string): Promise<void> {
   const partial = `${file}.partial`;
-  const wanted = what.checksumIn((await fetched(what.checksumUrl, partial, patience)).toString());
+  const wanted = what.checksumIn((await fetched(what.checksumUrl, partial)).toString());
   if (wanted === undefined) throw new NotReachable(`${what.checksumUrl} has no checksum of ${what.url}`);
   const found = createHash("sha256")
-    .update(await fetched(what.url, partial, patience))
+    .update(await fetched(what.url, partial))
     .digest("hex");
   if (found === wanted) return await rename(partial, file);
   throw new RehearsalError(`${what.url} has the SHA-256 ${found}, but ${what.checksumUrl} says ${wanted}.`, [
@@ -192,21 +177,10 @@ async function fetchVerified(what: Download, file: string, patience: number | un
   ]);
 }
 
-async function fetched(url: string, target: string, patience = 10): Promise<Buffer> {
-  const limits = ["--connect-timeout", "--speed-time"].flatMap((limit) => [limit, String(patience)]);
-  const argv = [
-    "curl",
-    "--silent",
-    "--show-error",
-    "--fail",
-    "--location",
-    "--speed-limit",
-    "1",
-    ...limits,
-    "--output",
-    target,
-    url,
-  ];
+async function fetched(url: string, target: string): Promise<Buffer> {
+  // Ten seconds without a connection or data are enough.
+  const limits = "--connect-timeout 10 --speed-time 10 --speed-limit 1".split(" ");
+  const argv = ["curl", "--silent", "--show-error", "--fail", "--location", ...limits, "--output", target, url];
   const problem = await runCommand(argv, { timeoutMs: 3_600_000 }).then(
     ({ code, stderr }) => (code === 0 ? "" : stderr.trim()),
     messageOf,

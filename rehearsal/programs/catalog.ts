@@ -27,32 +27,29 @@ interface CatalogEntry {
   readonly project: Project;
   /** Go package that builds it. */
   readonly goPackage: string;
-  /** Arguments with which it prints its version. */
-  readonly versionArguments: readonly string[];
   /**
    * About how long a first build takes on two processors, in seconds, beside the others, with most packages in common.
    */
   readonly buildSeconds: number;
 }
 
-const kubernetes = (name: string, versionArguments: readonly string[], buildSeconds: number): CatalogEntry => ({
+const kubernetes = (name: string, buildSeconds: number): CatalogEntry => ({
   project: "kubernetes",
   goPackage: `k8s.io/kubernetes/cmd/${name}`,
-  versionArguments,
   buildSeconds,
 });
 
 export const catalog: Readonly<Record<ProgramName, CatalogEntry>> = {
-  "kube-apiserver": kubernetes("kube-apiserver", ["--version"], 160),
-  "kube-controller-manager": kubernetes("kube-controller-manager", ["--version"], 45),
-  "kube-scheduler": kubernetes("kube-scheduler", ["--version"], 10),
-  kubeadm: kubernetes("kubeadm", ["version", "--output=short"], 10),
-  kubectl: kubernetes("kubectl", ["version", "--client"], 15),
-  kubelet: kubernetes("kubelet", ["--version"], 45),
-  etcd: { project: "etcd", goPackage: "go.etcd.io/etcd/server/v3", versionArguments: ["--version"], buildSeconds: 15 },
-  etcdctl: { project: "etcd", goPackage: "go.etcd.io/etcd/etcdctl/v3", versionArguments: ["version"], buildSeconds: 5 },
-  etcdutl: { project: "etcd", goPackage: "go.etcd.io/etcd/etcdutl/v3", versionArguments: ["version"], buildSeconds: 5 },
-  kwok: { project: "kwok", goPackage: "sigs.k8s.io/kwok/cmd/kwok", versionArguments: ["--version"], buildSeconds: 15 },
+  "kube-apiserver": kubernetes("kube-apiserver", 160),
+  "kube-controller-manager": kubernetes("kube-controller-manager", 45),
+  "kube-scheduler": kubernetes("kube-scheduler", 10),
+  kubeadm: kubernetes("kubeadm", 10),
+  kubectl: kubernetes("kubectl", 15),
+  kubelet: kubernetes("kubelet", 45),
+  etcd: { project: "etcd", goPackage: "go.etcd.io/etcd/server/v3", buildSeconds: 15 },
+  etcdctl: { project: "etcd", goPackage: "go.etcd.io/etcd/etcdctl/v3", buildSeconds: 5 },
+  etcdutl: { project: "etcd", goPackage: "go.etcd.io/etcd/etcdutl/v3", buildSeconds: 5 },
+  kwok: { project: "kwok", goPackage: "sigs.k8s.io/kwok/cmd/kwok", buildSeconds: 15 },
 };
 
 /** Whether a program's version depends on the Kubernetes minor. */
@@ -152,14 +149,4 @@ export function modFileOf(
   throw new RehearsalError(`${label} pins no Kubernetes ${minor}; there are ${[...pinned.keys()].sort().join(", ")}.`, [
     `add ${label}/kubernetes/${minor}/go.mod and go.sum, as those of the other minors`,
   ]);
-}
-
-/** The first version number in a program's output, without `v`. */
-export function versionIn(output: string): string | undefined {
-  return /\bv?(\d+\.\d+\.\d+)(?:[-+][0-9A-Za-z.+-]+)?\b/.exec(output)?.[1];
-}
-
-/** Whether a program on the host can stand in for the wanted one: same major and minor version. */
-export function fits(found: string, wanted: string): boolean {
-  return minorOf(found) === minorOf(wanted);
 }

@@ -20,18 +20,10 @@ export interface RepoProgram
   readonly source?: string;
 }
 
-export interface RepoProgramOptions extends Pick<BuildOptions, "progress" | "path" | "heartbeatMs"> {
-  /** Default: {@link defaultCache}. */
-  readonly cacheDir?: string | undefined;
-}
-
 /** How this project's programs are built: those of one module and its versions in one call. */
-export async function repoBuilds(
-  programs: readonly RepoProgram[],
-  cacheDir = defaultCache(),
-): Promise<readonly Build[]> {
+export async function repoBuilds(programs: readonly RepoProgram[]): Promise<readonly Build[]> {
   return await Promise.all(
-    programs.map(async (program) => ({ ...program, file: join(cacheDir, await keyOf(program), program.name) })),
+    programs.map(async (program) => ({ ...program, file: join(defaultCache(), await keyOf(program), program.name) })),
   );
 }
 
@@ -42,17 +34,17 @@ export async function repoBuilds(
  */
 export async function obtainRepoPrograms(
   programs: readonly RepoProgram[],
-  options: RepoProgramOptions,
+  progress: Progress,
 ): Promise<ReadonlyMap<string, string>> {
   const found = new Map<string, string>();
   for (const of of Map.groupBy(programs, ({ label, modFile, tagsOfC }) => [label, modFile, tagsOfC].join()).values()) {
-    const builds = await repoBuilds(of, options.cacheDir);
+    const builds = await repoBuilds(of);
     for (const { name, file } of builds) found.set(name, file);
     const [{ module: folder, ...first } = { module: "", label: "" }] = of;
     const missing = builds.filter(({ file }) => !existsSync(file));
     const names = missing.map(({ name }) => name).join(", ");
     const withoutGo = () => goMissing(first.label, names);
-    await buildPrograms(missing, { ...options, ...first, folder, arch: goArch(process.arch), withoutGo });
+    await buildPrograms(missing, { ...first, progress, folder, withoutGo });
   }
   return found;
 }
@@ -118,7 +110,7 @@ export async function obtainContainerPrograms(progress: Progress): Promise<strin
         buildSeconds: 15,
       },
     ],
-    { progress },
+    progress,
   );
   return dirname(found.get("runc") ?? "");
 }

@@ -38,10 +38,7 @@ export interface RehearsalSettings
 export async function rehearseInNamespaces(settings: RehearsalSettings): Promise<boolean | undefined> {
   const { config: written, everyAddOn } = settings;
   const started = process.env[startVariable];
-  const progress = createProgress({
-    stream: process.stdout,
-    ...(started === undefined ? {} : { startedAt: Number(started) }),
-  });
+  const progress = createProgress(process.stdout, started === undefined ? undefined : Number(started));
   loadConfig(written);
   const config = everyAddOn ? withEveryAddOn(written) : written;
   const { kubernetes } = loadConfig(config);

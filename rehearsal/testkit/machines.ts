@@ -1,5 +1,5 @@
 export { artifactFiles } from "../clouds/artifacts.ts";
-export { runOrFail } from "../host/command.ts";
+export { type CommandResult, runCommand, runOrFail } from "../host/command.ts";
 export { isRoot, unshareFlags } from "../host/hostCheck.ts";
 export { machineEnvironment } from "../host/processes.ts";
 export { commandFolder, enterRoot, fillRoot } from "../host/rootScripts.ts";

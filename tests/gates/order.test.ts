@@ -64,6 +64,21 @@ for (const stack of ["aws-prod", "azure-prod"] as const)
     });
   });
 
+describe("an update", () => {
+  for (const stack of ["aws-prod", "azure-prod"] as const)
+    it(`of ${stack} moves the API servers before pools and what runs in the cluster`, async () => {
+      const { resources } = (await runStack(stack)).program;
+      const gate = resources.find(({ name }) => name === `${stack}-control-plane-api`);
+      const later = resources.filter(({ type }) => /^kubernetes:|:Group$|:VirtualMachineScaleSet$/.test(type));
+      const early = later.filter((each) => gate === undefined || !closure(resources, each).has(gate.urn));
+      assert.ok(later.length > 50);
+      assert.deepEqual(
+        early.map(({ name }) => name),
+        [],
+      );
+    });
+});
+
 describe("the guards of changes", () => {
   const guarded = async (make: () => pulumi.Resource, old: unknown): Promise<void> => {
     const recorded = await withMocks(() => void make());

@@ -13,8 +13,8 @@ const { program } = await runStack("azure-dev");
 type Read = (program: string, files: readonly DecodedFile[], source: string) => Promise<readonly string[]>;
 
 interface Reader {
-  /** Program of the host, with the package that has it. Default: none. */
-  readonly needs?: readonly [name: string, debianPackage: string];
+  /** Program of the host, with the package that has it. */
+  readonly needs: readonly [name: string, debianPackage: string];
   /** What is wrong with the files, or with the user data, of a Linux machine. */
   readonly read: Read;
   /** A mistake in a file, or in the user data where there is no path, and what is said of it. */
@@ -27,12 +27,8 @@ const units = (files: readonly DecodedFile[]) =>
     .map(({ path, content }) => ({ name: basename(path), text: content }));
 const kubelet = "/etc/systemd/system/kubelet.service";
 
-/** Programs that read the files of a Linux machine, or stand for them. */
+/** Programs that read the files of a Linux machine. */
 const table: Readonly<Record<string, Reader>> = {
-  "its form": {
-    read: async (_, __, source) => readers.cloudConfigProblems(source),
-    mistakes: [[undefined, "runcmd:", "runcmds:", /runcmd: Invalid input/]],
-  },
   "cloud-init": {
     needs: ["cloud-init", "cloud-init"],
     read: (program, _, source) => readers.cloudInitProblems(program, source),
@@ -57,8 +53,8 @@ describe("the files of Linux machines", function () {
 
   for (const [name, { needs, read, mistakes }] of Object.entries(table))
     it(`are right to ${name}, which finds a mistake`, async function () {
-      const program = needs === undefined ? "" : await findOnPath(needs[0], process.env.PATH ?? "");
-      if (program === undefined) skipIf(this, `${needs?.[0]} is not installed: apt-get install ${needs?.[1]}`);
+      const program = await findOnPath(needs[0], process.env.PATH ?? "");
+      if (program === undefined) skipIf(this, `${needs[0]} is not installed: apt-get install ${needs[1]}`);
       for (const { name: machine, files, source } of machines) {
         assert.deepEqual(await read(program ?? "", files, source), [], machine);
         for (const [path, from, to, says] of mistakes) {

@@ -21,7 +21,7 @@ export interface Step {
   run(output: Output): Promise<Counts>;
 }
 
-const progress = createProgress({ stream: process.stdout });
+const progress = createProgress(process.stdout);
 
 /** Obtains programs, or prints why they cannot be had here; in strict runs that is an error. */
 async function obtained<T>(obtain: () => Promise<T>): Promise<T | undefined> {

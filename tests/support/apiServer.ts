@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { type ChildProcess, execFile, spawn } from "node:child_process";
+import { type ChildProcess, spawn } from "node:child_process";
 import { generateKeyPairSync, randomBytes } from "node:crypto";
 import { mkdirSync, mkdtempSync, openSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { request } from "node:https";
@@ -8,14 +8,9 @@ import path from "node:path";
 import { text as textOf } from "node:stream/consumers";
 import { setTimeout as pause } from "node:timers/promises";
 import type { Context } from "mocha";
+import { type CommandResult, runCommand } from "../../rehearsal/testkit/machines.ts";
 import { obtainPrograms, type Programs } from "../../rehearsal/testkit/programs.ts";
 import { obtainOrSkip } from "./skip.ts";
-
-interface KubectlResult {
-  readonly code: number;
-  readonly stdout: string;
-  readonly stderr: string;
-}
 
 interface ApiAnswer {
   readonly taken: boolean;
@@ -37,7 +32,7 @@ interface TokenSettings {
 /** A real kube-apiserver with etcd and controller-manager on loopback, without nodes. */
 export interface ApiServer {
   /** Runs kubectl as an administrator. */
-  kubectl(args: readonly string[], input?: string): Promise<KubectlResult>;
+  kubectl(args: readonly string[], input?: string): Promise<CommandResult>;
   /** Sends a text as an administrator, much faster than kubectl. */
   send(
     method: "POST" | "PATCH",
@@ -98,8 +93,8 @@ export async function startApiServer(suite: Context, options: ApiServerOptions =
   });
   const { etcd, restart, send } = await startAll(programs, folder, children, options);
   const kubeconfig = path.join(folder, "kubeconfig");
-  const kubectl: ApiServer["kubectl"] = (args, input) =>
-    run(programs.kubectl.path, ["--kubeconfig", kubeconfig, ...args], input);
+  const kubectl: ApiServer["kubectl"] = (args, input = "") =>
+    runCommand([programs.kubectl.path, "--kubeconfig", kubeconfig, ...args], { stdin: input, timeoutMs: 600_000 });
   return { kubectl, send, etcdctl: [programs.etcdctl.path, `--endpoints=${etcd}`], restart };
 }
 
@@ -177,11 +172,11 @@ async function startAll(
       "current-context": "test",
     }),
   );
-  const kubectl = ["--kubeconfig", file("kubeconfig")];
+  const look = [programs.kubectl.path, "--kubeconfig", file("kubeconfig"), "get", "--raw", "/readyz"];
   const ready = (): Promise<void> =>
     until(
       "the API server to be ready",
-      async () => (await run(programs.kubectl.path, [...kubectl, "get", "--raw", "/readyz"])).stdout === "ok",
+      async () => (await runCommand(look)).stdout === "ok",
       () => readFileSync(path.join(folder, "logs", "kube-apiserver"), "utf8").slice(-2000),
       () => store.exitCode !== null || server.exitCode !== null,
     );
@@ -241,19 +236,6 @@ export async function until(
     if (Date.now() > end) throw new Error(`waited two minutes for ${what}\n${log()}`);
     await pause(200);
   }
-}
-
-/** Runs a program to its end; a failure is in its exit code and output. */
-function run(program: string, args: readonly string[], input = ""): Promise<KubectlResult> {
-  return new Promise((resolve) => {
-    const child = execFile(program, [...args], { maxBuffer: 64 * 1024 * 1024 }, (error, stdout, stderr) => {
-      const code = error === null ? 0 : typeof error.code === "number" ? error.code : 1;
-      resolve({ code, stdout, stderr });
-    });
-    // A program that ends before it has read its input breaks the pipe; exit code and output say why.
-    child.stdin?.on("error", () => undefined);
-    child.stdin?.end(input);
-  });
 }
 
 const group = { apiVersion: "admissionregistration.k8s.io/v1" };

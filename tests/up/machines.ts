@@ -51,7 +51,7 @@ function programOf(resources: z.output<typeof resourcesShape>, outputs = {}): Re
   return { stack, resources: recorded, outputs: mapFromWire(outputs), messages: [] };
 }
 
-const progress = createProgress({ stream: process.stdout });
+const progress = createProgress(process.stdout);
 const stackConfig = loadConfig(config);
 const simulate = simulatedCloud(placeOf(config), "real");
 const program = programOf(given.resources, given.outputs);

@@ -44,7 +44,6 @@ interface AwsCloud {
   readonly groups: () => readonly AwsGroup[];
   /** The newest instance refresh of each group that had one. */
   readonly refreshes: Map<string, Refresh>;
-  readonly groupArn: (name: string) => string;
 }
 
 /** Largest value of a standard parameter, in characters. */
@@ -193,9 +192,9 @@ function autoScaling(cloud: AwsCloud, machine: AwsMachine, form: URLSearchParams
 
 /** Whether the role may change a group; conditions see its tags. */
 function mayChange(cloud: AwsCloud, by: AwsMachine, action: string, name: string): boolean {
-  const tags = cloud.groups().find((group) => group.name === name)?.tags ?? new Map<string, string>();
+  const { arn = "", tags = new Map() } = cloud.groups().find((group) => group.name === name) ?? {};
   const context = Object.fromEntries([...tags].map(([key, value]) => [`aws:ResourceTag/${key}`, value]));
-  return allowed(cloud, by, [`autoscaling:${action}`, cloud.groupArn(name), context]);
+  return allowed(cloud, by, [`autoscaling:${action}`, arn, context]);
 }
 
 /** StartInstanceRefresh (Amazon EC2 Auto Scaling API reference): one at a time per group. */
@@ -206,7 +205,7 @@ function startRefresh(cloud: AwsCloud, by: AwsMachine, group: string): EndpointA
       status: 400,
       body: "<ErrorResponse><Error><Code>InstanceRefreshInProgress</Code></Error></ErrorResponse>",
     };
-  cloud.refreshes.set(group, { id: `refresh-${Date.now()}`, status: "InProgress", started: new Date(), reason: "" });
+  cloud.refreshes.set(group, { id: `refresh-${Date.now()}`, status: "InProgress", started: new Date() });
   return { status: 200, body: "<StartInstanceRefreshResponse/>" };
 }
 

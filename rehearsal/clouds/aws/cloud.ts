@@ -1,11 +1,4 @@
-import {
-  listOf,
-  mapOf,
-  numberOf,
-  type PropertyMap,
-  resourcesOfType,
-  textOf,
-} from "../../../components/gates/resources.ts";
+import { listOf, mapOf, numberOf, resourcesOfType, textOf } from "../../../components/gates/resources.ts";
 import { addressAt } from "../../../components/model/cidr.ts";
 import { awsObjects, collectParameters, statementsOfRole, storedObjects } from "../../../plan/fakes/awsAccess.ts";
 import { collectAwsMachines } from "../../../plan/fakes/awsMachines.ts";
@@ -15,186 +8,216 @@ import type { RecordedProgram } from "../../../plan/program/recorded.ts";
 import type { CloudCall, CloudSimulation } from "../cloud.ts";
 import { awsApi, type StoredParameter } from "./api.ts";
 import { awsBalancers } from "./balancers.ts";
-import { LifecycleActions, type Refresh } from "./instances.ts";
+import { type AwsGroup, LifecycleActions, type Refresh } from "./instances.ts";
 import { type AwsMachine, awsMetadata, newCredentials, privateDnsName } from "./metadata.ts";
 import { signedRequest } from "./sigv4.ts";
 
 /** AWS as the machines of a program see it. */
-export function simulateAws(first: RecordedProgram, clusterName: string): CloudSimulation {
-  let program = first;
-  /** Programs that the update in progress replaces, the newest first: what they made stays until its end. */
-  let replaced: readonly RecordedProgram[] = [];
-  const programOf = (role = ""): RecordedProgram =>
-    [program, ...replaced].find((each) => resourcesOfType(each, "aws:iam/role:Role").some(({ id }) => id === role)) ??
-    program;
-  const groups = () => resourcesOfType(program, "aws:autoscaling/group:Group");
-  const machines = [...collectAwsMachines(program)];
+export function simulateAws(program: RecordedProgram, clusterName: string): CloudSimulation {
+  const [programs, fleet] = [new Programs(program), new Fleet(program)];
+  const { machines, lifecycle, refreshes } = fleet;
+  const machineAt = (address: string): AwsMachine | undefined => fleet.byAddress.get(address);
   const region = machines[0]?.region ?? "";
-  /** Versions of each group's launch template, by the group's name. */
-  const templates = new Map<string, readonly string[]>();
-  const templateOf = ({ group, image, size, userData }: SimulatedMachine): number => {
-    const content = [image, size, userData.toString("base64")].join(" ");
-    const known = templates.get(group?.name ?? "") ?? [];
-    if (!known.includes(content)) templates.set(group?.name ?? "", [...known, content]);
-    return (templates.get(group?.name ?? "") ?? []).indexOf(content) + 1;
-  };
-  const refreshes = new Map<string, Refresh>();
-  const asMachine = (machine: SimulatedMachine): AwsMachine => ({
-    ...asAwsMachine(machine),
-    template: templateOf(machine),
-  });
-  const byAddress = new Map(machines.map((machine) => [machine.privateIp, asMachine(machine)]));
-  const parameters = new Map<string, StoredParameter>();
-  /** Replaces parameters whose value the program changes; what machines have written to others stays. */
-  const makeParameters = (): void => {
-    const known = replaced[0] && collectParameters(replaced[0]);
-    for (const [name, { id, key, value }] of collectParameters(program))
-      if (known?.get(name)?.value !== value)
-        parameters.set(name, { arn: id, keyArn: key ?? "", value, version: 1, modified: new Date() });
-  };
-  makeParameters();
-  const statements = new Map<string, readonly PolicyStatement[]>();
-  const statementsOf = (role: string): readonly PolicyStatement[] => {
-    const known = statements.get(role) ?? statementsOfRole(programOf(role), role);
-    statements.set(role, known);
-    return known;
-  };
   const calls: CloudCall[] = [];
-  const objects = new Map(storedObjects(program));
-  const lifecycle = new LifecycleActions();
-  for (const machine of machines) lifecycle.launch(machine);
-  const launch = (machine: SimulatedMachine): void => {
-    machines.push(machine);
-    lifecycle.launch(machine);
-    byAddress.set(machine.privateIp, asMachine(machine));
-  };
-  const ended: AwsMachine[] = [];
-  /** Machines that are gone, whose ids are not given again. */
-  const past: SimulatedMachine[] = [];
-  const terminate = (machine: SimulatedMachine): void => {
-    const gone = byAddress.get(machine.privateIp);
-    if (gone !== undefined) ended.push({ ...gone, terminated: true });
-    past.push(...machines.splice(machines.indexOf(machine), 1));
-    lifecycle.forget(machine);
-    byAddress.delete(machine.privateIp);
-  };
-  const announceEnd = (id: string): void => {
-    const machine = machines.find((each) => each.id === id);
-    const told = byAddress.get(machine?.privateIp ?? "");
-    if (machine === undefined || told === undefined) return;
-    told.lifecycleState = "Terminated";
-    lifecycle.terminate(machine);
-  };
   const endpoints = awsApi({
-    ended,
-    end: ({ id }) => announceEnd(id),
-    region,
-    machineAt: (address) => byAddress.get(address),
-    machines: () => byAddress.values(),
-    authorize: (role, action, resource, context) =>
-      allows([{ Statement: statementsOf(role) }], { action, resource, context }),
-    parameters,
-    objects,
-    lifecycle,
-    calls,
-    refreshes,
-    groups: () =>
-      groups().map(({ inputs, outputs }) => ({
-        name: textOf(outputs.name) ?? "",
-        desired: numberOf(inputs.desiredCapacity) ?? 0,
-        template: Math.max(1, templates.get(textOf(outputs.name) ?? "")?.length ?? 0),
-        tags: new Map(tagsOf(inputs)),
-      })),
-    groupArn: (name) => textOf(groups().find(({ outputs }) => textOf(outputs.name) === name)?.outputs.arn) ?? "",
+    ...{ region, machineAt, calls, lifecycle, refreshes, ended: fleet.ended },
+    ...{ parameters: programs.parameters, objects: programs.objects },
+    end: ({ id }) => fleet.announceEnd(id),
+    machines: () => fleet.byAddress.values(),
+    authorize: (...asked) => programs.allow(...asked),
+    groups: () => programs.groups.map((group) => ({ ...group, template: fleet.templateOf(group.name) })),
   });
   const buckets = resourcesOfType(program, "aws:s3/bucket:Bucket").flatMap(
     ({ outputs }) => textOf(outputs.bucket) ?? [],
   );
+  const services = ["ssm", "autoscaling", "ec2", "s3", ...buckets.map((bucket) => `${bucket}.s3`)];
   const providerId = (machine: SimulatedMachine): string => `aws:///${machine.zone}/${machine.id}`;
-  let replacements = 0;
   return {
-    machines,
-    replace: (machine) => {
-      replacements += 1;
-      const successor = { ...machine, id: `i-${replacements.toString(16).padStart(17, "0")}` };
-      terminate(machine);
-      launch(successor);
-      return successor;
-    },
+    ...{ machines, endpoints, calls, readAction: "ssm:GetParameter" },
+    replace: (machine) => fleet.replace(machine),
     update: (next) => {
-      replaced = [program, ...replaced];
-      program = next;
-      statements.clear();
-      makeParameters();
-      for (const [key, content] of storedObjects(next)) objects.set(key, content);
-      const wanted = collectAwsMachines(next, undefined, [...machines, ...past]);
-      for (const machine of wanted) {
-        const { name = "" } = machine.group ?? {};
-        const versions = templates.get(name)?.length;
-        // The provider begins a refresh when a group's template changes (terraform-provider-aws:
-        // internal/service/autoscaling/group.go).
-        if (templateOf(machine) > (versions ?? 0) && machine.group !== undefined)
-          refreshes.set(name, { id: `refresh-${versions}`, status: "InProgress", started: new Date(), reason: "" });
-      }
-      return wanted;
+      programs.update(next);
+      return fleet.update(next);
     },
-    // The engine deletes what no program asks for, unless it retains it (pulumi/pulumi 1b594989:
-    // pkg/resource/deploy/step.go, DeleteStep).
-    endUpdate: () => {
-      const [objectsNow, parametersNow] = [storedObjects(program), collectParameters(program)];
-      for (const each of replaced) {
-        const owned = { ...each, resources: each.resources.filter(({ options }) => options.retainOnDelete !== true) };
-        for (const key of storedObjects(owned).keys()) if (!objectsNow.has(key)) objects.delete(key);
-        for (const name of collectParameters(owned).keys()) if (!parametersNow.has(name)) parameters.delete(name);
-      }
-      replaced = [];
-      statements.clear();
-    },
-    launch,
-    terminate,
+    endUpdate: () => programs.endUpdate(),
+    launch: (machine) => fleet.launch(machine),
+    terminate: (machine) => fleet.terminate(machine),
     announceEnd: (machine) => {
-      announceEnd(machine.id);
+      fleet.announceEnd(machine.id);
       return () => !lifecycle.waits(machine);
     },
     endRoll: ({ name }) => {
       const refresh = refreshes.get(name);
-      if (refresh !== undefined) refreshes.set(name, { ...refresh, status: "Successful", reason: "" });
+      if (refresh !== undefined) refreshes.set(name, { ...refresh, status: "Successful" });
     },
-    metadata: awsMetadata((address) => byAddress.get(address)),
+    metadata: awsMetadata(machineAt),
     // Amazon's resolver answers at the network's base plus two (AWS: "DHCP option sets in Amazon VPC").
     nameServer: (network) => addressAt(network, 2),
-    hosts: [
-      `ssm.${region}.amazonaws.com`,
-      `autoscaling.${region}.amazonaws.com`,
-      `ec2.${region}.amazonaws.com`,
-      `s3.${region}.amazonaws.com`,
-      ...buckets.map((bucket) => `${bucket}.s3.${region}.amazonaws.com`),
-    ],
-    endpoints,
+    hosts: services.map((service) => `${service}.${region}.amazonaws.com`),
     balancers: awsBalancers(program),
     identity: (machine) => ({ nodeName: machine.id, providerId: providerId(machine) }),
     instance: (machine) => ({
-      providerId: providerId(machine),
-      zone: machine.zone,
-      region: machine.region,
-      instanceType: machine.size,
-      address: machine.privateIp,
-      privateDns: privateDnsName(machine),
+      ...{ providerId: providerId(machine), zone: machine.zone, region: machine.region },
+      ...{ instanceType: machine.size, address: machine.privateIp, privateDns: privateDnsName(machine) },
       ofCluster: machine.tags[`kubernetes.io/cluster/${clusterName}`] !== undefined,
     }),
-    objects: ({ role }) => awsObjects(programOf(role), role, objects),
+    objects: ({ role }) => awsObjects(programs.of(role), role, programs.objects),
     readSecret: async (machine, name) => {
-      const answer = await endpoints(await getParameter(byAddress.get(machine.privateIp), region, name));
+      const answer = await endpoints(await getParameter(machineAt(machine.privateIp), region, name));
       const body = String(answer.body ?? "");
       if (answer.status !== 200) throw new Error(`${name} for ${machine.id}: ${body}`);
       const parsed: { readonly Parameter: { readonly Value: string } } = JSON.parse(body);
       return parsed.Parameter.Value;
     },
-    calls,
-    readAction: "ssm:GetParameter",
-    secretNames: () => [...parameters.keys()],
+    secretNames: () => [...programs.parameters.keys()],
     inService: (machine) => Promise.resolve(lifecycle.launched.has(machine.id)),
   };
+}
+
+/** What programs have made but machines: what an update replaces stays until its end. */
+class Programs {
+  /** The newest first. */
+  #all: readonly [RecordedProgram, ...RecordedProgram[]];
+  readonly #statements = new Map<string, readonly PolicyStatement[]>();
+  readonly parameters = new Map<string, StoredParameter>();
+  /** By `bucket/key`. */
+  readonly objects = new Map<string, Buffer>();
+
+  constructor(first: RecordedProgram) {
+    this.#all = [first];
+    this.#make(first);
+  }
+
+  get groups(): readonly Omit<AwsGroup, "template">[] {
+    return resourcesOfType(this.#all[0], "aws:autoscaling/group:Group").map(({ inputs, outputs }) => ({
+      name: textOf(outputs.name) ?? "",
+      arn: textOf(outputs.arn) ?? "",
+      desired: numberOf(inputs.desiredCapacity) ?? 0,
+      tags: new Map(listOf(inputs.tags).map((tag) => [textOf(mapOf(tag).key) ?? "", textOf(mapOf(tag).value) ?? ""])),
+    }));
+  }
+
+  /** The program that has made a role. */
+  of(role = ""): RecordedProgram {
+    const made = (each: RecordedProgram) => resourcesOfType(each, "aws:iam/role:Role").some(({ id }) => id === role);
+    return this.#all.find(made) ?? this.#all[0];
+  }
+
+  allow(role: string, action: string, resource: string, context: Readonly<Record<string, string>>): boolean {
+    const statements = this.#statements.get(role) ?? statementsOfRole(this.of(role), role);
+    this.#statements.set(role, statements);
+    return allows([{ Statement: statements }], { action, resource, context });
+  }
+
+  update(next: RecordedProgram): void {
+    this.#make(next, this.#all[0]);
+    this.#all = [next, ...this.#all];
+  }
+
+  /**
+   * The engine deletes what no program asks for, unless it retains it (pulumi/pulumi 1b594989:
+   * pkg/resource/deploy/step.go, DeleteStep).
+   */
+  endUpdate(): void {
+    const [now, ...replaced] = this.#all;
+    const [objects, parameters] = [storedObjects(now), collectParameters(now)];
+    for (const each of replaced) {
+      const owned = { ...each, resources: each.resources.filter(({ options }) => options.retainOnDelete !== true) };
+      for (const key of storedObjects(owned).keys()) if (!objects.has(key)) this.objects.delete(key);
+      for (const name of collectParameters(owned).keys()) if (!parameters.has(name)) this.parameters.delete(name);
+    }
+    this.#all = [now];
+    this.#statements.clear();
+  }
+
+  /** Replaces parameters whose value the program changes; what machines have written to others stays. */
+  #make(program: RecordedProgram, before?: RecordedProgram): void {
+    this.#statements.clear();
+    const known = before && collectParameters(before);
+    for (const [name, { id, key, value }] of collectParameters(program))
+      if (known?.get(name)?.value !== value)
+        this.parameters.set(name, { arn: id, keyArn: key ?? "", value, version: 1, modified: new Date() });
+    for (const [key, content] of storedObjects(program)) this.objects.set(key, content);
+  }
+}
+
+/** The machines. */
+class Fleet {
+  readonly machines: SimulatedMachine[];
+  readonly byAddress = new Map<string, AwsMachine>();
+  readonly lifecycle = new LifecycleActions();
+  readonly refreshes = new Map<string, Refresh>();
+  readonly ended: AwsMachine[] = [];
+  /** Those that are gone, whose ids are not given again. */
+  readonly #past: SimulatedMachine[] = [];
+  /** Versions of each group's launch template, by the group's name. */
+  readonly #templates = new Map<string, readonly string[]>();
+  #replacements = 0;
+
+  constructor(program: RecordedProgram) {
+    this.machines = [...collectAwsMachines(program)];
+    for (const machine of this.machines) this.#begin(machine);
+  }
+
+  /** Newest version of a group's template. */
+  templateOf(group: string): number {
+    return this.#templates.get(group)?.length ?? 1;
+  }
+
+  launch(machine: SimulatedMachine): void {
+    this.machines.push(machine);
+    this.#begin(machine);
+  }
+
+  terminate(machine: SimulatedMachine): void {
+    const gone = this.byAddress.get(machine.privateIp);
+    if (gone !== undefined) this.ended.push({ ...gone, terminated: true });
+    this.#past.push(...this.machines.splice(this.machines.indexOf(machine), 1));
+    this.lifecycle.forget(machine);
+    this.byAddress.delete(machine.privateIp);
+  }
+
+  announceEnd(id: string): void {
+    const machine = this.machines.find((each) => each.id === id);
+    const told = this.byAddress.get(machine?.privateIp ?? "");
+    if (machine === undefined || told === undefined) return;
+    told.lifecycleState = "Terminated";
+    this.lifecycle.terminate(machine);
+  }
+
+  replace(machine: SimulatedMachine): SimulatedMachine {
+    this.#replacements += 1;
+    const successor = { ...machine, id: `i-${this.#replacements.toString(16).padStart(17, "0")}` };
+    this.terminate(machine);
+    this.launch(successor);
+    return successor;
+  }
+
+  update(next: RecordedProgram): readonly SimulatedMachine[] {
+    const wanted = collectAwsMachines(next, undefined, [...this.machines, ...this.#past]);
+    for (const machine of wanted) {
+      const { name = "" } = machine.group ?? {};
+      const versions = this.#templates.get(name)?.length ?? 0;
+      // The provider begins a refresh when a group's template changes (terraform-provider-aws:
+      // internal/service/autoscaling/group.go).
+      if (this.#versionOf(machine) > versions && machine.group !== undefined)
+        this.refreshes.set(name, { id: `refresh-${versions}`, status: "InProgress", started: new Date() });
+    }
+    return wanted;
+  }
+
+  #begin(machine: SimulatedMachine): void {
+    this.lifecycle.launch(machine);
+    this.byAddress.set(machine.privateIp, { ...asAwsMachine(machine), template: this.#versionOf(machine) });
+  }
+
+  #versionOf({ group, image, size, userData }: SimulatedMachine): number {
+    const content = [image, size, userData.toString("base64")].join(" ");
+    const known = this.#templates.get(group?.name ?? "") ?? [];
+    const all = known.includes(content) ? known : [...known, content];
+    this.#templates.set(group?.name ?? "", all);
+    return all.indexOf(content) + 1;
+  }
 }
 
 function asAwsMachine(machine: SimulatedMachine): AwsMachine {
@@ -221,8 +244,4 @@ async function getParameter(machine: AwsMachine | undefined, region: string, nam
   const body = JSON.stringify({ Name: name, WithDecryption: true });
   const signed = await signedRequest(machine.credentials, region, { service: "ssm", headers, body });
   return { ...signed, caller: machine.address };
-}
-
-function tagsOf({ tags }: PropertyMap): readonly (readonly [string, string])[] {
-  return listOf(tags).map((tag) => [textOf(mapOf(tag).key) ?? "", textOf(mapOf(tag).value) ?? ""]);
 }

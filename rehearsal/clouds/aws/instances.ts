@@ -108,6 +108,7 @@ function refused(code: string, message: string): EndpointAnswer {
 
 export interface AwsGroup {
   readonly name: string;
+  readonly arn: string;
   readonly desired: number;
   readonly tags: ReadonlyMap<string, string>;
   /** Newest version of its launch template. */
@@ -117,9 +118,8 @@ export interface AwsGroup {
 /** An instance refresh (Amazon EC2 Auto Scaling API reference, InstanceRefresh). */
 export interface Refresh {
   readonly id: string;
-  readonly status: "InProgress" | "Successful" | "Failed";
+  readonly status: "InProgress" | "Successful";
   readonly started: Date;
-  readonly reason: string;
 }
 
 /**
@@ -162,8 +162,8 @@ function answer(action: string, result: string): EndpointAnswer {
 /** DescribeInstanceRefreshes of a group, only the newest. */
 export function describeRefreshes(refresh: Refresh | undefined): EndpointAnswer {
   if (refresh === undefined) return answer("DescribeInstanceRefreshes", "<InstanceRefreshes/>");
-  const { id, status, started, reason } = refresh;
-  const times = `<StartTime>${started.toISOString()}</StartTime><StatusReason>${escapeXml(reason)}</StatusReason>`;
+  const { id, status, started } = refresh;
+  const times = `<StartTime>${started.toISOString()}</StartTime>`;
   const member = `<member><InstanceRefreshId>${id}</InstanceRefreshId><Status>${status}</Status>${times}</member>`;
   return answer("DescribeInstanceRefreshes", `<InstanceRefreshes>${member}</InstanceRefreshes>`);
 }

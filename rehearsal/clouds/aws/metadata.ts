@@ -44,7 +44,7 @@ export function awsMetadata(machineAt: (address: string) => AwsMachine | undefin
     if (request.method === "PUT" && request.url === "/latest/api/token") return newToken(request, tokens);
     const token = tokens.get(request.headers["x-aws-ec2-metadata-token"] ?? "");
     if (token?.address !== machine.address || token.end <= Date.now()) return { status: 401 };
-    const body = paths(machine)[request.url.replace(/\/$/, "")];
+    const body = paths(machine)[request.url.replace(/^\/latest\/meta-data\/|\/$/g, "")];
     return body === undefined ? { status: 404 } : { status: 200, body };
   };
 }
@@ -60,44 +60,23 @@ function newToken(request: EndpointRequest, tokens: Tokens): EndpointAnswer {
   return { status: 200, body: token, headers: { "x-aws-ec2-metadata-token-ttl-seconds": String(seconds) } };
 }
 
-function paths(machine: AwsMachine): Readonly<Record<string, string>> {
-  const meta = "/latest/meta-data";
+/** What machines ask for, below /latest/meta-data. */
+function paths({ credentials, ...machine }: AwsMachine): Readonly<Record<string, string | undefined>> {
+  const keys = {
+    Code: "Success",
+    Type: "AWS-HMAC",
+    AccessKeyId: credentials.accessKeyId,
+    SecretAccessKey: credentials.secretAccessKey,
+    Token: credentials.sessionToken,
+    Expiration: new Date(Date.now() + 6 * 3_600_000).toISOString(),
+  };
   return {
-    [`${meta}/instance-id`]: machine.id,
-    [`${meta}/instance-type`]: machine.instanceType,
-    [`${meta}/local-ipv4`]: machine.address,
-    [`${meta}/local-hostname`]: privateDnsName(machine),
-    [`${meta}/placement/availability-zone`]: machine.zone,
-    [`${meta}/placement/region`]: machine.region,
-    [`${meta}/services/domain`]: "amazonaws.com",
-    [`${meta}/iam/security-credentials`]: machine.role,
-    [`${meta}/iam/security-credentials/${machine.role}`]: JSON.stringify(
-      {
-        Code: "Success",
-        Type: "AWS-HMAC",
-        AccessKeyId: machine.credentials.accessKeyId,
-        SecretAccessKey: machine.credentials.secretAccessKey,
-        Token: machine.credentials.sessionToken,
-        Expiration: new Date(Date.now() + 6 * 3_600_000).toISOString(),
-      },
-      undefined,
-      2,
-    ),
-    ...(machine.lifecycleState === undefined
-      ? {}
-      : { [`${meta}/autoscaling/target-lifecycle-state`]: machine.lifecycleState }),
-    "/latest/dynamic/instance-identity/document": JSON.stringify(
-      {
-        accountId: "123456789012",
-        availabilityZone: machine.zone,
-        instanceId: machine.id,
-        instanceType: machine.instanceType,
-        privateIp: machine.address,
-        region: machine.region,
-      },
-      undefined,
-      2,
-    ),
+    "instance-id": machine.id,
+    "local-ipv4": machine.address,
+    "placement/availability-zone": machine.zone,
+    "iam/security-credentials": machine.role,
+    [`iam/security-credentials/${machine.role}`]: JSON.stringify(keys, undefined, 2),
+    "autoscaling/target-lifecycle-state": machine.lifecycleState,
   };
 }
 

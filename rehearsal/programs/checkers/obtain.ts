@@ -1,14 +1,8 @@
 import { join } from "node:path";
 import { z } from "zod";
-import { RehearsalError, runCommand, runOrFail } from "../../host/command.ts";
+import { type Progress, RehearsalError, runCommand, runOrFail } from "../../host/command.ts";
 import { modFileOf, pinnedMinors } from "../catalog.ts";
-import {
-  kubeletChecker,
-  obtainContainerPrograms,
-  obtainRepoPrograms,
-  type RepoProgramOptions,
-  toolsFolder,
-} from "../repoPrograms.ts";
+import { kubeletChecker, obtainContainerPrograms, obtainRepoPrograms, toolsFolder } from "../repoPrograms.ts";
 
 /** Programs that read a machine's files by upstream's own code. */
 export interface Checkers {
@@ -18,7 +12,8 @@ export interface Checkers {
   readonly kubelet: ReadonlyMap<string, string>;
 }
 
-export interface CheckerOptions extends RepoProgramOptions {
+interface CheckerOptions {
+  readonly progress: Progress;
   /** Kubernetes minors of the kubelets. Default: all that `tools` pins. */
   readonly minors?: readonly string[];
 }
@@ -33,7 +28,7 @@ export async function obtainCheckers(options: CheckerOptions): Promise<Checkers>
     minor,
     ...kubeletChecker(toolsFolder, minor, modFileOf(minor, pinned, "tools")),
   }));
-  const found = await obtainRepoPrograms(kubelets, options);
+  const found = await obtainRepoPrograms(kubelets, options.progress);
   const kubelet = new Map(kubelets.map(({ minor, name }) => [minor, found.get(name) ?? ""]));
   return { containerd: join(await obtainContainerPrograms(options.progress), "containerd"), kubelet };
 }

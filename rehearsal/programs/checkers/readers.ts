@@ -3,37 +3,8 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { Language, type Node, Parser } from "web-tree-sitter";
-import { parseDocument } from "yaml";
-import { z } from "zod";
 import { ports } from "../../../components/model/ports.ts";
 import { runCommand } from "../../host/command.ts";
-
-/**
- * Keys of a cloud-config that Fenestra's machines use, and what cloud-init wants there (canonical/cloud-init 26.2,
- * cloudinit/config/schemas/schema-cloud-config-v1.json).
- */
-const cloudConfigSchema = z.strictObject({
-  write_files: z.array(
-    z.strictObject({
-      path: z.string().startsWith("/"),
-      content: z.string(),
-      permissions: z.string().regex(/^0[0-7]{3}$/),
-      encoding: z.enum(["gz+b64", "b64", "text/plain"]).optional(),
-    }),
-  ),
-  runcmd: z.array(z.union([z.string(), z.array(z.string()).min(1)])).min(1),
-});
-
-/** What cloud-init would not take as meant: it reads YAML 1.1 and passes over unknown keys with a warning. */
-export function cloudConfigProblems(source: string): readonly string[] {
-  if (!source.startsWith("#cloud-config\n")) return ["its first line is not #cloud-config"];
-  const document = parseDocument(source, { version: "1.1", uniqueKeys: true });
-  if (document.errors.length > 0) return document.errors.map(({ message }) => message);
-  const parsed = cloudConfigSchema.safeParse(document.toJS());
-  if (!parsed.success) return parsed.error.issues.map(({ path, message }) => `${path.join(".")}: ${message}`);
-  const paths = parsed.data.write_files.map(({ path }) => path);
-  return paths.filter((path, index) => paths.indexOf(path) !== index).map((path) => `${path} is written twice`);
-}
 
 /** What cloud-init itself says of a cloud-config. */
 export async function cloudInitProblems(cloudInit: string, source: string): Promise<readonly string[]> {
