@@ -124,14 +124,7 @@ const losses = (lab: ControlPlaneLab, passBefore: PassBefore): readonly Rehearsa
     id: "replaced with its disk",
     title: "a new machine with the old disk is back as a member, with all data",
     run: async (context) => {
-      await lab.replace(1);
-      await expectHeld(context, lab, 1, "lost");
-      // In an update the gate behind the machine waits for this: a kubelet's mirror pods are refused until its Node has
-      // the control plane's label (fenestra-static-pods-of-workers).
-      const name = `etcd-${context.cloud.identity(lab.member(1).machine).nodeName}`;
-      await waitFor(`the pod ${name}`, limitsMs.machine, () =>
-        context.api.core.readNamespacedPod({ name, namespace: "kube-system" }),
-      );
+      await replaceWithDisk(context, lab, 1);
       await passBefore(context);
     },
   },
@@ -169,6 +162,18 @@ const losses = (lab: ControlPlaneLab, passBefore: PassBefore): readonly Rehearsa
     },
   },
 ];
+
+/** In an update the gate behind the machine waits for its mirror pods. */
+async function replaceWithDisk(context: CheckContext, lab: ControlPlaneLab, index: number): Promise<void> {
+  await lab.replace(index);
+  await expectHeld(context, lab, index, "lost");
+  // A kubelet's mirror pods are refused until its Node has the control plane's label
+  // (fenestra-static-pods-of-workers).
+  const name = `etcd-${context.cloud.identity(lab.member(index).machine).nodeName}`;
+  await waitFor(`the pod ${name}`, limitsMs.machine, () =>
+    context.api.core.readNamespacedPod({ name, namespace: "kube-system" }),
+  );
+}
 
 async function membersOf(lab: ControlPlaneLab): Promise<readonly string[]> {
   return (await lab.etcdctl(0, "member", "list")).trim().split("\n");

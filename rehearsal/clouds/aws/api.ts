@@ -39,8 +39,6 @@ interface AwsCloud {
   readonly calls: CloudCall[];
   /** Terminated machines; lists have them for an hour. */
   readonly ended: readonly AwsMachine[];
-  /** Ends an instance as its group does: hooks wait, and another one comes when it is gone. */
-  readonly end: (machine: AwsMachine) => void;
   readonly groups: () => readonly AwsGroup[];
   /** The newest instance refresh of each group that had one. */
   readonly refreshes: Map<string, Refresh>;
@@ -181,8 +179,6 @@ function autoScaling(cloud: AwsCloud, machine: AwsMachine, form: URLSearchParams
       ? describeGroups(cloud.groups(), [...cloud.machines()], cloud.lifecycle, form)
       : describeRefreshes(cloud.refreshes.get(group));
   }
-  if (action === "TerminateInstanceInAutoScalingGroup") return terminate(cloud, machine, form);
-  if (action === "StartInstanceRefresh") return startRefresh(cloud, machine, group);
   if (action !== "CompleteLifecycleAction" && action !== "RecordLifecycleActionHeartbeat")
     return failure("InvalidAction", action);
   if (!mayChange(cloud, machine, action, group)) return denied;
@@ -197,40 +193,12 @@ function mayChange(cloud: AwsCloud, by: AwsMachine, action: string, name: string
   return allowed(cloud, by, [`autoscaling:${action}`, arn, context]);
 }
 
-/** StartInstanceRefresh (Amazon EC2 Auto Scaling API reference): one at a time per group. */
-function startRefresh(cloud: AwsCloud, by: AwsMachine, group: string): EndpointAnswer {
-  if (!mayChange(cloud, by, "StartInstanceRefresh", group)) return denied;
-  if (cloud.refreshes.get(group)?.status === "InProgress")
-    return {
-      status: 400,
-      body: "<ErrorResponse><Error><Code>InstanceRefreshInProgress</Code></Error></ErrorResponse>",
-    };
-  cloud.refreshes.set(group, { id: `refresh-${Date.now()}`, status: "InProgress", started: new Date() });
-  return { status: 200, body: "<StartInstanceRefreshResponse/>" };
-}
-
 /** A ValidationError (Amazon EC2 Auto Scaling API reference, "Common errors"). */
 function invalid(problem: string): EndpointAnswer {
   return {
     status: 400,
     body: `<ErrorResponse><Error><Code>ValidationError</Code><Message>${problem}</Message></Error></ErrorResponse>`,
   };
-}
-
-/**
- * TerminateInstanceInAutoScalingGroup without a smaller group (Amazon EC2 Auto Scaling API reference); rights are those
- * on its group.
- */
-function terminate(cloud: AwsCloud, by: AwsMachine, form: URLSearchParams): EndpointAnswer {
-  const id = form.get("InstanceId") ?? "";
-  const target = [...cloud.machines()].find((machine) => machine.id === id);
-  if (!mayChange(cloud, by, "TerminateInstanceInAutoScalingGroup", target?.group ?? "")) return denied;
-  if (form.get("ShouldDecrementDesiredCapacity") !== "false")
-    return invalid("no simulation of a group that gets smaller");
-  if (target?.group === undefined || target.lifecycleState !== "InService")
-    return invalid("Instance Id not found - No managed instance found for instance ID");
-  cloud.end(target);
-  return { status: 200, body: "<TerminateInstanceInAutoScalingGroupResponse/>" };
 }
 
 function compute(cloud: AwsCloud, machine: AwsMachine, form: URLSearchParams): EndpointAnswer {
@@ -253,17 +221,12 @@ function objectStore(cloud: AwsCloud, machine: AwsMachine, request: EndpointRequ
   const key = (virtual === undefined ? rest : [first, ...rest]).join("/");
   const arn = `arn:${partition(cloud.region)}:s3:::${bucket}${key === "" ? "" : `/${key}`}`;
   const id = `${bucket}/${key}`;
-  const changes: Readonly<Record<string, string>> = { PUT: "PutObject", DELETE: "DeleteObject" };
-  const action = changes[request.method] ?? (key === "" ? "ListBucket" : "GetObject");
+  const action = request.method === "PUT" ? "PutObject" : key === "" ? "ListBucket" : "GetObject";
   if (!allowed(cloud, machine, [`s3:${action}`, arn])) return denied;
   if (action === "ListBucket") return listObjects(cloud, bucket, new URLSearchParams(query));
   if (action === "PutObject") {
     cloud.objects.set(id, request.body);
     return { status: 200 };
-  }
-  if (action === "DeleteObject") {
-    cloud.objects.delete(id);
-    return { status: 204 };
   }
   const object = cloud.objects.get(id);
   if (object !== undefined) return { status: 200, body: object };

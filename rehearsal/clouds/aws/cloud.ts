@@ -22,7 +22,6 @@ export function simulateAws(program: RecordedProgram, clusterName: string): Clou
   const endpoints = awsApi({
     ...{ region, machineAt, calls, lifecycle, refreshes, ended: fleet.ended },
     ...{ parameters: programs.parameters, objects: programs.objects },
-    end: ({ id }) => fleet.announceEnd(id),
     machines: () => fleet.byAddress.values(),
     authorize: (...asked) => programs.allow(...asked),
     groups: () => programs.groups.map((group) => ({ ...group, template: fleet.templateOf(group.name) })),
@@ -42,10 +41,7 @@ export function simulateAws(program: RecordedProgram, clusterName: string): Clou
     endUpdate: () => programs.endUpdate(),
     launch: (machine) => fleet.launch(machine),
     terminate: (machine) => fleet.terminate(machine),
-    announceEnd: (machine) => {
-      fleet.announceEnd(machine.id);
-      return () => !lifecycle.waits(machine);
-    },
+    announceEnd: (machine) => fleet.announceEnd(machine),
     endRoll: ({ name }) => {
       const refresh = refreshes.get(name);
       if (refresh !== undefined) refreshes.set(name, { ...refresh, status: "Successful" });
@@ -177,12 +173,11 @@ class Fleet {
     this.byAddress.delete(machine.privateIp);
   }
 
-  announceEnd(id: string): void {
-    const machine = this.machines.find((each) => each.id === id);
-    const told = this.byAddress.get(machine?.privateIp ?? "");
-    if (machine === undefined || told === undefined) return;
-    told.lifecycleState = "Terminated";
+  announceEnd(machine: SimulatedMachine): () => boolean {
+    const told = this.byAddress.get(machine.privateIp);
+    if (told !== undefined) told.lifecycleState = "Terminated";
     this.lifecycle.terminate(machine);
+    return () => !this.lifecycle.waits(machine);
   }
 
   replace(machine: SimulatedMachine): SimulatedMachine {

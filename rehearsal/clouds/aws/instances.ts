@@ -2,38 +2,27 @@ import type { SimulatedMachine } from "../../../plan/fakes/machines.ts";
 import { type EndpointAnswer, pageOf } from "../server.ts";
 import { type AwsMachine, privateDnsName } from "./metadata.ts";
 
-/**
- * EC2's DescribeInstances with filters (Amazon EC2 API reference, DescribeInstances: every filter must hold by one of
- * its values; `*` and `?` are wildcards; an unknown filter is refused).
- */
-export function describeInstances(machines: Iterable<AwsMachine>, form: URLSearchParams): EndpointAnswer {
-  const filters = filtersOf(form);
-  const unknown = filters.find(({ name }) => readerOf(name) === undefined);
-  if (unknown !== undefined) return refused("InvalidParameterValue", `The filter '${unknown.name}' is invalid`);
-  if ([...form.keys()].some((key) => !/^(Action|Version|NextToken|InstanceId\.\d+|Filter\..*)$/.test(key)))
-    return refused("UnknownParameter", [...form.keys()].join(", "));
-  const all = [...machines];
-  const ids = [...form].flatMap(([key, value]) => (key.startsWith("InstanceId.") ? value : []));
+/** EC2's DescribeInstances by ids, or by the value of one tag (Amazon EC2 API reference, DescribeInstances). */
+export function describeInstances(all: readonly AwsMachine[], form: URLSearchParams): EndpointAnswer {
+  const others = /^(?!(Action|Version|NextToken|InstanceId\.\d+|Filter\.1\.(Name|Value\.1))$)/;
+  const [filter = "tag:", value] = ["Name", "Value.1"].map((part) => form.get(`Filter.1.${part}`) ?? undefined);
+  const strange = [...form.keys()].find((key) => others.test(key));
+  if (strange !== undefined || !filter.startsWith("tag:") || /[*?]/.test(value ?? ""))
+    return refused("InvalidParameterValue", `no simulation of ${strange ?? `the filter ${filter}`}`);
+  const ids = [...form].flatMap(([key, id]) => (key.startsWith("InstanceId.") ? id : []));
   const missing = ids.find((id) => !all.some((machine) => machine.id === id));
   if (missing !== undefined)
     return refused("InvalidInstanceID.NotFound", `The instance ID '${missing}' does not exist`);
   const found = all.filter(
-    (machine) =>
-      (ids.length === 0 || ids.includes(machine.id)) &&
-      filters.every(({ name, values }) => values.some((value) => fits(readerOf(name)?.(machine), value))),
+    ({ id, tags }) => (ids.length === 0 || ids.includes(id)) && tags[filter.slice("tag:".length)] === value,
   );
-  const names = new Map(found.map((machine) => [machine.id, machine]));
-  const page = pageOf(names.keys(), "", form.get("NextToken"));
+  const items = new Map(found.map((machine) => [machine.id, instanceItem(machine)]));
+  const page = pageOf(items.keys(), "", form.get("NextToken"));
   if (page === undefined) return refused("InvalidParameterValue", "The token is invalid");
-  const items = page.names.map((id) => {
-    const machine = names.get(id);
-    return machine === undefined ? "" : `<item><instancesSet>${instanceItem(machine)}</instancesSet></item>`;
-  });
+  const set = page.names.map((id) => `<item><instancesSet>${items.get(id)}</instancesSet></item>`).join("");
   const next = page.next === "" ? "" : `<nextToken>${page.next}</nextToken>`;
-  return {
-    status: 200,
-    body: `<DescribeInstancesResponse><reservationSet>${items.join("")}</reservationSet>${next}</DescribeInstancesResponse>`,
-  };
+  const body = `<DescribeInstancesResponse><reservationSet>${set}</reservationSet>${next}</DescribeInstancesResponse>`;
+  return { status: 200, body };
 }
 
 /**
@@ -56,7 +45,7 @@ function instanceItem(machine: AwsMachine): string {
   const of = (text: string): string => (terminated ? "" : text);
   const card = `<status>in-use</status><privateIpAddress>${address}</privateIpAddress><privateIpAddressesSet><item><privateIpAddress>${address}</privateIpAddress></item></privateIpAddressesSet>`;
   return [
-    `<item><instanceId>${id}</instanceId><instanceState><code>${terminated ? 48 : 16}</code><name>${stateOf(machine)}</name></instanceState>`,
+    `<item><instanceId>${id}</instanceId><instanceState><code>${terminated ? 48 : 16}</code><name>${terminated ? "terminated" : "running"}</name></instanceState>`,
     `<instanceType>${instanceType}</instanceType><privateDnsName>${of(privateDnsName(machine))}</privateDnsName><launchTime>${launched.toISOString()}</launchTime>`,
     `<placement><availabilityZone>${zone}</availabilityZone></placement>${windows ? "<platform>windows</platform>" : ""}`,
     `${of(`<privateIpAddress>${address}</privateIpAddress>`)}<tagSet>${tagSet.join("")}</tagSet>`,
@@ -64,39 +53,8 @@ function instanceItem(machine: AwsMachine): string {
   ].join("");
 }
 
-function stateOf({ terminated = false }: AwsMachine): "running" | "terminated" {
-  return terminated ? "terminated" : "running";
-}
-
 function escapeXml(text: string): string {
   return text.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;");
-}
-
-interface Filter {
-  readonly name: string;
-  readonly values: readonly string[];
-}
-
-function filtersOf(form: URLSearchParams): readonly Filter[] {
-  return [...form].flatMap(([key, name]) => {
-    const number = /^Filter\.(\d+)\.Name$/.exec(key)?.[1];
-    if (number === undefined) return [];
-    return [
-      { name, values: [...form].flatMap(([of, value]) => (of.startsWith(`Filter.${number}.Value.`) ? value : [])) },
-    ];
-  });
-}
-
-/** What a filter looks at; `undefined` where it is not simulated. */
-function readerOf(filter: string): ((machine: AwsMachine) => string | undefined) | undefined {
-  if (filter === "instance-id") return ({ id }) => id;
-  if (filter === "instance-state-name") return stateOf;
-  return filter.startsWith("tag:") ? ({ tags }) => tags[filter.slice("tag:".length)] : undefined;
-}
-
-function fits(value: string | undefined, pattern: string): boolean {
-  const escaped = pattern.replaceAll(/[.+^${}()|[\]\\]/g, "\\$&");
-  return value !== undefined && new RegExp(`^${escaped.replaceAll("*", ".*").replaceAll("?", ".")}$`, "s").test(value);
 }
 
 function refused(code: string, message: string): EndpointAnswer {

@@ -1,4 +1,3 @@
-import { z } from "zod";
 import { same } from "../../../plan/fakes/azureAccess.ts";
 import type { AzureHost } from "../../../plan/fakes/azureMachines.ts";
 import { uuid } from "../../../plan/fakes/identifiers.ts";
@@ -64,8 +63,6 @@ function resourceManager(cloud: AzureCloud, by: AzureCaller | string, request: E
     );
   const machine = /^(\/subscriptions\/.+\/virtualMachineScaleSets\/[^/]+\/virtualMachines\/\d+)$/i.exec(path)?.[1];
   if (machine !== undefined && request.method === "GET") return scaleSetMachine(cloud, by, machine);
-  const change = changeSet(cloud, by, path, request);
-  if (change !== undefined) return change;
   const page = request.method === "GET" ? listPage(cloud, by, path, query) : undefined;
   return page ?? azureError(501, "NotImplemented", `no simulation of ${request.method} ${path}`);
 }
@@ -81,47 +78,6 @@ function scaleSetMachine(cloud: AzureCloud, by: AzureCaller, id: string): Endpoi
 
 const unauthorized = (action: string): EndpointAnswer =>
   azureError(403, "AuthorizationFailed", `The client does not have authorization to perform ${action}`);
-
-const compute = "Microsoft.Compute/virtualMachineScaleSets";
-const deletion = z.strictObject({ instanceIds: z.array(z.string()).min(1) });
-const resize = z.strictObject({ sku: z.strictObject({ capacity: z.number().int().min(0) }) });
-
-/**
- * Changes of a scale set (Azure REST API, Virtual Machine Scale Sets: Delete Instances, Update), one at a time:
- * deleting lowers the size by itself; `If-Match` holds back an update, but no deletion, made for an older set.
- * `undefined` for other requests.
- */
-function changeSet(
-  cloud: AzureCloud,
-  by: AzureCaller,
-  path: string,
-  request: EndpointRequest,
-): EndpointAnswer | undefined {
-  const [, id = "", tail] = /^(\/subscriptions\/.+\/virtualMachineScaleSets\/[^/]+)(\/delete)?$/i.exec(path) ?? [];
-  const isDeletion = request.method === "POST" && tail !== undefined;
-  if (id === "" || !(isDeletion || (request.method === "PATCH" && tail === undefined))) return undefined;
-  const action = isDeletion ? `${compute}/delete/action` : `${compute}/write`;
-  if (!by.allowed({ action, plane: "control", resource: id })) return unauthorized(action);
-  const { capacity, etag } = setOf(cloud, id);
-  const wanted = request.headers["if-match"];
-  if (!isDeletion && wanted !== undefined && wanted !== `"${etag}"`)
-    return azureError(412, "PreconditionFailed", "The etag of the set is another one");
-  const own = [...cloud.hosts()].filter((host) => same(ofSet(host), id));
-  if (own.some(({ resourceId }) => cloud.deleting.has(resourceId.toLowerCase())))
-    return azureError(409, "Conflict", "Another operation on the set is in progress");
-  const content: unknown = JSON.parse(request.body.toString("utf8"));
-  if (!isDeletion) {
-    cloud.sets.set(id.toLowerCase(), { capacity: resize.parse(content).sku.capacity, etag: etag + 1 });
-    return { status: 202 };
-  }
-  const ids = deletion.parse(content).instanceIds;
-  const found = own.filter(({ resourceId }) => ids.includes(resourceId.split("/").at(-1) ?? ""));
-  if (found.length < ids.length)
-    return azureError(400, "InstanceIdsListInstanceIdNotActiveVM", "an instance is not active");
-  cloud.sets.set(id.toLowerCase(), { capacity: capacity - ids.length, etag: etag + 1 });
-  for (const host of found) cloud.end(host);
-  return { status: 202 };
-}
 
 /** A VM, or an instance of a scale set (Azure REST API, Virtual Machine Scale Set VMs). */
 function machineOf(cloud: AzureCloud, host: AzureHost): object {
@@ -141,7 +97,7 @@ function machineOf(cloud: AzureCloud, host: AzureHost): object {
       storageProfile: { osDisk: { osType: host.os === "windows" ? "Windows" : "Linux" } },
       // Without it the cloud controller takes the machine for gone (cloud-provider-azure v1.36.5, azure_vmss_cache.go).
       networkProfile: { networkInterfaces: [{ id: cardId(host) }] },
-      provisioningState: cloud.deleting.has(host.resourceId.toLowerCase()) ? "Deleting" : "Succeeded",
+      provisioningState: "Succeeded",
       // As the resource manager writes times: seven digits of a second, and an offset.
       timeCreated: cloud.madeAt(host).toISOString().replace("Z", "0000+00:00"),
     },
@@ -166,16 +122,6 @@ const setPath =
   /^(\/subscriptions\/[^/]+\/resourceGroups\/[^/]+\/providers\/Microsoft\.Compute\/virtualMachineScaleSets\/[^/]+)/i;
 const ofSet = (host: AzureHost): string | undefined => setPath.exec(host.resourceId)?.[1];
 
-/** Size and version of a scale set. */
-function setOf(cloud: AzureCloud, id: string): { readonly capacity: number; readonly etag: number } {
-  return (
-    cloud.sets.get(id.toLowerCase()) ?? {
-      capacity: [...cloud.hosts()].filter((host) => same(ofSet(host), id)).length,
-      etag: 1,
-    }
-  );
-}
-
 /** Lists by path, with the action that reads them. */
 const lists: readonly {
   readonly path: RegExp;
@@ -185,14 +131,14 @@ const lists: readonly {
   {
     path: /\/Microsoft\.Compute\/virtualMachineScaleSets$/i,
     action: "Microsoft.Compute/virtualMachineScaleSets/read",
-    items: (_, cloud) =>
+    items: (hosts, cloud) =>
       new Map(
         cloud.scaleSets().map(({ id, computerNamePrefix }) => {
-          const { capacity, etag } = setOf(cloud, id);
+          const capacity = hosts.filter((host) => same(ofSet(host), id)).length;
           const networkProfile = { networkInterfaceConfigurations: [] };
           const virtualMachineProfile = { osProfile: { computerNamePrefix }, networkProfile };
           const properties = { orchestrationMode: "Uniform", provisioningState: "Succeeded", virtualMachineProfile };
-          return [id, { id, name: id.split("/").at(-1), sku: { capacity }, etag: `"${etag}"`, properties }];
+          return [id, { id, name: id.split("/").at(-1), sku: { capacity }, etag: '"1"', properties }];
         }),
       ),
   },

@@ -1,6 +1,7 @@
 import { mapOf, resourcesOfType, textOf } from "../../../components/gates/resources.ts";
 import { startedScript } from "../../../plan/decode/userData.ts";
 import {
+  type AzureRequest,
   collectAccounts,
   collectOtherVaults,
   collectVaultSecrets,
@@ -14,211 +15,208 @@ import { type AzureHost, collectAzureHosts, healthPortOf, successorOf } from "..
 import { uuid } from "../../../plan/fakes/identifiers.ts";
 import type { SimulatedMachine } from "../../../plan/fakes/machines.ts";
 import type { RecordedProgram } from "../../../plan/program/recorded.ts";
-import type { CloudSimulation } from "../cloud.ts";
+import type { CloudInstance, CloudSimulation } from "../cloud.ts";
 import type { EndpointAnswer, EndpointHandler } from "../server.ts";
 import { azureApi, managementHost } from "./api.ts";
 import { azureBalancers } from "./balancers.ts";
-import {
-  type AzureIdentity,
-  azureAddresses,
-  azureMetadata,
-  type ScheduledEvent,
-  type ScheduledEvents,
-} from "./metadata.ts";
+import { type AzureIdentity, azureAddresses, azureMetadata, type ScheduledEvents } from "./metadata.ts";
 import { type AzureCloud, type StoredValue, TokenIssuer } from "./state.ts";
 
-/**
- * Azure as the machines of a program see it.
- * @param events what the platform is about to do. Default: nothing.
- */
-export function simulateAzure(program: RecordedProgram, events: ScheduledEvents = new Map()): CloudSimulation {
-  const hosts = new Map(collectAzureHosts(program).map((host) => [host.machine.privateIp, host]));
-  const machines = [...hosts.values()].map(({ machine }) => machine);
-  for (const { os, machine } of hosts.values()) if (os === "windows") startedScript(machine.startCommand);
-  const hostOf = (machine: SimulatedMachine): AzureHost => {
-    const host = hosts.get(machine.privateIp);
-    if (host === undefined) throw new Error(`there is no machine ${machine.id}`);
-    return host;
-  };
+/** Azure as the machines of a program see it. */
+export function simulateAzure(program: RecordedProgram): CloudSimulation {
+  const [fleet, programs, tokens] = [new Fleet(program), new Programs(program), new TokenIssuer()];
+  const { machines } = fleet;
   const identities = collectIdentities(program);
   const identitiesOf = (host: AzureHost): readonly AzureIdentity[] =>
     identities.filter(({ id }) => host.identities.some((own) => same(own, id)));
-  const tokens = new TokenIssuer();
-  const metadata = azureMetadata({
-    subscriptionId: /^\/subscriptions\/([^/]+)/.exec([...hosts.values()][0]?.resourceId ?? "")?.[1] ?? "",
-    hostAt: (address) => hosts.get(address),
-    identitiesOf,
-    tokens,
-    events,
-  });
-  const eventsOf = ({ group }: SimulatedMachine) => events.get(group?.name ?? "") ?? [];
-  const setEvents = ({ group }: SimulatedMachine, all: readonly ScheduledEvent[]) =>
-    void events.set(group?.name ?? "", all);
-  /** A machine whose model asks for no notice gets none. */
-  const announceEnd = (machine: SimulatedMachine): (() => boolean) => {
-    const { noticeSeconds, resourceName } = hostOf(machine);
-    if (noticeSeconds === undefined) return () => true;
-    const id = uuid(machine.urn, machine.id, "Terminate");
-    const NotBefore = new Date(Date.now() + noticeSeconds * 1000).toUTCString();
-    const event = { EventId: id, EventType: "Terminate", NotBefore, Resources: [resourceName] } as const;
-    setEvents(machine, [...eventsOf(machine), event]);
-    return () => !eventsOf(machine).some(({ EventId, EventStatus }) => EventId === id && EventStatus === undefined);
+  const hostAt = (address: string): AzureHost | undefined => fleet.hosts.get(address);
+  const cloud: AzureCloud = {
+    ...{ hostAt, tokens, secrets: programs.secrets, accounts: collectAccounts(program), blobs: new Map(), calls: [] },
+    hosts: () => fleet.hosts.values(),
+    scaleSets: () => programs.scaleSets,
+    madeAt: (host) => fleet.madeAt(host),
+    modelOf: ({ machine }) => fleet.models.get(machine.group?.name ?? "") ?? machine,
+    authorize: (principalId, request) => programs.allow(principalId, request),
+    vaults: [...collectVaults(program), ...collectOtherVaults(program)],
   };
-  const models = new Map<string, SimulatedMachine>();
-  const cloud = cloudOf(program, hosts, tokens, models, (host) => void announceEnd(host.machine));
   const endpoints = azureApi(cloud);
-  const launch = (host: AzureHost): void => {
-    machines.push(host.machine);
-    hosts.set(host.machine.privateIp, host);
-    // It exists from now on, not from the first question about it.
-    cloud.madeAt(host);
-  };
-  const terminate = (machine: SimulatedMachine): void => {
-    const { resourceId, resourceName } = hostOf(machine);
-    // Its number may come back.
-    cloud.deleting.delete(resourceId.toLowerCase());
-    const left = eventsOf(machine).filter(({ Resources }) => !Resources.includes(resourceName));
-    setEvents(machine, left);
-    machines.splice(machines.indexOf(machine), 1);
-    hosts.delete(machine.privateIp);
-  };
-  const coming = new Map<SimulatedMachine, AzureHost>();
-  let replacements = 0;
+  const subscriptionId = /^\/subscriptions\/([^/]+)/.exec([...fleet.hosts.values()][0]?.resourceId ?? "")?.[1] ?? "";
+  const metadata = azureMetadata({ subscriptionId, hostAt, identitiesOf, tokens, events: fleet.events });
   return {
-    machines,
-    replace: (machine) => {
-      // A VM keeps its name; an instance of a scale set gets a number that none had before.
-      const host = hostOf(machine);
-      replacements += 1;
-      const successor =
-        machine.group === undefined
-          ? { ...host, machine: { ...machine } }
-          : successorOf(host, machine.group.max + machine.group.desired + replacements);
-      terminate(machine);
-      launch(successor);
-      return successor.machine;
-    },
+    ...{ machines, metadata, endpoints, calls: cloud.calls, balancers: azureBalancers(program) },
+    replace: (machine) => fleet.replace(machine),
     // A release's update changes neither vaults nor accounts: its scripts are in the user data.
     update: (next) => {
-      cloud.update(next);
-      const wanted = collectAzureHosts(next, undefined, machines);
-      for (const host of wanted) coming.set(host.machine, host);
-      for (const { machine } of wanted) if (machine.group !== undefined) models.set(machine.group.name, machine);
-      return wanted.map(({ machine }) => machine);
+      programs.update(next);
+      return fleet.update(next);
     },
-    endUpdate: cloud.endUpdate,
-    launch: (machine) => {
-      const host = coming.get(machine);
-      if (host === undefined) throw new Error(`no update asks for ${machine.id}`);
-      launch(host);
-    },
-    terminate,
-    announceEnd,
+    endUpdate: () => programs.endUpdate(),
+    launch: (machine) => fleet.launch(machine),
+    terminate: (machine) => fleet.terminate(machine),
+    announceEnd: (machine) => fleet.announceEnd(machine),
     // A rolling upgrade is part of each update of the set.
     endRoll: () => undefined,
-    metadata,
     nameServer: () => platformAddress,
-    platform: { address: platformAddress, handle: azureAddresses((address) => hosts.get(address)) },
-    hosts: [...cloud.vaults.map(({ host }) => host), ...cloud.accounts.map(({ host }) => host), managementHost],
-    endpoints,
-    balancers: azureBalancers(program),
+    platform: { address: platformAddress, handle: azureAddresses(hostAt) },
+    hosts: [...[...cloud.vaults, ...cloud.accounts].map(({ host }) => host), managementHost],
     identity: (machine) => {
-      const host = hostOf(machine);
+      const host = fleet.hostOf(machine);
       return { nodeName: host.computerName.toLowerCase(), providerId: providerId(host) };
     },
-    instance: (machine) => {
-      const host = hostOf(machine);
-      return {
-        providerId: providerId(host),
-        // Without a zone the cloud controller takes the fault domain (kubernetes-sigs/cloud-provider-azure:
-        // azure_zones.go).
-        zone: machine.zone === "" ? "0" : `${machine.region}-${machine.zone}`,
-        region: machine.region,
-        instanceType: machine.size,
-        address: machine.privateIp,
-        ofCluster: inCloudConfig(program, host),
-      };
-    },
+    instance: (machine) => instanceOf(program, fleet.hostOf(machine)),
     objects: () => () => undefined,
     readSecret: (machine, name, as) => {
-      const identities = identitiesOf(hostOf(machine)).filter(({ clientId }) => as === undefined || clientId === as);
-      return readSecret(machine, name, identities, { metadata, endpoints });
+      const own = identitiesOf(fleet.hostOf(machine)).filter(({ clientId }) => as === undefined || clientId === as);
+      return readSecret(machine, name, own, { metadata, endpoints });
     },
-    calls: cloud.calls,
     readAction: "Microsoft.KeyVault/vaults/secrets/getSecret/action",
     secretNames: () => [...cloud.secrets.keys()],
     // The extension connects from inside its machine (Azure/applicationhealth-extension-linux v2.0.29: main/health.go).
     inService: async (machine, listens) => {
-      const port = healthPortOf(hostOf(machine).extensions);
+      const port = healthPortOf(fleet.hostOf(machine).extensions);
       return port !== undefined && (await listens(port));
     },
   };
 }
 
-function cloudOf(
-  program: RecordedProgram,
-  hosts: ReadonlyMap<string, AzureHost>,
-  tokens: TokenIssuer,
-  models: ReadonlyMap<string, SimulatedMachine>,
-  announce: (host: AzureHost) => void,
-): AzureCloud & Pick<CloudSimulation, "endUpdate"> & { readonly update: (next: RecordedProgram) => void } {
-  const deleting = new Set<string>();
-  const made = new Map<AzureHost, Date>();
-  const madeAt = (host: AzureHost): Date => {
-    const time = made.get(host) ?? new Date();
-    made.set(host, time);
+/** The machines. */
+class Fleet {
+  /** By their addresses. */
+  readonly hosts: Map<string, AzureHost>;
+  readonly machines: SimulatedMachine[];
+  readonly events: ScheduledEvents = new Map();
+  /** Newest machine of each set: who came from its model has its user data. */
+  readonly models = new Map<string, SimulatedMachine>();
+  readonly #made = new Map<AzureHost, Date>();
+  /** What updates ask for. */
+  readonly #coming = new Map<SimulatedMachine, AzureHost>();
+  #replacements = 0;
+
+  constructor(program: RecordedProgram) {
+    this.hosts = new Map(collectAzureHosts(program).map((host) => [host.machine.privateIp, host]));
+    this.machines = [...this.hosts.values()].map(({ machine }) => machine);
+    for (const host of this.hosts.values()) {
+      this.madeAt(host);
+      if (host.os === "windows") startedScript(host.machine.startCommand);
+    }
+  }
+
+  hostOf(machine: SimulatedMachine): AzureHost {
+    const host = this.hosts.get(machine.privateIp);
+    if (host === undefined) throw new Error(`there is no machine ${machine.id}`);
+    return host;
+  }
+
+  /** It exists from the first call on. */
+  madeAt(host: AzureHost): Date {
+    const time = this.#made.get(host) ?? new Date();
+    this.#made.set(host, time);
     return time;
-  };
-  for (const host of hosts.values()) madeAt(host);
-  const roles = new Map<string, readonly HeldRole[]>();
-  const rolesFor = (principalId: string): readonly HeldRole[] => {
-    const known = roles.get(principalId) ?? programs.flatMap((each) => rolesOf(each, principalId));
-    roles.set(principalId, known);
-    return known;
-  };
-  const secrets = new Map<string, StoredValue>();
-  let programs: readonly RecordedProgram[] = [];
-  const update = (next: RecordedProgram): void => {
-    const before = programs.at(-1);
-    programs = [...programs, next];
-    roles.clear();
+  }
+
+  update(next: RecordedProgram): readonly SimulatedMachine[] {
+    const wanted = collectAzureHosts(next, undefined, this.machines);
+    for (const host of wanted) {
+      this.#coming.set(host.machine, host);
+      if (host.machine.group !== undefined) this.models.set(host.machine.group.name, host.machine);
+    }
+    return wanted.map(({ machine }) => machine);
+  }
+
+  launch(machine: SimulatedMachine, host = this.#coming.get(machine)): void {
+    if (host === undefined) throw new Error(`no update asks for ${machine.id}`);
+    this.machines.push(machine);
+    this.hosts.set(machine.privateIp, host);
+    this.madeAt(host);
+  }
+
+  terminate(machine: SimulatedMachine): void {
+    const { resourceName } = this.hostOf(machine);
+    const left = this.#eventsOf(machine).filter(({ Resources }) => !Resources.includes(resourceName));
+    this.events.set(machine.group?.name ?? "", left);
+    this.machines.splice(this.machines.indexOf(machine), 1);
+    this.hosts.delete(machine.privateIp);
+  }
+
+  /** A VM keeps its name; an instance of a scale set gets a number that none had before. */
+  replace(machine: SimulatedMachine): SimulatedMachine {
+    const host = this.hostOf(machine);
+    this.#replacements += 1;
+    const successor =
+      machine.group === undefined
+        ? { ...host, machine: { ...machine } }
+        : successorOf(host, machine.group.max + machine.group.desired + this.#replacements);
+    this.terminate(machine);
+    this.launch(successor.machine, successor);
+    return successor.machine;
+  }
+
+  /** A machine whose model asks for no notice gets none. */
+  announceEnd(machine: SimulatedMachine): () => boolean {
+    const { noticeSeconds, resourceName } = this.hostOf(machine);
+    if (noticeSeconds === undefined) return () => true;
+    const id = uuid(machine.urn, machine.id, "Terminate");
+    const NotBefore = new Date(Date.now() + noticeSeconds * 1000).toUTCString();
+    const event = { EventId: id, EventType: "Terminate", NotBefore, Resources: [resourceName] } as const;
+    this.events.set(machine.group?.name ?? "", [...this.#eventsOf(machine), event]);
+    return () =>
+      !this.#eventsOf(machine).some(({ EventId, EventStatus }) => EventId === id && EventStatus === undefined);
+  }
+
+  #eventsOf({ group }: SimulatedMachine) {
+    return this.events.get(group?.name ?? "") ?? [];
+  }
+}
+
+/** What programs have made but machines: an update deletes the roles that it replaced only at its end. */
+class Programs {
+  #all: readonly RecordedProgram[] = [];
+  readonly #roles = new Map<string, readonly HeldRole[]>();
+  readonly secrets = new Map<string, StoredValue>();
+
+  constructor(first: RecordedProgram) {
+    this.update(first);
+  }
+
+  get scaleSets() {
+    const type = "azure-native:compute:VirtualMachineScaleSet";
+    const sets = this.#all.flatMap((each) => resourcesOfType(each, type));
+    return sets.map(({ id = "", inputs }) => {
+      const { computerNamePrefix } = mapOf(mapOf(inputs.virtualMachineProfile).osProfile);
+      return { id, computerNamePrefix: textOf(computerNamePrefix) ?? "" };
+    });
+  }
+
+  allow(principalId: string, request: AzureRequest): boolean {
+    const roles = this.#roles.get(principalId) ?? this.#all.flatMap((each) => rolesOf(each, principalId));
+    this.#roles.set(principalId, roles);
+    return rolesAllow(roles, request);
+  }
+
+  update(next: RecordedProgram): void {
+    const before = this.#all.at(-1);
+    this.#all = [...this.#all, next];
+    this.#roles.clear();
     // What machines have written stays where the program does not change the value.
     const known = before && collectVaultSecrets(before);
     for (const [url, { value }] of collectVaultSecrets(next))
-      if (known?.get(url)?.value !== value) secrets.set(url, { value, version: (secrets.get(url)?.version ?? 0) + 1 });
-  };
-  update(program);
+      if (known?.get(url)?.value !== value)
+        this.secrets.set(url, { value, version: (this.secrets.get(url)?.version ?? 0) + 1 });
+  }
+
+  endUpdate(): void {
+    this.#all = this.#all.slice(-1);
+    this.#roles.clear();
+  }
+}
+
+function instanceOf(program: RecordedProgram, host: AzureHost): CloudInstance {
+  const { privateIp: address, region, size: instanceType, zone } = host.machine;
   return {
-    update,
-    // An update deletes the roles that it replaced only at its end.
-    endUpdate: () => {
-      programs = programs.slice(-1);
-      roles.clear();
-    },
-    hostAt: (address) => hosts.get(address),
-    hosts: () => hosts.values(),
-    scaleSets: () =>
-      programs.flatMap((each) =>
-        resourcesOfType(each, "azure-native:compute:VirtualMachineScaleSet").map(({ id = "", inputs }) => {
-          const { computerNamePrefix } = mapOf(mapOf(inputs.virtualMachineProfile).osProfile);
-          return { id, computerNamePrefix: textOf(computerNamePrefix) ?? "" };
-        }),
-      ),
-    sets: new Map(),
-    deleting,
-    end: (host) => {
-      deleting.add(host.resourceId.toLowerCase());
-      announce(host);
-    },
-    madeAt,
-    modelOf: ({ machine }) => models.get(machine.group?.name ?? "") ?? machine,
-    tokens,
-    authorize: (principalId, request) => rolesAllow(rolesFor(principalId), request),
-    vaults: [...collectVaults(program), ...collectOtherVaults(program)],
-    secrets,
-    accounts: collectAccounts(program),
-    blobs: new Map(),
-    calls: [],
+    ...{ providerId: providerId(host), region, instanceType, address, ofCluster: inCloudConfig(program, host) },
+    // Without a zone the cloud controller takes the fault domain (kubernetes-sigs/cloud-provider-azure:
+    // azure_zones.go).
+    zone: zone === "" ? "0" : `${region}-${zone}`,
   };
 }
 

@@ -1,5 +1,4 @@
 import type { AzureHost } from "../../../plan/fakes/azureMachines.ts";
-import { uuid } from "../../../plan/fakes/identifiers.ts";
 import { macOf } from "../../host/network.ts";
 import type { EndpointAnswer, EndpointHandler, EndpointRequest } from "../server.ts";
 import { jsonAnswer, type TokenIssuer } from "./state.ts";
@@ -15,7 +14,7 @@ export interface AzureIdentity {
 /** What the platform is about to do to a machine (Azure, "Scheduled Events"). */
 export interface ScheduledEvent {
   readonly EventId: string;
-  readonly EventType: "Terminate" | "Preempt" | "Reboot" | "Redeploy" | "Freeze";
+  readonly EventType: "Terminate";
   /** Names of its machines: `<set>_<instance>`. */
   readonly Resources: readonly string[];
   /** When it begins at the latest. Default: it has begun. */
@@ -40,23 +39,17 @@ interface AzureMetadata {
   readonly events: ScheduledEvents;
 }
 
-const versions: Readonly<Record<string, readonly string[]>> = {
-  "/metadata/instance": [
-    "2017-12-01",
-    "2019-03-11",
-    "2020-09-01",
-    "2021-01-01",
-    "2021-02-01",
-    "2021-10-01",
-    "2021-12-13",
-  ],
-  "/metadata/identity/oauth2/token": ["2018-02-01", "2019-08-01"],
-  "/metadata/scheduledevents": ["2019-01-01", "2019-08-01", "2020-07-01"],
+/** What machines ask, and the version that they ask for. */
+const versions: Readonly<Record<string, string>> = {
+  "/metadata/instance": "2021-02-01",
+  "/metadata/instance/compute/name": "2021-02-01",
+  "/metadata/identity/oauth2/token": "2018-02-01",
+  "/metadata/scheduledevents": "2020-07-01",
 };
 
 /**
- * The instance metadata service, which refuses requests without `Metadata: true` or through a proxy (Azure Instance
- * Metadata Service, "Security and authentication").
+ * The instance metadata service, which refuses requests without `Metadata: true` (Azure Instance Metadata Service,
+ * "Security and authentication"), and a text in place of JSON unless it is asked for ("Data format").
  */
 export function azureMetadata(cloud: AzureMetadata): EndpointHandler {
   return (request) => {
@@ -64,24 +57,17 @@ export function azureMetadata(cloud: AzureMetadata): EndpointHandler {
     if (host === undefined) return { status: 404 };
     if (request.headers.metadata?.toLowerCase() !== "true")
       return failure(400, "Bad request. Required metadata header not specified");
-    if (request.headers["x-forwarded-for"] !== undefined)
-      return failure(400, "Bad request. X-Forwarded-For header is not allowed");
-    const [rawPath = "", search = ""] = request.url.split("?");
-    const path = rawPath.replace(/\/$/, "");
+    const [path = "", search = ""] = request.url.split("?");
     const query = new URLSearchParams(search);
-    const [service = path, leaf] = /^(\/metadata\/instance)\/(.+)$/.exec(path)?.slice(1) ?? [];
-    const known = versions[service];
-    if (known === undefined) return failure(404, "Not found");
-    const version = query.get("api-version");
-    if (version === null || !known.includes(version)) {
-      return jsonAnswer(400, {
-        error: "Bad request. api-version was not specified in the request or is not known",
-        "newest-versions": [...known].reverse(),
-      });
-    }
-    if (service === "/metadata/instance") return instance(instanceDocument(cloud, host), leaf, query.get("format"));
+    const version = versions[path];
+    if (version === undefined) return failure(404, "Not found");
+    if (query.get("api-version") !== version) return failure(400, `Bad request. No simulation but of ${version}`);
     if (path === "/metadata/scheduledevents") return scheduledEvents(cloud, host, request);
-    return token(cloud, host, query);
+    if (path === "/metadata/identity/oauth2/token") return token(cloud, host, query);
+    if (path === "/metadata/instance") return jsonAnswer(200, instanceDocument(cloud, host));
+    return query.get("format") === "text"
+      ? { status: 200, headers: { "content-type": "text/plain; charset=utf-8" }, body: host.resourceName }
+      : failure(400, "Bad request. The requested format is not supported");
   };
 }
 
@@ -90,18 +76,9 @@ function failure(status: number, error: string): EndpointAnswer {
 }
 
 function token(cloud: AzureMetadata, host: AzureHost, query: URLSearchParams): EndpointAnswer {
-  const refused = (description: string) =>
-    jsonAnswer(400, { error: "invalid_request", error_description: description });
-  const resource = query.get("resource");
-  if (resource === null || resource === "") return refused("Required query variable 'resource' is missing");
-  const own = cloud.identitiesOf(host);
-  const clientId = query.get("client_id");
-  if (clientId === null && own.length > 1)
-    return refused(
-      "Multiple user assigned identities exist, please specify the clientId / resourceId of the identity in the token request",
-    );
-  const identity = clientId === null ? own[0] : own.find((item) => item.clientId === clientId);
-  if (identity === undefined) return refused("Identity not found");
+  const resource = query.get("resource") ?? "";
+  const identity = cloud.identitiesOf(host).find(({ clientId }) => clientId === query.get("client_id"));
+  if (identity === undefined) return failure(400, "invalid_request: Identity not found");
   const now = Date.now();
   const { token: text, claims } = cloud.tokens.issue(resource, identity.principalId, now);
   const seconds = (ms: number) => String(Math.floor(ms / 1000));
@@ -110,8 +87,6 @@ function token(cloud: AzureMetadata, host: AzureHost, query: URLSearchParams): E
     client_id: identity.clientId,
     expires_in: seconds(claims.expires - now),
     expires_on: seconds(claims.expires),
-    ext_expires_in: seconds(claims.expires - now),
-    not_before: seconds(now),
     resource,
     token_type: "Bearer",
   });
@@ -121,22 +96,17 @@ function scheduledEvents(cloud: AzureMetadata, host: AzureHost, request: Endpoin
   const group = host.machine.group?.name ?? host.resourceName;
   const events = cloud.events.get(group) ?? [];
   if (request.method === "GET") {
-    const common = { EventStatus: "Scheduled", ResourceType: "VirtualMachine", NotBefore: "", Description: "" };
-    const shown = events.map((event) => ({ ...common, ...(isOver(event) ? started(event) : event) }));
+    const shown = events.map((event) => ({
+      ...{ EventStatus: "Scheduled", ResourceType: "VirtualMachine", NotBefore: "" },
+      ...(event.NotBefore !== undefined && Date.parse(event.NotBefore) <= Date.now() ? started(event) : event),
+    }));
     return jsonAnswer(200, { DocumentIncarnation: events.length, Events: shown });
   }
-  if (request.method !== "POST") return failure(405, "Method not allowed");
   const approved = request.body.toString("utf8");
   if (!/^\{"StartRequests": ?\[\{"EventId": ?"[^"]+"\}\]\}$/.test(approved)) return failure(400, "Bad request");
-  cloud.events.set(
-    group,
-    events.map((event) => (approved.includes(`"${event.EventId}"`) ? started(event) : event)),
-  );
+  const after = events.map((event) => (approved.includes(`"${event.EventId}"`) ? started(event) : event));
+  cloud.events.set(group, after);
   return { status: 200 };
-}
-
-function isOver({ NotBefore }: ScheduledEvent): boolean {
-  return NotBefore !== undefined && Date.parse(NotBefore) <= Date.now();
 }
 
 /**
@@ -147,69 +117,27 @@ function started({ NotBefore: _, ...event }: ScheduledEvent): ScheduledEvent {
   return { ...event, EventStatus: "Started" };
 }
 
-/**
- * The whole document as JSON, or what a path leads to: a text only on request (Azure Instance Metadata Service, "Data
- * format").
- */
-function instance(document: unknown, leaf: string | undefined, format: string | null): EndpointAnswer {
-  if (leaf === undefined) return jsonAnswer(200, document);
-  const found = leaf
-    .split("/")
-    .reduce((node: unknown, key) => new Map(Object.entries(Object(node))).get(key), document);
-  if (found === undefined) return failure(404, "Not found");
-  if (typeof found !== "object" && format !== "text")
-    return failure(400, "Bad request. The requested format is not supported");
-  return format === "text" && typeof found === "string"
-    ? { status: 200, headers: { "content-type": "text/plain; charset=utf-8" }, body: found }
-    : jsonAnswer(200, found);
-}
-
-/** The document as Azure lays it out, with the names of version 2021-02-01. */
+/** What is read of the document of version 2021-02-01, among keys and values that a user chooses. */
 function instanceDocument({ subscriptionId }: AzureMetadata, host: AzureHost): unknown {
-  const { machine, image } = host;
-  const own = host.subnet.outputs;
-  const [address = "", prefix = ""] = String(own.addressPrefix ?? "").split("/");
+  const { machine, computerName } = host;
   const addresses = [machine.privateIp, ...(machine.secondaryIps ?? [])];
-  const tags = Object.entries(machine.tags).map(([name, value]) => ({ name, value }));
+  const tagsList = Object.entries(machine.tags).map(([name, value]) => ({ name, value }));
   return {
     compute: {
-      azEnvironment: "AzurePublicCloud",
       location: machine.region,
       name: host.resourceName,
-      offer: image.offer ?? "",
-      osProfile: {
-        adminUsername: "",
-        computerName: host.computerName,
-        disablePasswordAuthentication: String(host.os === "linux"),
-      },
-      osType: host.os === "windows" ? "Windows" : "Linux",
-      placementGroupId: "",
-      platformFaultDomain: "0",
-      platformUpdateDomain: "0",
-      provider: "Microsoft.Compute",
-      publisher: image.publisher ?? "",
+      osProfile: { computerName },
       resourceGroupName: host.resourceGroup,
       resourceId: host.resourceId,
-      sku: image.sku ?? "",
       subscriptionId,
-      tags: tags.map(({ name, value }) => `${name}:${value}`).join(";"),
-      tagsList: tags,
-      version: image.version ?? "",
-      vmId: uuid(machine.urn, machine.id),
+      tags: tagsList.map(({ name, value }) => `${name}:${value}`).join(";"),
+      tagsList,
       vmScaleSetName: machine.group?.name ?? "",
-      vmSize: machine.size,
       zone: machine.zone,
     },
     network: {
       interface: [
-        {
-          ipv4: {
-            ipAddress: addresses.map((privateIpAddress) => ({ privateIpAddress, publicIpAddress: "" })),
-            subnet: [{ address, prefix }],
-          },
-          ipv6: { ipAddress: [] },
-          macAddress: "6045BD000000",
-        },
+        { ipv4: { ipAddress: addresses.map((privateIpAddress) => ({ privateIpAddress, publicIpAddress: "" })) } },
       ],
     },
   };

@@ -19,12 +19,6 @@ export interface AzureCloud {
   readonly hosts: () => Iterable<AzureHost>;
   /** All scale sets, those without a machine too. */
   readonly scaleSets: () => readonly { readonly id: string; readonly computerNamePrefix: string }[];
-  /** Scale sets that were changed, by id in lower case. */
-  readonly sets: Map<string, { readonly capacity: number; readonly etag: number }>;
-  /** Machines that are being deleted, by id in lower case. */
-  readonly deleting: Set<string>;
-  /** Begins to delete an instance of a scale set: it is told, and gone some time later. */
-  readonly end: (host: AzureHost) => void;
   readonly madeAt: (host: AzureHost) => Date;
   /** Newest model of a machine's set: who came from it has its user data. */
   readonly modelOf: (host: AzureHost) => SimulatedMachine;
