@@ -16,7 +16,7 @@ export interface KnownImage {
 }
 
 export const podNetworkImages: readonly KnownImage[] = [
-  // flannel's init containers really copy its configuration and plug-in to the machine. flanneld does not run.
+  // flannel's containers really copy its configuration and plug-in to the machine. flanneld does not run.
   {
     image: "ghcr.io/flannel-io/flannel-cni-plugin",
     files: { "/flannel": "/.rehearsal/commands/flannel" },
@@ -27,7 +27,7 @@ export const podNetworkImages: readonly KnownImage[] = [
     image: "ghcr.io/flannel-io/flannel",
     files: { "/opt/bin/install-conf": "/.rehearsal/commands/install-conf" },
     system: true,
-    programs: ["/opt/bin/install-conf"],
+    programs: ["sh"],
   },
   {
     image: "mcr.microsoft.com/containernetworking/azure-cni",

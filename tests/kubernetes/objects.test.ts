@@ -1,4 +1,8 @@
 import assert from "node:assert/strict";
+import { spawnSync } from "node:child_process";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import path from "node:path";
 import { parse } from "yaml";
 import { z } from "zod";
 import { volumes } from "../../components/kubernetes/addOns/volumes.ts";
@@ -34,6 +38,29 @@ describe("networking objects", () => {
       assert.deepEqual(JSON.parse(String(data["net-conf.json"])), { ...netConf, Backend: backend });
       assert.deepEqual(JSON.parse(String(fileOf(exampleWindowsWorker(spec), flannelPaths.netConf))), netConf);
     }
+  });
+
+  it("make a Linux node Ready when flanneld has written what its plug-in reads, or end flanneld", async () => {
+    const pod = podSpec(manifest(manifestsOf(aws), "DaemonSet", "kube-flannel")) ?? assert.fail();
+    const writers = (containers: readonly Container[] = []) =>
+      containers.flatMap(({ name, volumeMounts = [] }) =>
+        volumeMounts.some(({ mountPath }) => mountPath === "/etc/cni/net.d") ? [name] : [],
+      );
+    assert.deepEqual([writers(pod.initContainers), writers(pod.containers)], [[], ["kube-flannel"]]);
+    const [, , script] = z
+      .tuple([z.literal("sh"), z.literal("-c"), z.string()])
+      .parse(pod.containers[0]?.lifecycle?.postStart?.exec?.command);
+    const folder = mkdtempSync(path.join(tmpdir(), "flannel-"));
+    const here = script.replaceAll(/\/run\/flannel|\/opt\/bin/g, folder).replace("timeout 90", "timeout 0.5");
+    writeFileSync(path.join(folder, "install-conf"), '#!/bin/sh\necho "$@"\n', { mode: 0o755 });
+    const run = () => {
+      const { status, stdout } = spawnSync("sh", ["-c", here], { encoding: "utf8" });
+      return [status, stdout.trim()];
+    };
+    assert.deepEqual(run(), [124, ""]);
+    writeFileSync(path.join(folder, "subnet.env"), "FLANNEL_SUBNET=10.244.1.1/24\n");
+    assert.deepEqual(run(), [0, "/etc/kube-flannel/cni-conf.json /etc/cni/net.d/10-flannel.conflist"]);
+    rmSync(folder, { recursive: true });
   });
 
   it("let drains end one pod of CoreDNS at a time, by the label that kubeadm gives it, of more pods in a larger cluster", () => {
@@ -152,7 +179,7 @@ describe("cloud objects", () => {
       for (const each of all.filter(({ metadata }) => !/^fenestra-samples/.test(metadata.namespace ?? ""))) {
         const { containers = [], initContainers = [] } = podSpec(each) ?? {};
         assert.ok(
-          [...containers, ...initContainers].every(({ lifecycle }) => lifecycle === undefined),
+          [...containers, ...initContainers].every(({ lifecycle }) => lifecycle?.preStop === undefined),
           `${title}: ${each.metadata.name}`,
         );
       }

@@ -76,7 +76,14 @@ function linuxCniConf(): string {
   )}\n`;
 }
 
-const configuration = { name: "flannel-cfg", mountPath: "/etc/kube-flannel/" };
+/**
+ * Makes the node Ready, so it waits for what flanneld writes once it knows the node's range: the plug-in fails without
+ * (flannel-io/cni-plugin: flannel.go, loadFlannelSubnetEnv), and the kubelet tries a pod again after 10 s (kubernetes:
+ * pkg/kubelet/pod_workers.go, backOffPeriod). Upstream's init container `install-cni` does not wait. A flanneld that
+ * never gets there is ended, and starts anew.
+ */
+const installConfiguration =
+  'timeout 90 sh -c "until [ -s /run/flannel/subnet.env ]; do sleep 0.2; done" && exec /opt/bin/install-conf /etc/kube-flannel/cni-conf.json /etc/cni/net.d/10-flannel.conflist';
 
 /** flanneld on every Linux node. It speaks to the API by its host name, so it need not wait for kube-proxy. */
 function linuxFlannel(spec: ImageSource, nodeEndpoint: Text): Manifest {
@@ -92,13 +99,6 @@ function linuxFlannel(spec: ImageSource, nodeEndpoint: Text): Manifest {
         image: flannelImage(spec.artifacts, "ghcr.io/flannel-io/flannel-cni-plugin"),
         command: ["cp", "-f", "/flannel", "/opt/cni/bin/flannel"],
         volumeMounts: [{ name: "cni-plugin", mountPath: "/opt/cni/bin" }],
-        resources: small("10m", "16Mi", "64Mi"),
-      },
-      {
-        name: "install-cni",
-        image: flannelImage(spec.artifacts, "ghcr.io/flannel-io/flannel"),
-        command: ["/opt/bin/install-conf", "/etc/kube-flannel/cni-conf.json", "/etc/cni/net.d/10-flannel.conflist"],
-        volumeMounts: [{ name: "cni", mountPath: "/etc/cni/net.d" }, configuration],
         resources: small("10m", "16Mi", "64Mi"),
       },
     ],
@@ -124,6 +124,7 @@ function flanneld(spec: ImageSource, nodeEndpoint: Text): Container {
       "--healthz-ip=127.0.0.1",
       `--healthz-port=${healthPort}`,
     ],
+    lifecycle: { postStart: { exec: { command: ["sh", "-c", installConfiguration] } } },
     livenessProbe: {
       httpGet: { host: "127.0.0.1", path: "/healthz", port: healthPort },
       initialDelaySeconds: 10,
@@ -141,7 +142,8 @@ function flanneld(spec: ImageSource, nodeEndpoint: Text): Container {
     ],
     volumeMounts: [
       { name: "run", mountPath: "/run/flannel" },
-      configuration,
+      { name: "cni", mountPath: "/etc/cni/net.d" },
+      { name: "flannel-cfg", mountPath: "/etc/kube-flannel/" },
       { name: "xtables-lock", mountPath: "/run/xtables.lock" },
     ],
   };

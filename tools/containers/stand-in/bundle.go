@@ -45,27 +45,24 @@ func fit(spec object, bundle string) error {
 	add := func(source, target string) {
 		mounts = append(mounts, object{"destination": target, "source": source, "type": "bind", "options": []string{"rbind", "ro"}})
 	}
-	noted, _ := spec["annotations"].(object)
-	note := func(name string) string {
-		text, _ := noted["io.kubernetes.cri."+name].(string)
-		return text
-	}
+	note := func(name string) string { return noteOf(spec, name) }
 	args := wordsOf(process)
 	known, err := lookUp(note("image-name"))
 	if err != nil {
 		return err
 	}
-	switch {
-	case note("container-type") == "sandbox":
-		args = []string{inContainer, "pause"}
-	case known.runs(args[0]):
+	if known != nil {
 		for target, source := range known.Files {
 			add(source, target)
 		}
 		if known.System {
 			addSystem(filepath.Join(bundle, "rootfs"), add)
 		}
-	default:
+	}
+	switch {
+	case note("container-type") == "sandbox":
+		args = []string{inContainer, "pause"}
+	case !known.runs(args[0]):
 		part, err := partOf(note("sandbox-namespace"), note("sandbox-name"), note("sandbox-uid"), note("container-name"), args)
 		if err != nil {
 			return err
@@ -79,22 +76,33 @@ func fit(spec object, bundle string) error {
 	return nil
 }
 
-// fitCommand lets a command in a stand-in, which has no programs, such as a probe's, succeed. runc's own folder is the
-// container's bundle.
-func fitCommand(process object) error {
+// fitCommand lets a command in a stand-in, such as a probe's, succeed, unless its program is at hand. runc's own folder
+// is the bundle of the pod's sandbox, whose shim is that of all containers.
+func fitCommand(process object, id string) error {
 	delete(process, "apparmorProfile")
-	var spec struct{ Process struct{ Args []string } }
-	text, err := os.ReadFile("config.json")
+	var spec object
+	text, err := os.ReadFile(filepath.Join("..", id, "config.json"))
 	if err != nil {
 		return err
 	}
 	if err := json.Unmarshal(text, &spec); err != nil {
 		return err
 	}
-	if spec.Process.Args[0] == inContainer {
+	known, err := lookUp(noteOf(spec, "image-name"))
+	if err != nil {
+		return err
+	}
+	if wordsOf(spec["process"].(object))[0] == inContainer && !known.runs(wordsOf(process)[0]) {
 		process["args"] = []string{inContainer, "exec"}
 	}
 	return nil
+}
+
+// noteOf is what containerd's CRI plug-in tells runc of a container.
+func noteOf(spec object, name string) string {
+	noted, _ := spec["annotations"].(object)
+	text, _ := noted["io.kubernetes.cri."+name].(string)
+	return text
 }
 
 // without leaves out what has one of these types.

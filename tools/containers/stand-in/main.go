@@ -58,7 +58,8 @@ func wrap(args []string) error {
 		}
 	}
 	if process := option(args, "exec", "--process"); process != "" {
-		if err := change(process, fitCommand); err != nil {
+		id := args[len(args)-1]
+		if err := change(process, func(command object) error { return fitCommand(command, id) }); err != nil {
 			return err
 		}
 	}
