@@ -7,5 +7,3 @@ registered() { kube admin get node "$NODE_NAME" --output name >"$scratch/node" 2
 poll "$NODE_ATTEMPTS" registered || die "the kubelet has not registered $NODE_NAME: $(tail -n 1 "$scratch/node")"
 retry 5 2 kubeadm init phase mark-control-plane --config /etc/kubernetes/kubeadm.yaml
 retry 5 2 /opt/fenestra/pod-range.sh admin || die "the pods of the Node before are still there"
-# From here on the kubelet's kubeconfig references the certificate that the kubelet renews.
-retry 5 2 kubeadm init phase kubelet-finalize all --config /etc/kubernetes/kubeadm.yaml
