@@ -113,7 +113,11 @@ export async function removeNamespace(api: ClusterApi, name: string): Promise<Re
     const left = await until(`namespace ${name} to go`, { signal, intervalMs: 500 }, async () => {
       const present = await ifFound(api.core.readNamespace({ name }));
       if (present === undefined) return undefined;
-      if (present.metadata?.deletionTimestamp === undefined) await api.core.deleteNamespace({ name });
+      if (present.metadata?.deletionTimestamp === undefined) {
+        await api.core.deleteNamespace({ name });
+        // A controller-manager begins with what is in it after 5 s (kubernetes: pkg/controller/namespace).
+        await api.core.deleteCollectionNamespacedPod({ namespace: name });
+      }
       return emptied(present.status?.conditions ?? []);
     });
     return { clean: true, left };

@@ -107,17 +107,25 @@ export interface Applied {
   readonly warnings: readonly string[];
 }
 
+export interface Application {
+  /** What came of it. */
+  readonly applied: Promise<Applied>;
+  /** Until all is there that needs none of the gates with such a name. */
+  readonly before: (isLate: (gate: string) => boolean) => Promise<void>;
+}
+
 /**
- * Applies the Kubernetes resources of a program with server-side apply and strict validation, and passes its gates, each
- * as soon as all that it depends on is there, as an engine does.
+ * Begins to apply the Kubernetes resources of a program with server-side apply and strict validation, and to pass its
+ * gates, each as soon as all that it depends on is there, as an engine does.
  *
  * @param passGate runs the hook of the gate with this name
  */
-export async function applyAll(
-  { resources }: RecordedProgram,
+export function application(
+  program: RecordedProgram,
   api: Api,
   passGate: (name: string) => Promise<void>,
-): Promise<Applied> {
+): Application {
+  const { resources } = program;
   const [refused, warnings]: [string[], string[]] = [[], []];
   const byUrn = new Map(resources.map((resource) => [resource.urn, resource]));
   const places = placesOf(api);
@@ -142,8 +150,14 @@ export async function applyAll(
     begun.set(urn, working);
     await working;
   };
-  await Promise.all(resources.map(({ urn }) => worked(urn)));
-  return { refused, warnings };
+  const all = Promise.all(resources.map(({ urn }) => worked(urn)));
+  return {
+    applied: all.then(() => ({ refused, warnings })),
+    before: async (isLate) => {
+      const late = depths(program, (resource) => isGate(resource) && isLate(resource.name));
+      await Promise.all(resources.flatMap(({ urn }) => (late.get(urn) === 0 ? [worked(urn)] : [])));
+    },
+  };
 }
 
 /**

@@ -1,6 +1,6 @@
 import { type Check, inOrder, within } from "../../check/check.ts";
 import type { RecordedProgram } from "../../plan/program/recorded.ts";
-import { type Applied, applyAll, isKubernetesObject } from "../api/apply.ts";
+import { type Application, type Applied, application, isKubernetesObject } from "../api/apply.ts";
 import type { DecodedMachine } from "../cluster/bringUp.ts";
 import type { Cluster } from "../cluster/cluster.ts";
 import { limitsMs } from "../host/command.ts";
@@ -18,17 +18,28 @@ interface BringUp {
   readonly onApplied: (applied: Applied) => void;
 }
 
+const isOfPool = (gate: string): boolean => gate.includes("-in-pool-");
+
 /** The way to a running cluster: each step needs those before it, and every check of the cluster all of them. */
-export function bringUpChecks(of: BringUp): readonly Check[] {
+export interface BringUpChecks {
+  /** To Ready nodes. */
+  readonly nodes: readonly Check[];
+  /** To the end of the program and of the machines' bootstraps. */
+  readonly rest: readonly Check[];
+  /** Until the cluster has all of the program but what waits for whole pools, once its nodes are Ready. */
+  readonly inForce: () => Promise<void>;
+}
+
+export function bringUpChecks(of: BringUp): BringUpChecks {
   const { cluster, program, controlPlane, workers, unlessLacking } = of;
   const count = controlPlane.length + workers.length;
   const ready = Promise.withResolvers<void>();
   // A pool's gate asks every 3 seconds, in vain until then.
   const passGate = async (name: string): Promise<void> => {
-    if (name.includes("-in-pool-")) await ready.promise;
+    if (isOfPool(name)) await ready.promise;
     await of.passGate(name);
   };
-  let applying: Promise<Applied> | undefined;
+  let applying: Application | undefined;
   // The workers' machines are built while the control plane boots.
   const begin = Promise.withResolvers<void>();
   let booting: Promise<void> | undefined;
@@ -49,9 +60,9 @@ export function bringUpChecks(of: BringUp): readonly Check[] {
       title: `the API server takes the Nodes of all ${count} kubelets as they make them`,
       run: async () => {
         // First, since what it waits for at the API gate needs no worker.
-        applying = applyAll(program, cluster.api, passGate);
+        applying = application(program, cluster.api, passGate);
         // Its failure is seen where it is awaited.
-        applying.catch(() => undefined);
+        applying.applied.catch(() => undefined);
         if (workers.some(({ payload }) => payload.system === "windows")) await cluster.startKwok();
         begin.resolve();
         await booting;
@@ -72,7 +83,7 @@ export function bringUpChecks(of: BringUp): readonly Check[] {
       id: "program",
       title: "the program's objects and gates are worked off to the last",
       run: async ({ note }) => {
-        const applied = await (applying ?? Promise.reject(new Error("it was never begun")));
+        const applied = await (applying?.applied ?? Promise.reject(new Error("it was never begun")));
         of.onApplied(applied);
         const objects = program.resources.filter(isKubernetesObject).length;
         note(`${objects} objects applied with strict validation, ${applied.refused.length} refused`);
@@ -86,5 +97,6 @@ export function bringUpChecks(of: BringUp): readonly Check[] {
       },
     },
   ];
-  return within(limitsMs.steps, inOrder(steps));
+  const all = within(limitsMs.steps, inOrder(steps));
+  return { nodes: all.slice(0, 3), rest: all.slice(3), inForce: async () => await applying?.before(isOfPool) };
 }

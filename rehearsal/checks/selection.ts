@@ -40,16 +40,12 @@ export function expectedPools({ pools, network }: Pick<StackConfig, "pools" | "n
 }
 
 /** The acceptance checks that only look, and those that change the cluster. */
-function acceptanceChecks(parts: ListParts): Pick<ClusterChecks, "readOnly" | "disruptive"> {
+function acceptanceChecks(parts: ListParts): Omit<ClusterChecks, "concurrent"> {
   const { program, lab, pools } = parts;
   const gates = program.resources.filter(isGate).map(({ name }) => name);
   return {
-    readOnly: [
-      ...pools.map(registrationCheck),
-      ...cloudTrustChecks,
-      objectsAccepted,
-      ...needing(pools.map(poolRegistrationId), [podAddresses]),
-    ],
+    registration: pools.map(registrationCheck),
+    readOnly: [...cloudTrustChecks, objectsAccepted, ...needing(pools.map(poolRegistrationId), [podAddresses])],
     disruptive: [
       // Before those that break the control plane.
       ...changing(parts),
@@ -86,6 +82,8 @@ interface ListParts {
 }
 
 interface ClusterChecks {
+  /** Of Ready nodes. */
+  readonly registration: readonly RehearsalCheck[];
   /** Several run at the same time: each only looks, or makes pods of its own. */
   readonly readOnly: readonly RehearsalCheck[];
   /** Run beside verify's checks, which see nothing of what they leave, and while the namespace of those goes. */
@@ -105,12 +103,12 @@ export function checksOfCluster(parts: ListParts): ClusterChecks {
     const to = options.updateTo ?? options;
     const update = updateChecks({ cluster, lab, updates, kubeconfig: parts.kubeconfig, from: options, to });
     const disruptive = [...own(), ...within(limitsMs.steps, update), ...own(" after the update")];
-    return { readOnly: [], concurrent: [], disruptive };
+    return { registration: [], readOnly: [], concurrent: [], disruptive };
   }
-  const { readOnly, disruptive } = acceptanceChecks(parts);
+  const checks = acceptanceChecks(parts);
   return {
-    readOnly: [...readOnly, ...own()],
-    disruptive,
+    ...checks,
+    readOnly: [...checks.readOnly, ...own()],
     concurrent: linuxWorker(parts) === undefined ? [] : trustChecks(cluster, lab, followOf(parts)),
   };
 }

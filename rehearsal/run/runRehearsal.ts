@@ -1,6 +1,6 @@
 import { cp } from "node:fs/promises";
 import path from "node:path";
-import { type CheckResult, needing } from "../../check/check.ts";
+import { type Check, type CheckResult, needing } from "../../check/check.ts";
 import type { VerifyCheck } from "../../check/cluster/verifyCheck.ts";
 import type { Paint } from "../../check/report.ts";
 import { loadConfig } from "../../components/config/load.ts";
@@ -144,52 +144,76 @@ function kubeconfigsOf({ resources, outputs }: RecordedProgram) {
 
 /** Brings the cluster up, and asks it what is to be asked. */
 async function checkWorld(world: World, options: RehearsalOptions): Promise<readonly CheckResult[]> {
-  const { pools } = world;
   let applied: Applied = { refused: [], warnings: [] };
-  const bringUp = bringUpOf(world, (result) => {
+  const { nodes, rest, inForce } = bringUpOf(world, (result) => {
     applied = result;
   });
-  const broughtUp = bringUp.map(({ id }) => id);
   const lists = checksOfCluster({ ...world, options });
-  const ofCluster = (checks: readonly RehearsalCheck[]) => selected(needing(broughtUp, checks), options);
-  const [readOnly, disruptive] = [ofCluster(lists.readOnly), ofCluster(lists.disruptive)];
-  const concurrent = ofCluster(lists.concurrent);
-  const ids = isUpdate(options) ? [] : verifyIds(pools);
-  requireChosen(options, [...bringUp, ...lists.readOnly, ...ids, ...lists.concurrent, ...lists.disruptive]);
-  const asked = bringUp.filter((check) => isAsked(check, options));
-  const asksVerify = ids.some((check) => isAsked(check, options));
-  const all = [...asked, ...readOnly, ...(asksVerify ? ids : []), ...concurrent, ...disruptive];
-  const session = new CheckSession(options.progress, options.paint, all.length, options.verbose);
-  await session.run(bringUp, {}, { isShown: (result) => isAsked(result, options) || result.outcome === "failed" });
+  const verify = isUpdate(options) ? [] : verifyIds(world.pools);
+  const every = [...nodes, ...rest, ...lists.registration, ...lists.readOnly, ...lists.concurrent, ...lists.disruptive];
+  requireChosen(options, [...every, ...verify]);
+  const count = [...every, ...verify].filter((check) => isAsked(check, options)).length;
+  const session = new CheckSession(options.progress, options.paint, count, options.verbose);
+  const isShown = (result: CheckResult): boolean => isAsked(result, options) || result.outcome === "failed";
+  const after = (steps: readonly Pick<Check, "id">[], checks: readonly RehearsalCheck[]) =>
+    selected(needing(idsOf(steps), checks), options);
+  const broughtUp = [...nodes, ...rest];
+
+  await session.run(nodes, {}, { isShown });
+  const working = session.run(rest, {}, { isShown });
+  const { registration } = lists;
+  await session.run(after(nodes, registration), await toolsOf(world, applied), { fold: "the pools", atOnce: 4 });
+  // Pods may come before the gates of pools have opened.
+  await Promise.race([inForce(), working]);
+  const asks = verify.some((check) => isAsked(check, options)) && session.allPassed(idsOf([...nodes, ...registration]));
+  const { asked, ended } = asks ? await askVerify(session, world, options, working, idsOf(broughtUp)) : {};
+  await working;
   const context = await toolsOf(world, applied);
   // They mostly wait for pods.
-  await session.run(readOnly, context, { fold: "the cluster", atOnce: 4 });
+  await session.run(after(broughtUp, lists.readOnly), context, { fold: "the cluster", atOnce: 4 });
   // Verify would see a request that was denied, and what is done with a kubeconfig that has leaked.
   const isSeen = ({ id }: RehearsalCheck): boolean => id === "leaked kubeconfig" || id === "names of nodes";
-  const [before, after] = [concurrent.filter((check) => !isSeen(check)), concurrent.filter(isSeen)];
-  const hostile = { fold: "a hostile worker" };
-  const beside = session.run(before, context, hostile);
-  const asks = asksVerify && session.allPassed(broughtUp);
-  const { ending } = asks ? await verifyInParts(session, world, options) : {};
-  await beside;
-  await Promise.all([ending, session.run(after, context, hostile)]);
-  await session.run(disruptive, context);
+  const hostile = (of: boolean) =>
+    session.run(
+      after(
+        broughtUp,
+        lists.concurrent.filter((check) => isSeen(check) === of),
+      ),
+      context,
+      { fold: "a hostile worker" },
+    );
+  await Promise.all([asked, hostile(false)]);
+  await Promise.all([ended, hostile(true)]);
+  await session.run(after(broughtUp, lists.disruptive), context);
   return session.results;
 }
 
-/** @returns the end of the namespace that the checks worked in, for which a controller-manager waits 5 seconds */
-async function verifyInParts(session: CheckSession, { kubeconfig, pools }: World, options: RehearsalOptions) {
+const idsOf = (checks: readonly Pick<Check, "id">[]): readonly string[] => checks.map(({ id }) => id);
+
+/**
+ * Begins what verify asks: of the stack's own objects and workloads once the program is worked off.
+ * @returns its end, and that of the namespace that its checks work in, for which a controller-manager waits 5 seconds
+ */
+async function askVerify(
+  session: CheckSession,
+  { kubeconfig, pools }: World,
+  options: RehearsalOptions,
+  working: Promise<unknown>,
+  broughtUp: readonly string[],
+) {
   const { checks, tools, end } = await verifyRun(kubeconfig, pools);
   const fold = "what verify asks of a cluster";
   const isOfStack = ({ id }: VerifyCheck): boolean => ["objects", "workloads", "machines"].includes(id);
-  const [ofStack = [], others = []] = [true, false].map((of) =>
-    selected(checks, options).filter((check) => of === isOfStack(check)),
+  const part = (of: boolean): readonly VerifyCheck[] =>
+    selected(
+      checks.filter((check) => isOfStack(check) === of),
+      options,
+    );
+  const others = session.run(part(false), tools, { fold, atOnce: 3 });
+  const ofStack = working.then(() =>
+    session.run(needing(broughtUp, part(true)), tools, { fold: `${fold}, of the stack's own`, atOnce: 3 }),
   );
-  const beside = session.run(ofStack, tools, { fold: `${fold}, of the stack's own`, atOnce: 3 });
-  await session.run(others, tools, { fold, atOnce: 3 });
-  const ending = session.run(selected([end], options), {});
-  await beside;
-  return { ending };
+  return { asked: Promise.all([others, ofStack]), ended: others.then(() => session.run(selected([end], options), {})) };
 }
 
 function bringUpOf(world: World, onApplied: (result: Applied) => void) {
