@@ -218,16 +218,13 @@ function nodeChecks({ nodes, wanted, metricsApi }: ClusterFacts, groups: readonl
   ];
 }
 
-/** More than a small cluster has nodes, so that chance does not decide. */
-const plainPods = 8;
-
 function placementChecks(
   { runtimeClasses, runtimeClassPolicy }: ClusterFacts,
   groups: readonly NodeGroup[],
 ): readonly VerifyCheck[] {
   const releases = groups.map(({ release }) => release).filter((release) => release !== undefined);
   return [
-    plainPodsCheck({ count: plainPods, mustStart: false, system: [] }),
+    plainPodsCheck,
     ...releases.flatMap(({ name, build }) =>
       runtimeClasses.some((each) => each.build === build) ? [] : [missingClass(name, build)],
     ),
