@@ -6,7 +6,7 @@ import { newAuthority } from "../../plan/fakes/certificates.ts";
 import type { Api } from "../api/client.ts";
 import type { Network } from "../host/network.ts";
 import type { CloudInstance, CloudSimulation } from "./cloud.ts";
-import { listen } from "./server.ts";
+import { type EndpointHandler, listen } from "./server.ts";
 
 /**
  * Fake of the cloud controller manager: by a node's provider id it finds the instance, sets addresses and the labels of
@@ -200,10 +200,9 @@ async function ignoringConflict(call: Promise<unknown>): Promise<void> {
  */
 export function startCloudController(api: Api, cloud: CloudSimulation, network: Network): void {
   const kind = cloud.machines[0]?.cloud;
-  let [answersForWebhook, answersForMetrics] = [false, false];
+  const missing = new Set(answerers);
   const round = async (): Promise<void> => {
-    if (!answersForWebhook) answersForWebhook = await answerForWebhook(api, network);
-    if (!answersForMetrics) answersForMetrics = await answerForMetrics(api, network);
+    for (const each of missing) if (await answerFor(each, api, network)) missing.delete(each);
     if (kind !== undefined) await giveBalancers(api, kind);
     await provideVolumes(api);
     await initialiseNodes(api, cloud.machines.map(cloud.instance));
@@ -214,72 +213,60 @@ export function startCloudController(api: Api, cloud: CloudSimulation, network: 
   loop();
 }
 
-const webhook = { namespace: "kube-system", name: "gmsa-webhook" };
-
-/**
- * Fake of the gMSA webhook's container: none starts here, and without an answer the API server refuses pods with an
- * account. It allows each, at the address of the webhook's Service, with its Secret's certificate, which the API server
- * checks against the webhook's configuration.
- *
- * @returns whether there is such a webhook
- */
-async function answerForWebhook({ core }: Api, network: Pick<Network, "addAddress">): Promise<boolean> {
-  const services = (await core.listNamespacedService({ namespace: webhook.namespace })).items;
-  const address = services.find(({ metadata }) => metadata?.name === webhook.name)?.spec?.clusterIP;
-  if (address === undefined) return false;
-  const { data } = await core.readNamespacedSecret({ ...webhook, name: `${webhook.name}-certificate` });
-  const pem = (key: string): string => Buffer.from(data?.[key] ?? "", "base64").toString();
-  await network.addAddress(address);
-  await listen(
-    address,
-    443,
-    ({ body }) => {
-      const response = { uid: JSON.parse(body.toString()).request.uid, allowed: true };
-      const answer = { apiVersion: "admission.k8s.io/v1", kind: "AdmissionReview", response };
-      return { status: 200, headers: { "content-type": "application/json" }, body: JSON.stringify(answer) };
-    },
-    { cert: pem("tls.crt"), key: pem("tls.key") },
-  );
-  return true;
+/** A Service of kube-system without whose answer the API server refuses something: no program of it starts here. */
+interface Answerer {
+  readonly service: string;
+  /** Secret with its certificate, which the API server checks. Default: it checks none. */
+  readonly secret?: string;
+  readonly answer: (url: string, body: Buffer) => object;
 }
 
-const metricsServer = { namespace: "kube-system", name: "metrics-server" };
-const version = "metrics.k8s.io/v1beta1";
-const json = { "content-type": "application/json" };
+const answerers: readonly Answerer[] = [
+  {
+    // It allows each pod with an account.
+    service: "gmsa-webhook",
+    secret: "gmsa-webhook-certificate",
+    answer: (_, body) => {
+      const response = { uid: JSON.parse(body.toString()).request.uid, allowed: true };
+      return { apiVersion: "admission.k8s.io/v1", kind: "AdmissionReview", response };
+    },
+  },
+  {
+    // It has no figures. While nobody answers for a registered API, no deleted namespace ends
+    // (kubernetes/kubernetes#60807).
+    service: "metrics-server",
+    answer: metricsAt,
+  },
+];
 
-/**
- * Fake of metrics-server, without figures, at the address of its Service: while nobody answers for a registered API, no
- * deleted namespace ends (kubernetes/kubernetes#60807).
- *
- * @returns whether the cluster has that Service
- */
-async function answerForMetrics({ core }: Api, network: Pick<Network, "addAddress">): Promise<boolean> {
-  const { items } = await core.listNamespacedService({ namespace: metricsServer.namespace });
-  const address = items.find(({ metadata }) => metadata?.name === metricsServer.name)?.spec?.clusterIP;
+/** Answers at the address of a Service. @returns whether the cluster has it */
+async function answerFor({ service, secret, answer }: Answerer, { core }: Api, network: Network): Promise<boolean> {
+  const namespace = "kube-system";
+  const { items } = await core.listNamespacedService({ namespace });
+  const address = items.find(({ metadata }) => metadata?.name === service)?.spec?.clusterIP;
   if (address === undefined) return false;
-  // The APIService does not verify it.
-  const { certificate: cert, key } = newAuthority(metricsServer.name);
+  const { certificate, key } = newAuthority(service);
+  const { data = {} } = secret === undefined ? {} : await core.readNamespacedSecret({ namespace, name: secret });
+  const pem = (name: string, own: string): string =>
+    secret === undefined ? own : Buffer.from(data[name] ?? "", "base64").toString();
   await network.addAddress(address);
-  await listen(address, 443, ({ url }) => ({ status: 200, headers: json, body: JSON.stringify(answerOf(url)) }), {
-    cert,
-    key,
-  });
+  const handle: EndpointHandler = ({ url, body }) => {
+    const headers = { "content-type": "application/json" };
+    return { status: 200, headers, body: JSON.stringify(answer(url, body)) };
+  };
+  await listen(address, 443, handle, { cert: pem("tls.crt", certificate), key: pem("tls.key", key) });
   return true;
 }
 
 /** The answers of the API of metrics (kubernetes-sigs/metrics-server: pkg/api/install.go). */
-function answerOf(url: string): unknown {
+function metricsAt(url: string): object {
+  const groupVersion = "metrics.k8s.io/v1beta1";
   const resource = (name: string, kind: string, namespaced: boolean) => ({
     ...{ name, singularName: "", kind, namespaced },
     verbs: ["get", "list"],
   });
-  if (/^\/apis\/metrics\.k8s\.io\/v1beta1\/?(\?|$)/.test(url))
-    return {
-      kind: "APIResourceList",
-      apiVersion: "v1",
-      groupVersion: version,
-      resources: [resource("nodes", "NodeMetrics", false), resource("pods", "PodMetrics", true)],
-    };
+  const resources = [resource("nodes", "NodeMetrics", false), resource("pods", "PodMetrics", true)];
+  if (/\/v1beta1\/?(\?|$)/.test(url)) return { kind: "APIResourceList", apiVersion: "v1", groupVersion, resources };
   const kind = /\/nodes(\?|$)/.test(url) ? "NodeMetricsList" : "PodMetricsList";
-  return { kind, apiVersion: version, metadata: {}, items: [] };
+  return { kind, apiVersion: groupVersion, metadata: {}, items: [] };
 }
