@@ -1,2 +1,1 @@
-export { type ConfigRequest, checkConfigs } from "../programs/checkers/obtain.ts";
-export { kubeadmProblems, syntaxErrors, visitNodes } from "../programs/checkers/readers.ts";
+export { type ConfigRequest, checkConfigs, kubeadmProblems, syntaxErrors, visitNodes } from "../programs/checkers.ts";

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { basename } from "node:path";
 import { type DecodedFile, decodeUserData } from "../../plan/decode/userData.ts";
 import { collectMachines } from "../../plan/fakes/collect.ts";
-import * as readers from "../../rehearsal/programs/checkers/readers.ts";
+import * as readers from "../../rehearsal/programs/checkers.ts";
 import { findOnPath } from "../../rehearsal/testkit/programs.ts";
 import { runStack } from "../support/mocks.ts";
 import { skipIf } from "../support/skip.ts";

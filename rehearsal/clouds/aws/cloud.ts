@@ -1,13 +1,20 @@
-import { listOf, mapOf, numberOf, resourcesOfType, textOf } from "../../../components/gates/resources.ts";
+import {
+  listOf,
+  mapOf,
+  numberOf,
+  type PropertyMap,
+  resourcesOfType,
+  textOf,
+} from "../../../components/gates/resources.ts";
 import { addressAt } from "../../../components/model/cidr.ts";
 import { awsObjects, collectParameters, statementsOfRole, storedObjects } from "../../../plan/fakes/awsAccess.ts";
 import { collectAwsMachines } from "../../../plan/fakes/awsMachines.ts";
 import { allows, type PolicyStatement } from "../../../plan/fakes/iam.ts";
 import type { SimulatedMachine } from "../../../plan/fakes/machines.ts";
-import type { RecordedProgram } from "../../../plan/program/recorded.ts";
-import type { CloudCall, CloudSimulation } from "../cloud.ts";
+import type { RecordedProgram, RecordedResource } from "../../../plan/program/recorded.ts";
+import type { HealthRules } from "../../host/loadBalancer.ts";
+import type { CloudCall, CloudSimulation, SimulatedBalancer } from "../cloud.ts";
 import { awsApi, type StoredParameter } from "./api.ts";
-import { awsBalancers } from "./balancers.ts";
 import { type AwsGroup, LifecycleActions, type Refresh } from "./instances.ts";
 import { type AwsMachine, awsMetadata, newCredentials, privateDnsName } from "./metadata.ts";
 import { signedRequest } from "./sigv4.ts";
@@ -239,4 +246,59 @@ async function getParameter(machine: AwsMachine | undefined, region: string, nam
   const body = JSON.stringify({ Name: name, WithDecryption: true });
   const signed = await signedRequest(machine.credentials, region, { service: "ssm", headers, body });
   return { ...signed, caller: machine.address };
+}
+
+/** The network load balancers of a program, one per listener. */
+function awsBalancers(program: RecordedProgram): readonly SimulatedBalancer[] {
+  const listeners = resourcesOfType(program, "aws:lb/listener:Listener");
+  const groups = new Map(
+    resourcesOfType(program, "aws:lb/targetGroup:TargetGroup").map((group) => [textOf(group.outputs.arn) ?? "", group]),
+  );
+  return resourcesOfType(program, "aws:lb/loadBalancer:LoadBalancer").flatMap((balancer) =>
+    listeners
+      .filter(({ inputs }) => textOf(inputs.loadBalancerArn) === textOf(balancer.outputs.arn))
+      .map((listener) => simulatedBalancer(program, balancer, listener, groups)),
+  );
+}
+
+function simulatedBalancer(
+  program: RecordedProgram,
+  balancer: RecordedResource,
+  listener: RecordedResource,
+  groups: ReadonlyMap<string, RecordedResource>,
+): SimulatedBalancer {
+  const arn = textOf(mapOf(listOf(listener.inputs.defaultActions)[0]).targetGroupArn) ?? "";
+  const group = groups.get(arn);
+  const targets = resourcesOfType(program, "aws:lb/targetGroupAttachment:TargetGroupAttachment")
+    .filter(({ inputs }) => textOf(inputs.targetGroupArn) === arn)
+    .map(({ inputs }) => ({
+      host: textOf(inputs.targetId) ?? "",
+      port: numberOf(inputs.port) ?? numberOf(group?.inputs.port) ?? 0,
+    }));
+  const settings: PropertyMap = group?.inputs ?? {};
+  const check = mapOf(settings.healthCheck);
+  if (textOf(check.protocol) !== "HTTPS") throw new Error(`${group?.name}: its health check is not HTTPS`);
+  return {
+    dnsName: textOf(balancer.outputs.dnsName) ?? "",
+    port: numberOf(listener.inputs.port) ?? 0,
+    targets,
+    health: healthRules(check),
+    // A target that is sent back to itself, with its own address as the sender's, gets no answer (Elastic Load
+    // Balancing, Network Load Balancers: "Client IP preservation", with the defaults; "Troubleshoot").
+    answersTargets: (textOf(settings.preserveClientIp) ?? String(textOf(settings.targetType) !== "ip")) === "false",
+  };
+}
+
+/** Defaults as the provider documents them for HTTPS checks (pulumi-aws: TargetGroupHealthCheck). */
+function healthRules(check: PropertyMap): HealthRules {
+  return {
+    endsConnections: true,
+    answerDecides: false,
+    ...(Number(check.port) > 0 ? { port: Number(check.port) } : {}),
+    path: textOf(check.path) ?? "/",
+    timeoutMs: (numberOf(check.timeout) ?? 10) * 1000,
+    healthyThreshold: numberOf(check.healthyThreshold) ?? 3,
+    unhealthyThreshold: numberOf(check.unhealthyThreshold) ?? 3,
+    failsOpen: true,
+  };
 }

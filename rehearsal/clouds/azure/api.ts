@@ -2,9 +2,8 @@ import { same } from "../../../plan/fakes/azureAccess.ts";
 import type { AzureHost } from "../../../plan/fakes/azureMachines.ts";
 import { uuid } from "../../../plan/fakes/identifiers.ts";
 import { type EndpointAnswer, type EndpointHandler, type EndpointRequest, pageOf } from "../server.ts";
-import { blobStore } from "./blobs.ts";
 import { type AzureCaller, type AzureCloud, azureError, jsonAnswer } from "./state.ts";
-import { keyVault } from "./vault.ts";
+import { blobStore, keyVault } from "./stores.ts";
 
 export const managementHost = "management.azure.com";
 
