@@ -1,8 +1,7 @@
 import { X509Certificate } from "node:crypto";
 import { Command as Declaration } from "@commander-js/extra-typings";
 import type { V1Node } from "@kubernetes/client-node";
-import { ifFound } from "../check/cluster/api.ts";
-import type { ClusterApi } from "../check/cluster/clusterApi.ts";
+import { type ClusterApi, ifFound } from "../check/cluster/clusterApi.ts";
 import { silentKubelets } from "../check/cluster/machines.ts";
 import { nodeFacts } from "../check/cluster/nodes.ts";
 import { inventoryPage, snapshotFindings, snapshotPage } from "../check/cluster/parts.ts";

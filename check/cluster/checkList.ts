@@ -11,17 +11,22 @@ import {
   podsReadyId,
   servingCertificatesCheck,
 } from "./groups.ts";
-import { clocksCheck, machinesCheck, machinesTitle, type WantedMachines } from "./machines.ts";
+import { clocksCheck, machinesCheck, machinesTitle, updatesCheck, type WantedMachines } from "./machines.ts";
 import { controlPlaneGroup, controlPlaneId, type NodeFacts, type NodeGroup, nodeGroups } from "./nodes.ts";
-import { metadataCheck, outboundCheck } from "./outside.ts";
 import { controlPlaneCheck, controlPlaneTitle, objectsCheck, snapshotsCheck, snapshotsTitle } from "./parts.ts";
 import { plainPodsCheck, refusedFieldsCheck, runtimeClassCheck, runtimeClassPolicyCheck } from "./placement.ts";
 import { acrossHostsCheck, execCheck, logsCheck, nodeToPodCheck, sameHostCheck } from "./pods.ts";
-import type { BalancerKind } from "./probePods.ts";
-import { apiFromPodCheck, dnsCheck, loadBalancerCheck, nodePortCheck, serviceIpCheck } from "./services.ts";
+import type { BalancerKind, VerifyCheck } from "./probePods.ts";
+import {
+  apiFromPodCheck,
+  dnsCheck,
+  loadBalancerCheck,
+  metadataCheck,
+  nodePortCheck,
+  outboundCheck,
+  serviceIpCheck,
+} from "./services.ts";
 import { diskDriverCheck, type diskDriverOf, restoredCheck, volumeCheck } from "./storage.ts";
-import { updatesCheck } from "./updates.ts";
-import type { VerifyCheck } from "./verifyCheck.ts";
 import { attachmentsCheck, fileSystemsCheck } from "./volumes.ts";
 import { workloadsCheck } from "./workloads.ts";
 

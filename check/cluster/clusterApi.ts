@@ -15,13 +15,14 @@ import {
   ResponseContext,
   ServerConfiguration,
   StorageV1Api,
+  type V1Pod,
+  type V1PodSpec,
   VersionApi,
   wrapHttpLibrary,
 } from "@kubernetes/client-node";
 import { bodyProblem, Refused, serverSeconds } from "../../components/gates/apiProbe.ts";
 import { messageOf } from "../../components/gates/poll.ts";
 import { proxyTo } from "../../components/gates/proxy.ts";
-import type { ApiClients } from "./api.ts";
 
 /** The parts of the Kubernetes API that are used here, with one kubeconfig's identity. */
 export interface ClusterApi extends ApiClients {
@@ -132,4 +133,50 @@ async function wholeAnswer(request: RequestContext, limitMs: typeof defaultLimit
       `${method} ${pathname}: ${late ? `no whole answer within ${ms / 1000} s` : messageOf(error)}`,
     );
   }
+}
+
+/** The parts of the Kubernetes API that the shared checks use. */
+export interface ApiClients {
+  readonly core: CoreV1Api;
+  readonly apps: AppsV1Api;
+  readonly node: NodeV1Api;
+}
+
+/** Tools of checks that need an API server alone. */
+export interface ApiTools {
+  readonly api: ApiClients;
+  /** Where they make pods, which they remove again. */
+  readonly namespace: string;
+  /** Image of a container that only waits, on every system. */
+  readonly waitingImage: string;
+}
+
+/** HTTP status of an answer that was an error. */
+export function statusOf(error: unknown): number | undefined {
+  return typeof error === "object" && error !== null && "code" in error && typeof error.code === "number"
+    ? error.code
+    : undefined;
+}
+
+/** The object, if there is one of that name. */
+export async function ifFound<T>(asked: Promise<T>): Promise<T | undefined> {
+  return await asked.catch((error: unknown) => {
+    if (statusOf(error) === 404) return undefined;
+    throw error;
+  });
+}
+
+export const checkLabels = { "app.kubernetes.io/part-of": "fenestra-verify" };
+
+export function checkPod(name: string, spec: V1PodSpec, labels: Readonly<Record<string, string>> = {}): V1Pod {
+  return {
+    apiVersion: "v1",
+    kind: "Pod",
+    metadata: { name, labels: { ...checkLabels, ...labels } },
+    spec: { automountServiceAccountToken: false, terminationGracePeriodSeconds: 1, ...spec },
+  };
+}
+
+export function waitingContainer(image: string): V1PodSpec["containers"][number] {
+  return { name: "app", image, resources: { requests: { cpu: "10m" }, limits: { memory: "64Mi" } } };
 }

@@ -5,7 +5,7 @@ import { ports } from "../facts.ts";
 import { controlPlaneId, type NodeGroup, nodeGroups, nodesCheck } from "./nodes.ts";
 import { from } from "./pods.ts";
 import { reaches } from "./probe.ts";
-import type { VerifyCheck } from "./verifyCheck.ts";
+import type { VerifyCheck } from "./probePods.ts";
 
 export function groupNodesCheck(id: string, count: number, describe: string): VerifyCheck {
   return nodesCheck({

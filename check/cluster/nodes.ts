@@ -8,7 +8,7 @@ import {
   uninitializedTaintKey,
   windowsBuildLabel,
 } from "../facts.ts";
-import type { ApiTools } from "./api.ts";
+import type { ApiTools } from "./clusterApi.ts";
 
 export interface NodeFacts {
   readonly name: string;

@@ -2,10 +2,9 @@ import type { V1Node, V1Pod } from "@kubernetes/client-node";
 import { z } from "zod";
 import { CheckFailure, CheckSkipped, NotYet, until } from "../check.ts";
 import { controlPlaneKey, lateSnapshotHours } from "../facts.ts";
-import { ifFound } from "./api.ts";
-import type { ClusterApi } from "./clusterApi.ts";
+import { type ClusterApi, ifFound } from "./clusterApi.ts";
 import { releaseProblems } from "./machines.ts";
-import type { VerifyCheck } from "./verifyCheck.ts";
+import type { VerifyCheck } from "./probePods.ts";
 import { podProblem } from "./workloads.ts";
 
 /** Static pods of a control-plane machine (kubernetes: cmd/kubeadm/app/constants). */

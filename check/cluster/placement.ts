@@ -1,7 +1,7 @@
 import type { V1Pod, V1PodSpec } from "@kubernetes/client-node";
 import { messageOf } from "../../components/gates/poll.ts";
 import { type Check, CheckFailure, type CheckRun, expect, NotYet, until } from "../check.ts";
-import { type ApiTools, checkPod, ifFound, statusOf, waitingContainer } from "./api.ts";
+import { type ApiTools, checkPod, ifFound, statusOf, waitingContainer } from "./clusterApi.ts";
 import { nodeFacts, nodesOf } from "./nodes.ts";
 import { podProblem } from "./workloads.ts";
 

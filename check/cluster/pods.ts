@@ -4,8 +4,7 @@ import { CheckFailure, CheckSkipped, expect, NotYet, until } from "../check.ts";
 import { ports } from "../facts.ts";
 import type { NodeGroup } from "./nodes.ts";
 import { type ProbeStart, reaches, staysSilent } from "./probe.ts";
-import { closedPort, type ProbePod, probePort } from "./probePods.ts";
-import type { VerifyCheck, VerifyContext } from "./verifyCheck.ts";
+import { closedPort, type ProbePod, probePort, type VerifyCheck, type VerifyContext } from "./probePods.ts";
 
 export function from({ probePods }: VerifyContext, probePod: ProbePod): ProbeStart {
   return {

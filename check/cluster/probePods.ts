@@ -1,10 +1,9 @@
 import type { V1Pod, V1PodSpec, V1Service } from "@kubernetes/client-node";
 import { messageOf } from "../../components/gates/poll.ts";
 import { verifyImages } from "../../components/kubernetes/images.ts";
-import { CheckFailure, NotYet, until } from "../check.ts";
+import { type Check, CheckFailure, type CheckRun, NotYet, until } from "../check.ts";
 import { allowingLabels, controlPlaneKey } from "../facts.ts";
-import { checkLabels, checkPod, statusOf } from "./api.ts";
-import type { ClusterApi } from "./clusterApi.ts";
+import { type ApiTools, type ClusterApi, checkLabels, checkPod, statusOf } from "./clusterApi.ts";
 import { controlPlaneId, type NodeFacts, type NodeGroup, windowsTaint } from "./nodes.ts";
 import type { ExecResult, Execute } from "./probe.ts";
 import { podProblem } from "./workloads.ts";
@@ -238,3 +237,13 @@ export class ProbePods {
 function unlessPresent(error: unknown): void {
   if (statusOf(error) !== 409) throw new CheckFailure(`the API server refused the pod or Service: ${messageOf(error)}`);
 }
+
+export interface VerifyTools extends ApiTools {
+  readonly api: ClusterApi;
+  readonly probePods: Pick<ProbePods, "ready" | "host" | "service" | "run">;
+}
+
+export type VerifyContext = VerifyTools & CheckRun;
+
+/** Its id says what is checked, and after a slash where. */
+export type VerifyCheck = Check<VerifyTools>;

@@ -1,11 +1,10 @@
 import type { V1CSINode, V1StorageClass } from "@kubernetes/client-node";
 import { z } from "zod";
 import { CheckFailure, expect, NotYet, until } from "../check.ts";
-import { checkPod, ifFound } from "./api.ts";
+import { checkPod, ifFound } from "./clusterApi.ts";
 import { type NodeFacts, type NodeGroup, nodeGroups, nodesOf } from "./nodes.ts";
 import { executor } from "./probe.ts";
-import { forGroup, probeImage } from "./probePods.ts";
-import type { VerifyCheck, VerifyContext } from "./verifyCheck.ts";
+import { forGroup, probeImage, type VerifyCheck, type VerifyContext } from "./probePods.ts";
 import { podProblem } from "./workloads.ts";
 
 const snapshotGroup = "snapshot.storage.k8s.io";

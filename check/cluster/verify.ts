@@ -2,20 +2,17 @@ import { randomBytes } from "node:crypto";
 import type { V1NamespaceCondition } from "@kubernetes/client-node";
 import { Refused } from "../../components/gates/apiProbe.ts";
 import { messageOf } from "../../components/gates/poll.ts";
-import { type CheckResult, NotYet, until } from "../check.ts";
+import { type CheckResult, NotYet, runChecks, until } from "../check.ts";
 import { exporterNamespace, windowsBuildLabel } from "../facts.ts";
 import { type Output, plain, recapLines, resultLines, summaryLine, timed } from "../report.ts";
-import { runChecks } from "../run.ts";
-import { ifFound, statusOf } from "./api.ts";
 import type { ClusterFacts } from "./checkList.ts";
-import type { ClusterApi } from "./clusterApi.ts";
+import { type ClusterApi, ifFound, statusOf } from "./clusterApi.ts";
 import { nodesOf } from "./nodes.ts";
 import { inventoryPage } from "./parts.ts";
 import { placementPolicy } from "./placement.ts";
 import { executor } from "./probe.ts";
-import { ProbePods, pauseImage, verifyNamespaceLabels } from "./probePods.ts";
+import { ProbePods, pauseImage, type VerifyCheck, type VerifyTools, verifyNamespaceLabels } from "./probePods.ts";
 import { diskDriverOf, shareClasses, storageClassFor } from "./storage.ts";
-import type { VerifyCheck, VerifyTools } from "./verifyCheck.ts";
 
 /** The class of snapshots that components/kubernetes/addOns/csi.ts makes. */
 const snapshotClass = {

@@ -3,10 +3,9 @@ import { z } from "zod";
 import { messageOf } from "../../components/gates/poll.ts";
 import { quantity } from "../../components/model/allocatable.ts";
 import { NotYet, until } from "../check.ts";
-import { ifFound } from "./api.ts";
-import type { ClusterApi } from "./clusterApi.ts";
+import { type ClusterApi, ifFound } from "./clusterApi.ts";
 import { nodesOf } from "./nodes.ts";
-import type { VerifyCheck } from "./verifyCheck.ts";
+import type { VerifyCheck } from "./probePods.ts";
 
 interface Attached {
   readonly attachments: readonly V1VolumeAttachment[];

@@ -1,6 +1,6 @@
 import type { V1DaemonSet, V1Deployment, V1Node, V1Pod, V1StatefulSet } from "@kubernetes/client-node";
 import { type Check, NotYet, until } from "../check.ts";
-import type { ApiClients, ApiTools } from "./api.ts";
+import type { ApiClients, ApiTools } from "./clusterApi.ts";
 
 interface WorkloadProblem {
   /** `Deployment fenestra-samples/iis-2022 has 0 of 1 pods available`. */

@@ -91,59 +91,48 @@ const declaredObjects = memo((packageName): ReadonlyMap<string, Properties> => {
   return found;
 });
 
-/** Lists, and mappings of the user's names, at any depth; items of a list are `[*]` in a path. */
-export function collections(type: string, inputs: PropertyMap): readonly string[] {
-  const { packageName } = parts(type);
-  const fields = (types: readonly Properties[], values: PropertyMap, path: string): readonly string[] =>
-    Object.entries(values).flatMap(([key, value]) => {
-      const property = types.flatMap((each) => each.get(key) ?? [])[0];
-      return below(value, `${path === "" ? "" : `${path}.`}${key}`, property);
-    });
-  const below = (value: PropertyValue, path: string, property: Declared | undefined): readonly string[] => {
-    if (value instanceof Secret) return below(value.reveal(), path, property);
-    if (isPropertyList(value)) return [path, ...value.flatMap((item) => below(item, `${path}[*]`, property))];
-    if (!isPropertyMap(value)) return [];
-    const types = (property?.objects ?? []).flatMap((name) => declaredObjects(packageName).get(name) ?? []);
-    return property?.isMap === true || types.length === 0 ? [path] : fields(types, value, path);
-  };
-  return [...new Set(fields([declaredResource(type).inputs], inputs, ""))];
+/** A declared or a sent input at any depth; items of a list are `[*]` in its path. */
+interface Place {
+  readonly path: string;
+  readonly value: PropertyValue | undefined;
+  readonly isDeclared: boolean;
+  /** What is declared of its objects; nothing of a mapping of the user's names. */
+  readonly inside: readonly Properties[];
 }
 
-/** Declared inputs that are not sent, at the top and in each object that is; items of a list as `[*]`. */
-export function unsentInputs(type: string, inputs: PropertyMap): readonly string[] {
-  const { packageName } = parts(type);
-  const fields = (types: readonly Properties[], values: PropertyMap, path: string): readonly string[] =>
-    types.flatMap((each) =>
-      [...each].flatMap(([key, { isMap, objects }]) => {
-        const { [key]: value } = values;
-        if (value === undefined) return [`${path}${key}`];
-        const known = isMap ? [] : objects.flatMap((name) => declaredObjects(packageName).get(name) ?? []);
-        const items = isPropertyList(value) ? value : [value];
-        const end = isPropertyList(value) ? "[*]." : ".";
-        return items.flatMap((item) => (isPropertyMap(item) ? fields(known, item, `${path}${key}${end}`) : []));
-      }),
-    );
-  return [...new Set(fields([declaredResource(type).inputs], inputs, ""))];
+function* places(
+  packageName: string,
+  types: readonly Properties[],
+  values: PropertyMap,
+  prefix = "",
+): Generator<Place, void> {
+  for (const key of new Set([...Object.keys(values), ...types.flatMap((each) => [...each.keys()])])) {
+    const declared = types.flatMap((each) => each.get(key) ?? []);
+    const objects = declared.some(({ isMap }) => isMap) ? [] : declared.flatMap((each) => each.objects);
+    const inside = objects.flatMap((name) => declaredObjects(packageName).get(name) ?? []);
+    const at = function* (given: PropertyValue | undefined, path: string): Generator<Place, void> {
+      const value = given instanceof Secret ? given.reveal() : given;
+      yield { path, value, isDeclared: declared.length > 0, inside };
+      if (isPropertyList(value)) for (const item of value) yield* at(item, `${path}[*]`);
+      else if (isPropertyMap(value) && inside.length > 0) yield* places(packageName, inside, value, `${path}.`);
+    };
+    yield* at(values[key], `${prefix}${key}`);
+  }
 }
 
-/** Inputs that a type does not have, at the top and in each object; items of a list as `[*]`. */
-export function unknownInputs(type: string, inputs: PropertyMap): readonly string[] {
-  const { packageName } = parts(type);
-  const below = (types: readonly Properties[], value: PropertyValue, path: string): readonly string[] => {
-    if (value instanceof Secret) return below(types, value.reveal(), path);
-    if (isPropertyList(value)) return value.flatMap((item) => below(types, item, `${path}[*]`));
-    if (!isPropertyMap(value) || types.length === 0) return [];
-    return Object.entries(value).flatMap(([key, inner]) => {
-      const own = types.flatMap((each) => each.get(key) ?? []);
-      const at = path === "" ? key : `${path}.${key}`;
-      if (own.length === 0) return [at];
-      const objects = own.some(({ isMap }) => isMap) ? [] : own.flatMap((each) => each.objects);
-      return below(
-        objects.flatMap((name) => declaredObjects(packageName).get(name) ?? []),
-        inner,
-        at,
-      );
-    });
-  };
-  return [...new Set(below([declaredResource(type).inputs], inputs, ""))];
+function pathsOf(type: string, inputs: PropertyMap, is: (place: Place) => boolean): readonly string[] {
+  const all = [...places(parts(type).packageName, [declaredResource(type).inputs], inputs)];
+  return [...new Set(all.filter(is).map(({ path }) => path))];
 }
+
+/** Lists, and mappings of the user's names. */
+export const collections = (type: string, inputs: PropertyMap): readonly string[] =>
+  pathsOf(type, inputs, ({ value, inside }) => isPropertyList(value) || (isPropertyMap(value) && inside.length === 0));
+
+/** Declared inputs that are not sent, at the top and in each object that is. */
+export const unsentInputs = (type: string, inputs: PropertyMap): readonly string[] =>
+  pathsOf(type, inputs, ({ value }) => value === undefined);
+
+/** Inputs that a type does not have, at the top and in each object. */
+export const unknownInputs = (type: string, inputs: PropertyMap): readonly string[] =>
+  pathsOf(type, inputs, ({ isDeclared, value }) => !isDeclared && value !== undefined);

@@ -20,8 +20,7 @@ import {
   wrapHttpLibrary,
 } from "@kubernetes/client-node";
 import { z } from "zod";
-import type { ApiClients } from "../../check/cluster/api.ts";
-import { keepingConnections } from "../../check/cluster/clusterApi.ts";
+import { type ApiClients, keepingConnections } from "../../check/cluster/clusterApi.ts";
 import { type CommandResult, limitsMs } from "../host/command.ts";
 
 /** The parts of the Kubernetes API that the harness uses, with one identity. */

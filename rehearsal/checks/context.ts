@@ -1,5 +1,5 @@
 import type { Check, CheckRun } from "../../check/check.ts";
-import type { ApiTools } from "../../check/cluster/api.ts";
+import type { ApiTools } from "../../check/cluster/clusterApi.ts";
 import type { Kubectl } from "../api/apply.ts";
 import type { Api } from "../api/client.ts";
 import type { CloudCall, CloudSimulation } from "../clouds/cloud.ts";

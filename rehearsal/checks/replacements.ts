@@ -1,5 +1,5 @@
 import { expect, expectEqual } from "../../check/check.ts";
-import { statusOf } from "../../check/cluster/api.ts";
+import { statusOf } from "../../check/cluster/clusterApi.ts";
 import type { SimulatedMachine } from "../../plan/fakes/machines.ts";
 import { type Api, apiFor, kubeconfig } from "../api/client.ts";
 import type { CloudSimulation } from "../clouds/cloud.ts";

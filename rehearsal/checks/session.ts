@@ -1,6 +1,5 @@
-import type { Check, CheckResult, Position } from "../../check/check.ts";
+import { type Check, type CheckResult, type Position, runChecks } from "../../check/check.ts";
 import { type Paint, plain, positionText, recapLines, resultLines, summaryLine } from "../../check/report.ts";
-import { runChecks } from "../../check/run.ts";
 import { limitsMs, type Progress, RehearsalError } from "../host/command.ts";
 import { isStrict } from "../programs/cache.ts";
 

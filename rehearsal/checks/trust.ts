@@ -1,7 +1,7 @@
 import { decodeJwt } from "jose";
 import { z } from "zod";
 import { expect, expectEqual } from "../../check/check.ts";
-import { statusOf } from "../../check/cluster/api.ts";
+import { statusOf } from "../../check/cluster/clusterApi.ts";
 import { controlPlaneKey, ports } from "../../check/facts.ts";
 import { machinesPage, pageSchema } from "../../components/gates/machinesPage.ts";
 import { newCertificateRequest } from "../../plan/fakes/certificates.ts";

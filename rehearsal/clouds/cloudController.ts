@@ -1,6 +1,6 @@
 import type { V1Node, V1PersistentVolumeClaim, V1PersistentVolumeSpec, V1Service } from "@kubernetes/client-node";
 import { z } from "zod";
-import { statusOf } from "../../check/cluster/api.ts";
+import { statusOf } from "../../check/cluster/clusterApi.ts";
 import { uninitializedTaintKey } from "../../check/facts.ts";
 import { newAuthority } from "../../plan/fakes/certificates.ts";
 import type { Api } from "../api/client.ts";

@@ -1,7 +1,7 @@
 import { writeFile } from "node:fs/promises";
 import path from "node:path";
 import { stringify } from "yaml";
-import type { ApiClients } from "../../check/cluster/api.ts";
+import type { ApiClients } from "../../check/cluster/clusterApi.ts";
 import { limitsMs } from "../host/command.ts";
 import { startInMachine, waitFor } from "../host/processes.ts";
 

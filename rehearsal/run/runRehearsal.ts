@@ -1,7 +1,7 @@
 import { cp } from "node:fs/promises";
 import path from "node:path";
 import { type Check, type CheckResult, needing } from "../../check/check.ts";
-import type { VerifyCheck } from "../../check/cluster/verifyCheck.ts";
+import type { VerifyCheck } from "../../check/cluster/probePods.ts";
 import type { Paint } from "../../check/report.ts";
 import { loadConfig } from "../../components/config/load.ts";
 import type { StackConfig } from "../../components/config/schema.ts";

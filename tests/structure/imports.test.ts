@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { readdirSync, readFileSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync } from "node:fs";
 import path from "node:path";
 import ts from "typescript";
 
@@ -180,6 +180,16 @@ describe("imports", () => {
     const undeclared = [...names].filter((name) => !(name in dependencies));
     assert.deepEqual(undeclared, []);
     assert.ok(names.size > 5);
+  });
+
+  it("load no cloud's SDK for a plan, a preview or an update, but when it is asked", () => {
+    const loaded = new Set(["cli/plan.ts", "index.ts", "stacks/aws.ts", "stacks/azure.ts"]);
+    for (const file of loaded) if (existsSync(path.join(root, file))) for (const to of valuesOf(file)) loaded.add(to);
+    assert.ok(loaded.size > 200);
+    assert.deepEqual(
+      [...loaded].filter((file) => /\/@(aws-sdk|azure)\//.test(file)),
+      [],
+    );
   });
 
   it("of pure folders name no Pulumi package", () => {

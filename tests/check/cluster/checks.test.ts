@@ -2,53 +2,35 @@ import assert from "node:assert/strict";
 import type { V1CSINode } from "@kubernetes/client-node";
 import { CheckFailure, CheckSkipped, NotYet } from "../../../check/check.ts";
 import { certificateProblems, exporterCheck } from "../../../check/cluster/groups.ts";
-import { controlPlaneGroup, type NodeFacts, type NodeGroup, nodeGroups } from "../../../check/cluster/nodes.ts";
-import { outboundCheck } from "../../../check/cluster/outside.ts";
+import {
+  controlPlaneGroup,
+  type NodeFacts,
+  type NodeGroup,
+  nodeFacts,
+  nodeGroups,
+  nodesOf,
+} from "../../../check/cluster/nodes.ts";
 import { controlPlaneProblems, objectProblems } from "../../../check/cluster/parts.ts";
 import { nodeToPodCheck } from "../../../check/cluster/pods.ts";
 import {
   hostProbePodOf,
   probePodManifest,
   probePodsOf,
+  type VerifyCheck,
+  type VerifyContext,
   verifyNamespaceLabels,
 } from "../../../check/cluster/probePods.ts";
-import { nodePortCheck, steadiness } from "../../../check/cluster/services.ts";
+import { nodePortCheck, outboundCheck, steadiness } from "../../../check/cluster/services.ts";
 import { diskDriverOf, registrationProblems, shareClasses, storageClassFor } from "../../../check/cluster/storage.ts";
-import type { VerifyCheck, VerifyContext } from "../../../check/cluster/verifyCheck.ts";
 import { podNetworks } from "../../../components/podNetworks/podNetworks.ts";
 import { manifestsOf } from "../../kubernetes/switches.ts";
 import { exampleSpec } from "../../support/stacks.ts";
-import { ended } from "./network.ts";
+import { ended, node } from "./network.ts";
 
-const node = (name: string, more: Partial<NodeFacts> = {}): NodeFacts => ({
-  name,
-  os: "linux",
-  build: undefined,
-  update: undefined,
-  traces: [],
-  labels: {},
-  taints: [],
-  ready: true,
-  readyMessage: "",
-  pressure: [],
-  internalIp: `10.0.0.${name.length}`,
-  podCidr: undefined,
-  controlPlane: false,
-  cordoned: false,
-  silent: undefined,
-  failed: undefined,
-  simulated: false,
-  cloud: "aws",
-  ...more,
-});
-const windows = (name: string, build = "10.0.20348"): NodeFacts => node(name, { os: "windows", build });
-const nodes = [
-  node("cp", { controlPlane: true }),
-  node("l1"),
-  windows("w1"),
-  windows("w22"),
-  windows("w333", "10.0.17763"),
-];
+const windows = (name: string, build = "10.0.20348") => node(name, { build });
+const nodes = nodesOf([
+  ...[node("cp", { controlPlane: true }), node("l1"), windows("w1"), windows("w22"), windows("w333", "10.0.17763")],
+]);
 const groupOf = (id: string): NodeGroup => {
   const found = [controlPlaneGroup(nodes), ...nodeGroups(nodes)].find((group) => group?.id === id);
   assert.ok(found !== undefined, id);
@@ -243,7 +225,9 @@ describe("checks of disks", () => {
     spec: { drivers: names.map((each) => ({ name: each, nodeID: name })) },
   });
   const zoned = (zone: string, known: string): NodeFacts =>
-    node("n", { labels: { "topology.kubernetes.io/zone": zone, "topology.disk.csi.azure.com/zone": known } });
+    nodeFacts(
+      node("n", { labels: { "topology.kubernetes.io/zone": zone, "topology.disk.csi.azure.com/zone": known } }),
+    );
 
   it("see an unregistered driver, and a zone lost for good", () => {
     const registered = [csiNode("n", driver)];
