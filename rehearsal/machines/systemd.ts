@@ -1,5 +1,6 @@
+import { readdir } from "node:fs/promises";
 import path from "node:path";
-import { readMachineFile } from "../host/machineRoot.ts";
+import { pathInMachine, readMachineFile } from "../host/machineRoot.ts";
 import type { Machine } from "../host/network.ts";
 import { type MachineProcess, runInMachine, startInMachine } from "../host/processes.ts";
 
@@ -19,6 +20,12 @@ interface ServiceState {
   readonly lastCode: number | undefined;
   readonly active: boolean;
 }
+
+const unitFolders = ["/etc/systemd/system", "/usr/local/lib/systemd/system"];
+/**
+ * Verbs that do nothing here but read the units again, as do those that change how units are enabled (systemctl(1)).
+ */
+const reloads = new Set(["daemon-reload", "mask", "unmask", "preset"]);
 
 /**
  * Whether a program itself sends datagrams of sd_notify(3): without a socket for them here, it counts as ready once it
@@ -55,6 +62,9 @@ export class Systemd {
   async systemctl(args: readonly string[]): Promise<ControlAnswer> {
     const [verb = "", ...units] = args.filter((arg) => !arg.startsWith("-"));
     const names = units.map((unit) => (/\.[a-z]+$/.test(unit) ? unit : `${unit}.service`));
+    const now = args.includes("--now");
+    if (reloads.has(verb)) await this.#reload();
+    if (reloads.has(verb) || verb === "reset-failed") return { code: 0 };
     if (verb === "is-active") {
       const active = names.every((unit) => this.state(unit).active || this.#timers.has(unit));
       return { code: active ? 0 : 3, text: args.includes("--quiet") ? "" : active ? "active" : "inactive" };
@@ -67,19 +77,20 @@ export class Systemd {
       );
       return { code: 0, text: failed.map(([name]) => `Result=exit-code\nId=${name}\n`).join("\n") };
     }
-    if (verb === "enable" || verb === "disable") {
+    const enables = verb === "enable" || verb === "reenable";
+    if (enables || verb === "disable") {
       const found = await Promise.all(names.map((unit) => this.#unit(unit)));
       const missing = names.filter((_, index) => found[index] === undefined);
       if (missing.length > 0) return { code: 1, text: `Unit file ${missing.join(", ")} does not exist.` };
-      // Both read the units again (systemctl(1)).
       await this.#reload();
-      if (!args.includes("--now")) return { code: 0 };
     }
-    if (verb === "start" || verb === "enable") {
+    if (verb === "start" || (enables && now)) {
       const started = this.#all(names, (unit) => this.start(unit));
       return args.includes("--no-block") ? { code: 0 } : await started;
     }
-    if (verb === "stop" || verb === "disable") return await this.#all(names, (unit) => this.stop(unit));
+    if (enables) return { code: 0 };
+    if (verb === "disable") return now ? await this.#all(names, (unit) => this.stop(unit)) : { code: 0 };
+    if (verb === "stop") return await this.#all(names, (unit) => this.stop(unit));
     if (/^(try-)?(reload-or-)?restart$/.test(verb)) {
       const these = verb.startsWith("try-") ? names.filter((unit) => this.state(unit).active) : names;
       return await this.#all(these, async (unit) => {
@@ -161,14 +172,15 @@ export class Systemd {
       code = await process.exited;
       if (code !== 0) break;
     }
-    if (inRun.length > 0) await runInMachine(this.#options.machine, ["rm", "--recursive", "--force", ...inRun]);
+    if (inRun.length > 0 && setting(unit, "Service", "RuntimeDirectoryPreserve") !== "yes")
+      await runInMachine(this.#options.machine, ["rm", "--recursive", "--force", ...inRun]);
     const replaced = !this.#running.has(name);
     this.#running.delete(name);
     const remains = !replaced && setting(unit, "Service", "RemainAfterExit") === "yes" && code === 0;
     this.#mark(name, { active: remains, lastCode: code });
     const restart = setting(unit, "Service", "Restart") ?? "no";
     if (!replaced && !this.#stopped && (restart === "always" || (restart === "on-failure" && code !== 0))) {
-      const pause = seconds(setting(unit, "Service", "RestartSec") ?? "0.1") * 1000;
+      const pause = timeSpanSeconds(setting(unit, "Service", "RestartSec") ?? "100ms") * 1000;
       this.#timers.set(
         name,
         setTimeout(() => void this.#run(name, unit), pause),
@@ -180,15 +192,19 @@ export class Systemd {
   #startTimer(name: string, unit: Unit | undefined): number {
     if (unit === undefined) return 5;
     const service = setting(unit, "Timer", "Unit") ?? name.replace(/\.timer$/, ".service");
-    const [first, next] = ["OnActiveSec", "OnUnitActiveSec"].map((key) => setting(unit, "Timer", key) ?? "");
-    const fire = (pause = ""): void => {
-      const act = async (): Promise<void> => {
-        await this.start(service).catch(() => undefined);
-        if (this.#timers.has(name) && !this.#stopped) fire(next);
-      };
-      this.#timers.set(name, setTimeout(act, seconds(pause) * 1000));
+    const first = setting(unit, "Timer", "OnActiveSec") ?? setting(unit, "Timer", "OnBootSec");
+    const next = setting(unit, "Timer", "OnUnitActiveSec") ?? setting(unit, "Timer", "OnUnitInactiveSec");
+    const fire = (seconds: number): void => {
+      this.#timers.set(
+        name,
+        setTimeout(async () => {
+          await this.start(service).catch(() => undefined);
+          if (next !== undefined && this.#timers.has(name) && !this.#stopped) fire(timeSpanSeconds(next));
+        }, seconds * 1000),
+      );
     };
-    fire(first);
+    if (first !== undefined || next !== undefined)
+      fire(first === undefined ? timeSpanSeconds(next ?? "0") : timeSpanSeconds(first));
     return 0;
   }
 
@@ -205,12 +221,19 @@ export class Systemd {
   async #unit(name: string): Promise<Unit | undefined> {
     const loaded = this.#units.get(name);
     if (loaded !== undefined) return loaded;
-    const file = `/etc/systemd/system/${name}`;
-    const text = await readMachineFile(this.#options.machine.pid, file).catch(() => undefined);
-    if (text === undefined) return undefined;
-    const unit = parseUnit(text);
-    this.#units.set(name, unit);
-    return unit;
+    const { pid } = this.#options.machine;
+    for (const folder of unitFolders) {
+      const main = await readMachineFile(pid, `${folder}/${name}`).catch(() => undefined);
+      if (main === undefined) continue;
+      const dropIns = (await readdir(await pathInMachine(pid, `${folder}/${name}.d`)).catch((): string[] => []))
+        .filter((file) => file.endsWith(".conf"))
+        .sort();
+      const texts = await Promise.all(dropIns.map((file) => readMachineFile(pid, `${folder}/${name}.d/${file}`)));
+      const unit = parseUnit([main, ...texts]);
+      this.#units.set(name, unit);
+      return unit;
+    }
+    return undefined;
   }
 
   async #commands(unit: Unit, key: string): Promise<readonly (readonly string[])[]> {
@@ -239,24 +262,28 @@ interface Unit {
 }
 
 /**
- * Reads a unit file. An empty assignment clears a list, by systemd.syntax(7) and systemd.service(5); a line that ends in
- * a backslash continues. There are no drop-ins.
+ * Reads a unit file and its drop-ins in order. An empty assignment clears a list, by systemd.syntax(7) and
+ * systemd.service(5); a line that ends in a backslash continues.
  */
-function parseUnit(text: string): Unit {
+function parseUnit(texts: readonly string[]): Unit {
   const sections: Record<string, Record<string, string[]>> = {};
-  let section = "";
-  for (const raw of text.replaceAll("\\\n", " ").split("\n")) {
-    const line = raw.trim();
-    if (line === "" || line.startsWith("#") || line.startsWith(";")) continue;
-    const header = /^\[(.+)\]$/.exec(line)?.[1];
-    if (header !== undefined) {
-      section = header;
-      continue;
+  for (const text of texts) {
+    let section = "";
+    for (const line of text
+      .replaceAll("\\\n", " ")
+      .split("\n")
+      .map((raw) => raw.trim())) {
+      if (line === "" || line.startsWith("#") || line.startsWith(";")) continue;
+      const header = /^\[(.+)\]$/.exec(line)?.[1];
+      if (header !== undefined) {
+        section = header;
+        continue;
+      }
+      const [key = "", ...rest] = line.split("=");
+      const present = sections[section] ?? {};
+      const value = rest.join("=").trim();
+      sections[section] = { ...present, [key.trim()]: value === "" ? [] : [...(present[key.trim()] ?? []), value] };
     }
-    const [key = "", ...rest] = line.split("=");
-    const present = sections[section] ?? {};
-    const value = rest.join("=").trim();
-    sections[section] = { ...present, [key.trim()]: value === "" ? [] : [...(present[key.trim()] ?? []), value] };
   }
   return { sections };
 }
@@ -306,8 +333,22 @@ function parseEnvironmentFile(text: string): Readonly<Record<string, string>> {
   return variables;
 }
 
-/** Seconds of a time span, of which systemd has many other forms. @throws RangeError for those */
-function seconds(text: string): number {
-  if (!/^\d+(\.\d+)?$/.test(text)) throw new RangeError(`the rehearsal does not know the time span ${text}`);
-  return Number(text);
+/** Seconds by the names of units of a systemd time span. */
+const spans: readonly (readonly [unit: RegExp, seconds: number])[] = [
+  [/^ms$/, 0.001],
+  [/^(s|sec|seconds?)?$/, 1],
+  [/^(m|min|minutes?)$/, 60],
+  [/^(h|hr|hours?)$/, 3600],
+  [/^(d|days?)$/, 86_400],
+  [/^(w|weeks?)$/, 604_800],
+];
+
+/** Seconds of a systemd time span such as `1h 30min`, `5s`, `90`. @throws RangeError for one that it does not know */
+function timeSpanSeconds(text: string): number {
+  const parts = [...text.matchAll(/([\d.]+)\s*([a-z]*)/g)].map(([, amount = "", unit = ""]) => {
+    const [, seconds] = spans.find(([pattern]) => pattern.test(unit)) ?? [];
+    if (seconds === undefined) throw new RangeError(`${text} is not a time span`);
+    return Number(amount) * seconds;
+  });
+  return parts.reduce((sum, part) => sum + part, 0);
 }
