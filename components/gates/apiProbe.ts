@@ -130,24 +130,21 @@ export function bodyProblem(path: string, body: string): string | undefined {
   );
 }
 
-/** The API has no object of a name. */
-export class NotFound extends Error {
-  override readonly name = "NotFound";
+/** The object at a path. Throws when the answer is anything else. */
+export async function readObject<T>(api: ApiClient, path: string, schema: z.ZodType<T>): Promise<T> {
+  return (await readObjectAt(api, path, schema)).object;
 }
 
-const noSuch = z.object({ reason: z.literal("NotFound"), details: z.object({ name: z.string() }) });
-
-/** The object at a path. Throws when the answer is anything else. @throws NotFound where the API says that it has none */
-export async function readObject<T>(api: ApiClient, path: string, schema: z.ZodType<T>): Promise<T> {
-  const { status, body } = await askApi(api, path);
+/** The same, and the server's time in seconds. */
+export async function readObjectAt<T>(api: ApiClient, path: string, schema: z.ZodType<T>) {
+  const { status, body, at } = await askApi(api, path);
   const [plural, name] = path.split("/").slice(-2);
   const found = fromJson(body);
   const wrong = `the API answers ${status} to ${plural} ${name}`;
-  if (status === 404 && noSuch.safeParse(found).data?.details.name === name) throw new NotFound(wrong);
   if (status !== 200) throw new Error(unlessRefused(status, wrong));
   const problem = answerProblem(path, found);
   if (problem !== undefined) throw new Error(problem);
-  return understood(schema, found, `${plural} ${name}`);
+  return { object: understood(schema, found, `${plural} ${name}`), at };
 }
 
 function understood<T>(schema: z.ZodType<T>, found: unknown, what: string): T {

@@ -11,8 +11,8 @@ import {
   askApi,
   type ControlPlaneNode,
   controlPlaneNodes,
-  NotFound,
   readObject,
+  readObjectAt,
 } from "./apiProbe.ts";
 import { messageOf, systemClock } from "./poll.ts";
 import {
@@ -155,7 +155,10 @@ function refuseRelease(nodes: readonly ControlPlaneNode[], wanted: string): void
     throw new Error([`node ${oldest?.name} is what is compared:`, ...problems.map(showProblem)].join("\n"));
 }
 
-const lease = z.object({ spec: z.object({ renewTime: z.string().default("") }) });
+const lease = z.object({
+  metadata: z.object({ creationTimestamp: z.string().default("") }),
+  spec: z.object({ renewTime: z.string().default("") }),
+});
 
 /** How long a kubelet counts as heard, in milliseconds: two of its renewals. */
 const heardMs = 20_000;
@@ -164,21 +167,18 @@ const heardMs = 20_000;
  * Finds nodes whose kubelet lives: the pods of a machine that died are ready until the node controller gives it up
  * after 50 seconds (--node-monitor-grace-period). A kubelet renews its lease every 10 seconds (kubernetes 1.36:
  * pkg/kubelet/kubelet.go, nodeLeaseRenewIntervalFraction), and only its own (NodeRestriction). Its times are compared
- * with each other and with no clock of this machine.
+ * with each other, and when it was made with the API's clock: with no clock of this machine.
  *
- * @returns a probe that says what is wrong with a node, or `undefined` while a look within the last {@link heardMs} saw
- * its lease made or renewed, since each node renews at a moment of its own
+ * @returns a probe that says what is wrong with a node, or `undefined` while its lease was made within the last
+ * {@link heardMs}, or a look within them saw it renewed, since each node renews at a moment of its own
  */
 export function leaseRenewed(api: ApiClient): (node: string) => Promise<string | undefined> {
   const newest = new Map<string, number>();
   const heard = new Map<string, number>();
   return async (node) => {
     const path = `/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases/${node}`;
-    const { spec } = await readObject(api, path, lease).catch((error: unknown) => {
-      // Who makes it from now on lives: a new kubelet renews it first after 10 seconds.
-      if (error instanceof NotFound) newest.set(node, newest.get(node) ?? Number.NEGATIVE_INFINITY);
-      throw error;
-    });
+    const { object, at: apiSeconds } = await readObjectAt(api, path, lease);
+    const { metadata, spec } = object;
     const at = Date.parse(spec.renewTime);
     if (Number.isNaN(at)) return `the lease of ${node} has no time`;
     // The newest of all looks: one of three API servers may be behind.
@@ -187,7 +187,11 @@ export function leaseRenewed(api: ApiClient): (node: string) => Promise<string |
     const now = systemClock.now();
     if (before !== undefined && at > before) heard.set(node, now);
     const silentMs = now - (heard.get(node) ?? Number.NEGATIVE_INFINITY);
-    return silentMs <= heardMs ? undefined : `${node} has given no sign of life since ${spec.renewTime}`;
+    // A new kubelet renews it first after 10 seconds.
+    const ageMs = Math.abs(apiSeconds * 1000 - Date.parse(metadata.creationTimestamp));
+    return silentMs <= heardMs || ageMs <= heardMs
+      ? undefined
+      : `${node} has given no sign of life since ${spec.renewTime}`;
   };
 }
 

@@ -6,9 +6,7 @@
 answers() { local_api /readyz >"$scratch/readyz"; }
 poll "$READY_ATTEMPTS" answers || die "the API server on this machine is not ready"
 # From here on the kubelet's kubeconfig references the certificate that the kubelet renews. kubeadm starts the kubelet
-# anew for that, for which each static pod is unready for seconds: while the next stages are at work. Not earlier, since
-# a kubelet without an API server shows its static pods there up to 90 s later (kubernetes: pkg/kubelet/kubelet.go,
-# SyncPod; pod_workers.go, resyncInterval).
+# anew for that, for which each static pod is unready for seconds: while the next stages are at work.
 retry 5 2 kubeadm init phase kubelet-finalize all --config /etc/kubernetes/kubeadm.yaml
 
 status=0
