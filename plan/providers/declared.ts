@@ -37,14 +37,15 @@ const textOfFile = memo((specifier) => readFileSync(fileURLToPath(import.meta.re
 
 /** Properties of an interface or a class whose members have that indent. */
 function propertiesIn(body: string, indent: string, prefix = ""): Properties {
-  const pattern = new RegExp(`^${indent}${prefix}(\\w+)(\\??): ([^]*?);$`, "gm");
+  // A mapping goes on in the next lines.
+  const pattern = new RegExp(`^${indent}${prefix}(\\w+)(\\??): ([^]*?);(?!\n${indent}[ }])$`, "gm");
   return new Map(
     [...body.matchAll(pattern)].map(([, name = "", mark, type = ""]) => [
       name,
       {
         optional: mark === "?" || /\| undefined>$/.test(type),
         isMap: type.includes("[key: string]"),
-        objects: [...type.matchAll(/\binputs\.([\w.]+)/g)].map(([, reference = ""]) => reference),
+        objects: [...type.matchAll(/\b(?:in|out)puts\.([\w.]+)/g)].map(([, reference = ""]) => reference),
       },
     ]),
   );
@@ -75,9 +76,9 @@ function bodyAt(text: string, head: string, indent: string): string {
   return start < 0 ? "" : text.slice(start, text.indexOf(`\n${indent}}`, start));
 }
 
-/** Object types of a package's inputs, by namespace and name. */
-const declaredObjects = memo((packageName): ReadonlyMap<string, Properties> => {
-  const text = textOfFile(`@pulumi/${packageName}/types/input.d.ts`);
+/** Object types of a file such as `aws/types/input`, by namespace and name. */
+const declaredObjects = memo((file): ReadonlyMap<string, Properties> => {
+  const text = textOfFile(`@pulumi/${file}.d.ts`);
   const found = new Map<string, Properties>();
   let namespace = "";
   for (const match of text.matchAll(/^export declare namespace (\w+) \{|^( *)(?:export )?interface (\w+) \{/gm)) {
@@ -91,43 +92,46 @@ const declaredObjects = memo((packageName): ReadonlyMap<string, Properties> => {
   return found;
 });
 
+/** What is declared of the objects that a property has; nothing of a mapping of the user's names. */
+export function declaredInside(type: string, { isMap, objects }: Declared, of: "input" | "output"): Properties {
+  const all = declaredObjects(`${parts(type).packageName}/types/${of}`);
+  const found = new Map<string, Declared>();
+  for (const [key, each] of isMap ? [] : objects.flatMap((name) => [...(all.get(name) ?? [])]))
+    found.set(key, { ...each, objects: [...(found.get(key)?.objects ?? []), ...each.objects] });
+  return found;
+}
+
 /** A declared or a sent input at any depth; items of a list are `[*]` in its path. */
 interface Place {
   readonly path: string;
   readonly value: PropertyValue | undefined;
   readonly isDeclared: boolean;
-  /** What is declared of its objects; nothing of a mapping of the user's names. */
-  readonly inside: readonly Properties[];
+  /** What is declared of its objects. */
+  readonly inside: Properties;
 }
 
-function* places(
-  packageName: string,
-  types: readonly Properties[],
-  values: PropertyMap,
-  prefix = "",
-): Generator<Place, void> {
-  for (const key of new Set([...Object.keys(values), ...types.flatMap((each) => [...each.keys()])])) {
-    const declared = types.flatMap((each) => each.get(key) ?? []);
-    const objects = declared.some(({ isMap }) => isMap) ? [] : declared.flatMap((each) => each.objects);
-    const inside = objects.flatMap((name) => declaredObjects(packageName).get(name) ?? []);
+function* places(type: string, declared: Properties, values: PropertyMap, prefix = ""): Generator<Place, void> {
+  for (const key of new Set([...Object.keys(values), ...declared.keys()])) {
+    const property = declared.get(key);
+    const inside = property === undefined ? new Map() : declaredInside(type, property, "input");
     const at = function* (given: PropertyValue | undefined, path: string): Generator<Place, void> {
       const value = given instanceof Secret ? given.reveal() : given;
-      yield { path, value, isDeclared: declared.length > 0, inside };
+      yield { path, value, isDeclared: property !== undefined, inside };
       if (isPropertyList(value)) for (const item of value) yield* at(item, `${path}[*]`);
-      else if (isPropertyMap(value) && inside.length > 0) yield* places(packageName, inside, value, `${path}.`);
+      else if (isPropertyMap(value) && inside.size > 0) yield* places(type, inside, value, `${path}.`);
     };
     yield* at(values[key], `${prefix}${key}`);
   }
 }
 
 function pathsOf(type: string, inputs: PropertyMap, is: (place: Place) => boolean): readonly string[] {
-  const all = [...places(parts(type).packageName, [declaredResource(type).inputs], inputs)];
+  const all = [...places(type, declaredResource(type).inputs, inputs)];
   return [...new Set(all.filter(is).map(({ path }) => path))];
 }
 
 /** Lists, and mappings of the user's names. */
 export const collections = (type: string, inputs: PropertyMap): readonly string[] =>
-  pathsOf(type, inputs, ({ value, inside }) => isPropertyList(value) || (isPropertyMap(value) && inside.length === 0));
+  pathsOf(type, inputs, ({ value, inside }) => isPropertyList(value) || (isPropertyMap(value) && inside.size === 0));
 
 /** Declared inputs that are not sent, at the top and in each object that is. */
 export const unsentInputs = (type: string, inputs: PropertyMap): readonly string[] =>

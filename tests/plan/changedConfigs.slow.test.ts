@@ -1,7 +1,5 @@
 // Sees what nothing faster does: what each change of a stack file does, by whole plans.
 import assert from "node:assert/strict";
-import { readFileSync } from "node:fs";
-import path from "node:path";
 import { changesComment } from "../../cli/changes/comment.ts";
 import { changed as changedStack } from "../../cli/changes/compare.ts";
 import { type BasePlan, readBasePlan } from "../../plan/diff/base.ts";
@@ -9,6 +7,7 @@ import { diffPlans, type PlanDiff } from "../../plan/diff/compare.ts";
 import type { Change } from "../../plan/diff/operations.ts";
 import { decisive, nodeName, nodeWords } from "../../plan/diff/text.ts";
 import type { Plan } from "../../plan/plan.ts";
+import { declaredInside, declaredResource } from "../../plan/providers/declared.ts";
 import { replacementRow } from "../../plan/replacement/table.ts";
 import { planJson } from "../../plan/report/markdown.ts";
 import { previewReplaces, shortUrn } from "../support/mocks.ts";
@@ -134,49 +133,16 @@ describe("a changed stack file", function () {
   });
 });
 
-const modules = path.join(import.meta.dirname, "../../node_modules/@pulumi");
-
-/** Fields of an interface or class of a package's declarations. */
-function fields(
-  text: string,
-  start: string,
-): ReadonlyMap<string, { readonly optional: boolean; readonly type: string }> {
-  const from = text.indexOf(start);
-  if (from < 0) return new Map();
-  const body = text.slice(from, text.indexOf("\n    }\n", from) + 1 || undefined).split(/\n}\n/)[0] ?? "";
-  return new Map(
-    [...body.matchAll(/^ +(?:readonly )?(\w+)(\??): (.+);$/gm)].map(([, name = "", mark = "", type = ""]) => [
-      name,
-      { optional: mark === "?" || type.includes("| undefined"), type },
-    ]),
-  );
-}
-
-/** What may be left out, and never is in the provider's answer: it keeps what was given. */
-function computed(type: string): (field: readonly string[]) => boolean {
-  const [pack = "", module = "", name = ""] = type
-    .split(/[:/]/)
-    .filter((_, index, all) => index < 2 || index === all.length - 1);
-  const file = path.join(modules, pack, module, `${name.charAt(0).toLowerCase()}${name.slice(1)}.d.ts`);
-  const text = readFileSync(file, "utf8");
-  const nested = ["input", "output"].map((kind) =>
-    readFileSync(path.join(modules, pack, `types/${kind}.d.ts`), "utf8"),
-  );
-  const inner = (of: string, index: number): ReturnType<typeof fields> => {
-    const [, space = "", name = ""] = /puts\.(\w+)\.(\w+)/.exec(of) ?? [];
-    const all = nested[index] ?? "";
-    return fields(all.slice(all.indexOf(`namespace ${space} {`)), `interface ${name} {`);
-  };
-  return (keys) => {
-    let [given, answered] = [fields(text, `interface ${name}Args {`), fields(text, `class ${name} extends`)];
-    for (const [index, key] of keys.entries()) {
-      const [own, back] = [given.get(key), answered.get(key)];
-      if (own === undefined || back === undefined) return false;
-      if (index === keys.length - 1) return own.optional && !back.optional;
-      [given, answered] = [inner(own.type, 0), inner(back.type, 1)];
-    }
-    return false;
-  };
+/** Whether it may be left out, and never is in the provider's answer: it keeps what was given. */
+function isComputed(type: string, keys: readonly string[]): boolean {
+  let { inputs: given, outputs: answered } = declaredResource(type);
+  for (const [index, key] of keys.entries()) {
+    const [own, back] = [given.get(key), answered.get(key)];
+    if (own === undefined || back === undefined) return false;
+    if (index === keys.length - 1) return own.optional && !back.optional;
+    [given, answered] = [declaredInside(type, own, "input"), declaredInside(type, back, "output")];
+  }
+  return false;
 }
 
 /**
@@ -191,13 +157,17 @@ function leftOut(old: BasePlan, plan: Plan, replaced: ReadonlySet<string>): read
   return old.resources.flatMap(({ urn, type, inputs }) => {
     const now = next.get(urn);
     if (now === undefined || replaced.has(urn) || !/^(aws|azure-native):/.test(type)) return [];
-    const gone = missing(inputs, now.inputs, []);
-    if (gone.length === 0) return [];
-    const isComputed = computed(type);
     return (
-      gone
+      missing(inputs, now.inputs, [])
         // A shorter list is a list.
-        .filter((keys) => !/^\d+$/.test(keys.at(-1) ?? "") && isComputed(keys.filter((key) => !/^\d+$/.test(key))))
+        .filter(
+          (keys) =>
+            !/^\d+$/.test(keys.at(-1) ?? "") &&
+            isComputed(
+              type,
+              keys.filter((key) => !/^\d+$/.test(key)),
+            ),
+        )
         .map((keys) => `${type} ${keys.join(".")}`)
         .filter((each) => !notSent.includes(each))
     );
