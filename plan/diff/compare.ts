@@ -6,8 +6,7 @@ import { type ClusterState, plannedProblems, readState, stackGuardName } from ".
 import { type BilledChange, billedChanges, billedOf } from "../billed.ts";
 import type { Finding } from "../finding.ts";
 import type { Plan, PlanMachine, PlanResource } from "../plan.ts";
-import { formerUrns } from "./aliases.ts";
-import type { BasePlan } from "./base.ts";
+import { type BasePlan, formerUrns } from "./base.ts";
 import { changedLeaves, type LeafChange, valueAt } from "./leaves.ts";
 import { type Change, findOperations, type Operation } from "./operations.ts";
 

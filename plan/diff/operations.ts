@@ -1,8 +1,7 @@
 import { Unknown } from "../../components/gates/resources.ts";
 import type { PlanResource } from "../plan.ts";
 import { concerns, ownersOf, replacementRow } from "../replacement/table.ts";
-import { formerUrns } from "./aliases.ts";
-import type { BasePlan } from "./base.ts";
+import { type BasePlan, formerUrns } from "./base.ts";
 import { changedLeaves, type LeafChange, valueAt } from "./leaves.ts";
 
 export const changes = ["replaced", "refused", "may-be-replaced", "removed", "rolled", "changed", "added"] as const;

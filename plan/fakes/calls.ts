@@ -10,8 +10,8 @@ import {
 } from "../../components/gates/resources.ts";
 import { partition } from "../../components/model/cloudFacts/ids.ts";
 import type { RecordedProgram, RecordedResource } from "../program/recorded.ts";
+import type { Call } from "./awsAccess.ts";
 import type { AzureRequest } from "./azureAccess.ts";
-import type { Call } from "./iam.ts";
 import type { SimulatedPlace } from "./provider.ts";
 
 /**
@@ -232,27 +232,22 @@ function callsOf(
   const inRegion = { "aws:RequestedRegion": place.region };
   const boundary = { "iam:PermissionsBoundary": textOf(role?.inputs.permissionsBoundary) ?? "" };
   const roleArn = textOf(role?.outputs.arn) ?? "";
+  const on = (target: string, context?: Call["context"]): readonly Call[] => [
+    { action, resource: target, ...(context === undefined ? {} : { context }) },
+  ];
   switch (service) {
     case "iam":
       if (name === "PassRole")
-        return role === undefined
-          ? []
-          : [{ action, resource: roleArn, context: { "iam:PassedToService": "ec2.amazonaws.com" } }];
+        return role === undefined ? [] : on(roleArn, { "iam:PassedToService": "ec2.amazonaws.com" });
       if (name === "CreateServiceLinkedRole") {
         const user = type.includes("autoscaling") ? "autoscaling.amazonaws.com" : "elasticloadbalancing.amazonaws.com";
-        return [
-          {
-            action,
-            resource: `${all}:iam::${place.accountId}:role/aws-service-role/${user}/x`,
-            context: { "iam:AWSServiceName": user },
-          },
-        ];
+        const linked = `${all}:iam::${place.accountId}:role/aws-service-role/${user}/x`;
+        return on(linked, { "iam:AWSServiceName": user });
       }
+      if (name === "PutRolePermissionsBoundary" && boundary["iam:PermissionsBoundary"] === "") return [];
       if (/RolePolicy$|Role$|ForRole$|RolePolicies$|Boundary$/.test(name))
-        return name === "PutRolePermissionsBoundary" && boundary["iam:PermissionsBoundary"] === ""
-          ? []
-          : [{ action, resource: roleArn, context: { ...boundary, "iam:PolicyARN": textOf(inputs.policyArn) ?? "" } }];
-      return [{ action, resource: own }];
+        return on(roleArn, { ...boundary, "iam:PolicyARN": textOf(inputs.policyArn) ?? "" });
+      return on(own);
     case "kms": {
       const key = textOf(ownKey?.outputs.arn) ?? "";
       const tag = "fenestra:cluster";
@@ -263,53 +258,29 @@ function callsOf(
         ...(type === "aws:ssm/parameter:Parameter" ? { "kms:EncryptionContext:PARAMETER_ARN": own } : {}),
       };
       const made = { ...inRegion, [`aws:RequestTag/${tag}`]: cluster };
-      if (name === "ListAliases") return [{ action, resource: "*" }];
-      if (name === "CreateKey")
-        return [
-          { action, resource: "*", context: made },
-          { action: "kms:TagResource", resource: key, context: made },
-        ];
-      if (name.endsWith("Alias"))
-        return [
-          { action, resource: own },
-          { action, resource: key, context: ofKey },
-        ];
-      return [{ action, resource: key, context: { ...ofKey, ...made } }];
+      if (name === "ListAliases") return on("*");
+      if (name === "CreateKey") return [...on("*", made), { action: "kms:TagResource", resource: key, context: made }];
+      return name.endsWith("Alias") ? [...on(own), ...on(key, ofKey)] : on(key, { ...ofKey, ...made });
     }
     case "ssm":
-      if (name === "GetParameters")
-        return [{ action, resource: `${all}:ssm:${place.region}::parameter/aws/service/x` }];
-      return [{ action, resource: name === "DescribeParameters" ? "*" : own }];
+      if (name === "GetParameters") return on(`${all}:ssm:${place.region}::parameter/aws/service/x`);
+      return on(name === "DescribeParameters" ? "*" : own);
     case "s3": {
       const bucket = `${all}:s3:::${textOf(inputs.bucket) ?? textOf(outputs.bucket)}`;
-      const object = /Object(Tagging|Version)?$/.test(name);
-      return [{ action, resource: object ? `${bucket}/${textOf(inputs.key) ?? "x"}` : bucket }];
+      return on(/Object(Tagging|Version)?$/.test(name) ? `${bucket}/${textOf(inputs.key) ?? "x"}` : bucket);
     }
     case "logs": {
       const group = textOf(inputs.logGroupName) ?? textOf(outputs.name);
-      return [
-        {
-          action,
-          resource:
-            name === "DescribeLogGroups" ? "*" : `${all}:logs:${place.region}:${place.accountId}:log-group:${group}`,
-        },
-      ];
+      const arn = `${all}:logs:${place.region}:${place.accountId}:log-group:${group}`;
+      return on(name === "DescribeLogGroups" ? "*" : arn);
     }
-    case "route53": {
-      const context = {
+    case "route53":
+      return on(`${all}:route53:::${name === "GetChange" ? "change/x" : `hostedzone/${textOf(inputs.zoneId)}`}`, {
         "route53:ChangeResourceRecordSetsNormalizedRecordNames": textOf(inputs.name) ?? "",
         "route53:ChangeResourceRecordSetsRecordTypes": textOf(inputs.type) ?? "",
-      };
-      return [
-        {
-          action,
-          resource: `${all}:route53:::${name === "GetChange" ? "change/x" : `hostedzone/${textOf(inputs.zoneId)}`}`,
-          context,
-        },
-      ];
-    }
+      });
     default:
-      return [{ action, resource: "*", context: inRegion }];
+      return on("*", inRegion);
   }
 }
 

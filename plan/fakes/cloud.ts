@@ -2,12 +2,23 @@ import { awsNeeds } from "../../components/gates/account/aws/needs.ts";
 import { azureNeeds } from "../../components/gates/account/azure/machines.ts";
 import { mapOf, type PropertyMap, Secret, textOf } from "../../components/gates/resources.ts";
 import type { SimulatedCloud } from "../program/engine.ts";
+import type { RecordedProgram } from "../program/recorded.ts";
 import { awsResource } from "./aws.ts";
 import { awsObjects } from "./awsAccess.ts";
+import { collectAwsMachines } from "./awsMachines.ts";
 import { azureResource } from "./azure.ts";
-import { existingOf, readExisting } from "./existing.ts";
+import { collectAzureHosts } from "./azureMachines.ts";
 import { autoName, bytes, characters, uuid } from "./identifiers.ts";
-import type { CertificateMode, MadeResource, SimulatedContext, SimulatedPlace, SimulatedProvider } from "./provider.ts";
+import type { ProgramIndex, SimulatedMachine } from "./machines.ts";
+import {
+  type CertificateMode,
+  existingOf,
+  type MadeResource,
+  readExisting,
+  type SimulatedContext,
+  type SimulatedPlace,
+  type SimulatedProvider,
+} from "./provider.ts";
 import { tlsResource } from "./tls.ts";
 
 /** Objects that machines fetch by a role. */
@@ -132,4 +143,15 @@ export function simulatedCloud(place: SimulatedPlace, certificates: CertificateM
     if (arn !== undefined) made.set(arn, { request, made: resource });
     return resource;
   };
+}
+
+/** @see programIndex for `howMany` */
+export function collectMachines(
+  program: RecordedProgram,
+  howMany?: ProgramIndex["howMany"],
+): readonly SimulatedMachine[] {
+  return [
+    ...collectAwsMachines(program, howMany),
+    ...collectAzureHosts(program, howMany).map(({ machine }) => machine),
+  ];
 }

@@ -1,8 +1,8 @@
 import { cloudFacts } from "../../components/model/cloudFacts/cloudFacts.ts";
 import { fromJson } from "../../components/model/json.ts";
 import { valueAt } from "../diff/leaves.ts";
+import { matches } from "../fakes/awsAccess.ts";
 import { builtInRoles } from "../fakes/azureRoles.ts";
-import { matches } from "../fakes/iam.ts";
 import type { Plan, PlanResource } from "../plan.ts";
 
 interface Reach {

@@ -4,8 +4,7 @@ import type { ClusterSpec } from "../../components/model/clusterSpec.ts";
 import { type OperatingSystem, operatingSystem } from "../../components/model/operatingSystems.ts";
 import { machineSize, type PoolSpec } from "../../components/model/pools.ts";
 import { isSpot } from "../billed.ts";
-import { needsOf } from "../fakes/cloud.ts";
-import { collectMachines } from "../fakes/collect.ts";
+import { collectMachines, needsOf } from "../fakes/cloud.ts";
 import type { SimulatedMachine } from "../fakes/machines.ts";
 import type { RecordedProgram, RecordedResource } from "../program/recorded.ts";
 

@@ -21,7 +21,7 @@ import { machineFingerprint } from "../../components/machine/linux/controlPlane.
 import type { PoolSpec } from "../../components/model/pools.ts";
 import { ConfigError } from "../../components/model/problem.ts";
 import fenestra from "../../index.ts";
-import { allows } from "../../plan/fakes/iam.ts";
+import { allows } from "../../plan/fakes/awsAccess.ts";
 import { readBack } from "../../plan/fakes/readBack.ts";
 import { nameOfUrn, type RecordedResource } from "../../plan/program/recorded.ts";
 import { readDocument } from "../docs/documents.ts";

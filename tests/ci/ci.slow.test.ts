@@ -14,11 +14,11 @@ import { policies as made, policies, type StackScope } from "../../examples/ci/a
 import { ciRoles, rolesOf } from "../../examples/ci/azureRoles.ts";
 import { ciStackOf } from "../../examples/ci/config.ts";
 import { type Purpose, purposes } from "../../examples/ci/environments.ts";
+import { allows, type Call, matches } from "../../plan/fakes/awsAccess.ts";
 import { rolesAllow } from "../../plan/fakes/azureAccess.ts";
 import { builtInRoles } from "../../plan/fakes/azureRoles.ts";
 import { awsCalls, azureActions, type DeployerRequest } from "../../plan/fakes/calls.ts";
 import { documentationAccounts, placeOf, simulatedCloud } from "../../plan/fakes/cloud.ts";
-import { allows, type Call, matches } from "../../plan/fakes/iam.ts";
 import type { OutputMode } from "../../plan/program/engine.ts";
 import type { RecordedProgram } from "../../plan/program/recorded.ts";
 import { runProgram } from "../../plan/program/runProgram.ts";

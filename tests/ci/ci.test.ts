@@ -5,9 +5,9 @@ import { policies as made, type StackScope } from "../../examples/ci/awsPolicies
 import { ciRoles, preflightActions, requireControllerRoles, rolesOf } from "../../examples/ci/azureRoles.ts";
 import { CiConfigError, ciStackOf, loadCiConfig, overlapping } from "../../examples/ci/config.ts";
 import { environmentName, purposes, subject } from "../../examples/ci/environments.ts";
+import { allows, type Call } from "../../plan/fakes/awsAccess.ts";
 import { rolesAllow } from "../../plan/fakes/azureAccess.ts";
 import { builtInRoles } from "../../plan/fakes/azureRoles.ts";
-import { allows, type Call } from "../../plan/fakes/iam.ts";
 import { rightsAsked } from "../check/account/world.ts";
 import { stackConfig } from "../support/stacks.ts";
 

@@ -15,7 +15,7 @@ import { credentialsDocument, proxyLogin, registryLogin } from "../../components
 import { decodeUserData, decodeWindows } from "../../plan/decode/userData.ts";
 import { awsObjects } from "../../plan/fakes/awsAccess.ts";
 import { newAuthority } from "../../plan/fakes/certificates.ts";
-import { collectMachines } from "../../plan/fakes/collect.ts";
+import { collectMachines } from "../../plan/fakes/cloud.ts";
 import { runConfig, specOf } from "../support/mocks.ts";
 import { stackConfig } from "../support/stacks.ts";
 import {

@@ -5,7 +5,7 @@ import type { PoolSpec } from "../../components/model/pools.ts";
 import { minorOf, minors } from "../../components/model/releases.ts";
 import { decodeUserData } from "../../plan/decode/userData.ts";
 import { awsObjects } from "../../plan/fakes/awsAccess.ts";
-import { collectMachines } from "../../plan/fakes/collect.ts";
+import { collectMachines } from "../../plan/fakes/cloud.ts";
 import { ofType, runStack, specOf } from "../support/mocks.ts";
 import { exampleControlPlane, exampleLinuxWorker, exampleReleases, fileOf, onePerSystem, specAt } from "./examples.ts";
 import { describeOnMachine, entry, spec as example, joinSecret, machine } from "./linux/machine.ts";

@@ -9,7 +9,7 @@ import { stackNames } from "../../components/config/stackFile.ts";
 import { reveal, secretsIn, textOf } from "../../components/gates/resources.ts";
 import { decodeUserData } from "../../plan/decode/userData.ts";
 import { awsObjects } from "../../plan/fakes/awsAccess.ts";
-import { collectMachines } from "../../plan/fakes/collect.ts";
+import { collectMachines } from "../../plan/fakes/cloud.ts";
 import { planSchema } from "../../plan/plan.ts";
 import type { RecordedProgram } from "../../plan/program/recorded.ts";
 import { replacementRow } from "../../plan/replacement/table.ts";

@@ -9,7 +9,7 @@ import { clusterSpec } from "../../components/model/clusterSpec.ts";
 import { ConfigError } from "../../components/model/problem.ts";
 import { azureCni, windowsConflist } from "../../components/podNetworks/azureCni/network.ts";
 import { collectAzureHosts } from "../../plan/fakes/azureMachines.ts";
-import { existingOf } from "../../plan/fakes/existing.ts";
+import { existingOf } from "../../plan/fakes/provider.ts";
 import { deployAzure } from "../../stacks/azure.ts";
 import { manifestsOf } from "../kubernetes/switches.ts";
 import { exampleLinuxWorker } from "../machine/examples.ts";

@@ -6,7 +6,7 @@ import { ExistingNetwork as AzureNetwork } from "../../components/azure/existing
 import { Security } from "../../components/azure/security.ts";
 import { listOf, mapOf, type PropertyMap, unknown } from "../../components/gates/resources.ts";
 import type { ClusterSpec } from "../../components/model/clusterSpec.ts";
-import { existingOf } from "../../plan/fakes/existing.ts";
+import { existingOf } from "../../plan/fakes/provider.ts";
 import { deployAws } from "../../stacks/aws.ts";
 import { deployAzure } from "../../stacks/azure.ts";
 import { type Recorded, resource, shortUrn, specOf, testAccount, withMocks } from "../support/mocks.ts";

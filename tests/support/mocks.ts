@@ -4,7 +4,7 @@ import { loadConfig } from "../../components/config/load.ts";
 import { type ClusterSpec, clusterSpec } from "../../components/model/clusterSpec.ts";
 import type { PoolSpec } from "../../components/model/pools.ts";
 import { placeOf, simulatedCloud } from "../../plan/fakes/cloud.ts";
-import type { ExistingResources } from "../../plan/fakes/existing.ts";
+import type { ExistingResources } from "../../plan/fakes/provider.ts";
 import { connected, type OutputMode, RecordingEngine, type SimulatedCloud } from "../../plan/program/engine.ts";
 import { nameOfUrn, type RecordedResource } from "../../plan/program/recorded.ts";
 import { type ProgramResult as Recorded, runProgramWithHooks } from "../../plan/program/runProgram.ts";

@@ -1,6 +1,6 @@
 import { mapFromWire, mapOf, type PropertyMap, type PropertyValue, unknown } from "../../components/gates/resources.ts";
 import type { Operation } from "../../plan/fakes/calls.ts";
-import { type ExistingResources, findExisting } from "../../plan/fakes/existing.ts";
+import { type ExistingResources, findExisting } from "../../plan/fakes/provider.ts";
 import { readBack } from "../../plan/fakes/readBack.ts";
 import type { SimulatedCloud } from "../../plan/program/engine.ts";
 import {

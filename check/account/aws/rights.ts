@@ -10,8 +10,8 @@ import {
   some,
 } from "../../../components/gates/account/question.ts";
 import { partition } from "../../../components/model/cloudFacts/ids.ts";
+import type { Call as IamCall } from "../../../plan/fakes/awsAccess.ts";
 import { awsCalls } from "../../../plan/fakes/calls.ts";
-import type { Call as IamCall } from "../../../plan/fakes/iam.ts";
 import type { RecordedProgram } from "../../../plan/program/recorded.ts";
 
 type Recorded = Omit<AwsNeeds, "program"> & { readonly program: RecordedProgram };

@@ -7,9 +7,15 @@ import {
   textOf,
 } from "../../../components/gates/resources.ts";
 import { addressAt } from "../../../components/model/cidr.ts";
-import { awsObjects, collectParameters, statementsOfRole, storedObjects } from "../../../plan/fakes/awsAccess.ts";
+import {
+  allows,
+  awsObjects,
+  collectParameters,
+  type PolicyStatement,
+  statementsOfRole,
+  storedObjects,
+} from "../../../plan/fakes/awsAccess.ts";
 import { collectAwsMachines } from "../../../plan/fakes/awsMachines.ts";
-import { allows, type PolicyStatement } from "../../../plan/fakes/iam.ts";
 import type { SimulatedMachine } from "../../../plan/fakes/machines.ts";
 import type { RecordedProgram, RecordedResource } from "../../../plan/program/recorded.ts";
 import type { HealthRules } from "../../host/loadBalancer.ts";
