@@ -1,11 +1,11 @@
 import { Argument, Command as Declaration } from "@commander-js/extra-typings";
 import { z } from "zod";
 import { configJsonSchema, stackFileJsonSchema } from "../components/config/jsonSchema.ts";
-import { configurationMarkdown } from "../components/config/markdown.ts";
 import { stacksFolder } from "../components/config/stackFile.ts";
 import { findingList } from "../plan/report/findings.ts";
 import { commandOf, exitCodes } from "./exit.ts";
 import { printed } from "./printed.ts";
+import { configurationMarkdown } from "./settingsPage.ts";
 
 /** The schema that the stack files' first line names. */
 export const schemaFile = new URL("schema.json", stacksFolder);

@@ -1,6 +1,6 @@
-import { configPrefix } from "../model/problem.ts";
-import { ownerOf } from "./cloudSchema.ts";
-import { describeAllowed, grouped, type JsonSchema } from "./jsonSchema.ts";
+import { ownerOf } from "../components/config/cloudSchema.ts";
+import { describeAllowed, grouped, type JsonSchema } from "../components/config/jsonSchema.ts";
+import { configPrefix } from "../components/model/problem.ts";
 
 /** A setting in the reference. */
 interface Row {
