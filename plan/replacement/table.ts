@@ -101,7 +101,7 @@ const awsRule = awsRow(["securityGroupId", "cidrIpv4", "referencedSecurityGroupI
 
 /**
  * AWS: `ForceNew` and CustomizeDiff of hashicorp/terraform-provider-aws, internal/service, which @pulumi/aws bridges. A
- * job compares it with the schema (compare.ts). A name that Pulumi made up stays as in the state.
+ * job compares it with the schema (tests/plan/replacements.ts). A name that Pulumi made up stays as in the state.
  */
 const awsRows: Readonly<Record<string, ReplacementRow>> = {
   "aws:autoscaling/group:Group": awsRow(["name", "initialLifecycleHooks"]),

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
-import { readdirSync, readFileSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { environmentName } from "../../examples/ci/environments.ts";
 import { jobs, setupText, steps, texts } from "./read.ts";
 
@@ -63,6 +63,15 @@ describe("the workflows", () => {
       if (uses.startsWith("pulumi/actions@"))
         assert.match(String(inputs?.["pulumi-version-file"]), /\.pulumi\.version$/, at);
     assert.ok(gitlab.includes(`image: pulumi/pulumi-nodejs:${root(".pulumi.version").trim()}\n`));
+  });
+
+  it("start programs that there are", () => {
+    const named = Object.values(texts).flatMap((text) => text.match(/(?<=with-node )[\w/]+\.ts/g) ?? []);
+    assert.ok(named.length > 0);
+    assert.deepEqual(
+      named.filter((file) => !existsSync(new URL(`../../${file}`, import.meta.url))),
+      [],
+    );
   });
 
   it("end where any part of a pipe fails, which a runner's shell does only where it is named", () => {
