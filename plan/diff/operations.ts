@@ -266,6 +266,12 @@ function dependenciesOf({ resource }: Draft, drafts: Drafts): readonly Draft[] {
 /** Inputs of a launch template that are no part of its versions. */
 const besideVersion = ["tags", "name", "updateDefaultVersion"];
 
+/** Where a group names the version of its template: a word such as $Latest starts no refresh. */
+const versions = [
+  ...["launchTemplate.version", "mixedInstancesPolicy.launchTemplate.launchTemplateSpecification.version"],
+];
+const later = "only machines that are started from now on have it";
+
 /** A group that replaces its machines by itself does so when they are made of something else than before. */
 function markRolled(draft: Draft, drafts: Drafts): void {
   const { resource, change, because, inputs } = draft;
@@ -274,17 +280,24 @@ function markRolled(draft: Draft, drafts: Drafts): void {
     const template = dependenciesOf(draft, drafts).find(({ resource: { type } }) => /:LaunchTemplate$/.test(type));
     const content = template?.inputs.filter(({ path }) => !besideVersion.some((name) => concerns(path, name))) ?? [];
     const other = content.length > 0 || (template?.carried.size ?? 0) > 0 || template?.change === "replaced";
-    // The sizes that a group may take start a refresh like its template (hashicorp/terraform-provider-aws,
-    // autoscaling/group.go).
-    const sizes = inputs.some(({ path }) => concerns(path, "mixedInstancesPolicy"));
-    if (!other && !sizes) return;
+    // A group's own template and sizes start a refresh like a new version of its number (hashicorp/
+    // terraform-provider-aws, autoscaling/group.go).
+    const own = ["mixedInstancesPolicy", "launchTemplate"].find((key) =>
+      inputs.some(({ path }) => concerns(path, key)),
+    );
+    if (!other && own === undefined) return;
+    if (own === undefined && versions.some((path) => /^\$/.test(String(valueAt(resource.inputs, path))))) {
+      draft.change = "changed";
+      because.add(later);
+      return;
+    }
     if (valueAt(resource.inputs, "instanceRefresh.strategy") === "Rolling") draft.change = "rolled";
-    because.add(other ? `${template?.resource.name ?? ""} changes` : "mixedInstancesPolicy");
+    because.add(other ? `${template?.resource.name ?? ""} changes` : (own ?? ""));
   }
   if (resource.type === "azure-native:compute:VirtualMachineScaleSet") {
     const model = ["virtualMachineProfile", "sku.name", "identity"];
     if (!inputs.some(({ path }) => model.some((key) => concerns(path, key)))) return;
     if (valueAt(resource.inputs, "upgradePolicy.mode") === "Rolling") draft.change = "rolled";
-    else because.add("only machines that are started from now on have it");
+    else because.add(later);
   }
 }

@@ -241,6 +241,33 @@ describe("what a change does", () => {
     });
 });
 
+describe("a group of AWS", () => {
+  const [groupType, templateType] = ["aws:autoscaling/group:Group", "aws:ec2/launchTemplate:LaunchTemplate"];
+  const both = (imageId: string, launches: object): readonly Compared[] => {
+    const common = { custom: true, options: {}, provider: null };
+    const inputs = { ...launches, instanceRefresh: { strategy: "Rolling" } };
+    return [
+      { ...common, urn: "t", type: templateType, name: "t", inputs: { imageId }, propertyDependencies: {} },
+      { ...common, urn: "g", type: groupType, name: "g", inputs, propertyDependencies: { launchTemplate: ["t"] } },
+    ];
+  };
+  const by = (version: string) => ({ launchTemplate: { version } });
+  const launchTemplateSpecification = { version: "$Default" };
+  const mixed = { mixedInstancesPolicy: { launchTemplate: { launchTemplateSpecification } } };
+  const later = "changed only machines that are started from now on have it";
+  for (const [what, old, now, expected] of [
+    ["a number", both("a", by("1")), both("b", by("1")), "rolled t changes"],
+    ["a word", both("a", by("$Latest")), both("b", by("$Latest")), later],
+    ["a word in a policy", both("a", mixed), both("b", mixed), later],
+    ["a word in place of a number", both("a", by("1")), both("a", by("$Latest")), "rolled launchTemplate"],
+    ["nothing", both("a", by("$Latest")), both("a", by("$Latest")), undefined],
+  ] as const)
+    it(`does this where its template's version is ${what}: ${expected}`, () => {
+      const found = findOperations({ resources: old }, now).find(({ urn }) => urn === "g");
+      assert.equal(found && `${found.change} ${found.because.join()}`, expected);
+    });
+});
+
 describe("a resource keeps what it was", () => {
   class Home extends ComponentResource {
     constructor(name: string, options: ComponentResourceOptions = {}, type = "t:index:Home") {
