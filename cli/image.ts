@@ -50,16 +50,13 @@ async function image(values: ReturnType<typeof declaration.opts>, terminal: Term
   const files = filesOf(plan, pool);
   const script = bakeScript({ spec, pool, files, product: project.version, base: vendors, images: pulled });
   const build = { spec, pool, base };
-  const templates = Object.entries(builder.files(build)).map(([path, content]) => ({
-    path,
-    content: `${JSON.stringify(content, null, 2)}\n`,
-  }));
-  writePlan(folder, [
+  const written = [
     { path: "bake.ps1", content: script },
-    ...templates,
+    { path: "bake.pkr.json", content: `${JSON.stringify(builder.template(build), null, 2)}\n` },
     { path: "README.md", content: readme(build, vendors, pulled) },
-  ]);
-  out(`${["bake.ps1", ...templates.map(({ path }) => path), "README.md"].join(", ")} in ${folder}\n`);
+  ];
+  writePlan(folder, written);
+  out(`${written.map(({ path }) => path).join(", ")} in ${folder}\n`);
   if (pulled.length < images.length)
     err(`not pulled, without a digest: ${images.filter((reference) => !pulled.includes(reference)).join(", ")}\n`);
   return exitCodes.fine;

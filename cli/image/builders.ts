@@ -75,11 +75,7 @@ function provisioners() {
 
 const hcl = (name: string) => `\${${name}}`;
 
-const variable = (description: string, preset?: string) => ({
-  type: "string",
-  description,
-  ...(preset === undefined ? {} : { default: preset }),
-});
+const variable = (description: string) => ({ type: "string", description });
 
 const winrm = { communicator: "winrm", winrm_use_ssl: true, winrm_insecure: true, winrm_timeout: "30m" } as const;
 
@@ -163,17 +159,17 @@ export const builders = {
   aws: {
     commands: awsCommands,
     vendors: ({ release }: WindowsPool, base: string) => (base === "latest" ? release.imageParameter : base),
-    files: (build: Build) => ({ "bake.pkr.json": packerAws(build) }),
+    template: packerAws,
   },
   azure: {
     commands: azureCommands,
     vendors: ({ release }: WindowsPool, base: string) => [...Object.values(release.marketplaceImage), base].join(":"),
-    files: (build: Build) => ({ "bake.pkr.json": packerAzure(build) }),
+    template: packerAzure,
   },
 } as const;
 
 export function readme({ spec, pool }: Build, base: string, images: readonly string[]): string {
-  const own = builders[spec.cloud].commands.map((line) => line.replaceAll("POOL", pool.name).replaceAll("BASE", base));
+  const own = builders[spec.cloud].commands.map((line) => line.replaceAll("BASE", base));
   return [
     `# An image for the pool ${pool.name}`,
     "",
