@@ -24,7 +24,7 @@ import {
 } from "../../components/model/releases.ts";
 import { UsageError } from "../exit.ts";
 import { type UpstreamLock, withManifests } from "./manifests.ts";
-import { checksumUrl, digestOf, type Publishers } from "./publishers.ts";
+import { checksumUrl, digestOf, type Publishers, reasonOf } from "./publishers.ts";
 
 /** What is recorded. */
 export interface Lock {
@@ -111,10 +111,7 @@ export async function pin(
   const look = async (artifact: Artifact): Promise<PinResult> => {
     if (!isAsked(artifact)) return { artifact, outcome: "kept" };
     progress(`asking for ${nameOf(artifact)}`);
-    return await digestOf(artifact, publishers).then(
-      (said) => judge(artifact, said, wanted.acceptMoved),
-      (error: Error) => ({ artifact, outcome: "failed", message: `${nameOf(artifact)}: ${error.message}` }),
-    );
+    return await judged(artifact, publishers, wanted.acceptMoved);
   };
   const results: PinResult[] = [];
   while (results.length < rows.length)
@@ -206,10 +203,9 @@ function withNamed(lock: readonly Artifact[], versions: Versions): readonly Arti
     const known = lock.filter((row) => row.name === name && (os === undefined || row.os === os));
     if (known.some((row) => row.version === version)) return [];
     // Another minor's image tags may be made otherwise.
-    const near = known.filter((row) => minorOf(row.version) === minorOf(version));
-    const newest = sorted(near.length > 0 ? near : known).at(-1)?.version;
+    const newest = known.findLast((row) => minorOf(row.version) === minorOf(version)) ?? known.at(-1);
     return known
-      .filter((row) => row.version === newest)
+      .filter((row) => row.version === newest?.version)
       .map((row) => {
         const url = row.url.replace(/@sha256:.*$/, "").replaceAll(row.version, version);
         return unknown({ ...row, version, url });
@@ -314,25 +310,24 @@ function sorted(lock: readonly Artifact[]): readonly Artifact[] {
   );
 }
 
-type Said = Awaited<ReturnType<typeof digestOf>>;
-
 /** A missing digest is taken. A moved tag can be accepted; a file may not change. */
-function judge(artifact: Artifact, { digest, from }: Said, acceptMoved = false): PinResult {
-  const what = nameOf(artifact);
-  if (digest === undefined)
-    return { artifact, outcome: "unverified", message: `${what}: ${from} gives no digest of it` };
-  if (artifact.digest === digest) return { artifact, outcome: "verified" };
-  const recorded = withDigest(artifact, digest, from);
-  if (artifact.digest === null) return { artifact: recorded, outcome: "recorded" };
-  const both = `the lock file has ${artifact.digest}, the publisher says ${digest} (${from})`;
-  if (!isImage(artifact))
-    return { artifact, outcome: "different", message: `${what}: ${both}. Find out why before you use it` };
-  if (acceptMoved) return { artifact: recorded, outcome: "moved", message: `${what}: tag moved: ${both}` };
-  return {
-    artifact,
-    outcome: "different",
-    message: `${what}: the tag was moved: ${both}. Take the new image with --accept-moved`,
+async function judged(artifact: Artifact, publishers: Publishers, acceptMoved = false): Promise<PinResult> {
+  const said = (outcome: PinResult["outcome"], text: string, of = artifact) => {
+    return { artifact: of, outcome, message: `${nameOf(artifact)}: ${text}` };
   };
+  try {
+    const { digest, from } = await digestOf(artifact, publishers);
+    if (digest === undefined) return said("unverified", `${from} gives no digest of it`);
+    if (artifact.digest === digest) return { artifact, outcome: "verified" };
+    const recorded = withDigest(artifact, digest, from);
+    if (artifact.digest === null) return { artifact: recorded, outcome: "recorded" };
+    const both = `the lock file has ${artifact.digest}, the publisher says ${digest} (${from})`;
+    if (!isImage(artifact)) return said("different", `${both}. Find out why before you use it`);
+    if (acceptMoved) return said("moved", `tag moved: ${both}`, recorded);
+    return said("different", `the tag was moved: ${both}. Take the new image with --accept-moved`);
+  } catch (error) {
+    return said("failed", reasonOf(error));
+  }
 }
 
 function failureOf({ artifact, outcome, message = "" }: PinResult, taken: readonly Artifact[]): readonly string[] {
