@@ -86,6 +86,9 @@ export async function runPart(command: Command, words: readonly string[], termin
 /** For an option that may be given several times: its values, in order. */
 export const several = (value: string, before: readonly string[] = []): readonly string[] => [...before, value];
 
+/** For an option with several values and commas between them. */
+export const listed = (text: string): readonly string[] => text.split(",").flatMap((item) => item.trim() || []);
+
 /**
  * Uses a file or folder of the command line.
  *

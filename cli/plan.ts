@@ -1,6 +1,7 @@
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { Option } from "@commander-js/extra-typings";
+import { z } from "zod";
 import { UserDataError } from "../plan/decode/userData.ts";
 import { type BasePlan, readBasePlan } from "../plan/diff/base.ts";
 import { diffPlans } from "../plan/diff/compare.ts";
@@ -118,9 +119,7 @@ function seconds(milliseconds: number): string {
 }
 
 function dateOf(text: string | undefined): string | undefined {
-  // A day beyond its month's end is read as the next month's.
-  const day = text === undefined ? Number.NaN : Date.parse(`${text}T00:00:00Z`);
-  if (text !== undefined && (Number.isNaN(day) || new Date(day).toISOString().slice(0, 10) !== text))
+  if (text !== undefined && !z.iso.date().safeParse(text).success)
     throw new UsageError(`--as-of ${text} is not a date; allowed: a day such as 2026-11-30`);
   return text;
 }

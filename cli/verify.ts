@@ -6,7 +6,7 @@ import { checkList, chosenChecks } from "../check/cluster/checkList.ts";
 import { balancerKinds } from "../check/cluster/probePods.ts";
 import { clusterFacts, greet, orSaid, verify } from "../check/cluster/verify.ts";
 import { junitXml } from "../check/report.ts";
-import { commandOf, exitCodes, UsageError, withUserFile } from "./exit.ts";
+import { commandOf, exitCodes, listed, UsageError, withUserFile } from "./exit.ts";
 import { clusterOf, kubeconfigOption } from "./kubeconfig.ts";
 import { jsonOf } from "./printed.ts";
 
@@ -20,9 +20,9 @@ const declaration = new Declaration()
   .option(
     "--only <ID,...>",
     "run only these checks: whole ids, or what stands before the slash, as in pod-to-pod,dns/linux",
-    words,
+    listed,
   )
-  .option("--skip <ID,...>", "leave these out, named in the same way", words)
+  .option("--skip <ID,...>", "leave these out, named in the same way", listed)
   .addOption(
     new Option(
       "--load-balancer <KIND>",
@@ -31,7 +31,7 @@ const declaration = new Declaration()
       .choices(balancerKinds)
       .default("internal" as const),
   )
-  .option("--source <CIDR,...>", "networks that a public load balancer lets in, this machine's among them", words)
+  .option("--source <CIDR,...>", "networks that a public load balancer lets in, this machine's among them", listed)
   // The first pull of a Windows image may take most of it.
   .option("--timeout <SECONDS>", "time limit of each check: the first pull of a Windows image is slow", "1200")
   .option("--outbound <URL>", "what pods must reach outside; none: skip that check", "https://registry.k8s.io/");
@@ -95,11 +95,4 @@ function requireWritable(junit: string): void {
   const allowed = "a file in a folder that is there and yours to write";
   withUserFile(`--junit ${junit}`, allowed, () => accessSync(path.dirname(junit), constants.W_OK));
   if (existsSync(junit)) withUserFile(`--junit ${junit}`, allowed, () => closeSync(openSync(junit, "r+")));
-}
-
-function words(text: string): readonly string[] {
-  return text
-    .split(",")
-    .map((word) => word.trim())
-    .filter((word) => word !== "");
 }

@@ -1,6 +1,7 @@
 import { execFile } from "node:child_process";
 import { promisify } from "node:util";
 import type { Cloud } from "../../components/config/schema.ts";
+import { accountLine } from "../up/places.ts";
 
 /** What a cloud says to whoever has signed in; nothing of what it does not say. */
 export interface FromCloud {
@@ -15,14 +16,12 @@ export interface FromCloud {
 
 const limitMs = 10_000;
 
-const asked: Readonly<Record<Cloud, (region: string) => Readonly<Record<"account" | "zones" | "quota", string>>>> = {
+const asked: Readonly<Record<Cloud, (region: string) => Readonly<Record<"zones" | "quota", string>>>> = {
   aws: (region) => ({
-    account: "aws sts get-caller-identity --query Account --output text",
     zones: `aws ec2 describe-availability-zones --region ${region} --filters Name=zone-type,Values=availability-zone --query AvailabilityZones[].ZoneName --output text`,
     quota: `aws service-quotas get-service-quota --region ${region} --service-code ec2 --quota-code L-1216C47A --query Quota.Value --output text`,
   }),
   azure: (region) => ({
-    account: "az account show --query id --output tsv",
     // Each region has three or none, which the program knows.
     zones: "true",
     quota: `az vm list-usage --location ${region} --query [?name.value=='cores'].limit --output tsv`,
@@ -37,7 +36,7 @@ export async function fromCloud(cloud: Cloud, region: string): Promise<FromCloud
     return stdout.trim();
   };
   const lines = asked[cloud](region);
-  const account = await run(lines.account);
+  const account = await run(accountLine[cloud]);
   if (account === "") return {};
   const [zones, quota, address] = await Promise.all([
     run(lines.zones),

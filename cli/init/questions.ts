@@ -3,7 +3,7 @@ import { dnsName, nameForm } from "../../components/config/forms.ts";
 import type { Cloud } from "../../components/config/schema.ts";
 import { cloudFacts } from "../../components/model/cloudFacts/cloudFacts.ts";
 import { cloudNames } from "../../components/model/cloudFacts/facts.ts";
-import { type Terminal, UsageError } from "../exit.ts";
+import { listed, type Terminal, UsageError } from "../exit.ts";
 import type { FromCloud } from "./fromCloud.ts";
 
 export interface Given {
@@ -99,15 +99,8 @@ const allowQuestion: Question<readonly string[]> = {
   ask: "Networks that reach the API from outside (198.51.100.0/24, with commas; empty: a private API)",
   allowed: "networks in CIDR notation, with commas; a single address ends with /32",
   preset: "",
-  read: (answer) => (items(answer).every((item) => /^[\d.]+\/\d+$/.test(item)) ? items(answer) : undefined),
+  read: (answer) => (listed(answer).every((item) => /^[\d.]+\/\d+$/.test(item)) ? listed(answer) : undefined),
 };
-
-function items(answer: string): readonly string[] {
-  return answer
-    .split(",")
-    .map((item) => item.trim())
-    .filter((item) => item !== "");
-}
 
 export interface NewStack {
   readonly cloud: Cloud;
