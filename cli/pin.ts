@@ -8,18 +8,16 @@ import { defaultRelease } from "../components/model/releases.ts";
 import { commandOf, type ExitCode, exitCodes, several, type Terminal, UsageError, withUserFile } from "./exit.ts";
 import { programFolder } from "./packages.ts";
 import { type Lock, nameOf, type Pinned, pin, versionsSchema } from "./pin/lock.ts";
-import { readUpstream } from "./pin/manifests.ts";
 import { httpPublishers } from "./pin/publishers.ts";
 import { jsonOf, type Printed } from "./printed.ts";
 import { findProject } from "./project.ts";
 
 const lockPath = "components/model/artifacts.lock.json";
-const upstreamPath = "components/model/upstream.lock.json";
 const versionsPath = "versions.json";
 
 const declaration = new Declaration()
   .description(
-    `Asks the publishers for the digests of components/model/artifacts.lock.json: what is recorded must be what they say, what is missing, or named by versions.json at another version, is recorded. In a repository that has Fenestra as a submodule everything goes to ${moreArtifacts} beside the stack files. With a version (${defaultRelease}) the programs of that Kubernetes release are added; the two newest releases of a minor stay. With a name before it, as in versions.json, the later patch of that program or image is taken, with what moves together with it; a submodule's row goes by itself once Fenestra has that patch. Manifests of add-ons at another version are read, and what they say otherwise is printed (${upstreamPath}). Nothing is written when something differs or failed.`,
+    `Asks the publishers for the digests of components/model/artifacts.lock.json: what is recorded must be what they say, what is missing, or named by versions.json at another version, is recorded. In a repository that has Fenestra as a submodule everything goes to ${moreArtifacts} beside the stack files. With a version (${defaultRelease}) the programs of that Kubernetes release are added; the two newest releases of a minor stay. With a name before it, as in versions.json, the later patch of that program or image is taken, with what moves together with it; a submodule's row goes by itself once Fenestra has that patch. Nothing is written when something differs or failed.`,
   )
   .usage("[options] [[name] version]")
   .argument("[words...]")
@@ -35,9 +33,7 @@ const declaration = new Declaration()
   .option("--via <URL>", "reach each publisher as URL/<host>/<path>: a mirror in place of the internet")
   .option("--root <DIR>", "another checkout of this repository");
 
-export const command = commandOf(declaration, run, {
-  codes: { 1: "a digest differs, a publisher failed, or --check finds manifests that are not recorded" },
-});
+export const command = commandOf(declaration, run, { codes: { 1: "a digest differs, or a publisher failed" } });
 
 type Options = ReturnType<typeof declaration.opts>;
 
@@ -72,14 +68,13 @@ function readPlace(other: string | undefined): Place {
   if (project?.own === false) {
     const file = path.join(project.stacks, moreArtifacts);
     const users = existsSync(file) ? withUserFile(file, "a file", () => readArtifactLock(file)) : [];
-    return { table, lock: { rows, users, upstream: {} }, files: { [file]: ({ lock }) => lock.users ?? [] } };
+    return { table, lock: { rows, users }, files: { [file]: ({ lock }) => lock.users ?? [] } };
   }
   const files: Place["files"] = {
     [at(lockPath)]: ({ lock }) => lock.rows,
-    [at(upstreamPath)]: ({ lock }) => lock.upstream,
     [at(versionsPath)]: ({ versions }) => ({ ...table, ...versions }),
   };
-  return { table, lock: { rows, upstream: readUpstream(at(upstreamPath)) }, files };
+  return { table, lock: { rows }, files };
 }
 
 async function run(given: Options, terminal: Terminal, words: readonly string[]): Promise<ExitCode> {
@@ -96,7 +91,7 @@ async function run(given: Options, terminal: Terminal, words: readonly string[])
     terminal.err("fenestra: the lock file was left as it was\n");
     return exitCodes.findings;
   }
-  if (check) return pinned.news.length === 0 ? exitCodes.fine : exitCodes.findings;
+  if (check) return exitCodes.fine;
   const changed = Object.entries(files).filter(([, content]) => !isDeepStrictEqual(content(before), content(pinned)));
   for (const [file, content] of changed)
     if (existsSync(file) && !isDeepStrictEqual(content(before), JSON.parse(readFileSync(file, "utf8"))))
@@ -109,12 +104,12 @@ async function run(given: Options, terminal: Terminal, words: readonly string[])
 /** As they are written. */
 export const rendered = (content: object): string => `${JSON.stringify(content, null, 2)}\n`;
 
-const printedOf = ({ results, taken, news, failed }: Pinned): Printed<"pin"> => ({
+const printedOf = ({ results, taken, failed }: Pinned): Printed<"pin"> => ({
   results: results.map(({ artifact: { name, os, version }, ...rest }) => ({ name, os, version, ...rest })),
-  ...{ taken: taken.map(nameOf), news, failed },
+  ...{ taken: taken.map(nameOf), failed },
 });
 
-function report({ results, taken, gone, news, failed }: Pinned, { out, err }: Pick<Terminal, "out" | "err">): void {
+function report({ results, taken, gone, failed }: Pinned, { out, err }: Pick<Terminal, "out" | "err">): void {
   const of = (outcome: string) => results.filter((result) => result.outcome === outcome);
   // The first three of one reason, such as a host out of reach.
   for (const [reason, all] of Map.groupBy(failed, (each) => each.slice(each.lastIndexOf(": ") + 2))) {
@@ -128,6 +123,5 @@ function report({ results, taken, gone, news, failed }: Pinned, { out, err }: Pi
   const counts = ["verified", "recorded", "moved", "different", "failed"].map((each) => `${of(each).length} ${each}`);
   out(`${counts.join(", ")}, ${of("unverified").length} without a published digest\n`);
   for (const row of taken) out(`taken: ${nameOf(row)}\n`);
-  for (const line of news) out(`${line}\n`);
   for (const row of gone) out(`gone: ${nameOf(row)}: Fenestra has that patch, or a later one\n`);
 }

@@ -106,7 +106,7 @@ export const printed = {
     results: list(
       record({ ...{ name: word, os: word, version: word, outcome: z.enum(pinOutcomes), message: optional } }),
     ),
-    ...{ taken: lines, news: lines, failed: lines },
+    ...{ taken: lines, failed: lines },
   }),
   mirror: record({
     ...{ version: z.literal(1), stack: word },

@@ -23,7 +23,6 @@ import {
   type VersionTree,
 } from "../../components/model/releases.ts";
 import { UsageError } from "../exit.ts";
-import { type UpstreamLock, withManifests } from "./manifests.ts";
 import { checksumUrl, digestOf, type Publishers, reasonOf } from "./publishers.ts";
 
 /** What is recorded. */
@@ -32,7 +31,6 @@ export interface Lock {
   readonly rows: readonly Artifact[];
   /** Those of a repository that has the program as a submodule, where nothing else is recorded. */
   readonly users?: readonly Artifact[] | undefined;
-  readonly upstream: UpstreamLock;
 }
 
 const tree: z.ZodType<VersionTree> = z.union([
@@ -87,8 +85,6 @@ export interface Pinned extends Pick<Wanted, "versions"> {
   readonly taken: readonly Artifact[];
   /** Rows of a user that the program has meanwhile. */
   readonly gone: readonly Artifact[];
-  /** What manifests say otherwise than before, line by line. */
-  readonly news: readonly string[];
   /** Why nothing is recorded. */
   readonly failed: readonly string[];
 }
@@ -107,7 +103,7 @@ export async function pin(
   publishers: Publishers,
   progress: (doing: string) => void = () => {},
 ): Promise<Pinned> {
-  const { rows, taken, versions, isMeant, isAsked } = rowsOf(lock, wanted);
+  const { rows, taken, versions, isAsked } = rowsOf(lock, wanted);
   const look = async (artifact: Artifact): Promise<PinResult> => {
     if (!isAsked(artifact)) return { artifact, outcome: "kept" };
     progress(`asking for ${nameOf(artifact)}`);
@@ -116,13 +112,11 @@ export async function pin(
   const results: PinResult[] = [];
   while (results.length < rows.length)
     results.push(...(await Promise.all(rows.slice(results.length, results.length + atOnce).map(look))));
-  const named = namedVersions(versions, minorOf(defaultRelease)).filter(isMeant);
-  const { upstream, changed: news, failed: unread } = await withManifests(lock.upstream, named, publishers);
-  const failed = [...results.flatMap((each) => failureOf(each, taken)), ...unread];
-  const found = { results, news, failed };
+  const failed = results.flatMap((each) => failureOf(each, taken));
+  const found = { results, failed };
   if (failed.length > 0) return { lock, versions: wanted.versions, ...found, taken: [], gone: [] };
   const all = results.map(({ artifact }) => artifact);
-  if (lock.users === undefined) return { lock: { rows: all, upstream }, versions, ...found, taken, gone: [] };
+  if (lock.users === undefined) return { lock: { rows: all }, versions, ...found, taken, gone: [] };
   const theirs = all.filter((row) => !lock.rows.includes(row));
   const gone = placesOf(lock.rows, theirs).filter(({ replaces }) => replaces?.length === 0);
   const users = over(theirs, gone).filter((row) => !gone.includes(row));
@@ -134,10 +128,8 @@ function rowsOf({ rows: own, users }: Lock, { versions: table, release, componen
   const versions = component === undefined ? table : withComponent(table, component);
   const named = withNamed(own, versions);
   const taken = component === undefined ? [] : takenOf(named, own, users, component, table.together);
-  const isMeant = ({ name, version }: Pick<Artifact, "name" | "version">) =>
-    component === undefined
-      ? `${name} ${version}`.includes(only ?? "")
-      : taken.some((row) => row.name === name && row.version === version);
+  const isMeant = (row: Artifact) =>
+    component === undefined ? `${row.name} ${row.version}`.includes(only ?? "") : taken.includes(row);
   const known = users === undefined ? named.filter((row) => own.includes(row) || isMeant(row)) : over(own, users);
   const rows = over(release === undefined ? known : withRelease(known, release), taken);
   if (!rows.some(isMeant) && only !== undefined)
@@ -148,7 +140,7 @@ function rowsOf({ rows: own, users }: Lock, { versions: table, release, componen
   const isFixed = (row: Artifact) =>
     users !== undefined && own.includes(row) && (row.digest !== null || release !== undefined);
   const isAsked = (row: Artifact) => !isFixed(row) && (isMeant(row) || !known.includes(row));
-  return { rows: sorted(rows), taken, versions, isMeant, isAsked };
+  return { rows: sorted(rows), taken, versions, isAsked };
 }
 
 /** Rows, with more in place of the same ones. */

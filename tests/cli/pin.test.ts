@@ -1,5 +1,4 @@
 import assert from "node:assert/strict";
-import { createHash } from "node:crypto";
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import path from "node:path";
@@ -36,8 +35,7 @@ function pinned(rows: readonly Artifact[], answers: Answers, wanted: Partial<Wan
   const images = Object.fromEntries(
     rows.filter((each) => !isProgram(each)).map(({ name, version }) => [name, version]),
   );
-  const { users, upstream = {} } = wanted;
-  return pin({ rows, users, upstream }, { versions: { ...none, images }, ...wanted }, publishers);
+  return pin({ rows, users: wanted.users }, { versions: { ...none, images }, ...wanted }, publishers);
 }
 const shown = (rows: readonly Artifact[] = []) =>
   rows.map(({ name, version, os, digest }) => `${name} ${version} ${os} ${digest?.[0]}`);
@@ -171,46 +169,11 @@ describe("pin", () => {
     ] as const)
       await assert.rejects(typeof ask === "string" ? take(ask, {}) : pinned(own, {}, ask), why);
   });
-
-  it("reads an add-on's manifests at its tag, says what another version says, and takes nothing half or other", async () => {
-    const [file, api] = ["deploy/a.yaml", "https://api.github.com/repos/o/p"];
-    const manifest = (flag: string) =>
-      `kind: DaemonSet\nmetadata: { name: a }\nspec: { template: { spec: { containers: [{ name: c, args: ["${flag}"] }] } } }\n`;
-    const publish = (version: string, content: string, answer = content) => {
-      const sha = createHash("sha1").update(`blob ${content.length}\0${content}`).digest("hex");
-      const tree = [file, "README.md"].map((each) => ({ path: each, type: "blob", sha }));
-      return {
-        [`https://ghcr.io/v2/o/r/manifests/${version}`]: a,
-        [`${api}/commits/v${version}`]: `{"sha":"of-${version}"}`,
-        [`${api}/git/trees/of-${version}?recursive=1`]: JSON.stringify({ truncated: false, tree }),
-        [`https://raw.githubusercontent.com/o/p/of-${version}/${file}`]: answer,
-      };
-    };
-    const origin = { "ghcr.io/o/r": { repository: "o/p", tag: "v{version}", paths: "deploy/.*" } };
-    const { lock } = await pinned([image(a)], publish("1.0.0", manifest("--v=1")), { upstream: origin });
-    const facts = { workloads: { a: { containers: { c: { flags: { v: "1" } } } } } };
-    assert.partialDeepStrictEqual(lock.upstream["ghcr.io/o/r"], {
-      read: { version: "1.0.0", commit: "of-1.0.0", facts },
-    });
-    const whole = manifest("--v=2");
-    for (const [content, answer, why] of [
-      [whole, whole.slice(0, 60), /a\.yaml: not the file of the tag/],
-      ["<html>\n", undefined, /expected object/],
-      ["a: [", undefined, /a\.yaml: Flow/],
-    ] as const) {
-      const { failed, ...said } = await pinned([image(a, "1.1.0")], publish("1.1.0", content, answer), lock);
-      assert.match(failed.join(), why);
-      assert.equal(said.lock.upstream, lock.upstream);
-    }
-    const later = await pinned([image(a, "1.1.0")], publish("1.1.0", whole), lock);
-    assert.deepEqual(later.news, ["manifest: ghcr.io/o/r 1.1.0/workloads/a/containers/c/flags/v: 1|2"]);
-    assert.partialDeepStrictEqual(later.lock.upstream["ghcr.io/o/r"], { read: { commit: "of-1.1.0" } });
-  });
 });
 
 describe("what pin keeps", () => {
   it("is as it would write it: by versions.json, with partners at one release", async () => {
-    const files = ["versions.json", "components/model/artifacts.lock.json", "components/model/upstream.lock.json"];
+    const files = ["versions.json", "components/model/artifacts.lock.json"];
     for (const file of files) {
       const text = readFileSync(path.join(import.meta.dirname, "../..", file), "utf8");
       assert.equal(rendered(JSON.parse(text)), text);

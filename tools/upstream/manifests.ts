@@ -1,10 +1,22 @@
+/**
+ * Writes `components/model/upstream.lock.json`: what the manifests of add-ons' own projects say, at the versions of
+ * `versions.json`. What they say otherwise than before is printed; nothing is written where one cannot be read whole.
+ *
+ * Usage: cli/with-node tools/upstream/manifests.ts [URL], a mirror as that of `fenestra pin --via`.
+ */
 import { createHash } from "node:crypto";
-import { existsSync, readFileSync } from "node:fs";
+import { readFileSync, writeFileSync } from "node:fs";
 import { parseAllDocuments } from "yaml";
 import { z } from "zod";
-import type { NamedVersion } from "../../components/model/releases.ts";
+import { httpPublishers, type Publishers, reasonOf } from "../../cli/pin/publishers.ts";
+import {
+  defaultRelease,
+  minorOf,
+  type NamedVersion,
+  namedVersions,
+  versions,
+} from "../../components/model/releases.ts";
 import { differences, type Facts, factsOf } from "./facts.ts";
-import { type Publishers, reasonOf } from "./publishers.ts";
 
 const factSchema: z.ZodType<Facts> = z.record(z.string(), z.union([z.string(), z.lazy(() => factSchema)]));
 const readSchema = z.strictObject({ version: z.string(), commit: z.string(), facts: factSchema });
@@ -21,11 +33,11 @@ const upstreamSchema = z.strictObject({
 const lockSchema = z.record(z.string(), z.union([upstreamSchema, z.strictObject({ none: z.string() })]));
 
 /** For each image where its project's manifests are and what they say, or why there are none. */
-export type UpstreamLock = z.infer<typeof lockSchema>;
+type UpstreamLock = z.infer<typeof lockSchema>;
 
-export function readUpstream(file: string): UpstreamLock {
-  return existsSync(file) ? lockSchema.parse(JSON.parse(readFileSync(file, "utf8"))) : {};
-}
+const file = new URL("../../components/model/upstream.lock.json", import.meta.url);
+
+export const readUpstream = (): UpstreamLock => lockSchema.parse(JSON.parse(readFileSync(file, "utf8")));
 
 const commitSchema = z.object({ sha: z.string() });
 const treeSchema = z.object({
@@ -79,12 +91,20 @@ export async function withManifests(
     if ("none" in own || version === undefined || own.read?.version === version) return [image, own];
     const now = await read(own, version, publishers).catch((error: unknown) => reasonOf(error));
     if (typeof now === "string") {
-      failed.push(`manifests of ${image} ${version}: ${now}`);
+      failed.push(`${image} ${version}: ${now}`);
       return [image, own];
     }
     const lines = own.read === undefined ? [": recorded"] : differences(own.read.facts, now.facts, "");
-    changed.push(...lines.map((line) => `manifest: ${image} ${version}${line}`));
+    changed.push(...lines.map((line) => `${image} ${version}${line}`));
     return [image, { ...own, read: now }];
   });
   return { upstream: Object.fromEntries(await Promise.all(entries)), changed, failed };
+}
+
+if (import.meta.main) {
+  const named = namedVersions(versions, minorOf(defaultRelease));
+  const { upstream, changed, failed } = await withManifests(readUpstream(), named, httpPublishers(process.argv[2]));
+  for (const line of [...changed, ...failed]) console.log(line);
+  if (failed.length === 0) writeFileSync(file, `${JSON.stringify(upstream, null, 2)}\n`);
+  else process.exitCode = 1;
 }
