@@ -21,6 +21,7 @@ import {
 } from "@kubernetes/client-node";
 import { z } from "zod";
 import { type ApiClients, keepingConnections } from "../../check/cluster/clusterApi.ts";
+import { type ApiClient, askApi } from "../../components/gates/apiProbe.ts";
 import { type CommandResult, limitsMs } from "../host/command.ts";
 
 /** The parts of the Kubernetes API that the harness uses, with one identity. */
@@ -124,20 +125,22 @@ export function isReady({ status }: V1Node | V1Pod): boolean {
   return status?.conditions?.some((condition) => condition.type === "Ready" && condition.status === "True") === true;
 }
 
-/** Whether the API server says that it is ready. */
-export async function answersReady(kubeconfig: string): Promise<boolean> {
+/** A kubeconfig's identity as a gate's client. */
+export function gateClient(kubeconfig: string): ApiClient {
   const config = new KubeConfig();
   config.loadFromString(kubeconfig);
-  const options: RequestOptions = { timeout: 5_000, agent: false };
-  await config.applyToHTTPSOptions(options);
-  return await new Promise((resolve, reject) => {
-    get(`${config.getCurrentCluster()?.server}/readyz`, options, (response) => {
-      response.resume();
-      resolve(response.statusCode === 200);
-    })
-      .on("timeout", (): void => reject(new Error("no answer")))
-      .on("error", reject);
-  });
+  const [cluster, user] = [config.getCurrentCluster(), config.getCurrentUser()];
+  const pem = (base64 = "") => Buffer.from(base64, "base64").toString();
+  return {
+    server: cluster?.server ?? "",
+    caCertificate: pem(cluster?.caData),
+    client: { certificate: pem(user?.certData), key: pem(user?.keyData) },
+  };
+}
+
+/** Whether the API server says that it is ready. */
+export async function answersReady(kubeconfig: string): Promise<boolean> {
+  return (await askApi({ ...gateClient(kubeconfig), requestMs: 5_000 }, "/readyz")).status === 200;
 }
 
 /** Keeps so many watches open, as clients do: each begins anew when it ends. @returns what ends them */

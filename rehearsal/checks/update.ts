@@ -1,12 +1,11 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { KubeConfig } from "@kubernetes/client-node";
 import { z } from "zod";
 import { expect, expectEqual, inOrder } from "../../check/check.ts";
 import { coreDnsTag, minorNumber, ports } from "../../check/facts.ts";
 import { type ApiClient, askApi } from "../../components/gates/apiProbe.ts";
 import { decodeUserData } from "../../plan/decode/userData.ts";
 import type { Kubectl } from "../api/apply.ts";
-import { type Api, isReady } from "../api/client.ts";
+import { type Api, gateClient, isReady } from "../api/client.ts";
 import type { DecodedMachine } from "../cluster/bringUp.ts";
 import type { Cluster, Release } from "../cluster/cluster.ts";
 import type { ControlPlaneLab } from "../cluster/controlPlaneLab.ts";
@@ -26,19 +25,6 @@ interface UpdateChecks {
 }
 
 const releaseOf = ({ programs }: Release): string => programs["kube-apiserver"].version;
-
-/** The administrator's kubeconfig as a gate's client. */
-function clientOf(kubeconfig: string): ApiClient {
-  const config = new KubeConfig();
-  config.loadFromString(kubeconfig);
-  const [cluster, user] = [config.getCurrentCluster(), config.getCurrentUser()];
-  const pem = (base64 = "") => Buffer.from(base64, "base64").toString("utf8");
-  return {
-    server: cluster?.server ?? "",
-    caCertificate: pem(cluster?.caData),
-    client: { certificate: pem(user?.certData), key: pem(user?.keyData) },
-  };
-}
 
 /**
  * A control plane of three goes to another release, machine by machine, and the workers follow; before that an update
@@ -108,7 +94,7 @@ class Course {
 
   constructor(of: UpdateChecks) {
     this.#of = of;
-    this.#watch = new UpdateWatch(clientOf(of.kubeconfig), of.cluster.api);
+    this.#watch = new UpdateWatch(gateClient(of.kubeconfig), of.cluster.api);
   }
 
   async begin({ kubectl, cloud, note }: CheckContext): Promise<void> {

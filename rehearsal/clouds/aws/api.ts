@@ -8,6 +8,7 @@ import {
   describeRefreshes,
   type LifecycleActions,
   type Refresh,
+  refused,
   seen,
 } from "./instances.ts";
 import type { AwsMachine } from "./metadata.ts";
@@ -204,13 +205,8 @@ function invalid(problem: string): EndpointAnswer {
 function compute(cloud: AwsCloud, machine: AwsMachine, form: URLSearchParams): EndpointAnswer {
   const action = form.get("Action") ?? "";
   if (action !== "DescribeInstances") return failure("InvalidAction", action);
-  if (!allowed(cloud, machine, [`ec2:${action}`, "*"])) return computeError(403, "UnauthorizedOperation");
+  if (!allowed(cloud, machine, [`ec2:${action}`, "*"])) return refused("UnauthorizedOperation", undefined, 403);
   return describeInstances([...seen(cloud.machines()), ...cloud.ended], form);
-}
-
-/** An error as EC2 gives it (Amazon EC2 Developer Guide, "Error codes for the Amazon EC2 API"). */
-function computeError(status: number, code: string): EndpointAnswer {
-  return { status, body: `<Response><Errors><Error><Code>${code}</Code></Error></Errors></Response>` };
 }
 
 function objectStore(cloud: AwsCloud, machine: AwsMachine, request: EndpointRequest): EndpointAnswer {

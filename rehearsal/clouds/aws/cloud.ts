@@ -79,7 +79,8 @@ export function simulateAws(program: RecordedProgram, clusterName: string): Clou
       return parsed.Parameter.Value;
     },
     secretNames: () => [...programs.parameters.keys()],
-    inService: (machine) => Promise.resolve(lifecycle.launched.has(machine.id)),
+    inService: async (machine) =>
+      machine.group !== undefined && machine.group.launchHooks.length > 0 && !lifecycle.waits(machine),
   };
 }
 
@@ -182,7 +183,6 @@ class Fleet {
     const gone = this.byAddress.get(machine.privateIp);
     if (gone !== undefined) this.ended.push({ ...gone, terminated: true });
     this.#past.push(...this.machines.splice(this.machines.indexOf(machine), 1));
-    this.lifecycle.forget(machine);
     this.byAddress.delete(machine.privateIp);
   }
 

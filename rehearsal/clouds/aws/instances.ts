@@ -57,9 +57,10 @@ function escapeXml(text: string): string {
   return text.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;");
 }
 
-function refused(code: string, message: string): EndpointAnswer {
+/** An error as EC2 gives it (Amazon EC2 Developer Guide, "Error codes for the Amazon EC2 API"). */
+export function refused(code: string, message = code, status = 400): EndpointAnswer {
   return {
-    status: 400,
+    status,
     body: `<Response><Errors><Error><Code>${code}</Code><Message>${message}</Message></Error></Errors></Response>`,
   };
 }
@@ -126,42 +127,22 @@ export function describeRefreshes(refresh: Refresh | undefined): EndpointAnswer 
   return answer("DescribeInstanceRefreshes", `<InstanceRefreshes>${member}</InstanceRefreshes>`);
 }
 
-type Phase = "launch" | "terminate";
-
-/** A lifecycle action at which an instance waits. */
-interface Waiting {
-  readonly group: string;
-  readonly hook: string;
-  readonly phase: Phase;
-}
-
 /**
  * The lifecycle actions of Auto Scaling groups: from its launch, and from the announcement of its end, an instance
  * waits at each hook of its group until the action is completed (Amazon EC2 Auto Scaling User Guide, "How lifecycle
- * hooks work"; CompleteLifecycleAction). Time ends no action here.
+ * hooks work"; CompleteLifecycleAction). Time ends no action here, and none is abandoned.
  */
 export class LifecycleActions {
-  /** By the id of the instance. */
-  readonly #waiting = new Map<string, Waiting[]>();
-  readonly #launched = new Set<string>();
+  /** `GROUP HOOK`, by the id of the instance. */
+  readonly #waiting = new Map<string, readonly string[]>();
 
-  /** Machines whose launch hooks, one at least, were all completed with CONTINUE. */
-  get launched(): ReadonlySet<string> {
-    return this.#launched;
-  }
-
-  launch(machine: SimulatedMachine): void {
-    this.#begin(machine, "launch");
+  launch({ id, group }: SimulatedMachine): void {
+    this.#waiting.set(id, group?.launchHooks.map((hook) => `${group.name} ${hook}`) ?? []);
   }
 
   /** A machine's end is announced: it waits at its group's termination hooks alone. */
-  terminate(machine: SimulatedMachine): void {
-    this.#begin(machine, "terminate");
-  }
-
-  forget({ id }: SimulatedMachine): void {
-    this.#waiting.delete(id);
-    this.#launched.delete(id);
+  terminate({ id, group }: SimulatedMachine): void {
+    this.#waiting.set(id, group?.terminateHooks.map((hook) => `${group.name} ${hook}`) ?? []);
   }
 
   waits({ id }: Pick<SimulatedMachine, "id">): boolean {
@@ -173,30 +154,18 @@ export class LifecycleActions {
    * @returns message of the ValidationError, if there is one
    */
   act(form: URLSearchParams): string | undefined {
-    const group = form.get("AutoScalingGroupName") ?? "";
-    const hook = form.get("LifecycleHookName") ?? "";
     const id = form.get("InstanceId") ?? "";
+    const action = `${form.get("AutoScalingGroupName")} ${form.get("LifecycleHookName")}`;
     const waiting = this.#waiting.get(id) ?? [];
-    const action = waiting.find((one) => one.group === group && one.hook === hook);
     // The service's own text (convox/rack#2432). That a name of no hook gets it too is not documented; of all answers
     // it is the one that machines take for success.
-    if (action === undefined) return `No active Lifecycle Action found with instance ID ${id}`;
+    if (!waiting.includes(action)) return `No active Lifecycle Action found with instance ID ${id}`;
     if (form.get("Action") === "RecordLifecycleActionHeartbeat") return undefined;
-    const result = form.get("LifecycleActionResult") ?? "";
-    if (result !== "CONTINUE" && result !== "ABANDON") return `LifecycleActionResult ${result} is invalid`;
-    // One ABANDON ends a launch; at the end of an instance it only lets the other hooks wait no longer.
-    const left = result === "ABANDON" ? [] : waiting.filter((one) => one !== action);
-    this.#waiting.set(id, left);
-    if (action.phase === "launch" && result === "CONTINUE" && left.length === 0) this.#launched.add(id);
-    return undefined;
-  }
-
-  #begin({ id, group }: SimulatedMachine, phase: Phase): void {
-    if (group === undefined) return;
-    const hooks = phase === "launch" ? group.launchHooks : group.terminateHooks;
+    if (form.get("LifecycleActionResult") !== "CONTINUE") return "no simulation of other results than CONTINUE";
     this.#waiting.set(
       id,
-      hooks.map((hook) => ({ group: group.name, hook, phase })),
+      waiting.filter((one) => one !== action),
     );
+    return undefined;
   }
 }
