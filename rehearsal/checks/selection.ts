@@ -16,9 +16,8 @@ import { type Follow, followWith, manualCheck } from "./manual.ts";
 import { nothingElseCheck } from "./mirror.ts";
 import { objectsAccepted, podAddresses, poolRegistrationId, registrationCheck } from "./nodes.ts";
 import { ownObjectChecks } from "./objects.ts";
-import { replacementCheck } from "./replacements.ts";
 import { restoreChecks } from "./restore.ts";
-import { cloudTrustChecks, trustChecks } from "./trust.ts";
+import { cloudTrustChecks, replacementCheck, trustChecks } from "./trust.ts";
 import { updateChecks } from "./update.ts";
 
 /** The pools of a stack file as the user wrote them: what checks expect does not come from the program. */

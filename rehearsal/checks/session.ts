@@ -1,7 +1,7 @@
 import { type Check, type CheckResult, type Position, runChecks } from "../../check/check.ts";
 import { type Paint, plain, positionText, recapLines, resultLines, summaryLine } from "../../check/report.ts";
 import { limitsMs, type Progress, RehearsalError } from "../host/command.ts";
-import { isStrict } from "../programs/cache.ts";
+import { isStrict } from "../programs/catalog.ts";
 
 interface PartOptions {
   /** What is checked, in the line that the passed checks of this part fold to. Default: each has a line. */

@@ -3,7 +3,7 @@ import type { ObjectStore } from "../../plan/decode/userData.ts";
 import type { SimulatedGroup, SimulatedMachine } from "../../plan/fakes/machines.ts";
 import type { RecordedProgram } from "../../plan/program/recorded.ts";
 import type { HealthRules } from "../host/loadBalancer.ts";
-import type { BootIdentity } from "../machines/windowsNode.ts";
+import type { BootIdentity } from "../machines/windowsMachine.ts";
 import type { EndpointHandler } from "./server.ts";
 
 /** A machine's call to its cloud's API, for the checks. */

@@ -6,7 +6,7 @@ import { connect, isIPv4 } from "node:net";
 import type { Duplex } from "node:stream";
 import { issueServerCertificate, type KeyAndCertificate } from "../../plan/fakes/certificates.ts";
 import type { MirrorFile, MirrorList } from "../../plan/report/mirrorList.ts";
-import { registryHost, tagsOf } from "./registry.ts";
+import { registryHost, tagsOf } from "./publishers.ts";
 import { type EndpointHandler, listen, type TlsIdentity } from "./server.ts";
 
 interface FilledMirror {

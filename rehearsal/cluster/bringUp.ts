@@ -4,16 +4,20 @@ import { addressAt, type Cidr, cidr, contains } from "../../components/model/cid
 import type { DecodedUserData } from "../../plan/decode/userData.ts";
 import { issueServerCertificate, newAuthority } from "../../plan/fakes/certificates.ts";
 import type { SimulatedMachine } from "../../plan/fakes/machines.ts";
+import type { CloudSimulation } from "../clouds/cloud.ts";
+import { type MirrorOnly, type MirrorSettings, startMirrorOnly } from "../clouds/mirror.ts";
 import {
   type ArtifactFiles,
   artifactFiles,
   artifactServer,
+  defaultRegistry,
+  defaultRegistryFile,
   parseArtifacts,
+  registriesIn,
+  registryHost,
+  startRegistry,
   substituteDigests,
-} from "../clouds/artifacts.ts";
-import type { CloudSimulation } from "../clouds/cloud.ts";
-import { type MirrorOnly, type MirrorSettings, startMirrorOnly } from "../clouds/mirror.ts";
-import { defaultRegistry, defaultRegistryFile, registriesIn, registryHost, startRegistry } from "../clouds/registry.ts";
+} from "../clouds/publishers.ts";
 import { type EndpointRequest, type LookUp, listen, startNameServer } from "../clouds/server.ts";
 import { runOrFail } from "../host/command.ts";
 import { startLoadBalancer } from "../host/loadBalancer.ts";

@@ -6,8 +6,8 @@ import { Language, type Node, Parser } from "web-tree-sitter";
 import { z } from "zod";
 import { ports } from "../../components/model/ports.ts";
 import { type Progress, RehearsalError, runCommand, runOrFail } from "../host/command.ts";
+import { kubeletChecker, obtainContainerPrograms, obtainRepoPrograms, toolsFolder } from "./build.ts";
 import { modFileOf, pinnedMinors } from "./catalog.ts";
-import { kubeletChecker, obtainContainerPrograms, obtainRepoPrograms, toolsFolder } from "./repoPrograms.ts";
 
 /** What cloud-init itself says of a cloud-config. */
 export async function cloudInitProblems(cloudInit: string, source: string): Promise<readonly string[]> {

@@ -5,19 +5,15 @@ import { join } from "node:path";
 import { z } from "zod";
 import { minorOf } from "../../components/model/releases.ts";
 import type { Progress } from "../host/command.ts";
-import { buildPrograms, linkerFlags } from "./build.ts";
+import { buildPrograms, kubeletChecker, linkerFlags, repoBuilds, toolsFolder } from "./build.ts";
 import {
+  catalog,
   defaultCache,
   download,
   downloadOf,
   GoMissing,
   goArch,
   NotReachable,
-  seconds,
-  withWorkFolder,
-} from "./cache.ts";
-import {
-  catalog,
   ofMinor,
   type Pins,
   type ProgramName,
@@ -25,9 +21,10 @@ import {
   pinnedMinors,
   pinsFor,
   programNames,
+  seconds,
   type Wanted,
+  withWorkFolder,
 } from "./catalog.ts";
-import { kubeletChecker, repoBuilds, toolsFolder } from "./repoPrograms.ts";
 
 interface Program {
   /** Absolute path. */

@@ -9,9 +9,9 @@ import { createProgress, type Progress, RehearsalError } from "../host/command.t
 import { idsProblem, instancesFor, lackOfIds } from "../host/hostCheck.ts";
 import { type Inside, insideNamespaces, interrupted, runInsideNamespaces, thisCommand } from "../host/namespaces.ts";
 import { overridesText } from "../machines/overrides.ts";
+import { obtainContainerPrograms } from "../programs/build.ts";
 import type { Wanted } from "../programs/catalog.ts";
 import { obtainPrograms } from "../programs/obtain.ts";
-import { obtainContainerPrograms } from "../programs/repoPrograms.ts";
 import { withEveryAddOn } from "./everyAddOn.ts";
 import type { KeptView, RehearsalOptions } from "./runRehearsal.ts";
 

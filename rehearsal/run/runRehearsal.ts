@@ -26,7 +26,7 @@ import { ControlPlaneLab, creators } from "../cluster/controlPlaneLab.ts";
 import { callHook, releasesText, Updates, withPatchOf } from "../cluster/update.ts";
 import { type Progress, runCommand } from "../host/command.ts";
 import { shellIn } from "../host/processes.ts";
-import type { PinnedImages } from "../machines/windowsNode.ts";
+import type { PinnedImages } from "../machines/windowsMachine.ts";
 import { mirrorLine, mirrorSettings, withRehearsalCa } from "./mirrorSettings.ts";
 import { type Breakage, decodeMachine, withPlatform } from "./negativeControls.ts";
 

@@ -1,4 +1,4 @@
-export { artifactFiles } from "../clouds/artifacts.ts";
+export { artifactFiles } from "../clouds/publishers.ts";
 export { type CommandResult, runCommand, runOrFail } from "../host/command.ts";
 export { isRoot, unshareFlags } from "../host/hostCheck.ts";
 export { machineEnvironment } from "../host/processes.ts";

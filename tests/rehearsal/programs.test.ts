@@ -5,8 +5,7 @@ import { join } from "node:path";
 import { readArtifactLock } from "../../components/model/artifacts.ts";
 import { minorOf, minors, versions as pins, selectableVersions, versionFor } from "../../components/model/releases.ts";
 import { RehearsalError } from "../../rehearsal/host/command.ts";
-import { download } from "../../rehearsal/programs/cache.ts";
-import { pinnedMinors, pinsOf, readToolsModule } from "../../rehearsal/programs/catalog.ts";
+import { download, pinnedMinors, pinsOf, readToolsModule } from "../../rehearsal/programs/catalog.ts";
 import { listening, suiteFolder } from "../support/suite.ts";
 
 describe("programs of a rehearsal", () => {

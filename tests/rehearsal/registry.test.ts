@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
-import { registriesIn, startRegistry, tagsOf } from "../../rehearsal/clouds/registry.ts";
+import { registriesIn, startRegistry, tagsOf } from "../../rehearsal/clouds/publishers.ts";
 import { suiteFolder } from "../support/suite.ts";
 
 describe("the registry of a rehearsal", () => {

@@ -32,7 +32,7 @@ const choosing: Readonly<Record<string, string>> = {
   "plan/replacement/table.ts": "rows of two providers",
   "plan/report/rules/content.ts": "the speed of one cloud's disks follows their size",
   "plan/report/access.ts": "two evaluators of rights",
-  "rehearsal/machines/windowsNode.ts": "what a script does, done again",
+  "rehearsal/machines/windowsMachine.ts": "what a script does, done again",
   "stacks/program.ts": "only the SDK of the chosen cloud is loaded",
 };
 
@@ -99,7 +99,7 @@ const exceptions: readonly (readonly [file: string, text: string, reason: string
   ["components/machine/linux/scripts/stages/promote.sh", String(ports.etcdPeer), scripts],
   ["components/podNetworks/flannel/start-kube-proxy.ps1", "1.0.0", scripts],
   ["components/kubernetes/addOns/metrics.ts", "10250", "the port of metrics-server in its own pod, as upstream has it"],
-  ["rehearsal/clouds/artifacts.ts", "0.0.0", "no version"],
+  ["rehearsal/clouds/publishers.ts", "0.0.0", "no version"],
   ["rehearsal/host/machineRoot.ts", "24.04.4", "the os-release of an Ubuntu that is imitated"],
   ["rehearsal/programs/podNetworks.ts", "0.3.0", "the file of an image that is imitated"],
 ];
