@@ -36,26 +36,16 @@ type HostSetting = (typeof settings)[number];
 
 const tools = ["bash", "unshare", "nsenter", "setpriv", "mount", "pivot_root", "ip", "cp"];
 
-interface UnshareFacts {
-  readonly root: boolean;
-  /** Whether the user has further ids for a user namespace. */
-  readonly moreIds: boolean;
-  /** Whether control groups are of version 2. Default: as on this host. */
-  readonly cgroup2?: boolean;
-}
-
 /**
  * The flags of `unshare` for the rehearsal. Without root, a user namespace gives the right to make the others. Where
  * control groups are of version 1, the machines mount those of version 2, which takes such a namespace too.
+ * @param moreIds whether the user has further ids for a user namespace
  */
-export function unshareFlags({ root, moreIds, cgroup2 = hasCgroup2() }: UnshareFacts): readonly string[] {
+export function unshareFlags(moreIds: boolean): readonly string[] {
   const flags = ["--net", "--mount", "--uts", "--pid", "--fork", "--kill-child", "--mount-proc"];
-  const user = ["--user", "--map-root-user", ...(moreIds ? ["--map-auto"] : [])];
-  return root ? flags : [...user, ...(cgroup2 ? [] : ["--cgroup"]), ...flags];
-}
-
-function hasCgroup2(): boolean {
-  return existsSync("/sys/fs/cgroup/cgroup.controllers");
+  if (isRoot()) return flags;
+  const cgroup = existsSync("/sys/fs/cgroup/cgroup.controllers") ? [] : ["--cgroup"];
+  return ["--user", "--map-root-user", ...(moreIds ? ["--map-auto"] : []), ...cgroup, ...flags];
 }
 
 /** Why a user namespace of this user would hold a single id, if so: kubelets need an id for each user of their pods. */
@@ -107,7 +97,7 @@ async function hostFacts(wanted: number): Promise<HostFacts> {
     "set -e; mount -t tmpfs fenestra /proc; ip link add fen0 type bridge; ip link add a0 type veth peer name b0";
   const attempt = await runCommand([
     "unshare",
-    ...unshareFlags({ root, moreIds: (await lackOfIds()) === undefined }),
+    ...unshareFlags((await lackOfIds()) === undefined),
     "bash",
     "-c",
     script,

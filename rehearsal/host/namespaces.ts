@@ -102,7 +102,7 @@ export async function runInsideNamespaces(argv: readonly string[], options: Insi
   const workFolder = workMountPoint(visible.filter((path) => existsSync(path)).map((path) => realpathSync(path)));
   const inner = ["bash", "-c", firstProcess, "fenestra-rehearsal", ...argv];
   // A session of its own: Ctrl-C on the terminal reaches this process alone, which passes it on once.
-  const flags = unshareFlags({ root: isRoot(), moreIds: (await lackOfIds()) === undefined });
+  const flags = unshareFlags((await lackOfIds()) === undefined);
   const child = spawn("setpriv", ["--pdeathsig", "KILL", "unshare", ...flags, ...inner], {
     env: {
       ...process.env,

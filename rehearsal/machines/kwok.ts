@@ -90,13 +90,6 @@ containerStatuses:
   restartCount: 0
   state: {running: {startedAt: {{ $now | Quote }}}}
 {{ end }}
-{{ with NodeIPsWith .spec.nodeName }}
-hostIP: {{ index . 0 | Quote }}
-hostIPs:
-{{ range . }}
-- ip: {{ . | Quote }}
-{{ end }}
-{{ end }}
 {{ with PodIPsWith .spec.nodeName ( or .spec.hostNetwork false ) ( or .metadata.uid "" ) ( or .metadata.name "" ) ( or .metadata.namespace "" ) }}
 podIP: {{ index . 0 | Quote }}
 podIPs:

@@ -25,7 +25,6 @@ import {
   diskFolder,
   enterRoot,
   fillRoot,
-  isRoot,
   machineEnvironment,
   unshareFlags,
 } from "../../../rehearsal/testkit/machines.ts";
@@ -35,7 +34,7 @@ import { exampleSpec } from "../../support/stacks.ts";
 import { exampleControlPlane, exampleLinuxWorker } from "../examples.ts";
 import { fakes, store } from "./fakes.ts";
 
-const namespaces = unshareFlags({ root: isRoot(), moreIds: false });
+const namespaces = unshareFlags(false);
 
 /** What a run of a script ended with. */
 export interface Run {
