@@ -4,14 +4,13 @@ import { once } from "node:events";
 import { existsSync } from "node:fs";
 import { mkdir, readdir, readFile, rename } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
-import { fileURLToPath } from "node:url";
 import { exitCodeOf, findOnPath, type Progress, RehearsalError } from "../host/command.ts";
 import {
-  aboutTime,
   defaultCache,
   GoMissing,
   goArch,
   seconds,
+  toolsFolder,
   type Versions,
   withLock,
   withWorkFolder,
@@ -39,11 +38,6 @@ interface Build {
   readonly goPackage: string;
   /** Where the program goes; {@link buildPrograms} leaves out what is there. */
   readonly file: string;
-  /**
-   * About how long it takes on two processors, in seconds, beside the others of its module, with most packages in
-   * common.
-   */
-  readonly buildSeconds: number;
 }
 
 interface BuildOptions {
@@ -80,8 +74,7 @@ export async function buildPrograms(builds: readonly Build[], options: BuildOpti
     const missing = builds.filter(({ file }) => !existsSync(file));
     if (missing.length === 0) return;
     const names = missing.map(({ name }) => name).join(", ");
-    const about = aboutTime(missing.reduce((sum, { buildSeconds }) => sum + buildSeconds, 0));
-    progress.line(`building from ${label}: ${names} (about ${about} the first time on 2 processors)`);
+    progress.line(`building from ${label}: ${names} (the first time it may take minutes)`);
     const start = performance.now();
     const heartbeat = setInterval(() => progress.line(`${label}: still building after ${seconds(start)}`), 15_000);
     try {
@@ -220,20 +213,17 @@ function goMissing(label: string, names: string): GoMissing {
   ]);
 }
 
-/** The Go module of Kubernetes' programs and of what is made of its code. */
-export const toolsFolder = fileURLToPath(new URL("../../tools", import.meta.url));
-
-/** Go packages of the programs that run containers, and seconds of their first build. */
-const containerPackages: readonly (readonly [goPackage: string, buildSeconds: number])[] = [
-  ["github.com/containerd/containerd/v2/cmd/containerd", 60],
-  ["github.com/containerd/containerd/v2/cmd/containerd-shim-runc-v2", 5],
+/** Go packages of the programs that run containers. */
+const containerPackages: readonly string[] = [
+  "github.com/containerd/containerd/v2/cmd/containerd",
+  "github.com/containerd/containerd/v2/cmd/containerd-shim-runc-v2",
   ...["ipam/host-local", "main/bridge", "main/loopback", "main/ptp", "meta/portmap"].map(
-    (plugin) => [`github.com/containernetworking/plugins/plugins/${plugin}`, 2] as const,
+    (plugin) => `github.com/containernetworking/plugins/plugins/${plugin}`,
   ),
-  ["sigs.k8s.io/cri-tools/cmd/crictl", 25],
-  ["./image-service", 1],
-  ["./stand-in", 1],
-  ["./windows-runtime", 1],
+  "sigs.k8s.io/cri-tools/cmd/crictl",
+  "./image-service",
+  "./stand-in",
+  "./windows-runtime",
 ];
 
 /**
@@ -249,21 +239,9 @@ export async function obtainContainerPrograms(progress: Progress): Promise<strin
   const linker = `-s -w -X github.com/containerd/containerd/v2/version.Version=${containerd}+rehearsal`;
   const found = await obtainRepoPrograms(
     [
-      ...containerPackages.map(([goPackage, buildSeconds]) => ({
-        ...common,
-        name: basename(goPackage),
-        goPackage,
-        linker,
-        buildSeconds,
-      })),
+      ...containerPackages.map((goPackage) => ({ ...common, name: basename(goPackage), goPackage, linker })),
       // Without seccomp, whose library is in C too.
-      {
-        ...common,
-        name: "runc",
-        goPackage: "github.com/opencontainers/runc",
-        tagsOfC: "seccomp_none",
-        buildSeconds: 15,
-      },
+      { ...common, name: "runc", goPackage: "github.com/opencontainers/runc", tagsOfC: "seccomp_none" },
     ],
     progress,
   );
@@ -273,15 +251,8 @@ export async function obtainContainerPrograms(progress: Progress): Promise<strin
 /**
  * The reader of a minor's KubeletConfigurations, built with its kubelet's versions, so that nothing is compiled twice.
  */
-export function kubeletChecker(module: string, minor: string, modFile: string | undefined): RepoProgram {
-  const goPackage = "./check-kubelet";
-  return {
-    name: `check-kubelet-${minor}`,
-    goPackage,
-    module,
-    label: "tools",
-    source: "check-kubelet",
-    modFile,
-    buildSeconds: 10,
-  };
+export function kubeletChecker(minor: string, modFile: string | undefined): RepoProgram {
+  const folder = "check-kubelet";
+  const common = { module: toolsFolder, label: "tools", modFile };
+  return { ...common, name: `${folder}-${minor}`, goPackage: `./${folder}`, source: folder };
 }

@@ -4,6 +4,7 @@ import { existsSync } from "node:fs";
 import { chmod, mkdir, mkdtemp, readdir, readFile, rename, rm } from "node:fs/promises";
 import { homedir } from "node:os";
 import { dirname, isAbsolute, join } from "node:path";
+import { fileURLToPath } from "node:url";
 import { z } from "zod";
 import { messageOf } from "../../components/gates/poll.ts";
 import { minorOf } from "../../components/model/releases.ts";
@@ -29,39 +30,35 @@ export type Project = "kubernetes" | "etcd" | "kwok";
 /** Version of each project, without `v`. */
 export type Versions = Readonly<Record<Project, string>>;
 
+/** A program's project, and the Go package that builds it. */
 interface CatalogEntry {
   readonly project: Project;
-  /** Go package that builds it. */
   readonly goPackage: string;
-  /**
-   * About how long a first build takes on two processors, in seconds, beside the others, with most packages in common.
-   */
-  readonly buildSeconds: number;
 }
 
-const kubernetes = (name: string, buildSeconds: number): CatalogEntry => ({
-  project: "kubernetes",
-  goPackage: `k8s.io/kubernetes/cmd/${name}`,
-  buildSeconds,
-});
+const entry = (project: Project, goPackage: string): CatalogEntry => ({ project, goPackage });
+const kubernetes = (name: string): CatalogEntry => entry("kubernetes", `k8s.io/kubernetes/cmd/${name}`);
 
 export const catalog: Readonly<Record<ProgramName, CatalogEntry>> = {
-  "kube-apiserver": kubernetes("kube-apiserver", 160),
-  "kube-controller-manager": kubernetes("kube-controller-manager", 45),
-  "kube-scheduler": kubernetes("kube-scheduler", 10),
-  kubeadm: kubernetes("kubeadm", 10),
-  kubectl: kubernetes("kubectl", 15),
-  kubelet: kubernetes("kubelet", 45),
-  etcd: { project: "etcd", goPackage: "go.etcd.io/etcd/server/v3", buildSeconds: 15 },
-  etcdctl: { project: "etcd", goPackage: "go.etcd.io/etcd/etcdctl/v3", buildSeconds: 5 },
-  etcdutl: { project: "etcd", goPackage: "go.etcd.io/etcd/etcdutl/v3", buildSeconds: 5 },
-  kwok: { project: "kwok", goPackage: "sigs.k8s.io/kwok/cmd/kwok", buildSeconds: 15 },
+  "kube-apiserver": kubernetes("kube-apiserver"),
+  "kube-controller-manager": kubernetes("kube-controller-manager"),
+  "kube-scheduler": kubernetes("kube-scheduler"),
+  kubeadm: kubernetes("kubeadm"),
+  kubectl: kubernetes("kubectl"),
+  kubelet: kubernetes("kubelet"),
+  etcd: entry("etcd", "go.etcd.io/etcd/server/v3"),
+  etcdctl: entry("etcd", "go.etcd.io/etcd/etcdctl/v3"),
+  etcdutl: entry("etcd", "go.etcd.io/etcd/etcdutl/v3"),
+  kwok: entry("kwok", "sigs.k8s.io/kwok/cmd/kwok"),
 };
 
 /** Whether a program's version depends on the Kubernetes minor. */
 export function ofMinor(name: ProgramName): boolean {
   return catalog[name].project !== "kwok";
 }
+
+/** The Go module of Kubernetes' programs and of what is made of its code. */
+export const toolsFolder = fileURLToPath(new URL("../../tools", import.meta.url));
 
 const modules: Readonly<Record<Project, string>> = {
   kubernetes: "k8s.io/kubernetes",
@@ -93,29 +90,19 @@ export function pinsOf(goMod: string): Pins {
   };
 }
 
-/** go.mod and go.sum of a module, or of a `-modfile` of `go build` in their place. */
-export async function readToolsModule(
-  toolsFolder: string,
-  modFile = "go.mod",
-): Promise<{ readonly goMod: string; readonly goSum: string }> {
-  const [goMod, goSum] = await Promise.all(
-    [modFile, modFile.replace(/\.mod$/, ".sum")].map((name) => readFile(join(toolsFolder, name), "utf8")),
-  );
-  return { goMod: goMod ?? "", goSum: goSum ?? "" };
+/** tools' go.mod and go.sum, or those of a `-modfile` of `go build` in their place. */
+export async function readToolsModule(modFile = "go.mod") {
+  const read = (name: string): Promise<string> => readFile(join(toolsFolder, name), "utf8");
+  return { goMod: await read(modFile), goSum: await read(modFile.replace(/mod$/, "sum")) };
 }
 
 /**
- * The Kubernetes minors that a module can be built with, and the file that pins each: a `-modfile` of `go build`,
- * `undefined` for go.mod.
- * @throws RehearsalError when go.mod pins none
+ * The Kubernetes minors that `tools` pins, and the file that pins each: a `-modfile` of `go build`, `undefined` for
+ * go.mod, which comes first.
  */
-export async function pinnedMinors(folder: string, label: string): Promise<ReadonlyMap<string, string | undefined>> {
-  const own = /^\s*k8s\.io\/kubernetes v(\d+\.\d+\.\d+)$/m.exec(await readFile(join(folder, "go.mod"), "utf8"))?.[1];
-  if (own === undefined)
-    throw new RehearsalError(`${label}/go.mod does not pin k8s.io/kubernetes.`, [
-      `restore it: git checkout ${label}/go.mod`,
-    ]);
-  const others = await readdir(join(folder, "kubernetes"));
+export async function pinnedMinors(): Promise<ReadonlyMap<string, string | undefined>> {
+  const own = pinsOf((await readToolsModule()).goMod).versions.kubernetes;
+  const others = await readdir(join(toolsFolder, "kubernetes"));
   return new Map([
     [minorOf(own), undefined],
     ...others.map((minor): [string, string] => [minor, `kubernetes/${minor}/go.mod`]),
@@ -133,12 +120,12 @@ export interface Wanted {
 }
 
 /**
- * What a module pins for a wanted release: the file in go.mod's place, go.sum's text, the versions, and the release of
+ * What `tools` pins for a wanted release: the file in go.mod's place, go.sum's text, the versions, and the release of
  * the source at hand where it is another one.
  */
-export async function pinsFor({ minor, release }: Wanted, toolsFolder: string) {
-  const modFile = modFileOf(minor, await pinnedMinors(toolsFolder, "tools"), "tools");
-  const { goMod, goSum } = await readToolsModule(toolsFolder, modFile);
+export async function pinsFor({ minor, release }: Wanted) {
+  const modFile = modFileOf(minor, await pinnedMinors());
+  const { goMod, goSum } = await readToolsModule(modFile);
   const pins = pinsOf(goMod);
   const versions = { ...pins.versions, kubernetes: release ?? pins.versions.kubernetes };
   const source = versions.kubernetes === pins.versions.kubernetes ? undefined : pins.versions.kubernetes;
@@ -146,14 +133,10 @@ export async function pinsFor({ minor, release }: Wanted, toolsFolder: string) {
 }
 
 /** The file that pins a minor, of {@link pinnedMinors}. @throws RehearsalError when there is none */
-export function modFileOf(
-  minor: string,
-  pinned: ReadonlyMap<string, string | undefined>,
-  label: string,
-): string | undefined {
+export function modFileOf(minor: string, pinned: ReadonlyMap<string, string | undefined>): string | undefined {
   if (pinned.has(minor)) return pinned.get(minor);
-  throw new RehearsalError(`${label} pins no Kubernetes ${minor}; there are ${[...pinned.keys()].sort().join(", ")}.`, [
-    `add ${label}/kubernetes/${minor}/go.mod and go.sum, as those of the other minors`,
+  throw new RehearsalError(`tools pins no Kubernetes ${minor}; there are ${[...pinned.keys()].sort().join(", ")}.`, [
+    `add tools/kubernetes/${minor}/go.mod and go.sum, as those of the other minors`,
   ]);
 }
 
@@ -213,11 +196,6 @@ export async function withLock<T>(file: string, progress: Progress, use: () => P
 /** Time since `start` (of `performance.now()`): `12.3 s`. */
 export function seconds(start: number): string {
   return `${((performance.now() - start) / 1000).toFixed(1)} s`;
-}
-
-/** `45 s`, `4 minutes`. */
-export function aboutTime(seconds: number): string {
-  return seconds < 90 ? `${seconds} s` : `${Math.round(seconds / 60)} minutes`;
 }
 
 /** Whether lacking programs are an error instead of a skip, which would be missed where everything can be installed. */

@@ -6,7 +6,7 @@ import { Language, type Node, Parser } from "web-tree-sitter";
 import { z } from "zod";
 import { ports } from "../../components/model/ports.ts";
 import { type Progress, RehearsalError, runCommand, runOrFail } from "../host/command.ts";
-import { kubeletChecker, obtainContainerPrograms, obtainRepoPrograms, toolsFolder } from "./build.ts";
+import { kubeletChecker, obtainContainerPrograms, obtainRepoPrograms } from "./build.ts";
 import { modFileOf, pinnedMinors } from "./catalog.ts";
 
 /** What cloud-init itself says of a cloud-config. */
@@ -129,10 +129,10 @@ interface CheckerOptions {
  * @throws RehearsalError when a minor is not pinned, there is no Go or a build fails
  */
 export async function obtainCheckers(options: CheckerOptions): Promise<Checkers> {
-  const pinned = await pinnedMinors(toolsFolder, "tools");
+  const pinned = await pinnedMinors();
   const kubelets = (options.minors ?? [...pinned.keys()]).map((minor) => ({
     minor,
-    ...kubeletChecker(toolsFolder, minor, modFileOf(minor, pinned, "tools")),
+    ...kubeletChecker(minor, modFileOf(minor, pinned)),
   }));
   const found = await obtainRepoPrograms(kubelets, options.progress);
   const kubelet = new Map(kubelets.map(({ minor, name }) => [minor, found.get(name) ?? ""]));

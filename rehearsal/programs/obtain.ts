@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { z } from "zod";
 import { minorOf } from "../../components/model/releases.ts";
 import type { Progress } from "../host/command.ts";
-import { buildPrograms, kubeletChecker, linkerFlags, repoBuilds, toolsFolder } from "./build.ts";
+import { buildPrograms, kubeletChecker, linkerFlags, repoBuilds } from "./build.ts";
 import {
   catalog,
   defaultCache,
@@ -22,6 +22,7 @@ import {
   pinsFor,
   programNames,
   seconds,
+  toolsFolder,
   type Wanted,
   withWorkFolder,
 } from "./catalog.ts";
@@ -51,7 +52,7 @@ interface Search extends Awaited<ReturnType<typeof pinsFor>> {
  * @throws RehearsalError when a checksum differs, a build fails, or no way is left
  */
 export async function obtainPrograms(options: { progress: Progress; wanted?: Wanted }): Promise<Programs> {
-  const [minor = ""] = (await pinnedMinors(toolsFolder, "tools")).keys();
+  const [minor = ""] = (await pinnedMinors()).keys();
   const pinned = await searchOf(options.progress, { minor });
   const wanted = await searchOf(options.progress, options.wanted ?? { minor });
   const all = z.record(z.enum(programNames), z.custom<Program>());
@@ -79,7 +80,7 @@ async function find(names: readonly ProgramName[], search: Search): Promise<Read
 }
 
 async function searchOf(progress: Progress, wanted: Wanted): Promise<Search> {
-  const found = await pinsFor(wanted, toolsFolder);
+  const found = await pinsFor(wanted);
   const { versions } = found.pins;
   const identity = [versions, goArch(process.arch), linkerFlags(versions), found.goSum];
   const key = createHash("sha256").update(JSON.stringify(identity)).digest("hex").slice(0, 16);
@@ -127,9 +128,7 @@ async function downloadAll(names: readonly ProgramName[], work: string, search: 
 async function buildMissing(names: readonly ProgramName[], search: Search): Promise<void> {
   if (names.length === 0) return;
   const { pins, modFile, source, progress } = search;
-  const own = names.includes("kubelet")
-    ? [kubeletChecker(toolsFolder, minorOf(pins.versions.kubernetes), modFile)]
-    : [];
+  const own = names.includes("kubelet") ? [kubeletChecker(minorOf(pins.versions.kubernetes), modFile)] : [];
   const builds = names.map((name) => ({ name, ...catalog[name], file: programOf(name, search).path }));
   await buildPrograms([...builds, ...(await repoBuilds(own)).filter(({ file }) => !existsSync(file))], {
     ...{ progress, modFile, folder: toolsFolder, linker: linkerFlags(pins.versions) },

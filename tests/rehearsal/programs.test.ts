@@ -12,13 +12,12 @@ describe("programs of a rehearsal", () => {
   const folder = suiteFolder();
 
   it("are pinned for every minor with kubeadm's choice of etcd, and all of Kubernetes at that release", async () => {
-    const tools = join(import.meta.dirname, "../../tools");
-    const pinned = await pinnedMinors(tools, "tools");
+    const pinned = await pinnedMinors();
     const sorted = [...pinned.keys()].sort();
     const wanted = minors.map(({ minor }) => minor);
     assert.deepEqual(sorted, wanted);
     for (const { minor } of minors) {
-      const { goMod } = await readToolsModule(tools, pinned.get(minor));
+      const { goMod } = await readToolsModule(pinned.get(minor));
       const { versions } = pinsOf(goMod);
       assert.equal(minorOf(versions.kubernetes), minor);
       assert.ok(selectableVersions(readArtifactLock()).includes(versions.kubernetes), versions.kubernetes);
