@@ -1,11 +1,20 @@
 import assert from "node:assert/strict";
+import { globSync, readFileSync } from "node:fs";
+import path from "node:path";
 import { type Check, CheckFailure, type CheckResult } from "../../check/check.ts";
 import { plain } from "../../check/report.ts";
+import { loadConfig } from "../../components/config/load.ts";
+import { stackNames } from "../../components/config/stackFile.ts";
+import { objectsIn } from "../../rehearsal/api/ownObjects.ts";
 import { elsewhere, manual, places } from "../../rehearsal/checks/manual.ts";
+import { changesOf } from "../../rehearsal/checks/objects.ts";
+import { expectedPools } from "../../rehearsal/checks/selection.ts";
 import { CheckSession, requireChosen, selected, summary } from "../../rehearsal/checks/session.ts";
 import { RehearsalError } from "../../rehearsal/host/command.ts";
+import { withEveryAddOn } from "../../rehearsal/run/everyAddOn.ts";
+import { breakages } from "../../rehearsal/run/negativeControls.ts";
 import { documents } from "../docs/documents.ts";
-import { stackDir } from "../support/stacks.ts";
+import { stackConfig, stackDir, testStacks } from "../support/stacks.ts";
 import { fenestra } from "../support/suite.ts";
 
 const lines: string[] = [];
@@ -123,5 +132,57 @@ describe("commands of the manual", () => {
     // Commands are in blocks marked so.
     for (const { language, text } of blocks)
       assert.ok(language !== "" || !/^(aws|az|kubectl|pulumi) /.test(text), text);
+  });
+});
+
+describe("objects of the user's own in a rehearsal", () => {
+  it("are read from what a chart renders, empty documents and lists included", () => {
+    const pod = "{ apiVersion: v1, kind: Pod, metadata: { name: p } }";
+    const text = `# Source: web\n---\n---\napiVersion: v1\nkind: List\nitems: [${pod}]\n---\n${pod}\n`;
+    assert.deepEqual(
+      objectsIn("x", text).map(({ metadata }) => metadata.name),
+      ["p", "p"],
+    );
+  });
+
+  for (const [text, place] of [
+    ["a: [", 1],
+    ["---\napiVersion: v1\nkind: Pod\n", 1],
+    ["apiVersion: v1\nkind: Pod\nmetadata: { name: a }\n---\nreplicas: 1\n", 2],
+  ] as const)
+    it(`are refused with their place: ${JSON.stringify(text)}`, () =>
+      assert.throws(() => objectsIn("x", text), { message: new RegExp(`^x, document ${place}: `) }));
+
+  it("show what policies have changed, and nothing that every pod gets", () => {
+    const tolerations = [{ key: "node.kubernetes.io/not-ready" }, { key: "os" }];
+    const nodeSelector = { "kubernetes.io/os": "windows" };
+    assert.deepEqual(changesOf({ nodeSelector }, { tolerations, nodeSelector, runtimeClassName: "windows-2022" }), [
+      "fenestra-placement: runtimeClassName windows-2022",
+      "fenestra-placement: toleration of os",
+    ]);
+    assert.deepEqual(changesOf({}, { tolerations: tolerations.slice(0, 1) }), []);
+  });
+});
+
+describe("a rehearsal with every add-on", () => {
+  for (const stack of stackNames(testStacks))
+    it(`has a valid config with a node in every pool: ${stack}`, () => {
+      const config = loadConfig(withEveryAddOn(stackConfig(stack)));
+      assert.ok(config.addons.samples === true && config.addons.exporters && config.addons.gmsa !== undefined);
+      for (const { name, count } of expectedPools(config)) assert.ok(count > 0, name);
+      assert.equal(config.network.policies, config.network.pods === "flannel" ? "linux" : "none");
+      const written = loadConfig(stackConfig(stack));
+      const pools = config.pools.map(({ name, os, size }) => [name, os, size]);
+      const wanted = written.pools.map(({ name, os, size }) => [name, os, size]);
+      assert.deepEqual(pools, wanted);
+    });
+});
+
+describe("negative controls", () => {
+  it("have each a test", () => {
+    const folder = import.meta.dirname;
+    const tests = globSync("*.test.ts", { cwd: folder }).map((name) => readFileSync(path.join(folder, name), "utf8"));
+    const untested = Object.keys(breakages).filter((name) => !tests.some((text) => text.includes(`"${name}"`)));
+    assert.deepEqual(untested, []);
   });
 });

@@ -1,10 +1,17 @@
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { once } from "node:events";
+import { existsSync } from "node:fs";
+import { createServer } from "node:http";
+import { join } from "node:path";
 import { loadConfig } from "../../components/config/load.ts";
+import { readArtifactLock } from "../../components/model/artifacts.ts";
+import { minorOf, minors, versions as pins, selectableVersions, versionFor } from "../../components/model/releases.ts";
+import { RehearsalError } from "../../rehearsal/host/command.ts";
 import { type HostFacts, hostProblem, instancesFor, instancesOf } from "../../rehearsal/host/hostCheck.ts";
+import { download, pinnedMinors, pinsOf, readToolsModule } from "../../rehearsal/programs/catalog.ts";
 import { stackConfig } from "../support/stacks.ts";
-import { suiteFolder } from "../support/suite.ts";
+import { listening, suiteFolder } from "../support/suite.ts";
 
 describe("host check", () => {
   const inotify = { wanted: 0, used: 0 };
@@ -82,5 +89,48 @@ describe("host check", () => {
       tail.kill();
     }
     assert.equal(await instancesOf(["1x"]), 0);
+  });
+});
+
+describe("programs of a rehearsal", () => {
+  const folder = suiteFolder();
+
+  it("are pinned for every minor with kubeadm's choice of etcd, and all of Kubernetes at that release", async () => {
+    const pinned = await pinnedMinors();
+    const sorted = [...pinned.keys()].sort();
+    const wanted = minors.map(({ minor }) => minor);
+    assert.deepEqual(sorted, wanted);
+    for (const { minor } of minors) {
+      const { goMod } = await readToolsModule(pinned.get(minor));
+      const { versions } = pinsOf(goMod);
+      assert.equal(minorOf(versions.kubernetes), minor);
+      assert.ok(selectableVersions(readArtifactLock()).includes(versions.kubernetes), versions.kubernetes);
+      const etcd = versionFor(pins.components.etcd, versions.kubernetes, "linux");
+      assert.equal(minorOf(versions.etcd), minorOf(etcd));
+      if (pinned.get(minor) !== undefined) assert.equal(versions.etcd, etcd);
+      const staging = [...goMod.matchAll(/^\t(k8s\.io\/[a-z-]+) => \1 v0\.(.*)$/gm)];
+      const others = staging.filter(([, , version]) => `1.${version}` !== versions.kubernetes);
+      assert.deepEqual([staging.length > 25, others], [true, []], minor);
+    }
+  });
+
+  it("are not kept with another checksum than the published one", async () => {
+    const sum = "0".repeat(64);
+    const server = createServer(({ url }, response) => void response.end(url === "/sum" ? sum : "something else"));
+    const origin = `http://127.0.0.1:${await listening(server)}`;
+    const [target, what] = [
+      join(folder, "kubeadm"),
+      { url: `${origin}/kubeadm`, checksumUrl: `${origin}/sum`, checksumIn: (text: string) => text },
+    ];
+    try {
+      await assert.rejects(download(what, target), (error: Error) => {
+        assert.ok(error instanceof RehearsalError);
+        assert.match(error.message, new RegExp(`/kubeadm has the SHA-256 [0-9a-f]{64}, but \\S+/sum says ${sum}\\.`));
+        return true;
+      });
+      assert.equal(existsSync(target), false);
+    } finally {
+      server.close();
+    }
   });
 });
