@@ -225,7 +225,7 @@ interface ProxiedRequest {
   readonly target: string;
   readonly refused: boolean;
   /** Whether it lacked the login that the proxy wants; it is refused then too. */
-  readonly denied?: true;
+  readonly denied: boolean;
 }
 
 /** Settings of {@link startProxy}. */
@@ -255,31 +255,27 @@ async function startProxy({
   onDenied,
 }: ProxyOptions): Promise<readonly ProxiedRequest[]> {
   const requests: ProxiedRequest[] = [];
+  /** Where a request goes, or the status of its refusal. */
   const route = ({ socket, headers }: IncomingMessage, target: string): Upstream | 403 | 407 => {
-    const caller = socket.remoteAddress ?? "";
-    if (login !== undefined && headers["proxy-authorization"] !== basicAuthorization(login)) {
-      const request: ProxiedRequest = { caller, target, refused: true, denied: true };
-      requests.push(request);
-      onDenied?.(request);
-      return 407;
-    }
-    const upstream = routes.get(target);
-    requests.push({ caller, target, refused: upstream === undefined });
-    return upstream ?? 403;
+    const denied = login !== undefined && headers["proxy-authorization"] !== basicAuthorization(login);
+    const upstream = denied ? undefined : routes.get(target);
+    const request = { caller: socket.remoteAddress ?? "", target, refused: upstream === undefined, denied };
+    requests.push(request);
+    if (denied) onDenied?.(request);
+    return upstream ?? (denied ? 407 : 403);
   };
   const onRequest = (incoming: IncomingMessage, response: ServerResponse): void => {
     const url = URL.parse(incoming.url ?? "");
     const upstream = url === null ? 400 : route(incoming, `${url.hostname}:${url.port || 80}`);
     if (url === null || typeof upstream === "number")
-      response.writeHead(Number(upstream), upstream === 407 ? { "proxy-authenticate": basicChallenge } : {}).end();
+      response.writeHead(Number(upstream), { "proxy-authenticate": basicChallenge }).end();
     else forward(incoming, response, url, upstream);
   };
   const server = tls === undefined ? createHttpServer(onRequest) : createHttpsServer({ ...tls }, onRequest);
   server.on("connect", (incoming: IncomingMessage, socket: Duplex, head: Buffer) => {
     const upstream = route(incoming, incoming.url ?? "");
-    if (upstream === 407)
-      socket.end(`HTTP/1.1 407 Login needed\r\nProxy-Authenticate: ${basicChallenge}\r\nContent-Length: 0\r\n\r\n`);
-    else if (upstream === 403) socket.end("HTTP/1.1 403 Forbidden\r\nContent-Length: 0\r\n\r\n");
+    if (typeof upstream === "number")
+      socket.end(`HTTP/1.1 ${upstream} Refused\r\nProxy-Authenticate: ${basicChallenge}\r\nContent-Length: 0\r\n\r\n`);
     else tunnel(socket, head, upstream);
   });
   await once(server.listen(port, address), "listening");

@@ -51,7 +51,7 @@ export async function startWindowsMachine(payload: DecodedUserData, options: Win
     });
     await options.begin;
     const joined = await joinPayload(payload, options);
-    const kubelet = await startKubelet({ machine, joined, release, logFile: options.logFile });
+    const kubelet = await startKubelet(machine, joined, release, options.logFile);
     await untilRegistered(kubelet, options);
     await kubelet.stop(1_000);
   } finally {
@@ -115,15 +115,6 @@ async function handOver(options: WindowsMachineOptions): Promise<void> {
   await giveToKwok(api, name, systemLabels);
 }
 
-/** What a kubelet starts from. */
-interface KubeletParts {
-  readonly machine: Machine;
-  readonly joined: JoinedPayload;
-  readonly release: WindowsRelease;
-  /** File for its log. */
-  readonly logFile: string;
-}
-
 /** Labels by which a kubelet tells its system. */
 const systemLabels = { "kubernetes.io/os": "windows", "kubernetes.io/arch": "amd64" };
 
@@ -137,8 +128,12 @@ exec "$0" "$@"`;
  * What a kubelet finds out about its system is given as labels, which win (kubernetes:
  * pkg/kubelet/kubelet_node_status.go, initialNode).
  */
-async function startKubelet(parts: KubeletParts): Promise<MachineProcess> {
-  const { machine, joined, release, logFile } = parts;
+async function startKubelet(
+  machine: Machine,
+  joined: Awaited<ReturnType<typeof joinPayload>>,
+  release: WindowsRelease,
+  logFile: string,
+): Promise<MachineProcess> {
   const added = Object.entries(linuxBuildDropIn()).map(([file, content]) => ({ path: file, content }));
   for (const { path: file, content } of [...joined.files, ...added])
     await writeMachineFile(machine.pid, onLinux(file), onLinux(content));
@@ -212,21 +207,13 @@ interface WindowsIdentity {
   readonly pinnedImages: PinnedImages;
 }
 
-/** A payload as the stages leave it when the kubelet starts. PowerShell itself does not run here. */
-interface JoinedPayload {
-  readonly kubeletArguments: readonly string[];
-  /** Files below `C:\\`, with what the join stage fills in or writes. */
-  readonly files: readonly { readonly path: string; readonly content: string }[];
-}
-
 /**
  * Does what the join stage of a Windows machine does (components/machine/windows/scripts/read-join-secret.ps1): reads the
- * join secret by the machine's identity, and puts values known at boot into the payload's files.
+ * join secret by the machine's identity, and puts values known at boot into the payload's files. PowerShell itself does
+ * not run here.
+ * @returns files below `C:\\`, and the kubelet's arguments
  */
-async function joinPayload(
-  payload: DecodedUserData,
-  { machine, identity, readSecret }: WindowsIdentity,
-): Promise<JoinedPayload> {
+async function joinPayload(payload: DecodedUserData, { machine, identity, readSecret }: WindowsIdentity) {
   const { kubelet, paths, cloud, stages } = machineSchema.parse(
     JSON.parse(fileContent(payload, "C:\\fenestra\\machine.json")),
   );
