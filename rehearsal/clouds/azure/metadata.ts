@@ -12,7 +12,7 @@ export interface AzureIdentity {
 }
 
 /** What the platform is about to do to a machine (Azure, "Scheduled Events"). */
-export interface ScheduledEvent {
+interface ScheduledEvent {
   readonly EventId: string;
   readonly EventType: "Terminate";
   /** Names of its machines: `<set>_<instance>`. */
