@@ -73,6 +73,8 @@ describe("pin", () => {
       assert.deepEqual([found, lock.rows, failed], [outcome, [after], /different|failed/.test(outcome) ? [text] : []]);
       assert.ok(text.startsWith(message === "" ? "" : nameOf(before) + message), text);
     }
+    const both = [image(null), kubelet(b)];
+    assert.deepEqual((await pinned(both, a)).lock.rows, both);
   });
 
   it("adds a release, of which a minor keeps two, and what versions.json and Windows releases name", async () => {
