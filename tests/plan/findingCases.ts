@@ -12,15 +12,12 @@ export const machine = (bytes: number) => bareMachine("m", { userData: { bytes, 
 
 export const pool = { name: "win", os: "windows-2022", image: "ami-0a1b2c3d4e5f60719" };
 export const linux = { name: "linux", os: "linux", image };
-const azure = {
-  cloud: "azure",
-  accountId: "01234567-89ab-cdef-0123-456789abcdef",
-  network: { zones: ["1", "2", "3"], nat: "perZone" },
-};
+const ubuntu = "24.04.202610010";
 const onAzure = {
-  ...azure,
-  controlPlane: { replicas: 3, image: "24.04.202610010" },
-  pools: [{ ...linux, image: "24.04.202610010", perZone: true }],
+  ...{ cloud: "azure", region: "westeurope", accountId: "01234567-89ab-cdef-0123-456789abcdef" },
+  network: { zones: ["1", "2", "3"], nat: "perZone" },
+  controlPlane: { replicas: 3, image: ubuntu },
+  pools: [{ ...linux, image: ubuntu, perZone: true }],
 };
 const gallery =
   "/subscriptions/00000000-0000-4000-8000-000000000000/resourceGroups/i/providers/Microsoft.Compute/galleries/g/images/i";
@@ -59,24 +56,20 @@ export const cases: readonly (readonly [
     ["warning network-public kubernetes.podCidr"],
   ],
   [{ access: { public: { allow: ["192.168.1.0/24"] } } }, ["warning public-api-private-callers access.public.allow"]],
-  [
-    { ...onAzure, region: "westeurope", kubernetes: { sizeTier: "medium" } },
-    ["warning etcd-disk-slow controlPlane.etcdDiskGb"],
-  ],
+  [{ ...onAzure, kubernetes: { sizeTier: "medium" } }, ["warning etcd-disk-slow controlPlane.etcdDiskGb"]],
   [
     {
-      ...{ ...onAzure, region: "westeurope", kubernetes: { sizeTier: "medium" } },
-      controlPlane: { replicas: 3, image: "24.04.202610010", etcdDiskGb: 128 },
-      pools: [{ ...linux, image: "24.04.202610010", perZone: true, count: 200 }],
-      network: { zones: ["1", "2", "3"], nat: "perZone" },
+      ...{ ...onAzure, kubernetes: { sizeTier: "medium" } },
+      controlPlane: { ...onAzure.controlPlane, etcdDiskGb: 128 },
+      pools: [{ ...linux, image: ubuntu, perZone: true, count: 200 }],
     },
     ["warning nat-ports network.natAddresses"],
   ],
   [{ access: {} }, ["note private-api access"]],
-  [{ ...onAzure, region: "westeurope" }, []],
+  [{ ...onAzure }, []],
   [{ ...production, network: { zones, nat: "single" } }, ["warning single-nat-gateway network.nat"]],
   [
-    { ...onAzure, ...production, region: "westeurope", pools: [{ ...linux, image: "24.04.202610010", count: 3 }] },
+    { ...onAzure, ...production, pools: [{ ...linux, image: ubuntu, count: 3 }] },
     ["warning one-nat-gateway-for-pool pools[0].perZone"],
   ],
   [{ access: { ...open, private: { allow: ["10.244.0.0/15"] } } }, ["warning callers-among-pods access.private.allow"]],
@@ -97,11 +90,7 @@ export const cases: readonly (readonly [
   [{ ...production, accountId: undefined }, ["warning no-account-guard accountId"]],
   [{}, ["warning kubernetes-out-of-support kubernetes.version"], { asOf: "2027-10-29" }],
   [{}, [], { asOf: "2027-10-28" }],
-  [
-    { ...onAzure, region: "westeurope", pools: [{ ...linux, image: gallery, perZone: true }] },
-    [],
-    { asOf: "2026-11-30" },
-  ],
+  [{ ...onAzure, pools: [{ ...linux, image: gallery, perZone: true }] }, [], { asOf: "2026-11-30" }],
   [
     {
       pools: [linux, pool],
@@ -114,11 +103,7 @@ export const cases: readonly (readonly [
   ...(["26100.6584.250909", "26100.6899.251014"] as const).map(
     (old, index) =>
       [
-        {
-          ...onAzure,
-          region: "westeurope",
-          pools: [...onAzure.pools, { ...pool, os: "windows-2025", image: old, perZone: true }],
-        },
+        { ...onAzure, pools: [...onAzure.pools, { ...pool, os: "windows-2025", image: old, perZone: true }] },
         index === 0 ? ["warning windows-overlay-fault pools[1].image"] : [],
       ] as const,
   ),

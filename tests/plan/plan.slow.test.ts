@@ -37,6 +37,8 @@ function secretTexts(program: RecordedProgram): readonly string[] {
 
 describe("fenestra plan", () => {
   const folder = suiteFolder();
+  const of = (stack: string, ...more: readonly string[]) => ["plan", ...stackDir, "--stack", stack, ...more];
+  const plan = (...more: readonly string[]) => fenestra(...of("aws-dev", ...more));
 
   for (const stack of stackNames(testStacks))
     it(`takes no right of ${stack} away before what has it`, async () => {
@@ -47,14 +49,14 @@ describe("fenestra plan", () => {
     });
 
   it("is the same to the byte, and shows no secret", async () => {
-    const first = await fenestra("plan", ...stackDir, "--stack", "aws-dev", "--json", "--out", folder);
-    const second = await fenestra("plan", ...stackDir, "--stack", "aws-dev", "--json");
+    const first = await plan("--json", "--out", folder);
+    const second = await plan("--json");
     assert.equal(first.out, second.out);
     assert.equal(readFileSync(path.join(folder, "plan.json"), "utf8"), first.out);
     const program = await record("aws-dev", "known-outputs");
     const secrets = secretTexts(program);
     assert.ok(secrets.length > 10);
-    const summary = await fenestra("plan", ...stackDir, "--stack", "aws-dev");
+    const summary = await plan();
     const files = readdirSync(folder, { recursive: true, withFileTypes: true })
       .filter((file) => file.isFile())
       .map((file) => readFileSync(path.join(file.parentPath, file.name), "utf8"));
@@ -100,7 +102,7 @@ describe("fenestra plan", () => {
   });
 
   it("writes every machine's files as they lie on the machine", async () => {
-    await fenestra("plan", ...stackDir, "--stack", "aws-dev", "--out", folder);
+    await plan("--out", folder);
     const program = await record("aws-dev", "known-outputs");
     const [machine] = collectMachines(program);
     assert.ok(machine);
@@ -112,7 +114,7 @@ describe("fenestra plan", () => {
 
   it("says which machines in the folder are an earlier plan's", async () => {
     mkdirSync(path.join(folder, "machines", "aws-dev-pool-old-group"));
-    const { err } = await fenestra("plan", ...stackDir, "--stack", "aws-dev", "--out", folder);
+    const { err } = await plan("--out", folder);
     assert.match(err, /^not of this plan, left as they are in .*machines: aws-dev-pool-old-group\n/);
   });
 
@@ -141,9 +143,9 @@ describe("fenestra plan", () => {
   });
 
   it("exits with 1 when a finding is as bad as asked", async () => {
-    assert.equal((await fenestra("plan", ...stackDir, "--stack", "aws-dev")).code, 0);
-    assert.equal((await fenestra("plan", ...stackDir, "--stack", "aws-dev", "--fail-on", "warning")).code, 1);
-    const { out } = await fenestra("plan", ...stackDir, "--stack", "aws-dev");
+    assert.equal((await plan()).code, 0);
+    assert.equal((await plan("--fail-on", "warning")).code, 1);
+    const { out } = await plan();
     assert.match(out, /windows-past-upstream-support at config\.fenestra:pools\[1\]\.os/);
   });
 
@@ -156,28 +158,19 @@ describe("fenestra plan", () => {
         /^fenestra: plan needs a stack, and .* has none yet: fenestra init --stack NAME writes one\n$/,
       ],
       [["--versoin"], /did you mean --version; fenestra --help shows what is allowed\n$/],
-      [
-        ["plan", ...stackDir, "--stack", "aws-dev", "--fail-on", "x"],
-        /--fail-on <LEVEL>. argument .x. is invalid; allowed: error, warning, note/,
-      ],
-      [["plan", ...stackDir, "--stack", "aws-dev", "--as-of", "soon"], /--as-of soon is not a date/],
+      [of("aws-dev", "--fail-on", "x"), /--fail-on <LEVEL>. argument .x. is invalid; allowed: error, warning, note/],
+      [of("aws-dev", "--as-of", "soon"), /--as-of soon is not a date/],
       [
         ["plan", "--stakc", "aws-dev"],
         /^fenestra: unknown option '--stakc'; did you mean --stack; fenestra plan --help shows what is allowed\n$/,
       ],
-      [["plan", ...stackDir, "--stack", "aws-dev", "--out", ""], /^fenestra: --out names no folder; allowed: a folder/],
+      [of("aws-dev", "--out", ""), /^fenestra: --out names no folder; allowed: a folder/],
+      [of("aws-dev", "--out", "/proc/x"), /^fenestra: --out \/proc\/x: ENOENT: .*; allowed: a folder/],
       [
-        ["plan", ...stackDir, "--stack", "aws-dev", "--out", "/proc/x"],
-        /^fenestra: --out \/proc\/x: ENOENT: .*; allowed: a folder/,
-      ],
-      [
-        ["plan", ...stackDir, "--stack", "azure-dev", "--diff", path.join(folder, "plan.json")],
+        of("azure-dev", "--diff", path.join(folder, "plan.json")),
         /^fenestra: --diff .*: it is a plan of the stack aws-dev; allowed: one of azure-dev\n$/,
       ],
-      [
-        ["plan", ...stackDir, "--stack", "aws-dev", "--diff", "none"],
-        /^fenestra: --diff none: there is no such file and no such commit; /,
-      ],
+      [of("aws-dev", "--diff", "none"), /^fenestra: --diff none: there is no such file and no such commit; /],
       [
         ["changes", "--since", "none"],
         /^fenestra: --since none: there is no such commit; allowed: a commit, branch or tag/,
@@ -195,7 +188,7 @@ describe("fenestra plan", () => {
         /^fenestra: stack files in .*: ENOENT: .*; allowed: a folder with/,
       ],
       [["paln"], /there is no command paln; allowed: .*plan, preflight, rehearse.*; did you mean plan/],
-      [["plan", ...stackDir, "--stack", "none"], /\nexamples\/stacks\/Pulumi\.none\.yaml: there is no such stack file/],
+      [of("none"), /\nexamples\/stacks\/Pulumi\.none\.yaml: there is no such stack file/],
     ];
     for (const [args, message] of cases) {
       const { code, out, err } = await fenestra(...args);
