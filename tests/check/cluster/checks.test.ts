@@ -1,15 +1,7 @@
 import assert from "node:assert/strict";
-import type { V1CSINode } from "@kubernetes/client-node";
 import { CheckFailure, CheckSkipped, NotYet } from "../../../check/check.ts";
 import { certificateProblems, exporterCheck } from "../../../check/cluster/groups.ts";
-import {
-  controlPlaneGroup,
-  type NodeFacts,
-  type NodeGroup,
-  nodeFacts,
-  nodeGroups,
-  nodesOf,
-} from "../../../check/cluster/nodes.ts";
+import { controlPlaneGroup, type NodeGroup, nodeFacts, nodeGroups, nodesOf } from "../../../check/cluster/nodes.ts";
 import { controlPlaneProblems, objectProblems } from "../../../check/cluster/parts.ts";
 import { nodeToPodCheck } from "../../../check/cluster/pods.ts";
 import {
@@ -65,15 +57,9 @@ async function run(check: VerifyCheck, answer: Answer, limitMs = 60_000): Promis
     },
   };
   const api = new Proxy({}, { get: (_target, name) => assert.fail(`the check asked the API for ${String(name)}`) });
-  const context = {
-    api,
-    namespace: "n",
-    probePods,
-    signal: AbortSignal.timeout(limitMs),
-    note: (text: string) => notes.push(text),
-  };
-  // None of these checks asks the API.
-  await Reflect.apply(check.run, undefined, [context]);
+  const signal = AbortSignal.timeout(limitMs);
+  const note = (text: string) => notes.push(text);
+  await Reflect.apply(check.run, undefined, [{ api, namespace: "n", probePods, signal, note }]);
   return notes;
 }
 const open = () => ended(0);
@@ -203,11 +189,8 @@ describe("checks of disks", () => {
       );
       assert.equal(storageClassFor("windows", classes), "windows");
       assert.equal(storageClassFor("linux", classes), "linux");
-      const found = storageClassFor(
-        "windows",
-        classes.filter(({ metadata }) => metadata.name === "linux"),
-      );
-      assert.equal(found, undefined);
+      const others = classes.filter(({ metadata }) => metadata.name === "linux");
+      assert.equal(storageClassFor("windows", others), undefined);
     }
     assert.equal(storageClassFor("windows", [{ metadata: { name: "own" }, parameters: { fsType: "NTFS" } }]), "own");
     const annotations = { "storageclass.kubernetes.io/is-default-class": "true" };
@@ -220,28 +203,19 @@ describe("checks of disks", () => {
   });
 
   const driver = "disk.csi.azure.com";
-  const csiNode = (name: string, ...names: string[]): V1CSINode => ({
-    metadata: { name },
-    spec: { drivers: names.map((each) => ({ name: each, nodeID: name })) },
-  });
-  const zoned = (zone: string, known: string): NodeFacts =>
-    nodeFacts(
-      node("n", { labels: { "topology.kubernetes.io/zone": zone, "topology.disk.csi.azure.com/zone": known } }),
-    );
 
   it("see an unregistered driver, and a zone lost for good", () => {
-    const registered = [csiNode("n", driver)];
-    assert.deepEqual(registrationProblems(driver, [zoned("westeurope-1", "westeurope-1")], registered), []);
-    // A machine without zone has its fault domain there.
-    assert.deepEqual(registrationProblems(driver, [zoned("0", "")], registered), []);
-    assert.match(
-      registrationProblems(driver, [zoned("westeurope-1", "")], registered).join(),
-      /has zone "", the node "westeurope-1"/,
-    );
-    assert.deepEqual(
-      registrationProblems(driver, [zoned("westeurope-1", "westeurope-1")], [csiNode("n", "smb.csi.k8s.io")]),
-      ["node n: disk.csi.azure.com is not registered"],
-    );
+    for (const [zone, known, registered, problem] of [
+      ["westeurope-1", "westeurope-1", driver, /^$/],
+      // A machine without zone has its fault domain there.
+      ["0", "", driver, /^$/],
+      ["westeurope-1", "", driver, /has zone "", the node "westeurope-1"/],
+      ["westeurope-1", "westeurope-1", "smb.csi.k8s.io", /^node n: disk.csi.azure.com is not registered$/],
+    ] as const) {
+      const labels = { "topology.kubernetes.io/zone": zone, "topology.disk.csi.azure.com/zone": known };
+      const csi = { metadata: { name: "n" }, spec: { drivers: [{ name: registered, nodeID: "n" }] } };
+      assert.match(registrationProblems(driver, [nodeFacts(node("n", { labels }))], [csi]).join(), problem);
+    }
   });
 });
 
