@@ -155,8 +155,8 @@ export function fileOf(payload: MachinePayload, path: string): string {
   return file.content;
 }
 
-export const repository = "arn:aws:ecr:eu-central-1:123456789012:repository/team/*";
-export const registry =
+const repository = "arn:aws:ecr:eu-central-1:123456789012:repository/team/*";
+const registry =
   "/subscriptions/00000000-0000-4000-8000-000000000000/resourceGroups/shared/providers/Microsoft.ContainerRegistry/registries/example";
 const registryRights = { aws: { resources: [repository] }, azure: { resources: [registry] } } as const;
 

@@ -159,20 +159,16 @@ describeOnMachine("a machine that leaves", () => {
       assert.ok(ended >= most - 10 && ended <= most + 30, `${ended} s of ${most}`);
     });
 
-  const rows: readonly (readonly [title: string, change: (here: Sandbox) => void, waits: boolean])[] = [
-    [
-      "does not wait where no Service has ports on machines",
-      (here) => here.write("/store/services", "ClusterIP"),
-      false,
-    ],
-    ["does not wait where its Node is marked", (here) => here.write("/store/mark", "skip"), false],
-    ["waits where nobody says which Services there are", (here) => here.write("/store/fail", "get services"), true],
-    ["waits where the list of Services is none", (here) => here.write("/store/idle", "get services"), true],
+  const rows: readonly (readonly [title: string, store: Store, waits: boolean])[] = [
+    ["does not wait where no Service has ports on machines", { services: "ClusterIP" }, false],
+    ["does not wait where its Node is marked", { mark: "skip" }, false],
+    ["waits where nobody says which Services there are", { fail: "get services" }, true],
+    ["waits where the list of Services is none", { idle: "get services" }, true],
   ];
-  for (const [title, change, waits] of rows)
+  for (const [title, store, waits] of rows)
     it(title, () => {
       const here = leaver(hook ?? assert.fail());
-      change(here);
+      for (const [name, content] of Object.entries(store)) here.write(`/store/${name}`, content);
       const { labelled, ended, output } = timed(here);
       assert.deepEqual([labelled, ended >= cloudFacts.aws.timings.balancerLeaves - 10], [0, waits], output);
     });
@@ -205,7 +201,7 @@ describeOnMachine("a drain", () => {
   const two =
     "prod\tweb-2\tRunning\tReplicaSet\t\nkube-system\tetcd\tRunning\tNode\thash\nshop\tjob\tSucceeded\tJob\t\n";
   const unreachable = "Unable to connect";
-  for (const [title, seconds, store, says, evicts, deletes] of [
+  const rows: readonly (readonly [string, number, Store, RegExp, number, (readonly string[])?])[] = [
     [
       "what can move moves, and what is left in the end is deleted in one call",
       2,
@@ -232,7 +228,8 @@ describeOnMachine("a drain", () => {
     ["a list without a pod of the node's own is none", 2, { idle: "get pods" }, /nobody has said/, 0],
     ["a Node that is gone keeps no pod from moving", 2, { pods: one, fail: "patch node" }, /is not cordoned/, 1],
     ["an API that breaks off ends a round", 2, { pods: one + one, refuse: unreachable }, /cannot move yet/, 1],
-  ] as const satisfies readonly (readonly [string, number, Store, RegExp, number, (readonly string[])?])[])
+  ];
+  for (const [title, seconds, store, says, evicts, deletes] of rows)
     it(title, () => {
       const began = Date.now();
       const { here, output, matching } = drained(seconds, store);
@@ -241,12 +238,8 @@ describeOnMachine("a drain", () => {
       const evicted = matching(/\/eviction/);
       assert.ok(evicted.length >= evicts && (evicts > 0 || evicted.length === 0), output);
       // Whoever is not answered asks nothing more in this round.
-      if (Reflect.get(store, "refuse") === unreachable)
-        assert.ok(evicted.length <= matching(/get pods/).length, output);
-      if (deletes !== undefined) {
-        const names = here.read("/store/deleted").match(/(?<="name":")[^"]+/g);
-        assert.deepEqual(names, deletes);
-      }
+      if (store.refuse === unreachable) assert.ok(evicted.length <= matching(/get pods/).length, output);
+      if (deletes !== undefined) assert.deepEqual(here.read("/store/deleted").match(/(?<="name":")[^"]+/g), deletes);
       assert.equal(matching(/CompleteLifecycleAction.*=terminate.*InstanceId=i-0123456789abcdef0/).length, 1);
     });
 
@@ -262,18 +255,17 @@ describeOnMachine("a drain", () => {
     assert.match(looks("/bin/sleep 1")[1], /disks are in use.*vol-1/);
   });
 
-  for (const torn of ["garbage $(touch /store/executed)\n"])
-    it(`asks the cloud where the file of its identity has ${JSON.stringify(torn)}`, () => {
-      const here = worker(
-        "aws",
-        { notice: "Terminated", cut: "^sleep 987" },
-        { DRAIN_SECONDS: 2, BALANCER_SECONDS: 0 },
-        "",
-      );
-      here.write("/var/lib/fenestra/identity.env", torn);
-      assert.equal(drain(here).matching(/CompleteLifecycleAction.*InstanceId=i-0123456789abcdef0/).length, 1);
-      assert.equal(here.has("/store/executed"), false);
-    });
+  it("asks the cloud where the file of its identity has something else", () => {
+    const here = worker(
+      "aws",
+      { notice: "Terminated", cut: "^sleep 987" },
+      { DRAIN_SECONDS: 2, BALANCER_SECONDS: 0 },
+      "",
+    );
+    here.write("/var/lib/fenestra/identity.env", "garbage $(touch /store/executed)\n");
+    assert.equal(drain(here).matching(/CompleteLifecycleAction.*InstanceId=i-0123456789abcdef0/).length, 1);
+    assert.equal(here.has("/store/executed"), false);
+  });
 
   it("tells the group in intervals that it goes on, only while it does, and goes on when the group does not answer", () => {
     // The script's clock is the real one and counts whole seconds; the pods are gone after two rounds.
@@ -299,78 +291,67 @@ describeOnMachine("a notice", () => {
   const labelled = `{"metadata":{"labels":{"${label}":"fenestra-drain"}}}`;
   const reboot = (seconds: number, state?: string) => maintenance("system-reboot", seconds, state);
   const silent = /^(?!.*pods)/s;
-  const several = ["a_0", "a_1"];
+  const moved = /have moved/;
 
-  interface Row {
-    readonly cloud: Cloud;
-    readonly title: string;
-    /** What the list says at one look after the other; an empty text is no answer. */
-    readonly looks: readonly string[];
-    readonly patches: readonly string[];
-    readonly says: RegExp;
-    /** Ids of events of Azure that may begin. */
-    readonly approved?: readonly string[];
-    readonly store?: Store;
-  }
-  const aws = (title: string, looks: Row["looks"], patches: Row["patches"], says: RegExp, store: Store = {}): Row => ({
-    ...{ cloud: "aws", title, looks, patches, says, store },
-  });
-  const azure = (
+  /** What the list says at one look after the other, an empty text being no answer; ids of events that may begin. */
+  type Row = readonly [
     title: string,
-    look: string,
-    patches: Row["patches"],
-    approved: readonly string[],
-    store = {},
-  ): Row => ({
-    ...{
-      cloud: "azure",
-      title,
-      looks: [look],
-      patches,
-      approved,
-      store,
-      says: patches.length > 0 ? /have moved/ : silent,
-    },
-  });
+    looks: readonly string[],
+    patches: readonly string[],
+    says: RegExp,
+    store?: Store,
+    approved?: string,
+  ];
   const rows: readonly Row[] = [
-    aws(
-      "soon: the pods move, and may come when it is over",
+    [
+      "aws: soon: the pods move, and may come when it is over",
       [reboot(60), reboot(-5), "[]"],
       [cordoned, free],
       /is back/,
+    ],
+    ["aws: in some days: nothing happens yet", [reboot(86_400), "[]"], [], silent],
+    ["aws: over: nothing happens", [reboot(60, "completed"), reboot(60, "canceled")], [], silent],
+    ...[["", "<html>busy</html>", '""'], ["{}"]].map(
+      (odd): Row => [`aws: ${odd.join(", ")} takes nothing back`, [reboot(60), ...odd], [cordoned], /cannot be read/],
     ),
-    aws("in some days: nothing happens yet", [reboot(86_400), "[]"], [], silent),
-    aws("over: nothing happens", [reboot(60, "completed"), reboot(60, "canceled")], [], silent),
-    ...[["", "<html>busy</html>", '""'], ["{}"]].map((odd) =>
-      aws(`${odd.join(", ")} takes nothing back`, [reboot(60), ...odd], [cordoned], /cannot be read/),
+    ...['{"action":"dance","time":"2026-01-01T00:00:00Z"}', '{"action":"stop","time":"soon"}'].map(
+      (spot): Row => [`aws: an interruption ${spot} is none`, ["[]"], [], /cannot be read/, { spot }],
     ),
-    ...['{"action":"dance","time":"2026-01-01T00:00:00Z"}', '{"action":"stop","time":"soon"}'].map((spot) =>
-      aws(`an interruption ${spot} is none`, ["[]"], [], /cannot be read/, { spot }),
-    ),
-    aws("a node that somebody else has cordoned stays so", [reboot(60), "[]"], [], /have moved/, {
-      node: '{"spec":{"unschedulable":true}}',
-    }),
-    aws("behind the restart that it was about pods may come", ["[]"], [free], /is back/, { node: cordoned }),
-    aws("a pod that cannot move stays", [reboot(2), reboot(0), "[]"], [cordoned, free], /is left stays/, {
-      ...{ pods: one, refuse: budget },
-    }),
-    azure("of another machine of its set is none", scheduled(["A", "Terminate", 60, "a_1"]), [], []),
-    azure(
-      "of this machine is approved, and no other",
-      scheduled(["A", "Terminate", 60, "a_1"], ["B", "Terminate", 60], ["C", "Reboot", 60, "a_1"]),
+    [
+      "aws: a node that somebody else has cordoned stays so",
+      [reboot(60), "[]"],
+      [],
+      moved,
+      { node: '{"spec":{"unschedulable":true}}' },
+    ],
+    ["aws: behind the restart that it was about pods may come", ["[]"], [free], /is back/, { node: cordoned }],
+    [
+      "aws: a pod that cannot move stays",
+      [reboot(2), reboot(0), "[]"],
+      [cordoned, free],
+      /is left stays/,
+      { pods: one, refuse: budget },
+    ],
+    ["azure: of another machine of its set is none", [scheduled(["A", "Terminate", 60, "a_1"])], [], silent],
+    [
+      "azure: of this machine is approved, and no other",
+      [scheduled(["A", "Terminate", 60, "a_1"], ["B", "Terminate", 60], ["C", "Reboot", 60, "a_1"])],
       [cordoned, labelled],
-      ["B"],
-    ),
-    azure("soon is approved", scheduled(["A", "Redeploy", 60]), [cordoned], ["A"]),
-    azure("in some days is not, yet", scheduled(["A", "Freeze", 86_400]), [], []),
-    azure("of several machines keeps its time", scheduled(["A", "Redeploy", 60, ...several]), [cordoned], []),
-    azure("that has begun needs no approval", scheduled(["A", "Reboot"]), [cordoned], []),
-    azure("{} takes nothing back", "{}", [], [], { node: cordoned }),
+      moved,
+      {},
+      "B",
+    ],
+    ["azure: soon is approved", [scheduled(["A", "Redeploy", 60])], [cordoned], moved, {}, "A"],
+    ["azure: in some days is not, yet", [scheduled(["A", "Freeze", 86_400])], [], silent],
+    ["azure: of several machines keeps its time", [scheduled(["A", "Redeploy", 60, "a_0", "a_1"])], [cordoned], moved],
+    ["azure: that has begun needs no approval", [scheduled(["A", "Reboot"])], [cordoned], moved],
+    ["azure: {} takes nothing back", ["{}"], [], silent, { node: cordoned }],
   ];
-  for (const { cloud, title, looks, patches, says, approved = [], store = {} } of rows)
-    it(`${cloud}: ${title}`, () => {
-      const list = cloud === "aws" ? "maintenance" : "events";
-      const [first = ""] = looks;
+  for (const [title, looks, patches, says, store = {}, approved = ""] of rows)
+    it(title, () => {
+      const [cloud, list] = title.startsWith("aws")
+        ? (["aws", "maintenance"] as const)
+        : (["azure", "events"] as const);
       const answers = Object.fromEntries(looks.map((look, index) => [`look${index}`, look]));
       // Between two looks: the next answer, and behind the last one the end.
       const next = `/bin/sleep 1
@@ -378,13 +359,12 @@ describeOnMachine("a notice", () => {
 echo >>seen; next=look$(wc -l <seen); rm -f fail
 [ -e "$next" ] || { echo . >cut; exit 0; }
 cp "$next" ${list}; [ -s "$next" ] || echo ${list} >fail`;
-      const all = { ...answers, [list]: first, cut: "^sleep 987", ...store };
+      const all = { ...answers, [list]: looks[0] ?? "", cut: "^sleep 987", ...store };
       const { output, calls, matching } = drain(worker(cloud, all, { DRAIN_SECONDS: 200, BALANCER_SECONDS: 0 }, next));
       assert.match(output, says);
-      const patched = calls.flatMap((call) => /--patch (.*)/.exec(call)?.[1] ?? []);
-      assert.deepEqual(patched, patches, output);
-      const ids = calls.flatMap((call) => /StartRequests":\[\{"EventId":"(\w+)"\}\]/.exec(call)?.[1] ?? []);
-      assert.deepEqual(ids, approved, output);
+      const parts = (pattern: RegExp) => calls.flatMap((call) => pattern.exec(call)?.[1] ?? []);
+      assert.deepEqual(parts(/--patch (.*)/), patches, output);
+      assert.equal(parts(/StartRequests":\[\{"EventId":"(\w+)"\}\]/).join(), approved, output);
       assert.equal(matching(/CompleteLifecycleAction| delete /).length, 0, output);
     });
 });

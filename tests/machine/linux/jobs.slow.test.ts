@@ -126,8 +126,10 @@ describeOnMachine("jobs of Linux machines", () => {
         );
       };
       list(null);
-      here.runOrFail(publish);
+      const { output, calls } = here.runOrFail(publish);
       assert.deepEqual(made(here), ["", "web-a-01234567"]);
+      assert.match(here.read("/store/put"), /^"\{\\"server\\":\\"https:\/\/api\.azure-prod\.internal:6443/);
+      assert.equal(`${output}${calls.join("\n")}`.includes("BEARER"), false);
       // A pool that was removed leaves its place behind (azure-native retains it); added again it has another one.
       list(null, "join-web-a-89abcdef");
       here.runOrFail(publish);

@@ -224,7 +224,7 @@ function authority(name: string): string {
   return stdout;
 }
 /** The cluster's authority: its key and its certificate. */
-export const ca = authority("kubernetes");
+const ca = authority("kubernetes");
 /** The certificate of {@link ca} alone. */
 export const caCertificate = ca.slice(ca.indexOf("-----BEGIN CERT"));
 

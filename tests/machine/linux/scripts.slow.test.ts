@@ -4,7 +4,6 @@ import { spawnSync } from "node:child_process";
 import { readdirSync, readFileSync } from "node:fs";
 import path from "node:path";
 import { pathToFileURL } from "node:url";
-import fc from "fast-check";
 import { isFetched, type ScriptsObject, scriptsObject } from "../../../components/machine/bundle.ts";
 import { withFetchedScripts } from "../../../components/machine/linux/cloudConfig.ts";
 import { envFile, shellQuote, tsvFile } from "../../../components/machine/linux/rootfs.ts";
@@ -28,19 +27,9 @@ function bash(script: string, input = ""): { code: number | null; output: string
 
 describe("shell words", () => {
   it("come back from bash as they were", () => {
-    fc.assert(
-      fc.property(
-        fc.array(
-          fc.string({ unit: "binary" }).map((text) => text.replaceAll("\0", "").replaceAll(/\p{Cs}/gu, "")),
-          { minLength: 1, maxLength: 20 },
-        ),
-        (words) => {
-          const { output } = bash(`printf '%s\\0' ${words.map(shellQuote).join(" ")}`);
-          assert.deepEqual(output.split("\0").slice(0, -1), words);
-        },
-      ),
-      { numRuns: 10 },
-    );
+    const words = ["", "it's", "a b\t\n", '"$(x)` \\', "-n", "grüße ☃", "\u0001*?[~"];
+    const { output } = bash(`printf '%s\\0' ${words.map(shellQuote).join(" ")}`);
+    assert.deepEqual(output.split("\0").slice(0, -1), words);
   });
   it("stand in files of variables under upper-case names only", () => {
     assert.equal(envFile({ A: "x y", B_2: 3 }), "A='x y'\nB_2=3\n");
@@ -118,29 +107,17 @@ describe("JSON in bash", () => {
   const functions = ["json_text", "json_quote"]
     .map((name) => new RegExp(`^${name}\\(\\) \\{[\\s\\S]*?^\\}`, "m").exec(library)?.[0] ?? "")
     .join("\n");
-  const text = fc.string({ unit: fc.constantFrom(..."abcXYZ019 {}[]:,\"\\/\n\t'-_+=&$`") });
+  const odd = 'abcXYZ019 {}[]:,"\\/\n\t\'-_+=&$`\\n\\"';
 
   it("reads the strings that JSON.stringify writes", () => {
-    fc.assert(
-      fc.property(text, text, fc.boolean(), (value, other, spaced) => {
-        const document = JSON.stringify(
-          { first: 1, Other: other.replaceAll('"', ""), Value: value },
-          undefined,
-          spaced ? 2 : 0,
-        );
+    for (const space of [undefined, 2])
+      for (const value of [odd, "", '":{', '\\"Value":"x']) {
+        const document = JSON.stringify({ first: 1, Other: odd.replaceAll('"', ""), Value: value }, undefined, space);
         assert.equal(bash(`${functions}\njson_text Value; printf .`, document).output, `${value}.`);
-      }),
-      { numRuns: 15 },
-    );
+      }
   });
   it("writes lines of text as JSON.parse reads them", () => {
-    fc.assert(
-      fc.property(text, (value) => {
-        const { output } = bash(`${functions}\njson_quote`, `${value}\n`);
-        assert.equal(JSON.parse(output), `${value}\n`);
-      }),
-      { numRuns: 15 },
-    );
+    assert.equal(JSON.parse(bash(`${functions}\njson_quote`, `${odd}\n`).output), `${odd}\n`);
   });
   it("decodes escapes of ASCII and fails on a key that is not there", () => {
     assert.equal(bash(`${functions}\njson_text a`, '{"a":"\\u0041\\/\\u003c"}').output, "A/<");

@@ -193,38 +193,32 @@ function Get-AwsMetadata {
     param($Path, $Attempts)
     # More would cost more time than a notice leaves, when the service cannot be reached.
     Assert-Equal $Attempts 2
+    if ($metadata[$Path] -eq 'fails') { throw 'answered with 500' }
     "$($metadata[$Path])"
 }
 $aws = ConvertTo-Data @{ cloud = @{ kind = 'aws' }; lifecycle = @{ terminateHook = 'drain' }; drain = @{ seconds = 600; spotSeconds = 100; reserveSeconds = 20; ends = 'instance-retirement instance-stop' } }
-Test 'AWS: nothing announced, scale-in, spot' {
-    Assert-Equal (Get-Termination $aws) $null
-    $metadata['autoscaling/target-lifecycle-state'] = 'InService'
-    Assert-Equal (Get-Termination $aws) $null
-    $metadata['spot/instance-action'] = '{"action":"terminate"}'
-    $spot = Get-Termination $aws
-    Assert-Equal @($spot.seconds, $spot.finish, $spot.hook) @(100, 'none', '')
-    $metadata['autoscaling/target-lifecycle-state'] = 'Terminated'
-    $both = Get-Termination $aws
-    Assert-Equal @($both.seconds, $both.finish, $both.hook) @(100, 'lifecycle', '')
-    $metadata.Remove('spot/instance-action')
-    $scaleIn = Get-Termination $aws
-    Assert-Equal @($scaleIn.seconds, $scaleIn.finish, $scaleIn.hook) @(600, 'lifecycle', 'drain')
-}
 foreach ($case in Read-Table @'
-title|code|state|minutes|returns
-soon|system-reboot|active|5|True
-that ends it|instance-stop|active|5|False
-in some days|system-reboot|active|7200|
-that is over|system-reboot|completed|5|
+group|spot|code|state|minutes|seconds|finish|hook|returns
+|||||||
+InService|||||||
+InService|{"action":"terminate"}||||100|none||
+Terminated|{"action":"terminate"}||||100|lifecycle||
+Terminated|||||600|lifecycle|drain|
+fails|{"action":"terminate"}||||100|none||
+fails|<html>busy</html>|||||||
+||system-reboot|active|5|280|none||True
+||instance-stop|active|5|280|none||False
+||system-reboot|active|7200||||
+||system-reboot|completed|5||||
 '@) {
-    Test "AWS: maintenance $($case.title)" {
+    Test "AWS: group '$($case.group)', spot '$($case.spot)', $($case.code) $($case.state) in $($case.minutes) minutes" {
         $metadata.Clear()
+        Set-Values $metadata @{ 'autoscaling/target-lifecycle-state' = $case.group; 'spot/instance-action' = $case.spot }
         $time = [DateTime]::UtcNow.AddMinutes($case.minutes).ToString('dd MMM yyyy HH:mm:ss', [Globalization.CultureInfo]::InvariantCulture)
-        $metadata['events/maintenance/scheduled'] = "[{`"NotBefore`":`"$time GMT`",`"Code`":`"$($case.code)`",`"State`":`"$($case.state)`"}]"
+        if ($case.code) { $metadata['events/maintenance/scheduled'] = "[{`"NotBefore`":`"$time GMT`",`"Code`":`"$($case.code)`",`"State`":`"$($case.state)`"}]" }
         $found = Get-Termination $aws
-        Assert-Equal $found.returns $case.returns
-        if ($null -ne $case.returns) { Assert-True ($found.seconds -gt 260 -and $found.seconds -le 280) }
-        $metadata.Clear()
+        Assert-Equal @("$($found.finish)", "$($found.hook)", $found.returns) @("$($case.finish)", "$($case.hook)", $case.returns)
+        Assert-True ([Math]::Abs($found.seconds - $case.seconds) -le $(if ($case.code) { 20 } else { 0 }))
     }
 }
 # Where nobody says who this machine is, what names nobody is not its own; Preempt comes by a clock that is behind.
@@ -257,16 +251,5 @@ Test 'kubectl that hangs holds a drain up to its deadline, not longer' {
     Assert-False (Invoke-Drain $machine 'n' 8)
     Assert-True ($fakePc.time -lt 12)
     Assert-Equal $fakePc.told[-1] 'drain of node n reached its deadline, and nobody has said which pods are left'
-}
-Test 'AWS: a path of the metadata that fails hides no spot notice, and a page that is no notice is none' {
-    function Get-AwsMetadata {
-        param($Path, $Attempts)
-        if ($Path -like 'autoscaling/*') { throw 'answered with 500' }
-        $metadata['spot/instance-action']
-    }
-    $metadata['spot/instance-action'] = '{"action":"terminate"}'
-    Assert-Equal (Get-Termination $aws).seconds 100
-    $metadata['spot/instance-action'] = '<html>busy</html>'
-    Assert-Equal (Get-Termination $aws) $null
 }
 Complete-Tests

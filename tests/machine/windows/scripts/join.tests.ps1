@@ -54,15 +54,6 @@ Test 'access rights that cannot be set keep the token from the disk' {
     Assert-Throws { Invoke-Join $machine } '^access rights of '
     Assert-False (Test-Path $machine.paths.bootstrapKubeconfig)
 }
-Test 'a repeat leaves filled files as they are, and fills one again that is torn' {
-    $machine = New-Case
-    Invoke-Join $machine
-    Invoke-Join $machine
-    Assert-Equal (Read-Text "$($machine.folder)/kubelet.yaml") 'providerID: "aws:///eu-central-1a/i-0123456789abcdef0"'
-    Write-Text "$($machine.folder)/kubelet.yaml" ''
-    Invoke-Join $machine
-    Assert-Equal (Read-Text "$($machine.folder)/kubelet.yaml") 'providerID: "aws:///eu-central-1a/i-0123456789abcdef0"'
-}
 Test 'a token that expired is refused and not written' {
     $machine = New-Case
     $fakePc.secret.expires = [DateTime]::UtcNow.AddMinutes(-1).ToString('o')
@@ -80,21 +71,13 @@ foreach ($field in 'server', 'token', 'caCertificate', 'expires') {
         }
     }
 }
-Test 'a certificate that cannot be read is replaced' {
-    $machine = New-Case
-    Write-Text $machine.paths.kubeconfig 'old'
-    Write-Text "$($machine.paths.certificates)/kubelet-client-current.pem" 'no certificate'
-    Invoke-Join $machine
-    Assert-Equal $fakePc.asked 1
-    Assert-False (Test-Path $machine.paths.kubeconfig)
-}
 function Set-Certificate {
     param($Machine, $Name = 'i-0123456789abcdef0')
     Write-Text "$($Machine.paths.certificates)/kubelet-client-current.pem" (New-Pem $Name)
     Write-Text $Machine.paths.clusterCa '-----END CERTIFICATE-----'
     Write-Text $Machine.paths.kubeconfig "clusters:`n- cluster:`n    server: https://kubeconfig:6443"
 }
-# torn.tests.ps1 has the other ways.
+# The rest of what may be torn is in recovery.tests.ps1.
 foreach ($torn in Read-Table @'
 how|text|server|asks|folder
 whole|{"server":"https://node:6443"}|https://node:6443|0|
@@ -121,7 +104,7 @@ foreach ($torn in 'kubeconfig', 'clusterCa', 'name') {
         Set-Certificate $machine
         if ($torn -eq 'name') { Set-Certificate $machine 'i-0fff' } else { Write-Text $machine.paths.$torn "`0`0" }
         Invoke-Join $machine
-        Assert-Equal @($fakePc.asked, (Test-Path $machine.paths.bootstrapKubeconfig)) @(1, $true)
+        Assert-Equal @($fakePc.asked, (Test-Path $machine.paths.bootstrapKubeconfig), (Test-Path $machine.paths.kubeconfig)) @(1, $true, $false)
     }
 }
 Complete-Tests

@@ -112,13 +112,14 @@ function Get-NetworkAnswer {
 # network of its name, type and range, deletes another one of its name, and makes one with the name of the adapter that
 # has the node's address.
 function Invoke-Flanneld {
-    param($Name = 'flannel.4096', $Range = '10.244.3.0/24')
+    param($Name = 'flannel.4096')
+    $fakeRange = '10.244.3.0/24'
     # Looked up at its start.
     $fakeAdapter = (Get-DefaultRoute).InterfaceAlias
     foreach ($fakeEach in @(Invoke-Hns GET '/networks/' | Where-Object { $_.Name -eq $Name })) {
-        if ($fakeEach.Type -eq 'Overlay' -and $fakeEach.Subnets[0].AddressPrefix -eq $Range) { return }
+        if ($fakeEach.Type -eq 'Overlay' -and $fakeEach.Subnets[0].AddressPrefix -eq $fakeRange) { return }
         Invoke-Hns DELETE "/networks/$($fakeEach.ID)" | Out-Null
     }
-    $fakeBody = @{ Type = 'Overlay'; Name = $Name; NetworkAdapterName = $fakeAdapter; Subnets = @(@{ AddressPrefix = $Range }) }
+    $fakeBody = @{ Type = 'Overlay'; Name = $Name; NetworkAdapterName = $fakeAdapter; Subnets = @(@{ AddressPrefix = $fakeRange }) }
     Invoke-Hns POST '/networks/' ($fakeBody | ConvertTo-Json -Depth 5 -Compress) | Out-Null
 }

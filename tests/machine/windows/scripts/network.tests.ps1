@@ -52,10 +52,10 @@ Test 'without a default route nothing is touched' {
     Assert-Equal @(Repair-Routes @($metadata)) @()
 }
 Test 'networks of addresses' {
-    Assert-Equal (Get-NetworkAddress '10.244.3.1' 24) '10.244.3.0'
-    Assert-Equal (Get-NetworkAddress '10.244.3.77' 26) '10.244.3.64'
-    Assert-Equal (Get-NetworkAddress '10.244.3.1' 16) '10.244.0.0'
-    Assert-Equal (Get-NetworkAddress '10.244.3.1' 32) '10.244.3.1'
+    foreach ($case in '10.244.3.1/24 10.244.3.0', '10.244.3.77/26 10.244.3.64', '10.244.3.1/16 10.244.0.0', '10.244.3.1/32 10.244.3.1') {
+        $address, $bits, $network = $case -split '[/ ]'
+        Assert-Equal (Get-NetworkAddress $address $bits) $network
+    }
 }
 Test 'the subnet is read from the file of flanneld, and empty without it' {
     $file = "$temp/subnet.env"
@@ -145,9 +145,8 @@ Test 'the kubeconfig has the API''s name, the cluster''s certificate and the fil
     Assert-Equal ([IO.File]::ReadAllBytes("$($machine.folder)/flanneld.conf"))[0] ([int] [char] '{')
     $config = $text | ConvertFrom-Json
     Assert-Equal @($config.apiVersion, $config.kind, $config.'current-context') @('v1', 'Config', 'node')
-    Assert-Equal @($config.clusters.Count, $config.clusters[0].name, $config.clusters[0].cluster.server) @(1, 'cluster', 'https://api.demo:6443')
-    Assert-Equal $config.clusters[0].cluster.'certificate-authority' $machine.paths.clusterCa
-    Assert-Equal @($config.users.Count, $config.users[0].name, $config.users[0].user.tokenFile) @(1, 'pod', $machine.paths.serviceAccountToken)
-    Assert-Equal @($config.contexts.Count, $config.contexts[0].name, $config.contexts[0].context.cluster, $config.contexts[0].context.user) @(1, 'node', 'cluster', 'pod')
+    Assert-Equal $config.clusters @(@{ name = 'cluster'; cluster = @{ server = 'https://api.demo:6443'; 'certificate-authority' = $machine.paths.clusterCa } })
+    Assert-Equal $config.users @(@{ name = 'pod'; user = @{ tokenFile = $machine.paths.serviceAccountToken } })
+    Assert-Equal $config.contexts @(@{ name = 'node'; context = @{ cluster = 'cluster'; user = 'pod' } })
 }
 Complete-Tests
