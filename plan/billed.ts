@@ -1,4 +1,4 @@
-import { isPropertyList, listOf, mapOf, type PropertyMap, type PropertyValue } from "../components/gates/resources.ts";
+import { isPropertyList, listOf, mapOf, type PropertyMap, type PropertyValue } from "../components/gates/values.ts";
 import { counted } from "./counted.ts";
 import type { Billed, PlanMachine } from "./plan.ts";
 import type { RecordedResource } from "./program/recorded.ts";

@@ -1,6 +1,6 @@
 import { diffArrays } from "diff";
 import { z } from "zod";
-import { mapFromWire } from "../../components/gates/resources.ts";
+import { mapFromWire } from "../../components/gates/values.ts";
 import type { Problem } from "../../components/model/problem.ts";
 import { type ClusterState, plannedProblems, readState, stackGuardName } from "../../components/model/upgrade.ts";
 import { type BilledChange, billedChanges, billedOf } from "../billed.ts";

@@ -1,4 +1,4 @@
-import { Unknown } from "../../components/gates/resources.ts";
+import { Unknown } from "../../components/gates/values.ts";
 import { fromJson } from "../../components/model/json.ts";
 import { childPath } from "../../components/model/problem.ts";
 

@@ -1,4 +1,4 @@
-import { Unknown } from "../../components/gates/resources.ts";
+import { Unknown } from "../../components/gates/values.ts";
 import type { PlanResource } from "../plan.ts";
 import { concerns, ownersOf, replacementRow } from "../replacement/table.ts";
 import { type BasePlan, formerUrns } from "./base.ts";

@@ -6,7 +6,7 @@ import {
   type PropertyValue,
   Secret,
   textOf,
-} from "../../components/gates/resources.ts";
+} from "../../components/gates/values.ts";
 import { awsPrefixes } from "../../components/model/cloudFacts/aws.ts";
 import { iamLimits, partition, policyLength, regionOfArn } from "../../components/model/cloudFacts/ids.ts";
 import { fromJson } from "../../components/model/json.ts";

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { resourcesOfType, textOf } from "../../components/gates/resources.ts";
+import { resourcesOfType, textOf } from "../../components/gates/values.ts";
 import type { ObjectStore } from "../decode/userData.ts";
 import type { RecordedProgram } from "../program/recorded.ts";
 import type { StoredSecret } from "./machines.ts";

@@ -6,7 +6,7 @@ import {
   type PropertyValue,
   resourcesOfType,
   textOf,
-} from "../../components/gates/resources.ts";
+} from "../../components/gates/values.ts";
 import type { RecordedResource } from "../program/recorded.ts";
 import { hex } from "./identifiers.ts";
 import {

@@ -1,4 +1,4 @@
-import { listOf, mapOf, type PropertyMap, type PropertyValue, textOf } from "../../components/gates/resources.ts";
+import { listOf, mapOf, type PropertyMap, type PropertyValue, textOf } from "../../components/gates/values.ts";
 import type { SimulatedResource } from "../program/engine.ts";
 import type { ResourceRequest } from "../program/recorded.ts";
 import { addressIn, digest, hex, requireInside, uuid } from "./identifiers.ts";

@@ -1,5 +1,5 @@
 import { controllerActions } from "../../components/azure/existingNetwork.ts";
-import { listOf, mapOf, type PropertyValue, resourcesOfType, textOf } from "../../components/gates/resources.ts";
+import { listOf, mapOf, type PropertyValue, resourcesOfType, textOf } from "../../components/gates/values.ts";
 import type { RecordedProgram, RecordedResource } from "../program/recorded.ts";
 import { builtInRoles, type RoleRights } from "./azureRoles.ts";
 import type { StoredSecret } from "./machines.ts";

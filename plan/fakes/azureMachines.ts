@@ -1,4 +1,4 @@
-import { isPropertyMap, listOf, mapOf, numberOf, type PropertyMap, textOf } from "../../components/gates/resources.ts";
+import { isPropertyMap, listOf, mapOf, numberOf, type PropertyMap, textOf } from "../../components/gates/values.ts";
 import type { RecordedResource } from "../program/recorded.ts";
 import {
   groupNumbers,

@@ -7,7 +7,7 @@ import {
   resourceOfId,
   resourcesOfType,
   textOf,
-} from "../../components/gates/resources.ts";
+} from "../../components/gates/values.ts";
 import { partition } from "../../components/model/cloudFacts/ids.ts";
 import type { RecordedProgram, RecordedResource } from "../program/recorded.ts";
 import type { Call } from "./awsAccess.ts";

@@ -1,5 +1,5 @@
 import { generateKeyPairSync } from "node:crypto";
-import { type PropertyMap, textOf } from "../../components/gates/resources.ts";
+import { type PropertyMap, textOf } from "../../components/gates/values.ts";
 import { tlsResource } from "./tls.ts";
 
 export interface KeyAndCertificate {

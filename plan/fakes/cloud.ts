@@ -1,6 +1,6 @@
 import { awsNeeds } from "../../components/gates/account/aws/needs.ts";
 import { azureNeeds } from "../../components/gates/account/azure/machines.ts";
-import { mapOf, type PropertyMap, Secret, textOf } from "../../components/gates/resources.ts";
+import { mapOf, type PropertyMap, Secret, textOf } from "../../components/gates/values.ts";
 import type { SimulatedCloud } from "../program/engine.ts";
 import type { RecordedProgram } from "../program/recorded.ts";
 import { awsResource } from "./aws.ts";

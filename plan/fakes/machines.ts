@@ -1,4 +1,4 @@
-import { listOf, mapOf, type PropertyValue, resourcesOfType, textOf } from "../../components/gates/resources.ts";
+import { listOf, mapOf, type PropertyValue, resourcesOfType, textOf } from "../../components/gates/values.ts";
 import type { RecordedProgram, RecordedResource } from "../program/recorded.ts";
 import { AddressPool } from "./identifiers.ts";
 

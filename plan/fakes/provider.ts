@@ -1,6 +1,6 @@
 import { networkSchema } from "../../components/config/networkSchema.ts";
 import type { StackConfig } from "../../components/config/schema.ts";
-import type { PropertyMap } from "../../components/gates/resources.ts";
+import type { PropertyMap } from "../../components/gates/values.ts";
 import { fromJson } from "../../components/model/json.ts";
 import type { SimulatedResource } from "../program/engine.ts";
 import type { ResourceRequest } from "../program/recorded.ts";

@@ -1,4 +1,4 @@
-import { mapOf, type PropertyMap, type PropertyValue, textOf } from "../../components/gates/resources.ts";
+import { mapOf, type PropertyMap, type PropertyValue, textOf } from "../../components/gates/values.ts";
 
 /** An input that the program leaves out and the provider's Read finds. */
 interface ReadBack {

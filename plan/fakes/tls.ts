@@ -13,14 +13,7 @@ import { ECDSASigValue, ecdsaWithSHA256 } from "@peculiar/asn1-ecc";
 import { ExtensionRequest, id_pkcs9_at_extensionRequest } from "@peculiar/asn1-pkcs9";
 import { AsnConvert, OctetString } from "@peculiar/asn1-schema";
 import * as x509 from "@peculiar/asn1-x509";
-import {
-  listOf,
-  mapOf,
-  type PropertyMap,
-  type PropertyValue,
-  Secret,
-  textOf,
-} from "../../components/gates/resources.ts";
+import { listOf, mapOf, type PropertyMap, type PropertyValue, Secret, textOf } from "../../components/gates/values.ts";
 import type { SimulatedResource } from "../program/engine.ts";
 import type { ResourceRequest } from "../program/recorded.ts";
 import { bytes, digest, hex } from "./identifiers.ts";

@@ -8,7 +8,7 @@ import type { ErrorHook, ResourceHook } from "@pulumi/pulumi/resource.js";
 import type { ICallbackServer } from "@pulumi/pulumi/runtime/callbacks.js";
 import * as runtime from "@pulumi/pulumi/runtime/index.js";
 import state from "@pulumi/pulumi/runtime/state.js";
-import { mapFromWire, type PropertyMap, Secret, toWire } from "../../components/gates/resources.ts";
+import { mapFromWire, type PropertyMap, Secret, toWire } from "../../components/gates/values.ts";
 import {
   existingRequest,
   type ProgramPlace,

@@ -1,5 +1,5 @@
 import { gunzipSync, inflateRawSync } from "node:zlib";
-import { plainTexts, reveal, secretsIn } from "../../components/gates/resources.ts";
+import { plainTexts, reveal, secretsIn } from "../../components/gates/values.ts";
 import type { RecordedProgram } from "./recorded.ts";
 
 /** A secret in a place that anyone can read. */

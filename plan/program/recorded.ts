@@ -5,7 +5,7 @@ import {
   mapFromWire,
   type PropertyMap,
   type PropertyValue,
-} from "../../components/gates/resources.ts";
+} from "../../components/gates/values.ts";
 
 /** Names of Pulumi's `hooks` option. */
 type HookTime =

@@ -6,7 +6,7 @@ import {
   type PropertyMap,
   type PropertyValue,
   Secret,
-} from "../../components/gates/resources.ts";
+} from "../../components/gates/values.ts";
 
 interface Declared {
   readonly optional: boolean;

@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto";
-import { type PropertyMap, reveal } from "../../components/gates/resources.ts";
+import { type PropertyMap, reveal } from "../../components/gates/values.ts";
 import { changedLeaves, valueAt } from "../diff/leaves.ts";
 import { type Compared, findOperations, ownChanges } from "../diff/operations.ts";
 import { readBack } from "../fakes/readBack.ts";

@@ -1,4 +1,4 @@
-import { listOf, mapOf, numberOf, type Resources, resourceOfId, textOf } from "../../components/gates/resources.ts";
+import { listOf, mapOf, numberOf, type Resources, resourceOfId, textOf } from "../../components/gates/values.ts";
 import type { MachineSize } from "../../components/model/cloudFacts/machineSizes.ts";
 import type { ClusterSpec } from "../../components/model/clusterSpec.ts";
 import { type OperatingSystem, operatingSystem } from "../../components/model/operatingSystems.ts";

@@ -10,7 +10,7 @@ import {
   type PropertyValue,
   reveal,
   Secret,
-} from "../../components/gates/resources.ts";
+} from "../../components/gates/values.ts";
 import { roomOf, type Sized } from "../../components/model/allocatable.ts";
 import { type ClusterSpec, clusterSpec } from "../../components/model/clusterSpec.ts";
 import { fromJson } from "../../components/model/json.ts";

@@ -2,7 +2,7 @@ import { randomBytes } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
 import { z } from "zod";
 import { messageOf } from "../../components/gates/poll.ts";
-import { type PropertyMap, type PropertyValue, Secret, Unknown } from "../../components/gates/resources.ts";
+import { type PropertyMap, type PropertyValue, Secret, Unknown } from "../../components/gates/values.ts";
 import { fromJson } from "../../components/model/json.ts";
 import type { RecordedProgram, RecordedResource } from "../../plan/program/recorded.ts";
 import { type CommandResult, limitsMs, runCommand } from "../host/command.ts";

@@ -1,6 +1,6 @@
 import { loadConfig } from "../../components/config/load.ts";
 import { messageOf } from "../../components/gates/poll.ts";
-import { reveal } from "../../components/gates/resources.ts";
+import { reveal } from "../../components/gates/values.ts";
 import { skipVariable } from "../../components/gates/waitFor.ts";
 import type { SimulatedMachine } from "../../plan/fakes/machines.ts";
 import type { RecordedHook, SimulatedCloud } from "../../plan/program/engine.ts";

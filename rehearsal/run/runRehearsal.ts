@@ -6,7 +6,7 @@ import type { Paint } from "../../check/report.ts";
 import { loadConfig } from "../../components/config/load.ts";
 import type { StackConfig } from "../../components/config/schema.ts";
 import { messageOf } from "../../components/gates/poll.ts";
-import { textOf } from "../../components/gates/resources.ts";
+import { textOf } from "../../components/gates/values.ts";
 import { clusterSpec } from "../../components/model/clusterSpec.ts";
 import { placeOf, simulatedCloud } from "../../plan/fakes/cloud.ts";
 import type { SimulatedMachine } from "../../plan/fakes/machines.ts";

@@ -16,7 +16,7 @@ import { apiHostTag } from "../../components/aws/pool.ts";
 import { rollingRange } from "../../components/aws/poolGroup.ts";
 import { controlPlaneParameters, joinParameter } from "../../components/aws/secrets.ts";
 import { securityRules } from "../../components/aws/security.ts";
-import { listOf, mapOf, textOf } from "../../components/gates/resources.ts";
+import { listOf, mapOf, textOf } from "../../components/gates/values.ts";
 import { machineFingerprint } from "../../components/machine/linux/controlPlane.ts";
 import type { PoolSpec } from "../../components/model/pools.ts";
 import { ConfigError } from "../../components/model/problem.ts";

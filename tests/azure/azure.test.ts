@@ -6,7 +6,7 @@ import { acceleratedNetworking } from "../../components/azure/machineTemplate.ts
 import { keepsOthers, type ReadResource, takenOff } from "../../components/azure/owners.ts";
 import { rollingBatch, updateMinutes } from "../../components/azure/poolGroup.ts";
 import { untilRoleIsKnown } from "../../components/azure/roles.ts";
-import { mapOf } from "../../components/gates/resources.ts";
+import { mapOf } from "../../components/gates/values.ts";
 import { azureMachineSize } from "../../components/model/cloudFacts/machineSizes.ts";
 import { runHook } from "../gates/serving.ts";
 import { azureType, ofType, poolOf, resource, runStack, withMocks } from "../support/mocks.ts";

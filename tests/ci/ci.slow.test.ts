@@ -8,7 +8,7 @@ import { roles } from "../../components/azure/roles.ts";
 import { loadConfig } from "../../components/config/load.ts";
 import type { Cloud } from "../../components/config/schema.ts";
 import { readStackFile, stackNames } from "../../components/config/stackFile.ts";
-import { mapOf, textOf } from "../../components/gates/resources.ts";
+import { mapOf, textOf } from "../../components/gates/values.ts";
 import { deploySeconds } from "../../examples/ci/aws.ts";
 import { policies as made, policies, type StackScope } from "../../examples/ci/awsPolicies.ts";
 import { ciRoles, rolesOf } from "../../examples/ci/azureRoles.ts";

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { isDeepStrictEqual } from "node:util";
 import { type Call, CallError, type Send } from "../../components/gates/account/question.ts";
 import { startCheck } from "../../components/gates/account/start.ts";
-import { mapOf, reveal } from "../../components/gates/resources.ts";
+import { mapOf, reveal } from "../../components/gates/values.ts";
 import { type MayStart, skipVariable } from "../../components/gates/waitFor.ts";
 import { valueAt } from "../../plan/diff/leaves.ts";
 import { replacementRow } from "../../plan/replacement/table.ts";

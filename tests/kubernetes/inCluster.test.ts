@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { createServer } from "node:net";
 import * as pulumi from "@pulumi/pulumi";
 import type { ApiClient } from "../../components/gates/apiProbe.ts";
-import { mapOf, type PropertyValue, Secret, secretsIn } from "../../components/gates/resources.ts";
+import { mapOf, type PropertyValue, Secret, secretsIn } from "../../components/gates/values.ts";
 import { InCluster, noCluster } from "../../components/kubernetes/inCluster.ts";
 import { accountKey } from "../../components/model/cloudFacts/identities.ts";
 import type { ClusterSpec } from "../../components/model/clusterSpec.ts";

@@ -4,7 +4,7 @@ import { parse } from "yaml";
 import { z } from "zod";
 import { roles } from "../../components/azure/roles.ts";
 import { loadConfig } from "../../components/config/load.ts";
-import { plainTexts, reveal, textOf } from "../../components/gates/resources.ts";
+import { plainTexts, reveal, textOf } from "../../components/gates/values.ts";
 import { scriptsObject } from "../../components/machine/bundle.ts";
 import { withFetchedScripts } from "../../components/machine/linux/cloudConfig.ts";
 import type { MachinePayload } from "../../components/machine/payload.ts";

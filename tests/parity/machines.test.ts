@@ -3,7 +3,7 @@ import { gunzipSync } from "node:zlib";
 import { volumePath } from "../../components/aws/controlPlaneMachine.ts";
 import { etcdDevice } from "../../components/azure/controlPlaneMachine.ts";
 import { hintKey } from "../../components/azure/poolGroup.ts";
-import { mapOf, type PropertyValue, textOf } from "../../components/gates/resources.ts";
+import { mapOf, type PropertyValue, textOf } from "../../components/gates/values.ts";
 import type { RecordedResource } from "../../plan/program/recorded.ts";
 import { nameOfUrn } from "../../plan/program/recorded.ts";
 import { azureType, ofType, type Recorded, resource, runStack, specOf } from "../support/mocks.ts";

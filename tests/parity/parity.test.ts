@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { storageAccountName, vaultName } from "../../components/azure/secrets.ts";
 import { loadConfig } from "../../components/config/load.ts";
 import type { Cloud } from "../../components/config/schema.ts";
-import { Secret, textOf } from "../../components/gates/resources.ts";
+import { Secret, textOf } from "../../components/gates/values.ts";
 import { type ClusterSpec, clusterSpec } from "../../components/model/clusterSpec.ts";
 import type { RecordedProgram } from "../../plan/program/recorded.ts";
 import { joinSecretName, simulateCloud } from "../../rehearsal/testkit/clouds.ts";

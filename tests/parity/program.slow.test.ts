@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { inDns } from "../../components/azure/roles.ts";
 import type { Cloud } from "../../components/config/schema.ts";
-import { mapOf, reveal, textOf } from "../../components/gates/resources.ts";
+import { mapOf, reveal, textOf } from "../../components/gates/values.ts";
 import { awsObjects, storedObjects } from "../../plan/fakes/awsAccess.ts";
 import { collectAwsMachines } from "../../plan/fakes/awsMachines.ts";
 import { exampleControlPlane, fileOf } from "../machine/examples.ts";

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { parse } from "yaml";
-import { Secret, textOf } from "../../components/gates/resources.ts";
+import { Secret, textOf } from "../../components/gates/values.ts";
 import { expiryWarning, kubeconfig, Pki, signInKubeconfig } from "../../components/pki/pki.ts";
 import { inventory, ofType, type Recorded, resource, withMocks } from "../support/mocks.ts";
 

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { gzipSync } from "node:zlib";
-import { type PropertyMap, Secret } from "../../components/gates/resources.ts";
+import { type PropertyMap, Secret } from "../../components/gates/values.ts";
 import { decodeUserData, startedScript } from "../../plan/decode/userData.ts";
 import { readBasePlan } from "../../plan/diff/base.ts";
 import { diffPlans } from "../../plan/diff/compare.ts";

@@ -6,7 +6,7 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { fold } from "../../cli/fold.ts";
 import { stackNames } from "../../components/config/stackFile.ts";
-import { reveal, secretsIn, textOf } from "../../components/gates/resources.ts";
+import { reveal, secretsIn, textOf } from "../../components/gates/values.ts";
 import { decodeUserData } from "../../plan/decode/userData.ts";
 import { awsObjects } from "../../plan/fakes/awsAccess.ts";
 import { collectMachines } from "../../plan/fakes/cloud.ts";

@@ -4,7 +4,7 @@ import { secret } from "@pulumi/pulumi";
 import { ExistingNetwork as AwsNetwork } from "../../components/aws/existingNetwork.ts";
 import { ExistingNetwork as AzureNetwork } from "../../components/azure/existingNetwork.ts";
 import { Security } from "../../components/azure/security.ts";
-import { listOf, mapOf, type PropertyMap, unknown } from "../../components/gates/resources.ts";
+import { listOf, mapOf, type PropertyMap, unknown } from "../../components/gates/values.ts";
 import type { ClusterSpec } from "../../components/model/clusterSpec.ts";
 import { existingOf } from "../../plan/fakes/provider.ts";
 import { deployAws } from "../../stacks/aws.ts";

@@ -1,5 +1,5 @@
 import { roles } from "../../components/azure/roles.ts";
-import { isPropertyList, isPropertyMap, type PropertyValue, Secret } from "../../components/gates/resources.ts";
+import { isPropertyList, isPropertyMap, type PropertyValue, Secret } from "../../components/gates/values.ts";
 import { fromJson } from "../../components/model/json.ts";
 import type { RecordedProgram, RecordedResource } from "../../plan/program/recorded.ts";
 import { unsentInputs } from "../../plan/providers/declared.ts";

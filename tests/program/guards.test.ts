@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import path from "node:path";
-import { reveal, textOf } from "../../components/gates/resources.ts";
+import { reveal, textOf } from "../../components/gates/values.ts";
 import { gmsa, logs } from "../kubernetes/switches.ts";
 import { runSpec, specOf } from "../support/mocks.ts";
 import { matchSnapshot } from "../support/snapshot.ts";

@@ -7,7 +7,7 @@ import { loadConfig } from "../../components/config/load.ts";
 import { stackNames, transformsFile, transformsVariable } from "../../components/config/stackFile.ts";
 import { awsNeeds } from "../../components/gates/account/aws/needs.ts";
 import { azureNeeds } from "../../components/gates/account/azure/machines.ts";
-import { mapOf } from "../../components/gates/resources.ts";
+import { mapOf } from "../../components/gates/values.ts";
 import { clusterSpec } from "../../components/model/clusterSpec.ts";
 import { ConfigError } from "../../components/model/problem.ts";
 import { readBasePlan } from "../../plan/diff/base.ts";

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { z } from "zod";
 import { stackNames } from "../../components/config/stackFile.ts";
-import { type PropertyMap, reveal } from "../../components/gates/resources.ts";
+import { type PropertyMap, reveal } from "../../components/gates/values.ts";
 import type { RecordedProgram } from "../../plan/program/recorded.ts";
 import { changedConfigs } from "../plan/changedConfigs.ts";
 import { runConfig, runStack } from "../support/mocks.ts";

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { resourcesOfType, textOf } from "../../components/gates/resources.ts";
+import { resourcesOfType, textOf } from "../../components/gates/values.ts";
 import type { SimulatedMachine } from "../../plan/fakes/machines.ts";
 import { simulateAws } from "../../rehearsal/clouds/aws/cloud.ts";
 import { type Call, signedRequest } from "../../rehearsal/clouds/aws/sigv4.ts";

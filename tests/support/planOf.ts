@@ -1,5 +1,5 @@
 import { loadConfig } from "../../components/config/load.ts";
-import type { PropertyMap } from "../../components/gates/resources.ts";
+import type { PropertyMap } from "../../components/gates/values.ts";
 import { clusterSpec } from "../../components/model/clusterSpec.ts";
 import { simulatedCloud } from "../../plan/fakes/cloud.ts";
 import type { SimulatedPlace } from "../../plan/fakes/provider.ts";

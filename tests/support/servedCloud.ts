@@ -1,4 +1,4 @@
-import { mapFromWire, mapOf, type PropertyMap, type PropertyValue, unknown } from "../../components/gates/resources.ts";
+import { mapFromWire, mapOf, type PropertyMap, type PropertyValue, unknown } from "../../components/gates/values.ts";
 import type { Operation } from "../../plan/fakes/calls.ts";
 import { type ExistingResources, findExisting } from "../../plan/fakes/provider.ts";
 import { readBack } from "../../plan/fakes/readBack.ts";

@@ -6,7 +6,7 @@ import { json } from "node:stream/consumers";
 import { z } from "zod";
 import { loadConfig } from "../../components/config/load.ts";
 import { messageOf } from "../../components/gates/poll.ts";
-import { mapFromWire } from "../../components/gates/resources.ts";
+import { mapFromWire } from "../../components/gates/values.ts";
 import { minorOf } from "../../components/model/releases.ts";
 import { decodeUserData } from "../../plan/decode/userData.ts";
 import { placeOf, simulatedCloud } from "../../plan/fakes/cloud.ts";

@@ -8,7 +8,7 @@ import empty from "google-protobuf/google/protobuf/empty_pb.js";
 import struct from "google-protobuf/google/protobuf/struct_pb.js";
 import { z } from "zod";
 import { messageOf } from "../../components/gates/poll.ts";
-import { mapFromWire, type PropertyMap, toWire } from "../../components/gates/resources.ts";
+import { mapFromWire, type PropertyMap, toWire } from "../../components/gates/values.ts";
 import { type Change, difference } from "../../plan/providers/nextUpdate.ts";
 import { previewCreate, previewUpdate, type ServedCloud, type Subject } from "../support/servedCloud.ts";
 

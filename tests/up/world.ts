@@ -8,7 +8,7 @@ import { text } from "node:stream/consumers";
 import { setTimeout } from "node:timers/promises";
 import { createServer as createTlsServer } from "node:tls";
 import { stringify } from "yaml";
-import { type PropertyMap, reveal } from "../../components/gates/resources.ts";
+import { type PropertyMap, reveal } from "../../components/gates/values.ts";
 import { issueServerCertificate, newAuthority } from "../../plan/fakes/certificates.ts";
 import { placeOf, simulatedCloud } from "../../plan/fakes/cloud.ts";
 import { plainRequest, type RecordedProgram, type RecordedResource } from "../../plan/program/recorded.ts";

@@ -2,7 +2,7 @@ import { ask, ofMachines } from "../../../components/gates/account/azure/ask.ts"
 import { type AzureNeeds, path } from "../../../components/gates/account/azure/machines.ts";
 import { doubtful, type Question, refused, some } from "../../../components/gates/account/question.ts";
 import type { Asking, Preflight } from "../../../components/gates/account/run.ts";
-import { resourcesOfType } from "../../../components/gates/resources.ts";
+import { resourcesOfType } from "../../../components/gates/values.ts";
 import type { RecordedProgram } from "../../../plan/program/recorded.ts";
 import { sharedQuestions } from "../shared.ts";
 import { rightsQuestions } from "./rights.ts";

@@ -1,7 +1,7 @@
 import { type AzureNeeds, path } from "../../../components/gates/account/azure/machines.ts";
 import { made } from "../../../components/gates/account/needs.ts";
 import { doubtful, notAsked, type Question, refused, some } from "../../../components/gates/account/question.ts";
-import { resourcesOfType } from "../../../components/gates/resources.ts";
+import { resourcesOfType } from "../../../components/gates/values.ts";
 import { rolesAllow } from "../../../plan/fakes/azureAccess.ts";
 import { azureActions } from "../../../plan/fakes/calls.ts";
 import type { RecordedProgram } from "../../../plan/program/recorded.ts";

@@ -1,4 +1,4 @@
-import { type KnownResource, listOf, type PropertyValue, type Resources, textOf } from "../resources.ts";
+import { type KnownResource, listOf, type PropertyValue, type Resources, textOf } from "../values.ts";
 import { doubtful, type Objection, refused } from "./question.ts";
 
 /** A machine, or those of one pool. */

@@ -1,4 +1,4 @@
-import type { Resources } from "../resources.ts";
+import type { Resources } from "../values.ts";
 import { type Asker, Clock, type Needs, type Place } from "./needs.ts";
 import {
   type Ask,

@@ -5,7 +5,7 @@ import {
   type PropertyMap,
   resourcesOfType,
   textOf,
-} from "../../../components/gates/resources.ts";
+} from "../../../components/gates/values.ts";
 import { addressAt } from "../../../components/model/cidr.ts";
 import {
   allows,

@@ -6,7 +6,7 @@ import {
   type PropertyValue,
   resourcesOfType,
   textOf,
-} from "../../../components/gates/resources.ts";
+} from "../../../components/gates/values.ts";
 import { startedScript } from "../../../plan/decode/userData.ts";
 import {
   type AzureRequest,

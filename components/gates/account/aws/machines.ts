@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { mapOf, resourcesOfType, textOf } from "../../resources.ts";
+import { mapOf, resourcesOfType, textOf } from "../../values.ts";
 import { diskOf, made, oneZone } from "../needs.ts";
 import {
   type Ask,

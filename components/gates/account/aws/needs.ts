@@ -10,7 +10,7 @@ import {
   resourceOfId,
   resourcesOfType,
   textOf,
-} from "../../resources.ts";
+} from "../../values.ts";
 import { type MachineNeed, type Needs, type NeedsOf, type Place, settingOf, texts } from "../needs.ts";
 
 export interface AwsMachine extends MachineNeed {

@@ -1,4 +1,4 @@
-import { listOf, mapOf, resourceOfId, resourcesOfType, textOf } from "../../resources.ts";
+import { listOf, mapOf, resourceOfId, resourcesOfType, textOf } from "../../values.ts";
 import { countsOf, made } from "../needs.ts";
 import { type Ask, doubtful, notAsked, type Question, type Reply, shortOf } from "../question.ts";
 import type { AwsMachine, AwsNeeds } from "./needs.ts";

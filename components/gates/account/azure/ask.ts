@@ -1,4 +1,4 @@
-import type { Resources } from "../../resources.ts";
+import type { Resources } from "../../values.ts";
 import type { Question } from "../question.ts";
 import { type Asking, askCloud, type Preflight } from "../run.ts";
 import { azureSender } from "./client.ts";

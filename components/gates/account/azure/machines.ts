@@ -1,11 +1,4 @@
-import {
-  type KnownResource,
-  mapOf,
-  type PropertyMap,
-  type Resources,
-  resourcesOfType,
-  textOf,
-} from "../../resources.ts";
+import { type KnownResource, mapOf, type PropertyMap, type Resources, resourcesOfType, textOf } from "../../values.ts";
 import { diskOf, type MachineNeed, type Needs, type NeedsOf, oneZone, type Place, settingOf, texts } from "../needs.ts";
 import { type Ask, doubtful, type Objection, type Question, type Reply, refused, some } from "../question.ts";
 

@@ -1,4 +1,4 @@
-import { mapOf } from "../../resources.ts";
+import { mapOf } from "../../values.ts";
 import { countsOf, made } from "../needs.ts";
 import { type Ask, notAsked, type Question, type Reply, shortOf } from "../question.ts";
 import { type AzureMachine, type AzureNeeds, path, skusOf, vcpusOf } from "./machines.ts";
