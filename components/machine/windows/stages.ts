@@ -192,7 +192,7 @@ const records = [
     inputs: ({ pool }) => [pool.timeZone, pool.beforeJoin],
   },
   {
-    // What it reads is written every hour by `publish-join-secret.sh` of Linux.
+    // `publish-join-secret.sh` of Linux looks each minute at what it reads, and writes it anew after half an hour.
     name: "join",
     script: "read-join-secret.ps1",
     needs: ["network", "before"],
