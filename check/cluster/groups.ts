@@ -79,11 +79,7 @@ export const servingCertificatesCheck: VerifyCheck = {
   run: async ({ api, signal, note }) => {
     const { count: approved, again } = await until(
       "the serving certificates",
-      {
-        signal,
-        intervalMs: 2_000,
-        lookAt: "kubectl get csr; kubectl -n kube-system get configmap fenestra-machines --output yaml",
-      },
+      { signal, lookAt: "kubectl get csr; kubectl -n kube-system get configmap fenestra-machines --output yaml" },
       async () => {
         const nodes = new Set((await api.core.listNode()).items.map(({ metadata }) => metadata?.name ?? ""));
         const { problems, count, again } = certificateProblems(

@@ -165,7 +165,7 @@ export function nodesCheck({ id, title, own, count, problems, skip }: WantedNode
     run: async ({ api, signal, note }) => {
       const found = await until(
         "the nodes",
-        { signal, intervalMs: 2_000, lookAt: "kubectl get nodes -o wide --show-labels; kubectl describe node <name>" },
+        { signal, lookAt: "kubectl get nodes -o wide --show-labels; kubectl describe node <name>" },
         async () => {
           const nodes = own(nodesOf((await api.core.listNode()).items));
           if (nodes.length === 0) throw new NotYet("there are none");

@@ -47,11 +47,7 @@ export const controlPlaneCheck = (members: number): VerifyCheck => ({
     const nodes = machines.map(({ metadata }) => metadata?.name ?? "");
     await until(
       "the control plane",
-      {
-        signal,
-        intervalMs: 2_000,
-        lookAt: "on the machine: crictl ps --all; /var/log/fenestra/bootstrap.log; systemctl status kubelet",
-      },
+      { signal, lookAt: "on the machine: crictl ps --all; /var/log/fenestra/bootstrap.log; systemctl status kubelet" },
       async () => {
         const [{ items: pods }, { items: all }, proxy] = await Promise.all([
           api.core.listNamespacedPod({ namespace: "kube-system", labelSelector: "tier=control-plane" }),

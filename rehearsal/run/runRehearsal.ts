@@ -209,7 +209,7 @@ async function askVerify(
       checks.filter((check) => isOfStack(check) === of),
       options,
     );
-  const others = session.run(part(false), tools, { fold, atOnce: 3 });
+  const others = session.run(part(false), tools, { fold, atOnce: 8 });
   const ofStack = working.then(() =>
     session.run(needing(broughtUp, part(true)), tools, { fold: `${fold}, of the stack's own`, atOnce: 3 }),
   );
