@@ -140,7 +140,7 @@ const records = [
   },
   {
     name: "artifacts",
-    script: "fetch-programs.ps1",
+    script: "fetch-artifacts.ps1",
     bakes: true,
     needs: ["credentials"],
     exitCode: 22,
@@ -231,7 +231,7 @@ const records = [
   {
     // After the kubelet was started: the node becomes Ready without them, and usually has them by then.
     name: "programs",
-    script: "fetch-rest.ps1",
+    script: "fetch-programs.ps1",
     bakes: true,
     needs: ["services"],
     late: true,

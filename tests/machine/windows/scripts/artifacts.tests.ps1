@@ -36,7 +36,7 @@ $fakePrograms = @{
         $fakePc.web[$url]
     }
 }
-function Invoke-Artifacts { & "$scripts/fetch-programs.ps1" -Machine $args[0] }
+function Invoke-Artifacts { & "$scripts/fetch-artifacts.ps1" -Machine $args[0] }
 
 # One artifact `a.exe` with the text `right`, and one archive, both with a mirror and a publisher.
 function New-Case {
@@ -106,7 +106,7 @@ Test 'each stage fetches and places its own artifacts only' {
     Invoke-Artifacts $machine
     Assert-Equal $fakePc.fetched @('https://mirror/b')
     Assert-False (Test-Path "$($machine.folder)/bin/a.exe")
-    & "$scripts/fetch-rest.ps1" -Machine $machine
+    & "$scripts/fetch-programs.ps1" -Machine $machine
     Assert-Equal $fakePc.fetched @('https://mirror/b', 'https://mirror/a.exe')
     Assert-Equal (Read-Text "$($machine.folder)/bin/a.exe") 'right'
     Assert-False (Test-Path "$($machine.folder)/bin/a.exe.new")
