@@ -16,17 +16,17 @@ interface Budget {
 const others = /^(?!(components|plan|check|rehearsal|tools|cli|docs|tests)\/)/;
 
 const words: Readonly<Record<string, Budget>> = {
-  components: { paths: /^components\//, most: 207_500, aim: 178_000 },
-  plan: { paths: /^plan\//, most: 40_300, aim: 38_000 },
-  check: { paths: /^check\//, most: 24_200, aim: 24_000 },
-  "rehearsal, tools": { paths: /^(rehearsal|tools)\//, most: 70_600, aim: 62_000 },
-  cli: { paths: /^cli\//, most: 34_100, aim: 18_000 },
+  components: { paths: /^components\//, most: 207_300, aim: 178_000 },
+  plan: { paths: /^plan\//, most: 39_200, aim: 38_000 },
+  check: { paths: /^check\//, most: 23_900, aim: 24_000 },
+  "rehearsal, tools": { paths: /^(rehearsal|tools)\//, most: 69_400, aim: 62_000 },
+  cli: { paths: /^cli\//, most: 32_100, aim: 18_000 },
   "examples, ci, root": { paths: others, most: 23_100, aim: 18_000 },
   docs: { paths: /^docs\//, most: 36_200, aim: 38_000 },
-  tests: { paths: /^tests\//, most: 214_400, aim: 192_000 },
-  whole: { paths: /^/, most: 650_100, aim: 570_000 },
+  tests: { paths: /^tests\//, most: 212_300, aim: 192_000 },
+  whole: { paths: /^/, most: 643_300, aim: 570_000 },
 };
-const files: Budget = { paths: /^/, most: 940, aim: 950 };
+const files: Budget = { paths: /^/, most: 890, aim: 950 };
 
 // What programs write does not count.
 const written = /(package-lock\.json|go\.mod|\.sum|lock\.json|schema\.json)$/;
