@@ -41,7 +41,7 @@ export interface Artifact extends Readonly<z.output<typeof rowSchema>> {
   readonly replaces?: readonly string[];
 }
 
-export const artifactLockFile = new URL("artifacts.lock.json", import.meta.url);
+const artifactLockFile = new URL("artifacts.lock.json", import.meta.url);
 
 /**
  * Environment variable that names a user's lock file: more releases of Kubernetes, and rows that run ahead of the

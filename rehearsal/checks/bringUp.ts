@@ -20,8 +20,8 @@ interface BringUp {
 
 const isOfPool = (gate: string): boolean => gate.includes("-in-pool-");
 
-/** The way to a running cluster: each step needs those before it, and every check of the cluster all of them. */
-export interface BringUpChecks {
+/** The way to a running cluster: each step needs those before it, and most checks of the cluster all of them. */
+interface BringUpChecks {
   /** To Ready nodes. */
   readonly nodes: readonly Check[];
   /** To the end of the program and of the machines' bootstraps. */
@@ -43,7 +43,7 @@ export function bringUpChecks(of: BringUp): BringUpChecks {
   // The workers' machines are built while the control plane boots.
   const begin = Promise.withResolvers<void>();
   let booting: Promise<void> | undefined;
-  const steps: readonly Check[] = [
+  const nodes: readonly Check[] = [
     {
       id: "control plane",
       title: "the control plane boots from its user data and answers through its load balancer",
@@ -79,14 +79,32 @@ export function bringUpChecks(of: BringUp): BringUpChecks {
         ready.resolve();
       },
     },
+  ];
+  const rest = stepsToTheEnd(
+    of,
+    async () => await (applying?.applied ?? Promise.reject(new Error("it was never begun"))),
+  );
+  const all = within(limitsMs.steps, inOrder([...nodes, ...rest]));
+  return {
+    nodes: all.slice(0, nodes.length),
+    rest: all.slice(nodes.length),
+    inForce: async () => await applying?.before(isOfPool),
+  };
+}
+
+function stepsToTheEnd(
+  { cluster, program, unlessLacking, onApplied }: BringUp,
+  applied: () => Promise<Applied>,
+): readonly Check[] {
+  return [
     {
       id: "program",
       title: "the program's objects and gates are worked off to the last",
       run: async ({ note }) => {
-        const applied = await (applying?.applied ?? Promise.reject(new Error("it was never begun")));
-        of.onApplied(applied);
+        const result = await applied();
+        onApplied(result);
         const objects = program.resources.filter(isKubernetesObject).length;
-        note(`${objects} objects applied with strict validation, ${applied.refused.length} refused`);
+        note(`${objects} objects applied with strict validation, ${result.refused.length} refused`);
       },
     },
     {
@@ -97,6 +115,4 @@ export function bringUpChecks(of: BringUp): BringUpChecks {
       },
     },
   ];
-  const all = within(limitsMs.steps, inOrder(steps));
-  return { nodes: all.slice(0, 3), rest: all.slice(3), inForce: async () => await applying?.before(isOfPool) };
 }

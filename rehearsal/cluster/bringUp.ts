@@ -25,9 +25,10 @@ import { createNetwork, type Network } from "../host/network.ts";
 
 /** Where the simulated endpoints and load balancers listen: TEST-NET-2 (RFC 5737), outside of every planned network. */
 const outside = cidr("198.51.100.0/24");
-const endpointIndex = 10;
 const firstMirrorIndex = 11;
 const firstBalancerIndex = 20;
+/** Of the cloud's endpoints, the publishers and the registries. */
+const endpointAddress = addressAt(outside, 10);
 const metadataAddress = "169.254.169.254";
 /** The payload's list of artifacts on a Linux machine. */
 const artifactList = "/etc/fenestra/artifacts.tsv";
@@ -83,66 +84,14 @@ export async function buildSimulatedInfra(
     addresses: ranges.map((range) => `${addressAt(range, 1)}/${range.prefix}`),
     linkLocal: [metadataAddress, ...(cloud.platform === undefined ? [] : [cloud.platform.address])],
   });
-  const endpointAddress = addressAt(outside, endpointIndex);
-  const balancerAddresses = cloud.balancers.map((balancer, index) => ({
-    ...balancer,
-    address: addressAt(outside, firstBalancerIndex + index),
-  }));
-  for (const address of [endpointAddress, ...balancerAddresses.map(({ address: own }) => own)])
-    await network.addAddress(address);
-
-  const lines = decoded.flatMap(({ payload }) =>
-    parseArtifacts(payload.files.find((file) => file.path === artifactList)?.content ?? ""),
-  );
-  await mkdir(path.join(workFolder, "artifacts"), { recursive: true });
-  const files = await artifactFiles(lines, workFolder);
-  const publishers = artifactServer(mirror === undefined ? lines : [], files);
-
-  const authority = newAuthority("Fenestra rehearsal");
-  const registry = await startRegistry(workFolder);
-  const payloads = decoded.map(({ payload }) => payload.files);
-  const registries = [registryHost, ...(mirror === undefined ? payloads.flatMap(registriesIn) : [])];
-  const names = [...new Set([...cloud.hosts, ...publishers.hosts, ...registries])];
-  const identity = issueServerCertificate(authority, { commonName: "rehearsal", dnsNames: names });
-  await listen(metadataAddress, 80, cloud.metadata);
-  if (cloud.platform !== undefined) await listen(cloud.platform.address, 80, cloud.platform.handle);
-  await listen(
-    endpointAddress,
-    443,
-    (request: EndpointRequest) => {
-      if (publishers.hosts.includes(request.host)) return publishers.handle(request);
-      return registries.includes(request.host) ? registry(request) : cloud.endpoints(request);
-    },
-    { cert: identity.certificate, key: identity.key },
-  );
-  let mirrorIndex = firstMirrorIndex;
-  const mirrorOnly =
-    mirror === undefined
-      ? undefined
-      : await startMirrorOnly({
-          settings: mirror,
-          authority,
-          registry,
-          endpoint: endpointAddress,
-          newAddress: async (wanted = addressAt(outside, mirrorIndex++)) => {
-            await network.addAddress(wanted);
-            return wanted;
-          },
-          contents: (place) => {
-            const file = files.get(lines.find(({ url }) => url === place)?.name ?? "");
-            // Windows does not run here: only the file's digest in the list is looked at.
-            return file ?? Buffer.from(`Fake of the rehearsal for ${place}\n`);
-          },
-        });
-  await Promise.all(
-    balancerAddresses.map(({ address, port, targets, health }) =>
-      startLoadBalancer({ host: address, port, backends: targets, health }),
-    ),
-  );
-  const endpointLines = [...names.map((name) => `${endpointAddress} ${name}`), ...(mirrorOnly?.hosts ?? [])];
+  const published = await publish(decoded, workFolder, mirror);
+  const { names, authority } = await startEndpoints(cloud, network, published);
+  const mirrorOnly = mirror === undefined ? undefined : await startMirror(mirror, network, published, authority);
+  const balancers = await startBalancers(cloud, network);
   const hosts = (reader?: string): readonly string[] => [
-    ...endpointLines,
-    ...balancerAddresses
+    ...names.map((name) => `${endpointAddress} ${name}`),
+    ...(mirrorOnly?.hosts ?? []),
+    ...balancers
       .filter(({ answersTargets, targets }) => answersTargets || !targets.some(({ host }) => host === reader))
       .map(({ address, dnsName }) => `${address} ${dnsName}`),
   ];
@@ -154,6 +103,7 @@ export async function buildSimulatedInfra(
     hosts(caller)
       .find((line) => line.endsWith(` ${name}`))
       ?.split(" ")[0];
+  const ownsRegistry = decoded.some(({ payload }) => payload.files.some((file) => file.path === defaultRegistryFile));
   return {
     network,
     interfaceOf: (address) => `${address}/${rangeOf(address).prefix}`,
@@ -162,13 +112,82 @@ export async function buildSimulatedInfra(
     resolvConf: `nameserver ${nameServer}\n`,
     lookUps: await startNameServer({ address: nameServer, find }),
     endpointCa: authority.certificate,
-    artifacts: files,
-    files:
-      mirror === undefined && !payloads.flat().some((file) => file.path === defaultRegistryFile)
-        ? { [defaultRegistryFile]: defaultRegistry }
-        : {},
+    artifacts: published.files,
+    files: mirror === undefined && !ownsRegistry ? { [defaultRegistryFile]: defaultRegistry } : {},
     mirror: mirrorOnly,
   };
+}
+
+type Published = Awaited<ReturnType<typeof publish>>;
+
+/** What machines download, and who gives it; with a mirror the publishers themselves are out of reach. */
+async function publish(decoded: readonly DecodedMachine[], workFolder: string, mirror: MirrorSettings | undefined) {
+  const payloads = decoded.map(({ payload }) => payload.files);
+  const lines = payloads.flatMap((files) =>
+    parseArtifacts(files.find((file) => file.path === artifactList)?.content ?? ""),
+  );
+  await mkdir(path.join(workFolder, "artifacts"), { recursive: true });
+  const files = await artifactFiles(lines, workFolder);
+  return {
+    lines,
+    files,
+    publishers: artifactServer(mirror === undefined ? lines : [], files),
+    registry: await startRegistry(workFolder),
+    registries: [registryHost, ...(mirror === undefined ? payloads.flatMap(registriesIn) : [])],
+  };
+}
+
+/** The cloud's endpoints, the publishers and the registries at one address, and the metadata service. */
+async function startEndpoints(cloud: CloudSimulation, network: Network, of: Published) {
+  const { publishers, registry, registries } = of;
+  const authority = newAuthority("Fenestra rehearsal");
+  const names = [...new Set([...cloud.hosts, ...publishers.hosts, ...registries])];
+  const { certificate, key } = issueServerCertificate(authority, { commonName: "rehearsal", dnsNames: names });
+  await network.addAddress(endpointAddress);
+  await listen(metadataAddress, 80, cloud.metadata);
+  if (cloud.platform !== undefined) await listen(cloud.platform.address, 80, cloud.platform.handle);
+  const answer = (request: EndpointRequest) => {
+    if (publishers.hosts.includes(request.host)) return publishers.handle(request);
+    return registries.includes(request.host) ? registry(request) : cloud.endpoints(request);
+  };
+  await listen(endpointAddress, 443, answer, { cert: certificate, key });
+  return { names, authority };
+}
+
+async function startMirror(
+  settings: MirrorSettings,
+  network: Network,
+  { lines, files, registry }: Published,
+  authority: ReturnType<typeof newAuthority>,
+): Promise<MirrorOnly> {
+  let index = firstMirrorIndex;
+  return await startMirrorOnly({
+    settings,
+    authority,
+    registry,
+    endpoint: endpointAddress,
+    newAddress: async (wanted = addressAt(outside, index++)) => {
+      await network.addAddress(wanted);
+      return wanted;
+    },
+    contents: (place) => {
+      const file = files.get(lines.find(({ url }) => url === place)?.name ?? "");
+      // Windows does not run here: only the file's digest in the list is looked at.
+      return file ?? Buffer.from(`Fake of the rehearsal for ${place}\n`);
+    },
+  });
+}
+
+async function startBalancers({ balancers }: CloudSimulation, network: Network) {
+  return await Promise.all(
+    balancers.map(async (balancer, index) => {
+      const address = addressAt(outside, firstBalancerIndex + index);
+      const { port, targets, health } = balancer;
+      await network.addAddress(address);
+      await startLoadBalancer({ host: address, port, backends: targets, health });
+      return { ...balancer, address };
+    }),
+  );
 }
 
 /** The harness resolves the load balancers' names too; its mount namespace is its own, so the host's file stays. */

@@ -99,7 +99,9 @@ describe("scripts of Linux machines", () => {
     };
     assert.deepEqual(of(linuxWorkerStages, "identity")[0], "timers");
     const stops = [...of(linuxWorkerStages, "kubelet"), ...of(controlPlaneStages, "ready")].filter((name) =>
-      /systemctl (?!enable|restart kubelet)|crictl stop/.test(readFileSync(path.join(folder, "stages", `${name}.sh`), "utf8")),
+      /systemctl (?!enable|restart kubelet)|crictl stop/.test(
+        readFileSync(path.join(folder, "stages", `${name}.sh`), "utf8"),
+      ),
     );
     assert.deepEqual(stops, []);
   });
