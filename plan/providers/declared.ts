@@ -94,9 +94,10 @@ const declaredObjects = memo((file): ReadonlyMap<string, Properties> => {
 
 /** What is declared of the objects that a property has; nothing of a mapping of the user's names. */
 export function declaredInside(type: string, { isMap, objects }: Declared, of: "input" | "output"): Properties {
-  const all = declaredObjects(`${parts(type).packageName}/types/${of}`);
   const found = new Map<string, Declared>();
-  for (const [key, each] of isMap ? [] : objects.flatMap((name) => [...(all.get(name) ?? [])]))
+  // A package without objects has no such file.
+  const file = `${parts(type).packageName}/types/${of}`;
+  for (const [key, each] of isMap ? [] : objects.flatMap((name) => [...(declaredObjects(file).get(name) ?? [])]))
     found.set(key, { ...each, objects: [...(found.get(key)?.objects ?? []), ...each.objects] });
   return found;
 }
