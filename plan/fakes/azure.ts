@@ -31,6 +31,8 @@ export const azurePaths: Readonly<Record<string, string>> = {
   "monitor:AutoscaleSetting": "Microsoft.Insights/autoscaleSettings/{autoscaleSettingName}",
   "keyvault:Vault": "Microsoft.KeyVault/vaults/{vaultName}",
   "keyvault:Secret": "Microsoft.KeyVault/vaults/{vaultName}/secrets/{secretName}",
+  // Of the workflows' setup.
+  "keyvault:Key": "Microsoft.KeyVault/vaults/{vaultName}/keys/{keyName}",
   "managedidentity:UserAssignedIdentity": "Microsoft.ManagedIdentity/userAssignedIdentities/{resourceName}",
   "managedidentity:FederatedIdentityCredential":
     "Microsoft.ManagedIdentity/userAssignedIdentities/{resourceName}/federatedIdentityCredentials/{federatedIdentityCredentialResourceName}",
@@ -132,6 +134,9 @@ const outputs: Readonly<Record<string, Outputs>> = {
     const { value: _value, ...rest } = mapOf(inputs.properties);
     return { properties: { ...rest, secretUri: uri } };
   },
+  "keyvault:Key": ({ inputs, urn }, _, { name }) => ({
+    keyUriWithVersion: `https://${textOf(inputs.vaultName)}.vault.azure.net/keys/${name}/${hex(32, urn, "version")}`,
+  }),
   "storage:StorageAccount": (_, __, { name }) => ({
     primaryEndpoints: { blob: `https://${name}.blob.core.windows.net/` },
   }),
