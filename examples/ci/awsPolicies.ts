@@ -126,7 +126,41 @@ const ask = (scope: StackScope): readonly Statement[] => [
 ];
 
 function change(scope: StackScope): readonly Statement[] {
-  const { cluster, region } = scope;
+  const own = ownNames(scope);
+  return [
+    allow("MachinesAndNetwork", { autoscaling: "*", ec2: "*", elasticloadbalancing: "*" }, ["*"], {
+      StringEquals: { "aws:RequestedRegion": scope.region },
+    }),
+    ...changeIdentities(scope),
+    allow(
+      "Logs",
+      {
+        logs: `CreateLogGroup CreateLogStream DeleteLogGroup DeleteLogStream PutRetentionPolicy TagResource UntagResource`,
+      },
+      own.logs,
+    ),
+    ...changeKeys(scope),
+    allow("Parameters", { ssm: "AddTagsToResource DeleteParameter PutParameter RemoveTagsFromResource" }, [
+      own.parameters,
+    ]),
+    allow("FindImages", { ssm: "GetParameters" }, [own.images]),
+    allow("Buckets", { s3: "*" }, [own.buckets, `${own.buckets}/*`]),
+    ...(scope.pods === undefined
+      ? []
+      : [
+          allow(
+            "Issuer",
+            {
+              iam: `CreateOpenIDConnectProvider DeleteOpenIDConnectProvider TagOpenIDConnectProvider UntagOpenIDConnectProvider`,
+            },
+            [own.issuer],
+          ),
+        ]),
+    ...(scope.record === undefined ? [] : recordStatements(scope.record, own.zone)),
+  ];
+}
+
+function changeIdentities(scope: StackScope): readonly Statement[] {
   const own = ownNames(scope);
   const bound =
     scope.permissionsBoundary === undefined
@@ -136,9 +170,6 @@ function change(scope: StackScope): readonly Statement[] {
     ArnLike: { "iam:PolicyARN": scope.pods === undefined ? own.policies : [own.policies, ...scope.pods.rights] },
   };
   return [
-    allow("MachinesAndNetwork", { autoscaling: "*", ec2: "*", elasticloadbalancing: "*" }, ["*"], {
-      StringEquals: { "aws:RequestedRegion": region },
-    }),
     allow(
       "Identities",
       {
@@ -148,13 +179,6 @@ function change(scope: StackScope): readonly Statement[] {
           UpdateAssumeRolePolicy UpdateRole`,
       },
       own.identities,
-    ),
-    allow(
-      "Logs",
-      {
-        logs: `CreateLogGroup CreateLogStream DeleteLogGroup DeleteLogStream PutRetentionPolicy TagResource UntagResource`,
-      },
-      own.logs,
     ),
     // A boundary in the stack file also bounds what a run makes.
     allow("MakeRoles", { iam: "CreateRole PutRolePolicy" }, [own.roles], bound),
@@ -177,6 +201,14 @@ function change(scope: StackScope): readonly Statement[] {
         "iam:AWSServiceName": ["autoscaling.amazonaws.com", "elasticloadbalancing.amazonaws.com", "spot.amazonaws.com"],
       },
     }),
+  ];
+}
+
+/** Keys of the cluster alone: those of other clusters and of states are out of reach. */
+function changeKeys(scope: StackScope): readonly Statement[] {
+  const { cluster, region } = scope;
+  const own = ownNames(scope);
+  return [
     // A tag given with the key needs the right to tag all keys of the region (AWS KMS Developer Guide, "Managing KMS
     // key tags with API operations"), which could make any key the cluster's: the next statements keep others' from
     // that.
@@ -204,7 +236,6 @@ function change(scope: StackScope): readonly Statement[] {
         Condition,
       }),
     ),
-    // By tag, so that keys of other clusters and of states are out of reach.
     allow(
       "Keys",
       {
@@ -216,9 +247,6 @@ function change(scope: StackScope): readonly Statement[] {
     ),
     // The same calls need a right on the alias too, which has no tag.
     allow("Aliases", { kms: "CreateAlias DeleteAlias UpdateAlias" }, [own.alias]),
-    allow("Parameters", { ssm: "AddTagsToResource DeleteParameter PutParameter RemoveTagsFromResource" }, [
-      own.parameters,
-    ]),
     ...(scope.diskKeys.length === 0
       ? []
       : [
@@ -232,20 +260,6 @@ function change(scope: StackScope): readonly Statement[] {
             Bool: { "kms:GrantIsForAWSResource": "true" },
           }),
         ]),
-    allow("FindImages", { ssm: "GetParameters" }, [own.images]),
-    allow("Buckets", { s3: "*" }, [own.buckets, `${own.buckets}/*`]),
-    ...(scope.pods === undefined
-      ? []
-      : [
-          allow(
-            "Issuer",
-            {
-              iam: `CreateOpenIDConnectProvider DeleteOpenIDConnectProvider TagOpenIDConnectProvider UntagOpenIDConnectProvider`,
-            },
-            [own.issuer],
-          ),
-        ]),
-    ...(scope.record === undefined ? [] : recordStatements(scope.record, own.zone)),
   ];
 }
 
