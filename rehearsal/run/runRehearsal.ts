@@ -203,7 +203,8 @@ async function askVerify(
 ) {
   const { checks, tools, end } = await verifyRun(kubeconfig, pools);
   const fold = "what verify asks of a cluster";
-  const isOfStack = ({ id }: VerifyCheck): boolean => ["objects", "workloads", "machines"].includes(id);
+  // They need no namespace, and may have to wait.
+  const isOfStack = ({ id }: VerifyCheck): boolean => /^(objects|workloads|machines|nodes\/.*)$/.test(id);
   const part = (of: boolean): readonly VerifyCheck[] =>
     selected(
       checks.filter((check) => isOfStack(check) === of),
