@@ -19,12 +19,12 @@ const words: Readonly<Record<string, Budget>> = {
   components: { paths: /^components\//, most: 207_300, aim: 178_000 },
   plan: { paths: /^plan\//, most: 39_200, aim: 38_000 },
   check: { paths: /^check\//, most: 23_900, aim: 24_000 },
-  "rehearsal, tools": { paths: /^(rehearsal|tools)\//, most: 69_400, aim: 62_000 },
+  "rehearsal, tools": { paths: /^(rehearsal|tools)\//, most: 69_600, aim: 62_000 },
   cli: { paths: /^cli\//, most: 32_100, aim: 18_000 },
   "examples, ci, root": { paths: others, most: 23_100, aim: 18_000 },
   docs: { paths: /^docs\//, most: 36_200, aim: 38_000 },
   tests: { paths: /^tests\//, most: 212_300, aim: 192_000 },
-  whole: { paths: /^/, most: 643_300, aim: 570_000 },
+  whole: { paths: /^/, most: 643_400, aim: 570_000 },
 };
 const files: Budget = { paths: /^/, most: 890, aim: 950 };
 
