@@ -1,4 +1,5 @@
 import type { ClusterSpec } from "../model/clusterSpec.ts";
+import type { AddOnEntry, InClusterValues } from "./addOnEntry.ts";
 import { autoscaler } from "./addOns/autoscaler.ts";
 import { cloudController } from "./addOns/cloudController.ts";
 import { gmsa } from "./addOns/gmsa.ts";
@@ -11,7 +12,6 @@ import { smb, storage, volumes } from "./addOns/volumes.ts";
 import { nodeController, signIn, workloadIdentity } from "./addOns/workloadIdentity.ts";
 import { runtimeClasses } from "./guardRails/places.ts";
 import { guardRails, podWarnings } from "./guardRails.ts";
-import type { AddOnEntry, InClusterValues } from "./images.ts";
 import type { Manifest } from "./manifest.ts";
 import { samples } from "./samples.ts";
 import { configMap } from "./workload.ts";

@@ -3,10 +3,10 @@ import type { ClusterSpec } from "../model/clusterSpec.ts";
 import { systemNamespaces } from "../model/nodeSettings.ts";
 import { type WindowsFacts, windowsReleases } from "../model/operatingSystems.ts";
 import { buildLabel } from "../model/pools.ts";
+import type { AddOnEntry } from "./addOnEntry.ts";
 import { networking } from "./addOns/networking.ts";
 import { type Blanks, readPolicies } from "./guardRails/ownNode.ts";
 import { classForImages, type Placing, placing, runtimeClasses } from "./guardRails/places.ts";
-import type { AddOnEntry } from "./images.ts";
 import type { Manifest } from "./manifest.ts";
 
 /** Policies, with the proof that Windows pods get their RuntimeClass. */

@@ -10,12 +10,12 @@ import type { ClusterSpec } from "../model/clusterSpec.ts";
 import { logsAccount } from "../model/nodeSettings.ts";
 import type { PoolSpec } from "../model/pools.ts";
 import { AddOn } from "./addOn.ts";
+import type { AddOnEntry, InClusterValues, ServerCertificate } from "./addOnEntry.ts";
 import { addOnOrder, type RenderedAddOn } from "./addOnList.ts";
 import { cloudController } from "./addOns/cloudController.ts";
 import { gmsaWebhookHost } from "./addOns/gmsa.ts";
 import { networking } from "./addOns/networking.ts";
 import { environmentsExpression, type PodEnvironments } from "./addOns/workloadIdentity.ts";
-import type { AddOnEntry, InClusterValues, ServerCertificate } from "./images.ts";
 
 interface WorkerPool {
   readonly spec: PoolSpec;

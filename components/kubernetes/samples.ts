@@ -8,6 +8,7 @@ import { hasCredentials } from "../model/nodeSettings.ts";
 import type { WindowsFacts } from "../model/operatingSystems.ts";
 import { ccgPluginLabel } from "../model/pools.ts";
 import { otherReleases } from "../model/releases.ts";
+import type { AddOnEntry } from "./addOnEntry.ts";
 import { cloudController } from "./addOns/cloudController.ts";
 import { credentialSpecRole, gmsa } from "./addOns/gmsa.ts";
 import { metricsServer } from "./addOns/metrics.ts";
@@ -16,7 +17,7 @@ import { volumes } from "./addOns/volumes.ts";
 import { workloadIdentity } from "./addOns/workloadIdentity.ts";
 import { runtimeClasses } from "./guardRails/places.ts";
 import { guardRails } from "./guardRails.ts";
-import { type AddOnEntry, image } from "./images.ts";
+import { image } from "./images.ts";
 import type { Manifest, Text } from "./manifest.ts";
 
 /** Last: they need nodes, a cloud controller for their load balancers and a driver for their disks. */

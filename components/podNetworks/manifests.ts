@@ -1,4 +1,4 @@
-import type { PodNetworkManifests } from "../kubernetes/images.ts";
+import type { PodNetworkManifests } from "../kubernetes/addOnEntry.ts";
 import type { PodNetworkName } from "../model/cidr.ts";
 import { azureCniManifests } from "./azureCni/objects.ts";
 import { flannelManifests } from "./flannel/objects.ts";

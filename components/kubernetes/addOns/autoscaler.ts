@@ -1,7 +1,8 @@
 import type { ClusterSpec } from "../../model/clusterSpec.ts";
 import { payloadLabel, poolLabel } from "../../model/pools.ts";
 import { provisionMinutes } from "../../model/timings.ts";
-import { type AddOnEntry, image } from "../images.ts";
+import type { AddOnEntry } from "../addOnEntry.ts";
+import { image } from "../images.ts";
 import {
   type Account,
   type Container,

@@ -1,5 +1,6 @@
 import type { ClusterSpec } from "../../model/clusterSpec.ts";
-import { type AddOnEntry, type ImageSource, type InClusterValues, image } from "../images.ts";
+import type { AddOnEntry, InClusterValues } from "../addOnEntry.ts";
+import { type ImageSource, image } from "../images.ts";
 import {
   type Account,
   clusterRights,

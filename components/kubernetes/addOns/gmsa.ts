@@ -1,8 +1,9 @@
 import { awsPluginInput, azurePluginInput, ccgPlugins } from "../../model/cloudFacts/identities.ts";
 import type { ClusterSpec } from "../../model/clusterSpec.ts";
 import type { AddOns } from "../../model/nodeSettings.ts";
+import type { AddOnEntry, ServerCertificate } from "../addOnEntry.ts";
 import { fill, sharedCel } from "../guardRails/ownNode.ts";
-import { type AddOnEntry, type ImageSource, image, type ServerCertificate } from "../images.ts";
+import { type ImageSource, image } from "../images.ts";
 import { type Account, clusterRights, type Manifest, rule, serviceAccount, type Text } from "../manifest.ts";
 import { customResource, httpsService, onControlPlane, replicated, small, unprivileged } from "../workload.ts";
 import { cloudController } from "./cloudController.ts";

@@ -6,7 +6,8 @@ import { tokenFacts } from "../../model/cloudFacts/identities.ts";
 import type { ClusterSpec } from "../../model/clusterSpec.ts";
 import { type LogCollector, type LogSettings, logCollectors, logsAccount } from "../../model/nodeSettings.ts";
 import { controlPlaneKey } from "../../model/pools.ts";
-import { type AddOnEntry, type ImageSource, image } from "../images.ts";
+import type { AddOnEntry } from "../addOnEntry.ts";
+import { type ImageSource, image } from "../images.ts";
 import {
   type Container,
   clusterRights,

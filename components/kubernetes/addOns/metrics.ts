@@ -1,7 +1,8 @@
 import type { ClusterSpec } from "../../model/clusterSpec.ts";
 import { monitoringNamespace } from "../../model/nodeSettings.ts";
 import { ports } from "../../model/ports.ts";
-import { type AddOnEntry, type ImageSource, image } from "../images.ts";
+import type { AddOnEntry } from "../addOnEntry.ts";
+import { type ImageSource, image } from "../images.ts";
 import {
   type Account,
   boundClusterRole,

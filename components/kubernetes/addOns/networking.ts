@@ -1,8 +1,9 @@
 import { windowsPaths } from "../../machine/windows/paths.ts";
 import type { ClusterSpec } from "../../model/clusterSpec.ts";
 import { groupSize, type PoolSpec } from "../../model/pools.ts";
+import type { AddOnEntry, InClusterValues } from "../addOnEntry.ts";
 import { nodeIdentityPolicies } from "../guardRails/ownNode.ts";
-import { type AddOnEntry, type ImageSource, type InClusterValues, image } from "../images.ts";
+import { type ImageSource, image } from "../images.ts";
 import { type Account, boundClusterRole, clusterRights, type Manifest, rule, serviceAccount } from "../manifest.ts";
 import { budgetOf, daemonSet, everyTaint, hostPath, linuxOnly, nodeName, small } from "../workload.ts";
 import { windowsAgent } from "./nodeAgents.ts";

@@ -3,7 +3,8 @@ import type { ClusterSpec } from "../../model/clusterSpec.ts";
 import { monitoringNamespace } from "../../model/nodeSettings.ts";
 import { operatingSystems } from "../../model/operatingSystems.ts";
 import { buildLabel } from "../../model/pools.ts";
-import { type AddOnEntry, type ImageSource, image } from "../images.ts";
+import type { AddOnEntry } from "../addOnEntry.ts";
+import { type ImageSource, image } from "../images.ts";
 import {
   type Account,
   boundClusterRole,

@@ -1,5 +1,6 @@
 import type { ClusterSpec } from "../../model/clusterSpec.ts";
-import { type AddOnEntry, image } from "../images.ts";
+import type { AddOnEntry } from "../addOnEntry.ts";
+import { image } from "../images.ts";
 import {
   type Account,
   clusterRights,

@@ -1,6 +1,7 @@
 import type { ClusterSpec } from "../../model/clusterSpec.ts";
 import type { AddOns } from "../../model/nodeSettings.ts";
-import { type AddOnEntry, type ImageSource, image } from "../images.ts";
+import type { AddOnEntry } from "../addOnEntry.ts";
+import { type ImageSource, image } from "../images.ts";
 import { type Manifest, rule } from "../manifest.ts";
 import { confined, nodeName, small, unprivileged } from "../workload.ts";
 import { cloudConfigSecret, cloudController } from "./cloudController.ts";

@@ -2,9 +2,9 @@ import { createHash } from "node:crypto";
 import { accountKey, sampleAccount, tokenFacts } from "../../model/cloudFacts/identities.ts";
 import type { ClusterSpec } from "../../model/clusterSpec.ts";
 import { administratorsGroup, signInPrefix } from "../../model/signIn.ts";
+import type { AddOnEntry } from "../addOnEntry.ts";
 import { readPolicies } from "../guardRails/ownNode.ts";
 import { placing } from "../guardRails/places.ts";
-import type { AddOnEntry } from "../images.ts";
 import { clusterBinding, type Manifest, type Text } from "../manifest.ts";
 import { configMap } from "../workload.ts";
 

@@ -1,7 +1,7 @@
 import type { ClusterSpec } from "../../model/clusterSpec.ts";
 import { type WindowsFacts, windowsReleases } from "../../model/operatingSystems.ts";
 import { buildLabel, poolLabel, type RuntimeClassFacts, runtimeClass } from "../../model/pools.ts";
-import type { AddOnEntry } from "../images.ts";
+import type { AddOnEntry } from "../addOnEntry.ts";
 import { type Blanks, fill, sharedCel } from "./ownNode.ts";
 
 /** What decides which pods are meant for Windows. */

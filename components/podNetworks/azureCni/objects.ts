@@ -1,4 +1,4 @@
-import type { PodNetworkManifests } from "../../kubernetes/images.ts";
+import type { PodNetworkManifests } from "../../kubernetes/addOnEntry.ts";
 import type { Account } from "../../kubernetes/manifest.ts";
 import { daemonSet, everyTaint, hostPath, linuxOnly, small } from "../../kubernetes/workload.ts";
 import { requireArtifact } from "../../model/artifacts.ts";
