@@ -35,10 +35,7 @@ export function bringUpChecks(of: BringUp): BringUpChecks {
   const count = controlPlane.length + workers.length;
   const ready = Promise.withResolvers<void>();
   // A pool's gate asks every 3 seconds, in vain until then.
-  const passGate = async (name: string): Promise<void> => {
-    if (isOfPool(name)) await ready.promise;
-    await of.passGate(name);
-  };
+  const passGate = (name: string) => (isOfPool(name) ? ready.promise : Promise.resolve()).then(() => of.passGate(name));
   let applying: Application | undefined;
   // The workers' machines are built while the control plane boots.
   const begin = Promise.withResolvers<void>();
