@@ -2,7 +2,7 @@
 import { describeControls } from "./controls.ts";
 
 const taint =
-  /^taint os of i-[0-9a-f]{17}: found \[{"effect":"NoSchedule","key":"os","value":"Windows"}\], wanted \[{"effect":"NoSchedule","key":"os","value":"windows"}\]$/;
+  /^taint os of i-[0-9a-f]{17}: found \[{"key":"os","value":"Windows","effect":"NoSchedule"}\], wanted \[{"key":"os","value":"windows","effect":"NoSchedule"}\]$/;
 
 describeControls("the rehearsal of registration and of the cluster", {
   "a taint that is corrupted in the decoded user data, and skips what follows from it": {
