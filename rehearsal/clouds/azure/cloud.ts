@@ -25,10 +25,10 @@ import type { SimulatedMachine } from "../../../plan/fakes/machines.ts";
 import type { RecordedProgram, RecordedResource } from "../../../plan/program/recorded.ts";
 import type { HealthRules } from "../../host/loadBalancer.ts";
 import type { CloudInstance, CloudSimulation, SimulatedBalancer } from "../cloud.ts";
-import type { EndpointAnswer, EndpointHandler } from "../server.ts";
 import { azureApi, managementHost } from "./api.ts";
 import { type AzureIdentity, azureAddresses, azureMetadata, type ScheduledEvents } from "./metadata.ts";
 import { type AzureCloud, type StoredValue, TokenIssuer } from "./state.ts";
+import { readSecret } from "./stores.ts";
 
 /** Azure as the machines of a program see it. */
 export function simulateAzure(program: RecordedProgram): CloudSimulation {
@@ -268,43 +268,6 @@ function inCloudConfig(program: RecordedProgram, { resourceGroup, machine }: Azu
   return machine.group === undefined
     ? inGroup && config.disableAvailabilitySetNodes !== true
     : inGroup && config.vmType === "vmss";
-}
-
-/** Reads a secret as a machine's scripts do: with a token from the metadata service, by any of its identities. */
-async function readSecret(
-  machine: SimulatedMachine,
-  url: string,
-  identities: readonly AzureIdentity[],
-  { metadata, endpoints }: { readonly metadata: EndpointHandler; readonly endpoints: EndpointHandler },
-): Promise<string> {
-  const common = { caller: machine.privateIp, method: "GET", body: Buffer.alloc(0) };
-  let refusal = `${machine.id} has no identity`;
-  for (const { clientId } of identities) {
-    const query = `api-version=2018-02-01&client_id=${clientId}&resource=https%3A%2F%2Fvault.azure.net`;
-    const token = await metadata({
-      ...common,
-      host: "169.254.169.254",
-      url: `/metadata/identity/oauth2/token?${query}`,
-      headers: { metadata: "true" },
-    });
-    const { host, pathname } = new URL(url);
-    const answer = await endpoints({
-      ...common,
-      host,
-      url: `${pathname}?api-version=7.4`,
-      headers: { authorization: `Bearer ${textIn(token, "access_token")}` },
-    });
-    if (answer.status === 200) return textIn(answer, "value");
-    refusal = `${url} for ${machine.id}: ${answer.status} ${String(answer.body ?? "")}`;
-  }
-  throw new Error(refusal);
-}
-
-function textIn({ body }: EndpointAnswer, key: string): string {
-  const document: unknown = JSON.parse(String(body ?? "{}"));
-  const value =
-    typeof document === "object" && document !== null ? new Map(Object.entries(document)).get(key) : undefined;
-  return typeof value === "string" ? value : "";
 }
 
 /**

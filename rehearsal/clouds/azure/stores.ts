@@ -3,7 +3,9 @@ import { z } from "zod";
 import { fromJson } from "../../../components/model/json.ts";
 import type { SimulatedAccount, SimulatedVault } from "../../../plan/fakes/azureAccess.ts";
 import type { AzureHost } from "../../../plan/fakes/azureMachines.ts";
-import { type EndpointAnswer, type EndpointRequest, pageOf } from "../server.ts";
+import type { SimulatedMachine } from "../../../plan/fakes/machines.ts";
+import { type EndpointAnswer, type EndpointHandler, type EndpointRequest, pageOf } from "../server.ts";
+import type { AzureIdentity } from "./metadata.ts";
 import { type AzureCaller, type AzureCloud, azureError, jsonAnswer, type StoredValue } from "./state.ts";
 
 /** Largest value of a secret, in bytes (Key Vault, "Secrets": 25 kB). */
@@ -168,4 +170,41 @@ function failure(status: number, code: string, message: string): EndpointAnswer 
     headers: { "content-type": "application/xml", "x-ms-error-code": code },
     body: `<?xml version="1.0" encoding="utf-8"?><Error><Code>${code}</Code><Message>${message}</Message></Error>`,
   };
+}
+
+/** Reads a secret as a machine's scripts do: with a token from the metadata service, by any of its identities. */
+export async function readSecret(
+  machine: SimulatedMachine,
+  url: string,
+  identities: readonly AzureIdentity[],
+  { metadata, endpoints }: { readonly metadata: EndpointHandler; readonly endpoints: EndpointHandler },
+): Promise<string> {
+  const common = { caller: machine.privateIp, method: "GET", body: Buffer.alloc(0) };
+  let refusal = `${machine.id} has no identity`;
+  for (const { clientId } of identities) {
+    const query = `api-version=2018-02-01&client_id=${clientId}&resource=https%3A%2F%2Fvault.azure.net`;
+    const token = await metadata({
+      ...common,
+      host: "169.254.169.254",
+      url: `/metadata/identity/oauth2/token?${query}`,
+      headers: { metadata: "true" },
+    });
+    const { host, pathname } = new URL(url);
+    const answer = await endpoints({
+      ...common,
+      host,
+      url: `${pathname}?api-version=7.4`,
+      headers: { authorization: `Bearer ${textIn(token, "access_token")}` },
+    });
+    if (answer.status === 200) return textIn(answer, "value");
+    refusal = `${url} for ${machine.id}: ${answer.status} ${String(answer.body ?? "")}`;
+  }
+  throw new Error(refusal);
+}
+
+function textIn({ body }: EndpointAnswer, key: string): string {
+  const document: unknown = JSON.parse(String(body ?? "{}"));
+  const value =
+    typeof document === "object" && document !== null ? new Map(Object.entries(document)).get(key) : undefined;
+  return typeof value === "string" ? value : "";
 }
