@@ -1,5 +1,5 @@
 import { KubeConfig } from "@kubernetes/client-node";
-import { type Check, expect, needing } from "../../check/check.ts";
+import { type Check, NotYet, needing, until } from "../../check/check.ts";
 import { checkList } from "../../check/cluster/checkList.ts";
 import { clusterApi } from "../../check/cluster/clusterApi.ts";
 import type { NodeFacts } from "../../check/cluster/nodes.ts";
@@ -37,10 +37,12 @@ export async function verifyRun(kubeconfig: string, pools: readonly ExpectedPool
       id: "namespace",
       title: "the namespace in which these checks worked goes with all that they made",
       limitMs: limitsMs.program,
-      run: async () => {
-        const { clean, left } = await removeNamespace(api, namespace);
-        expect(clean && left === undefined, `namespace ${namespace}: ${left}`);
-      },
+      run: ({ signal }) =>
+        // An API that has just come up is stale for a moment.
+        until(`namespace ${namespace} to go`, { signal, limitMs: limitsMs.answer }, async () => {
+          const { left } = await removeNamespace(api, namespace);
+          if (left !== undefined) throw new NotYet(left);
+        }),
     },
   };
 }

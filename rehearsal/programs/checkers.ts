@@ -80,6 +80,8 @@ async function withFiles<T>(
 }
 
 const grammar = fileURLToPath(import.meta.resolve("tree-sitter-powershell/tree-sitter-powershell.wasm"));
+/** Compiled once. */
+let language: Promise<Language> | undefined;
 
 /** Places in a PowerShell script that its grammar does not know, as `line:column text`. */
 export async function syntaxErrors(script: string): Promise<readonly string[]> {
@@ -95,9 +97,10 @@ export async function syntaxErrors(script: string): Promise<readonly string[]> {
 
 /** Shows each node of a script's syntax tree to `visit`, parents first. False when there is no tree. */
 export async function visitNodes(script: string, visit: (node: Node) => void): Promise<boolean> {
-  await Parser.init();
+  language ??= Parser.init().then(() => Language.load(grammar));
+  const loaded = await language;
   const parser = new Parser();
-  parser.setLanguage(await Language.load(grammar));
+  parser.setLanguage(loaded);
   const tree = parser.parse(script);
   if (tree === null) return false;
   const descend = (node: Node): void => {

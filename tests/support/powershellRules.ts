@@ -139,14 +139,24 @@ export const cures: readonly (readonly [string, RegExp, readonly string[], strin
   ],
 ];
 
+/** The same function, which reads each script once: many scripts read in the same ones. */
+function once<T>(read: (script: string) => Promise<T>): (script: string) => Promise<T> {
+  const known = new Map<string, Promise<T>>();
+  return (script) => {
+    const found = known.get(script) ?? read(script);
+    known.set(script, found);
+    return found;
+  };
+}
+
 /** Names of a script's commands, sorted, each once. A command in a variable has none. */
-export async function commandNames(script: string): Promise<readonly string[]> {
+export const commandNames = once(async (script): Promise<readonly string[]> => {
   const found = new Set<string>();
   await visitNodes(script, (node) => {
     if (node.type === "command_name") found.add(node.text);
   });
   return [...found].sort();
-}
+});
 
 /** A script's tokens in order, without comments and white space. */
 export async function tokens(script: string): Promise<readonly string[]> {
@@ -176,7 +186,7 @@ function nameOf(command: Node): string {
 }
 
 /** Every command of a script, in blocks and arguments too. */
-async function commands(script: string): Promise<readonly Command[]> {
+const commands = once(async (script): Promise<readonly Command[]> => {
   const found = new Map<number, Command & { readonly parameters: string[] }>();
   await visitNodes(script, (node) => {
     if (node.type === "command") found.set(node.id, { name: nameOf(node), parameters: [], text: node.text });
@@ -186,4 +196,4 @@ async function commands(script: string): Promise<readonly Command[]> {
     if (owner !== undefined) found.get(owner.id)?.parameters.push(node.text.toLowerCase().replace(/:$/, ""));
   });
   return [...found.values()];
-}
+});
