@@ -39,10 +39,17 @@ export async function withMocks(
 ): Promise<Recorded> {
   const simulate = given.simulate ?? simulatedCloud({ region, accountId: testAccount, existing }, certificates);
   const engine = new RecordingEngine({ project: "fenestra", stack: "test" }, mode, simulate);
-  await connected(engine, async () => {
-    await runtime.runInPulumiStack(async () => build());
-    await runtime.disconnect();
-  });
+  const { stackTraceLimit } = Error;
+  // The SDK keeps a stack of each promise: a third of a run. The program says so too.
+  Error.stackTraceLimit = 0;
+  try {
+    await connected(engine, async () => {
+      await runtime.runInPulumiStack(async () => build());
+      await runtime.disconnect();
+    });
+  } finally {
+    Error.stackTraceLimit = stackTraceLimit;
+  }
   return { program: engine.recorded(), hooks: engine.hooks };
 }
 
