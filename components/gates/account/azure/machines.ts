@@ -125,7 +125,10 @@ export const machineQuestions: readonly Question<AzureNeeds>[] = [
     id: "keys",
     ofMachine: true,
     async *run({ program, region }, ask) {
-      const sets = JSON.stringify(program.resources).matchAll(/"diskEncryptionSet":\{"id":"([^"]+)"/g);
+      const sent = program.resources.filter(({ type }) => type.startsWith("azure-native:compute:"));
+      const sets = JSON.stringify(sent.map(({ inputs }) => inputs)).matchAll(
+        /"diskEncryptionSet(?:Id":|":\{"id":)"([^"]+)"/g,
+      );
       for (const id of new Set([...sets].map(([, each = ""]) => each))) {
         const found = await ask("Microsoft.Compute/diskEncryptionSets/read", path(id, "2023-10-02"), /NotFound$/);
         const mend = "another one in encryptionKey";
