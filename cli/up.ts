@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { Command as Declaration } from "@commander-js/extra-typings";
 import { messageOf, poll } from "../components/gates/poll.ts";
-import { skipVariable } from "../components/gates/waitFor.ts";
+import { skipVariable } from "../components/gates/startGate.ts";
 import { commandOf, exitCodes, runPart, several, type Terminal, UsageError, withUserFile } from "./exit.ts";
 import { stackChoices, stackOption } from "./project.ts";
 import type { Look } from "./up/engine.ts";

@@ -2,7 +2,7 @@ import { Provider, type ProviderArgs } from "@pulumi/aws/provider.js";
 import type * as pulumi from "@pulumi/pulumi";
 import { Cluster } from "../components/aws/cluster.ts";
 import { stackGuard } from "../components/gates/controlPlane.ts";
-import type { MayStart } from "../components/gates/waitFor.ts";
+import type { MayStart } from "../components/gates/startGate.ts";
 import type { ClusterSpec } from "../components/model/clusterSpec.ts";
 import { type ClusterOutputs, withInside } from "./outputs.ts";
 

@@ -3,7 +3,7 @@ import * as pulumi from "@pulumi/pulumi";
 import { Cluster } from "../components/azure/cluster.ts";
 import { keepsOthers, type ReadResource } from "../components/azure/owners.ts";
 import { stackGuard } from "../components/gates/controlPlane.ts";
-import type { MayStart } from "../components/gates/waitFor.ts";
+import type { MayStart } from "../components/gates/startGate.ts";
 import type { ClusterSpec } from "../components/model/clusterSpec.ts";
 import { type ClusterOutputs, withInside } from "./outputs.ts";
 

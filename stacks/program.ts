@@ -3,7 +3,7 @@ import * as pulumi from "@pulumi/pulumi";
 import { loadConfig } from "../components/config/load.ts";
 import type { Cloud, StackConfig } from "../components/config/schema.ts";
 import { moreArtifacts, readProjectFile, transformsFile, transformsVariable } from "../components/config/stackFile.ts";
-import type { MayStart } from "../components/gates/waitFor.ts";
+import type { MayStart } from "../components/gates/startGate.ts";
 import { artifactsVariable } from "../components/model/artifacts.ts";
 import { type ClusterSpec, clusterSpec } from "../components/model/clusterSpec.ts";
 import { credentialsDocument } from "../components/model/nodeSettings.ts";

@@ -1,7 +1,7 @@
 import * as pulumi from "@pulumi/pulumi";
 import type { ApiClient } from "../gates/apiProbe.ts";
 import { adminClient, apiUrl, type ClusterArgs, ControlPlane } from "../gates/controlPlane.ts";
-import type { MayStart } from "../gates/waitFor.ts";
+import type { MayStart } from "../gates/startGate.ts";
 import { scriptsObject } from "../machine/bundle.ts";
 import { controlPlaneScripts } from "../machine/linux/controlPlane.ts";
 import type { WorkerPayload } from "../machine/payload.ts";

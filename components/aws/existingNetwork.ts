@@ -2,7 +2,7 @@ import { Subnet } from "@pulumi/aws/ec2/subnet.js";
 import { Tag } from "@pulumi/aws/ec2/tag.js";
 import { Vpc } from "@pulumi/aws/ec2/vpc.js";
 import * as pulumi from "@pulumi/pulumi";
-import { type NetworkFact, networkCheck } from "../gates/waitFor.ts";
+import { type NetworkFact, networkCheck } from "../gates/networkCheck.ts";
 import type { ExistingNetwork as Given, ZonePlan } from "../model/addressPlan.ts";
 import type { ClusterSpec } from "../model/clusterSpec.ts";
 import { zoneSuffix } from "../model/pools.ts";

@@ -2,7 +2,7 @@ import * as pulumi from "@pulumi/pulumi";
 import * as tls from "@pulumi/tls";
 import type { ApiClient } from "../gates/apiProbe.ts";
 import { adminClient, apiUrl, type ClusterArgs, ControlPlane } from "../gates/controlPlane.ts";
-import type { MayStart } from "../gates/waitFor.ts";
+import type { MayStart } from "../gates/startGate.ts";
 import { azureCloudConfig } from "../kubernetes/addOns/cloudController.ts";
 import { ccgSecrets } from "../model/cloudFacts/identities.ts";
 import { type ClusterResources, type ClusterSpec, settingsOfMember } from "../model/clusterSpec.ts";

@@ -5,7 +5,7 @@ import * as pulumi from "@pulumi/pulumi";
 import type { MemberNode } from "../gates/apiProbe.ts";
 import type { MachineArgs } from "../gates/controlPlane.ts";
 import { sentInputs } from "../gates/sent.ts";
-import type { MachineToStart } from "../gates/waitFor.ts";
+import type { MachineToStart } from "../gates/startGate.ts";
 import type { ApiEndpoint } from "../machine/cloudAccess.ts";
 import { packLinux } from "../machine/linux/cloudConfig.ts";
 import { controlPlanePayload, machineFingerprint } from "../machine/linux/controlPlane.ts";

@@ -5,7 +5,7 @@ import { VirtualNetwork } from "@pulumi/azure-native/network/virtualNetwork.js";
 import { ResourceGroup } from "@pulumi/azure-native/resources/resourceGroup.js";
 import * as pulumi from "@pulumi/pulumi";
 import * as random from "@pulumi/random";
-import { type NetworkFact, networkCheck } from "../gates/waitFor.ts";
+import { type NetworkFact, networkCheck } from "../gates/networkCheck.ts";
 import type { ExistingNetwork as Given } from "../model/addressPlan.ts";
 import { addressCount, cidr } from "../model/cidr.ts";
 import type { ClusterSpec } from "../model/clusterSpec.ts";

@@ -1,7 +1,7 @@
 import * as pulumi from "@pulumi/pulumi";
 import { z } from "zod";
 import { messageOf } from "../gates/poll.ts";
-import { skipVariable } from "../gates/waitFor.ts";
+import { skipVariable } from "../gates/startGate.ts";
 import { type OwnerTable, theirsIn } from "../model/cloudFacts/facts.ts";
 
 const policies = "policies of the organisation";

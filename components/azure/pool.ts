@@ -14,7 +14,7 @@ import {
   sizeGuard,
 } from "../gates/poolGate.ts";
 import { sentDigest, sentInputs, sentNumber } from "../gates/sent.ts";
-import { groupGate, type MayStart } from "../gates/waitFor.ts";
+import { groupGate, type MayStart } from "../gates/startGate.ts";
 import type { AzureAccess } from "../machine/cloudAccess.ts";
 import { packLinux } from "../machine/linux/cloudConfig.ts";
 import { linuxWorkerPayload } from "../machine/linux/worker.ts";

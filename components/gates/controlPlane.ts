@@ -19,7 +19,8 @@ import {
 import type { Pki } from "../pki/pki.ts";
 import { type ApiClient, apiProblem, type MemberNode, markProblem, memberProblem } from "./apiProbe.ts";
 import { controlPlaneIsDown, leaseRenewed, type MachineToCome, peersGate } from "./peersGate.ts";
-import { type MayStart, type Patience, resolvedValue, waitForApi } from "./waitFor.ts";
+import type { MayStart } from "./startGate.ts";
+import { type Patience, resolvedValue, waitForApi } from "./waitFor.ts";
 
 interface ApiGateArgs {
   /** Ids of all control-plane machines: the gate waits again when one changes. */

@@ -15,14 +15,8 @@ import {
   readObjectAt,
 } from "./apiProbe.ts";
 import { messageOf, systemClock } from "./poll.ts";
-import {
-  type MachineToStart,
-  type MayStart,
-  type Patience,
-  refuseStart,
-  resolvedValue,
-  waitForApi,
-} from "./waitFor.ts";
+import { type MachineToStart, type MayStart, refuseStart } from "./startGate.ts";
+import { type Patience, resolvedValue, waitForApi } from "./waitFor.ts";
 
 /** What a control-plane machine is going to be made from. */
 export interface MachineToCome {

@@ -8,7 +8,8 @@ import { joinSeconds } from "../model/timings.ts";
 import { type ApiClient, type ControlPlaneNode, controlPlaneNodes, listNodes } from "./apiProbe.ts";
 import { pageLines, printable, readPage, wantedOn } from "./machinesPage.ts";
 import { messageOf } from "./poll.ts";
-import { inARow, type Patience, resolvedValue, skipVariable, waitForApi } from "./waitFor.ts";
+import { skipVariable } from "./startGate.ts";
+import { inARow, type Patience, resolvedValue, waitForApi } from "./waitFor.ts";
 
 interface WantedNodes {
   readonly pool: string;

@@ -1,7 +1,7 @@
 import type { ClusterSpec } from "../../model/clusterSpec.ts";
 import { type AskRoll, Unasked } from "../poolGate.ts";
+import type { MayStart } from "../startGate.ts";
 import { mapFromWire } from "../values.ts";
-import type { MayStart } from "../waitFor.ts";
 import { CallError, type Objection, type Send } from "./question.ts";
 import { type Asking, Caller } from "./run.ts";
 
