@@ -1,5 +1,5 @@
-import { ownerOf } from "../components/config/cloudSchema.ts";
 import { describeAllowed, grouped, type JsonSchema } from "../components/config/jsonSchema.ts";
+import { cloudFacts } from "../components/model/cloudFacts/cloudFacts.ts";
 import { configPrefix } from "../components/model/problem.ts";
 
 /** A setting in the reference. */
@@ -114,7 +114,7 @@ function row(path: string, schema: JsonSchema, required: boolean): Row {
       : schema.default === undefined
         ? ""
         : `default \`${JSON.stringify(schema.default)}\``,
-    description: [ownerOf(path)?.words.title, schema.description].filter((part) => part !== undefined).join(": "),
+    description: `${schema.only === undefined ? "" : `${cloudFacts[schema.only].words.title}: `}${schema.description ?? ""}`,
   };
 }
 

@@ -15,6 +15,7 @@ import {
   matching,
   nameForm,
   ofOrganisation,
+  onlyOn,
   section,
   switchOff,
   switchOn,
@@ -26,6 +27,7 @@ import {
   kubeletSchema,
   machineFields,
   updateFields,
+  windowsFields,
 } from "./machineSchema.ts";
 import { networkSchema } from "./networkSchema.ts";
 
@@ -201,26 +203,16 @@ export const poolSchema = section("A pool of equal worker machines.", {
     described(z.record(z.string(), z.string()).default({}), "More labels of the nodes, in your own domain."),
   ),
   taints: ofOrganisation(described(z.array(taintSchema).default([]), "More taints of the nodes.")),
-  hyperV: switchOff("Windows: enable Hyper-V isolated containers. Needs a size that can nest virtualisation."),
+  ...windowsFields,
   nodeLogQuery: ofOrganisation(
     switchOff(
       "Let the kubelets of the pool answer queries for logs of the node's services through the API. Whoever may use nodes/proxy can then read event logs and journals, so it is off unless you debug.",
-    ),
-  ),
-  metadataAcl: ofOrganisation(
-    switchOn(
-      "Windows: block the cloud's metadata service for pods by an ACL of HNS on each. Switch it off only where an update of Windows breaks such ACLs: pods can then take the node's identity.",
     ),
   ),
   kubelet: ofOrganisation(
     described(
       kubeletSchema.optional(),
       "Fields of the KubeletConfiguration of the pool's kubelets. Refused: unknown ones, and those that Fenestra sets itself; fenestra rehearse has the rest read by that kubelet. What is left out of kubeReserved, systemReserved and evictionHard keeps Fenestra's amount for the size.",
-    ),
-  ),
-  ccgPlugin: ofOrganisation(
-    switchOff(
-      "Windows: install the Container Credential Guard plug-in, so that pods use accounts of addons.gmsa that have a secret, although the nodes have not joined the domain.",
     ),
   ),
   waitForNodes: ofOrganisation(
@@ -289,7 +281,7 @@ export const stackSchema = z.strictObject({
   secretsEncryption: ofOrganisation(encryptionSchema.optional()),
   addons: addonsSchema.prefault({}),
   repair: repairSchema.prefault({}),
-  iam: ofOrganisation(iamSchema),
+  iam: onlyOn("aws", ofOrganisation(iamSchema)),
   mirror: ofOrganisation(mirrorSchema.prefault({})),
   registryAccess: ofOrganisation(registryAccessSchema.optional()),
   certificateAuthorities: ofOrganisation(
@@ -310,9 +302,12 @@ export const stackSchema = z.strictObject({
   ),
   httpProxy: ofOrganisation(described(httpUrl.optional(), "HTTP proxy for the machines' downloads and image pulls.")),
   ...credentialFields,
-  encryptionAtHost: ofOrganisation(
-    switchOff(
-      "Encrypt caches and temporary disks on the host too. The subscription's feature Microsoft.Compute/EncryptionAtHost must be registered before.",
+  encryptionAtHost: onlyOn(
+    "azure",
+    ofOrganisation(
+      switchOff(
+        "Encrypt caches and temporary disks on the host too. The subscription's feature Microsoft.Compute/EncryptionAtHost must be registered before.",
+      ),
     ),
   ),
   tags: described(

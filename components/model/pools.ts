@@ -1,4 +1,4 @@
-import type { KubeletSettings } from "../config/machineSchema.ts";
+import type { KubeletSettings, windowsFields } from "../config/machineSchema.ts";
 import type { Cloud, PoolConfig, StackConfig } from "../config/schema.ts";
 import { type Reservations, reservations, withOwn } from "./allocatable.ts";
 import { cloudFacts } from "./cloudFacts/cloudFacts.ts";
@@ -68,10 +68,7 @@ type Resolved =
   | "taints"
   | WindowsOnly;
 
-/** Settings that pools of Linux leave out; their descriptions begin with `Windows: `. */
-export const windowsOnly = ["hyperV", "metadataAcl", "ccgPlugin"] as const satisfies readonly (keyof PoolConfig)[];
-
-type WindowsOnly = (typeof windowsOnly)[number];
+type WindowsOnly = keyof typeof windowsFields;
 
 interface CommonPool extends Readonly<Omit<PoolConfig, Resolved>> {
   readonly path: string;

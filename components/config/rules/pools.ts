@@ -1,7 +1,8 @@
+import { z } from "zod";
 import { cloudFacts } from "../../model/cloudFacts/cloudFacts.ts";
-import { machineSize, poolGroups, poolScheduling, windowsOnly, windowsTaint } from "../../model/pools.ts";
+import { machineSize, poolGroups, poolScheduling, windowsTaint } from "../../model/pools.ts";
 import { childPath, type Problem, problem, refuse } from "../../model/problem.ts";
-import { poolSchema } from "../schema.ts";
+import { windowsFields } from "../machineSchema.ts";
 import { hasFields, hasSettings, poolRule, type Rules } from "./rule.ts";
 
 /** Name part of label and taint keys, and values: at most 63 characters (Kubernetes, labels and selectors). */
@@ -40,12 +41,14 @@ function keyProblems(key: string, path: string, kind: "label" | "taint" | "annot
  */
 const mostGroupTags = 50;
 
+const windowsOnly = z.object(windowsFields).keyof().options;
+
 export const poolRules: Rules = {
   ...Object.fromEntries(
     windowsOnly.map((field) => [
       field,
       poolRule(["os", field], [], ({ os, [field]: value }, path) =>
-        os !== "linux" || value === poolSchema.shape[field].parse(undefined)
+        os !== "linux" || value === windowsFields[field].parse(undefined)
           ? []
           : refuse(`${path}.${field}`, value, "is meant for Windows pools", "no value on Linux"),
       ),
