@@ -187,13 +187,14 @@ function withRelease(lock: readonly Artifact[], version: string): readonly Artif
 
 /**
  * What is named and missing is added without digests, for the platforms and at the place of the newest of that name and
- * minor, since nobody knows where an unknown name is published. Versions of a known name that are no longer named go.
+ * minor; a new image at the tag of its version, with a v. Versions of a known name that are no longer named go.
  */
 function withNamed(lock: readonly Artifact[], versions: Versions): readonly Artifact[] {
   const all = [...namedVersions(versions), ...windowsReleases.flatMap(windowsImageQueries)];
   const added = all.flatMap(({ name, version, os }) => {
     const known = lock.filter((row) => row.name === name && (os === undefined || row.os === os));
     if (known.some((row) => row.version === version)) return [];
+    if (known.length === 0 && Object.hasOwn(versions.images, name)) return [newImage(name, version, os)];
     // Another minor's image tags may be made otherwise.
     const newest = known.findLast((row) => minorOf(row.version) === minorOf(version)) ?? known.at(-1);
     return known
@@ -207,6 +208,12 @@ function withNamed(lock: readonly Artifact[], versions: Versions): readonly Arti
     all.some((each) => each.name === name && each.version === version && (each.os ?? os) === os);
   return [...lock.filter((row) => isProgram(row) || isNamed(row)), ...added];
 }
+
+const newImage = (name: string, version: string, os: string | undefined): Artifact => {
+  const url = `${name}:v${version}`;
+  const form = { arch: "any", algorithm: "sha256", digest: null, source: "" } as const;
+  return unknown({ name, version, os: os === "linux" || os === "windows" ? os : "any", url, ...form });
+};
 
 function unknown({ checksumUrl: _, replaces: __, ...row }: Artifact): Artifact {
   const url = isImage(row) ? undefined : checksumUrl(row);

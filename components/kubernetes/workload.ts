@@ -49,7 +49,6 @@ export const hostProcessPod = {
   securityContext: { windowsOptions: { hostProcess: true, runAsUserName: "NT AUTHORITY\\SYSTEM" } },
   nodeSelector: { "kubernetes.io/os": "windows" },
   tolerations: everyTaint,
-  priorityClassName: "system-node-critical",
 } satisfies Partial<PodSpec>;
 
 /** Requests and limit of a small program. The limit matters on Windows, which kills no process when memory runs out. */
@@ -102,10 +101,12 @@ export function unprivileged(runAsUser: number) {
 /** A `container` is the only one, and has the name of the workload and its service account. */
 type Pod = PodSpec | (Omit<PodSpec, "containers"> & { readonly container: Omit<Container, "name"> });
 
-function specOf({ name }: Account, pod: Pod): PodSpec {
-  if (!("container" in pod)) return pod;
+/** @param role whose pods are the last to be evicted, unless the pod says another class */
+function specOf({ name }: Account, role: "node" | "cluster", pod: Pod): PodSpec {
+  const priorityClassName = `system-${role}-critical`;
+  if (!("container" in pod)) return { priorityClassName, ...pod };
   const { container, ...others } = pod;
-  return { ...others, serviceAccountName: name, containers: [{ name, ...container }] };
+  return { priorityClassName, ...others, serviceAccountName: name, containers: [{ name, ...container }] };
 }
 
 /**
@@ -123,7 +124,7 @@ export function daemonSet(account: Account, pod: Pod): Manifest {
     spec: {
       selector: { matchLabels: labels },
       updateStrategy: { type: "RollingUpdate", rollingUpdate: { maxUnavailable: "10%" } },
-      template: { metadata: { labels }, spec: specOf(account, pod) },
+      template: { metadata: { labels }, spec: specOf(account, "node", pod) },
     },
   };
 }
@@ -138,7 +139,7 @@ export function deployment(
   pod: Pod,
   rollingUpdate = { maxSurge: 0, maxUnavailable: 1 },
 ): Manifest {
-  const spec = specOf(account, pod);
+  const spec = specOf(account, "cluster", pod);
   const metadata = labelled(account);
   const { labels } = metadata;
   const spread: Pick<PodSpec, "topologySpreadConstraints"> = {

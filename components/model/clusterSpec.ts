@@ -49,11 +49,21 @@ interface ControlPlaneSpec
   readonly extraArgs: ExtraArgs;
 }
 
-/** One validated description of a cluster, plain data: nothing in an Output decides the shape of the program. */
-export interface ClusterSpec extends NodeSettings {
+/** Settings that the spec has in another form or under another name, and logins, which it never has. */
+type Resolved =
+  | keyof (NodeSettings &
+      Pick<StackConfig, "access" | "secretsEncryption" | "proxyCredentials" | "registryCredentials">)
+  | "accountId"
+  | "controlPlane"
+  | "pools";
+
+/**
+ * One validated description of a cluster, plain data: nothing in an Output decides the shape of the program. It has
+ * each setting of the stack as it is, but for those of `Resolved`.
+ */
+export interface ClusterSpec extends NodeSettings, Readonly<Omit<StackConfig, Resolved>> {
   /** The only account or subscription that may be touched. */
   readonly accountId: string | undefined;
-  readonly environment: StackConfig["environment"];
   readonly kubernetes: KubernetesSpec;
   readonly network: AddressPlan & Pick<StackConfig["network"], "nat" | "natAddresses" | "dns">;
   readonly controlPlane: ControlPlaneSpec;
@@ -75,12 +85,6 @@ export interface ClusterSpec extends NodeSettings {
   /** Rights in the cloud for pods, if there are any. */
   readonly workloadIdentity: WorkloadIdentitySpec | undefined;
   readonly addons: AddOns;
-  /** When machines of pools are replaced by themselves: minutes, and percent of machines. */
-  readonly repair: StackConfig["repair"];
-  /** Names of tags that others write. */
-  readonly ignoreTags: readonly string[];
-  /** Reasons for accepted findings of the plan, by their names. */
-  readonly acknowledge: Readonly<Record<string, string>>;
 }
 
 /** What control-plane machines may depend on: no pools, so that changing one never touches them. */
@@ -149,7 +153,8 @@ function controlPlaneOf(
 
 /** The cluster of a validated config. Throws only on one that the rules refuse. */
 export function clusterSpec(config: StackConfig, artifacts: readonly Artifact[] = readArtifactLock()): ClusterSpec {
-  const { access, network } = config;
+  const { access, secretsEncryption, proxyCredentials: _proxy, registryCredentials: _registries, ...kept } = config;
+  const { network } = config;
   const { existing, dns } = network;
   const facts = cloudFacts[config.cloud];
   const kubernetes = kubernetesOf(config);
@@ -159,12 +164,9 @@ export function clusterSpec(config: StackConfig, artifacts: readonly Artifact[] 
       : existingPlan(network.cidr, network.zones, existing);
   const pools = poolSpecs(config);
   return {
-    cloud: config.cloud,
+    ...kept,
     facts,
-    name: config.name,
-    region: config.region,
     accountId: config.accountId ?? (existing === undefined ? undefined : facts.network.accountOf(existing.id)),
-    environment: config.environment,
     kubernetes,
     network: { ...plan, nat: network.nat, natAddresses: network.natAddresses, ...(dns === undefined ? {} : { dns }) },
     controlPlane: controlPlaneOf(config, plan),
@@ -177,21 +179,14 @@ export function clusterSpec(config: StackConfig, artifacts: readonly Artifact[] 
     signIn: access.signIn,
     kubeconfigGeneration: access.kubeconfigGeneration,
     serviceAccountKeys: access.serviceAccountKeys,
-    secretsEncryption: config.secretsEncryption ?? { keys: [firstEncryptionKey] },
+    secretsEncryption: secretsEncryption ?? { keys: [firstEncryptionKey] },
     workloadIdentity: workloadIdentity(config),
     addons: addOns(config),
-    repair: config.repair,
-    iam: config.iam,
-    mirror: config.mirror,
     registryAccess: registryAccess(config),
-    httpProxy: config.httpProxy,
     credentials: credentialsOf(config),
     noProxy: config.noProxy ?? [],
     certificateAuthorities: (config.certificateAuthorities ?? []).map((pem) => `${pem.trim().replaceAll("\r", "")}\n`),
-    encryptionAtHost: config.encryptionAtHost,
     tags: { "fenestra:cluster": config.name, "fenestra:environment": config.environment, ...config.tags },
-    ignoreTags: config.ignoreTags,
-    acknowledge: config.acknowledge,
     artifacts: withPauseImage(artifacts, config.kubernetes.pauseImage),
   };
 }

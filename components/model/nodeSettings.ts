@@ -23,10 +23,8 @@ export interface NodeKubernetes extends ClusterAddresses {
   readonly podNetwork: PodNetwork;
 }
 
-export interface DownloadSettings {
+export interface DownloadSettings extends Readonly<Pick<StackConfig, "mirror" | "httpProxy">> {
   readonly artifacts: readonly Artifact[];
-  readonly mirror: StackConfig["mirror"];
-  readonly httpProxy: string | undefined;
   readonly credentials: Credentials;
   /** Reached without the proxy, besides the cluster's networks. */
   readonly noProxy: readonly string[];
@@ -39,14 +37,13 @@ export interface DownloadSettings {
  * What a pool's machines need to know about their cluster: plain data, the same for every pool, no secret. A
  * `ClusterSpec` contains it; a setting that is not here replaces no worker.
  */
-export interface NodeSettings extends ClusterIdentity, DownloadSettings {
+export interface NodeSettings
+  extends ClusterIdentity,
+    DownloadSettings,
+    Readonly<Pick<StackConfig, "encryptionAtHost" | "iam">> {
   readonly kubernetes: NodeKubernetes;
   /** Cloud registries that workers pull from with their identity, if any. */
   readonly registryAccess: RegistryAccess | undefined;
-  /** Whether Azure also encrypts caches and temporary disks on the host; false on AWS, whose hosts always do. */
-  readonly encryptionAtHost: boolean;
-  /** AWS: what the organisation demands of roles. */
-  readonly iam: StackConfig["iam"];
   /** Domain accounts, whose plug-in some nodes get, and log shipping, whose program Windows nodes get. */
   readonly addons: Pick<AddOns, "gmsa" | "logs">;
 }

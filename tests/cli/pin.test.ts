@@ -84,6 +84,9 @@ describe("pin", () => {
     assert.ok(rows.every(({ digest, checksumUrl }) => digest === a && checksumUrl === undefined));
     const name = "mcr.microsoft.com/windows/nanoserver";
     const some = await pinned([row(name, "ltsc2022", a, "windows"), kubelet(null)], a, { only: "nanoserver" });
+    const images = { "ghcr.io/o/new": "1.2.0" };
+    const first = await pinned([], a, { versions: { ...none, images } });
+    assert.equal(first.lock.rows.find(({ name }) => name in images)?.url.slice(0, 28), "ghcr.io/o/new:v1.2.0@sha256:");
     const tags = ["ltsc2019", "ltsc2022", "ltsc2025"].map((tag) => `${name} ${tag} windows a`);
     assert.deepEqual(shown(some.lock.rows), ["kubelet 1.36.4 linux undefined", ...tags]);
   });

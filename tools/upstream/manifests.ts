@@ -2,10 +2,12 @@
  * Writes `components/model/upstream.lock.json`: what the manifests of add-ons' own projects say, at the versions of
  * `versions.json`. What they say otherwise than before is printed; nothing is written where one cannot be read whole.
  *
- * Usage: cli/with-node tools/upstream/manifests.ts [URL], a mirror as that of `fenestra pin --via`.
+ * Usage: cli/with-node tools/upstream/manifests.ts [--via URL], a mirror as that of `fenestra pin --via`. For another
+ * image `--image NAME`, with `--repository OWNER/NAME --paths PATTERN [--tag TAG]` on GitHub, or `--none REASON`.
  */
 import { createHash } from "node:crypto";
 import { readFileSync, writeFileSync } from "node:fs";
+import { parseArgs } from "node:util";
 import { parseAllDocuments } from "yaml";
 import { z } from "zod";
 import { httpPublishers, type Publishers, reasonOf } from "../../cli/pin/publishers.ts";
@@ -24,7 +26,7 @@ const upstreamSchema = z.strictObject({
   /** On GitHub. */
   repository: z.string(),
   /** `{version}` is the image's. */
-  tag: z.string(),
+  tag: z.string().default("v{version}"),
   /** Pattern of paths in the repository. */
   paths: z.string(),
   /** What was read last, of the image's version. */
@@ -103,7 +105,20 @@ export async function withManifests(
 
 if (import.meta.main) {
   const named = namedVersions(versions, minorOf(defaultRelease));
-  const { upstream, changed, failed } = await withManifests(readUpstream(), named, httpPublishers(process.argv[2]));
+  const type = "string";
+  const options = {
+    via: { type },
+    image: { type },
+    repository: { type },
+    paths: { type },
+    tag: { type },
+    none: { type },
+  } as const;
+  const { via, image, ...source } = parseArgs({ options }).values;
+  const rows = { ...readUpstream(), ...(image === undefined ? {} : lockSchema.parse({ [image]: source })) };
+  const sorted = Object.fromEntries(Object.entries(rows).sort(([a], [b]) => (a < b ? -1 : 1)));
+  const asked = named.filter(({ name }) => image === undefined || name === image);
+  const { upstream, changed, failed } = await withManifests(sorted, asked, httpPublishers(via));
   for (const line of [...changed, ...failed]) console.log(line);
   if (failed.length === 0) writeFileSync(file, `${JSON.stringify(upstream, null, 2)}\n`);
   else process.exitCode = 1;

@@ -121,7 +121,6 @@ function autoscalerManifests(
       hostNetwork: true,
       // The host's network alone would not resolve the cluster's names.
       dnsPolicy: "ClusterFirstWithHostNet",
-      priorityClassName: "system-cluster-critical",
       container: {
         image: image(spec, "registry.k8s.io/autoscaling/cluster-autoscaler"),
         command: ["./cluster-autoscaler"],

@@ -182,12 +182,7 @@ function nodeManager(spec: ImageSource, os: "linux" | "windows", nodeEndpoint: T
     name: linux ? "cloud-node-manager" : "cloud-node-manager-windows",
     namespace: "kube-system",
   };
-  const onLinux = {
-    nodeSelector: linuxOnly,
-    tolerations: everyTaint,
-    hostNetwork: true,
-    priorityClassName: "system-node-critical",
-  };
+  const onLinux = { nodeSelector: linuxOnly, tolerations: everyTaint, hostNetwork: true };
   const api = linux ? undefined : apiByFile(account, nodeEndpoint);
   return [
     serviceAccount(account),

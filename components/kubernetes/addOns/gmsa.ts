@@ -159,7 +159,6 @@ function credentialSpecManifests(credentialSpec: CredentialSpec, host: PluginHos
 function webhook(spec: ImageSource): readonly Manifest[] {
   return replicated(account, 2, {
     ...onControlPlane,
-    priorityClassName: "system-cluster-critical",
     container: {
       image: image(spec, "registry.k8s.io/gmsa-webhook/k8s-gmsa-webhook"),
       args: ["--cert-reload=true"],

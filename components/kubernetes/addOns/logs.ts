@@ -167,7 +167,6 @@ function linuxCollector(
       nodeSelector: linuxOnly,
       affinity: onNodesThat({ key: controlPlaneKey, operator: isControlPlane ? "Exists" : "DoesNotExist" }),
       tolerations: everyTaint,
-      priorityClassName: "system-node-critical",
       serviceAccountName: logsAccount.name,
       containers: [
         {

@@ -88,7 +88,6 @@ function metricsServerManifests(spec: ImageSource): readonly Manifest[] {
 function workload(spec: ImageSource): Manifest {
   const pod = {
     ...onAnyLinux,
-    priorityClassName: "system-cluster-critical",
     container: {
       image: image(spec, "registry.k8s.io/metrics-server/metrics-server"),
       args: [
@@ -152,7 +151,6 @@ function linuxExporter(spec: ImageSource): Manifest {
     tolerations: everyTaint,
     hostNetwork: true,
     hostPID: true,
-    priorityClassName: "system-node-critical",
     automountServiceAccountToken: false,
     containers: [
       {

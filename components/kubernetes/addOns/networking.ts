@@ -101,7 +101,6 @@ function manifests(spec: ImageSource): readonly Manifest[] {
       nodeSelector: linuxOnly,
       tolerations: everyTaint,
       hostNetwork: true,
-      priorityClassName: "system-node-critical",
       container: {
         image: image(spec, "registry.k8s.io/networking/kube-network-policies"),
         command: ["/bin/netpol"],

@@ -82,7 +82,6 @@ function linuxDetector(spec: ImageSource): Manifest {
   return daemonSet(linux, {
     nodeSelector: linuxOnly,
     tolerations: everyTaint,
-    priorityClassName: "system-node-critical",
     container: {
       image: image(spec, "registry.k8s.io/node-problem-detector/node-problem-detector"),
       command: [

@@ -163,7 +163,6 @@ export const snapshotterRules: PolicyRule[] = [
 function controller(spec: Pick<ClusterSpec, "artifacts" | "controlPlane" | "kubernetes">): readonly Manifest[] {
   return replicated(account, controllerReplicas(spec), {
     ...onControlPlane,
-    priorityClassName: "system-cluster-critical",
     container: {
       image: image(spec, "registry.k8s.io/sig-storage/snapshot-controller"),
       args: ["--leader-election=true", "--v=2"],

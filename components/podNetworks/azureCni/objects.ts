@@ -25,7 +25,6 @@ export const azureCniManifests: PodNetworkManifests = ({ artifacts, kubernetes }
     daemonSet(installer, {
       nodeSelector: linuxOnly,
       hostNetwork: true,
-      priorityClassName: "system-node-critical",
       automountServiceAccountToken: false,
       tolerations: everyTaint,
       initContainers: [

@@ -90,7 +90,6 @@ function linuxFlannel(spec: ImageSource, nodeEndpoint: Text): Manifest {
   return daemonSet(linux, {
     nodeSelector: linuxOnly,
     hostNetwork: true,
-    priorityClassName: "system-node-critical",
     serviceAccountName: linux.name,
     tolerations: everyTaint,
     initContainers: [
