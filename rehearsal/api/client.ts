@@ -2,7 +2,6 @@ import { get, type RequestOptions } from "node:https";
 import { setTimeout as sleep } from "node:timers/promises";
 import {
   AppsV1Api,
-  AuthorizationV1Api,
   CertificatesV1Api,
   CoordinationV1Api,
   CoreV1Api,
@@ -28,24 +27,17 @@ import { type CommandResult, limitsMs } from "../host/command.ts";
 export interface Api extends ApiClients {
   readonly certificates: CertificatesV1Api;
   readonly coordination: CoordinationV1Api;
-  readonly authorization: AuthorizationV1Api;
   readonly custom: CustomObjectsApi;
   /** An object by server-side apply, in the place of the engine's provider. @returns the answer */
   readonly apply: (path: string, query: Readonly<Record<string, string>>, object: object) => Promise<ResponseContext>;
   /** The answer to a GET. */
   readonly read: (path: string) => Promise<ResponseContext>;
-  /** The same API server, with another's token. */
-  readonly withToken: (token: string) => Api;
 }
 
 /** Clients for the identity of a kubeconfig's current context. They repeat what has no answer, or 5xx. */
 export function apiFor(kubeconfig: string): Api {
   const config = new KubeConfig();
   config.loadFromString(kubeconfig);
-  return clients(config);
-}
-
-function clients(config: KubeConfig): Api {
   const cluster = config.getCurrentCluster();
   if (cluster === null) throw new Error("the kubeconfig has no cluster");
   const identity = keepingConnections(config);
@@ -66,7 +58,6 @@ function clients(config: KubeConfig): Api {
     node: new NodeV1Api(configuration),
     certificates: new CertificatesV1Api(configuration),
     coordination: new CoordinationV1Api(configuration),
-    authorization: new AuthorizationV1Api(configuration),
     custom: new CustomObjectsApi(configuration),
     read: (path) => sent(baseServer.makeRequestContext(path, HttpMethod.GET)),
     apply: (path, query, object) => {
@@ -75,11 +66,6 @@ function clients(config: KubeConfig): Api {
       request.setHeaderParam("Content-Type", "application/apply-patch+yaml");
       request.setBody(JSON.stringify(object));
       return sent(request);
-    },
-    withToken: (token) => {
-      const other = new KubeConfig();
-      other.loadFromClusterAndUser(cluster, { name: "token", token });
-      return clients(other);
     },
   };
 }

@@ -14,7 +14,6 @@ export interface ExpectedPool {
   /** `windows-2022`. */
   readonly runtimeClass: string | undefined;
   readonly count: number;
-  readonly podAddresses: "range" | "interface";
 }
 
 /** What checks of the running cluster may look at. */
@@ -22,8 +21,6 @@ export interface RehearsalTools extends ApiTools {
   readonly api: Api;
   readonly kubectl: Kubectl;
   readonly pools: readonly ExpectedPool[];
-  /** Users that created Nodes, by the API servers' audit logs: node name to user. */
-  readonly creators: ReadonlyMap<string, string>;
   /** Nodes at their registration, before the cloud controller touched them. */
   readonly registered: ReadonlyMap<string, RegisteredNode>;
   readonly cloud: CloudSimulation;
@@ -37,8 +34,6 @@ export interface RehearsalTools extends ApiTools {
   readonly passGate: (name: string, kept?: unknown) => Promise<void>;
   /** Instance ids of the workers that boot in namespaces. */
   readonly linuxWorkers: readonly string[];
-  /** The API with the kubeconfig that the program exports. */
-  readonly peoplesApi: Api;
 }
 
 export type CheckContext = RehearsalTools & CheckRun;

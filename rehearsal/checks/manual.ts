@@ -21,8 +21,8 @@ export const elsewhere: Readonly<Record<string, string>> = {
   restore: "the check `restore: snapshot` runs it with names of its own",
   windows: "it is a shell on a Windows node, whose containers do not run here",
 };
-/** Sections that have a check of their own. */
-const walked = ["A kubeconfig leaked", "A node is compromised"] as const;
+/** Has a check of its own. */
+const walked = "A node is compromised";
 
 /** A block of shell commands of the manual. */
 export interface Step {
@@ -47,9 +47,9 @@ export function manual(): readonly Step[] {
   });
 }
 
-/** The steps of such a section that are run. */
-export function walk(section: (typeof walked)[number]): readonly Step[] {
-  return manual().filter((step) => step.section === section && !(step.mark in elsewhere));
+/** The steps of that section that are run. */
+export function walk(): readonly Step[] {
+  return manual().filter((step) => step.section === walked && !(step.mark in elsewhere));
 }
 
 /** Runs a step, on each control-plane machine if marked so, with `names` in place of what is the reader's own. */
@@ -110,9 +110,7 @@ export function manualCheck(cluster: Cluster, follow: Follow): RehearsalCheck {
         NAME: "encryption-check",
         REQUEST: request?.metadata?.name ?? "",
       };
-      const steps = manual().filter(
-        ({ section, mark }) => !(mark in elsewhere) && !walked.some((each) => each === section),
-      );
+      const steps = manual().filter(({ section, mark }) => !(mark in elsewhere) && section !== walked);
       // What machines do first is looked at by the others.
       for (const place of [...places, ""])
         for (const step of steps.filter(({ mark }) => mark === place)) {

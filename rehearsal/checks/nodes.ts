@@ -2,8 +2,6 @@ import { X509Certificate } from "node:crypto";
 import type { V1CertificateSigningRequest } from "@kubernetes/client-node";
 import { expect, expectEqual } from "../../check/check.ts";
 import { uninitializedTaintKey } from "../../check/facts.ts";
-import { cidr, overlaps } from "../../components/model/cidr.ts";
-import { waitFor } from "../host/processes.ts";
 import type { ExpectedPool, RehearsalCheck } from "./context.ts";
 
 /** Taint of every Windows node, in lower case; written out, since a check must not learn it from the program. */
@@ -26,12 +24,11 @@ export function registrationCheck(pool: ExpectedPool): RehearsalCheck {
   return {
     id: poolRegistrationId(pool),
     title: `pool ${pool.name}: ${nodes(pool.count)} registered with the right labels and taints, by certificates from real requests`,
-    run: async ({ registered, creators, api }) => {
+    run: async ({ registered, api }) => {
       const own = [...registered.values()].filter((node) => node.pool === pool.name);
       expectEqual(own.length, pool.count, "nodes that registered");
       const requests = (await api.certificates.listCertificateSigningRequest()).items;
       for (const node of own) {
-        expectEqual(creators.get(node.name), `system:node:${node.name}`, `user that created Node ${node.name}`);
         expect(
           requests.some((request) => isSignedFor(request, node.name)),
           `there is no signed certificate request of ${node.name}`,
@@ -63,47 +60,5 @@ export const objectsAccepted: RehearsalCheck = {
     expect(refusedObjects.length === 0, refusedObjects.join("\n"));
     const ours = warnings.filter((warning) => warning.includes("ValidatingAdmissionPolicy"));
     expect(ours.length === 0, ours.join("\n"));
-  },
-};
-
-/**
- * Each pod with a network of its own has an address of its node's own range or interface. Only pods of Linux nodes have
- * real addresses.
- */
-export const podAddresses: RehearsalCheck = {
-  id: "pod addresses",
-  title: "pods of Linux nodes have addresses of their own node: of its range, or of its network interface",
-  run: async ({ api, cloud, pools, note }) => {
-    const nodes = new Map((await api.core.listNode()).items.map((node) => [node.metadata?.name ?? "", node]));
-    const machines = new Map(cloud.machines.map((machine) => [cloud.identity(machine).nodeName, machine]));
-    const onInterface = pools.some(({ podAddresses: place }) => place === "interface");
-    // The first of them may still be starting.
-    const judged = await waitFor("a pod", 20_000, async () => {
-      const { items } = await api.core.listPodForAllNamespaces();
-      const running = items.filter(
-        ({ spec, status }) =>
-          spec?.hostNetwork !== true &&
-          status?.podIP !== undefined &&
-          status.phase === "Running" &&
-          nodes.get(spec?.nodeName ?? "")?.metadata?.labels?.["kubernetes.io/os"] === "linux",
-      );
-      return running.length > 0 && running;
-    }).catch(() => []);
-    expect(judged.length > 0, "no pod has a network of its own");
-    const own = (node: string, address: string): boolean =>
-      onInterface
-        ? (machines.get(node)?.secondaryIps ?? []).includes(address)
-        : overlaps(cidr(nodes.get(node)?.spec?.podCIDR ?? "0.0.0.0/32"), cidr(`${address}/32`));
-    const wrong = judged.filter(({ spec, status }) => !own(spec?.nodeName ?? "", status?.podIP ?? ""));
-    expectEqual(
-      wrong.map(({ metadata, spec, status }) => `${metadata?.name} on ${spec?.nodeName} has ${status?.podIP}`),
-      [],
-      "pods with other addresses",
-    );
-    const taken = judged.map(({ status }) => status?.podIP);
-    expectEqual(new Set(taken).size, taken.length, "different addresses");
-    const ranges = [...nodes.values()].filter(({ spec }) => spec?.podCIDR !== undefined).length;
-    expectEqual(ranges, onInterface ? 0 : nodes.size, "nodes with a range of pods");
-    note(`${judged.length} pods`);
   },
 };

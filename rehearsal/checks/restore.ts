@@ -114,7 +114,7 @@ function ofSeveral(lab: ControlPlaneLab): readonly RehearsalCheck[] {
         await lab.untilHealthy();
         await answersAgain(context);
         expectEqual(
-          [(await readBack(context, "cut")) > 0, await readBack(context, "kept")],
+          [(await readBack(context, "lost")) > 0, await readBack(context, "kept")],
           [true, 0],
           "objects from before and after the copy",
         );

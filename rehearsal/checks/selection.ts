@@ -1,4 +1,4 @@
-import { needing, within } from "../../check/check.ts";
+import { within } from "../../check/check.ts";
 import { windowsBuild } from "../../check/facts.ts";
 import type { StackConfig } from "../../components/config/schema.ts";
 import type { RecordedProgram } from "../../plan/program/recorded.ts";
@@ -9,15 +9,14 @@ import type { Cluster, Release } from "../cluster/cluster.ts";
 import type { ControlPlaneLab } from "../cluster/controlPlaneLab.ts";
 import type { Updates } from "../cluster/update.ts";
 import { limitsMs } from "../host/command.ts";
-import { podAddressesOf } from "../programs/podNetworks.ts";
 import { availabilityChecks } from "./availability.ts";
 import type { ExpectedPool, RehearsalCheck } from "./context.ts";
 import { type Follow, followWith, manualCheck } from "./manual.ts";
 import { nothingElseCheck } from "./mirror.ts";
-import { objectsAccepted, podAddresses, poolRegistrationId, registrationCheck } from "./nodes.ts";
+import { objectsAccepted, registrationCheck } from "./nodes.ts";
 import { ownObjectChecks } from "./objects.ts";
 import { restoreChecks } from "./restore.ts";
-import { cloudTrustChecks, replacementCheck, trustChecks } from "./trust.ts";
+import { refusedCallsCheck, replacementCheck, trustChecks } from "./trust.ts";
 import { updateChecks } from "./update.ts";
 
 /** The pools of a stack file as the user wrote them: what checks expect does not come from the program. */
@@ -32,7 +31,6 @@ export function expectedPools({ pools, network }: Pick<StackConfig, "pools" | "n
       os: year === undefined ? ("linux" as const) : ("windows" as const),
       build: year === undefined ? undefined : windowsBuild(year),
       runtimeClass: year === undefined ? undefined : `windows-${year}`,
-      podAddresses: podAddressesOf(network),
       count: Math.floor(wanted / groups.length) + (index < wanted % groups.length ? 1 : 0),
     }));
   });
@@ -44,7 +42,7 @@ function acceptanceChecks(parts: ListParts): Omit<ClusterChecks, "concurrent"> {
   const gates = program.resources.filter(isGate).map(({ name }) => name);
   return {
     registration: pools.map(registrationCheck),
-    readOnly: [...cloudTrustChecks, objectsAccepted, ...needing(pools.map(poolRegistrationId), [podAddresses])],
+    readOnly: [refusedCallsCheck, objectsAccepted],
     disruptive: [
       // Before those that break the control plane.
       ...changing(parts),
@@ -108,7 +106,7 @@ export function checksOfCluster(parts: ListParts): ClusterChecks {
   return {
     ...checks,
     readOnly: [...checks.readOnly, ...own()],
-    concurrent: linuxWorker(parts) === undefined ? [] : trustChecks(cluster, lab, followOf(parts)),
+    concurrent: linuxWorker(parts) === undefined ? [] : trustChecks(cluster, lab),
   };
 }
 

@@ -1,4 +1,4 @@
-import type { V1Node, V1PersistentVolumeClaim, V1PersistentVolumeSpec, V1Service } from "@kubernetes/client-node";
+import type { V1Node, V1PersistentVolumeClaim, V1PersistentVolumeSpec } from "@kubernetes/client-node";
 import { z } from "zod";
 import { statusOf } from "../../check/cluster/clusterApi.ts";
 import { uninitializedTaintKey } from "../../check/facts.ts";
@@ -69,57 +69,9 @@ function goneNodes(nodes: readonly V1Node[], instances: readonly CloudInstance[]
 }
 
 /**
- * Where a simulated load balancer is reached: on AWS a name (cloud-provider-aws v1.35.2: pkg/providers/v1/aws.go,
- * `toStatus`), on Azure an address of TEST-NET-3 (RFC 5737).
- */
-const balancerAt = {
-  aws: (uid: string) => ({ hostname: `a${uid.replaceAll("-", "").slice(0, 31)}.elb.example.test` }),
-  azure: (_: string, index: number) => ({ ip: `203.0.113.${10 + index}` }),
-};
-
-/**
- * Why a Service of type LoadBalancer gets none, if so. The cloud's own refusals are not imitated: subnets without a
- * route or tag, quotas, rights, annotations of ports and certificates.
- *
- * Sources: kubernetes/cloud-provider v0.36.2, controllers/service/controller.go, `wantsLoadBalancer`;
- * kubernetes/cloud-provider-aws v1.35.2, pkg/providers/v1/aws.go, `EnsureLoadBalancer`. Azure refuses none of these
- * fields (kubernetes-sigs/cloud-provider-azure v1.36.2, pkg/provider/azure_loadbalancer.go).
- */
-function balancerRefusal({ metadata, spec }: V1Service, cloud: "aws" | "azure"): string | undefined {
-  if (spec?.loadBalancerClass !== undefined) return "a loadBalancerClass is for another controller";
-  if (cloud === "azure") return undefined;
-  if (/^(nlb-ip|external)$/.test(metadata?.annotations?.["service.beta.kubernetes.io/aws-load-balancer-type"] ?? ""))
-    return "a load balancer of this type is for another controller";
-  if ((spec?.sessionAffinity ?? "None") !== "None")
-    return `unsupported load balancer affinity: ${spec?.sessionAffinity}`;
-  return (spec?.loadBalancerIP ?? "") === "" ? undefined : "LoadBalancerIP cannot be specified for AWS ELB";
-}
-
-/**
- * Fake of the cloud controller manager's service controller: gives a Service of type LoadBalancer an address, which no
- * packet reaches, and without the finalizer by which the original deletes a load balancer.
- */
-async function giveBalancers({ core }: Api, cloud: "aws" | "azure"): Promise<void> {
-  const services = (await core.listServiceForAllNamespaces()).items.filter(
-    (service) => service.spec?.type === "LoadBalancer" && balancerRefusal(service, cloud) === undefined,
-  );
-  for (const [index, service] of services.entries()) {
-    if ((service.status?.loadBalancer?.ingress ?? []).length > 0) continue;
-    const { name = "", namespace = "", uid = "" } = service.metadata ?? {};
-    await ignoringConflict(
-      core.replaceNamespacedServiceStatus({
-        name,
-        namespace,
-        body: { ...service, status: { ...service.status, loadBalancer: { ingress: [balancerAt[cloud](uid, index)] } } },
-      }),
-    );
-  }
-}
-
-/**
  * Fake of the CSI drivers' provisioner: once the scheduler has chosen a node for a claim, a volume appears that belongs
- * to the claim and the node's zone, and goes as its class says. On a Linux machine it is a folder, unless its driver
- * runs.
+ * to the claim and the node's zone, and goes as its class says. On a Linux machine it is a folder: its kubelet mounts
+ * only for a driver that has registered there, which a stand-in never does.
  */
 async function provideVolumes({ core, custom }: Api): Promise<void> {
   const claims = (await core.listPersistentVolumeClaimForAllNamespaces()).items.filter(
@@ -131,12 +83,14 @@ async function provideVolumes({ core, custom }: Api): Promise<void> {
     if (node === undefined || driver === undefined) continue;
     const labels = (await core.readNode({ name: node })).metadata?.labels ?? {};
     const name = claim.spec?.storageClassName ?? "";
-    const found = await custom.getClusterCustomObject({ ...storage, plural: "storageclasses", name });
+    const found = await custom.getClusterCustomObject({
+      ...{ group: "storage.k8s.io", version: "v1", plural: "storageclasses", name },
+    });
     const { reclaimPolicy } = z.looseObject({ reclaimPolicy: z.string().default("Delete") }).parse(found);
-    const mounts = labels["kubernetes.io/os"] === "windows" || (await hasDriver(custom, node, driver));
-    const source = mounts
-      ? { csi: { driver, volumeHandle: `simulated-${claim.metadata?.uid}` } }
-      : { hostPath: { path: `/var/lib/simulated-volumes/${claim.metadata?.uid}`, type: "DirectoryOrCreate" } };
+    const source =
+      labels["kubernetes.io/os"] === "windows"
+        ? { csi: { driver, volumeHandle: `simulated-${claim.metadata?.uid}` } }
+        : { hostPath: { path: `/var/lib/simulated-volumes/${claim.metadata?.uid}`, type: "DirectoryOrCreate" } };
     const zone = labels["topology.kubernetes.io/zone"] ?? "";
     await ignoringConflict(core.createPersistentVolume({ body: volumeFor(claim, source, zone, reclaimPolicy) }));
   }
@@ -144,17 +98,6 @@ async function provideVolumes({ core, custom }: Api): Promise<void> {
     if (status?.phase === "Released" && spec?.persistentVolumeReclaimPolicy === "Delete")
       await core.deletePersistentVolume({ name: metadata?.name ?? "" });
 }
-
-const storage = { group: "storage.k8s.io", version: "v1" };
-
-/** A real kubelet mounts only for a driver that has registered there, which a fake container's never does. */
-async function hasDriver(custom: Api["custom"], name: string, driver: string): Promise<boolean> {
-  const found = await custom.getClusterCustomObject({ ...storage, plural: "csinodes", name });
-  const { spec } = z.looseObject({ spec: z.looseObject({ drivers: drivers.nullish() }) }).parse(found);
-  return (spec.drivers ?? []).some((each) => each.name === driver);
-}
-
-const drivers = z.array(z.looseObject({ name: z.string() }));
 
 function volumeFor(
   claim: V1PersistentVolumeClaim,
@@ -194,16 +137,11 @@ async function ignoringConflict(call: Promise<unknown>): Promise<void> {
   }
 }
 
-/**
- * Plays the lasting parts of the cloud: addresses of load balancers, volumes of claims, the gMSA webhook, metrics, new
- * nodes and gone ones.
- */
+/** Plays the lasting parts of the cloud: volumes of claims, the gMSA webhook, metrics, new nodes and gone ones. */
 export function startCloudController(api: Api, cloud: CloudSimulation, network: Network): void {
-  const kind = cloud.machines[0]?.cloud;
   const missing = new Set(answerers);
   const round = async (): Promise<void> => {
     for (const each of missing) if (await answerFor(each, api, network)) missing.delete(each);
-    if (kind !== undefined) await giveBalancers(api, kind);
     await provideVolumes(api);
     await initialiseNodes(api, cloud.machines.map(cloud.instance));
     await removeGoneNodes(api, cloud.machines.map(cloud.instance));

@@ -48,16 +48,13 @@ export class Updates {
     this.#state = new Map(parts.program.resources.map((resource) => [resource.urn, resource]));
   }
 
-  /**
-   * Runs the program for a release; nothing happens to the cluster yet.
-   * @param change another change of the stack's config. Default: none.
-   */
-  async begin(release: Release, change: (config: Config) => Config = (same) => same): Promise<Update> {
+  /** Runs the program for a release; nothing happens to the cluster yet. */
+  async begin(release: Release): Promise<Update> {
     const { stack, config, entry, simulate, cloud, decode } = this.#parts;
     const { program, hooks } = await runProgramWithHooks({
       entry,
       stack,
-      config: withRelease(change(config), release.programs["kube-apiserver"].version),
+      config: withRelease(config, release.programs["kube-apiserver"].version),
       mode: "known-outputs",
       simulate: nextUpdate(simulate, this.#state),
     });
@@ -103,11 +100,6 @@ export class Update {
   /** Names of the steps that are left, in order. */
   get steps(): readonly string[] {
     return this.#layers.flat().map(({ name }) => name);
-  }
-
-  /** Asks a hook, with what the state would hold. */
-  async ask(name: string, kept: unknown): Promise<void> {
-    await callHook(this.#of, name, kept);
   }
 
   /** @param until name of the resource to stop behind, as if the update had failed there. Default: to the end. */
@@ -161,45 +153,30 @@ export class Update {
         await lab.replaceBy(successor);
       };
     }
-    if (running.length + wanted.length > 0) return (cluster) => this.#roll(running, wanted, cluster);
+    if (running.length + wanted.length > 0) return (cluster) => rollGroup(running, wanted, cloud, cluster, progress);
     const hooks = resource.options.hooks[fate === "new" ? "beforeCreate" : "beforeUpdate"] ?? [];
     if (resource.type !== "pulumi:index:Stash" || hooks.length === 0) return undefined;
     const kept = old?.inputs.input === undefined ? undefined : plainValue(old.inputs.input, resource.name);
     return async () => {
-      for (const hook of hooks) await this.ask(hook, kept);
+      for (const hook of hooks) await callHook(this.#of, hook, kept);
       progress.line(`update: gate ${resource.name}: open`);
     };
   }
-
-  async #roll(
-    running: readonly SimulatedMachine[],
-    wanted: readonly DecodedMachine[],
-    cluster: Cluster,
-  ): Promise<void> {
-    const { cloud, progress } = this.#of;
-    await rollGroup(running, wanted, cloud, cluster, progress);
-  }
 }
 
-/**
- * Replaces a group's machines one by one, the new one first.
- * @param untilUp waits until the group takes a new machine for well; when it throws, the roll ends there. Default:
- * until its node is Ready.
- */
+/** Replaces a group's machines one by one, the new one first. */
 async function rollGroup(
   running: readonly SimulatedMachine[],
   wanted: readonly DecodedMachine[],
   cloud: CloudSimulation,
   cluster: Cluster,
-  progress: Pick<Progress, "line">,
-  untilUp: (machine: SimulatedMachine) => Promise<void> = (machine) =>
-    untilReady(cloud.identity(machine).nodeName, cluster),
+  progress: Progress,
 ): Promise<void> {
   const last = [...running];
   for (const worker of wanted) {
     cloud.launch(worker.machine);
     await cluster.startWorkers([worker]);
-    await untilUp(worker.machine);
+    await untilReady(cloud.identity(worker.machine).nodeName, cluster);
     const first = last.shift();
     if (first !== undefined) await retire(first, cloud, cluster);
     progress.line(`update: ${worker.machine.name} has joined${first === undefined ? "" : `, ${first.name} is gone`}`);
@@ -246,7 +223,7 @@ async function retire(machine: SimulatedMachine, cloud: CloudSimulation, cluster
   cloud.terminate(machine);
 }
 
-function withRelease(config: Readonly<Record<string, string>>, version: string): Readonly<Record<string, string>> {
+function withRelease(config: Config, version: string): Config {
   const key = "fenestra:kubernetes";
   const present: unknown = JSON.parse(config[key] ?? "{}");
   return { ...config, [key]: JSON.stringify({ ...(typeof present === "object" ? present : {}), version }) };
@@ -256,11 +233,7 @@ function withRelease(config: Readonly<Record<string, string>>, version: string):
  * The programs at hand, of the stack's minor, decide the patch release: kubeadm and the program's gates compare what
  * runs with what was asked for.
  */
-export function withPatchOf(
-  config: Readonly<Record<string, string>>,
-  programs: Programs,
-  progress: Progress,
-): Readonly<Record<string, string>> {
+export function withPatchOf(config: Config, programs: Programs, progress: Progress): Config {
   const asked = loadConfig(config).kubernetes.version;
   const { version } = programs["kube-apiserver"];
   if (asked === version) return config;

@@ -30,9 +30,6 @@ export interface Machine {
   readonly address: string;
   /** The process that holds the namespaces open, for nsenter. */
   readonly pid: number;
-  /** Pulls the network cable: the machine sees its link down. */
-  cut(): Promise<void>;
-  heal(): Promise<void>;
   /** Kills all processes of the machine at once, as a power failure, and removes its network. Its volumes stay. */
   destroy(): Promise<void>;
 }
@@ -101,11 +98,6 @@ async function connectMachine(options: MachineOptions, link: string, linkLocal: 
     name: options.name,
     address,
     pid,
-    cut: () => ipBatch([`link set ${link} down`]),
-    async heal() {
-      await ipBatch([`link set ${link} up`]);
-      await untilForwarding(link);
-    },
     async destroy() {
       await killMachineProcesses(pid);
       // The kernel removes the pair some time after the namespace; a successor with the same address must not meet it.

@@ -1,4 +1,3 @@
-import type { StackConfig } from "../../components/config/schema.ts";
 import { containerFolder } from "../host/rootScripts.ts";
 
 /** What the rehearsal knows of each pod network, written out: a check must not learn it from the program. */
@@ -66,8 +65,3 @@ exec ${containerFolder}/stand-in azure-vnet' ;; azure-vnet-ipam) text='#!/bin/sh
   shift 3
 done`,
 };
-
-/** Where pods have their addresses by the stack file's `network.pods`: in their node's range, or on its interface. */
-export function podAddressesOf({ pods = "flannel" }: Pick<StackConfig["network"], "pods">): "range" | "interface" {
-  return pods === "azure-cni" ? "interface" : "range";
-}

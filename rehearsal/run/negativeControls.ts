@@ -6,7 +6,6 @@ import { type DecodedFile, type DecodedUserData, decodeUserData } from "../../pl
 import type { SimulatedMachine } from "../../plan/fakes/machines.ts";
 import type { MirrorList } from "../../plan/report/mirrorList.ts";
 import type { CloudSimulation } from "../clouds/cloud.ts";
-import type { EndpointHandler } from "../clouds/server.ts";
 import type { DecodedMachine } from "../cluster/bringUp.ts";
 
 /** What makes a stand-in fail, before its container's name (tools/containers/stand-in/pod.go). */
@@ -144,17 +143,8 @@ export const breakages: Readonly<Record<string, NegativeControl>> = {
   },
   "pod-addresses-kept": {
     what: "machines keep the addresses that their interface has for pods",
-    fails: "pod addresses",
+    fails: "workloads",
     ...inFile("/pod-network.sh", (content) => content.replace(/^ *ip address delete .*$/m, "    true")),
-  },
-  "pod-addresses-elsewhere": {
-    what: "the platform tells machines of addresses that no interface has",
-    fails: "pod addresses",
-    platform: (answer) =>
-      answer.replaceAll(
-        /(Address="\d+\.\d+\.)(\d+)(\.\d+" IsPrimary="false")/g,
-        (_, before: string, part: string, after: string) => `${before}${(Number(part) + 100) % 256}${after}`,
-      ),
   },
   "mirror-without-login": {
     what: "Linux machines ask the mirror without the login that it wants",
@@ -198,7 +188,6 @@ export function together(broken: readonly Breakage[]): Breakage {
   return {
     payload: ({ machine, payload }) =>
       broken.reduce((changed, one) => one.payload?.({ machine, payload: changed }) ?? changed, payload),
-    platform: (answer) => broken.reduce((changed, one) => one.platform?.(changed) ?? changed, answer),
     ...(mirror === undefined ? {} : { mirror }),
   };
 }
@@ -209,19 +198,6 @@ export interface Breakage {
   readonly payload?: (machine: DecodedMachine) => DecodedUserData;
   /** Changes the list that fills the mirror. */
   readonly mirror?: (list: MirrorList) => MirrorList;
-  /** Changes what the platform tells machines of their network interface. */
-  readonly platform?: (answer: string) => string;
-}
-
-/** A cloud with a platform's changed answers. */
-export function withPlatform(cloud: CloudSimulation, change: Breakage["platform"]): CloudSimulation {
-  const { platform } = cloud;
-  if (platform === undefined || change === undefined) return cloud;
-  const handle: EndpointHandler = async (request) => {
-    const answer = await platform.handle(request);
-    return { ...answer, body: change(String(answer.body)) };
-  };
-  return { ...cloud, platform: { ...platform, handle } };
 }
 
 /** A machine with its user data, changed by a breakage. */

@@ -13,7 +13,6 @@ import type { SimulatedMachine } from "../../plan/fakes/machines.ts";
 import type { RecordedProgram } from "../../plan/program/recorded.ts";
 import { runProgramWithHooks } from "../../plan/program/runProgram.ts";
 import type { Applied } from "../api/apply.ts";
-import { apiFor } from "../api/client.ts";
 import { bringUpChecks } from "../checks/bringUp.ts";
 import type { RehearsalCheck, RehearsalTools } from "../checks/context.ts";
 import { type CheckOptions, checksOfCluster, expectedPools, isUpdate } from "../checks/selection.ts";
@@ -22,13 +21,13 @@ import { verifyIds, verifyRun } from "../checks/verify.ts";
 import { simulateCloud } from "../clouds/clouds.ts";
 import { buildSimulatedInfra, type DecodedMachine } from "../cluster/bringUp.ts";
 import { Cluster } from "../cluster/cluster.ts";
-import { ControlPlaneLab, creators } from "../cluster/controlPlaneLab.ts";
+import { ControlPlaneLab } from "../cluster/controlPlaneLab.ts";
 import { callHook, releasesText, Updates, withPatchOf } from "../cluster/update.ts";
 import { type Progress, runCommand } from "../host/command.ts";
 import { shellIn } from "../host/processes.ts";
 import type { PinnedImages } from "../machines/windowsMachine.ts";
 import { mirrorLine, mirrorSettings, withRehearsalCa } from "./mirrorSettings.ts";
-import { type Breakage, decodeMachine, withPlatform } from "./negativeControls.ts";
+import { type Breakage, decodeMachine } from "./negativeControls.ts";
 
 export interface RehearsalOptions extends CheckOptions, Selection {
   readonly stack: string;
@@ -100,7 +99,7 @@ export async function makeWorld(ran: Ran, options: Surroundings) {
   const { config, stackConfig, simulate, program, hooks } = ran;
   const { stack, progress, workFolder, programs, breakage, updateTo, updateFrom } = options;
   const spec = clusterSpec(stackConfig);
-  const cloud = withPlatform(simulateCloud(program, spec), breakage?.platform);
+  const cloud = simulateCloud(program, spec);
   const decode = (machine: SimulatedMachine): DecodedMachine => decodeMachine(machine, cloud, breakage?.payload);
   const decoded = cloud.machines.map(decode);
   const updates = new Updates({ stack, config, entry, program, simulate, cloud, decode, progress });
@@ -115,14 +114,14 @@ export async function makeWorld(ran: Ran, options: Surroundings) {
   const infra = await buildSimulatedInfra(cloud, [...decoded, ...coming], spec.network.cidrs, workFolder, settings);
   progress.line("network, metadata service, TLS endpoints, load balancers and artifact server are up (simulated)");
   if (infra.mirror !== undefined) progress.line(mirrorLine(infra.mirror));
-  const { kubeconfig, people } = kubeconfigsOf(program);
+  const kubeconfig = kubeconfigOf(program);
   const { containers } = options;
   const pinned = pinnedImages(stackConfig);
   const parts = { cloud, infra, programs, containers, progress, workFolder, kubeconfig, pinnedImages: pinned };
   const cluster = new Cluster(parts);
   const controlPlane = decoded.filter(({ machine }) => machine.group === undefined);
   return {
-    ...{ program, hooks, cloud, infra, decoded, controlPlane, updates, kubeconfig, people, cluster },
+    ...{ program, hooks, cloud, infra, decoded, controlPlane, updates, kubeconfig, cluster },
     lab: new ControlPlaneLab(cluster, controlPlane),
     pools: expectedPools(stackConfig),
     passGate: async (name: string, kept?: unknown): Promise<void> => {
@@ -134,12 +133,12 @@ export async function makeWorld(ran: Ran, options: Surroundings) {
 
 type World = Awaited<ReturnType<typeof makeWorld>>;
 
-/** The provider's kubeconfig makes the objects; the one for people has its rights only by one of them. */
-function kubeconfigsOf({ resources, outputs }: RecordedProgram) {
+/** The provider's: the one for people has its rights only by an object that it makes. */
+function kubeconfigOf({ resources }: RecordedProgram): string {
   const provider = resources.find(({ type }) => type === "pulumi:providers:kubernetes");
-  const [kubeconfig, people] = [textOf(provider?.inputs.kubeconfig), textOf(outputs.kubeconfig)];
-  if (kubeconfig === undefined || people === undefined) throw new Error("the program makes no kubeconfig");
-  return { kubeconfig, people };
+  const kubeconfig = textOf(provider?.inputs.kubeconfig);
+  if (kubeconfig === undefined) throw new Error("the program makes no kubeconfig");
+  return kubeconfig;
 }
 
 /** Brings the cluster up, and asks it what is to be asked. */
@@ -162,17 +161,17 @@ async function checkWorld(world: World, options: RehearsalOptions): Promise<read
   await session.run(nodes, {}, { isShown });
   const working = session.run(rest, {}, { isShown });
   const { registration } = lists;
-  await session.run(after(nodes, registration), await toolsOf(world, applied), { fold: "the pools", atOnce: 4 });
+  await session.run(after(nodes, registration), toolsOf(world, applied), { fold: "the pools", atOnce: 4 });
   // Pods may come before the gates of pools have opened.
   await Promise.race([inForce(), working]);
   const asks = verify.some((check) => isAsked(check, options)) && session.allPassed(idsOf([...nodes, ...registration]));
   const { asked, ended } = asks ? await askVerify(session, world, options, working, idsOf(broughtUp)) : {};
   await working;
-  const context = await toolsOf(world, applied);
+  const context = toolsOf(world, applied);
   // They mostly wait for pods.
   await session.run(after(broughtUp, lists.readOnly), context, { fold: "the cluster", atOnce: 4 });
-  // Verify would see a request that was denied, and what is done with a kubeconfig that has leaked.
-  const isSeen = ({ id }: RehearsalCheck): boolean => id === "leaked kubeconfig" || id === "names of nodes";
+  // Verify would see a request that was denied.
+  const isSeen = ({ id }: RehearsalCheck): boolean => id === "names of nodes";
   const hostile = (of: boolean) =>
     session.run(
       after(
@@ -228,9 +227,8 @@ function bringUpOf(world: World, onApplied: (result: Applied) => void) {
   });
 }
 
-async function toolsOf({ cluster, cloud, ...world }: World, applied: Applied): Promise<RehearsalTools> {
+function toolsOf({ cluster, cloud, ...world }: World, applied: Applied): RehearsalTools {
   return {
-    creators: await creators(cluster),
     callsOfBoot: [...cloud.calls],
     refusedObjects: applied.refused,
     warnings: applied.warnings,
@@ -246,7 +244,6 @@ async function toolsOf({ cluster, cloud, ...world }: World, applied: Applied): P
       return cloud.machines.flatMap(({ id, group }) => (group !== undefined && cluster.machines.has(id) ? [id] : []));
     },
     passGate: world.passGate,
-    peoplesApi: apiFor(world.people),
   };
 }
 
