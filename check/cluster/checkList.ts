@@ -14,7 +14,7 @@ import {
 import { clocksCheck, machinesCheck, machinesTitle, updatesCheck, type WantedMachines } from "./machines.ts";
 import { controlPlaneGroup, controlPlaneId, type NodeFacts, type NodeGroup, nodeGroups } from "./nodes.ts";
 import { controlPlaneCheck, controlPlaneTitle, objectsCheck, snapshotsCheck, snapshotsTitle } from "./parts.ts";
-import { plainPodsCheck, refusedFieldsCheck, runtimeClassCheck, runtimeClassPolicyCheck } from "./placement.ts";
+import { plainPodsCheck, runtimeClassCheck, runtimeClassPolicyCheck } from "./placement.ts";
 import { acrossHostsCheck, execCheck, logsCheck, nodeToPodCheck, sameHostCheck } from "./pods.ts";
 import type { BalancerKind, VerifyCheck } from "./probePods.ts";
 import {
@@ -248,7 +248,6 @@ function placementChecks(
             "there is no MutatingAdmissionPolicy fenestra-placement: the guard rails are switched off, or of a release before 0.2 (update the cluster)",
           ),
         ]),
-    refusedFieldsCheck,
   ];
 }
 

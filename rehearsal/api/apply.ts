@@ -25,7 +25,7 @@ export function kubectlWith(program: string, kubeconfigFile: string): Kubectl {
     );
 }
 
-export type KubernetesObject = Readonly<Record<string, unknown>>;
+type KubernetesObject = Readonly<Record<string, unknown>>;
 
 export function isKubernetesObject({ type, custom }: RecordedResource): boolean {
   return custom && type.startsWith("kubernetes:");

@@ -1,6 +1,5 @@
 import { type ConfigurationOptions, IsomorphicFetchHttpLibrary } from "@kubernetes/client-node";
 import { expect, expectEqual, inOrder, within } from "../../check/check.ts";
-import { messageOf } from "../../components/gates/poll.ts";
 import type { ControlPlaneLab } from "../cluster/controlPlaneLab.ts";
 import { limitsMs } from "../host/command.ts";
 import { waitFor } from "../host/processes.ts";
@@ -80,24 +79,7 @@ export function availabilityChecks(
   const before = gates.find((name) => name.endsWith("-control-plane-api"))?.replace(/-api$/, "-before-0") ?? "?";
   /** The gate before the first machine, as for a machine that is about to be replaced. */
   const passBefore: PassBefore = ({ passGate }) => passGate(before, { fingerprint: "another", replicas: lab.size });
-  const checks = inOrder<RehearsalTools>([...losses(lab, passBefore), ...later]);
-  const lost = "one machine lost";
-  // The gate leaves nothing behind that others need.
-  const gateCheck: RehearsalCheck = {
-    id: `${lost}: gate`,
-    needs: [lost],
-    slow: true,
-    title: "with one machine dead the gate before another one refuses to replace it",
-    run: async (context) => {
-      const answer = await passBefore(context).then(() => "it opened", messageOf);
-      expect(/machine cp-0 is not replaced now, since etcd could lose its quorum/.test(answer), `the gate: ${answer}`);
-      context.note(/last answer: [^.]*/.exec(answer)?.[0] ?? answer);
-    },
-  };
-  return within(
-    limitsMs.steps,
-    checks.flatMap((check) => (check.id === lost ? [check, gateCheck] : [check])),
-  );
+  return within(limitsMs.steps, inOrder<RehearsalTools>([...losses(lab, passBefore), ...later]));
 }
 
 type PassBefore = (context: CheckContext) => Promise<void>;

@@ -1,7 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { z } from "zod";
 import { expect, expectEqual, inOrder } from "../../check/check.ts";
-import { coreDnsTag, minorNumber, ports } from "../../check/facts.ts";
+import { coreDnsTag } from "../../check/facts.ts";
 import { type ApiClient, askApi } from "../../components/gates/apiProbe.ts";
 import { decodeUserData } from "../../plan/decode/userData.ts";
 import type { Kubectl } from "../api/apply.ts";
@@ -77,8 +76,7 @@ export function updateChecks(of: UpdateChecks): readonly RehearsalCheck[] {
     },
     {
       id: "update: seen from outside",
-      title:
-        "the API took writes all along, a copy of the workload was always ready, no kubelet was newer than the API",
+      title: "the API took writes all along, and a copy of the workload was always ready",
       run: (tools) => course.lookBack(tools, sameRelease),
     },
   ]);
@@ -100,7 +98,7 @@ class Course {
   async begin({ kubectl, cloud, note }: CheckContext): Promise<void> {
     const { cluster, lab, updates, to } = this.#of;
     await lab.untilHealthy();
-    await this.#watch.start(kubectl, () => lab.addresses);
+    await this.#watch.start(kubectl);
     const machine = cloud.machines.find(({ id, group }) => group !== undefined && cluster.machines.has(id));
     if (machine !== undefined)
       this.#old = { machine, payload: decodeUserData(machine.userData, cloud.objects(machine)) };
@@ -166,13 +164,12 @@ class Course {
   }
 
   async lookBack({ cloud, note }: CheckContext, mayStay: boolean): Promise<void> {
-    const { longestMs, failed, looks, fewest, tooNew } = this.#watch.seen;
+    const { longestMs, failed, looks, fewest } = this.#watch.seen;
     const { length } = cloud.machines;
     expect(mayStay || looks >= length, `${looks} looks while ${length} machines were replaced`);
     const longest = `${(longestMs / 1000).toFixed(1)} s`;
     expect(longestMs < outageLimitMs, `no write succeeded for ${longest}`);
     expect(fewest >= 1, `${fewest} copies of the workload were ready`);
-    expectEqual(tooNew, [], "workers with a kubelet newer than an API server");
     note(
       `longest time without a write ${longest}, ${failed} writes failed; at least ${fewest} of 2 copies ready in ${looks} looks`,
     );
@@ -227,7 +224,6 @@ const pauseMs = 500;
 const name = "rehearsal-update";
 const selector = `app=${name}`;
 const namespace = "default";
-const versionAnswer = z.object({ gitVersion: z.string().optional() });
 
 /** Two copies of an ordinary user's workload on Linux workers, of which one may be away. */
 const workload = {
@@ -260,7 +256,7 @@ const workload = {
   ],
 };
 
-/** What users see of a cluster while it is updated: writes through the load balancer, a workload, and kubelets. */
+/** What users see of a cluster while it is updated: writes through the load balancer, and a workload. */
 class UpdateWatch {
   readonly #client: ApiClient;
   readonly #api: Api;
@@ -269,7 +265,6 @@ class UpdateWatch {
   #failed = 0;
   #looks = 0;
   #fewest = Number.POSITIVE_INFINITY;
-  #tooNew = new Set<string>();
 
   /** @param client speaks through the load balancer, with a connection per request */
   constructor(client: ApiClient, api: Api) {
@@ -277,17 +272,14 @@ class UpdateWatch {
     this.#api = api;
   }
 
-  /**
-   * Starts the workload, and looks from then on.
-   * @param addresses of the control plane's machines that run now
-   */
-  async start(kubectl: Kubectl, addresses: () => readonly string[]): Promise<void> {
+  /** Starts the workload, and looks from then on. */
+  async start(kubectl: Kubectl): Promise<void> {
     const { code, stderr } = await kubectl(["apply", "--filename=-"], JSON.stringify(workload));
     if (code !== 0) throw new Error(stderr.trim());
     await waitFor("the workload to be ready", 60_000, async () => (await this.#ready()) === 2);
     this.#lastWrite = performance.now();
     void this.#repeat(() => this.#write());
-    void this.#repeat(() => this.#look(addresses()));
+    void this.#repeat(() => this.#look());
   }
 
   /** Ids of the workload's pods with their restarts. */
@@ -305,13 +297,11 @@ class UpdateWatch {
       longestMs: Math.max(this.#longestMs, open),
       failed: this.#failed,
       /**
-       * How often the workload and the nodes were seen; a failed look does not count, as the API may be away a moment.
+       * How often the workload was seen; a failed look does not count, as the API may be away a moment.
        */
       looks: this.#looks,
       /** Fewest copies of the workload that were ready. */
       fewest: this.#fewest,
-      /** Workers whose kubelet was newer than an API server. */
-      tooNew: [...this.#tooNew],
     };
   }
 
@@ -336,26 +326,9 @@ class UpdateWatch {
     this.#lastWrite = now;
   }
 
-  async #look(addresses: readonly string[]): Promise<void> {
+  async #look(): Promise<void> {
     this.#fewest = Math.min(this.#fewest, await this.#ready());
-    const apiServers = (await Promise.all(addresses.map((address) => this.#version(address)))).filter(
-      (version) => version !== undefined,
-    );
-    const workers = (await this.#api.core.listNode()).items
-      .filter(({ metadata }) => "fenestra.dev/pool" in (metadata?.labels ?? {}))
-      .map(({ metadata, status }) => ({ name: metadata?.name ?? "", version: status?.nodeInfo?.kubeletVersion ?? "" }));
-    const oldest = Math.min(...apiServers.map(minorNumber));
-    for (const { name, version } of workers) if (minorNumber(version) > oldest) this.#tooNew.add(name);
     this.#looks += 1;
-  }
-
-  /** @returns nothing where none answers: the machine is being replaced, or boots */
-  async #version(address: string): Promise<string | undefined> {
-    const server = `https://${address}:${ports.api}`;
-    const { body } = await askApi({ ...this.#client, server, requestMs: 2000 }, "/version").catch(() => ({
-      body: "{}",
-    }));
-    return versionAnswer.parse(JSON.parse(body)).gitVersion;
   }
 
   async #ready(): Promise<number> {

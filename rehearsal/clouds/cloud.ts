@@ -15,8 +15,6 @@ export interface CloudCall {
   readonly resource: string;
   /** Whether the rights of the machine's identity allow it. */
   readonly allowed: boolean;
-  /** HTTP status by the right alone, whatever else may be wrong with the call. */
-  readonly status: number;
 }
 
 export interface CloudInstance {

@@ -224,8 +224,6 @@ interface ProxiedRequest {
   /** `mirror.example.com:443`. */
   readonly target: string;
   readonly refused: boolean;
-  /** Whether it lacked the login that the proxy wants; it is refused then too. */
-  readonly denied: boolean;
 }
 
 /** Settings of {@link startProxy}. */
@@ -259,7 +257,7 @@ async function startProxy({
   const route = ({ socket, headers }: IncomingMessage, target: string): Upstream | 403 | 407 => {
     const denied = login !== undefined && headers["proxy-authorization"] !== basicAuthorization(login);
     const upstream = denied ? undefined : routes.get(target);
-    const request = { caller: socket.remoteAddress ?? "", target, refused: upstream === undefined, denied };
+    const request = { caller: socket.remoteAddress ?? "", target, refused: upstream === undefined };
     requests.push(request);
     if (denied) onDenied?.(request);
     return upstream ?? (denied ? 407 : 403);

@@ -116,8 +116,6 @@ export interface LookUp {
 
 interface NameServerOptions {
   readonly address: string;
-  /** Default: 53. */
-  readonly port?: number;
   /** IPv4 address of a host for the caller, if there is one. */
   readonly find: (name: string, caller: string) => string | undefined;
 }
@@ -127,12 +125,12 @@ interface NameServerOptions {
  * live list
  */
 export async function startNameServer(options: NameServerOptions): Promise<readonly LookUp[]> {
-  const { address, port = 53, find } = options;
+  const { address, find } = options;
   const lookUps: LookUp[] = [];
   const socket = createSocket("udp4");
-  await once(socket.bind(port, address), "listening");
+  await once(socket.bind(53, address), "listening");
   socket.unref();
-  socket.on("message", (message, { address: caller, port: back }) => {
+  socket.on("message", (message, { address: caller, port }) => {
     const query = decoded(message);
     const question = query?.questions?.[0];
     if (query === undefined || question === undefined) return;
@@ -144,7 +142,7 @@ export async function startNameServer(options: NameServerOptions): Promise<reado
     const answers: Answer[] =
       type === "A" && found !== undefined && isIPv4(found) ? [{ ...question, type, ttl: 60, data: found }] : [];
     const flags = RECURSION_DESIRED | RECURSION_AVAILABLE | (found === undefined ? noSuchName : 0);
-    socket.send(encode({ type: "response", id: query.id ?? 0, flags, questions: [question], answers }), back, caller);
+    socket.send(encode({ type: "response", id: query.id ?? 0, flags, questions: [question], answers }), port, caller);
   });
   return lookUps;
 }

@@ -35,11 +35,6 @@ export class ControlPlaneLab {
     return machine;
   }
 
-  /** Addresses of the machines that run now. */
-  get addresses(): readonly string[] {
-    return this.#members.flatMap(({ machine }) => this.#cluster.machines.get(machine.id)?.address ?? []);
-  }
-
   /** A member with the payload that its machine runs. */
   member(index: number): DecodedMachine {
     const member = this.#members[index];

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { KubeConfig, type V1Node, Watch } from "@kubernetes/client-node";
+import { KubeConfig, type V1Node, type V1Taint, Watch } from "@kubernetes/client-node";
 import { apiFor } from "../api/client.ts";
 import { limitsMs } from "../host/command.ts";
 import { waitFor } from "../host/processes.ts";
@@ -9,7 +9,7 @@ export interface RegisteredNode {
   readonly name: string;
   readonly pool: string | undefined;
   readonly labels: Readonly<Record<string, string>>;
-  readonly taints: readonly { readonly key: string; readonly value?: string; readonly effect: string }[];
+  readonly taints: readonly V1Taint[];
 }
 
 /**
@@ -48,10 +48,6 @@ function registeredNode({ metadata, spec }: V1Node): RegisteredNode {
     name: metadata?.name ?? "",
     pool: metadata?.labels?.["fenestra.dev/pool"],
     labels: metadata?.labels ?? {},
-    taints: (spec?.taints ?? []).map(({ key, value, effect }) => ({
-      key,
-      effect,
-      ...(value === undefined ? {} : { value }),
-    })),
+    taints: spec?.taints ?? [],
   };
 }

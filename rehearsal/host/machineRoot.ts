@@ -10,18 +10,18 @@ import { bootRoot, commandFolder, fillRoot, hardwareFolder, programFolder } from
 interface MachineRootOptions {
   /** The rehearsal's tmpfs, with the machine's files and volumes. */
   readonly workFolder: string;
-  /** Lines of /etc/hosts after those of localhost. Default: the machine's own name and address. */
-  readonly hosts?: readonly string[];
+  /** Lines of /etc/hosts after those of localhost. */
+  readonly hosts: readonly string[];
   /** Content of /etc/resolv.conf. Default: no name server, so a look-up fails at once. */
   readonly resolvConf?: string;
   /** A CA in PEM, for simulated endpoints, that the machine's programs trust besides the public ones. */
   readonly extraCa?: string;
-  /** The hardware that its programs see. Default: the host's. */
-  readonly hardware?: Hardware;
+  /** The hardware that its programs see. */
+  readonly hardware: Hardware;
   /** Fake commands, name to script; they come first on PATH. */
   readonly commands?: Readonly<Record<string, string>>;
   /** Host programs for launchers and containers of the machine, name to path; read-only and not on PATH. */
-  readonly programs?: Readonly<Record<string, string>>;
+  readonly programs: Readonly<Record<string, string>>;
   /**
    * Path in the machine to the name of a volume, a mount point that outlives the machine: who gets the name again has
    * its data.
@@ -38,14 +38,14 @@ export async function createMachineRoot(machine: Machine, options: MachineRootOp
   await runOrFail(["bash", "-c", fillRoot, "root", root, "."]);
   for (const [name, script] of Object.entries(options.commands ?? {}))
     await writeFile(join(root, commandFolder, name), script, { mode: 0o755 });
-  for (const [path, content] of Object.entries(options.hardware === undefined ? {} : hardwareFiles(options.hardware))) {
+  for (const [path, content] of Object.entries(hardwareFiles(options.hardware))) {
     const file = join(root, hardwareFolder, path);
     await mkdir(dirname(file), { recursive: true });
     await writeFile(file, content);
   }
-  const mounts = [...(await volumeMounts(options)), ...programMounts(options.programs ?? {})];
+  const mounts = [...(await volumeMounts(options)), ...programMounts(options.programs)];
   const stdin = mounts.map(([source, target, mode]) => `${source}\t${target}\t${mode}\n`).join("");
-  const size = options.hardware === undefined ? "" : `,size=${options.hardware.diskGib}g,nr_inodes=2m`;
+  const size = `,size=${options.hardware.diskGib}g,nr_inodes=2m`;
   const enter = ["nsenter", "--mount", "--target", String(machine.pid)];
   await runOrFail([...enter, "bash", "-c", bootRoot, "root", root, size], { stdin });
   await rm(root, { recursive: true });
@@ -71,7 +71,7 @@ function programMounts(programs: Readonly<Record<string, string>>): readonly Mou
 }
 
 async function writeIdentity(machine: Machine, options: MachineRootOptions): Promise<void> {
-  const hosts = ["127.0.0.1 localhost", "::1 localhost", ...(options.hosts ?? [`${machine.address} ${machine.name}`])];
+  const hosts = ["127.0.0.1 localhost", "::1 localhost", ...options.hosts];
   await writeMachineFile(machine.pid, "/etc/hosts", `${hosts.join("\n")}\n`);
   await writeMachineFile(machine.pid, "/etc/hostname", `${machine.name}\n`);
   await writeMachineFile(machine.pid, "/etc/machine-id", `${randomUUID().replaceAll("-", "")}\n`);

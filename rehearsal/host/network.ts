@@ -9,10 +9,8 @@ import { waitFor } from "./processes.ts";
 interface NetworkOptions {
   /** The cloud's own addresses with prefix, such as the first of each subnet: `["10.0.0.1/20"]`. */
   readonly addresses: readonly string[];
-  /**
-   * Addresses such as the instance metadata service's, to which each machine gets a route. Default: `169.254.169.254`.
-   */
-  readonly linkLocal?: readonly string[];
+  /** Addresses such as the instance metadata service's, to which each machine gets a route. */
+  readonly linkLocal: readonly string[];
 }
 
 interface MachineOptions {
@@ -48,11 +46,11 @@ const bridge = "fen0";
  * on it, and the namespace routes between subnets, as a VPC's router does.
  */
 export async function createNetwork(options: NetworkOptions): Promise<Network> {
-  const linkLocal = options.linkLocal ?? ["169.254.169.254"];
+  const { addresses, linkLocal } = options;
   await ipBatch([
     // A bridge without an address of its own takes the lowest of its ports', which changes as machines come and go.
     `link add ${bridge} address 02:fe:00:00:00:01 type bridge`,
-    ...[...options.addresses, ...linkLocal].map(addAddressLine),
+    ...[...addresses, ...linkLocal].map(addAddressLine),
     `link set ${bridge} up`,
   ]);
   await writeFile("/proc/sys/net/ipv4/ip_forward", "1");

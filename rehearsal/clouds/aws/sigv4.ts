@@ -44,20 +44,13 @@ export async function signatureProblem(
   if (unsigned.length > 0) return `SignatureDoesNotMatch: ${unsigned.join(", ")} not signed`;
   // S3 API Reference, "Error responses": these two have status 400.
   if (service === "s3" && payload === undefined) return "MissingContentSHA256";
-  const isUnsigned = service === "s3" && payload === unsignedPayload;
-  if (payload !== undefined && !isUnsigned && payload !== sha256(request.body)) return "XAmzContentSHA256Mismatch";
+  if (payload !== undefined && payload !== sha256(request.body)) return "XAmzContentSHA256Mismatch";
   const headers = Object.fromEntries(names.map((name) => [name, request.headers[name] ?? ""]));
   const signed = await sign({ ...request, headers }, credentials, region, service, parsed);
   // Scope and signature; some write no blank between the parts.
   const isSame = signed.authorization?.replaceAll(/, ?/g, ",") === authorization.replaceAll(/, ?/g, ",");
   return isSame ? undefined : "SignatureDoesNotMatch";
 }
-
-/**
- * In place of a body's hash: S3 API Reference, "Signature Calculations for the Authorization Header". Chunked uploads
- * are not imitated.
- */
-const unsignedPayload = "UNSIGNED-PAYLOAD";
 
 /** All headers of a request, signed. */
 async function sign(

@@ -10,7 +10,6 @@ import { type AzureCaller, type AzureCloud, azureError, jsonAnswer, type StoredV
 
 /** Largest value of a secret, in bytes (Key Vault, "Secrets": 25 kB). */
 const secretLimit = 25_600;
-const versions = ["7.2", "7.3", "7.4", "7.5", "7.6", "2025-07-01"];
 
 const putSchema = z.strictObject({
   value: z.string(),
@@ -43,8 +42,8 @@ export function keyVault(
       "ForbiddenByFirewall",
     );
   const [path = "", query = ""] = request.url.split("?");
-  if (!versions.includes(new URLSearchParams(query).get("api-version") ?? ""))
-    return azureError(400, "BadParameter", "api-version must be specified and known");
+  if (new URLSearchParams(query).get("api-version") !== "7.4")
+    return azureError(400, "BadParameter", "no simulation but of api-version 7.4");
   if (request.method === "GET" && path === "/secrets") return list(cloud, vault, by, new URLSearchParams(query));
   const name = /^\/secrets\/([0-9a-zA-Z-]{1,127})$/.exec(path)?.[1];
   if (name === undefined || (request.method !== "GET" && request.method !== "PUT"))
@@ -100,7 +99,7 @@ function bundle(url: string, { value, version }: StoredValue): EndpointAnswer {
 const firstVersion = "2017-11-09";
 const actions = "Microsoft.Storage/storageAccounts/blobServices/containers/blobs";
 
-/** The blobs of a storage account: Put Blob, Get Blob, Delete Blob, List Blobs (Blob service REST API). */
+/** The blobs of a storage account: Put Blob, Get Blob, List Blobs (Blob service REST API). */
 export function blobStore(
   cloud: AzureCloud,
   account: SimulatedAccount,
@@ -142,9 +141,6 @@ export function blobStore(
       const blob = cloud.blobs.get(key);
       return blob === undefined ? failure(404, "BlobNotFound", `${name} does not exist.`) : { status: 200, body: blob };
     }
-    case "DELETE":
-      if (!allowed("delete")) return denied;
-      return cloud.blobs.delete(key) ? { status: 202 } : failure(404, "BlobNotFound", `${name} does not exist.`);
     default:
       return failure(405, "UnsupportedHttpVerb", request.method);
   }
