@@ -1,7 +1,7 @@
 import { Provider } from "@pulumi/azure-native/provider.js";
 import * as pulumi from "@pulumi/pulumi";
 import { Cluster } from "../components/azure/cluster.ts";
-import { keepsOthers, type ReadResource } from "../components/azure/owners.ts";
+import { keepsOthers, type ReadResource } from "../components/azure/keepsOthers.ts";
 import { stackGuard } from "../components/gates/controlPlane.ts";
 import type { MayStart } from "../components/gates/startGate.ts";
 import type { ClusterSpec } from "../components/model/clusterSpec.ts";
