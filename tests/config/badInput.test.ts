@@ -275,12 +275,8 @@ describe("a problem's text", () => {
         .filter((at) => hidesValue(`config.fenestra:${at}`));
       assert.ok(secrets.includes("proxyCredentials.password") && secrets.length > 5, secrets.join(" "));
       for (const path of secrets) {
-        const parts = path.split(".");
-        const key = parts.at(-1) ?? "";
-        for (const value of under(key)) {
-          told(cloud, path, value);
-          if (parts.length > 1) told(cloud, parts.slice(0, -1).join("."), { [key]: value });
-        }
+        const key = path.split(".").at(-1) ?? "";
+        for (const value of under(key)) told(cloud, path, value);
       }
       for (const path of ["addons.logs.otlp.headers.0.value", "secretsEncryption.keys.0.secret", "fooToken.x.secret"])
         for (const value of under("value")) told(cloud, path, value);

@@ -38,15 +38,17 @@ export function headersOf(who: string): Readonly<Record<string, string | string[
 const texts = z.array(z.string());
 const objects = z.record(z.string(), z.unknown());
 const row = z.strictObject({
-  value: z.string(),
-  lie: z.string(),
-  body: z.string().optional(),
+  lie: z.string().default(""),
+  body: z.unknown().optional(),
+  labels: objects.optional(),
+  annotations: objects.optional(),
+  mac: z.string().nullish(),
   mirror: z.strictObject({ name: z.string(), of: z.string(), labels: objects }).optional(),
   may: texts.default([]),
   tries: texts.optional(),
   reach: z.string().optional(),
 });
-const rowsByPath = z.record(z.string(), z.array(row));
+const rowsByPath = z.record(z.string(), z.record(z.string(), row));
 /** hostileCalls.yaml says what its parts are. */
 export const table = z
   .strictObject({
@@ -57,12 +59,14 @@ export const table = z
   })
   .parse(parse(readFileSync(`${import.meta.dirname}/hostileCalls.yaml`, "utf8")));
 
-export interface Call extends Omit<z.output<typeof row>, "tries" | "body"> {
+export interface Call extends Pick<z.output<typeof row>, "lie" | "reach"> {
+  readonly value: string;
   /** Below `/`. */
   readonly path: string;
   readonly method: "POST" | "PATCH";
   /** JSON; `UID_NAME` is that object's. */
   readonly body: string;
+  readonly may: readonly string[];
   readonly tries: readonly string[];
 }
 
@@ -77,16 +81,19 @@ const mirrorPod = ({ name, of, labels }: NonNullable<z.output<typeof row>["mirro
   spec: { nodeName: of, hostNetwork: true, containers: [{ name: "a", image: "a" }] },
 });
 
+function bodyOf({ body, mirror, mac, ...metadata }: Partial<z.output<typeof row>>): unknown {
+  if (mirror !== undefined) return mirrorPod(mirror);
+  if (mac === undefined) return body ?? { metadata };
+  return { metadata: { annotations: { "flannel.alpha.coreos.com/backend-data": mac } } };
+}
+
 export const calls: readonly Call[] = (["changed", "made"] as const).flatMap((how) =>
   Object.entries(table[how]).flatMap(([path, rows]) =>
-    rows.map(({ body, mirror, may, tries, ...rest }) => ({
-      ...rest,
+    Object.entries(rows).map(([value, { lie, reach, may, tries, ...rest }]) => ({
+      ...{ value, lie, reach },
       path: path.startsWith("apis/") ? path : `api/v1/${path}`,
       method: how === "made" ? ("POST" as const) : ("PATCH" as const),
-      body: JSON.stringify(mirror === undefined ? parse(body ?? "") : mirrorPod(mirror)).replaceAll(
-        /(\d+) bytes/g,
-        (_, size) => "x".repeat(Number(size)),
-      ),
+      body: JSON.stringify(bodyOf(rest)).replaceAll(/(\d+) bytes/g, (_, size) => "x".repeat(Number(size))),
       may: whoever(may),
       tries: whoever(tries ?? (path.startsWith("nodes/") ? ["all", ...may] : kubelets)),
     })),

@@ -15,7 +15,7 @@ import { serving } from "../gates/serving.ts";
 import { memo, type Recorded, resource, withMocks } from "../support/mocks.ts";
 import { exampleSpec } from "../support/stacks.ts";
 import { listening } from "../support/suite.ts";
-import { combinations, gmsa, logEnvironment, withPools } from "./switches.ts";
+import { combinations, logEnvironment, specOfTitle, withPools } from "./switches.ts";
 
 const podIdentities = (spec: ClusterSpec) => ({
   environments: pulumi.output({ [accountKey(logsAccount)]: logEnvironment(spec) }),
@@ -102,7 +102,7 @@ describe("in-cluster layer", () => {
     const port = await listening(silent);
     const away: ApiClient = { server: `https://127.0.0.1:${port}`, caCertificate: "", requestMs: 200 };
     const given = async (options: RecordOptions): Promise<readonly [unknown, readonly string[]]> => {
-      const run = await record(exampleSpec("aws-dev"), options);
+      const run = await record(specOfTitle("aws-dev, everything off"), options);
       const { kubeconfig } = resource(run, "pulumi:providers:kubernetes", "in-provider").inputs;
       assert.ok(kubeconfig instanceof Secret);
       return [kubeconfig.reveal(), run.program.messages.map(({ text }) => text)];
@@ -243,8 +243,7 @@ describe("in-cluster layer", () => {
   });
 
   it("makes the gMSA webhook a certificate for its Service's name, and keeps the key secret", async () => {
-    const spec = exampleSpec("aws-dev");
-    const withGmsa = await record({ ...spec, addons: { ...spec.addons, gmsa: gmsa("aws") } });
+    const withGmsa = await record(specOfTitle("aws-dev, everything on"));
     const request = resource(withGmsa, "tls:index/certRequest:CertRequest", "in-gmsa-webhook-request");
     assert.deepEqual(plain(request.inputs.dnsNames), ["gmsa-webhook.kube-system.svc"]);
     const secret = resource(withGmsa, "kubernetes:core/v1:Secret", "in-gmsa-gmsa-webhook-certificate");

@@ -100,13 +100,13 @@ export function withoutWindows(spec: ClusterSpec): ClusterSpec {
   );
 }
 
-/** Every stack file in several combinations of switches. */
+/** Every stack file in several combinations of switches; production differs in what it has beside add-ons. */
 export const combinations: readonly Combination[] = (
   ["aws-dev", "aws-prod", "azure-dev", "azure-prod"] as const
 ).flatMap((stack) => {
   const spec = exampleSpec(stack);
   const full = spec.pools.map((pool) => (pool.os === "windows" ? { ...pool, hyperV: true, ccgPlugin: true } : pool));
-  return [
+  const both: readonly Combination[] = [
     { title: stack, spec },
     {
       title: `${stack}, everything on`,
@@ -118,6 +118,10 @@ export const combinations: readonly Combination[] = (
         workloadIdentity,
       },
     },
+  ];
+  if (stack.endsWith("prod")) return both;
+  return [
+    ...both,
     { title: `${stack}, everything off`, spec: { ...spec, addons: everythingOff } },
     { title: `${stack}, samples alone`, spec: { ...spec, addons: { ...everythingOff, samples: true } } },
     {

@@ -164,9 +164,14 @@ const applied =
     return { ...fields, ...(says === undefined ? {} : said(String(says))) };
   };
 
+// Parsing is a tenth of a program's time, and a plan records two programs, tests hundreds.
+const parsed = new Map<string, ReturnType<typeof parseAllDocuments>>();
+
 /** Policies and their bindings, from a file of them as they are applied, after CEL of its own. */
 export function readPolicies(file: URL, blanks: Blanks): readonly Manifest[] {
-  const [first, ...others] = parseAllDocuments(readFileSync(file, "utf8"));
+  const documents = parsed.get(file.href) ?? parseAllDocuments(readFileSync(file, "utf8"));
+  parsed.set(file.href, documents);
+  const [first, ...others] = documents;
   const own: Texts = first?.has("apiVersion") ? {} : first?.toJS();
   const policies = first?.has("apiVersion") ? [first, ...others] : others;
   const reviver = applied({ ...blanks, cel: { ...own, ...blanks.cel } });
