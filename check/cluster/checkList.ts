@@ -2,18 +2,12 @@ import { defaultPodNetwork } from "../../components/model/cidr.ts";
 import type { PodNetwork } from "../../components/model/podNetwork.ts";
 import { podNetworks } from "../../components/podNetworks/podNetworks.ts";
 import { CheckFailure } from "../check.ts";
-import {
-  exporterCheck,
-  groupNodesCheck,
-  metricsCheck,
-  podMetricsCheck,
-  podsReadyCheck,
-  podsReadyId,
-  servingCertificatesCheck,
-} from "./groups.ts";
+import { controlPlaneCheck, controlPlaneTitle, snapshotsCheck, snapshotsTitle } from "./controlPlane.ts";
+import { groupNodesCheck, podsReadyCheck, podsReadyId, servingCertificatesCheck } from "./groups.ts";
 import { clocksCheck, machinesCheck, machinesTitle, updatesCheck, type WantedMachines } from "./machines.ts";
+import { exporterCheck, metricsCheck, podMetricsCheck } from "./metrics.ts";
 import { controlPlaneGroup, controlPlaneId, type NodeFacts, type NodeGroup, nodeGroups } from "./nodes.ts";
-import { controlPlaneCheck, controlPlaneTitle, objectsCheck, snapshotsCheck, snapshotsTitle } from "./parts.ts";
+import { objectsCheck } from "./objects.ts";
 import { plainPodsCheck, runtimeClassCheck, runtimeClassPolicyCheck } from "./placement.ts";
 import { acrossHostsCheck, execCheck, logsCheck, nodeToPodCheck, sameHostCheck } from "./pods.ts";
 import type { BalancerKind, VerifyCheck } from "./probePods.ts";

@@ -8,7 +8,7 @@ import { type Output, plain, recapLines, resultLines, summaryLine, timed } from 
 import type { ClusterFacts } from "./checkList.ts";
 import { type ClusterApi, ifFound, statusOf } from "./clusterApi.ts";
 import { nodesOf } from "./nodes.ts";
-import { inventoryPage } from "./parts.ts";
+import { inventoryPage } from "./objects.ts";
 import { placementPolicy } from "./placement.ts";
 import { executor } from "./probe.ts";
 import { ProbePods, pauseImage, type VerifyCheck, type VerifyTools, verifyNamespaceLabels } from "./probePods.ts";

@@ -1,8 +1,8 @@
 import { type Check, inOrder, within } from "../../check/check.ts";
 import type { RecordedProgram } from "../../plan/program/recorded.ts";
 import { type Application, type Applied, application, isKubernetesObject } from "../api/apply.ts";
-import type { DecodedMachine } from "../cluster/bringUp.ts";
 import type { Cluster } from "../cluster/cluster.ts";
+import type { DecodedMachine } from "../cluster/surroundings.ts";
 import { limitsMs } from "../host/command.ts";
 
 interface BringUp {

@@ -51,14 +51,3 @@ export function registrationCheck(pool: ExpectedPool): RehearsalCheck {
     },
   };
 }
-
-export const objectsAccepted: RehearsalCheck = {
-  id: "objects",
-  title:
-    "the API server accepts every object of the program with strict validation, and the program's own policies have nothing to say of them",
-  run: async ({ refusedObjects, warnings }) => {
-    expect(refusedObjects.length === 0, refusedObjects.join("\n"));
-    const ours = warnings.filter((warning) => warning.includes("ValidatingAdmissionPolicy"));
-    expect(ours.length === 0, ours.join("\n"));
-  },
-};

@@ -9,6 +9,17 @@ import type { CheckContext, RehearsalCheck } from "./context.ts";
 
 const poolLabel = "fenestra.dev/pool";
 
+export const objectsAccepted: RehearsalCheck = {
+  id: "objects",
+  title:
+    "the API server accepts every object of the program with strict validation, and the program's own policies have nothing to say of them",
+  run: async ({ refusedObjects, warnings }) => {
+    expect(refusedObjects.length === 0, refusedObjects.join("\n"));
+    const ours = warnings.filter((warning) => warning.includes("ValidatingAdmissionPolicy"));
+    expect(ours.length === 0, ours.join("\n"));
+  },
+};
+
 /** What policies have made of a pod, in words. */
 export function changesOf(template: Partial<V1PodSpec>, pod: Partial<V1PodSpec>): readonly string[] {
   const own = (template.tolerations ?? []).map(({ key }) => key);

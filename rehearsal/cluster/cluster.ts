@@ -15,8 +15,8 @@ import { diskOf, type LinuxMachine, startLinuxMachine, wipeDisk } from "../machi
 import { endOf, refusal, stuckStage } from "../machines/logs.ts";
 import { type PinnedImages, startWindowsMachine } from "../machines/windowsMachine.ts";
 import type { Programs } from "../programs/obtain.ts";
-import { type DecodedMachine, type SimulatedInfra, withServedDigests } from "./bringUp.ts";
 import { type RegisteredNode, recordRegistrations } from "./registrations.ts";
+import { type DecodedMachine, type SimulatedInfra, withServedDigests } from "./surroundings.ts";
 
 /** Programs for the launchers of a Linux machine. */
 const nodePrograms = ["kubelet", "kubeadm", "kubectl", "etcdctl", "etcdutl"] as const;

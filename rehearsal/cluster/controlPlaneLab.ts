@@ -5,8 +5,8 @@ import { type Api, openWatches, retryWhileUnavailable } from "../api/client.ts";
 import { type CommandResult, limitsMs } from "../host/command.ts";
 import { waitFor } from "../host/processes.ts";
 import type { LinuxMachine } from "../machines/linuxMachine.ts";
-import type { DecodedMachine } from "./bringUp.ts";
 import type { Cluster } from "./cluster.ts";
+import type { DecodedMachine } from "./surroundings.ts";
 
 const pki = "/etc/kubernetes/pki/etcd";
 

@@ -26,19 +26,18 @@ export async function recordRegistrations(kubeconfig: string, registered: Map<st
     limitsMs.answer,
     async () => (await apiFor(kubeconfig).core.listNode()).metadata?.resourceVersion,
   );
+  const seen = (phase: string, node: V1Node): void => {
+    version = node.metadata?.resourceVersion ?? version;
+    if (phase === "ADDED") registered.set(node.metadata?.name ?? "", registeredNode(node));
+  };
+  // An API server may go away on purpose: the next watch goes on where this one ended.
   const follow = async (): Promise<void> => {
-    for (;;) {
-      await new Promise<void>((resolve) => {
-        const seen = (phase: string, node: V1Node): void => {
-          version = node.metadata?.resourceVersion ?? version;
-          if (phase === "ADDED") registered.set(node.metadata?.name ?? "", registeredNode(node));
-        };
-        // An API server may go away on purpose: the next watch goes on where this one ended.
-        const watching = new Watch(config).watch("/api/v1/nodes", { resourceVersion: version }, seen, () => resolve());
-        watching.catch(() => resolve());
-      });
-      await sleep(500);
-    }
+    const { promise: ended, resolve } = Promise.withResolvers<void>();
+    const query = { resourceVersion: version };
+    new Watch(config).watch("/api/v1/nodes", query, seen, () => resolve()).catch(() => resolve());
+    await ended;
+    await sleep(500);
+    void follow();
   };
   void follow();
 }

@@ -15,9 +15,9 @@ import { waitFor } from "../host/processes.ts";
 import { takeFromKwok } from "../machines/kwok.ts";
 import type { ProgramName } from "../programs/catalog.ts";
 import type { Programs } from "../programs/obtain.ts";
-import type { DecodedMachine } from "./bringUp.ts";
 import type { Cluster, Release } from "./cluster.ts";
 import type { ControlPlaneLab } from "./controlPlaneLab.ts";
+import type { DecodedMachine } from "./surroundings.ts";
 
 type Config = Readonly<Record<string, string>>;
 

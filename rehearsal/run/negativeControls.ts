@@ -3,7 +3,7 @@ import { type DecodedFile, type DecodedUserData, decodeUserData } from "../../pl
 import type { SimulatedMachine } from "../../plan/fakes/machines.ts";
 import type { MirrorList } from "../../plan/report/mirrorList.ts";
 import type { CloudSimulation } from "../clouds/cloud.ts";
-import type { DecodedMachine } from "../cluster/bringUp.ts";
+import type { DecodedMachine } from "../cluster/surroundings.ts";
 
 /** What makes a stand-in fail, before its container's name (tools/containers/stand-in/pod.go). */
 const failsAnnotation = "stand-in.fenestra.dev/";

@@ -19,9 +19,9 @@ import { type CheckOptions, checksOfCluster, expectedPools, isUpdate } from "../
 import { CheckSession, isAsked, requireChosen, type Selection, selected } from "../checks/session.ts";
 import { verifyIds, verifyRun } from "../checks/verify.ts";
 import { simulateCloud } from "../clouds/clouds.ts";
-import { buildSimulatedInfra, type DecodedMachine } from "../cluster/bringUp.ts";
 import { Cluster } from "../cluster/cluster.ts";
 import { ControlPlaneLab } from "../cluster/controlPlaneLab.ts";
+import { buildSimulatedInfra, type DecodedMachine } from "../cluster/surroundings.ts";
 import { callHook, releasesText, Updates, withPatchOf } from "../cluster/update.ts";
 import { type Progress, runCommand } from "../host/command.ts";
 import { shellIn } from "../host/processes.ts";

@@ -1,8 +1,10 @@
 import assert from "node:assert/strict";
 import { CheckFailure, CheckSkipped, NotYet } from "../../../check/check.ts";
-import { certificateProblems, exporterCheck } from "../../../check/cluster/groups.ts";
+import { controlPlaneProblems } from "../../../check/cluster/controlPlane.ts";
+import { certificateProblems } from "../../../check/cluster/groups.ts";
+import { exporterCheck } from "../../../check/cluster/metrics.ts";
 import { controlPlaneGroup, type NodeGroup, nodeFacts, nodeGroups, nodesOf } from "../../../check/cluster/nodes.ts";
-import { controlPlaneProblems, objectProblems } from "../../../check/cluster/parts.ts";
+import { objectProblems } from "../../../check/cluster/objects.ts";
 import { nodeToPodCheck } from "../../../check/cluster/pods.ts";
 import {
   hostProbePodOf,

@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { KubeConfig, V1MicroTime } from "@kubernetes/client-node";
 import { type ClusterApi, clusterApi, ifFound } from "../../../check/cluster/clusterApi.ts";
-import { metricsCheck } from "../../../check/cluster/groups.ts";
+import { addOnProblems } from "../../../check/cluster/controlPlane.ts";
 import { clockProblems, machineProblems, releaseProblems, silentKubelets } from "../../../check/cluster/machines.ts";
-import { addOnProblems } from "../../../check/cluster/parts.ts";
+import { metricsCheck } from "../../../check/cluster/metrics.ts";
 import { verify } from "../../../check/cluster/verify.ts";
 import { answerProblem } from "../../../components/gates/apiProbe.ts";
 import { type Answer, eachFault, faults, serving } from "../../gates/serving.ts";

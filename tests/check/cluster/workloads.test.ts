@@ -9,8 +9,8 @@ import type {
   V1Pod,
   V1PodSpec,
 } from "@kubernetes/client-node";
+import { snapshotFindings } from "../../../check/cluster/controlPlane.ts";
 import { newerImages } from "../../../check/cluster/machines.ts";
-import { snapshotFindings } from "../../../check/cluster/parts.ts";
 import { emptied } from "../../../check/cluster/verify.ts";
 import { smallFileSystems, staleAttachments } from "../../../check/cluster/volumes.ts";
 import { awaitsFirstProbe, podProblem, workloadProblems } from "../../../check/cluster/workloads.ts";
