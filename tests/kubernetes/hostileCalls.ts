@@ -37,11 +37,12 @@ export function headersOf(who: string): Readonly<Record<string, string | string[
 
 const texts = z.array(z.string());
 const objects = z.record(z.string(), z.unknown());
+const text = z.string().optional();
 const row = z.strictObject({
   lie: z.string().default(""),
-  body: z.unknown().optional(),
-  labels: objects.optional(),
-  annotations: objects.optional(),
+  body: text,
+  labels: text,
+  annotations: text,
   mac: z.string().nullish(),
   mirror: z.strictObject({ name: z.string(), of: z.string(), labels: objects }).optional(),
   may: texts.default([]),
@@ -81,9 +82,11 @@ const mirrorPod = ({ name, of, labels }: NonNullable<z.output<typeof row>["mirro
   spec: { nodeName: of, hostNetwork: true, containers: [{ name: "a", image: "a" }] },
 });
 
-function bodyOf({ body, mirror, mac, ...metadata }: Partial<z.output<typeof row>>): unknown {
+function bodyOf({ body, mirror, mac, labels, annotations }: Partial<z.output<typeof row>>): unknown {
   if (mirror !== undefined) return mirrorPod(mirror);
-  if (mac === undefined) return body ?? { metadata };
+  if (body !== undefined) return parse(body);
+  if (labels !== undefined) return { metadata: { labels: parse(labels) } };
+  if (annotations !== undefined) return { metadata: { annotations: parse(annotations) } };
   return { metadata: { annotations: { "flannel.alpha.coreos.com/backend-data": mac } } };
 }
 
