@@ -63,9 +63,7 @@ describe("the network on AWS", () => {
     });
 
   it("has the gateway endpoint of S3 always, and interface endpoints only without NAT", async () => {
-    const names = async (nat: string): Promise<readonly string[]> => [
-      ...ofType(await make(nat), "aws:ec2/vpcEndpoint:VpcEndpoint").keys(),
-    ];
+    const names = async (nat: string) => [...ofType(await make(nat), "aws:ec2/vpcEndpoint:VpcEndpoint").keys()];
     assert.deepEqual(await names("single"), ["n-s3"]);
     assert.deepEqual(await names("none"), ["n-s3", ...interfaceEndpoints.map((service) => `n-${service}`)]);
     const resources = ["arn:aws:ecr:eu-central-1:123456789012:repository/a"];
@@ -210,8 +208,7 @@ describe("replacements on AWS", () => {
 
   it("replace a control-plane machine whose instance profile is another one", () => {
     const spec = specOf("aws-prod");
-    const of = (profile: string): string =>
-      machineFingerprint(spec, { etcdName: "cp-0" }, exampleControlPlane(spec), profile);
+    const of = (profile: string) => machineFingerprint(spec, { etcdName: "cp-0" }, exampleControlPlane(spec), profile);
     assert.notEqual(of("a"), of("b"));
   });
 

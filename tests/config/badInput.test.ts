@@ -46,7 +46,7 @@ const refusals = (config: PlainConfig): readonly (ConfigError | undefined)[] =>
     }
   });
 
-const messagesOf = (config: PlainConfig): string =>
+const messagesOf = (config: PlainConfig) =>
   refusals(config)
     .map((error) => error?.message)
     .join("\n");
@@ -62,11 +62,10 @@ const errorOf = (config: PlainConfig): ConfigError => refusal(config) ?? assert.
 
 describe("bad input", () => {
   it("is told with its path, its value, the reason and what is allowed", () => {
-    const line = (text: string): string =>
-      text.replace(releases, "RELEASES").replaceAll("\n", " ").slice(0, 140).trimEnd();
+    const line = (text: string) => text.replace(releases, "RELEASES").replaceAll("\n", " ").slice(0, 140).trimEnd();
     // Once each, without the schema's lists of keys and settings' descriptions.
     const seen = new Set<string>();
-    const isNew = (message: string, allowed: string): boolean =>
+    const isNew = (message: string, allowed: string) =>
       message !== "is not a key that Fenestra knows" && !/\. [A-Z]/.test(allowed) && seen.size < seen.add(allowed).size;
     const file = path.join(import.meta.dirname, "badInput.yaml");
     const told = rows
@@ -137,7 +136,7 @@ describe("bad input", () => {
   });
 
   it("does not let a refused value make noise in the rules, nor hide what lies beside it", () => {
-    const told = (changes: Readonly<Record<string, unknown>>): readonly string[] =>
+    const told = (changes: Readonly<Record<string, unknown>>) =>
       errorOf(changed("aws", changes)).problems.map(({ path: at }) => at.replace("config.fenestra:", ""));
     assert.deepEqual(told({ cloud: "gcp", "pools.0.size": "Standard_D2s_v5", "pools.0.image": "1.2.3" }), ["cloud"]);
     assert.deepEqual(told({ cloud: "gcp", "kubernetes.version": "1.2.3" }), ["cloud", "kubernetes.version"]);
@@ -288,7 +287,7 @@ describe("a problem's text", () => {
     const keys = ["c2VjcmV0c2VjcmV0MTIzc2VjcmV0QUJD", "fedcba9876543210fedcba9876543210"];
     const texts = [...keys, ...["Bearer x7", "sk-x7", "ghp_x7"].map((text) => `${text}${keys[1]}`)];
     const shown = new RegExp(keys.join("|"));
-    const said = (config: PlainConfig): string => {
+    const said = (config: PlainConfig) => {
       try {
         validate(config, lock);
         return "";

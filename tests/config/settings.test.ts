@@ -94,7 +94,7 @@ const parsed = (text: string): unknown => {
 };
 
 /** Plain values, keys without the project's prefix. */
-const plainConfig = (config: Readonly<Record<string, string>>): object =>
+const plainConfig = (config: Readonly<Record<string, string>>) =>
   Object.fromEntries(Object.entries(config).map(([key, text]) => [key.replace(/^fenestra:/, ""), parsed(text)]));
 
 const leaves = leavesOf(configJsonSchema());
@@ -108,8 +108,7 @@ function differing(old: unknown, now: unknown, at = ""): readonly string[] {
   if (JSON.stringify(old) === JSON.stringify(now)) return [];
   const own = forms.find(({ form }) => form.test(at))?.leaf;
   if (own !== undefined) return [own];
-  const step = (key: string): string =>
-    Array.isArray(old ?? now) ? `${at}[${key}]` : at === "" ? key : `${at}.${key}`;
+  const step = (key: string) => (Array.isArray(old ?? now) ? `${at}[${key}]` : at === "" ? key : `${at}.${key}`);
   return [...new Set([old, now].flatMap((value) => Object.keys(Object(value))))].flatMap((key) =>
     differing(Reflect.get(Object(old), key), Reflect.get(Object(now), key), step(key)),
   );
@@ -137,7 +136,7 @@ describe("each setting of a stack file", () => {
       changedConfigs.flatMap(({ before, after }) => differing(plainConfig(before), plainConfig(after))),
     );
     const named = cases.flatMap(({ what }) => [...what.matchAll(/`([^`]+)`/g)].map(([, name = ""]) => name));
-    const isWithin = (leaf: string, part: string): boolean =>
+    const isWithin = (leaf: string, part: string) =>
       leaf === part || [".", "["].some((mark) => leaf.startsWith(part + mark));
     const without = leaves.flatMap(([leaf]) =>
       touched.has(leaf) || named.some((part) => isWithin(leaf, part)) ? [] : [leaf],

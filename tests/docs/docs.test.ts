@@ -58,8 +58,8 @@ describe("documents and their links", () => {
   });
 
   it("are short where everybody begins, and in decisions", () => {
-    const words = ({ text }: Document): number => text.trim().split(/\s+/).length;
-    const most = ({ file }: Document): number =>
+    const words = ({ text }: Document) => text.trim().split(/\s+/).length;
+    const most = ({ file }: Document) =>
       file === "README.md" ? 1200 : file.startsWith("docs/adr/") ? 100 : Number.POSITIVE_INFINITY;
     const long = all.filter((each) => words(each) > most(each));
     assert.deepEqual(
@@ -164,7 +164,7 @@ describe("sentences of the documentation", () => {
   });
 });
 
-const textOf = (file: string): string => readFileSync(path.join(root, file), "utf8");
+const textOf = (file: string) => readFileSync(path.join(root, file), "utf8");
 
 describe("the table of what Windows does differently", () => {
   it("has a row for each exception that checks and samples make, and names none that they do not", () => {

@@ -15,7 +15,7 @@ import { listening, suiteFolder } from "../support/suite.ts";
 import { documents, root } from "./documents.ts";
 
 const folder = suiteFolder();
-const at = (...names: readonly string[]): string => path.join(folder, ...names);
+const at = (...names: readonly string[]) => path.join(folder, ...names);
 const stacks = ["aws-prod", "aws-restricted", "azure-dev"];
 
 /** Blocks that call Pulumi or touch a state. */

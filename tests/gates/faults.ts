@@ -134,7 +134,7 @@ async function pass(gate: string, answer: (path: string, sent: string) => Answer
 }
 
 /** A call's path without names of objects. */
-const kindOf = (path: string): string =>
+const kindOf = (path: string) =>
   path
     .replace(/\?.*/, "")
     .replace(/(etcd|kube-apiserver)-[^/]*$/, "$1")

@@ -14,7 +14,7 @@ import { type Answer, eachFault, faults, runHook, serving } from "./serving.ts";
 /** Any certificate: the fake server asks for none. */
 const issueClient = () => issueServerCertificate(newAuthority("clients"), { commonName: "admin", dnsNames: ["admin"] });
 
-const pod = (ready: string, startedAt?: string, nodeName = "i-1", component = "etcd"): object => ({
+const pod = (ready: string, startedAt?: string, nodeName = "i-1", component = "etcd") => ({
   kind: "Pod",
   metadata: { name: `${component}-${nodeName}` },
   spec: { nodeName },
@@ -27,13 +27,13 @@ const pod = (ready: string, startedAt?: string, nodeName = "i-1", component = "e
   },
 });
 
-const marked = (name: string): object => ({
+const marked = (name: string) => ({
   kind: "Node",
   metadata: { name, labels: { "node-role.kubernetes.io/control-plane": "" } },
 });
 
 /** The component whose mirror pod is asked for. */
-const component = (path: string): string => /pods\/(etcd|kube-apiserver)-/.exec(path)?.[1] ?? "";
+const component = (path: string) => /pods\/(etcd|kube-apiserver)-/.exec(path)?.[1] ?? "";
 
 describe("asking the API", () => {
   it("waits until the administrator has his rights, which kubeadm binds after /readyz answers", async () => {
@@ -90,7 +90,7 @@ let renewals = 0;
 
 describe("gates", () => {
   /** Runs a gate's hook as the engine would. */
-  const passing = async (make: (api: ApiClient) => pulumi.Resource, answer: (path: string) => string): Promise<void> =>
+  const passing = async (make: (api: ApiClient) => pulumi.Resource, answer: (path: string) => string) =>
     serving(
       (path) => ({ status: 200, body: lease(path) ?? answer(path) }),
       async (api) => {
@@ -126,7 +126,7 @@ describe("gates", () => {
 
   it("hears a kubelet from the first look on, also while its pods start", async () => {
     const looks = { lease: 0, etcd: 0 };
-    const answer = (path: string): string => {
+    const answer = (path: string) => {
       if (path.includes("/leases/")) {
         looks.lease += 1;
         return JSON.stringify({
@@ -177,7 +177,7 @@ describe("the gate before a control-plane machine", () => {
   const members = exampleSpec("aws-prod").controlPlane.members;
   const old = { fingerprint: "a", replicas: 3 };
 
-  const listed = (name: string, address: string, version: string): object => {
+  const listed = (name: string, address: string, version: string) => {
     const addresses = Object.entries({ Hostname: name, InternalIP: address }).map(([type, each]) => ({
       type,
       address: each,
@@ -223,7 +223,7 @@ describe("the gate before a control-plane machine", () => {
     version = "1.36.4",
     limitSeconds = 30,
     index = 0,
-  ): Promise<void> =>
+  ) =>
     serving(answer, async (api) => {
       const member = members[index] ?? assert.fail();
       const otherSize = (name: string) => `size-of-${name}`;

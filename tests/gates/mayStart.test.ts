@@ -115,7 +115,7 @@ for (const cloud of ["aws", "azure"] as const)
     const dev = `${cloud}-dev`;
 
     /** Runs a gate's hook in the whole program; gives what was told beside a refusal. */
-    const pass = async (check: MayStart, gate = "control-plane-before-0"): Promise<readonly string[]> => {
+    const pass = async (check: MayStart, gate = "control-plane-before-0") => {
       const said: string[] = [];
       ask = async (...given) => {
         const answer = await check(...given);

@@ -80,14 +80,13 @@ describe("an update", () => {
 });
 
 describe("the guards of changes", () => {
-  const guarded = async (make: () => pulumi.Resource, old: unknown): Promise<void> => {
+  const guarded = async (make: () => pulumi.Resource, old: unknown) => {
     const recorded = await withMocks(() => void make());
     assert.partialDeepStrictEqual(recorded.hooks.get("guard"), { opts: { onDryRun: true } });
     await runHook(recorded, "guard", { oldInputs: { input: old } });
   };
-  const asked = (old: unknown): Promise<void> =>
-    guarded(() => changeGuard("guard", { version: "1.36.4", replicas: 3 }, {}), old);
-  const reached = (old: unknown, keys: Omit<ReachedState, "version"> = {}): Promise<void> =>
+  const asked = (old: unknown) => guarded(() => changeGuard("guard", { version: "1.36.4", replicas: 3 }, {}), old);
+  const reached = (old: unknown, keys: Omit<ReachedState, "version"> = {}) =>
     guarded(() => reachedGuard("guard", { version: "1.36.4", ...keys }, {}), old);
 
   it("refuse in a preview", async () => {

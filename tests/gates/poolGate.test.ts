@@ -27,7 +27,7 @@ interface Node {
   readonly name?: string;
 }
 
-const list = (nodes: readonly Node[]): string =>
+const list = (nodes: readonly Node[]) =>
   JSON.stringify({
     kind: "NodeList",
     items: nodes.map(({ payload = wanted, kubelet = "v1.37.1", sick, name }, index) => ({
@@ -227,7 +227,7 @@ describe("the guard of an autoscaled scale set's size", () => {
   const urn = "urn:pulumi:azure-prod::fenestra::azure-native:compute:VirtualMachineScaleSet::set";
 
   /** An update that sends a size, while the pool has so many nodes. */
-  const update = (capacity: unknown, nodes: number, status = 200, wanted = 0): Promise<void> =>
+  const update = (capacity: unknown, nodes: number, status = 200, wanted = 0) =>
     serving(
       (asked) => {
         if (asked === path) return { status, body: list(Array(nodes).fill({})) };

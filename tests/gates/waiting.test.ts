@@ -35,7 +35,7 @@ describe("waiting", () => {
   it("begins its limit anew with each progress", async () => {
     const clock = fakeClock();
     let looks = 0;
-    const probe = async (progress: () => void): Promise<string> => {
+    const probe = async (progress: () => void) => {
       looks += 1;
       if (looks === 5) progress();
       return "half way";
@@ -111,7 +111,7 @@ const placed = (sent: string): Answer => {
 const untouched = (sent: string): Answer => ({ status: 201, body: sent });
 
 /** Runs the gate's hook as the engine would. */
-const pass = async (api: pulumi.Input<ApiClient>, apiServers = 1, limitSeconds = 2): Promise<void> => {
+const pass = async (api: pulumi.Input<ApiClient>, apiServers = 1, limitSeconds = 2) => {
   const patience = { everySeconds: 0.001, limitSeconds };
   const recorded = await withMocks(() => {
     policyGate("gate", { proof, api, cluster: "one", apiServers, patience }, {});
@@ -120,7 +120,7 @@ const pass = async (api: pulumi.Input<ApiClient>, apiServers = 1, limitSeconds =
 };
 
 /** The same at an API server with these answers. */
-const passing = (answer: (sent: string) => Answer, apiServers?: number, limitSeconds?: number): Promise<void> =>
+const passing = (answer: (sent: string) => Answer, apiServers?: number, limitSeconds?: number) =>
   serving(
     (_, sent) => answer(sent),
     (api) => pass(api, apiServers, limitSeconds),

@@ -26,7 +26,7 @@ describe("guard rails", () => {
   });
 
   it("tell each release by its own tags and by no other's", () => {
-    const told = (image: string): string =>
+    const told = (image: string) =>
       imageReleases.flatMap((release) => (new RegExp(tagPattern(release)).test(image) ? [release.name] : [])).join();
     const images: Readonly<Record<string, readonly string[]>> = {
       "windows-2019": [

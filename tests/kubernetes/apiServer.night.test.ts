@@ -47,26 +47,25 @@ function configurationOf(keys: readonly string[]): string {
 }
 
 describe("the key of Secrets", function () {
-  // The first run on a machine builds the programs.
   this.timeout(30 * 60_000);
   const folder = suiteFolder();
   const configuration = path.join(folder, "encryption.yaml");
   let api: ApiServer;
 
-  const run = async (keys: readonly string[], wait = true): Promise<void> => {
+  const run = async (keys: readonly string[], wait = true) => {
     writeFileSync(configuration, configurationOf(keys));
     await api.restart(undefined, wait);
   };
-  const made = async (name: string): Promise<void> => {
+  const made = async (name: string) => {
     const { code, stderr } = await api.kubectl(["create", "secret", "generic", name, `--from-literal=is=${name}`]);
     assert.equal(code, 0, stderr);
   };
-  const read = async (name: string): Promise<string> => {
+  const read = async (name: string) => {
     const { code, stdout, stderr } = await api.kubectl(["get", "secret", name, "--output=jsonpath={.data.is}"]);
     return code === 0 ? Buffer.from(stdout, "base64").toString() : stderr;
   };
   /** What the value of a Secret begins with in etcd. */
-  const prefix = (name: string): string => {
+  const prefix = (name: string) => {
     const [program, ...args] = api.etcdctl;
     const get = ["get", `/registry/secrets/default/${name}`, "--print-value-only"];
     return spawnSync(program, [...args, ...get], { encoding: "latin1" })
@@ -74,7 +73,7 @@ describe("the key of Secrets", function () {
       .join(":");
   };
   /** The stage `encrypted` of a machine with these keys, on this etcd. */
-  const compared = (keys: readonly string[]): string => {
+  const compared = (keys: readonly string[]) => {
     const payload = payloadOf(keys);
     const machine = [
       "set -euo pipefail",
@@ -89,7 +88,7 @@ describe("the key of Secrets", function () {
   };
 
   /** Writes every Secret anew with the first key. */
-  const rewrite = async (): Promise<void> => {
+  const rewrite = async () => {
     const { stdout } = await api.kubectl(["get", "secrets", "--all-namespaces", "--output=json"]);
     const { code, stderr } = await api.kubectl(["replace", "--filename=-"], stdout);
     assert.equal(code, 0, stderr);
@@ -164,7 +163,6 @@ function tokenArgs(publicKeys: readonly string[], withIssuer: boolean): readonly
 }
 
 describe("the key of service accounts", function () {
-  // The first run on a machine builds the programs.
   this.timeout(30 * 60_000);
   let api: ApiServer;
   const made: { readonly signer: string; readonly token: string }[] = [];
@@ -230,7 +228,7 @@ const refusedOnPurpose: Readonly<Record<string, readonly string[]>> = {
   CustomResourceDefinition: ["spec.scope", "spec.names.kind", "spec.names.plural", "spec.group", "metadata.name"],
 };
 
-const providerReplaces = ({ apiVersion, kind }: Manifest): readonly string[] =>
+const providerReplaces = ({ apiVersion, kind }: Manifest) =>
   replacementRow(`kubernetes:${apiVersion === "v1" ? "core/v1" : apiVersion}:${kind}`)?.replaces ?? [];
 
 type Json = string | number | boolean | null | readonly Json[] | { readonly [key: string]: Json };

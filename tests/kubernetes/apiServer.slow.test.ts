@@ -16,7 +16,7 @@ import { publishedPods } from "./publishedPods.ts";
 import { combinations, manifestsOf, planOf } from "./switches.ts";
 
 /** An object as the provider sends it: the SDK spells fields of CRD schemas with underscores. */
-const sent = (object: unknown): string =>
+const sent = (object: unknown) =>
   JSON.stringify(object).replaceAll(/"x_kubernetes_\w+"/g, (key) => key.replaceAll("_", "-"));
 /** Paths of all fields of a value, those of a list's items once. */
 const pathsOf = (value: unknown): readonly string[] =>
@@ -29,7 +29,7 @@ const pathsOf = (value: unknown): readonly string[] =>
           ),
         ),
       ].toSorted();
-const list = (objects: readonly string[]): string => `{"apiVersion":"v1","kind":"List","items":[${objects.join(",")}]}`;
+const list = (objects: readonly string[]) => `{"apiVersion":"v1","kind":"List","items":[${objects.join(",")}]}`;
 
 const servicePolicies = (stack: "aws-dev" | "azure-dev") =>
   manifestsOf(exampleSpec(stack)).filter(({ metadata }) => metadata.name.startsWith("fenestra-external-addresses"));
@@ -63,7 +63,7 @@ const serviceOf = ({ older: name = "probe", namespace, annotations: given, spec 
 };
 
 /** kubectl's lines that are no acceptance, without warnings of a placeholder and of namespaces of ours. */
-const complaints = (text: string): readonly string[] =>
+const complaints = (text: string) =>
   text
     .split("\n")
     .filter(
@@ -71,7 +71,6 @@ const complaints = (text: string): readonly string[] =>
     );
 
 describe("in-cluster objects on a real API server", function () {
-  // The first run on a machine builds the programs.
   this.timeout(30 * 60_000);
   let api: ApiServer;
   const apply = (input: string, ...options: readonly string[]) =>
@@ -122,7 +121,7 @@ describe("in-cluster objects on a real API server", function () {
     });
 
     const onWindows2022 = { os: { name: "windows" }, containers: [{ name: "main", image: "x:ltsc2022" }] };
-    const makePod = async (pod: string): Promise<void> => {
+    const makePod = async (pod: string) => {
       const object = objectIn(podHomes.pod, "plain", onWindows2022, pod);
       assert.equal((await api.kubectl(["create", "-f", "-"], object)).code, 0);
     };

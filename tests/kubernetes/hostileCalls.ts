@@ -146,7 +146,7 @@ export function nodeSideWrites(objects: readonly Manifest[]): ReadonlyMap<string
     if (pod === undefined || controlPlaneKey in (pod.nodeSelector ?? {})) return [];
     return [`${each.metadata.namespace ?? "default"}:${pod.serviceAccountName ?? "default"}`];
   });
-  const writesOfRole = (kind: string, name: string, namespace: string | undefined): readonly string[] => {
+  const writesOfRole = (kind: string, name: string, namespace: string | undefined) => {
     const role = objects.find(
       (each) => each.kind === kind && each.metadata.name === name && each.metadata.namespace === namespace,
     );

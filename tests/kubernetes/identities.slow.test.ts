@@ -2,6 +2,7 @@
 import assert from "node:assert/strict";
 import { createSign, generateKeyPairSync } from "node:crypto";
 import { createServer, type Server } from "node:https";
+import type { V1PodSpec } from "@kubernetes/client-node";
 import {
   environmentsExpression,
   signInManifests,
@@ -16,7 +17,7 @@ import { specOf } from "../support/mocks.ts";
 import { listening } from "../support/suite.ts";
 
 const { privateKey, publicKey } = generateKeyPairSync("rsa", { modulusLength: 2048 });
-const part = (value: object): string => Buffer.from(JSON.stringify(value)).toString("base64url");
+const part = (value: object) => Buffer.from(JSON.stringify(value)).toString("base64url");
 
 /** A token as OpenID Connect Core 1.0, section 2, has it: signed by RS256. */
 function tokenOf(claims: object): string {
@@ -39,7 +40,6 @@ async function startIssuer(): Promise<{ readonly server: Server; readonly url: s
 }
 
 describe("people who sign in", function () {
-  // The first run on a machine builds the programs.
   this.timeout(30 * 60_000);
   let api: ApiServer;
   let issuer: Awaited<ReturnType<typeof startIssuer>>;
@@ -65,7 +65,7 @@ describe("people who sign in", function () {
   after(() => void issuer?.server.close());
 
   const now = Math.floor(Date.now() / 1000);
-  const person = (more: object = {}): string =>
+  const person = (more: object = {}) =>
     tokenOf({
       iss: issuer.url,
       aud: "kubernetes",
@@ -111,21 +111,7 @@ const access = {
 };
 const environment = azureEnvironment("tenant", "client");
 
-interface Container {
-  readonly env?: readonly { readonly name: string; readonly value: string }[];
-  readonly volumeMounts?: readonly { readonly name: string; readonly mountPath: string; readonly readOnly?: boolean }[];
-}
-
-interface Pod {
-  readonly spec: {
-    readonly containers: readonly Container[];
-    readonly initContainers?: readonly Container[];
-    readonly volumes?: readonly { readonly name: string; readonly projected?: unknown }[];
-  };
-}
-
 describe("a pod with rights in the cloud", function () {
-  // The first run on a machine builds the programs.
   this.timeout(30 * 60_000);
   let api: ApiServer;
 
@@ -144,7 +130,11 @@ describe("a pod with rights in the cloud", function () {
   });
 
   /** The pod as the API server would store it. */
-  async function make(more: object, serviceAccountName = "orders", namespace = "shop"): Promise<Pod> {
+  async function make(
+    more: object,
+    serviceAccountName = "orders",
+    namespace = "shop",
+  ): Promise<{ readonly spec: V1PodSpec }> {
     const spec = {
       serviceAccountName,
       automountServiceAccountToken: false,

@@ -69,20 +69,18 @@ const record = memo(
 /** As JSON; secrets show as a mark. */
 const plain = (value: PropertyValue | undefined): unknown =>
   value === undefined ? undefined : JSON.parse(JSON.stringify(value));
-const waitsFor = ({ dependencies }: RecordedResource): readonly string[] => dependencies.map(nameOfUrn).toSorted();
-const parentOf = ({ parent }: RecordedResource): string => nameOfUrn(parent ?? "");
-const deletedWith = ({ options }: RecordedResource): string => nameOfUrn(options.deletedWith ?? "");
-const objects = ({ program }: Recorded): readonly RecordedResource[] =>
-  program.resources.filter(({ type }) => type.startsWith("kubernetes:"));
+const waitsFor = ({ dependencies }: RecordedResource) => dependencies.map(nameOfUrn).toSorted();
+const parentOf = ({ parent }: RecordedResource) => nameOfUrn(parent ?? "");
+const deletedWith = ({ options }: RecordedResource) => nameOfUrn(options.deletedWith ?? "");
+const objects = ({ program }: Recorded) => program.resources.filter(({ type }) => type.startsWith("kubernetes:"));
 
-const samplesOf = (run: Recorded): readonly RecordedResource[] =>
-  objects(run).filter((each) => parentOf(each) === "in-samples");
+const samplesOf = (run: Recorded) => objects(run).filter((each) => parentOf(each) === "in-samples");
 
 /** Names of all that a resource waits for. */
 function allBefore({ program }: Recorded, start: RecordedResource): ReadonlySet<string> {
   const byUrn = new Map(program.resources.map((each) => [each.urn, each]));
   const seen = new Set<string>();
-  const visit = (each: RecordedResource): void => {
+  const visit = (each: RecordedResource) => {
     for (const urn of each.dependencies) {
       const next = byUrn.get(urn);
       if (seen.has(urn) || next === undefined) continue;

@@ -245,7 +245,7 @@ const unprobed: Readonly<Record<string, string>> = {
   "csi-smb-node-windows": "`verify`: share/; upstream's half has none",
 };
 
-const withoutDrive = (path: unknown): string =>
+const withoutDrive = (path: unknown) =>
   String(path)
     .replace(/^[A-Z]:/i, "")
     .replaceAll("\\", "/");
@@ -289,7 +289,7 @@ function scriptHas({ command = [] }: Container, call: string): boolean {
 /** What a container of a HostProcess pod does not find on Windows Server 2019. */
 function unfound(pod: PodSpec, container: Container, hasRight: boolean): readonly string[] {
   const { command = [], args = [], env = [] } = container;
-  const named = (mounted: string): boolean => {
+  const named = (mounted: string) => {
     if (mounted === tokenFolder && scriptHas(container, "Write-PodKubeconfig")) return true;
     const values = env.map(({ value }) => withoutDrive(value));
     if (scriptHas(container, "Resolve-MountedFiles")) return values.some((value) => value.startsWith(`${mounted}/`));
@@ -312,7 +312,7 @@ function unfoundIn(all: readonly Manifest[]): readonly string[] {
 }
 
 /** The same without `others`. */
-const wrong = (all: readonly Manifest[]): readonly string[] =>
+const wrong = (all: readonly Manifest[]) =>
   unfoundIn(all).filter((line) => !(line.replace(`: ${tokenFolder}`, "") in others));
 
 describe("HostProcess containers on Windows Server 2019, where no mount is at its path", () => {
@@ -328,7 +328,7 @@ describe("HostProcess containers on Windows Server 2019, where no mount is at it
   });
 
   it("have the memory that a powershell.exe of their job needs, where they start any", () => {
-    const megabytes = (limit: unknown): number => {
+    const megabytes = (limit: unknown) => {
       const [, number = "NaN", unit] = /^(\d+)([GM])i$/.exec(String(limit)) ?? [];
       return Number(number) * (unit === "G" ? 1024 : 1);
     };

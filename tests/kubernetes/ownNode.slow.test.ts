@@ -33,7 +33,7 @@ describe("identities of a worker on a real API server", function () {
   const kubeletWrites: string[] = [];
   const uids = new Map<string, string>();
   const names = ["cp-0", "worker-1", "windows-1"];
-  const answer = async ({ path, method, body }: Call, who: string): Promise<string> => {
+  const answer = async ({ path, method, body }: Call, who: string) => {
     const text = body.replaceAll(/"UID_([^"]+)"/g, (_, name) => JSON.stringify(uids.get(name)));
     const { taken, body: said } = await api.send(method, `/${path}?dryRun=All`, text, headersOf(who));
     // There is one already, which is asked last.
@@ -101,7 +101,7 @@ describe("identities of a worker on a real API server", function () {
 
   it("are those of kubeadm's own add-ons too, which write events and nothing else", async function () {
     const { kubeadm } = await obtainOrSkip(this, (progress) => obtainPrograms({ progress }));
-    const write = async (namespace: string, name: string): Promise<readonly string[]> => {
+    const write = async (namespace: string, name: string) => {
       const { stdout } = await api.kubectl([
         ...[
           "auth",

@@ -75,7 +75,7 @@ function clusterOf(cloud: ClusterSpec["cloud"], labels = 0): ClusterSpec {
 }
 
 /** Arguments of the autoscaler. */
-const argsIn = (spec: ClusterSpec): readonly string[] => {
+const argsIn = (spec: ClusterSpec) => {
   const name = "cluster-autoscaler";
   return argsOf(manifest(manifestsOf(spec), "Deployment", name), name);
 };
@@ -99,7 +99,7 @@ describe("the autoscaler", () => {
     });
 
     it(`on ${cloud} finds all that it must know in the tags of a group, of which there are 50 at most`, () => {
-      const count = (spec: ClusterSpec): number => {
+      const count = (spec: ClusterSpec) => {
         const [group] = spec.pools;
         assert.ok(group !== undefined);
         return cloud === "aws" ? awsTags(spec, group).length : Object.keys(azureTags(spec, group)).length;

@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
+import type { V1Pod, V1Toleration } from "@kubernetes/client-node";
 import { admissionConfiguration } from "../../components/machine/linux/apiServer.ts";
 import { type ApiServer, applied, namespaceOf, startApiServer, until } from "../support/apiServer.ts";
 import { exampleSpec } from "../support/stacks.ts";
@@ -24,21 +25,7 @@ interface Outcome {
   readonly pods: readonly Pod[];
 }
 
-interface Toleration {
-  readonly key?: string;
-}
-
-interface Pod {
-  readonly metadata: { readonly labels?: Readonly<Record<string, string>> };
-  readonly spec: {
-    readonly nodeName?: string;
-    readonly nodeSelector?: Readonly<Record<string, string>>;
-    readonly tolerations?: readonly Toleration[];
-    readonly affinity?: object;
-    readonly runtimeClassName?: string;
-  };
-  readonly status?: { readonly conditions?: readonly { readonly type: string; readonly status: string }[] };
-}
+type Pod = Required<Pick<V1Pod, "metadata" | "spec">> & Pick<V1Pod, "status">;
 
 const windowsTaint = { key: "os", value: "windows", effect: "NoSchedule" };
 const node = (name: string, system: string, more: Readonly<Record<string, string>>, taints: readonly object[]) => ({
@@ -145,11 +132,11 @@ export async function placed(api: ApiServer, prefix: string, cases: readonly Pod
   return outcomes.flatMap((outcome) => outcome ?? []);
 }
 
-const isDecided = ({ spec, status }: Pod): boolean =>
+const isDecided = ({ spec, status }: Pod) =>
   spec.nodeName !== undefined ||
   status?.conditions?.some(({ type, status: value }) => type === "PodScheduled" && value === "False") === true;
 
-const placeOf = (all: readonly Pod[]): string =>
+const placeOf = (all: readonly Pod[]) =>
   [...new Set(all.map(({ spec }) => spec.nodeName?.replace(/-\d$/, "") ?? "waits"))].toSorted().join(" ") || "nowhere";
 
 /** What differs from the table. */
@@ -174,9 +161,9 @@ export function differences(cases: readonly PodCase[], outcomes: readonly Outcom
 
 /** What a pod lost of its template; on Linux, also what it got. */
 function overwritten({ spec, home }: PodCase, { spec: pod }: Pod): readonly string[] {
-  const template: Pod["spec"] = spec;
+  const template: Partial<Pod["spec"]> = spec;
   const linux = /^(linux|control)/.test(pod.nodeName ?? "");
-  const own = (all: readonly Toleration[] = []) =>
+  const own = (all: readonly V1Toleration[] = []) =>
     all
       .filter(({ key }) => !key?.startsWith("node.kubernetes.io/"))
       .map((each) => JSON.stringify(Object.entries(each).toSorted()));

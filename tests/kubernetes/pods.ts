@@ -184,7 +184,7 @@ const texts: Readonly<Record<string, string>> = {
   "no system": "so Windows nodes may get the pod: set {pod}.nodeSelector to kubernetes.io/os: linux",
 };
 
-const named = (parts: Readonly<Record<string, object>>, names: readonly string[]): object =>
+const named = (parts: Readonly<Record<string, object>>, names: readonly string[]) =>
   Object.assign({}, ...names.map((name) => parts[name] ?? {}));
 
 function rowOf(base: string, cells: readonly string[]): PodCase {

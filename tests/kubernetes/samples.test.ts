@@ -41,7 +41,7 @@ describe("samples", () => {
         assert.equal(podSpec(manifest(all, "Job", `read-object-${name}`))?.serviceAccountName, "object-reader");
 
       const folder = mkdtempSync(path.join(tmpdir(), "fenestra-sample-"));
-      const file = (name: string, text: string): void => writeFileSync(path.join(folder, name), text, { mode: 0o755 });
+      const file = (name: string, text: string) => writeFileSync(path.join(folder, name), text, { mode: 0o755 });
       // Answers the exchange of a token as the cloud does, and notes its arguments by line.
       file(
         "curl",
@@ -124,7 +124,7 @@ describe("samples", () => {
   });
 
   it("act as an account of a domain only on nodes that can fetch it", () => {
-    const year = (spec: typeof aws): readonly string[] =>
+    const year = (spec: typeof aws) =>
       manifestsOf(spec).flatMap(({ kind, metadata: { name } }) =>
         kind === "Deployment" && name.startsWith("gmsa-2") ? [name] : [],
       );

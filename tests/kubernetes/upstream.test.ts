@@ -38,7 +38,7 @@ function workload(facts: Facts | undefined, name: string, ownName: string): Fact
 }
 
 const tight = { allowPrivilegeEscalation: "false", readOnlyRootFilesystem: "true", runAsNonRoot: "true" };
-const mebibytes = (facts: Facts): number => {
+const mebibytes = (facts: Facts) => {
   const text = String(at(facts, "limits").memory);
   return Number.parseFloat(text) * (text.endsWith("Gi") ? 1024 : 1);
 };

@@ -49,9 +49,9 @@ describe("what pods of a node can have", () => {
     fc.assert(
       fc.property(systems, sizes, (os, [vcpus, memoryGib, diskGb]) => {
         const pool = poolOf(os, vcpus, memoryGib, diskGb);
-        const reserved = (key: string): number =>
+        const reserved = (key: string) =>
           inConfiguration(pool, "kubeReserved", key) + inConfiguration(pool, "systemReserved", key);
-        const threshold = (key: string): number => inConfiguration(pool, "evictionHard", key);
+        const threshold = (key: string) => inConfiguration(pool, "evictionHard", key);
         const told = allocatable(pool);
         const [cpu, memory, storage] = [told.cpu, told.memory, told["ephemeral-storage"]].map((each) =>
           Number.parseInt(each, 10),
@@ -74,8 +74,8 @@ const capacity = fc.record({
   memoryGib: fc.double({ min: 2, max: 24576, noNaN: true }),
 });
 
-const mib = (text: string): number => Number(/^(\d+)Mi$/.exec(text)?.[1]);
-const millis = (text: string): number => Number(/^(\d+)m$/.exec(text)?.[1]);
+const mib = (text: string) => Number(/^(\d+)Mi$/.exec(text)?.[1]);
+const millis = (text: string) => Number(/^(\d+)m$/.exec(text)?.[1]);
 
 /** Both reservations together, in MiB and thousandths of a processor. */
 function taken(os: OperatingSystemName, vcpus: number, memoryGib: number): { memory: number; cpu: number } {

@@ -35,7 +35,7 @@ describe("the rule for machines that an autoscaler may run", () => {
 
 const minor = fc.integer({ min: 20, max: 60 });
 const patch = fc.integer({ min: 0, max: 30 });
-const changed = (change: Partial<ClusterState>): readonly string[] =>
+const changed = (change: Partial<ClusterState>) =>
   changeProblems(running, { ...running, ...change }).map(({ path }) => path);
 
 describe("the rule for a change of the release", () => {
@@ -119,7 +119,7 @@ describe("the rule for what a running cluster keeps", () => {
     ["the key of Secrets", "encryptionKeys", "key1", "key2", "encrypts"],
   ] as const)
     it(`changes ${title} only by way of both`, () => {
-      const problemsOf = (from: readonly string[] | undefined, to: readonly string[] | undefined): string =>
+      const problemsOf = (from: readonly string[] | undefined, to: readonly string[] | undefined) =>
         changeProblems({ ...running, [name]: from }, { ...running, [name]: to })
           .map(({ message }) => message)
           .join();
@@ -143,7 +143,7 @@ describe("the rule for what a running cluster keeps", () => {
 
   it("leaves neither its network nor a subnet, and may take in another zone", () => {
     const own = stateOf(specOf("aws-existing"));
-    const of = (from: ClusterState, to: ClusterState): readonly string[] =>
+    const of = (from: ClusterState, to: ClusterState) =>
       changeProblems(from, to).map(({ path }) => path.replace("config.fenestra:network.", ""));
     const moved = { ...own.subnets, "eu-central-1a private": "subnet-1" };
     const more = { ...own.subnets, "eu-central-1c private": "subnet-2", "eu-central-1c controlPlane": "subnet-3" };
@@ -159,7 +159,7 @@ describe("the rule for what a running cluster keeps", () => {
   });
 
   it("keeps the public issuer once it is there", () => {
-    const of = (from: string | undefined, to: string | undefined): number =>
+    const of = (from: string | undefined, to: string | undefined) =>
       changeProblems({ ...running, issuer: from }, { ...running, issuer: to }).length;
     assert.deepEqual([of(undefined, "own"), of("own", "own"), of("https://a", "https://a")], [0, 0, 0]);
     assert.deepEqual([of("own", undefined), of("own", "https://a"), of("https://a", "own")], [1, 1, 1]);

@@ -93,7 +93,7 @@ function problemsOf({ cell: [start, call, fault], harm, left, looks }: Cell): re
     const told = shortfalls(look.page, look.now);
     const names = firing(look.metrics, look.now);
     const late = names.filter((name) => name.startsWith("FenestraNodeController"));
-    const sum = (metric: string): number =>
+    const sum = (metric: string) =>
       Math.max(...look.metrics.map((whole) => Number(new RegExp(`^${metric} +(\\S+)$`, "m").exec(whole)?.[1] ?? 0)));
     const waiting = sum("fenestra_certificate_requests_waiting");
     return [

@@ -93,8 +93,8 @@ const azure: Kinds = {
 };
 
 for (const [cloud, kinds] of Object.entries({ aws, azure })) {
-  const name = (rest: string): string => `${cloud}-prod-control-plane-${rest}`;
-  const namesBefore = ({ dependencies }: RecordedResource): readonly string[] => dependencies.map(nameOfUrn);
+  const name = (rest: string) => `${cloud}-prod-control-plane-${rest}`;
+  const namesBefore = ({ dependencies }: RecordedResource) => dependencies.map(nameOfUrn);
 
   describe(`machines on ${cloud}`, () => {
     let prod: Recorded;

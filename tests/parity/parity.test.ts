@@ -38,7 +38,7 @@ const { program: aws } = await runSpec(sameOn("aws"));
 const { program: azure } = await runSpec(sameOn("azure"));
 
 /** A text without what the clouds call the zones of the divided pool. */
-const plain = (text: string): string => text.replaceAll(/w22-[abc123]/g, "w22-zone");
+const plain = (text: string) => text.replaceAll(/w22-[abc123]/g, "w22-zone");
 
 /** Components with names and parents, `azure` and `aws` alike. */
 function components({ resources }: RecordedProgram): readonly string[] {
@@ -52,7 +52,7 @@ function components({ resources }: RecordedProgram): readonly string[] {
 }
 
 /** Objects of Kubernetes by kind and name. */
-const objects = (spec: ClusterSpec, addOn?: string): readonly string[] =>
+const objects = (spec: ClusterSpec, addOn?: string) =>
   planOf(spec)
     .filter(({ name }) => addOn === undefined || name === addOn)
     .flatMap(({ manifests }) => manifests.map(({ kind, metadata }) => `${kind} ${metadata.name}`))
@@ -96,7 +96,7 @@ describe("parity of the clouds", () => {
   });
 
   it("the same objects in the cluster, but for each cloud's own add-ons", () => {
-    const names = (spec: ClusterSpec): readonly string[] => planOf(spec).map(({ name }) => name);
+    const names = (spec: ClusterSpec) => planOf(spec).map(({ name }) => name);
     const specs = { aws: sameOn("aws"), azure: sameOn("azure") };
     assert.deepEqual(names(specs.azure), names(specs.aws));
     for (const name of names(specs.aws)) {

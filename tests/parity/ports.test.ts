@@ -238,7 +238,7 @@ describe("ports", () => {
       ...wanted(spec).filter(({ to, port }) => to === "workers" && port < nodePorts.first && !linuxOnly.includes(port)),
       ...[healthPort(spec), nodePorts.first, nodePorts.last].map((port) => ({ protocol: "tcp", port })),
     ].map(({ protocol, port }) => ({ protocol, port }));
-    const isOpen = ({ protocol, port }: (typeof needed)[number]): boolean =>
+    const isOpen = ({ protocol, port }: (typeof needed)[number]) =>
       open.some((rule) => rule.protocol === protocol && port >= rule.first && port <= rule.last);
     const closed = needed.filter((each) => !isOpen(each));
     assert.deepEqual(closed, []);

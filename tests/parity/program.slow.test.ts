@@ -10,15 +10,12 @@ import { azureType, ofType, type Recorded, resource, runSpec, runStack, specOf }
 
 const name = "api.shop.example.com";
 const issuer = { name: "corp", issuer: "https://id.example.com", clientId: "kubernetes" };
-const azureZone = (kind: string): string =>
+const azureZone = (kind: string) =>
   `/subscriptions/00000000-0000-4000-8000-000000000000/resourceGroups/dns/providers/Microsoft.Network/${kind}/example.com`;
 const open = { allow: ["203.0.113.0/24"] };
 
-function run(cloud: "aws" | "azure", zone: string, access: object = {}): Promise<Recorded> {
-  const settings = { dns: { name, zone }, signIn: [issuer], ...access };
-  const spec = specOf(`${cloud}-dev`, { access: settings });
-  return runSpec(spec);
-}
+const run = (cloud: Cloud, zone: string, access: object = {}) =>
+  runSpec(specOf(`${cloud}-dev`, { access: { dns: { name, zone }, signIn: [issuer], ...access } }));
 
 function recordOf({ program }: Recorded, type: string): unknown {
   const found = program.resources.filter((each) => each.type === type && each.name.endsWith("-api-name"));
@@ -74,10 +71,8 @@ describe("the API's own name", () => {
 
 const stash = "pulumi:index:Stash";
 
-async function runGuard(cloud: Cloud, changes: Readonly<Record<string, string>> = {}): Promise<Recorded> {
-  const spec = specOf(`${cloud}-dev`, changes);
-  return await runSpec(spec);
-}
+const runGuard = (cloud: Cloud, changes: Readonly<Record<string, string>> = {}) =>
+  runSpec(specOf(`${cloud}-dev`, changes));
 
 /** The guard's refusal in an update of a stack that keeps this. */
 function refusal({ hooks }: Recorded, kept: unknown): string {
@@ -118,20 +113,16 @@ describe("the guard of a stack", () => {
   });
 });
 
-type Changes = Readonly<Record<string, string>>;
-
-const runAws = (stack: string, changes: Changes = {}): Promise<Recorded> => runStack(stack, changes);
-
 describe("the program on AWS", () => {
   it("gives objects in S3 no tags of the stack, which may have forty where an object takes ten", async () => {
-    const objects = [...ofType(await runAws("aws-dev"), "aws:s3/bucketObjectv2:BucketObjectv2").values()];
+    const objects = [...ofType(await runStack("aws-dev"), "aws:s3/bucketObjectv2:BucketObjectv2").values()];
     assert.ok(objects.length > 0);
     for (const { inputs } of objects) assert.deepEqual(inputs.overrideProvider, { defaultTags: { tags: {} } });
   });
 
   it("has names that fit AWS's limits, Pulumi's suffix included, with the longest names there can be", async () => {
     const pools = [{ name: "p".repeat(20), os: "linux", perZone: true }];
-    const recorded = await runAws("aws-prod", { name: "c".repeat(20), pools: JSON.stringify(pools) });
+    const recorded = await runStack("aws-prod", { name: "c".repeat(20), pools: JSON.stringify(pools) });
     // A hyphen and seven random characters.
     const suffix = 8;
     const limits = {

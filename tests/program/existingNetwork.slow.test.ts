@@ -36,8 +36,7 @@ const clouds = {
 type Cloud = keyof typeof clouds;
 
 const vnet = JSON.parse(stackConfig("azure-existing")["fenestra:network"] ?? "").existing.id;
-const idOf = (name: string): string =>
-  name.includes("-0") ? name : name === "spoke" ? vnet : `${vnet}/subnets/${name}`;
+const idOf = (name: string) => (name.includes("-0") ? name : name === "spoke" ? vnet : `${vnet}/subnets/${name}`);
 
 /**
  * A program in a cloud where an existing resource has other outputs than the stack file says; `null` removes it.
@@ -61,13 +60,13 @@ async function run(
   return await withMocks(() => build(specOf(stack)), { region, existing });
 }
 
-const runAll = (cloud: Cloud): Promise<Recorded> => run(cloud, undefined, undefined, clouds[cloud].deploy);
+const runAll = (cloud: Cloud) => run(cloud, undefined, undefined, clouds[cloud].deploy);
 
 /** The comparison before the first update, and before a later one or in a preview. */
 async function compared(cloud: Cloud, recorded: Recorded): Promise<readonly [first: string, later: string]> {
   const { inputs, options } = resource(recorded, stash, `${clouds[cloud].stack}-network-check`);
   const newInputs = JSON.parse(JSON.stringify(inputs, (_, value) => (value === String(unknown) ? {} : value)));
-  const call = async (hooks: readonly string[] = []): Promise<string> => {
+  const call = async (hooks: readonly string[] = []) => {
     try {
       for (const name of hooks)
         await Reflect.apply(recorded.hooks.get(name)?.callback ?? assert.fail(name), undefined, [{ newInputs }]);

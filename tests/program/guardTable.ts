@@ -12,10 +12,10 @@ const guarding =
 const elsewhere =
   /names?$|namePrefix$|^tags(?!\.kubernetes)|description|block(s|Size)|devices?.*(volumesize|volumetype|size|type|iops|throughput|rate|deviceName)$|(maintenance|upgrade|repairs?)policy|terminationpolicies|^sku|acceler|tagSpecifications|healthCheck|lockDuration|mediatype|routingHttp|locality|country|province|postal|street|organizationalUnit|email|serialNumber|cors|logging|ipv6|carrier|commandToExecute|domainNameLabel|keyData$/i;
 
-const isGuard = (path: string): boolean => guarding.test(path) && !elsewhere.test(path);
+const isGuard = (path: string) => guarding.test(path) && !elsewhere.test(path);
 
 /** A name without the cluster's; resources that differ in zone, pool or number alone are one row. */
-const shortOf = (name: string): string =>
+const shortOf = (name: string) =>
   name
     .replace(/^(aws|azure)-dev-(?=.)/, "")
     .replace(/^pool-[a-z0-9]+-/, "pools-")
@@ -40,7 +40,7 @@ function referencesOf({ resources }: RecordedProgram): (text: string) => string 
     text.replaceAll(all, (each) => names.get(each) ?? each).replaceAll(/\/subscriptions\/\S*\/(?=\w+$|<)/g, "");
 }
 
-const plainOf = (value: unknown): string => JSON.stringify(value ?? "").replaceAll(/["[\]]/g, "");
+const plainOf = (value: unknown) => JSON.stringify(value ?? "").replaceAll(/["[\]]/g, "");
 
 /** A statement of a policy: effect, whose, actions, resources, conditions. */
 function statement(given: object): string {
@@ -60,7 +60,7 @@ function textOf(value: PropertyValue): string {
 /** Guarding inputs and options of a resource with their values. */
 function factsOf({ inputs, options }: RecordedResource, named: (text: string) => string): ReadonlyMap<string, string> {
   const found = new Map<string, readonly string[]>();
-  const add = (path: string, value: PropertyValue): void => {
+  const add = (path: string, value: PropertyValue) => {
     if (isPropertyList(value) && value.length > 0) for (const item of value) add(path, item);
     else if (isPropertyMap(value)) for (const [key, each] of Object.entries(value)) add(`${path}.${key}`, each);
     else if (isGuard(path)) found.set(path, [...(found.get(path) ?? []), named(textOf(value))]);
@@ -74,9 +74,9 @@ function factsOf({ inputs, options }: RecordedResource, named: (text: string) =>
 /** By type, name and input the values. */
 type Guards = ReadonlyMap<string, ReadonlyMap<string, ReadonlyMap<string, string>>>;
 
-const kindOf = (type: string): string => type.replace(/^[\w-]+:(index\/)?|\/\w+(?=:)/g, "");
+const kindOf = (type: string) => type.replace(/^[\w-]+:(index\/)?|\/\w+(?=:)/g, "");
 
-const madeBy = ({ resources }: RecordedProgram): readonly RecordedResource[] =>
+const madeBy = ({ resources }: RecordedProgram) =>
   resources.filter(
     ({ type, read }) => /^(aws|azure-native|tls|random|pulumi:providers:a)/.test(type) && read === undefined,
   );
@@ -110,7 +110,7 @@ function unsentOf(each: readonly RecordedResource[]): readonly string[] {
   );
   const sent = new Set(each.flatMap(({ inputs }) => pathsOf(inputs)));
   // Another resource says the rest itself.
-  const isReference = (path: string): boolean => {
+  const isReference = (path: string) => {
     const [parent = ""] = /^.*(address(es)?|gateway|groups?|pools|disk|subnet)\./i.exec(path) ?? [];
     return parent !== "" && sent.has(`${parent}id`);
   };
@@ -135,7 +135,7 @@ export function guardTable(programs: Readonly<Record<string, RecordedProgram>>):
   const keysOf = (get: (guards: Guards) => ReadonlyMap<string, unknown> | undefined): readonly string[] => [
     ...new Set(all.flatMap(([, guards]) => [...(get(guards)?.keys() ?? [])])),
   ];
-  const cell = (type: string, name: string, path: string): string => {
+  const cell = (type: string, name: string, path: string) => {
     const values = all.flatMap(([title, guards]) => {
       const row = guards.get(type)?.get(name);
       return row === undefined ? [] : [[title, row.get(path) ?? "none"] as const];
@@ -144,7 +144,7 @@ export function guardTable(programs: Readonly<Record<string, RecordedProgram>>):
     const others = values.flatMap(([title, value]) => (value === first ? [] : [`(${title})${value}`]));
     return `${path}=${first ?? ""}${others.join("")}`;
   };
-  const linesOf = (type: string): readonly string[] => {
+  const linesOf = (type: string) => {
     const rows = keysOf((guards) => guards.get(type)).map((name): readonly [string, string] => {
       const paths = keysOf((guards) => guards.get(type)?.get(name));
       return [

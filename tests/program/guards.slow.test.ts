@@ -116,7 +116,7 @@ describe("the table of who owns an input", () => {
     const all = azure.filter(({ options }) => !options.ignoreChanges.includes('tags["created on"]'));
     assert.deepEqual(all, []);
 
-    const names = (tags: unknown): readonly string[] =>
+    const names = (tags: unknown) =>
       Array.isArray(tags) ? tags.map(({ key }) => String(key)) : Object.keys(Object(tags));
     for (const [stack, resources] of Object.entries({ "aws-dev": aws, "azure-dev": azure }))
       for (const name of new Set(resources.flatMap(({ inputs }) => names(inputs.tags))))

@@ -14,6 +14,6 @@ const { resources } = await runProgram({
   mode: "known-outputs",
   simulate: simulatedCloud(placeOf(config), "fake"),
 });
-const digest = (value: unknown): string => createHash("sha256").update(JSON.stringify(value)).digest("hex");
+const digest = (value: unknown) => createHash("sha256").update(JSON.stringify(value)).digest("hex");
 const inputs = resources.map(({ type, name, inputs: given, options }) => [`${type} ${name}`, digest([given, options])]);
 console.log(JSON.stringify(Object.fromEntries(inputs)));

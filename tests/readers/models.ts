@@ -110,7 +110,7 @@ function* problems(
   const shape = shapes[name];
   if (shape === undefined) throw new Error(`the model has no ${name}`);
   const { type, members = {}, min = -Infinity, max = Infinity } = shape;
-  const within = (amount: number, what: string): readonly string[] =>
+  const within = (amount: number, what: string) =>
     amount < min || amount > max ? [`${at}: ${amount} ${what}; allowed: ${min} to ${max}`] : [];
   const wrong = `${at}: ${JSON.stringify(value)} is no ${type}`;
   if (type === "structure") {

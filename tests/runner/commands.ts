@@ -34,7 +34,7 @@ async function show(
   });
   const ended = new Promise<number>((resolve) => child.once("close", (status) => resolve(status ?? 1)));
   const lines: string[] = [];
-  const read = async (stream: NodeJS.ReadableStream): Promise<void> => {
+  const read = async (stream: NodeJS.ReadableStream) => {
     for await (const line of createInterface({ input: stream })) {
       if (output === "live") console.log(line);
       lines.push(line);

@@ -68,7 +68,7 @@ const release = (name: string, version: string): Step =>
   changed(name, `Kubernetes ${version}`, `fenestra:kubernetes: { version: ${version} }`);
 
 /** The newest release of each minor but the default one's. */
-const otherReleases = (): readonly string[] =>
+const otherReleases = () =>
   minors.flatMap(({ minor }) =>
     minor === minorOf(defaultRelease)
       ? []

@@ -19,7 +19,7 @@ const kept: Readonly<Record<string, Texts>> = parse(readFileSync(file, "utf8")) 
 const root = path.join(import.meta.dirname, "../..");
 const entry = path.join(root, "index.ts");
 
-const digest = (text: string): string => createHash("sha256").update(text).digest("hex").slice(0, 10);
+const digest = (text: string) => createHash("sha256").update(text).digest("hex").slice(0, 10);
 
 function textsBy<T>(items: readonly T[], part: (item: T) => string): Texts {
   const groups = [...Map.groupBy(items, part)].sort(([a], [b]) => (a < b ? -1 : 1));
@@ -42,7 +42,7 @@ async function planParts(stack: string, config: Readonly<Record<string, string>>
   };
 }
 
-const printed = async (...args: readonly string[]): Promise<string> => (await fenestra(...args)).out;
+const printed = async (...args: readonly string[]) => (await fenestra(...args)).out;
 
 async function helpOfAll(): Promise<Texts> {
   const commands = await printed("--help");

@@ -117,7 +117,7 @@ const folders = new Set(Object.keys(allowed).map((place) => place.split("/")[0] 
 folders.delete("index.ts");
 const imports = ["index.ts", ...[...folders].flatMap(sourceFiles)].flatMap(importsOf);
 
-const inside = (file: string, place: string): boolean => file === place || file.startsWith(`${place}/`);
+const inside = (file: string, place: string) => file === place || file.startsWith(`${place}/`);
 
 function ruleOf(file: string): readonly string[] {
   const rule = Object.entries(allowed)

@@ -9,7 +9,7 @@ const root = path.join(import.meta.dirname, "../../");
 const folders = ["components", "plan", "check", "rehearsal", "cli", "examples/ci", "stacks"];
 
 /** A cloud's own: files and folders of its name, its facts, its fakes. */
-const isOwn = (file: string): boolean =>
+const isOwn = (file: string) =>
   /(^|\/)(aws|azure)[^/]*(\/|\.ts$)|^(components\/model\/cloudFacts|plan\/fakes|rehearsal\/clouds)\//.test(file);
 
 /** Other files whose code names a cloud, each with its reason. One that is gone fails too. */
@@ -44,7 +44,7 @@ function namesIn(text: string): readonly string[] {
   // To read all files takes seconds.
   if (!/aws|azure/i.test(text)) return [];
   const found: string[] = [];
-  const visit = (node: ts.Node): void => {
+  const visit = (node: ts.Node) => {
     const isName =
       (ts.isIdentifier(node) &&
         /^(aws|azure)($|[A-Z])|Aws|Azure/.test(node.text) &&
@@ -120,7 +120,7 @@ function found(text: string): readonly string[] {
 function literalsOf(text: string): readonly string[] {
   if (found(text).length === 0) return [];
   const literals: string[] = [];
-  const visit = (node: ts.Node): void => {
+  const visit = (node: ts.Node) => {
     if (ts.isLiteralExpression(node) || ts.isTemplateHead(node) || ts.isTemplateMiddleOrTemplateTail(node))
       literals.push(...found(node.text));
     ts.forEachChild(node, visit);

@@ -70,7 +70,8 @@ interface ApiServerOptions {
 }
 
 /**
- * Obtains the programs as {@link obtainOrSkip} does, and starts them. They and their files go with the suite.
+ * Obtains the programs as {@link obtainOrSkip} does, and starts them. They and their files go with the suite,
+ * whose tests have half an hour.
  *
  * @param suite `this` of a `before` hook.
  */
@@ -106,7 +107,7 @@ async function startAll(
 ): Promise<{ readonly etcd: string; readonly restart: ApiServer["restart"]; readonly send: ApiServer["send"] }> {
   const host = ownAddress();
   const token = randomBytes(16).toString("hex");
-  const file = (name: string): string => path.join(folder, name);
+  const file = (name: string) => path.join(folder, name);
   const own = generateKeyPairSync("rsa", {
     modulusLength: 2048,
     privateKeyEncoding: { type: "pkcs8", format: "pem" },
@@ -173,7 +174,7 @@ async function startAll(
     }),
   );
   const look = [programs.kubectl.path, "--kubeconfig", file("kubeconfig"), "get", "--raw", "/readyz"];
-  const ready = (): Promise<void> =>
+  const ready = () =>
     until(
       "the API server to be ready",
       async () => (await runCommand(look)).stdout === "ok",

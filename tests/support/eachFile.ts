@@ -6,7 +6,7 @@ import { registerHooks } from "node:module";
  */
 const mark = "?each";
 
-const loading = (url: string): string => `
+const loading = (url: string) => `
 const { describe } = globalThis;
 const failed = (error) => it("is loaded", () => { throw error; });
 const guarded = (make) => (title, body) =>

@@ -54,12 +54,7 @@ export async function withMocks(
 }
 
 export const runConfig = memo(
-  (
-    stack: string,
-    config: Readonly<Record<string, string>>,
-    mode: OutputMode,
-    account?: string | null,
-  ): Promise<Recorded> =>
+  (stack: string, config: Readonly<Record<string, string>>, mode: OutputMode, account?: string | null) =>
     runProgramWithHooks({ entry, stack, config, mode, simulate: simulatedCloud(placeOf(config, account), "fake") }),
 );
 

@@ -15,7 +15,7 @@ export function stackConfig(stack: string): Readonly<Record<string, string>> {
 
 /** Config values as Pulumi passes them: bare text for scalars, else JSON. */
 export function configTexts(values: Readonly<Record<string, unknown>>): Record<string, string> {
-  const text = (value: unknown): string => (typeof value === "string" ? value : JSON.stringify(value));
+  const text = (value: unknown) => (typeof value === "string" ? value : JSON.stringify(value));
   return Object.fromEntries(Object.entries(values).map(([key, value]) => [`fenestra:${key}`, text(value)]));
 }
 
