@@ -11,6 +11,23 @@ describeControls("the rehearsal of registration and of the cluster", {
     fails: { "pool win2019: registration": taint, "pool win2022: registration": taint },
     counts: /^1 passed, 2 failed$/,
   },
+  "that the API server refuses what kubelets register, and quotes it": {
+    faults: ["duplicate-taint"],
+    only: "nodes register",
+    fails: {
+      "nodes register":
+        /^aws-dev-control-plane-0-instance: Node "i-[0-9a-f]{17}" is invalid: metadata\.taints\[\d\]: Duplicate value: {"key":"node\.cloudprovider\.kubernetes\.io\/uninitialized",.*}: taints must be unique by key and effect pair$/i,
+    },
+    counts: /^0 passed, 1 failed$/,
+  },
+  "a label that no kubelet may give its node": {
+    faults: ["refused-label"],
+    only: "nodes register",
+    fails: {
+      "nodes register":
+        /^aws-dev-pool-linux-group-[01](?: \(and 1 more\))?: .*unknown 'kubernetes\.io' or 'k8s\.io' labels specified with --node-labels: \[node-restriction\.kubernetes\.io\/team\]/,
+    },
+  },
   "that workers trust another authority, and marks what only follows": {
     faults: ["wrong-ca"],
     only: "n",
