@@ -1,13 +1,14 @@
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
-import { Command as Declaration } from "@commander-js/extra-typings";
+import { Command as Declaration, Option } from "@commander-js/extra-typings";
 import { messageOf, poll } from "../components/gates/poll.ts";
 import { skipVariable } from "../components/gates/startGate.ts";
 import { commandOf, exitCodes, runPart, several, type Terminal, UsageError, withUserFile } from "./exit.ts";
 import { stackChoices, stackOption } from "./project.ts";
 import type { Look } from "./up/engine.ts";
 import type { Notes } from "./up/evidence.ts";
+import { approvedIn, driftStep, pluginsStep, writtenStep } from "./up/pipeline.ts";
 import type { Place } from "./up/places.ts";
 import { byFenestra, inSession, pulumiLine, type Session, watched } from "./up/session.ts";
 import { Declined, quoted, runLine, type Step } from "./up/steps.ts";
@@ -25,15 +26,30 @@ const declaration = new Declaration()
     "--evidence <FILE>",
     "write what another person needs to judge this run, also a failed one: versions, times, conditions, events, answers of checks; no secret",
   )
-  .option("--new", "make the stack although its file says that it was made before");
+  .option("--new", "make the stack although its file says that it was made before")
+  .option("--api-away", "leave the objects of Kubernetes out of what is read, to repair a cluster whose API is away")
+  .option("--plugins", "for pipelines: only fetch Pulumi's plug-ins for the stack's cloud, before anybody signs in")
+  .option("--drift", "for pipelines: only compare, and fail where the cloud differs from what is recorded")
+  .option("--preview <FOLDER>", "for pipelines: only write there what an update would do, where it would do anything")
+  .addOption(
+    new Option(
+      "--approved <FOLDER>",
+      "for pipelines: only update, without a question, where it does what --preview has written there",
+    ).conflicts(["plugins", "drift", "preview"]),
+  );
 
 type Options = ReturnType<typeof declaration.opts>;
 
 export const command = commandOf(
   declaration,
   async (values, terminal) => {
-    if (!values.yes && terminal.ask === undefined)
+    const { plugins, drift, preview, approved } = values;
+    const once = plugins || drift || preview !== undefined || approved !== undefined;
+    if (!values.yes && !once && terminal.ask === undefined)
       throw new UsageError("up needs an answer before it updates; allowed: a terminal, or --yes");
+    if (approved !== undefined) approvedIn(approved);
+    // A pipeline fetches them in a step of its own.
+    if (once) process.env.PULUMI_DISABLE_AUTOMATIC_PLUGIN_ACQUISITION = "true";
     const folder = mkdtempSync(path.join(tmpdir(), "fenestra-up-"));
     const notes: Notes = {
       ...{ startedAt: new Date().toISOString(), steps: [], timeline: [] },
@@ -42,7 +58,7 @@ export const command = commandOf(
     const { evidence } = values;
     try {
       return await inSession(
-        { name: "up", stack: values.stack, record: (entry) => notes.steps.push(entry) },
+        { name: "up", stack: values.stack, apiAway: values.apiAway, once, record: (entry) => notes.steps.push(entry) },
         terminal,
         (session) => upSteps(session, values, terminal, notes),
         async (code, session) => {
@@ -61,8 +77,19 @@ export const command = commandOf(
   { codes: { 1: "a step failed, was declined, or a check failed" }, complete: { stack: stackChoices } },
 );
 
+/** What a person or a pipeline has approved. */
+interface Approved {
+  look?: Look;
+  operations?: readonly string[];
+}
+
 function upSteps(session: Session, given: Options, terminal: Terminal, notes: Notes): readonly Step[] {
-  const approved: { look?: Look } = {};
+  const { plugins, drift, preview } = given;
+  if (plugins) return [pluginsStep(session)];
+  if (drift) return [driftStep(session, terminal)];
+  if (preview !== undefined) return [writtenStep(session, preview, terminal)];
+  const approved: Approved = given.approved === undefined ? {} : { operations: approvedIn(given.approved) };
+  if (given.approved !== undefined) return [updateStep(session, given, terminal, approved, notes)];
   return [
     preflightStep(session, given, terminal),
     ...placeSteps(session.place),
@@ -138,24 +165,21 @@ function stackStep({ stack, place, engine, secrets, interrupt }: Session, given:
   };
 }
 
-const updateScript = ({ program, stack }: Session, ...words: readonly string[]): string =>
-  `STACK=${quoted(stack)} PROGRAM=${quoted(program)} ${[path.join(program, "examples/ci/update.sh"), ...words].map(quoted).join(" ")}`;
-
 /** Of operations: `12 create, 3 update`. */
 export function counted(operations: readonly string[]): string {
   const groups = Map.groupBy(operations, (line) => line.split(" ")[0] ?? "");
   return [...groups].map(([op, lines]) => `${lines.length} ${op}`).join(", ");
 }
 
-function previewStep(session: Session, { yes }: Options, { out, ask }: Terminal, approved: { look?: Look }): Step {
+function previewStep(session: Session, { yes }: Options, { out, ask }: Terminal, approved: Approved): Step {
   const { stack, engine } = session;
   return {
     id: "preview",
     title: "What an update would do",
-    byHand: [updateScript(session, "plugins"), updateScript(session, "preview", "approved")],
+    byHand: [byFenestra(session, "up", "--stack", stack, "--preview", "approved")],
     run: async (signal) => {
       const look = await engine.look();
-      approved.look = look;
+      Object.assign(approved, { look, operations: look.operations });
       if (look.operations.length === 0) return "nothing would change";
       // A first one only makes what the plan shows better.
       out(
@@ -176,27 +200,33 @@ function updateStep(
   session: Session,
   { yes }: Options,
   terminal: Terminal,
-  approved: { readonly look?: Look },
+  approved: Readonly<Approved>,
   { timeline }: Notes,
 ): Step {
-  const { engine } = session;
+  const { stack, engine } = session;
   return {
     id: "update",
     title: "The update",
-    byHand: [updateScript(session, "up", "approved")],
+    byHand: [byFenestra(session, "up", "--stack", stack, "--approved", "approved")],
     isDone: async () => approved.look?.operations.length === 0,
     run: async () => {
-      const shown = approved.look ?? (await engine.look());
       // What nobody has approved cannot differ from it.
-      const now = yes ? shown : await engine.look();
-      if (now.operations.join("\n") !== shown.operations.join("\n"))
-        throw new Error("what would be done is no longer what was shown: nothing was changed");
+      const now = yes && approved.look !== undefined ? approved.look : await engine.look();
+      const differs = difference(approved.operations ?? [], now.operations);
+      if (differs.length > 0)
+        throw new Error(`what would be done (>) is not what was shown (<): nothing was changed\n${differs.join("\n")}`);
       await engine.take(now);
       await watched(engine.up, terminal, now.operations.length, (line) => timeline.push(line));
       return undefined;
     },
   };
 }
+
+/** Operations of one list alone, `<` or `>`. */
+export const difference = (one: readonly string[], other: readonly string[]): readonly string[] => [
+  ...one.filter((line) => !other.includes(line)).map((line) => `< ${line}`),
+  ...other.filter((line) => !one.includes(line)).map((line) => `> ${line}`),
+];
 
 function kubeconfigStep({ stack, engine }: Session, { kubeconfig: file }: Options): Step {
   return {

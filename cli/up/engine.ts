@@ -15,12 +15,20 @@ import { compareVersions } from "../../components/model/releases.ts";
 import { isWork } from "./progress.ts";
 import { type Ended, type Interrupt, run } from "./steps.ts";
 
-/** Options with which the cloud is read: those of examples/ci/update.sh. */
-const readingOptions = (): RefreshOptions => ({
-  runProgram: true,
-  exclude: ["**azure-native:storage:Blob::*"],
-  suppressOutputs: true,
-});
+/**
+ * What is not read. Blobs, the documents of an issuer on Azure: azure-native reads one by its account's key
+ * (pulumi-azure-native, custom_storage_azidentity.go), which may also write them. Objects, to repair a stack whose API is
+ * away.
+ */
+export const unread = { blobs: "**azure-native:storage:Blob::*", objects: "**kubernetes:*/*:*::**" };
+
+/** The program runs too: the credentials of the Kubernetes provider are its values. */
+const readingOptions = (apiAway: boolean) =>
+  ({
+    runProgram: true,
+    exclude: [unread.blobs, ...(apiAway ? [unread.objects] : [])],
+    suppressOutputs: true,
+  }) satisfies RefreshOptions;
 
 interface EngineArgs {
   /** Folder of Pulumi.yaml. */
@@ -29,7 +37,9 @@ interface EngineArgs {
   readonly project: string;
   readonly stack: string;
   readonly backend: string;
-  readonly command: PulumiCommand;
+  readonly command: PulumiCli;
+  /** Whether the objects of Kubernetes are not read. */
+  readonly apiAway: boolean;
 }
 
 /** What an update would do. */
@@ -58,13 +68,17 @@ export interface Engine {
   readonly resources: () => Promise<number>;
   readonly init: (provider: string) => Promise<void>;
   /** What an update would do after the cloud is read, on a copy of the state: neither is written, no lock is taken. */
-  readonly look: () => Promise<Look>;
+  readonly look: (onOutput?: (text: string) => void) => Promise<Look>;
   /** Writes what a look has read into the state. @throws Error where somebody has written meanwhile */
   readonly take: (look: Look) => Promise<void>;
   readonly up: (onEvent: OnEvent) => Promise<void>;
   readonly destroy: (onEvent: OnEvent) => Promise<void>;
   /** The output `kubeconfig`; `undefined` without one. */
   readonly kubeconfig: () => Promise<string | undefined>;
+  /** Arguments of Pulumi's CLI that fail where the cloud differs from the record. */
+  readonly comparison: readonly string[];
+  /** Calls it so. */
+  readonly call: (words: readonly string[], onOutput?: (text: string) => void) => Promise<void>;
   /** Removes the stack without resources, and leaves its file. */
   readonly remove: () => Promise<void>;
 }
@@ -75,7 +89,7 @@ export interface Engine {
  * @param range as Pulumi.yaml has it: `>=3.249.0 <4.0.0`
  * @throws Error that says how to get it
  */
-export async function findPulumi(range: string, interrupt: Interrupt): Promise<PulumiCommand> {
+export async function findPulumi(range: string, interrupt: Interrupt): Promise<PulumiCli> {
   const [, least = "", below = ""] = /^>=(\S+) <(\S+)$/.exec(range) ?? [];
   const howTo = `get ${least} or newer, below ${below}: curl -fsSL https://get.pulumi.com | sh (https://www.pulumi.com/docs/install/)`;
   // Where the installer puts it, which no open shell has on PATH yet.
@@ -90,8 +104,8 @@ export async function findPulumi(range: string, interrupt: Interrupt): Promise<P
 }
 
 /** As the Automation API's own, but for Ctrl-C: that would reach the CLI twice, and cut it off. */
-function commandOf({ command, version }: PulumiCommand, { signal, follow }: Interrupt): PulumiCommand {
-  const given = {
+function commandOf({ command, version }: PulumiCommand, { signal, follow }: Interrupt) {
+  return {
     command,
     version,
     run: async (
@@ -110,8 +124,9 @@ function commandOf({ command, version }: PulumiCommand, { signal, follow }: Inte
       throw new Error(`pulumi ${args.slice(0, 2).join(" ")}: ${said}`);
     },
   };
-  return given;
 }
+
+type PulumiCli = ReturnType<typeof commandOf>;
 
 const stateShape = z.looseObject({
   version: z.number(),
@@ -210,14 +225,15 @@ async function inCopy<T>(use: (copy: string) => Promise<T>): Promise<T> {
 }
 
 export function engineOf(args: EngineArgs): Engine {
-  const { project, stack } = args;
+  const { project, stack, folder, backend, command } = args;
+  const reading = readingOptions(args.apiAway);
   const { workspace, selected, ofStack, exported } = callsOf(args);
   /** Reads the cloud into a copy of the state. */
   const read = async (copy: string, before: State): Promise<State> => {
     await writeCopy(copy, project, stack, before);
     if ((before.deployment.resources?.length ?? 0) === 0) return before;
     const there = { PULUMI_BACKEND_URL: `file://${copy}` };
-    await (await selected(there)).refresh(readingOptions());
+    await (await selected(there)).refresh(reading);
     const after = withTriggersOf(before, await exported(there));
     await writeCopy(copy, project, stack, after);
     return after;
@@ -230,7 +246,7 @@ export function engineOf(args: EngineArgs): Engine {
     resources,
     state: async () => (await exported()).deployment.resources ?? [],
     init: async (provider) => void (await Stack.create(stack, await workspace({}, provider))),
-    look: () =>
+    look: (onOutput) =>
       inCopy(async (copy) => {
         const before = await exported();
         const after = await read(copy, before);
@@ -240,6 +256,7 @@ export function engineOf(args: EngineArgs): Engine {
         const { stdout } = await (await selected({ ...there, PULUMI_SKIP_CHECKPOINTS: "true" })).preview({
           diff: true,
           suppressOutputs: true,
+          ...(onOutput === undefined ? {} : { onOutput }),
           onEvent: ({ resourcePreEvent }) => {
             if (resourcePreEvent !== undefined) steps.push(resourcePreEvent.metadata);
           },
@@ -261,6 +278,12 @@ export function engineOf(args: EngineArgs): Engine {
       const { kubeconfig } = await (await selected()).outputs();
       return typeof kubeconfig?.value === "string" ? kubeconfig.value : undefined;
     },
+    comparison: [
+      ...["refresh", "--stack", stack, "--run-program", ...reading.exclude.flatMap((urns) => ["--exclude", urns])],
+      ...["--preview-only", "--expect-no-changes", "--diff"],
+    ],
+    call: async (words, onOutput) =>
+      void (await command.run([...words], folder, { PULUMI_BACKEND_URL: backend }, onOutput)),
     remove: async () => await (await workspace()).removeStack(stack, { preserveConfig: true }),
   };
 }

@@ -46,6 +46,10 @@ interface Wanted {
   readonly name: string;
   readonly stack: string | undefined;
   readonly record?: (entry: StepRecord) => void;
+  /** Whether its steps go on only where they are begun anew, as in a pipeline. Default: no. */
+  readonly once?: boolean;
+  /** Whether the cluster's API does not answer. Default: no. */
+  readonly apiAway?: boolean | undefined;
 }
 
 /**
@@ -54,7 +58,7 @@ interface Wanted {
  * @param steps of a session. @param after called at the end in any case, with how it went
  */
 export async function inSession(
-  { name, stack: given, record = () => {} }: Wanted,
+  { name, stack: given, record = () => {}, once = false, apiAway = false }: Wanted,
   terminal: Terminal,
   steps: (session: Session) => readonly Step[],
   after: (code: ExitCode, session: Session | undefined) => Promise<void> = async () => {},
@@ -66,11 +70,11 @@ export async function inSession(
       "\ninterrupted: what is running ends first; once more ends it at once, and may leave a lock and half-made things\n",
     ),
   );
-  const goOn = `fenestra ${name} --stack ${stack} goes on from here\n`;
+  const goOn = once ? "" : `fenestra ${name} --stack ${stack} goes on from here\n`;
   let session: Session | undefined;
   let code: ExitCode = exitCodes.findings;
   try {
-    session = await openSession(stack, config, passphrase, interrupt);
+    session = await openSession(stack, config, passphrase, interrupt, apiAway);
     out(`${stack} on ${session.spec.cloud} in ${session.spec.region}; its state: ${session.place.backend}\n`);
     await runSteps(steps(session), { out, signal: interrupt.signal, now: () => performance.now(), record });
     code = exitCodes.fine;
@@ -93,6 +97,7 @@ async function openSession(
   config: Readonly<Record<string, string>>,
   passphrase: boolean,
   interrupt: Interrupt,
+  apiAway: boolean,
 ): Promise<Session> {
   const spec = clusterSpec(loadConfig(config));
   const found = findProject();
@@ -104,7 +109,8 @@ async function openSession(
   ]).catch((error: unknown) => {
     throw error instanceof Error && error.name === "Error" ? new StepFailed(error.message) : error;
   });
-  const engine = engineOf({ folder: found.root, project: project.name, stack, backend: place.backend, command });
+  const { backend } = place;
+  const engine = engineOf({ folder: found.root, project: project.name, stack, backend, command, apiAway });
   const program = path.relative(process.cwd(), programFolder) || ".";
   const pulumi = command.version?.toString() ?? "";
   return { stack, config, spec, file, secrets, place, engine, pulumi, program, interrupt };

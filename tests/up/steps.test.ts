@@ -9,7 +9,7 @@ import { ownPlace } from "../../cli/up/places.ts";
 import { watchEngine } from "../../cli/up/progress.ts";
 import { placeOfState } from "../../cli/up/session.ts";
 import { Declined, quoted, runSteps, type Step, type StepRecord } from "../../cli/up/steps.ts";
-import { counted } from "../../cli/up.ts";
+import { counted, difference } from "../../cli/up.ts";
 import { suiteFolder } from "../support/suite.ts";
 
 describe("the steps of up and down", () => {
@@ -145,6 +145,8 @@ describe("the steps of up and down", () => {
     ] as const;
     assert.deepEqual(operationsOf(steps), [`replace ${urn} cidrBlock`, `update ${urn} tags.a update`]);
     assert.equal(counted(operationsOf(steps)), "1 replace, 1 update");
+    assert.deepEqual(difference(["a", "b"], ["b", "c"]), ["< a", "> c"]);
+    assert.deepEqual(difference(["a", "b"], ["b", "a"]), []);
   });
 
   it("tell what the engine waits for, and nothing that it says for debugging", () => {

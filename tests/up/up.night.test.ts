@@ -12,8 +12,6 @@ import { buildPulumi, obtainOrSkip, pulumiVersion } from "../support/skip.ts";
 import { suiteFolder } from "../support/suite.ts";
 import { makeWorld, planted, type World } from "./world.ts";
 
-const root = path.join(import.meta.dirname, "../..");
-
 const lines = z.array(z.string());
 /** In the place of what is planted. */
 const hidden = "[an AWS access key]";
@@ -177,17 +175,18 @@ describe(`a cluster from an account and back, by Pulumi's CLI ${pulumiVersion} a
         await world.ask("apply", { object: { ...object, metadata: { name, labels } } });
       });
 
-      it("is updated by the pipelines' script, which sees what replaces a machine as up does", async () => {
+      it("is updated by a pipeline in parts, which see what replaces a machine as up does", async () => {
         const settings = parse(readFileSync(file(`stacks/Pulumi.${stack}.yaml`), "utf8"));
         settings.config["fenestra:kubernetes"] = { version: release };
         writeFileSync(file(`stacks/Pulumi.${stack}.yaml`), stringify(settings));
-        const env = { STACK: stack, PROGRAM: root, PULUMI_BACKEND_URL: backends[cloud] };
-        const script = (...args: readonly string[]) =>
-          world.run("bash", [path.join(root, "examples/ci/update.sh"), ...args], { env });
-        const seen = await script("preview", "approved");
+        const env = { PULUMI_BACKEND_URL: backends[cloud] };
+        const part = (...words: readonly string[]) => world.fenestra(["up", "--stack", stack, ...words], { env });
+        const before = await part("--drift");
+        assert.equal(before.code, 0, before.output);
+        const seen = await part("--preview", "approved");
         assert.equal(seen.code, 0, seen.output);
         assert.match(readFileSync(file("approved/operations.txt"), "utf8"), /^replace .*control-plane-0|cp-0/m);
-        const done = await script("up", "approved");
+        const done = await part("--approved", "approved");
         assert.equal(done.code, 0, done.output);
         const again = await up();
         assert.match(again.output, /nothing would change/);

@@ -93,8 +93,6 @@ export interface World {
   readonly size: () => number;
   /** Calls of pulumi, aws and az, a line each. */
   readonly calls: () => readonly string[];
-  /** Runs a program in the project. */
-  readonly run: (program: string, args: readonly string[], options?: RunOptions) => Promise<Run>;
   /** Runs the command there. */
   readonly fenestra: (args: readonly string[], options?: RunOptions) => Promise<Run>;
   readonly close: () => Promise<void>;
@@ -169,8 +167,8 @@ export async function makeWorld(folder: string, pulumiPath: string, stack: strin
     PULUMI_DEBUG_PROVIDERS: [...served.ports].map(([name, port]) => `${name}:${port}`).join(","),
     NO_COLOR: "1",
   };
-  const runIn: World["run"] = async (program, args, { interruptAt, env: more = {} } = {}) => {
-    const child = spawn(program, args, {
+  const fenestra: World["fenestra"] = async (args, { interruptAt, env: more = {} } = {}) => {
+    const child = spawn(process.execPath, [path.join(root, "cli/main.ts"), ...args], {
       cwd: at("project"),
       env: { ...env, ...more },
       stdio: ["ignore", "pipe", "pipe"],
@@ -193,8 +191,7 @@ export async function makeWorld(folder: string, pulumiPath: string, stack: strin
     ask: machines.ask,
     size: () => cloud.size,
     calls: () => (existsSync(calls) ? readFileSync(calls, "utf8").trim().split("\n") : []),
-    run: runIn,
-    fenestra: (args, options) => runIn(process.execPath, [path.join(root, "cli/main.ts"), ...args], options),
+    fenestra,
     close: async () => {
       served.close();
       vault.close();

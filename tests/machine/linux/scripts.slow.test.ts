@@ -89,7 +89,6 @@ describe("shell scripts", () => {
         "--source-path=SCRIPTDIR",
         ...files,
         ".ci/run",
-        "examples/ci/update.sh",
         "examples/ci/same-version.sh",
         "cli/fenestra",
         "cli/with-node",

@@ -1,0 +1,61 @@
+// In place of Pulumi's CLI: writes each call down, and answers for the stack's state and for a copy of it.
+import { appendFileSync, copyFileSync, readFileSync, writeFileSync } from "node:fs";
+import path from "node:path";
+import { credentials } from "@grpc/grpc-js";
+import services from "@pulumi/pulumi/proto/events_grpc_pb.js";
+import messages from "@pulumi/pulumi/proto/events_pb.js";
+
+const { FOLDER = "", FAILS = "", PULUMI_BACKEND_URL: backend = "", PULUMI_SKIP_CHECKPOINTS: quick } = process.env;
+const words = process.argv.slice(2);
+const after = (flag: string): string => words[words.indexOf(flag) + 1] ?? "";
+const own = (name: string): string => path.join(FOLDER, name);
+const isCopy = backend.startsWith("file://");
+const checkpoint = path.join(backend.replace("file://", ""), ".pulumi/stacks/fenestra/aws-dev.json");
+const json = (file: string) => JSON.parse(readFileSync(file, "utf8"));
+
+// Without what differs in each run.
+const told = words.join(" ").replaceAll(/ --(event-log|exec-kind|file) \S+| --non-interactive/g, "");
+const line = `${isCopy ? "copy: " : ""}${told}${quick ? " quickly" : ""}`;
+if (words[0] === "version") console.log("v3.270.0");
+else {
+  if (process.env.PULUMI_DISABLE_AUTOMATIC_PLUGIN_ACQUISITION !== "true") process.exit(90);
+  appendFileSync(own("calls"), `${line}\n`);
+  if (FAILS !== "" && line.includes(FAILS)) {
+    console.log("~ what changes");
+    console.error("it failed");
+    process.exit(4);
+  }
+  await answer(words.slice(0, 2).join(" "));
+}
+
+async function answer(call: string): Promise<void> {
+  if (call === "stack export") {
+    const { version, checkpoint: { latest = {} } = {} } = isCopy ? json(checkpoint) : {};
+    console.log(JSON.stringify(isCopy ? { version, deployment: latest } : json(own("state.json"))));
+  } else if (call === "stack import") copyFileSync(after("--file"), own("imported.json"));
+  else if (call.startsWith("refresh") && isCopy) {
+    const state = json(checkpoint);
+    for (const each of state.checkpoint.latest.resources)
+      if (each.replacementTrigger) each.replacementTrigger = "of the program";
+    state.checkpoint.latest.read = true;
+    writeFileSync(checkpoint, JSON.stringify(state));
+  } else if (call.startsWith("preview")) {
+    console.log("~ what changes");
+    await send(json(own("steps.json")));
+  } else if (call.startsWith("stack history")) console.log("[]");
+  else if (call.startsWith("stack output")) console.log("{}");
+}
+
+/** Tells the Automation API what a preview would do. */
+async function send(steps: readonly object[]): Promise<void> {
+  const client = new services.EventsClient(after("--event-log").replace("tcp://", ""), credentials.createInsecure());
+  await new Promise<void>((resolve, reject) => {
+    const stream = client.streamEvents((error: Error | null) => (error === null ? resolve() : reject(error)));
+    for (const metadata of [...steps, undefined]) {
+      const event =
+        metadata === undefined ? { summaryEvent: { resourceChanges: {} } } : { resourcePreEvent: { metadata } };
+      stream.write(new messages.EventRequest().setEvent(JSON.stringify(event)));
+    }
+    stream.end();
+  });
+}
