@@ -57,10 +57,10 @@ function lossStep(session: Session, { yes }: Options, terminal: Terminal, left: 
     id: "loss",
     title: "What will be lost, and what would be left",
     byHand: ["kubectl get services,persistentvolumeclaims,persistentvolumes --all-namespaces"],
-    isDone: async () => !(await engine.exists()) || (await engine.resources()) === 0,
+    isDone: async () => !(await engine.exists()) || (await engine.state()).length === 0,
     run: async (signal) => {
       out(
-        `  ${await engine.resources()} resources, etcd with all objects and Secrets of the cluster, and its snapshots\n`,
+        `  ${(await engine.state()).length} resources, etcd with all objects and Secrets of the cluster, and its snapshots\n`,
       );
       out((await lookInside(session, terminal, left)).map((line) => `  ${line}\n`).join(""));
       if (yes) return undefined;
@@ -98,9 +98,9 @@ function destroyStep({ stack, spec, engine }: Session, terminal: Terminal): Step
     id: "destroy",
     title: "Destroy it",
     byHand: [pulumiLine("destroy", "--stack", stack)],
-    isDone: async () => !(await engine.exists()) || (await engine.resources()) === 0,
+    isDone: async () => !(await engine.exists()) || (await engine.state()).length === 0,
     run: async () => {
-      const total = await engine.resources();
+      const total = (await engine.state()).length;
       await watched(engine.destroy, terminal, total).catch((error: unknown) => {
         const more =
           spec.environment === "production" ? `\na production stack protects its data; to let it go: ${unprotect}` : "";

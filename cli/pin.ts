@@ -5,7 +5,7 @@ import { Command as Declaration } from "@commander-js/extra-typings";
 import { moreArtifacts } from "../components/config/stackFile.ts";
 import { readArtifactLock } from "../components/model/artifacts.ts";
 import { defaultRelease } from "../components/model/releases.ts";
-import { commandOf, type ExitCode, exitCodes, several, type Terminal, UsageError, withUserFile } from "./exit.ts";
+import { commandOf, type ExitCode, exitCodes, type Terminal, UsageError, withUserFile } from "./exit.ts";
 import { programFolder } from "./packages.ts";
 import { type Lock, nameOf, type Pinned, pin, versionsSchema } from "./pin/lock.ts";
 import { httpPublishers } from "./pin/publishers.ts";
@@ -23,13 +23,6 @@ const declaration = new Declaration()
   .argument("[words...]")
   .option("--check", "write nothing")
   .option("--json", "print what became of each artifact as JSON")
-  .option(
-    "--sha256 <TEXT>",
-    "with a name: a digest that the publisher does not give, as SHA256, OS=SHA256 or NAME:OS=SHA256",
-    several,
-  )
-  .option("--only <TEXT>", "only artifacts whose name or version contains TEXT")
-  .option("--accept-moved", "take the new image where a publisher has moved a tag")
   .option("--via <URL>", "reach each publisher as URL/<host>/<path>: a mirror in place of the internet")
   .option("--root <DIR>", "another checkout of this repository");
 
@@ -38,14 +31,12 @@ export const command = commandOf(declaration, run, { codes: { 1: "a digest diffe
 type Options = ReturnType<typeof declaration.opts>;
 
 /** One of three: all that there is, a release, a component. */
-function requested({ sha256: digests = [], only, acceptMoved }: Options, words: readonly string[]) {
+function requested(words: readonly string[]) {
   if (words.length > 2) throw new UsageError(`pin takes a version, or a name and its version, not ${words.join(" ")}`);
   const [release, name] = words.toReversed();
   const version = release?.replace(/^v/, "");
-  if (version !== undefined && name !== undefined) return { component: { name, version, digests }, only, acceptMoved };
-  if (digests.length > 0)
-    throw new UsageError("--sha256 is about one program or image; allowed: with NAME and VERSION");
-  return { release: version, only, acceptMoved };
+  if (version !== undefined && name !== undefined) return { component: { name, version } };
+  return { release: version };
 }
 
 /** Where what is recorded, and what there is. */
@@ -81,7 +72,7 @@ async function run(given: Options, terminal: Terminal, words: readonly string[])
   const { check, json, via, root } = given;
   if (via !== undefined && !/^https?:$/.test(URL.parse(via)?.protocol ?? ""))
     throw new UsageError(`--via ${via} is not a URL; allowed: one such as https://mirror.example.com`);
-  const request = requested(given, words);
+  const request = requested(words);
   const { lock, table, files } = readPlace(root);
   const before = { lock, versions: versionsSchema.parse(table) };
   const pinned = await pin(lock, { ...request, ...before }, httpPublishers(via), terminal.progress);
@@ -118,9 +109,8 @@ function report({ results, taken, gone, failed }: Pinned, { out, err }: Pick<Ter
   }
   if (of("failed").length > 0 && of("failed").length + of("kept").length === results.length)
     err("No publisher could be reached. Run this where there is internet, or give a mirror by --via URL.\n");
-  for (const { message } of of("moved")) err(`! ${message}\n`);
   for (const { message } of of("unverified")) err(`· ${message}\n`);
-  const counts = ["verified", "recorded", "moved", "different", "failed"].map((each) => `${of(each).length} ${each}`);
+  const counts = ["verified", "recorded", "different", "failed"].map((each) => `${of(each).length} ${each}`);
   out(`${counts.join(", ")}, ${of("unverified").length} without a published digest\n`);
   for (const row of taken) out(`taken: ${nameOf(row)}\n`);
   for (const row of gone) out(`gone: ${nameOf(row)}: Fenestra has that patch, or a later one\n`);

@@ -4,14 +4,13 @@ import { cloudNames } from "../components/model/cloudFacts/facts.ts";
 import { changes } from "../plan/diff/operations.ts";
 import { findingSchema } from "../plan/finding.ts";
 import { count, list, planSchema, record, texts } from "../plan/plan.ts";
-import { changesVersion, nodeFates, statuses } from "./changes/stackChange.ts";
+import { changesSchema } from "./changes/stackChange.ts";
 import { pinOutcomes } from "./pin/lock.ts";
 
 const word = z.string();
 const optional = word.exactOptional();
 const lines = list(word);
 const leaves = list(record({ path: word, old: z.unknown().optional(), now: z.unknown().optional() }));
-const nodes = list(record({ name: word, fate: z.enum(nodeFates) }));
 
 /** What each command prints with `--json`, by its name and, where one option makes it another thing, that. */
 export const printed = {
@@ -54,19 +53,7 @@ export const printed = {
       problems: count.describe("0 for a file without mistakes, whose other values are then known."),
     }),
   ),
-  changes: record({
-    version: z.literal(changesVersion),
-    stacks: list(
-      record({
-        ...{ stack: word, status: z.enum(statuses) },
-        ...{ reason: word, nodes: word, values: word, findings: word, files: word, summary: word },
-        overview: record({
-          ...{ controlPlane: nodes, pools: nodes, added: count, removed: count, changed: count, replaced: count },
-          ...{ refused: count, lost: count, newFindings: count, goneFindings: count },
-        }).nullable(),
-      }),
-    ),
-  }),
+  changes: changesSchema,
   preflight: record({
     ...{ stack: word, cloud: z.enum(cloudNames) },
     answers: list(

@@ -20,10 +20,9 @@ interface Row {
 export function configurationMarkdown(schema: JsonSchema): string {
   const entries = Object.entries(schema.properties ?? {});
   const known = new Map<string, string>();
-  const settings = entries.map(([key, value]) => ({ key, value, required: schema.required?.includes(key) ?? false }));
-  const sections = settings.map((setting) => ({ ...setting, below: rowsBelow(setting.key, setting.value, known) }));
-  const isSmall = ({ below }: { readonly below: readonly Row[] }): boolean => below.length < 5;
-  const small = sections.filter(isSmall).map((setting) => ({ ...setting, path: setting.key }));
+  const settings = entries.map(([key, value]) => ({
+    ...{ key, schema: value, required: schema.required?.includes(key) ?? false },
+  }));
   const lines = [
     "# Configuration",
     "",
@@ -36,25 +35,12 @@ export function configurationMarkdown(schema: JsonSchema): string {
     "",
     "What a stack needs comes first, then what is usual, then what few set, because their organisation demands it.",
     "",
-    "## The stack",
-    "",
-    ...list(
-      inGroups(
-        small.map((setting) => ({
-          ...setting,
-          schema: setting.value,
-          rows: [row(setting.key, setting.value, setting.required), ...setting.below],
-        })),
-      ),
-    ),
-    ...sections
-      .filter((setting) => !isSmall(setting))
-      .flatMap(({ key, value, required, below }) => [
+    ...grouped(settings)
+      .flatMap(([, some]) => some)
+      .flatMap(({ key, schema, required }) => [
         `## ${configPrefix}${key}`,
         "",
-        `${value.description ?? ""} ${required ? "Required" : "Optional"}: ${allowedText(value)}.`.trim(),
-        "",
-        ...list(below),
+        ...list([row(key, schema, required), ...rowsBelow(key, schema, known)]),
       ]),
   ];
   return lines.join("\n").replaceAll(/\n{3,}/g, "\n\n");

@@ -1,8 +1,7 @@
 import { lstatSync, readFileSync } from "node:fs";
-import { parseChanges, type StackChange, type Status, table } from "./stackChange.ts";
+import { changesSchema, type StackChange, type Status, table } from "./stackChange.ts";
 
-// Runs with a token that may write to the repository, on what anyone's branch left, and before packages are installed:
-// it imports Node's own modules alone, and takes every text as hostile.
+// Runs with a token that may write to the repository, on what anyone's branch left: it takes every text as hostile.
 
 /** Longest comment in bytes; GitHub refuses more than 65,536 characters. */
 export const commentLimit = 65_000;
@@ -128,7 +127,7 @@ export function commentOfFile(file: string, source: CommentSource): string {
   try {
     const found = lstatSync(file);
     if (!found.isFile() || found.size > largestFile) return failureComment(source);
-    changes = parseChanges(readFileSync(file, "utf8"));
+    changes = changesSchema.parse(JSON.parse(readFileSync(file, "utf8"))).stacks;
   } catch {
     return failureComment(source);
   }

@@ -1,10 +1,13 @@
+import { z } from "zod";
+import { count, list, record } from "../../plan/plan.ts";
+
 /** `failed`: it cannot be planned now. `unknown`: not by the older version. */
 export const statuses = ["failed", "changed", "unknown", "added", "removed", "same"] as const;
 
 export type Status = (typeof statuses)[number];
 
 /** What happens to machines, in the table's words. */
-export const nodeFates = [
+const nodeFates = [
   "refused",
   "replaced",
   "may-be-replaced",
@@ -18,28 +21,27 @@ export const nodeFates = [
 
 type NodeFate = (typeof nodeFates)[number];
 
-export interface NodeRow {
-  readonly name: string;
-  readonly fate: NodeFate;
-}
-
-/** Numbers of a row of the table, by their names in `changes.json`. */
-const numbers = ["added", "removed", "changed", "replaced", "refused", "lost", "newFindings", "goneFindings"] as const;
+/** Names of machines are in the comment. */
+const nodes = list(record({ name: z.string().regex(/^[a-z0-9-]{1,60}$/), fate: z.enum(nodeFates) }));
 
 /** Names and numbers, no text. */
-export type Overview = Readonly<Record<(typeof numbers)[number], number>> & {
-  readonly controlPlane: readonly NodeRow[];
-  readonly pools: readonly NodeRow[];
-};
+const overview = record({
+  ...{ controlPlane: nodes, pools: nodes, added: count, removed: count, changed: count, replaced: count },
+  ...{ refused: count, lost: count, newFindings: count, goneFindings: count },
+});
 
-/** Each may be empty. */
-const textNames = ["reason", "nodes", "values", "findings", "files", "summary"] as const;
+export type Overview = z.output<typeof overview>;
 
-export type StackChange = Readonly<Record<(typeof textNames)[number], string>> & {
-  readonly stack: string;
-  readonly status: Status;
-  readonly overview: Overview | null;
-};
+const text = z.string();
+const stackChange = record({
+  // Only characters that Pulumi allows: the comment has the name as it is.
+  ...{ stack: text.regex(/^[A-Za-z0-9_.-]{1,100}$/), status: z.enum(statuses) },
+  // Each may be empty.
+  ...{ reason: text, nodes: text, values: text, findings: text, files: text, summary: text },
+  overview: overview.nullable(),
+});
+
+export type StackChange = z.output<typeof stackChange>;
 
 export function bareChange(stack: string, status: Status, reason = ""): StackChange {
   return { stack, status, overview: null, reason, nodes: "", values: "", findings: "", files: "", summary: "" };
@@ -48,57 +50,13 @@ export function bareChange(stack: string, status: Status, reason = ""): StackCha
 /** File that `fenestra changes --out` writes for all stacks. */
 export const changesFile = "changes.json";
 
-export const changesVersion = 3;
+const changesVersion = 3;
 
 export function changesJson(stacks: readonly StackChange[]): string {
   return `${JSON.stringify({ version: changesVersion, stacks }, null, 2)}\n`;
 }
 
-/** Only characters that Pulumi allows: the comment has the name as it is. */
-const stackName = /^[A-Za-z0-9_.-]{1,100}$/;
-
-/** Names of machines are in the comment, too. */
-const nodeName = /^[a-z0-9-]{1,60}$/;
-
-type Check = (value: unknown) => boolean;
-const isText: Check = (value) => typeof value === "string";
-const isCount: Check = (value) => Number.isFinite(value) && Number(value) >= 0;
-const like =
-  (form: RegExp): Check =>
-  (value) =>
-    typeof value === "string" && form.test(value);
-const oneOf =
-  (words: readonly unknown[]): Check =>
-  (value) =>
-    words.includes(value);
-const listOf =
-  (check: Check): Check =>
-  (value) =>
-    Array.isArray(value) && value.every(check);
-const each = (names: readonly string[], check: Check) => Object.fromEntries(names.map((name) => [name, check]));
-const object =
-  (fields: Readonly<Record<string, Check>>): Check =>
-  (value) =>
-    typeof value === "object" &&
-    value !== null &&
-    Object.entries(fields).every(([key, check]) => check(Reflect.get(value, key)));
-
-const nodes = listOf(object({ name: like(nodeName), fate: oneOf(nodeFates) }));
-const overview = object({ ...each(numbers, isCount), controlPlane: nodes, pools: nodes });
-const change = object({
-  ...{ stack: like(stackName), status: oneOf(statuses), ...each(textNames, isText) },
-  overview: (value) => value === null || overview(value),
-});
-const isFile = object({ version: oneOf([changesVersion]), stacks: listOf(change) });
-
-const isChanges = (value: unknown): value is { readonly stacks: readonly StackChange[] } => isFile(value);
-
-/** Reads the file without trust in its author. @throws TypeError when it has another form */
-export function parseChanges(text: string): readonly StackChange[] {
-  const parsed: unknown = JSON.parse(text);
-  if (!isChanges(parsed)) throw new TypeError("it is not a list of changed stacks");
-  return parsed.stacks;
-}
+export const changesSchema = record({ version: z.literal(changesVersion), stacks: list(stackChange) });
 
 export const statusWords: Readonly<Record<Status, string>> = {
   failed: "cannot be planned",
@@ -150,7 +108,7 @@ function statusCell(status: Status, { refused, lost }: Overview): string {
 }
 
 /** `**replaced**: win2019; rolled one by one: linux, win2022`; at most `names` in all. */
-function nodeCell(nodes: readonly NodeRow[], names: number): string {
+function nodeCell(nodes: Overview["pools"], names: number): string {
   const moving = nodes.filter(({ fate }) => fate !== "stays");
   if (moving.length === 0) return fates.stays;
   let left = names;

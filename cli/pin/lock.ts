@@ -54,20 +54,15 @@ export interface Wanted {
   readonly versions: Versions;
   readonly release?: string | undefined;
   readonly component?: Component | undefined;
-  /** A part of a name or a version: only such rows are asked for. */
-  readonly only?: string | undefined;
-  /** Whether an image that a publisher has put at a known tag is taken. */
-  readonly acceptMoved?: boolean | undefined;
 }
 
-/** A program or image of the lock at a later patch, with digests by hand: `[NAME:][OS=]SHA256`. */
+/** A program or image of the lock at a later patch. */
 interface Component {
   readonly name: string;
   readonly version: string;
-  readonly digests: readonly string[];
 }
 
-export const pinOutcomes = ["verified", "recorded", "moved", "unverified", "different", "failed", "kept"] as const;
+export const pinOutcomes = ["verified", "recorded", "unverified", "different", "failed", "kept"] as const;
 
 interface PinResult {
   readonly artifact: Artifact;
@@ -107,12 +102,16 @@ export async function pin(
   const look = async (artifact: Artifact): Promise<PinResult> => {
     if (!isAsked(artifact)) return { artifact, outcome: "kept" };
     progress(`asking for ${nameOf(artifact)}`);
-    return await judged(artifact, publishers, wanted.acceptMoved);
+    return await judged(artifact, publishers);
   };
   const results: PinResult[] = [];
   while (results.length < rows.length)
     results.push(...(await Promise.all(rows.slice(results.length, results.length + atOnce).map(look))));
-  const failed = results.flatMap((each) => failureOf(each, taken));
+  const failed = results.flatMap(({ artifact, outcome, message = "" }) => {
+    if (outcome === "different" || outcome === "failed") return [message];
+    const isOpen = outcome === "unverified" && artifact.digest === null && taken.includes(artifact);
+    return isOpen ? [`${message}: copy the row of its earlier patch, with this version and a digest of yours`] : [];
+  });
   const found = { results, failed };
   if (failed.length > 0) return { lock, versions: wanted.versions, ...found, taken: [], gone: [] };
   const all = results.map(({ artifact }) => artifact);
@@ -124,18 +123,13 @@ export async function pin(
 }
 
 /** Rows that there are to be, sorted, and those of them that are asked for. A user's stay. */
-function rowsOf({ rows: own, users }: Lock, { versions: table, release, component, only }: Wanted) {
+function rowsOf({ rows: own, users }: Lock, { versions: table, release, component }: Wanted) {
   const versions = component === undefined ? table : withComponent(table, component);
   const named = withNamed(own, versions);
   const taken = component === undefined ? [] : takenOf(named, own, users, component, table.together);
-  const isMeant = (row: Artifact) =>
-    component === undefined ? `${row.name} ${row.version}`.includes(only ?? "") : taken.includes(row);
+  const isMeant = (row: Artifact) => component === undefined || taken.includes(row);
   const known = users === undefined ? named.filter((row) => own.includes(row) || isMeant(row)) : over(own, users);
   const rows = over(release === undefined ? known : withRelease(known, release), taken);
-  if (!rows.some(isMeant) && only !== undefined)
-    throw new UsageError(
-      `--only ${only} is in the name or version of no artifact; allowed: a part of one, such as kubelet`,
-    );
   // A user may fill in what the program lacks, and with a release nothing but that is taken.
   const isFixed = (row: Artifact) =>
     users !== undefined && own.includes(row) && (row.digest !== null || release !== undefined);
@@ -253,7 +247,7 @@ function takenOf(
   named: readonly Artifact[],
   lock: readonly Artifact[],
   users: readonly Artifact[] = [],
-  { name, version, digests }: Component,
+  { name, version }: Component,
   together: Versions["together"],
 ): readonly Artifact[] {
   const ahead = users.find((row) => row.name === name && isLaterPatch(row.version, version));
@@ -262,7 +256,7 @@ function takenOf(
   const taken = named
     .filter((row) => partnersOf(name, together).includes(row.name) && row.digest === null)
     .filter((row) => row.version === inForm(version, row.version));
-  if (taken.some((row) => row.name === name && row.version === version)) return withDigests(taken, digests);
+  if (taken.some((row) => row.name === name && row.version === version)) return taken;
   const own = lock.filter((row) => row.name === name);
   const versions = [...new Set(own.map((row) => row.version))];
   if (own.length === 0) {
@@ -275,21 +269,6 @@ function takenOf(
   throw new UsageError(
     `${name} ${version} is no later patch of ${versions.join(", ")}; allowed: one of the same minor and form`,
   );
-}
-
-/** @throws UsageError for another form, or not exactly one row */
-function withDigests(rows: readonly Artifact[], given: readonly string[]): readonly Artifact[] {
-  return given.reduce((some, text) => {
-    const [, name, os, digest] = /^(?:([^:=]+):)?(?:(linux|windows|any)=)?([0-9a-f]{64})$/.exec(text) ?? [];
-    if (digest === undefined)
-      throw new UsageError(`--sha256 ${text} is no digest; allowed: 64 lower-case digits, such as windows=5a61...`);
-    const meant = some.filter((row) => row.name === (name ?? row.name) && row.os === (os ?? row.os));
-    if (meant.length !== 1)
-      throw new UsageError(
-        `--sha256 ${text} is about ${meant.length} files; allowed: one, as NAME:OS=SHA256, of ${some.map(nameOf).join(", ")}`,
-      );
-    return some.map((row) => (meant.includes(row) ? withDigest(row, digest, "given by hand") : row));
-  }, rows);
 }
 
 /** The row with its digest; an image's reference has it, too. */
@@ -309,10 +288,10 @@ function sorted(lock: readonly Artifact[]): readonly Artifact[] {
   );
 }
 
-/** A missing digest is taken. A moved tag can be accepted; a file may not change. */
-async function judged(artifact: Artifact, publishers: Publishers, acceptMoved = false): Promise<PinResult> {
-  const said = (outcome: PinResult["outcome"], text: string, of = artifact) => {
-    return { artifact: of, outcome, message: `${nameOf(artifact)}: ${text}` };
+/** A missing digest is taken; what is recorded may not change. */
+async function judged(artifact: Artifact, publishers: Publishers): Promise<PinResult> {
+  const said = (outcome: PinResult["outcome"], text: string) => {
+    return { artifact, outcome, message: `${nameOf(artifact)}: ${text}` };
   };
   try {
     const { digest, from } = await digestOf(artifact, publishers);
@@ -322,16 +301,8 @@ async function judged(artifact: Artifact, publishers: Publishers, acceptMoved = 
     if (artifact.digest === null) return { artifact: recorded, outcome: "recorded" };
     const both = `the lock file has ${artifact.digest}, the publisher says ${digest} (${from})`;
     if (!isImage(artifact)) return said("different", `${both}. Find out why before you use it`);
-    if (acceptMoved) return said("moved", `tag moved: ${both}`, recorded);
-    return said("different", `the tag was moved: ${both}. Take the new image with --accept-moved`);
+    return said("different", `the tag was moved: ${both}. To take the new image, set its digest to null there first`);
   } catch (error) {
     return said("failed", reasonOf(error));
   }
-}
-
-function failureOf({ artifact, outcome, message = "" }: PinResult, taken: readonly Artifact[]): readonly string[] {
-  if (outcome === "different" || outcome === "failed") return [message];
-  return outcome === "unverified" && artifact.digest === null && taken.includes(artifact)
-    ? [`${message}; allowed: --sha256 ${artifact.name}:${artifact.os}=SHA256`]
-    : [];
 }

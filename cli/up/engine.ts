@@ -64,8 +64,6 @@ export interface Engine {
   readonly others: () => Promise<readonly string[]>;
   /** Resources of the state, with encrypted secrets. */
   readonly state: () => Promise<readonly unknown[]>;
-  /** How many the stack has. */
-  readonly resources: () => Promise<number>;
   readonly init: (provider: string) => Promise<void>;
   /** What an update would do after the cloud is read, on a copy of the state: neither is written, no lock is taken. */
   readonly look: (onOutput?: (text: string) => void) => Promise<Look>;
@@ -239,11 +237,9 @@ export function engineOf(args: EngineArgs): Engine {
     return after;
   };
   const names = async () => (await (await workspace()).listStacks()).map(({ name }) => name.split("/").at(-1) ?? name);
-  const resources = async (): Promise<number> => (await exported()).deployment.resources?.length ?? 0;
   return {
     exists: async () => (await names()).includes(stack),
     others: async () => (await names()).filter((name) => name !== stack),
-    resources,
     state: async () => (await exported()).deployment.resources ?? [],
     init: async (provider) => void (await Stack.create(stack, await workspace({}, provider))),
     look: (onOutput) =>

@@ -76,7 +76,7 @@ export function driftStep({ engine }: Session, { out }: Terminal): Step {
     title: "Whether the cloud is as recorded",
     byHand: [pulumiLine(...engine.comparison)],
     run: async () => {
-      if ((await engine.resources()) === 0) return "no update yet: nothing to read";
+      if ((await engine.state()).length === 0) return "no update yet: nothing to read";
       await engine.call(engine.comparison, out);
       return undefined;
     },

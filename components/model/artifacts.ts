@@ -106,7 +106,7 @@ export function requireArtifact(lock: readonly Artifact[], query: ArtifactQuery)
   const artifact = findArtifact(lock, query);
   if (artifact === undefined)
     throw new RangeError(
-      `no artifact ${query.name} ${query.version} for ${query.os} in the lock file: cli/fenestra pin --only ${query.name} adds it`,
+      `no artifact ${query.name} ${query.version} for ${query.os} in the lock file: cli/fenestra pin adds it`,
     );
   return artifact;
 }

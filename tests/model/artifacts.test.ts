@@ -99,7 +99,7 @@ describe("finding artifacts", () => {
   it("names what is missing", () => {
     assert.throws(
       () => requireArtifact(lock, { ...query, version: "1.99.0" }),
-      new RangeError("no artifact kubelet 1.99.0 for linux in the lock file: cli/fenestra pin --only kubelet adds it"),
+      new RangeError("no artifact kubelet 1.99.0 for linux in the lock file: cli/fenestra pin adds it"),
     );
   });
 
