@@ -12,7 +12,7 @@ import { imagesIn } from "../plan/program/images.ts";
 import { makePlan } from "../plan/report/makePlan.ts";
 import { commandOf, type ExitCode, exitCodes, several, type Terminal, UsageError } from "./exit.ts";
 import { builders, readme } from "./image/builders.ts";
-import { tellingProgramErrors, writePlan } from "./plan.ts";
+import { writePlan } from "./plan.ts";
 import { programEntry, readStack, stackChoices, stackCommand } from "./project.ts";
 
 const declaration = stackCommand()
@@ -24,7 +24,7 @@ const declaration = stackCommand()
   .option("--base <IMAGE>", "the vendor's image to begin with, in place of the pool's")
   .option("--pull <IMAGE>", "one more container image to pull, with its digest; may be repeated", several);
 
-export const command = commandOf(declaration, tellingProgramErrors(image), {
+export const command = commandOf(declaration, image, {
   codes: { 1: "the program fails" },
   complete: { stack: stackChoices },
 });

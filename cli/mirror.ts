@@ -3,7 +3,6 @@ import { clusterSpec } from "../components/model/clusterSpec.ts";
 import { makePlan } from "../plan/report/makePlan.ts";
 import { mirrorList, mirrorText } from "../plan/report/mirrorList.ts";
 import { commandOf, exitCodes } from "./exit.ts";
-import { tellingProgramErrors } from "./plan.ts";
 import { jsonOf } from "./printed.ts";
 import { programEntry, readStack, stackChoices, stackCommand } from "./project.ts";
 
@@ -13,7 +12,7 @@ export const command = commandOf(
       "Lists every file and image that a stack needs, with its digest, so that a mirror can be filled. A line is: file or image, digest or -, URL or reference. A file belongs on the mirror under <host>/<path> of its URL. Packages of the operating system and updates of Windows are in the image. Needs no network.",
     )
     .option("--json", "print the list as JSON"),
-  tellingProgramErrors(async (options, terminal) => {
+  async (options, terminal) => {
     const { stack, config } = readStack("mirror", options, terminal);
     terminal.progress(`planning ${stack}`);
     const spec = clusterSpec(loadConfig(config));
@@ -24,6 +23,6 @@ export const command = commandOf(
       `${list.files.length} files, ${list.images.length} images, ${without} of them without a recorded digest\n`,
     );
     return exitCodes.fine;
-  }),
+  },
   { codes: { 1: "the program fails" }, complete: { stack: stackChoices } },
 );

@@ -2,11 +2,9 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 
 import path from "node:path";
 import { Option } from "@commander-js/extra-typings";
 import { z } from "zod";
-import { UserDataError } from "../plan/decode/userData.ts";
 import { type BasePlan, readBasePlan } from "../plan/diff/base.ts";
 import { diffPlans } from "../plan/diff/compare.ts";
 import { diffText } from "../plan/diff/text.ts";
-import { ProgramError, ShapeError } from "../plan/program/runProgram.ts";
 import { levels, reaches } from "../plan/report/findings.ts";
 import { makePlan } from "../plan/report/makePlan.ts";
 import { type OutputFile, planFiles, planJson } from "../plan/report/markdown.ts";
@@ -42,7 +40,7 @@ const declaration = stackCommand()
     "judge what is out of support as of this day (2026-11-30); without it nothing is said of it",
   );
 
-export const command = commandOf(declaration, tellingProgramErrors(plan), {
+export const command = commandOf(declaration, plan, {
   codes: {
     1: "a finding at the level of --fail-on, an update that is refused, or the program fails",
     3: `with --fail-on ${lostData}: the change loses data, addresses or their protection`,
@@ -122,20 +120,4 @@ function dateOf(text: string | undefined): string | undefined {
   if (text !== undefined && !z.iso.date().safeParse(text).success)
     throw new UsageError(`--as-of ${text} is not a date; allowed: a day such as 2026-11-30`);
   return text;
-}
-
-/** What a plan ends with where the program, a payload or the user's transforms are broken. Their messages are complete. */
-export const programErrors = [ProgramError, ShapeError, UserDataError] as const;
-
-/** Runs a command that makes plans, and tells of such errors without a trace: they are the worst of findings. */
-export function tellingProgramErrors<Options>(run: (options: Options, terminal: Terminal) => Promise<ExitCode>) {
-  return async (options: Options, terminal: Terminal): Promise<ExitCode> => {
-    try {
-      return await run(options, terminal);
-    } catch (error) {
-      if (!(error instanceof Error) || !programErrors.some((kind) => error instanceof kind)) throw error;
-      terminal.err(`fenestra: ${error.message}\n`);
-      return exitCodes.findings;
-    }
-  };
 }

@@ -2,7 +2,7 @@ import path from "node:path";
 import { CommanderError, type CommandUnknownOpts, Command as Declaration } from "@commander-js/extra-typings";
 import { moreArtifacts } from "../components/config/stackFile.ts";
 import { artifactsVariable } from "../components/model/artifacts.ts";
-import { ConfigError, didYouMean } from "../components/model/problem.ts";
+import { ConfigError, didYouMean, ProgramFailure } from "../components/model/problem.ts";
 import project from "../package.json" with { type: "json" };
 import {
   type Command,
@@ -49,7 +49,7 @@ export async function runCommand(args: readonly string[], screen: Screen, comman
     const message = messageFor(error, command === undefined ? undefined : name);
     if (message === undefined) throw error;
     screen.err(message);
-    return exitCodes.badConfig;
+    return error instanceof ProgramFailure ? exitCodes.findings : exitCodes.badConfig;
   }
 }
 
@@ -134,7 +134,7 @@ function codesText(command: Command | undefined): string {
 /** @returns none for an error of ours. @param name of the command, where there is one */
 function messageFor(error: unknown, name: string | undefined): string | undefined {
   if (error instanceof ConfigError) return error.message;
-  if (error instanceof UsageError) return `fenestra: ${error.message}\n`;
+  if (error instanceof UsageError || error instanceof ProgramFailure) return `fenestra: ${error.message}\n`;
   if (!(error instanceof CommanderError)) return undefined;
   const mistake = error.message
     .replace(/^error: |\.$/g, "")

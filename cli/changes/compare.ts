@@ -1,4 +1,4 @@
-import { ConfigError } from "../../components/model/problem.ts";
+import { ConfigError, ProgramFailure } from "../../components/model/problem.ts";
 import { type BasePlan, readBasePlan } from "../../plan/diff/base.ts";
 import { diffPlans, isEmpty, type PlanDiff } from "../../plan/diff/compare.ts";
 import type { Change } from "../../plan/diff/operations.ts";
@@ -15,7 +15,6 @@ import type { Plan } from "../../plan/plan.ts";
 import { planJson } from "../../plan/report/markdown.ts";
 import { planSummary } from "../../plan/report/summary.ts";
 import { UsageError } from "../exit.ts";
-import { programErrors } from "../plan.ts";
 import { bareChange, type Overview, type StackChange } from "./stackChange.ts";
 
 export interface Version<T> {
@@ -130,7 +129,7 @@ async function orReason<T>(action: () => Promise<T>): Promise<T | string> {
   try {
     return await action();
   } catch (error) {
-    const expected = [ConfigError, UsageError, ...programErrors];
+    const expected = [ConfigError, UsageError, ProgramFailure];
     if (error instanceof Error && expected.some((kind) => error instanceof kind)) return error.message;
     throw error;
   }

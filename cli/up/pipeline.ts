@@ -3,17 +3,15 @@ import path from "node:path";
 import type { Cloud } from "../../components/config/schema.ts";
 import project from "../../package.json" with { type: "json" };
 import { type Terminal, withUserFile } from "../exit.ts";
+import { ownPackages } from "./places.ts";
 import { pulumiLine, type Session } from "./session.ts";
 import type { Step } from "./steps.ts";
 
 // Parts of `up` for a pipeline, each in a job with rights of its own. None asks.
 
-/** The cloud's own package, which the other cloud's stacks do not need. */
-const packages: Readonly<Record<Cloud, string>> = { aws: "aws", azure: "azure-native" };
-
 /** Arguments of `pulumi` that fetch the plug-ins of a cloud. It tries each five times itself (its workspace/plugins.go). */
 function pluginCalls(cloud: Cloud): readonly (readonly string[])[] {
-  const others = ["pulumi", ...Object.values(packages).filter((name) => name !== packages[cloud])];
+  const others = ["pulumi", ...Object.values(ownPackages).filter((name) => name !== ownPackages[cloud])];
   return Object.entries(project.dependencies).flatMap(([dependency, version]) => {
     const [, name] = /^@pulumi\/(.+)$/.exec(dependency) ?? [];
     return name === undefined || others.includes(name) ? [] : [["plugin", "install", "resource", name, version]];

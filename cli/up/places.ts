@@ -35,6 +35,9 @@ export const accountLine: Readonly<Record<Cloud, string>> = {
   azure: "az account show --query id --output tsv",
 };
 
+/** Each cloud's own package of Pulumi, which the other cloud's stacks do not need. */
+export const ownPackages: Readonly<Record<Cloud, string>> = { aws: "aws", azure: "azure-native" };
+
 /** The place that a cloud's account gets once; several stacks share it. */
 export function ownPlace(where: Where): Place {
   return where.cloud === "aws" ? awsPlace(where) : azurePlace(where);

@@ -1,5 +1,8 @@
 import { closestMatch } from "leven";
 
+/** The program, a payload or the user's transforms are broken. The message is complete. */
+export class ProgramFailure extends Error {}
+
 /** Prefix of our keys in a stack file: the project's name. */
 export const configPrefix = "fenestra:";
 

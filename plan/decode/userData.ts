@@ -2,6 +2,7 @@ import { createHash } from "node:crypto";
 import { gunzipSync } from "node:zlib";
 import { parse, YAMLParseError } from "yaml";
 import { z } from "zod";
+import { ProgramFailure } from "../../components/model/problem.ts";
 
 export interface DecodedFile {
   readonly path: string;
@@ -23,7 +24,7 @@ export interface DecodedUserData {
 }
 
 /** User data that its reader on the machine could not read either. */
-export class UserDataError extends Error {
+export class UserDataError extends ProgramFailure {
   constructor(message: string, options?: ErrorOptions) {
     super(`the user data is not what a machine can read: ${message}`, options);
     this.name = "UserDataError";

@@ -1,6 +1,6 @@
 import { pathToFileURL } from "node:url";
 import * as runtime from "@pulumi/pulumi/runtime/index.js";
-import { ConfigError } from "../../components/model/problem.ts";
+import { ConfigError, ProgramFailure } from "../../components/model/problem.ts";
 import { connected, type OutputMode, type RecordedHook, RecordingEngine, type SimulatedCloud } from "./engine.ts";
 import type { RecordedProgram } from "./recorded.ts";
 
@@ -23,7 +23,7 @@ export interface ProgramResult {
 }
 
 /** The program failed; a mistake in the config is a ConfigError instead. */
-export class ProgramError extends Error {
+export class ProgramError extends ProgramFailure {
   constructor(entry: string, errors: readonly Error[]) {
     super(`${entry} failed: ${errors.map(({ message }) => message).join("; ")}`, { cause: errors[0] });
     this.name = "ProgramError";
@@ -106,7 +106,7 @@ function resourceDifference(unknownRun: RecordedProgram, knownRun: RecordedProgr
   };
 }
 
-export class ShapeError extends Error {
+export class ShapeError extends ProgramFailure {
   readonly difference: ResourceDifference;
 
   constructor(difference: ResourceDifference) {

@@ -3,7 +3,7 @@ import { execFileSync } from "node:child_process";
 import { existsSync, globSync, readdirSync, readFileSync } from "node:fs";
 import path from "node:path";
 import { z } from "zod";
-import { configurationMarkdown } from "../../cli/settingsPage.ts";
+import { configurationMarkdown } from "../../cli/schema.ts";
 import { awsOwners } from "../../components/aws/owners.ts";
 import { azureOwners } from "../../components/azure/owners.ts";
 import { configJsonSchema } from "../../components/config/jsonSchema.ts";

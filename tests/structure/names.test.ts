@@ -19,7 +19,7 @@ const choosing: Readonly<Record<string, string>> = {
   "check/facts.ts": "expected values are not the program's",
   "examples/ci/index.ts": "only the SDK of the chosen cloud is loaded",
   "cli/down.ts": "commands of two clouds, as they are shown",
-  "cli/init/fromCloud.ts": "commands of two clouds",
+  "cli/init/questions.ts": "commands of two clouds",
   "cli/up/evidence.ts": "commands of two clouds",
   "cli/up/places.ts": "commands of two clouds, as they are shown",
   "cli/image/builders.ts": "builders of two clouds",

@@ -14,7 +14,7 @@ import { newerImages } from "../../../check/cluster/machines.ts";
 import { emptied } from "../../../check/cluster/verify.ts";
 import { smallFileSystems, staleAttachments } from "../../../check/cluster/volumes.ts";
 import { awaitsFirstProbe, podProblem, workloadProblems } from "../../../check/cluster/workloads.ts";
-import { heldBy, leftovers } from "../../../cli/down/leftovers.ts";
+import { heldBy, leftovers } from "../../../cli/down.ts";
 import { lateSnapshotHours } from "../../../components/model/timings.ts";
 import { readDocument } from "../../docs/documents.ts";
 
