@@ -63,7 +63,7 @@ export type Commands = Readonly<
 
 type Codes = { readonly [code in 1 | 3]?: string };
 
-/** A command, as cli/main.ts describes. */
+/** @param declaration commander's, or stackCommand() for `--stack`: its flags give the types of options */
 export function commandOf<Args extends unknown[], Options extends OptionValues>(
   declaration: Declaration<Args, Options>,
   run: (options: Options, terminal: Terminal, ...args: Args) => Promise<ExitCode>,

@@ -2,20 +2,9 @@ import { createInterface } from "node:readline/promises";
 import { type Commands, type ExitCode, exitCodes, type Screen } from "./exit.ts";
 import { packageProblem, programFolder } from "./packages.ts";
 
-// A command is a file of this folder and a row below. The file exports
+// A command is a file of this folder that exports `command` by commandOf (exit.ts), and a row below, as `mirror`.
 //
-//   export const command = commandOf(
-//     new Declaration()                                    // commander's Command, or stackCommand() for --stack
-//       .description("What it does, for its --help.")
-//       .option("--json", "print the list as JSON")        // a flag: json?: true
-//       .option("--out <DIR>", "folder to write to")       // a value: out?: string
-//       .option("--skip <ID>", "leave out", several, [])   // may be repeated: skip: readonly string[]
-//       .argument("[version]", "release to take"),
-//     async ({ json, out, skip }, terminal, version) => exitCodes.fine,
-//     { codes: { 1: "when" }, complete: { skip: () => ["a", "b"] } },
-//   );
-//
-// Types of options come from their flags. A user's mistake is a UsageError (exit.ts); results go to terminal.out,
+// A user's mistake is a UsageError (exit.ts); results go to terminal.out,
 // remarks to terminal.note, what is being done to terminal.progress.
 
 /** Loaded when called: cloud SDKs take most of a start's time. */
