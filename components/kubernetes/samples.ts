@@ -34,8 +34,15 @@ type Values = Readonly<Record<string, unknown>>;
 
 const own = (file: string): URL => new URL(`samples/${file}`, import.meta.url);
 
-const documents = (name: string): readonly string[] =>
-  parseAllDocuments(readFileSync(own(`${name}.yaml`), "utf8")).map((document) => JSON.stringify(document));
+// As files of policies, parsed once.
+const parsed = new Map<string, readonly string[]>();
+
+function documents(name: string): readonly string[] {
+  const read = () => parseAllDocuments(readFileSync(own(`${name}.yaml`), "utf8")).map((each) => JSON.stringify(each));
+  const found = parsed.get(name) ?? read();
+  parsed.set(name, found);
+  return found;
+}
 
 /** A document with values in place of `@NAME@`; only texts may stand within a longer text. */
 function filled(document: string, values: Values): Manifest {

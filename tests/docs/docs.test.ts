@@ -122,7 +122,7 @@ const leaves = leavesOf(configJsonSchema()).map(([name]) => name);
 const names = new Set(leaves.flatMap((leaf) => leaf.split(/[.[\]*]+/)));
 
 /** Names of others: Kubernetes (claims, Services), Entra ID (applications), a function of cloud-provider-aws. */
-const foreign = ["dataSource", "isNLB", "requestedAccessTokenVersion", "trafficDistribution"];
+const foreign = ["dataSource", "isNLB", "requestedAccessTokenVersion", "sessionAffinity", "trafficDistribution"];
 
 describe("sentences of the documentation", () => {
   it("name no setting that has gone", () => {
@@ -207,7 +207,6 @@ function mergedRows(
  * The entries of single settings, each below a heading of its own, to which others can link.
  *
  * @param reference what `fenestra schema --markdown` prints
- * @throws RangeError when it has no such setting
  */
 function settingsList(reference: string, paths: readonly string[]): string {
   return paths
@@ -253,11 +252,7 @@ function machinesTable(schema: unknown): string {
   return markdownTable(["List", "What `status` says of its machines", "When a machine is in it"], rows);
 }
 
-/**
- * A document with its generated parts replaced: what is between `<!-- generated: NAME -->` and `<!-- end -->`.
- *
- * @throws RangeError when a part is not in the document, or the document has one that is not generated
- */
+/** A document with its generated parts replaced: what is between `<!-- generated: NAME -->` and `<!-- end -->`. */
 function fillGenerated(document: string, parts: Readonly<Record<string, string>>): string {
   const found = new Set<string>();
   const filled = document.replaceAll(

@@ -22,12 +22,11 @@ const own = { "aws-prod": [], "azure-prod": ["address", "etcd"] } as const;
 for (const stack of ["aws-prod", "azure-prod"] as const)
   describe(`the gate before a control-plane machine of ${stack}`, () => {
     const chain = async () => {
-      const { program } = await runStack(stack);
+      const { program, hooks } = await runStack(stack);
       const machines = program.resources.filter(({ type }) => machineTypes.includes(type));
       assert.equal(machines.length, 3);
       return machines.map((machine, index) => {
-        const gate = program.resources.find(({ name }) => name === `${stack}-control-plane-before-${index}`);
-        assert.ok(gate !== undefined);
+        const gate = resource({ program, hooks }, "pulumi:index:Stash", `${stack}-control-plane-before-${index}`);
         return { program, machine, gate, prefix: `${stack}-control-plane-${index}-` };
       });
     };

@@ -141,8 +141,7 @@ describe("the gate behind a pool", () => {
   });
 
   it("names on Azure the quota and the machines that were updated in place, by names that are those of the pool", async () => {
-    const [pool] = azure.pools.filter(({ release }) => release.name === "windows-2025");
-    assert.ok(pool !== undefined);
+    const pool = azure.pools.find(({ release }) => release.name === "windows-2025") ?? assert.fail();
     const spec = { ...azure, pools: [{ ...pool, name: "win25", autoscale: undefined, count: 2 }] };
     const names = ["win2500000z", "win25000010", "win2500001", "win25000!1a", "other00001a"];
     const nodes = names.map((name) => ({ payload: older, name }));

@@ -231,8 +231,7 @@ describe("switches", () => {
   });
 
   it("write a credential specification as Windows reads it, with the plug-in's class in braces", () => {
-    const [first] = gmsa("azure").credentialSpecs;
-    assert.ok(first !== undefined);
+    const first = gmsa("azure").credentialSpecs[0] ?? assert.fail();
     assert.deepEqual(credentialSpecContent(first, pluginHost("azure", first, "object-1")), {
       CmsPlugins: ["ActiveDirectory"],
       DomainJoinConfig: {
@@ -266,8 +265,7 @@ describe("switches", () => {
     });
     assert.equal(pluginHost("aws", reports, undefined), undefined);
     assert.ok(!("HostAccountConfig" in credentialSpecContent(reports, undefined).ActiveDirectoryConfig));
-    const [onAzure] = gmsa("azure").credentialSpecs;
-    assert.ok(onAzure !== undefined);
+    const onAzure = gmsa("azure").credentialSpecs[0] ?? assert.fail();
     assert.throws(() => pluginHost("azure", onAzure, undefined), /the secret of the account web needs an identity/);
   });
 });

@@ -27,11 +27,8 @@ function payloadOf(keys: readonly string[]): MachinePayload {
   return exampleControlPlane({ ...exampleSpec("aws-prod"), secretsEncryption: { keys } });
 }
 
-function fileOf({ files }: MachinePayload, name: string): string {
-  const found = files.find((file) => file.path.endsWith(name));
-  assert.ok(found !== undefined, name);
-  return found.content;
-}
+const fileOf = ({ files }: MachinePayload, name: string) =>
+  files.find((file) => file.path.endsWith(name))?.content ?? assert.fail(name);
 
 /** The configuration of a machine with these keys, filled in as there. */
 function configurationOf(keys: readonly string[]): string {
@@ -151,8 +148,7 @@ const issuer = "https://prod-issuer.s3.eu-central-1.amazonaws.com";
 /** Arguments on tokens in kubeadm's configuration of a cluster with these keys; the files lie elsewhere here. */
 function tokenArgs(publicKeys: readonly string[], withIssuer: boolean): readonly string[] {
   const spec = exampleSpec("aws-prod");
-  const [member] = spec.controlPlane.members;
-  assert.ok(member !== undefined);
+  const member = spec.controlPlane.members[0] ?? assert.fail();
   const tokens = { publicKeys, ...(withIssuer ? { issuer } : {}) };
   const [, cluster] = parseAllDocuments(kubeadmConfig({ spec, member, endpoint: { host: "api" }, tokens }));
   const args: readonly { name: string; value: string }[] = cluster?.toJS().apiServer.extraArgs ?? [];

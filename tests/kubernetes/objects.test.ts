@@ -1,7 +1,6 @@
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { writeFileSync } from "node:fs";
 import path from "node:path";
 import { parse } from "yaml";
 import { z } from "zod";
@@ -17,12 +16,15 @@ import { readDocument } from "../docs/documents.ts";
 import { exampleWindowsWorker, fileOf } from "../machine/examples.ts";
 import { lacking, needs, syntaxErrors } from "../support/powershellRules.ts";
 import { exampleSpec } from "../support/stacks.ts";
+import { suiteFolder } from "../support/suite.ts";
 import { combinations, manifest, manifestsOf, planOf, withoutWindows, withPools } from "./switches.ts";
 
 const aws = exampleSpec("aws-dev");
 const azure = exampleSpec("azure-dev");
 
 describe("networking objects", () => {
+  const folder = suiteFolder();
+
   it("give Linux the net-conf that a Windows node finds on its disk, and packets that the cloud does not split", () => {
     for (const [spec, unsplit] of [
       [aws, {}],
@@ -50,7 +52,6 @@ describe("networking objects", () => {
     const [, , script] = z
       .tuple([z.literal("sh"), z.literal("-c"), z.string()])
       .parse(pod.containers[0]?.lifecycle?.postStart?.exec?.command);
-    const folder = mkdtempSync(path.join(tmpdir(), "flannel-"));
     const here = script.replaceAll(/\/run\/flannel|\/opt\/bin/g, folder).replace("timeout 90", "timeout 0.5");
     writeFileSync(path.join(folder, "install-conf"), '#!/bin/sh\necho "$@"\n', { mode: 0o755 });
     const run = () => {
@@ -60,7 +61,6 @@ describe("networking objects", () => {
     assert.deepEqual(run(), [124, ""]);
     writeFileSync(path.join(folder, "subnet.env"), "FLANNEL_SUBNET=10.244.1.1/24\n");
     assert.deepEqual(run(), [0, "/etc/kube-flannel/cni-conf.json /etc/cni/net.d/10-flannel.conflist"]);
-    rmSync(folder, { recursive: true });
   });
 
   it("let drains end one pod of CoreDNS at a time, by the label that kubeadm gives it, of more pods in a larger cluster", () => {

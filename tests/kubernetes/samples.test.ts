@@ -1,7 +1,6 @@
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { mkdtempSync, readFileSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { podSpec } from "../../components/kubernetes/manifest.ts";
 import { reservations } from "../../components/model/allocatable.ts";
@@ -9,6 +8,7 @@ import { cloudFacts } from "../../components/model/cloudFacts/cloudFacts.ts";
 import { awsEnvironment, azureEnvironment } from "../../components/model/cloudFacts/identities.ts";
 import { machineSize } from "../../components/model/pools.ts";
 import { exampleSpec } from "../support/stacks.ts";
+import { suiteFolder } from "../support/suite.ts";
 import { combinations, gmsa, leastRoom, manifest, manifestsOf, planOf, withPools } from "./switches.ts";
 
 const aws = exampleSpec("aws-dev");
@@ -29,6 +29,8 @@ const azureCalls = [
 ];
 
 describe("samples", () => {
+  const own = suiteFolder();
+
   for (const stack of ["aws-dev", "azure-dev"] as const)
     it(`read an object of the cloud by the identity of their service account: ${stack}`, () => {
       const spec = {
@@ -40,7 +42,7 @@ describe("samples", () => {
       for (const name of ["linux", "2019", "2022"])
         assert.equal(podSpec(manifest(all, "Job", `read-object-${name}`))?.serviceAccountName, "object-reader");
 
-      const folder = mkdtempSync(path.join(tmpdir(), "fenestra-sample-"));
+      const folder = mkdtempSync(path.join(own, stack));
       const file = (name: string, text: string) => writeFileSync(path.join(folder, name), text, { mode: 0o755 });
       // Answers the exchange of a token as the cloud does, and notes its arguments by line.
       file(
@@ -68,7 +70,6 @@ describe("samples", () => {
       const calls = readFileSync(path.join(folder, "calls"), "utf8").split("\n");
       for (const part of { aws: awsCalls, azure: azureCalls }[spec.cloud]) assert.ok(calls.includes(part), part);
       assert.match(run({ PATH: env.PATH }).stderr, /this pod has no identity/);
-      rmSync(folder, { recursive: true });
     });
 
   it("bring LogMonitor into IIS only with the digest that was recorded, or that its publisher tells", () => {
@@ -115,8 +116,7 @@ describe("samples", () => {
   it("leave a published pod its place on one machine of the default size per build, beside the agents of every node", () => {
     for (const { title, spec } of combinations)
       for (const pool of spec.pools.filter(({ os }) => os === "windows")) {
-        const size = machineSize(spec.cloud, cloudFacts[spec.cloud].sizes.default);
-        assert.ok(size !== undefined);
+        const size = machineSize(spec.cloud, cloudFacts[spec.cloud].sizes.default) ?? assert.fail();
         const { cpu, memory } = leastRoom(spec, { ...pool, size, reservations: reservations(pool.release, size) });
         // 1 CPU and 800M of Microsoft's quickstart for AKS.
         assert.ok(cpu >= 1000 && memory >= 763, `${title}, ${pool.name}: ${cpu}m, ${memory} MiB`);

@@ -14,8 +14,7 @@ const spec = exampleSpec("aws-dev");
 
 function poolOf(name: OperatingSystemName, vcpus: number, memoryGib: number, diskGb: number): PoolSpec {
   const release = operatingSystem(name);
-  const example = spec.pools.find(({ os }) => os === release.family);
-  assert.ok(example !== undefined);
+  const example = spec.pools.find(({ os }) => os === release.family) ?? assert.fail();
   const size = { ...example.size, vcpus, memoryGib };
   return { ...example, size, diskGb, reservations: reservations(release, size) };
 }

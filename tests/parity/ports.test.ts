@@ -9,7 +9,7 @@ import type { ClusterSpec } from "../../components/model/clusterSpec.ts";
 import { controlPlaneKey } from "../../components/model/pools.ts";
 import { nodePorts, type PortRange } from "../../components/model/ports.ts";
 import { type MachineGroup, machineGroups } from "../../components/model/traffic.ts";
-import { combinations, manifest, manifestsOf } from "../kubernetes/switches.ts";
+import { combinations, manifest, manifestsOf, specOfTitle } from "../kubernetes/switches.ts";
 import { exampleControlPlane } from "../machine/examples.ts";
 
 /** Machines, or load balancers with their health checks. */
@@ -207,8 +207,7 @@ describe("ports", () => {
 
   for (const stack of ["aws-prod", "azure-prod"])
     it(`are open for a reason, and missed when they are not: ${stack}`, () => {
-      const spec = combinations.find(({ title }) => title === `${stack}, everything on`)?.spec;
-      assert.ok(spec !== undefined);
+      const spec = specOfTitle(`${stack}, everything on`);
       const rules = clouds[spec.cloud].rules(spec);
       const named = rules.filter(({ allow, from }) => allow && from.length === 1);
       assert.ok(named.length > 10);
@@ -222,8 +221,7 @@ describe("ports", () => {
     });
 
   it("are open in the firewall of a Windows node as well, health checks of Services with externalTrafficPolicy Local among them", () => {
-    const [{ spec } = { spec: undefined }] = combinations.filter(({ title }) => title === "aws-dev, everything on");
-    assert.ok(spec !== undefined);
+    const spec = specOfTitle("aws-dev, everything on");
     const objects = manifestsOf(spec);
     const opener = podSpec(manifest(objects, "DaemonSet", "windows-exporter"))?.initContainers?.[0]?.command?.join(" ");
     const exporter = { protocol: "TCP", port: String(/-LocalPort (\d+)/.exec(opener ?? "")?.[1]) };
