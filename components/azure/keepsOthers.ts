@@ -7,13 +7,7 @@ import { azureOwners } from "./owners.ts";
 /** A resource as Azure has it now, by its id. */
 export type ReadResource = (id: string, apiVersion: string) => Promise<unknown>;
 
-type Values = Readonly<Record<string, unknown>>;
-
-/** What an update knows of a resource: its state, and what it sends. */
-interface Update {
-  readonly oldOutputs?: Values;
-  readonly newInputs?: Values;
-}
+type Values = Readonly<Record<string, unknown>> | undefined;
 
 const resource = z.looseObject({ properties: z.looseObject({}).default({}) });
 
@@ -28,12 +22,15 @@ function settings(value: unknown, name = ""): readonly string[] {
   return value ? [`${name}=${value}`.toLowerCase()] : [];
 }
 
-/** Inputs that somebody has set since the state was read, and that this update would take off. */
-export function takenOff(type: string, { oldOutputs, newInputs }: Update, live: unknown): readonly string[] {
+/**
+ * Inputs that somebody has set since the state was read, and that this update would take off.
+ * @param update the state, and what is sent
+ */
+export function takenOff(type: string, update: readonly Values[], live: unknown): readonly string[] {
   const { left, contested = {} } = azureOwners[type] ?? {};
   const { properties, ...top } = resource.parse(live ?? {});
   return [...(left?.inputs ?? []), ...Object.keys(contested)].filter((name) => {
-    const known = new Set([oldOutputs, newInputs].flatMap((each) => settings(each?.[name], name)));
+    const known = new Set(update.flatMap((each) => settings(each?.[name], name)));
     return settings(properties[name] ?? top[name], name).some((each) => !known.has(each));
   });
 }
@@ -52,7 +49,7 @@ export function keepsOthers(name: string, read: ReadResource): pulumi.ResourceTr
       const live = await read(id, String(oldOutputs?.azureApiVersion)).catch((error: unknown) => {
         void pulumi.log.warn(`whether others set something on ${id} is not asked: ${messageOf(error)}`);
       });
-      const found = takenOff(type, { ...(oldOutputs && { oldOutputs }), ...(newInputs && { newInputs }) }, live);
+      const found = takenOff(type, [oldOutputs, newInputs], live);
       if (found.length > 0)
         throw new Error(
           `${id}: somebody has set ${found.join(", ")} there, which this update does not know and would take off. Read it, ` +

@@ -128,7 +128,7 @@ describe("what others set on Azure", () => {
   ];
   for (const { title, type = subnet, old = {}, now = {}, live, taken } of cases)
     it(`${title}: ${taken === undefined ? "goes on" : "stops"}`, () => {
-      const found = takenOff(type, { oldOutputs: old, newInputs: now }, { id: "x", properties: live });
+      const found = takenOff(type, [old, now], { id: "x", properties: live });
       assert.deepEqual(found.toSorted(), (taken ?? []).toSorted());
     });
 

@@ -12,11 +12,8 @@ const programFolder = new URL("../../nodeController/program/", import.meta.url);
 
 /** Its modules but those of other clouds, and what issues its certificate; on AWS fetched like scripts. */
 export function nodeControllerScripts(cloud: Cloud): readonly PayloadFile[] {
-  const foreign = Object.keys(cloudFacts).filter((other) => other !== cloud);
-  const modules = readdirSync(programFolder).filter((name) => {
-    const [, module] = /^(\w+)\.py$/.exec(name) ?? [];
-    return module !== undefined && !foreign.includes(module);
-  });
+  const foreign = Object.keys(cloudFacts).flatMap((other) => (other === cloud ? [] : `${other}.py`));
+  const modules = readdirSync(programFolder).filter((name) => name.endsWith(".py") && !foreign.includes(name));
   return [
     script("node-controller-identity.sh"),
     ...modules
