@@ -12,11 +12,10 @@ import { limitsMs } from "../host/command.ts";
 import { availabilityChecks } from "./availability.ts";
 import type { ExpectedPool, RehearsalCheck } from "./context.ts";
 import { type Follow, followWith, manualCheck } from "./manual.ts";
-import { nothingElseCheck } from "./mirror.ts";
 import { registrationCheck } from "./nodes.ts";
 import { objectsAccepted, ownObjectChecks } from "./objects.ts";
 import { restoreChecks } from "./restore.ts";
-import { refusedCallsCheck, replacementCheck, trustChecks } from "./trust.ts";
+import { nothingElseCheck, refusedCallsCheck, replacementCheck, trustChecks } from "./trust.ts";
 import { updateChecks } from "./update.ts";
 
 /** The pools of a stack file as the user wrote them: what checks expect does not come from the program. */

@@ -8,6 +8,8 @@ import { newCertificateRequest } from "../../plan/fakes/certificates.ts";
 import type { SimulatedMachine } from "../../plan/fakes/machines.ts";
 import { type Api, apiFor, kubeconfig } from "../api/client.ts";
 import { type CloudSimulation, joinSecretName } from "../clouds/cloud.ts";
+import type { MirrorOnly } from "../clouds/mirror.ts";
+import type { LookUp } from "../clouds/server.ts";
 import type { Cluster } from "../cluster/cluster.ts";
 import type { ControlPlaneLab } from "../cluster/controlPlaneLab.ts";
 import type { DecodedMachine } from "../cluster/surroundings.ts";
@@ -24,12 +26,6 @@ const secretSchema = z.object({ server: z.url(), caCertificate: z.string(), toke
 /** What a machine reads to join. */
 async function joinSecretOf(cloud: CloudSimulation, machine: SimulatedMachine) {
   return secretSchema.parse(JSON.parse(await cloud.readSecret(machine, joinSecretName(cloud, machine))));
-}
-
-async function secretOfWorker({ cloud, linuxWorkers: [worker] }: CheckContext) {
-  const machine = cloud.machines.find(({ id }) => id === worker);
-  if (machine === undefined) throw new Error("there is no Linux worker");
-  return await joinSecretOf(cloud, machine);
 }
 
 /** Asks for a client certificate. @returns name of the request */
@@ -81,6 +77,35 @@ export const refusedCallsCheck: RehearsalCheck = {
     );
   },
 };
+
+interface MirrorSources {
+  readonly mirror: MirrorOnly;
+  /** Hosts looked up that do not exist, a live list. */
+  readonly lookUps: readonly LookUp[];
+  /** Machines in namespaces, a live list. */
+  readonly running: () => readonly LinuxMachine[];
+}
+
+/** Of a stack whose machines reached nothing but its mirror. */
+export function nothingElseCheck({ mirror, lookUps, running }: MirrorSources): RehearsalCheck {
+  const { httpProxy, issuers = [], proxied } = mirror;
+  return {
+    id: "mirror: nothing else",
+    title: "no machine looked for another host, and each used the proxy where there is one",
+    run: async ({ note }) => {
+      const names = lookUps
+        .filter(({ name }) => !issuers.includes(name))
+        .map(({ caller, name }) => `${name} by ${caller}`);
+      expectEqual([...new Set(names)], [], "names that machines looked up and that this network does not have");
+      const refused = proxied.filter((request) => request.refused);
+      expectEqual([...new Set(refused.map(({ target }) => target))], [], "hosts that the proxy refused");
+      const callers = [...new Set(proxied.map(({ caller }) => caller))].sort();
+      const users = httpProxy === undefined ? [] : running().map(({ address }) => address);
+      expectEqual(callers, users.sort(), "machines that used the proxy");
+      note(`${proxied.length} requests by the proxy`);
+    },
+  };
+}
 
 /** Checks that a worker stays a worker, by what a hostile one would try with its identity, join secret or network. */
 export function trustChecks(cluster: Cluster, lab: ControlPlaneLab): readonly RehearsalCheck[] {
@@ -176,8 +201,10 @@ async function tryIdentities({ api }: CheckContext, worker: LinuxMachine, url: s
 }
 
 async function askForNames(context: CheckContext): Promise<void> {
-  const { api, note, registered } = context;
-  const { server, caCertificate: ca, token } = await secretOfWorker(context);
+  const { api, note, registered, cloud, linuxWorkers } = context;
+  const worker = cloud.machines.find(({ id }) => id === linuxWorkers[0]);
+  expect(worker !== undefined, "there is no Linux worker");
+  const { server, caCertificate: ca, token } = await joinSecretOf(cloud, worker);
   const bootstrap = apiFor(kubeconfig({ server, ca, user: { token } }));
   const other = [...registered.values()].find(({ pool }) => pool !== undefined)?.name ?? "";
   // It may have registered before registrations were recorded.

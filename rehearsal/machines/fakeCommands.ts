@@ -1,4 +1,4 @@
-import { podNetworkCommands } from "../programs/podNetworks.ts";
+import { podNetworkCommands } from "./containers.ts";
 
 /** Holds a machine's socket to the harness. */
 export const controlFolder = "/.rehearsal/control";

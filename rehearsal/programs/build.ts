@@ -191,7 +191,8 @@ export async function obtainRepoPrograms(
     const [{ module: folder, ...first } = { module: "", label: "" }] = of;
     const missing = builds.filter(({ file }) => !existsSync(file));
     const names = missing.map(({ name }) => name).join(", ");
-    const withoutGo = () => goMissing(first.label, names);
+    const withoutGo = () =>
+      new GoMissing(`Go, which builds ${names} from ${first.label}, is not on PATH.`, [installGo]);
     await buildPrograms(missing, { ...first, progress, folder, withoutGo });
   }
   return found;
@@ -207,11 +208,9 @@ async function keyOf({ module, source = ".", modFile = "go.mod" }: RepoProgram):
   return hash.digest("hex").slice(0, 16);
 }
 
-function goMissing(label: string, names: string): GoMissing {
-  return new GoMissing(`Go, which builds ${names} from ${label}, is not on PATH.`, [
-    "install Go 1.26 or newer (https://go.dev/dl; since 1.21 an older Go fetches the wanted one by itself)",
-  ]);
-}
+/** The remedy for that. */
+export const installGo =
+  "install Go (https://go.dev/dl), 1.21 or newer: it fetches the version that is wanted by itself";
 
 /** Go packages of the programs that run containers. */
 const containerPackages: readonly string[] = [

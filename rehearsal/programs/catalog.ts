@@ -66,28 +66,16 @@ const modules: Readonly<Record<Project, string>> = {
   kwok: "sigs.k8s.io/kwok",
 };
 
-/** The versions that a go.mod pins. */
-export interface Pins {
-  readonly versions: Versions;
-  /** The `go` line, for advice without Go: `1.26.0`. */
-  readonly go: string;
-}
-
 /** The versions in the text of tools/go.mod. @throws RehearsalError when one is not there */
-export function pinsOf(goMod: string): Pins {
-  const find = (what: string, pattern: RegExp): string => {
-    const found = pattern.exec(goMod)?.[1];
-    if (found !== undefined) return found;
-    throw new RehearsalError(`tools/go.mod does not pin ${what}.`, ["restore it: git checkout tools/go.mod"]);
-  };
+export function versionsIn(goMod: string): Versions {
   const version = (project: Project): string => {
-    const escaped = modules[project].replaceAll(".", "\\.");
-    return find(modules[project], new RegExp(`^\\s*(?:require\\s+)?${escaped} v(\\d+\\.\\d+\\.\\d+)\\b`, "m"));
+    const module = modules[project];
+    const line = new RegExp(`^\\s*(?:require\\s+)?${module.replaceAll(".", "\\.")} v(\\d+\\.\\d+\\.\\d+)\\b`, "m");
+    const found = line.exec(goMod)?.[1];
+    if (found !== undefined) return found;
+    throw new RehearsalError(`tools/go.mod does not pin ${module}.`, ["restore it: git checkout tools/go.mod"]);
   };
-  return {
-    versions: { kubernetes: version("kubernetes"), etcd: version("etcd"), kwok: version("kwok") },
-    go: find("a Go version", /^go (\d+\.\d+(?:\.\d+)?)$/m),
-  };
+  return { kubernetes: version("kubernetes"), etcd: version("etcd"), kwok: version("kwok") };
 }
 
 /** tools' go.mod and go.sum, or those of a `-modfile` of `go build` in their place. */
@@ -101,7 +89,7 @@ export async function readToolsModule(modFile = "go.mod") {
  * go.mod, which comes first.
  */
 export async function pinnedMinors(): Promise<ReadonlyMap<string, string | undefined>> {
-  const own = pinsOf((await readToolsModule()).goMod).versions.kubernetes;
+  const own = versionsIn((await readToolsModule()).goMod).kubernetes;
   const others = await readdir(join(toolsFolder, "kubernetes"));
   return new Map([
     [minorOf(own), undefined],
@@ -126,10 +114,14 @@ export interface Wanted {
 export async function pinsFor({ minor, release }: Wanted) {
   const modFile = modFileOf(minor, await pinnedMinors());
   const { goMod, goSum } = await readToolsModule(modFile);
-  const pins = pinsOf(goMod);
-  const versions = { ...pins.versions, kubernetes: release ?? pins.versions.kubernetes };
-  const source = versions.kubernetes === pins.versions.kubernetes ? undefined : pins.versions.kubernetes;
-  return { modFile, goSum, pins: { ...pins, versions }, source };
+  const pinned = versionsIn(goMod);
+  const versions = { ...pinned, kubernetes: release ?? pinned.kubernetes };
+  return {
+    modFile,
+    goSum,
+    versions,
+    source: versions.kubernetes === pinned.kubernetes ? undefined : pinned.kubernetes,
+  };
 }
 
 /** The file that pins a minor, of {@link pinnedMinors}. @throws RehearsalError when there is none */

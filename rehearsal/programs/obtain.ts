@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { z } from "zod";
 import { minorOf } from "../../components/model/releases.ts";
 import type { Progress } from "../host/command.ts";
-import { buildPrograms, kubeletChecker, linkerFlags, repoBuilds } from "./build.ts";
+import { buildPrograms, installGo, kubeletChecker, linkerFlags, repoBuilds } from "./build.ts";
 import {
   catalog,
   defaultCache,
@@ -15,7 +15,6 @@ import {
   goArch,
   NotReachable,
   ofMinor,
-  type Pins,
   type ProgramName,
   type Project,
   pinnedMinors,
@@ -81,23 +80,23 @@ async function find(names: readonly ProgramName[], search: Search): Promise<Read
 
 async function searchOf(progress: Progress, wanted: Wanted): Promise<Search> {
   const found = await pinsFor(wanted);
-  const { versions } = found.pins;
+  const { versions } = found;
   const identity = [versions, goArch(process.arch), linkerFlags(versions), found.goSum];
   const key = createHash("sha256").update(JSON.stringify(identity)).digest("hex").slice(0, 16);
   return { ...found, progress, folder: join(defaultCache(), key) };
 }
 
 /** Where a program is, or is to be built: apart from official ones where its source is of another release. */
-function programOf(name: ProgramName, { folder, pins, source }: Search): Program {
+function programOf(name: ProgramName, { folder, versions, source }: Search): Program {
   const { project } = catalog[name];
-  const [path, version] = [join(folder, name), pins.versions[project]];
+  const [path, version] = [join(folder, name), versions[project]];
   if (source === undefined || project !== "kubernetes" || existsSync(path)) return { path, version };
   return { path: join(`${folder}-of-${source}`, name), version, source };
 }
 
 /** Tries the projects at once, since a firewall may swallow each connection until its time limit. */
 async function downloadAll(names: readonly ProgramName[], work: string, search: Search): Promise<void> {
-  const { progress, folder, pins } = search;
+  const { progress, folder, versions } = search;
   const problems = new Map<Project, string>();
   const byProject = [...Map.groupBy(names, (name) => catalog[name].project)];
   const outcomes = await Promise.allSettled(
@@ -105,7 +104,7 @@ async function downloadAll(names: readonly ProgramName[], work: string, search: 
       for (const name of own) {
         const start = performance.now();
         try {
-          await download(downloadOf(name, pins.versions, goArch(process.arch)), join(work, name));
+          await download(downloadOf(name, versions, goArch(process.arch)), join(work, name));
         } catch (error) {
           if (!(error instanceof NotReachable)) throw error;
           problems.set(project, error.message);
@@ -113,7 +112,7 @@ async function downloadAll(names: readonly ProgramName[], work: string, search: 
         }
         // In one step, so that the cache never has half of one.
         await rename(join(work, name), join(folder, name));
-        progress.line(`${name} ${pins.versions[project]}: downloaded in ${seconds(start)}`);
+        progress.line(`${name} ${versions[project]}: downloaded in ${seconds(start)}`);
       }
     }),
   );
@@ -127,22 +126,16 @@ async function downloadAll(names: readonly ProgramName[], work: string, search: 
 /** Builds programs, and beside them what is made of Kubernetes' code, by one call. */
 async function buildMissing(names: readonly ProgramName[], search: Search): Promise<void> {
   if (names.length === 0) return;
-  const { pins, modFile, source, progress } = search;
-  const own = names.includes("kubelet") ? [kubeletChecker(minorOf(pins.versions.kubernetes), modFile)] : [];
+  const { versions, modFile, source, progress } = search;
+  const own = names.includes("kubelet") ? [kubeletChecker(minorOf(versions.kubernetes), modFile)] : [];
   const builds = names.map((name) => ({ name, ...catalog[name], file: programOf(name, search).path }));
   await buildPrograms([...builds, ...(await repoBuilds(own)).filter(({ file }) => !existsSync(file))], {
-    ...{ progress, modFile, folder: toolsFolder, linker: linkerFlags(pins.versions) },
+    ...{ progress, modFile, folder: toolsFolder, linker: linkerFlags(versions) },
     label: source === undefined ? "tools" : `tools, the source of ${source},`,
-    withoutGo: () => goMissing(pins),
+    withoutGo: () =>
+      new GoMissing(
+        "The programs of the rehearsal cannot be downloaded, and Go, which would build them, is not on PATH.",
+        [installGo, "or let this machine reach https://dl.k8s.io and https://github.com"],
+      ),
   });
-}
-
-function goMissing(pins: Pins): GoMissing {
-  return new GoMissing(
-    "The programs of the rehearsal cannot be downloaded, and Go, which would build them, is not on PATH.",
-    [
-      `install Go ${minorOf(pins.go)} or newer (https://go.dev/dl; since 1.21 an older Go fetches the wanted one by itself)`,
-      "or let this machine reach https://dl.k8s.io and https://github.com",
-    ],
-  );
 }

@@ -9,7 +9,7 @@ import { readArtifactLock } from "../../components/model/artifacts.ts";
 import { minorOf, minors, versions as pins, selectableVersions, versionFor } from "../../components/model/releases.ts";
 import { RehearsalError } from "../../rehearsal/host/command.ts";
 import { type HostFacts, hostProblem, instancesFor, instancesOf } from "../../rehearsal/host/hostCheck.ts";
-import { download, pinnedMinors, pinsOf, readToolsModule } from "../../rehearsal/programs/catalog.ts";
+import { download, pinnedMinors, readToolsModule, versionsIn } from "../../rehearsal/programs/catalog.ts";
 import { stackConfig } from "../support/stacks.ts";
 import { listening, suiteFolder } from "../support/suite.ts";
 
@@ -102,7 +102,7 @@ describe("programs of a rehearsal", () => {
     assert.deepEqual(sorted, wanted);
     for (const { minor } of minors) {
       const { goMod } = await readToolsModule(pinned.get(minor));
-      const { versions } = pinsOf(goMod);
+      const versions = versionsIn(goMod);
       assert.equal(minorOf(versions.kubernetes), minor);
       assert.ok(selectableVersions(readArtifactLock()).includes(versions.kubernetes), versions.kubernetes);
       const etcd = versionFor(pins.components.etcd, versions.kubernetes, "linux");

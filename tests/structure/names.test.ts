@@ -101,7 +101,7 @@ const exceptions: readonly (readonly [file: string, text: string, reason: string
   ["components/kubernetes/addOns/metrics.ts", "10250", "the port of metrics-server in its own pod, as upstream has it"],
   ["rehearsal/clouds/publishers.ts", "0.0.0", "no version"],
   ["rehearsal/host/machineRoot.ts", "24.04.4", "the os-release of an Ubuntu that is imitated"],
-  ["rehearsal/programs/podNetworks.ts", "0.3.0", "the file of an image that is imitated"],
+  ["rehearsal/machines/containers.ts", "0.3.0", "the file of an image that is imitated"],
 ];
 
 const podPorts = Object.values(podNetworks).flatMap(({ traffic }) =>
