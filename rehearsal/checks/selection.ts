@@ -10,9 +10,9 @@ import type { DecodedMachine, SimulatedInfra } from "../cluster/surroundings.ts"
 import type { Updates } from "../cluster/update.ts";
 import { limitsMs } from "../host/command.ts";
 import { availabilityChecks } from "./availability.ts";
+import { registrationCheck } from "./bringUp.ts";
 import type { ExpectedPool, RehearsalCheck } from "./context.ts";
 import { type Follow, followWith, manualCheck } from "./manual.ts";
-import { registrationCheck } from "./nodes.ts";
 import { objectsAccepted, ownObjectChecks } from "./objects.ts";
 import { restoreChecks } from "./restore.ts";
 import { nothingElseCheck, refusedCallsCheck, replacementCheck, trustChecks } from "./trust.ts";

@@ -6,8 +6,8 @@ import type { NodeFacts } from "../../check/cluster/nodes.ts";
 import type { VerifyCheck, VerifyTools } from "../../check/cluster/probePods.ts";
 import { clusterFacts, makeNamespace, removeNamespace, verifyTools } from "../../check/cluster/verify.ts";
 import { limitsMs } from "../host/command.ts";
+import { poolRegistrationId } from "./bringUp.ts";
 import type { ExpectedPool } from "./context.ts";
-import { poolRegistrationId } from "./nodes.ts";
 
 interface VerifyRun {
   readonly checks: readonly VerifyCheck[];

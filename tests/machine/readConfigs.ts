@@ -9,7 +9,7 @@ import { windowsPaths } from "../../components/machine/windows/paths.ts";
 import { defaultRelease, minorOf, versions as pins } from "../../components/model/releases.ts";
 import { featureGates as gatesOf, kubeletFields, kubeletGates } from "../../components/model/reservedFlags.ts";
 import type { Checkers } from "../../rehearsal/testkit/programs.ts";
-import { type ConfigRequest, checkConfigs } from "../../rehearsal/testkit/readers.ts";
+import { type ConfigRequest, checkConfigs } from "../../rehearsal/testkit/programs.ts";
 import { checkersOrSkip } from "../support/skip.ts";
 import {
   exampleControlPlane,

@@ -98,7 +98,6 @@ const known: Readonly<Record<string, string>> = {
   "check/cluster/probePods.ts: components/kubernetes/images.ts":
     "images to use, which the mirror has: none is expected of a cluster",
   "check/cluster/volumes.ts: components/model/allocatable.ts": "the number that an amount of Kubernetes stands for",
-  "rehearsal/checks/nodes.ts: components/model/cidr.ts": "arithmetic",
   "rehearsal/checks/objects.ts: components/model/allocatable.ts": "arithmetic",
 };
 

@@ -1,7 +1,7 @@
 import type { Node } from "web-tree-sitter";
-import { visitNodes } from "../../rehearsal/testkit/readers.ts";
+import { visitNodes } from "../../rehearsal/testkit/programs.ts";
 
-export { syntaxErrors } from "../../rehearsal/testkit/readers.ts";
+export { syntaxErrors } from "../../rehearsal/testkit/programs.ts";
 
 interface Need {
   readonly command: RegExp;

@@ -1,1 +1,0 @@
-export { type ConfigRequest, checkConfigs, kubeadmProblems, syntaxErrors, visitNodes } from "../programs/checkers.ts";
