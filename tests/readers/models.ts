@@ -66,14 +66,6 @@ function patternOf(pattern: string): RegExp {
   }
 }
 
-/** Shapes of a call's service, and the names of those of its input and output; without a call of this name, neither. */
-function shapesOf(packages: string, right: string) {
-  const [service = "", operation = ""] = right.split(":");
-  const { operations, shapes } = modelOf(packages, service);
-  const found = operations[operation];
-  return { shapes, isCall: found !== undefined, input: found?.input?.shape, output: found?.output?.shape };
-}
-
 /** What AWS's model has against a call's input or output. */
 export function modelProblems(
   packages: string,
@@ -81,70 +73,62 @@ export function modelProblems(
   side: "input" | "output",
   value: unknown,
 ): readonly string[] {
-  const { shapes, isCall, [side]: top } = shapesOf(packages, right);
-  if (!isCall) return [`there is no ${right}`];
-  return top === undefined ? [] : shapeProblems(shapes, top, value, right);
+  const [service = "", operation = ""] = right.split(":");
+  const { operations, shapes } = modelOf(packages, service);
+  const found = operations[operation];
+  if (found === undefined) return [`there is no ${right}`];
+  const top = found[side]?.shape;
+  const issues = top === undefined ? [] : (readerOf(shapes, top).safeParse(value).error?.issues ?? []);
+  return issues.map(({ path: at, message }) => `${[right, ...at].join(".")}: ${message}`);
 }
 
-/**
- * What AWS's model has against a value of a shape: members, types, and enums, patterns, lengths and bounds, which
- * botocore's own validator leaves out.
- */
-const shapeProblems = (shapes: Readonly<Record<string, Shape>>, name: string, value: unknown, at: string) => [
-  ...problems(shapes, name, value, at),
-];
+const readers = new Map<Shape, z.ZodType>();
+
+/** With enums, patterns, lengths and bounds, which botocore's own validator leaves out. */
+function readerOf(shapes: Readonly<Record<string, Shape>>, name: string): z.ZodType {
+  const shape = shapes[name];
+  if (shape === undefined) throw new Error(`the model has no ${name}`);
+  const reader = readers.get(shape) ?? readerFor(shape, (of) => z.lazy(() => readerOf(shapes, of?.shape ?? "")));
+  readers.set(shape, reader);
+  return reader;
+}
+
+function readerFor(shape: Shape, of: (named: Shape["member"]) => z.ZodType): z.ZodType {
+  const { type, members = {}, min = -Infinity, max = Infinity, enum: names, pattern } = shape;
+  if (type === "structure") {
+    const fields = Object.entries(members).map(([name, member]): [string, z.ZodType] => [
+      name,
+      shape.required.includes(name) ? of(member) : of(member).optional(),
+    ]);
+    const isOne = (given: object) => Object.values(given).filter((each) => each !== undefined).length === 1;
+    return z
+      .strictObject(Object.fromEntries(fields))
+      .refine((given) => !shape.union || isOne(given), "wants one member");
+  }
+  if (type === "list") return z.array(of(shape.member)).min(min).max(max);
+  if (type === "map") {
+    const key = of(shape.key);
+    return z
+      .record(z.string(), of(shape.value))
+      .refine((given) => Object.keys(given).every((each) => key.safeParse(each).success), "has another key");
+  }
+  if (type === "string")
+    return z
+      .string()
+      .min(min)
+      .max(max)
+      .regex(pattern === undefined ? /^/ : patternOf(pattern))
+      .refine((given) => names?.includes(given) ?? true, `is none of ${names?.slice(0, 20).join()}`);
+  if (type === "boolean") return z.boolean();
+  if (/^(integer|long)$/.test(type)) return z.int().min(min).max(max);
+  return /^(float|double)$/.test(type) ? z.number().min(min).max(max) : z.unknown();
+}
 
 /** Codes of errors that the model knows of a call; EC2's knows none. */
 export function modelErrors(packages: string, right: string): readonly string[] {
   const [service = "", operation = ""] = right.split(":");
   const { operations, shapes } = modelOf(packages, service);
   return operations[operation]?.errors.flatMap(({ shape }) => [shape, shapes[shape]?.error?.code ?? shape]) ?? [];
-}
-
-function* problems(
-  shapes: Readonly<Record<string, Shape>>,
-  name: string,
-  value: unknown,
-  at: string,
-): Generator<string> {
-  const shape = shapes[name];
-  if (shape === undefined) throw new Error(`the model has no ${name}`);
-  const { type, members = {}, min = -Infinity, max = Infinity } = shape;
-  const within = (amount: number, what: string) =>
-    amount < min || amount > max ? [`${at}: ${amount} ${what}; allowed: ${min} to ${max}`] : [];
-  const wrong = `${at}: ${JSON.stringify(value)} is no ${type}`;
-  if (type === "structure") {
-    if (typeof value !== "object" || value === null) return void (yield wrong);
-    const given = Object.entries(value).filter(([, each]) => each !== undefined);
-    for (const each of shape.required) if (!given.some(([key]) => key === each)) yield `${at}.${each}: is missing`;
-    if (shape.union && given.length !== 1) yield `${at}: wants one of ${Object.keys(members).join()}`;
-    for (const [key, each] of given) {
-      const member = members[key];
-      if (member === undefined) yield `${at}.${key}: there is no such member`;
-      else yield* problems(shapes, member.shape, each, `${at}.${key}`);
-    }
-  } else if (type === "list") {
-    if (!Array.isArray(value)) return void (yield wrong);
-    yield* within(value.length, "items");
-    for (const [index, each] of value.entries())
-      yield* problems(shapes, shape.member?.shape ?? "", each, `${at}.${index}`);
-  } else if (type === "map") {
-    for (const [key, each] of Object.entries(Object(value))) {
-      yield* problems(shapes, shape.key?.shape ?? "", key, `${at} key`);
-      yield* problems(shapes, shape.value?.shape ?? "", each, `${at}.${key}`);
-    }
-  } else if (type === "string") {
-    if (typeof value !== "string") return void (yield wrong);
-    yield* within([...value].length, "characters");
-    if (shape.enum?.includes(value) === false) yield `${at}: ${value} is none of ${shape.enum.slice(0, 20).join()}`;
-    if (shape.pattern !== undefined && !patternOf(shape.pattern).test(value))
-      yield `${at}: ${value.slice(0, 200)} does not match ${shape.pattern}`;
-  } else if (type === "boolean") {
-    if (typeof value !== "boolean") yield wrong;
-  } else if (/^(integer|long|float|double)$/.test(type)) {
-    if (typeof value !== "number" || (/^(integer|long)$/.test(type) && !Number.isInteger(value))) yield wrong;
-    else yield* within(value, "");
-  }
 }
 
 /** Microsoft's package below azure/mgmt, class, and whether an answer is a list of them, by the rights of calls. */

@@ -45,9 +45,9 @@ describe("AWS's own models, as botocore has them", function () {
 
   it("refuse what is not AWS's", () => {
     for (const [right, side, value, says] of [
-      ["ec2:DescribeRegions", "output", { Regions: [{ OptIn: "x" }] }, "Regions.0.OptIn: there is no such member"],
-      ["ec2:RunInstances", "input", { MinCount: 1 }, "MaxCount: is missing"],
-      ["iam:GetRole", "input", { RoleName: "a b" }, "does not match"],
+      ["ec2:DescribeRegions", "output", { Regions: [{ OptIn: "x" }] }, 'Regions.0: Unrecognized key: "OptIn"'],
+      ["ec2:RunInstances", "input", { MinCount: 1 }, "MaxCount: Invalid input"],
+      ["iam:GetRole", "input", { RoleName: "a b" }, "must match pattern"],
       ["sts:Nothing", "input", {}, "there is no sts:Nothing"],
     ] as const)
       assert.ok(modelProblems(packages, right, side, value).join().includes(says), right);
