@@ -9,9 +9,8 @@ import { loadConfig, validate } from "../../components/config/load.ts";
 import { readArtifactLock } from "../../components/model/artifacts.ts";
 import { ConfigError, childPath, hidesValue, showValue } from "../../components/model/problem.ts";
 import { selectableVersions } from "../../components/model/releases.ts";
-import { changedAt, leavesOf, type PlainConfig } from "../support/changedAt.ts";
 import { matchAnswers } from "../support/snapshot.ts";
-import { configTexts } from "../support/stacks.ts";
+import { changedAt, configTexts, leavesOf, type PlainConfig } from "../support/stacks.ts";
 
 const lock = readArtifactLock();
 const releases = selectableVersions(lock).join(", ");

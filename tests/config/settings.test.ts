@@ -9,8 +9,7 @@ import { type ClusterSpec, clusterSpec } from "../../components/model/clusterSpe
 import { fromJson } from "../../components/model/json.ts";
 import { ConfigError } from "../../components/model/problem.ts";
 import { cases, changedConfig, changedConfigs } from "../plan/changedConfigs.ts";
-import { leavesOf, type PlainConfig, setAt } from "../support/changedAt.ts";
-import { configTexts } from "../support/stacks.ts";
+import { configTexts, leavesOf, type PlainConfig, setAt } from "../support/stacks.ts";
 
 const lock = readArtifactLock();
 

@@ -11,8 +11,8 @@ import { removedSettings } from "../../components/config/load.ts";
 import { transformsFile } from "../../components/config/stackFile.ts";
 import { pageSchema } from "../../components/gates/machinesPage.ts";
 import { alerts } from "../support/alerts.ts";
-import { leavesOf } from "../support/changedAt.ts";
 import { matchSnapshot } from "../support/snapshot.ts";
+import { leavesOf } from "../support/stacks.ts";
 import { anchors, type Document, documents, readDocument, root } from "./documents.ts";
 
 const all = documents();

@@ -6,8 +6,7 @@ import { loadConfig } from "../../components/config/load.ts";
 import { registryFacts } from "../../components/model/cloudFacts/identities.ts";
 import { ConfigError } from "../../components/model/problem.ts";
 import { newAuthority } from "../../plan/fakes/certificates.ts";
-import { changedAt } from "../support/changedAt.ts";
-import { configTexts } from "../support/stacks.ts";
+import { changedAt, configTexts } from "../support/stacks.ts";
 
 const common = {
   kubernetes: { version: "1.36.4" },

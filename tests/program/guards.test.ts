@@ -13,6 +13,11 @@ const pools = [
 ];
 const open = { access: { public: { allow: ["203.0.113.0/24"] }, serviceAccountKeys: ["rsa-1"], workloadIdentity: {} } };
 
+const encrypted = (encryptionKey: string) => ({
+  controlPlane: { backup: { keepDays: 90 }, etcdDisk: { encryptionKey } },
+  pools: pools.map((pool) => ({ ...pool, disk: { encryptionKey } })),
+});
+
 /** Settings that change what guards, by the title of a column: a stack file and its changes. */
 const columns = {
   aws: {
@@ -24,14 +29,7 @@ const columns = {
       mirror: { artifacts: "https://mirror.test", registries: { _default: "https://mirror.test" } },
       iam: { permissionsBoundary: "arn:aws:iam::123456789012:policy/boundary", rolePath: "/kubernetes/" },
       registryAccess: { resources: ["arn:aws:ecr:eu-central-1:123456789012:repository/a"] },
-      controlPlane: {
-        backup: { keepDays: 90 },
-        etcdDisk: { encryptionKey: "arn:aws:kms:eu-central-1:123456789012:key/mrk-1" },
-      },
-      pools: pools.map((pool) => ({
-        ...pool,
-        disk: { encryptionKey: "arn:aws:kms:eu-central-1:123456789012:key/mrk-1" },
-      })),
+      ...encrypted("arn:aws:kms:eu-central-1:123456789012:key/mrk-1"),
     },
   },
   azure: {
@@ -41,14 +39,7 @@ const columns = {
       ...{ access: { private: { allow: ["192.0.2.0/24"] } }, accountId: "01234567-89ab-cdef-0123-456789abcdef" },
       ...{ encryptionAtHost: true, network: { zones: ["1"], natAddresses: 2, dns: { servers: ["10.0.9.4"] } } },
       registryAccess: { resources: [`${azure}/Microsoft.ContainerRegistry/registries/teamregistry`] },
-      controlPlane: {
-        backup: { keepDays: 90 },
-        etcdDisk: { encryptionKey: `${azure}/Microsoft.Compute/diskEncryptionSets/own` },
-      },
-      pools: pools.map((pool) => ({
-        ...pool,
-        disk: { encryptionKey: `${azure}/Microsoft.Compute/diskEncryptionSets/own` },
-      })),
+      ...encrypted(`${azure}/Microsoft.Compute/diskEncryptionSets/own`),
     },
   },
 } as const;

@@ -4,8 +4,8 @@ import type { V1Node } from "@kubernetes/client-node";
 import { type ClusterFacts, checkList, chosenChecks } from "../../../check/cluster/checkList.ts";
 import { nodeFacts, nodeGroups, nodeProblems, nodesOf } from "../../../check/cluster/nodes.ts";
 import { probePodManifest, probePodsOf, probeService } from "../../../check/cluster/probePods.ts";
-import { setAt } from "../../support/changedAt.ts";
 import { matchSnapshot, wrapped } from "../../support/snapshot.ts";
+import { setAt } from "../../support/stacks.ts";
 import { node } from "./network.ts";
 
 const cluster = (nodes: readonly V1Node[], more: Partial<ClusterFacts> = {}): ClusterFacts => ({
