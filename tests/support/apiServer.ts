@@ -70,10 +70,8 @@ interface ApiServerOptions {
 }
 
 /**
- * Obtains the programs as {@link obtainOrSkip} does, and starts them. They and their files go with the suite,
- * whose tests have half an hour.
- *
- * @param suite `this` of a `before` hook.
+ * Obtains the programs as {@link obtainOrSkip} does, and starts them. They and their files go with the suite, whose
+ * tests have half an hour.
  */
 export async function startApiServer(suite: Context, options: ApiServerOptions = {}): Promise<ApiServer> {
   const { minor } = options;

@@ -13,11 +13,7 @@ import {
 /** Milliseconds for the first build of programs on a small, busy machine. */
 const buildLimitMs = 30 * 60_000;
 
-/**
- * Skips a test, or a suite, and prints why.
- *
- * @param test `this` of the test or of the suite's `before` hook.
- */
+/** Skips a test, or a suite, and prints why. */
 function skip(test: Context, reason: string): never {
   console.log(`      skipped: ${reason}`);
   return test.skip();
@@ -26,7 +22,8 @@ function skip(test: Context, reason: string): never {
 /**
  * Skips a test or suite where something is missing; with STRICT=1 that is a failure.
  *
- * @param problem What is missing; nothing is skipped without one.
+ * @param test here and below `this` of the test or of the suite's `before` hook
+ * @param problem what is missing; nothing is skipped without one
  */
 export function skipIf(test: Context, problem: string | undefined, strict = isStrict()): void {
   if (problem === undefined) return;
@@ -67,11 +64,7 @@ export function goRun(
   return run;
 }
 
-/**
- * The checkers, from the cache or built. Without Go the suite is skipped with the reason, or with STRICT=1 fails.
- *
- * @param suite `this` of a `before` hook.
- */
+/** The checkers, from the cache or built, as by {@link obtainOrSkip}. */
 export async function checkersOrSkip(suite: Context, minors?: readonly string[]): Promise<Checkers> {
   return await obtainOrSkip(suite, (progress) =>
     obtainCheckers({ progress, ...(minors === undefined ? {} : { minors }) }),
