@@ -42,42 +42,37 @@ export function changesOf(template: Partial<V1PodSpec>, pod: Partial<V1PodSpec>)
 const titleOf = ({ kind, metadata: { name, namespace = "default" } }: OwnObject): string =>
   `${kind} ${namespace}/${name}`;
 
+/** Applies objects, one after the other. A namespace that nobody makes is made, without a label. */
+async function applyAll(objects: readonly OwnObject[], { kubectl }: CheckContext) {
+  const said = new Map<OwnObject, { readonly code: number; readonly lines: readonly string[] }>();
+  for (const object of objects) {
+    const { namespace } = object.metadata;
+    if (namespace !== undefined) await kubectl(["create", "namespace", namespace]);
+    const command = ["apply", "--server-side", "--force-conflicts", "--field-manager=rehearsal", "--filename=-"];
+    const { code, stderr } = await kubectl(command, JSON.stringify(object));
+    said.set(object, { code, lines: stderr.split("\n").filter((line) => line !== "") });
+  }
+  return { said, end: performance.now() + limitsMs.change };
+}
+
 /** A user's own objects, the same before an update and after it. */
 export function ownObjectChecks(objects: readonly OwnObject[]) {
   const seen = new Map<string, readonly (string | undefined)[]>();
   return (when: "" | " after the update" = ""): readonly RehearsalCheck[] => {
-    let applied: Promise<number> | undefined;
-    const said = new Map<OwnObject, { readonly code: number; readonly lines: readonly string[] }>();
-    /** One after the other. A namespace that nobody makes is made, without a label. */
-    const apply = async ({ kubectl }: CheckContext): Promise<number> => {
-      for (const object of objects) {
-        const { namespace } = object.metadata;
-        if (namespace !== undefined) await kubectl(["create", "namespace", namespace]);
-        const command = ["apply", "--server-side", "--force-conflicts", "--field-manager=rehearsal", "--filename=-"];
-        const { code, stderr } = await kubectl(command, JSON.stringify(object));
-        said.set(object, { code, lines: stderr.split("\n").filter((line) => line !== "") });
-      }
-      return performance.now() + limitsMs.change;
-    };
+    let applying: ReturnType<typeof applyAll> | undefined;
     return objects.map((object, index) => ({
       id: `objects${when}: ${index + 1}`,
       title: `${titleOf(object)} is taken, and its pods run${when}`,
       limitMs: limitsMs.steps,
       run: async (context) => {
-        applied ??= apply(context);
-        const end = await applied;
+        applying ??= applyAll(objects, context);
+        const { said, end } = await applying;
         const { code, lines } = said.get(object) ?? { code: 1, lines: ["it was not applied"] };
         for (const line of lines.filter((each) => each.startsWith("Warning: "))) context.note(line);
         expect(code === 0, lines.filter((line) => !line.startsWith("Warning: ")).join(" "));
         const pods = await podsOf(context, object, end);
         if (pods.length === 0) return;
-        const nodes = (await context.api.core.listNode()).items;
-        const pool = ({ spec }: V1Pod): string =>
-          nodes.find(({ metadata }) => metadata?.name === spec?.nodeName)?.metadata?.labels?.[poolLabel] ?? "no pool";
-        const placed = [...Map.groupBy(pods, pool)].map(([name, members]) => `${members.length} on ${name}`);
-        context.note(`placed: ${placed.join(", ")}`);
-        const template = object.spec?.template?.spec ?? object.spec ?? {};
-        for (const change of new Set(pods.flatMap(({ spec = {} }) => changesOf(template, spec)))) context.note(change);
+        await tellPlaces(context, object, pods);
         const [before, now] = [seen.get(titleOf(object)), pods.map(({ metadata }) => metadata?.uid)];
         if (before !== undefined)
           context.note(`${now.filter((uid) => !before.includes(uid)).length} pods are new ones`);
@@ -85,6 +80,16 @@ export function ownObjectChecks(objects: readonly OwnObject[]) {
       },
     }));
   };
+}
+
+/** Notes where pods are, and what policies have made of them. */
+async function tellPlaces({ api, note }: CheckContext, object: OwnObject, pods: readonly V1Pod[]): Promise<void> {
+  const nodes = new Map((await api.core.listNode()).items.map(({ metadata }) => [metadata?.name, metadata?.labels]));
+  const pool = ({ spec }: V1Pod): string => nodes.get(spec?.nodeName)?.[poolLabel] ?? "no pool";
+  const placed = [...Map.groupBy(pods, pool)].map(([name, members]) => `${members.length} on ${name}`);
+  note(`placed: ${placed.join(", ")}`);
+  const template = object.spec?.template?.spec ?? object.spec ?? {};
+  for (const change of new Set(pods.flatMap(({ spec = {} }) => changesOf(template, spec)))) note(change);
 }
 
 /** The pods of an object, once they run. */

@@ -2,7 +2,7 @@ import { KubeConfig } from "@kubernetes/client-node";
 import { type Check, NotYet, needing, until } from "../../check/check.ts";
 import { checkList } from "../../check/cluster/checkList.ts";
 import { clusterApi } from "../../check/cluster/clusterApi.ts";
-import type { NodeFacts } from "../../check/cluster/nodes.ts";
+import { type NodeFacts, nodeFacts } from "../../check/cluster/nodes.ts";
 import type { VerifyCheck, VerifyTools } from "../../check/cluster/probePods.ts";
 import { clusterFacts, makeNamespace, removeNamespace, verifyTools } from "../../check/cluster/verify.ts";
 import { limitsMs } from "../host/command.ts";
@@ -47,11 +47,7 @@ export async function verifyRun(kubeconfig: string, pools: readonly ExpectedPool
   };
 }
 
-const unseen: NodeFacts = {
-  ...{ name: "", os: "linux", build: undefined, update: undefined, labels: {}, taints: [], cloud: undefined },
-  ...{ ready: true, readyMessage: "", pressure: [], internalIp: undefined, podCidr: undefined, cordoned: false },
-  ...{ controlPlane: false, failed: undefined, silent: undefined, traces: [], simulated: true },
-};
+const unseen: NodeFacts = { ...nodeFacts({}), os: "linux", simulated: true };
 
 /** Ids of these checks, before there is a cluster. */
 export function verifyIds(pools: readonly ExpectedPool[]): readonly Pick<Check, "id">[] {

@@ -34,8 +34,6 @@ export interface MachineProcess {
 
 export interface RunOptions {
   readonly stdin?: string;
-  /** Added to PATH, HOME and LANG. */
-  readonly env?: Readonly<Record<string, string>>;
   /** Default: 60,000. */
   readonly timeoutMs?: number;
 }
@@ -67,7 +65,7 @@ export function runInMachine(
   argv: readonly string[],
   options: RunOptions = {},
 ): Promise<CommandResult> {
-  return runCommand(inMachine(machine, argv), { ...options, env: machineEnvironment(options.env) });
+  return runCommand(inMachine(machine, argv), { ...options, env: machineEnvironment() });
 }
 
 /**

@@ -38,7 +38,6 @@ export const kernelAndDisk: Readonly<Record<string, string>> = {
   sysctl: nothing("kernel settings are the host's"),
   swapoff: nothing("swap is the host's"),
   udevadm: nothing("there are no devices"),
-  hostnamectl: nothing("the harness has named the machine"),
   timedatectl: nothing("the clock is the host's"),
   journalctl: nothing("there is no journal"),
   networkctl: nothing("the harness gives the interface its addresses"),

@@ -8,7 +8,7 @@ import type { DecodedUserData } from "../../plan/decode/userData.ts";
 import type { SimulatedMachine } from "../../plan/fakes/machines.ts";
 import { createMachineRoot, type Hardware, readMachineFile, writeMachineFile } from "../host/machineRoot.ts";
 import type { Machine, Network } from "../host/network.ts";
-import { runInMachine, startInMachine } from "../host/processes.ts";
+import { type RunOptions, runInMachine, startInMachine } from "../host/processes.ts";
 import { imageTable } from "./containers.ts";
 import { controlFolder, diskFolder, fakeCommands } from "./fakeCommands.ts";
 import { overridingFiles } from "./overrides.ts";
@@ -46,10 +46,7 @@ export interface LinuxMachine {
   readonly machine: Machine;
   readonly systemd: Systemd;
   readFile(path: string): Promise<string>;
-  run(
-    argv: readonly string[],
-    options?: { readonly stdin?: string; readonly timeoutMs?: number },
-  ): ReturnType<typeof runInMachine>;
+  run(argv: readonly string[], options?: RunOptions): ReturnType<typeof runInMachine>;
   /** The power fails: every process and the machine are gone at once; its disk stays. */
   destroy(): Promise<void>;
 }
