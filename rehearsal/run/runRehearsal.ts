@@ -162,8 +162,8 @@ async function checkWorld(world: World, options: RehearsalOptions): Promise<read
   const working = session.run(rest, {}, { isShown });
   const { registration } = lists;
   await session.run(after(nodes, registration), toolsOf(world, applied), { fold: "the pools", atOnce: 4 });
-  // Pods may come before the gates of pools have opened.
-  await Promise.race([inForce(), working]);
+  // Pods may come before the gates of pools have opened. What fails the check of the program tells.
+  await Promise.race([inForce().catch(() => working), working]);
   const asks = verify.some((check) => isAsked(check, options)) && session.allPassed(idsOf([...nodes, ...registration]));
   const { asked, ended } = asks ? await askVerify(session, world, options, working, idsOf(broughtUp)) : {};
   await working;
