@@ -8,7 +8,7 @@ import type { WindowsPool } from "../components/model/pools.ts";
 import { pauseImage } from "../components/model/releases.ts";
 import project from "../package.json" with { type: "json" };
 import type { Plan, PlanMachine } from "../plan/plan.ts";
-import { imagesIn } from "../plan/program/images.ts";
+import { imagesIn } from "../plan/program/recorded.ts";
 import { makePlan } from "../plan/report/makePlan.ts";
 import { commandOf, type ExitCode, exitCodes, several, type Terminal, UsageError } from "./exit.ts";
 import { builders, readme } from "./image/builders.ts";

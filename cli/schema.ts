@@ -1,5 +1,6 @@
 import { Argument, Command as Declaration } from "@commander-js/extra-typings";
 import { z } from "zod";
+import { ownerOf } from "../components/config/cloudSchema.ts";
 import {
   configJsonSchema,
   describeAllowed,
@@ -8,7 +9,6 @@ import {
   stackFileJsonSchema,
 } from "../components/config/jsonSchema.ts";
 import { stacksFolder } from "../components/config/stackFile.ts";
-import { cloudFacts } from "../components/model/cloudFacts/cloudFacts.ts";
 import { configPrefix } from "../components/model/problem.ts";
 import { findingList } from "../plan/report/findings.ts";
 import { commandOf, exitCodes } from "./exit.ts";
@@ -142,7 +142,7 @@ function row(path: string, schema: JsonSchema, required: boolean): Row {
       : schema.default === undefined
         ? ""
         : `default \`${JSON.stringify(schema.default)}\``,
-    description: `${schema.only === undefined ? "" : `${cloudFacts[schema.only].words.title}: `}${schema.description ?? ""}`,
+    description: [ownerOf(path)?.words.title, schema.description].filter((part) => part !== undefined).join(": "),
   };
 }
 

@@ -4,7 +4,7 @@ import { readStackFile } from "../components/config/stackFile.ts";
 import { clusterSpec } from "../components/model/clusterSpec.ts";
 import { exampleProblems } from "../components/model/exampleValues.ts";
 import { ConfigError } from "../components/model/problem.ts";
-import { counted } from "../plan/counted.ts";
+import { counted } from "../plan/billed.ts";
 import { table } from "../plan/report/summary.ts";
 import { commandOf, exitCodes } from "./exit.ts";
 import { jsonOf, type Printed } from "./printed.ts";

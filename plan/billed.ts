@@ -1,5 +1,4 @@
 import { isPropertyList, listOf, mapOf, type PropertyMap, type PropertyValue } from "../components/gates/values.ts";
-import { counted } from "./counted.ts";
 import type { Billed, PlanMachine } from "./plan.ts";
 import type { RecordedResource } from "./program/recorded.ts";
 
@@ -103,4 +102,9 @@ export function billedChanges(before: Billed, now: Billed): readonly BilledChang
     .sort()
     .map((what) => ({ what, before: before[what] ?? 0, now: now[what] ?? 0 }))
     .filter((change) => change.before !== change.now);
+}
+
+/** `1 machine`, `2 addresses`. */
+export function counted(count: number, noun: string): string {
+  return `${count} ${noun}${count === 1 ? "" : noun.endsWith("s") ? "es" : "s"}`;
 }

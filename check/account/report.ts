@@ -1,6 +1,6 @@
 import type { Outcome } from "../../components/gates/account/question.ts";
 import type { Answer, Preflight } from "../../components/gates/account/run.ts";
-import { counted } from "../../plan/counted.ts";
+import { counted } from "../../plan/billed.ts";
 import { type Paint, plain } from "../report.ts";
 
 const colours = { refused: "red", doubtful: "yellow", "not asked": "yellow", fine: "green" } as const;

@@ -10,7 +10,6 @@ import {
   matching,
   nameForm,
   ofOrganisation,
-  onlyOn,
   section,
 } from "./forms.ts";
 
@@ -26,79 +25,70 @@ const serviceAccountSchema = z.strictObject({
     ...nameForm,
     examples: ["orders"],
   }),
-  policies: onlyOn(
-    "aws",
-    described(
-      z
-        .array(
-          matching(/^arn:aws[a-z-]*:iam::(aws|\d{12}):policy\/[\w+=,.@/-]+$/, "is not the ARN of a policy").meta({
-            patternErrorMessage: "the ARN of an IAM policy",
-            examples: ["arn:aws:iam::aws:policy/AmazonSQSReadOnlyAccess"],
-          }),
-        )
-        .max(10)
-        .default([]),
-      "ARNs of managed policies, AWS's or your own.",
-    ),
+  policies: described(
+    z
+      .array(
+        matching(/^arn:aws[a-z-]*:iam::(aws|\d{12}):policy\/[\w+=,.@/-]+$/, "is not the ARN of a policy").meta({
+          patternErrorMessage: "the ARN of an IAM policy",
+          examples: ["arn:aws:iam::aws:policy/AmazonSQSReadOnlyAccess"],
+        }),
+      )
+      .max(10)
+      .default([]),
+    "ARNs of managed policies, AWS's or your own.",
   ),
-  statements: onlyOn(
-    "aws",
-    described(
-      z
-        .array(
-          z.strictObject({
-            actions: described(
-              z
-                .array(
-                  matching(iamLimits.action, "is not an action of IAM").meta({
-                    patternErrorMessage: "service:Action",
-                    examples: ["s3:GetObject"],
-                  }),
-                )
-                .min(1),
-              "Actions that are allowed: s3:GetObject.",
-            ),
-            resources: described(
-              z
-                .array(
-                  matching(iamLimits.resource, "is not an ARN").meta({
-                    patternErrorMessage: "an ARN, or *",
-                    examples: ["arn:aws:s3:::shop/*"],
-                  }),
-                )
-                .min(1),
-              "ARNs that they are allowed on, or *.",
-            ),
-          }),
-        )
-        .default([]),
-      "Further rights, without conditions; those belong in a policy of your own.",
-    ),
+  statements: described(
+    z
+      .array(
+        z.strictObject({
+          actions: described(
+            z
+              .array(
+                matching(iamLimits.action, "is not an action of IAM").meta({
+                  patternErrorMessage: "service:Action",
+                  examples: ["s3:GetObject"],
+                }),
+              )
+              .min(1),
+            "Actions that are allowed: s3:GetObject.",
+          ),
+          resources: described(
+            z
+              .array(
+                matching(iamLimits.resource, "is not an ARN").meta({
+                  patternErrorMessage: "an ARN, or *",
+                  examples: ["arn:aws:s3:::shop/*"],
+                }),
+              )
+              .min(1),
+            "ARNs that they are allowed on, or *.",
+          ),
+        }),
+      )
+      .default([]),
+    "Further rights, without conditions; those belong in a policy of your own.",
   ),
-  roles: onlyOn(
-    "azure",
-    described(
-      z
-        .array(
-          z.strictObject({
-            role: described(z.guid("is not the id of a role"), "Id of a role definition, built-in or your own.", {
-              patternErrorMessage: "a UUID",
-              examples: ["2a2b9908-6ea1-4ae2-8e65-a410df84e7d1"],
-            }),
-            scope: described(
-              matching(/^\/subscriptions\/[0-9a-f-]{36}\/.+[^/]$/, "is not the id of a resource"),
-              "What the role is for: a resource or a resource group. A whole subscription is refused.",
-              {
-                patternErrorMessage: "the id of a resource or a resource group",
-                examples: ["/subscriptions/00000000-0000-4000-8000-000000000000/resourceGroups/shop"],
-              },
-            ),
+  roles: described(
+    z
+      .array(
+        z.strictObject({
+          role: described(z.guid("is not the id of a role"), "Id of a role definition, built-in or your own.", {
+            patternErrorMessage: "a UUID",
+            examples: ["2a2b9908-6ea1-4ae2-8e65-a410df84e7d1"],
           }),
-        )
-        .max(20)
-        .default([]),
-      "Roles on resources.",
-    ),
+          scope: described(
+            matching(/^\/subscriptions\/[0-9a-f-]{36}\/.+[^/]$/, "is not the id of a resource"),
+            "What the role is for: a resource or a resource group. A whole subscription is refused.",
+            {
+              patternErrorMessage: "the id of a resource or a resource group",
+              examples: ["/subscriptions/00000000-0000-4000-8000-000000000000/resourceGroups/shop"],
+            },
+          ),
+        }),
+      )
+      .max(20)
+      .default([]),
+    "Roles on resources.",
   ),
 });
 

@@ -7,7 +7,6 @@ import {
   matching,
   nameForm,
   ofOrganisation,
-  onlyOn,
   section,
   switchOff,
   switchOn,
@@ -99,8 +98,8 @@ const otlp = section("Any endpoint that takes OTLP over HTTPS.", {
 const logsSchema = section(
   "Sends logs to one of cloudwatch, azureMonitor and otlp, by the OpenTelemetry collector on every node: containers, the API server's audit log, kubelet and containerd, event logs of Windows.",
   {
-    cloudwatch: onlyOn("aws", cloudwatch.optional()),
-    azureMonitor: onlyOn("azure", azureMonitor.optional()),
+    cloudwatch: cloudwatch.optional(),
+    azureMonitor: azureMonitor.optional(),
     otlp: otlp.optional(),
     windowsSecurity: switchOff(
       "Whether the channel Security of Windows nodes is sent too: sign-ins, and, where auditing is on, every process. Large.",
@@ -139,16 +138,13 @@ const credentialSpecSchema = section("A group Managed Service Account that pods 
     z.string().optional(),
     "For nodes that have not joined the domain: the secret with an account that may read the gMSA's password. AWS: ARN of a secret of Secrets Manager; its text is JSON with username, password and domainName. Azure: resource id of a secret of a Key Vault; its text is domain\\user:password.",
   ),
-  kmsKey: onlyOn(
-    "aws",
-    described(
-      matching(/^arn:aws[a-z-]*:kms:[a-z0-9-]+:\d{12}:key\/[0-9a-f-]{36}$/, "is not the ARN of a key").optional(),
-      "Key that encrypts the secret, where that is not the account's aws/secretsmanager.",
-      {
-        patternErrorMessage: "the ARN of a KMS key",
-        examples: ["arn:aws:kms:eu-central-1:123456789012:key/1234abcd-12ab-34cd-56ef-1234567890ab"],
-      },
-    ),
+  kmsKey: described(
+    matching(/^arn:aws[a-z-]*:kms:[a-z0-9-]+:\d{12}:key\/[0-9a-f-]{36}$/, "is not the ARN of a key").optional(),
+    "Key that encrypts the secret, where that is not the account's aws/secretsmanager.",
+    {
+      patternErrorMessage: "the ARN of a KMS key",
+      examples: ["arn:aws:kms:eu-central-1:123456789012:key/1234abcd-12ab-34cd-56ef-1234567890ab"],
+    },
   ),
 });
 

@@ -3,6 +3,11 @@ import { cloudFacts } from "../model/cloudFacts/cloudFacts.ts";
 import type { CloudFacts } from "../model/cloudFacts/facts.ts";
 import { stackSchema } from "./schema.ts";
 
+/** The cloud that alone has a setting, by its path; `undefined` where all have it. */
+export function ownerOf(path: string): CloudFacts | undefined {
+  return Object.values(cloudFacts).find(({ settings }) => settings.includes(path));
+}
+
 /** Values of settings that a cloud restricts. */
 const choices = ({ name, disks, podNetworks }: CloudFacts): Readonly<Record<string, readonly string[]>> => ({
   cloud: [name],
@@ -34,9 +39,11 @@ function ofCloud(schema: z.core.$ZodType, facts: CloudFacts, path = ""): z.core.
 }
 
 function objectOf(schema: z.ZodObject, facts: CloudFacts, path: string): z.ZodObject {
-  const fields = Object.entries(schema.shape)
-    .filter(([, field]) => (z.globalRegistry.get(field)?.only ?? facts.name) === facts.name)
-    .map(([key, field]) => [key, ofCloud(field, facts, path === "" ? key : `${path}.${key}`)] as const);
+  const fields = Object.entries(schema.shape).flatMap(([key, field]) => {
+    const at = path === "" ? key : `${path}.${key}`;
+    const owner = ownerOf(at);
+    return owner === undefined || owner === facts ? [[key, ofCloud(field, facts, at)] as const] : [];
+  });
   return kept(schema, schema.clone({ ...schema.def, shape: Object.fromEntries(fields) }));
 }
 

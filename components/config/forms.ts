@@ -1,5 +1,4 @@
 import { z } from "zod";
-import type { CloudFacts } from "../model/cloudFacts/facts.ts";
 
 /** A setting in words, for messages, editors and the manual; `more` is what they need of its form. */
 export function described<T extends z.ZodType>(schema: T, description: string, more: z.core.GlobalMeta = {}): T {
@@ -9,11 +8,6 @@ export function described<T extends z.ZodType>(schema: T, description: string, m
 /** A setting that few stacks have, because an organisation demands it. */
 export function ofOrganisation<T extends z.ZodType>(setting: T): T {
   return setting.meta({ ...setting.meta(), group: "organisation" });
-}
-
-/** A setting that one cloud alone has. */
-export function onlyOn<T extends z.ZodType>(cloud: CloudFacts["name"], setting: T): T {
-  return setting.meta({ ...setting.meta(), only: cloud });
 }
 
 /** Settings that belong together, and no others. */

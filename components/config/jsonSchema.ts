@@ -1,6 +1,5 @@
 import { z } from "zod";
 import { cloudFacts } from "../model/cloudFacts/cloudFacts.ts";
-import { cloudNames } from "../model/cloudFacts/facts.ts";
 import { configPrefix } from "../model/problem.ts";
 import { schemaOf } from "./cloudSchema.ts";
 import { stackSchema } from "./schema.ts";
@@ -45,8 +44,6 @@ const jsonSchemaShape = z.looseObject({
   writeOnly: z.boolean().optional(),
   /** Of what few set; see `ofOrganisation`. */
   group: text,
-  /** The cloud that alone has it; see `onlyOn`. */
-  only: z.enum(cloudNames).optional(),
 });
 
 export type JsonSchema = z.output<typeof jsonSchemaShape>;
@@ -100,7 +97,7 @@ function inOrder(properties: NonNullable<JsonSchema["properties"]>, needed: read
 }
 
 /** The schema of a value as a stack file has it: passwords encrypted. */
-function asWritten({ group, only: _, ...schema }: JsonSchema): JsonSchema {
+function asWritten({ group, ...schema }: JsonSchema): JsonSchema {
   const { properties, additionalProperties, items } = schema;
   const description = group === undefined ? schema.description : `The organisation's: ${schema.description}`;
   if (schema.writeOnly === true)

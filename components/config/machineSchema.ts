@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { diskTypes } from "../model/cloudFacts/facts.ts";
 import { iamLimits } from "../model/cloudFacts/ids.ts";
-import { described, matching, ofOrganisation, onlyOn, section, switchOff, switchOn } from "./forms.ts";
+import { described, matching, ofOrganisation, section, switchOff, switchOn } from "./forms.ts";
 
 /** A number of machines, or percent of the pool. */
 const amount = z.union([
@@ -17,22 +17,16 @@ export const updateFields = {
         amount.default("10%"),
         "Machines beyond those wanted while a changed pool is rolled, a number or percent; of percents at least one.",
       ),
-      maxUnavailable: onlyOn(
-        "aws",
-        described(
-          amount.default(0),
-          "Machines that may be missing meanwhile, a number or percent. Azure deletes none before its successor is healthy.",
-        ),
+      maxUnavailable: described(
+        amount.default(0),
+        "Machines that may be missing meanwhile, a number or percent. Azure deletes none before its successor is healthy.",
       ),
     },
   ).optional(),
-  maxAge: onlyOn(
-    "aws",
-    ofOrganisation(
-      described(
-        z.int().min(1).max(365).optional(),
-        "Days after which a machine is replaced, whatever its pool is. So image: latest brings new images without a changed program. Azure replaces machines of a changed pool only.",
-      ),
+  maxAge: ofOrganisation(
+    described(
+      z.int().min(1).max(365).optional(),
+      "Days after which a machine is replaced, whatever its pool is. So image: latest brings new images without a changed program. Azure replaces machines of a changed pool only.",
     ),
   ),
 };
@@ -78,23 +72,17 @@ export const controlPlaneDiskFields = {
 /** Settings of a pool's machines beyond their size. */
 export const machineFields = {
   disk: described(z.strictObject(systemDiskFields).optional(), "System disk, beyond its size in diskGb."),
-  furtherSizes: onlyOn(
-    "aws",
-    described(
-      z.array(z.string().min(1)).max(39).default([]),
-      "More sizes that the group may launch, in order of preference after size. Processors and memory must be those of size, since the autoscaler takes all machines of a group for equal.",
+  furtherSizes: described(
+    z.array(z.string().min(1)).max(39).default([]),
+    "More sizes that the group may launch, in order of preference after size. Processors and memory must be those of size, since the autoscaler takes all machines of a group for equal.",
+  ),
+  onDemand: section("With spot: how many machines are bought on demand all the same. Default none.", {
+    base: described(z.int().min(0).max(1000).default(0), "Machines that are never spot."),
+    percentAboveBase: described(
+      z.int().min(0).max(100).default(0),
+      "Of the machines above base, how many percent are not spot.",
     ),
-  ),
-  onDemand: onlyOn(
-    "aws",
-    section("With spot: how many machines are bought on demand all the same. Default none.", {
-      base: described(z.int().min(0).max(1000).default(0), "Machines that are never spot."),
-      percentAboveBase: described(
-        z.int().min(0).max(100).default(0),
-        "Of the machines above base, how many percent are not spot.",
-      ),
-    }).optional(),
-  ),
+  }).optional(),
   timeZone: ofOrganisation(
     described(
       matching(/^[A-Za-z][A-Za-z0-9 _+./()-]*$/, "is not the name of a time zone").optional(),
@@ -122,13 +110,10 @@ export const machineFields = {
       hookForm,
     ),
   ),
-  instanceProfile: onlyOn(
-    "aws",
-    ofOrganisation(
-      described(
-        z.string().optional(),
-        "ARN of an instance profile of your own. Fenestra then makes no role for the pool; yours needs the rights that the plan shows for a pool without it. One for each pool, so that no pool has another's rights.",
-      ),
+  instanceProfile: ofOrganisation(
+    described(
+      z.string().optional(),
+      "ARN of an instance profile of your own. Fenestra then makes no role for the pool; yours needs the rights that the plan shows for a pool without it. One for each pool, so that no pool has another's rights.",
     ),
   ),
 };

@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { defaultPodsPerNode, podNetworkNames } from "../model/cidr.ts";
-import { cidr, described, ofOrganisation, onlyOn, section } from "./forms.ts";
+import { cidr, described, ofOrganisation, section } from "./forms.ts";
 
 /** Most pods of a machine that have addresses of its network interface: AKS's own limit; Azure allows 256 addresses. */
 const mostPods = 250;
@@ -14,16 +14,13 @@ const podNetworkFields = {
     z.enum(["none", "linux"]).optional(),
     "Whether NetworkPolicies hold, with flannel only: none, the default, or linux, for the pods of Linux nodes; Windows nodes have nothing that enforces them, so what goes from or to their pods is judged where the other end is a Linux pod.",
   ),
-  azureCni: onlyOn(
-    "azure",
-    ofOrganisation(
-      section("Settings of azure-cni.", {
-        podsPerNode: described(
-          z.int().min(10).max(mostPods).default(defaultPodsPerNode),
-          "Pods that a worker takes, and addresses that it has for them. A new number rolls the pools.",
-        ),
-      }).optional(),
-    ),
+  azureCni: ofOrganisation(
+    section("Settings of azure-cni.", {
+      podsPerNode: described(
+        z.int().min(10).max(mostPods).default(defaultPodsPerNode),
+        "Pods that a worker takes, and addresses that it has for them. A new number rolls the pools.",
+      ),
+    }).optional(),
   ),
 };
 
@@ -56,36 +53,24 @@ const existingNetworkSchema = section(
           controlPlane: existingSubnet(
             "Control-plane machines, at fixed addresses from its tenth on, and on Azure the API's load balancer at its fourth. Nothing else may be in it. On Azure zones may share it.",
           ),
-          public: onlyOn(
-            "aws",
-            existingSubnet(
-              "Public load balancer of the API. Needed with access.public; its route table must lead to an internet gateway.",
-            ).optional(),
-          ),
+          public: existingSubnet(
+            "Public load balancer of the API. Needed with access.public; its route table must lead to an internet gateway.",
+          ).optional(),
         }),
       ),
       "Subnets by zone, one entry for each of network.zones: private for workers and controlPlane, on AWS also public with access.public; each with id and cidr.",
     ),
-    resourceGroup: onlyOn(
-      "azure",
-      described(
-        z.string().min(1).optional(),
-        "Name of an existing resource group for everything that is created. Default a new one, fenestra-<name>. The cluster's controllers may change machines and load balancers of the whole group, so it should hold nothing else.",
-      ),
+    resourceGroup: described(
+      z.string().min(1).optional(),
+      "Name of an existing resource group for everything that is created. Default a new one, fenestra-<name>. The cluster's controllers may change machines and load balancers of the whole group, so it should hold nothing else.",
     ),
-    controllerRole: onlyOn(
-      "azure",
-      described(
-        z.guid().optional(),
-        "Id of the custom role that the cluster's controllers get in the network, where somebody else makes it, such as ci for its workflows: any id from uuidgen. Default the program makes one, for which it needs the right to write role definitions.",
-      ),
+    controllerRole: described(
+      z.guid().optional(),
+      "Id of the custom role that the cluster's controllers get in the network, where somebody else makes it, such as ci for its workflows: any id from uuidgen. Default the program makes one, for which it needs the right to write role definitions.",
     ),
-    tagSubnets: onlyOn(
-      "aws",
-      described(
-        z.boolean().optional(),
-        "Tag the private subnets with kubernetes.io/cluster/<name>: shared, by which the cloud controller prefers them for internal load balancers. Default true. With false name the subnets in an annotation of each Service of type LoadBalancer.",
-      ),
+    tagSubnets: described(
+      z.boolean().optional(),
+      "Tag the private subnets with kubernetes.io/cluster/<name>: shared, by which the cloud controller prefers them for internal load balancers. Default true. With false name the subnets in an annotation of each Service of type LoadBalancer.",
     ),
   },
 );
@@ -113,12 +98,9 @@ export const networkSchema = section("The cloud's network.", {
     z.enum(["none", "single", "perZone"]).default("single"),
     "NAT gateways for outbound access: one for all zones, one per zone, or none. None needs httpProxy or a mirror, since the machines then reach nothing but private endpoints. On Azure a pool over several zones uses the gateway of its first zone; set perZone on the pool too. An existing network gets no gateways: single says that it has its own way out, none that it has no other than httpProxy.",
   ),
-  natAddresses: onlyOn(
-    "azure",
-    described(
-      z.int().min(1).max(16).default(1),
-      "Public addresses of each NAT gateway. One has 64,512 ports, of which 50,000 lead to one destination at a time: when they are used up, new connections fail. More of them are added and taken away in place.",
-    ),
+  natAddresses: described(
+    z.int().min(1).max(16).default(1),
+    "Public addresses of each NAT gateway. One has 64,512 ports, of which 50,000 lead to one destination at a time: when they are used up, new connections fail. More of them are added and taken away in place.",
   ),
   existing: ofOrganisation(existingNetworkSchema.optional()),
   dns: ofOrganisation(dnsSchema.optional()),

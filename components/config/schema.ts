@@ -15,7 +15,6 @@ import {
   matching,
   nameForm,
   ofOrganisation,
-  onlyOn,
   section,
   switchOff,
   switchOn,
@@ -281,7 +280,7 @@ export const stackSchema = z.strictObject({
   secretsEncryption: ofOrganisation(encryptionSchema.optional()),
   addons: addonsSchema.prefault({}),
   repair: repairSchema.prefault({}),
-  iam: onlyOn("aws", ofOrganisation(iamSchema)),
+  iam: ofOrganisation(iamSchema),
   mirror: ofOrganisation(mirrorSchema.prefault({})),
   registryAccess: ofOrganisation(registryAccessSchema.optional()),
   certificateAuthorities: ofOrganisation(
@@ -302,12 +301,9 @@ export const stackSchema = z.strictObject({
   ),
   httpProxy: ofOrganisation(described(httpUrl.optional(), "HTTP proxy for the machines' downloads and image pulls.")),
   ...credentialFields,
-  encryptionAtHost: onlyOn(
-    "azure",
-    ofOrganisation(
-      switchOff(
-        "Encrypt caches and temporary disks on the host too. The subscription's feature Microsoft.Compute/EncryptionAtHost must be registered before.",
-      ),
+  encryptionAtHost: ofOrganisation(
+    switchOff(
+      "Encrypt caches and temporary disks on the host too. The subscription's feature Microsoft.Compute/EncryptionAtHost must be registered before.",
     ),
   ),
   tags: described(

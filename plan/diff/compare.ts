@@ -1,13 +1,14 @@
 import { diffArrays } from "diff";
 import { z } from "zod";
 import { mapFromWire } from "../../components/gates/values.ts";
+import { at } from "../../components/model/json.ts";
 import type { Problem } from "../../components/model/problem.ts";
 import { type ClusterState, plannedProblems, readState, stackGuardName } from "../../components/model/upgrade.ts";
 import { type BilledChange, billedChanges, billedOf } from "../billed.ts";
 import type { Finding } from "../finding.ts";
 import type { Plan, PlanMachine, PlanResource } from "../plan.ts";
 import { type BasePlan, formerUrns } from "./base.ts";
-import { changedLeaves, type LeafChange, valueAt } from "./leaves.ts";
+import { changedLeaves, type LeafChange } from "./leaves.ts";
 import { type Change, findOperations, type Operation } from "./operations.ts";
 
 export interface NodeChange {
@@ -220,9 +221,9 @@ function mayEnd(base: BasePlan, plan: Plan, group: string): number {
 
 function atATime(inputs: unknown, count: number): number {
   const percent = [
-    Number(valueAt(inputs, "upgradePolicy.rollingUpgradePolicy.maxBatchInstancePercent")),
-    Number(valueAt(inputs, "instanceRefresh.preferences.maxHealthyPercentage")) -
-      Number(valueAt(inputs, "instanceRefresh.preferences.minHealthyPercentage")),
+    Number(at(inputs, "upgradePolicy.rollingUpgradePolicy.maxBatchInstancePercent")),
+    Number(at(inputs, "instanceRefresh.preferences.maxHealthyPercentage")) -
+      Number(at(inputs, "instanceRefresh.preferences.minHealthyPercentage")),
   ].find((each) => each > 0);
   return Math.max(1, Math.floor((count * (percent ?? 0)) / 100));
 }

@@ -66,16 +66,6 @@ function nameIn(item: unknown, key: string): string {
   return typeof value === "string" ? value : "";
 }
 
-/** The value at a path such as `sku.capacity`. */
-export function valueAt(value: unknown, path: string): unknown {
-  return path
-    .split(".")
-    .reduce<unknown>(
-      (found, step) => (typeof found === "object" && found !== null ? Reflect.get(found, step) : undefined),
-      value,
-    );
-}
-
 /** Longest rendering of a value, in characters. */
 const longest = 120;
 

@@ -1,8 +1,9 @@
 import { Unknown } from "../../components/gates/values.ts";
+import { at } from "../../components/model/json.ts";
 import type { PlanResource } from "../plan.ts";
 import { concerns, ownersOf, replacementRow } from "../replacement/table.ts";
 import { type BasePlan, formerUrns } from "./base.ts";
-import { changedLeaves, type LeafChange, valueAt } from "./leaves.ts";
+import { changedLeaves, type LeafChange } from "./leaves.ts";
 
 export const changes = ["replaced", "refused", "may-be-replaced", "removed", "rolled", "changed", "added"] as const;
 
@@ -101,7 +102,7 @@ function takenOff({ type, inputs, options }: Compared, changed: readonly LeafCha
   const ignored = textsOf(options.ignoreChanges);
   return Object.keys(ownersOf(type).contested ?? {}).filter(
     (path) =>
-      valueAt(inputs, path) !== undefined &&
+      at(inputs, path) !== undefined &&
       !ignored.includes(path) &&
       (type.startsWith("azure-native:") || changed.some((leaf) => concerns(leaf.path, path))),
   );
@@ -109,7 +110,7 @@ function takenOff({ type, inputs, options }: Compared, changed: readonly LeafCha
 
 /** A bucket with objects is not deleted unless it says so. */
 function dataOf(type: string, inputs: unknown): string | undefined {
-  if (type === "aws:s3/bucket:Bucket" && valueAt(inputs, "forceDestroy") !== true) return undefined;
+  if (type === "aws:s3/bucket:Bucket" && at(inputs, "forceDestroy") !== true) return undefined;
   return replacementRow(type)?.data;
 }
 
@@ -137,7 +138,7 @@ function own(old: BaseResource | undefined, resource: Compared): Draft {
   if (inputs.length === 0) return draft(undefined, [], []);
   if (row === undefined) return draft("may-be-replaced", ["Fenestra does not know what replaces this type"], inputs);
   const doubts = Object.entries(row.mayRefuse ?? {}).flatMap(([key, judge]) => {
-    const doubt = touches(key) ? judge(valueAt(old.inputs, key), valueAt(resource.inputs, key)) : undefined;
+    const doubt = touches(key) ? judge(at(old.inputs, key), at(resource.inputs, key)) : undefined;
     return doubt === undefined ? [] : [`${key} ${doubt}`];
   });
   return draft("changed", doubts, inputs);
@@ -155,9 +156,9 @@ export function ownChanges(
   const touched = (key: string): boolean => inputs.some(({ path }) => concerns(path, key));
   const judged = (key: string, judge: (old: unknown, now: unknown) => boolean): boolean => {
     // Where values are not known yet, Pulumi shows an update.
-    const value = valueAt(now, key);
+    const value = at(now, key);
     const known = !(Array.isArray(value) ? value : [value]).some((item) => item instanceof Unknown);
-    return known && judge(valueAt(old, key), value);
+    return known && judge(at(old, key), value);
   };
   return {
     inputs,
@@ -241,7 +242,7 @@ function* effectsOfProvider({ resource: { type, inputs, provider } }: Draft, dra
   // Every resource has its provider's region, but for those of IAM, which are in none.
   if (touches("region") && !type.startsWith("aws:iam/")) yield ["replaced", "region"];
   // Default tags are no tags of a group (Terraform's provider for AWS, `default_tags`).
-  const tagged = valueAt(inputs, "tags") !== undefined && !/\/group:Group$/.test(type);
+  const tagged = at(inputs, "tags") !== undefined && !/\/group:Group$/.test(type);
   if (touches("defaultTags") && tagged) yield ["changed", "default tags"];
 }
 
@@ -286,18 +287,18 @@ function markRolled(draft: Draft, drafts: Drafts): void {
       inputs.some(({ path }) => concerns(path, key)),
     );
     if (!other && own === undefined) return;
-    if (own === undefined && versions.some((path) => /^\$/.test(String(valueAt(resource.inputs, path))))) {
+    if (own === undefined && versions.some((path) => /^\$/.test(String(at(resource.inputs, path))))) {
       draft.change = "changed";
       because.add(later);
       return;
     }
-    if (valueAt(resource.inputs, "instanceRefresh.strategy") === "Rolling") draft.change = "rolled";
+    if (at(resource.inputs, "instanceRefresh.strategy") === "Rolling") draft.change = "rolled";
     because.add(other ? `${template?.resource.name ?? ""} changes` : (own ?? ""));
   }
   if (resource.type === "azure-native:compute:VirtualMachineScaleSet") {
     const model = ["virtualMachineProfile", "sku.name", "identity"];
     if (!inputs.some(({ path }) => model.some((key) => concerns(path, key)))) return;
-    if (valueAt(resource.inputs, "upgradePolicy.mode") === "Rolling") draft.change = "rolled";
+    if (at(resource.inputs, "upgradePolicy.mode") === "Rolling") draft.change = "rolled";
     else because.add(later);
   }
 }

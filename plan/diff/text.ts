@@ -1,5 +1,5 @@
 import { showProblem } from "../../components/model/problem.ts";
-import { counted } from "../counted.ts";
+import { counted } from "../billed.ts";
 import { type FileChange, isEmpty, type NodeChange, type PlanDiff } from "./compare.ts";
 import { showChange, showSigned } from "./leaves.ts";
 import type { Change, Operation } from "./operations.ts";

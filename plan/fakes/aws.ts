@@ -8,7 +8,7 @@ import {
   textOf,
 } from "../../components/gates/values.ts";
 import { awsPrefixes } from "../../components/model/cloudFacts/aws.ts";
-import { iamLimits, partition, policyLength, regionOfArn } from "../../components/model/cloudFacts/ids.ts";
+import { iamLimits, partition, policyLength } from "../../components/model/cloudFacts/ids.ts";
 import { fromJson } from "../../components/model/json.ts";
 import type { SimulatedResource } from "../program/engine.ts";
 import type { ResourceRequest } from "../program/recorded.ts";
@@ -51,7 +51,6 @@ const makers: Readonly<Record<string, Maker>> = {
     const address = textOf(request.inputs.privateIp) ?? textOf(listOf(request.inputs.privateIps)[0]);
     const range = subnetRange(request.inputs, context);
     const privateIp = address ?? addressIn(range ?? anyRange, request.urn);
-    requireSameVpc(request.inputs, context);
     requireInside(privateIp, range);
     return { outputs: { privateIp } };
   },
@@ -86,13 +85,7 @@ const makers: Readonly<Record<string, Maker>> = {
   },
   "iam/rolePolicy:RolePolicy": ({ inputs }, _, __, name) => ({ id: `${textOf(inputs.role) ?? ""}:${name}` }),
   "iam/openIdConnectProvider:OpenIdConnectProvider": ({ inputs }, { place }) => {
-    const url = textOf(inputs.url) ?? "";
-    // IAM API reference, CreateOpenIDConnectProvider: https, no query, 255 characters, at most 100 client ids.
-    if (!/^https:\/\/[^?#]+$/.test(url) || url.length > 255)
-      throw new Error(`ValidationError: ${url} as an OIDC provider`);
-    const clients = listOf(inputs.clientIdLists).length;
-    if (clients < 1 || clients > 100) throw new Error(`an OIDC provider with ${clients} client ids`);
-    const own = iamArn(place, `oidc-provider/${url.replace("https://", "")}`);
+    const own = iamArn(place, `oidc-provider/${textOf(inputs.url)?.replace("https://", "")}`);
     return { id: own, outputs: { arn: own } };
   },
   "kms/key:Key": ({ urn }, { place }) => ({
@@ -181,23 +174,6 @@ function subnetRange(inputs: PropertyMap, context: SimulatedContext): string | u
   return textOf(subnet?.request.inputs.cidrBlock ?? subnet?.made.outputs.cidrBlock);
 }
 
-/**
- * EC2 refuses an interface whose groups belong to another VPC than its subnet (EC2 API Reference, Error codes,
- * InvalidParameter).
- */
-function requireSameVpc({ subnetId, securityGroups }: PropertyMap, { find }: SimulatedContext): void {
-  const vpcOf = (id: PropertyMap[string] | undefined): string | undefined => {
-    const found = find(textOf(id) ?? "");
-    return textOf(found?.request.inputs.vpcId ?? found?.made.outputs.vpcId);
-  };
-  const own = vpcOf(subnetId);
-  const stray = listOf(securityGroups).find((group) => own !== undefined && vpcOf(group) !== own);
-  if (stray !== undefined)
-    throw new Error(
-      `InvalidParameter: Security group ${textOf(stray)} and subnet ${textOf(subnetId)} belong to different networks.`,
-    );
-}
-
 /** Input with a policy document, its most characters, and the error beyond them. */
 const documents: Readonly<Record<string, readonly [input: string, most: number]>> = {
   "iam/policy:Policy": ["policy", iamLimits.managed],
@@ -212,10 +188,6 @@ const texts = (value: PropertyValue | undefined): readonly string[] =>
 function requireAwsLimits(kind: string, inputs: PropertyMap, name: string, context: SimulatedContext): void {
   const [beginning] = (awsPrefixes[kind] ?? []).filter((each) => name.toLowerCase().startsWith(each));
   if (beginning !== undefined) throw new Error(`InvalidParameterValue: ${name} begins with ${beginning}`);
-  const [key] = [...JSON.stringify(inputs).matchAll(/"kmsKeyId":"([^"]+)"/g)].map(([, arn = ""]) => arn);
-  const keyRegion = regionOfArn(key ?? "");
-  if (keyRegion !== undefined && keyRegion !== context.place.region)
-    throw new Error(`InvalidParameterValue: the key ${key} is not in ${context.place.region}`);
   if (!kind.startsWith("iam/")) return;
   if ((textOf(inputs.path) ?? "").length > iamLimits.path)
     throw new Error(`ValidationError: path has more than ${iamLimits.path} characters`);

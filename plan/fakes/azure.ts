@@ -99,15 +99,6 @@ const outputs: Readonly<Record<string, Outputs>> = {
     principalId: uuid(urn, "principal"),
     tenantId: tenantOf(place.accountId),
   }),
-  "managedidentity:FederatedIdentityCredential": ({ inputs }) => {
-    // Microsoft documentation, "Important considerations and restrictions for federated identity credentials".
-    const [issuer = "", subject = ""] = [textOf(inputs.issuer), textOf(inputs.subject)];
-    if (!/^https:\/\/[^?#]+$/.test(issuer) || issuer.length > 600) throw new Error(`issuer ${issuer} of a credential`);
-    if (subject === "" || subject.length > 600) throw new Error(`subject ${subject} of a credential`);
-    const audiences = listOf(inputs.audiences).map(textOf);
-    if (audiences.join() !== "api://AzureADTokenExchange") throw new Error(`audiences ${audiences} of a credential`);
-    return {};
-  },
   "authorization:RoleAssignment": (request, { made }) => {
     const wanted = assignment(request);
     // A replacement has the resource's URN and a suffix (plan/providers/nextUpdate.ts).

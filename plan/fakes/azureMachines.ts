@@ -145,7 +145,7 @@ function common(
   osProfile: PropertyMap,
   extensions: readonly AzureExtension[],
 ) {
-  const { inputs, outputs, urn, name } = resource;
+  const { inputs, outputs, urn } = resource;
   const os = isPropertyMap(osProfile.windowsConfiguration) ? ("windows" as const) : ("linux" as const);
   const image = mapOf(storage.imageReference);
   const identities = listOf(mapOf(inputs.identity).userAssignedIdentities).flatMap((id) => textOf(id) ?? []);
@@ -157,21 +157,13 @@ function common(
       region: textOf(inputs.location) ?? textOf(outputs.location) ?? "",
       image:
         textOf(image.id) ?? ["publisher", "offer", "sku", "version"].map((part) => textOf(image[part]) ?? "").join(":"),
-      userData: customData(textOf(osProfile.customData), name),
-      startCommand: os === "windows" ? startCommandOf(extensions, name) : undefined,
+      userData: Buffer.from(textOf(osProfile.customData) ?? "", "base64"),
+      startCommand: os === "windows" ? startCommandOf(extensions) : undefined,
       role: identities[0],
       tags: textsIn(inputs.tags),
       volumes: volumes(storage),
     },
   };
-}
-
-function customData(text: string | undefined, name: string): Buffer {
-  if (text === undefined) return Buffer.alloc(0);
-  // Azure refuses anything else ("Custom data in OSProfile must be in Base64 encoding").
-  if (!/^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/.test(text))
-    throw new Error(`${name}: its custom data is not base64`);
-  return Buffer.from(text, "base64");
 }
 
 function groupOf(inputs: PropertyMap, name: string): SimulatedGroup {
@@ -247,19 +239,12 @@ function extensionsOfSet({ inputs }: RecordedResource): readonly AzureExtension[
     }));
 }
 
-/** The command of the CustomScriptExtension. @throws Error where Azure would refuse the settings. */
-function startCommandOf(extensions: readonly AzureExtension[], name: string): string | undefined {
-  const scripts = extensions.filter(
+/** The command of the CustomScriptExtension; Azure takes it from one of its two settings. */
+function startCommandOf(extensions: readonly AzureExtension[]): string | undefined {
+  const script = extensions.find(
     ({ publisher, type }) => publisher === "Microsoft.Compute" && type === "CustomScriptExtension",
   );
-  if (scripts.length > 1) throw new Error(`${name}: a machine takes one CustomScriptExtension, not ${scripts.length}`);
-  const [script] = scripts;
-  if (script === undefined) return undefined;
-  const open = textOf(script.settings.commandToExecute);
-  const hidden = textOf(script.protectedSettings.commandToExecute);
-  if (open !== undefined && hidden !== undefined)
-    throw new Error(`${name}: commandToExecute is in settings and in protectedSettings; Azure takes one of them`);
-  return hidden ?? open;
+  return textOf(script?.protectedSettings.commandToExecute) ?? textOf(script?.settings.commandToExecute);
 }
 
 /** Probed by TCP, without a path (Azure documentation, "Application Health extension"); HTTP is not imitated. */

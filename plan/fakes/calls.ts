@@ -219,6 +219,55 @@ function tagsIn(program: RecordedProgram): Readonly<Record<string, string>> {
     .parse(JSON.parse(textOf(provider?.inputs.defaultTags) ?? "")).tags;
 }
 
+const onIt = (action: string, resource: string, context?: Call["context"]): readonly Call[] => [
+  { action, resource, ...(context === undefined ? {} : { context }) },
+];
+
+function iamCalls(
+  { region, accountId }: SimulatedPlace,
+  { type, inputs }: RecordedResource,
+  name: string,
+  own: string,
+  role: RecordedResource | undefined,
+): readonly Call[] {
+  const on = (target: string, context?: Call["context"]) => onIt(`iam:${name}`, target, context);
+  const arn = textOf(role?.outputs.arn) ?? "";
+  const boundary = textOf(role?.inputs.permissionsBoundary) ?? "";
+  if (name === "PassRole") return role === undefined ? [] : on(arn, { "iam:PassedToService": "ec2.amazonaws.com" });
+  if (name === "CreateServiceLinkedRole") {
+    const user = type.includes("autoscaling") ? "autoscaling.amazonaws.com" : "elasticloadbalancing.amazonaws.com";
+    const linkedRole = `arn:${partition(region)}:iam::${accountId}:role/aws-service-role/${user}/x`;
+    return on(linkedRole, { "iam:AWSServiceName": user });
+  }
+  if (name === "PutRolePermissionsBoundary" && boundary === "") return [];
+  return /RolePolicy$|Role$|ForRole$|RolePolicies$|Boundary$/.test(name)
+    ? on(arn, { "iam:PermissionsBoundary": boundary, "iam:PolicyARN": textOf(inputs.policyArn) ?? "" })
+    : on(own);
+}
+
+function kmsCalls(
+  program: RecordedProgram,
+  { region }: SimulatedPlace,
+  { type }: RecordedResource,
+  name: string,
+  own: string,
+  used: RecordedResource | undefined,
+): readonly Call[] {
+  const on = (target: string, context?: Call["context"]) => onIt(`kms:${name}`, target, context);
+  const key = textOf(used?.outputs.arn) ?? "";
+  const tag = "fenestra:cluster";
+  const cluster = tagsIn(program)[tag] ?? "";
+  const ofKey = {
+    [`aws:ResourceTag/${tag}`]: cluster,
+    "kms:ResourceAliases": `alias/fenestra-${cluster}`,
+    ...(type === "aws:ssm/parameter:Parameter" ? { "kms:EncryptionContext:PARAMETER_ARN": own } : {}),
+  };
+  const made = { "aws:RequestedRegion": region, [`aws:RequestTag/${tag}`]: cluster };
+  if (name === "ListAliases") return on("*");
+  if (name === "CreateKey") return [...on("*", made), ...onIt("kms:TagResource", key, made)];
+  return name.endsWith("Alias") ? [...on(own), ...on(key, ofKey)] : on(key, { ...ofKey, ...made });
+}
+
 function callsOf(
   program: RecordedProgram,
   place: SimulatedPlace,
@@ -226,42 +275,16 @@ function callsOf(
   action: string,
 ): readonly Call[] {
   const { own, role, key: ownKey } = sceneOf(program, resource);
-  const { inputs, outputs, type } = resource;
+  const { inputs, outputs } = resource;
   const [service = "", name = ""] = action.split(":");
   const all = `arn:${partition(place.region)}`;
   const inRegion = { "aws:RequestedRegion": place.region };
-  const boundary = { "iam:PermissionsBoundary": textOf(role?.inputs.permissionsBoundary) ?? "" };
-  const roleArn = textOf(role?.outputs.arn) ?? "";
-  const on = (target: string, context?: Call["context"]): readonly Call[] => [
-    { action, resource: target, ...(context === undefined ? {} : { context }) },
-  ];
+  const on = (target: string, context?: Call["context"]): readonly Call[] => onIt(action, target, context);
   switch (service) {
     case "iam":
-      if (name === "PassRole")
-        return role === undefined ? [] : on(roleArn, { "iam:PassedToService": "ec2.amazonaws.com" });
-      if (name === "CreateServiceLinkedRole") {
-        const user = type.includes("autoscaling") ? "autoscaling.amazonaws.com" : "elasticloadbalancing.amazonaws.com";
-        const linked = `${all}:iam::${place.accountId}:role/aws-service-role/${user}/x`;
-        return on(linked, { "iam:AWSServiceName": user });
-      }
-      if (name === "PutRolePermissionsBoundary" && boundary["iam:PermissionsBoundary"] === "") return [];
-      if (/RolePolicy$|Role$|ForRole$|RolePolicies$|Boundary$/.test(name))
-        return on(roleArn, { ...boundary, "iam:PolicyARN": textOf(inputs.policyArn) ?? "" });
-      return on(own);
-    case "kms": {
-      const key = textOf(ownKey?.outputs.arn) ?? "";
-      const tag = "fenestra:cluster";
-      const cluster = tagsIn(program)[tag] ?? "";
-      const ofKey = {
-        [`aws:ResourceTag/${tag}`]: cluster,
-        "kms:ResourceAliases": `alias/fenestra-${cluster}`,
-        ...(type === "aws:ssm/parameter:Parameter" ? { "kms:EncryptionContext:PARAMETER_ARN": own } : {}),
-      };
-      const made = { ...inRegion, [`aws:RequestTag/${tag}`]: cluster };
-      if (name === "ListAliases") return on("*");
-      if (name === "CreateKey") return [...on("*", made), { action: "kms:TagResource", resource: key, context: made }];
-      return name.endsWith("Alias") ? [...on(own), ...on(key, ofKey)] : on(key, { ...ofKey, ...made });
-    }
+      return iamCalls(place, resource, name, own, role);
+    case "kms":
+      return kmsCalls(program, place, resource, name, own, ownKey);
     case "ssm":
       if (name === "GetParameters") return on(`${all}:ssm:${place.region}::parameter/aws/service/x`);
       return on(name === "DescribeParameters" ? "*" : own);

@@ -25,7 +25,7 @@ interface Alias {
 }
 
 /** A resource's options, `undefined` or empty where not given. */
-export interface RecordedOptions {
+interface RecordedOptions {
   readonly protect: boolean | undefined;
   readonly retainOnDelete: boolean | undefined;
   /** `undefined` leaves it to the provider. */
@@ -214,4 +214,12 @@ function readTimeouts(request: RegisterResourceRequest): RecordedOptions["timeou
 
 function absent(text: string): string | undefined {
   return text === "" ? undefined : text;
+}
+
+/** Values of every field `image`; templates and JSON inside count too. */
+export function imagesIn(value: unknown): readonly string[] {
+  if (typeof value !== "object" || value === null) return [];
+  return Object.entries(value).flatMap(([key, item]) =>
+    key === "image" && typeof item === "string" ? [item] : imagesIn(item),
+  );
 }

@@ -89,42 +89,17 @@ async function collectErrors(action: () => Promise<void>): Promise<readonly Erro
   return [...errors];
 }
 
-/** Resources that only one of two runs has, as `type name`. */
-export interface ResourceDifference {
-  readonly onlyUnknown: readonly string[];
-  readonly onlyKnown: readonly string[];
-}
-
-/** Resources that depend on a value that only the cloud knows would be in no preview. */
-function resourceDifference(unknownRun: RecordedProgram, knownRun: RecordedProgram): ResourceDifference {
-  const names = (program: RecordedProgram) => program.resources.map(({ type, name }) => `${type} ${name}`);
-  const before = new Set(names(unknownRun));
-  const after = new Set(names(knownRun));
-  return {
-    onlyUnknown: [...before].filter((name) => !after.has(name)).sort(),
-    onlyKnown: [...after].filter((name) => !before.has(name)).sort(),
-  };
-}
-
-export class ShapeError extends ProgramFailure {
-  readonly difference: ResourceDifference;
-
-  constructor(difference: ResourceDifference) {
-    super(
-      [
-        "Preview and update register different resources:",
-        ...difference.onlyUnknown.map((name) => `  only while outputs are unknown: ${name}`),
-        ...difference.onlyKnown.map((name) => `  only once outputs are known:    ${name}`),
-        "Decide what is made by plain values of the config, and never inside apply.",
-      ].join("\n"),
-    );
-    this.name = "ShapeError";
-    this.difference = difference;
-  }
-}
-
-/** @throws ShapeError */
-export function requireSameResources(unknownRun: RecordedProgram, knownRun: RecordedProgram): void {
-  const difference = resourceDifference(unknownRun, knownRun);
-  if (difference.onlyKnown.length > 0 || difference.onlyUnknown.length > 0) throw new ShapeError(difference);
+/**
+ * What is made only in a preview, or only in an update, depends on a value that only the cloud knows.
+ *
+ * @throws ProgramError
+ */
+export function requireSameResources(entry: string, preview: RecordedProgram, update: RecordedProgram): void {
+  const [before, after] = [preview, update].map(({ resources }) =>
+    resources.map(({ type, name }) => `${type} ${name}`),
+  );
+  const alone = (ours: readonly string[] = [], theirs: readonly string[] = [], when: string) =>
+    ours.flatMap((each) => (theirs.includes(each) ? [] : new Error(`it makes ${each} only while outputs are ${when}`)));
+  const errors = [...alone(before, after, "unknown"), ...alone(after, before, "known")];
+  if (errors.length > 0) throw new ProgramError(entry, errors);
 }

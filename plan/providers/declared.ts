@@ -125,18 +125,11 @@ function* places(type: string, declared: Properties, values: PropertyMap, prefix
   }
 }
 
-function pathsOf(type: string, inputs: PropertyMap, is: (place: Place) => boolean): readonly string[] {
+/** Paths of inputs, declared or sent, at the top and in each object that is sent. */
+export function pathsOf(type: string, inputs: PropertyMap, is: (place: Place) => boolean): readonly string[] {
   const all = [...places(type, declaredResource(type).inputs, inputs)];
   return [...new Set(all.filter(is).map(({ path }) => path))];
 }
-
-/** Lists, and mappings of the user's names. */
-export const collections = (type: string, inputs: PropertyMap): readonly string[] =>
-  pathsOf(type, inputs, ({ value, inside }) => isPropertyList(value) || (isPropertyMap(value) && inside.size === 0));
-
-/** Declared inputs that are not sent, at the top and in each object that is. */
-export const unsentInputs = (type: string, inputs: PropertyMap): readonly string[] =>
-  pathsOf(type, inputs, ({ value }) => value === undefined);
 
 /** Inputs that a type does not have, at the top and in each object. */
 export const unknownInputs = (type: string, inputs: PropertyMap): readonly string[] =>

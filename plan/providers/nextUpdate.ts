@@ -1,8 +1,6 @@
 import { randomUUID } from "node:crypto";
-import { type PropertyMap, reveal } from "../../components/gates/values.ts";
-import { changedLeaves, valueAt } from "../diff/leaves.ts";
+import { mapOf, type PropertyMap, type PropertyValue, reveal, textOf } from "../../components/gates/values.ts";
 import { type Compared, findOperations, ownChanges } from "../diff/operations.ts";
-import { readBack } from "../fakes/readBack.ts";
 import type { SimulatedCloud } from "../program/engine.ts";
 import type { RecordedResource, ResourceRequest } from "../program/recorded.ts";
 import { concerns, replacementRow } from "../replacement/table.ts";
@@ -88,19 +86,6 @@ export function nextUpdate(simulate: SimulatedCloud, state: ReadonlyMap<string, 
   };
 }
 
-export interface Change {
-  /** As Pulumi writes it: `launchTemplate.version`, `tags["kubernetes.io/cluster/x"]`. */
-  readonly path: string;
-  readonly kind: "add" | "delete" | "update";
-  readonly replaces: boolean;
-  /** Whether no program has given the old value. */
-  readonly inState: boolean;
-}
-
-export interface Difference {
-  readonly changes: readonly Change[];
-}
-
 export interface DiffQuestion {
   readonly type: string;
   readonly oldInputs: PropertyMap;
@@ -117,7 +102,7 @@ const counters: Readonly<Record<string, { readonly output: string; readonly unco
 
 export function countedOutput(question: DiffQuestion): string | undefined {
   const counter = counters[question.type];
-  const changed = difference(question).changes.map(({ path }) => path.split(/[.[]/)[0] ?? "");
+  const changed = changedPaths(question).map((path) => path.split(/[.[]/)[0] ?? "");
   return changed.some((input) => counter?.uncounted.includes(input) === false) ? counter?.output : undefined;
 }
 
@@ -129,7 +114,7 @@ export function countedOutput(question: DiffQuestion): string | undefined {
  */
 export function updatedOutputs(question: DiffQuestion, found = question.oldOutputs): PropertyMap {
   const { type, oldInputs } = question;
-  const changed = difference(question).changes.map(({ path }) => path);
+  const changed = changedPaths(question);
   const counter = counters[type]?.output ?? "";
   const count = found[counter];
   const more = countedOutput(question) === undefined ? 0 : 1;
@@ -142,32 +127,22 @@ export function updatedOutputs(question: DiffQuestion, found = question.oldOutpu
   };
 }
 
-/** What changes, without the program's options, which are the engine's work. */
-export function difference(question: DiffQuestion): Difference {
+function changedPaths(question: DiffQuestion): readonly string[] {
   const { type, inputs, ignoreChanges } = question;
-  const row = replacementRow(type);
-  if (row === undefined && !type.startsWith("pulumi:providers:"))
-    throw new Error(`what replaces ${type} is not known: it needs a row in plan/replacement`);
-  const [old, now] = [comparedInputs(question), plain(inputs)];
-  const { inputs: leaves, forced } = ownChanges(old, { type, inputs: now, options: { ignoreChanges } }, true);
-  const changes = leaves.map((leaf) => ({
-    path: leaf.path,
-    kind:
-      leaf.old === undefined ? ("add" as const) : leaf.now === undefined ? ("delete" as const) : ("update" as const),
-    inState:
-      valueAt(question.oldInputs, leaf.path) === undefined &&
-      leaf.path === readBack[type]?.field &&
-      leaf.now === undefined,
-    replaces: forced.some((key) => concerns(leaf.path, key)),
-  }));
-  return { changes };
+  const asked = { type, inputs: plain(inputs), options: { ignoreChanges } };
+  return ownChanges(comparedInputs(question), asked, true).inputs.map(({ path }) => path);
 }
 
 /**
  * Old inputs as a provider compares them. AWS's bridge also looks at the state: an optional input that was read back
  * and is not given would be taken away; one that the cloud has set back is so.
  */
-function comparedInputs({ type, oldInputs, oldOutputs, inputs }: Omit<DiffQuestion, "ignoreChanges">): PropertyMap {
+export function comparedInputs({
+  type,
+  oldInputs,
+  oldOutputs,
+  inputs,
+}: Omit<DiffQuestion, "ignoreChanges">): PropertyMap {
   const reset = Object.entries(replacementRow(type)?.resets ?? {}).filter(([key, to]) => oldOutputs[key] === to);
   const field = readBack[type]?.field;
   const found = field === undefined || inputs[field] !== undefined ? undefined : oldOutputs[field];
@@ -178,15 +153,35 @@ function comparedInputs({ type, oldInputs, oldOutputs, inputs }: Omit<DiffQuesti
   };
 }
 
-export function differentPaths(old: PropertyMap, now: PropertyMap): readonly string[] {
-  return changedLeaves(plain(old), plain(now), "", true).map(({ path }) => path);
-}
-
-/** Changed inputs that the provider takes for an update and the cloud refuses. */
-export function refusedInputs({ type, oldInputs, inputs }: DiffQuestion): readonly string[] {
-  return ownChanges(plain(oldInputs), { type, inputs: plain(inputs), options: {} }).refused;
-}
-
-function plain(map: PropertyMap): PropertyMap {
+export function plain(map: PropertyMap): PropertyMap {
   return Object.fromEntries(Object.entries(map).map(([key, value]) => [key, reveal(value)]));
 }
+
+/** An input that the program leaves out and the provider's Read finds. */
+interface ReadBack {
+  readonly field: string;
+  readonly source: string;
+  /** Whether the state has it from the start, or only after a refresh. */
+  readonly from: "create" | "refresh";
+  /** What is read, from the inputs of the resource and of others made before. */
+  readonly value: (inputs: PropertyMap, inputsOf: (id: string) => PropertyMap) => PropertyValue | undefined;
+}
+
+/**
+ * By type, what the provider's Read puts into the state for an optional input that is not computed and was not given.
+ * The next update removes it from the live resource.
+ */
+export const readBack: Readonly<Record<string, ReadBack>> = {
+  "aws:ec2/instance:Instance": {
+    field: "userData",
+    source: "terraform-provider-aws, internal/service/ec2/ec2_instance.go: set from DescribeInstanceAttribute; #48795",
+    from: "create",
+    value: ({ launchTemplate }, inputsOf) => inputsOf(textOf(mapOf(launchTemplate).id) ?? "").userData,
+  },
+  "aws:ec2/networkInterface:NetworkInterface": {
+    field: "enaSrdSpecification",
+    source: "EC2 API Reference, NetworkInterfaceAttachment: answered for attached interfaces",
+    from: "refresh",
+    value: () => ({ enaSrdEnabled: false }),
+  },
+};

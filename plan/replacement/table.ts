@@ -1,7 +1,7 @@
 import { awsOwners } from "../../components/aws/owners.ts";
 import { azureOwners } from "../../components/azure/owners.ts";
 import type { Owners } from "../../components/model/cloudFacts/facts.ts";
-import { valueAt } from "../diff/leaves.ts";
+import { at } from "../../components/model/json.ts";
 import { azurePaths } from "../fakes/azure.ts";
 
 /** What a changed input does beyond an update in place, by the inputs' paths: `spec.selector`, `zones`. */
@@ -82,7 +82,7 @@ function loses(old: unknown, now: unknown): boolean {
  * with `DeleteBeforeReplace`.
  */
 const awsRow: typeof row = (replaces, more) =>
-  row(replaces, { deletesFirst: (inputs) => valueAt(inputs, "name") !== undefined, ...more });
+  row(replaces, { deletesFirst: (inputs) => at(inputs, "name") !== undefined, ...more });
 
 /** An interface is replaced when the new list lacks its first address. */
 const loses0 = (old: unknown, now: unknown): boolean =>
@@ -151,7 +151,7 @@ const awsRows: Readonly<Record<string, ReplacementRow>> = {
   "aws:route53/record:Record": awsRow(["zoneId", "name"]),
   "aws:s3/bucket:Bucket": awsRow(["bucket"], {
     data: "the objects in the bucket",
-    deletesFirst: (inputs) => valueAt(inputs, "bucket") !== undefined,
+    deletesFirst: (inputs) => at(inputs, "bucket") !== undefined,
   }),
   "aws:s3/bucketLifecycleConfiguration:BucketLifecycleConfiguration": awsRow(["bucket"], {
     forgets: older("days", "snapshots of etcd"),
@@ -234,7 +234,7 @@ const azureRows: Readonly<Record<string, ReplacementRow>> = {
   ),
   "azure-native:authorization:RoleAssignment": {
     replaces: ["roleAssignmentName", "scope", "principalId"],
-    deletesFirst: (inputs) => valueAt(inputs, "roleAssignmentName") !== undefined,
+    deletesFirst: (inputs) => at(inputs, "roleAssignmentName") !== undefined,
   },
   "azure-native:authorization:RoleDefinition": { replaces: ["roleDefinitionId", "scope"], deletesFirst: any },
   "azure-native:resources:ResourceGroup": {

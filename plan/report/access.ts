@@ -1,8 +1,7 @@
 import { cloudFacts } from "../../components/model/cloudFacts/cloudFacts.ts";
-import { fromJson } from "../../components/model/json.ts";
-import { valueAt } from "../diff/leaves.ts";
+import { at, fromJson } from "../../components/model/json.ts";
 import { matches } from "../fakes/awsAccess.ts";
-import { builtInRoles } from "../fakes/azureRoles.ts";
+import { builtInRoles } from "../fakes/azureAccess.ts";
 import type { Plan, PlanResource } from "../plan.ts";
 
 interface Reach {
@@ -120,13 +119,13 @@ export function stores(plan: Plan): readonly Store[] {
 
 function isPublic({ resources }: Plan, store: PlanResource): boolean {
   return (
-    valueAt(store.inputs, "publicAccess") === "Blob" ||
+    at(store.inputs, "publicAccess") === "Blob" ||
     resources.some(
       ({ type, inputs, propertyDependencies }) =>
         type === "aws:s3/bucketPolicy:BucketPolicy" &&
         (propertyDependencies.bucket ?? []).includes(store.urn) &&
         statements(text(inputs, "policy")).some(
-          (statement) => valueAt(statement, "Effect") === "Allow" && valueAt(statement, "Principal") === "*",
+          (statement) => at(statement, "Effect") === "Allow" && at(statement, "Principal") === "*",
         ),
     )
   );
@@ -160,7 +159,7 @@ function awsGrants(plan: Plan): readonly Grant[] {
           ? `ssm:${what === "read" ? "Get" : "Put"}Parameter`
           : `s3:${what === "read" ? "Get" : "Put"}Object`;
         return (
-          valueAt(statement, "Effect") === "Allow" &&
+          at(statement, "Effect") === "Allow" &&
           texts(statement, "Action").some((pattern) => matches(pattern, action)) &&
           texts(statement, "Resource").some((pattern) =>
             secret
@@ -174,7 +173,7 @@ function awsGrants(plan: Plan): readonly Grant[] {
 }
 
 function statements(policy: string): readonly unknown[] {
-  const list = valueAt(fromJson(policy), "Statement");
+  const list = at(fromJson(policy), "Statement");
   return Array.isArray(list) ? list : [];
 }
 
@@ -225,11 +224,11 @@ function words(name: string): string {
 }
 
 function text(value: unknown, path: string): string {
-  const found = valueAt(value, path);
+  const found = at(value, path);
   return typeof found === "string" || typeof found === "number" ? String(found) : "";
 }
 
 function texts(value: unknown, path: string): readonly string[] {
-  const found = valueAt(value, path);
+  const found = at(value, path);
   return (Array.isArray(found) ? found : [found]).filter((each) => typeof each === "string");
 }

@@ -43,8 +43,8 @@ export interface PlanRequest {
 /**
  * Runs the program with unknown outputs and with fake ones of realistic length, of which the plan is made.
  *
- * @throws ConfigError for a mistake in the stack file; ShapeError when the two runs make other resources; ProgramError
- *   when the program fails, or the user's transforms leave resources that no plan can be made of.
+ * @throws ConfigError for a mistake in the stack file; ProgramError when the program fails, when the two runs make other
+ *   resources, or when the user's transforms leave some that no plan can be made of.
  */
 export async function makePlan({ stack, config, entry, asOf, account, passphrase }: PlanRequest): Promise<Plan> {
   const spec = clusterSpec(loadConfig(config));
@@ -52,12 +52,12 @@ export async function makePlan({ stack, config, entry, asOf, account, passphrase
   const run = { entry, stack, config, simulate };
   const preview = await runProgram({ ...run, mode: "unknown-outputs" });
   const program = await runProgram({ ...run, mode: "known-outputs" });
-  requireSameResources(preview, program);
+  requireSameResources(entry, preview, program);
   const transforms = process.env[transformsVariable];
   const transformed = transforms !== undefined && existsSync(transforms) ? transforms : undefined;
   if (transformed !== undefined) refuseUnknownInputs(program, transformed);
   try {
-    return planOfRun({ stack, spec, program, asOf, encrypted: encryptedKeys(config), config, passphrase });
+    return planOfRun({ stack, spec, program, asOf, config, passphrase });
   } catch (error) {
     if (!(error instanceof Error) || transformed === undefined) throw error;
     const message = `the plan cannot read what it leaves of the resources: ${error.message}`;
@@ -76,16 +76,12 @@ function refuseUnknownInputs({ resources }: RecordedProgram, transforms: string)
     ]);
 }
 
-interface PlanInput {
-  readonly stack: string;
+interface PlanInput extends Pick<PlanRequest, "stack" | "passphrase"> {
   readonly spec: ClusterSpec;
   readonly program: RecordedProgram;
   readonly asOf: string | undefined;
-  /** Keys of the stack file whose values are encrypted, and so fakes here. */
-  readonly encrypted?: readonly string[];
   /** The stack file as Pulumi hands it to a program. */
-  readonly config?: Readonly<Record<string, string>>;
-  readonly passphrase?: PlanRequest["passphrase"];
+  readonly config?: PlanRequest["config"];
 }
 
 /** Inputs that hold user data, or objects that belong to it. */
@@ -93,7 +89,7 @@ const userDataProperties = ["userData", "userDataBase64", "customData", "content
 
 /** Pure: the same program gives the same plan. */
 export function planOfRun(input: PlanInput): Plan {
-  const { stack, program, asOf, encrypted = [], config, passphrase } = input;
+  const { stack, program, asOf, config, passphrase } = input;
   const spec = specAsSent(input.spec, program);
   const kinds = machineKinds(program, spec);
   const controlPlane = spec.controlPlane;
@@ -144,7 +140,7 @@ export function planOfRun(input: PlanInput): Plan {
     billed: billedOf(program.resources, kinds),
     findings: findings({
       ...{ spec, program, machines: kinds, leaks: secretsInUserData(program) },
-      ...{ asOf, encrypted, passphrase },
+      ...{ asOf, encrypted: encryptedKeys(config ?? {}), passphrase },
     }),
   };
 }

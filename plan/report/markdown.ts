@@ -1,5 +1,5 @@
 import { ports } from "../../components/model/ports.ts";
-import { counted } from "../counted.ts";
+import { counted } from "../billed.ts";
 import type { PlanDiff } from "../diff/compare.ts";
 import { diffText } from "../diff/text.ts";
 import { groupFindings } from "../finding.ts";

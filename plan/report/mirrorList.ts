@@ -4,7 +4,7 @@ import { type Artifact, downloadUrl, isImage } from "../../components/model/arti
 import type { ClusterSpec } from "../../components/model/clusterSpec.ts";
 import { kubeadmImages } from "../../components/model/releases.ts";
 import type { Plan } from "../plan.ts";
-import { imagesIn } from "../program/images.ts";
+import { imagesIn } from "../program/recorded.ts";
 
 export interface MirrorFile {
   readonly url: string;

@@ -1,6 +1,5 @@
 import { roomInWords } from "../../components/model/allocatable.ts";
-import { billedLines } from "../billed.ts";
-import { counted } from "../counted.ts";
+import { billedLines, counted } from "../billed.ts";
 import { type Paint, plain } from "../diff/text.ts";
 import { groupFindings, type Level, levels, placesOf } from "../finding.ts";
 import type { Plan } from "../plan.ts";

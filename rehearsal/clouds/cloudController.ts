@@ -2,7 +2,7 @@ import type { V1Node, V1PersistentVolumeClaim, V1PersistentVolumeSpec } from "@k
 import { z } from "zod";
 import { statusOf } from "../../check/cluster/clusterApi.ts";
 import { uninitializedTaintKey } from "../../check/facts.ts";
-import { newAuthority } from "../../plan/fakes/certificates.ts";
+import { newAuthority } from "../../plan/fakes/tls.ts";
 import type { Api } from "../api/client.ts";
 import type { Network } from "../host/network.ts";
 import type { CloudInstance, CloudSimulation } from "./cloud.ts";

@@ -2,8 +2,8 @@ import { mkdir, writeFile } from "node:fs/promises";
 import path from "node:path";
 import { addressAt, type Cidr, cidr, contains } from "../../components/model/cidr.ts";
 import type { DecodedUserData } from "../../plan/decode/userData.ts";
-import { issueServerCertificate, newAuthority } from "../../plan/fakes/certificates.ts";
 import type { SimulatedMachine } from "../../plan/fakes/machines.ts";
+import { issueServerCertificate, newAuthority } from "../../plan/fakes/tls.ts";
 import type { CloudSimulation } from "../clouds/cloud.ts";
 import { type MirrorOnly, type MirrorSettings, startMirrorOnly } from "../clouds/mirror.ts";
 import {

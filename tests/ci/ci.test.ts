@@ -6,8 +6,7 @@ import { ciRoles, preflightActions, requireControllerRoles, rolesOf } from "../.
 import { CiConfigError, ciStackOf, loadCiConfig, overlapping } from "../../examples/ci/config.ts";
 import { environmentName, purposes, subject } from "../../examples/ci/environments.ts";
 import { allows, type Call } from "../../plan/fakes/awsAccess.ts";
-import { rolesAllow } from "../../plan/fakes/azureAccess.ts";
-import { builtInRoles } from "../../plan/fakes/azureRoles.ts";
+import { builtInRoles, rolesAllow } from "../../plan/fakes/azureAccess.ts";
 import { rightsAsked } from "../check/account/world.ts";
 import { stackConfig } from "../support/stacks.ts";
 

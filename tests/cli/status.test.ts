@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { X509Certificate } from "node:crypto";
 import { type StatusFacts, statusText } from "../../cli/status.ts";
-import { newAuthority } from "../../plan/fakes/certificates.ts";
+import { newAuthority } from "../../plan/fakes/tls.ts";
 
 const now = new Date("2026-11-20T12:00:00Z");
 const seconds = now.getTime() / 1000;

@@ -54,13 +54,21 @@ describe("schema of a stack file", () => {
     }
   });
 
+  it("has each setting that belongs to one cloud, once", () => {
+    const known = new Set(fields(schema).map(([path]) => path.slice(1)));
+    const named = Object.values(cloudFacts).flatMap(({ settings }) => settings);
+    assert.deepEqual(
+      named.filter((path) => !known.has(path)),
+      [],
+    );
+  });
+
   it("of a cloud takes its own settings and values, and those of no other", () => {
     const path = ["pools", 0, "disk", "type"];
-    const ownersIn = (all: JsonSchema): ReadonlySet<string> =>
-      new Set(fields(all).flatMap(([, { only }]) => only ?? []));
-    assert.deepEqual([...ownersIn(schema)].sort(), Object.keys(cloudFacts).sort());
-    for (const { name, disks } of Object.values(cloudFacts)) {
-      assert.deepEqual([...ownersIn(configJsonSchema(schemaOf(name)))], [name]);
+    for (const { name, settings, disks } of Object.values(cloudFacts)) {
+      const own = new Set(fields(configJsonSchema(schemaOf(name))).map(([at]) => at.slice(1)));
+      const all = Object.values(cloudFacts).flatMap((other) => other.settings);
+      assert.deepEqual(all.filter((at) => own.has(at)).sort(), [...settings].sort());
       assert.deepEqual(schemaAt(configJsonSchema(schemaOf(name)), path)?.enum, disks.types);
     }
   });

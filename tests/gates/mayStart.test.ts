@@ -3,7 +3,7 @@ import { type Call, CallError, type Send } from "../../components/gates/account/
 import { startCheck } from "../../components/gates/account/start.ts";
 import { type MayStart, skipVariable } from "../../components/gates/startGate.ts";
 import { reveal } from "../../components/gates/values.ts";
-import { valueAt } from "../../plan/diff/leaves.ts";
+import { at } from "../../components/model/json.ts";
 import { replacementRow } from "../../plan/replacement/table.ts";
 import { deployAws } from "../../stacks/aws.ts";
 import { deployAzure } from "../../stacks/azure.ts";
@@ -252,9 +252,9 @@ describe("the gate before a group of machines that is deleted before its success
           );
         if (type !== "azure-native:compute:VirtualMachineScaleSet") continue;
         const gate = program.resources.find(({ urn, name }) => dependencies.includes(urn) && /-before$/.test(name));
-        const given = options.replaceOnChanges.filter((path) => valueAt(inputs, path) !== undefined);
+        const given = options.replaceOnChanges.filter((path) => at(inputs, path) !== undefined);
         // So what replaces the group passes the gate, and nothing else does.
-        assert.deepEqual(gate?.inputs.input, Object.fromEntries(given.map((path) => [path, valueAt(inputs, path)])));
+        assert.deepEqual(gate?.inputs.input, Object.fromEntries(given.map((path) => [path, at(inputs, path)])));
         for (const path of options.replaceOnChanges) all.add(path);
         for (const path of given) sent.add(path);
       }

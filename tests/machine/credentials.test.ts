@@ -14,8 +14,8 @@ import { packWindowsAws, packWindowsAzure } from "../../components/machine/windo
 import { credentialsDocument, proxyLogin, registryLogin } from "../../components/model/nodeSettings.ts";
 import { decodeUserData, decodeWindows } from "../../plan/decode/userData.ts";
 import { awsObjects } from "../../plan/fakes/awsAccess.ts";
-import { newAuthority } from "../../plan/fakes/certificates.ts";
 import { collectMachines } from "../../plan/fakes/cloud.ts";
+import { newAuthority } from "../../plan/fakes/tls.ts";
 import { runConfig, specOf } from "../support/mocks.ts";
 import { stackConfig } from "../support/stacks.ts";
 import {

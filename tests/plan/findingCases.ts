@@ -1,4 +1,4 @@
-import { newAuthority } from "../../plan/fakes/certificates.ts";
+import { newAuthority } from "../../plan/fakes/tls.ts";
 import type { FindingInput } from "../../plan/report/findings.ts";
 import { bareMachine } from "../support/planOf.ts";
 
@@ -65,7 +65,6 @@ export const cases: readonly (readonly [
     },
     ["warning nat-ports network.natAddresses"],
   ],
-  [{ access: {} }, ["note private-api access"]],
   [{ ...onAzure }, []],
   [{ ...production, network: { zones, nat: "single" } }, ["warning single-nat-gateway network.nat"]],
   [

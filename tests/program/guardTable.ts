@@ -2,7 +2,7 @@ import { roles } from "../../components/azure/roles.ts";
 import { isPropertyList, isPropertyMap, type PropertyValue, Secret } from "../../components/gates/values.ts";
 import { fromJson } from "../../components/model/json.ts";
 import type { RecordedProgram, RecordedResource } from "../../plan/program/recorded.ts";
-import { unsentInputs } from "../../plan/providers/declared.ts";
+import { pathsOf as declaredPaths } from "../../plan/providers/declared.ts";
 
 /** Words of inputs that decide publicness, encryption, TLS, protection from deletion, identity or network reach. */
 const guarding =
@@ -106,7 +106,10 @@ function rowsOf(type: string, each: readonly RecordedResource[], named: (text: s
 /** What is declared of a type, would guard, and is sent nowhere. */
 function unsentOf(each: readonly RecordedResource[]): readonly string[] {
   const kept = each.map(
-    ({ type, inputs }) => new Set(unsentInputs(type, inputs).map((path) => path.replaceAll("[*]", ""))),
+    ({ type, inputs }) =>
+      new Set(
+        declaredPaths(type, inputs, ({ value }) => value === undefined).map((path) => path.replaceAll("[*]", "")),
+      ),
   );
   const sent = new Set(each.flatMap(({ inputs }) => pathsOf(inputs)));
   // Another resource says the rest itself.

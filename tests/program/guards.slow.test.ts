@@ -2,9 +2,10 @@
 import assert from "node:assert/strict";
 import { readdirSync, readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
+import { isPropertyList, isPropertyMap, type PropertyMap } from "../../components/gates/values.ts";
 import type { Owners } from "../../components/model/cloudFacts/facts.ts";
 import type { RecordedResource } from "../../plan/program/recorded.ts";
-import { collections, declaredResource } from "../../plan/providers/declared.ts";
+import { declaredResource, pathsOf } from "../../plan/providers/declared.ts";
 import { ownersOf } from "../../plan/replacement/table.ts";
 import { withEveryAddOn } from "../../rehearsal/testkit/cluster.ts";
 import { runConfig } from "../support/mocks.ts";
@@ -81,7 +82,10 @@ function differences(
 ): readonly string[] {
   const own = [...ours, ...Object.keys(contested)];
   const others = [...Object.keys(theirs), ...(left?.inputs ?? [])];
-  const sent = new Set(resources.flatMap(({ inputs }) => collections(type, inputs)));
+  // Lists, and mappings of the user's names.
+  const lists = (type: string, inputs: PropertyMap) =>
+    pathsOf(type, inputs, ({ value, inside }) => isPropertyList(value) || (isPropertyMap(value) && inside.size === 0));
+  const sent = new Set(resources.flatMap(({ inputs }) => lists(type, inputs)));
   const unsent = neverSent(type, resources).filter((path) => !(path in shared));
   const ignored = new Set(resources.flatMap(({ options }) => options.ignoreChanges));
   const lines: readonly (readonly [string, readonly string[]])[] = [

@@ -42,7 +42,6 @@ const allowed: Readonly<Record<string, readonly string[]>> = {
     "plan/program/recorded.ts",
     "plan/finding.ts",
     "plan/billed.ts",
-    "plan/counted.ts",
     "components",
   ],
   check: ["check", "components/gates/poll.ts"],

@@ -1,7 +1,9 @@
 import { mapFromWire, mapOf, type PropertyMap, type PropertyValue, unknown } from "../../components/gates/values.ts";
+import { at } from "../../components/model/json.ts";
+import { changedLeaves } from "../../plan/diff/leaves.ts";
+import { ownChanges } from "../../plan/diff/operations.ts";
 import type { Operation } from "../../plan/fakes/calls.ts";
 import { type ExistingResources, findExisting } from "../../plan/fakes/provider.ts";
-import { readBack } from "../../plan/fakes/readBack.ts";
 import type { SimulatedCloud } from "../../plan/program/engine.ts";
 import {
   plainRequest,
@@ -11,14 +13,14 @@ import {
 } from "../../plan/program/recorded.ts";
 import { declaredResource } from "../../plan/providers/declared.ts";
 import {
+  comparedInputs,
   countedOutput,
-  type Difference,
   type DiffQuestion,
-  difference,
-  differentPaths,
-  refusedInputs,
+  plain,
+  readBack,
   updatedOutputs,
 } from "../../plan/providers/nextUpdate.ts";
+import { concerns, replacementRow } from "../../plan/replacement/table.ts";
 
 export interface Subject {
   readonly urn: string;
@@ -204,6 +206,47 @@ export class ServedCloud {
   #inputsOf(id: string): PropertyMap {
     return [...this.#made.values()].find((made) => made.id === id)?.request.inputs ?? {};
   }
+}
+
+export interface Change {
+  /** As Pulumi writes it: `launchTemplate.version`, `tags["kubernetes.io/cluster/x"]`. */
+  readonly path: string;
+  readonly kind: "add" | "delete" | "update";
+  readonly replaces: boolean;
+  /** Whether no program has given the old value. */
+  readonly inState: boolean;
+}
+
+export interface Difference {
+  readonly changes: readonly Change[];
+}
+
+/** What changes, without the program's options, which are the engine's work. */
+export function difference(question: DiffQuestion): Difference {
+  const { type, inputs, ignoreChanges } = question;
+  const row = replacementRow(type);
+  if (row === undefined && !type.startsWith("pulumi:providers:"))
+    throw new Error(`what replaces ${type} is not known: it needs a row in plan/replacement`);
+  const [old, now] = [comparedInputs(question), plain(inputs)];
+  const { inputs: leaves, forced } = ownChanges(old, { type, inputs: now, options: { ignoreChanges } }, true);
+  const changes = leaves.map((leaf) => ({
+    path: leaf.path,
+    kind:
+      leaf.old === undefined ? ("add" as const) : leaf.now === undefined ? ("delete" as const) : ("update" as const),
+    inState:
+      at(question.oldInputs, leaf.path) === undefined && leaf.path === readBack[type]?.field && leaf.now === undefined,
+    replaces: forced.some((key) => concerns(leaf.path, key)),
+  }));
+  return { changes };
+}
+
+export function differentPaths(old: PropertyMap, now: PropertyMap): readonly string[] {
+  return changedLeaves(plain(old), plain(now), "", true).map(({ path }) => path);
+}
+
+/** Changed inputs that the provider takes for an update and the cloud refuses. */
+export function refusedInputs({ type, oldInputs, inputs }: DiffQuestion): readonly string[] {
+  return ownChanges(plain(oldInputs), { type, inputs: plain(inputs), options: {} }).refused;
 }
 
 /** Hooks of two groups may have the same name. */

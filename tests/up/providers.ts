@@ -9,8 +9,14 @@ import struct from "google-protobuf/google/protobuf/struct_pb.js";
 import { z } from "zod";
 import { messageOf } from "../../components/gates/poll.ts";
 import { mapFromWire, type PropertyMap, toWire } from "../../components/gates/values.ts";
-import { type Change, difference } from "../../plan/providers/nextUpdate.ts";
-import { previewCreate, previewUpdate, type ServedCloud, type Subject } from "../support/servedCloud.ts";
+import {
+  type Change,
+  difference,
+  previewCreate,
+  previewUpdate,
+  type ServedCloud,
+  type Subject,
+} from "../support/servedCloud.ts";
 
 type Answered<K extends keyof ServedCloud> = ServedCloud[K] extends (...given: infer Given) => infer Answer
   ? (...given: Given) => Answer | Promise<Answer>

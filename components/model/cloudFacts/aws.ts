@@ -45,6 +45,11 @@ const ownPrefixes = Object.values(awsPrefixes).flat();
 
 export const aws: CloudFacts = {
   name: "aws",
+  settings: names(`
+    iam addons.logs.cloudwatch addons.gmsa.credentialSpecs[].kmsKey
+    access.workloadIdentity.serviceAccounts[].policies access.workloadIdentity.serviceAccounts[].statements
+    network.existing.tagSubnets network.existing.subnets.*.public
+    pools[].furtherSizes pools[].onDemand pools[].instanceProfile pools[].maxAge pools[].update.maxUnavailable`),
   podNetworks: ["flannel"],
   nameRefusal: (name) =>
     ownPrefixes.some((prefix) => `${name}-`.startsWith(prefix))

@@ -17,6 +17,9 @@ const reservedWords = /microsoft|windows|^login/;
 
 export const azure: CloudFacts = {
   name: "azure",
+  settings: names(`
+    encryptionAtHost addons.logs.azureMonitor access.workloadIdentity.serviceAccounts[].roles network.azureCni
+    network.natAddresses network.existing.resourceGroup network.existing.controllerRole`),
   podNetworks: ["flannel", "azure-cni"],
   nameRefusal: (name) =>
     reservedWords.test(name) || reservedWords.test(name.replaceAll("-", ""))

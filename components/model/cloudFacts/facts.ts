@@ -25,6 +25,8 @@ type Seconds = Readonly<Record<"linux" | "windows", number>>;
 /** Every fact that differs by cloud, by subject. Who needs one takes it from the spec or by the cloud's name. */
 export interface CloudFacts {
   readonly name: (typeof cloudNames)[number];
+  /** Settings that this cloud alone has, by path. */
+  readonly settings: readonly string[];
   readonly podNetworks: readonly PodNetworkName[];
   /** Why the cloud refuses names that begin with a cluster's. */
   readonly nameRefusal: (name: string) => Refusal | undefined;

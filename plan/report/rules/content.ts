@@ -3,8 +3,7 @@ import { mirrorOf } from "../../../components/machine/registryMirrors.ts";
 import { type Artifact, downloadUrl, isImage } from "../../../components/model/artifacts.ts";
 import { clientLimits } from "../../../components/model/clusterSpec.ts";
 import { groupSize } from "../../../components/model/pools.ts";
-import { imagesIn } from "../../program/images.ts";
-import type { RecordedProgram } from "../../program/recorded.ts";
+import { imagesIn, type RecordedProgram } from "../../program/recorded.ts";
 import { key, type Rules } from "./rule.ts";
 
 /** Nodes up to which a size tier is meant, by the setting's description. */

@@ -18,7 +18,7 @@ const unroutedNetworks = [...privateNetworks, ...["100.64.0.0/10", "198.18.0.0/1
  */
 const portsPerMachine = 1024;
 
-export const rangeRules = {
+export const networkRules = {
   "public-api-open": {
     level: "error",
     about: "the API takes callers of the whole internet",
@@ -66,19 +66,6 @@ export const rangeRules = {
           remedy:
             "Take a part of 10.0.0.0/8, 172.16.0.0/12, 192.168.0.0/16 or 100.64.0.0/10; acknowledge it where the range is your own.",
         })),
-  },
-} satisfies Rules;
-
-export const networkRules = {
-  "private-api": {
-    level: "note",
-    about: "the API answers inside the network only, also to the deployer",
-    find: ({ spec }) =>
-      spec.publicAccess === undefined && {
-        path: key("access"),
-        message: "The Kubernetes API is reachable from the private network only, also for the deployer.",
-        remedy: "Run the update from a machine that reaches the network, or add access.public with an allow-list.",
-      },
   },
   "single-nat-gateway": {
     level: "warning",

@@ -12,7 +12,7 @@ import {
   selectableVersions,
   type Weakness,
 } from "../../../components/model/releases.ts";
-import { imagesIn } from "../../program/images.ts";
+import { imagesIn } from "../../program/recorded.ts";
 import { type FindingInput, type Found, key, type Rules } from "./rule.ts";
 
 /** Days after which a release is old; upstream makes one each month. */

@@ -3,7 +3,7 @@ import type { ClusterSpec } from "../../../components/model/clusterSpec.ts";
 import { windowsReleases } from "../../../components/model/operatingSystems.ts";
 import type { PoolSpec } from "../../../components/model/pools.ts";
 import { minorFacts } from "../../../components/model/releases.ts";
-import { networkRules, rangeRules } from "./network.ts";
+import { networkRules } from "./network.ts";
 import { type Found, key, production, type Rules } from "./rule.ts";
 
 const windows = (pool: PoolSpec): boolean => pool.os === "windows";
@@ -30,7 +30,6 @@ export const stackRules = {
         remedy: "Pulumi can decrypt it: pulumi preview shows what the real value does.",
       })),
   },
-  ...rangeRules,
   ...networkRules,
   "single-control-plane": {
     level: ["note", "warning"],

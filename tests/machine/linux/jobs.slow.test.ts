@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { X509Certificate } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { gunzipSync } from "node:zlib";
-import { newAuthority } from "../../../plan/fakes/certificates.ts";
+import { newAuthority } from "../../../plan/fakes/tls.ts";
 import { commandFolder } from "../../../rehearsal/testkit/machines.ts";
 import { exampleSpec } from "../../support/stacks.ts";
 import { exampleControlPlane, exampleLinuxWorker } from "../examples.ts";

@@ -9,8 +9,8 @@ import { gunzipSync, gzipSync } from "node:zlib";
 import { z } from "zod";
 import { bakeScript } from "../../../components/machine/windows/bake.ts";
 import { decodeUserData } from "../../../plan/decode/userData.ts";
-import { issueServerCertificate, newAuthority } from "../../../plan/fakes/certificates.ts";
 import type { SimulatedMachine } from "../../../plan/fakes/machines.ts";
+import { issueServerCertificate, newAuthority } from "../../../plan/fakes/tls.ts";
 import type { RecordedProgram } from "../../../plan/program/recorded.ts";
 import {
   artifactServer,
