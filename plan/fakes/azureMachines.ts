@@ -28,30 +28,20 @@ export interface AzureHost {
   readonly noticeSeconds?: number;
 }
 
-/** Longest computer name that Windows takes (NetBIOS), and Linux (Azure, naming rules). */
-const computerNameLimits = { windows: 15, linux: 64 } as const;
 /** Characters of an instance's number in its computer name (Azure, "Understand instance IDs for scale sets"). */
 const suffixLength = 6;
 
 /**
  * VMs, and instances of scale sets by their capacity, by name. Parameters as `programIndex` has them.
  *
- * @throws Error when a machine refers to something that the program did not make, or two have one computer name.
+ * @throws Error when a machine refers to something that the program did not make.
  */
 export function collectAzureHosts(...given: Parameters<typeof programIndex>): readonly AzureHost[] {
   const index = programIndex(...given);
-  const hosts = [
+  return [
     ...index.sorted("azure-native:compute:VirtualMachine").map((resource) => vm(index, resource)),
     ...index.sorted("azure-native:compute:VirtualMachineScaleSet").flatMap((resource) => setInstances(index, resource)),
   ];
-  const names = new Set<string>();
-  for (const { machine, os } of hosts) {
-    if (names.has(machine.id)) throw new Error(`two machines have the computer name ${machine.id}`);
-    if (machine.id.length > computerNameLimits[os])
-      throw new Error(`the computer name ${machine.id} has more than ${computerNameLimits[os]} characters`);
-    names.add(machine.id);
-  }
-  return hosts;
 }
 
 function vm(index: ProgramIndex, resource: RecordedResource): AzureHost {
@@ -195,11 +185,8 @@ function subnetOf(index: ProgramIndex, configuration: PropertyMap, { name }: Rec
   return subnet;
 }
 
-/** Most addresses of a network interface (Azure documentation, subscription limits of networking). */
-const mostAddresses = 256;
-
 /**
- * An interface's addresses, its own first. Azure refuses two of one name, none or two that are primary, and different
+ * An interface's addresses, its own first. Azure refuses none or two that are primary, and different
  * application security groups (Azure/azure-cli#21551:
  * AllIpConfigurationsOnANicMustBelongToTheSameApplicationSecurityGroups).
  */
@@ -207,11 +194,8 @@ function configurationsOf({ ipConfigurations }: PropertyMap, { name }: RecordedR
   const all = listOf(ipConfigurations).map(mapOf);
   const [first = {}, ...others] = all.toSorted((a, b) => Number(b.primary === true) - Number(a.primary === true));
   const groups = new Set(all.map(({ applicationSecurityGroups }) => JSON.stringify(applicationSecurityGroups ?? [])));
-  const names = new Set(all.map(({ name: own }) => textOf(own)));
-  if (all.length > mostAddresses) throw new Error(`${name}: an interface has at most ${mostAddresses} addresses`);
   if (all.length > 1 && (first.primary !== true || others.some(({ primary }) => primary === true)))
     throw new Error(`${name}: exactly one address of an interface is primary`);
-  if (names.size !== all.length) throw new Error(`${name}: two addresses of its interface have one name`);
   if (groups.size > 1) throw new Error(`${name}: the addresses of its interface are in different groups`);
   return [first, ...others] as const;
 }

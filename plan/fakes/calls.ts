@@ -170,7 +170,7 @@ export function awsCalls(
   );
   const disks = operation === "create" ? diskKeys(program, resource) : [];
   return [
-    ...actions.flatMap((action) => callsOf(program, place, resource, action)),
+    ...actions.flatMap((action) => callsOf(sceneOf(program, place, resource, action))),
     ...disks.flatMap((key) =>
       ofDiskKey.map((action) => ({ action, resource: key, context: { "kms:GrantIsForAWSResource": "true" } })),
     ),
@@ -187,8 +187,9 @@ function diskKeys(program: RecordedProgram, { type, inputs }: RecordedResource):
   );
 }
 
-function sceneOf(program: RecordedProgram, resource: RecordedResource) {
+function sceneOf(program: RecordedProgram, place: SimulatedPlace, resource: RecordedResource, action: string) {
   const { type, inputs, outputs } = resource;
+  const [service = "", name = ""] = action.split(":");
   const of = (kind: string, output: string, value: PropertyValue | undefined): RecordedResource | undefined =>
     resourcesOfType(program, `aws:${kind}`).find((each) => textOf(each.outputs[output]) === textOf(value));
   const mixed = mapOf(
@@ -197,6 +198,10 @@ function sceneOf(program: RecordedProgram, resource: RecordedResource) {
   const template = resourceOfId(program, mapOf(inputs.launchTemplate).id ?? mixed);
   const profile = of("iam/instanceProfile:InstanceProfile", "arn", mapOf(template?.inputs.iamInstanceProfile).arn);
   return {
+    ...{ program, place, type, inputs, outputs, service, name },
+    on: (target: string, context?: Call["context"]): readonly Call[] => [
+      { action, resource: target, ...(context === undefined ? {} : { context }) },
+    ],
     own: textOf(outputs.arn) ?? "",
     /** The role that the resource is, belongs to, or gives to machines. */
     role:
@@ -219,18 +224,9 @@ function tagsIn(program: RecordedProgram): Readonly<Record<string, string>> {
     .parse(JSON.parse(textOf(provider?.inputs.defaultTags) ?? "")).tags;
 }
 
-const onIt = (action: string, resource: string, context?: Call["context"]): readonly Call[] => [
-  { action, resource, ...(context === undefined ? {} : { context }) },
-];
+type Scene = ReturnType<typeof sceneOf>;
 
-function iamCalls(
-  { region, accountId }: SimulatedPlace,
-  { type, inputs }: RecordedResource,
-  name: string,
-  own: string,
-  role: RecordedResource | undefined,
-): readonly Call[] {
-  const on = (target: string, context?: Call["context"]) => onIt(`iam:${name}`, target, context);
+function iamCalls({ place: { region, accountId }, type, inputs, name, own, role, on }: Scene): readonly Call[] {
   const arn = textOf(role?.outputs.arn) ?? "";
   const boundary = textOf(role?.inputs.permissionsBoundary) ?? "";
   if (name === "PassRole") return role === undefined ? [] : on(arn, { "iam:PassedToService": "ec2.amazonaws.com" });
@@ -245,15 +241,7 @@ function iamCalls(
     : on(own);
 }
 
-function kmsCalls(
-  program: RecordedProgram,
-  { region }: SimulatedPlace,
-  { type }: RecordedResource,
-  name: string,
-  own: string,
-  used: RecordedResource | undefined,
-): readonly Call[] {
-  const on = (target: string, context?: Call["context"]) => onIt(`kms:${name}`, target, context);
+function kmsCalls({ program, place, type, name, own, key: used, on }: Scene): readonly Call[] {
   const key = textOf(used?.outputs.arn) ?? "";
   const tag = "fenestra:cluster";
   const cluster = tagsIn(program)[tag] ?? "";
@@ -262,29 +250,21 @@ function kmsCalls(
     "kms:ResourceAliases": `alias/fenestra-${cluster}`,
     ...(type === "aws:ssm/parameter:Parameter" ? { "kms:EncryptionContext:PARAMETER_ARN": own } : {}),
   };
-  const made = { "aws:RequestedRegion": region, [`aws:RequestTag/${tag}`]: cluster };
+  const made = { "aws:RequestedRegion": place.region, [`aws:RequestTag/${tag}`]: cluster };
   if (name === "ListAliases") return on("*");
-  if (name === "CreateKey") return [...on("*", made), ...onIt("kms:TagResource", key, made)];
+  if (name === "CreateKey") return [...on("*", made), { action: "kms:TagResource", resource: key, context: made }];
   return name.endsWith("Alias") ? [...on(own), ...on(key, ofKey)] : on(key, { ...ofKey, ...made });
 }
 
-function callsOf(
-  program: RecordedProgram,
-  place: SimulatedPlace,
-  resource: RecordedResource,
-  action: string,
-): readonly Call[] {
-  const { own, role, key: ownKey } = sceneOf(program, resource);
-  const { inputs, outputs } = resource;
-  const [service = "", name = ""] = action.split(":");
+/** A call with what IAM is told of it. */
+function callsOf(scene: Scene): readonly Call[] {
+  const { place, inputs, outputs, service, name, own, on } = scene;
   const all = `arn:${partition(place.region)}`;
-  const inRegion = { "aws:RequestedRegion": place.region };
-  const on = (target: string, context?: Call["context"]): readonly Call[] => onIt(action, target, context);
   switch (service) {
     case "iam":
-      return iamCalls(place, resource, name, own, role);
+      return iamCalls(scene);
     case "kms":
-      return kmsCalls(program, place, resource, name, own, ownKey);
+      return kmsCalls(scene);
     case "ssm":
       if (name === "GetParameters") return on(`${all}:ssm:${place.region}::parameter/aws/service/x`);
       return on(name === "DescribeParameters" ? "*" : own);
@@ -303,7 +283,7 @@ function callsOf(
         "route53:ChangeResourceRecordSetsRecordTypes": textOf(inputs.type) ?? "",
       });
     default:
-      return on("*", inRegion);
+      return on("*", { "aws:RequestedRegion": place.region });
   }
 }
 
