@@ -2,18 +2,13 @@ import assert from "node:assert/strict";
 import { readDocument } from "../docs/documents.ts";
 import { type ApiServer, until } from "../support/apiServer.ts";
 import { placed } from "./podCluster.ts";
-import { type PodCase, podTable } from "./pods.ts";
+import { objectIn, type PodCase, type PodHome, podHomes, podTable } from "./pods.ts";
 
 const win = { "kubernetes.io/os": "windows" };
 const container = { name: "main", image: "x:ltsc2022", resources: { limits: { memory: "1Gi" } } };
-const object = (apiVersion: string, kind: string, name: string, spec: object) =>
-  JSON.stringify({ apiVersion, kind, metadata: { name, namespace: "corpus" }, spec });
-const pod = (name: string, spec: object) => object("v1", "Pod", name, { containers: [container], ...spec });
-const workload = (kind: string, name: string, spec: object) =>
-  object("apps/v1", kind, name, {
-    selector: { matchLabels: { app: name } },
-    template: { metadata: { labels: { app: name } }, spec: { containers: [container], ...spec } },
-  });
+const objectOf = (home: PodHome, name: string, spec: object, namespace = "corpus") =>
+  objectIn(home, namespace, { containers: [container], ...spec }, name);
+const pod = (name: string, spec: object) => objectOf(podHomes.pod, name, spec);
 
 /** What GitOps applies again and again. */
 const repeated: Readonly<Record<string, string>> = {
@@ -82,7 +77,7 @@ export function publishedPods(cluster: () => ApiServer): void {
       const lost = levels.filter(({ found }) => !agents.some(({ chart }) => chart === found[1]));
       assert.deepEqual(lost, []);
       const pods = (namespace: string, { spec }: PodCase) => {
-        const text = pod("agent", spec).replace('"corpus"', `"${namespace}"`);
+        const text = objectOf(podHomes.pod, "agent", spec, namespace);
         return cluster().send("POST", `/api/v1/namespaces/${namespace}/pods?dryRun=All`, text);
       };
       await follow(create);
@@ -129,7 +124,7 @@ export function publishedPods(cluster: () => ApiServer): void {
         ),
       ];
       const warnings = async (spec: object, namespace = "corpus") => {
-        const text = workload("Deployment", "asked", spec).replace('"corpus"', `"${namespace}"`);
+        const text = objectOf(podHomes.deploy, "asked", spec, namespace);
         return (await cluster().send("POST", `/apis/apps/v1/namespaces/${namespace}/deployments?dryRun=All`, text))
           .warnings;
       };
@@ -200,7 +195,7 @@ export function publishedPods(cluster: () => ApiServer): void {
         ["api/v1/namespaces/corpus/pods", pod("wide", { nodeSelector: win, tolerations, containers, volumes })],
         [
           "apis/apps/v1/namespaces/corpus/deployments",
-          workload("Deployment", "wide", { nodeSelector: win, tolerations, containers, volumes }),
+          objectOf(podHomes.deploy, "wide", { nodeSelector: win, tolerations, containers, volumes }),
         ],
       ] as const) {
         const answer = await cluster().send("POST", `/${path}?dryRun=All`, body);
