@@ -42,7 +42,7 @@ export function coreDnsTag(release: string): string {
 }
 
 /** 36 of `1.36.4` and of `v1.36.4`. */
-export function minorNumber(release: string): number {
+function minorNumber(release: string): number {
   return Number(release.split(".")[1]);
 }
 
