@@ -29,12 +29,12 @@ const nothing = [
 interface Answers {
   readonly steps?: readonly object[];
   readonly state?: object;
-  /** Part of the call that fails. */
+  /** Part of the call that fails; `meanwhile`: somebody else writes the state during the preview. */
   readonly fails?: string;
 }
 
 describe("the parts of up for a pipeline", function () {
-  this.timeout(120_000);
+  this.timeout(300_000);
   const folder = suiteFolder();
   const at = (...names: readonly string[]) => path.join(folder, ...names);
   before(() => {
@@ -123,6 +123,14 @@ describe("the parts of up for a pipeline", function () {
     ];
     assert.deepEqual([failed.status, elsewhere.status, elsewhere.calls], [1, 2, []]);
     assert.match(elsewhere.said, /^fenestra: --approved nowhere: .*; allowed: a folder that up --preview has written/);
+  });
+
+  it("end where somebody has written the state meanwhile", () => {
+    mkdirSync(at("approved"), { recursive: true });
+    writeFileSync(at("approved/operations.txt"), `replace ${gone.urn} userData\n`);
+    const { status, said, calls } = up("--approved approved", { steps: [gone], fails: "meanwhile" });
+    assert.deepEqual([status, calls], [1, [...look, "stack export --stack aws-dev"]]);
+    assert.match(said, /the state has changed meanwhile: nothing was changed\n$/);
   });
 
   it("read nothing before a first update, and no object of Kubernetes to repair an API that is away", () => {
