@@ -101,7 +101,6 @@ export function unprivileged(runAsUser: number) {
 /** A `container` is the only one, and has the name of the workload and its service account. */
 type Pod = PodSpec | (Omit<PodSpec, "containers"> & { readonly container: Omit<Container, "name"> });
 
-/** @param role whose pods are the last to be evicted, unless the pod says another class */
 function specOf({ name }: Account, role: "node" | "cluster", pod: Pod): PodSpec {
   const priorityClassName = `system-${role}-critical`;
   if (!("container" in pod)) return { priorityClassName, ...pod };

@@ -1,7 +1,7 @@
 import { listOf, mapOf, type PropertyMap, type PropertyValue, textOf } from "../../components/gates/values.ts";
 import type { SimulatedResource } from "../program/engine.ts";
 import type { ResourceRequest } from "../program/recorded.ts";
-import { addressIn, digest, hex, requireInside, uuid } from "./identifiers.ts";
+import { addressIn, digest, hex, uuid } from "./identifiers.ts";
 import type { SimulatedContext, SimulatedPlace, SimulatedProvider } from "./provider.ts";
 
 /**
@@ -99,19 +99,6 @@ const outputs: Readonly<Record<string, Outputs>> = {
     principalId: uuid(urn, "principal"),
     tenantId: tenantOf(place.accountId),
   }),
-  "authorization:RoleAssignment": (request, { made }) => {
-    const wanted = assignment(request);
-    // A replacement has the resource's URN and a suffix (plan/providers/nextUpdate.ts).
-    const resource = ({ urn }: { readonly urn: string }): string => urn.replace(/#.*$/, "");
-    const twice = [...made()].some(
-      ({ request: other }) =>
-        other.type === request.type && resource(other) !== resource(request) && assignment(other) === wanted,
-    );
-    // Azure RBAC, "Troubleshoot Azure RBAC": one assignment per principal, role and scope.
-    if (wanted !== undefined && twice)
-      throw new Error(`RoleAssignmentExists: The role assignment already exists. ${wanted}`);
-    return {};
-  },
   "keyvault:Vault": ({ inputs }, { place }, { name }) => ({
     properties: {
       tenantId: tenantOf(place.accountId),
@@ -178,12 +165,6 @@ export const azureResource: SimulatedProvider = (request, context): SimulatedRes
   };
 };
 
-/** What is unique to a role assignment, without regard to case; `undefined` while a part is unknown. */
-function assignment({ inputs }: ResourceRequest): string | undefined {
-  const parts = [inputs.principalId, inputs.roleDefinitionId, inputs.scope].map(textOf);
-  return parts.includes(undefined) ? undefined : parts.join(" ").toLowerCase();
-}
-
 function tenantOf(subscription: string): string {
   return uuid(subscription, "tenant");
 }
@@ -206,7 +187,5 @@ function children(list: PropertyValue | undefined, path: string): readonly Prope
 function privateAddress(configuration: PropertyMap, { find }: SimulatedContext, urn: string): string {
   const subnet = find(textOf(mapOf(configuration.subnet).id) ?? "");
   const range = textOf(subnet?.request.inputs.addressPrefix ?? subnet?.made.outputs.addressPrefix);
-  const address = textOf(configuration.privateIPAddress) ?? addressIn(range ?? "10.0.0.0/16", urn);
-  requireInside(address, range);
-  return address;
+  return textOf(configuration.privateIPAddress) ?? addressIn(range ?? "10.0.0.0/16", urn);
 }

@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import { addressAt, addressCount, cidr, contains } from "../../components/model/cidr.ts";
+import { addressAt, addressCount, cidr } from "../../components/model/cidr.ts";
 
 /** A digest that depends on the parts alone: the same in every run. */
 export function digest(...parts: readonly string[]): Buffer {
@@ -49,17 +49,6 @@ export function addressIn(range: string, seed: string): string {
   const network = cidr(range);
   const size = Math.max(addressCount(network.prefix) - kept - 1, 1);
   return addressAt(network, kept + (digest(seed, "address").readUInt32BE(0) % size));
-}
-
-/**
- * Both clouds refuse a fixed address outside of its subnet (EC2 API Reference, Error codes, InvalidParameterValue;
- * Azure: PrivateIPAddressNotInSubnet).
- *
- * @param range `undefined` where the subnet is of another program
- */
-export function requireInside(address: string, range: string | undefined): void {
-  if (range !== undefined && !contains(cidr(range), cidr(`${address}/32`)))
-    throw new Error(`the address ${address} does not fall within the subnet's range ${range}`);
 }
 
 /** The lowest free addresses of subnets in turn, as both clouds give them to machines of a group. */
