@@ -338,3 +338,10 @@ start() {
 soon() { poll 40 try "$@"; }
 try() { "$@" || { /bin/sleep 0.2; false; }; }
 `;
+
+/** Rows of a table in a text, each by the names of its columns; bars stand between cells. */
+export const rows = <Name extends string>(names: readonly Name[], text: string): readonly ((name: Name) => string)[] =>
+  text
+    .trim()
+    .split("\n")
+    .map((line) => (name) => line.split("|")[names.indexOf(name)] ?? "");
