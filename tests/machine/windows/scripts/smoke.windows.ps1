@@ -1,4 +1,4 @@
-# What only a real Windows can tell: the cmdlets, programs and the service that the other tests fake. For an
+# What only a real Windows can tell: the cmdlets, programs, keys and services that the other tests fake. For an
 # administrator of a machine that has HNS, such as a runner of GitHub; nothing stays.
 . "$PSScriptRoot/harness.ps1"
 foreach ($name in 'lib.ps1', 'state.ps1', 'services.ps1', 'routes.ps1', 'hns.ps1', 'task.ps1', 'fetch-files.ps1') {
@@ -13,7 +13,7 @@ function Start-Copy {
 }
 function Stop-Copy { Get-Process -Name fenestra-ping -ErrorAction SilentlyContinue | Stop-Process -Force -ErrorAction SilentlyContinue }
 
-Test 'a task that must come back has a trigger for that without an end, and no second instance' {
+Test 'a task that must come back has an endless trigger, and no second instance' {
     try {
         Register-StartTask 'fenestra-smoke' 'C:\fenestra\none.ps1' 5
         $task = Get-ScheduledTask -TaskName 'fenestra-smoke'
@@ -21,12 +21,14 @@ Test 'a task that must come back has a trigger for that without an end, and no s
         $repeated = @($task.Triggers | Where-Object { "$($_.Repetition.Interval)" })
         Assert-Equal @($repeated.Count, "$($repeated[0].Repetition.Interval)", "$($repeated[0].Repetition.Duration)") @(1, 'PT5M', '')
         Assert-Equal @("$($task.Settings.MultipleInstances)", "$($task.Settings.ExecutionTimeLimit)", "$($task.Principal.UserId)") @('IgnoreNew', 'PT0S', 'SYSTEM')
+        # As the health task knows it.
+        Assert-Equal "$($task.State)" 'Ready'
     }
     finally {
         Unregister-ScheduledTask -TaskName 'fenestra-smoke' -Confirm:$false -ErrorAction SilentlyContinue
     }
 }
-Test 'a program is ended by its file, and a process with all that it started' {
+Test 'a program is ended by its file, a process with its children' {
     try {
         $process = Start-Copy
         Stop-Program "$temp/fenestra-ping.exe"
@@ -41,7 +43,7 @@ Test 'a program is ended by its file, and a process with all that it started' {
         Stop-Copy
     }
 }
-Test 'a route is made for this boot only, and a right one is left alone' {
+Test 'a route is made for this boot, and a right one left alone' {
     # RFC 5737, TEST-NET-2: nobody is there.
     $prefix = '198.51.100.7/32'
     try {
@@ -52,6 +54,24 @@ Test 'a route is made for this boot only, and a right one is left alone' {
     }
     finally {
         Remove-NetRoute -DestinationPrefix $prefix -Confirm:$false -ErrorAction SilentlyContinue
+    }
+}
+Test 'a service is held, and starts again' {
+    Stop-NodeService w32time
+    Assert-Throws { Start-Within w32time } '.'
+    Assert-Equal "$((Get-Service w32time).Status)" 'Stopped'
+    Set-Service w32time -StartupType Manual
+    Start-Within w32time
+    Assert-Equal "$((Get-Service w32time).Status)" 'Running'
+}
+Test 'a folder is for system and administrators, and a boot has one id' {
+    Protect-Folder "$temp/closed"
+    Assert-Equal @((Get-Acl -Path "$temp/closed").Access | ForEach-Object { "$($_.IdentityReference)" } | Sort-Object) @('BUILTIN\Administrators', 'NT AUTHORITY\SYSTEM')
+    try {
+        Assert-Equal (Get-BootId) (Get-BootId)
+    }
+    finally {
+        Remove-Item -Recurse -Path 'HKLM:\SOFTWARE\fenestra-boot'
     }
 }
 Test 'HNS answers, and a call that takes too long is given up' {
