@@ -74,9 +74,7 @@ function asked(
   const index = loaded.pools.findIndex(({ name }) => name === values.pool);
   const pool = spec.pools.find(({ path }) => path === `config.fenestra:pools[${index}]`);
   if (pool?.os !== "windows")
-    throw new UsageError(
-      `--pool ${values.pool ?? "POOL"} is no Windows pool of ${stack}; allowed: ${windows.join(", ")}`,
-    );
+    throw new UsageError(`--pool ${values.pool ?? ""} is no Windows pool of ${stack}; allowed: ${windows.join(", ")}`);
   if (values.out === undefined) throw new UsageError("image needs --out DIR");
   if (hasCredentials(spec.credentials))
     throw new UsageError(

@@ -40,8 +40,7 @@ export function clusterOf(file: string | undefined): ClusterApi {
   try {
     for (const each of files) addTo(config, each);
   } catch (error) {
-    // Behind the first line are the file's own, with keys among them.
-    throw wrong(`cannot be read: ${messageOf(error).split("\n", 1)[0]}`);
+    throw wrong(`cannot be read: ${messageOf(error)}`);
   }
   const server = config.getCurrentCluster()?.server;
   if (server === undefined) throw wrong("names no cluster");
@@ -57,8 +56,10 @@ function addTo(config: KubeConfig, file: string): void {
     (known: readonly { readonly name: string }[] = []) =>
     ({ name }: { readonly name: string }) =>
       !known.some((each) => each.name === name);
-  more.clusters = more.clusters.filter(isNew(config.clusters));
-  more.users = more.users.filter(isNew(config.users));
-  more.contexts = more.contexts.filter(isNew(config.contexts));
-  config.mergeConfig(more, Boolean(config.currentContext));
+  config.loadFromOptions({
+    clusters: [...(config.clusters ?? []), ...more.clusters.filter(isNew(config.clusters))],
+    users: [...(config.users ?? []), ...more.users.filter(isNew(config.users))],
+    contexts: [...(config.contexts ?? []), ...more.contexts.filter(isNew(config.contexts))],
+    currentContext: config.currentContext || more.currentContext,
+  });
 }

@@ -2,9 +2,10 @@ import { createInterface } from "node:readline/promises";
 import { type Commands, type ExitCode, exitCodes, type Screen } from "./exit.ts";
 import { packageProblem, programFolder } from "./packages.ts";
 
-// A command is a file of this folder that exports `command` by commandOf (exit.ts), and a row below, as `mirror`. A
-// user's mistake is a UsageError; results go to terminal.out, remarks to terminal.note, what is being done to
-// terminal.progress.
+// A command is a file of this folder that exports `command` by commandOf (exit.ts), and a row below, as `mirror`.
+//
+// A user's mistake is a UsageError (exit.ts); results go to terminal.out,
+// remarks to terminal.note, what is being done to terminal.progress.
 
 /** Loaded when called: cloud SDKs take most of a start's time. */
 export const commands: Commands = {

@@ -10,10 +10,10 @@ import { makePlan } from "../plan/report/makePlan.ts";
 import { type OutputFile, planFiles, planJson } from "../plan/report/markdown.ts";
 import { planSummary } from "../plan/report/summary.ts";
 import { commandOf, type ExitCode, exitCodes, lostData, type Terminal, UsageError, withUserFile } from "./exit.ts";
+import { fold } from "./fold.ts";
 import { planAtRef } from "./gitBase.ts";
 import { jsonOf } from "./printed.ts";
 import { programEntry, readStack, stackChoices, stackCommand } from "./project.ts";
-import { fold } from "./run.ts";
 
 const levelChoices = [...levels, lostData] as const;
 

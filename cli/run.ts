@@ -13,6 +13,7 @@ import {
   type Terminal,
   UsageError,
 } from "./exit.ts";
+import { fold } from "./fold.ts";
 import { projectNotes, projectOrNone } from "./project.ts";
 
 /** A user's mistake becomes its message and exit code 2, never a stack trace. */
@@ -134,8 +135,6 @@ function codesText(command: Command | undefined): string {
 function messageFor(error: unknown, name: string | undefined): string | undefined {
   if (error instanceof ConfigError) return error.message;
   if (error instanceof UsageError || error instanceof ProgramFailure) return `fenestra: ${error.message}\n`;
-  if (error instanceof Error && "syscall" in error && error.syscall === "mkdtemp")
-    return `fenestra: ${error.message}; allowed: TMPDIR with a folder that is yours to write\n`;
   if (!(error instanceof CommanderError)) return undefined;
   const mistake = error.message
     .replace(/^error: |\.$/g, "")
@@ -163,39 +162,4 @@ export function prepare(err: (text: string) => void): void {
   if (project === undefined) return;
   process.env[artifactsVariable] = path.join(project.stacks, moreArtifacts);
   for (const note of projectNotes(project)) err(`fenestra: ${note}\n`);
-}
-
-/**
- * Breaks lines between words at a width; what is broken off is indented as its line's text, behind a list's mark.
- * Colours count as no width.
- */
-export function fold(text: string, width = 80): string {
-  return text
-    .split("\n")
-    .map((line) => foldLine(line, width))
-    .join("\n");
-}
-
-// biome-ignore lint/suspicious/noControlCharactersInRegex: colours are made of them
-const colour = /\u001b\[\d+m/g;
-const lengthOf = (text: string): number => text.replaceAll(colour, "").length;
-
-function foldLine(line: string, width: number): string {
-  if (lengthOf(line) <= width) return line;
-  // A table's rule, and its row.
-  if (/^[─ ]+$/.test(line)) return line.slice(0, width).trimEnd();
-  const [indent = ""] = /^\S.* {2}/.test(line)
-    ? ["    "]
-    : (/^\s*(?:[-+~!?·✗] )?/.exec(line.replaceAll(colour, "")) ?? []);
-  const room = Math.max(width, indent.length + 20);
-  const lines: string[] = [];
-  let current = "";
-  // The blanks before a word belong to it: columns stay.
-  for (const word of line.match(/\s*\S+/g) ?? []) {
-    if (current !== "" && lengthOf(current + word) > room) {
-      lines.push(current);
-      current = " ".repeat(indent.length) + word.trimStart();
-    } else current += word;
-  }
-  return [...lines, current].join("\n");
 }

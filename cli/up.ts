@@ -4,7 +4,7 @@ import path from "node:path";
 import { Command as Declaration, Option } from "@commander-js/extra-typings";
 import { messageOf, poll } from "../components/gates/poll.ts";
 import { skipVariable } from "../components/gates/startGate.ts";
-import { commandOf, exitCodes, requireWritable, runPart, several, type Terminal, UsageError } from "./exit.ts";
+import { commandOf, exitCodes, runPart, several, type Terminal, UsageError, withUserFile } from "./exit.ts";
 import { stackChoices, stackOption } from "./project.ts";
 import type { Look } from "./up/engine.ts";
 import type { Notes } from "./up/evidence.ts";
@@ -48,8 +48,6 @@ export const command = commandOf(
     if (!values.yes && !once && terminal.ask === undefined)
       throw new UsageError("up needs an answer before it updates; allowed: a terminal, or --yes");
     if (approved !== undefined) approvedIn(approved);
-    if (values.evidence !== undefined) requireWritable("--evidence", values.evidence);
-    if (!once) requireWritable("--kubeconfig", values.kubeconfig);
     // A pipeline fetches them in a step of its own.
     if (once) process.env.PULUMI_DISABLE_AUTOMATIC_PLUGIN_ACQUISITION = "true";
     const folder = mkdtempSync(path.join(tmpdir(), "fenestra-up-"));
@@ -67,7 +65,9 @@ export const command = commandOf(
           if (evidence === undefined) return;
           const { evidenceOf } = await import("./up/evidence.ts");
           const found = await evidenceOf(session, notes, code);
-          writeFileSync(evidence, `${JSON.stringify(found, null, 2)}\n`);
+          withUserFile(`--evidence ${evidence}`, "a file that is yours to write", () =>
+            writeFileSync(evidence, `${JSON.stringify(found, null, 2)}\n`),
+          );
         },
       );
     } finally {

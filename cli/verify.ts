@@ -1,11 +1,12 @@
-import { writeFileSync } from "node:fs";
+import { accessSync, closeSync, constants, existsSync, openSync, writeFileSync } from "node:fs";
+import path from "node:path";
 import { Command as Declaration, Option } from "@commander-js/extra-typings";
 import type { CheckResult } from "../check/check.ts";
 import { checkList, chosenChecks } from "../check/cluster/checkList.ts";
 import { balancerKinds } from "../check/cluster/probePods.ts";
 import { clusterFacts, greet, orSaid, verify } from "../check/cluster/verify.ts";
 import { junitXml } from "../check/report.ts";
-import { commandOf, exitCodes, listed, requireWritable, UsageError } from "./exit.ts";
+import { commandOf, exitCodes, listed, UsageError, withUserFile } from "./exit.ts";
 import { clusterOf, kubeconfigOption } from "./kubeconfig.ts";
 import { jsonOf } from "./printed.ts";
 
@@ -77,7 +78,7 @@ function checked(values: ReturnType<typeof declaration.opts>) {
     throw new UsageError(
       `--source ${sources.join(",")} does not fit; allowed: networks as 203.0.113.7/32, with --load-balancer public, which needs them`,
     );
-  if (junit !== undefined) requireWritable("--junit", junit);
+  if (junit !== undefined) requireWritable(junit);
   return {
     only,
     skip,
@@ -87,4 +88,11 @@ function checked(values: ReturnType<typeof declaration.opts>) {
     prefix: "fenestra-verify",
     outbound: outbound === "none" ? undefined : outbound,
   };
+}
+
+/** Tried before the checks, whose results would otherwise be lost. */
+function requireWritable(junit: string): void {
+  const allowed = "a file in a folder that is there and yours to write";
+  withUserFile(`--junit ${junit}`, allowed, () => accessSync(path.dirname(junit), constants.W_OK));
+  if (existsSync(junit)) withUserFile(`--junit ${junit}`, allowed, () => closeSync(openSync(junit, "r+")));
 }

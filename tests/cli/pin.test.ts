@@ -235,10 +235,10 @@ describe("fenestra pin", () => {
         /: terminated/,
       ],
       [(to: ServerResponse) => to.writeHead(429).end(), /kubelet\.sha256: HTTP 429$/],
-      [() => undefined, /kubelet\.sha256: no answer within 0\.5 s$/],
+      [() => undefined, /kubelet\.sha256: no answer within 0\.1 s$/],
     ] as const) {
       answers[at(sum)] = answer;
-      await assert.rejects(httpPublishers(via, 500).text(sum), why);
+      await assert.rejects(httpPublishers(via, 100).text(sum), why);
     }
   });
 

@@ -61,7 +61,7 @@ async function recorded(cloud: "aws" | "azure") {
 describe("logins of a proxy and a mirror", function () {
   this.timeout(60_000);
 
-  it("are encoded so that curl, Go and a shell read it back, whatever it is", () => {
+  it("are encoded so that curl, Go and a shell read them back", () => {
     const visible = fc.string({ unit: "grapheme", minLength: 1 }).filter((text) => !/\p{C}/u.test(text));
     fc.assert(
       fc.property(visible, visible, (username, secret) => {
@@ -76,7 +76,7 @@ describe("logins of a proxy and a mirror", function () {
   });
 
   for (const cloud of ["aws", "azure"] as const)
-    it(`are on ${cloud} in one secret of the cloud and in nothing else that the program makes`, async () => {
+    it(`are on ${cloud} in one secret of the cloud and nowhere else`, async () => {
       const { program } = await recorded(cloud);
       const all = program.resources.flatMap(({ name, inputs, outputs }) =>
         [...plainTexts(inputs), ...plainTexts(outputs)].map(({ path, text }) => ({ name, path, text })),
@@ -149,7 +149,7 @@ describe("logins of a proxy and a mirror", function () {
     for (const message of [refusal, failure(mistyped), inUrl, slashed]) assert.ok(!message.includes("w`0rd"), message);
   });
 
-  it("may be used by the machines that need it, and by no one else", async () => {
+  it("may be used by the machines that need it alone", async () => {
     const { resources } = (await recorded("azure")).program;
     const grants = resources.filter(
       ({ type, inputs }) =>
@@ -184,7 +184,7 @@ function downloads(payload: MachinePayload): readonly (readonly (string | undefi
 }
 
 describe("pulls from the cloud's own registries", () => {
-  it("bring the plug-in where the kubelet looks before it starts, and name hosts, plug-in and identity, and nothing secret", () => {
+  it("bring the plug-in where the kubelet looks, for hosts and identity", () => {
     for (const os of ["linux", "windows"] as const) {
       const own = [payloadOf("aws", os), payloadOf("azure", os)] as const;
       for (const payload of own) {
@@ -224,7 +224,7 @@ describe("pulls from the cloud's own registries", () => {
     }
   });
 
-  it("go through the proxy where there is one, the metadata service excepted", () => {
+  it("go through a proxy, the metadata service excepted", () => {
     const proxied = { ...specs.aws, httpProxy: "http://proxy.example.com:3128" };
     const config = parse(fileOf(payloadOf("aws", "linux", proxied), paths.linux.config));
     const env = Object.fromEntries(
@@ -271,7 +271,7 @@ describe("authorities of one's own", () => {
   }
 
   describeOnMachine("of a machine", () =>
-    it("are in the bundle that programs read, those of an earlier run no longer", () => {
+    it("are in the bundle, earlier ones no longer", () => {
       const here = machine(exampleLinuxWorker(specOf("aws-dev", settings)));
       here.write("/etc/ca-certificates.conf", "");
       here.write("/etc/ssl/certs/fenestra-9.pem", "");

@@ -155,14 +155,13 @@ export function fileOf(payload: MachinePayload, path: string): string {
   return file.content;
 }
 
-const repository = "arn:aws:ecr:eu-central-1:123456789012:repository/team/*";
 const registry =
   "/subscriptions/00000000-0000-4000-8000-000000000000/resourceGroups/shared/providers/Microsoft.ContainerRegistry/registries/example";
-const registryRights = { aws: { resources: [repository] }, azure: { resources: [registry] } } as const;
-
 export const registrySpecs = {
-  aws: specOf("aws-prod", { registryAccess: registryRights.aws }),
-  azure: specOf("azure-prod", { registryAccess: registryRights.azure }),
+  aws: specOf("aws-prod", {
+    registryAccess: { resources: ["arn:aws:ecr:eu-central-1:123456789012:repository/team/*"] },
+  }),
+  azure: specOf("azure-prod", { registryAccess: { resources: [registry] } }),
 };
 
 /** What a worker of a system gets. */
@@ -171,10 +170,10 @@ export function registryPayload(
   os: "linux" | "windows",
   spec: ClusterSpec = registrySpecs[cloud],
 ): MachinePayload {
-  const registryRights = { ...exampleAccess(spec, "pool"), tenantId: "tenant" };
+  const access = { ...exampleAccess(spec, "pool"), tenantId: "tenant" };
   return os === "linux"
-    ? linuxWorkerPayload({ spec, pool: linuxPool(spec), access: registryRights })
-    : windowsWorkerPayload({ spec, pool: windowsPool(spec), access: registryRights });
+    ? linuxWorkerPayload({ spec, pool: linuxPool(spec), access })
+    : windowsWorkerPayload({ spec, pool: windowsPool(spec), access });
 }
 
 export const registryPaths = {

@@ -39,7 +39,7 @@ describe("the taints that a kubelet sends at its registration", () => {
 
   for (const cloud of ["aws", "azure"] as const)
     for (const version of exampleReleases)
-      it(`are each there once on ${cloud} in ${minorOf(version)}: the API server refuses a second one of the same key and effect`, () => {
+      it(`are each there once on ${cloud} in ${minorOf(version)}`, () => {
         const spec = specAt(cloud, version);
         const windows = onePerSystem(cloud, version).map(({ payload }) => [payload, "os"] as const);
         for (const [payload, own] of [
@@ -61,7 +61,7 @@ describe("the taints that a kubelet sends at its registration", () => {
 
 describe("the fingerprint of a payload", () => {
   for (const stack of ["aws-prod", "azure-prod"])
-    it(`is what the gate behind each pool of ${stack} wants of its nodes`, async () => {
+    it(`is what each pool's gate of ${stack} wants`, async () => {
       const recorded = await runStack(stack);
       const gates = [...ofType(recorded, "pulumi:index:Stash")].flatMap(([name, { inputs }]) => {
         const pool = new RegExp(`^${stack}-in-pool-(.+)$`).exec(name)?.[1];
@@ -96,7 +96,7 @@ const own = {
 const cluster = { ...example, pools: example.pools.map((pool): PoolSpec => ({ ...pool, ...own })) };
 
 describeOnMachine("the user's own steps on a machine", () => {
-  it("hold a Linux machine back while the script before the join fails, and run once", () => {
+  it("hold a machine back while beforeJoin fails, and run once", () => {
     const here = machine(exampleLinuxWorker(cluster));
     here.secret(`/fenestra/${cluster.name}/join`, joinSecret(3600));
     here.write("/var/log/refuse", "");

@@ -4,7 +4,7 @@ import { execFileSync, spawnSync } from "node:child_process";
 import { mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
-import { fold } from "../../cli/run.ts";
+import { fold } from "../../cli/fold.ts";
 import { stackNames } from "../../components/config/stackFile.ts";
 import { reveal, secretsIn, textOf } from "../../components/gates/values.ts";
 import { decodeUserData } from "../../plan/decode/userData.ts";

@@ -10,7 +10,7 @@ import { watchEngine } from "../../cli/up/progress.ts";
 import { placeOfState } from "../../cli/up/session.ts";
 import { Declined, quoted, runSteps, type Step, type StepRecord } from "../../cli/up/steps.ts";
 import { counted, difference } from "../../cli/up.ts";
-import { fenestra, suiteFolder } from "../support/suite.ts";
+import { suiteFolder } from "../support/suite.ts";
 
 describe("the steps of up and down", () => {
   const folder = suiteFolder();
@@ -208,24 +208,6 @@ describe("the steps of up and down", () => {
     assert.deepEqual(withoutSecrets({ password: "x", at: new Date(0), n: 1 }, []), {
       ...{ password: "[not shown]", at: "1970-01-01T00:00:00.000Z", n: 1 },
     });
-  });
-
-  it("are not begun where a file or a folder that they need cannot be written", async () => {
-    const before = process.env.TMPDIR;
-    const refused = async (...words: readonly string[]) =>
-      (await fenestra("up", "--stack", "aws-dev", "--yes", ...words)).err;
-    for (const option of ["--evidence", "--kubeconfig"])
-      assert.match(
-        await refused(option, "/nowhere/x"),
-        new RegExp(`^fenestra: ${option} /nowhere/x: .*; allowed: a file`),
-      );
-    process.env.TMPDIR = "/nowhere";
-    try {
-      assert.match(await refused(), /^fenestra: .*'\/nowhere\/fenestra-up-X+'; allowed: TMPDIR with a folder/);
-    } finally {
-      if (before === undefined) delete process.env.TMPDIR;
-      else process.env.TMPDIR = before;
-    }
   });
 
   it("leave the key in a stack file that has values encrypted with it", () => {

@@ -88,7 +88,7 @@ const ways = clouds.flatMap((cloud): readonly Way[] => {
 const [hook] = ways;
 
 describe("ways in which a machine goes", () => {
-  it("are those that the scripts of both systems read of their clouds", () => {
+  it("are those that both systems' scripts read", () => {
     const linux = (cloud: Cloud): string =>
       exampleLinuxWorker(specs[cloud]).files.find(({ path }) => path === "/opt/fenestra/cloud.sh")?.content ?? "";
     const asked = (text: string, pattern: RegExp) => new Set([...text.matchAll(pattern)].map(([, path]) => path));
@@ -159,13 +159,11 @@ describeOnMachine("a machine that leaves", () => {
       assert.ok(ended >= most - 10 && ended <= most + 30, `${ended} s of ${most}`);
     });
 
-  const rows: readonly (readonly [title: string, store: Store, waits: boolean])[] = [
+  for (const [title, store, waits] of [
     ["does not wait where no Service has ports on machines", { services: "ClusterIP" }, false],
-    ["does not wait where its Node is marked", { mark: "skip" }, false],
     ["waits where nobody says which Services there are", { fail: "get services" }, true],
     ["waits where the list of Services is none", { idle: "get services" }, true],
-  ];
-  for (const [title, store, waits] of rows)
+  ] as const)
     it(title, () => {
       const here = leaver(hook ?? assert.fail());
       for (const [name, content] of Object.entries(store)) here.write(`/store/${name}`, content);
@@ -174,7 +172,7 @@ describeOnMachine("a machine that leaves", () => {
     });
 
   for (const own of [true, false])
-    it(`and stays after all ${own ? "takes back its own label" : "leaves somebody else's"}`, () => {
+    it(`and stays ${own ? "takes back its label" : "leaves somebody else's"}`, () => {
       const here = leaver(hook ?? assert.fail());
       if (!own) here.write("/store/labels", `{"${label}":""}`);
       here.set({ BALANCER_SECONDS: 0 });
@@ -243,7 +241,7 @@ describeOnMachine("a drain", () => {
       assert.equal(matching(/CompleteLifecycleAction.*=terminate.*InstanceId=i-0123456789abcdef0/).length, 1);
     });
 
-  it("waits until no disk is in use, since a disk of a machine that is gone is taken from it after minutes only", () => {
+  it("waits until no disk is in use: later ones are released after minutes", () => {
     const disks = "kubernetes.io/csi/ebs.csi.aws.com^vol-1";
     const looks = (gone: string): readonly [number, string] => {
       const { output, calls, matching } = drained(6, { disks }, gone);
@@ -255,7 +253,7 @@ describeOnMachine("a drain", () => {
     assert.match(looks("/bin/sleep 1")[1], /disks are in use.*vol-1/);
   });
 
-  it("asks the cloud where the file of its identity has something else", () => {
+  it("asks the cloud where its identity's file has something else", () => {
     const here = worker(
       "aws",
       { notice: "Terminated", cut: "^sleep 987" },
@@ -267,7 +265,7 @@ describeOnMachine("a drain", () => {
     assert.equal(here.has("/store/executed"), false);
   });
 
-  it("tells the group in intervals that it goes on, only while it does, and goes on when the group does not answer", () => {
+  it("tells the group in intervals while it goes on, answered or not", () => {
     // The script's clock is the real one and counts whole seconds; the pods are gone after two rounds.
     const round = '[ -e pods ] || exit 0; /bin/sleep 1.1; echo >>rounds; [ "$(wc -l <rounds)" -lt 2 ] || rm pods';
     const told = (store: Store, heartbeat: number) =>

@@ -36,7 +36,7 @@ describeOnMachine("snapshots of etcd", () => {
   const database = "/var/lib/etcd-data/etcd/member/snap/db";
   const uploaded = (here: Sandbox): string => gunzipSync(here.readBytes("/store/uploaded")).toString();
 
-  it("are sent with their digest from the system disk, and the cluster is told", () => {
+  it("are sent with their digest, and the cluster is told", () => {
     const here = controlPlane();
     here.write(database, "data");
     for (const left of ["snapshot.Ab12Cd/snapshot.db", "restore.Ab12Cd/db", "before-restore.17/db"])
@@ -63,13 +63,16 @@ describeOnMachine("snapshots of etcd", () => {
     assert.deepEqual(matching(/DELETE/), []);
   });
 
-  it("are not sent by a member without a quorum, whose data may be old", () => {
-    const here = controlPlane();
-    here.write(database, "data");
-    here.write("/store/fail", "get health\n");
-    const { matching } = here.fails(1, /this member has no quorum, so its data may be old; nothing is sent/, snapshot);
-    assert.deepEqual(matching(/snapshot save|PUT/), []);
-  });
+  for (const [file, content, says] of [
+    ["fail", "get health", /this member has no quorum, so its data may be old; nothing is sent/],
+    ["free", `${2 ** 30}`, /no room for a snapshot: the database has 4 bytes, the system disk 1073741824 free/],
+  ] as const)
+    it(`are not sent: ${says.source}`, () => {
+      const here = controlPlane();
+      here.write(database, "data");
+      here.write(`/store/${file}`, `${content}\n`);
+      assert.deepEqual(here.fails(1, says, snapshot).matching(/snapshot save|PUT/), []);
+    });
 
   it("of a real etcd are whole, or are not sent", async function () {
     const here = controlPlane();
@@ -80,7 +83,7 @@ describeOnMachine("snapshots of etcd", () => {
     assert.deepEqual([here.has("/store/whole"), here.has("/store/uploaded")], [true, false]);
   });
 
-  it("before etcd's first start are a copy of the data of the machine before", () => {
+  it("before etcd's first start are a copy of earlier data", () => {
     const here = controlPlane();
     here.write(database, "data of the machine before");
     const { calls, matching } = here.stageOrFail("backup");
@@ -89,25 +92,13 @@ describeOnMachine("snapshots of etcd", () => {
     assert.deepEqual(matching(/^(etcdctl|kubectl)/), []);
   });
 
-  it("before etcd's first start are wanted, but never in the way", () => {
+  it("before etcd's first start are never in the way", () => {
     const here = controlPlane();
     assert.deepEqual(here.stage("backup").calls, []);
     here.write(database, "data");
     here.write("/store/fail", "^curl.*PUT\n");
     const { output } = here.stageOrFail("backup");
     assert.match(output, /warning: the data of the machine before was not backed up/);
-  });
-
-  it("are not begun where they would fill the disk", () => {
-    const here = controlPlane();
-    here.write(database, "data");
-    here.write("/store/free", `${2 ** 30}\n`);
-    const { matching } = here.fails(
-      1,
-      /there is no room for a snapshot: the database has 4 bytes, the system disk 1073741824 free/,
-      snapshot,
-    );
-    assert.deepEqual(matching(/^etcdctl/), []);
   });
 });
 
@@ -126,7 +117,7 @@ describeOnMachine("restoring a snapshot", () => {
     return here;
   };
 
-  it("puts the newest snapshot of any running member in place of the data, which is kept", () => {
+  it("puts any member's newest snapshot in place of the data, which is kept", () => {
     const here = running();
     here.write("/var/lib/fenestra/done/node", "hash");
     here.write(
@@ -171,7 +162,7 @@ describeOnMachine("restoring a snapshot", () => {
     ]);
   });
 
-  it("changes nothing without a word, and where the API server answers", () => {
+  it("changes nothing without words, nor beside an API server", () => {
     const here = running();
     here.write("/store/live", "");
     here.write("/store/list", "<R><Key>aws-prod/cp-1/2026-01-03T.db.gz</Key></R>");
@@ -188,9 +179,20 @@ describeOnMachine("restoring a snapshot", () => {
     here.write("/store/list", "<R></R>");
     here.fails(2, /The newest snapshot: none\n$/, restore);
     assert.match(here.run(restore, "--list").output, /there is no snapshot below aws-prod\/ in aws-prod-etcd-/);
+    here.write("/store/list", "<R><Key>aws-prod/cp-0/2026-01-04T-before-start.db.gz</Key></R>");
+    const { calls } = here.fails(
+      1,
+      /no snapshot in aws-prod-etcd-\d+; a copy from before a start/,
+      restore,
+      "--newest",
+    );
+    assert.deepEqual(
+      calls.filter((call) => /^(systemctl|crictl)/.test(call)),
+      [],
+    );
   });
 
-  it("refuses a snapshot of a newer minor of etcd before anything stops, and takes an older one", () => {
+  it("refuses a newer etcd's snapshot, and takes an older one's", () => {
     const here = running();
     here.write("/store/list", "<R><Key>aws-prod/cp-1/2026-01-03T.db.gz</Key></R>");
     for (const version of ["3.7.0", "3.10.0"]) {
@@ -204,7 +206,7 @@ describeOnMachine("restoring a snapshot", () => {
     assert.equal(here.read(log), "restored\n");
   });
 
-  it("lets --start take back --stop, and stops nothing for a word that it does not know or a name that is not there", () => {
+  it("lets --start take back --stop, and knows its words", () => {
     const here = running();
     const all = here.list("/etc/kubernetes/manifests");
     for (const word of ["", "--help", "--stpo", "2026-01-03T", "other/cp-1/2026-01-03T.db.gz"]) {
@@ -265,7 +267,7 @@ describeOnMachine("restoring a snapshot", () => {
       `\ufeff<R><Blobs>${names}</Blobs>${next === "" ? "<NextMarker />" : `<NextMarker>${next}</NextMarker>`}</R>`,
   };
   for (const cloud of ["aws", "azure"] as const)
-    it(`finds the newest snapshot on any page of the object store of ${cloud}, and gives up where one is missing`, () => {
+    it(`finds the newest snapshot on any page on ${cloud}, and misses none`, () => {
       const of = { ...exampleSpec(`${cloud}-prod`), artifacts: spec.artifacts };
       const here = machine(exampleControlPlane(of));
       here.write("/var/lib/fenestra/identity.env", "NODE_NAME=n\nPROVIDER_ID=p\nNODE_IP=10.20.224.10\n");
@@ -288,7 +290,7 @@ describeOnMachine("restoring a snapshot", () => {
       assert.match(output, new RegExp(`restored ${names[1]};`));
     });
 
-  it("works on a machine that waits with an empty volume, and lets its bootstrap go on", () => {
+  it("works on a machine with an empty volume, and lets its bootstrap go on", () => {
     const here = controlPlane();
     here.write("/var/lib/etcd-data/lost+found/x", "");
     here.write("/var/lib/etcd-data/etcd/x", "");
@@ -309,24 +311,11 @@ describeOnMachine("restoring a snapshot", () => {
     assert.match(here.read("/var/lib/fenestra/membership.env"), /^ETCD_STATE=existing$/m);
   });
 
-  it("keeps the old data, and says what to remove, where the volume has no room", () => {
+  it("keeps the old data where there is no room", () => {
     const here = controlPlane();
     here.write("/var/lib/etcd-data/etcd/member/wal/0.wal", "old");
     here.write("/store/free", "1000\n");
     here.fails(1, /has 1000 free bytes for 9; remove before-restore\.\*/, restore, "aws-prod/cp-1/2026-01-03T.db.gz");
     assert.equal(here.read("/var/lib/etcd-data/etcd/member/wal/0.wal"), "old");
-  });
-
-  it("changes nothing while there is no snapshot", () => {
-    const here = controlPlane();
-    here.write("/etc/kubernetes/manifests/etcd.yaml", "etcd");
-    here.write("/store/list", "<R><Key>aws-prod/cp-0/2026-01-04T-before-start.db.gz</Key></R>");
-    here.fails(
-      1,
-      /there is no snapshot in aws-prod-etcd-123456789012; a copy from before a start/,
-      restore,
-      "--newest",
-    );
-    assert.deepEqual(here.list("/etc/kubernetes/manifests"), ["etcd.yaml"]);
   });
 });

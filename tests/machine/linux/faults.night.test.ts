@@ -59,7 +59,7 @@ interface Job {
   /** What it leaves on a machine. */
   readonly leaves: (here: Sandbox) => unknown;
   /** What holds after any one wrong answer. */
-  readonly holds?: (here: Sandbox, run: Run) => boolean;
+  readonly holds?: ((here: Sandbox, run: Run) => boolean) | undefined;
   /** It never ends; a run that does was cut off. */
   readonly daemon?: boolean;
 }
@@ -69,7 +69,7 @@ const job = (command: string, leaves: Job["leaves"], holds?: Job["holds"]): Job 
   ready: controlPlane,
   run: script(command),
   leaves,
-  ...(holds === undefined ? {} : { holds }),
+  holds,
 });
 
 const jobs: readonly Job[] = [

@@ -38,7 +38,7 @@ describe("payloads of Linux machines", () => {
     assert.deepEqual(limits("azure-cni", "10.30.0.0/16"), [32_768, 65_536, 131_072]);
   });
 
-  it("let the kubelet delay a shutdown for as long as its pods may take, whatever the image says", () => {
+  it("let the kubelet delay a shutdown for its pods", () => {
     for (const [kind, of] of kinds) {
       const { files } = of(exampleSpec("aws-prod"));
       const content = (file: string) => files.find(({ path }) => path === file)?.content ?? "";
@@ -53,7 +53,7 @@ describe("payloads of Linux machines", () => {
 const usualStages = linuxWorkerStages.filter(({ name }) => name !== "before" && name !== "after");
 
 describe("stages of Linux machines", () => {
-  it("have an exit code of their own, 10 to 63, those that few machines have too", () => {
+  it("have an exit code of their own, 10 to 63", () => {
     const all = [...sharedStages, ...Object.values(podNetworks).flatMap(({ linux }) => linux.stages)];
     const names = new Map(all.map(({ name, exitCode }) => [name, exitCode]));
     const codes = [...names.values()];
@@ -65,7 +65,7 @@ describe("stages of Linux machines", () => {
     ["control-plane", controlPlaneStages],
     ["linux", usualStages],
   ] as const) {
-    it(`${kind}: each file that a stage reads changes its hash and those behind it, and none before`, () => {
+    it(`${kind}: a file changes the hash of its stage and those behind it`, () => {
       const of = kind === "control-plane" ? exampleControlPlane : exampleLinuxWorker;
       const { files } = of(exampleSpec("aws-prod"));
       const hashes = (of: typeof files): readonly (string | undefined)[] =>
@@ -92,7 +92,7 @@ describe("scripts of Linux machines", () => {
   const folder = path.join(import.meta.dirname, "../../../components/machine/linux/scripts");
   const scripts = readdirSync(folder, { recursive: true, encoding: "utf8" }).filter((name) => name.endsWith(".sh"));
 
-  it("begin a worker's duties before all that may fail, and stop nothing once its node may be Ready", () => {
+  it("begin a worker's duties first, and stop nothing of a Ready node", () => {
     const of = (stages: readonly { readonly name: string }[], first: string): readonly string[] => {
       const names = stages.map(({ name }) => name);
       return names.slice(names.indexOf(first) + 1);
@@ -106,7 +106,7 @@ describe("scripts of Linux machines", () => {
     assert.deepEqual(stops, []);
   });
 
-  it("ask the API with a limit, execute no file of values, and hand no half of a text to put", () => {
+  it("ask the API with a limit, execute no values, and put no half of a text", () => {
     // Two that the node controller takes the place of have a function of their own over `kube`.
     for (const name of scripts) {
       const text = readFileSync(path.join(folder, name), "utf8").replace(/^\s*#.*$/gm, "");
@@ -117,7 +117,7 @@ describe("scripts of Linux machines", () => {
     }
   });
 
-  it("run in units with a limit, which systemd gives no oneshot by itself", () => {
+  it("run in units with a limit", () => {
     const units = exampleControlPlane(exampleSpec("azure-prod")).files.filter(({ content }) =>
       content.includes("Type=oneshot"),
     );
@@ -146,7 +146,7 @@ describe("a packed Linux payload on AWS", () => {
     ["control-plane", exampleControlPlane(spec)],
     ["linux", exampleLinuxWorker(spec)],
   ] as const) {
-    it(`${kind}: gives the machine every file once, with its mode, and the stage that fetches`, () => {
+    it(`${kind}: has every file once, with its mode, and the stage that fetches`, () => {
       const { files, fetched, entry } = unpacked(payload);
       assert.equal(entry, payload.entry);
       const of = (list: readonly { readonly path: string }[]) => new Map(list.map((file) => [file.path, file]));
@@ -163,7 +163,7 @@ describe("a packed Linux payload on AWS", () => {
     });
   }
 
-  it("has one object for all control-plane machines, known before anything exists", () => {
+  it("has one object for all control-plane machines", () => {
     for (const keys of [["key1"], ["key2", "key1"]])
       for (const stack of ["aws-dev", "aws-prod"] as const) {
         const spec = { ...exampleSpec(stack), secretsEncryption: { keys } };
@@ -175,7 +175,7 @@ describe("a packed Linux payload on AWS", () => {
 });
 
 describe("packing of user data", () => {
-  it("gives these very bytes, whatever Node runs it: other ones replace machines", () => {
+  it("gives these very bytes: others replace machines", () => {
     const text = Array.from({ length: 2000 }, (_, line) => `${line} ${(line * line) % 97} grüße\n`).join("");
     const packed = Buffer.from(gzip(text), "base64");
     assert.equal(gunzipSync(packed).toString("utf8"), text);

@@ -118,7 +118,7 @@ describe("JSON in bash", () => {
   it("writes lines of text as JSON.parse reads them", () => {
     assert.equal(JSON.parse(bash(`${functions}\njson_quote`, `${odd}\n`).output), `${odd}\n`);
   });
-  it("decodes escapes of ASCII and fails on a key that is not there", () => {
+  it("decodes escapes of ASCII and fails on a missing key", () => {
     assert.equal(bash(`${functions}\njson_text a`, '{"a":"\\u0041\\/\\u003c"}').output, "A/<");
     assert.equal(bash(`${functions}\njson_text b`, '{"a":"x"}').code, 1);
     assert.equal(bash(`${functions}\njson_text a`, '{"a":"unfinished').code, 1);
@@ -144,7 +144,7 @@ function fetching(content?: Buffer): Sandbox {
 const requests = ({ matching }: Run): readonly string[] => matching(/s3\..*\.json( |$)/);
 
 describeOnMachine("fetching scripts from the bucket on AWS", () => {
-  it("brings a control-plane machine up from its user data alone, and is done once", () => {
+  it("brings a control-plane machine up from its user data, and is done once", () => {
     const here = fetching();
     assert.equal(here.has(identityStage), false);
     const first = here.runOrFail(entry);
@@ -173,7 +173,7 @@ describeOnMachine("fetching scripts from the bucket on AWS", () => {
     ["of another content", Buffer.from("something else")],
     ["that is empty", Buffer.alloc(0)],
   ] as const)
-    it(`unpacks nothing of an object ${what}, and ends with 16 after the usual attempts`, () => {
+    it(`unpacks nothing of an object ${what}, and ends with 16`, () => {
       const here = fetching(content);
       const says = new RegExp(`error: ${object.key} from ${scriptsBucket} has the SHA-256 [0-9a-f]{64}\n`);
       const refused = here.fails(16, says, entry);
@@ -182,7 +182,7 @@ describeOnMachine("fetching scripts from the bucket on AWS", () => {
       assert.equal(here.has(identityStage), false);
     });
 
-  it("says when the role may not read, and waits for rights that come late", () => {
+  it("says when the role may not read, and waits for late rights", () => {
     const here = fetching();
     here.write("/store/denied", "");
     here.fails(16, new RegExp(`error: reading ${object.key} from ${scriptsBucket} was answered with 403\n`), entry);
@@ -206,7 +206,7 @@ describeOnMachine("fetching scripts from the bucket on AWS", () => {
     assert.deepEqual(left, []);
   });
 
-  it("fetches again for user data that names another object, and takes an object in which nothing can be read as a failure", () => {
+  it("fetches again for another object, and fails for a torn one", () => {
     const here = fetching();
     here.runOrFail(entry);
     const changed = {

@@ -79,7 +79,7 @@ describeOnMachine("a disk of a Linux machine that is full", () => {
 ${command}; code=$?; rm ${folder}/fill; cd ${folder} && for file in $(find . -type f); do echo "$file: $(<"$file")"; done; exit $code`,
     );
 
-  it("makes no renewal forget whose turn it is: it does not begin", () => {
+  it("lets no renewal begin", () => {
     const here = runningControlPlane();
     here.write("/var/lib/fenestra/done/x", "");
     here.set({ TURN_SECONDS: 1 });
@@ -98,7 +98,7 @@ ${command}; code=$?; rm ${folder}/fill; cd ${folder} && for file in $(find . -ty
     assert.ok(output.includes(`./identity.env: ${identity.trimEnd()}`), output);
   });
 
-  it("costs a drain nothing: the pods move, and the group is told once", () => {
+  it("costs a drain nothing: pods move, the group is told once", () => {
     const here = machines.worker();
     here.set({ DRAIN_SECONDS: 5, LEAVE_SECONDS: 987, BALANCER_SECONDS: 0 });
     here.write("/store/cut", "^sleep 987\n");

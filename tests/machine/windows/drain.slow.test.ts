@@ -20,7 +20,7 @@ describe("what a node's drain reads", function () {
     api = await startApiServer(this);
   });
 
-  it("of pods is what kubectl gives for its columns, whatever labels pods have", async () => {
+  it("of pods is what kubectl gives for its columns", async () => {
     const pods = [
       pod("bare", { labels: { App: "a", app: "b" } }),
       pod("owned", { ownerReferences: [owner("ReplicaSet")] }),
@@ -61,7 +61,7 @@ describe("what a node's drain reads", function () {
     ]);
   });
 
-  it("of disks is which are in use, and nothing for a Node without any or one that is gone", async () => {
+  it("of disks is those in use, if any", async () => {
     const disks = async (): Promise<string> => {
       const { code, stdout, stderr } = await api.kubectl([
         ...["get", "node", "n1", "--ignore-not-found", "--output", "jsonpath={.status.volumesInUse[*]}"],

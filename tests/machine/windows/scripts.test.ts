@@ -1,6 +1,5 @@
 import assert from "node:assert/strict";
 import { readdirSync, readFileSync } from "node:fs";
-import { windowsPaths } from "../../../components/machine/windows/paths.ts";
 import {
   hashedStages,
   stageSections,
@@ -42,7 +41,7 @@ describe("the PowerShell scripts of a Windows node", () => {
   });
 
   for (const { title, script, written } of all)
-    it(`${title} parses, and is to PowerShell what is written when a node gets it without comments and indentation`, async () => {
+    it(`${title} parses, and is to PowerShell the same without comments and indentation`, async () => {
       assert.deepEqual(await syntaxErrors(script), []);
       assert.deepEqual(await tokens(script), await tokens(written));
       assert.doesNotMatch(script.trimEnd(), /^\s*(#.*)?$/m);
@@ -66,7 +65,7 @@ describe("the PowerShell scripts of a Windows node", () => {
     );
   });
 
-  it("are plain ASCII: Windows PowerShell reads a file without a byte order mark in the machine's code page", () => {
+  it("are plain ASCII, which needs no byte order mark", () => {
     for (const { written, title } of all) assert.match(written, /^[\x20-\x7e\n]*$/, title);
   });
 });
@@ -119,7 +118,7 @@ describe("commands of the PowerShell scripts", () => {
   for (const network of networks) {
     const read = included(network);
     for (const name of windowsScripts(network).filter((script) => !read.has(script)))
-      it(`${name} calls only what Windows has and what it reads in (${network.name})`, async () => {
+      it(`${name} calls only what Windows or its own files have (${network.name})`, async () => {
         // A stage runs inside stage.ps1 and sees its functions.
         const scripts = [
           ...closure(name, network),
@@ -146,7 +145,7 @@ describe("commands of the PowerShell scripts", () => {
     });
 
   for (const { name, text } of samples)
-    it(`the sample ${name} calls only what Windows has and what stands in it or before it`, async () => {
+    it(`the sample ${name} calls only what it or Windows has`, async () => {
       const functions = new Set([text, readWindowsScript("sigv4.ps1", podNetworks.flannel)].flatMap(defined));
       const unknown = (await commandNames(text)).filter(
         (command) => !ofWindows.has(command) && !ofSamples.has(command) && !functions.has(command),
@@ -155,7 +154,7 @@ describe("commands of the PowerShell scripts", () => {
       assert.deepEqual(await syntaxErrors(text), []);
     });
 
-  it("what speaks to others or reads text has a limit and an encoding, and the loader has too", async () => {
+  it("calls have a limit and texts an encoding, the loader's too", async () => {
     const loaders = windowsExamples("azure").map(({ payload }) =>
       Buffer.from(packWindowsAzure(payload), "base64").toString("utf8"),
     );
@@ -164,17 +163,14 @@ describe("commands of the PowerShell scripts", () => {
       assert.deepEqual(await lacking(text, needs), []);
   });
 
-  it("logs are collected from their folder by a node that has lost its data too", () =>
-    assert.ok(readWindowsScript("collect-logs.ps1", podNetworks.flannel).includes(`'${windowsPaths.logs}'`)));
-
-  it("what watches a node or collects its logs calls WMI and programs with a limit", async () => {
+  it("watchers and collectors call WMI and programs with a limit", async () => {
     for (const network of networks)
       for (const name of ["watch-health.ps1", "watch-notices.ps1", "prepull.ps1", "collect-logs.ps1"])
         for (const script of closure(name, network))
           assert.deepEqual(await lacking(readWindowsScript(script, network), limits), [], `${name}: ${script}`);
   });
 
-  it("a stage asks WMI with a limit, and settings without which a node works are made with one", async () => {
+  it("a stage asks WMI and makes optional settings with a limit", async () => {
     for (const { script } of windowsStages) {
       const rules = script === "apply-settings.ps1" ? limits : limits.slice(0, 1);
       assert.deepEqual(await lacking(readWindowsScript(script, podNetworks.flannel), rules), [], script);
@@ -224,13 +220,13 @@ describe("the stages of a Windows node", () => {
       for (const back of sendsBack) assert.ok(dependants(back, windowsStages).includes(name), `${name} ${back}`);
   });
 
-  it("have exit codes that are all different and survive as a process's own", () => {
+  it("have different exit codes of processes", () => {
     const codes = [...windowsStages.map(({ exitCode }) => exitCode), ...Object.values(windowsExitCodes)];
     assert.equal(new Set(codes).size, codes.length);
     for (const { exitCode } of windowsStages) assert.ok(exitCode > 19 && exitCode < 64, `${exitCode}`);
   });
 
-  it("come after what they need, once, never beside one with the same service or, with connections, beside the network", () => {
+  it("come once, after their needs, never beside one with their service or network", () => {
     const waves = stageWaves(windowsStages);
     assert.deepEqual(waves.flat().sort(), [...names].sort());
     const wave = (name: WindowsStageName): number => waves.findIndex((members) => members.includes(name));
@@ -244,7 +240,7 @@ describe("the stages of a Windows node", () => {
     }
   });
 
-  it("hold the services that their scripts stop, register or start", () => {
+  it("hold the services that their scripts touch", () => {
     for (const { name, script: file, services = [] } of windowsStages) {
       const script = readWindowsScript(file, podNetworks.flannel);
       for (const service of ["kubelet", "containerd"] as const) {
@@ -258,14 +254,7 @@ describe("the stages of a Windows node", () => {
     assert.deepEqual(touching, ["artifacts", "containerd", "proxy", "network", "services"]);
   });
 
-  it("that need each other are refused", () => {
-    const circle = windowsStages.map((stage) =>
-      stage.name === "features" ? { ...stage, needs: ["ready"] as const } : stage,
-    );
-    assert.throws(() => stageWaves(circle), RangeError);
-  });
-
-  it("a changed input changes the fingerprint of the stage and of every one behind it, and of no other", () => {
+  it("a changed input changes its stage's fingerprint and those behind", () => {
     for (const { name } of windowsStages)
       assert.deepEqual(changed(hashes(name)).toSorted(), dependants(name, windowsStages), name);
   });

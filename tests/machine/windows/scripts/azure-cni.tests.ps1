@@ -1,30 +1,32 @@
 # Azure's pod network: state of the boot before, the first network, the CNI configuration, and a restart when HNS has
 # lost the endpoints.
 $podNetwork = 'azureCni'
-. "$PSScriptRoot/harness.ps1"
 . "$PSScriptRoot/fakes.ps1"
 . "$scripts/start-kube-proxy.ps1"
 . "$scripts/endpoints.ps1"
 
 Write-Text "$scripts/drain.ps1" 'Add-Deed drain; exit 0'
 function New-Case {
-    $folder = "$temp/$([Guid]::NewGuid())"
-    New-Folder $folder
-    Write-Text "$folder/template.conflist" '{"name":"azure"}'
-    Write-Text "$folder/azure-vnet.json" 'of the boot before'
+    $machine = New-Data @'
+paths.state FOLDER/state
+drain.spotSeconds 20
+network.routes[] 169.254.169.254/32
+network.conflist FOLDER/net.d/10-azure.conflist
+network.conflistTemplate FOLDER/template.conflist
+podNetwork.state[] FOLDER/azure-vnet.json, FOLDER/none.json
+podNetwork.seconds 60
+podNetwork.first {"name":"ext","range":"192.168.255.0/30","gateway":"192.168.255.1"}
+'@
+    Write-Text $machine.network.conflistTemplate '{"name":"azure"}'
+    Write-Text $machine.podNetwork.state[0] 'of the boot before'
     Reset-Pc @{ services = @{ hns = @{ status = 'Running'; id = 100 } } }
-    ConvertTo-Data @{
-        paths      = @{ state = "$folder/state" }
-        drain      = @{ spotSeconds = 20 }
-        network    = @{ routes = @('169.254.169.254/32'); conflist = "$folder/net.d/10-azure.conflist"; conflistTemplate = "$folder/template.conflist" }
-        podNetwork = @{ state = @("$folder/azure-vnet.json", "$folder/none.json"); seconds = 60; first = @{ name = 'ext'; range = '192.168.255.0/30'; gateway = '192.168.255.1' } }
-    }
+    $machine
 }
 
-Test 'a boot: what is left of the one before goes, the first network comes, then routes, then the configuration' {
+Test 'a boot: old state goes, the first network comes, then routes, then the configuration' {
     $machine = New-Case
     Initialize-Network $machine
-    Assert-False (Test-Path -LiteralPath $machine.podNetwork.state[0])
+    Assert-False (Test-Path $machine.podNetwork.state[0])
     Assert-Equal @($fakePc.networks | ForEach-Object { "$($_.Name) $($_.Type)" }) @('nat NAT', 'ext L2Bridge')
     Assert-Equal @($fakePc.routes | ForEach-Object { "$($_.DestinationPrefix) $($_.InterfaceIndex)" }) @('0.0.0.0/0 12', '169.254.169.254/32 12')
     Assert-Equal (Read-Text $machine.network.conflist) '{"name":"azure"}'
@@ -40,7 +42,7 @@ foreach ($case in @{ title = 'without a default route the adapter is waited for,
         Assert-Equal @($fakePc.networks | Where-Object { $_.Name -eq 'ext' }).Count 1
     }
 }
-Test 'a machine is restarted for HNS three times a day at most: then it stays drained, and says so; a boot begins anew' {
+Test 'a machine restarts for HNS thrice a day, then stays drained; a boot begins anew' {
     $machine = New-Case
     New-Folder (Split-Path -Parent $machine.network.conflist)
     Write-Text $machine.network.conflist 'here'

@@ -5,7 +5,7 @@
 
 Write-Text "$drive/fenestra/bake.json" (Get-DriveText 'C:\fenestra\bake.json')
 $fakeData | Add-Member bake (Read-Data "$drive/fenestra/bake.json")
-Remove-Item -LiteralPath "$drive/fenestra/bake.json"
+Remove-Item "$drive/fenestra/bake.json"
 $fakeData.ccg = $null
 $windows = 'SOFTWARE\Microsoft\Windows\CurrentVersion'
 function Set-ItemProperty {
@@ -27,7 +27,7 @@ $fakePc.starts['curl.exe'] = {
 $fakePc.starts['powershell.exe'] = {
     $code = & $fakeStarts['powershell.exe'] @args
     if ($fakePc.cut -and "$($args[0])" -like "*-Name $($fakePc.cut)") {
-        Remove-Item -Force -LiteralPath "$($fakeData.paths.state)/$($fakePc.cut).json"
+        Remove-Item -Force "$($fakeData.paths.state)/$($fakePc.cut).json"
         $fakePc.cut = ''
         $code = -1073741510
     }
@@ -35,7 +35,7 @@ $fakePc.starts['powershell.exe'] = {
 }
 # A disk without anything but what user data writes.
 function Reset-Disk {
-    Get-ChildItem -LiteralPath $drive | Remove-Item -Recurse -Force
+    Get-ChildItem $drive | Remove-Item -Recurse -Force
     Set-Values $fakePc @{ registry = @{}; features = @{ Containers = 'Available' }; services = @{ hns = @{ status = 'Running' }; w32time = @{ status = 'Stopped' }; vmcompute = @{ status = 'Running' } } }
     Write-UserData
 }
@@ -63,7 +63,7 @@ function Complete-Bake {
 }
 function Get-Left-Over {
     param($Disk = $drive)
-    @(Get-ChildItem -Recurse -File -LiteralPath $Disk | ForEach-Object { $_.FullName.Substring($Disk.Length).Replace('\', '/') } | Where-Object { $_ -notmatch '/pipe$' } | Sort-Object)
+    @(Get-ChildItem -Recurse -File $Disk | ForEach-Object { $_.FullName.Substring($Disk.Length).Replace('\', '/') } | Where-Object { $_ -notmatch '/pipe$' } | Sort-Object)
 }
 # A machine from the disk as it is, with its user data.
 function Assert-Boot {
@@ -80,16 +80,16 @@ function Assert-Boot {
         Assert-Equal (Read-Text "$($artifact.folder)/$($artifact.name)") "MZ $([IO.Path]::GetFileName($artifact.urls[0]))"
     }
 }
-function Save-Disk { Copy-Item -Recurse -Force -LiteralPath $drive -Destination "$temp/sealed"; $fakePc.saved = $fakePc.registry.Clone() }
+function Save-Disk { Copy-Item -Recurse -Force $drive -Destination "$temp/sealed"; $fakePc.saved = $fakePc.registry.Clone() }
 function Restore-Disk {
     Reset-Disk
-    Get-ChildItem -LiteralPath $drive | Remove-Item -Recurse -Force
-    Get-ChildItem -LiteralPath "$temp/sealed" | Copy-Item -Recurse -Force -Destination $drive
+    Get-ChildItem $drive | Remove-Item -Recurse -Force
+    Get-ChildItem "$temp/sealed" | Copy-Item -Recurse -Force -Destination $drive
     Set-Values $fakePc @{ registry = $fakePc.saved.Clone(); features = @{ Containers = 'Installed' } }
     Write-Text $fakeData.paths.repairs $payload.'C:\fenestra\repairs.json'
 }
 
-Test 'a bake asks for one restart, pulls behind it, and is not sealed before' {
+Test 'a bake asks for one restart, pulls, and is not sealed before' {
     Reset-Disk
     Assert-Equal (Invoke-BakeScript -Seal) 1
     Assert-Equal (Invoke-BakeScript) 3010
@@ -108,23 +108,23 @@ foreach ($key in "$windows\Component Based Servicing\RebootPending", "$windows\W
         Assert-False (Test-Path $fakeData.paths.image)
     }
 }
-Test 'no seal after an extension, nor of a machine that was a node' {
+Test 'no seal after an extension, nor of a former node' {
     New-Folder "$drive/Packages/Plugins/Agent"
     Assert-Equal (Invoke-BakeScript -Seal) 1
-    Remove-Item -Recurse -LiteralPath "$drive/Packages"
+    Remove-Item -Recurse "$drive/Packages"
     Write-Text $fakeData.paths.node '{"name":"n"}'
     Assert-Equal (Invoke-BakeScript -Seal) 1
-    Remove-Item -LiteralPath $fakeData.paths.node
+    Remove-Item $fakeData.paths.node
 }
 foreach ($lost in 'crictl.exe', 'containerd.exe') {
-    Test "no seal where $lost is not as it was verified, until it is again" {
-        if ($lost -eq 'crictl.exe') { Remove-Item -LiteralPath "$drive/fenestra/bin/$lost" } else { Write-Text "$drive/fenestra/bin/$lost" "`0`0`0`0" }
+    Test "no seal where $lost is not as verified, until it is" {
+        if ($lost -eq 'crictl.exe') { Remove-Item "$drive/fenestra/bin/$lost" } else { Write-Text "$drive/fenestra/bin/$lost" "`0`0`0`0" }
         foreach ($time in 1, 2) { Assert-Equal (Invoke-BakeScript -Seal) 1 }
         Assert-False (Test-Path $fakeData.paths.image)
         Complete-Bake
     }
 }
-Test 'a seal leaves programs, downloads and its record, and nothing of this machine or cluster' {
+Test 'a seal leaves programs, downloads and its record alone' {
     Write-Text "$drive/Windows/Panther/unattend.xml" 'x'
     Assert-Equal (Invoke-BakeScript -Seal) 0
     $left = Get-Left-Over
@@ -134,7 +134,7 @@ Test 'a seal leaves programs, downloads and its record, and nothing of this mach
     Assert-False ((Read-Text $fakeData.paths.image) -match 'ssm|fenestra/|example\.com|10\.0\.')
     Save-Disk
 }
-Test 'a machine from it is Ready without a restart or a download, and its settings are made all the same' {
+Test 'a machine from it is Ready without a restart or download, with all settings' {
     Assert-Boot 0
     Assert-Equal $fakePc.fetched @()
     Assert-True ($fakePc.ran -contains 'settings')
@@ -143,7 +143,7 @@ Test 'a machine from it is Ready without a restart or a download, and its settin
     }
     Assert-Equal (Invoke-BakeScript) 1
 }
-Test 'an image of the version before brings all but what has changed' {
+Test 'an older image brings all but what has changed' {
     Restore-Disk
     $changed = @($fakeData.stages | Where-Object { 'artifacts', 'features' -contains $_.name })
     $kubelet = $fakeData.artifacts | Where-Object { $_.name -eq 'kubelet.exe' }
@@ -160,7 +160,7 @@ foreach ($lie in @(
     @{ what = 'a record of nothing: not even the features'; restarts = 1; do = { $record = Read-Text $fakeData.paths.image; Reset-Disk; Write-Text $fakeData.paths.image $record; $fakePc.services.Remove('vmcompute') } }
     @{ what = 'another kubelet than its record says'; restarts = 0; fetched = @('kubelet.exe'); do = { Write-Text "$drive/fenestra/bin/kubelet.exe" 'MZ older' } }
     @{ what = 'another containerd than its record says'; restarts = 0; do = { Write-Text "$drive/fenestra/bin/containerd.exe" 'MZ older' } }
-    @{ what = 'no containerd'; restarts = 0; do = { Remove-Item -LiteralPath "$drive/fenestra/bin/containerd.exe" } }
+    @{ what = 'no containerd'; restarts = 0; do = { Remove-Item "$drive/fenestra/bin/containerd.exe" } }
 )) {
     Test "an image with $($lie.what) is no worse than none" {
         Restore-Disk
@@ -201,7 +201,7 @@ Test 'Windows is generalized by its state, not by an exit code' {
     Invoke-Sysprep $fakeData
     Assert-Equal $fakePc.deeds @('net.exe accounts /maxpwage:unlimited', 'disabled S-1-5-21-1-500', 'cdrom Start 1', 'without {1}', 'sysprep.exe /quit')
 }
-Test 'a record of another system, a later format or form, or without the stage says nothing' {
+Test 'a record of another system or form, or without the stage, says nothing' {
     Restore-Disk
     $text = Read-Text $fakeData.paths.image
     $features = $fakeData.stages | Where-Object { $_.name -eq 'features' }

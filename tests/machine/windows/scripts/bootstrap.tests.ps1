@@ -1,5 +1,4 @@
 # The entry of the bootstrap: its tasks, and what Azure's extension hears of the first wave.
-. "$PSScriptRoot/harness.ps1"
 . "$PSScriptRoot/fakes.ps1"
 . "$scripts/files.ps1"
 Set-Content -Path "$scripts/run.ps1" -Value @(
@@ -11,9 +10,9 @@ foreach ($case in Read-Table @'
 title|foreground|code|refused|ends|calls[]
 AWS: the tasks do it all|False|0||0|run run, run health
 a first wave without a reboot: the tasks go on|True|0||0|first wave True, run run, run health
-a first wave that failed is told, and all tasks go on, that for notices too|True|22||22|first wave True, run run, run health
-a first wave that wants a reboot: the tasks start with Windows|True|3010||0|first wave True, shutdown 10
-a restart that is refused is no failure of the extension, and the tasks go on|True|3010|access is denied|0|first wave True, shutdown 10, run run, run health
+a failed first wave is told, and all tasks go on|True|22||22|first wave True, run run, run health
+a first wave with a reboot: the tasks start with Windows|True|3010||0|first wave True, shutdown 10
+a refused restart fails nothing, and the tasks go on|True|3010|access is denied|0|first wave True, shutdown 10, run run, run health
 '@) {
     Test $case.title {
         Reset-Pc @{ code = $case.code; programs = @{ 'shutdown.exe' = { Add-Deed "shutdown $($args[0][3])"; if ($case.refused) { throw $case.refused } } } }

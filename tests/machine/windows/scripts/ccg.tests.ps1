@@ -1,5 +1,4 @@
 # The gMSA plug-in: a wrong archive installs nothing, and what is registered is what COM and Windows read.
-. "$PSScriptRoot/harness.ps1"
 . "$PSScriptRoot/fakes.ps1"
 . "$scripts/lib.ps1"
 . "$scripts/install-ccg.ps1"
@@ -11,23 +10,17 @@ function ConvertTo-Descriptor {
 }
 
 function New-Plugin {
-    $folder = Join-Path $temp ([Guid]::NewGuid())
-    New-Folder "$folder/CCGPlugin"
+    $data = New-Data @'
+dll plugin.dll
+target FOLDER/installed.dll
+registry [{"path":"HKLM:\\A","name":"","type":"String","value":"text"},{"path":"HKLM:\\A","name":"AccessPermission","type":"Sddl","value":"O:BA"}]
+'@
+    New-Folder "$($data.folder)/CCGPlugin"
     Reset-Pc
-    @{
-        folder = $folder
-        data   = ConvertTo-Data @{
-            dll      = 'plugin.dll'
-            target   = "$folder/installed.dll"
-            registry = @(
-                @{ path = 'HKLM:\A'; name = ''; type = 'String'; value = 'text' }
-                @{ path = 'HKLM:\A'; name = 'AccessPermission'; type = 'Sddl'; value = 'O:BA' }
-            )
-        }
-    }
+    @{ folder = $data.folder; data = $data }
 }
 
-Test 'leaves a value of Windows alone that is right already, and writes one that is missing or another' {
+Test 'leaves a right value of Windows alone, and writes a missing or another' {
     Reset-Pc @{ registry = @{ Windows = @{ '(default)' = 'text' } } }
     Set-RegistryValue @{ path = 'HKLM:\Windows'; name = ''; type = 'String'; value = 'text' }
     Assert-Equal $fakePc.deeds @()
@@ -35,32 +28,21 @@ Test 'leaves a value of Windows alone that is right already, and writes one that
     Set-RegistryValue @{ path = 'HKLM:\Windows'; name = 'DllSurrogate'; type = 'String'; value = '' }
     Assert-Equal $fakePc.deeds @('HKLM:\Windows (default) String other', 'HKLM:\Windows DllSurrogate String ')
 }
-Test 'puts the library in place, wherever the archive has it, and registers it' {
+Test 'places and registers the library, leaves the same alone, renames another' {
     $plugin = New-Plugin
     Write-Text "$($plugin.folder)/CCGPlugin/plugin.dll" 'library'
     Write-Text "$($plugin.folder)/CCGPlugin/Events.man" '<x/>'
     Install-Plugin $plugin.data $plugin.folder
     Assert-Equal (Read-Text $plugin.data.target) 'library'
     Assert-Equal $fakePc.deeds @("wevtutil.exe im $(Join-Path "$($plugin.folder)/CCGPlugin" 'Events.man')", 'HKLM:\A (default) String text', 'HKLM:\A AccessPermission Binary bytes of O:BA')
-}
-
-Test 'leaves a library alone that is the same already: it may be in use' {
-    $plugin = New-Plugin
-    Write-Text "$($plugin.folder)/CCGPlugin/plugin.dll" 'library'
-    Write-Text $plugin.data.target 'library'
-    $before = (Get-Item -LiteralPath $plugin.data.target).LastWriteTimeUtc.AddDays(-1)
-    (Get-Item -LiteralPath $plugin.data.target).LastWriteTimeUtc = $before
+    $before = (Get-Item $plugin.data.target).LastWriteTimeUtc.AddDays(-1)
+    (Get-Item $plugin.data.target).LastWriteTimeUtc = $before
     Install-Plugin $plugin.data $plugin.folder
-    Assert-Equal (Get-Item -LiteralPath $plugin.data.target).LastWriteTimeUtc $before
-}
-
-Test 'gives a library that is another one, and may be in use, another name' {
-    $plugin = New-Plugin
-    Write-Text "$($plugin.folder)/CCGPlugin/plugin.dll" 'library'
-    Write-Text $plugin.data.target 'old'
+    Assert-Equal (Get-Item $plugin.data.target).LastWriteTimeUtc $before
     $was = (Get-Digest $plugin.data.target 'SHA256').Substring(0, 8)
+    Write-Text "$($plugin.folder)/CCGPlugin/plugin.dll" 'newer'
     Install-Plugin $plugin.data $plugin.folder
-    Assert-Equal @($plugin.data.target, "$($plugin.data.target).$was" | ForEach-Object { Read-Text $_ }) @('library', 'old')
+    Assert-Equal @($plugin.data.target, "$($plugin.data.target).$was" | ForEach-Object { Read-Text $_ }) @('newer', 'library')
 }
 
 Test 'goes on without event texts, and says so' {
@@ -81,7 +63,7 @@ Test 'refuses an archive without the library' {
 
 Add-Type -TypeDefinition 'namespace Fenestra { public static class Privilege { public static string Did = ""; public static int Answer;
 public static int RtlAdjustPrivilege(int privilege, bool enable, bool thread, out bool before) { before = false; Did += " " + privilege + (enable ? "+" : "-"); return Answer; } } }'
-Test 'a class is added by its own right, and the key given back as it was, also where that fails' {
+Test 'a class is added by its own right, and the key given back, also where that fails' {
     foreach ($breaks in $false, $true) {
         Reset-Pc @{ registry = @{ 'SOFTWARE\Allowed' = @{} }; breaks = $breaks }
         [Fenestra.Privilege]::Did = ''
@@ -102,14 +84,14 @@ Set-Content -Path "$scripts/fetch-files.ps1" -Value 'function Install-Artifacts 
 foreach ($case in Read-Table @'
 title|there|brings|deeds[]|error
 takes the plug-in that the image brings|True|||
-says what to do when neither the image nor the stack brings one||||choose an image that has it
-registers nothing when the archive was not fetched||True|installs ccg|not downloaded
+says what to do when neither image nor stack brings one||||choose an image that has it
+registers nothing without the archive||True|installs ccg|not downloaded
 '@) {
     Test $case.title {
         Reset-Pc
         if ($case.there) { $fakePc.registry["Allowed\$fakeClass"] = @{} }
         $ask = { & "$scripts/install-ccg.ps1" -Machine (ConvertTo-Data @{ ccg = @{ folder = '/none'; allowedClasses = 'Allowed'; classId = $fakeClass; install = if ($case.brings) { @{ dll = 'plugin.dll' } } } }) }
-        if ($case.error) { Assert-Throws $ask $case.error } else { & $ask }
+        Assert-Ends $ask $case.error
         Assert-Equal $fakePc.deeds $case.deeds
     }
 }

@@ -1,6 +1,5 @@
 # The network of a boot: stale state, an adapter that comes late, a service that does not let go, repeats, and power
 # that goes at any point.
-. "$PSScriptRoot/harness.ps1"
 . "$PSScriptRoot/fakes.ps1"
 foreach ($name in 'lib', 'state', 'services', 'hns', 'routes') { . "$scripts/$name.ps1" }
 
@@ -12,13 +11,23 @@ New-Folder (Split-Path -Parent $fakeFile)
 # take its time, or not let go of a thing.
 function New-Case {
     param([switch] $Stale)
-    $folder = "$temp/$([Guid]::NewGuid())"
+    $machine = New-Data @'
+paths.state FOLDER
+network.name flannel.4096
+network.routes[] 169.254.169.254/32, 169.254.169.123/32
+network.firewall [{"name":"fenestra-kubelet","protocol":"TCP","port":10250},{"name":"fenestra-vxlan","protocol":"UDP","port":4789}]
+network.conflist FOLDER/cni.conflist
+network.subnetFile FOLDER/subnet.env
+network.reservations FOLDER/store
+network.sourceVip.container fenestra-source-vip
+'@
+    $folder = $machine.folder
     New-Folder "$folder/store"
     Write-Text $fakeFile 'state'
     Reset-Pc @{
         services = @{ hns = @{ status = 'Stopped' } }; awake = 0; refuse = ''
         onStart  = {
-            if (Test-Path -LiteralPath $fakeFile) { return }
+            if (Test-Path $fakeFile) { return }
             Set-Values $fakePc @{ policylists = @(); endpoints = @(); networks = @() }
             if ($fakePc.switch -and -not $fakePc.stuck) { Set-Switch $false }
             Write-Text $fakeFile 'empty'
@@ -42,18 +51,7 @@ function New-Case {
         Set-Content -Path "$folder/store/10.244.3.9" -Value @('a-pod', 'eth0')
         Write-Text "$folder/store/last_reserved_ip.0" '10.244.3.9'
     }
-    ConvertTo-Data @{
-        paths   = @{ state = $folder }
-        network = @{
-            name         = 'flannel.4096'
-            routes       = @('169.254.169.254/32', '169.254.169.123/32')
-            firewall     = @(@{ name = 'fenestra-kubelet'; protocol = 'TCP'; port = 10250 }, @{ name = 'fenestra-vxlan'; protocol = 'UDP'; port = 4789 })
-            conflist     = "$folder/cni.conflist"
-            subnetFile   = "$folder/subnet.env"
-            reservations = "$folder/store"
-            sourceVip    = @{ container = 'fenestra-source-vip' }
-        }
-    }
+    $machine
 }
 function Invoke-Network {
     param($Machine)
@@ -68,7 +66,7 @@ function Get-State {
         routes       = @($fakePc.routes | ForEach-Object { "$($_.DestinationPrefix) $($_.InterfaceIndex)" } | Sort-Object)
         kept         = @($fakePc.kept | ForEach-Object { "$($_.DestinationPrefix) $($_.InterfaceIndex)" } | Sort-Object)
         rules        = @($fakePc.rules | ForEach-Object { "$($_.Name) $($_.text)" } | Sort-Object)
-        files        = @(Get-ChildItem -File -Recurse -LiteralPath (Split-Path -Parent $Machine.network.reservations) | ForEach-Object { $_.Name } | Sort-Object)
+        files        = @(Get-ChildItem -File -Recurse (Split-Path -Parent $Machine.network.reservations) | ForEach-Object { $_.Name } | Sort-Object)
     }
 }
 $expected = [ordered] @{
@@ -79,7 +77,7 @@ $expected = [ordered] @{
     rules     = @('fenestra-kubelet Inbound Allow Any TCP 10250', 'fenestra-vxlan Inbound Allow Any UDP 4789')
     files     = @('10.244.3.2', 'last_reserved_ip.0')
 }
-Test 'a bare machine gets no network, so that flanneld can make its own on the adapter; its services are held before' {
+Test 'a bare machine gets no network, so that flanneld makes its own on the adapter' {
     $machine = New-Case
     Invoke-Network $machine
     $state = Get-State $machine
@@ -87,7 +85,7 @@ Test 'a bare machine gets no network, so that flanneld can make its own on the a
     Assert-Equal @($fakePc.deeds -like 'POST *') @()
     Assert-Equal @($fakePc.deeds -like '* hns*') @('set hns Automatic', 'start hns')
 }
-Test 'what the last boot left is cleared, but for the address of kube-proxy and the network of Windows itself, and a repeat changes nothing' {
+Test 'what the last boot left is cleared, but kube-proxy''s address and Windows'' network, once' {
     $machine = New-Case -Stale
     Invoke-Network $machine
     Assert-Equal (Get-State $machine) $expected
@@ -98,14 +96,14 @@ Test 'what the last boot left is cleared, but for the address of kube-proxy and 
     Assert-Equal @($fakePc.deeds -match '^(POST|DELETE) ') @()
     Assert-Equal $fakePc.removed @()
 }
-Test 'features that a restart of Windows has rolled back are installed again' {
+Test 'features that Windows has rolled back are installed again' {
     $machine = New-Case
     Write-Text "$($machine.paths.state)/features.json" '{}'
     $fakePc.services.Clear()
     Assert-Throws { Invoke-Network $machine } '^there is no service hns'
     Assert-False (Test-Path "$($machine.paths.state)/features.json")
 }
-Test 'an adapter that comes late is waited for, and one that does not come is told' {
+Test 'a late adapter is waited for, and one that does not come is told' {
     $machine = New-Case
     Set-Values $fakePc @{ routes = @(); back = 20 }
     Invoke-Network $machine
@@ -114,14 +112,14 @@ Test 'an adapter that comes late is waited for, and one that does not come is to
     Set-Values $fakePc @{ routes = @(); back = 1000 }
     Assert-Throws { Invoke-Network $machine } '^waited 180 s in vain for an adapter with a default route$'
 }
-Test 'HNS that has just started is given time to answer, and keeps its file' {
+Test 'HNS that has just started has time to answer, and keeps its file' {
     $machine = New-Case -Stale
     $fakePc.awake = 5
     Invoke-Network $machine
     Assert-Equal (Get-State $machine) $expected
     Assert-Equal (Get-Content -Path $fakeFile) 'state'
 }
-Test 'mappings of shares that did not come back are removed, and a provider that fails stops nothing' {
+Test 'shares'' lost mappings are removed, and a provider that fails stops nothing' {
     $machine = New-Case -Stale
     $fakePc.shares = @('OK', 'Disconnected', 'Unavailable' | ForEach-Object { @{ RemotePath = "\\files\$_"; Status = $_ } })
     Invoke-Network $machine
@@ -134,7 +132,7 @@ Test 'mappings of shares that did not come back are removed, and a provider that
     Assert-Equal (Get-State $machine) $expected
 }
 foreach ($stuck in $false, $true) {
-    Test "HNS that does not let go of an endpoint is started with an empty file; a virtual switch that stays behind ($stuck) is told, and the routes lead over it" {
+    Test "HNS that keeps an endpoint starts empty; a switch that stays behind ($stuck) has the routes" {
         $machine = New-Case -Stale
         Set-Values $fakePc @{ refuse = 'DELETE /endpoints/e1'; stuck = $stuck }
         Invoke-Network $machine
@@ -145,7 +143,7 @@ foreach ($stuck in $false, $true) {
         Assert-Equal (Get-State $machine).routes @($expected.routes -replace '7$', $(if ($stuck) { 12 } else { 7 }))
     }
 }
-Test 'power that goes at any point leaves nothing that the next attempt does not put right' {
+Test 'where power goes at any point, the next attempt puts all right' {
     Test-Calls { $fakePc.machine = New-Case -Stale } { Invoke-Network $fakePc.machine } -Reach 'all' -Which { $args[0][$args[1] - 1] -notmatch '^(Get|New-Cim)' } -Holds {
         Assert-True ($args[3] -match 'is made to fail')
         Invoke-Network $fakePc.machine

@@ -4,7 +4,7 @@
 $case = Join-Path $temp 'node'
 New-Item -ItemType Directory -Force -Path "$case/scripts", "$case/logs/dumps", "$case/state", "$case/cloud" | Out-Null
 foreach ($name in 'files.ps1', 'lib.ps1', 'collect-logs.ps1', 'secret-patterns.txt') {
-    Copy-Item -LiteralPath "$scripts/$name" -Destination "$case/scripts"
+    Copy-Item "$scripts/$name" -Destination "$case/scripts"
 }
 # Smaller limits take less time.
 $text = (Read-Text "$case/scripts/collect-logs.ps1").Replace('20971520', '209715')
@@ -86,11 +86,11 @@ $env:FAKE_HANGS = 'yes'
 $env:FAKE_HANGS = ''
 New-Item -ItemType Directory -Path $open | Out-Null
 & tar -xzf $packed -C $open
-$files = @(Get-ChildItem -Recurse -File -LiteralPath $open)
-$all = ($files | ForEach-Object { Get-Content -Raw -LiteralPath $_.FullName }) -join "`n"
+$files = @(Get-ChildItem -Recurse -File $open)
+$all = ($files | ForEach-Object { Get-Content -Raw $_.FullName }) -join "`n"
 
 Test 'it has a file for each question, also for one that fails' {
-    $names = @(Get-ChildItem -File -LiteralPath $open | ForEach-Object { $_.Name } | Sort-Object)
+    $names = @(Get-ChildItem -File -Name $open | Sort-Object)
     $expected = 'adapters', 'addresses', 'containerd-config', 'crictl-info', 'crictl-pods', 'crictl-ps', 'dumps', 'events', 'features', 'hns-endpoints', 'hns-networks', 'hns-policylists', 'left-out', 'memory', 'routes', 'services', 'tasks'
     Assert-Equal $names @($expected | ForEach-Object { "$_.txt" })
     Assert-Equal (Read-Text "$open/hns-policylists.txt").Trim() 'HNS does not answer'
@@ -99,7 +99,7 @@ Test 'it has a file for each question, also for one that fails' {
     Assert-True (Read-Text "$open/hns-networks.txt").Contains('flannel.4096 of /networks/')
     Assert-Equal (Read-Text "$open/crictl-pods.txt").Trim() 'crictl --runtime-endpoint npipe:////./pipe/containerd-containerd --timeout 60s pods'
 }
-Test 'it has logs, stage state, machine data, the network''s files and the cloud''s logs, and what happened can still be read' {
+Test 'it has logs, states, data and the network''s files, readable' {
     $names = @('join.log', 'os.json', 'machine.json', '10-flannel.conflist', 'subnet.env', 'agent.log')
     Assert-Equal @($names | Where-Object { $files.Name -notcontains $_ }) @()
     $texts = 'stage join: start', 'stage join: failed after 3 s: the join token expired', 'FLANNEL_SUBNET=10.244.3.1/24', '0123456789abcdef', '4711', 'kubelet.exe.123.dmp'
@@ -110,27 +110,27 @@ Test 'no secret, kubeconfig, key or memory of a program is in it' {
     Assert-Equal @($secrets + $pem + $memory | Where-Object { $all.Contains($_) }) @()
     Assert-Equal @($files.Extension -match '^\.(conf|pem|dmp)$') @()
 }
-Test 'of a file that is too large the end is there, and what is left out is said' {
+Test 'of a large file the end is there, and what is left out is said' {
     Assert-True (Read-Text "$open/left-out.txt").Contains('big.log: all but the last 209715 of 220000 bytes')
 }
-Test 'what was put together is closed to others while it is there, and gone at the end; a second archive takes the place of the first' {
+Test 'its parts are closed, and gone at the end; a second archive replaces the first' {
     New-Item -ItemType Directory -Path "$temp/tmp"
     $env:TMPDIR = $env:TMP = "$temp/tmp"
     & "$case/scripts/collect-logs.ps1" -Destination $packed
-    Assert-True (Test-Path -LiteralPath $packed)
-    Assert-Equal @(Get-ChildItem -LiteralPath "$temp/tmp" | ForEach-Object { $_.Name }) @()
-    if (-not $onWindows) { Assert-Equal @(Get-Content -LiteralPath "$temp/rights").Count 2 }
+    Assert-True (Test-Path $packed)
+    Assert-Equal @(Get-ChildItem -Name "$temp/tmp") @()
+    if (-not $onWindows) { Assert-Equal @(Get-Content "$temp/rights").Count 2 }
 }
 Test 'without the machine''s data there is an archive all the same' {
     $lost = Join-Path $temp 'lost'
-    Copy-Item -Recurse -LiteralPath $case -Destination $lost
+    Copy-Item -Recurse $case -Destination $lost
     Write-Text "$lost/scripts/machine.json" ''
     New-Item -ItemType Directory -Path "$lost/data", "$temp/without"
     Write-Text "$lost/scripts/collect-logs.ps1" (Read-Text "$lost/scripts/collect-logs.ps1").Replace('C:\var\log\fenestra', "$lost/data")
     Write-Text "$lost/data/join.log" 'stage join: start'
     & "$lost/scripts/collect-logs.ps1" -Destination "$temp/without.tar.gz"
     & tar -xzf "$temp/without.tar.gz" -C "$temp/without"
-    Assert-Equal @(Get-ChildItem -Recurse -File -Filter join.log -LiteralPath "$temp/without").Count 1
+    Assert-Equal @(Get-ChildItem -Recurse -File -Filter join.log "$temp/without").Count 1
     Assert-Equal (Read-Text "$temp/without/adapters.txt").Trim() 'no adapter'
     Assert-True (Read-Text "$temp/without/left-out.txt").Contains('machine.json cannot be read')
 }

@@ -1,5 +1,4 @@
 # Self-drain: which pods go, disruption budgets, the deadline, and what the clouds announce.
-. "$PSScriptRoot/harness.ps1"
 . "$PSScriptRoot/fakes.ps1"
 . "$scripts/drain.ps1" -Seconds 1
 . "$scripts/notice.ps1"
@@ -50,7 +49,12 @@ function Reset-Cluster {
         onSleep = { $fakePc.clock += 1; if ($fakePc.clock -ge 3) { Set-Values $fakePc @{ guarded = @(); unreachable = $false } } }
     }
 }
-$machine = ConvertTo-Data @{ paths = @{ state = "$temp/state"; kubeconfig = 'k' }; programs = @{ kubectl = 'kubectl.exe' }; drain = @{ pauseSeconds = 5; away = 1; heartbeatSeconds = 300; columns = 'A:.a,B:.b' } }
+$machine = New-Data @'
+paths.state FOLDER
+paths.kubeconfig k
+programs.kubectl kubectl.exe
+drain {"pauseSeconds":5,"away":1,"heartbeatSeconds":300,"columns":"A:.a,B:.b"}
+'@
 
 Test 'pods of DaemonSets, mirror pods and ended ones stay' {
     Reset-Cluster @(
@@ -90,7 +94,7 @@ true,notice,{EXCLUDED""}|Off|frees
 true,,{}|Off|
 ,,{}|Off|
 '@) {
-    Test "a node with '$($case.node)' ($($case.how)) is cordoned and labelled by us alone, and taken back by us alone" {
+    Test "a node with '$($case.node)' ($($case.how)) is ours alone to cordon, label and take back" {
         Reset-Cluster @()
         $fakePc.node = $case.node.Replace('EXCLUDED', $excluded)
         $how = @{}
@@ -109,7 +113,7 @@ ClusterIP LoadBalancer|skip|||False
 ClusterIP LoadBalancer||yes||False
 ClusterIP LoadBalancer|||4|True
 '@) {
-    Test "a machine that leaves, among Services '$($case.services)' $($case.mark) $($case.stays) $($case.seconds), waits for load balancers beside evictions: $($case.waits)" {
+    Test "a leaving machine, Services '$($case.services)' $($case.mark) $($case.stays) $($case.seconds), waits for balancers: $($case.waits)" {
         Reset-Cluster @(New-Pod 'a')
         $fakePc.offers = $case.services
         $fakePc.mark = $case.mark
@@ -158,7 +162,7 @@ waits for no disk of a machine that is back||disks=2|Returns|30|True|0|0|0|
         if ($case.how -eq 'Leaves') { Assert-Equal @($fakePc.asked -like "patch *$labels").Count 1 }
     }
 }
-Test 'the hook hears at the start that the drain goes on, answered or not, in intervals until the deadline, and not after it' {
+Test 'the hook hears that the drain goes on, answered or not, until the deadline' {
     foreach ($silent in $false, $true) {
         Reset-Cluster @((New-Pod 'a'), (New-Pod 'b'))
         Set-Values $fakePc @{ guarded = 'b'; silent = $silent }
@@ -176,7 +180,7 @@ Test 'the hook hears at the start that the drain goes on, answered or not, in in
 }
 
 $drain = ConvertTo-Data @{ seconds = 600; spotSeconds = 20; reserveSeconds = 20; ends = 'Terminate Preempt' }
-Test 'time until an event of Azure, less the reserve, within bounds, by the clock of the host that has told it' {
+Test 'time until an event of Azure, less the reserve, within bounds, by the host''s clock' {
     foreach ($minutes in 0, -25, 25) {
         $clock.host = [TimeSpan]::Zero
         if ($minutes) { Set-Clock 'http://169.254.169.254/metadata/x' ([DateTime]::UtcNow.AddMinutes($minutes).ToString('R')) }
@@ -196,7 +200,11 @@ function Get-AwsMetadata {
     if ($metadata[$Path] -eq 'fails') { throw 'answered with 500' }
     "$($metadata[$Path])"
 }
-$aws = ConvertTo-Data @{ cloud = @{ kind = 'aws' }; lifecycle = @{ terminateHook = 'drain' }; drain = @{ seconds = 600; spotSeconds = 100; reserveSeconds = 20; ends = 'instance-retirement instance-stop' } }
+$aws = New-Data @'
+cloud.kind aws
+lifecycle.terminateHook drain
+drain {"seconds":600,"spotSeconds":100,"reserveSeconds":20,"ends":"instance-retirement instance-stop"}
+'@
 foreach ($case in Read-Table @'
 group|spot|code|state|minutes|seconds|finish|hook|returns
 |||||||
@@ -245,7 +253,7 @@ Preempt|1440|me|event|
         if ($case.kind -eq 'Preempt') { Assert-Equal $found.seconds 20 }
     }
 }
-Test 'kubectl that hangs holds a drain up to its deadline, not longer' {
+Test 'kubectl that hangs holds a drain up to its deadline' {
     Reset-Cluster @()
     Set-Values $fakePc @{ call = 'kubectl.exe*'; way = 'hangs' }
     Assert-False (Invoke-Drain $machine 'n' 8)

@@ -1,5 +1,6 @@
 # A Windows machine and its cloud for all tests: read in before the scripts, whose copies it changes. $fakePc is what the
 # machine has, what was asked of it, done to it and told. Each call goes by Invoke-Call, where a test spoils it.
+. "$PSScriptRoot/harness.ps1"
 $fakePc = @{}
 function Reset-Pc {
     param($Values = @{})

@@ -1,14 +1,13 @@
 # The first script on AWS: what is fetched is checked, and a restart meanwhile is not the end.
-. "$PSScriptRoot/harness.ps1"
 . "$PSScriptRoot/fakes.ps1"
-Copy-Item -LiteralPath "$scripts/fetch.ps1", "$scripts/task.ps1", "$scripts/files.ps1" -Destination $temp
+Copy-Item "$scripts/fetch.ps1", "$scripts/task.ps1", "$scripts/files.ps1" -Destination $temp
 Set-Content -Path "$temp/web.ps1" -Value @(
     'function Initialize-Web { }'
     'function Invoke-AwsFetch {'
     'param($Cloud, $Object, $File)'
     'Add-Deed "fetch $($Object.bucket) $($Object.key)"'
     'if ($fakePc.refuses -gt 0) { $fakePc.refuses -= 1; throw "(403) Forbidden, x-amz-security-token:session" }'
-    'Copy-Item -Force -LiteralPath "$PSScriptRoot/$($fakePc.object)" -Destination $File'
+    'Copy-Item -Force "$PSScriptRoot/$($fakePc.object)" -Destination $File'
     '}'
 )
 
@@ -19,7 +18,7 @@ function Write-Archive {
 }
 Write-Archive 'right.json' 'Add-Deed bootstrap; exit 0'
 Write-Archive 'forged.json' 'Add-Deed forged; exit 0'
-$digest = (Get-FileHash -LiteralPath "$temp/right.json" -Algorithm SHA256).Hash.ToLowerInvariant()
+$digest = (Get-FileHash "$temp/right.json" -Algorithm SHA256).Hash.ToLowerInvariant()
 ConvertTo-Json @{ bucket = 'b'; key = 'k'; sha256 = $digest } | Set-Content -Path "$temp/scripts.json"
 ConvertTo-Json -Depth 5 @{
     cloud = @{ kind = 'aws' }
@@ -32,7 +31,7 @@ function Reset-Fake {
     Remove-Item -Force -Path "$temp/archive.json", "$temp/bootstrap.ps1" -ErrorAction SilentlyContinue
 }
 
-Test 'user data ends with its task, which starts with Windows too, and fetches nothing itself' {
+Test 'user data ends with its task, at Windows'' starts too, and fetches nothing' {
     Reset-Fake
     $fakePc.refuses = 1
     & "$temp/fetch.ps1"
@@ -45,19 +44,19 @@ Test 'user data ends with its task, which starts with Windows too, and fetches n
 foreach ($case in Read-Table @'
 title|tasks[]|does[]|there
 fetches, and runs what it fetched||fetch b k, bootstrap|
-goes on after a restart in the middle, and does not fetch again||bootstrap|True
-begins a bootstrap again that was cut off between its tasks|fenestra-run|fetch b k, bootstrap|
+goes on after a restart without another fetch||bootstrap|True
+begins a bootstrap again that was cut off|fenestra-run|fetch b k, bootstrap|
 fetches nothing once the bootstrap has its tasks|fenestra-run, fenestra-health||
 '@) {
     Test "the task $($case.title), and goes" {
         Reset-Fake
         foreach ($name in @('fenestra-fetch') + $case.tasks) { $fakePc.tasks[$name] = @{} }
-        if ($case.there) { Copy-Item -LiteralPath "$temp/right.json" -Destination "$temp/archive.json" }
+        if ($case.there) { Copy-Item "$temp/right.json" -Destination "$temp/archive.json" }
         & "$temp/fetch.ps1" -Resume
         Assert-Equal $fakePc.deeds ($case.does + 'forget fenestra-fetch')
     }
 }
-Test 'a refusal is told where both clouds show it, without what was answered, and tried again with growing pauses' {
+Test 'a refusal is told without the answer, and tried again with growing pauses' {
     Reset-Fake
     $fakePc.refuses = 3
     & "$temp/fetch.ps1" -Resume

@@ -1,14 +1,22 @@
 # flanneld's pod: the network on a switch that stayed behind, the routes that its making cost, and when the CNI
 # configuration appears.
-. "$PSScriptRoot/harness.ps1"
 . "$PSScriptRoot/fakes.ps1"
 . "$scripts/start-flanneld.ps1"
 
 function New-Case {
-    $folder = "$temp/$([Guid]::NewGuid())"
-    New-Folder $folder
-    Write-Text "$folder/kubectl.exe" 'program'
-    Write-Text "$folder/template.conflist" '{"name":"flannel.4096"}'
+    $machine = New-Data @'
+programs.kubectl FOLDER/kubectl.exe
+flanneld.kubeconfig flanneld.conf
+flanneld.seconds 300
+network.name flannel.4096
+network.vni 4096
+network.routes[] 169.254.169.254/32, 169.254.169.123/32
+network.subnetFile FOLDER/subnet.env
+network.conflist FOLDER/net.d/10-flannel.conflist
+network.conflistTemplate FOLDER/template.conflist
+'@
+    Write-Text $machine.programs.kubectl 'program'
+    Write-Text $machine.network.conflistTemplate '{"name":"flannel.4096"}'
     # kubectl: the ranges one after the other, the last one for ever; empty while the controller manager has given none.
     Reset-Pc @{
         ranges   = @('10.244.3.0/24')
@@ -18,18 +26,7 @@ function New-Case {
             if ($fakePc.ranges.Count -gt 1) { $fakePc.ranges = @($fakePc.ranges | Select-Object -Skip 1) }
         } }
     }
-    ConvertTo-Data @{
-        programs = @{ kubectl = "$folder/kubectl.exe" }
-        flanneld = @{ kubeconfig = 'flanneld.conf'; seconds = 300 }
-        network  = @{
-            name             = 'flannel.4096'
-            vni              = 4096
-            routes           = @('169.254.169.254/32', '169.254.169.123/32')
-            subnetFile       = "$folder/subnet.env"
-            conflist         = "$folder/net.d/10-flannel.conflist"
-            conflistTemplate = "$folder/template.conflist"
-        }
-    }
+    $machine
 }
 # A switch whose network is gone, as after a restart of HNS that did not clean up.
 function Set-Stuck {
@@ -37,12 +34,12 @@ function Set-Stuck {
 }
 $i1 = ConvertTo-Data @{ name = 'i-1' }
 
-Test 'on a physical adapter nothing is made for flanneld, which makes its network itself' {
+Test 'on a physical adapter flanneld makes its network itself' {
     $machine = New-Case
     Restore-Network $machine $i1
     Assert-Equal @($fakePc.calls -like 'HNS*') @()
 }
-Test 'on a switch that stayed behind flanneld keeps the network that is made for it' {
+Test 'on a switch that stayed behind flanneld keeps its ready network' {
     $machine = New-Case
     Set-Stuck
     Restore-Network $machine $i1
@@ -82,9 +79,9 @@ Test 'routes that cannot be repaired keep no node from being Ready' {
     $machine = New-Case
     Complete-Network $machine.network
     Assert-Equal $fakePc.log @('waited 60 s in vain for the default route behind the virtual switch')
-    Assert-True (Test-Path -LiteralPath $machine.network.conflist)
+    Assert-True (Test-Path $machine.network.conflist)
 }
-Test 'the network is there when both flanneld and HNS say so, and HNS that is silent is asked again' {
+Test 'the network is there when flanneld and HNS say so; silence is asked again' {
     $machine = New-Case
     Assert-False (Test-Network $machine.network)
     Write-Text $machine.network.subnetFile 'FLANNEL_SUBNET=10.244.3.1/24'

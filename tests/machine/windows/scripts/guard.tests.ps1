@@ -14,12 +14,12 @@ $fakeKeep = "$temp/records"
 # A machine that is Ready, as its files are.
 function Reset-Ready {
     Set-Values $fakePc @{ calls = @(); deeds = @(); told = @(); log = @(); slept = @(); pauses = 0; ran = @(); hung = $false; alone = $false; networks = $fakeNetworks; routes = @(New-Route '0.0.0.0/0' 7 '10.0.0.1'); processes = @('kubelet') }
-    Remove-Item -Recurse -Force -LiteralPath $fakeRecords
-    Copy-Item -Recurse -LiteralPath $fakeKeep -Destination $fakeRecords
+    Remove-Item -Recurse -Force $fakeRecords
+    Copy-Item -Recurse $fakeKeep -Destination $fakeRecords
     $fakePc.registry['SOFTWARE\fenestra-boot'] = @{ id = $fakeBoot }
     # A failed registration has left none.
     foreach ($name in 'hns', 'containerd', 'kubelet') { $fakePc.services[$name] = @{ status = 'Running' } }
-    Remove-Item -Force -LiteralPath $fakeData.paths.bootstrapKubeconfig -ErrorAction SilentlyContinue
+    Remove-Item -Force $fakeData.paths.bootstrapKubeconfig -ErrorAction SilentlyContinue
 }
 # What ten rounds of the health task do against all troubles at once; empty when each is gone.
 function Get-Trouble {
@@ -34,11 +34,11 @@ function Get-Trouble {
 Assert-Equal (Invoke-Boot) 3010
 Restart-Fake
 Assert-Ready
-Copy-Item -Recurse -LiteralPath $fakeRecords -Destination $fakeKeep
+Copy-Item -Recurse $fakeRecords -Destination $fakeKeep
 $fakeBoot = Get-BootId
 $fakeNetworks = $fakePc.networks
 
-Test 'where pods may run no stage runs that takes anything, and repairs wait for no stage behind the kubelet''s start once the node was Ready' {
+Test 'beside pods no stage runs that takes anything; repairs wait for none behind the kubelet''s start' {
     $fakeStages = $fakeData.stages
     Assert-Equal @($fakeStages | Where-Object { -not (Get-Leave $_ 'up').runs } | ForEach-Object { $_.name } | Sort-Object) @('artifacts', 'before', 'containerd', 'features', 'network', 'proxy', 'services')
     Assert-Equal @($fakeStages | ForEach-Object { (Get-Leave $_ 'up').stops }) @()
@@ -46,7 +46,7 @@ Test 'where pods may run no stage runs that takes anything, and repairs wait for
 }
 # All that a round reads: what it does is the same where this is the same.
 function Get-Print {
-    $files = foreach ($file in Get-ChildItem -Recurse -File -LiteralPath $drive | Where-Object { $_.FullName -notmatch '\.log$|/downloads/' } | Sort-Object FullName) {
+    $files = foreach ($file in Get-ChildItem -Recurse -File $drive | Where-Object { $_.FullName -notmatch '\.log$|/downloads/' } | Sort-Object FullName) {
         $text = Read-Text $file.FullName
         "$($file.FullName) $(if ($file.FullName -like "$fakeRecords*") { $text -replace '"(finished|boot)":"[^"]*"' } else { $text.Length })"
     }
@@ -56,7 +56,7 @@ function Get-Print {
 $seen = @{}
 foreach ($when in 'up', 'later') {
     foreach ($torn in $fakeNames) {
-        Test "${when}: a machine that was Ready is repaired where $torn has failed at any of its calls" {
+        Test "${when}: a Ready machine is repaired where $torn fails at any call" {
             $new = {
                 Reset-Ready
                 if ($when -eq 'later') { Restart-Fake }
@@ -75,7 +75,7 @@ foreach ($when in 'up', 'later') {
             } -Holds {
                 if ($when -eq 'up') {
                     foreach ($name in 'hns', 'containerd', 'kubelet') { if ($fakePc.services[$name].status -ne 'Running') { throw "$name was stopped" } }
-                    foreach ($name in $fakeNames) { if (-not (Test-Path -LiteralPath "$fakeRecords/$name.json")) { throw "record $name is gone" } }
+                    foreach ($name in $fakeNames) { if (-not (Test-Path "$fakeRecords/$name.json")) { throw "record $name is gone" } }
                 }
                 $print = "$when $(Get-Print)"
                 if ($seen[$print]) { return }
@@ -85,25 +85,8 @@ foreach ($when in 'up', 'later') {
         }
     }
 }
-Test 'a hook that refuses, and an own script that fails, take nothing from a Ready node' {
-    foreach ($case in @{ stage = 'ready'; code = 27 }, @{ stage = 'after'; code = 31 }) {
-        Reset-Ready
-        Remove-Item -LiteralPath "$fakeRecords/$($case.stage).json"
-        if ($case.stage -eq 'after') {
-            function Test-NodeReady { $true }
-            Set-Values $fakePc @{ call = 'kubectl.exe*'; way = 'refused' }
-        }
-        else {
-            Set-Values $fakePc @{ call = 'POST https://autoscaling*'; way = 'throttled' }
-        }
-        foreach ($attempt in 1, 2) { Assert-Equal (Invoke-Attempt $fakeData) $case.code }
-        $fakePc.call = ''
-        Assert-Equal $fakePc.ran @($case.stage, $case.stage)
-        Assert-Equal @($fakeNames | Where-Object { -not (Test-Path -LiteralPath "$fakeRecords/$_.json") }) @(@($case.stage) -ne 'ready')
-    }
-}
 foreach ($stuck in @($fakeData.stages | Where-Object { $_.scope -eq 'boot' } | ForEach-Object { $_.name })) {
-    Test "a node that was Ready and whose later boot fails in $stuck is repaired all the same, and Ready once it does not" {
+    Test "a node whose later boot fails in $stuck is repaired all the same, then Ready" {
         Reset-Ready
         Restart-Fake
         $fakeStage = $fakeData.stages | Where-Object { $_.name -eq $stuck }

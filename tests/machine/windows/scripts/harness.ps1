@@ -89,6 +89,12 @@ function Assert-Throws {
     throw "did not fail, expected '$Pattern'"
 }
 
+# What a block says, or with a pattern that it fails so.
+function Assert-Ends {
+    param($Body, $Pattern)
+    if ($Pattern) { Assert-Throws $Body $Pattern } else { & $Body }
+}
+
 function Get-TextDigest {
     param($Text)
     $hash = [Security.Cryptography.SHA256]::Create().ComputeHash([Text.Encoding]::UTF8.GetBytes($Text))
@@ -119,8 +125,37 @@ function New-Fake {
     $made
 }
 
-# Rows of a table in a text, whose first line has the names of columns, between bars. Numbers, True and False are such
-# values, nothing is $null; a name that ends with [] is that of a list, with a comma between its items.
+# A text of a table as a value: numbers, True and False are such, nothing is $null; where the name ends with [] it is a
+# list, with a comma between its items.
+function Get-Value {
+    param($Name, $Text)
+    if ($Name.EndsWith('[]')) { return , @("$Text" -split ', ' -ne '') }
+    if ('True', 'False' -ccontains $Text) { return $Text -eq 'True' }
+    if ($Text -match '^-?\d+$') { return [int] $Text }
+    if ($Text -ne '') { return $Text }
+    $null
+}
+# Data as the scripts get it, from lines that each have a path, such as `paths.state`, and a value, or JSON. FOLDER is a
+# folder of its own.
+function New-Data {
+    param($Text)
+    $folder = "$temp/$([Guid]::NewGuid())".Replace('\', '/')
+    New-Item -ItemType Directory -Path $folder | Out-Null
+    $data = @{ folder = $folder }
+    foreach ($line in $Text.Replace('FOLDER', $folder) -split '\r?\n') {
+        $path, $value = $line -split ' ', 2
+        $names = $path.TrimEnd('[', ']') -split '\.'
+        $at = $data
+        foreach ($name in $names | Select-Object -SkipLast 1) {
+            if (-not $at[$name]) { $at[$name] = @{} }
+            $at = $at[$name]
+        }
+        if ($value -match '^[[{]') { $value = (ConvertFrom-Json "{`"json`":$value}").json } else { $value = Get-Value $path $value }
+        $at[$names[-1]] = $value
+    }
+    ConvertTo-Data $data
+}
+# Rows of a table in a text, whose first line has the names of columns, between bars.
 function Read-Table {
     param($Text)
     $names, $rows = @($Text -split '\r?\n')
@@ -129,11 +164,7 @@ function Read-Table {
         $table = @{}
         foreach ($name in $names -split '\|') {
             $value, $values = $values
-            if ($name.EndsWith('[]')) { $value = @("$value" -split ', ' -ne '') }
-            elseif ('True', 'False' -ccontains $value) { $value = $value -eq 'True' }
-            elseif ($value -match '^-?\d+$') { $value = [int] $value }
-            elseif ($value -eq '') { $value = $null }
-            $table[$name.TrimEnd('[', ']')] = $value
+            $table[$name.TrimEnd('[', ']')] = Get-Value $name $value
         }
         $table
     }

@@ -1,5 +1,4 @@
 # The health task: what goes wrong after Ready is repaired, once, and told.
-. "$PSScriptRoot/harness.ps1"
 . "$PSScriptRoot/fakes.ps1"
 . "$scripts/watch-health.ps1"
 . "$PSScriptRoot/node.ps1"
@@ -12,7 +11,7 @@ Test 'containerd is raised above the pods, whoever started it' {
     Repair-Containerd $fakeMachine @{ isReady = $true }
     Assert-Equal $fakeProcess.PriorityClass 'AboveNormal'
 }
-Test 'what does not help is done again after twice as many rounds, at most sixteen times as many, and from the start once it has helped' {
+Test 'what does not help is repeated ever later, and from the start once it helped' {
     $memory = @{}
     $say = @{ fails = $true; rounds = @() }
     for ($round = 1; $round -le 200; $round += 1) {
@@ -30,17 +29,7 @@ function Reset-Pods {
     Reset-Node
     Repair-PodNetwork $fakeMachine 'boot-1' (& $bound)
 }
-$restart = 'DELETE /policylists/p1', 'end kube-proxy', 'stopp a', 'stopp b'
-Test 'another network of HNS is as another process; the first look of a boot restarts nothing, whatever the boot before was' {
-    Reset-Pods
-    $fakePc.networks[0].ID = 'n2'
-    Repair-PodNetwork $fakeMachine 'boot-2' (& $bound)
-    Assert-Equal $fakePc.deeds @()
-    $fakePc.networks[0].ID = 'n3'
-    Repair-PodNetwork $fakeMachine 'boot-2' (& $bound)
-    Assert-Equal $fakePc.deeds $restart
-}
-Test 'a sandbox that cannot be inspected or does not stop is tried again, also by the next process; no other is, nor one that is new or gone' {
+Test 'only a sandbox that did not stop is tried again, also by the next process' {
     Reset-Pods
     $fakePc.services.hns.id = 200
     $fakePc.held = @('a', 'b')
@@ -64,7 +53,7 @@ Test 'a round stops as many slow pods as it has time for' {
     Repair-PodNetwork $fakeMachine 'boot-1' $memory
     Assert-Equal $fakePc.deeds.Count 13
 }
-Test 'a kube-proxy that does not run or has no network yet is no case; one that says that it is behind has six times as long' {
+Test 'a kube-proxy without process or network is well; one behind has six times as long' {
     Reset-Node
     Set-Values $fakePc @{ status = 503; processes = @() }
     $memory = @{}
@@ -78,7 +67,7 @@ Test 'a kube-proxy that does not run or has no network yet is no case; one that 
     foreach ($round in 1, 2) { Repair-Proxy $fakeMachine $memory }
     Assert-Equal $fakePc.deeds @('end kube-proxy')
 }
-Test 'a log over its limit is kept once and emptied under the hands of who writes it, a smaller one is left alone' {
+Test 'only a log over its limit is kept once and emptied under its writer' {
     $path = "$temp/containerd.log"
     Set-Content -NoNewline -Path $path -Value ''
     $writer = [IO.File]::Open($path, 'Append', 'Write', 'ReadWrite')
@@ -94,16 +83,16 @@ Test 'a log over its limit is kept once and emptied under the hands of who write
     finally {
         $writer.Close()
     }
-    Assert-Equal (Get-Content -Raw -LiteralPath "$path.1") 'shortand long enough'
-    Assert-Equal (Get-Item -LiteralPath $path).Length 0
+    Assert-Equal (Get-Content -Raw "$path.1") 'shortand long enough'
+    Assert-Equal (Get-Item $path).Length 0
     # A folder in the copy's place is like a disk without room.
-    Remove-Item -LiteralPath "$path.1"
+    Remove-Item "$path.1"
     New-Folder "$path.1/containerd.log"
     Set-Content -Path $path -Value 'and long enough again'
     Assert-Throws { Limit-Log $path 10 } '.'
-    Assert-Equal (Get-Item -LiteralPath $path).Length 0
+    Assert-Equal (Get-Item $path).Length 0
 }
-Test 'the health port is open while the node is Ready and for a while after, and never before' {
+Test 'the health port opens with Ready, and closes a while after it ends' {
     $say = @{ ready = $false }
     function Test-NodeReady { $say.ready }
     function Test-Open { try { (New-Object Net.Sockets.TcpClient '127.0.0.1', 10261).Close(); $true } catch { $false } }
@@ -129,7 +118,7 @@ True|True|0|True
     Assert-False $memory.port.Pending()
     $memory.port.Stop()
 }
-Test 'a duty that fails is told once, stops no other, and is told again after it worked' {
+Test 'a failed duty is told once, stops no other, and is told again after it worked' {
     $fakeDuties = @{ log = @(); fails = $true }
     $memory = @{}
     $work = [ordered] @{ first = { if ($fakeDuties.fails) { throw 'access is denied' } }; second = { $fakeDuties.log += 'second' } }
@@ -141,7 +130,7 @@ Test 'a duty that fails is told once, stops no other, and is told again after it
     Assert-Equal $fakePc.told @('watch of first: access is denied', 'watch of first: access is denied')
     Assert-Equal $fakeDuties.log.Count 4
 }
-Test 'duties that have failed and a beat are written on the Node, by the name that the cloud gives: at each change, and every few minutes' {
+Test 'failed duties and a beat are written on the Node at each change and every few minutes' {
     Reset-Node
     [IO.File]::WriteAllText($fakeMachine.paths.node, '{"name":"torn')
     $memory = @{ 'failed routes' = 'x'; 'failed HNS' = 'y'; 'failed report' = 'z' }
@@ -161,7 +150,7 @@ Test 'duties that have failed and a beat are written on the Node, by the name th
     }
     Assert-Equal @($fakePc.notes['fenestra.dev/failed'], $fakePc.notes.count, $memory.node) @($null, 3, 'i-0123456789abcdef0')
 }
-Test 'crashes since this machine was made and the day of Defender''s signatures are written on the Node, asked once a day' {
+Test 'crashes and the day of Defender''s signatures are written on the Node, daily' {
     Reset-Node
     $text = '<Event><System><Provider Name="P"/><EventID{0}</EventID><TimeCreated SystemTime="2026-11-{1}T01:02:03.456Z"/></System><EventData><Data Name="param1">{2}</Data></EventData></Event>'
     $fakePc.events = ($text -f ' Qualifiers="16384">1001', '27', '0x0000007e (0xffffffffc0000005)') + ($text -f '>41', '26', '126') + ($text -f '>41', '20', '0')
@@ -177,7 +166,7 @@ Test 'crashes since this machine was made and the day of Defender''s signatures 
     Send-Beat $fakeMachine $memory
     Assert-Equal $fakePc.notes['fenestra.dev/crashes'] $null
 }
-Test 'a round that hangs ends its process, says in what, and has the next one started' {
+Test 'a round that hangs is told, ends its process, and starts the next' {
     New-Program 'powershell.exe' "[IO.File]::WriteAllText('$temp/next', `$args)"
     $program = New-Program 'guarded' "
         . '$temp/real/watch-health.ps1'

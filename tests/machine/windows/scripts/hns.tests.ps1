@@ -1,5 +1,4 @@
 # What is asked of HNS and what is made of its answers, also while it restarts and with several networks side by side.
-. "$PSScriptRoot/harness.ps1"
 . "$PSScriptRoot/fakes.ps1"
 . "$scripts/lib.ps1"
 . "$scripts/hns.ps1"
@@ -16,7 +15,7 @@ HNS that hangs is told with the call, after a minute|hangs|GET|^HNS GET /network
         Assert-Throws { Invoke-Hns $case.call '/networks/' '{}' } $case.error
     }
 }
-Test 'C# is compiled once for all processes, again where its file is torn, and by each for itself where it cannot be written' {
+Test 'C# is compiled once, again where torn, and by each process where unwritten' {
     $source = 'namespace Fenestra { public static class Once { public static int Two() { return 2; } } }'
     Import-Source 'once' $source
     Assert-Equal ([Fenestra.Once]::Two()) 2
@@ -44,7 +43,7 @@ Test 'C# is compiled once for all processes, again where its file is torn, and b
 foreach ($case in Read-Table @'
 title|output|found
 beside the one of Windows itself|{"ID":"a","Name":"nat"},{"ID":"b","Name":"flannel.4096"}|b
-not, after a restart of HNS that left the one of Windows itself|{"ID":"a","Name":"nat"}|
+not, where HNS has left that of Windows alone|{"ID":"a","Name":"nat"}|
 not, in a list without items||
 once, where two have its name|{"ID":"a","Name":"flannel.4096"},{"ID":"b","Name":"flannel.4096"}|a
 '@) {

@@ -1,6 +1,5 @@
 # Identity in both clouds: tokens that are refused, keys that run out, services that are not ready, and what is asked of
 # whom.
-. "$PSScriptRoot/harness.ps1"
 . "$PSScriptRoot/fakes.ps1"
 . "$scripts/lib.ps1"
 . "$scripts/identity.ps1"
@@ -28,7 +27,7 @@ function Get-AzureAnswer {
     }
     throw 'refusal 404'
 }
-Test 'AWS: a machine is known by its instance id, its zone and its address' {
+Test 'AWS: a machine is known by instance id, zone and address' {
     Set-Web
     $identity = Get-Identity $aws
     Assert-Equal @($identity.name, $identity.address, $identity.providerId) @('i-0123456789abcdef0', '10.0.0.7', 'aws:///eu-central-1a/i-0123456789abcdef0')
@@ -72,15 +71,15 @@ $fakeGood = @{ 'a value of AWS' = 'i-0123456789abcdef0'; 'the secret of AWS' = '
 foreach ($case in Read-Table @'
 title|asked|call|ways[]|times|slept[]|calls|error
 a token that is refused is replaced by a new one|a value of AWS|GET *|refusal 401|1|2|2|
-a service that gives no tokens is an error, not an empty value|a value of AWS|PUT *|refusal 404|99|2, 4, 8, 16, 30|6|answered with 404
-a service that is not reachable yet is asked again, with growing pauses|a value of AWS|PUT *|Unable to connect|2|2, 4|3|
+a service without tokens is an error, no empty value|a value of AWS|PUT *|refusal 404|99|2, 4, 8, 16, 30|6|answered with 404
+a service not reachable yet is asked again, with growing pauses|a value of AWS|PUT *|Unable to connect|2|2, 4|3|
 and given up after six attempts|a value of AWS|*|Unable to connect|99|2, 4, 8, 16, 30|6|Unable to connect
-keys that ran out on the way are replaced, and the call is signed anew|the secret of AWS|POST https://ssm.*|refusal 400 {"__type":"ExpiredTokenException"}|1|2|2|
+keys that ran out are replaced, and the call signed anew|the secret of AWS|POST https://ssm.*|refusal 400 {"__type":"ExpiredTokenException"}|1|2|2|
 what passes by the documentation is asked again|the secret of Azure|*/oauth2/token*|refusal 404, refusal 410, refusal 429, refusal 500, refusal 503|1|2|2|
-an update of the metadata service, up to 70 seconds, is waited out|the secret of Azure|*/oauth2/token*|refusal 410|99|2, 4, 8, 16, 30, 30|7|answered with 410
-a role at the vault that has not taken effect yet is waited for|the secret of Azure|*/secrets/join*|refusal 403|2|2, 4|3|
-a hook that waits no more counts as told at once|a hook of AWS|POST https://autoscaling.*|refusal 400 <Code>ValidationError</Code><Message>No active Lifecycle Action found|99||1|
-any other refusal of a hook is asked again, and said with its code|a hook of AWS|POST https://autoscaling.*|refusal 400 <Code>AccessDenied</Code>|99|2, 4, 8, 16, 30|6|answered with 400 AccessDenied$
+an update of up to 70 seconds is waited out|the secret of Azure|*/oauth2/token*|refusal 410|99|2, 4, 8, 16, 30, 30|7|answered with 410
+a role without effect yet is waited for|the secret of Azure|*/secrets/join*|refusal 403|2|2, 4|3|
+a hook that waits no more counts as told|a hook of AWS|POST https://autoscaling.*|refusal 400 <Code>ValidationError</Code><Message>No active Lifecycle Action found|99||1|
+any other refusal is asked again, and said with its code|a hook of AWS|POST https://autoscaling.*|refusal 400 <Code>AccessDenied</Code>|99|2, 4, 8, 16, 30|6|answered with 400 AccessDenied$
 '@) {
     foreach ($way in $case.ways) { Test "$($case.asked): $($case.title) ($way)" {
         Set-Web {
@@ -103,7 +102,7 @@ any other refusal of a hook is asked again, and said with its code|a hook of AWS
         }
     } }
 }
-Test 'Azure: a machine of a scale set is known as the cloud controller writes it' {
+Test 'Azure: a scale set''s machine is known as controllers write it' {
     $env:COMPUTERNAME = 'DEMOWIN000003'
     Set-Web {
         $resource = '/subscriptions/AAAA/resourceGroups/Demo-RG/providers/Microsoft.Compute/virtualMachineScaleSets/demo-win/virtualMachines/3'
@@ -117,7 +116,7 @@ Test 'Azure: a machine of a scale set is known as the cloud controller writes it
     Assert-Equal @($identity.name, $identity.address) @('demowin000003', '10.1.0.9')
     Assert-Equal $identity.providerId 'azure:///subscriptions/aaaa/resourceGroups/demo-rg/providers/Microsoft.Compute/virtualMachineScaleSets/demo-win/virtualMachines/3'
 }
-Test 'what has not the form of an answer is refused, and nothing is made of it' {
+Test 'what has not the form of an answer is refused' {
     foreach ($page in '<html>busy</html>', '', "i-0123456789abcdef0`ni-1", "i-0123456789abcdef0`n") {
         Set-Web {
             if ($args[0] -like '*/instance-id') { return $page }

@@ -1,11 +1,20 @@
 # Join on AWS: files filled in, token expired, a node that has its certificate already.
-. "$PSScriptRoot/harness.ps1"
 . "$PSScriptRoot/fakes.ps1"
 . "$scripts/lib.ps1"
 
 function Invoke-Join { & "$scripts/read-join-secret.ps1" -Machine $args[0] }
 function New-Case {
-    $folder = "$temp/$([Guid]::NewGuid())"
+    $machine = New-Data @'
+cloud {"kind":"aws","region":"eu-central-1","domain":"amazonaws.com","joinSecret":"/fenestra/x/join"}
+stages [{"name":"join","fills":["FOLDER/kubelet.yaml"]},{"name":"services","fills":[]}]
+paths.node FOLDER/node.json
+paths.certificates FOLDER/pki
+paths.kubeconfig FOLDER/kubelet.conf
+paths.kubeconfigTemplate FOLDER/template
+paths.bootstrapKubeconfig FOLDER/bootstrap.conf
+paths.clusterCa FOLDER/ca.crt
+'@
+    $folder = $machine.folder
     New-Folder "$folder/pki"
     Write-Text "$folder/template" 'server: @API_SERVER@ ca: @CA_DATA@ token: @TOKEN@'
     Write-Text "$folder/kubelet.yaml" 'providerID: "@PROVIDER_ID@"'
@@ -22,22 +31,10 @@ function New-Case {
     }
     $secret = @{ server = 'https://api:6443'; caCertificate = '-----END CERTIFICATE-----'; token = 'the-token'; expires = [DateTime]::UtcNow.AddHours(1).ToString('o') }
     Reset-Pc @{ secret = $secret; asked = 0; rights = @(); acl = ''; file = "$folder/bootstrap.conf"; programs = @{ 'icacls.exe' = $closes }; answer = $answers }
-    ConvertTo-Data @{
-        folder = $folder
-        cloud  = @{ kind = 'aws'; region = 'eu-central-1'; domain = 'amazonaws.com'; joinSecret = '/fenestra/x/join' }
-        stages = @(@{ name = 'join'; fills = @("$folder/kubelet.yaml") }, @{ name = 'services'; fills = @() })
-        paths  = @{
-            node                = "$folder/node.json"
-            certificates        = "$folder/pki"
-            kubeconfig          = "$folder/kubelet.conf"
-            kubeconfigTemplate  = "$folder/template"
-            bootstrapKubeconfig = "$folder/bootstrap.conf"
-            clusterCa           = "$folder/ca.crt"
-        }
-    }
+    $machine
 }
 
-Test 'a new node gets its kubeconfig and its files, the token into folders that were closed before' {
+Test 'a new node gets its kubeconfig and files, the token into closed folders' {
     $machine = New-Case
     Invoke-Join $machine
     Assert-Equal (Read-Text $machine.paths.bootstrapKubeconfig) 'server: https://api:6443 ca: LS0tLS1FTkQgQ0VSVElGSUNBVEUtLS0tLQ== token: the-token'
@@ -93,7 +90,7 @@ missing||https://kubeconfig:6443|0|
 half|{"name":"i-0123456789abcdef0","ser|https://kubeconfig:6443|0|
 a folder, with no kubeconfig to read||https://api:6443|1|True
 '@) {
-    Test "a node with its certificate keeps its server where the file of its facts is $($torn.how)" {
+    Test "a node with its certificate keeps its server where its facts are $($torn.how)" {
         $machine = New-Case
         Set-Certificate $machine
         if ($torn.ContainsKey('text')) { Write-Text $machine.paths.node $torn.text }
@@ -107,7 +104,7 @@ a folder, with no kubeconfig to read||https://api:6443|1|True
     }
 }
 foreach ($torn in 'kubeconfig', 'clusterCa', 'name') {
-    Test "a node whose certificate is another's, or that lacks what it joins with, joins anew: $torn" {
+    Test "a node with another's certificate, or without what it joins with, joins anew: $torn" {
         $machine = New-Case
         Set-Certificate $machine
         if ($torn -eq 'name') { Set-Certificate $machine 'i-0fff' } else { Write-Text $machine.paths.$torn "`0`0" }

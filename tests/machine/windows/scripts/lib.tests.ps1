@@ -13,28 +13,28 @@ Test 'a program that is missing is told by its path, in our words' {
     $path = Join-Path $temp 'missing.exe'
     Assert-Throws { Invoke-Program $path @('x') } "^program $([Regex]::Escape($path)) is missing$"
 }
-Test 'a program that does not start is told by its path, and the exit code of the one before does not count' {
+Test 'a program that does not start is told by its path, whatever the last exit code' {
     $path = Join-Path $temp 'broken.exe'
     Write-Text $path 'MZ but no program'
     if (Get-Command -Name chmod -ErrorAction SilentlyContinue) { & chmod 0755 $path }
     Invoke-Program $shell (Get-Call 'exit 0')
     Assert-Throws { Invoke-Program $path @() } "$([Regex]::Escape($path)) (does not start|ended with [1-9])"
 }
-Test 'what a program writes to stderr is not among its answer, and told with its code where it fails' {
+Test 'stderr is no part of an answer, and told with the code of a failure' {
     $streams = '[Console]::Error.WriteLine(''no such thing''); [Console]::Out.WriteLine(''at work'')'
     foreach ($code in 0, 3) { Assert-Equal @(Invoke-Program $shell (Get-Call "$streams; exit $code") -Accept 0, 3) @('at work') }
     foreach ($stream in 'no such thing', 'at work') { Assert-Throws { Invoke-Program $shell (Get-Call "$streams; exit 7") } "ended with 7: .*$stream" }
 }
 
 if (-not $onWindows) {
-Test 'a folder is for the system and administrators only, by their identifiers, which no language of Windows changes' {
+Test 'a folder is for system and administrators, by identifiers, in any language of Windows' {
     New-Program 'icacls.exe' "`$args -join '|' | Add-Content -Path '$temp/rights'"
     $path = Join-Path $temp 'protected/inner'
     Protect-Folder $path
     Protect-Folder $path
-    Assert-True (Test-Path -LiteralPath $path)
+    Assert-True (Test-Path $path)
     $expected = "$path|/inheritance:r|/grant:r|*S-1-5-18:(OI)(CI)F|*S-1-5-32-544:(OI)(CI)F"
-    Assert-Equal @(Get-Content -LiteralPath "$temp/rights") @($expected, $expected)
+    Assert-Equal @(Get-Content "$temp/rights") @($expected, $expected)
 }
 }
 Test 'arguments come out of a program as they went in' {
@@ -46,12 +46,12 @@ Test 'standard input reaches a program, and its lines come back' {
     $call = New-Program 'echo-input' '[Console]::In.ReadToEnd().ToUpperInvariant()'
     Assert-Equal @(Invoke-Program $call @() -Text "a`nb`n") @('A', 'B')
 }
-Test 'a program that does not end in its time is ended, also where it does not read what it is given' {
+Test 'a program that exceeds its time is ended, also where it reads nothing' {
     $clock = New-Deadline 60
     foreach ($text in '', ('x' * 200000)) { Assert-Throws { Invoke-Program $shell (Get-Call 'Start-Sleep -Seconds 300') -Seconds 2 -Text $text } 'has not ended within 2 s$' }
     Assert-True ((Get-Left $clock) -gt 20)
 }
-Test 'a script of the user that leaves a program behind, or does not end, holds nobody up; its output is kept' {
+Test 'a user''s script that leaves a program behind holds nobody up; its output is kept' {
     . "$scripts/stage.ps1"
     function Write-Log { }
     if (-not $onWindows) { & ln -sf $shell "$temp/bin/powershell.exe" }
@@ -65,16 +65,7 @@ Test 'a script of the user that leaves a program behind, or does not end, holds 
     Write-Text "$temp/after.ps1" 'exit 4'
     Assert-Throws { Invoke-OwnScript $machine "$temp/after.ps1" } 'ended with 4'
 }
-Test 'a file is whole at each look' {
-    $path = "$temp/state/x.json"
-    for ($round = 1; $round -le 50; $round += 1) {
-        Write-Text $path "{`"round`":$round}"
-        Assert-Equal (Read-Data $path).round $round
-    }
-    Assert-Equal @(Get-ChildItem -LiteralPath "$temp/state").Count 1
-}
-
-Test 'the lock is free again after the block, also after one that failed' {
+Test 'the lock is free after the block, also after a failed one' {
     $ran = @{ count = 0 }
     $lock = "test-$([Guid]::NewGuid())"
     Assert-True (Invoke-Alone $lock 0 { $ran.count += 1 })
@@ -82,14 +73,14 @@ Test 'the lock is free again after the block, also after one that failed' {
     Assert-True (Invoke-Alone $lock 0 { $ran.count += 1 })
     Assert-Equal $ran.count 2
 }
-Test 'while another process holds the lock nothing is done, and false comes back' {
+Test 'while another process holds the lock nothing is done' {
     $ran = @{ count = 0 }
     $lock = "test-$([Guid]::NewGuid())"
     $started = Join-Path $temp 'held'
     $hold = "`$m = New-Object Threading.Mutex `$true, 'Global\fenestra-$lock'; Set-Content -Path '$started' -Value 1; Start-Sleep -Seconds 60"
     $other = Start-Process -FilePath $shell -ArgumentList @('-NoProfile', '-NonInteractive', '-EncodedCommand', [Convert]::ToBase64String([Text.Encoding]::Unicode.GetBytes($hold))) -PassThru
     try {
-        Wait-Until { Test-Path -LiteralPath $started } 60 'the other process' 1
+        Wait-Until { Test-Path $started } 60 'the other process' 1
         Assert-False (Invoke-Alone $lock 0 { $ran.count += 1 })
         Assert-Equal $ran.count 0
     }
@@ -102,7 +93,7 @@ Test 'while another process holds the lock nothing is done, and false comes back
     Assert-Equal $ran.count 1
 }
 foreach ($does in 'throw "full"', 'Start-Sleep -Seconds 60') {
-    Test "a notice is on the console also where its event ends by '$does', cut to what an event takes" {
+    Test "a notice is on the console, cut, also where its event ends by '$does'" {
         $text = (Read-Text "$scripts/files.ps1").Replace('[Diagnostics.EventLog]::WriteEntry', "$does; Write-Verbose ").Replace('(10000)', '(2000)')
         . ([scriptblock]::Create($text))
         $said = @{}
@@ -114,7 +105,7 @@ foreach ($does in 'throw "full"', 'Start-Sleep -Seconds 60') {
         Assert-Equal @($said.text.Length, ($said.log -match '^no event: .*(full|no answer)'), ((Get-Left $clock) -gt 0)) @(30000, $true, $true)
     }
 }
-Test 'a restart that Windows refuses is not counted, and one that is planned already is as good' {
+Test 'a refused restart is not counted, and one that is planned already counts' {
     $said = @{ fails = $true }
     function Invoke-Program {
         param($Path, $Arguments, $Accept)
@@ -129,7 +120,7 @@ Test 'a restart that Windows refuses is not counted, and one that is planned alr
     Restart-Machine 0 "$temp/reboots"
     Assert-Equal (Read-Text "$temp/reboots") '1'
 }
-Test 'a line is written while somebody reads the log, and a log that cannot be written stops nobody' {
+Test 'a log is written while read, and one that cannot be stops nobody' {
     . "$scripts/files.ps1"
     $LogFile = "$temp/logs/read.log"
     $reader = [IO.File]::Open($LogFile, 'OpenOrCreate', 'Read', 'ReadWrite')
@@ -140,7 +131,7 @@ Test 'a line is written while somebody reads the log, and a log that cannot be w
     finally {
         $reader.Close()
     }
-    Assert-Equal @(Get-Content -LiteralPath $LogFile | ForEach-Object { ($_ -split ' ', 2)[1] }) @('first', 'second')
+    Assert-Equal @(Get-Content $LogFile | ForEach-Object { ($_ -split ' ', 2)[1] }) @('first', 'second')
     $LogFile = "$temp/logs/no-folder/x.log"
     Write-Log 'lost'
 }
@@ -165,7 +156,7 @@ function Invoke-Program {
 }
 $machine = ConvertTo-Data @{ stages = @(@{ name = 'features'; exitCode = 21; limitSeconds = 120 }, @{ name = 'artifacts'; exitCode = 22; limitSeconds = 120 }) }
 
-Test 'a stage that does not end in its time is ended and has failed, and the exit code of the other one of its wave is its own' {
+Test 'a stage that exceeds its time is ended; another of its wave keeps its code' {
     $commands.features = 'Start-Sleep -Seconds 300'
     $commands.artifacts = 'exit 7'
     $machine.stages[0].limitSeconds = 2

@@ -1,5 +1,4 @@
 # A pool's machine, its data and all its stages, on the fakes: for the tests of a whole boot.
-. "$PSScriptRoot/harness.ps1"
 . "$PSScriptRoot/fakes.ps1"
 . "$scripts/files.ps1"
 
@@ -73,7 +72,7 @@ function Test-FakeReady {
         Write-Text $fakeData.paths.kubeconfig 'server: https://api:6443'
         Write-Text "$($fakeData.paths.certificates)/kubelet-client-current.pem" $fakePem
     }
-    if (-not (Test-Path -LiteralPath $fakeData.network.conflist)) { try { & "$scripts/start-flanneld.ps1" | Out-Null } catch { return $false } }
+    if (-not (Test-Path $fakeData.network.conflist)) { try { & "$scripts/start-flanneld.ps1" | Out-Null } catch { return $false } }
     (Read-Text $fakeData.network.conflist) -match '"flannel' -and -not $fakePc.hung
 }
 $fakeAnswer = {
@@ -93,7 +92,7 @@ $fakeAnswer = {
 }
 
 # A machine as the cloud makes it, with the payload of a pool that has all that a pool may have.
-$payload = Get-Content -Raw -Encoding UTF8 -LiteralPath $env:PAYLOAD | ConvertFrom-Json
+$payload = Get-Content -Raw -Encoding UTF8 $env:PAYLOAD | ConvertFrom-Json
 function Get-OnDrive {
     param($Path)
     $drive + $Path.Substring(2).Replace('\', '/')

@@ -1,7 +1,6 @@
 # What scripts do when they are started: loops that go on, arguments, exit codes; and the calls that end a drain.
-. "$PSScriptRoot/harness.ps1"
 . "$PSScriptRoot/fakes.ps1"
-Copy-Item -LiteralPath "$source/podNetworks/azureCni/start-kube-proxy.ps1" -Destination $scripts
+Copy-Item "$source/podNetworks/azureCni/start-kube-proxy.ps1" -Destination $scripts
 . "$scripts/lib.ps1"
 
 # Starts a script with these functions instead of its own. Where it would go on for ever a pause throws.
@@ -22,12 +21,17 @@ function Invoke-Main {
 function Add-Did { Add-Deed "$($args | ForEach-Object { $_ })" }
 Write-Text "$temp/token" 'token'
 Write-Text "$temp/sandbox/config.yaml" 'a: b'
-Write-Text "$scripts/machine.json" (@{
-    cloud = @{}; watch = @{ healthSeconds = 30; noticeSeconds = 5; roundSeconds = 600 }; kubeletEndpoint = 'pipe'; programs = @{ crictl = 'crictl' }; paths = @{ node = "$temp/node.json"; certificates = $temp }
-    prePull = @{ afterSeconds = 300; images = @('a', 'b') }
-    logs = @{ program = 'otelcol.exe'; seconds = 9; files = @('COLLECTOR_CONFIG', 'FAKE_NONE'); kubeconfig = 'c.conf' }
-    kubeProxy = @{ program = 'kube-proxy.exe'; seconds = 9; kubeconfig = 'p.conf'; arguments = @('--hostname-override=@NODE_NAME@') }
-} | ConvertTo-Json -Depth 5)
+Write-Text "$scripts/machine.json" (New-Data @"
+cloud {}
+watch {"healthSeconds":30,"noticeSeconds":5,"roundSeconds":600}
+kubeletEndpoint pipe
+programs.crictl crictl
+paths.node $temp/node.json
+paths.certificates $temp
+prePull {"afterSeconds":300,"images":["a","b"]}
+logs {"program":"otelcol.exe","seconds":9,"files":["COLLECTOR_CONFIG","FAKE_NONE"],"kubeconfig":"c.conf"}
+kubeProxy {"program":"kube-proxy.exe","seconds":9,"kubeconfig":"p.conf","arguments":["--hostname-override=@NODE_NAME@"]}
+"@ | ConvertTo-Json -Depth 5)
 
 Test 'the health task goes on behind a round that has failed, with a guard' {
     Invoke-Main 'watch-health' @'
@@ -38,14 +42,14 @@ function Start-Sleep { if ($fakePc.rounds -gt 1) { throw "pause $args in $($memo
 '@
     Assert-Equal $fakePc.deeds @('guard the boot', 'log health: bad', 'round boot-1', 'ends: pause -Seconds 30 in 600')
 }
-Test 'the task of notices goes on behind a round that has failed, and later when the cloud may take the machine' {
+Test 'the task of notices goes on behind failed rounds, and when the machine may go' {
     Invoke-Main 'watch-notices' @'
 function Invoke-Round { $fakePc.rounds += 1; if ($fakePc.rounds -eq 1) { throw 'bad' }; $fakePc.rounds -eq 2 }
 function Start-Sleep { Add-Did "pause $args"; if ($fakePc.rounds -eq 3) { throw 'and so on' } }
 '@
     Assert-Equal $fakePc.deeds @('log notices: bad', 'pause -Seconds 5', 'told the cloud may take this machine now', 'pause -Seconds 900', 'pause -Seconds 5', 'ends: and so on')
 }
-Test 'a drain is asked for with its time and hook, or taken back' {
+Test 'a drain has its time and hook, or is taken back' {
     $functions = 'function Get-NodeName { "n1" }; function Invoke-Drain { param($Machine, $Node, $Seconds, $Hook, [switch] $Returns, [switch] $Leaves); Add-Did "$Node $Seconds $Hook $Returns $Leaves" }; function Set-Cordon { param($Machine, $Node, $Deadline, [switch] $Off); Add-Did "$Node $($Deadline.seconds) $Off" }'
     Invoke-Main 'drain' $functions @{ Seconds = 90; Hook = 'h'; Returns = $true }
     Assert-Equal @($fakePc.deeds, $fakePc.code) @(@('n1 90 h True False'), 0)
@@ -54,7 +58,7 @@ Test 'a drain is asked for with its time and hook, or taken back' {
     Invoke-Main 'drain' $functions @{ Seconds = 0 }
     Assert-Equal $fakePc.deeds @('n1 20 True')
 }
-Test 'a node drains itself by the name that it has joined with while the metadata service is busy' {
+Test 'a node drains itself by its joined name while the metadata service is busy' {
     $functions = 'function Get-NodeName { if ($CallsEnd.seconds -ne 10) { throw "no limit" }; throw 503 }; function Invoke-Drain { param($Machine, $Node); Add-Did $Node }'
     Write-Text "$temp/kubelet-client-current.pem" (New-Pem 'i-0fedcba9876543210')
     foreach ($case in @{ file = '{"name":"n2"}'; name = 'n2' }, @{ file = '{"na'; name = 'i-0fedcba9876543210' }) {
@@ -62,7 +66,7 @@ Test 'a node drains itself by the name that it has joined with while the metadat
         Invoke-Main 'drain' $functions @{ Seconds = 90 }
         Assert-Equal $fakePc.deeds @('log 503', $case.name)
     }
-    Remove-Item -LiteralPath "$temp/kubelet-client-current.pem"
+    Remove-Item "$temp/kubelet-client-current.pem"
     Invoke-Main 'drain' $functions @{ Seconds = 90 }
     Assert-Equal $fakePc.deeds @('log 503', 'ends: nobody says which node this is')
 }
@@ -81,7 +85,7 @@ foreach ($breaks in $false, $true) {
         if (-not $breaks) { Assert-Equal $fakePc.code 7 }
     }
 }
-Test 'an image has half an hour, and one that cannot be pulled keeps no other from it' {
+Test 'an image has half an hour; one that fails keeps no other from it' {
     Invoke-Main 'prepull' 'function Start-Sleep { Add-Did $args }; function Invoke-Program { if ($args[1][-1] -eq "a") { throw "no" }; Add-Did $args[1] $args[2] $args[3] }'
     Assert-Equal $fakePc.deeds @('-Seconds 300', 'log not pulled: no', '--runtime-endpoint pipe --timeout 1800s pull b -Seconds 1810', 'log pulled b')
 }

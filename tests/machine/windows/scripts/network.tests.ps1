@@ -1,5 +1,4 @@
 # Routes, the node's subnet, the source address of kube-proxy; the token's place, and a kubeconfig that names the API itself.
-. "$PSScriptRoot/harness.ps1"
 . "$PSScriptRoot/fakes.ps1"
 . "$scripts/lib.ps1"
 . "$scripts/routes.ps1"
@@ -14,8 +13,8 @@ title|has[]|made[]|removed[]
 that are right are left alone|METADATA 7 10.0.0.1, CLOCK 7 10.0.0.1||
 that are lost are made, and no other|CLOCK 7 10.0.0.1|METADATA|
 over the adapter of before are replaced|METADATA 4 10.0.9.1, CLOCK 4 10.0.9.1|METADATA, CLOCK|ActiveStore METADATA, ActiveStore CLOCK
-to the same place over an adapter that is gone are taken out|METADATA 7 10.0.0.1, METADATA 4 10.0.9.1, CLOCK 7 10.0.0.1|METADATA|ActiveStore METADATA
-that Azure hands out to its platform are left alone|168.63.129.16/32 7 10.0.0.1, CLOCK 7 10.0.0.1|METADATA|
+over an adapter that is gone are taken out|METADATA 7 10.0.0.1, METADATA 4 10.0.9.1, CLOCK 7 10.0.0.1|METADATA|ActiveStore METADATA
+of Azure's platform are left alone|168.63.129.16/32 7 10.0.0.1, CLOCK 7 10.0.0.1|METADATA|
 '@.Replace('METADATA', $metadata).Replace('CLOCK', $clock)) {
     Test "routes $($case.title); what is made is for this boot only" {
         Reset-Pc
@@ -29,18 +28,18 @@ that Azure hands out to its platform are left alone|168.63.129.16/32 7 10.0.0.1,
         Assert-Equal ($fakePc.routes.Count) ($others + 2)
     }
 }
-Test 'a route that somebody else makes at this moment keeps no other from being made' {
+Test 'a route that somebody else makes meanwhile prevents no other' {
     Reset-Pc @{ call = "New-NetRoute $metadata"; way = 'Instance MSFT_NetRoute already exists' }
     Assert-Equal @(Repair-Routes @($metadata, '169.254.169.123/32')) @('169.254.169.123/32')
 }
-Test 'of two default routes the one with the lower sum of metrics counts, and one without a gateway never' {
+Test 'the default route with the lowest metrics counts, one without a gateway never' {
     Reset-Pc
     $dear = New-Route '0.0.0.0/0' 5 '10.0.0.1'
     $dear.RouteMetric = 500
     $fakePc.routes = @($dear, (New-Route '0.0.0.0/0' 3 '0.0.0.0'), (New-Route '0.0.0.0/0' 7 '10.0.0.2'))
     Assert-Equal (Get-DefaultRoute).InterfaceIndex 7
 }
-Test 'an adapter without an address that stays has no default route yet' {
+Test 'an adapter without a lasting address has no default route' {
     Reset-Pc
     foreach ($address in @{ AddressState = 'Tentative'; IPAddress = '10.0.0.9' }, @{ AddressState = 'Preferred'; IPAddress = '169.254.7.7' }, $fakePc.address) {
         $fakePc.address = $address
@@ -57,7 +56,7 @@ Test 'networks of addresses' {
         Assert-Equal (Get-NetworkAddress $address $bits) $network
     }
 }
-Test 'the subnet is read from the file of flanneld, and empty without it' {
+Test 'the subnet is that of flanneld''s file, empty without it' {
     $file = "$temp/subnet.env"
     Assert-Equal (Get-Subnet $file) ''
     Set-Content -Path $file -Value @('FLANNEL_NETWORK=10.244.0.0/16', 'FLANNEL_SUBNET=10.244.3.1/24', 'FLANNEL_MTU=1450')
@@ -70,7 +69,7 @@ function Request-Address {
     param($Machine, $Command, $Subnet)
     $network = $Machine.network
     $store.calls += $Command
-    $own = @(Get-ChildItem -File -LiteralPath $network.reservations | Where-Object { (Get-Content -TotalCount 1 -LiteralPath $_.FullName) -eq $network.sourceVip.container })
+    $own = @(Get-ChildItem -File $network.reservations | Where-Object { (Get-Content -TotalCount 1 $_.FullName) -eq $network.sourceVip.container })
     if ($Command -eq 'DEL') {
         $own | Remove-Item
         return ''
@@ -94,20 +93,20 @@ Test 'the source address is kept across restarts' {
     Assert-Equal (Get-SourceVip $machine '10.244.3.0/24') '10.244.3.2'
     Assert-Equal $store.calls @('DEL', 'ADD')
 }
-Test 'an attempt that was cut off before the address was written down is no obstacle' {
+Test 'an attempt cut off before the address was written is no obstacle' {
     $machine = New-Case
     Get-SourceVip $machine '10.244.3.0/24'
-    Remove-Item -LiteralPath $machine.network.sourceVip.file
+    Remove-Item $machine.network.sourceVip.file
     Assert-Equal (Get-SourceVip $machine '10.244.3.0/24') '10.244.3.3'
 }
-Test 'an address whose reservation a pod holds now, or of another subnet, is not used' {
+Test 'an address that a pod holds now, or of another subnet, is not used' {
     $machine = New-Case
     Get-SourceVip $machine '10.244.3.0/24'
     Write-Text "$($machine.network.reservations)/10.244.3.2" 'a-pod'
     Assert-Equal (Get-SourceVip $machine '10.244.3.0/24') '10.244.3.3'
     Assert-Equal (Get-SourceVip $machine '10.244.8.0/24') '10.244.8.4'
 }
-Test 'a pod that is there before its program waits for it, and says for what when it does not come' {
+Test 'a pod waits for its program, and says for what when it does not come' {
     $program = "$temp/kube-proxy.exe"
     Assert-Throws { Wait-Program $program 0 } "^waited 0 s in vain for the stage programs to bring .*kube-proxy\.exe$"
     Write-Text $program 'program'
@@ -131,12 +130,12 @@ function New-Pod {
     ConvertTo-Data @{ folder = $folder; paths = @{ node = "$folder/node.json"; clusterCa = "$folder/ca.crt"; serviceAccountToken = $path } }
 }
 
-Test 'the token is taken from the mount path when the runtime binds it there, else from below the folder of the sandbox, without the drive' {
+Test 'the token is at the mount path where it is bound, else below the sandbox''s folder' {
     Assert-Equal (Read-Text (Get-TokenFile (New-Pod -Bound).paths.serviceAccountToken)) 'bound'
     Assert-Equal (Read-Text (Get-TokenFile (New-Pod).paths.serviceAccountToken)) 'below'
     Assert-Throws { Get-TokenFile "$temp/nowhere" } '^no service-account token at .*nowhere$'
 }
-Test 'the kubeconfig has the API''s name, the cluster''s certificate and the file of the token, which rotates, but never the token' {
+Test 'the kubeconfig has API, certificate and the token''s file, never the token' {
     $machine = New-Pod -Bound
     Write-PodKubeconfig $machine "$($machine.folder)/flanneld.conf"
     $text = [IO.File]::ReadAllText("$($machine.folder)/flanneld.conf")

@@ -12,16 +12,22 @@ function Write-Text {
 function Get-ChildItem { Invoke-Call 'Get-ChildItem' { @() } }
 New-Folder "$temp/state"
 [IO.File]::WriteAllText("$temp/kubectl", '')
-$fakeMachine = ConvertTo-Data @{
-    kubeletEndpoint = 'pipe'
-    stages          = @(@{ name = 'network'; takes = $true })
-    cloud           = @{ kind = 'aws' }
-    programs        = @{ crictl = 'crictl'; kubectl = "$temp/kubectl" }
-    paths           = @{ state = "$temp/state"; logs = "$temp/logs"; kubeconfig = "$temp/state"; node = "$temp/node.json" }
-    drain           = @{ spotSeconds = 20 }
-    network         = @{ name = 'flannel.4096'; routes = @('169.254.169.254/32'); conflist = "$temp/state" }
-    watch           = @{ roundSeconds = 600; beatSeconds = 300; lostRounds = 2; sickRounds = 3; logBytes = 10; healthPatience = 300; healthPort = 10261; kubeletHealth = 'kubelet'; proxyHealth = 'kube-proxy' }
-}
+$fakeMachine = New-Data @"
+kubeletEndpoint pipe
+stages [{"name":"network","takes":true}]
+cloud.kind aws
+programs.crictl crictl
+programs.kubectl $temp/kubectl
+paths.state $temp/state
+paths.logs $temp/logs
+paths.kubeconfig $temp/state
+paths.node $temp/node.json
+drain.spotSeconds 20
+network.name flannel.4096
+network.routes[] 169.254.169.254/32
+network.conflist $temp/state
+watch {"roundSeconds":600,"beatSeconds":300,"lostRounds":2,"sickRounds":3,"logBytes":10,"healthPatience":300,"healthPort":10261,"kubeletHealth":"kubelet","proxyHealth":"kube-proxy"}
+"@
 # crictl, with sandboxes by their addresses of which one that is held does not stop; kubectl.
 $fakePrograms = @{
     'wevtutil.exe' = { $fakePc.events }
@@ -52,7 +58,7 @@ function Reset-Node {
     param($Values = @{})
     Reset-Pc @{
         programs = $fakePrograms; words = @{ crictl = 4; kubectl = 4 }; sure = 'stopp', 'annotate', '/r'
-        state = 'up'; due = @(); notes = @{}; ready = $true; status = 200; held = @(); processes = @('flanneld', 'kube-proxy', 'kubelet')
+        boot = 'boot-1'; state = 'up'; due = @(); notes = @{}; ready = $true; status = 200; held = @(); processes = @('flanneld', 'kube-proxy', 'kubelet')
         tasks = @{ 'fenestra-run' = @{ State = 'Running' } }; networks = @(@{ ID = 'n1'; Name = 'flannel.4096' }); policylists = @(@{ ID = 'p1' })
         sandboxes = [ordered] @{ a = '10.244.3.4'; host = ''; b = '10.244.3.5' }
         answer = { if ($args[0] -match '^GET kube') { if ($fakePc.status -ne 200) { throw "refusal $($fakePc.status)" }; return 'ok' }; Get-AwsAnswer $args[0] $args[1] }

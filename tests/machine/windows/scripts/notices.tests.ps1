@@ -1,5 +1,4 @@
 # The task that asks the cloud: drains once, tells the cloud, and needs nothing of HNS.
-. "$PSScriptRoot/harness.ps1"
 . "$PSScriptRoot/fakes.ps1"
 Set-Content -Path "$scripts/drain.ps1" -Value @(
     'param($Seconds, $Hook, [switch] $Returns, [switch] $Leaves)'
@@ -25,7 +24,7 @@ Test 'nothing is done while the machine may stay' {
     Assert-False (Invoke-Round $machine @{ settled = $true })
     Assert-Equal $fakePc.deeds @()
 }
-Test 'a machine that joined is drained before the cloud is told; one that never did, or has no kubectl yet, is not' {
+Test 'only a machine that joined and has kubectl is drained before the cloud is told' {
     $fakePc.termination = @{ seconds = 600; finish = 'lifecycle'; hook = 'drain' }
     foreach ($case in @{ file = ''; calls = @() }, @{ file = $machine.paths.kubeconfig; calls = @() }, @{ file = $machine.programs.kubectl; calls = @('drain 600 drain') }) {
         $fakePc.deeds = @()
@@ -34,7 +33,7 @@ Test 'a machine that joined is drained before the cloud is told; one that never 
         Assert-Equal $fakePc.deeds ($case.calls + 'complete lifecycle')
     }
 }
-Test 'a drain that cannot begin is tried again while there is time, and the cloud is told behind it' {
+Test 'a drain that cannot begin is tried while there is time, then the cloud is told' {
     foreach ($case in @{ fail = 2; drains = 600, 500, 400 }, @{ fail = 99; drains = 600, 500, 400, 300, 200, 100 }) {
         $fakePc.deeds = @()
         $fakePc.fail = $case.fail
@@ -45,8 +44,8 @@ Test 'a drain that cannot begin is tried again while there is time, and the clou
 $fakeLooks = @{ returns = @{ seconds = 60; finish = 'none'; hook = ''; returns = $true }; leaves = @{ seconds = 9; finish = 'event'; hook = '' } }
 foreach ($case in Read-Table @'
 title|looks[]|calls
-an interruption is drained for once, and pods may come when it is over|returns, returns, nothing, nothing|drain 60 ;complete none;drain 0 
-where nobody says whether it is over, nothing is taken back|returns, silent, silent|drain 60 ;complete none
+an interruption is drained for once, until it is over|returns, returns, nothing, nothing|drain 60 ;complete none;drain 0 
+nothing is taken back while nobody says so|returns, silent, silent|drain 60 ;complete none
 behind a restart pods may come|silent, nothing, nothing|drain 0 
 what was to return leaves after all|returns, leaves|drain 60 ;complete none;drain 9 ;complete event
 '@) {

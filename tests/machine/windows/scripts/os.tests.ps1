@@ -1,12 +1,11 @@
 # The operating system's stage: features and the reboot, settings, and faults that must not cost a node.
-. "$PSScriptRoot/harness.ps1"
 . "$PSScriptRoot/fakes.ps1"
 . "$scripts/lib.ps1"
 . "$scripts/services.ps1"
 
 function Reset-System {
     param($Values = @{})
-    Remove-Item -Force -LiteralPath "$temp/reboots" -ErrorAction SilentlyContinue
+    Remove-Item -Force "$($machine.folder)/reboots" -ErrorAction SilentlyContinue
     Reset-Pc @{
         features = @{ Containers = 'Available' }; services = @{ wuauserv = @{}; UsoSvc = @{}; w32time = @{} }; ports = @(); excluded = @(); sizes = @(); resized = 0
         words    = @{ 'netsh.exe' = 2 }
@@ -40,20 +39,21 @@ function Set-CimInstance {
     if ($Property.ContainsKey('AutomaticManagedPagefile')) { $InputObject.AutomaticManagedPagefile = $Property.AutomaticManagedPagefile }
     else { $fakePc.sizes = @($Property.InitialSize, $Property.MaximumSize) }
 }
-$machine = ConvertTo-Data @{
-    paths = @{ dumps = "$temp/dumps"; state = $temp; repairs = "$temp/repairs.json" }
-    os    = @{
-        features     = @('Containers')
-        name         = 'windows-2022'
-        registry     = @(@{ path = 'HKLM:\SOFTWARE\x'; type = 'DWord'; values = @{ NoAutoUpdate = 1 }; reboot = $false })
-        servicesOff  = @('wuauserv', 'UsoSvc')
-        dynamicPorts = @{ start = 32768; count = 32768 }
-        excludedUdpPorts = @(65330)
-        clock        = @(, @('/config', '/update'))
-        defender     = @{ processes = @('kubelet.exe'); paths = @('C:\fenestra\bin') }
-        pagefile     = @{ initialMb = 4096; maximumMb = 6144 }
-    }
-}
+$machine = New-Data @'
+paths.dumps FOLDER/dumps
+paths.state FOLDER
+paths.repairs FOLDER/repairs.json
+os.features[] Containers
+os.name windows-2022
+os.registry [{"path":"HKLM:\\SOFTWARE\\x","type":"DWord","values":{"NoAutoUpdate":1},"reboot":false}]
+os.servicesOff[] wuauserv, UsoSvc
+os.dynamicPorts {"start":32768,"count":32768}
+os.excludedUdpPorts[] 65330
+os.clock [["/config","/update"]]
+os.defender.processes[] kubelet.exe
+os.defender.paths[] C:\fenestra\bin
+os.pagefile {"initialMb":4096,"maximumMb":6144}
+'@
 
 # Both stages, which on a machine run side by side.
 function Invoke-Both {
@@ -61,9 +61,9 @@ function Invoke-Both {
     & "$scripts/install-features.ps1" -Machine $OfTest
     & "$scripts/apply-settings.ps1" -Machine $OfTest
 }
-ConvertTo-Json -Depth 5 @{ 'windows-2022' = @(@{ path = 'HKLM:\SYSTEM\y'; type = 'DWord'; values = @{ '1114842764' = 0 }; reboot = $true }); 'windows-2019' = @(@{ path = 'HKLM:\SYSTEM\z'; type = 'DWord'; values = @{ other = 1 }; reboot = $true }) } | Set-Content -Path "$temp/repairs.json"
+ConvertTo-Json -Depth 5 @{ 'windows-2022' = @(@{ path = 'HKLM:\SYSTEM\y'; type = 'DWord'; values = @{ '1114842764' = 0 }; reboot = $true }); 'windows-2019' = @(@{ path = 'HKLM:\SYSTEM\z'; type = 'DWord'; values = @{ other = 1 }; reboot = $true }) } | Set-Content -Path $machine.paths.repairs
 
-Test 'a stock image: the feature is installed, everything is set, one reboot is asked for' {
+Test 'a stock image: feature and settings, and one reboot' {
     Reset-System
     Assert-Equal @(Invoke-Both $machine) @('reboot')
     Assert-Equal $fakePc.told @()
@@ -86,20 +86,20 @@ Test 'a stock image: the feature is installed, everything is set, one reboot is 
     Assert-Equal $fakePc.resized 107374182400
 }
 foreach ($torn in '', "`0`0", '{}', '{"windows-2022":') {
-    Test "a list of fixes that is '$torn' leaves none out in silence: the stage fails, and an image is not believed" {
+    Test "a list of fixes that is '$torn' leaves none out: the stage fails" {
         Reset-System
-        $kept = Get-Content -Raw -LiteralPath $machine.paths.repairs
-        Set-Content -NoNewline -LiteralPath $machine.paths.repairs -Value $torn
+        $kept = Get-Content -Raw $machine.paths.repairs
+        Set-Content -NoNewline $machine.paths.repairs -Value $torn
         try {
             Assert-Throws { & "$scripts/install-features.ps1" -Machine $machine } 'repairs\.json'
             Assert-Equal $fakePc.deeds @()
         }
         finally {
-            Set-Content -NoNewline -LiteralPath $machine.paths.repairs -Value $kept
+            Set-Content -NoNewline $machine.paths.repairs -Value $kept
         }
     }
 }
-Test 'after the reboot nothing is installed again and none is asked for' {
+Test 'after the reboot nothing is installed or asked for again' {
     Reset-System
     Invoke-Both $machine
     # An attempt that is repeated for another stage.
@@ -108,7 +108,7 @@ Test 'after the reboot nothing is installed again and none is asked for' {
     Assert-Equal @(Invoke-Both $machine) @()
     foreach ($once in 'install *', '* add *') { Assert-Equal @($fakePc.deeds -like $once).Count 1 }
 }
-Test 'an image that has the feature needs a reboot for repairs that it lacks, since drivers read them when they start, but never a second' {
+Test 'an image with the feature needs one reboot for repairs, which drivers read' {
     Reset-System
     $fakePc.features.Containers = 'Installed'
     $fakePc.registry = @{ 'SYSTEM\y' = @{ '1114842764' = 0 } }
@@ -117,10 +117,10 @@ Test 'an image that has the feature needs a reboot for repairs that it lacks, si
     Assert-Equal @(Invoke-Both $machine) @('reboot')
     # A policy of the domain takes it back at each start.
     $fakePc.registry['SYSTEM\y']['1114842764'] = 1
-    Write-Text "$temp/reboots" '1'
+    Write-Text "$($machine.folder)/reboots" '1'
     Assert-Equal @(Invoke-Both $machine) @()
 }
-Test 'a feature that does not install is an error, and updates, which it may need, are not off yet' {
+Test 'a feature that does not install is an error, before updates are off' {
     Reset-System
     $fakePc.refuses = $true
     Assert-Throws { Invoke-Both $machine } 'features not installed: Failed'
@@ -134,14 +134,14 @@ registry 1114842764|registry value 1114842764 below HKLM:\SYSTEM\y
 partition|size of the system drive
 netsh.exe *|tcp ports of connections, udp ports of connections, UDP port 65330 left out
 '@) {
-    Test "what fails at '$($case.fail)' costs no node: it is told, and the rest is set" {
+    Test "what fails at '$($case.fail)' is told, and the rest is set" {
         Reset-System @{ call = $case.fail; way = 'made to fail' }
         Assert-Equal @(Invoke-Both $machine) @('reboot')
         Assert-Equal $fakePc.told @("settings not made, the node goes on without: $($case.told)")
         Assert-Equal @($fakePc.sizes[0], @('start w32time', 'install Containers' | Where-Object { $fakePc.deeds -contains $_ }).Count) @(4096, 2)
     }
 }
-Test 'a feature that is missing beside one that waits for its restart is installed after it' {
+Test 'a feature missing beside one that waits for a restart is installed after it' {
     Reset-System
     $machine.os.features = @('Containers', 'Hyper-V')
     $fakePc.features = @{ Containers = 'InstallPending'; 'Hyper-V' = 'Available' }

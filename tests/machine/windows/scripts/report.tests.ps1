@@ -9,16 +9,16 @@ $fakeBefore = '[{"version":1,"timestampUTC":"2026-01-02T03:04:05Z","status":{"na
 
 function New-Case {
     param($Text = $fakeBefore)
-    $folder = "$temp/$([Guid]::NewGuid())"
-    New-Folder "$folder/1.10.20/Status"
-    Write-Text "$folder/1.10.20/Status/0.status" $Text
+    $machine = New-Data @'
+statusFiles FOLDER/*/Status/*.status
+file FOLDER/1.10.20/Status/0.status
+stages [{"name":"network","exitCode":24},{"name":"join","exitCode":25}]
+exitCodes {"reboot":3010,"accessRights":19,"rebootLoop":20}
+'@
+    New-Folder (Split-Path -Parent $machine.file)
+    Write-Text $machine.file $Text
     $told.lines = @()
-    ConvertTo-Data @{
-        statusFiles = "$folder/*/Status/*.status"
-        file        = "$folder/1.10.20/Status/0.status"
-        stages      = @(@{ name = 'network'; exitCode = 24 }, @{ name = 'join'; exitCode = 25 })
-        exitCodes   = @{ reboot = 3010; accessRights = 19; rebootLoop = 20 }
-    }
+    $machine
 }
 # The file as the cloud's agent reads it: a list with one status.
 function Get-Status {
@@ -28,7 +28,7 @@ function Get-Status {
     @(ConvertFrom-Json $text)[0].status
 }
 
-Test 'the next outcome takes the place of the one before, in words, and the status itself stays' {
+Test 'an outcome replaces the one before, in words, and the status itself stays' {
     $machine = New-Case
     foreach ($case in Read-Table @'
 code|status|words
@@ -53,11 +53,11 @@ Test 'a status without parts gets one' {
     Set-Report $machine 25
     Assert-Equal @((Get-Status $machine).substatus.code) @(25)
 }
-Test 'a file that cannot be read or is not there ends no run' {
+Test 'a missing or unreadable file ends no run' {
     $machine = New-Case 'not JSON'
     Set-Report $machine 25
     Assert-Equal (Read-Text $machine.file) 'not JSON'
-    Remove-Item -LiteralPath $machine.file
+    Remove-Item $machine.file
     Set-Report $machine 25
     Assert-Equal $told.lines.Count 2
 }

@@ -1,5 +1,4 @@
 # The health task over ten rounds with each of its calls spoilt in each way: what was done, and what has failed?
-. "$PSScriptRoot/harness.ps1"
 . "$PSScriptRoot/fakes.ps1"
 . "$scripts/watch-health.ps1"
 . "$PSScriptRoot/node.ps1"
@@ -30,6 +29,12 @@ $fakeScenes = [ordered] @{
     pending     = { Set-Values $fakePc.services.containerd @{ status = 'StartPending'; start = 'Disabled' } }
     'no network' = { $fakePc.networks = @() }
     'no flanneld' = { Set-Values $fakePc @{ networks = @(); processes = @('kube-proxy', 'kubelet') } }
+    'another network' = { $fakePc.networks[0].ID = 'n2' }
+    # Nothing of the boot before is left to repair.
+    'another boot' = {
+        $fakePc.boot = 'boot-2'
+        $fakePc.networks[0].ID = 'n2'
+    }
     pausing     = { $fakePc.due = @('after') }
 }
 # Scene, deeds, failed duties, and the cells that end so: calls with the first letters of ways. Each other cell of a
@@ -62,6 +67,8 @@ locked|route||
 pending|start containerd, stop containerd||
 no network|end flanneld||
 no flanneld|||
+another network|DELETE /policylists/p1, end kube-proxy, stopp a, stopp b||
+another boot|||
 pausing|||
 unsettled|||Get-ScheduledTask h, Start-ScheduledTask ht
 unsettled||bootstrap|Get-ScheduledTask tne
@@ -81,7 +88,7 @@ function Get-Cell {
         if ($Scene -eq 'trouble' -and ($round -eq 1 -or $round -gt 6)) { $fakePc.call = '' }
         $began = $fakePc.time
         :alive while ($true) {
-            Invoke-Round $fakeMachine 'boot-1' $kept
+            Invoke-Round $fakeMachine $fakePc.boot $kept
             break
         }
         if ($fakePc.time - $began -gt 600) { Add-Deed 'too long' }

@@ -1,5 +1,4 @@
 # The services of a node: registered, held, started and brought back; cut off at each step, and repeated.
-. "$PSScriptRoot/harness.ps1"
 . "$PSScriptRoot/fakes.ps1"
 . "$scripts/lib.ps1"
 . "$scripts/services.ps1"
@@ -15,22 +14,24 @@ $fakeContainerd = {
 }
 function New-Case {
     Reset-Pc @{ services = @{ containerd = @{ start = 'Disabled'; status = 'Stopped' } }; programs = @{ 'containerd.exe' = $fakeContainerd } }
-    $folder = "$temp/$([Guid]::NewGuid())"
-    New-Folder $folder
-    Write-Text "$folder/pipe" ''
-    Write-Text "$folder/node.json" '{"name":"i-1","providerId":"aws:///a/i-1","address":"10.0.0.7"}'
-    $recovery = 'reset=', '600', 'actions=', 'restart/5000'
-    ConvertTo-Data @{
-        paths    = @{ node = "$folder/node.json"; kubeletState = "$folder/kubelet" }
-        kubelet  = @{ arguments = @('--hostname-override=@NODE_NAME@', '--node-ip=@NODE_IP@') }
-        services = @{
-            containerd = @{ pipe = "$folder/pipe"; program = 'containerd.exe'; arguments = @('--config', 'c.toml'); recovery = $recovery; environment = @('HTTPS_PROXY=http://proxy:3128', 'NO_PROXY=localhost') }
-            kubelet    = @{ command = @('log-runner', 'kubelet'); recovery = $recovery }
-        }
-    }
+    $machine = New-Data @'
+paths.node FOLDER/node.json
+paths.kubeletState FOLDER/kubelet
+kubelet.arguments[] --hostname-override=@NODE_NAME@, --node-ip=@NODE_IP@
+services.containerd.pipe FOLDER/pipe
+services.containerd.program containerd.exe
+services.containerd.arguments[] --config, c.toml
+services.containerd.recovery[] reset=, 600, actions=, restart/5000
+services.containerd.environment[] HTTPS_PROXY=http://proxy:3128, NO_PROXY=localhost
+services.kubelet.command[] log-runner, kubelet
+services.kubelet.recovery[] reset=, 600, actions=, restart/5000
+'@
+    Write-Text $machine.services.containerd.pipe ''
+    Write-Text $machine.paths.node '{"name":"i-1","providerId":"aws:///a/i-1","address":"10.0.0.7"}'
+    $machine
 }
 
-Test 'a service is held: disabled before it is stopped, so that a restart that is planned already does not bring it back' {
+Test 'a service is held: disabled before it is stopped, lest a planned restart bring it back' {
     New-Case
     $fakePc.services.kubelet = @{ start = 'Manual'; status = 'Running' }
     $fakePc.services.containerd.status = 'Running'
@@ -41,7 +42,7 @@ Test 'a service is held: disabled before it is stopped, so that a restart that i
     Assert-Throws { Start-Within kubelet } 'disabled'
 }
 foreach ($case in 'refuses', 'stays') {
-    Test "a service that $case when it is asked to stop is ended by its process, and a process that others share is not" {
+    Test "a service that $case is ended by its process, unless others share that" {
         New-Case
         $fakePc.services.kubelet = @{ start = 'Manual'; status = 'Running'; hangs = $case; id = 41 }
         Stop-Within kubelet
@@ -61,7 +62,7 @@ Test 'no second process is started beside one that does not end' {
     Assert-Throws { Restart-NodeService kubelet } '^a process kubelet of before does not end$'
     Assert-Equal $fakePc.deeds @('stop kubelet', 'set kubelet Manual')
 }
-Test 'HNS that hangs is started again; its file goes only where that is asked for' {
+Test 'HNS that hangs starts again; its file goes only where asked for' {
     $env:ProgramData = $temp
     foreach ($empty in $false, $true) {
         New-Case
@@ -70,10 +71,10 @@ Test 'HNS that hangs is started again; its file goes only where that is asked fo
         $fakePc.services.hns = @{ start = 'Automatic'; status = 'Running'; hangs = 'stays'; id = 43 }
         Restart-Hns -Empty:$empty
         Assert-Equal $fakePc.deeds @('stop hns', 'end 43', 'start hns')
-        Assert-Equal (Test-Path -LiteralPath "$temp/Microsoft/Windows/HNS/HNS.data") (-not $empty)
+        Assert-Equal (Test-Path "$temp/Microsoft/Windows/HNS/HNS.data") (-not $empty)
     }
 }
-Test 'a service that WMI knows nothing of is told to stop all the same, and one that is stopped takes its child along' {
+Test 'a service unknown to WMI is stopped too, and a stopped one takes its child along' {
     foreach ($way in 'throws', 'nothing', 'empty') {
         Reset-Pc @{ call = 'Get-CimInstance'; way = $way; services = @{ hns = @{ status = 'Running'; hangs = 'stays' }; kubelet = @{ status = 'Stopped' } }; processes = @('kubelet') }
         Assert-Throws { Stop-Within hns } 'time out'
@@ -101,7 +102,7 @@ $started = @(
 $ends = @{ 'add-containerd' = 'containerd Manual Stopped '; 'start-kubelet' = 'containerd Manual Running , kubelet Manual Running log-runner kubelet --hostname-override=i-1 --node-ip=10.0.0.7' }
 foreach ($script in 'add-containerd', 'start-kubelet') {
     $steps = if ($script -eq 'add-containerd') { $registered } else { $started }
-    Test "${script}: a new node, and one that is cut off at any step: a repeat ends with the whole service" {
+    Test "${script}: a repeat ends with the whole service, wherever it was cut off" {
         $new = {
             $fakePc.machine = New-Case
             if ($script -eq 'add-containerd') { $fakePc.services.Clear() }
@@ -118,7 +119,7 @@ foreach ($script in 'add-containerd', 'start-kubelet') {
         }
     }
 }
-Test 'a repeat replaces containerd and changes the kubelet, so that new arguments count; without a proxy there is no environment' {
+Test 'a repeat brings new arguments; without a proxy there is no environment' {
     $machine = New-Case
     $machine.services.containerd.environment = @()
     & "$scripts/add-containerd.ps1" -Machine $machine

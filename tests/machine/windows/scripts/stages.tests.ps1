@@ -1,11 +1,10 @@
 # The stage machine over its faults: each stage fails, is cut off, is repeated; a reboot between any two.
-. "$PSScriptRoot/harness.ps1"
 . "$PSScriptRoot/fakes.ps1"
 . "$scripts/stage.ps1"
 . "$scripts/run.ps1"
 
 # A machine of a pool that has all stages, which only write down that they ran, in a folder of its own.
-$fakeText = (Get-Content -Raw -Encoding UTF8 -LiteralPath $env:PAYLOAD | ConvertFrom-Json).'C:\fenestra\machine.json'
+$fakeText = (Get-Content -Raw -Encoding UTF8 $env:PAYLOAD | ConvertFrom-Json).'C:\fenestra\machine.json'
 $fakeMade = @{}
 function New-Machine {
     $data = $fakeText | ConvertFrom-Json
@@ -65,14 +64,14 @@ function Invoke-Wave {
         if ($fakePc.cut -eq $name) {
             # The process was ended in the middle: it wrote no state, and its code is none of ours.
             $fakePc.cut = ''
-            Remove-Item -Force -LiteralPath "$($fakeMade.data.paths.state)/$name.json" -ErrorAction SilentlyContinue
+            Remove-Item -Force "$($fakeMade.data.paths.state)/$name.json" -ErrorAction SilentlyContinue
             $codes[$name] = -1073741510
         }
     }
     $codes
 }
 
-Test 'a run sets access rights before any stage, runs each once, in order, and holds services before the stage that needs them still' {
+Test 'a run sets access rights, then holds services and runs each stage once, in order' {
     Reset-Fake
     $machine = New-Machine
     Assert-Equal (Invoke-Run $machine) 0
@@ -87,13 +86,13 @@ Test 'a run sets access rights before any stage, runs each once, in order, and h
 }
 foreach ($case in Read-Table @'
 title|call|times|first|ends|reports[]|ran|of
-access rights that cannot be set have a code of their own, run no stage, and are tried again|icacls.exe*|2||0|19, 19, 0|all|
+access rights that cannot be set have their code, run no stage, and are tried again|icacls.exe*|2||0|19, 19, 0|all|
 and are told where the extension runs|icacls.exe*|99|True|19||none|
 each failed attempt is reported|stage join|2||0|25, 25, 0|all|
 but not while the extension runs|stage artifacts|1|True|0||first|
 an error outside of every stage does not end the run|wave|2||0|1, 1, 0|all|
-in the foreground a wave that fails is tried three times and its code reported|stage artifacts|99|True|22||first|artifacts
-in the foreground all runs that comes before a restart, also where logins come first||0|True|0||first|
+in the foreground a failed wave is tried three times, and its code returned|stage artifacts|99|True|22||first|artifacts
+in the foreground all runs that comes before a restart||0|True|0||first|
 '@) {
     Test "$($case.title)" {
         Reset-Fake @{ acl = ''; call = $case.call; way = 'throws'; times = $case.times }
@@ -112,7 +111,7 @@ function Assert-Ran {
 $fakeEnds = @{ fail = { Set-Values $fakePc @{ call = "stage $broken"; way = 'throws'; times = 1 } }; cut = { $fakePc.cut = $broken } }
 foreach ($broken in $inOrder) {
     foreach ($how in 'fail', 'cut') {
-        Test "stage $broken ends by $($how): it is tried again, with what it sends back; and a reboot behind it loses nothing" {
+        Test "stage $broken ends by $($how): tried again, with what it sends back; a reboot loses nothing" {
             Reset-Fake
             $machine = New-Machine
             & $fakeEnds[$how]
@@ -135,7 +134,7 @@ foreach ($broken in $inOrder) {
             foreach ($name in $bootNames) { Assert-Equal @(Get-Ran | Select-Object -Skip $before | Where-Object { $_ -eq $name }).Count 1 }
         }
     }
-    Test "stage $broken is cut off while its state is written: it runs again, unless the boot's services prove it" {
+    Test "stage $broken has a torn state: it runs again, unless the boot's services prove it" {
         Reset-Fake
         $machine = New-Machine
         Invoke-Run $machine
@@ -143,27 +142,23 @@ foreach ($broken in $inOrder) {
         $fakePc.calls = @()
         Assert-Equal (Invoke-Run $machine) 0
         Assert-Equal @(Get-Ran) @($lateNames -eq $broken)
-        Remove-Item -Force -LiteralPath "$($machine.paths.state)/services.json"
+        Remove-Item -Force "$($machine.paths.state)/services.json"
         $fakePc.calls = @()
         Assert-Equal (Invoke-Run $machine) 0
         Assert-Equal @(Get-Ran) @($inOrder | Where-Object { $_ -eq 'services' -or ($_ -eq $broken -and $lateNames -notcontains $_) })
     }
 }
-Test 'a stage that wants to run again after the restart that it asks for does' {
-    Reset-Fake @{ reboots = 1; word = 'again' }
+Test 'a stage that wants a restart and itself again gets both, as often as allowed' {
+    Reset-Fake @{ reboots = 99; word = 'again' }
     $machine = New-Machine
-    Assert-Equal (Invoke-Run $machine) 3010
-    Assert-Equal @(Get-Ran) @($inOrder | Select-Object -First 4)
-    $fakePc.boot = 'boot-2'
-    Assert-Equal (Invoke-Run $machine) 0
-    Assert-Equal @('features', 'artifacts' | ForEach-Object { $name = $_; @((Get-Ran) -eq $name).Count }) @(2, 1)
+    foreach ($code in 3010, 3010, 20) {
+        Assert-Equal (Invoke-Run $machine -FirstWave) $code
+        $fakePc.boot += '+'
+    }
+    # In the foreground what fails is tried three times.
+    Assert-Equal @('features', 'artifacts' | ForEach-Object { $name = $_; @((Get-Ran) -eq $name).Count }) @(5, 1)
 }
-Test 'a stage that wants reboots for ever is an error after those allowed' {
-    Reset-Fake @{ reboots = 99 }
-    $machine = New-Machine
-    foreach ($code in 3010, 3010, 20) { Assert-Equal (Invoke-Run $machine -FirstWave) $code }
-}
-Test 'facts of the node that are torn, and a token that is back, repeat the stage that they are of' {
+Test 'torn facts of the node, and a token that is back, repeat their stage' {
     Reset-Fake
     $machine = New-Machine
     Invoke-Run $machine
@@ -174,7 +169,7 @@ Test 'facts of the node that are torn, and a token that is back, repeat the stag
     Invoke-Stage $machine ($machine.stages | Where-Object { $_.name -eq 'ready' }) $fakePc.boot
     Assert-Equal @(Get-Ran) @('join', 'ready')
 }
-Test 'what the user wants done on a Ready node is done without the lock, and its failure is tried again' {
+Test 'the user''s steps on a Ready node go without the lock, and are tried again' {
     Reset-Fake
     $machine = New-Machine
     Invoke-Waves $machine @($machine.waves | Where-Object { $_ -ne 'after' })
@@ -183,13 +178,13 @@ Test 'what the user wants done on a Ready node is done without the lock, and its
     Assert-Equal $fakePc.reports @(31, 31, 0)
     Assert-Equal $fakePc.locks @($false, $false, $false)
 }
-Test 'a lock that is held for too long is told, and the run goes on without it' {
+Test 'a lock that is held too long is told, and the run goes on' {
     Reset-Fake @{ locked = $true }
     Assert-Equal (Invoke-Run (New-Machine)) 0
     Assert-Equal @(Get-Ran) $inOrder
     Assert-True ($fakePc.told[-1] -like '*has held the lock for 2100 s*')
 }
-Test 'what a stage lets slip beside its answer asks for no reboot' {
+Test 'what a stage lets slip asks for no reboot' {
     Reset-Fake @{ slip = $true }
     Assert-Equal (Invoke-Run (New-Machine)) 0
     Assert-Equal @(Get-Ran) $inOrder

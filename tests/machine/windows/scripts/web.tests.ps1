@@ -36,7 +36,7 @@ Test 'a name that nobody answers for ends in time' {
     Write-Text "$scripts/nameless.ps1" $text
     Assert-Throws { & { . "$scripts/nameless.ps1"; Send-Web @{ Uri = 'http://127.0.0.1/' } 1 } } 'address of 127.0.0.1 within 1 s'
 }
-Test 'method, headers, type and body go out as they are, and a token is asked for without a body' {
+Test 'method, headers, type and body go out as they are' {
     $answer = Send-Web @{ Method = 'POST'; Uri = "$base/echo"; ContentType = 'application/x-www-form-urlencoded; charset=utf-8'; Body = 'a=1&b=%20'; Headers = @{ authorization = 'AWS4-HMAC-SHA256 Credential=a/b, SignedHeaders=host;x, Signature=0' } } 10
     $seen = $answer.text | ConvertFrom-Json
     Assert-Equal @($seen.method, $seen.type, $seen.body, $seen.authorization) @('POST', 'application/x-www-form-urlencoded; charset=utf-8', 'a=1&b=%20', 'AWS4-HMAC-SHA256 Credential=a/b, SignedHeaders=host;x, Signature=0')
@@ -47,7 +47,7 @@ Test 'a download is the bytes that were sent, and a refusal writes no file' {
     Send-Web @{ Uri = "$base/bytes"; OutFile = "$temp/bytes" } 10 | Out-Null
     Assert-Equal ([BitConverter]::ToString([IO.File]::ReadAllBytes("$temp/bytes"))) '00-FF-0A'
     Send-Web @{ Uri = "$base/missing"; OutFile = "$temp/none" } 10 | Out-Null
-    Assert-False (Test-Path -LiteralPath "$temp/none")
+    Assert-False (Test-Path "$temp/none")
 }
 Test 'many answers, of errors too, hold no connection' {
     for ($call = 0; $call -lt 20; $call += 1) {
@@ -55,7 +55,7 @@ Test 'many answers, of errors too, hold no connection' {
     }
 }
 $server.Kill()
-Test 'the time is learned from a server that has proved who it is, and requests are signed with it' {
+Test 'the time comes from a proven server, and requests are signed with it' {
     function Get-AwsKey { @{ AccessKeyId = 'A'; SecretAccessKey = 's'; Token = 't' } }
     foreach ($case in @(
         @{ uri = 'https://ssm/'; date = [DateTime]::UtcNow.AddMinutes(10).ToString('R'); ahead = 10 }
