@@ -30,10 +30,10 @@ const declaration = new Declaration()
   .option("--api-away", "leave the objects of Kubernetes out of what is read, to repair a cluster whose API is away")
   .option("--plugins", "for pipelines: only fetch Pulumi's plug-ins for the stack's cloud, before anybody signs in")
   .option("--drift", "for pipelines: only compare, and fail where the cloud differs from what is recorded")
-  .option("--preview <FOLDER>", "for pipelines: only write there what an update would do, where it would do anything")
+  .option("--preview <DIR>", "for pipelines: only write there what an update would do, where it would do anything")
   .addOption(
     new Option(
-      "--approved <FOLDER>",
+      "--approved <DIR>",
       "for pipelines: only update, without a question, where it does what --preview has written there",
     ).conflicts(["plugins", "drift", "preview"]),
   );
