@@ -142,6 +142,13 @@ const pods: Readonly<Record<string, object>> = {
   users: { hostUsers: false },
   uid: { securityContext: { runAsUser: 1000 } },
   nonroot: { securityContext: { runAsNonRoot: true } },
+  forbidden: {
+    ...{ hostPID: true, hostIPC: true, shareProcessNamespace: true },
+    securityContext: {
+      ...{ seLinuxOptions: {}, seccompProfile: { type: "RuntimeDefault" }, sysctls: [{ name: "a.b", value: "0" }] },
+      ...{ fsGroup: 1, fsGroupChangePolicy: "Always", runAsUser: 1, runAsGroup: 1, supplementalGroups: [1] },
+    },
+  },
   host: { hostNetwork: true, ...hostProcess },
   user: {
     securityContext: { runAsNonRoot: true, windowsOptions: { hostProcess: false, runAsUserName: "ContainerUser" } },
@@ -158,6 +165,13 @@ const pods: Readonly<Record<string, object>> = {
 const containers: Readonly<Record<string, object>> = {
   fields: { securityContext: { runAsNonRoot: true, allowPrivilegeEscalation: false } },
   readonly: { securityContext: { readOnlyRootFilesystem: true } },
+  forbidden: {
+    securityContext: {
+      ...{ seLinuxOptions: {}, seccompProfile: { type: "RuntimeDefault" }, runAsUser: 1, runAsGroup: 1 },
+      ...{ capabilities: {}, readOnlyRootFilesystem: true, privileged: true, procMount: "Default" },
+      allowPrivilegeEscalation: true,
+    },
+  },
   hostcontainer: hostProcess,
   inner: credentials,
   probe: { readinessProbe: { httpGet: { port: 80 } } },
