@@ -24,7 +24,7 @@ export interface DecodedUserData {
 }
 
 /** User data that its reader on the machine could not read either. */
-export class UserDataError extends ProgramFailure {
+class UserDataError extends ProgramFailure {
   constructor(message: string, options?: ErrorOptions) {
     super(`the user data is not what a machine can read: ${message}`, options);
     this.name = "UserDataError";

@@ -240,12 +240,12 @@ export function difference(question: DiffQuestion): Difference {
   return { changes };
 }
 
-export function differentPaths(old: PropertyMap, now: PropertyMap): readonly string[] {
+function differentPaths(old: PropertyMap, now: PropertyMap): readonly string[] {
   return changedLeaves(plain(old), plain(now), "", true).map(({ path }) => path);
 }
 
 /** Changed inputs that the provider takes for an update and the cloud refuses. */
-export function refusedInputs({ type, oldInputs, inputs }: DiffQuestion): readonly string[] {
+function refusedInputs({ type, oldInputs, inputs }: DiffQuestion): readonly string[] {
   return ownChanges(plain(oldInputs), { type, inputs: plain(inputs), options: {} }).refused;
 }
 
