@@ -49,7 +49,7 @@ interface ControlPlaneSpec
   readonly extraArgs: ExtraArgs;
 }
 
-/** Settings that the spec has in another form or under another name, and logins, which it never has. */
+/** Settings that the spec has otherwise, or never: logins. */
 type Resolved =
   | keyof (NodeSettings &
       Pick<StackConfig, "access" | "secretsEncryption" | "proxyCredentials" | "registryCredentials">)
@@ -57,10 +57,7 @@ type Resolved =
   | "controlPlane"
   | "pools";
 
-/**
- * One validated description of a cluster, plain data: nothing in an Output decides the shape of the program. It has
- * each setting of the stack as it is, but for those of `Resolved`.
- */
+/** One validated description of a cluster, plain data: nothing in an Output decides the shape of the program. */
 export interface ClusterSpec extends NodeSettings, Readonly<Omit<StackConfig, Resolved>> {
   /** The only account or subscription that may be touched. */
   readonly accountId: string | undefined;

@@ -135,3 +135,11 @@ function webKey(pem: string) {
   const alg = key.asymmetricKeyType === "rsa" ? "RS256" : "ES256";
   return { use: "sig", kid, alg, ...key.export({ format: "jwk" }) };
 }
+
+/** Prefix of an issuer's user and group names in Kubernetes. */
+export function signInPrefix({ name }: { readonly name: string }): string {
+  return `${name}:`;
+}
+
+/** Group of the administrators' kubeconfig: the next generation takes all earlier ones' rights. */
+export const administratorsGroup = (generation: number): string => `fenestra:administrators-${generation}`;

@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import type { Cloud, StackConfig } from "../config/schema.ts";
+import type { StackConfig } from "../config/schema.ts";
 import type { AddressPlan } from "./addressPlan.ts";
 import type { Artifact } from "./artifacts.ts";
 import type { ClusterAddresses } from "./cidr.ts";
@@ -7,11 +7,8 @@ import type { CloudFacts } from "./cloudFacts/facts.ts";
 import type { RegistryAccess, ServiceAccountName } from "./cloudFacts/identities.ts";
 import type { PodNetwork } from "./podNetwork.ts";
 
-export interface ClusterIdentity {
-  readonly cloud: Cloud;
+export interface ClusterIdentity extends Readonly<Pick<StackConfig, "cloud" | "name" | "region">> {
   readonly facts: CloudFacts;
-  readonly name: string;
-  readonly region: string;
   readonly tags: Readonly<Record<string, string>>;
 }
 

@@ -45,19 +45,13 @@ export function readGates(file: string): Readonly<Record<string, MinorGates>> {
     const own = rows.filter((row) => row.programs.includes(program) && row.minors.includes(minor));
     return { version: releases[minor]?.[program] ?? "", gates: own.flatMap((row) => row.names).sort() };
   };
-  const minors = Object.keys(releases).map((minor) => {
-    const { apiServer, controllerManager, scheduler, etcd } = controlPlanePrograms;
-    return [
-      minor,
-      {
-        [apiServer]: of(minor, apiServer),
-        [controllerManager]: of(minor, controllerManager),
-        [scheduler]: of(minor, scheduler),
-        [etcd]: of(minor, etcd),
-      },
-    ] as const;
+  const gatesOf = (minor: string): MinorGates => ({
+    "kube-apiserver": of(minor, "kube-apiserver"),
+    "kube-controller-manager": of(minor, "kube-controller-manager"),
+    "kube-scheduler": of(minor, "kube-scheduler"),
+    etcd: of(minor, "etcd"),
   });
-  return Object.fromEntries(minors);
+  return Object.fromEntries(Object.keys(releases).map((minor) => [minor, gatesOf(minor)]));
 }
 
 /**

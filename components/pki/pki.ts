@@ -3,8 +3,12 @@ import * as random from "@pulumi/random";
 import * as tls from "@pulumi/tls";
 import { stringify } from "yaml";
 import type { ClusterSpec } from "../model/clusterSpec.ts";
-import { encryptionSecret, firstServiceAccountKey, type ServiceAccountTokens } from "../model/keyLists.ts";
-import { administratorsGroup } from "../model/signIn.ts";
+import {
+  administratorsGroup,
+  encryptionSecret,
+  firstServiceAccountKey,
+  type ServiceAccountTokens,
+} from "../model/keyLists.ts";
 
 interface PkiArgs {
   readonly cluster: string;

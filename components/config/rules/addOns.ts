@@ -119,8 +119,9 @@ export const addOnRules: Rules = {
   ),
   headerNames: rule(["addons.logs"], ({ "addons.logs": logs }) => {
     const names = logs?.otlp?.headers.map(({ name }) => name) ?? [];
+    const lower = names.map((name) => name.toLowerCase());
     return names.flatMap((name, index) =>
-      names.findIndex((other) => other.toLowerCase() === name.toLowerCase()) === index
+      lower.indexOf(name.toLowerCase()) === index
         ? []
         : refuse(`${path}.otlp.headers[${index}].name`, name, "is listed twice", "each name once"),
     );

@@ -56,7 +56,7 @@ function gatesProblem(program: string, value: string, { gates, version }: Progra
   return undefined;
 }
 
-function gateProblem(gate: string, of: string, gates: readonly string[]): Wrong {
+function gateProblem(gate: string, of: string, gates: readonly string[]): Refusal {
   return refusal(
     `names ${gate}, which is no feature gate that ${of} lets one set: it never was one, is locked, or is gone`,
     "alpha and beta gates of that minor, as its --help lists them",
@@ -126,13 +126,7 @@ function unknownFields(value: object, known: readonly string[], kind: string, pa
   return Object.entries(value).flatMap(([field, own]) =>
     known.includes(field)
       ? []
-      : [
-          {
-            path: childPath(path, field),
-            value: own,
-            ...refusal(`is no field of ${kind}`, known.join(", "), didYouMean(field, known)),
-          },
-        ],
+      : refuse(childPath(path, field), own, `is no field of ${kind}`, known.join(", "), didYouMean(field, known)),
   );
 }
 
@@ -215,12 +209,12 @@ export const flagRules: Rules = {
     if (minorFacts(version) === undefined) return [];
     const known = kubeletFields(minorOf(version));
     return fieldsOf(kubelet).flatMap(([field, value]) => {
-      const at = { path: `${path}.kubelet.${field}`, value };
+      const at = `${path}.kubelet.${field}`;
       const reason = reservedFieldReason(field);
       if (reason !== undefined)
-        return [{ ...at, ...refusal(`is a field that Fenestra keeps to itself: ${reason}`, "other fields") }];
+        return refuse(at, value, `is a field that Fenestra keeps to itself: ${reason}`, "other fields");
       if (os !== "linux" && isLinuxOnly(field))
-        return [{ ...at, ...refusal("is a setting that kubelets on Windows do not have", "nothing on Windows") }];
+        return refuse(at, value, "is a setting that kubelets on Windows do not have", "nothing on Windows");
       return field.includes("[")
         ? []
         : unknownFields({ [field]: value }, known, `KubeletConfiguration ${minorOf(version)}`, `${path}.kubelet`);
@@ -231,9 +225,11 @@ export const flagRules: Rules = {
     const version = settings["kubernetes.version"];
     if (minorFacts(version) === undefined) return [];
     const known = kubeletGates(featureGates(version));
-    return Object.entries(kubelet.featureGates).flatMap(([gate, value]) => {
-      const wrong = known.includes(gate) ? undefined : gateProblem(gate, `kubelet ${minorOf(version)}`, known);
-      return wrong === undefined ? [] : [{ path: childPath(`${path}.kubelet.featureGates`, gate), value, ...wrong }];
-    });
+    return Object.entries(kubelet.featureGates)
+      .filter(([gate]) => !known.includes(gate))
+      .map(([gate, value]) => ({
+        ...{ path: childPath(`${path}.kubelet.featureGates`, gate), value },
+        ...gateProblem(gate, `kubelet ${minorOf(version)}`, known),
+      }));
   }),
 };

@@ -129,8 +129,8 @@ export const stackRules: Rules = {
       ? []
       : refuse(key("accountId"), accountId, "belongs to the other cloud", words);
   }),
-  signIn: rule(["access.signIn"], ({ "access.signIn": issuers }) =>
-    issuers.flatMap(({ name, issuer }, index) => {
+  signIn: rule(["access.signIn"], ({ "access.signIn": issuers }) => [
+    ...issuers.flatMap(({ name }, index) => {
       const path = key(`access.signIn[${index}]`);
       const earlier = issuers.slice(0, index);
       return [
@@ -140,12 +140,14 @@ export const stackRules: Rules = {
         ...(earlier.some((other) => other.name === name)
           ? refuse(`${path}.name`, name, "is the name of two issuers", "each name once")
           : []),
-        ...(earlier.some((other) => other.issuer === issuer)
-          ? refuse(`${path}.issuer`, issuer, "is listed twice", "each issuer once")
-          : []),
       ];
     }),
-  ),
+    ...repeated(
+      issuers.map(({ issuer }) => issuer),
+      (index) => key(`access.signIn[${index}].issuer`),
+      "each issuer once",
+    ),
+  ]),
   controlPlaneSize: rule(["cloud", "controlPlane.size", "controlPlane.sizes"], ({ cloud, ...given }) => [
     ...memberSize(cloud, key("controlPlane.size"), given["controlPlane.size"] ?? cloudFacts[cloud].sizes.default),
     ...Object.entries(given["controlPlane.sizes"] ?? {}).flatMap(([member, size]) =>

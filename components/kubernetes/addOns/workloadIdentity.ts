@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import { accountKey, sampleAccount, tokenFacts } from "../../model/cloudFacts/identities.ts";
 import type { ClusterSpec } from "../../model/clusterSpec.ts";
-import { administratorsGroup, signInPrefix } from "../../model/signIn.ts";
+import { administratorsGroup, signInPrefix } from "../../model/keyLists.ts";
 import type { AddOnEntry } from "../addOnEntry.ts";
 import { readPolicies } from "../guardRails/ownNode.ts";
 import { placing } from "../guardRails/places.ts";

@@ -2,8 +2,8 @@ import { stringify } from "yaml";
 import type { AuditPolicy } from "../../config/machineSchema.ts";
 import type { IssuerConfig } from "../../config/schema.ts";
 import type { ControlPlaneSettings } from "../../model/clusterSpec.ts";
+import { signInPrefix } from "../../model/keyLists.ts";
 import { systemNamespaces } from "../../model/nodeSettings.ts";
-import { signInPrefix } from "../../model/signIn.ts";
 
 const yaml = (data: object): string => stringify(data, { lineWidth: 0 });
 
