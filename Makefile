@@ -22,7 +22,7 @@ plan: install ## Show what STACK would make: no account, no root, no network
 rehearse: install ## Bring STACK up on a real control plane with simulated clouds
 	@cli/fenestra rehearse --stack-dir $(STACKS) --stack $(STACK)
 
-test: install ## Types, lint, the fast tests and one rehearsal: about two minutes
+test: install ## Types, lint, the fast tests and one rehearsal: a minute and a half
 	@cli/with-node tests/run.ts fast
 
 test-slow: install ## Tests of real programs, and rehearsals with every add-on: a quarter of an hour
