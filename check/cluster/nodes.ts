@@ -50,7 +50,7 @@ const crashAnnotation = "fenestra.dev/crashes";
 const signatureAnnotation = "fenestra.dev/signatures";
 /** A beat (300), the limit of a round (600) and the pause before the next task (300), by worker.ts of Windows. */
 const silentSeconds = 1200;
-/** Container runtimes of a rehearsal (tools/containers): of Windows nodes and, by its stamp, of Linux ones. */
+/** Container runtimes of a rehearsal (rehearsal/runtime/containers): of Windows nodes and, by its stamp, of Linux ones. */
 const rehearsalRuntime = /^rehearsal:|\+rehearsal$/;
 /** Keeps plain pods off Windows nodes. */
 export const windowsTaint = "os=windows:NoSchedule";

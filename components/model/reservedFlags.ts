@@ -36,7 +36,7 @@ export interface ProgramGates {
 }
 type MinorGates = Readonly<Record<ProgramName, ProgramGates>>;
 
-/** The data file, written by `tools/flags/controlPlane.ts`. */
+/** The data file, written by `tests/machine/linux/featureGates.ts`. */
 export const featureGatesFile = new URL("featureGates.json", import.meta.url);
 
 export function readGates(file: string): Readonly<Record<string, MinorGates>> {
@@ -64,7 +64,7 @@ export function featureGates(version: string, table = readFileSync(featureGatesF
   const row = readGates(table)[minor];
   if (row === undefined)
     throw new RangeError(
-      `featureGates.json has no row of ${minor}: cli/with-node tools/flags/controlPlane.ts ${minor}.0`,
+      `featureGates.json has no row of ${minor}: cli/with-node tests/machine/linux/featureGates.ts ${minor}.0`,
     );
   return row;
 }

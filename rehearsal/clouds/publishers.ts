@@ -150,7 +150,7 @@ export function registriesIn(files: readonly { readonly path: string; readonly c
 
 /**
  * Tags by which an image is asked for: its own and, since no content here has a published digest, that of the digest's
- * name (tools/containers/image-service).
+ * name (rehearsal/runtime/containers/image-service).
  */
 export function tagsOf(reference: string): readonly string[] {
   const [name = "", digest] = reference.split("@");

@@ -4,7 +4,7 @@ import { containerdFile, imageServiceSocket } from "./overrides.ts";
 /** Programs of Kubernetes' own images, there in /usr/local/bin (kubernetes: build/server-image). */
 export const imagePrograms = ["etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler"] as const;
 
-/** An image whose programs the rehearsal has, which tools/containers/stand-in reads. */
+/** An image whose programs the rehearsal has, which rehearsal/runtime/containers/stand-in reads. */
 interface KnownImage {
   /** Repository without tag and digest. */
   readonly image: string;
@@ -47,7 +47,7 @@ export function isKnown(repository: string): boolean {
   return knownImages.some(({ image }) => `/${repository}`.endsWith(image.replace(/^[^/]+/, "")));
 }
 
-/** The table of known images as a file of a machine, by path (tools/containers/stand-in). */
+/** The table of known images as a file of a machine, by path (rehearsal/runtime/containers/stand-in). */
 export const imageTable: Readonly<Record<string, string>> = {
   "/.rehearsal/images.json": JSON.stringify(knownImages, null, 2),
 };

@@ -48,7 +48,7 @@ const ofContainerd: readonly (Override & { readonly table?: string })[] = [
   { table: runtime, field: "restrict_oom_score_adj", value: true, reason: "a user may not lower it" },
 ];
 
-/** What runc's wrapper takes out of every container (tools/containers/stand-in/bundle.go). */
+/** What runc's wrapper takes out of every container (rehearsal/runtime/containers/stand-in/bundle.go). */
 const ofContainers =
   "control groups and resources, seccomp, AppArmor, OOM score, and the host name, which is the machine's";
 

@@ -9,8 +9,8 @@ import {
   defaultCache,
   GoMissing,
   goArch,
+  runtimeFolder,
   seconds,
-  toolsFolder,
   type Versions,
   withLock,
   withWorkFolder,
@@ -43,7 +43,7 @@ interface Build {
 interface BuildOptions {
   /** Folder of the Go module. */
   readonly folder: string;
-  /** The module in messages: `tools`. */
+  /** The module in messages: `rehearsal/runtime`. */
   readonly label: string;
   /** File beside go.mod that pins other versions, a `-modfile` of `go build`. Default: go.mod itself. */
   readonly modFile?: string | undefined;
@@ -231,9 +231,9 @@ const containerPackages: readonly string[] = [
  * @throws RehearsalError when there is no Go, for runc no C compiler, or a build fails
  */
 export async function obtainContainerPrograms(progress: Progress): Promise<string> {
-  const module = `${toolsFolder}/containers`;
+  const module = `${runtimeFolder}/containers`;
   const containerd = /containerd\/v2 v(\S+)/.exec(await readFile(join(module, "go.mod"), "utf8"))?.[1];
-  const common = { module, label: "tools/containers" };
+  const common = { module, label: "rehearsal/runtime/containers" };
   // Nobody shall take it for a release's.
   const linker = `-s -w -X github.com/containerd/containerd/v2/version.Version=${containerd}+rehearsal`;
   const found = await obtainRepoPrograms(
@@ -252,6 +252,6 @@ export async function obtainContainerPrograms(progress: Progress): Promise<strin
  */
 export function kubeletChecker(minor: string, modFile: string | undefined): RepoProgram {
   const folder = "check-kubelet";
-  const common = { module: toolsFolder, label: "tools", modFile };
+  const common = { module: runtimeFolder, label: "rehearsal/runtime", modFile };
   return { ...common, name: `${folder}-${minor}`, goPackage: `./${folder}`, source: folder };
 }

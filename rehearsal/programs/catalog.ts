@@ -58,7 +58,7 @@ export function ofMinor(name: ProgramName): boolean {
 }
 
 /** The Go module of Kubernetes' programs and of what is made of its code. */
-export const toolsFolder = fileURLToPath(new URL("../../tools", import.meta.url));
+export const runtimeFolder = fileURLToPath(new URL("../runtime", import.meta.url));
 
 const modules: Readonly<Record<Project, string>> = {
   kubernetes: "k8s.io/kubernetes",
@@ -66,31 +66,33 @@ const modules: Readonly<Record<Project, string>> = {
   kwok: "sigs.k8s.io/kwok",
 };
 
-/** The versions in the text of tools/go.mod. @throws RehearsalError when one is not there */
+/** The versions in the text of rehearsal/runtime/go.mod. @throws RehearsalError when one is not there */
 export function versionsIn(goMod: string): Versions {
   const version = (project: Project): string => {
     const module = modules[project];
     const line = new RegExp(`^\\s*(?:require\\s+)?${module.replaceAll(".", "\\.")} v(\\d+\\.\\d+\\.\\d+)\\b`, "m");
     const found = line.exec(goMod)?.[1];
     if (found !== undefined) return found;
-    throw new RehearsalError(`tools/go.mod does not pin ${module}.`, ["restore it: git checkout tools/go.mod"]);
+    throw new RehearsalError(`rehearsal/runtime/go.mod does not pin ${module}.`, [
+      "restore it: git checkout rehearsal/runtime/go.mod",
+    ]);
   };
   return { kubernetes: version("kubernetes"), etcd: version("etcd"), kwok: version("kwok") };
 }
 
-/** tools' go.mod and go.sum, or those of a `-modfile` of `go build` in their place. */
-export async function readToolsModule(modFile = "go.mod") {
-  const read = (name: string): Promise<string> => readFile(join(toolsFolder, name), "utf8");
+/** Its go.mod and go.sum, or those of a `-modfile` of `go build` in their place. */
+export async function readRuntimeModule(modFile = "go.mod") {
+  const read = (name: string): Promise<string> => readFile(join(runtimeFolder, name), "utf8");
   return { goMod: await read(modFile), goSum: await read(modFile.replace(/mod$/, "sum")) };
 }
 
 /**
- * The Kubernetes minors that `tools` pins, and the file that pins each: a `-modfile` of `go build`, `undefined` for
+ * The Kubernetes minors that `rehearsal/runtime` pins, and the file that pins each: a `-modfile` of `go build`, `undefined` for
  * go.mod, which comes first.
  */
 export async function pinnedMinors(): Promise<ReadonlyMap<string, string | undefined>> {
-  const own = versionsIn((await readToolsModule()).goMod).kubernetes;
-  const others = await readdir(join(toolsFolder, "kubernetes"));
+  const own = versionsIn((await readRuntimeModule()).goMod).kubernetes;
+  const others = await readdir(join(runtimeFolder, "kubernetes"));
   return new Map([
     [minorOf(own), undefined],
     ...others.map((minor): [string, string] => [minor, `kubernetes/${minor}/go.mod`]),
@@ -101,19 +103,19 @@ export interface Wanted {
   /** `1.37`. */
   readonly minor: string;
   /**
-   * `1.37.0`. Default: what `tools` pins of that minor. Where it cannot be downloaded, the pinned source gets this
+   * `1.37.0`. Default: what `rehearsal/runtime` pins of that minor. Where it cannot be downloaded, the pinned source gets this
    * number.
    */
   readonly release?: string | undefined;
 }
 
 /**
- * What `tools` pins for a wanted release: the file in go.mod's place, go.sum's text, the versions, and the release of
+ * What `rehearsal/runtime` pins for a wanted release: the file in go.mod's place, go.sum's text, the versions, and the release of
  * the source at hand where it is another one.
  */
 export async function pinsFor({ minor, release }: Wanted) {
   const modFile = modFileOf(minor, await pinnedMinors());
-  const { goMod, goSum } = await readToolsModule(modFile);
+  const { goMod, goSum } = await readRuntimeModule(modFile);
   const pinned = versionsIn(goMod);
   const versions = { ...pinned, kubernetes: release ?? pinned.kubernetes };
   return {
@@ -127,9 +129,10 @@ export async function pinsFor({ minor, release }: Wanted) {
 /** The file that pins a minor, of {@link pinnedMinors}. @throws RehearsalError when there is none */
 export function modFileOf(minor: string, pinned: ReadonlyMap<string, string | undefined>): string | undefined {
   if (pinned.has(minor)) return pinned.get(minor);
-  throw new RehearsalError(`tools pins no Kubernetes ${minor}; there are ${[...pinned.keys()].sort().join(", ")}.`, [
-    `add tools/kubernetes/${minor}/go.mod and go.sum, as those of the other minors`,
-  ]);
+  throw new RehearsalError(
+    `rehearsal/runtime pins no Kubernetes ${minor}; there are ${[...pinned.keys()].sort().join(", ")}.`,
+    [`add rehearsal/runtime/kubernetes/${minor}/go.mod and go.sum, as those of the other minors`],
+  );
 }
 
 /** Folder of downloaded and built programs: `fenestra/programs` in XDG_CACHE_HOME or ~/.cache. */

@@ -123,7 +123,7 @@ export interface Checkers {
 
 interface CheckerOptions {
   readonly progress: Progress;
-  /** Kubernetes minors of the kubelets. Default: all that `tools` pins. */
+  /** Kubernetes minors of the kubelets. Default: all that `rehearsal/runtime` pins. */
   readonly minors?: readonly string[];
 }
 

@@ -20,8 +20,8 @@ import {
   pinnedMinors,
   pinsFor,
   programNames,
+  runtimeFolder,
   seconds,
-  toolsFolder,
   type Wanted,
   withWorkFolder,
 } from "./catalog.ts";
@@ -47,7 +47,7 @@ interface Search extends Awaited<ReturnType<typeof pinsFor>> {
  * Finds the control-plane programs: in the cache, else by the official download with its checksum, else built from the
  * Go module that pins them.
  *
- * @param options.wanted Default: the release that `tools/go.mod` pins.
+ * @param options.wanted Default: the release that `rehearsal/runtime/go.mod` pins.
  * @throws RehearsalError when a checksum differs, a build fails, or no way is left
  */
 export async function obtainPrograms(options: { progress: Progress; wanted?: Wanted }): Promise<Programs> {
@@ -130,8 +130,8 @@ async function buildMissing(names: readonly ProgramName[], search: Search): Prom
   const own = names.includes("kubelet") ? [kubeletChecker(minorOf(versions.kubernetes), modFile)] : [];
   const builds = names.map((name) => ({ name, ...catalog[name], file: programOf(name, search).path }));
   await buildPrograms([...builds, ...(await repoBuilds(own)).filter(({ file }) => !existsSync(file))], {
-    ...{ progress, modFile, folder: toolsFolder, linker: linkerFlags(versions) },
-    label: source === undefined ? "tools" : `tools, the source of ${source},`,
+    ...{ progress, modFile, folder: runtimeFolder, linker: linkerFlags(versions) },
+    label: source === undefined ? "rehearsal/runtime" : `rehearsal/runtime, the source of ${source},`,
     withoutGo: () =>
       new GoMissing(
         "The programs of the rehearsal cannot be downloaded, and Go, which would build them, is not on PATH.",

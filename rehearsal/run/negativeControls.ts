@@ -8,7 +8,7 @@ import type { MirrorList } from "../../plan/report/mirrorList.ts";
 import type { CloudSimulation } from "../clouds/cloud.ts";
 import type { DecodedMachine } from "../cluster/surroundings.ts";
 
-/** What makes a stand-in fail, before its container's name (tools/containers/stand-in/pod.go). */
+/** What makes a stand-in fail, before its container's name (rehearsal/runtime/containers/stand-in/pod.go). */
 const failsAnnotation = "stand-in.fenestra.dev/";
 
 type Changed = (machine: DecodedMachine) => boolean;

@@ -155,7 +155,7 @@ describe("a repository of one's own", function () {
       ["github.com/rhysd/actionlint/cmd/actionlint", "-no-color", ...workflows.map((name) => path.join(user, name))],
       ["./pulumi", user, "3.249.0"],
     ] as const) {
-      const { stdout, status } = goRun(this, "tools/readers", reader, args);
+      const { stdout, status } = goRun(this, "rehearsal/runtime/readers", reader, args);
       assert.equal(status, 0, stdout);
     }
   });

@@ -31,7 +31,7 @@ describe("the packages of a user", () => {
   const folder = suiteFolder();
 
   it("are enough for each command, for a plan and for what preflight loads, and the check asks for no more", () => {
-    for (const name of ["check", "cli", "components", "examples", "plan", "rehearsal", "stacks", "tools"])
+    for (const name of ["check", "cli", "components", "examples", "plan", "rehearsal", "stacks"])
       cpSync(path.join(root, name), path.join(folder, name), { recursive: true });
     for (const name of ["index.ts", "Pulumi.yaml", "package.json", "package-lock.json", "versions.json"])
       cpSync(path.join(root, name), path.join(folder, name));

@@ -8,10 +8,10 @@ import { stackNames } from "../../components/config/stackFile.ts";
 import { type Manifest, podSpec } from "../../components/kubernetes/manifest.ts";
 import { clusterSpec } from "../../components/model/clusterSpec.ts";
 import { minorOf, namedVersions, versions } from "../../components/model/releases.ts";
-import { at, differences, type Facts, factsOf } from "../../tools/upstream/facts.ts";
-import { readUpstream, withManifests } from "../../tools/upstream/manifests.ts";
 import { stackConfig, testStacks } from "../support/stacks.ts";
 import { combinations, manifestsOf } from "./switches.ts";
+import { at, differences, type Facts, factsOf } from "./upstreamFacts.ts";
+import { readUpstream, withManifests } from "./upstreamManifests.ts";
 
 const lock = readUpstream();
 const rows = z.record(z.string(), z.array(z.string()));
@@ -114,7 +114,11 @@ describe("add-ons", () => {
   it("have upstream's manifests read at a minor that is pinned, of every image, or a reason", () => {
     const images = [versions.images, ...Object.values(versions.networks)].flatMap((section) => Object.keys(section));
     const wanted = images.filter((name) => name.includes("/")).toSorted();
-    assert.deepEqual(Object.keys(lock).toSorted(), wanted, "cli/with-node tools/upstream/manifests.ts --image NAME");
+    assert.deepEqual(
+      Object.keys(lock).toSorted(),
+      wanted,
+      "cli/with-node tests/kubernetes/upstreamManifests.ts --image NAME",
+    );
     for (const [image, own] of Object.entries(lock))
       if ("repository" in own) {
         const named = namedVersions().filter(({ name, os }) => name === image && os !== "windows");

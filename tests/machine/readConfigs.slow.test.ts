@@ -13,7 +13,7 @@ import { exampleSpec } from "../support/stacks.ts";
 import { exampleReleases } from "./examples.ts";
 import { readConfigs } from "./readConfigs.ts";
 
-/** A text for `tools/readers`. */
+/** A text for `rehearsal/runtime/readers`. */
 interface Text {
   readonly kind: "azure.json" | "cni" | "hosts.toml" | "net-conf.json" | "node-problem-detector";
   readonly text: string;
@@ -25,7 +25,7 @@ const answers = z.array(z.strictObject({ problem: z.string().optional(), read: z
 
 /** What the programs make of texts. */
 function read(test: Context, ...texts: readonly Text[]) {
-  const { status, stdout, stderr } = goRun(test, "tools/readers", "./texts", [], JSON.stringify(texts));
+  const { status, stdout, stderr } = goRun(test, "rehearsal/runtime/readers", "./texts", [], JSON.stringify(texts));
   assert.equal(status, 0, stderr);
   return answers.parse(JSON.parse(stdout));
 }

@@ -61,7 +61,7 @@ export function readConfigs(releases: readonly string[]): void {
     };
 
     it("are read by the containerd minor that the machines run", () => {
-      const goMod = readFileSync(new URL("../../tools/containers/go.mod", import.meta.url), "utf8");
+      const goMod = readFileSync(new URL("../../rehearsal/runtime/containers/go.mod", import.meta.url), "utf8");
       const pinned = /^\tgithub\.com\/containerd\/containerd\/v2 v(\d+\.\d+)\./m.exec(goMod)?.[1];
       const versions = Object.values(pins.components.containerd).map(minorOf);
       assert.deepEqual([...new Set(versions)], [pinned]);

@@ -1,4 +1,4 @@
-# Requests with a changed byte or two, and what is read of those taken; as a program for tools/readers/texts.
+# Requests with a changed byte or two, and what is read of those taken; as a program for rehearsal/runtime/readers/texts.
 import base64
 import ipaddress
 import json

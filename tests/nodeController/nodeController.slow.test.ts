@@ -19,7 +19,7 @@ describe("the node controller", function () {
     const script = fileURLToPath(new URL("corpus.py", import.meta.url));
     const text = execFileSync("python3", ["-S", "-B", script], { encoding: "utf8", maxBuffer: 2 ** 26 });
     const corpus: readonly { readonly read: readonly string[] }[] = JSON.parse(text);
-    const { status, stdout, stderr } = goRun(this, "tools/readers", "./texts", [], text);
+    const { status, stdout, stderr } = goRun(this, "rehearsal/runtime/readers", "./texts", [], text);
     assert.equal(status, 0, stderr);
     const answers: readonly { readonly problem?: string; readonly read?: readonly string[] }[] = JSON.parse(stdout);
     const taken = answers.flatMap(({ problem, read }, index) =>

@@ -60,7 +60,7 @@ const newest = /"@pulumi\/pulumi": "([\d.]+)"/.exec(readFileSync(path.join(root,
 
 /** What the Pulumi CLI refuses of a folder's project and stack files, a problem a line. */
 function refused(test: Context, folder: string, ...versions: readonly string[]): readonly string[] {
-  const { status, stdout, stderr } = goRun(test, "tools/readers", "./pulumi", [folder, ...versions]);
+  const { status, stdout, stderr } = goRun(test, "rehearsal/runtime/readers", "./pulumi", [folder, ...versions]);
   assert.ok(status === 0 || (status === 1 && stdout !== ""), stderr);
   return stdout.split("\n").filter((line) => line !== "");
 }

@@ -9,7 +9,7 @@ import { readArtifactLock } from "../../components/model/artifacts.ts";
 import { minorOf, minors, versions as pins, selectableVersions, versionFor } from "../../components/model/releases.ts";
 import { RehearsalError } from "../../rehearsal/host/command.ts";
 import { type HostFacts, hostProblem, instancesFor, instancesOf } from "../../rehearsal/host/hostCheck.ts";
-import { download, pinnedMinors, readToolsModule, versionsIn } from "../../rehearsal/programs/catalog.ts";
+import { download, pinnedMinors, readRuntimeModule, versionsIn } from "../../rehearsal/programs/catalog.ts";
 import { stackConfig } from "../support/stacks.ts";
 import { listening, suiteFolder } from "../support/suite.ts";
 
@@ -101,7 +101,7 @@ describe("programs of a rehearsal", () => {
     const wanted = minors.map(({ minor }) => minor);
     assert.deepEqual(sorted, wanted);
     for (const { minor } of minors) {
-      const { goMod } = await readToolsModule(pinned.get(minor));
+      const { goMod } = await readRuntimeModule(pinned.get(minor));
       const versions = versionsIn(goMod);
       assert.equal(minorOf(versions.kubernetes), minor);
       assert.ok(selectableVersions(readArtifactLock()).includes(versions.kubernetes), versions.kubernetes);

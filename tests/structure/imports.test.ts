@@ -51,7 +51,6 @@ const allowed: Readonly<Record<string, readonly string[]>> = {
     rehearsal.map((name, level) => [name, [...rehearsal.slice(0, level + 1), "plan", "check", "components"]]),
   ),
   cli: ["cli", "package.json", "components", "plan", "rehearsal", "check"],
-  tools: ["tools", "components", "cli/pin/publishers.ts", "rehearsal/testkit"],
 };
 
 /** Who hands a pod network on; everyone else gets a value. */

@@ -46,7 +46,7 @@ export async function obtainOrSkip<T>(test: Context, obtain: (progress: Progress
 }
 
 /**
- * Runs a package of a Go module in `tools`, built the first time. Without Go the test is skipped, as by {@link skipIf}.
+ * Runs a package of a Go module in `rehearsal/runtime`, built the first time. Without Go the test is skipped, as by {@link skipIf}.
  *
  * @param folder of the module, in the repository
  */
@@ -78,7 +78,7 @@ export const pulumiVersion = "3.259.0";
 export function buildPulumi(suite: Context, file: string): void {
   suite.timeout(3_600_000);
   const flags = `-s -w -X github.com/pulumi/pulumi/sdk/v3/go/common/version.Version=${pulumiVersion}`;
-  const folder = path.join(import.meta.dirname, "../../tools/pulumi");
+  const folder = path.join(import.meta.dirname, "../../rehearsal/runtime/pulumi");
   const args = ["build", "-C", folder, "-ldflags", flags, "-o", file, "github.com/pulumi/pulumi/pkg/v3/cmd/pulumi"];
   const built = spawnSync("go", args, { encoding: "utf8" });
   skipIf(suite, built.status === 0 ? undefined : `Pulumi was not built: ${built.error?.message ?? built.stderr}`);

@@ -45,12 +45,17 @@ describe("the scripts of the workflows", function () {
   }
 
   it("are right, by actionlint", function () {
-    const { status, stdout, stderr } = goRun(this, "tools/readers", "github.com/rhysd/actionlint/cmd/actionlint", [
-      "-no-color",
-      // GitHub says it of a job since 2026; actionlint 1.7 does not know it.
-      ...["-ignore", 'property "workflow_sha" is not defined'],
-      ...readdirSync(workflowsFolder).map((file) => path.join(workflowsFolder, file)),
-    ]);
+    const { status, stdout, stderr } = goRun(
+      this,
+      "rehearsal/runtime/readers",
+      "github.com/rhysd/actionlint/cmd/actionlint",
+      [
+        "-no-color",
+        // GitHub says it of a job since 2026; actionlint 1.7 does not know it.
+        ...["-ignore", 'property "workflow_sha" is not defined'],
+        ...readdirSync(workflowsFolder).map((file) => path.join(workflowsFolder, file)),
+      ],
+    );
     assert.equal(status, 0, `${stdout}${stderr}`);
   });
 

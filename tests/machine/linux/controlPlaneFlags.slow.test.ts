@@ -10,13 +10,13 @@ import { etcdImageTag, machineArtifacts, minorOf, requireMinorFacts } from "../.
 import { featureGates } from "../../../components/model/reservedFlags.ts";
 import { runOrFail } from "../../../rehearsal/testkit/machines.ts";
 import { kubeadmProblems, obtainPrograms } from "../../../rehearsal/testkit/programs.ts";
-import { helpGates } from "../../../tools/flags/help.ts";
 import { readDocument } from "../../docs/documents.ts";
 import { type ApiServer, startApiServer, until } from "../../support/apiServer.ts";
 import { specOf } from "../../support/mocks.ts";
 import { obtainOrSkip } from "../../support/skip.ts";
 import { suiteFolder } from "../../support/suite.ts";
 import { exampleControlPlane, exampleReleases, fileOf, specAt } from "../examples.ts";
+import { helpGates } from "./helpGates.ts";
 
 /** The only block of security.md with this text. */
 function blockWith(text: string): string {

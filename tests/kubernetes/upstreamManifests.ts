@@ -2,7 +2,7 @@
  * Writes `components/model/upstream.lock.json`: what the manifests of add-ons' own projects say, at the versions of
  * `versions.json`. What they say otherwise than before is printed; nothing is written where one cannot be read whole.
  *
- * Usage: cli/with-node tools/upstream/manifests.ts [--via URL], a mirror as that of `fenestra pin --via`. For another
+ * Usage: cli/with-node tests/kubernetes/upstreamManifests.ts [--via URL], a mirror as that of `fenestra pin --via`. For another
  * image `--image NAME`, with `--repository OWNER/NAME --paths PATTERN [--tag TAG]` on GitHub, or `--none REASON`.
  */
 import { createHash } from "node:crypto";
@@ -18,7 +18,7 @@ import {
   namedVersions,
   versions,
 } from "../../components/model/releases.ts";
-import { differences, type Facts, factsOf } from "./facts.ts";
+import { differences, type Facts, factsOf } from "./upstreamFacts.ts";
 
 const factSchema: z.ZodType<Facts> = z.record(z.string(), z.union([z.string(), z.lazy(() => factSchema)]));
 const readSchema = z.strictObject({ version: z.string(), commit: z.string(), facts: factSchema });

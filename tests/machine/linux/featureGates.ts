@@ -2,21 +2,21 @@
  * Writes `components/model/featureGates.json`: the feature gates that the control plane's programs let one set, by
  * Kubernetes minor, as `--help` lists them.
  *
- * Usage: cli/with-node tools/flags/controlPlane.ts VERSION... The programs of such a Kubernetes release (1.37.1) are
+ * Usage: cli/with-node tests/machine/linux/featureGates.ts VERSION... The programs of such a Kubernetes release (1.37.1) are
  * those of the rehearsal, which downloads or builds what it lacks. Other minors are kept.
  */
 import { execFile } from "node:child_process";
 import { readFileSync, writeFileSync } from "node:fs";
 import { promisify } from "node:util";
-import { compareVersions, minorOf } from "../../components/model/releases.ts";
+import { compareVersions, minorOf } from "../../../components/model/releases.ts";
 import {
   controlPlanePrograms,
   featureGatesFile,
   type ProgramGates,
   readGates,
-} from "../../components/model/reservedFlags.ts";
-import { createProgress, obtainPrograms } from "../../rehearsal/testkit/programs.ts";
-import { helpGates } from "./help.ts";
+} from "../../../components/model/reservedFlags.ts";
+import { createProgress, obtainPrograms } from "../../../rehearsal/testkit/programs.ts";
+import { helpGates } from "./helpGates.ts";
 
 const run = promisify(execFile);
 
