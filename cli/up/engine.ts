@@ -226,13 +226,13 @@ export function engineOf(args: EngineArgs): Engine {
   const { project, stack, folder, backend, command } = args;
   const reading = readingOptions(args.apiAway);
   const { workspace, selected, ofStack, exported } = callsOf(args);
+  const at = (copy: string) => ({ PULUMI_BACKEND_URL: `file://${copy}` });
   /** Reads the cloud into a copy of the state. */
   const read = async (copy: string, before: State): Promise<State> => {
     await writeCopy(copy, project, stack, before);
     if ((before.deployment.resources?.length ?? 0) === 0) return before;
-    const there = { PULUMI_BACKEND_URL: `file://${copy}` };
-    await (await selected(there)).refresh(reading);
-    const after = withTriggersOf(before, await exported(there));
+    await (await selected(at(copy))).refresh(reading);
+    const after = withTriggersOf(before, await exported(at(copy)));
     await writeCopy(copy, project, stack, after);
     return after;
   };
@@ -246,10 +246,9 @@ export function engineOf(args: EngineArgs): Engine {
       inCopy(async (copy) => {
         const before = await exported();
         const after = await read(copy, before);
-        const there = { PULUMI_BACKEND_URL: `file://${copy}` };
         const steps: Step[] = [];
         // Nothing that a preview would save is of use.
-        const { stdout } = await (await selected({ ...there, PULUMI_SKIP_CHECKPOINTS: "true" })).preview({
+        const { stdout } = await (await selected({ ...at(copy), PULUMI_SKIP_CHECKPOINTS: "true" })).preview({
           diff: true,
           suppressOutputs: true,
           ...(onOutput === undefined ? {} : { onOutput }),
