@@ -1,5 +1,4 @@
 import { readFileSync } from "node:fs";
-import { parseAllDocuments } from "yaml";
 import { readScript } from "../machine/script.ts";
 import { curlArguments, sources } from "../machine/windows/artifacts.ts";
 import { requireArtifact, windowsImage } from "../model/artifacts.ts";
@@ -15,6 +14,7 @@ import { metricsServer } from "./addOns/metrics.ts";
 import { networking } from "./addOns/networking.ts";
 import { volumes } from "./addOns/volumes.ts";
 import { workloadIdentity } from "./addOns/workloadIdentity.ts";
+import { documentsOf } from "./guardRails/ownNode.ts";
 import { runtimeClasses } from "./guardRails/places.ts";
 import { guardRails } from "./guardRails.ts";
 import { image } from "./images.ts";
@@ -34,15 +34,8 @@ type Values = Readonly<Record<string, unknown>>;
 
 const own = (file: string): URL => new URL(`samples/${file}`, import.meta.url);
 
-// As files of policies, parsed once.
-const parsed = new Map<string, readonly string[]>();
-
-function documents(name: string): readonly string[] {
-  const read = () => parseAllDocuments(readFileSync(own(`${name}.yaml`), "utf8")).map((each) => JSON.stringify(each));
-  const found = parsed.get(name) ?? read();
-  parsed.set(name, found);
-  return found;
-}
+const documents = (name: string): readonly string[] =>
+  documentsOf(own(`${name}.yaml`)).map((document) => JSON.stringify(document));
 
 /** A document with values in place of `@NAME@`; only texts may stand within a longer text. */
 function filled(document: string, values: Values): Manifest {

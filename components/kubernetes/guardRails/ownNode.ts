@@ -167,11 +167,16 @@ const applied =
 // Parsing is a tenth of a program's time, and a plan records two programs, tests hundreds.
 const parsed = new Map<string, ReturnType<typeof parseAllDocuments>>();
 
-/** Policies and their bindings, from a file of them as they are applied, after CEL of its own. */
-export function readPolicies(file: URL, blanks: Blanks): readonly Manifest[] {
+/** Documents of a file of the program, parsed once. */
+export function documentsOf(file: URL): ReturnType<typeof parseAllDocuments> {
   const documents = parsed.get(file.href) ?? parseAllDocuments(readFileSync(file, "utf8"));
   parsed.set(file.href, documents);
-  const [first, ...others] = documents;
+  return documents;
+}
+
+/** Policies and their bindings, from a file of them as they are applied, after CEL of its own. */
+export function readPolicies(file: URL, blanks: Blanks): readonly Manifest[] {
+  const [first, ...others] = documentsOf(file);
   const own: Texts = first?.has("apiVersion") ? {} : first?.toJS();
   const policies = first?.has("apiVersion") ? [first, ...others] : others;
   const reviver = applied({ ...blanks, cel: { ...own, ...blanks.cel } });
