@@ -169,8 +169,9 @@ export function awsCalls(
     action.includes(":") ? action : `${services[area] ?? area}:${action}`,
   );
   const disks = operation === "create" ? diskKeys(program, resource) : [];
+  const scene = sceneOf(program, place, resource);
   return [
-    ...actions.flatMap((action) => callsOf(sceneOf(program, place, resource, action))),
+    ...actions.flatMap((action) => callsOf({ ...scene, ...asked(action) })),
     ...disks.flatMap((key) =>
       ofDiskKey.map((action) => ({ action, resource: key, context: { "kms:GrantIsForAWSResource": "true" } })),
     ),
@@ -187,9 +188,16 @@ function diskKeys(program: RecordedProgram, { type, inputs }: RecordedResource):
   );
 }
 
-function sceneOf(program: RecordedProgram, place: SimulatedPlace, resource: RecordedResource, action: string) {
-  const { type, inputs, outputs } = resource;
+function asked(action: string) {
   const [service = "", name = ""] = action.split(":");
+  const on = (target: string, context?: Call["context"]): readonly Call[] => [
+    { action, resource: target, ...(context === undefined ? {} : { context }) },
+  ];
+  return { service, name, on };
+}
+
+function sceneOf(program: RecordedProgram, place: SimulatedPlace, resource: RecordedResource) {
+  const { type, inputs, outputs } = resource;
   const of = (kind: string, output: string, value: PropertyValue | undefined): RecordedResource | undefined =>
     resourcesOfType(program, `aws:${kind}`).find((each) => textOf(each.outputs[output]) === textOf(value));
   const mixed = mapOf(
@@ -198,10 +206,7 @@ function sceneOf(program: RecordedProgram, place: SimulatedPlace, resource: Reco
   const template = resourceOfId(program, mapOf(inputs.launchTemplate).id ?? mixed);
   const profile = of("iam/instanceProfile:InstanceProfile", "arn", mapOf(template?.inputs.iamInstanceProfile).arn);
   return {
-    ...{ program, place, type, inputs, outputs, service, name },
-    on: (target: string, context?: Call["context"]): readonly Call[] => [
-      { action, resource: target, ...(context === undefined ? {} : { context }) },
-    ],
+    ...{ program, place, type, inputs, outputs },
     own: textOf(outputs.arn) ?? "",
     /** The role that the resource is, belongs to, or gives to machines. */
     role:
@@ -224,7 +229,7 @@ function tagsIn(program: RecordedProgram): Readonly<Record<string, string>> {
     .parse(JSON.parse(textOf(provider?.inputs.defaultTags) ?? "")).tags;
 }
 
-type Scene = ReturnType<typeof sceneOf>;
+type Scene = ReturnType<typeof sceneOf> & ReturnType<typeof asked>;
 
 function iamCalls({ place: { region, accountId }, type, inputs, name, own, role, on }: Scene): readonly Call[] {
   const arn = textOf(role?.outputs.arn) ?? "";
@@ -256,7 +261,6 @@ function kmsCalls({ program, place, type, name, own, key: used, on }: Scene): re
   return name.endsWith("Alias") ? [...on(own), ...on(key, ofKey)] : on(key, { ...ofKey, ...made });
 }
 
-/** A call with what IAM is told of it. */
 function callsOf(scene: Scene): readonly Call[] {
   const { place, inputs, outputs, service, name, own, on } = scene;
   const all = `arn:${partition(place.region)}`;

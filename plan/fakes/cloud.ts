@@ -5,10 +5,11 @@ import type { SimulatedCloud } from "../program/engine.ts";
 import type { RecordedProgram } from "../program/recorded.ts";
 import { awsResource } from "./aws.ts";
 import { awsObjects } from "./awsAccess.ts";
+import { collectAwsMachines } from "./awsMachines.ts";
 import { azureResource } from "./azure.ts";
 import { collectAzureHosts } from "./azureMachines.ts";
 import { autoName, bytes, characters, uuid } from "./identifiers.ts";
-import { collectAwsMachines, type ProgramIndex, type SimulatedMachine } from "./machines.ts";
+import type { ProgramIndex, SimulatedMachine } from "./machines.ts";
 import {
   type CertificateMode,
   existingOf,

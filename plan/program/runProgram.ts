@@ -95,11 +95,11 @@ async function collectErrors(action: () => Promise<void>): Promise<readonly Erro
  * @throws ProgramError
  */
 export function requireSameResources(entry: string, preview: RecordedProgram, update: RecordedProgram): void {
-  const [before, after] = [preview, update].map(({ resources }) =>
-    resources.map(({ type, name }) => `${type} ${name}`),
-  );
-  const alone = (ours: readonly string[] = [], theirs: readonly string[] = [], when: string) =>
-    ours.flatMap((each) => (theirs.includes(each) ? [] : new Error(`it makes ${each} only while outputs are ${when}`)));
+  const [before, after] = [namesOf(preview), namesOf(update)];
+  const alone = (ours: ReadonlySet<string>, theirs: ReadonlySet<string>, when: string) =>
+    [...ours].flatMap((each) => (theirs.has(each) ? [] : new Error(`it makes ${each} only while outputs are ${when}`)));
   const errors = [...alone(before, after, "unknown"), ...alone(after, before, "known")];
   if (errors.length > 0) throw new ProgramError(entry, errors);
 }
+
+const namesOf = ({ resources }: RecordedProgram) => new Set(resources.map(({ type, name }) => `${type} ${name}`));

@@ -4,7 +4,7 @@ import { inDns } from "../../components/azure/roles.ts";
 import type { Cloud } from "../../components/config/schema.ts";
 import { mapOf, reveal, textOf } from "../../components/gates/values.ts";
 import { awsObjects, storedObjects } from "../../plan/fakes/awsAccess.ts";
-import { collectAwsMachines } from "../../plan/fakes/machines.ts";
+import { collectAwsMachines } from "../../plan/fakes/awsMachines.ts";
 import { exampleControlPlane, fileOf } from "../machine/examples.ts";
 import { azureType, ofType, type Recorded, resource, runSpec, runStack, specOf } from "../support/mocks.ts";
 

@@ -15,7 +15,8 @@ import {
   statementsOfRole,
   storedObjects,
 } from "../../../plan/fakes/awsAccess.ts";
-import { collectAwsMachines, type SimulatedMachine } from "../../../plan/fakes/machines.ts";
+import { collectAwsMachines } from "../../../plan/fakes/awsMachines.ts";
+import type { SimulatedMachine } from "../../../plan/fakes/machines.ts";
 import type { RecordedProgram, RecordedResource } from "../../../plan/program/recorded.ts";
 import type { HealthRules } from "../../host/loadBalancer.ts";
 import type { CloudCall, CloudSimulation, SimulatedBalancer } from "../cloud.ts";
