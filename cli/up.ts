@@ -29,8 +29,18 @@ const declaration = new Declaration()
   .option("--new", "make the stack although its file says that it was made before")
   .option("--api-away", "leave the objects of Kubernetes out of what is read, to repair a cluster whose API is away")
   .option("--plugins", "for pipelines: only fetch Pulumi's plug-ins for the stack's cloud, before anybody signs in")
-  .option("--drift", "for pipelines: only compare, and fail where the cloud differs from what is recorded")
-  .option("--preview <DIR>", "for pipelines: only write there what an update would do, where it would do anything")
+  .addOption(
+    new Option(
+      "--drift",
+      "for pipelines: only compare, and fail where the cloud differs from what is recorded",
+    ).conflicts("plugins"),
+  )
+  .addOption(
+    new Option(
+      "--preview <DIR>",
+      "for pipelines: only write there what an update would do, where it would do anything",
+    ).conflicts(["plugins", "drift"]),
+  )
   .addOption(
     new Option(
       "--approved <DIR>",

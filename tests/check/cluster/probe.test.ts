@@ -101,6 +101,10 @@ describe("fenestra verify, status, up and down", () => {
     ),
     [["status"], needed],
     [["up"], "fenestra: up needs an answer before it updates; allowed: a terminal, or --yes\n"],
+    [
+      ["up", "--plugins", "--drift"],
+      "fenestra: option '--drift' cannot be used with option '--plugins'; fenestra up --help shows what is allowed\n",
+    ],
     [["down"], "fenestra: down needs an answer before it destroys; allowed: a terminal, or --yes\n"],
   ] as const)
     it(`refuse ${args.join(" ")}`, async () =>
