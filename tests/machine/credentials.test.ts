@@ -11,6 +11,7 @@ import type { MachinePayload } from "../../components/machine/payload.ts";
 import { noProxy } from "../../components/machine/proxy.ts";
 import { curlArguments } from "../../components/machine/windows/artifacts.ts";
 import { packWindowsAws, packWindowsAzure } from "../../components/machine/windows/userData.ts";
+import { clusterSpec } from "../../components/model/clusterSpec.ts";
 import { credentialsDocument, proxyLogin, registryLogin } from "../../components/model/nodeSettings.ts";
 import { decodeUserData, decodeWindows } from "../../plan/decode/userData.ts";
 import { awsObjects } from "../../plan/fakes/awsAccess.ts";
@@ -147,6 +148,7 @@ describe("logins of a proxy and a mirror", function () {
     );
     const slashed = failure({ "fenestra:httpProxy": "http://svc:a/w`0rd@proxy.example.com:3128" }, () => true);
     for (const message of [refusal, failure(mistyped), inUrl, slashed]) assert.ok(!message.includes("w`0rd"), message);
+    assert.doesNotMatch(JSON.stringify(clusterSpec(loadConfig(config, undefined, () => true))), /w`0rd/);
   });
 
   it("may be used by the machines that need it alone", async () => {

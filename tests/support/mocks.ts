@@ -41,7 +41,7 @@ export async function withMocks(
   const simulate = given.simulate ?? simulatedCloud({ region, accountId: testAccount, existing }, certificates);
   const engine = new RecordingEngine({ project: "fenestra", stack: "test" }, mode, simulate);
   const { stackTraceLimit } = Error;
-  // The SDK keeps a stack of each promise: a third of a run. The program says so too.
+  // As stacks/program.ts: the SDK keeps a stack of each promise, a third of a run.
   Error.stackTraceLimit = 0;
   try {
     await connected(engine, async () => {

@@ -23,7 +23,6 @@ echo "$now" > "$CALLS.last"
 /** In place of what else is called. What a machine is told to run is run, with its own scripts. */
 const others: Readonly<Record<string, string>> = {
   npm: `echo "npm $*" >> "$CALLS"`,
-  pulumi: `echo "pulumi $1 $2" >> "$CALLS"`,
   curl: "echo 100.64.7.9",
   kubectl: "[[ -z $NO_API ]] && echo node/machine-0",
   aws: `case "$2" in
