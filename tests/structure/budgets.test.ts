@@ -23,10 +23,10 @@ const words: Readonly<Record<string, Budget>> = {
   cli: { paths: /^cli\//, most: 32_100, aim: 18_000 },
   "examples, ci, root": { paths: others, most: 22_550, aim: 18_000 },
   docs: { paths: /^docs\//, most: 36_200, aim: 38_000 },
-  tests: { paths: /^tests\//, most: 208_450, aim: 192_000 },
-  whole: { paths: /^/, most: 632_200, aim: 570_000 },
+  tests: { paths: /^tests\//, most: 208_700, aim: 192_000 },
+  whole: { paths: /^/, most: 632_400, aim: 570_000 },
 };
-const files: Budget = { paths: /^/, most: 876, aim: 950 };
+const files: Budget = { paths: /^/, most: 888, aim: 950 };
 
 // What programs write does not count.
 const written = /(package-lock\.json|go\.mod|\.sum|lock\.json|schema\.json)$/;

@@ -169,7 +169,7 @@ describeOnMachine("bootstrap of a Linux machine", () => {
     it(`ends with ${exitCode} when ${stage} fails, and survives a cut there`, () => {
       const here = machine(exampleControlPlane(spec));
       // Here the API does not show each static pod yet.
-      here.write("/store/fail", `${call}\ntier=control-plane\n`);
+      for (const each of [call, "tier=control-plane"]) here.breaks("fail", each);
       const failed = here.run(entry);
       assert.equal(failed.code, exitCode, failed.output);
       assert.equal(failed.matching(/^systemctl restart kubelet/).length, stage === "addons" ? 1 : 0);
@@ -177,8 +177,8 @@ describeOnMachine("bootstrap of a Linux machine", () => {
         failed.output,
         new RegExp(`bootstrap ${stage}: failed after \\d+ s with status 1; exit code ${exitCode}`),
       );
-      here.remove("/store/fail");
-      here.write("/store/cut", `${call}\n`);
+      here.mend();
+      here.breaks("cut", call);
       const cut = here.run(entry);
       assert.equal(cut.code, 137, cut.output);
       const repeated = here.runOrFail(entry);
@@ -212,7 +212,7 @@ describeOnMachine("bootstrap of a Linux machine", () => {
     here.write("/store/version", JSON.stringify({ gitVersion: "v1.36.9" }));
     here.fails(30, /an API server is older than 1\.37\.1; the add-ons wait/, entry);
     here.write("/store/version", JSON.stringify({ gitVersion: "v1.37.10" }));
-    here.write("/store/fail", "^kubectl.*10\\.20\\.228\\.10.*/version\n");
+    here.breaks("fail", "^kubectl.*10\\.20\\.228\\.10.*/version");
     here.runOrFail(entry);
   });
 
@@ -242,7 +242,7 @@ describeOnMachine("bootstrap of a Linux machine", () => {
 
   it("reads the join secret until the kubelet has its certificate", () => {
     const here = joiningWorker();
-    here.write("/store/fail", "^kubectl.* (get|wait) node\n");
+    here.breaks("fail", "^kubectl.* (get|wait) node");
     // The kubelet writes it when it starts, before it has a certificate.
     here.write("/etc/kubernetes/kubelet.conf", "names a certificate that is not there\n");
     assert.equal(here.run(entry).code, 41);
@@ -254,7 +254,7 @@ describeOnMachine("bootstrap of a Linux machine", () => {
     here.write("/var/lib/kubelet/pki/kubelet-client-current.pem", caCertificate);
     assert.equal(here.run(entry).code, 41);
     here.secret(`${secretPrefix}/join`, joinSecret(7200));
-    here.remove("/store/fail");
+    here.mend();
     const last = here.runOrFail(entry);
     assert.match(last.output, /bootstrap join: already done/);
     assert.match(here.read("/etc/kubernetes/bootstrap-kubelet.conf"), /"token": "fedcba\.0123456789abcdef"/);
@@ -295,9 +295,9 @@ describeOnMachine("bootstrap of a Linux machine", () => {
     assert.ok(first !== undefined);
     const here = encrypted({ ...spec, controlPlane: { ...spec.controlPlane, members: [first] } });
     here.write("/store/etcd", "/registry/secrets/a/b\nk8s:enc:secretbox:v1:key0:x\n");
-    here.write("/store/fail", "/readyz\n");
+    here.breaks("fail", "/readyz");
     here.fails(33, /Number and key: +1 secretbox:v1:key0$/m, entry);
-    here.write("/store/fail", "get up\n");
+    here.breaks("fail", "get up");
     const silent = here.run(entry);
     assert.deepEqual([silent.code, /etcd does not answer/.test(silent.output)], [33, true], silent.output);
   });

@@ -19,8 +19,7 @@ type Store = Readonly<Record<string, string>>;
 /** A worker that drains; `then` is done at each pause, with the files of the fakes at hand. */
 function worker(cloud: Cloud, store: Store, set: Readonly<Record<string, number>>, then: string): Sandbox {
   const here = machine(exampleLinuxWorker(specs[cloud]));
-  for (const [name, content] of Object.entries({ "instance-name": "a_0", ...store }))
-    here.write(`/store/${name}`, content);
+  for (const [name, content] of Object.entries({ "instance-name": "a_0", ...store })) here.store(name, content);
   here.write("/var/lib/fenestra/identity.env", identity);
   here.write("/etc/kubernetes/kubelet.conf", "");
   here.set({ NOTICE_PAUSE: 77, LEAVE_SECONDS: 987, ...set });
@@ -166,7 +165,7 @@ describeOnMachine("a machine that leaves", () => {
   ] as const)
     it(title, () => {
       const here = leaver(hook ?? assert.fail());
-      for (const [name, content] of Object.entries(store)) here.write(`/store/${name}`, content);
+      for (const [name, content] of Object.entries(store)) here.store(name, content);
       const { labelled, ended, output } = timed(here);
       assert.deepEqual([labelled, ended >= cloudFacts.aws.timings.balancerLeaves - 10], [0, waits], output);
     });
@@ -176,7 +175,8 @@ describeOnMachine("a machine that leaves", () => {
       const here = leaver(hook ?? assert.fail());
       if (!own) here.write("/store/labels", `{"${label}":""}`);
       here.set({ BALANCER_SECONDS: 0 });
-      here.write("/store/cut", "^sleep 77");
+      here.mend();
+      here.breaks("cut", "^sleep 77");
       here.writeScript("/store/on-sleep", "#!/bin/bash\nrm -f /store/pods /store/notice\n");
       const { labelled, output } = timed(here);
       assert.deepEqual([labelled, here.has("/store/labels")], own ? [0, false] : [undefined, true], output);
@@ -354,9 +354,9 @@ describeOnMachine("a notice", () => {
       // Between two looks: the next answer, and behind the last one the end.
       const next = `/bin/sleep 1
 [ "$(tail -n 1 calls)" = "sleep 77" ] || exit 0
-echo >>seen; next=look$(wc -l <seen); rm -f fail
-[ -e "$next" ] || { echo . >cut; exit 0; }
-cp "$next" ${list}; [ -s "$next" ] || echo ${list} >fail`;
+echo >>seen; next=look$(wc -l <seen); sed -i /^fail/d faults
+[ -e "$next" ] || { echo "cut ." >>faults; exit 0; }
+cp "$next" ${list}; [ -s "$next" ] || echo "fail ${list}" >>faults`;
       const all = { ...answers, [list]: looks[0] ?? "", cut: "^sleep 987", ...store };
       const { output, calls, matching } = drain(worker(cloud, all, { DRAIN_SECONDS: 200, BALANCER_SECONDS: 0 }, next));
       assert.match(output, says);

@@ -61,7 +61,7 @@ describeOnMachine("membership of etcd", () => {
       if (cell("lists")) here.write("/store/members", each("lists").map(listed).join(""));
       if (has("data")) here.write("/var/lib/etcd-data/etcd/member/wal/0000000000000000-0000000000000000.wal", "log");
       if (has("marker")) here.secret(`${secretPrefix}/initialised`, marked);
-      if (cell("fails")) here.write("/store/fail", cell("fails"));
+      if (cell("fails")) here.breaks("fail", cell("fails"));
       if (has("single")) here.set({ PEER_ADDRESSES: "", ETCD_ALL_MEMBERS: peer(0) });
       const { code, output, calls } = here.stage("membership");
       const changes = calls.flatMap((call) => /member ((?:add|remove).*)/.exec(call)?.[1] ?? []);
@@ -133,7 +133,7 @@ describeOnMachine("defragmentation of etcd", () => {
     const endpoints = asks.map((call) => /https:\S+/.exec(call)?.[0]);
     const wanted = spec.controlPlane.members.map(({ address }) => `https://${address}:2379`);
     assert.deepEqual(endpoints, wanted);
-    here.write("/store/fail", "get health\n");
+    here.breaks("fail", "get health");
     const sick = here.fails(1, /a member of etcd is not well/, defrag);
     assert.equal(sick.matching(/ defrag$/).length, 0);
   });

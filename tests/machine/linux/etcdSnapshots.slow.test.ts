@@ -70,7 +70,7 @@ describeOnMachine("snapshots of etcd", () => {
     it(`are not sent: ${says.source}`, () => {
       const here = controlPlane();
       here.write(database, "data");
-      here.write(`/store/${file}`, `${content}\n`);
+      here.store(file, content);
       assert.deepEqual(here.fails(1, says, snapshot).matching(/snapshot save|PUT/), []);
     });
 
@@ -96,7 +96,7 @@ describeOnMachine("snapshots of etcd", () => {
     const here = controlPlane();
     assert.deepEqual(here.stage("backup").calls, []);
     here.write(database, "data");
-    here.write("/store/fail", "^curl.*PUT\n");
+    here.breaks("fail", "^curl.*PUT");
     const { output } = here.stageOrFail("backup");
     assert.match(output, /warning: the data of the machine before was not backed up/);
   });
@@ -217,7 +217,7 @@ describeOnMachine("restoring a snapshot", () => {
         word,
       );
     }
-    here.write("/store/fail", "cp-7\n");
+    here.breaks("fail", "cp-7");
     const { code, output, matching } = here.run(restore, "aws-prod/cp-7/2026-01-03T.db.gz");
     assert.notEqual(code, 0, output);
     assert.deepEqual([here.list("/etc/kubernetes/manifests"), matching(/stop kubelet/)], [all, []]);
@@ -240,7 +240,7 @@ describeOnMachine("restoring a snapshot", () => {
       const here = running();
       const all = here.list("/etc/kubernetes/manifests");
       here.runOrFail(restore, "--stop");
-      here.write(`/store/${fault[0]}`, fault[1]);
+      here.store(fault[0], fault[1]);
       const { code, output } = here.run(restore, "aws-prod/cp-1/2026-01-03T.db.gz");
       assert.notEqual(code, 0, output);
       const again = here.stageOrFail("volume");

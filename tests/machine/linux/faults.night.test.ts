@@ -7,6 +7,7 @@ import {
   components,
   describeOnMachine,
   disposeMachine,
+  faults,
   identity,
   machine,
   type Run,
@@ -126,9 +127,6 @@ const jobs: readonly Job[] = [
   ),
 ];
 
-/** What is done to one call: it fails, the run is killed, or a wrong answer that counts as a good one. */
-const faults = ["fail-at", "cut-at", "nothing", "{}", "<html>busy</html>", "half", "hang"] as const;
-
 /**
  * Each call of each job, as an undisturbed run makes them, with each fault: nothing good is given up for it, and a clean
  * run behind it ends as the undisturbed one.
@@ -146,19 +144,17 @@ describeOnMachine(
         for (let number = 1; number <= calls.length; number++)
           for (const fault of faults) {
             // systemd ends a job that hangs: to the machine that is a kill.
-            if (daemon === true ? fault === "cut-at" : fault === "hang") continue;
+            if (daemon === true ? fault === "cut" : fault === "hang") continue;
             if (fault === "hang" && calls[number - 1]?.startsWith("sleep") === true) continue;
             const here = ready();
-            const wrong = fault.endsWith("-at") ? fault : "wrong-at";
-            here.write(`/store/${wrong}`, String(number));
-            here.write("/store/wrong", fault);
+            here.breaks(fault, number);
             const first = run(here);
             const place = `${fault} ${number}, ${calls[number - 1]}: ${first.output}`;
-            here.remove(`/store/${wrong}`);
+            here.mend();
             assert.ok(holds?.(here, first) ?? true, place);
             if (daemon !== true) {
               // What fails puts back what it has taken down, and what is killed goes on in the next bootstrap.
-              if (fault === "cut-at") assert.equal(here.stage("volume").code, 0, place);
+              if (fault === "cut") assert.equal(here.stage("volume").code, 0, place);
               assert.deepEqual(running(here), manifests, place);
               assert.ok(["old", "restored\n"].includes(data(here)), place);
               const second = run(here);

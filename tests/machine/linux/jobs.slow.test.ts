@@ -105,7 +105,7 @@ describeOnMachine("jobs of Linux machines", () => {
     it("takes a token back that it cannot publish, and serves other pools", () => {
       const here = controlPlane();
       for (const pool of ["linux", "web"]) here.secret(`${secretPrefix}/join/${pool}`, "placeholder");
-      here.write("/store/fail", "^curl.*PutParameter.*/join/linux\n");
+      here.breaks("fail", "^curl.*PutParameter.*/join/linux");
       const { matching } = here.fails(1, /the join secret .*\/join\/linux cannot be published/, publish);
       assert.equal(matching(/ delete secret bootstrap-token-/).length, 1);
       assert.deepEqual(made(here), ["", "linux", "web"]);
@@ -192,7 +192,7 @@ describeOnMachine("renewal of certificates", () => {
   const renew = "/opt/fenestra/renew-certificates.sh";
   /** Its waits for a turn, kubeadm and restarts, while no member has a quorum. */
   const alone = (here: Sandbox): readonly string[] => {
-    here.write("/store/fail", "get health\n");
+    here.breaks("fail", "get health");
     const { calls } = here.runOrFail(renew);
     assert.equal(here.list("/etc/kubernetes/manifests").length, 4);
     assert.equal(here.has("/var/lib/fenestra/renewing"), false);
@@ -231,7 +231,7 @@ describeOnMachine("renewal of certificates", () => {
     it(title, () => {
       const here = running();
       here.set(set);
-      here.write("/store/fail", "get health\n");
+      here.breaks("fail", "get health");
       assert.deepEqual(here.fails(code, says, renew).matching(/^(kubeadm|crictl)/), []);
       assert.equal(here.list("/etc/kubernetes/manifests").length, 4);
     });
@@ -266,7 +266,7 @@ describeOnMachine("renewal of certificates", () => {
     const own = "/var/lib/kubelet/pki/kubelet-client-current.pem";
     here.set({ RENEW_DAYS: 1 });
     here.write(own, expired);
-    here.write("/store/cut", "kubeconfig kubelet\n");
+    here.breaks("cut", "kubeconfig kubelet");
     assert.equal(here.run(renew).code, 137);
     const { code, output, calls } = here.run(renew);
     assert.deepEqual([code, here.has(own), here.has("/etc/kubernetes/kubelet.conf")], [0, false, true], output);
@@ -277,7 +277,7 @@ describeOnMachine("renewal of certificates", () => {
 
   it("goes on where it was cut off, with all manifests", () => {
     const here = running();
-    here.write("/store/cut", "crictl stop\n");
+    here.breaks("cut", "crictl stop");
     assert.equal(here.run(renew).code, 137);
     assert.equal(here.list("/etc/kubernetes/manifests").length, 4);
     here.set({ RENEW_DAYS: 1 });
@@ -304,7 +304,7 @@ const look = `#!/bin/bash
 /bin/sleep 0.5
 (: </dev/tcp/127.0.0.1/10261) 2>/dev/null && echo open >>/store/ports || echo closed >>/store/ports
 [ ! -e /store/dies ] || { rm /store/dies; pkill -f create_server; /bin/sleep 0.2; }
-[ -s /store/answers ] || echo '^sleep' >/store/cut
+[ -s /store/answers ] || echo 'cut ^sleep' >/store/faults
 `;
 
 describeOnMachine("the health port of a Linux machine", () => {
@@ -341,7 +341,7 @@ describeOnMachine("the health port of a Linux machine", () => {
     );
     here.writeScript(
       "/store/on-sleep",
-      "#!/bin/bash\n[ \"$(wc -l </store/answers)\" -gt 1 ] || rm -f /store/units\n[ -s /store/answers ] || echo '^sleep' >/store/cut\n",
+      "#!/bin/bash\n[ \"$(wc -l </store/answers)\" -gt 1 ] || rm -f /store/units\n[ -s /store/answers ] || echo 'cut ^sleep' >/store/faults\n",
     );
     const { output } = here.run("bash", "-c", "ip link set lo up; exec bash /opt/fenestra/health.sh");
     assert.equal(

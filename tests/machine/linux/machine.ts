@@ -25,6 +25,7 @@ import {
   diskFolder,
   enterRoot,
   fillRoot,
+  kernelAndDisk,
   machineEnvironment,
   unshareFlags,
 } from "../../../rehearsal/testkit/machines.ts";
@@ -32,9 +33,25 @@ import { obtainPrograms } from "../../../rehearsal/testkit/programs.ts";
 import { obtainOrSkip, skipIf } from "../../support/skip.ts";
 import { exampleSpec } from "../../support/stacks.ts";
 import { exampleControlPlane, exampleLinuxWorker } from "../examples.ts";
-import { fakes, store } from "./fakes.ts";
 
 const namespaces = unshareFlags(false);
+
+/** Folder of a machine where the fakes find what a test has put there, and leave what they were given. */
+const store = "/store";
+const fakes = path.join(import.meta.dirname, "fakes");
+/** Commands that machines find faked: each is `fakes/call`, which hands a call to the fake of its name. */
+const scripts: Readonly<Record<string, string>> = {
+  ...kernelAndDisk,
+  ...Object.fromEntries(
+    readdirSync(`${fakes}/bin`).map((name) => [name, readFileSync(`${fakes}/bin/${name}`, "utf8")]),
+  ),
+};
+const call = readFileSync(`${fakes}/call`, "utf8");
+
+/** Ways of failing that `fakes/call` has, the last two being answers. */
+export const faults = ["fail", "cut", "idle", "hang", "half", "{}", "<html>busy</html>"] as const;
+type Fault = (typeof faults)[number];
+const isFault = (word: string): word is Fault => faults.some((fault) => fault === word);
 
 /** What a run of a script ended with. */
 export interface Run {
@@ -52,7 +69,7 @@ const enter = `root=$1; shift; mount --bind "$root" "$root"; set -- "$root" "$@"
 
 /**
  * A machine of the rehearsal without its network, entered anew for each command: real scripts at their real paths, with
- * the commands of `fakes.ts`.
+ * the commands of `fakes`.
  */
 export class Sandbox {
   readonly #root: string;
@@ -64,7 +81,8 @@ export class Sandbox {
     const { status, stderr } = spawnSync("bash", ["-c", fillRoot, "root", this.#root, ...etc], { encoding: "utf8" });
     if (status !== 0) throw new Error(`no root for a machine: ${stderr}`);
     for (const folder of ["secrets", "artifacts"]) mkdirSync(this.#at(`${store}/${folder}`), { recursive: true });
-    for (const [name, script] of Object.entries(fakes)) this.writeScript(`${commandFolder}/${name}`, script);
+    for (const [name, script] of Object.entries(scripts)) this.writeScript(`${store}/bin/${name}`, script);
+    for (const name of [...Object.keys(scripts), "mountpoint"]) this.writeScript(`${commandFolder}/${name}`, call);
     this.install(payload);
     this.write("/etc/hosts", "127.0.0.1 localhost\n");
     this.write("/etc/fstab", "LABEL=root / ext4 defaults 0 1\n/swap none swap sw 0 0\n");
@@ -125,6 +143,22 @@ export class Sandbox {
   /** A secret as the store has it. */
   secret(name: string, value: string): void {
     this.write(`/store/secrets/${name.replaceAll("/", "_")}`, value);
+  }
+
+  /** Breaks the calls that a pattern fits, or the one of this number. */
+  breaks(fault: Fault, which: string | number): void {
+    appendFileSync(this.#at(`${store}/faults`), `${fault} ${typeof which === "number" ? `#${which}` : which}\n`);
+  }
+
+  /** A file of the fakes by its name; the name of a fault breaks the calls that the content fits. */
+  store(name: string, content: string): void {
+    if (isFault(name)) this.breaks(name, content);
+    else this.write(`${store}/${name}`, content);
+  }
+
+  /** Breaks no call any more. */
+  mend(): void {
+    this.remove(`${store}/faults`);
   }
 
   run(...command: readonly string[]): Run {

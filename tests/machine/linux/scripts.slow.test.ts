@@ -82,6 +82,7 @@ describe("shell scripts", () => {
     const files = readdirSync(path.join(root, "components"), { recursive: true, encoding: "utf8" })
       .filter((name) => name.endsWith(".sh"))
       .map((name) => path.join("components", name));
+    const fakes = ["call", ...readdirSync(path.join(import.meta.dirname, "fakes/bin")).map((name) => `bin/${name}`)];
     const { status, stdout } = spawnSync(
       "shellcheck",
       [
@@ -93,6 +94,7 @@ describe("shell scripts", () => {
         "cli/fenestra",
         "cli/with-node",
         "tests/prepare",
+        ...fakes.map((name) => path.join(import.meta.dirname, "fakes", name)),
       ],
       { cwd: root, encoding: "utf8" },
     );
@@ -194,7 +196,7 @@ describeOnMachine("fetching scripts from the bucket on AWS", () => {
 
   it("survives being cut off while it fetches and while it unpacks", () => {
     const here = fetching();
-    here.write("/store/cut", "^curl.*s3.*\\.json$\n");
+    here.breaks("cut", "^curl.*s3.*\\.json$");
     assert.equal(here.run(entry).code, 137);
     here.writeScript(`${commandFolder}/python3`, `#!/bin/bash\necho half >${identityStage}.new\nkill -KILL 0\n`);
     const cut = here.run(entry);

@@ -101,7 +101,7 @@ ${command}; code=$?; rm ${folder}/fill; cd ${folder} && for file in $(find . -ty
   it("costs a drain nothing: pods move, the group is told once", () => {
     const here = machines.worker();
     here.set({ DRAIN_SECONDS: 5, LEAVE_SECONDS: 987, BALANCER_SECONDS: 0 });
-    here.write("/store/cut", "^sleep 987\n");
+    here.breaks("cut", "^sleep 987");
     here.write("/var/lib/fenestra/identity.env", identity);
     here.write("/etc/kubernetes/kubelet.conf", "");
     here.write("/run/fenestra/x", "");
