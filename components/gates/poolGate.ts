@@ -123,7 +123,7 @@ interface PoolGateArgs {
   readonly askRoll: AskRoll;
   readonly roll: PoolRoll;
   readonly api: pulumi.Input<ApiClient>;
-  /** Default: every 15 seconds, until no node has joined or left for as long as a drain and a join may take. */
+  /** Default: every 3 seconds, until no node has joined or left for as long as a drain and a join may take. */
   readonly patience?: Patience;
 }
 
@@ -260,7 +260,7 @@ interface SizeGuardArgs {
   /** Its scale set, as the node controller calls it. */
   readonly group: string;
   readonly api: pulumi.Input<ApiClient>;
-  /** Default: every 5 seconds, for a minute. */
+  /** Default: every 2 seconds, for a minute. */
   readonly patience?: Patience;
 }
 
