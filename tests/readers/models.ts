@@ -148,7 +148,7 @@ const answers: Readonly<Record<string, readonly [folder: string, type: string, i
   "Microsoft.Compute/virtualMachines/read": ["compute", "VirtualMachine", true],
   "Microsoft.Features/providers/features/read": ["resource/features", "FeatureResult"],
   "Microsoft.Compute/locations/publishers/artifacttypes/offers/skus/versions/read": ["compute", "VirtualMachineImage"],
-  "Microsoft.Compute/galleries/images/versions/read": ["compute", "GalleryImageVersion"],
+  "Microsoft.Compute/galleries/images/versions/read": ["compute", "GalleryImageVersion", true],
   "Microsoft.Compute/diskEncryptionSets/read": ["compute", "DiskEncryptionSet"],
   "Microsoft.Network/virtualNetworks/subnets/read": ["network", "Subnet"],
   "Microsoft.PolicyInsights/checkPolicyRestrictions/action": ["policyinsights", "CheckRestrictionsResult"],
@@ -163,7 +163,7 @@ function fieldsOf(packages: string, folder: string, type: string): Fields {
   if (!classes.has(`${folder} ${type}`))
     for (const file of globSync("_models*.py", { cwd: models }))
       for (const part of readFileSync(path.join(models, file), "utf8").split(/^class /m)) {
-        const [, name = "", base = ""] = /^(\w+)\((.*?)\):/.exec(part) ?? [];
+        const [, name = "", base = ""] = /^(\w+)\(\s*([^)]*?)\s*\):/.exec(part) ?? [];
         classes.set(`${folder} ${name}`, [base, part]);
       }
   const [base = "", body = ""] = classes.get(`${folder} ${type}`) ?? [];

@@ -26,21 +26,33 @@ const capabilities: readonly (readonly [name: string, isWanted: (profile: string
 const galleryRight = "Microsoft.Compute/galleries/images/versions/read";
 const marketRight = "Microsoft.Compute/locations/publishers/artifacttypes/offers/skus/versions/read";
 
+/** Without a version Azure takes the newest in the region that is not excluded from that. */
 async function* ofGallery(ask: Ask, id: string, region: string, mend: string): AsyncGenerator<Objection> {
-  const found = await ask(galleryRight, path(id, "2023-07-03"), /NotFound$/);
-  if (found.isNone) {
-    yield refused(`there is no image ${id}`, mend);
-    return;
-  }
-  const state = found.text("properties.provisioningState");
-  const places = found
-    .list("properties.publishingProfile.targetRegions")
-    .map((each) => each.text("name").replaceAll(" ", "").toLowerCase());
-  if (state !== "Succeeded" || !places.includes(region))
+  const [definition = "", pinned] = id.split(/\/versions\//i);
+  const found = await ask(galleryRight, path(`${definition}/versions`, "2023-07-03"), /NotFound$/);
+  const versions = found.isNone ? [] : found.list("value").map(galleryVersion);
+  const version = versions.find(({ name }) => name === pinned);
+  if (found.isNone || (pinned !== undefined && version === undefined)) yield refused(`there is no image ${id}`, mend);
+  else if (version !== undefined && !(version.isMade && version.regions.includes(region)))
     yield refused(
-      `the image ${id} is ${state} in ${some(places)}, not in ${region}`,
+      `the image ${id} is ${version.state} in ${some(version.regions)}, not in ${region}`,
       `replicate it to ${region}, or ${mend}`,
     );
+  else if (pinned === undefined && !versions.some(({ isMade, newestIn }) => isMade && newestIn.includes(region)))
+    yield refused(`no version of ${id} can be the newest in ${region}`, `replicate one to ${region}, or ${mend}`);
+}
+
+function galleryVersion(reply: Reply) {
+  const state = reply.text("properties.provisioningState");
+  const places = reply.list("properties.publishingProfile.targetRegions");
+  const nameOf = (place: Reply) => place.text("name").replaceAll(" ", "").toLowerCase();
+  const isExcluded = (each: Reply, at: string) => each.is(`${at}excludeFromLatest`, true);
+  return {
+    ...{ name: reply.text("name"), state, isMade: state === "Succeeded", regions: places.map(nameOf) },
+    newestIn: isExcluded(reply, "properties.publishingProfile.")
+      ? []
+      : places.filter((place) => !isExcluded(place, "")).map(nameOf),
+  };
 }
 
 async function* ofMarket(ask: Ask, needs: AzureNeeds, machine: AzureMachine, mend: string): AsyncGenerator<Objection> {
