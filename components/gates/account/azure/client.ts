@@ -1,5 +1,10 @@
 import { readFile } from "node:fs/promises";
-import { createDefaultHttpClient, createPipelineFromOptions, createPipelineRequest } from "@azure/core-rest-pipeline";
+import {
+  createDefaultHttpClient,
+  createPipelineFromOptions,
+  createPipelineRequest,
+  type HttpClient,
+} from "@azure/core-rest-pipeline";
 import {
   AzureCliCredential,
   ClientAssertionCredential,
@@ -48,13 +53,21 @@ async function oidcToken(env: NodeJS.ProcessEnv): Promise<string> {
 const failure = z.object({ error: z.object({ code: z.string(), message: z.string() }) });
 const page = z.looseObject({ value: z.array(z.unknown()), nextLink: z.string().nullish() });
 
-/** @param seen is told each answer's time */
-export function azureSender(seen: (server: Date) => void): Send {
-  let credential: TokenCredential | undefined;
+/**
+ * @param seen is told each answer's time
+ * @param client what sends requests; a test gives its own
+ * @param credential default: that of Pulumi's provider, found at the first call
+ */
+export function azureSender(
+  seen: (server: Date) => void,
+  client: HttpClient = http,
+  credential?: TokenCredential,
+): Send {
+  let identity = credential;
   return async (call, abortSignal) => {
     try {
-      credential ??= credentialOf(process.env);
-      const token = await credential.getToken(`${manager}/.default`, { abortSignal });
+      identity ??= credentialOf(process.env);
+      const token = await identity.getToken(`${manager}/.default`, { abortSignal });
       if (token === null) throw new Error("no token");
       if (call.right === "token") return fromJson(Buffer.from(token.token.split(".")[1] ?? "", "base64url").toString());
       const posted = post.safeParse(call.input).data;
@@ -65,7 +78,7 @@ export function azureSender(seen: (server: Date) => void): Send {
           request.headers.set("content-type", "application/json");
           request.body = JSON.stringify(posted.body);
         }
-        const { status, headers, bodyAsText } = await pipeline.sendRequest(http, request);
+        const { status, headers, bodyAsText } = await pipeline.sendRequest(client, request);
         const date = headers.get("date");
         if (date !== undefined) seen(new Date(date));
         const body = fromJson(bodyAsText ?? "");
