@@ -3,7 +3,6 @@ import { readdirSync, readFileSync } from "node:fs";
 import * as pulumi from "@pulumi/pulumi";
 import { type ApiClient, apiProblem, podProblem, podSchema } from "../../components/gates/apiProbe.ts";
 import { apiGate, memberGate } from "../../components/gates/controlPlane.ts";
-import { networkCheck } from "../../components/gates/networkCheck.ts";
 import { downVariable, peersGate } from "../../components/gates/peersGate.ts";
 import type { Patience } from "../../components/gates/waitFor.ts";
 import { issueServerCertificate, newAuthority } from "../../plan/fakes/tls.ts";
@@ -393,38 +392,4 @@ describe("calls of gates times wrong answers, a sample", () => {
 
   it("none opens, and each wait ends", async () =>
     await eachFault(await callsOfGates(), Object.keys(faults), staysShut, "sample")).timeout(30_000);
-});
-
-describe("the gate before an existing network", () => {
-  const fact = { path: "config.a", what: "the zone of subnet-1", wanted: "1a", remedy: "name another subnet" };
-  const free = { path: "config.b", what: "10.0.0.4", wanted: "free" };
-  const recorded = () => {
-    const args = { facts: [{ ...fact, found: "1a" }], atFirst: [{ ...free, found: pulumi.output("taken") }] };
-    return withMocks(() => void networkCheck("gate", args, {}));
-  };
-
-  it("compares in previews and updates what the stack file says with the cloud, and tells all at once", async () => {
-    const program = await recorded();
-    const found = (...values: readonly unknown[]) =>
-      runHook(program, "gate", { newInputs: { input: values.map((value) => ({ ...fact, found: value })) } });
-    await found("1a", "1a");
-    await assert.rejects(found("1b", ""), (error: Error) => {
-      assert.match(error.message, /the zone of subnet-1 is 1b in the cloud, and not 1a/);
-      assert.match(error.message, /is not set in the cloud, and not 1a[\s\S]*name another subnet/);
-      return true;
-    });
-    // In a preview the engine does not know yet.
-    await found({});
-    for (const odd of [null, 7, ["1a"]])
-      await assert.rejects(found(odd), /the zone of subnet-1 \(config.a\) cannot be/);
-    await assert.rejects(runHook(program, "gate", { newInputs: {} }), /existing network cannot be read/);
-    assert.partialDeepStrictEqual(program.hooks.get("gate"), { opts: { onDryRun: true } });
-  });
-
-  it("asks for free addresses before the first machine alone", async () => {
-    const program = await recorded();
-    await assert.rejects(runHook(program, "gate-first"), /10.0.0.4 is taken in the cloud, and not free/);
-    const { options } = resource(program, "pulumi:index:Stash", "gate");
-    assert.deepEqual(options.hooks, { beforeCreate: ["gate", "gate-first"], beforeUpdate: ["gate"] });
-  });
 });
