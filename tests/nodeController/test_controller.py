@@ -1,5 +1,6 @@
 # The whole controller against a world whose `harm` is checked at each turn.
 import base64
+import json
 import unittest
 
 from support import PAGE, item, machine, stamp, tokens
@@ -7,8 +8,8 @@ from support import PAGE, item, machine, stamp, tokens
 import api
 import requests
 from judge import HOUR, SHOWN
-from status import LISTS, MARKS, SETTINGS, STATUS
-from world import BEGIN, World, controller, led, settle, turn as free_turn
+from status import LISTS, MARKS, SETTINGS, STATUS, settings_of
+from world import BEGIN, SETTING, World, controller, led, settle, turn as free_turn
 
 
 def turn(world, one):
@@ -347,6 +348,15 @@ class Whole(unittest.TestCase):
         world.unready(name)
         settle(world, [lead], 1200)
         self.assertEqual(world.done, [("FenestraApproved", mine)])
+
+    def test_settings_that_make_no_sense_are_none(self):
+        def read(**changes):
+            return settings_of({"data": {"settings": json.dumps(SETTING | changes)}})
+
+        self.assertEqual(read().per_hour, 2)
+        short = {"linux": 59, "windows": 900}
+        for odd in ({"notReadyAfter": 59}, {"maxUnhealthy": 1.01}, {"maxUnhealthy": -1}, {"perHour": "x"}, {"joinWithin": short}):
+            self.assertIsNone(read(**odd), odd)
 
     def test_the_page_has_the_lists_that_its_schema_describes(self):
         pool = PAGE["properties"]["pools"]["additionalProperties"]["properties"]

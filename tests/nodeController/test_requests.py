@@ -85,13 +85,14 @@ class Reading(unittest.TestCase):
         for kind, request in of.items():
             got = requests.reduce(request)
             self.assertEqual((got.kind, got.node, got.problem), (kind, OWN.name, ""))
-        # Not ours: of kubeadm's tokens, of people, for other signers.
-        for spec in (
-            {"groups": ["system:bootstrappers:kubeadm:default-node-token"]},
-            {"username": "kubernetes-admin"},
-            {"signerName": "kubernetes.io/kube-apiserver-client"},
-        ):
-            self.assertEqual(requests.reduce(asking("first", **spec)).kind, "", spec)
+        # Not ours: of kubeadm's tokens, of people, of a node's name without its group, for other signers.
+        for kind in of:
+            for spec in (
+                {"groups": ["system:bootstrappers:kubeadm:default-node-token"]},
+                {"username": "kubernetes-admin"},
+                {"signerName": "kubernetes.io/kube-apiserver-client"},
+            ):
+                self.assertEqual(requests.reduce(asking(kind, **spec)).kind, "", spec)
         for problem, request in {
             "usages": asking("first", usages=["client auth", "digital signature", "server auth"]),
             "another node": asking("renewal", request=pem(csr(name("system:node:other")))),
