@@ -3,7 +3,6 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { pathToFileURL } from "node:url";
-import fc from "fast-check";
 import { init } from "../../cli/init.ts";
 import { commands } from "../../cli/main.ts";
 import { printed } from "../../cli/printed.ts";
@@ -30,7 +29,7 @@ describe("fenestra init", () => {
   const silent = { out: () => undefined, err: () => undefined };
 
   it("writes a file of what the options say, and leaves an existing one alone", async () => {
-    const options = { stack: "shop", cloud: "aws", production: true, allow: "198.18.0.0/15" };
+    const options = { stack: "shop", cloud: "aws", production: true, allow: "198.18.0.0/15, 100.64.0.0/10" };
     assert.equal(await init(options, false, silent, folder), 0);
     const config = loadConfig(readStackFile("shop", folder));
     assert.deepEqual(config.network, {
@@ -40,7 +39,7 @@ describe("fenestra init", () => {
       natAddresses: 1,
     });
     assert.deepEqual([config.environment, config.controlPlane.replicas], ["production", 3]);
-    assert.deepEqual(config.access.public?.allow, ["198.18.0.0/15"]);
+    assert.deepEqual(config.access.public?.allow, ["198.18.0.0/15", "100.64.0.0/10"]);
     const pools = config.pools.map(({ name, os, count }) => [name, os, count]);
     assert.deepEqual(pools, [
       ["linux", "linux", 2],
@@ -160,24 +159,6 @@ describe("fenestra init", () => {
     for (const [stacks, name] of examples.flatMap((each) => stackNames(each).map((name) => [each, name] as const)))
       assert.equal(readStackFile(name, stacks)["fenestra:acknowledge"], undefined, name);
   });
-
-  it("makes a valid file of every combination", () =>
-    fc.assert(
-      fc.asyncProperty(
-        fc.record({
-          cloud: fc.constantFrom("aws", "azure"),
-          production: fc.boolean(),
-          allow: fc.constantFrom("", "198.18.0.0/15", "198.18.0.0/15, 100.64.0.0/10"),
-        }),
-        async (given) => {
-          const out: string[] = [];
-          await init({ stack: "no", ...given }, true, { ...silent, out: (text) => out.push(text) }, folder);
-          const { name, pools, access } = loadConfig(parseStackFile(out.join(""), "new"));
-          assert.deepEqual([name, pools.length, access.public !== undefined], ["no", 2, given.allow !== ""]);
-        },
-      ),
-      { numRuns: 30 },
-    ));
 });
 
 function zones(region: string, letters: string): readonly string[] {
