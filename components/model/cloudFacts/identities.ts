@@ -144,7 +144,7 @@ export const ccgSecretForms = {
 } as const;
 
 /** URL of a Key Vault secret. @throws RangeError for an invalid id, which the config rules prevent */
-export function secretUri(resourceId: string): string {
+function secretUri(resourceId: string): string {
   const [, vault, name] = ccgSecretForms.azure.pattern.exec(resourceId) ?? [];
   if (vault === undefined || name === undefined) throw new RangeError(`${resourceId} is not a secret of a vault`);
   return `https://${vault.toLowerCase()}.vault.azure.net/secrets/${name}`;

@@ -11,13 +11,10 @@ import {
   packWindowsAzure,
   windowsExtensionCommand,
 } from "../../../components/machine/windows/userData.ts";
-import { readWindowsScript, windowsScripts } from "../../../components/machine/windows/worker.ts";
 import { cloudFacts } from "../../../components/model/cloudFacts/cloudFacts.ts";
-import { secretUri } from "../../../components/model/cloudFacts/identities.ts";
 import { nodePorts } from "../../../components/model/ports.ts";
-import { flannel, flannelConflist, flannelPaths } from "../../../components/podNetworks/flannel/network.ts";
+import { flannelConflist, flannelPaths } from "../../../components/podNetworks/flannel/network.ts";
 import { podNetworks } from "../../../components/podNetworks/podNetworks.ts";
-import { gmsaSecrets } from "../../kubernetes/switches.ts";
 import { syntaxErrors } from "../../support/powershellRules.ts";
 import { exampleSpec } from "../../support/stacks.ts";
 import {
@@ -159,19 +156,6 @@ describe("a Windows node", () => {
         assert.deepEqual(unknown, [], Type);
       }
     });
-
-  it("has its network of flanneld: HNS refuses an adapter's name in a virtual switch", () => {
-    for (const name of windowsScripts(flannel))
-      assert.doesNotMatch(readWindowsScript(name, flannel), /NetworkAdapterName/i, name);
-    // Where a switch stayed behind, flanneld's own entry makes the network, and nothing else makes one.
-    const making = windowsScripts(flannel).filter((name) => /Invoke-Hns POST/.test(readWindowsScript(name, flannel)));
-    assert.deepEqual(making, ["start-flanneld.ps1"]);
-  });
-
-  it("finds gMSA's secret in a vault by its id, and refuses others", () => {
-    assert.equal(secretUri(gmsaSecrets.azure), "https://domain-vault.vault.azure.net/secrets/gmsa-web");
-    assert.throws(() => secretUri(gmsaSecrets.aws), /is not a secret of a vault/);
-  });
 });
 
 /** An archive as the format's description has it. */
