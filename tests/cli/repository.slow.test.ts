@@ -97,7 +97,6 @@ function makeReleases(): void {
   git(bare, "config", "uploadpack.allowAnySHA1InWant", "true");
 }
 
-// Sees what nothing faster does: that git, a submodule and a release work together, literally by the manual.
 describe("a repository of one's own", function () {
   this.timeout(300_000);
   before(() => {

@@ -23,8 +23,6 @@ import { skipIf } from "../support/skip.ts";
 import { stackDir } from "../support/stacks.ts";
 import { suiteFolder } from "../support/suite.ts";
 
-// Sees what nothing faster does: every command with the packages of npm ci --omit=dev, and no others.
-
 const root = path.join(import.meta.dirname, "../../");
 
 describe("the packages of a user", () => {

@@ -205,13 +205,8 @@ describe("user data that no machine could read", () => {
 
   const copied = "copy /y C:\\AzureData\\CustomData.bin C:\\a";
   for (const [command, says] of [
-    [undefined, /no extension/],
-    ["x".repeat(8192), /8192 characters, cmd takes 8191/],
     ['echo "a"', /that cmd changes/],
-    ["echo a", /not a copy and a start/],
-    [`${copied.replace("Custom", "Other")}.ps1 && powershell -File C:\\a.ps1`, /copies C:\\AzureData\\OtherData/],
     [`${copied}.ps1 && powershell -File C:\\b.ps1`, /and runs C:\\b\.ps1/],
-    [`${copied}.bin && powershell -File C:\\a.bin`, /no file named C:\\a\.bin/],
   ] as const)
     it(`of Azure is told: ${says.source}`, () => assert.throws(() => startedScript(command), says));
 });

@@ -152,7 +152,6 @@ describe("fenestra plan", () => {
   it("tells a mistake in one line with exit code 2", async () => {
     const cases: readonly (readonly [args: readonly string[], message: RegExp])[] = [
       [["plan", ...stackDir], /^fenestra: plan needs --stack NAME; allowed: aws-dev, .*azure-prod\n$/],
-      [["mirror", ...stackDir], /^fenestra: mirror needs --stack NAME; allowed: aws-dev, /],
       [
         ["plan", "--stack-dir", import.meta.dirname],
         /^fenestra: plan needs a stack, and .* has none yet: fenestra init --stack NAME writes one\n$/,

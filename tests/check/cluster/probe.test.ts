@@ -5,7 +5,6 @@ import type { V1Status } from "@kubernetes/client-node";
 import { exitCode, reaches, staysSilent } from "../../../check/cluster/probe.ts";
 import { serviceNames, unknownNameProblem } from "../../../check/cluster/services.ts";
 import { metadataQuestions } from "../../../check/facts.ts";
-import { messageOf } from "../../../components/gates/poll.ts";
 import { fenestra, suiteFolder } from "../../support/suite.ts";
 import { ended, fakeStart } from "./network.ts";
 
@@ -140,13 +139,4 @@ describe("fenestra verify, status, up and down", () => {
       assert.equal(said.includes("look at: whether this machine may reach it"), args[0] !== "status");
     }
   });
-});
-
-it("what is told of an API that does not answer says why, in one line", () => {
-  const cause = new Error("connect ECONNREFUSED 127.0.0.1:6443");
-  assert.equal(
-    messageOf(new TypeError("fetch failed", { cause })),
-    "fetch failed: connect ECONNREFUSED 127.0.0.1:6443",
-  );
-  assert.equal(messageOf({ body: '{"message":"forbidden"}' }), "forbidden");
 });
