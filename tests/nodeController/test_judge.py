@@ -81,7 +81,7 @@ class Absence(unittest.TestCase):
         memory = Memory()
         rounds(FLEET[1:], WELL, seconds=90, memory=memory)
         judge(world(FLEET, WELL, 100.0), memory)
-        self.assertEqual(sum(map(len, rounds(FLEET[1:], WELL, seconds=90, memory=memory))), 0)
+        self.assertEqual([judge(world(FLEET[1:], WELL, at), memory)[0] for at in (130.0, 160.0, 190.0, 220.0)], [[]] * 4)
 
     def test_many_ghosts_go_slowly_and_most_nodes_never(self):
         half = rounds(FLEET[6:], WELL)
