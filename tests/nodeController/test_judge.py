@@ -4,6 +4,7 @@ import unittest
 from support import machine, stamp
 
 import rolls
+from brakes import ALL, frozen
 from judge import Memory, World, judge
 from api import Api
 from machines import Listing, Node, Pool, Settings
@@ -102,6 +103,7 @@ class Absence(unittest.TestCase):
         got = rounds(fleet, dead, names_return=True)
         self.assertEqual([index for index, actions in enumerate(got) if actions][0], 4, "no sooner than a ghost")
         self.assertEqual(verbs(got[4]), [("delete", young.name)])
+        self.assertEqual({verb for actions in got for verb, _ in verbs(actions)}, {"delete"}, "the new machine is not sick")
         memory = Memory()
         for what, actions in {
             "an instance that was stopped and started is the same": rounds(fleet, dead),
@@ -110,6 +112,8 @@ class Absence(unittest.TestCase):
             "its Lease is renewed": [
                 judge(world(fleet, dead, float(at), names_return=True, leases={young.name: at}), memory)[0] for at in range(0, 601, 30)
             ],
+            "a control-plane machine": rounds([young._replace(pool=""), *FLEET[1:]], dead, names_return=True),
+            "it leaves": rounds([young._replace(state="leaving"), *FLEET[1:]], dead, names_return=True),
             "no time of the Node": rounds(fleet, [dead[0]._replace(made=0.0), *WELL[1:]], names_return=True),
             "no time of the machine": rounds([young._replace(made=0.0), *FLEET[1:]], dead, names_return=True),
             "all of them": rounds([each._replace(made=NOW - 60) for each in FLEET], [node(each, False) for each in FLEET], names_return=True),
@@ -143,6 +147,8 @@ class Repairs(unittest.TestCase):
             ("control plane", [], self.once([FLEET[0]._replace(pool=""), *FLEET[1:]], sick)),
             ("joining", [], self.once([*FLEET, young], WELL)),
             ("lost", [("replace", late.name)], self.once([*FLEET, late], WELL)),
+            ("lost at first sight", [], self.once([*FLEET, late], WELL, seconds=0)),
+            ("joining, and its kubelet runs", [], self.once([*FLEET, young], WELL, leases={young.name: NOW + 360})),
             ("Windows takes longer", [], self.once([*FLEET, windows], WELL)),
             ("zombie", replace, self.once(FLEET, WELL[1:], **zombie)),
             ("a kubelet that is away for a moment", [], self.once(FLEET, WELL[1:], seconds=270, **zombie)),
@@ -150,6 +156,12 @@ class Repairs(unittest.TestCase):
         ]:
             with self.subTest(what):
                 self.assertEqual(got, expected)
+
+    def test_who_leaves_or_is_held_is_said(self):
+        states = {FLEET[0]._replace(state=state) for state in ("leaving", "gone", "held", "running")}
+        for each in states:
+            _, conditions, _ = judge(world([each], [node(each, False)]), Memory())
+            self.assertEqual(conditions[each][0], {"running": "unready", "gone": "leaving"}.get(each.state, each.state))
 
     def test_a_machine_whose_node_was_deleted_has_time_to_make_another(self):
         for seconds, expected in ((270, []), (360, [("replace", FLEET[0].name)])):
@@ -179,6 +191,22 @@ class Repairs(unittest.TestCase):
         same = ({"machine": FLEET[0].id, "pool": "c-linux", "what": "sick", "at": NOW},)
         self.assertEqual(self.once(one_zone, sick(1), repairs=same), [], "asked for already")
 
+    def test_what_is_frozen(self):
+        def reasons(*cells):
+            whats = [(pool, zone, what) for pool, zone, given in cells for what in given.split()]
+            fleet = {machine(number, zone=zone)._replace(pool=pool): (what, "") for number, (pool, zone, what) in enumerate(whats)}
+            return set(frozen(0.2, fleet))
+
+        quarter = [("b", zone, "sick well well well") for zone in "xyz"]
+        self.assertEqual(reasons(*quarter), {("b", None)})
+        self.assertEqual(reasons(("a", "x", "sick sick"), *quarter), {("a", "x"), ("b", None)}, "of no other pool")
+        # What is frozen already counts once.
+        ones = [(f"of one {number}", "x", "sick" if number < 3 else "well") for number in range(10)]
+        self.assertEqual(reasons(("b", "w", "sick sick"), *quarter, *ones), {("b", "w"), ("b", None), ALL})
+        self.assertEqual(reasons(*quarter, ("b", "x", "joining leaving held joining")), {("b", None)}, "of those that are there")
+        for what in ("sick", "unready", "zombie"):
+            self.assertEqual(reasons(("b", "x", f"{what} " * 3 + "well " * 9)), {("b", "x")})
+
     def test_pools_of_one_are_frozen_by_the_cluster(self):
         fleet = [each._replace(pool=f"c-{each.name}") for each in FLEET]
         for bad, expected in ((2, 2), (3, 0)):
@@ -198,12 +226,17 @@ class Repairs(unittest.TestCase):
         for at, expected in ((NOW, []), (NOW - 300, [("replace", FLEET[0].name)])):
             same = {"machine": FLEET[0].id, "pool": "c-linux", "what": "sick", "at": at}
             self.assertEqual(self.once(FLEET, sick, repairs=(same, {**same, "machine": "x"})), expected)
+        two = [node(each, False, NOW - 1300) for each in FLEET[:2]] + WELL[2:]
+        self.assertEqual(len(self.once(FLEET, two, repairs=(same,))), 2, "who is asked again takes no other's place")
 
     def test_machines_that_do_not_join_go_one_in_an_hour(self):
         late = [machine(number, made=NOW - 960 + number) for number in (90, 91)]
         self.assertEqual(self.once([*FLEET, *late], WELL, settings=Settings(per_hour=9)), [("replace", late[0].name)])
         before = ({"machine": "x", "pool": "c-linux", "what": "lost", "at": NOW},)
         self.assertEqual(self.once([*FLEET, *late], WELL, settings=Settings(per_hour=9), repairs=before), [])
+        same = ({**before[0], "machine": late[0].id, "at": NOW - 300},)
+        again = self.once([*FLEET, *late], WELL, settings=Settings(per_hour=9), repairs=same)
+        self.assertEqual(again, [("replace", late[0].name)])
 
     def test_a_launch_hook_is_held_while_its_machine_may_still_join(self):
         waits = machine(99, made=NOW - 60)._replace(waits=True)
@@ -236,10 +269,11 @@ class Rolls(unittest.TestCase):
         self.assertFalse(starts(machines=[machine(1, version="lt:2")]))
         self.assertFalse(starts(machines=[old[0]._replace(state="leaving")]))
         self.assertFalse(starts(machines=[old[0]._replace(pool="c-other")]))
-        self.assertFalse(starts(pool=pool._replace(version="")))
+        self.assertFalse(starts(pool=pool._replace(version=""), record={**patient, "version": ""}))
+        self.assertFalse(starts(machines=[machine(1, version="")]), "nobody says of which template it is")
         self.assertFalse(starts(late=[machine(2, version="lt:2")]), "the new template does not join")
         self.assertTrue(starts(late=[machine(2, version="lt:1")]))
-        for state in ("Pending", "InProgress", "Cancelling", "Baking"):
+        for state in ("Pending", "InProgress", "Cancelling", "RollbackInProgress", "Baking"):
             self.assertFalse(starts(pool=pool._replace(roll={"state": state})))
 
 
