@@ -1,5 +1,4 @@
 import assert from "node:assert/strict";
-import { createHash } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { parse } from "yaml";
 import { z } from "zod";
@@ -11,7 +10,7 @@ import { minorOf, namedVersions, versions } from "../../components/model/release
 import { stackConfig, testStacks } from "../support/stacks.ts";
 import { combinations, manifestsOf } from "./switches.ts";
 import { at, differences, type Facts, factsOf } from "./upstreamFacts.ts";
-import { readUpstream, withManifests } from "./upstreamManifests.ts";
+import { readUpstream } from "./upstreamManifests.ts";
 
 const lock = readUpstream();
 const rows = z.record(z.string(), z.array(z.string()));
@@ -147,40 +146,5 @@ describe("add-ons", () => {
 
   it("have no container on Linux with more rights or less memory than upstream's", () => {
     assert.deepEqual([...new Set(all.flatMap((each) => each.weak))], []);
-  });
-
-  it("are read at a tag, with what another version says, and nothing half or other is taken", async () => {
-    const [name, file, api] = ["ghcr.io/o/r", "deploy/a.yaml", "https://api.github.com/repos/o/p"];
-    const manifest = (flag: string) =>
-      `kind: DaemonSet\nmetadata: { name: a }\nspec: { template: { spec: { containers: [{ name: c, args: ["${flag}"] }] } } }\n`;
-    const origin = { repository: "o/p", tag: "v{version}", paths: "deploy/.*" };
-    /** With a publisher whose file of the tag is, and who answers in its place. */
-    const read = (before: Parameters<typeof withManifests>[0], version: string, content: string, answer = content) => {
-      const sha = createHash("sha1").update(`blob ${content.length}\0${content}`).digest("hex");
-      const tree = [file, "README.md"].map((each) => ({ path: each, type: "blob", sha }));
-      const answers: Readonly<Record<string, string>> = {
-        [`${api}/commits/v${version}`]: `{"sha":"of-${version}"}`,
-        [`${api}/git/trees/of-${version}?recursive=1`]: JSON.stringify({ truncated: false, tree }),
-        [`https://raw.githubusercontent.com/o/p/of-${version}/${file}`]: answer,
-      };
-      const text = async (url: string) => answers[url] ?? assert.fail(url);
-      return withManifests(before, [{ name, version }], { text, digest: assert.fail });
-    };
-    const first = await read({ [name]: origin }, "1.0.0", manifest("--v=1"));
-    const facts = { workloads: { a: { containers: { c: { flags: { v: "1" } } } } } };
-    assert.partialDeepStrictEqual(first.upstream[name], { read: { version: "1.0.0", commit: "of-1.0.0", facts } });
-    const whole = manifest("--v=2");
-    for (const [content, answer, why] of [
-      [whole, whole.slice(0, 60), /^ghcr\.io\/o\/r 1\.1\.0: .*a\.yaml: not the file of the tag/],
-      ["<html>\n", undefined, /expected object/],
-      ["a: [", undefined, /a\.yaml: Flow/],
-    ] as const) {
-      const { failed, upstream } = await read(first.upstream, "1.1.0", content, answer);
-      assert.match(failed.join(), why);
-      assert.deepEqual(upstream, first.upstream);
-    }
-    const later = await read(first.upstream, "1.1.0", whole);
-    assert.deepEqual(later.changed, [`${name} 1.1.0/workloads/a/containers/c/flags/v: 1|2`]);
-    assert.partialDeepStrictEqual(later.upstream[name], { read: { commit: "of-1.1.0" } });
   });
 });
