@@ -88,21 +88,19 @@ export async function preflight<Needs>(
   return { answers, calls: caller.calls, missingRights: [...new Set(missing)].sort() };
 }
 
-/** Asks a cloud what a program needs of it. @param sender of calls, which tells a server's time */
-export async function askCloud<Given extends object>(
-  asking: Asking,
-  given: Given,
+/** Asks a cloud what a program needs of it. @param sender of calls, which tells each server's time */
+export async function askCloud<Program extends Resources, Given extends object>(
+  asking: Asking<Program>,
+  needsOf: (program: Program, place: Place) => Given,
+  sender: (seen: (server: Date) => void, region: string) => Send,
   questions: readonly Question<Given & Pick<Needs, "asker" | "clock" | "goes">>[],
-  sender: (seen: (server: Date) => void) => Send,
 ): Promise<Preflight> {
-  const { asker, skip, goes, onAnswer, limitMs } = asking;
+  const { program, place, asker, skip, goes, onAnswer, limitMs } = asking;
   const clock = new Clock();
   // Before one machine goes, only those about machines.
   const asked = questions.filter(({ id, ofMachine }) => !skip.includes(id) && (goes === undefined || ofMachine));
-  return await preflight(asked, { ...given, asker, clock, goes }, asking.send ?? sender(clock.see), {
-    onAnswer,
-    limitMs,
-  });
+  const needs = { ...needsOf(program, place), asker, clock, goes };
+  return await preflight(asked, needs, asking.send ?? sender(clock.see, place.region), { onAnswer, limitMs });
 }
 
 /** Sends each call once, a few at a time. */

@@ -6,8 +6,7 @@ import { CallError, type Objection, type Send } from "./question.ts";
 import { type Asking, Caller } from "./run.ts";
 
 /** Each loads its cloud's SDK alone. */
-const askers = { aws: () => import("./aws/ask.ts"), azure: () => import("./azure/ask.ts") };
-const rolls = { aws: () => import("./aws/rolls.ts"), azure: () => import("./azure/rolls.ts") };
+const clouds = { aws: () => import("./aws/ask.ts"), azure: () => import("./azure/ask.ts") };
 const nameOf = (part: object): string => ("name" in part ? String(part.name) : "control-plane");
 
 /** Asks what one machine raises before it goes, with this process's credentials. */
@@ -21,7 +20,7 @@ export function startCheck(
   given: Pick<Asking, "send" | "limitMs"> = {},
 ): MayStart {
   return async (goes, parts, skip) => {
-    const { ask } = await askers[cloud]();
+    const { ask } = await clouds[cloud]();
     const provider = { type: `pulumi:providers:${cloud}`, inputs: { defaultTags: JSON.stringify({ tags }) } };
     const resources = [provider, ...parts].map(({ type, inputs, ...known }) => ({
       ...{ type, name: nameOf(known), inputs: mapFromWire(inputs) },
@@ -62,13 +61,13 @@ const rollMs = 30_000;
 
 /** @param given default: calls with this process's credentials */
 export function rollQuestion({ cloud, region }: Pick<ClusterSpec, "cloud" | "region">, given?: Send): AskRoll {
-  let sender = given;
+  let send = given;
   return async (id) => {
-    const own = await rolls[cloud]();
-    sender ??= own.sender(region);
-    const { ask } = new Caller(sender, AbortSignal.timeout(rollMs), rollMs);
+    const { sender, rollProblems } = await clouds[cloud]();
+    send ??= sender(() => undefined, region);
+    const { ask } = new Caller(send, AbortSignal.timeout(rollMs), rollMs);
     try {
-      return await own.rollProblems(ask, id);
+      return await rollProblems(ask, id);
     } catch (error) {
       if (!(error instanceof CallError) || (error.kind === "none" && passing.test(error.code))) throw error;
       throw new Unasked(error.kind === "denied" ? `it needs ${error.call.right}` : `${error.message} (${error.code})`);

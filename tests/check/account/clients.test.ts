@@ -34,7 +34,7 @@ describe("calls of preflight, by the clouds' own clients", () => {
     const login = { AWS_ACCESS_KEY_ID: "a", AWS_SECRET_ACCESS_KEY: "b", AWS_MAX_ATTEMPTS: "1" };
     Object.assign(process.env, { ...login, AWS_ENDPOINT_URL });
     try {
-      const send = awsSender("eu-central-1", (time) => seen.push(time.getTime()));
+      const send = awsSender((time) => seen.push(time.getTime()), "eu-central-1");
       assert.partialDeepStrictEqual(await outcome(send, "iam:ListRoles"), {
         Roles: [{ RoleName: "a" }, { RoleName: "b" }],
       });

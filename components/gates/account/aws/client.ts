@@ -29,7 +29,7 @@ const isClass = (value: unknown): value is new (options: object) => Client => ty
 const dated = z.object({ response: z.object({ headers: z.object({ date: z.string() }) }) });
 
 /** Sends calls with the credentials that Pulumi's provider finds. @param seen is told each server's time */
-export function awsSender(region: string, seen: (server: Date) => void): Send {
+export function awsSender(seen: (server: Date) => void, region: string): Send {
   const credentials = defaultProvider();
   // HTTPS_PROXY and NO_PROXY, from Node 24 on.
   const httpsAgent = new Agent({ keepAlive: true, proxyEnv: process.env });
@@ -146,7 +146,7 @@ interface Signed {
 async function headObject(call: Call, { region, ...own }: Signed): Promise<unknown> {
   const { Bucket, Key } = named.parse(call.input);
   const signer = new SignatureV4({ service: "s3", region, sha256: Sha256, uriEscapePath: false, ...own });
-  const hostname = `${Bucket}.s3.${region}.amazonaws.com${region.startsWith("cn-") ? ".cn" : ""}`;
+  const hostname = `${Bucket}.s3.${region}.amazonaws.com`;
   const { headers } = await signer.sign({
     ...{ method: "HEAD", protocol: "https:", hostname, path: `/${Key}` },
     headers: { host: hostname, "x-amz-content-sha256": "UNSIGNED-PAYLOAD" },
