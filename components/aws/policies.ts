@@ -44,9 +44,8 @@ function sessionManager(scope: PolicyScope): readonly Statement[] {
  * Condition: Parameter Store uses the key for one of these parameters (AWS KMS: encryption context of Parameter Store).
  */
 function forParameters(scope: PolicyScope, names: readonly string[]): Condition {
-  const suffix = partition(scope.region) === "aws-cn" ? "amazonaws.com.cn" : "amazonaws.com";
   return {
-    StringEquals: { "kms:ViaService": `ssm.${scope.region}.${suffix}` },
+    StringEquals: { "kms:ViaService": `ssm.${scope.region}.amazonaws.com` },
     StringLike: { "kms:EncryptionContext:PARAMETER_ARN": names.map((name) => parameterArn(scope, name)) },
   };
 }
@@ -76,7 +75,6 @@ interface GmsaSecrets {
 /** Reading these secrets only; a customer key is used for nothing but them (AWS KMS: how Secrets Manager uses KMS). */
 function readGmsaSecrets(scope: PolicyScope, { secrets, keys }: GmsaSecrets): readonly Statement[] {
   if (secrets.length === 0) return [];
-  const suffix = partition(scope.region) === "aws-cn" ? "amazonaws.com.cn" : "amazonaws.com";
   const regions = new Set(secrets.map((secret) => secret.split(":")[3] ?? scope.region));
   const read: Statement = allow("ReadGmsaSecrets", { secretsmanager: "GetSecretValue" }, secrets);
   if (keys.length === 0) return [read];
@@ -84,7 +82,7 @@ function readGmsaSecrets(scope: PolicyScope, { secrets, keys }: GmsaSecrets): re
     read,
     allow("DecryptGmsaSecrets", { kms: "Decrypt" }, keys, {
       StringEquals: {
-        "kms:ViaService": [...regions].map((region) => `secretsmanager.${region}.${suffix}`),
+        "kms:ViaService": [...regions].map((region) => `secretsmanager.${region}.amazonaws.com`),
         "kms:EncryptionContext:SecretARN": secrets,
       },
     }),

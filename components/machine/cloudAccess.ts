@@ -147,10 +147,7 @@ export function registryIdentity({ cloud, tenantId }: PoolAccess): object | unde
   });
 }
 
-/** The cloud's section of a Windows machine's settings, with the domain of AWS's services, which differs in China. */
+/** The cloud's section of a Windows machine's settings, with the domain of AWS's services. */
 export function cloudSection(access: CloudAccess) {
-  return byCloud<CloudAccess>(access, {
-    aws: (own) => ({ ...own, domain: own.region.startsWith("cn-") ? "amazonaws.com.cn" : "amazonaws.com" }),
-    azure: (own) => own,
-  });
+  return byCloud<CloudAccess>(access, { aws: (own) => ({ ...own, domain: "amazonaws.com" }), azure: (own) => own });
 }

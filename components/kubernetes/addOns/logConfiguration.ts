@@ -57,12 +57,11 @@ function destination(
 ): Destination {
   const { cloudwatch, azureMonitor, otlp } = settings;
   if (cloudwatch !== undefined) {
-    const domain = spec.region.startsWith("cn-") ? "amazonaws.com.cn" : "amazonaws.com";
     return {
       // The variables name its role (github.com/aws/aws-sdk-go-v2: config).
       extension: { name: "sigv4auth", settings: { region: spec.region, service: "logs" } },
       exporter: {
-        logs_endpoint: `https://logs.${spec.region}.${domain}/v1/logs`,
+        logs_endpoint: `https://logs.${spec.region}.amazonaws.com/v1/logs`,
         headers: { "x-aws-log-group": logGroupName(spec.name), "x-aws-log-stream": collector },
         auth: { authenticator: "sigv4auth" },
       },

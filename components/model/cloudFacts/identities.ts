@@ -257,11 +257,7 @@ const azureHosts = ["*.azurecr.io", "*.*.geo.azurecr.io"];
 function ecrHosts(arns: readonly string[]): readonly string[] {
   const hosts = arns.flatMap((arn) => {
     const [, region = "", account = ""] = registryFacts.aws.pattern.exec(arn) ?? [];
-    const china = region.startsWith("cn-");
-    return [
-      `${account}.dkr.ecr.${region}.amazonaws.com${china ? ".cn" : ""}`,
-      ...(china ? [] : [`${account}.dkr-ecr.${region}.on.aws`]),
-    ];
+    return [`${account}.dkr.ecr.${region}.amazonaws.com`, `${account}.dkr-ecr.${region}.on.aws`];
   });
   return [...new Set(hosts)];
 }
