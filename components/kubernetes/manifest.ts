@@ -105,6 +105,10 @@ export type Manifest = Manifests[keyof Manifests];
 /** A text that may be known only after other resources exist. */
 export type Text = string | OutputInstance<string>;
 
+export function mapText(text: Text, change: (known: string) => string): Text {
+  return typeof text === "string" ? change(text) : text.apply(change);
+}
+
 /** The object with these annotations beside its own. */
 export function annotated(manifest: Manifest, annotations: Readonly<Record<string, string>>): Manifest {
   return {

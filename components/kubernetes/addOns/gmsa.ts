@@ -4,7 +4,7 @@ import type { AddOns } from "../../model/nodeSettings.ts";
 import type { AddOnEntry, ServerCertificate } from "../addOnEntry.ts";
 import { fill, sharedCel } from "../guardRails/ownNode.ts";
 import { type ImageSource, image } from "../images.ts";
-import { type Account, clusterRights, type Manifest, rule, serviceAccount, type Text } from "../manifest.ts";
+import { type Account, clusterRights, type Manifest, mapText, rule, serviceAccount, type Text } from "../manifest.ts";
 import { customResource, httpsService, onControlPlane, replicated, small, unprivileged } from "../workload.ts";
 import { cloudController } from "./cloudController.ts";
 import { networking } from "./networking.ts";
@@ -105,13 +105,7 @@ export function pluginHost(
   const { classId } = ccgPlugins[cloud];
   if (cloud === "aws") return { classId, input: awsPluginInput(secret) };
   if (objectId === undefined) throw new RangeError(`the secret of the account ${name} needs an identity that reads it`);
-  return {
-    classId,
-    input:
-      typeof objectId === "string"
-        ? azurePluginInput(secret, objectId)
-        : objectId.apply((known) => azurePluginInput(secret, known)),
-  };
+  return { classId, input: mapText(objectId, (known) => azurePluginInput(secret, known)) };
 }
 
 /** Content of a credential specification file, without a secret (MicrosoftDocs: CredentialSpec PowerShell module). */

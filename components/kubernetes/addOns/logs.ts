@@ -12,6 +12,7 @@ import {
   type Container,
   clusterRights,
   type Manifest,
+  mapText,
   rule,
   serviceAccount,
   type Text,
@@ -63,8 +64,6 @@ export const logs: AddOnEntry = {
 function logManifests(spec: CollectorSpec, nodeEndpoint: Text, identity: LogIdentity | undefined): readonly Manifest[] {
   const { logs: settings } = spec.addons;
   if (settings === undefined) return [];
-  if (identity === undefined && settings[spec.facts.access.logs] !== undefined)
-    throw new RangeError("the collectors need an identity");
   const collectors = logCollectors.filter((collector) => collector !== "windows" || spec.windows.length > 0);
   return [
     serviceAccount(logsAccount),
@@ -124,16 +123,13 @@ function containerParts(
 function proxyVariables(spec: CollectorSpec, nodeEndpoint?: Text): NonNullable<Container["env"]> {
   const { httpProxy } = spec;
   if (httpProxy === undefined) return [];
-  const direct = (host: string): string => `${noProxy(spec)},${host}`;
-  const without =
-    nodeEndpoint === undefined
-      ? noProxy(spec)
-      : typeof nodeEndpoint === "string"
-        ? direct(nodeEndpoint)
-        : nodeEndpoint.apply(direct);
+  const direct = noProxy(spec);
   return [
     { name: "HTTPS_PROXY", value: httpProxy },
-    { name: "NO_PROXY", value: without },
+    {
+      name: "NO_PROXY",
+      value: nodeEndpoint === undefined ? direct : mapText(nodeEndpoint, (host) => `${direct},${host}`),
+    },
   ];
 }
 

@@ -1,7 +1,15 @@
 import { windowsPaths } from "../../machine/windows/paths.ts";
 import { ports } from "../../model/ports.ts";
 import { type ImageSource, image } from "../images.ts";
-import type { Account, Container, Manifest, PodSpec, Text, Volume } from "../manifest.ts";
+import {
+  type Account,
+  type Container,
+  type Manifest,
+  mapText,
+  type PodSpec,
+  type Text,
+  type Volume,
+} from "../manifest.ts";
 import { configMap, daemonSet, hostProcessPod, nodeName } from "../workload.ts";
 
 /** Has a client's in-cluster configuration use the API's host name: the Service address exists only with kube-proxy. */
@@ -53,10 +61,9 @@ export function apiByFile(account: Account, nodeEndpoint: Text): ApiByFile {
   const named = { name: `${account.name}-${file}`, namespace: account.namespace };
   const content = (host: string): string =>
     kubeconfigOf({ server: `https://${host}:${ports.api}`, "certificate-authority": "ca.crt" }, { tokenFile: "token" });
-  const text = typeof nodeEndpoint === "string" ? content(nodeEndpoint) : nodeEndpoint.apply(content);
   const sources = [...tokenSources, { configMap: { name: named.name, items: [{ key: file, path: file }] } }];
   return {
-    manifest: configMap(named, { [file]: text }),
+    manifest: configMap(named, { [file]: mapText(nodeEndpoint, content) }),
     pod: { automountServiceAccountToken: false, volumes: [{ name: "api", projected: { sources } }] },
     args: [`--kubeconfig=${mountedFile(`${tokenFolder}\\${file}`)}`],
     volumeMounts: [{ name: "api", mountPath: tokenFolder, readOnly: true }],
