@@ -5,7 +5,7 @@ import type { MayStart } from "../gates/startGate.ts";
 import { scriptsObject } from "../machine/bundle.ts";
 import { controlPlaneScripts } from "../machine/linux/controlPlane.ts";
 import type { WorkerPayload } from "../machine/payload.ts";
-import { type ClusterResources, type ClusterSpec, settingsOfMember } from "../model/clusterSpec.ts";
+import type { ClusterResources, ClusterSpec } from "../model/clusterSpec.ts";
 import { encryptionSecret, type ServiceAccountTokens } from "../model/keyLists.ts";
 import type { PoolSpec } from "../model/pools.ts";
 import { clusterPki, type Pki } from "../pki/pki.ts";
@@ -232,8 +232,7 @@ export class Cluster extends pulumi.ComponentResource {
         subnetIds: network.zones.map((zone) => zone.controlPlane.id),
         reachable: balancer.ready,
         mayStart: this.#mayStart,
-        makeMachine: (name, own, opts) =>
-          new ControlPlaneMachine(name, { ...common, ...own, spec: settingsOfMember(this.#spec, own.member) }, opts),
+        makeMachine: (name, own, opts) => new ControlPlaneMachine(name, { ...common, ...own }, opts),
       },
       { parent: this },
     );

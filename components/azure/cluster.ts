@@ -5,7 +5,7 @@ import { adminClient, apiUrl, type ClusterArgs, ControlPlane } from "../gates/co
 import type { MayStart } from "../gates/startGate.ts";
 import { azureCloudConfig } from "../kubernetes/addOns/cloudController.ts";
 import { ccgSecrets } from "../model/cloudFacts/identities.ts";
-import { type ClusterResources, type ClusterSpec, settingsOfMember } from "../model/clusterSpec.ts";
+import type { ClusterResources, ClusterSpec } from "../model/clusterSpec.ts";
 import type { ServiceAccountTokens } from "../model/keyLists.ts";
 import { clusterPki, type Pki } from "../pki/pki.ts";
 import { ControlPlaneMachine } from "./controlPlaneMachine.ts";
@@ -274,8 +274,7 @@ export class Cluster extends pulumi.ComponentResource {
         subnetIds,
         reachable: balancer.ready,
         mayStart: this.#mayStart,
-        makeMachine: (name, own, opts) =>
-          new ControlPlaneMachine(name, { ...common, ...own, spec: settingsOfMember(this.#spec, own.member) }, opts),
+        makeMachine: (name, own, opts) => new ControlPlaneMachine(name, { ...common, ...own }, opts),
       },
       { parent: this },
     );

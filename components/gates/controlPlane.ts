@@ -1,7 +1,7 @@
 import * as pulumi from "@pulumi/pulumi";
 import type { ControlPlaneMember } from "../model/addressPlan.ts";
 import { cloudFacts } from "../model/cloudFacts/cloudFacts.ts";
-import type { ClusterSpec, ControlPlaneSettings } from "../model/clusterSpec.ts";
+import { type ClusterSpec, settingsOfMember } from "../model/clusterSpec.ts";
 import { exampleProblems } from "../model/exampleValues.ts";
 import type { ServiceAccountTokens } from "../model/keyLists.ts";
 import { ports } from "../model/ports.ts";
@@ -110,6 +110,7 @@ interface ChainMachine {
 }
 
 interface MemberArgs {
+  readonly spec: ReturnType<typeof settingsOfMember>;
   readonly member: ControlPlaneMember;
   readonly subnetId: pulumi.Input<string>;
   readonly gate: GateBefore;
@@ -117,7 +118,6 @@ interface MemberArgs {
 
 /** What the machines of both clouds are made from. */
 export interface MachineArgs extends MemberArgs {
-  readonly spec: ControlPlaneSettings;
   /** How service accounts' tokens are issued and checked; `undefined` for kubeadm's way. */
   readonly tokens: pulumi.Input<ServiceAccountTokens> | undefined;
   /** What must exist before the machine boots. */
@@ -134,18 +134,13 @@ export interface ClusterArgs {
 }
 
 interface ControlPlaneArgs {
-  readonly spec: Pick<
-    ClusterSpec,
-    "cloud" | "kubernetes" | "controlPlane" | "serviceAccountKeys" | "secretsEncryption"
-  >;
+  readonly spec: ClusterSpec;
   readonly api: pulumi.Input<ApiClient>;
   /** Control-plane subnets in the order of the zones. */
   readonly subnetIds: readonly pulumi.Input<string>[];
   /** What must exist before the API can be reached: listeners and targets, load balancers and the name. */
   readonly reachable: readonly pulumi.Resource[];
   readonly mayStart: MayStart | undefined;
-  /** Default: that of each gate. */
-  readonly patience?: Patience;
   readonly makeMachine: (name: string, args: MemberArgs, opts: pulumi.ComponentResourceOptions) => ChainMachine;
 }
 
@@ -160,7 +155,6 @@ export class ControlPlane extends pulumi.ComponentResource {
   constructor(name: string, args: ControlPlaneArgs, opts?: pulumi.ComponentResourceOptions) {
     super(`fenestra:${args.spec.cloud}:ControlPlane`, name, {}, opts);
     const { spec, api, subnetIds, reachable, mayStart } = args;
-    const patience = args.patience === undefined ? {} : { patience: args.patience };
     const { members, size, sizes } = spec.controlPlane;
     const otherSize = (name: string) => cloudFacts[spec.cloud].sizes.another((sizes[name] ?? size).name);
     const { version } = spec.kubernetes;
@@ -173,13 +167,17 @@ export class ControlPlane extends pulumi.ComponentResource {
       const earlier = [last, ...reachable];
       const gate: GateBefore = (machine) => {
         const after = [...earlier, ...machine.after];
-        const own = { machine: { ...machine, after }, member, members, version, api, mayStart, otherSize, ...patience };
+        const own = { machine: { ...machine, after }, member, members, version, api, mayStart, otherSize };
         return peersGate(`${name}-before-${index}`, own, { parent: this });
       };
-      const machine = args.makeMachine(`${name}-${index}`, { member, subnetId, gate }, { parent: this });
+      const machine = args.makeMachine(
+        `${name}-${index}`,
+        { spec: settingsOfMember(spec, member), member, subnetId, gate },
+        { parent: this },
+      );
       last = memberGate(
         `${name}-gate-${index}`,
-        { machine: machine.instanceId, node: machine.node, api, ...patience },
+        { machine: machine.instanceId, node: machine.node, api },
         { parent: this, dependsOn: [...machine.ready, ...reachable] },
       );
       machines.push(machine);
@@ -187,7 +185,7 @@ export class ControlPlane extends pulumi.ComponentResource {
     const instanceIds = machines.map(({ instanceId }) => instanceId);
     this.apiGate = apiGate(
       `${name}-api`,
-      { machines: [...instanceIds], members: machines.map(({ node }) => node), api, ...patience },
+      { machines: [...instanceIds], members: machines.map(({ node }) => node), api },
       { parent: this, dependsOn: [last, ...reachable] },
     );
     reachedGuard(`${name}-reached`, reachedOf(spec), { parent: this, dependsOn: [this.apiGate] });

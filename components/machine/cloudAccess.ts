@@ -69,8 +69,8 @@ export interface ControlPlaneAccess {
    * or the NVMe namespace.
    */
   readonly etcdDevice: string;
-  /** Where etcd snapshots go; none when undefined. AWS: bucket name; Azure: URL of the blob container. */
-  readonly snapshots?: { readonly target: string };
+  /** Where etcd snapshots go. AWS: bucket name; Azure: URL of the blob container. */
+  readonly snapshots: { readonly target: string };
 }
 
 export interface PoolAccess {

@@ -26,8 +26,8 @@ interface KubeletFlagsArgs {
   /** Whether the kubelet requests its first certificate with a bootstrap token, as on workers. */
   readonly bootstrap: boolean;
   readonly labels: Readonly<Record<string, string>>;
-  /** Flags of the plug-in for the cloud's registries: `credentialFlags`. Default none. */
-  readonly credentials?: readonly string[];
+  /** Flags of the plug-in for the cloud's registries: `credentialFlags`. */
+  readonly credentials: readonly string[];
 }
 
 /**
@@ -35,7 +35,7 @@ interface KubeletFlagsArgs {
  * placeholders. On Windows its priority is raised so that pods cannot starve it (Kubernetes documentation, "Resource
  * Management for Windows nodes").
  */
-export function kubeletFlags({ os, bootstrap, labels, credentials = [] }: KubeletFlagsArgs): readonly string[] {
+export function kubeletFlags({ os, bootstrap, labels, credentials }: KubeletFlagsArgs): readonly string[] {
   const paths = kubeletPaths[os];
   return [
     `--config=${paths.config}`,

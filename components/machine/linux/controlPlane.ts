@@ -42,12 +42,12 @@ export function controlPlanePayload(args: ControlPlanePayloadArgs): MachinePaylo
   const { auditPolicy } = spec.controlPlane;
   const shared = withTrust(spec, withEncryption(spec, controlPlaneStages));
   const stages = withPodNetwork(withCredentials(spec, shared), spec.kubernetes.podNetwork);
-  const jobs = scheduledJobs(args.access.snapshots === undefined ? undefined : spec.controlPlane.backup.everyHours);
+  const jobs = scheduledJobs(spec.controlPlane.backup.everyHours);
   const units = [...jobs.map(({ name }) => `${name}.timer`), nodeControllerUnit];
   const env = { ...commonEnv(spec, args.access.cloud, units), ...controlPlaneEnv(args) };
   const files = withTemplates("linux", [
     ...withoutFirstKey(spec, linuxFiles({ spec, stages, env, requiresMount: controlPlanePaths.etcdMount })),
-    ...ownScripts(spec.cloud, args.access.snapshots !== undefined, jobs),
+    ...ownScripts(spec.cloud, jobs),
     ...jobs.flatMap(({ name, does, file, first, interval, settings }) => [
       unitFile(jobService(name), jobUnit(does, `/opt/fenestra/${file}`, settings)),
       unitFile(`${name}.timer`, timerUnit(does, first, interval)),
@@ -74,7 +74,7 @@ export function controlPlanePayload(args: ControlPlanePayloadArgs): MachinePaylo
 
 const jobService = (name: string): string => `${name}.service`;
 
-/** Services of a control-plane machine, that of etcd's snapshots even when no machine takes any. */
+/** Services of a control-plane machine. */
 export function controlPlaneUnits(spec: Pick<ControlPlaneSettings, "cloud">): readonly string[] {
   const jobs = scheduledJobs(snapshotHours).map(({ name }) => jobService(name));
   return [...commonUnits(spec.cloud), ...jobs, nodeControllerUnit];
@@ -110,19 +110,19 @@ export function controlPlaneScripts(
   const stages = withCredentials(spec, withEncryption(spec, controlPlaneStages));
   return {
     kind: "control-plane",
-    files: [...withoutFirstKey(spec, linuxScripts(spec.cloud, stages)), ...ownScripts(spec.cloud, true, jobs)],
+    files: [...withoutFirstKey(spec, linuxScripts(spec.cloud, stages)), ...ownScripts(spec.cloud, jobs)],
     entry: linuxEntry,
   };
 }
 
-function ownScripts(cloud: Cloud, snapshots: boolean, jobs: readonly Job[]): readonly PayloadFile[] {
+function ownScripts(cloud: Cloud, jobs: readonly Job[]): readonly PayloadFile[] {
   return [
     ...nodeControllerScripts(cloud),
     ...staticPodPatches,
     nameServerPatch,
     { ...rootFile("/etc/fenestra/bindings.yaml"), mode: fetchedMode },
     script("etcd.sh"),
-    ...(snapshots ? [script("etcd-restore.sh")] : []),
+    script("etcd-restore.sh"),
     ...jobs.map(({ file }) => script(file)),
   ];
 }
@@ -150,7 +150,7 @@ function controlPlaneEnv({ spec, member, endpoint, access }: ControlPlanePayload
     SECRET_SERVICE_ACCOUNT: secret(access.secrets.serviceAccount),
     ...encryptionEnv(spec, secret, access.secrets.encryptionKey),
     SECRET_INITIALISED: secret(access.secrets.initialised),
-    ...(access.snapshots === undefined ? {} : { SNAPSHOT_TARGET: access.snapshots.target }),
+    SNAPSHOT_TARGET: access.snapshots.target,
     JOIN_TOKEN_TTL: joinTokenSeconds,
     JOIN_INTERVAL: joinSecretSeconds,
     ...controllerEnv(access.cloud),

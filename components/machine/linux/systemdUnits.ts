@@ -77,9 +77,9 @@ const hour = 3600;
 /**
  * What the timers of a control-plane machine start.
  *
- * @param snapshotsEvery hours between snapshots of etcd; none without it.
+ * @param snapshotsEvery hours between snapshots of etcd
  */
-export function scheduledJobs(snapshotsEvery: number | undefined): readonly Job[] {
+export function scheduledJobs(snapshotsEvery: number): readonly Job[] {
   return [
     {
       name: "fenestra-join-secret",
@@ -89,18 +89,14 @@ export function scheduledJobs(snapshotsEvery: number | undefined): readonly Job[
       first: 60,
       interval: 60,
     },
-    ...(snapshotsEvery !== undefined
-      ? [
-          {
-            name: "fenestra-etcd-snapshot",
-            does: "sends a snapshot of etcd away",
-            file: "etcd-snapshot.sh",
-            first: hour / 2,
-            interval: snapshotsEvery * hour,
-            settings: { retrySeconds: 600, background: true, limitSeconds: hour },
-          },
-        ]
-      : []),
+    {
+      name: "fenestra-etcd-snapshot",
+      does: "sends a snapshot of etcd away",
+      file: "etcd-snapshot.sh",
+      first: hour / 2,
+      interval: snapshotsEvery * hour,
+      settings: { retrySeconds: 600, background: true, limitSeconds: hour },
+    },
     {
       name: "fenestra-etcd-defrag",
       does: "gives back room in etcd's database, and tells of its alarms",

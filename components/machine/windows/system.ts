@@ -11,24 +11,6 @@ import { otherReleases } from "../../model/releases.ts";
 import { sources, type WindowsArtifact } from "./artifacts.ts";
 import { windowsPaths } from "./paths.ts";
 
-/** The operating system's section of `machine.json`. */
-interface WindowsSystem {
-  /** Name of the operating system, by which the stage finds its fixes: `windows-2022`. */
-  readonly name: string;
-  /** Windows features to install; they share the one reboot. */
-  readonly features: readonly string[];
-  /** Services that are there when they are installed. */
-  readonly featureServices: readonly string[];
-  readonly registry: readonly RegistryKey[];
-  readonly servicesOff: readonly string[];
-  readonly dynamicPorts: { readonly start: number; readonly count: number };
-  readonly excludedUdpPorts: readonly number[];
-  /** Calls of w32tm. */
-  readonly clock: readonly (readonly string[])[];
-  readonly defender: { readonly processes: readonly string[]; readonly paths: readonly string[] };
-  readonly pagefile: { readonly initialMb: number; readonly maximumMb: number };
-}
-
 /**
  * All above the NodePorts (kubernetes/kubernetes#107114): twice Windows' default, since a kernel-mode proxy takes a
  * port per connection (Azure/AKS#1375).
@@ -64,22 +46,25 @@ const registry: readonly RegistryKey[] = [
  * Pagefile in MiB: at first the memory, between 4 and 16 GiB, at most half as much again. Windows backs each
  * allocation; without a pagefile pods fail while there is memory left.
  */
-function pagefile(memoryGib: number): WindowsSystem["pagefile"] {
+function pagefile(memoryGib: number) {
   const initialMb = Math.round(Math.min(16, Math.max(4, memoryGib)) * 1024);
   return { initialMb, maximumMb: Math.round(initialMb * 1.5) };
 }
 
-/** Settings of the operating system for a pool's machines. */
-export function windowsSystem(cloud: Cloud, pool: WindowsPool, network: PodNetwork): WindowsSystem {
+/** The operating system's section of `machine.json`. */
+export function windowsSystem(cloud: Cloud, pool: WindowsPool, network: PodNetwork) {
   return {
+    // By it the stage finds its fixes.
     name: pool.release.name,
+    // They share the one reboot.
     features: ["Containers", ...(pool.hyperV ? ["Hyper-V"] : [])],
+    // There when they are installed.
     featureServices: ["hns", "vmcompute", ...(pool.hyperV ? ["vmms"] : [])],
     registry: [...registry, ...cloudFacts[cloud].machines.windows.clock.registry, ...network.windows.registry],
     servicesOff: ["wuauserv", "UsoSvc"],
     dynamicPorts,
     excludedUdpPorts: cloudFacts[cloud].network.deafUdpPorts,
-    // Signatures and certificates fail on a machine whose clock is off.
+    // Calls of w32tm: signatures and certificates fail on a machine whose clock is off.
     clock: cloudFacts[cloud].machines.windows.clock.calls,
     defender: {
       // By name: containerd runs some of them from other folders.
