@@ -3,8 +3,7 @@ import type { IssuerConfig } from "../components/config/schema.ts";
 import { apiUrl } from "../components/gates/controlPlane.ts";
 import { InCluster, type InClusterArgs } from "../components/kubernetes/inCluster.ts";
 import type { ClusterResources, ClusterSpec } from "../components/model/clusterSpec.ts";
-import { discoveryDocument, keySet } from "../components/model/keyLists.ts";
-import { type Pki, signInKubeconfig } from "../components/pki/pki.ts";
+import { issuerDocuments, type Pki, signInKubeconfig } from "../components/pki/pki.ts";
 import { podNetworkManifests } from "../components/podNetworks/manifests.ts";
 
 interface PoolOutput {
@@ -60,9 +59,7 @@ interface BuiltCluster extends Pick<InClusterArgs, "api" | "apiGate"> {
 function workloadIdentityOutput({ workloadIdentity, pki }: BuiltCluster): WorkloadIdentityOutput | undefined {
   if (workloadIdentity === undefined) return undefined;
   const { issuer, identities } = workloadIdentity;
-  const keys = pki.serviceAccountPublicKeys;
-  const discovery = pulumi.all([issuer, keys]).apply(([url, known]) => discoveryDocument(url, known));
-  return { issuer, discovery, keySet: keys.apply(keySet), identities };
+  return { issuer, ...issuerDocuments(issuer, pki.serviceAccountPublicKeys), identities };
 }
 
 function signInOutput(

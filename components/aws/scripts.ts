@@ -1,7 +1,7 @@
 import { BucketObjectv2 } from "@pulumi/aws/s3/bucketObjectv2.js";
 import * as pulumi from "@pulumi/pulumi";
 import type { ScriptsObject } from "../machine/bundle.ts";
-import { keepContent, privateBucket } from "./snapshots.ts";
+import { keepContent, privateBucket, withoutTags } from "./snapshots.ts";
 
 interface ScriptsArgs {
   /** Those with the same key are one object. */
@@ -35,15 +35,7 @@ export class Scripts extends pulumi.ComponentResource {
         new BucketObjectv2(
           // With the digest in the name, changed content is a new object, created before the old one is deleted.
           `${name}-object-${sha256.slice(0, 12)}`,
-          {
-            bucket: bucket.id,
-            key,
-            content,
-            contentType: "application/json",
-            // An object takes ten tags (Amazon S3 User Guide, "Categorizing your objects using tags"), fewer than a
-            // stack may have.
-            overrideProvider: { defaultTags: { tags: {} } },
-          },
+          { bucket: bucket.id, key, content, contentType: "application/json", ...withoutTags },
           // While a group's refresh runs, long after the update, machines of the old template still fetch the old
           // object. It goes with the bucket; it must not expire, because its age does not show whether it is in use.
           { parent: this, retainOnDelete: true },

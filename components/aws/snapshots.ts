@@ -51,15 +51,24 @@ export function privateBucket(
 }
 
 /**
- * Versions of a bucket's objects, and its one lifecycle, by which none expires. An organisation's rule can only take its
- * place, which a comparison with the cloud shows.
+ * An object takes ten tags (Amazon S3 User Guide, "Categorizing your objects using tags"), fewer than a stack may have.
  */
-export function keepContent(name: string, bucket: Bucket, parent: pulumi.Resource): void {
-  const versions = new BucketVersioning(
+export const withoutTags = { overrideProvider: { defaultTags: { tags: {} } } };
+
+function keepVersions(name: string, bucket: Bucket, parent: pulumi.Resource): pulumi.Resource {
+  return new BucketVersioning(
     `${name}-versions`,
     { bucket: bucket.id, versioningConfiguration: { status: "Enabled" } },
     { parent },
   );
+}
+
+/**
+ * Versions of a bucket's objects, and its one lifecycle, by which none expires. An organisation's rule can only take its
+ * place, which a comparison with the cloud shows.
+ */
+export function keepContent(name: string, bucket: Bucket, parent: pulumi.Resource): void {
+  const versions = keepVersions(name, bucket, parent);
   const rule = { id: "versions", status: "Enabled", filter: {}, noncurrentVersionExpiration: { noncurrentDays: 90 } };
   new BucketLifecycleConfiguration(
     `${name}-keep`,
@@ -88,11 +97,7 @@ export class Snapshots extends pulumi.ComponentResource {
     const bucket = privateBucket(name, { forceDestroy: !production, protect: production }, this);
     this.bucketName = bucket.bucket;
     this.bucketArn = bucket.arn;
-    const versions = new BucketVersioning(
-      `${name}-versions`,
-      { bucket: bucket.id, versioningConfiguration: { status: "Enabled" } },
-      { parent: this },
-    );
+    const versions = keepVersions(name, bucket, this);
     this.#expire(name, bucket, controlPlane.backup.keepDays, versions);
     this.registerOutputs({ bucketName: this.bucketName });
   }

@@ -25,7 +25,7 @@ import {
   tokenFacts,
 } from "../model/cloudFacts/identities.ts";
 import type { ClusterSpec } from "../model/clusterSpec.ts";
-import { discoveryDocument, discoveryPath, keySet, keySetPath } from "../model/keyLists.ts";
+import { discoveryPath, keySetPath } from "../model/keyLists.ts";
 import {
   type LogSettings,
   logCollectors,
@@ -33,15 +33,13 @@ import {
   logsAccount,
   type NodeSettings,
 } from "../model/nodeSettings.ts";
+import { issuerDocuments } from "../pki/pki.ts";
 import { attachmentOrder, detachingRole } from "./owners.ts";
 import { machineTrust } from "./policies.ts";
 import { allow, httpsOnly, type PolicyDocument, policy } from "./policyDocument.ts";
-import { keepContent } from "./snapshots.ts";
+import { keepContent, withoutTags } from "./snapshots.ts";
 
-interface IssuerArgs {
-  readonly spec: Pick<ClusterSpec, "environment">;
-  /** Public keys of service accounts, PEM. */
-  readonly publicKeys: pulumi.Input<readonly string[]>;
+interface IssuerArgs extends Pick<WorkloadIdentityArgs, "spec" | "publicKeys"> {
   /** Whether there is an object for the sample, not public. */
   readonly sample: boolean;
 }
@@ -71,12 +69,11 @@ class Issuer extends pulumi.ComponentResource {
     keepContent(name, bucket, this);
     this.url = pulumi.interpolate`https://${bucket.bucketRegionalDomainName}`;
     const readers = this.#publish(bucket);
-    const keys = pulumi.output(args.publicKeys);
-    const discovery = pulumi.all([this.url, keys]).apply(([url, known]) => discoveryDocument(url, known));
+    const { discovery, keySet } = issuerDocuments(this.url, args.publicKeys);
     this.ready = [
       readers,
       this.#put(bucket, "discovery", discoveryPath, discovery),
-      this.#put(bucket, "keys", keySetPath, keys.apply(keySet)),
+      this.#put(bucket, "keys", keySetPath, keySet),
     ];
     if (args.sample) {
       this.#put(bucket, "sample", sampleObjectName, pulumi.output(sampleObjectText), "text/plain");
@@ -117,9 +114,7 @@ class Issuer extends pulumi.ComponentResource {
   ): BucketObjectv2 {
     return new BucketObjectv2(
       `${this.#name}-${role}`,
-      // An object takes ten tags (Amazon S3 User Guide, "Categorizing your objects using tags"), fewer than a stack may
-      // have.
-      { bucket: bucket.id, key, content, contentType, overrideProvider: { defaultTags: { tags: {} } } },
+      { bucket: bucket.id, key, content, contentType, ...withoutTags },
       { parent: this },
     );
   }

@@ -16,16 +16,13 @@ import {
   tokenFacts,
 } from "../model/cloudFacts/identities.ts";
 import type { ClusterSpec } from "../model/clusterSpec.ts";
-import { discoveryDocument, discoveryPath, keySet, keySetPath } from "../model/keyLists.ts";
+import { discoveryPath, keySetPath } from "../model/keyLists.ts";
 import { type LogSettings, logsAccount } from "../model/nodeSettings.ts";
+import { issuerDocuments } from "../pki/pki.ts";
 import { type Grant, Identity, type ResourceGroupContext } from "./roles.ts";
 import { keepContent, storageAccount } from "./snapshots.ts";
 
-interface IssuerArgs {
-  readonly spec: Pick<ClusterSpec, "name" | "environment">;
-  readonly resourceGroup: ResourceGroupContext;
-  /** Public keys of service accounts, PEM. */
-  readonly publicKeys: pulumi.Input<readonly string[]>;
+interface IssuerArgs extends Pick<WorkloadIdentityArgs, "spec" | "resourceGroup" | "publicKeys"> {
   /** Whether there is a blob for the sample, not public. */
   readonly sample: boolean;
 }
@@ -59,11 +56,10 @@ class Issuer extends pulumi.ComponentResource {
     const host = pulumi.interpolate`https://${account.name}.blob.core.windows.net`;
     this.url = pulumi.interpolate`${host}/${containers.public}`;
     const documents = this.#makeContainer(account, "public");
-    const keys = pulumi.output(args.publicKeys);
-    const discovery = pulumi.all([this.url, keys]).apply(([url, known]) => discoveryDocument(url, known));
+    const { discovery, keySet } = issuerDocuments(this.url, args.publicKeys);
     this.ready = [
       this.#put(documents, account, "discovery", discoveryPath, discovery),
-      this.#put(documents, account, "keys", keySetPath, keys.apply(keySet)),
+      this.#put(documents, account, "keys", keySetPath, keySet),
     ];
     if (args.sample) {
       const own = this.#makeContainer(account, "private");

@@ -5,7 +5,6 @@ import { formProblem } from "./json.ts";
 import type { WindowsFacts } from "./operatingSystems.ts";
 import { ConfigError, refuse } from "./problem.ts";
 
-/** One file or image that a machine or the cluster fetches, with the digest it must have. */
 const rowSchema = z.strictObject({
   /** Name of the program or image: `kubelet.exe`, `registry.k8s.io/pause`. */
   name: z.string(),

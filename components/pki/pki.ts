@@ -2,11 +2,14 @@ import * as pulumi from "@pulumi/pulumi";
 import * as random from "@pulumi/random";
 import * as tls from "@pulumi/tls";
 import { stringify } from "yaml";
+import type { IssuerConfig } from "../config/schema.ts";
 import type { ClusterSpec } from "../model/clusterSpec.ts";
 import {
   administratorsGroup,
+  discoveryDocument,
   encryptionSecret,
   firstServiceAccountKey,
+  keySet,
   type ServiceAccountTokens,
 } from "../model/keyLists.ts";
 
@@ -218,6 +221,13 @@ function pair({ certificate, key }: KeyPair): pulumi.Output<string> {
   return pulumi.interpolate`${certificate}${key}`;
 }
 
+/** The two documents by which a cloud checks service accounts' tokens. @param publicKeys PEM */
+export function issuerDocuments(issuer: pulumi.Output<string>, publicKeys: pulumi.Input<readonly string[]>) {
+  const keys = pulumi.output(publicKeys);
+  const discovery = pulumi.all([issuer, keys]).apply(([url, known]) => discoveryDocument(url, known));
+  return { discovery, keySet: keys.apply(keySet) };
+}
+
 const dayMs = 86_400_000;
 
 /** Days before an authority's end from which a warning is shown: its replacement touches every machine. */
@@ -259,18 +269,8 @@ export function kubeconfig(args: KubeconfigArgs): string {
   });
 }
 
-/** An OpenID Connect issuer as a person's kubectl needs it. */
-interface SignInIssuer {
-  readonly name: string;
-  readonly issuer: string;
-  readonly clientId: string;
-  readonly usernameClaim: string;
-  /** Authority of the issuer's certificate, PEM. Default: those of the person's machine. */
-  readonly certificateAuthority?: string | undefined;
-}
-
 interface SignInKubeconfigArgs extends Pick<KubeconfigArgs, "cluster" | "server" | "caCertificate"> {
-  readonly issuer: SignInIssuer;
+  readonly issuer: Pick<IssuerConfig, "name" | "issuer" | "clientId" | "usernameClaim" | "certificateAuthority">;
 }
 
 /**
