@@ -5,6 +5,7 @@ import { fileURLToPath } from "node:url";
 import { isMap, isNode, isScalar, isSeq, parse, parseDocument, type Scalar } from "yaml";
 import { cloudFacts } from "../model/cloudFacts/cloudFacts.ts";
 import { cloudNames } from "../model/cloudFacts/facts.ts";
+import { at } from "../model/json.ts";
 import { ConfigError, childPath, configPrefix, didYouMean, type Problem, refuse } from "../model/problem.ts";
 
 /** Folder of the program's own stack files, a user's in a clone. */
@@ -238,13 +239,13 @@ export function readProjectFile(folder: string): ProjectFile | undefined {
   const file = path.join(folder, "Pulumi.yaml");
   if (!existsSync(file)) return undefined;
   const project: unknown = parse(readFileSync(file, "utf8"));
-  const text = (key: string, fallback: string): string => {
-    const value: unknown = typeof project === "object" && project !== null ? Reflect.get(project, key) : undefined;
-    return path.resolve(folder, typeof value === "string" ? value : fallback);
+  const placeOf = (key: string): string => {
+    const value = at(project, key);
+    return path.resolve(folder, typeof value === "string" ? value : ".");
   };
-  const main = text("main", ".");
+  const main = placeOf("main");
   const isFolder = existsSync(main) ? statSync(main).isDirectory() : path.extname(main) === "";
-  return { program: real(isFolder ? main : path.dirname(main)), stacks: text("stackConfigDir", ".") };
+  return { program: real(isFolder ? main : path.dirname(main)), stacks: placeOf("stackConfigDir") };
 }
 
 /** A path without links, if it exists. */

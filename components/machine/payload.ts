@@ -79,9 +79,9 @@ export function withTemplates(os: "linux" | "windows", files: readonly PayloadFi
   return files.map((file) => (needsLogin(file) ? { ...file, path: templatePath(os, file) } : file));
 }
 
-/** The files that a machine makes of templates, with their templates. */
-export function loginFiles(os: "linux" | "windows", files: readonly PayloadFile[]) {
-  return files.filter(needsLogin).map((file) => ({ template: templatePath(os, file), path: file.path }));
+/** The files that a Windows machine makes of templates, with their templates. */
+export function loginFiles(files: readonly PayloadFile[]) {
+  return files.filter(needsLogin).map((file) => ({ template: templatePath("windows", file), path: file.path }));
 }
 
 function needsLogin({ content }: PayloadFile): boolean {

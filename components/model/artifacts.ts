@@ -167,11 +167,7 @@ export function partnersOf(name: string, together: readonly (readonly string[])[
  * program pins replaces it until the program has that patch or a later one; a row with a digest, the same without. What
  * moves together does so or not at all. A Kubernetes release that the program lacks stays as it is.
  */
-export function placesOf<T extends Row>(
-  own: readonly T[],
-  more: readonly T[],
-  together: readonly (readonly string[])[] = versions.together,
-): readonly T[] {
+export function placesOf<T extends Row>(own: readonly T[], more: readonly T[]): readonly T[] {
   const usable = more.filter(({ digest }) => digest !== null);
   const first = more.map((row): T => {
     const theirs = own.filter((each) => isAlike(each, row));
@@ -187,7 +183,7 @@ export function placesOf<T extends Row>(
   return first.map((row) => {
     const moved = own.filter(
       (each) =>
-        partnersOf(row.name, together).includes(each.name) &&
+        partnersOf(row.name).includes(each.name) &&
         row.replaces?.some((version) => version !== row.version && releaseOf(version) === releaseOf(each.version)),
     );
     const versionNow = (each: Row) => first.find((one) => isInPlaceOf(one, each))?.version ?? each.version;

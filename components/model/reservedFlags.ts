@@ -1,8 +1,6 @@
-import { readFileSync } from "node:fs";
-import { z } from "zod";
 import type { ExtraArgs } from "../config/machineSchema.ts";
 import { names } from "./cloudFacts/facts.ts";
-import type recorded from "./featureGates.json";
+import recorded from "./featureGates.json" with { type: "json" };
 import { type Minor, requireMinor } from "./releases.ts";
 
 export type ControlPlaneProgram = keyof ExtraArgs;
@@ -16,19 +14,6 @@ export const controlPlanePrograms = {
 
 type ProgramName = (typeof controlPlanePrograms)[ControlPlaneProgram];
 
-const listed = z.string().transform(names);
-const programs = z.enum(Object.values(controlPlanePrograms));
-
-/** Programs that were asked, and the gates that they let one set in these minors. */
-const fileSchema = z.strictObject({
-  releases: z.record(z.string(), z.record(programs, z.string())),
-  rows: z.array(z.strictObject({ programs: listed, minors: listed, names: listed })),
-});
-
-type Complete<Table extends Record<Minor, Record<ProgramName, unknown>>> = Table;
-/** Does not compile while a minor of `versions.json` has no row in the data file. */
-type Recorded = Complete<typeof recorded.releases>;
-
 /** A program's version, and the feature gates that it lets one set: not locked, not gone. */
 export interface ProgramGates {
   readonly version: string;
@@ -36,37 +21,24 @@ export interface ProgramGates {
 }
 type MinorGates = Readonly<Record<ProgramName, ProgramGates>>;
 
-/** The data file, written by `tests/machine/linux/featureGates.ts`. */
-export const featureGatesFile = new URL("featureGates.json", import.meta.url);
-
-export function readGates(file: string): Readonly<Record<string, MinorGates>> {
-  const { releases, rows } = fileSchema.parse(JSON.parse(file));
-  const of = (minor: string, program: ProgramName): ProgramGates => {
-    const own = rows.filter((row) => row.programs.includes(program) && row.minors.includes(minor));
-    return { version: releases[minor]?.[program] ?? "", gates: own.flatMap((row) => row.names).sort() };
-  };
-  const gatesOf = (minor: string): MinorGates => ({
-    "kube-apiserver": of(minor, "kube-apiserver"),
-    "kube-controller-manager": of(minor, "kube-controller-manager"),
-    "kube-scheduler": of(minor, "kube-scheduler"),
-    etcd: of(minor, "etcd"),
-  });
-  return Object.fromEntries(Object.keys(releases).map((minor) => [minor, gatesOf(minor)]));
-}
-
 /**
- * What was recorded of a release's minor.
- * @param table The data file's text; other texts are for tests
- * @throws RangeError for a minor without a row, since all gates would be refused otherwise
+ * What `tests/machine/linux/featureGates.ts` recorded of a release's minor. Nothing compiles while a minor of
+ * `versions.json` is not in its file.
  */
-export function featureGates(version: string, table = readFileSync(featureGatesFile, "utf8")): MinorGates {
-  const minor: keyof Recorded = requireMinor(version);
-  const row = readGates(table)[minor];
-  if (row === undefined)
-    throw new RangeError(
-      `featureGates.json has no row of ${minor}: cli/with-node tests/machine/linux/featureGates.ts ${minor}.0`,
+export function featureGates(version: string): MinorGates {
+  const minor = requireMinor(version);
+  const of = (program: ProgramName): ProgramGates => {
+    const own = recorded.rows.filter(
+      (row) => names(row.programs).includes(program) && names(row.minors).includes(minor),
     );
-  return row;
+    return { version: recorded.releases[minor][program], gates: own.flatMap((row) => names(row.names)).sort() };
+  };
+  return {
+    "kube-apiserver": of("kube-apiserver"),
+    "kube-controller-manager": of("kube-controller-manager"),
+    "kube-scheduler": of("kube-scheduler"),
+    etcd: of("etcd"),
+  };
 }
 
 /**

@@ -98,18 +98,11 @@ export class Pki extends pulumi.ComponentResource {
   }
 
   /** A kubeconfig of one of the two administrators for the API at `server`. Secret. */
-  kubeconfig(who: "admin" | "people", server: pulumi.Input<string>, tlsServerName?: string): pulumi.Output<string> {
+  kubeconfig(who: "admin" | "people", server: pulumi.Input<string>): pulumi.Output<string> {
     const parts = pulumi.all([server, this.kubernetesCa.certificate, this[who].certificate, this[who].key]);
     return pulumi.secret(
       parts.apply(([url, caCertificate, clientCertificate, clientKey]) =>
-        kubeconfig({
-          cluster: this.#args.cluster,
-          server: url,
-          caCertificate,
-          clientCertificate,
-          clientKey,
-          ...(tlsServerName === undefined ? {} : { tlsServerName }),
-        }),
+        kubeconfig({ cluster: this.#args.cluster, server: url, caCertificate, clientCertificate, clientKey }),
       ),
     );
   }
@@ -257,8 +250,6 @@ interface KubeconfigArgs {
   readonly clientCertificate: string;
   /** PEM. */
   readonly clientKey: string;
-  /** Name that the server's certificate must have. Default: the host of `server`. */
-  readonly tlsServerName?: string;
 }
 
 /** A kubeconfig with an embedded client certificate, as YAML. Pure. The result is a secret. */
@@ -300,24 +291,15 @@ export function signInKubeconfig(args: SignInKubeconfigArgs): string {
 }
 
 function render(
-  args: Pick<KubeconfigArgs, "cluster" | "server" | "caCertificate" | "tlsServerName">,
+  args: Pick<KubeconfigArgs, "cluster" | "server" | "caCertificate">,
   user: string,
   credentials: object,
 ): string {
-  const { cluster, server, tlsServerName } = args;
+  const { cluster, server, caCertificate } = args;
   return stringify({
     apiVersion: "v1",
     kind: "Config",
-    clusters: [
-      {
-        name: cluster,
-        cluster: {
-          server,
-          "certificate-authority-data": base64(args.caCertificate),
-          ...(tlsServerName === undefined ? {} : { "tls-server-name": tlsServerName }),
-        },
-      },
-    ],
+    clusters: [{ name: cluster, cluster: { server, "certificate-authority-data": base64(caCertificate) } }],
     users: [{ name: user, user: credentials }],
     contexts: [{ name: cluster, context: { cluster, user } }],
     "current-context": cluster,

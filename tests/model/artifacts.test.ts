@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { readFileSync, writeFileSync } from "node:fs";
+import { writeFileSync } from "node:fs";
 import path from "node:path";
 import {
   type Artifact,
@@ -24,7 +24,6 @@ import {
   selectableVersions,
   versionFor,
 } from "../../components/model/releases.ts";
-import { featureGates, featureGatesFile } from "../../components/model/reservedFlags.ts";
 import { readDocument } from "../docs/documents.ts";
 import { suiteFolder } from "../support/suite.ts";
 
@@ -151,14 +150,8 @@ describe("versions", () => {
     assert.throws(() => versionFor({ "1.36": "6" }, "1.37.1", "linux"), /has 6, and none for 1\.37/);
   });
 
-  it("have a row of their minor in every table: one that lacks it refuses, and documents name it", () => {
+  it("are named by the documents", () => {
     const names = minors.map(({ minor }) => minor);
-    const { releases, ...file } = JSON.parse(readFileSync(featureGatesFile, "utf8"));
-    const { "1.37": _, ...others } = releases;
-    assert.throws(
-      () => featureGates("1.37.1", JSON.stringify({ ...file, releases: others })),
-      /featureGates\.json has no row of 1\.37/,
-    );
     const inWords = names.join(", ").replace(/, ([^,]*)$/, " and $1");
     assert.ok(readDocument("README.md").text.includes(`Kubernetes ${inWords}, each release`), `README: ${inWords}`);
   });

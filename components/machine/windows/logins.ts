@@ -22,11 +22,7 @@ export function loginSettings(spec: NodeSettings): readonly PayloadFile[] {
 export function loginData({ credentials }: CloudAccess, configs: readonly PayloadFile[]) {
   if (credentials === undefined) return {};
   return {
-    credentials: {
-      secret: credentials,
-      files: loginFiles("windows", configs),
-      environment: windowsPaths.containerdEnvironment,
-    },
+    credentials: { secret: credentials, files: loginFiles(configs), environment: windowsPaths.containerdEnvironment },
   };
 }
 

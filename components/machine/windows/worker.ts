@@ -214,8 +214,8 @@ function windowsMachine({ spec, pool, access }: WindowsWorkerArgs, configs: read
     stages,
     exitCodes: windowsExitCodes,
     reboots: windowsReboots,
-    // The lock is another's for longer than any stage may take: it hangs.
-    retry: { pauseSeconds: pauseSeconds(10, 300), jitter: 0.2, foregroundAttempts: 3, lockSeconds: 2100 },
+    // The last pause repeats. The lock is another's for longer than any stage may take: it hangs.
+    retry: { pauseSeconds: [10, 20, 40, 80, 160, 300], jitter: 0.2, foregroundAttempts: 3, lockSeconds: 2100 },
     readySeconds: 900,
     paths: machinePaths,
     programs: {
@@ -267,10 +267,3 @@ const machinePaths = {
   bootstrapKubeconfig: windowsPaths.bootstrapKubeconfig,
   serviceAccountToken: windowsPaths.serviceAccountToken,
 } as const;
-
-/** Seconds between attempts: doubled up to the cap, which then repeats. */
-function pauseSeconds(first: number, cap: number): readonly number[] {
-  const pauses: number[] = [];
-  for (let pause = first; pause < cap; pause *= 2) pauses.push(pause);
-  return [...pauses, cap];
-}

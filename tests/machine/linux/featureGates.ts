@@ -3,18 +3,14 @@
  * Kubernetes minor, as `--help` lists them.
  *
  * Usage: cli/with-node tests/machine/linux/featureGates.ts VERSION... The programs of such a Kubernetes release (1.37.1) are
- * those of the rehearsal, which downloads or builds what it lacks. Other minors are kept.
+ * those of the rehearsal, which downloads or builds what it lacks. Other minors in use are kept.
  */
 import { execFile } from "node:child_process";
-import { readFileSync, writeFileSync } from "node:fs";
+import { writeFileSync } from "node:fs";
 import { promisify } from "node:util";
-import { compareVersions, minorOf } from "../../../components/model/releases.ts";
-import {
-  controlPlanePrograms,
-  featureGatesFile,
-  type ProgramGates,
-  readGates,
-} from "../../../components/model/reservedFlags.ts";
+import recorded from "../../../components/model/featureGates.json" with { type: "json" };
+import { compareVersions, minorFacts, minorOf } from "../../../components/model/releases.ts";
+import { controlPlanePrograms, featureGates, type ProgramGates } from "../../../components/model/reservedFlags.ts";
 import { createProgress, obtainPrograms } from "../../../rehearsal/testkit/programs.ts";
 import { helpGates } from "./helpGates.ts";
 
@@ -34,7 +30,12 @@ async function recordsOf(release: string) {
   return Object.fromEntries(await Promise.all(records));
 }
 
-const table: Record<string, Readonly<Record<string, ProgramGates>>> = readGates(readFileSync(featureGatesFile, "utf8"));
+const file = new URL("../../../components/model/featureGates.json", import.meta.url);
+const table: Record<string, Readonly<Record<string, ProgramGates>>> = Object.fromEntries(
+  Object.keys(recorded.releases).flatMap((minor) =>
+    minorFacts(minor) === undefined ? [] : [[minor, featureGates(minor)]],
+  ),
+);
 const asked = await Promise.all(
   process.argv.slice(2).map(async (release) => [minorOf(release), await recordsOf(release)] as const),
 );
@@ -49,7 +50,7 @@ const releases = all.map(([minor, records]) => {
   const versions = Object.entries(records).map(([program, { version }]) => [program, version] as const);
   return [minor, Object.fromEntries(versions)] as const;
 });
-writeFileSync(featureGatesFile, `${JSON.stringify({ releases: Object.fromEntries(releases), rows }, null, 2)}\n`);
+writeFileSync(file, `${JSON.stringify({ releases: Object.fromEntries(releases), rows }, null, 2)}\n`);
 
 /** Rows that differ in one field alone become one, which has all its values. */
 function merge(rows: typeof single, field: keyof (typeof single)[number]) {
