@@ -2,7 +2,6 @@ import * as pulumi from "@pulumi/pulumi";
 import * as random from "@pulumi/random";
 import * as tls from "@pulumi/tls";
 import { stringify } from "yaml";
-import type { IssuerConfig } from "../config/schema.ts";
 import type { ClusterSpec } from "../model/clusterSpec.ts";
 import {
   administratorsGroup,
@@ -261,7 +260,10 @@ export function kubeconfig(args: KubeconfigArgs): string {
 }
 
 interface SignInKubeconfigArgs extends Pick<KubeconfigArgs, "cluster" | "server" | "caCertificate"> {
-  readonly issuer: Pick<IssuerConfig, "name" | "issuer" | "clientId" | "usernameClaim" | "certificateAuthority">;
+  readonly issuer: Pick<
+    ClusterSpec["signIn"][number],
+    "name" | "issuer" | "clientId" | "usernameClaim" | "certificateAuthority"
+  >;
 }
 
 /**
