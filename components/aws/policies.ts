@@ -15,9 +15,9 @@ import {
   type Statement,
 } from "./policyDocument.ts";
 
-/** ARN of an SSM parameter, whose name begins with the slash. */
-function parameterArn(scope: PolicyScope, name: string): string {
-  return arn(scope, "ssm", `parameter${name}`);
+/** ARNs of SSM parameters, whose names begin with the slash. */
+function parameterArns(scope: PolicyScope, names: readonly string[]): readonly string[] {
+  return names.map((name) => arn(scope, "ssm", `parameter${name}`));
 }
 
 export function machineTrust(): PolicyDocument {
@@ -46,23 +46,22 @@ function sessionManager(scope: PolicyScope): readonly Statement[] {
 function forParameters(scope: PolicyScope, names: readonly string[]): Condition {
   return {
     StringEquals: { "kms:ViaService": `ssm.${scope.region}.amazonaws.com` },
-    StringLike: { "kms:EncryptionContext:PARAMETER_ARN": names.map((name) => parameterArn(scope, name)) },
+    StringLike: { "kms:EncryptionContext:PARAMETER_ARN": parameterArns(scope, names) },
   };
 }
 
-/**
- * Reading or writing these parameters; `kms:Encrypt` encrypts standard ones (AWS KMS: how Parameter Store uses KMS).
- */
-function parameterRights(scope: PolicyScope, names: readonly string[], write = false): readonly Statement[] {
-  const arns = names.map((name) => parameterArn(scope, name));
+function readParameters(scope: PolicyScope, names: readonly string[]): readonly Statement[] {
   return [
-    allow(write ? "WriteParameters" : "ReadParameters", { ssm: write ? "PutParameter" : "GetParameter" }, arns),
-    allow(
-      write ? "EncryptParameters" : "DecryptParameters",
-      { kms: write ? "Encrypt" : "Decrypt" },
-      [scope.keyArn],
-      forParameters(scope, names),
-    ),
+    allow("ReadParameters", { ssm: "GetParameter" }, parameterArns(scope, names)),
+    allow("DecryptParameters", { kms: "Decrypt" }, [scope.keyArn], forParameters(scope, names)),
+  ];
+}
+
+/** `kms:Encrypt` encrypts standard ones (AWS KMS: how Parameter Store uses KMS). */
+function writeParameters(scope: PolicyScope, names: readonly string[]): readonly Statement[] {
+  return [
+    allow("WriteParameters", { ssm: "PutParameter" }, parameterArns(scope, names)),
+    allow("EncryptParameters", { kms: "Encrypt" }, [scope.keyArn], forParameters(scope, names)),
   ];
 }
 
@@ -123,7 +122,7 @@ export function workerPolicy(
   repositories: readonly string[] = [],
 ): PolicyDocument {
   return policy(
-    ...parameterRights(scope, secrets),
+    ...readParameters(scope, secrets),
     ...readGmsaSecrets(scope, gmsa),
     ...pullImages(repositories),
     fetchScripts(scripts),
@@ -152,10 +151,10 @@ export function controlPlanePolicy(
   buckets: ControlPlaneBuckets,
 ): PolicyDocument {
   return policy(
-    ...parameterRights(scope, [...parameters.read, ...parameters.write]),
-    ...parameterRights(scope, parameters.write, true),
+    ...readParameters(scope, [...parameters.read, ...parameters.write]),
+    ...writeParameters(scope, parameters.write),
     // Which pools have a join secret since when; values stay encrypted.
-    allow("ListParameters", { ssm: "GetParametersByPath" }, [parameterArn(scope, `/fenestra/${scope.cluster}`)]),
+    allow("ListParameters", { ssm: "GetParametersByPath" }, parameterArns(scope, [`/fenestra/${scope.cluster}`])),
     fetchScripts(buckets.scripts),
     // The bucket expires old ones: a compromised machine must not delete them.
     allow("EtcdSnapshots", { s3: "GetObject PutObject" }, [`${buckets.snapshots}/*`]),

@@ -158,17 +158,23 @@ function describeKind(schema: JsonSchema): string {
   if (schema.type === "integer") return `a whole number${range(schema)}`;
   if (schema.type === "number") return `a number${range(schema)}`;
   if (schema.type === "boolean") return "true or false";
-  const known = schema.format ?? schema.pattern;
-  const form =
-    schema.patternErrorMessage ??
-    (known === undefined ? undefined : schema.format === undefined ? `matching ${known}` : `in the form of a ${known}`);
-  const example =
-    schema.examples?.[0] === undefined ? undefined : `such as ${schema.examples.map(String).join(" or ")}`;
-  const kind =
-    schema.minLength === 1 && schema.maxLength === undefined
-      ? "a text that is not empty"
-      : `a text${length(schema.minLength, schema.maxLength, "character")}`;
-  return [kind, form, example].filter((part) => part !== undefined).join(", ");
+  return [textKind(schema), textForm(schema), textExamples(schema)].filter((part) => part !== undefined).join(", ");
+}
+
+function textKind({ minLength, maxLength }: JsonSchema): string {
+  return minLength === 1 && maxLength === undefined
+    ? "a text that is not empty"
+    : `a text${length(minLength, maxLength, "character")}`;
+}
+
+function textForm({ patternErrorMessage, format, pattern }: JsonSchema): string | undefined {
+  if (patternErrorMessage !== undefined) return patternErrorMessage;
+  if (format !== undefined) return `in the form of a ${format}`;
+  return pattern === undefined ? undefined : `matching ${pattern}`;
+}
+
+function textExamples({ examples = [] }: JsonSchema): string | undefined {
+  return examples.length === 0 ? undefined : `such as ${examples.map(String).join(" or ")}`;
 }
 
 function length(least: number | undefined, most: number | undefined, unit: string): string {

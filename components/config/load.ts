@@ -195,32 +195,38 @@ function without<T>(values: T, path: readonly PropertyKey[]): T {
   return copy;
 }
 
-function fromIssue(issue: z.core.$ZodIssue, values: Readonly<Record<string, unknown>>): Problem[] {
+function fromIssue(issue: z.core.$ZodIssue, values: Readonly<Record<string, unknown>>): readonly Problem[] {
   const mine = schema(values.cloud);
-  if (issue.code === "unrecognized_keys") {
-    const own = Object.keys(schemaAt(mine, issue.path)?.properties ?? {});
-    const known = issue.path.length === 0 ? own.map((name) => configPrefix + name) : own;
-    return issue.keys.map((key) => {
-      const path = [...issue.path, key];
-      const refused = (message: string, allowed: string, remedy: string): Problem =>
-        problem(stackFilePath(path), valueAt(values, path), message, allowed, remedy);
-      const setting = path.filter((step) => typeof step === "string").join(".");
-      const instead = Object.hasOwn(removedSettings, setting) ? removedSettings[setting] : undefined;
-      const owner = ownerAt(path, values.cloud);
-      if (owner !== undefined)
-        return refused(`is a setting of ${owner}`, `nothing: only ${owner} has it`, instead ?? "remove it");
-      const [whole, split] = issue.path.length === 0 ? [configPrefix + key, withPath(key)] : [key, undefined];
-      const remedy = split ?? instead ?? didYouMean(whole, known) ?? "remove it or correct its spelling";
-      const allowed = known.length > 0 ? `one of ${known.join(", ")}` : describeAllowed(schemaAt(mine, issue.path));
-      return refused("is not a key that Fenestra knows", allowed, remedy);
-    });
-  }
+  if (issue.code === "unrecognized_keys")
+    return issue.keys.map((key) => unknownKey([...issue.path, key], values, mine));
   const value = valueAt(values, issue.path);
   const here = schemaAt(mine, issue.path);
   const message = value === undefined ? "is missing" : messageOf(issue, value);
   return [
     problem(stackFilePath(issue.path), value, message, allowedAt(issue, mine), remedyOf(issue, here, value, message)),
   ];
+}
+
+/** A key that the stack's cloud does not have: another cloud's, one that went, or a slip. */
+function unknownKey(
+  path: readonly PropertyKey[],
+  values: Readonly<Record<string, unknown>>,
+  mine: JsonSchema,
+): Problem {
+  const refused = (message: string, allowed: string, remedy: string): Problem =>
+    problem(stackFilePath(path), valueAt(values, path), message, allowed, remedy);
+  const setting = path.filter((step) => typeof step === "string").join(".");
+  const instead = Object.hasOwn(removedSettings, setting) ? removedSettings[setting] : undefined;
+  const owner = ownerAt(path, values.cloud);
+  if (owner !== undefined)
+    return refused(`is a setting of ${owner}`, `nothing: only ${owner} has it`, instead ?? "remove it");
+  const [above, key] = [path.slice(0, -1), String(path.at(-1))];
+  const prefix = above.length === 0 ? configPrefix : "";
+  const known = Object.keys(schemaAt(mine, above)?.properties ?? {}).map((name) => prefix + name);
+  const split = above.length === 0 ? withPath(key) : undefined;
+  const remedy = split ?? instead ?? didYouMean(prefix + key, known) ?? "remove it or correct its spelling";
+  const allowed = known.length > 0 ? `one of ${known.join(", ")}` : describeAllowed(schemaAt(mine, above));
+  return refused("is not a key that Fenestra knows", allowed, remedy);
 }
 
 /** JSON Schema's names of what zod calls otherwise. */

@@ -111,14 +111,15 @@ export function answerProblem(path: string, found: unknown): string | undefined 
   const parts = /^\/(?:api|apis\/[^/]+)\/[^/]+\/(?:namespaces\/[^/]+\/)?([a-z]+)(?:\/([^/]+))?$/.exec(path);
   if (parts === null) return undefined;
   const [, plural = "", name] = parts;
-  const { kind: said, metadata, items } = anyAnswer.parse(found);
+  const { kind, metadata, items } = anyAnswer.parse(found);
+  const singulars = [plural, plural.slice(0, -1), plural.slice(0, -2), `${plural.slice(0, -3)}y`];
+  if (name !== undefined) {
+    const isIt = singulars.includes(kind.toLowerCase()) && metadata.name === decodeURIComponent(name);
+    return isIt ? undefined : `the answer is none of ${plural} ${name}`;
+  }
   // Lists of metrics name what is measured: NodeMetricsList.
-  const kind = said.toLowerCase().replace(/metricslist$/, "list");
-  const singular = name === undefined ? kind.replace(/list$/, "") : kind;
-  const fits = [plural, plural.slice(0, -1), plural.slice(0, -2), `${plural.slice(0, -3)}y`].includes(singular);
-  if (name === undefined)
-    return fits && singular !== kind && items !== undefined ? undefined : `the answer is no list of ${plural}`;
-  return fits && metadata.name === decodeURIComponent(name) ? undefined : `the answer is none of ${plural} ${name}`;
+  const [, ofItems = ""] = /^(.+?)(?:metrics)?list$/.exec(kind.toLowerCase()) ?? [];
+  return singulars.includes(ofItems) && items !== undefined ? undefined : `the answer is no list of ${plural}`;
 }
 
 /** The same for an answer's text, which must have no more pages. Pure. */

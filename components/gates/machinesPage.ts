@@ -236,13 +236,17 @@ function isWell({ wanted, ready, old: _old, frozen, roll, ...lists }: Pool): boo
   return wanted === ready && isLookedAt && isRolling && frozen === undefined;
 }
 
-/** Pools without a group. A group's name is the cluster's, which the page does not name, and the pool's. */
+/**
+ * Pools without a group. A group's name is the cluster's, which the page does not name, and the pool's: of all that it
+ * may be, the cluster's name is the one by which the most pools have theirs.
+ */
 function unnamed(pools: readonly string[], groups: readonly string[]): readonly string[] {
-  const clusters = pools.flatMap((each) =>
-    groups.flatMap((group) => (`-${group}`.endsWith(`-${each}`) ? group.slice(0, group.length - each.length) : [])),
+  const clusters = pools.flatMap((pool) =>
+    groups.filter((group) => `-${group}`.endsWith(`-${pool}`)).map((group) => group.slice(0, -pool.length)),
   );
-  const left = clusters.map((cluster) => pools.filter((each) => !groups.includes(cluster + each)));
-  return left.toSorted((a, b) => a.length - b.length)[0] ?? pools;
+  const missing = clusters.map((cluster) => pools.filter((pool) => !groups.includes(cluster + pool)));
+  const [fewest = pools] = missing.toSorted((a, b) => a.length - b.length);
+  return fewest;
 }
 
 /** Groups at whose gates an update waits: with machines of an older template, or fewer or more than wanted. Pure. */

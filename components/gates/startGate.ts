@@ -3,7 +3,7 @@ import { messageOf } from "./poll.ts";
 import { resolvedValue } from "./waitFor.ts";
 
 /** A resource that a machine is made of, as the program asks for it. */
-interface StartPart {
+export interface StartPart {
   readonly type: string;
   /** Its own; default: that of a control-plane machine. */
   readonly name?: string;

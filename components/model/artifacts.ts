@@ -169,26 +169,31 @@ export function partnersOf(name: string, together: readonly (readonly string[])[
  */
 export function placesOf<T extends Row>(own: readonly T[], more: readonly T[]): readonly T[] {
   const usable = more.filter(({ digest }) => digest !== null);
-  const first = more.map((row): T => {
-    const theirs = own.filter((each) => isAlike(each, row));
-    const same = theirs.find(({ version }) => version === row.version);
-    if (same === undefined && isProgram(row)) return row;
-    const later = (some: readonly Row[]) => some.some(({ version }) => isLaterPatch(version, row.version));
-    const overtaken = !isProgram(row) && later([...theirs, ...usable.filter((each) => isAlike(each, row))]);
-    if (row.digest === null || overtaken) return { ...row, replaces: [] };
-    if (same !== undefined) return { ...row, replaces: same.digest === null ? [row.version] : [] };
-    const older = theirs.map(({ version }) => version).filter((version) => isLaterPatch(row.version, version));
-    return { ...row, replaces: older };
-  });
-  return first.map((row) => {
-    const moved = own.filter(
-      (each) =>
-        partnersOf(row.name).includes(each.name) &&
-        row.replaces?.some((version) => version !== row.version && releaseOf(version) === releaseOf(each.version)),
-    );
-    const versionNow = (each: Row) => first.find((one) => isInPlaceOf(one, each))?.version ?? each.version;
-    const missing = moved.some((each) => releaseOf(versionNow(each)) !== releaseOf(row.version));
-    return missing ? { ...row, replaces: [] } : row;
+  const placed = more.map((row) => placeOf(row, own, usable));
+  return placed.map((row) => (movesAlone(row, own, placed) ? { ...row, replaces: [] } : row));
+}
+
+/** A user's row with what it replaces by itself. */
+function placeOf<T extends Row>(row: T, own: readonly Row[], usable: readonly Row[]): T {
+  const theirs = own.filter((each) => isAlike(each, row));
+  const same = theirs.find(({ version }) => version === row.version);
+  if (same === undefined && isProgram(row)) return row;
+  const rivals = [...theirs, ...usable.filter((each) => isAlike(each, row))];
+  const isOvertaken = !isProgram(row) && rivals.some(({ version }) => isLaterPatch(version, row.version));
+  if (row.digest === null || isOvertaken) return { ...row, replaces: [] };
+  if (same !== undefined) return { ...row, replaces: same.digest === null ? [row.version] : [] };
+  const older = theirs.map(({ version }) => version).filter((version) => isLaterPatch(row.version, version));
+  return { ...row, replaces: older };
+}
+
+/** Whether something that must move with a row would stay behind. */
+function movesAlone({ name, version, replaces = [] }: Row, own: readonly Row[], placed: readonly Row[]): boolean {
+  const release = releaseOf(version);
+  const left = replaces.filter((each) => each !== version).map(releaseOf);
+  const partners = own.filter((each) => partnersOf(name).includes(each.name) && left.includes(releaseOf(each.version)));
+  return partners.some((each) => {
+    const now = placed.find((one) => isInPlaceOf(one, each)) ?? each;
+    return releaseOf(now.version) !== release;
   });
 }
 

@@ -84,18 +84,19 @@ export function namedVersions(
   { components, others, networks, images }: VersionTable = versions,
   minor?: string,
 ): readonly NamedVersion[] {
-  const all = (name: string, own: VersionTree, os?: string): readonly NamedVersion[] =>
-    typeof own === "string"
-      ? [{ name, version: own, ...(os === undefined ? {} : { os }) }]
-      : Object.entries(own).flatMap(([key, each]) =>
-          minor !== undefined && /^\d/.test(key) && key !== minor
-            ? []
-            : all(name, each, key === "linux" || key === "windows" ? key : undefined),
-        );
   const named = [components, others, ...Object.values(networks), images]
     .flatMap((section) => Object.entries(section))
-    .flatMap(([name, own]) => all(name, own));
+    .flatMap(([name, own]) => versionsIn(own, minor).map((each) => ({ name, ...each })));
   return [...new Map(named.map((each) => [Object.values(each).join(" "), each])).values()];
+}
+
+/** The versions of a name, each with its system where there is one for each. */
+function versionsIn(tree: VersionTree, minor?: string, os?: string): readonly Omit<NamedVersion, "name">[] {
+  if (typeof tree === "string") return [{ version: tree, ...(os === undefined ? {} : { os }) }];
+  const isOther = (key: string): boolean => minor !== undefined && /^\d/.test(key) && key !== minor;
+  return Object.entries(tree)
+    .filter(([key]) => !isOther(key))
+    .flatMap(([key, own]) => versionsIn(own, minor, key === "linux" || key === "windows" ? key : undefined));
 }
 
 /** What is known against versions of a program or image, `kubernetes` for a release of it, by the weakness's name. */

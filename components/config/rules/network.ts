@@ -8,30 +8,39 @@ import type { StackConfig } from "../schema.ts";
 import { roomInSubnets } from "./existingNetwork.ts";
 import { encryptCommand, registryHost } from "./identity.ts";
 import { whereNodesHaveRanges } from "./podNetworks.ts";
-import { key, type Rule, type Rules, rule } from "./rule.ts";
+import { key, type Rule, type Rules, rule, type Settings } from "./rule.ts";
+
+const hostOf = (url: string | undefined): string => `${URL.parse(url ?? "")?.hostname}/32`;
+
+/** What nodes must reach, or answer, by an address: its setting, its value there, and its network. */
+function reached({
+  "network.dns": dns,
+  httpProxy,
+  mirror,
+  "access.private": callers,
+}: Pick<Settings, "network.dns" | "httpProxy" | "mirror" | "access.private">) {
+  return [
+    [key("httpProxy"), httpProxy, hostOf(httpProxy)],
+    [key("mirror.artifacts"), mirror.artifacts, hostOf(mirror.artifacts)],
+    ...Object.entries(mirror.registries).map(
+      ([host, url]) => [childPath(key("mirror.registries"), host), url, hostOf(url)] as const,
+    ),
+    ...(dns?.servers ?? []).map(
+      (server, index) => [key(`network.dns.servers[${index}]`), server, `${server}/32`] as const,
+    ),
+    ...(callers?.allow ?? []).map(
+      (network, index) => [key(`access.private.allow[${index}]`), network, network] as const,
+    ),
+  ] as const;
+}
 
 /**
  * Nodes take every address of these ranges for a pod or a Service, so nothing else there is reached, or gets an answer.
  */
 const taken = (range: "kubernetes.podCidr" | "kubernetes.serviceCidr"): Rule =>
   rule([range, "network.dns", "httpProxy", "mirror", "access.private"], (settings) => {
-    const { "network.dns": dns, httpProxy, mirror, "access.private": callers } = settings;
-    const urls = [
-      ["httpProxy", httpProxy],
-      ["mirror.artifacts", mirror.artifacts],
-    ] as const;
-    const hosts = urls.map(([at, url]) => [key(at), url, `${URL.parse(url ?? "")?.hostname}/32`] as const);
-    const registries = Object.entries(mirror.registries).map(
-      ([host, url]) => [childPath(key("mirror.registries"), host), url, `${URL.parse(url)?.hostname}/32`] as const,
-    );
-    const servers = (dns?.servers ?? []).map(
-      (server, index) => [key(`network.dns.servers[${index}]`), server, `${server}/32`] as const,
-    );
-    const networks = (callers?.allow ?? []).map(
-      (network, index) => [key(`access.private.allow[${index}]`), network, network] as const,
-    );
     const whole = parseCidr(settings[range]);
-    return [...hosts, ...registries, ...servers, ...networks].flatMap(([at, value, network]) => {
+    return reached(settings).flatMap(([at, value, network]) => {
       const inside = parseCidr(network);
       return whole === undefined || inside === undefined || !contains(whole, inside)
         ? []
@@ -85,6 +94,22 @@ function authorityProblem(pem: string, earlier: readonly string[]): string | und
   }
 }
 
+/** Why callers of the API cannot come from a network, and which they may come from. */
+function callersRefusal(
+  way: "public" | "private",
+  value: string,
+  own: readonly string[],
+): readonly [message: string, allowed: string] | undefined {
+  const network = parseCidr(value);
+  if (network === undefined) return [notANetwork(value), "an IPv4 network whose host bits are zero"];
+  const reserved = reservedRanges.find(({ range }) => contains(cidr(range), network));
+  if (reserved !== undefined) return [`is in ${reserved.range}, ${reserved.reason}`, "networks that callers come from"];
+  if (way === "public") return undefined;
+  // On Azure the rule for callers from inside also admits them by the public balancer, which keeps their addresses.
+  if (network.prefix < 8) return ["is more than a network of yours", "networks of /8 to /32"];
+  return own.includes(value) ? ["is the cluster's own network, which is let in anyway", "others"] : undefined;
+}
+
 export const networkRules: Rules = {
   restrictedNetwork: rule(
     ["cloud", "network.nat", "mirror", "httpProxy"],
@@ -115,21 +140,9 @@ export const networkRules: Rules = {
     return (["public", "private"] as const).flatMap((way) => {
       const allow = settings[`access.${way}`]?.allow ?? [];
       return allow.flatMap((value, index) => {
-        const path = key(`access.${way}.allow[${index}]`);
-        const network = parseCidr(value);
-        if (network === undefined)
-          return refuse(path, value, notANetwork(value), "an IPv4 network whose host bits are zero");
-        const { prefix } = network;
-        const reserved = reservedRanges.find(({ range }) => contains(cidr(range), network));
-        if (reserved !== undefined)
-          return refuse(path, value, `is in ${reserved.range}, ${reserved.reason}`, "networks that callers come from");
-        // On Azure the rule for callers from inside also admits them by the public balancer, which keeps their
-        // addresses.
-        if (way === "private" && prefix < 8)
-          return refuse(path, value, "is more than a network of yours", "networks of /8 to /32");
-        if (way === "private" && own.includes(value))
-          return refuse(path, value, "is the cluster's own network, which is let in anyway", "others");
-        return allow.indexOf(value) === index ? [] : refuse(path, value, "is listed twice", "each network once");
+        const twice = allow.indexOf(value) === index ? undefined : (["is listed twice", "each network once"] as const);
+        const wrong = callersRefusal(way, value, own) ?? twice;
+        return wrong === undefined ? [] : refuse(key(`access.${way}.allow[${index}]`), value, ...wrong);
       });
     });
   }),

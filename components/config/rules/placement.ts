@@ -9,7 +9,7 @@ import {
 } from "../../model/cloudFacts/ids.ts";
 import { machineSize } from "../../model/pools.ts";
 import { type Problem, refuse } from "../../model/problem.ts";
-import type { Cloud } from "../schema.ts";
+import type { StackConfig } from "../schema.ts";
 import { hasFields, poolRule, type Rules, rule } from "./rule.ts";
 
 /**
@@ -31,12 +31,10 @@ function formProblems(
     : refuse(path, value, `is in ${own}, and machines take those of their region only`, `one of ${region}`);
 }
 
+type Home = Pick<StackConfig, "cloud" | "region" | "accountId">;
+
 /** IAM takes policies and profiles of its own account and partition only (IAM User Guide, "ARNs"). */
-function iamProblems(
-  value: string,
-  path: string,
-  { cloud, region, accountId }: { cloud: Cloud; region: string; accountId?: string | undefined },
-): readonly Problem[] {
+function iamProblems(value: string, path: string, { cloud, region, accountId }: Home): readonly Problem[] {
   const [partition, account] = [partitionOfArn(value), accountOfArn(value)];
   const wanted = cloudFacts[cloud].regions.partition(region);
   if (partition !== undefined && wanted !== undefined && partition !== wanted)
@@ -44,6 +42,20 @@ function iamProblems(
   return account === undefined || accountId === undefined || account === accountId
     ? []
     : refuse(path, value, `is in the account ${account}, from which IAM takes none`, `one of ${accountId}`);
+}
+
+/** The roles' attachments are named by the policies' names. */
+function policyProblems(policies: readonly string[], path: string, home: Home): readonly Problem[] {
+  const names = policies.map((policy) => policy.split(":policy/")[1]);
+  return policies.flatMap((policy, index) => {
+    const at = `${path}[${index}]`;
+    return names.indexOf(names[index]) === index
+      ? iamProblems(policy, at, home)
+      : [
+          ...iamProblems(policy, at, home),
+          ...refuse(at, policy, "has the name of one before it", "policies whose names differ"),
+        ];
+  });
 }
 
 export const placementRules: Rules = {
@@ -66,16 +78,7 @@ export const placementRules: Rules = {
       iamProblems(instanceProfile, `config.fenestra:pools[${index}].instanceProfile`, given),
     ),
     ...(given["access.workloadIdentity"]?.serviceAccounts ?? []).flatMap(({ policies }, account) =>
-      policies.flatMap((policy, index) => {
-        const path = `config.fenestra:access.workloadIdentity.serviceAccounts[${account}].policies[${index}]`;
-        const name = policy.split(":policy/")[1];
-        return [
-          ...iamProblems(policy, path, given),
-          ...(policies.findIndex((other) => other.split(":policy/")[1] === name) === index
-            ? []
-            : refuse(path, policy, "has the name of one before it", "policies whose names differ")),
-        ];
-      }),
+      policyProblems(policies, `config.fenestra:access.workloadIdentity.serviceAccounts[${account}].policies`, given),
     ),
   ]),
   update: poolRule(["update"], [], ({ update: own }, path) => {

@@ -1,13 +1,22 @@
 import type { ClusterSpec } from "../../model/clusterSpec.ts";
 import { type AskRoll, Unasked } from "../poolGate.ts";
-import type { MayStart } from "../startGate.ts";
-import { mapFromWire } from "../values.ts";
+import type { MayStart, StartPart } from "../startGate.ts";
+import { type KnownResource, mapFromWire } from "../values.ts";
 import { CallError, type Objection, type Send } from "./question.ts";
 import { type Asking, Caller } from "./run.ts";
 
 /** Each loads its cloud's SDK alone. */
 const clouds = { aws: () => import("./aws/ask.ts"), azure: () => import("./azure/ask.ts") };
-const nameOf = (part: object): string => ("name" in part ? String(part.name) : "control-plane");
+
+/** A part of what is to start, as questions read a program. */
+function knownPart({ type, name = "control-plane", id, inputs, outputs = {} }: StartPart): KnownResource {
+  return { type, name, id, inputs: mapFromWire(inputs), outputs: mapFromWire(outputs) };
+}
+
+function lineOf(id: string, { outcome, text, mend }: Objection): string {
+  const said = `${id}: ${outcome === "refused" ? "" : `${outcome}, `}${text}`;
+  return mend === undefined ? said : `${said}; mend: ${mend}`;
+}
 
 /** Asks what one machine raises before it goes, with this process's credentials. */
 export function startCheck(
@@ -22,27 +31,17 @@ export function startCheck(
   return async (goes, parts, skip) => {
     const { ask } = await clouds[cloud]();
     const provider = { type: `pulumi:providers:${cloud}`, inputs: { defaultTags: JSON.stringify({ tags }) } };
-    const resources = [provider, ...parts].map(({ type, inputs, ...known }) => ({
-      ...{ type, name: nameOf(known), inputs: mapFromWire(inputs) },
-      id: "id" in known ? known.id : undefined,
-      outputs: mapFromWire("outputs" in known ? (known.outputs ?? {}) : {}),
-    }));
+    const resources = [provider, ...parts].map(knownPart);
     const [subscription] = resources.flatMap(({ id }) => /^\/subscriptions\/([^/]+)/.exec(id ?? "")?.[1] ?? []);
     const { answers } = await ask({
       program: { resources },
       place: { region, accountId: subscription ?? accountId },
       ...{ asker: { local: [] }, skip, goes, ...given },
     });
-    const all = answers.flatMap(({ id, objections }) => objections.map((each) => ({ id, ...each })));
-    const lines = (isWanted: (outcome: Objection["outcome"]) => boolean): readonly string[] =>
-      all
-        .filter(({ outcome }) => isWanted(outcome))
-        .map(({ id, outcome, text, mend }) =>
-          [`${id}: ${outcome === "refused" ? "" : `${outcome}, `}${text}`, ...(mend ? [`mend: ${mend}`] : [])].join(
-            "; ",
-          ),
-        );
-    return { refused: lines((one) => one === "refused"), told: lines((one) => one !== "refused") };
+    const [refused, told]: [string[], string[]] = [[], []];
+    for (const { id, objections } of answers)
+      for (const each of objections) (each.outcome === "refused" ? refused : told).push(lineOf(id, each));
+    return { refused, told };
   };
 }
 

@@ -25,15 +25,19 @@ const nameServerBudget: Manifest = {
  * to one for eight. The least are there without metrics too.
  */
 function nameServerScale({ controlPlane, pools }: Pick<ClusterSpec, "controlPlane" | "pools">): Manifest {
-  const nodes = (of: (pool: PoolSpec) => number, among = pools) =>
-    among.reduce((sum, pool) => sum + of(pool), controlPlane.members.length);
+  const fewest = ({ count, autoscale }: PoolSpec) => autoscale?.min ?? count;
+  const most = (pool: PoolSpec) => groupSize(pool).maxSize;
+  const nodes = (among: readonly PoolSpec[], size: (pool: PoolSpec) => number): number =>
+    among.reduce((sum, pool) => sum + size(pool), controlPlane.members.length);
   // Every node asks them, but only these may hold some; a small machine has the processor for four.
   const open = pools.filter(
     ({ os, scheduling: { taints } }) => os === "linux" && taints.every(({ effect }) => effect === "PreferNoSchedule"),
   );
-  const room = (of: (pool: PoolSpec) => number) => Math.max(2, 4 * nodes(of, open));
-  const smallest = ({ count, autoscale }: PoolSpec) => autoscale?.min ?? count;
-  const least = Math.min(room(smallest), Math.max(2, Math.ceil(nodes(({ count }) => count) / 16)));
+  const roomAtLeast = Math.max(2, 4 * nodes(open, fewest));
+  const roomAtMost = Math.max(2, 4 * nodes(open, most));
+  const wanted = Math.max(2, Math.ceil(nodes(pools, ({ count }) => count) / 16));
+  const least = Math.min(roomAtLeast, wanted);
+  const grown = Math.min(roomAtMost, Math.ceil(nodes(pools, most) / 8));
   return {
     apiVersion: "autoscaling/v2",
     kind: "HorizontalPodAutoscaler",
@@ -41,13 +45,7 @@ function nameServerScale({ controlPlane, pools }: Pick<ClusterSpec, "controlPlan
     spec: {
       scaleTargetRef: { apiVersion: "apps/v1", kind: "Deployment", name: "coredns" },
       minReplicas: least,
-      maxReplicas: Math.max(
-        Math.min(2 * least, room(smallest)),
-        Math.min(
-          room((pool) => groupSize(pool).maxSize),
-          Math.ceil(nodes((pool) => groupSize(pool).maxSize) / 8),
-        ),
-      ),
+      maxReplicas: Math.max(Math.min(2 * least, roomAtLeast), grown),
       metrics: [
         { type: "Resource", resource: { name: "cpu", target: { type: "Utilization", averageUtilization: 80 } } },
       ],
