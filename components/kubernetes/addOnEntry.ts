@@ -12,10 +12,7 @@ export interface ServerCertificate {
   readonly caBundle: Text;
 }
 
-export type PodNetworkManifests = (
-  spec: Pick<ClusterSpec, "artifacts" | "facts" | "kubernetes" | "windows">,
-  nodeEndpoint: Text,
-) => readonly Manifest[];
+export type PodNetworkManifests = (spec: ClusterSpec, nodeEndpoint: Text) => readonly Manifest[];
 
 /** Values that may be known only after cloud resources exist. They never decide which objects there are. */
 export interface InClusterValues {

@@ -65,9 +65,7 @@ const commonFlags = [
 const groupLabels = [poolLabel, payloadLabel];
 
 /** How it finds the pools' groups of machines. */
-function cloudPart(
-  spec: Pick<ClusterSpec, "cloud" | "name" | "region">,
-): Pick<Container, "args" | "env"> & { readonly secret: boolean } {
+function cloudPart(spec: ClusterSpec): Pick<Container, "args" | "env"> & { readonly secret: boolean } {
   if (spec.cloud === "aws") {
     const tags = `k8s.io/cluster-autoscaler/enabled,k8s.io/cluster-autoscaler/${spec.name}`;
     return {
@@ -104,9 +102,7 @@ export const autoscaler: AddOnEntry = {
 };
 
 /** The autoscaler runs on a control-plane machine, whose identity may change the size of the pools. */
-function autoscalerManifests(
-  spec: Pick<ClusterSpec, "addons" | "artifacts" | "cloud" | "facts" | "kubernetes" | "name" | "region">,
-): readonly Manifest[] {
+function autoscalerManifests(spec: ClusterSpec): readonly Manifest[] {
   const { args = [], env = [], secret } = cloudPart(spec);
   return [
     serviceAccount(account),

@@ -1,6 +1,6 @@
 import type { ClusterSpec } from "../../model/clusterSpec.ts";
 import type { AddOnEntry, InClusterValues } from "../addOnEntry.ts";
-import { type ImageSource, image } from "../images.ts";
+import { image } from "../images.ts";
 import {
   type Account,
   clusterRights,
@@ -93,7 +93,7 @@ export const cloudController: AddOnEntry = {
  * uses the host's network, since it runs before the pod network, and AWS answers metadata requests at one hop only.
  */
 function cloudControllerManifests(
-  spec: Pick<ClusterSpec, "artifacts" | "cloud" | "kubernetes" | "name" | "windows">,
+  spec: ClusterSpec,
   { nodeEndpoint, cloudConfig: configuration }: InClusterValues,
 ): readonly Manifest[] {
   const azure = spec.cloud === "azure";
@@ -112,7 +112,7 @@ function cloudControllerManifests(
   ];
 }
 
-function awsController(spec: Pick<ClusterSpec, "artifacts" | "kubernetes" | "name">, nodeEndpoint: Text): Manifest {
+function awsController(spec: ClusterSpec, nodeEndpoint: Text): Manifest {
   return daemonSet(controller, {
     ...onMachine,
     container: {
@@ -138,7 +138,7 @@ const cloudConfigManifest = (configuration: Text): Manifest => ({
   stringData: { "cloud-config": configuration },
 });
 
-function azureController(spec: Pick<ClusterSpec, "artifacts" | "kubernetes" | "name">, nodeEndpoint: Text): Manifest {
+function azureController(spec: ClusterSpec, nodeEndpoint: Text): Manifest {
   return daemonSet(controller, {
     ...onMachine,
     container: {
@@ -176,7 +176,7 @@ function azureController(spec: Pick<ClusterSpec, "artifacts" | "kubernetes" | "n
  * Initialises the nodes of a system from the metadata service, which on Windows only a HostProcess pod reaches
  * (kubernetes-sigs/cloud-provider-azure PR#3283).
  */
-function nodeManager(spec: ImageSource, os: "linux" | "windows", nodeEndpoint: Text): readonly Manifest[] {
+function nodeManager(spec: ClusterSpec, os: "linux" | "windows", nodeEndpoint: Text): readonly Manifest[] {
   const linux = os === "linux";
   const account: Account = {
     name: linux ? "cloud-node-manager" : "cloud-node-manager-windows",

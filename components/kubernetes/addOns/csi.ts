@@ -267,11 +267,7 @@ function nodeAccount(account: Account, rules: PolicyRule[]): readonly Manifest[]
 }
 
 /** A driver's registration, StorageClasses, controller, and node plug-ins of the systems in use. */
-export function csiManifests(
-  spec: Pick<ClusterSpec, "controlPlane" | "windows">,
-  driver: CsiDriver,
-  nodeEndpoint: Text,
-): readonly Manifest[] {
+export function csiManifests(spec: ClusterSpec, driver: CsiDriver, nodeEndpoint: Text): readonly Manifest[] {
   const account = (role: string): Account => ({ name: `${driver.prefix}-${role}`, namespace: "kube-system" });
   const [controller, node, windowsNode] = [account("controller"), account("node"), account("node-windows")];
   const api = driver.windows.kubeconfig ? apiByFile(windowsNode, nodeEndpoint) : undefined;

@@ -1,6 +1,6 @@
 import type * as kubernetes from "@pulumi/kubernetes";
 import type { ClusterSpec } from "../../model/clusterSpec.ts";
-import { type ImageSource, image } from "../images.ts";
+import { image } from "../images.ts";
 import { type Container, type Manifest, type Plain, type PolicyRule, rule } from "../manifest.ts";
 import { snapshotterRules } from "./volumeSnapshots.ts";
 
@@ -35,11 +35,11 @@ type Sidecar =
   | "csi-resizer"
   | "csi-snapshotter"
   | "livenessprobe";
-const sidecar = (spec: ImageSource, name: Sidecar, os?: "windows"): string =>
+const sidecar = (spec: ClusterSpec, name: Sidecar, os?: "windows"): string =>
   image(spec, `registry.k8s.io/sig-storage/${name}`, os);
 
 /** The sidecars of every driver. */
-export function csiSidecars(spec: ImageSource): CsiSidecars {
+export function csiSidecars(spec: ClusterSpec): CsiSidecars {
   return {
     provisioner: sidecar(spec, "csi-provisioner"),
     registrar: {
@@ -51,7 +51,7 @@ export function csiSidecars(spec: ImageSource): CsiSidecars {
 }
 
 /** The sidecars of a driver of disks. */
-export function diskSidecars(spec: Pick<ClusterSpec, "addons" | "artifacts" | "kubernetes">): CsiSidecars {
+export function diskSidecars(spec: ClusterSpec): CsiSidecars {
   return {
     ...csiSidecars(spec),
     attacher: sidecar(spec, "csi-attacher"),

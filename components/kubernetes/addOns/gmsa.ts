@@ -3,7 +3,7 @@ import type { ClusterSpec } from "../../model/clusterSpec.ts";
 import type { AddOns } from "../../model/nodeSettings.ts";
 import type { AddOnEntry, ServerCertificate } from "../addOnEntry.ts";
 import { fill, sharedCel } from "../guardRails/ownNode.ts";
-import { type ImageSource, image } from "../images.ts";
+import { image } from "../images.ts";
 import { type Account, clusterRights, type Manifest, mapText, rule, serviceAccount, type Text } from "../manifest.ts";
 import { customResource, httpsService, onControlPlane, replicated, small, unprivileged } from "../workload.ts";
 import { cloudController } from "./cloudController.ts";
@@ -36,7 +36,7 @@ export const gmsa: AddOnEntry = {
  * The credential specifications and the webhook that writes them into pods (kubernetes-sigs/windows-gmsa: charts/gmsa).
  */
 function gmsaManifests(
-  spec: Pick<ClusterSpec, "addons" | "artifacts" | "cloud" | "kubernetes">,
+  spec: ClusterSpec,
   certificate: ServerCertificate,
   objectId: Text | undefined,
 ): readonly Manifest[] {
@@ -150,7 +150,7 @@ function credentialSpecManifests(credentialSpec: CredentialSpec, host: PluginHos
   ];
 }
 
-function webhook(spec: ImageSource): readonly Manifest[] {
+function webhook(spec: ClusterSpec): readonly Manifest[] {
   return replicated(account, 2, {
     ...onControlPlane,
     container: {

@@ -50,11 +50,7 @@ const largeBatch = { min_size: 200_000, max_size: 900_000 };
 const smallBatch = { min_size: 50_000, max_size: 150_000 };
 
 /** Where the logs go, always by OTLP. */
-function destination(
-  spec: Pick<ClusterSpec, "cloud" | "name" | "region">,
-  collector: LogCollector,
-  settings: LogSettings,
-): Destination {
+function destination(spec: ClusterSpec, collector: LogCollector, settings: LogSettings): Destination {
   const { cloudwatch, azureMonitor, otlp } = settings;
   if (cloudwatch !== undefined) {
     return {
@@ -98,8 +94,6 @@ function destination(
     batch: largeBatch,
   };
 }
-
-export type LogSpec = Pick<ClusterSpec, "cloud" | "name" | "region" | "secretsEncryption">;
 
 /** Name of the workloads, whose own logs are not read: a logged failure would be the next thing to send. */
 export const collectorName = "log-collector";
@@ -233,7 +227,11 @@ function channel(name: string) {
   return { channel: name, ignore_channel_errors: true, ...reading, attributes: { "fenestra.log": "event" } };
 }
 
-function receivers(spec: LogSpec, collector: LogCollector, settings: LogSettings): Readonly<Record<string, object>> {
+function receivers(
+  spec: ClusterSpec,
+  collector: LogCollector,
+  settings: LogSettings,
+): Readonly<Record<string, object>> {
   if (collector === "windows")
     return {
       "file_log/containers": containers("C:\\var\\log\\pods", "\\"),
@@ -270,7 +268,7 @@ const podAttributes = {
 const queue = { storage: "file_storage", sizer: "bytes", queue_size: 256 * 1024 * 1024, block_on_overflow: true };
 
 /** Configuration of the collector of some nodes, as YAML. */
-export function logConfiguration(spec: LogSpec, collector: LogCollector, settings: LogSettings): string {
+export function logConfiguration(spec: ClusterSpec, collector: LogCollector, settings: LogSettings): string {
   const os = collector === "windows" ? "windows" : "linux";
   const { extension, exporter, batch, processors = {} } = destination(spec, collector, settings);
   const read = receivers(spec, collector, settings);

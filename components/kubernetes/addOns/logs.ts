@@ -7,7 +7,7 @@ import type { ClusterSpec } from "../../model/clusterSpec.ts";
 import { type LogCollector, type LogSettings, logCollectors, logsAccount } from "../../model/nodeSettings.ts";
 import { controlPlaneKey } from "../../model/pools.ts";
 import type { AddOnEntry } from "../addOnEntry.ts";
-import { type ImageSource, image } from "../images.ts";
+import { image } from "../images.ts";
 import {
   type Container,
   clusterRights,
@@ -25,7 +25,6 @@ import {
   headerVariable,
   journalFolder,
   journalRoot,
-  type LogSpec,
   logConfiguration,
   stateFolders,
 } from "./logConfiguration.ts";
@@ -33,10 +32,6 @@ import { monitoring } from "./metrics.ts";
 import { networking } from "./networking.ts";
 import { windowsAgent } from "./nodeAgents.ts";
 import { identityFolders, identityTokenSeconds } from "./workloadIdentity.ts";
-
-type CollectorSpec = LogSpec &
-  ImageSource &
-  Pick<ClusterSpec, "addons" | "facts" | "httpProxy" | "kubernetes" | "network" | "noProxy" | "windows">;
 
 /** Variables of a collector's identity in the cloud. */
 type LogIdentity = Readonly<Record<string, Text>>;
@@ -61,7 +56,7 @@ export const logs: AddOnEntry = {
  *
  * @param identity required for the services of the clouds
  */
-function logManifests(spec: CollectorSpec, nodeEndpoint: Text, identity: LogIdentity | undefined): readonly Manifest[] {
+function logManifests(spec: ClusterSpec, nodeEndpoint: Text, identity: LogIdentity | undefined): readonly Manifest[] {
   const { logs: settings } = spec.addons;
   if (settings === undefined) return [];
   const collectors = logCollectors.filter((collector) => collector !== "windows" || spec.windows.length > 0);
@@ -93,7 +88,7 @@ interface ContainerParts {
 }
 
 function containerParts(
-  spec: CollectorSpec,
+  spec: ClusterSpec,
   collector: LogCollector,
   { otlp }: LogSettings,
   configuration: string,
@@ -120,7 +115,7 @@ function containerParts(
   };
 }
 
-function proxyVariables(spec: CollectorSpec, nodeEndpoint?: Text): NonNullable<Container["env"]> {
+function proxyVariables(spec: ClusterSpec, nodeEndpoint?: Text): NonNullable<Container["env"]> {
   const { httpProxy } = spec;
   if (httpProxy === undefined) return [];
   const direct = noProxy(spec);
@@ -150,7 +145,7 @@ const auditFolder: Folder = ["audit", controlPlanePaths.auditLogs, controlPlaneP
  * a root that has the node's programs and the journal alone (pkg/stanza: operator/input/journald, `root_path`).
  */
 function linuxCollector(
-  spec: CollectorSpec,
+  spec: ClusterSpec,
   collector: "control-plane" | "linux",
   { env, token, resources }: ContainerParts,
 ): Manifest {
@@ -196,11 +191,7 @@ function linuxCollector(
 }
 
 /** The script finds the variables' files, which are elsewhere on Windows Server 2019, and makes the kubeconfig. */
-function windowsCollector(
-  spec: CollectorSpec,
-  nodeEndpoint: Text,
-  { env, token, resources }: ContainerParts,
-): Manifest {
+function windowsCollector(spec: ClusterSpec, nodeEndpoint: Text, { env, token, resources }: ContainerParts): Manifest {
   return windowsAgent(
     spec,
     { ...logsAccount, name: workloadName("windows") },

@@ -2,7 +2,7 @@ import type { ClusterSpec } from "../../model/clusterSpec.ts";
 import { monitoringNamespace } from "../../model/nodeSettings.ts";
 import { ports } from "../../model/ports.ts";
 import type { AddOnEntry } from "../addOnEntry.ts";
-import { type ImageSource, image } from "../images.ts";
+import { image } from "../images.ts";
 import {
   type Account,
   boundClusterRole,
@@ -44,7 +44,7 @@ export const metricsServer: AddOnEntry = {
  * metrics-server, for `kubectl top` and the horizontal autoscaler: Windows kubelets serve /metrics/resource too. It
  * checks kubelets' certificates by the cluster's CA, which the node controller gives them.
  */
-function metricsServerManifests(spec: ImageSource): readonly Manifest[] {
+function metricsServerManifests(spec: ClusterSpec): readonly Manifest[] {
   return [
     serviceAccount(account),
     ...clusterRights(account, "fenestra:metrics-server", [
@@ -85,7 +85,7 @@ function metricsServerManifests(spec: ImageSource): readonly Manifest[] {
   ];
 }
 
-function workload(spec: ImageSource): Manifest {
+function workload(spec: ClusterSpec): Manifest {
   const pod = {
     ...onAnyLinux,
     container: {
@@ -133,9 +133,7 @@ export const exporters: AddOnEntry = {
 };
 
 /** Prometheus exporters for the nodes of both systems, each with a Service. */
-function exporterManifests(
-  spec: Pick<ClusterSpec, "addons" | "artifacts" | "kubernetes" | "windows">,
-): readonly Manifest[] {
+function exporterManifests(spec: ClusterSpec): readonly Manifest[] {
   const hasWindows = spec.windows.length > 0;
   const accounts = [linux, ...(hasWindows ? [windows] : [])];
   return [
@@ -145,7 +143,7 @@ function exporterManifests(
   ];
 }
 
-function linuxExporter(spec: ImageSource): Manifest {
+function linuxExporter(spec: ClusterSpec): Manifest {
   return daemonSet(linux, {
     nodeSelector: linuxOnly,
     tolerations: everyTaint,
@@ -193,7 +191,7 @@ const windowsConfiguration = configMap(
 );
 
 /** Unlike upstream's it tolerates the taint of Windows nodes (prometheus-community/windows_exporter: kubernetes/). */
-function windowsExporter(spec: ImageSource): Manifest {
+function windowsExporter(spec: ClusterSpec): Manifest {
   const exporter = image(spec, "ghcr.io/prometheus-community/windows-exporter", "windows");
   const openPort = [
     `if (-not (Get-NetFirewallRule -Name windows-exporter -ErrorAction SilentlyContinue)) {`,

@@ -3,7 +3,7 @@ import type { ClusterSpec } from "../../model/clusterSpec.ts";
 import { groupSize, type PoolSpec } from "../../model/pools.ts";
 import type { AddOnEntry, InClusterValues } from "../addOnEntry.ts";
 import { nodeIdentityPolicies } from "../guardRails/ownNode.ts";
-import { type ImageSource, image } from "../images.ts";
+import { image } from "../images.ts";
 import { type Account, boundClusterRole, clusterRights, type Manifest, rule, serviceAccount } from "../manifest.ts";
 import { budgetOf, daemonSet, everyTaint, hostPath, linuxOnly, nodeName, small } from "../workload.ts";
 import { windowsAgent } from "./nodeAgents.ts";
@@ -24,7 +24,7 @@ const nameServerBudget: Manifest = {
  * More name servers than kubeadm's two, which later runs of kubeadm keep: by the processor from one for sixteen nodes
  * to one for eight. The least are there without metrics too.
  */
-function nameServerScale({ controlPlane, pools }: Pick<ClusterSpec, "controlPlane" | "pools">): Manifest {
+function nameServerScale({ controlPlane, pools }: ClusterSpec): Manifest {
   const fewest = ({ count, autoscale }: PoolSpec) => autoscale?.min ?? count;
   const most = (pool: PoolSpec) => groupSize(pool).maxSize;
   const nodes = (among: readonly PoolSpec[], size: (pool: PoolSpec) => number): number =>
@@ -58,10 +58,7 @@ function nameServerScale({ controlPlane, pools }: Pick<ClusterSpec, "controlPlan
  * Linux come from kubeadm, which keeps the latter off Windows.
  */
 function networkingManifests(
-  spec: Pick<
-    ClusterSpec,
-    "artifacts" | "controlPlane" | "facts" | "kubernetes" | "name" | "network" | "pools" | "windows"
-  >,
+  spec: ClusterSpec,
   { nodeEndpoint, podNetworkManifests }: InClusterValues,
 ): readonly Manifest[] {
   return [
@@ -88,7 +85,7 @@ export const networkPolicies: AddOnEntry = {
   manifests: (spec) => (spec.kubernetes.networkPolicies === "linux" ? manifests(spec) : []),
 };
 
-function manifests(spec: ImageSource): readonly Manifest[] {
+function manifests(spec: ClusterSpec): readonly Manifest[] {
   return [
     serviceAccount(account),
     ...clusterRights(account, "fenestra:kube-network-policies", [

@@ -1,6 +1,7 @@
 import { windowsPaths } from "../../machine/windows/paths.ts";
+import type { ClusterSpec } from "../../model/clusterSpec.ts";
 import { ports } from "../../model/ports.ts";
-import { type ImageSource, image } from "../images.ts";
+import { image } from "../images.ts";
 import {
   type Account,
   type Container,
@@ -96,7 +97,7 @@ interface AgentParts {
  * @param more by default its service account has its own name
  */
 export function windowsAgent(
-  spec: ImageSource,
+  spec: ClusterSpec,
   account: Account,
   script: string,
   resources: NonNullable<Container["resources"]>,

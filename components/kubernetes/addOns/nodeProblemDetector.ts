@@ -4,7 +4,7 @@ import { monitoringNamespace } from "../../model/nodeSettings.ts";
 import { operatingSystems } from "../../model/operatingSystems.ts";
 import { buildLabel } from "../../model/pools.ts";
 import type { AddOnEntry } from "../addOnEntry.ts";
-import { type ImageSource, image } from "../images.ts";
+import { image } from "../images.ts";
 import {
   type Account,
   boundClusterRole,
@@ -59,10 +59,7 @@ export const nodeProblemDetector: AddOnEntry = {
  * node-problem-detector on both systems, but not on Windows Server 2019. On Windows it does not check kube-proxy, a pod
  * that the kubelet restarts, and repairs nothing: the node's own health task does that.
  */
-function nodeProblemDetectorManifests(
-  spec: Pick<ClusterSpec, "artifacts" | "kubernetes" | "windows">,
-  nodeEndpoint: Text,
-): readonly Manifest[] {
+function nodeProblemDetectorManifests(spec: ClusterSpec, nodeEndpoint: Text): readonly Manifest[] {
   return [
     serviceAccount(linux),
     boundClusterRole(linux, "fenestra:node-problem-detector", "system:node-problem-detector"),
@@ -78,7 +75,7 @@ function nodeProblemDetectorManifests(
   ];
 }
 
-function linuxDetector(spec: ImageSource): Manifest {
+function linuxDetector(spec: ClusterSpec): Manifest {
   return daemonSet(linux, {
     nodeSelector: linuxOnly,
     tolerations: everyTaint,
@@ -136,7 +133,7 @@ function windowsConfiguration(): Manifest {
   return configMap(windows, Object.fromEntries(files));
 }
 
-function windowsDetector(spec: ImageSource, nodeEndpoint: Text): Manifest {
+function windowsDetector(spec: ClusterSpec, nodeEndpoint: Text): Manifest {
   const folder = "C:\\config";
   const container: Omit<Container, "name"> = {
     image: image(spec, "registry.k8s.io/node-problem-detector/node-problem-detector-windows", "windows"),

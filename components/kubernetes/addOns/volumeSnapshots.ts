@@ -160,7 +160,7 @@ export const snapshotterRules: PolicyRule[] = [
   rule(group, ["volumesnapshotcontents/status"], ["update", "patch"]),
 ];
 
-function controller(spec: Pick<ClusterSpec, "artifacts" | "controlPlane" | "kubernetes">): readonly Manifest[] {
+function controller(spec: ClusterSpec): readonly Manifest[] {
   return replicated(account, controllerReplicas(spec), {
     ...onControlPlane,
     container: {

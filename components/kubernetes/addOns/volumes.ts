@@ -1,7 +1,7 @@
 import type { ClusterSpec } from "../../model/clusterSpec.ts";
 import type { AddOns } from "../../model/nodeSettings.ts";
 import type { AddOnEntry } from "../addOnEntry.ts";
-import { type ImageSource, image } from "../images.ts";
+import { image } from "../images.ts";
 import { type Manifest, rule } from "../manifest.ts";
 import { confined, nodeName, small, unprivileged } from "../workload.ts";
 import { cloudConfigSecret, cloudController } from "./cloudController.ts";
@@ -28,15 +28,13 @@ const nodeEnvironment = [
   { name: "DISABLE_TAINT_WATCHER", value: "true" },
 ];
 
-type EbsSpec = Pick<ClusterSpec, "addons" | "artifacts" | "kubernetes" | "name" | "region" | "tags">;
-
-const ebsPlugin = (spec: EbsSpec, os?: "windows") => ({
+const ebsPlugin = (spec: ClusterSpec, os?: "windows") => ({
   name: "ebs-plugin",
   image: image(spec, "registry.k8s.io/provider-aws/aws-ebs-csi-driver", os),
   resources: small("10m", "40Mi", "256Mi"),
 });
 
-function ebsDriver(spec: EbsSpec): CsiDriver {
+function ebsDriver(spec: ClusterSpec): CsiDriver {
   return {
     name: driverName,
     prefix: "ebs-csi",
@@ -52,7 +50,7 @@ function ebsDriver(spec: EbsSpec): CsiDriver {
   };
 }
 
-function ebsController(spec: EbsSpec): CsiDriver["controller"] {
+function ebsController(spec: ClusterSpec): CsiDriver["controller"] {
   return {
     plugin: {
       ...ebsPlugin(spec),
@@ -84,7 +82,7 @@ function ebsController(spec: EbsSpec): CsiDriver["controller"] {
   };
 }
 
-function ebsLinux(spec: EbsSpec): CsiDriver["linux"] {
+function ebsLinux(spec: ClusterSpec): CsiDriver["linux"] {
   return {
     // A pod cannot reach the metadata service. The Node as source knows the pods' disks alone, so the system disk is
     // reserved (kubernetes-sigs/aws-ebs-csi-driver#2543).
@@ -107,7 +105,7 @@ function ebsLinux(spec: EbsSpec): CsiDriver["linux"] {
   };
 }
 
-function ebsWindows(spec: EbsSpec): CsiDriver["windows"] {
+function ebsWindows(spec: ClusterSpec): CsiDriver["windows"] {
   return {
     // pkg/cloud/metadata/k8s.go.
     kubeconfig: false,
@@ -135,15 +133,13 @@ const azureNodeEnvironment = { ...nodeName, name: "KUBE_NODE_NAME" };
  */
 const nodeFromLabels = "--get-node-info-from-labels=true";
 
-type AzureDiskSpec = Pick<ClusterSpec, "addons" | "artifacts" | "kubernetes">;
-
-const azurePlugin = (spec: AzureDiskSpec, os?: "windows") => ({
+const azurePlugin = (spec: ClusterSpec, os?: "windows") => ({
   name: "azuredisk",
   image: image(spec, "mcr.microsoft.com/oss/v2/kubernetes-csi/azuredisk-csi", os),
 });
 
 /** The cloud controller's Secret names the subscription. */
-function azureDiskDriver(spec: AzureDiskSpec): CsiDriver {
+function azureDiskDriver(spec: ClusterSpec): CsiDriver {
   return {
     name: azureDriverName,
     prefix: "csi-azuredisk",
@@ -157,7 +153,7 @@ function azureDiskDriver(spec: AzureDiskSpec): CsiDriver {
   };
 }
 
-function azureController(spec: AzureDiskSpec): CsiDriver["controller"] {
+function azureController(spec: ClusterSpec): CsiDriver["controller"] {
   return {
     plugin: {
       ...azurePlugin(spec),
@@ -185,7 +181,7 @@ function azureController(spec: AzureDiskSpec): CsiDriver["controller"] {
   };
 }
 
-function azureLinux(spec: AzureDiskSpec): CsiDriver["linux"] {
+function azureLinux(spec: ClusterSpec): CsiDriver["linux"] {
   return {
     plugin: {
       ...azurePlugin(spec),
@@ -206,7 +202,7 @@ function azureLinux(spec: AzureDiskSpec): CsiDriver["linux"] {
   };
 }
 
-function azureWindows(spec: AzureDiskSpec): CsiDriver["windows"] {
+function azureWindows(spec: ClusterSpec): CsiDriver["windows"] {
   return {
     kubeconfig: true,
     plugin: (endpoint) => ({
@@ -245,7 +241,7 @@ export const smb: AddOnEntry = {
 };
 
 /** deploy/csi-smb-controller.yaml, csi-smb-node.yaml, csi-smb-node-windows-hostprocess.yaml. */
-function smbDriver(spec: ImageSource, shares: readonly Share[]): CsiDriver {
+function smbDriver(spec: ClusterSpec, shares: readonly Share[]): CsiDriver {
   const secrets = [...new Set(shares.map(({ secret }) => secret))];
   const plugin = {
     name: "smb",

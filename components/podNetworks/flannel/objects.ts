@@ -1,5 +1,4 @@
 import { apiByName, windowsAgent } from "../../kubernetes/addOns/nodeAgents.ts";
-import type { ImageSource } from "../../kubernetes/images.ts";
 import {
   type Account,
   boundClusterRole,
@@ -30,10 +29,7 @@ const windows: Account = { name: "kube-flannel-windows", namespace: flannelNames
 const healthPort = 10262;
 
 /** flanneld on every node. On Windows it is a HostProcess pod that runs the program on the node's disk. */
-export function flannelManifests(
-  spec: Pick<ClusterSpec, "artifacts" | "facts" | "kubernetes" | "windows">,
-  nodeEndpoint: Text,
-): readonly Manifest[] {
+export function flannelManifests(spec: ClusterSpec, nodeEndpoint: Text): readonly Manifest[] {
   return [
     privilegedNamespace(flannelNamespace),
     configMap(
@@ -86,7 +82,7 @@ const installConfiguration =
   'timeout 90 sh -c "until [ -s /run/flannel/subnet.env ]; do sleep 0.2; done" && exec /opt/bin/install-conf /etc/kube-flannel/cni-conf.json /etc/cni/net.d/10-flannel.conflist';
 
 /** flanneld on every Linux node. It speaks to the API by its host name, so it need not wait for kube-proxy. */
-function linuxFlannel(spec: ImageSource, nodeEndpoint: Text): Manifest {
+function linuxFlannel(spec: ClusterSpec, nodeEndpoint: Text): Manifest {
   return daemonSet(linux, {
     nodeSelector: linuxOnly,
     hostNetwork: true,
@@ -112,7 +108,7 @@ function linuxFlannel(spec: ImageSource, nodeEndpoint: Text): Manifest {
   });
 }
 
-function flanneld(spec: ImageSource, nodeEndpoint: Text): Container {
+function flanneld(spec: ClusterSpec, nodeEndpoint: Text): Container {
   return {
     name: "kube-flannel",
     image: flannelImage(spec.artifacts, "ghcr.io/flannel-io/flannel"),
