@@ -17,7 +17,7 @@ import { firstEncryptionKey, type SecretsEncryption } from "./keyLists.ts";
 import { type AddOns, addOns, credentialsOf, type NodeKubernetes, type NodeSettings } from "./nodeSettings.ts";
 import type { WindowsFacts } from "./operatingSystems.ts";
 import { machineSize, type PoolSpec, poolSpecs, windowsBuilds } from "./pools.ts";
-import { pauseName } from "./releases.ts";
+import { minorOf, pauseName } from "./releases.ts";
 import { snapshotDays } from "./timings.ts";
 
 /** Client rate limits, requests per second. */
@@ -116,6 +116,7 @@ function kubernetesOf({ kubernetes, network }: StackConfig): ClusterSpec["kubern
   const { nodeRanges } = podNetwork.addressing;
   return {
     version: kubernetes.version,
+    minor: minorOf(kubernetes.version),
     clientLimits: clientLimits[kubernetes.sizeTier],
     networkPolicies: network.policies ?? "none",
     podCidr: nodeRanges ? kubernetes.podCidr : network.cidr,

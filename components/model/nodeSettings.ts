@@ -15,6 +15,8 @@ export interface ClusterIdentity extends Readonly<Pick<StackConfig, "cloud" | "n
 export interface NodeKubernetes extends ClusterAddresses {
   /** `1.36.4`. */
   readonly version: string;
+  /** `1.36`. */
+  readonly minor: string;
   readonly podNetwork: PodNetwork;
 }
 

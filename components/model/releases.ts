@@ -34,7 +34,8 @@ export const cniSpecVersion = versions.cniSpec;
 export const otherReleases = versions.others;
 
 /**
- * The supported Kubernetes minors, oldest first: their differences are in `versions.json`; CONTRIBUTING.md lists the files beside it. kubeadm's choices were read in 1.36.4 and 1.37.1.
+ * The supported Kubernetes minors, oldest first: their differences are in `versions.json` and `removedSettings`;
+ * CONTRIBUTING.md lists the files beside it. kubeadm's choices were read in 1.36.4 and 1.37.1.
  */
 export const minors: readonly MinorFacts[] = minorNames().map((minor) => ({ minor, ...versions.minors[minor] }));
 
@@ -127,6 +128,36 @@ export function hasWeakness(version: string, { fixed }: Pick<Weakness, "fixed">)
     ? fixed.length === 0 || fixed.some((each) => compareVersions(minor(each), minor(version)) > 0)
     : compareVersions(own, version.replace(/-.*/, "")) > 0;
 }
+
+/** A flag or feature gate that a Kubernetes minor removed. */
+export interface RemovedSetting {
+  readonly component: "kubelet" | "kube-proxy";
+  readonly kind: "flag" | "gate";
+  readonly name: string;
+  /** First minor that lacks the setting or locks it to its default. */
+  readonly since: string;
+  /** Upstream change that removed or locked it. */
+  readonly reference: string;
+}
+
+/** Settings that must no longer be rendered, oldest first: with an unknown flag or gate a program does not start. */
+export const removedSettings: readonly RemovedSetting[] = [
+  {
+    component: "kubelet",
+    kind: "flag",
+    name: "pod-infra-container-image",
+    since: "1.35",
+    reference: "kubernetes/kubernetes#133779",
+  },
+  // Generally available and locked on in 1.36; 1.39 no longer has the name.
+  {
+    component: "kubelet",
+    kind: "gate",
+    name: "NodeLogQuery",
+    since: "1.36",
+    reference: "kubernetes/kubernetes#137544",
+  },
+];
 
 /** `1.36` of `1.36.4`. */
 export function minorOf(version: string): string {

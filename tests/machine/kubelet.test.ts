@@ -1,13 +1,37 @@
 import assert from "node:assert/strict";
 import { parse } from "yaml";
+import { checked, refusedSettings } from "../../components/machine/kubeletFlags.ts";
 import type { PoolSpec } from "../../components/model/pools.ts";
-import { minorOf } from "../../components/model/releases.ts";
+import { minorOf, minors } from "../../components/model/releases.ts";
 import { decodeUserData } from "../../plan/decode/userData.ts";
 import { awsObjects } from "../../plan/fakes/awsAccess.ts";
 import { collectMachines } from "../../plan/fakes/cloud.ts";
 import { ofType, runStack, specOf } from "../support/mocks.ts";
 import { exampleControlPlane, exampleLinuxWorker, exampleReleases, onePerSystem, specAt } from "./examples.ts";
 import { describeOnMachine, entry, spec as example, joinSecret, machine } from "./linux/machine.ts";
+
+describe("the kubelet's flags", () => {
+  it("that were removed are refused from that minor on, and not before", () => {
+    const flag = ["--pod-infra-container-image=pause"];
+    assert.deepEqual(refusedSettings("kubelet", "1.34", flag), []);
+    for (const { minor } of minors) {
+      const refused = refusedSettings("kubelet", minor, flag).map(({ name }) => name);
+      assert.deepEqual(refused, ["pod-infra-container-image"]);
+    }
+    assert.throws(
+      () => checked("kubelet", "1.36", flag),
+      /pod-infra-container-image \(gone since 1\.35, kubernetes\/kubernetes#133779\)/,
+    );
+  });
+
+  it("feature gates are found inside their list", () => {
+    const flags = ["--feature-gates=Other=false,NodeLogQuery=true"];
+    const refused = refusedSettings("kubelet", "1.36", flags).map(({ name }) => name);
+    assert.deepEqual(refused, ["NodeLogQuery"]);
+    assert.deepEqual(refusedSettings("kubelet", "1.35", flags), []);
+    assert.deepEqual(refusedSettings("kube-proxy", "1.36", flags), []);
+  });
+});
 
 describe("the taints that a kubelet sends at its registration", () => {
   // With an external cloud provider `initialNode` adds one of its own (kubernetes/kubernetes, pkg/kubelet/

@@ -96,6 +96,7 @@ function kubeletUnit(requiresMount: string | undefined): PayloadFile {
 function kubeletEnv(spec: NodeSettings, pool: PoolSpec | undefined): string {
   const flags = kubeletFlags({
     os: "linux",
+    minor: spec.kubernetes.minor,
     bootstrap: pool !== undefined,
     labels: pool === undefined ? {} : workerLabels(pool),
     credentials: pool === undefined ? [] : credentialFlags(spec, "linux"),

@@ -3,7 +3,7 @@ import type { WindowsPool } from "../../model/pools.ts";
 import { ports } from "../../model/ports.ts";
 import { containerdPaths } from "../containerd.ts";
 import { credentialFlags } from "../credentialProvider.ts";
-import { kubeletFlags, workerLabels } from "../kubeletFlags.ts";
+import { checked, kubeletFlags, workerLabels } from "../kubeletFlags.ts";
 import { placeholders } from "../placeholders.ts";
 import { noProxy, proxyUrl } from "../proxy.ts";
 import { windowsPaths, windowsPrograms } from "./paths.ts";
@@ -67,6 +67,7 @@ export const kubeletService = {
 export function kubeletArguments(spec: NodeSettings, pool: WindowsPool): readonly string[] {
   return kubeletFlags({
     os: "windows",
+    minor: spec.kubernetes.minor,
     bootstrap: true,
     labels: workerLabels(pool),
     credentials: credentialFlags(spec, "windows"),
@@ -80,7 +81,7 @@ export function kubeProxyProgram(spec: Pick<NodeSettings, "kubernetes">) {
     program: windowsPrograms.kubeProxy,
     kubeconfig: windowsPaths.kubeProxyKubeconfig,
     seconds: podSeconds,
-    arguments: [
+    arguments: checked("kube-proxy", kubernetes.minor, [
       `--kubeconfig=${windowsPaths.kubeProxyKubeconfig}`,
       `--hostname-override=${placeholders.nodeName}`,
       "--proxy-mode=kernelspace",
@@ -91,6 +92,6 @@ export function kubeProxyProgram(spec: Pick<NodeSettings, "kubernetes">) {
       `--metrics-bind-address=127.0.0.1:${ports.kubeProxyMetrics}`,
       `--healthz-bind-address=0.0.0.0:${ports.kubeProxyHealth}`,
       "--v=2",
-    ],
+    ]),
   };
 }
