@@ -71,7 +71,7 @@ async function start(): Promise<ExitCode> {
     out: (text) => void process.stdout.write(text),
     err,
     prepare: () => prepare(err),
-    width: process.stdout.columns ?? (Number(process.env.COLUMNS) || undefined),
+    width: process.stdout.columns || Number(process.env.COLUMNS) || undefined,
     ...(process.stdin.isTTY ? { ask } : {}),
     ...(process.stderr.isTTY ? { progress } : {}),
     paint: paintFor(process.stdout),

@@ -103,6 +103,18 @@ describe("what a person calls without a word", () => {
 });
 
 const cli = path.join(import.meta.dirname, "../../cli/");
+const noScript = spawnSync("script", ["--version"]).error === undefined ? undefined : "script is not there";
+
+it("what the machine or git refuses is told without a trace", () => {
+  for (const [name, words] of [
+    ["TMPDIR", "changes --since HEAD"],
+    ["GIT_DIR", "init --repository"],
+  ] as const) {
+    const env = { ...process.env, [name]: "/nowhere" };
+    const { stderr } = spawnSync(`${cli}fenestra`, words.split(" "), { env, encoding: "utf8" });
+    assert.match(stderr, /^fenestra: .*\n(fatal: .*\n)?$/);
+  }
+}).timeout(30_000);
 
 describe("Ctrl-C at a terminal", () => {
   for (const [words, moment] of [
@@ -112,7 +124,7 @@ describe("Ctrl-C at a terminal", () => {
     [`rehearse --stack aws-smallest ${stackDir.join(" ")}`, /waiting for the Kubernetes API/],
   ] as const)
     it(`ends ${words.split(" ")[0]} within a second, with 130 and no trace, at ${moment.source}`, async function () {
-      skipIf(this, spawnSync("script", ["--version"]).error === undefined ? undefined : "script is not there");
+      skipIf(this, noScript);
       const child = spawn("script", ["-qefc", `exec ${cli}fenestra ${words}`, "/dev/null"], {
         stdio: ["pipe", "pipe", "inherit"],
         env: { ...process.env, SHELL: "/bin/sh" },
@@ -133,6 +145,14 @@ describe("Ctrl-C at a terminal", () => {
       assert.doesNotMatch(output, /^ +at |Error/m);
     }).timeout(300_000);
 });
+
+it("a terminal without a width has that of COLUMNS", function () {
+  skipIf(this, noScript);
+  const line = `stty cols 0; COLUMNS=72 exec ${cli}fenestra stacks --help`;
+  const { stdout } = spawnSync("script", ["-qefc", line, "/dev/null"], { encoding: "utf8" });
+  const longest = Math.max(...stdout.split("\r\n").map(({ length }) => length));
+  assert.ok(longest > 60 && longest <= 72, stdout);
+}).timeout(30_000);
 
 /** A process namespace that ends as a whole, and a user with few processes: the kernel counts none of root's. */
 const confined = [
@@ -157,15 +177,10 @@ describe("the command's starter", () => {
     writeFileSync(path.join(folder, file), `#!/bin/sh\n${text}\n`, { mode: 0o755 });
   }
 
-  function run(command: string) {
+  function run(command: string, HOME: string | undefined = folder) {
     const [first = "", ...rest] = [...confined, command];
     const PATH = `${folder}/cli:${folder}/bin:/usr/bin:/bin`;
-    return spawnSync(first, rest, {
-      env: { PATH, HOME: folder },
-      encoding: "utf8",
-      timeout: 20_000,
-      killSignal: "SIGKILL",
-    });
+    return spawnSync(first, rest, { env: { PATH, HOME }, encoding: "utf8", timeout: 20_000, killSignal: "SIGKILL" });
   }
 
   for (const [what, prepare, node] of [
@@ -187,4 +202,11 @@ describe("the command's starter", () => {
       const { stdout, stderr, status } = run("fenestra");
       assert.deepEqual({ stdout, stderr, status }, { stdout: `${node}\n`, stderr: "", status: 0 });
     });
+
+  it("keeps compiled modules at home, and none where there is no home or nothing can be made", () => {
+    program("bin/node", `echo "\${NODE_COMPILE_CACHE-none}"`);
+    chmodSync(folder, 0o777);
+    const kept = (HOME: string) => run("fenestra", HOME).stdout;
+    assert.deepEqual(["", "/proc", folder].map(kept), ["none\n", "none\n", `${folder}/.cache/fenestra/compile\n`]);
+  });
 });
