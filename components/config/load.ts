@@ -260,7 +260,8 @@ function remedyOf(
   if (wanted === "object" && value === false)
     return here?.properties?.perHour === undefined ? "remove it" : "write { perHour: 0 }";
   if (wanted === "object" && value === true) return "write {} for its defaults, or its keys";
-  if (wanted === "array" && typeof value === "object" && value !== null) return "put a hyphen before each item";
+  if (wanted === "array" && typeof value === "object" && value !== null)
+    return Array.isArray(value) ? undefined : "put a hyphen before each item";
   if (typeof value !== "string") return undefined;
   if (wanted === "array") return `put it in brackets: [${value}]`;
   if (wanted === "boolean" && /^(true|yes|on|false|no|off)$/i.test(value))

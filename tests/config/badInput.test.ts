@@ -175,6 +175,7 @@ describe("bad input", () => {
       ["environment", "prod", "write production"],
       ["registryCredentials", [{ password: "x" }], "write a mapping, without the hyphens: NAME: VALUE"],
       ["pools.0.taints", { key: "a" }, "put a hyphen before each item"],
+      ["network.zones", ["1", "2", "3", "4"], undefined],
       ["controlPlane.extraArgs", { apiServer: { "--v": "4" } }, "write v"],
       [
         "controlPlane.admission",
