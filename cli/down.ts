@@ -115,7 +115,6 @@ function destroyStep({ stack, spec, engine }: Session, terminal: Terminal): Step
           spec.environment === "production" ? `\na production stack protects its data; to let it go: ${unprotect}` : "";
         throw new Error(`${messageOf(error)}${more}`);
       });
-      return undefined;
     },
   };
 }
@@ -169,7 +168,6 @@ function stackStep({ stack, file, engine }: Session): Step {
     run: async () => {
       await engine.remove();
       forgetKey(file);
-      return undefined;
     },
   };
 }
@@ -192,7 +190,6 @@ function stateStep({ place, engine, interrupt }: Session): Step {
       const others = await engine.others();
       if (others.length > 0) throw new Error(`other stacks have their state there: ${others.join(", ")}`);
       for (const line of place.remove) await runLine(line, interrupt.signal);
-      return undefined;
     },
   };
 }

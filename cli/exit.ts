@@ -1,3 +1,5 @@
+import { accessSync, closeSync, constants, existsSync, openSync } from "node:fs";
+import path from "node:path";
 import type { Command as Declaration, OptionValues } from "@commander-js/extra-typings";
 import type { Output } from "../check/report.ts";
 
@@ -102,4 +104,12 @@ export function withUserFile<T>(named: string, allowed: string, use: () => T): T
     if (!(error instanceof Error && "syscall" in error)) throw error;
     throw new UsageError(`${named}: ${error.message}; allowed: ${allowed}`);
   }
+}
+
+/** Tried before what takes long, whose results would otherwise be lost. @param option `--junit` */
+export function requireWritable(option: string, file: string): void {
+  withUserFile(`${option} ${file}`, "a file in a folder that is there and yours to write", () => {
+    accessSync(path.dirname(file), constants.W_OK);
+    if (existsSync(file)) closeSync(openSync(file, "r+"));
+  });
 }

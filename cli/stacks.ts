@@ -33,9 +33,9 @@ export function deployableStacks(folder: URL): {
     const why = example === undefined ? mistakes : `${example.path} ${example.message}`;
     return { stack, late: spec?.environment === "production", why };
   });
-  const chosen = rows.filter(({ why }) => why === undefined);
+  const byTurn = rows.toSorted((a, b) => Number(a.late) - Number(b.late));
   return {
-    names: [...chosen.filter(({ late }) => !late), ...chosen.filter(({ late }) => late)].map(({ stack }) => stack),
+    names: byTurn.flatMap(({ stack, why }) => (why === undefined ? [stack] : [])),
     leftOut: rows.flatMap(({ stack, why }) => (why === undefined ? [] : [`${stack} is left out: ${why}`])),
   };
 }

@@ -1,10 +1,10 @@
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { Command as Declaration, Option } from "@commander-js/extra-typings";
-import { messageOf, poll } from "../components/gates/poll.ts";
+import { poll } from "../components/gates/poll.ts";
 import { skipVariable } from "../components/gates/startGate.ts";
-import { commandOf, exitCodes, runPart, several, type Terminal, UsageError, withUserFile } from "./exit.ts";
+import { commandOf, exitCodes, requireWritable, runPart, several, type Terminal, UsageError } from "./exit.ts";
 import { stackChoices, stackOption } from "./project.ts";
 import type { Look } from "./up/engine.ts";
 import type { Notes } from "./up/evidence.ts";
@@ -53,19 +53,19 @@ type Options = ReturnType<typeof declaration.opts>;
 export const command = commandOf(
   declaration,
   async (values, terminal) => {
-    const { plugins, drift, preview, approved } = values;
+    const { plugins, drift, preview, approved, evidence } = values;
     const once = plugins || drift || preview !== undefined || approved !== undefined;
     if (!values.yes && !once && terminal.ask === undefined)
       throw new UsageError("up needs an answer before it updates; allowed: a terminal, or --yes");
     if (approved !== undefined) approvedIn(approved);
     // A pipeline fetches them in a step of its own.
     if (once) process.env.PULUMI_DISABLE_AUTOMATIC_PLUGIN_ACQUISITION = "true";
+    if (evidence !== undefined) requireWritable("--evidence", evidence);
     const folder = mkdtempSync(path.join(tmpdir(), "fenestra-up-"));
     const notes: Notes = {
       ...{ startedAt: new Date().toISOString(), steps: [], timeline: [] },
       junit: path.join(folder, "junit.xml"),
     };
-    const { evidence } = values;
     try {
       return await inSession(
         { name: "up", stack: values.stack, apiAway: values.apiAway, once, record: (entry) => notes.steps.push(entry) },
@@ -75,9 +75,7 @@ export const command = commandOf(
           if (evidence === undefined) return;
           const { evidenceOf } = await import("./up/evidence.ts");
           const found = await evidenceOf(session, notes, code);
-          withUserFile(`--evidence ${evidence}`, "a file that is yours to write", () =>
-            writeFileSync(evidence, `${JSON.stringify(found, null, 2)}\n`),
-          );
+          writeFileSync(evidence, `${JSON.stringify(found, null, 2)}\n`);
         },
       );
     } finally {
@@ -100,6 +98,7 @@ function upSteps(session: Session, given: Options, terminal: Terminal, notes: No
   if (preview !== undefined) return [writtenStep(session, preview, terminal)];
   const approved: Approved = given.approved === undefined ? {} : { operations: approvedIn(given.approved) };
   if (given.approved !== undefined) return [updateStep(session, given, terminal, approved, notes)];
+  refuseLostKubeconfig(session.spec.name, given.kubeconfig);
   return [
     preflightStep(session, given, terminal),
     ...placeSteps(session.place),
@@ -107,7 +106,7 @@ function upSteps(session: Session, given: Options, terminal: Terminal, notes: No
     previewStep(session, given, terminal, approved),
     updateStep(session, given, terminal, approved, notes),
     kubeconfigStep(session, given),
-    ...(given.skipVerify ? [] : [verifyStep(session, given, terminal, notes)]),
+    ...(given.skipVerify ? [] : [verifyStep(given, terminal, notes)]),
   ];
 }
 
@@ -116,13 +115,12 @@ function preflightStep(session: Session, { skip = [] }: Options, terminal: Termi
   return {
     id: "preflight",
     title: "Ask the cloud what it would refuse",
-    byHand: [byFenestra(session, "preflight", ...words)],
+    byHand: [byFenestra("preflight", ...words)],
     isDone: async () => process.env[skipVariable] === "all",
     run: async () => {
       const { command } = await import("./preflight.ts");
       if ((await runPart(command, words, terminal)) !== exitCodes.fine)
         throw new Error("the cloud would refuse what is said above; --skip ID leaves out a question that is wrong");
-      return undefined;
     },
   };
 }
@@ -143,7 +141,6 @@ function placeSteps({ things }: Place): readonly Step[] {
     run: async (signal) => {
       const options = { intervalMs: 15_000, limitMs: slow === true ? roleMs : 0, signal };
       for (const line of make) await poll(() => runLine(line, signal), options);
-      return undefined;
     },
   }));
 }
@@ -186,16 +183,14 @@ function previewStep(session: Session, { yes }: Options, { out, ask }: Terminal,
   return {
     id: "preview",
     title: "What an update would do",
-    byHand: [byFenestra(session, "up", "--stack", stack, "--preview", "approved")],
+    byHand: [byFenestra("up", "--stack", stack, "--preview", "approved")],
     run: async (signal) => {
       const look = await engine.look();
       Object.assign(approved, { look, operations: look.operations });
       if (look.operations.length === 0) return "nothing would change";
       // A first one only makes what the plan shows better.
       out(
-        look.first
-          ? `  all is new: ${byFenestra(session, "plan", "--stack", stack)} shows it\n`
-          : `${look.text.trimEnd()}\n\n`,
+        look.first ? `  all is new: ${byFenestra("plan", "--stack", stack)} shows it\n` : `${look.text.trimEnd()}\n\n`,
       );
       if (yes) return counted(look.operations);
       const answer = await ask?.(`Update ${stack} so (${counted(look.operations)})? Only yes does: `);
@@ -217,7 +212,7 @@ function updateStep(
   return {
     id: "update",
     title: "The update",
-    byHand: [byFenestra(session, "up", "--stack", stack, "--approved", "approved")],
+    byHand: [byFenestra("up", "--stack", stack, "--approved", "approved")],
     isDone: async () => approved.look?.operations.length === 0,
     run: async () => {
       // What nobody has approved cannot differ from it.
@@ -227,7 +222,6 @@ function updateStep(
         throw new Error(`what would be done (>) is not what was shown (<): nothing was changed\n${differs.join("\n")}`);
       await engine.take(now);
       await watched(engine.up, terminal, now.operations.length, (line) => timeline.push(line));
-      return undefined;
     },
   };
 }
@@ -237,6 +231,15 @@ export const difference = (one: readonly string[], other: readonly string[]): re
   ...one.filter((line) => !other.includes(line)).map((line) => `< ${line}`),
   ...other.filter((line) => !one.includes(line)).map((line) => `> ${line}`),
 ];
+
+/** @throws UsageError where a kubeconfig cannot be written, or would take the place of more than this cluster's */
+export function refuseLostKubeconfig(cluster: string, file: string): void {
+  requireWritable("--kubeconfig", file);
+  const text = existsSync(file) ? readFileSync(file, "utf8").trim() : "";
+  const names = [...text.matchAll(/^ *(?:- )?cluster: (\S+)$/gm)].map(([, name]) => name);
+  if (text !== "" && names.join() !== cluster)
+    throw new UsageError(`--kubeconfig ${file} has more than the cluster ${cluster}; allowed: another file`);
+}
 
 function kubeconfigStep({ stack, engine }: Session, { kubeconfig: file }: Options): Step {
   return {
@@ -249,29 +252,24 @@ function kubeconfigStep({ stack, engine }: Session, { kubeconfig: file }: Option
     run: async () => {
       const text = await engine.kubeconfig();
       if (text === undefined) throw new Error("the stack has no output kubeconfig");
-      try {
-        // The mode is that of a new file alone.
-        rmSync(file, { force: true });
-        writeFileSync(file, text, { mode: 0o600, flag: "wx" });
-      } catch (error) {
-        throw new Error(`--kubeconfig ${file}: ${messageOf(error)}`);
-      }
+      // The mode is that of a new file alone.
+      rmSync(file, { force: true });
+      writeFileSync(file, text, { mode: 0o600, flag: "wx" });
       return `export KUBECONFIG=${quoted(path.resolve(file))}`;
     },
   };
 }
 
-function verifyStep(session: Session, { kubeconfig }: Options, terminal: Terminal, { junit }: Notes): Step {
+function verifyStep({ kubeconfig }: Options, terminal: Terminal, { junit }: Notes): Step {
   const words = ["--kubeconfig", kubeconfig];
   return {
     id: "verify",
     title: "Check the cluster",
-    byHand: [byFenestra(session, "verify", ...words)],
+    byHand: [byFenestra("verify", ...words)],
     run: async () => {
       const { command } = await import("./verify.ts");
       if ((await runPart(command, [...words, "--junit", junit], terminal)) !== exitCodes.fine)
         throw new Error("a check failed");
-      return undefined;
     },
   };
 }

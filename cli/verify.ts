@@ -1,12 +1,11 @@
-import { accessSync, closeSync, constants, existsSync, openSync, writeFileSync } from "node:fs";
-import path from "node:path";
+import { writeFileSync } from "node:fs";
 import { Command as Declaration, Option } from "@commander-js/extra-typings";
 import type { CheckResult } from "../check/check.ts";
 import { checkList, chosenChecks } from "../check/cluster/checkList.ts";
 import { balancerKinds } from "../check/cluster/probePods.ts";
 import { clusterFacts, greet, orSaid, verify } from "../check/cluster/verify.ts";
 import { junitXml } from "../check/report.ts";
-import { commandOf, exitCodes, listed, UsageError, withUserFile } from "./exit.ts";
+import { commandOf, exitCodes, listed, requireWritable, UsageError } from "./exit.ts";
 import { clusterOf, kubeconfigOption } from "./kubeconfig.ts";
 import { jsonOf } from "./printed.ts";
 
@@ -65,8 +64,7 @@ export const command = commandOf(
 );
 
 function checked(values: ReturnType<typeof declaration.opts>) {
-  const { junit, only = [], skip = [], timeout, outbound, loadBalancer } = values;
-  const { source: sources = [] } = values;
+  const { junit, only = [], skip = [], timeout, outbound, loadBalancer, source: sources = [] } = values;
   if (!/^[1-9]\d{0,5}$/.test(timeout))
     throw new UsageError(`--timeout ${timeout} is not a time limit; allowed: whole seconds from 1 to 999999`);
   if (outbound !== "none" && !/^https?:\/\/[^/]/.test(outbound))
@@ -78,7 +76,7 @@ function checked(values: ReturnType<typeof declaration.opts>) {
     throw new UsageError(
       `--source ${sources.join(",")} does not fit; allowed: networks as 203.0.113.7/32, with --load-balancer public, which needs them`,
     );
-  if (junit !== undefined) requireWritable(junit);
+  if (junit !== undefined) requireWritable("--junit", junit);
   return {
     only,
     skip,
@@ -88,11 +86,4 @@ function checked(values: ReturnType<typeof declaration.opts>) {
     prefix: "fenestra-verify",
     outbound: outbound === "none" ? undefined : outbound,
   };
-}
-
-/** Tried before the checks, whose results would otherwise be lost. */
-function requireWritable(junit: string): void {
-  const allowed = "a file in a folder that is there and yours to write";
-  withUserFile(`--junit ${junit}`, allowed, () => accessSync(path.dirname(junit), constants.W_OK));
-  if (existsSync(junit)) withUserFile(`--junit ${junit}`, allowed, () => closeSync(openSync(junit, "r+")));
 }

@@ -202,11 +202,11 @@ function scalar(value: string): string {
 interface FromCloud {
   readonly account?: string;
   /** Zones that the account may use. */
-  readonly zones?: readonly string[];
+  readonly zones?: readonly string[] | undefined;
   /** The caller's own, as the internet sees it. */
-  readonly address?: string;
+  readonly address?: string | undefined;
   /** A sentence on how much may run. */
-  readonly quota?: string;
+  readonly quota?: string | undefined;
 }
 
 const limitMs = 10_000;
@@ -242,12 +242,11 @@ export async function fromCloud(cloud: Cloud, region: string): Promise<FromCloud
   ]);
   return {
     account,
-    ...(zones === "" ? {} : { zones: zones.split(/\s+/).sort() }),
-    ...(/^\d+(\.\d+){3}$/.test(address.trim()) ? { address: address.trim() } : {}),
-    ...(quota === ""
-      ? {}
-      : {
-          quota: `${account} may run ${Number(quota)} vCPUs in ${region}; a first cluster takes 6, and 4 more while it rolls`,
-        }),
+    zones: zones === "" ? undefined : zones.split(/\s+/).sort(),
+    address: /^\d+(\.\d+){3}$/.test(address.trim()) ? address.trim() : undefined,
+    quota:
+      quota === ""
+        ? undefined
+        : `${account} may run ${Number(quota)} vCPUs in ${region}; a first cluster takes 6, and 4 more while it rolls`,
   };
 }

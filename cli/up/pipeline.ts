@@ -26,7 +26,6 @@ export function pluginsStep({ spec, engine }: Session): Step {
     byHand: calls.map((words) => pulumiLine(...words)),
     run: async () => {
       for (const words of calls) await engine.call(words);
-      return undefined;
     },
   };
 }

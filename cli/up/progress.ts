@@ -34,7 +34,7 @@ export interface Watch {
  *
  * @param line writes a line. @param now milliseconds. @param total changes that are to come
  */
-export function watchEngine(line: (text: string) => void, now: () => number, total?: number): Watch {
+export function watchEngine(line: (text: string) => void, now: () => number, total: number): Watch {
   const running = new Map<string, Running>();
   const errors: string[] = [];
   let [done, told] = [0, now()];
@@ -78,9 +78,8 @@ export function watchEngine(line: (text: string) => void, now: () => number, tot
       if (seconds(told) < silentSeconds || running.size === 0) return;
       const longest = [...running.values()].toSorted((a, b) => a.since - b.since).slice(0, 3);
       const more = running.size - longest.length;
-      const of = total === undefined ? "" : ` of ${total}`;
       const named = longest.map(({ op, what, since }) => `${op} ${what}, ${seconds(since)} s`).join("; ");
-      tell(`${done}${of} done; at work: ${named}${more > 0 ? `; and ${more} more` : ""}`);
+      tell(`${done} of ${total} done; at work: ${named}${more > 0 ? `; and ${more} more` : ""}`);
     },
     errors: () => [...new Set(errors)],
   };

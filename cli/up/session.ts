@@ -36,8 +36,6 @@ export interface Session {
   readonly engine: Engine;
   /** Pulumi's CLI: its version. */
   readonly pulumi: string;
-  /** Path of this program's folder, for a line to type. */
-  readonly program: string;
   readonly interrupt: Interrupt;
 }
 
@@ -70,7 +68,7 @@ export async function inSession(
       "\ninterrupted: what is running ends first; once more ends it at once, and may leave a lock and half-made things\n",
     ),
   );
-  const goOn = once ? "" : `fenestra ${name} --stack ${stack} goes on from here\n`;
+  const goOn = once ? "" : `${byFenestra(name, "--stack", stack)} goes on from here\n`;
   let session: Session | undefined;
   let code: ExitCode = exitCodes.findings;
   try {
@@ -111,14 +109,13 @@ async function openSession(
   });
   const { backend } = place;
   const engine = engineOf({ folder: found.root, project: project.name, stack, backend, command, apiAway });
-  const program = path.relative(process.cwd(), programFolder) || ".";
   const pulumi = command.version?.toString() ?? "";
-  return { stack, config, spec, file, secrets, place, engine, pulumi, program, interrupt };
+  return { stack, config, spec, file, secrets, place, engine, pulumi, interrupt };
 }
 
 /** A line to type that runs a command of this program. */
-export const byFenestra = ({ program }: Session, ...words: readonly string[]): string =>
-  [path.join(program, "cli/fenestra"), ...words].map(quoted).join(" ");
+export const byFenestra = (...words: readonly string[]): string =>
+  [path.join(path.relative(process.cwd(), programFolder) || ".", "cli/fenestra"), ...words].map(quoted).join(" ");
 
 export const pulumiLine = (...words: readonly string[]): string => ["pulumi", ...words].map(quoted).join(" ");
 
@@ -126,7 +123,7 @@ export const pulumiLine = (...words: readonly string[]): string => ["pulumi", ..
 export async function watched(
   work: (onEvent: Parameters<Engine["up"]>[0]) => Promise<void>,
   { err }: Terminal,
-  total?: number,
+  total: number,
   note: (line: string) => void = () => {},
 ): Promise<void> {
   const started = performance.now();

@@ -11,8 +11,8 @@ export interface Step {
   readonly byHand: readonly string[];
   /** Default: it is never done already. */
   readonly isDone?: () => Promise<boolean>;
-  /** @returns what to tell beside its being done, if anything. @throws what it stops at */
-  readonly run: (signal: AbortSignal) => Promise<string | undefined>;
+  /** @returns what to tell beside its being done, if it is a text. @throws what it stops at */
+  readonly run: (signal: AbortSignal) => Promise<unknown>;
 }
 
 export interface StepRecord {
@@ -61,7 +61,7 @@ export async function runSteps(steps: readonly Step[], { out, signal, now, recor
     try {
       const done = (await isDone?.()) === true;
       const said = done ? "done already" : await run(signal);
-      if (said !== undefined) out(`  ${said}\n`);
+      if (typeof said === "string") out(`  ${said}\n`);
       end(done ? "done already" : "done");
     } catch (error) {
       if (error instanceof Declined) throw error;

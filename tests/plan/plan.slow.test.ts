@@ -169,7 +169,6 @@ describe("fenestra plan", () => {
         of("azure-dev", "--diff", path.join(folder, "plan.json")),
         /^fenestra: --diff .*: it is a plan of the stack aws-dev; allowed: one of azure-dev\n$/,
       ],
-      [of("aws-dev", "--diff", "none"), /^fenestra: --diff none: there is no such file and no such commit; /],
       [
         ["changes", "--since", "none"],
         /^fenestra: --since none: there is no such commit; allowed: a commit, branch or tag/,
@@ -179,11 +178,11 @@ describe("fenestra plan", () => {
         /^fenestra: --junit .*: ENOENT: .*; allowed: a file in a folder that is there/,
       ],
       [
-        ["plan", "--stack-dir", path.join(folder, "none")],
-        /^fenestra: stack files in .*: ENOENT: .*; allowed: a folder with/,
+        ["up", "--yes", "--evidence", path.join(folder, "none", "x")],
+        /^fenestra: --evidence .*: ENOENT: .*; allowed: a/,
       ],
       [
-        ["changes", "--since", "HEAD", "--stack-dir", path.join(folder, "none")],
+        ["plan", "--stack-dir", path.join(folder, "none")],
         /^fenestra: stack files in .*: ENOENT: .*; allowed: a folder with/,
       ],
       [["paln"], /there is no command paln; allowed: .*plan, preflight, rehearse.*; did you mean plan/],

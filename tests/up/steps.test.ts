@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { readFileSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { DiffKind } from "@pulumi/pulumi/automation/index.js";
+import { stringify } from "yaml";
 import { forgetKey, lookLines } from "../../cli/down.ts";
 import { operationsOf, withTriggersOf } from "../../cli/up/engine.ts";
 import { digests, withoutSecrets } from "../../cli/up/evidence.ts";
@@ -9,7 +10,7 @@ import { ownPlace } from "../../cli/up/places.ts";
 import { watchEngine } from "../../cli/up/progress.ts";
 import { placeOfState } from "../../cli/up/session.ts";
 import { Declined, quoted, runSteps, type Step, type StepRecord } from "../../cli/up/steps.ts";
-import { counted, difference } from "../../cli/up.ts";
+import { counted, difference, refuseLostKubeconfig } from "../../cli/up.ts";
 import { suiteFolder } from "../support/suite.ts";
 
 describe("the steps of up and down", () => {
@@ -47,6 +48,17 @@ describe("the steps of up and down", () => {
       outcomes: records.map(({ outcome }) => outcome).join(", "),
     };
   }
+
+  it("end before they begin where another cluster's kubeconfig would be lost", () => {
+    const file = path.join(folder, "kubeconfig");
+    const check = (...clusters: string[]) => {
+      writeFileSync(file, stringify({ contexts: clusters.map((cluster) => ({ context: { cluster } })) }));
+      refuseLostKubeconfig("demo", file);
+    };
+    check("demo");
+    for (const others of [["demo", "prod"], ["prod"]])
+      assert.throws(() => check(...others), /more than the cluster demo/);
+  });
 
   it("leave what replaces a machine as it was, though the engine's refresh takes the program's", () => {
     const state = (id: string, trigger?: string, more: object = {}) => ({
