@@ -135,8 +135,11 @@ function codesText(command: Command | undefined): string {
 function messageFor(error: unknown, name: string | undefined): string | undefined {
   if (error instanceof ConfigError) return error.message;
   if (error instanceof UsageError || error instanceof ProgramFailure) return `fenestra: ${error.message}\n`;
-  // What the machine refuses, and other programs: git, without a network.
-  if (error instanceof Error && ("syscall" in error || error.message.startsWith("Command failed: ")))
+  // What the machine refuses, and other programs: git, without a network; Ctrl-D.
+  if (
+    error instanceof Error &&
+    ("syscall" in error || error.name === "AbortError" || error.message.startsWith("Command failed: "))
+  )
     return `fenestra: ${error.message.trimEnd()}\n`;
   if (!(error instanceof CommanderError)) return undefined;
   const mistake = error.message

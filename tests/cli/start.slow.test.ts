@@ -116,14 +116,15 @@ it("what the machine or git refuses is told without a trace", () => {
   }
 }).timeout(30_000);
 
-describe("Ctrl-C at a terminal", () => {
-  for (const [words, moment] of [
-    ["init --stack x", /aws or azure: /],
-    [`plan --stack aws-dev ${stackDir.join(" ")}`, /planning aws-dev/],
-    ["changes --since HEAD", /comparing/],
-    [`rehearse --stack aws-smallest ${stackDir.join(" ")}`, /waiting for the Kubernetes API/],
+describe("Ctrl-C at a terminal, or Ctrl-D", () => {
+  for (const [wanted, words, moment] of [
+    [130, "init --stack x", /aws or azure: /],
+    [2, "init --stack x", /aws or azure: /],
+    [130, `plan --stack aws-dev ${stackDir.join(" ")}`, /planning aws-dev/],
+    [130, "changes --since HEAD", /comparing/],
+    [130, `rehearse --stack aws-smallest ${stackDir.join(" ")}`, /waiting for the Kubernetes API/],
   ] as const)
-    it(`ends ${words.split(" ")[0]} within a second, with 130 and no trace, at ${moment.source}`, async function () {
+    it(`ends ${words.split(" ")[0]} within a second, with ${wanted} and no trace, at ${moment.source}`, async function () {
       skipIf(this, noScript);
       const child = spawn("script", ["-qefc", `exec ${cli}fenestra ${words}`, "/dev/null"], {
         stdio: ["pipe", "pipe", "inherit"],
@@ -134,13 +135,13 @@ describe("Ctrl-C at a terminal", () => {
         output += text;
         if (pressed > 0 || !moment.test(output)) return;
         pressed = performance.now();
-        child.stdin.write("\u0003");
+        child.stdin.write(wanted === 130 ? "\u0003" : "\u0004");
       });
       const hung = setTimeout(() => child.kill("SIGKILL"), 250_000);
       const [code] = await once(child, "close");
       clearTimeout(hung);
       const took = performance.now() - pressed;
-      assert.equal(code, 130, output);
+      assert.equal(code, wanted, output);
       assert.ok(pressed > 0 && took < 2_000, `${took} ms: ${output}`);
       assert.doesNotMatch(output, /^ +at |Error/m);
     }).timeout(300_000);
