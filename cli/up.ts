@@ -238,7 +238,7 @@ export function refuseLostKubeconfig(cluster: string, file: string): void {
   const text = existsSync(file) ? readFileSync(file, "utf8").trim() : "";
   const names = [...text.matchAll(/^ *(?:- )?cluster: (\S+)$/gm)].map(([, name]) => name);
   if (text !== "" && names.join() !== cluster)
-    throw new UsageError(`--kubeconfig ${file} has more than the cluster ${cluster}; allowed: another file`);
+    throw new UsageError(`--kubeconfig ${file} is not the kubeconfig of ${cluster} alone; allowed: another file`);
 }
 
 function kubeconfigStep({ stack, engine }: Session, { kubeconfig: file }: Options): Step {

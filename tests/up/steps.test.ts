@@ -57,7 +57,7 @@ describe("the steps of up and down", () => {
     };
     check("demo");
     for (const others of [["demo", "prod"], ["prod"]])
-      assert.throws(() => check(...others), /more than the cluster demo/);
+      assert.throws(() => check(...others), /not the kubeconfig of demo alone/);
   });
 
   it("leave what replaces a machine as it was, though the engine's refresh takes the program's", () => {
