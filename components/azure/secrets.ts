@@ -94,7 +94,10 @@ export class Secrets extends pulumi.ComponentResource {
           // It cannot be disabled again, and false is refused.
           ...(production ? { enablePurgeProtection: true } : {}),
           publicNetworkAccess: "Enabled",
-          networkAcls: { bypass: "None", defaultAction: "Deny", virtualNetworkRules: subnetIds.map((id) => ({ id })) },
+          networkAcls: {
+            ...{ bypass: "None", defaultAction: "Deny" },
+            virtualNetworkRules: [...new Set(subnetIds)].map((id) => ({ id })),
+          },
         },
       },
       {

@@ -13,6 +13,7 @@ export interface SnapshotsArgs {
   readonly resourceGroup: ResourceGroupContext;
   /** Identity of the machines that write and read snapshots. */
   readonly controlPlane: Identity;
+  /** By zone; Azure takes none twice, and zones may share one. */
   readonly subnetIds: readonly pulumi.Input<string>[];
 }
 
@@ -63,7 +64,9 @@ export class Snapshots extends pulumi.ComponentResource {
     const firewall = {
       bypass: "None",
       defaultAction: "Deny" as const,
-      virtualNetworkRules: args.subnetIds.map((virtualNetworkResourceId) => ({ virtualNetworkResourceId })),
+      virtualNetworkRules: [...new Set(args.subnetIds)].map((virtualNetworkResourceId) => ({
+        virtualNetworkResourceId,
+      })),
     };
     const access = { allowBlobPublicAccess: false, allowSharedKeyAccess: false };
     const account = storageAccount(name, args, "etcd", access, { networkRuleSet: firewall }, this);

@@ -115,9 +115,15 @@ const outputs: Readonly<Record<string, Outputs>> = {
   "keyvault:Key": ({ inputs, urn }, _, { name }) => ({
     keyUriWithVersion: `https://${textOf(inputs.vaultName)}.vault.azure.net/keys/${name}/${hex(32, urn, "version")}`,
   }),
-  "storage:StorageAccount": (_, __, { name }) => ({
-    primaryEndpoints: { blob: `https://${name}.blob.core.windows.net/` },
-  }),
+  "storage:StorageAccount": ({ inputs }, _, { name }) => {
+    const subnets = listOf(mapOf(inputs.networkRuleSet).virtualNetworkRules).map((rule) =>
+      textOf(mapOf(rule).virtualNetworkResourceId)?.toLowerCase(),
+    );
+    // Azure/azure-cli#11729.
+    if (new Set(subnets).size < subnets.length)
+      throw new Error("InvalidValuesForRequestParameters: networkAcls.virtualNetworkRule[*].id(unique)");
+    return { primaryEndpoints: { blob: `https://${name}.blob.core.windows.net/` } };
+  },
   "network:PublicIPAddress": ({ inputs, urn }, { place }) => {
     const label = textOf(mapOf(inputs.dnsSettings).domainNameLabel);
     return {
