@@ -8,6 +8,7 @@ import * as random from "@pulumi/random";
 import { type NetworkFact, networkCheck } from "../gates/networkCheck.ts";
 import type { ExistingNetwork as Given } from "../model/addressPlan.ts";
 import { addressCount, cidr } from "../model/cidr.ts";
+import { regionName } from "../model/cloudFacts/ids.ts";
 import type { ClusterSpec } from "../model/clusterSpec.ts";
 import { groupSize } from "../model/pools.ts";
 import { childPath, configPrefix } from "../model/problem.ts";
@@ -256,9 +257,4 @@ function namesOf(existing: Given, firstZone: string | undefined): ClusterNetwork
 
 function lastOf(id: string): string {
   return id.split("/").at(-1) ?? "";
-}
-
-/** Azure answers `West Europe` or `westeurope`. */
-function regionName(location: string): string {
-  return location.toLowerCase().replaceAll(" ", "");
 }

@@ -77,7 +77,7 @@ export function rolesAllow(roles: readonly HeldRole[], { action, plane, resource
 }
 
 /** Resource ids do not depend on case. */
-function within(resource: string, scope: string): boolean {
+export function within(resource: string, scope: string): boolean {
   const [inner, outer] = [resource.toLowerCase(), scope.toLowerCase().replace(/\/$/, "")];
   return inner === outer || inner.startsWith(`${outer}/`);
 }

@@ -3,6 +3,7 @@ import { type AzureNeeds, path } from "../../../components/gates/account/azure/m
 import { doubtful, type Question, refused, some } from "../../../components/gates/account/question.ts";
 import type { Asking, Preflight } from "../../../components/gates/account/run.ts";
 import { resourcesOfType } from "../../../components/gates/values.ts";
+import { within } from "../../../plan/fakes/azureAccess.ts";
 import type { RecordedProgram } from "../../../plan/program/recorded.ts";
 import { sharedQuestions } from "../shared.ts";
 import { rightsQuestions } from "./rights.ts";
@@ -80,8 +81,7 @@ export const accountQuestions: readonly Question<AzureNeeds>[] = [
     // Locks stop updates (ReadOnly) and pulumi destroy (CanNotDelete); deny assignments are somebody else's.
     id: "locks",
     async *run({ subscription, group }, ask) {
-      const own = (scope: string): boolean =>
-        scope === subscription.toLowerCase() || scope.startsWith(group.id.toLowerCase());
+      const own = (scope: string): boolean => scope === subscription.toLowerCase() || within(scope, group.id);
       for (const [kind, version] of [
         ["locks", "2016-09-01"],
         ["denyAssignments", "2022-04-01"],

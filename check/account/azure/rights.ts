@@ -2,7 +2,7 @@ import { type AzureNeeds, path } from "../../../components/gates/account/azure/m
 import { made } from "../../../components/gates/account/needs.ts";
 import { doubtful, notAsked, type Question, refused, some } from "../../../components/gates/account/question.ts";
 import { resourcesOfType } from "../../../components/gates/values.ts";
-import { rolesAllow } from "../../../plan/fakes/azureAccess.ts";
+import { rolesAllow, within } from "../../../plan/fakes/azureAccess.ts";
 import { azureActions } from "../../../plan/fakes/calls.ts";
 import type { RecordedProgram } from "../../../plan/program/recorded.ts";
 
@@ -43,7 +43,7 @@ export const rightsQuestions: readonly Question<Recorded>[] = [
         .filter(({ type, read }) => type.startsWith("azure-native:") && read === undefined)
         .flatMap((each) => azureActions(each, "create"))
         // What stands elsewhere may be given there.
-        .filter(({ resource }) => resource.toLowerCase().startsWith(scope.toLowerCase()))
+        .filter(({ resource }) => within(resource, scope))
         .filter((request) => !rolesAllow(held, { ...request, resource: "/" }))
         .map(({ action }) => action);
       const more = missing.some((each) => each.includes("roleAssignments"))

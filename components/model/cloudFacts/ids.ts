@@ -7,6 +7,9 @@ export const arn = (service: string, resource: string): RegExp =>
 /** Form of an EC2 id: eight digits of old, seventeen today. */
 export const ec2Id = (kind: string): RegExp => new RegExp(`^${kind}-([0-9a-f]{8}|[0-9a-f]{17})$`);
 
+/** A region of Azure, which answers `West Europe` or `westeurope`. */
+export const regionName = (location: string): string => location.toLowerCase().replaceAll(" ", "");
+
 export type IdForm = readonly [pattern: RegExp, words: string];
 
 /** How the user names a key for disks, per cloud. */

@@ -151,7 +151,8 @@ export const machineQuestions: readonly Question<AwsNeeds>[] = [
           yield refused(`the key ${KeyId} is ${state}, for ${use}`, `aws kms enable-key --key-id ${KeyId}, or ${mend}`);
         const isOfPool = all.some(({ keys, isPool }) => isPool && keys.includes(KeyId));
         if (key.text("KeyMetadata.KeyManager", "") === "AWS" || !isOfPool) continue;
-        const policy = await ask("kms:GetKeyPolicy", { KeyId, PolicyName: "default" });
+        // Which takes no alias.
+        const policy = await ask("kms:GetKeyPolicy", { KeyId: key.text("KeyMetadata.Arn"), PolicyName: "default" });
         if (!policy.text("Policy").includes("AWSServiceRoleForAutoScaling"))
           yield doubtful(
             `the policy of ${KeyId} does not name AWSServiceRoleForAutoScaling, which makes the disks of pools: machines would end with Client.InternalError`,

@@ -1,13 +1,17 @@
+import { regionName } from "../../../model/cloudFacts/ids.ts";
 import { type KnownResource, mapOf, type PropertyMap, type Resources, resourcesOfType, textOf } from "../../values.ts";
 import { diskOf, type MachineNeed, type Needs, type NeedsOf, oneZone, type Place, settingOf, texts } from "../needs.ts";
 import { type Ask, doubtful, type Objection, type Question, type Reply, refused, some } from "../question.ts";
 
+/** By names in lower case: Azure ignores it. */
 export async function skusOf(ask: Ask, { subscription, region }: AzureNeeds): Promise<ReadonlyMap<string, Reply>> {
   const filter = `&$filter=${encodeURIComponent(`location eq '${region}'`)}`;
   const at = path(`${subscription}/providers/Microsoft.Compute/skus`, `2021-07-01${filter}`);
   const all = (await ask("Microsoft.Compute/skus/read", at)).list("value");
   return new Map(
-    all.flatMap((each) => (each.text("resourceType") === "virtualMachines" ? [[each.text("name"), each]] : [])),
+    all.flatMap((each) =>
+      each.text("resourceType") === "virtualMachines" ? [[each.text("name").toLowerCase(), each]] : [],
+    ),
   );
 }
 
@@ -45,7 +49,7 @@ async function* ofGallery(ask: Ask, id: string, region: string, mend: string): A
 function galleryVersion(reply: Reply) {
   const state = reply.text("properties.provisioningState");
   const places = reply.list("properties.publishingProfile.targetRegions");
-  const nameOf = (place: Reply) => place.text("name").replaceAll(" ", "").toLowerCase();
+  const nameOf = (place: Reply) => regionName(place.text("name"));
   const isExcluded = (each: Reply, at: string) => each.is(`${at}excludeFromLatest`, true);
   return {
     ...{ name: reply.text("name"), state, isMade: state === "Succeeded", regions: places.map(nameOf) },
@@ -90,7 +94,7 @@ export const machineQuestions: readonly Question<AzureNeeds>[] = [
       for (const machine of needs.machines) {
         const { setting, sizes, zones, profile } = machine;
         const [size = ""] = sizes;
-        const found = skus.get(size);
+        const found = skus.get(size.toLowerCase());
         const mend = `another size or other zones in ${setting}; az vm list-skus --location ${needs.region} --size ${size} --all`;
         if (found === undefined) {
           yield refused(`${needs.region} has no ${size}`, mend);
@@ -145,7 +149,7 @@ export const machineQuestions: readonly Question<AzureNeeds>[] = [
         const found = await ask("Microsoft.Compute/diskEncryptionSets/read", path(id, "2023-10-02"), /NotFound$/);
         const mend = "another one in encryptionKey";
         if (found.isNone) yield refused(`there is no disk encryption set ${id}`, mend);
-        else if (found.text("location") !== region)
+        else if (regionName(found.text("location")) !== region)
           yield refused(`the disk encryption set ${id} is in ${found.text("location")}, not in ${region}`, mend);
         else if (found.text("properties.autoKeyRotationError.code", "") !== "")
           yield doubtful(

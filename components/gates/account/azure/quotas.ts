@@ -96,7 +96,7 @@ export const quotaQuestions: readonly Question<AzureNeeds>[] = [
       const skus = await skusOf(ask, needs);
       const usages = await usagesOf(ask, needs, "Compute");
       const own = await running(ask, needs);
-      const familyOf = (size = ""): string => skus.get(size)?.text("family", "") ?? "";
+      const familyOf = (size = ""): string => skus.get(size.toLowerCase())?.text("family", "") ?? "";
       const quotasOf = ({ spot, sizes: [size] }: AzureMachine): readonly string[] =>
         spot ? ["lowPriorityCores"] : ["cores", familyOf(size)];
       for (const quota of new Set(needs.machines.flatMap(quotasOf))) {
@@ -106,20 +106,22 @@ export const quotaQuestions: readonly Question<AzureNeeds>[] = [
           continue;
         }
         const group = needs.machines.filter((each) => quotasOf(each).includes(quota));
-        const vcpus = ({ sizes: [size = ""] }: AzureMachine): number => vcpusOf(skus.get(size));
+        const vcpus = ({ sizes: [size = ""] }: AzureMachine): number => vcpusOf(skus.get(size.toLowerCase()));
         const unknown = group.find((each) => !(vcpus(each) > 0));
         if (unknown !== undefined) {
           yield notAsked(`Azure tells no vCPUs of ${unknown.sizes.join(", ")}`);
           continue;
         }
-        const sizes = new Set(group.flatMap((each) => each.sizes));
+        const sizes = new Set(group.flatMap((each) => each.sizes.map((size) => size.toLowerCase())));
         // One that goes may have another size; others count where they are needed again.
         const isCounted = ({ size, isSpot }: Running): boolean =>
           isSpot === (quota === "lowPriorityCores") &&
-          (needs.goes === undefined ? sizes.has(size) : isSpot || quota === "cores" || quota === familyOf(size));
+          (needs.goes === undefined
+            ? sizes.has(size.toLowerCase())
+            : isSpot || quota === "cores" || quota === familyOf(size));
         const ownCores = own
           .filter(isCounted)
-          .reduce((sum, { size, count }) => sum + count * vcpusOf(skus.get(size)), 0);
+          .reduce((sum, { size, count }) => sum + count * vcpusOf(skus.get(size.toLowerCase())), 0);
         const settings = group.map(({ setting }) => setting).join("; ");
         yield* shortOf({
           what: "vCPUs",
