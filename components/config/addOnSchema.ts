@@ -139,7 +139,10 @@ const credentialSpecSchema = section("A group Managed Service Account that pods 
     "For nodes that have not joined the domain: the secret with an account that may read the gMSA's password. AWS: ARN of a secret of Secrets Manager; its text is JSON with username, password and domainName. Azure: resource id of a secret of a Key Vault; its text is domain\\user:password.",
   ),
   kmsKey: described(
-    matching(/^arn:aws[a-z-]*:kms:[a-z0-9-]+:\d{12}:key\/[0-9a-f-]{36}$/, "is not the ARN of a key").optional(),
+    matching(
+      /^arn:aws[a-z-]*:kms:[a-z0-9-]+:\d{12}:key\/(mrk-[0-9a-f]{32}|[0-9a-f-]{36})$/,
+      "is not the ARN of a key",
+    ).optional(),
     "Key that encrypts the secret, where that is not the account's aws/secretsmanager.",
     {
       patternErrorMessage: "the ARN of a KMS key",

@@ -41,7 +41,7 @@ export const identityRules: Rules = {
     const [path, zonePath] = [accessKey("dns.name"), accessKey("dns.zone")];
     const zone = dnsZone(own.zone);
     return [
-      ...(own.name.endsWith(`.${zone.name}`)
+      ...(own.name.endsWith(`.${zone.name.toLowerCase()}`)
         ? []
         : refuse(path, own.name, `is not in the zone ${zone.name}`, `a name that ends with .${zone.name}`)),
       ...(accountId === undefined || accountId === zone.subscription
