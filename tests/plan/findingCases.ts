@@ -13,13 +13,13 @@ export const machine = (bytes: number) => bareMachine("m", { userData: { bytes, 
 export const pool = { name: "win", os: "windows-2022", image: "ami-0a1b2c3d4e5f60719" };
 export const linux = { name: "linux", os: "linux", image };
 const ubuntu = "24.04.202610010";
-const onAzure = {
+export const onAzure = {
   ...{ cloud: "azure", region: "westeurope", accountId: "01234567-89ab-cdef-0123-456789abcdef" },
   network: { zones: ["1", "2", "3"], nat: "perZone" },
   controlPlane: { replicas: 3, image: ubuntu },
   pools: [{ ...linux, image: ubuntu, perZone: true }],
 };
-const gallery =
+export const gallery =
   "/subscriptions/00000000-0000-4000-8000-000000000000/resourceGroups/i/providers/Microsoft.Compute/galleries/g/images/i";
 const account = (name: string, rights: object) => ({ namespace: "a", name, ...rights });
 const serviceAccounts = [
@@ -89,7 +89,15 @@ export const cases: readonly (readonly [
   [{ ...production, accountId: undefined }, ["warning no-account-guard accountId"]],
   [{}, ["warning kubernetes-out-of-support kubernetes.version"], { asOf: "2027-10-29" }],
   [{}, [], { asOf: "2027-10-28" }],
-  [{ ...onAzure, pools: [{ ...linux, image: gallery, perZone: true }] }, [], { asOf: "2026-11-30" }],
+  ...(
+    [
+      [gallery, ["note image-latest pools[0].image"]],
+      [`${gallery}/versions/1.0.0`, []],
+    ] as const
+  ).map(
+    ([own, expected]) =>
+      [{ ...onAzure, pools: [{ ...linux, image: own, perZone: true }] }, expected, { asOf: "2026-11-30" }] as const,
+  ),
   [
     {
       pools: [linux, pool],

@@ -9,7 +9,7 @@ import type { RecordedProgram } from "../../plan/program/recorded.ts";
 import { type FindingInput, findingRules, findings as findingsOf, reaches } from "../../plan/report/findings.ts";
 import { Recording } from "../support/planOf.ts";
 import { exampleSpec } from "../support/stacks.ts";
-import { cases, image, key, linux, machine, pool, production, zones } from "./findingCases.ts";
+import { cases, gallery, image, key, linux, machine, onAzure, pool, production, zones } from "./findingCases.ts";
 
 const lock = readArtifactLock();
 const program: RecordedProgram = { stack: "s", resources: [], outputs: {}, messages: [] };
@@ -228,17 +228,20 @@ describe("findings", () => {
   });
 
   it("say a month's order, and that Amazon's images end, where an image of Windows is pinned", () => {
-    const at = (image: string, os: string) =>
+    const at = (image: string, os: string, more = {}) =>
       findings(
         input({
+          ...more,
           pools: [
-            { name: "linux", os: "linux", image: "ami-0a1b2c3d4e5f60718" },
+            { name: "linux", os: "linux" },
             { name: "w", os, image },
           ],
         }),
       ).flatMap(({ id, path }) => (id === "pinned-windows-image" ? [path] : []));
     assert.deepEqual(at("ami-0a1b2c3d4e5f60719", "windows-2022"), [key("pools[1].image")]);
     assert.deepEqual([...at("latest", "windows-2022"), ...at("ami-0a1b2c3d4e5f60719", "linux")], []);
+    assert.deepEqual(at(gallery, "windows-2022", onAzure), []);
+    assert.deepEqual(at(`${gallery}/versions/1.0.0`, "windows-2022", onAzure), [key("pools[1].image")]);
   });
 
   it("name what is fetched without a digest, an error in production", () => {

@@ -82,7 +82,7 @@ export const stackRules = {
           {
             level: made === undefined ? "note" : "warning",
             path: `${path}.image`,
-            message: `${release.title} needs the updates of ${repaired} for the pod network; ${made === undefined ? "an AMI id does not say when it was last updated" : `this image is of ${made}`}.`,
+            message: `${release.title} needs the updates of ${repaired} for the pod network; ${made === undefined ? "its id does not say when it was last updated" : `this image is of ${made}`}.`,
             remedy: `Pin an image with the updates of ${repaired} or later.`,
           },
         ];
@@ -96,7 +96,7 @@ export const stackRules = {
         { path: key("controlPlane.image"), image: spec.controlPlane.image },
         ...spec.pools.map(({ path, image }) => ({ path: `${path}.image`, image })),
       ]
-        .filter(({ image }) => image === "latest")
+        .filter(({ image }) => isNewest(image))
         .map(({ path }) => ({
           path,
           message: "The image is the newest one at each launch: two machines of one pool may differ.",
@@ -108,7 +108,7 @@ export const stackRules = {
     about: "a pinned image of Windows, which ages; Amazon's it withdraws",
     find: ({ spec }) =>
       spec.pools
-        .filter(({ os, image }) => os === "windows" && image !== "latest")
+        .filter(({ os, image }) => os === "windows" && !isNewest(image))
         .map(({ path, image }) => {
           const amazons = image.startsWith("ami-");
           return {
@@ -183,6 +183,9 @@ export const stackRules = {
     },
   },
 } as const satisfies Rules;
+
+/** Whether an image is chosen anew at each launch: the word, a gallery's without a version, or by a parameter. */
+const isNewest = (image: string): boolean => image === "latest" || /^(resolve:|\/(?!.*\/versions\/))/i.test(image);
 
 /** The date by the yymmdd that ends an Azure image's version; an AMI id has none. */
 function imageDate(image: string): string | undefined {
