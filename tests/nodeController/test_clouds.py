@@ -88,6 +88,17 @@ class Amazon(unittest.TestCase):
         )
         self.assertIn("Mixed", text)
         self.assertEqual(account(text).list(0.0).pools["c-linux"].version, "lt-1:2")
+        # Templates of single types: machines of them are no older ones.
+        for overrides, expected in [
+            ("<member><InstanceType>m7i.large</InstanceType></member>", "lt-1:2"),
+            ("<member><InstanceType>m7i.large</InstanceType>" + inner.replace("lt-1", "lt-2") + "</member>", ""),
+        ]:
+            own = text.replace(f"{inner}</LaunchTemplate>", f"{inner}<Overrides>{overrides}</Overrides></LaunchTemplate>")
+            self.assertEqual(account(own).list(0.0).pools["c-linux"].version, expected)
+
+    def test_a_version_that_is_a_word_is_that_of_no_machine(self):
+        for word in ("$Latest", "$Default"):
+            self.assertEqual(account(groups(member(WORKER), version=word)).list(0.0).pools["c-linux"].version, "")
 
     def test_a_zone_that_is_down_hides_its_own_machines_only(self):
         def answer(form):
@@ -228,12 +239,17 @@ class Microsoft(unittest.TestCase):
         def answer(method, path, body):
             if "next" in path:
                 return 200, json.dumps({"value": [2]})
-            return 200, json.dumps({"value": [1], "nextLink": f"{azure.MANAGEMENT}/next"})
+            return 200, json.dumps({"value": [1], "nextLink": f"{azure.MANAGEMENT}{port}/next?a=b"})
 
-        self.assertEqual(list(microsoft(answer)[0].all("/x", "1")), [1, 2])
-        evil = microsoft(lambda *_: (200, json.dumps({"value": [], "nextLink": "https://evil.example/"})))[0]
-        with self.assertRaises(Trouble):
-            list(evil.all("/x", "1"))
+        # Lists of a set's machines name the port (Azure/azure-sdk-for-java, core management tests).
+        for port in ("", ":443"):
+            cloud, answers = microsoft(answer)
+            self.assertEqual(list(cloud.all("/x", "1")), [1, 2])
+            self.assertEqual(answers.asked[-1][1], "/next?a=b")
+        for other in ("https://evil.example/", f"{azure.MANAGEMENT}:8443/x", f"{azure.MANAGEMENT}.evil.example/x", f"{azure.MANAGEMENT}:443/x?api-version=1"):
+            evil = microsoft(lambda *_, other=other: (200, json.dumps({"value": [], "nextLink": other})))[0]
+            with self.assertRaises(Trouble):
+                list(evil.all("/x", "1"))
 
     def test_a_set_that_fails_makes_the_list_partial(self):
         def answer(method, path, body):

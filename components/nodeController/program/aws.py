@@ -130,8 +130,10 @@ class Aws:
                 name = group["AutoScalingGroupName"]
                 if not name.startswith(f"{self.cluster}-"):
                     continue
-                mixed = group.get("MixedInstancesPolicy") or {}
-                template = group.get("LaunchTemplate") or (mixed.get("LaunchTemplate") or {}).get("LaunchTemplateSpecification")
+                choice = (group.get("MixedInstancesPolicy") or {}).get("LaunchTemplate") or {}
+                template = group.get("LaunchTemplate") or choice.get("LaunchTemplateSpecification")
+                # A type may have a template of its own.
+                one = all("LaunchTemplateSpecification" not in each for each in items(choice.get("Overrides")))
                 policy = group.get("InstanceMaintenancePolicy") or {}
                 members = items(group.get("Instances"))
                 for each in members:
@@ -140,7 +142,7 @@ class Aws:
                 pools[name] = Pool(
                     name,
                     int(group["DesiredCapacity"]),
-                    version_of(template),
+                    version_of(template) if one else "",
                     (policy.get("MinHealthyPercentage", ""), policy.get("MaxHealthyPercentage", "")),
                     frozenset(each["InstanceId"] for each in members),
                 )
@@ -270,7 +272,9 @@ class Aws:
 
 
 def version_of(template):
-    return f"{template.get('LaunchTemplateId', '')}:{template.get('Version', '')}" if template else ""
+    # A group may name $Latest; machines have the number.
+    version = (template or {}).get("Version", "")
+    return f"{template.get('LaunchTemplateId', '')}:{version}" if version.isdigit() else ""
 
 
 def sign(headers, body, service, region, key, secret):

@@ -74,9 +74,11 @@ class Azure:
                 raise Trouble(f"{path.split('?')[0].rsplit('/providers/', 1)[-1]} is no list")
             yield from page["value"]
             following = page.get("nextLink") or ""
-            if following and (not following.startswith(MANAGEMENT + "/") or following == MANAGEMENT + path):
+            # The port is there in some lists.
+            found = re.fullmatch(f"{re.escape(MANAGEMENT)}(?::443)?(/.+)", following)
+            if following and (found is None or found[1] == path):
                 raise Trouble("the next page of a list is elsewhere")
-            path = following[len(MANAGEMENT) :]
+            path = found and found[1]
 
     def list(self, at):
         pools, machines, problems = {}, [], []
