@@ -173,7 +173,8 @@ describe("transforms beside the stack files", function () {
       if (profile !== undefined) { profile.osDisk.diskSizeGB = 321; profile.imageReference.version = "1.2.3"; }
       if (/:VirtualMachineScaleSet$/.test(type)) Object.assign(props, { sku: { ...props.sku, name: "Standard_E4s_v5", capacity: 4 } }, { zones: props.zones.slice(0, 1) });
       if (/:VirtualMachine$/.test(type)) props.hardwareProfile.vmSize = "Standard_E4s_v5";
-      if (/:Disk$/.test(type)) props.diskSizeGB = 77;`);
+      if (/:Disk$/.test(type)) props.diskSizeGB = 77;
+      if (/api-from-allowed$/.test(name)) Object.assign(props, { sourceAddressPrefix: "*", sourceAddressPrefixes: [] });`);
     for (const [stack, text, size, needs] of [
       ["aws-dev", aws, "r7i.xlarge", awsNeeds],
       ["azure-dev", azure, "Standard_E4s_v5", azureNeeds],
@@ -190,6 +191,7 @@ describe("transforms beside the stack files", function () {
       );
       assert.match(image, /^(ami-0123456789abcdef0|1\.2\.3)$/);
       assert.ok(pool.room.memory > 24 * 1024 && old.size.memoryGib < 24, stack);
+      assert.deepEqual(plan.network.publicAccess, stack === "azure-dev" ? ["0.0.0.0/0"] : spec.publicAccess);
       const { members: _, ...controlPlane } = plan.controlPlane;
       assert.deepEqual({ ...controlPlane, image: "" }, { size, vcpus: 4, memoryGib: 32, image: "", etcdDiskGb: 77 });
       const billed = (what: RegExp) =>

@@ -194,10 +194,16 @@ export function azureNeeds<Program extends Resources>(
   const [provider] = resourcesOfType(program, "pulumi:providers:azure-native");
   const [group] = of("resources:ResourceGroup");
   const open = of("network:LoadBalancer").some((each) => JSON.stringify(each.inputs).includes("publicIPAddress"));
+  const own = of("network:VirtualNetwork").flatMap(({ inputs, outputs }) =>
+    texts(mapOf(outputs.addressSpace ?? inputs.addressSpace).addressPrefixes),
+  );
+  // In place of ranges; of what is connected with the network nobody knows more.
+  const all = ["0.0.0.0/0"];
+  const words: Readonly<Record<string, readonly string[]>> = { VirtualNetwork: own, Internet: all, "*": all };
   const from = (name: RegExp) =>
     of("network:SecurityRule")
-      .filter(({ name: own, inputs }) => name.test(own) && inputs.access === "Allow")
-      .flatMap(({ inputs }) => texts(inputs.sourceAddressPrefixes));
+      .filter((rule) => name.test(rule.name) && rule.inputs.access === "Allow")
+      .flatMap(({ inputs }) => words[textOf(inputs.sourceAddressPrefix) ?? ""] ?? texts(inputs.sourceAddressPrefixes));
   const tags = mapOf(
     of("compute:VirtualMachineScaleSet")[0]?.inputs.tags ?? of("compute:VirtualMachine")[0]?.inputs.tags,
   );
