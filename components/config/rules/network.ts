@@ -80,8 +80,8 @@ function loginAt(path: string, url: string): readonly string[] {
   return path === key("httpProxy") ? ["proxyCredentials"] : ["registryCredentials", URL.parse(url)?.host ?? "HOST"];
 }
 
-/** What Go's programs and curl take in NO_PROXY: a host, a domain with a dot before it, an address or a network. */
-const noProxyEntry = /^(?:\.?[A-Za-z0-9](?:[A-Za-z0-9.-]*[A-Za-z0-9])?(?::\d{1,5})?|(?:\d{1,3}\.){3}\d{1,3}\/\d{1,2})$/;
+/** For Go's programs and curl, which heeds no port: a host, a domain with a dot before it, an address or a network. */
+const noProxyEntry = /^(?:\.?[A-Za-z0-9](?:[A-Za-z0-9.-]*[A-Za-z0-9])?|(?:\d{1,3}\.){3}\d{1,3}\/\d{1,2})$/;
 
 function authorityProblem(pem: string, earlier: readonly string[]): string | undefined {
   if (/PRIVATE KEY/.test(pem)) return "holds a private key, which would be written to every machine";
@@ -171,7 +171,7 @@ export const networkRules: Rules = {
             `${path}[${index}]`,
             value,
             "is no host, domain or network",
-            "mirror.corp.example, .corp.example or 10.20.0.0/16; no scheme, no *",
+            "mirror.corp.example, .corp.example or 10.20.0.0/16; no scheme, no port, no *",
           ),
     );
   }),
