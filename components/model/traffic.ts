@@ -49,7 +49,7 @@ const metrics: readonly MachineTraffic[] = [
   ...between("controllers", "tcp", controllerPorts, "Prometheus to controller manager and scheduler", [
     "control-plane",
   ]),
-  ...between("etcd-metrics", "tcp", single(ports.etcdMetrics), "Prometheus to etcd's metrics", ["control-plane"]),
+  ...between("etcd-metrics", "tcp", single(ports.etcdMetrics), "Prometheus to etcd", ["control-plane"]),
 ];
 
 export function machineTraffic(spec: Pick<ClusterSpec, "addons" | "kubernetes">): readonly MachineTraffic[] {
