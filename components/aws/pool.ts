@@ -176,7 +176,8 @@ export class Pool extends pulumi.ComponentResource {
           // (terraform-aws-modules/terraform-aws-eks#753). A replaced load balancer has another name, without which
           // nodes cannot reach the API: the changed tag rolls them.
           { resourceType: "instance", tags: { ...spec.tags, [apiHostTag]: apiHost, ...joinTag } },
-          ...(pool.spot || pool.onDemand !== undefined
+          // EC2 launches no machine on demand with tags of such a request (aws/karpenter-provider-aws#5850).
+          ...(pool.spot && pool.onDemand === undefined
             ? [{ resourceType: "spot-instances-request", tags: { ...spec.tags } }]
             : []),
         ],

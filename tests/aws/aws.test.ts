@@ -166,6 +166,8 @@ describe("pools on AWS", () => {
       { instanceType: "m5.large" },
     ]);
     assert.equal(template("mixed").instanceMarketOptions, undefined);
+    const tagged = (pool: string) => listOf(template(pool).tagSpecifications).map((each) => mapOf(each).resourceType);
+    assert.deepEqual(tagged("cheap"), [...tagged("mixed"), "spot-instances-request"]);
   });
 
   it("are of spot machines by the template, and move off them before they end", () => {
