@@ -119,6 +119,14 @@ export function untilRoleIsKnown(
   });
 }
 
+/** Without repetitions, which Azure refuses ("RoleAssignmentExists"): ids have no case. */
+function distinct(grants: readonly [string, Grant][]) {
+  const keys = grants.map(([purpose, { role, scope }]) =>
+    typeof scope === "string" ? `${roleDefinitionId("", role)} ${scope}`.toLowerCase() : purpose,
+  );
+  return grants.filter((_, index) => keys.indexOf(keys[index] ?? "") === index);
+}
+
 interface IdentityArgs {
   readonly resourceGroup: ResourceGroupContext;
   /** Rights by purpose. Roles on vaults, containers and identities are assigned beside those. */
@@ -150,7 +158,7 @@ export class Identity extends pulumi.ComponentResource {
     this.clientId = identity.clientId;
     this.principalId = identity.principalId;
     this.tenantId = identity.tenantId;
-    this.roles = Object.entries(grants).map(([purpose, grant]) =>
+    this.roles = distinct(Object.entries(grants)).map(([purpose, grant]) =>
       assignRole(
         `${name}-${purpose}`,
         { principalId: this.principalId, subscriptionId: resourceGroup.subscriptionId },

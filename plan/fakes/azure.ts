@@ -160,6 +160,7 @@ const outputs: Readonly<Record<string, Outputs>> = {
 export const azureResource: SimulatedProvider = (request, context): SimulatedResource => {
   const kind = request.type.replace(/^azure-native:/, "").replace(/\/v\d{8}(preview)?:/, ":");
   const { id, name } = azurePath(kind, request, context.place);
+  if (kind === "authorization:RoleAssignment") requireNewRole(request, context);
   const location = textOf(request.inputs.location) ?? groupLocation(request, context);
   return {
     id,
@@ -170,6 +171,14 @@ export const azureResource: SimulatedProvider = (request, context): SimulatedRes
     },
   };
 };
+
+/** @throws Error for what an identity has already; ids have no case (Azure documentation, troubleshoot Azure RBAC). */
+function requireNewRole({ type, inputs }: ResourceRequest, { made }: SimulatedContext): void {
+  const grant = (of: PropertyMap) =>
+    ["principalId", "roleDefinitionId", "scope"].map((key) => textOf(of[key])?.toLowerCase()).join(" ");
+  for (const { request } of made())
+    if (request.type === type && grant(request.inputs) === grant(inputs)) throw new Error("RoleAssignmentExists");
+}
 
 function tenantOf(subscription: string): string {
   return uuid(subscription, "tenant");

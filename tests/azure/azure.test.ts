@@ -5,11 +5,11 @@ import * as pulumi from "@pulumi/pulumi";
 import { keepsOthers, type ReadResource, takenOff } from "../../components/azure/keepsOthers.ts";
 import { acceleratedNetworking } from "../../components/azure/machineTemplate.ts";
 import { rollingBatch, updateMinutes } from "../../components/azure/poolGroup.ts";
-import { untilRoleIsKnown } from "../../components/azure/roles.ts";
-import { mapOf } from "../../components/gates/values.ts";
+import { roles, untilRoleIsKnown } from "../../components/azure/roles.ts";
+import { mapOf, textOf } from "../../components/gates/values.ts";
 import { azureMachineSize } from "../../components/model/cloudFacts/machineSizes.ts";
 import { runHook } from "../gates/serving.ts";
-import { azureType, ofType, poolOf, resource, runStack, withMocks } from "../support/mocks.ts";
+import { azureType, ofType, poolOf, resource, runStack, specOf, withMocks } from "../support/mocks.ts";
 
 const setType = azureType("compute:VirtualMachineScaleSet");
 
@@ -171,6 +171,31 @@ describe("what others set on Azure", () => {
   it("that cannot be asked does not hold an update", async () => {
     const recorded = await made(() => Promise.reject(new Error("403")));
     await runHook(recorded, "others", { urn: "urn:x", id: "/s", type: subnet, oldOutputs: {}, newInputs: {} });
+  });
+});
+
+describe("rights on Azure", () => {
+  it("are given once where the stack file names a thing twice", async () => {
+    const [web] = specOf("azure-gmsa").addons.gmsa?.credentialSpecs ?? [];
+    const group = "/subscriptions/00000000-0000-4000-8000-000000000000/resourceGroups/shop";
+    const registry = `${group}/providers/Microsoft.ContainerRegistry/registries`;
+    const { storageBlobDataReader: role } = roles;
+    const twice = [
+      { role, scope: group },
+      { role: role.toUpperCase(), scope: group.replace("shop", "Shop") },
+    ];
+    const account = { namespace: "a", name: "a", roles: twice };
+    const { program } = await runStack("azure-gmsa", {
+      registryAccess: { resources: ["/images", "/Images", "/images"].map((name) => registry + name) },
+      addons: { gmsa: { credentialSpecs: [web, { ...web, name: "b", secret: web?.secret?.replace(/web$/, "Web") }] } },
+      access: { serviceAccountKeys: ["rsa-1"], workloadIdentity: { serviceAccounts: [account] } },
+    });
+    const scopes = program.resources.map(({ inputs }) => textOf(inputs.scope) ?? "");
+    const given = [/shop$/, /registries\/images$/, /secrets\/web$/].map((end) => scopes.filter((of) => end.test(of)));
+    assert.deepEqual(
+      given.map(({ length }) => length),
+      [1, 3, 1],
+    );
   });
 });
 
