@@ -196,5 +196,17 @@ export const quotaQuestions: readonly Question<AwsNeeds>[] = [
       }
     },
   },
+  {
+    // One rule for each network that may call the API.
+    id: "rule-quota",
+    async *run({ program }, ask) {
+      const rules = resourcesOfType(program, "aws:vpc/securityGroupIngressRule:SecurityGroupIngressRule");
+      const groups = Map.groupBy(rules, ({ inputs }) => textOf(inputs.securityGroupId));
+      const counts = [Math.max(...[...groups.values()].map((each) => each.length))] as const;
+      const [what, quota] = ["inbound rules of a security group", "L-0EA8095F"];
+      const { limit } = await quotaOf(ask, "vpc", quota);
+      yield* shortOf({ what, quota, limit, others: 0, counts, raise: raise("vpc", quota) });
+    },
+  },
   ...[...new Set(countedThings.map(([id]) => id))].map(counting),
 ];
