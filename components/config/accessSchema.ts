@@ -121,7 +121,8 @@ export const issuerSchema = z.strictObject({
     { ...nameForm, examples: ["entra"] },
   ),
   issuer: described(
-    z.url({ protocol: /^https$/ }),
+    // kubernetes/kubernetes, apiserver/pkg/apis/apiserver/validation: validateURL.
+    z.url({ protocol: /^https$/ }).regex(/^https:\/\/[^/?#@]+(\/[^?#]*)?$/, "has a query, a fragment or a login"),
     "URL of the issuer, exactly as its tokens have it in iss. The control plane fetches /.well-known/openid-configuration below it.",
     {
       patternErrorMessage: "an https URL",
