@@ -1,6 +1,6 @@
 import { awsNeeds } from "../../components/gates/account/aws/needs.ts";
 import { azureNeeds } from "../../components/gates/account/azure/machines.ts";
-import { mapOf, type PropertyMap, Secret, textOf } from "../../components/gates/values.ts";
+import { listOf, mapOf, type PropertyMap, Secret, textOf } from "../../components/gates/values.ts";
 import type { SimulatedCloud } from "../program/engine.ts";
 import type { RecordedProgram } from "../program/recorded.ts";
 import { awsResource } from "./aws.ts";
@@ -40,6 +40,9 @@ export function placeOf(
   return { region, accountId, existing: existingOf(config["fenestra:network"], region, accountId) };
 }
 
+/** Characters of CEL (google/cel-go: parser/parser.go). */
+const longestExpression = 100_000;
+
 /**
  * The provider `kubernetes`: what server-side apply adds. The id is `<namespace>/<name>`, or the name of a cluster-wide
  * object (pulumi-kubernetes, provider.go, `fqObjName`).
@@ -48,6 +51,10 @@ const kubernetesResource: SimulatedProvider = ({ type, name, urn, inputs }) => {
   const metadata: PropertyMap = mapOf(inputs.metadata);
   const objectName = textOf(metadata.name) ?? autoName(name, urn);
   const namespace = textOf(metadata.namespace);
+  const { matchConditions, variables, validations } = mapOf(inputs.spec);
+  for (const { expression } of [matchConditions, variables, validations].flatMap((all) => listOf(all).map(mapOf)))
+    if ((textOf(expression) ?? "").length > longestExpression)
+      throw new Error(`${objectName}: expression code point size exceeds limit: fewer pools, perZone or labels`);
   // `kubernetes:apps/v1:Deployment`; the core group is `core`.
   const [, group = "", kind = ""] = type.split(":");
   return {
