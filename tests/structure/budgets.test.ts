@@ -16,17 +16,17 @@ interface Budget {
 const others = /^(?!(components|plan|check|rehearsal|cli|docs|tests)\/)/;
 
 const words: Readonly<Record<string, Budget>> = {
-  components: { paths: /^components\//, most: 207_200, aim: 178_000 },
+  components: { paths: /^components\//, most: 207_300, aim: 178_000 },
   plan: { paths: /^plan\//, most: 38_120, aim: 38_000 },
   check: { paths: /^check\//, most: 23_600, aim: 24_000 },
-  rehearsal: { paths: /^rehearsal\//, most: 64_300, aim: 62_000 },
+  rehearsal: { paths: /^rehearsal\//, most: 64_050, aim: 62_000 },
   cli: { paths: /^cli\//, most: 32_100, aim: 18_000 },
   "examples, ci, root": { paths: others, most: 22_550, aim: 18_000 },
   docs: { paths: /^docs\//, most: 36_200, aim: 38_000 },
   tests: { paths: /^tests\//, most: 209_900, aim: 192_000 },
-  whole: { paths: /^/, most: 633_550, aim: 570_000 },
+  whole: { paths: /^/, most: 633_700, aim: 570_000 },
 };
-const files: Budget = { paths: /^/, most: 888, aim: 950 };
+const files: Budget = { paths: /^/, most: 886, aim: 950 };
 
 // What programs write does not count.
 const written = /(package-lock\.json|go\.mod|\.sum|lock\.json|schema\.json)$/;

@@ -94,6 +94,15 @@ function authorityProblem(pem: string, earlier: readonly string[]): string | und
   }
 }
 
+/** Of several the first one. */
+function canBeRead(pem: string): boolean {
+  try {
+    return new X509Certificate(pem).serialNumber !== "";
+  } catch {
+    return false;
+  }
+}
+
 /** Why callers of the API cannot come from a network, and which they may come from. */
 function callersRefusal(
   way: "public" | "private",
@@ -188,6 +197,22 @@ export const networkRules: Rules = {
             "one certificate of an authority in PEM, each once; a chain is several entries",
           );
     }),
+  ),
+  /** With a text that is no certificate the API server does not start, and collectors send nothing. */
+  otherAuthorities: rule(["access.signIn", "addons.logs"], ({ "access.signIn": people, "addons.logs": logs }) =>
+    [
+      ...people.map((each, index) => [`access.signIn[${index}]`, each.certificateAuthority] as const),
+      ["addons.logs.otlp", logs?.otlp?.certificateAuthority] as const,
+    ].flatMap(([path, pem]) =>
+      pem === undefined || canBeRead(pem)
+        ? []
+        : refuse(
+            key(`${path}.certificateAuthority`),
+            `${pem.length} characters`,
+            "cannot be read as a certificate",
+            "certificates in PEM",
+          ),
+    ),
   ),
   proxyUrl: rule(["httpProxy"], ({ httpProxy }) => urlProblems(key("httpProxy"), httpProxy)),
   artifactsUrl: rule(["mirror.artifacts"], (settings) =>
