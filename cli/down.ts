@@ -82,14 +82,14 @@ function lossStep(session: Session, { yes }: Options, terminal: Terminal, left: 
 }
 
 /** What is in the cluster, for people; what would be left goes to a list. */
-async function lookInside({ engine }: Session, terminal: Terminal, left: Leftover[]): Promise<readonly string[]> {
+async function lookInside({ spec, engine }: Session, terminal: Terminal, left: Leftover[]): Promise<readonly string[]> {
   try {
     const kubeconfig = await engine.kubeconfig();
     if (kubeconfig === undefined) return ["there is no kubeconfig: what is in the cluster is not known"];
     const api = clusterIn(kubeconfig);
     if (await greet(api, terminal)) return ["what is in the cluster is not known"];
     const [found, { items: nodes }] = await Promise.all([inventory(api), api.core.listNode()]);
-    left.push(...leftovers(found));
+    left.push(...leftovers(found, spec.name));
     return [
       `data of ${found.claims.length} claims and ${found.volumes.length} volumes, where their disks go with the stack`,
       ...left.map(({ object, problem, fix }) => `${object}: ${problem}\n    ${fix}`),
@@ -263,8 +263,8 @@ function named(kind: string, metadata: V1ObjectMeta = {}) {
   };
 }
 
-/** What would be left in the cloud, and what is stuck, sorted by object. */
-export function leftovers({ services, claims, volumes, namespaces }: Inventory): readonly Leftover[] {
+/** What would be left of a cluster in the cloud, and what is stuck, sorted by object. */
+export function leftovers({ services, claims, volumes, namespaces }: Inventory, cluster: string): readonly Leftover[] {
   const ofClaims = claims.map((claim) => ({ ...named("PersistentVolumeClaim", claim.metadata), claim }));
   const ownClaims = new Set(ofClaims.flatMap(({ isOwn, path }) => (isOwn ? [path] : [])));
   const ofServices = services.map((service) => ({ ...named("Service", service.metadata), service }));
@@ -296,7 +296,9 @@ export function leftovers({ services, claims, volumes, namespaces }: Inventory):
       })),
     ...ofVolumes.flatMap(({ object, name, volume: { spec } }) => {
       const claim = spec?.claimRef && `${spec.claimRef.namespace}/${spec.claimRef.name}`;
-      return claim !== undefined && ownClaims.has(claim) ? [] : [{ object, ...volumeLeftover(name, spec, claim) }];
+      return claim !== undefined && ownClaims.has(claim)
+        ? []
+        : [{ object, ...volumeLeftover(name, spec, claim, cluster) }];
     }),
     ...stuck.flatMap((each) => each.stuck),
   ].toSorted((a, b) => (a.object < b.object ? -1 : a.object > b.object ? 1 : 0));
@@ -306,6 +308,7 @@ function volumeLeftover(
   name: string,
   spec: V1PersistentVolume["spec"],
   claim: string | undefined,
+  cluster: string,
 ): Pick<Leftover, "problem" | "fix"> {
   const [handle, policy] = [spec?.csi?.volumeHandle, spec?.persistentVolumeReclaimPolicy ?? "Retain"];
   const disk = `its disk${handle === undefined ? "" : ` (${handle})`}`;
@@ -314,7 +317,8 @@ function volumeLeftover(
       problem: `${disk} stays in the cloud unless its claim${claim === undefined ? "" : ` ${claim}`} is deleted while the storage driver runs`,
       fix: `delete the claim; the volume goes with it`,
     };
-  if (inOwnGroup.test(handle ?? ""))
+  // Azure's disks in the cluster's resource group go with it.
+  if (handle?.toLowerCase().includes(`/resourcegroups/fenestra-${cluster}/`))
     return {
       problem: `its reclaim policy is ${policy}, but ${disk} is in the cluster's resource group and is deleted with that`,
       fix: `copy the disk if you want to keep it: az snapshot create --resource-group ANOTHER --name ${name} --source ${handle}`,
@@ -324,6 +328,3 @@ function volumeLeftover(
     fix: `keep the disk on purpose, or kubectl patch pv ${name} -p '{"spec":{"persistentVolumeReclaimPolicy":"Delete"}}' and delete its claim`,
   };
 }
-
-/** Azure's disks in the cluster's resource group go with it. */
-const inOwnGroup = /\/resourceGroups\/fenestra-[^/]+\//i;

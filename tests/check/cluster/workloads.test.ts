@@ -279,7 +279,7 @@ describe("leftovers", () => {
     },
   });
   const told = (given: Partial<Parameters<typeof leftovers>[0]>): string =>
-    leftovers({ services: [], claims: [], volumes: [], namespaces: [], ...given })
+    leftovers({ services: [], claims: [], volumes: [], namespaces: [], ...given }, "azure-dev")
       .map(({ object, problem, fix }) => `${object}: ${problem}; ${fix}`)
       .join("\n");
 
@@ -307,6 +307,8 @@ describe("leftovers", () => {
       told({ volumes: [volume(disk, retained)] }),
       new RegExp(`is deleted with that; .*az snapshot create .* --name pv-1 --source ${disk}$`),
     );
+    const others = disk.replace("azure-dev", "azure-prod");
+    assert.match(told({ volumes: [volume(others, retained)] }), /azure-prod.* stays in the cloud in any case/);
   });
 
   it("are objects that do not go, whoever made them", () => {
