@@ -257,6 +257,8 @@ if __name__ == "__main__":
     reuse, share = sys.argv[1] == "azure", int(sys.argv[2])
     found = sorted(calls(reuse).items())
     faults = {call: [*LOUD, *QUIET, *(f"{way}:{field}" for field in sorted(Read.fields.get(call, ())) for way in ("drop", "null"))] for call, _ in found}
+    # No API server leaves out the name of what it has made.
+    faults = {call: [fault for fault in all if not (call.startswith("POST") and fault.endswith(":name"))] for call, all in faults.items()}
     rows = [(call, fault, starts[(at + number) % len(starts)]) for at, (call, starts) in enumerate(found) for number, fault in enumerate(faults[call])]
     rows = [("", "", start) for start in STARTS[reuse]] + rows[::share]
     amazons = [name for name in vars(clouds.Amazon) if name[0].isupper() and not any(name in call for call, _ in found)]

@@ -23,8 +23,8 @@ const words: Readonly<Record<string, Budget>> = {
   cli: { paths: /^cli\//, most: 32_100, aim: 18_000 },
   "examples, ci, root": { paths: others, most: 22_550, aim: 18_000 },
   docs: { paths: /^docs\//, most: 36_200, aim: 38_000 },
-  tests: { paths: /^tests\//, most: 209_900, aim: 192_000 },
-  whole: { paths: /^/, most: 633_700, aim: 570_000 },
+  tests: { paths: /^tests\//, most: 210_000, aim: 192_000 },
+  whole: { paths: /^/, most: 633_800, aim: 570_000 },
 };
 const files: Budget = { paths: /^/, most: 886, aim: 950 };
 
