@@ -322,7 +322,7 @@ describeOnMachine("bootstrap of a Linux machine", () => {
   it("names machines on Azure, and keeps pods from its metadata", () => {
     const here = machine(exampleControlPlane({ ...exampleSpec("azure-prod"), artifacts: spec.artifacts }));
     const address = exampleSpec("azure-prod").controlPlane.members[0]?.address ?? "";
-    const group = "/subscriptions/0123/resourceGroups/Azure-Prod-RG";
+    const group = "/subscriptions/0123/resourceGroups/AZURE-PROD-RG";
     const machinePath = "providers/Microsoft.Compute/virtualMachines/azure-prod-cp-0";
     here.write(
       "/store/instance",

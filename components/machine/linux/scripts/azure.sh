@@ -30,14 +30,16 @@ cloud_identity() {
   local instance id group
   instance=$(imds 'instance?api-version=2021-02-01') || return 1
   id=$(printf '%s' "$instance" | json_text resourceId) || return 1
-  group=$(printf '%s' "$instance" | json_text resourceGroupName) || return 1
   NODE_IP=$(printf '%s' "$instance" | json_text privateIpAddress) || return 1
   NODE_NAME=$(printf '%s' "$instance" | json_text computerName) || return 1
   # A Node's name is lower case; the cloud controller writes the resource group in lower case too
-  # (kubernetes-sigs/cloud-provider-azure: convertResourceGroupNameToLower).
+  # (kubernetes-sigs/cloud-provider-azure: convertResourceGroupNameToLower). Compute may write it in capitals in an id, whatever
+  # its name (Azure/azure-rest-api-specs#10016).
   NODE_NAME=${NODE_NAME,,}
-  has_form "$id" '/subscriptions/[^/ ]+/resourceGroups/[^/ ]+/providers/[A-Za-z0-9._/-]+' "$group" '[^/ ]+' "$NODE_NAME" '[a-z0-9-]+' \
+  has_form "$id" '/subscriptions/[^/ ]+/resourceGroups/[^/ ]+/providers/[A-Za-z0-9._/-]+' "$NODE_NAME" '[a-z0-9-]+' \
     "$NODE_IP" '[0-9]{1,3}(\.[0-9]{1,3}){3}' || return 1
+  group=${id#*/resourceGroups/}
+  group=${group%%/*}
   PROVIDER_ID=azure://${id/"/$group/"/"/${group,,}/"}
 }
 
