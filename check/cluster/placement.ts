@@ -86,10 +86,9 @@ export const plainPodsCheck: Check<ApiTools> = {
       namespace: "kube-system",
       labelSelector: "k8s-app in (kube-dns, kube-proxy)",
     });
-    // One that is being deleted is no fault.
     for (const { metadata, spec } of items)
       expect(
-        metadata?.deletionTimestamp !== undefined || nodes.get(spec?.nodeName ?? "")?.os !== "windows",
+        nodes.get(spec?.nodeName ?? "")?.os !== "windows",
         `pod kube-system/${metadata?.name} is on the Windows node ${spec?.nodeName}`,
         `kubectl -n kube-system describe pod ${metadata?.name}`,
       );

@@ -86,7 +86,7 @@ async function untilRegistered(
 /**
  * Leaves the node to KWOK: with a lease that nobody holds, with the disk, which a kubelet without pods does not
  * measure, and with its system: another one's kubelet has registered it, which writes its own into the label with each
- * status (kubernetes: pkg/kubelet/kubelet_node_status.go, updateNode).
+ * status (kubernetes: pkg/kubelet/kubelet_node_status.go, updateNode). Pods that came for that system go first.
  */
 async function handOver(options: WindowsMachineOptions): Promise<void> {
   const { identity, hardware, api } = options;
@@ -113,6 +113,17 @@ async function handOver(options: WindowsMachineOptions): Promise<void> {
   };
   await waitFor(`node ${name} to have a disk`, limitsMs.change, complete);
   await giveToKwok(api, name, systemLabels);
+  const cleared = async (): Promise<boolean> => {
+    const { items } = await api.core.listPodForAllNamespaces({ fieldSelector: `spec.nodeName=${name}` });
+    const ofLinux = items.filter(({ spec }) => spec?.nodeSelector?.["kubernetes.io/os"] === "linux");
+    for (const { metadata } of ofLinux)
+      await api.core.deleteNamespacedPod({
+        ...{ name: metadata?.name ?? "", namespace: metadata?.namespace ?? "" },
+        gracePeriodSeconds: 0,
+      });
+    return ofLinux.length === 0;
+  };
+  await waitFor(`pods of Linux to leave ${name}`, limitsMs.change, cleared);
 }
 
 /** Labels by which a kubelet tells its system. */
