@@ -12,6 +12,18 @@ export function clusterIn(text: string): ClusterApi {
   return clusterApi(config, config.getCurrentCluster()?.server ?? "");
 }
 
+/** Whether a kubeconfig's text is of this cluster alone; one that cannot be read is not. */
+export function isOnlyOf(cluster: string, text: string): boolean {
+  const config = new KubeConfig();
+  try {
+    config.loadFromString(text);
+  } catch {
+    return false;
+  }
+  const [clusters, contexts] = [config.clusters.map(({ name }) => name), config.contexts.map((each) => each.cluster)];
+  return [clusters, contexts].every((names) => names.length === 1 && names[0] === cluster);
+}
+
 /** Of a command that asks a cluster. */
 export const kubeconfigOption = [
   "--kubeconfig <FILE>",

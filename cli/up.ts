@@ -5,6 +5,7 @@ import { Command as Declaration, Option } from "@commander-js/extra-typings";
 import { poll } from "../components/gates/poll.ts";
 import { skipVariable } from "../components/gates/startGate.ts";
 import { commandOf, exitCodes, requireWritable, runPart, several, type Terminal, UsageError } from "./exit.ts";
+import { isOnlyOf } from "./kubeconfig.ts";
 import { stackChoices, stackOption } from "./project.ts";
 import type { Look } from "./up/engine.ts";
 import type { Notes } from "./up/evidence.ts";
@@ -236,8 +237,7 @@ export const difference = (one: readonly string[], other: readonly string[]): re
 export function refuseLostKubeconfig(cluster: string, file: string): void {
   requireWritable("--kubeconfig", file);
   const text = existsSync(file) ? readFileSync(file, "utf8").trim() : "";
-  const names = [...text.matchAll(/^ *(?:- )?cluster: (\S+)$/gm)].map(([, name]) => name);
-  if (text !== "" && names.join() !== cluster)
+  if (text !== "" && !isOnlyOf(cluster, text))
     throw new UsageError(`--kubeconfig ${file} is not the kubeconfig of ${cluster} alone; allowed: another file`);
 }
 

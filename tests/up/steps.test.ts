@@ -52,12 +52,28 @@ describe("the steps of up and down", () => {
   it("end before they begin where another cluster's kubeconfig would be lost", () => {
     const file = path.join(folder, "kubeconfig");
     const check = (...clusters: string[]) => {
-      writeFileSync(file, stringify({ contexts: clusters.map((cluster) => ({ context: { cluster } })) }));
+      const named = (more: object) => clusters.map((name) => ({ name, ...more }));
+      const contexts = clusters.map((cluster) => ({ name: cluster, context: { cluster, user: "admin" } }));
+      const whole = {
+        clusters: named({ cluster: { server: "https://x" } }),
+        users: [{ name: "admin", user: {} }],
+        contexts,
+      };
+      writeFileSync(file, stringify(whole));
       refuseLostKubeconfig("demo", file);
     };
     check("demo");
     for (const others of [["demo", "prod"], ["prod"]])
       assert.throws(() => check(...others), /not the kubeconfig of demo alone/);
+    check("demo");
+    const whole = readFileSync(file, "utf8");
+    for (const odd of [
+      whole.replace("clusters:", "clusters:\n  - { name: prod, cluster: { server: https://y } }"),
+      "a: [",
+    ]) {
+      writeFileSync(file, odd);
+      assert.throws(() => refuseLostKubeconfig("demo", file), /not the kubeconfig of demo alone/);
+    }
   });
 
   it("leave what replaces a machine as it was, though the engine's refresh takes the program's", () => {
