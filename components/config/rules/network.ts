@@ -87,19 +87,19 @@ function authorityProblem(pem: string, earlier: readonly string[]): string | und
   if (/PRIVATE KEY/.test(pem)) return "holds a private key, which would be written to every machine";
   if (pem.split("-----BEGIN ").length !== 2) return "holds more than one certificate";
   if (earlier.some((other) => other.trim() === pem.trim())) return "is listed twice";
-  try {
-    return new X509Certificate(pem).ca ? undefined : "is no certificate of an authority: it may not sign others";
-  } catch {
-    return "cannot be read as a certificate";
-  }
+  const certificate = certificateIn(pem);
+  if (certificate === undefined) return unreadable;
+  return certificate.ca ? undefined : "is no certificate of an authority: it may not sign others";
 }
 
+const unreadable = "cannot be read as a certificate";
+
 /** Of several the first one. */
-function canBeRead(pem: string): boolean {
+function certificateIn(pem: string): X509Certificate | undefined {
   try {
-    return new X509Certificate(pem).serialNumber !== "";
+    return new X509Certificate(pem);
   } catch {
-    return false;
+    return undefined;
   }
 }
 
@@ -204,14 +204,9 @@ export const networkRules: Rules = {
       ...people.map((each, index) => [`access.signIn[${index}]`, each.certificateAuthority] as const),
       ["addons.logs.otlp", logs?.otlp?.certificateAuthority] as const,
     ].flatMap(([path, pem]) =>
-      pem === undefined || canBeRead(pem)
+      pem === undefined || certificateIn(pem) !== undefined
         ? []
-        : refuse(
-            key(`${path}.certificateAuthority`),
-            `${pem.length} characters`,
-            "cannot be read as a certificate",
-            "certificates in PEM",
-          ),
+        : refuse(key(`${path}.certificateAuthority`), `${pem.length} characters`, unreadable, "certificates in PEM"),
     ),
   ),
   proxyUrl: rule(["httpProxy"], ({ httpProxy }) => urlProblems(key("httpProxy"), httpProxy)),

@@ -3,16 +3,20 @@ import { type KnownResource, mapOf, type PropertyMap, type Resources, resourcesO
 import { diskOf, type MachineNeed, type Needs, type NeedsOf, oneZone, type Place, settingOf, texts } from "../needs.ts";
 import { type Ask, doubtful, type Objection, type Question, type Reply, refused, some } from "../question.ts";
 
-/** By names in lower case: Azure ignores it. */
-export async function skusOf(ask: Ask, { subscription, region }: AzureNeeds): Promise<ReadonlyMap<string, Reply>> {
+/** Finds a size by its name, in which Azure ignores case. */
+export async function skusOf(
+  ask: Ask,
+  { subscription, region }: AzureNeeds,
+): Promise<(size: string) => Reply | undefined> {
   const filter = `&$filter=${encodeURIComponent(`location eq '${region}'`)}`;
   const at = path(`${subscription}/providers/Microsoft.Compute/skus`, `2021-07-01${filter}`);
   const all = (await ask("Microsoft.Compute/skus/read", at)).list("value");
-  return new Map(
+  const skus = new Map(
     all.flatMap((each) =>
       each.text("resourceType") === "virtualMachines" ? [[each.text("name").toLowerCase(), each]] : [],
     ),
   );
+  return (size) => skus.get(size.toLowerCase());
 }
 
 const capability = (sku: Reply | undefined, name: string): string =>
@@ -90,11 +94,11 @@ export const machineQuestions: readonly Question<AzureNeeds>[] = [
     id: "size",
     ofMachine: true,
     async *run(needs, ask) {
-      const skus = await skusOf(ask, needs);
+      const skuOf = await skusOf(ask, needs);
       for (const machine of needs.machines) {
         const { setting, sizes, zones, profile } = machine;
         const [size = ""] = sizes;
-        const found = skus.get(size.toLowerCase());
+        const found = skuOf(size);
         const mend = `another size or other zones in ${setting}; az vm list-skus --location ${needs.region} --size ${size} --all`;
         if (found === undefined) {
           yield refused(`${needs.region} has no ${size}`, mend);

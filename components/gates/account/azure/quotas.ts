@@ -93,10 +93,10 @@ export const quotaQuestions: readonly Question<AzureNeeds>[] = [
     id: "vcpu-quota",
     ofMachine: true,
     async *run(needs, ask) {
-      const skus = await skusOf(ask, needs);
+      const skuOf = await skusOf(ask, needs);
       const usages = await usagesOf(ask, needs, "Compute");
       const own = await running(ask, needs);
-      const familyOf = (size = ""): string => skus.get(size.toLowerCase())?.text("family", "") ?? "";
+      const familyOf = (size = ""): string => skuOf(size)?.text("family", "") ?? "";
       const quotasOf = ({ spot, sizes: [size] }: AzureMachine): readonly string[] =>
         spot ? ["lowPriorityCores"] : ["cores", familyOf(size)];
       for (const quota of new Set(needs.machines.flatMap(quotasOf))) {
@@ -106,7 +106,7 @@ export const quotaQuestions: readonly Question<AzureNeeds>[] = [
           continue;
         }
         const group = needs.machines.filter((each) => quotasOf(each).includes(quota));
-        const vcpus = ({ sizes: [size = ""] }: AzureMachine): number => vcpusOf(skus.get(size.toLowerCase()));
+        const vcpus = ({ sizes: [size = ""] }: AzureMachine): number => vcpusOf(skuOf(size));
         const unknown = group.find((each) => !(vcpus(each) > 0));
         if (unknown !== undefined) {
           yield notAsked(`Azure tells no vCPUs of ${unknown.sizes.join(", ")}`);
@@ -119,9 +119,7 @@ export const quotaQuestions: readonly Question<AzureNeeds>[] = [
           (needs.goes === undefined
             ? sizes.has(size.toLowerCase())
             : isSpot || quota === "cores" || quota === familyOf(size));
-        const ownCores = own
-          .filter(isCounted)
-          .reduce((sum, { size, count }) => sum + count * vcpusOf(skus.get(size.toLowerCase())), 0);
+        const ownCores = own.filter(isCounted).reduce((sum, { size, count }) => sum + count * vcpusOf(skuOf(size)), 0);
         const settings = group.map(({ setting }) => setting).join("; ");
         yield* shortOf({
           what: "vCPUs",
