@@ -58,6 +58,11 @@ function real(check: VerifyCheck, ...groups: readonly Pick<NodeGroup, "simulated
   return groups.some((group) => group.simulated) ? { ...check, skip: simulated } : check;
 }
 
+/** The same for one without packets: a rehearsal's Linux machines run these pods. */
+function withoutPackets(check: VerifyCheck, group: NodeGroup): VerifyCheck {
+  return group.os === "linux" ? { ...check, needs: [podsReadyId(group)] } : onPods(check, group);
+}
+
 /** The same for a check that needs the Ready pods of groups, and would else wait out its limit. */
 function onPods(check: VerifyCheck, ...groups: readonly NodeGroup[]): VerifyCheck {
   return { ...real(check, ...groups), needs: groups.map(podsReadyId) };
@@ -102,7 +107,7 @@ export function checkList(facts: ClusterFacts): readonly VerifyCheck[] {
     fileSystemsCheck,
     ...groups.filter(({ os }) => os === "windows").map(updatesCheck),
     ...placementChecks(facts, groups),
-    ...groups.flatMap((group) => [onPods(logsCheck(group), group), onPods(execCheck(group), group)]),
+    ...groups.flatMap((group) => [withoutPackets(logsCheck(group), group), withoutPackets(execCheck(group), group)]),
     ...fromNodes((start, target) => nodeToPodCheck(start, target, network)),
     ...groups.map((group) => onPods(sameHostCheck(group, network), group)),
     ...fromPods((start, target) => acrossHostsCheck(start, target, network)),
@@ -173,7 +178,7 @@ function diskChecks({ disks, snapshots }: ClusterFacts, groups: readonly NodeGro
     ];
   return groups.flatMap((group) => [
     real(diskDriverCheck(group, disks.driver), group),
-    real(volumeCheck(group, disks[group.os]), group),
+    withoutPackets(volumeCheck(group, disks[group.os]), group),
     snapshots
       ? real(restoredCheck(group, disks[group.os]), group)
       : missing(

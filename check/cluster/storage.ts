@@ -52,7 +52,8 @@ export function registrationProblems(
 ): readonly string[] {
   return nodes.flatMap(({ name, labels }) => {
     const own = csiNodes.find(({ metadata }) => metadata?.name === name);
-    if (own?.spec.drivers.some((each) => each.name === driver) !== true)
+    // A list that nobody has written is null.
+    if (own?.spec.drivers?.some((each) => each.name === driver) !== true)
       return [`node ${name}: ${driver} is not registered`];
     const zone = labels["topology.kubernetes.io/zone"] ?? "";
     const wanted = zoneForm[driver].test(zone) ? zone : "";

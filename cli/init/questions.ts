@@ -44,6 +44,8 @@ export async function answers(
   const region = await get(given.region, regionQuestion(cloud));
   const production = given.production ?? false;
   const found = await look(cloud, region);
+  if (found.zones?.length === 0)
+    throw new UsageError(`--region ${region}: has no zones for this account; allowed: a region with zones`);
   const own = found.address === undefined ? {} : { preset: `${found.address}/32` };
   const allow = await get(given.allow, { ...allowQuestion, ...(production ? {} : own) });
   const zones = (found.zones ?? cloudFacts[cloud].zones.first(region)).slice(0, production ? 3 : 2);
@@ -217,8 +219,7 @@ const asked: Readonly<Record<Cloud, (region: string) => Readonly<Record<"zones" 
     quota: `aws service-quotas get-service-quota --region ${region} --service-code ec2 --quota-code L-1216C47A --query Quota.Value --output text`,
   }),
   azure: (region) => ({
-    // Each region has three or none, which the program knows.
-    zones: "true",
+    zones: `az account list-locations --query [?name=='${region}'].[name,availabilityZoneMappings[].logicalZone][][] --output tsv`,
     quota: `az vm list-usage --location ${region} --query [?name.value=='cores'].limit --output tsv`,
   }),
 };
@@ -231,6 +232,7 @@ export async function fromCloud(cloud: Cloud, region: string): Promise<FromCloud
     return stdout.trim();
   };
   const lines = asked[cloud](region);
+  const isZone = cloudFacts[cloud].zones.pattern(region);
   const account = await run(accountLine[cloud]);
   if (account === "") return {};
   const [zones, quota, address] = await Promise.all([
@@ -242,7 +244,8 @@ export async function fromCloud(cloud: Cloud, region: string): Promise<FromCloud
   ]);
   return {
     account,
-    zones: zones === "" ? undefined : zones.split(/\s+/).sort(),
+    // On Azure after the region's name.
+    zones: zones === "" ? undefined : zones.split(/\s+/).filter((zone) => isZone.test(zone)).sort(),
     address: /^\d+(\.\d+){3}$/.test(address.trim()) ? address.trim() : undefined,
     quota:
       quota === ""

@@ -19,7 +19,7 @@ import { type RegisteredNode, recordRegistrations } from "./registrations.ts";
 import { type DecodedMachine, type SimulatedInfra, withServedDigests } from "./surroundings.ts";
 
 /** Programs for the launchers of a Linux machine. */
-const nodePrograms = ["kubelet", "kubeadm", "kubectl", "etcdctl", "etcdutl"] as const;
+const nodePrograms = ["kubelet", "kubeadm", "kubectl", "etcdctl", "etcdutl", "agnhost"] as const;
 /** Unit of a machine's bootstrap. */
 const bootstrapUnit = "fenestra-bootstrap.service";
 const kubeletUnit = "kubelet.service";

@@ -21,6 +21,8 @@ const knownImages: readonly KnownImage[] = [
     image: `registry.k8s.io/${name}`,
     files: { [`/usr/local/bin/${name}`]: `${programFolder}/${name}` },
   })),
+  // What verify asks, by the entry point of rehearsal/clouds/publishers.ts, and from, by the machine's curl and shell.
+  { image: "registry.k8s.io/e2e-test-images/agnhost", files: { "/program": `${programFolder}/agnhost` }, system: true },
   // flannel's containers really copy its configuration and plug-in to the machine. flanneld does not run.
   {
     image: "ghcr.io/flannel-io/flannel-cni-plugin",

@@ -5,7 +5,7 @@ import { certificateProblems } from "../../../check/cluster/groups.ts";
 import { exporterCheck } from "../../../check/cluster/metrics.ts";
 import { controlPlaneGroup, type NodeGroup, nodeFacts, nodeGroups, nodesOf } from "../../../check/cluster/nodes.ts";
 import { objectProblems } from "../../../check/cluster/objects.ts";
-import { nodeToPodCheck } from "../../../check/cluster/pods.ts";
+import { acrossHostsCheck, nodeToPodCheck, sameHostCheck } from "../../../check/cluster/pods.ts";
 import {
   hostProbePodOf,
   probePodManifest,
@@ -14,8 +14,23 @@ import {
   type VerifyContext,
   verifyNamespaceLabels,
 } from "../../../check/cluster/probePods.ts";
-import { nodePortCheck, outboundCheck, steadiness } from "../../../check/cluster/services.ts";
-import { diskDriverOf, registrationProblems, shareClasses, storageClassFor } from "../../../check/cluster/storage.ts";
+import {
+  apiFromPodCheck,
+  dnsCheck,
+  loadBalancerCheck,
+  metadataCheck,
+  nodePortCheck,
+  outboundCheck,
+  serviceIpCheck,
+  steadiness,
+} from "../../../check/cluster/services.ts";
+import {
+  diskDriverCheck,
+  diskDriverOf,
+  registrationProblems,
+  shareClasses,
+  storageClassFor,
+} from "../../../check/cluster/storage.ts";
 import { podNetworks } from "../../../components/podNetworks/podNetworks.ts";
 import { manifestsOf } from "../../kubernetes/switches.ts";
 import { exampleSpec } from "../../support/stacks.ts";
@@ -36,10 +51,12 @@ const closed = ended(7, "", "connection refused");
 type Answer = (url: string, probePod: string) => ReturnType<typeof ended>;
 
 /** Runs a check until its time is up. */
-const givesUp = (check: VerifyCheck, answer: Answer) => run(check, answer, 400);
+const givesUp = (check: VerifyCheck, answer: Answer, api = noApi) => run(check, answer, api, 400);
+
+const noApi: object = new Proxy({}, { get: (_target, name) => assert.fail(`asked the API for ${String(name)}`) });
 
 /** Runs a check among Ready probe pods; returns what is noted. */
-async function run(check: VerifyCheck, answer: Answer, limitMs = 60_000): Promise<readonly string[]> {
+async function run(check: VerifyCheck, answer: Answer, api = noApi, limitMs = 60_000): Promise<readonly string[]> {
   const notes: string[] = [];
   const ip = (pod: string): string => `10.244.0.${pod}`;
   const probePods: VerifyContext["probePods"] = {
@@ -58,7 +75,6 @@ async function run(check: VerifyCheck, answer: Answer, limitMs = 60_000): Promis
       return said.code === 0 && said.stdout === "" && pod !== undefined ? ended(0, pod) : said;
     },
   };
-  const api = new Proxy({}, { get: (_target, name) => assert.fail(`the check asked the API for ${String(name)}`) });
   const signal = AbortSignal.timeout(limitMs);
   const note = (text: string) => notes.push(text);
   await Reflect.apply(check.run, undefined, [{ api, namespace: "n", probePods, signal, note }]);
@@ -138,6 +154,60 @@ describe("checks of paths", () => {
     );
   });
 
+  it("pass in a network as it should be, and fail by what each alone would see", async () => {
+    const [linux, windows2022, network] = [groupOf("linux"), groupOf("windows-2022"), podNetworks.flannel];
+    const stranger = () => ended(0, "stranger");
+    const well: Answer = (url, probePod) => {
+      const { hostname } = new URL(url);
+      if (/^16[89]\./.test(hostname)) return ended(28);
+      if (/^missing|^to-x\.n$/.test(hostname) && !(hostname === "to-x.n" && probePod.startsWith("linux")))
+        return ended(6);
+      if (hostname.startsWith("kubernetes.")) return ended(0, "ok");
+      return ended(0, /^to-x|10\.96/.test(hostname) ? "windows-2022-a1" : "");
+    };
+    for (const [check, at, fault, problem] of [
+      [
+        serviceIpCheck(linux, windows2022, "pod"),
+        "//10.96.0.9:80/",
+        stranger,
+        /was "stranger", wanted .*windows-2022-a0/,
+      ],
+      [serviceIpCheck(linux, windows2022, "node"), "//10.96.0.9:80/", () => closed, /^CheckFailure: node l1 does not/],
+      [apiFromPodCheck(windows2022), "//kubernetes.default.svc.", stranger, /no API server's: "stranger"/],
+      [dnsCheck(windows2022), "//to-x:80/", () => ended(6), /reach http:\/\/to-x:80/],
+      [dnsCheck(windows2022), "//to-x.n.svc.", () => ended(6), /reach http:\/\/to-x\.n\.svc/],
+      [dnsCheck(windows2022), "//missing.", () => ended(0, "parked"), /something answers for every name/],
+      [sameHostCheck(windows2022, network), "windows-2022-a1:8080/hostname", () => closed, /does not reach .*-a1/],
+      [acrossHostsCheck(linux, windows2022, network), "-b0:8080/hostname?x", () => closed, /\(\d+ characters\)/],
+      [metadataCheck(linux), "//169.254.169.254/", () => ended(0, "token"), /got an answer from .*: token/],
+    ] as const) {
+      await run(check, well);
+      await assert.rejects(
+        givesUp(check, (url, probePod) => (url.includes(at) ? fault() : well(url, probePod))),
+        problem,
+        check.id,
+      );
+    }
+  });
+
+  it("ask a load balancer that is taken away again", async () => {
+    const [check, made] = [loadBalancerCheck(groupOf("linux"), "internal", [], groupOf("control-plane")), new Set()];
+    const balanced = (ingress: readonly object[]) => ({
+      core: {
+        createNamespacedService: async ({ body }: { body: { metadata: { name: string; annotations: object } } }) => {
+          assert.equal(Object.values(body.metadata.annotations).join(), "true,true");
+          made.add(body.metadata.name);
+        },
+        readNamespacedService: async () => ({ status: { loadBalancer: { ingress } } }),
+        deleteNamespacedService: async ({ name }: { name: string }) => made.delete(name),
+      },
+    });
+    const answer: Answer = (url) => (url === "http://lb.test:80/hostname" ? ended(0, "linux-a0") : closed);
+    assert.deepEqual(await run(check, answer, balanced([{ hostname: "lb.test" }])), ["lb.test"]);
+    await assert.rejects(givesUp(check, answer, balanced([])), /the cloud controller has given it no address/);
+    assert.equal(made.size, 0);
+  });
+
   it("tell a blocked site from no way out", async () => {
     const check = outboundCheck(groupOf("linux"), "https://registry.test/", 0);
     await run(check, () => ended(0, "\n200"));
@@ -206,7 +276,7 @@ describe("checks of disks", () => {
 
   const driver = "disk.csi.azure.com";
 
-  it("see an unregistered driver, and a zone lost for good", () => {
+  it("see an unregistered driver, and a zone lost for good", async () => {
     for (const [zone, known, registered, problem] of [
       ["westeurope-1", "westeurope-1", driver, /^$/],
       // A machine without zone has its fault domain there.
@@ -218,6 +288,15 @@ describe("checks of disks", () => {
       const csi = { metadata: { name: "n" }, spec: { drivers: [{ name: registered, nodeID: "n" }] } };
       assert.match(registrationProblems(driver, [nodeFacts(node("n", { labels }))], [csi]).join(), problem);
     }
+    const [core, items] = [
+      { listNode: async () => ({ items: [node("l1")] }) },
+      [{ metadata: { name: "l1" }, spec: { drivers: null } }],
+    ];
+    const api = { core, storage: { listCSINode: async () => ({ items }) } };
+    await assert.rejects(
+      givesUp(diskDriverCheck(groupOf("linux"), driver), open, api),
+      /disk\.csi.* is not registered$/,
+    );
   });
 });
 
