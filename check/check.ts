@@ -1,3 +1,4 @@
+import { once } from "node:events";
 import { setTimeout as sleep } from "node:timers/promises";
 import { isDeepStrictEqual } from "node:util";
 import { GaveUp, messageOf, poll } from "../components/gates/poll.ts";
@@ -234,10 +235,7 @@ function problem(error: unknown, { interrupted, skipsFail = false }: RunOptions)
 }
 
 async function overdue(signal: AbortSignal, limitMs: number, { interrupted }: RunOptions): Promise<Outcome> {
-  await new Promise<void>((resolve) => {
-    if (signal.aborted) resolve();
-    else signal.addEventListener("abort", () => resolve(), { once: true });
-  });
+  if (!signal.aborted) await once(signal, "abort");
   // A check that waits by its signal gives a better reason.
   await sleep(graceMs, undefined, { ref: false });
   return {

@@ -22,10 +22,7 @@ export type ExitCode = (typeof exitCodes)[keyof typeof exitCodes];
 
 /** The message is complete. */
 export class UsageError extends Error {
-  constructor(message: string) {
-    super(message);
-    this.name = "UsageError";
-  }
+  override readonly name = "UsageError";
 }
 
 /** What `main` writes to and asks. */

@@ -1,3 +1,5 @@
+import { stripVTControlCharacters as plain } from "node:util";
+
 /**
  * Breaks lines between words at a width; what is broken off is indented as its line's text, behind a list's mark.
  * Colours count as no width.
@@ -9,17 +11,13 @@ export function fold(text: string, width = 80): string {
     .join("\n");
 }
 
-// biome-ignore lint/suspicious/noControlCharactersInRegex: colours are made of them
-const colour = /\u001b\[\d+m/g;
-const lengthOf = (text: string): number => text.replaceAll(colour, "").length;
+const lengthOf = (text: string): number => plain(text).length;
 
 function foldLine(line: string, width: number): string {
   if (lengthOf(line) <= width) return line;
   // A table's rule, and its row.
   if (/^[─ ]+$/.test(line)) return line.slice(0, width).trimEnd();
-  const [indent = ""] = /^\S.* {2}/.test(line)
-    ? ["    "]
-    : (/^\s*(?:[-+~!?·✗] )?/.exec(line.replaceAll(colour, "")) ?? []);
+  const [indent = ""] = /^\S.* {2}/.test(line) ? ["    "] : (/^\s*(?:[-+~!?·✗] )?/.exec(plain(line)) ?? []);
   const room = Math.max(width, indent.length + 20);
   const lines: string[] = [];
   let current = "";

@@ -31,12 +31,7 @@ export async function runCommand(args: readonly string[], screen: Screen, comman
       screen.out(root.helpInformation());
       return exitCodes.badConfig;
     }
-    const forScreen = {
-      writeOut: screen.out,
-      outputError: () => undefined,
-      getOutHelpWidth: () => screen.width ?? 80,
-      getOutHasColors: () => false,
-    };
+    const forScreen = { writeOut: screen.out, outputError: () => undefined, getOutHelpWidth: () => screen.width ?? 80 };
     for (const each of [root, ...root.commands]) each.exitOverride().configureOutput(forScreen);
     refuseOptionsAsValues(command?.declaration, args);
     root.parse(args, { from: "user" });

@@ -23,10 +23,7 @@ const stacksIn = (folder: URL) =>
   });
 
 /** The stacks that an update would take, development first, and why not the others. */
-export function deployableStacks(folder: URL): {
-  readonly names: readonly string[];
-  readonly leftOut: readonly string[];
-} {
+export function deployableStacks(folder: URL) {
   const rows = stacksIn(folder).map(({ stack, spec }) => {
     const [example] = spec === undefined ? [] : exampleProblems(spec);
     const mistakes = spec === undefined ? `its file has mistakes: fenestra plan --stack ${stack}` : undefined;
@@ -74,8 +71,7 @@ export const command = commandOf(
       out(`${JSON.stringify(names)}\n`);
       return exitCodes.fine;
     }
-    if (json) out(jsonOf("stacks", stackRows(folder)));
-    else out(`${stackLines(folder).join("\n")}\n`);
+    out(json ? jsonOf("stacks", stackRows(folder)) : `${stackLines(folder).join("\n")}\n`);
     return exitCodes.fine;
   },
 );

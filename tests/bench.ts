@@ -1,33 +1,14 @@
-import { execFileSync, spawnSync } from "node:child_process";
+import { spawnSync } from "node:child_process";
 import { cpus, loadavg } from "node:os";
 import path from "node:path";
-import { makePlan } from "../plan/report/makePlan.ts";
-import { configTexts, stackConfig, stackDir } from "./support/stacks.ts";
+import { stackDir } from "./support/stacks.ts";
 
-// Figures of speed, for `make bench`: medians of RUNS runs (default 5) after a warming one, each in its own process.
-const root = path.join(import.meta.dirname, "../");
-const fenestra = path.join(root, "cli/fenestra");
+// Figures of speed, for `make bench`: medians of RUNS runs (default 5).
+const fenestra = path.join(import.meta.dirname, "../cli/fenestra");
 const runs = Number(process.env.RUNS ?? 5);
 
 function median(values: readonly number[]): number {
   return values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)] ?? Number.NaN;
-}
-
-/** Milliseconds of a plan, of its process, and of processor time. */
-async function once(config: Readonly<Record<string, string>>): Promise<readonly number[]> {
-  const started = performance.now();
-  await makePlan({ stack: "bench", config, entry: path.join(root, "index.ts") });
-  const { user, system } = process.cpuUsage();
-  return [performance.now() - started, performance.now(), (user + system) / 1000];
-}
-
-function measured(what: string, config: Readonly<Record<string, string>>): void {
-  const args = [import.meta.filename, JSON.stringify(config)];
-  const all = Array.from({ length: runs + 1 }, (): readonly number[] =>
-    JSON.parse(execFileSync(process.execPath, args, { encoding: "utf8" })),
-  ).slice(1);
-  const figures = [0, 1, 2].map((column) => median(all.map((run) => run[column] ?? Number.NaN)));
-  console.log(`${what.padEnd(22)}${figures.map((ms) => `${ms.toFixed(0)} ms`.padStart(12)).join("")}`);
 }
 
 /** Seconds that all processors of this machine have worked. */
@@ -69,24 +50,7 @@ function waitsOf(output: string): readonly string[] {
   });
 }
 
-const [given] = process.argv.slice(2);
-if (given !== undefined) console.log(JSON.stringify(await once(JSON.parse(given))));
-else {
-  const load = loadavg().map((value) => value.toFixed(1));
-  console.log(
-    `Node ${process.version}, ${cpus().length} processors, load ${load.join(" ")}, medians of ${runs} runs\n`,
-  );
-  console.log(`${"".padEnd(22)}${["plan", "process", "processor"].map((head) => head.padStart(12)).join("")}`);
-  for (const stack of ["aws-dev", "aws-prod"]) measured(`plan of ${stack}`, stackConfig(stack));
-  const systems = ["linux", "windows-2022", "windows-2025"];
-  for (const count of [1, 10, 20, 40]) {
-    const pools = Array.from({ length: count }, (_, index) => ({
-      name: `p${index}`,
-      os: systems[index % 3],
-      count: 2,
-    }));
-    measured(`${count} pools`, { ...stackConfig("aws-dev"), ...configTexts({ pools }) });
-  }
-  timed("preflight", runs);
-  timed("rehearse", Number(process.env.REHEARSALS ?? 1));
-}
+const load = loadavg().map((value) => value.toFixed(1));
+console.log(`Node ${process.version}, ${cpus().length} processors, load ${load.join(" ")}, medians of ${runs} runs`);
+for (const command of ["plan", "preflight"]) timed(command, runs);
+timed("rehearse", Number(process.env.REHEARSALS ?? 1));

@@ -58,7 +58,7 @@ function real(check: VerifyCheck, ...groups: readonly Pick<NodeGroup, "simulated
   return groups.some((group) => group.simulated) ? { ...check, skip: simulated } : check;
 }
 
-/** The same for one without packets: a rehearsal's Linux machines run these pods. */
+/** The same without packets: Linux machines of a rehearsal run pods. */
 function withoutPackets(check: VerifyCheck, group: NodeGroup): VerifyCheck {
   return group.os === "linux" ? { ...check, needs: [podsReadyId(group)] } : onPods(check, group);
 }

@@ -184,11 +184,6 @@ async function ask(url: string): Promise<string> {
   return await promise;
 }
 
-function skipOf(kind: BalancerKind, asker: NodeGroup | undefined): string | undefined {
-  if (kind === "none") return "--load-balancer none";
-  return kind === "internal" && asker === undefined ? "there is no control-plane node" : undefined;
-}
-
 /**
  * @param asker its node asks an internal one: none of its nodes is behind it, as what a balancer sends back to the
  *   asking node may get lost. A public one is asked from where verify runs.
@@ -199,7 +194,8 @@ export function loadBalancerCheck(
   sources: readonly string[],
   asker: NodeGroup | undefined,
 ): VerifyCheck {
-  const skip = skipOf(kind, asker);
+  const unasked = kind === "internal" && asker === undefined ? "there is no control-plane node" : undefined;
+  const skip = kind === "none" ? "--load-balancer none" : unasked;
   return {
     id: `load-balancer/${group.id}`,
     title: `the cloud makes a load balancer (${kind}) for a Service of ${group.id}, and pods of every node answer through it, steadily`,

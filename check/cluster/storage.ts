@@ -52,7 +52,7 @@ export function registrationProblems(
 ): readonly string[] {
   return nodes.flatMap(({ name, labels }) => {
     const own = csiNodes.find(({ metadata }) => metadata?.name === name);
-    // A list that nobody has written is null.
+    // Null at first.
     if (own?.spec.drivers?.some((each) => each.name === driver) !== true)
       return [`node ${name}: ${driver} is not registered`];
     const zone = labels["topology.kubernetes.io/zone"] ?? "";

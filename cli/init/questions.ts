@@ -244,8 +244,13 @@ export async function fromCloud(cloud: Cloud, region: string): Promise<FromCloud
   ]);
   return {
     account,
-    // On Azure after the region's name.
-    zones: zones === "" ? undefined : zones.split(/\s+/).filter((zone) => isZone.test(zone)).sort(),
+    zones:
+      zones === ""
+        ? undefined
+        : zones
+            .split(/\s+/)
+            .filter((zone) => isZone.test(zone))
+            .sort(),
     address: /^\d+(\.\d+){3}$/.test(address.trim()) ? address.trim() : undefined,
     quota:
       quota === ""

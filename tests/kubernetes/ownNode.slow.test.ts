@@ -8,8 +8,8 @@ import { nodeIdentityPolicies, nodeWriters } from "../../components/kubernetes/g
 import { clusterBinding, serviceAccount } from "../../components/kubernetes/manifest.ts";
 import { controlPlaneKey } from "../../components/model/pools.ts";
 import { minorOf, minors, namedVersions } from "../../components/model/releases.ts";
-import { runOrFail } from "../../rehearsal/testkit/machines.ts";
-import { obtainPrograms } from "../../rehearsal/testkit/programs.ts";
+import { runOrFail } from "../../rehearsal/host/command.ts";
+import { obtainPrograms } from "../../rehearsal/programs/obtain.ts";
 import { type ApiServer, applied, namespaceOf, startApiServer, until } from "../support/apiServer.ts";
 import { obtainOrSkip } from "../support/skip.ts";
 import { exampleSpec } from "../support/stacks.ts";

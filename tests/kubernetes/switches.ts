@@ -8,7 +8,7 @@ import type { ClusterSpec } from "../../components/model/clusterSpec.ts";
 import { type AddOns, addOns } from "../../components/model/nodeSettings.ts";
 import { type PoolSpec, windowsBuilds } from "../../components/model/pools.ts";
 import { podNetworkManifests } from "../../components/podNetworks/manifests.ts";
-import { everyAddOn } from "../../rehearsal/testkit/cluster.ts";
+import { everyAddOn } from "../../rehearsal/run/everyAddOn.ts";
 import { exampleSpec, stackConfig } from "../support/stacks.ts";
 
 /** A certificate with which nothing is ever served. */

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { readdirSync } from "node:fs";
-import { findOnPath } from "../../rehearsal/testkit/programs.ts";
+import { findOnPath } from "../../rehearsal/host/command.ts";
 import { skipIf } from "../support/skip.ts";
 import { pythonTests } from "./python.ts";
 

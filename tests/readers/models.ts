@@ -8,13 +8,8 @@ import { gunzipSync } from "node:zlib";
 import type { Context } from "mocha";
 import { z } from "zod";
 import { messageOf } from "../../components/gates/poll.ts";
-import {
-  createProgress,
-  defaultCache,
-  findOnPath,
-  withLock,
-  withWorkFolder,
-} from "../../rehearsal/testkit/programs.ts";
+import { createProgress, findOnPath } from "../../rehearsal/host/command.ts";
+import { defaultCache, withLock, withWorkFolder } from "../../rehearsal/programs/catalog.ts";
 import { skipIf } from "../support/skip.ts";
 
 const named = z.object({ shape: z.string() });

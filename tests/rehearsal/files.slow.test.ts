@@ -3,8 +3,8 @@ import assert from "node:assert/strict";
 import { basename } from "node:path";
 import { type DecodedFile, decodeUserData } from "../../plan/decode/userData.ts";
 import { collectMachines } from "../../plan/fakes/cloud.ts";
+import { findOnPath } from "../../rehearsal/host/command.ts";
 import * as readers from "../../rehearsal/programs/checkers.ts";
-import { findOnPath } from "../../rehearsal/testkit/programs.ts";
 import { runStack } from "../support/mocks.ts";
 import { skipIf } from "../support/skip.ts";
 

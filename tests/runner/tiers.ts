@@ -4,14 +4,10 @@ import path from "node:path";
 import { stackNames } from "../../components/config/stackFile.ts";
 import { readArtifactLock } from "../../components/model/artifacts.ts";
 import { defaultRelease, minorOf, minors, selectableVersions } from "../../components/model/releases.ts";
-import {
-  createProgress,
-  findOnPath,
-  isStrict,
-  obtainCheckers,
-  obtainOrReason,
-  obtainPrograms,
-} from "../../rehearsal/testkit/programs.ts";
+import { createProgress, findOnPath } from "../../rehearsal/host/command.ts";
+import { isStrict, obtainOrReason } from "../../rehearsal/programs/catalog.ts";
+import { obtainCheckers } from "../../rehearsal/programs/checkers.ts";
+import { obtainPrograms } from "../../rehearsal/programs/obtain.ts";
 import { stackDir, testStacks } from "../support/stacks.ts";
 import { type Counts, checks, mocha, type Output, rehearsal } from "./commands.ts";
 

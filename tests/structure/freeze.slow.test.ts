@@ -7,7 +7,7 @@ import path from "node:path";
 import { parse, stringify } from "yaml";
 import { readStackFile, stackNames } from "../../components/config/stackFile.ts";
 import { makePlan } from "../../plan/report/makePlan.ts";
-import { withEveryAddOn } from "../../rehearsal/testkit/cluster.ts";
+import { withEveryAddOn } from "../../rehearsal/run/everyAddOn.ts";
 import { testStacks } from "../support/stacks.ts";
 import { fenestra } from "../support/suite.ts";
 

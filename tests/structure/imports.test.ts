@@ -6,7 +6,7 @@ import ts from "typescript";
 const root = path.join(import.meta.dirname, "../../");
 
 /** Folders of the rehearsal: each may import those before it. */
-const rehearsal = ["host", "api", "programs", "machines", "clouds", "cluster", "checks", "run", "testkit"].map(
+const rehearsal = ["host", "api", "programs", "machines", "clouds", "cluster", "checks", "run"].map(
   (name) => `rehearsal/${name}`,
 );
 
@@ -131,14 +131,6 @@ describe("imports", () => {
     const wrong = local.filter(({ from, to }) => !ruleOf(from).some((place) => inside(to, place)));
     const imported = wrong.map(({ from, to }) => `${from} imports ${to}`);
     assert.deepEqual(imported, []);
-  });
-
-  it("of tests reach the rehearsal by its test kit, but for its own tests", () => {
-    const outside = sourceFiles("tests").filter((file) => !inside(file, "tests/rehearsal"));
-    const wrong = outside
-      .flatMap(importsOf)
-      .filter(({ to }) => inside(to, "rehearsal") && !inside(to, "rehearsal/testkit"));
-    assert.deepEqual(wrong, []);
   });
 
   it("reach a pod network by the one place that chooses it", () => {

@@ -8,8 +8,8 @@ import path from "node:path";
 import { text as textOf } from "node:stream/consumers";
 import { setTimeout as pause } from "node:timers/promises";
 import type { Context } from "mocha";
-import { type CommandResult, runCommand } from "../../rehearsal/testkit/machines.ts";
-import { obtainPrograms, type Programs } from "../../rehearsal/testkit/programs.ts";
+import { type CommandResult, runCommand } from "../../rehearsal/host/command.ts";
+import { obtainPrograms, type Programs } from "../../rehearsal/programs/obtain.ts";
 import { obtainOrSkip } from "./skip.ts";
 
 interface ApiAnswer {

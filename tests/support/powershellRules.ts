@@ -1,7 +1,7 @@
 import type { Node } from "web-tree-sitter";
-import { visitNodes } from "../../rehearsal/testkit/programs.ts";
+import { visitNodes } from "../../rehearsal/programs/checkers.ts";
 
-export { syntaxErrors } from "../../rehearsal/testkit/programs.ts";
+export { syntaxErrors } from "../../rehearsal/programs/checkers.ts";
 
 interface Need {
   readonly command: RegExp;

@@ -1,7 +1,7 @@
 import { spawn, spawnSync } from "node:child_process";
 import { existsSync } from "node:fs";
 import path from "node:path";
-import { isStrict } from "../../rehearsal/testkit/programs.ts";
+import { isStrict } from "../../rehearsal/programs/catalog.ts";
 
 const beside = path.join(import.meta.dirname, "../../../shared/powershell/unpack");
 /** A node runs Windows PowerShell 5.1; elsewhere its successor is used. */

@@ -1,14 +1,9 @@
 import { type SpawnSyncReturns, spawnSync } from "node:child_process";
 import path from "node:path";
 import type { Context } from "mocha";
-import {
-  type Checkers,
-  createProgress,
-  isStrict,
-  obtainCheckers,
-  obtainOrReason,
-  type Progress,
-} from "../../rehearsal/testkit/programs.ts";
+import { createProgress, type Progress } from "../../rehearsal/host/command.ts";
+import { isStrict, obtainOrReason } from "../../rehearsal/programs/catalog.ts";
+import { type Checkers, obtainCheckers } from "../../rehearsal/programs/checkers.ts";
 
 /** Milliseconds for the first build of programs on a small, busy machine. */
 const buildLimitMs = 30 * 60_000;

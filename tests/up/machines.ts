@@ -11,15 +11,12 @@ import { minorOf } from "../../components/model/releases.ts";
 import { decodeUserData } from "../../plan/decode/userData.ts";
 import { placeOf, simulatedCloud } from "../../plan/fakes/cloud.ts";
 import { plainRequest, type RecordedProgram } from "../../plan/program/recorded.ts";
-import {
-  applyObject,
-  insideNamespaces,
-  makeWorld,
-  obtainContainerPrograms,
-  runInsideNamespaces,
-  thisCommand,
-} from "../../rehearsal/testkit/namespaces.ts";
-import { createProgress, obtainPrograms } from "../../rehearsal/testkit/programs.ts";
+import { applyObject } from "../../rehearsal/api/apply.ts";
+import { createProgress } from "../../rehearsal/host/command.ts";
+import { insideNamespaces, runInsideNamespaces, thisCommand } from "../../rehearsal/host/namespaces.ts";
+import { obtainContainerPrograms } from "../../rehearsal/programs/build.ts";
+import { obtainPrograms } from "../../rehearsal/programs/obtain.ts";
+import { makeWorld } from "../../rehearsal/run/runRehearsal.ts";
 
 /**
  * The rehearsed machines of a program, in namespaces of their own: they boot and end as the provider of an engine says,

@@ -7,7 +7,7 @@ import { parse, stringify } from "yaml";
 import { z } from "zod";
 import { readStackFile } from "../../components/config/stackFile.ts";
 import { defaultRelease, minorOf } from "../../components/model/releases.ts";
-import { obtainPrograms } from "../../rehearsal/testkit/programs.ts";
+import { obtainPrograms } from "../../rehearsal/programs/obtain.ts";
 import { buildPulumi, obtainOrSkip, pulumiVersion } from "../support/skip.ts";
 import { suiteFolder } from "../support/suite.ts";
 import { makeWorld, planted, type World } from "./world.ts";

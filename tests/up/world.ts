@@ -13,7 +13,7 @@ import { placeOf, simulatedCloud } from "../../plan/fakes/cloud.ts";
 import { issueServerCertificate, newAuthority } from "../../plan/fakes/tls.ts";
 import { plainRequest, type RecordedProgram, type RecordedResource } from "../../plan/program/recorded.ts";
 import { runProgram } from "../../plan/program/runProgram.ts";
-import { objectOf } from "../../rehearsal/testkit/namespaces.ts";
+import { objectOf } from "../../rehearsal/api/apply.ts";
 import { ServedCloud, type Subject } from "../support/servedCloud.ts";
 import { listening } from "../support/suite.ts";
 import { type Providing, serveProviders } from "./providers.ts";

@@ -1,7 +1,7 @@
 // Sees what nothing faster does: that the stages together bring a machine up, and what each leaves when it is cut off.
 import assert from "node:assert/strict";
 import path from "node:path";
-import { diskFolder } from "../../../rehearsal/testkit/machines.ts";
+import { diskFolder } from "../../../rehearsal/machines/fakeCommands.ts";
 import { matchSnapshot } from "../../support/snapshot.ts";
 import { exampleSpec } from "../../support/stacks.ts";
 import { exampleControlPlane, exampleLinuxWorker } from "../examples.ts";

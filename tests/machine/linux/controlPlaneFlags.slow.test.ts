@@ -8,8 +8,9 @@ import { controlPlanePaths } from "../../../components/machine/linux/kubeadm.ts"
 import { readArtifactLock } from "../../../components/model/artifacts.ts";
 import { etcdImageTag, machineArtifacts, minorOf, requireMinorFacts } from "../../../components/model/releases.ts";
 import { featureGates } from "../../../components/model/reservedFlags.ts";
-import { runOrFail } from "../../../rehearsal/testkit/machines.ts";
-import { kubeadmProblems, obtainPrograms } from "../../../rehearsal/testkit/programs.ts";
+import { runOrFail } from "../../../rehearsal/host/command.ts";
+import { kubeadmProblems } from "../../../rehearsal/programs/checkers.ts";
+import { obtainPrograms } from "../../../rehearsal/programs/obtain.ts";
 import { readDocument } from "../../docs/documents.ts";
 import { type ApiServer, startApiServer, until } from "../../support/apiServer.ts";
 import { specOf } from "../../support/mocks.ts";

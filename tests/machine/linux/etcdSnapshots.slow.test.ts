@@ -1,7 +1,8 @@
 // Sees what nothing faster does: which data a restore puts in place, and what it stops meanwhile.
 import assert from "node:assert/strict";
 import { gunzipSync } from "node:zlib";
-import { commandFolder, diskFolder } from "../../../rehearsal/testkit/machines.ts";
+import { commandFolder } from "../../../rehearsal/host/rootScripts.ts";
+import { diskFolder } from "../../../rehearsal/machines/fakeCommands.ts";
 import { exampleSpec } from "../../support/stacks.ts";
 import { exampleControlPlane } from "../examples.ts";
 import {

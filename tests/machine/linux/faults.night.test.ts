@@ -1,7 +1,7 @@
 // Sees what nothing faster does: each call of each job cut off or answered wrongly, and the clean run behind it.
 import assert from "node:assert/strict";
 import { gunzipSync } from "node:zlib";
-import { diskFolder } from "../../../rehearsal/testkit/machines.ts";
+import { diskFolder } from "../../../rehearsal/machines/fakeCommands.ts";
 import { exampleLinuxWorker } from "../examples.ts";
 import {
   components,

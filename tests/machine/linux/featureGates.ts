@@ -11,7 +11,8 @@ import { promisify } from "node:util";
 import recorded from "../../../components/model/featureGates.json" with { type: "json" };
 import { compareVersions, minorFacts, minorOf } from "../../../components/model/releases.ts";
 import { controlPlanePrograms, featureGates, type ProgramGates } from "../../../components/model/reservedFlags.ts";
-import { createProgress, obtainPrograms } from "../../../rehearsal/testkit/programs.ts";
+import { createProgress } from "../../../rehearsal/host/command.ts";
+import { obtainPrograms } from "../../../rehearsal/programs/obtain.ts";
 import { helpGates } from "./helpGates.ts";
 
 const run = promisify(execFile);

@@ -5,7 +5,7 @@ import { X509Certificate } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { gunzipSync } from "node:zlib";
 import { newAuthority } from "../../../plan/fakes/tls.ts";
-import { commandFolder } from "../../../rehearsal/testkit/machines.ts";
+import { commandFolder } from "../../../rehearsal/host/rootScripts.ts";
 import { exampleSpec } from "../../support/stacks.ts";
 import { exampleControlPlane, exampleLinuxWorker } from "../examples.ts";
 import {

@@ -19,17 +19,12 @@ import type { Context } from "mocha";
 import type { MachinePayload } from "../../../components/machine/payload.ts";
 import type { Artifact } from "../../../components/model/artifacts.ts";
 import type { ClusterSpec } from "../../../components/model/clusterSpec.ts";
-import {
-  artifactFiles,
-  commandFolder,
-  diskFolder,
-  enterRoot,
-  fillRoot,
-  kernelAndDisk,
-  machineEnvironment,
-  unshareFlags,
-} from "../../../rehearsal/testkit/machines.ts";
-import { obtainPrograms } from "../../../rehearsal/testkit/programs.ts";
+import { artifactFiles } from "../../../rehearsal/clouds/publishers.ts";
+import { unshareFlags } from "../../../rehearsal/host/hostCheck.ts";
+import { machineEnvironment } from "../../../rehearsal/host/processes.ts";
+import { commandFolder, enterRoot, fillRoot } from "../../../rehearsal/host/rootScripts.ts";
+import { diskFolder, kernelAndDisk } from "../../../rehearsal/machines/fakeCommands.ts";
+import { obtainPrograms } from "../../../rehearsal/programs/obtain.ts";
 import { obtainOrSkip, skipIf } from "../../support/skip.ts";
 import { exampleSpec } from "../../support/stacks.ts";
 import { exampleControlPlane, exampleLinuxWorker } from "../examples.ts";

@@ -8,7 +8,7 @@ import { isFetched, type ScriptsObject, scriptsObject } from "../../../component
 import { withFetchedScripts } from "../../../components/machine/linux/cloudConfig.ts";
 import { envFile, shellQuote, tsvFile } from "../../../components/machine/linux/rootfs.ts";
 import { readScript } from "../../../components/machine/script.ts";
-import { commandFolder } from "../../../rehearsal/testkit/machines.ts";
+import { commandFolder } from "../../../rehearsal/host/rootScripts.ts";
 import { skipIf } from "../../support/skip.ts";
 import { exampleControlPlane, scriptsBucket } from "../examples.ts";
 import { describeOnMachine, entry, machine, type Run, type Sandbox, spec } from "./machine.ts";

@@ -1,6 +1,6 @@
 // Sees what nothing faster does: that the next boot makes again what a power failure tore.
 import assert from "node:assert/strict";
-import { diskFolder } from "../../../rehearsal/testkit/machines.ts";
+import { diskFolder } from "../../../rehearsal/machines/fakeCommands.ts";
 import { exampleControlPlane } from "../examples.ts";
 import {
   describeOnMachine,

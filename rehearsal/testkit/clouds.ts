@@ -1,2 +1,0 @@
-export { joinSecretName } from "../clouds/cloud.ts";
-export { simulateCloud } from "../clouds/clouds.ts";

@@ -1,1 +1,0 @@
-export { everyAddOn, withEveryAddOn } from "../run/everyAddOn.ts";
