@@ -29,11 +29,7 @@ const lacking: Readonly<Record<string, string>> = {
 };
 
 /** Prints what may stand for the last of the words that a shell asks about. @param called the command among them */
-export function printCompletions(
-  root: CommandUnknownOpts,
-  called: Command | undefined,
-  words: readonly string[],
-): void {
+export function printCompletions(root: CommandUnknownOpts, called: Command | undefined, words: readonly string[]) {
   const tab = new RootCommand();
   const files = () => filesAt(words.at(-1) ?? "");
   const values = (name: string, choices: readonly string[] | undefined, placeholder: string) => {

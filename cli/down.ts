@@ -125,7 +125,7 @@ export function lookLines({
   cloud,
   region,
 }: Pick<Session["spec"], "name" | "cloud" | "region">): readonly string[] {
-  if (cloud === "azure") return [`az group exists --name fenestra-${name} | grep true || true`];
+  if (cloud === "azure") return [`az group exists --name fenestra-${name} --output tsv | grep true || true`];
   const tagged = (filter: string): string =>
     `aws resourcegroupstaggingapi get-resources --region ${region} --tag-filters ${filter} --query 'ResourceTagMappingList[].ResourceARN' --output text`;
   return [

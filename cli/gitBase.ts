@@ -39,12 +39,8 @@ export interface Checkout {
  * stack, or for other packages.
  */
 export async function planAtRef(ref: string, stack: string, options: CheckoutOptions = {}): Promise<string> {
-  const checkout = await openCheckout(ref, options);
-  try {
-    return await checkout.plan(stack);
-  } finally {
-    checkout.close();
-  }
+  const { plan, close } = await openCheckout(ref, options);
+  return await plan(stack).finally(close);
 }
 
 /**
@@ -115,7 +111,7 @@ function addPinned(
   commit: string,
   named: string,
   { repository, program }: { readonly repository: string; readonly program: string },
-): void {
+) {
   const inTree = path.relative(tree, folder);
   const [, type, id = ""] = git(tree, ["ls-tree", commit, "--", inTree]).split(/[ \t]/);
   if (type !== "commit") throw new UsageError(`${named}: ${inTree} is no program and no submodule there`);

@@ -60,7 +60,7 @@ export function clusterOf(file: string | undefined): ClusterApi {
 }
 
 /** What an earlier file has of the same name counts. */
-function addTo(config: KubeConfig, file: string): void {
+function addTo(config: KubeConfig, file: string) {
   readFileSync(file);
   const more = new KubeConfig();
   more.loadFromFile(file);

@@ -106,7 +106,7 @@ export function writePlan(folder: string, files: readonly OutputFile[]): void {
 }
 
 /** Unlike `recursive`, it ends where a folder cannot be, as in /proc (nodejs/node). */
-function makeFolder(folder: string): void {
+function makeFolder(folder: string) {
   if (existsSync(folder)) return;
   makeFolder(path.dirname(folder));
   mkdirSync(folder);

@@ -43,7 +43,7 @@ const declaration = stackCommand()
     several,
   );
 
-/** For the process inside the namespaces. */
+/** For the process inside. */
 const olderVariable = "FENESTRA_OLDER_PROGRAM";
 
 /** Names the file with the user's objects to that process: standard input is read once. */

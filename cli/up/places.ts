@@ -29,7 +29,7 @@ interface Where {
   readonly account: string;
 }
 
-/** A line whose account is asked. */
+/** Prints the account. */
 export const accountLine: Readonly<Record<Cloud, string>> = {
   aws: "aws sts get-caller-identity --query Account --output text",
   azure: "az account show --query id --output tsv",
@@ -66,7 +66,7 @@ function awsPlace({ region, account }: Where): Place {
       {
         title: "no public access",
         look: isText(
-          s3("get-public-access-block", ` --query 'length(values(PublicAccessBlockConfiguration)[?@])'`),
+          s3("get-public-access-block", " --query 'length(values(PublicAccessBlockConfiguration)[?@])' --output text"),
           String(blocked.length),
         ),
         make: [
@@ -104,7 +104,7 @@ function ownRole(name: string, scope: string, at: string): Thing {
   const me = "$(az ad signed-in-user show --query id --output tsv)";
   return {
     title: `your role ${name}`,
-    look: `test "$(az role assignment list --assignee "${me}" --role '${name}' --scope "${scope}" ${at} --query 'length(@)')" -gt 0`,
+    look: `test "$(az role assignment list --assignee "${me}" --role '${name}' --scope "${scope}" ${at} --query 'length(@)' --output tsv)" -gt 0`,
     make: [
       `az role assignment create --role '${name}' --assignee-object-id "${me}" --assignee-principal-type User --scope "${scope}" ${at}`,
     ],
@@ -130,7 +130,7 @@ function azurePlace({ region, account }: Where): Place {
     things: [
       {
         title: `resource group ${group}`,
-        look: isText(`az group exists --name ${group} ${at}`, "true"),
+        look: isText(`az group exists --name ${group} ${at} --output tsv`, "true"),
         make: [`az group create --name ${group} --location ${region} ${at}`],
       },
       {
@@ -142,14 +142,17 @@ function azurePlace({ region, account }: Where): Place {
       },
       {
         title: "its earlier versions",
-        look: isText(`${blobs} show --account-name ${storage} ${inGroup} --query isVersioningEnabled`, "true"),
+        look: isText(
+          `${blobs} show --account-name ${storage} ${inGroup} --query isVersioningEnabled --output tsv`,
+          "true",
+        ),
         make: [`${blobs} update --account-name ${storage} ${inGroup} --enable-versioning true`],
       },
       role("Storage Blob Data Contributor", "storage account", storage),
       {
         title: "its container",
         look: isText(
-          `${container} exists --name state --account-name ${storage} --auth-mode login ${at} --query exists`,
+          `${container} exists --name state --account-name ${storage} --auth-mode login ${at} --query exists --output tsv`,
           "true",
         ),
         make: [`${container} create --name state --account-name ${storage} --auth-mode login ${at} --fail-on-exist`],

@@ -114,30 +114,22 @@ describe("the steps of up and down", () => {
   });
 
   it("put the state where its page wants it, and quote what a shell would read", async () => {
-    const [aws, azure] = [
-      ownPlace({ cloud: "aws", region: "us-east-1", account: "210987654321" }),
-      ownPlace({ cloud: "azure", region: "westeurope", account: "21098765-4321-4321-8321-210987654321" }),
-    ];
-    const lines = ({ things }: typeof aws) => things.flatMap(({ make }) => make).join("\n");
-    for (const wanted of [
-      /put-bucket-versioning .*Status=Enabled/,
-      /BlockPublicAcls=true,IgnorePublicAcls=true,BlockPublicPolicy=true,RestrictPublicBuckets=true/,
-      /create-alias/,
-    ])
-      assert.match(lines(aws), wanted);
-    assert.doesNotMatch(lines(aws), /LocationConstraint/);
-    for (const wanted of [
-      /--allow-blob-public-access false --allow-shared-key-access false/,
-      /--enable-versioning true/,
-      /--enable-rbac-authorization true/,
-      /key create/,
-    ])
-      assert.match(lines(azure), wanted);
+    const aws = ownPlace({ cloud: "aws", region: "us-east-1", account: "210987654321" });
+    const azure = ownPlace({ cloud: "azure", region: "westeurope", account: "21098765-4321-4321-8321-210987654321" });
+    for (const [{ things }, wanted] of [
+      [aws, /^(?!.*LocationConstraint).*Status=Enabled.*=true,IgnorePublicAcls=true,BlockPublicPolicy=true,.*alias/s],
+      [azure, /--allow-blob-public-access false --allow-shared-key-access false/],
+      [azure, /--enable-versioning true.*--enable-rbac-authorization true.*key create/s],
+    ] as const)
+      assert.match(things.flatMap(({ make }) => make).join("\n"), wanted);
     const [, name = ""] = /storage_account=(.*)/.exec(azure.backend) ?? [];
     assert.match(name, /^[a-z0-9]{3,24}$/);
     assert.equal(quoted("it's"), `'it'\\''s'`);
     const looks = lookLines({ name: "x", cloud: "aws", region: "eu-central-1" });
     assert.ok(looks.every((line) => line.includes("--region eu-central-1")));
+    // Users choose tables.
+    for (const line of [aws, azure].flatMap(({ things }) => things.map(({ look }) => look)))
+      assert.equal(line.match(/--output/g)?.length, line.match(/--query|\bexists --name f/g)?.length, line);
   });
 
   it("refuse a passphrase, and take a place that is named", async () => {
