@@ -177,7 +177,7 @@ export const addonsSchema = section("In-cluster add-ons.", {
     "Disks of the cloud for pods on both systems: CSI driver, and the StorageClasses `linux` (ext4, the default) and `windows` (NTFS). Windows formats a disk of the other system anew, so a claim of a Windows pod names `windows`.",
   ),
   volumeSnapshots: switchOff(
-    "Snapshots of the disks of `storage`: definitions, controller, and the VolumeSnapshotClass `disks`. Switched off, the definitions go, and every VolumeSnapshot with them.",
+    "Snapshots of the disks of `storage`: definitions, controller, and the VolumeSnapshotClass `disks`. Switched off, definitions and VolumeSnapshots stay, and nothing deletes those: delete them before.",
   ),
   smb: section("Windows shares as volumes for pods on both systems: SMB CSI driver.", {
     shares: described(

@@ -108,6 +108,15 @@ function unawaited(manifest: Manifest): Manifest {
   return annotated(manifest, { "pulumi.com/deletionPropagationPolicy": "background", "pulumi.com/skipAwait": "true" });
 }
 
+/**
+ * A definition stays when its add-on goes, as with Helm: its objects would go with it, and their finalizers wait for a
+ * controller that has gone before (kubernetes-csi/external-snapshotter: pkg/utils/util.go, VolumeSnapshotContentFinalizer),
+ * so that neither this deletion nor any later one would end.
+ */
+function outliving({ kind }: Manifest): Pick<pulumi.CustomResourceOptions, "retainOnDelete"> {
+  return kind === "CustomResourceDefinition" ? { retainOnDelete: true } : {};
+}
+
 function timeouts(manifest: Manifest): Pick<pulumi.CustomResourceOptions, "customTimeouts"> {
   if (manifest.kind !== "DaemonSet" && runsOnWindows(manifest)) return { customTimeouts: windowsTimeouts };
   return manifest.kind === "Service" && manifest.spec?.type === "LoadBalancer"
@@ -135,6 +144,7 @@ export class AddOn extends pulumi.ComponentResource {
           parent: this,
           dependsOn: [...(args.after ?? []), ...before],
           ...gone,
+          ...outliving(manifest),
           ...timeouts(manifest),
           ...replacedOnChange(manifest),
         }),
