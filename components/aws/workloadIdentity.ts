@@ -12,6 +12,7 @@ import { BucketPolicy } from "@pulumi/aws/s3/bucketPolicy.js";
 import { BucketPublicAccessBlock } from "@pulumi/aws/s3/bucketPublicAccessBlock.js";
 import * as pulumi from "@pulumi/pulumi";
 import type { IdentityConfig } from "../config/accessSchema.ts";
+import { untilKnown } from "../gates/waitFor.ts";
 import {
   accountKey,
   awsEnvironment,
@@ -98,10 +99,13 @@ class Issuer extends pulumi.ComponentResource {
       },
       { parent: this },
     );
+    const name = `${this.#name}-readers`;
     return new BucketPolicy(
-      `${this.#name}-readers`,
+      name,
       { bucket: bucket.id, policy: bucket.arn.apply((arn) => JSON.stringify(issuerPolicy(arn))) },
-      { parent: this, dependsOn: [block] },
+      // The provider waits for a block, and a new bucket has one of its own (hashicorp/terraform-provider-aws,
+      // internal/service/s3/bucket_public_access_block.go): S3 may look at that for a while (env0/templates#258).
+      { parent: this, dependsOn: [block], hooks: { onError: [untilKnown(name, /AccessDenied/, 5)] } },
     );
   }
 

@@ -6,6 +6,7 @@ import { ResourceGroup } from "@pulumi/azure-native/resources/resourceGroup.js";
 import * as pulumi from "@pulumi/pulumi";
 import * as random from "@pulumi/random";
 import { type NetworkFact, networkCheck } from "../gates/networkCheck.ts";
+import { untilKnown } from "../gates/waitFor.ts";
 import type { ExistingNetwork as Given } from "../model/addressPlan.ts";
 import { addressCount, cidr } from "../model/cidr.ts";
 import { regionName } from "../model/cloudFacts/ids.ts";
@@ -13,7 +14,7 @@ import type { ClusterSpec } from "../model/clusterSpec.ts";
 import { groupSize } from "../model/pools.ts";
 import { childPath, configPrefix } from "../model/problem.ts";
 import { type ClusterNetwork, groupContext, makeGroup, type NetworkArgs, type ZoneSubnets } from "./network.ts";
-import { type ClusterResourceGroup, untilRoleIsKnown } from "./roles.ts";
+import { type ClusterResourceGroup, notYet } from "./roles.ts";
 import type { Security } from "./security.ts";
 
 export interface ExistingNetworkArgs {
@@ -97,7 +98,7 @@ export class ExistingNetwork extends pulumi.ComponentResource implements Cluster
       {
         parent: this,
         replaceOnChanges: ["roleDefinitionId", "principalType"],
-        hooks: { onError: [untilRoleIsKnown(name)] },
+        hooks: { onError: [untilKnown(name, notYet.role)] },
       },
     );
     this.egress.push(assignment);

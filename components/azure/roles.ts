@@ -1,4 +1,3 @@
-import { setTimeout as sleep } from "node:timers/promises";
 import { RoleAssignment } from "@pulumi/azure-native/authorization/roleAssignment.js";
 import { UserAssignedIdentity } from "@pulumi/azure-native/managedidentity/userAssignedIdentity.js";
 import * as pulumi from "@pulumi/pulumi";
@@ -99,25 +98,17 @@ export function diskGrants({
   );
 }
 
-/** Attempts, 15 seconds apart: five minutes, by which a new role is known everywhere. */
-const attempts = 20;
-
 /**
- * Repeats the creation of an assignment while Azure does not know its new role yet
- * (hashicorp/terraform-provider-azurerm#19916; "around 5m", #5038): azure-native tries once.
- *
- * @param pause waits between two attempts; tests do not
+ * Refusals that end by themselves, after which azure-native does not try again: of a role for about five minutes
+ * (hashicorp/terraform-provider-azurerm#19916, #5038), of an identity for a credential (#32179;
+ * Azure/Azure-Verified-Modules#2673; openshift/cloud-credential-operator#878), of subnets for a firewall while anything
+ * of their network changes (Azure/azure-rest-api-specs#11143).
  */
-export function untilRoleIsKnown(
-  name: string,
-  pause: () => Promise<void> = async () => sleep(15_000),
-): pulumi.ErrorHook {
-  return new pulumi.ErrorHook(name, async ({ errors: [last = "", ...earlier] }) => {
-    if (!last.includes("RoleDefinitionDoesNotExist") || earlier.length + 1 >= attempts) return false;
-    await pause();
-    return true;
-  });
-}
+export const notYet = {
+  role: /RoleDefinitionDoesNotExist/,
+  identity: /MS Graph resource not found|ParentResourceNotFound/,
+  subnets: /SubnetsNotProvisioned/,
+} as const;
 
 /** Without repetitions, which Azure refuses ("RoleAssignmentExists"): ids have no case. */
 function distinct(grants: readonly [string, Grant][]) {

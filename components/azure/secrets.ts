@@ -2,12 +2,13 @@ import { Secret } from "@pulumi/azure-native/keyvault/secret.js";
 import { Vault } from "@pulumi/azure-native/keyvault/vault.js";
 import * as pulumi from "@pulumi/pulumi";
 import * as random from "@pulumi/random";
+import { untilKnown } from "../gates/waitFor.ts";
 import type { ControlPlaneSecrets, WorkerSecrets } from "../machine/cloudAccess.ts";
 import type { ClusterSpec } from "../model/clusterSpec.ts";
 import { encryptionSecret, secretPlaceholder } from "../model/keyLists.ts";
 import { controlPlaneKeys, type Pki } from "../pki/pki.ts";
 import { theirs } from "./owners.ts";
-import { assignRole, type Grant, type Identity, inResourceGroup, type ResourceGroupContext } from "./roles.ts";
+import { assignRole, type Grant, type Identity, inResourceGroup, notYet, type ResourceGroupContext } from "./roles.ts";
 
 interface SecretsArgs {
   readonly spec: Pick<ClusterSpec, "name" | "environment">;
@@ -79,8 +80,9 @@ export class Secrets extends pulumi.ComponentResource {
   #makeVault(purpose: "ca" | "join", suffix: pulumi.Output<string>, subnetIds: readonly pulumi.Input<string>[]): Vault {
     const { spec, resourceGroup, controlPlane } = this.#args;
     const production = spec.environment === "production";
+    const name = `${this.#name}-${purpose}`;
     return new Vault(
-      `${this.#name}-${purpose}`,
+      name,
       {
         ...inResourceGroup(resourceGroup),
         vaultName: suffix.apply((known) => vaultName(spec.name, purpose, known)),
@@ -107,6 +109,7 @@ export class Secrets extends pulumi.ComponentResource {
         // Fixed at creation: Azure would refuse another environment's (Azure documentation, Key Vault soft-delete
         // overview).
         ignoreChanges: ["properties.softDeleteRetentionInDays"],
+        hooks: { onError: [untilKnown(name, notYet.subnets)] },
       },
     );
   }

@@ -4,8 +4,9 @@ import { ManagementPolicy } from "@pulumi/azure-native/storage/managementPolicy.
 import { StorageAccount, type StorageAccountArgs } from "@pulumi/azure-native/storage/storageAccount.js";
 import type * as inputs from "@pulumi/azure-native/types/input.js";
 import * as pulumi from "@pulumi/pulumi";
+import { untilKnown } from "../gates/waitFor.ts";
 import type { ClusterSpec } from "../model/clusterSpec.ts";
-import { assignRole, type Identity, inResourceGroup, type ResourceGroupContext } from "./roles.ts";
+import { assignRole, type Identity, inResourceGroup, notYet, type ResourceGroupContext } from "./roles.ts";
 import { randomSuffix, storageAccountName } from "./secrets.ts";
 
 export interface SnapshotsArgs {
@@ -45,7 +46,11 @@ export function storageAccount(
       publicNetworkAccess: "Enabled",
       ...firewall,
     },
-    { parent, protect: spec.environment === "production" },
+    {
+      parent,
+      protect: spec.environment === "production",
+      hooks: { onError: [untilKnown(`${name}-account`, notYet.subnets)] },
+    },
   );
 }
 

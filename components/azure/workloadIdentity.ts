@@ -4,6 +4,7 @@ import { Blob } from "@pulumi/azure-native/storage/blob.js";
 import { BlobContainer } from "@pulumi/azure-native/storage/blobContainer.js";
 import type { StorageAccount } from "@pulumi/azure-native/storage/storageAccount.js";
 import * as pulumi from "@pulumi/pulumi";
+import { untilKnown } from "../gates/waitFor.ts";
 import {
   accountKey,
   azureEnvironment,
@@ -19,7 +20,7 @@ import type { ClusterSpec } from "../model/clusterSpec.ts";
 import { discoveryPath, keySetPath } from "../model/keyLists.ts";
 import { type LogSettings, logsAccount } from "../model/nodeSettings.ts";
 import { issuerDocuments } from "../pki/pki.ts";
-import { type Grant, Identity, type ResourceGroupContext } from "./roles.ts";
+import { type Grant, Identity, notYet, type ResourceGroupContext } from "./roles.ts";
 import { keepContent, storageAccount } from "./snapshots.ts";
 
 interface IssuerArgs extends Pick<WorkloadIdentityArgs, "spec" | "resourceGroup" | "publicKeys"> {
@@ -182,8 +183,9 @@ export class WorkloadIdentity extends pulumi.ComponentResource {
       grant,
     ]);
     const identity = new Identity(name, { resourceGroup, grants: Object.fromEntries(grants) }, { parent: this });
+    const credential = `${name}-credential`;
     new FederatedIdentityCredential(
-      `${name}-credential`,
+      credential,
       {
         resourceGroupName: resourceGroup.name,
         resourceName: identity.name,
@@ -192,7 +194,11 @@ export class WorkloadIdentity extends pulumi.ComponentResource {
         subject: subjectOf(account),
         audiences: [tokenFacts.azure.audience],
       },
-      { parent: this, dependsOn: [...(issuer?.ready ?? [])] },
+      {
+        parent: this,
+        dependsOn: [...(issuer?.ready ?? [])],
+        hooks: { onError: [untilKnown(credential, notYet.identity)] },
+      },
     );
     return [accountKey(account), identity.clientId];
   }

@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from "node:timers/promises";
 import * as pulumi from "@pulumi/pulumi";
 import { type ApiClient, Refused } from "./apiProbe.ts";
 import { type Clock, GaveUp, messageOf, poll, systemClock } from "./poll.ts";
@@ -125,5 +126,25 @@ function untilInterrupted(): { readonly signal: AbortSignal; readonly release: (
 export function resolvedValue<T>(input: pulumi.Input<T>): Promise<pulumi.Unwrap<T>> {
   return new Promise((resolve) => {
     pulumi.output(input).apply(resolve);
+  });
+}
+
+/**
+ * Repeats an operation while the cloud does not know what was made a moment ago, for which the provider does not wait.
+ *
+ * @param refusal what the newest error says then
+ * @param most attempts, 15 seconds apart; fewer than for five minutes where the words may mean a refusal for good
+ * @param pause waits between two attempts; tests do not
+ */
+export function untilKnown(
+  name: string,
+  refusal: RegExp,
+  most = 20,
+  pause: () => Promise<void> = async () => sleep(15_000),
+): pulumi.ErrorHook {
+  return new pulumi.ErrorHook(name, async ({ errors: [last = "", ...earlier] }) => {
+    if (!refusal.test(last) || earlier.length + 1 >= most) return false;
+    await pause();
+    return true;
   });
 }

@@ -7,6 +7,8 @@ import * as storage from "@pulumi/azure-native/storage/index.js";
 import * as pulumi from "@pulumi/pulumi";
 import * as random from "@pulumi/random";
 import { controllerActions } from "../../components/azure/existingNetwork.ts";
+import { notYet } from "../../components/azure/roles.ts";
+import { untilKnown } from "../../components/gates/waitFor.ts";
 import {
   type CiRole,
   ciRoles,
@@ -235,7 +237,7 @@ class AzureStack extends pulumi.ComponentResource {
     new authorization.RoleAssignment(
       name,
       { principalId, principalType: "ServicePrincipal", roleDefinitionId: role.id, scope },
-      { parent: this },
+      { parent: this, hooks: { onError: [untilKnown(name, notYet.role)] } },
     );
   }
 
@@ -246,15 +248,16 @@ class AzureStack extends pulumi.ComponentResource {
       { resourceGroupName: group, location, resourceName: name },
       { parent: this },
     );
+    const credential = `${name}-github`;
     new managedidentity.FederatedIdentityCredential(
-      `${name}-github`,
+      credential,
       {
         resourceGroupName: group,
         resourceName: identity.name,
         federatedIdentityCredentialResourceName: "github",
         ...federatedCredential(subjectOfRuns),
       },
-      { parent: this },
+      { parent: this, hooks: { onError: [untilKnown(credential, notYet.identity)] } },
     );
     return identity;
   }

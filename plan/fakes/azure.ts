@@ -161,6 +161,8 @@ export const azureResource: SimulatedProvider = (request, context): SimulatedRes
   const kind = request.type.replace(/^azure-native:/, "").replace(/\/v\d{8}(preview)?:/, ":");
   const { id, name } = azurePath(kind, request, context.place);
   if (kind === "authorization:RoleAssignment") requireNewRole(request, context);
+  // What only a provider asks for has no hooks of the program.
+  if (request.parent !== undefined) requirePatience(request, context);
   const location = textOf(request.inputs.location) ?? groupLocation(request, context);
   return {
     id,
@@ -178,6 +180,22 @@ function requireNewRole({ type, inputs }: ResourceRequest, { made }: SimulatedCo
     ["principalId", "roleDefinitionId", "scope"].map((key) => textOf(of[key])?.toLowerCase()).join(" ");
   for (const { request } of made())
     if (request.type === type && grant(request.inputs) === grant(inputs)) throw new Error("RoleAssignmentExists");
+}
+
+/**
+ * A role and an identity are not known everywhere for minutes (hashicorp/terraform-provider-azurerm#19916, #32179), and
+ * a firewall takes no subnet while its network changes (Azure/azure-rest-api-specs#11143).
+ *
+ * @throws Error for what needs such a thing and is not tried again
+ */
+function requirePatience({ inputs, name, options, type }: ResourceRequest, { find, made }: SimulatedContext): void {
+  const isOf = (kind: string) => type.endsWith(`:${kind}`);
+  const mayWait =
+    (isOf("FederatedIdentityCredential") &&
+      [...made()].some(({ request }) => request.inputs.resourceName === inputs.resourceName)) ||
+    (isOf("RoleAssignment") && find(textOf(inputs.roleDefinitionId) ?? "") !== undefined) ||
+    (/:(Vault|StorageAccount)$/.test(type) && JSON.stringify(inputs).includes('"virtualNetworkRules":[{'));
+  if (mayWait && options.hooks.onError === undefined) throw new Error(`NotFound: ${name} is not tried again`);
 }
 
 function tenantOf(subscription: string): string {

@@ -5,8 +5,9 @@ import * as pulumi from "@pulumi/pulumi";
 import { keepsOthers, type ReadResource, takenOff } from "../../components/azure/keepsOthers.ts";
 import { acceleratedNetworking } from "../../components/azure/machineTemplate.ts";
 import { rollingBatch, updateMinutes } from "../../components/azure/poolGroup.ts";
-import { roles, untilRoleIsKnown } from "../../components/azure/roles.ts";
+import { notYet, roles } from "../../components/azure/roles.ts";
 import { mapOf, textOf } from "../../components/gates/values.ts";
+import { untilKnown } from "../../components/gates/waitFor.ts";
 import { azureMachineSize } from "../../components/model/cloudFacts/machineSizes.ts";
 import { runHook } from "../gates/serving.ts";
 import { azureType, ofType, poolOf, resource, runStack, specOf, withMocks } from "../support/mocks.ts";
@@ -203,8 +204,12 @@ const unknown = 'Status=400 Code="RoleDefinitionDoesNotExist" Message="The speci
 
 /** Whether the hook tries again, and how often it waited. */
 async function answer(...errors: readonly string[]): Promise<readonly [again: boolean, pauses: number]> {
+  return await answerOf(20, errors);
+}
+
+async function answerOf(most: number, errors: readonly string[]): ReturnType<typeof answer> {
   let pauses = 0;
-  const hook = untilRoleIsKnown("role", async () => void pauses++);
+  const hook = untilKnown("role", notYet.role, most, async () => void pauses++);
   const again = await hook.callback({
     urn: "",
     id: "",
@@ -221,6 +226,7 @@ describe("an assignment whose role was made a moment ago", () => {
     assert.deepEqual(await answer(unknown), [true, 1]);
     assert.deepEqual(await answer(...Array.from({ length: 19 }, () => unknown)), [true, 1]);
     assert.deepEqual(await answer(...Array.from({ length: 20 }, () => unknown)), [false, 0]);
+    assert.deepEqual(await answerOf(2, [unknown, unknown]), [false, 0], "fewer attempts");
   });
 
   it("fails at once for any other reason", async () => {
