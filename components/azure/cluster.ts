@@ -89,7 +89,7 @@ export class Cluster extends pulumi.ComponentResource {
       resourceGroup: network.resourceGroup.name,
       subnetIds: Object.fromEntries(network.zones.map((zone) => [zone.zone, zone.private.id])),
       ...security.workers,
-      joinVaultName: secrets.joinVaultName,
+      joinVault: secrets.joinVault,
       ...(secrets.credentialsId === undefined ? {} : { credentialsId: secrets.credentialsId }),
       controllerId: identity.principalId,
       sshKey,
@@ -246,7 +246,7 @@ export class Cluster extends pulumi.ComponentResource {
       { spec: this.#spec, resourceGroup: network.resourceGroup, controlPlane: identity, subnetIds },
       { parent: this },
     );
-    const { caVault, joinVaultName, credentialsId } = secrets;
+    const { caVault, joinVault, credentialsId } = secrets;
     const common = {
       resourceGroup: network.resourceGroup,
       endpoint: balancer.endpoint,
@@ -254,7 +254,13 @@ export class Cluster extends pulumi.ComponentResource {
       group: security.controlPlane,
       poolIds: balancer.poolIds,
       identityId: identity.id,
-      access: { clientId: identity.clientId, caVault, joinVaultName, credentialsId, snapshots: snapshots.containerUrl },
+      access: {
+        clientId: identity.clientId,
+        caVault,
+        joinVaultName: joinVault.vault.name,
+        credentialsId,
+        snapshots: snapshots.containerUrl,
+      },
       sshKey,
       after: [
         ...network.egress,

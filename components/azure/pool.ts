@@ -47,7 +47,7 @@ import {
   updateMinutes,
 } from "./poolGroup.ts";
 import { Identity, inResourceGroup, type ResourceGroupContext } from "./roles.ts";
-import { poolJoinSecret, randomSuffix, vaultUri, workerSecrets, writtenSecret } from "./secrets.ts";
+import { poolJoinSecret, randomSuffix, type VaultSecrets, vaultUri, workerSecrets } from "./secrets.ts";
 import type { GroupIds } from "./security.ts";
 
 /** What every pool takes from its cluster. */
@@ -57,8 +57,8 @@ export interface PoolSurroundings extends GroupIds {
   readonly resourceGroup: pulumi.Input<string>;
   /** Private subnets by zone. */
   readonly subnetIds: Readonly<Record<string, pulumi.Input<string>>>;
-  /** Vault with the pools' join secrets. */
-  readonly joinVaultName: pulumi.Input<string>;
+  /** Holds the pools' join secrets. */
+  readonly joinVault: VaultSecrets;
   /** Resource id of the secret with logins, if any. */
   readonly credentialsId?: pulumi.Input<string>;
   /** Object id of the control plane's identity, whose controllers change scale sets. */
@@ -171,17 +171,10 @@ export class Pool extends pulumi.ComponentResource {
 
   /** It stays in the vault when the pool is removed, see `Secrets`, but nobody may read it. */
   #makeJoinSecret(): Secret {
-    const { pool, joinVaultName } = this.#args;
+    const { pool, joinVault } = this.#args;
     const name = `${this.#name}-join`;
-    return writtenSecret(
-      name,
-      {
-        resourceGroup: this.#resourceGroup,
-        vaultName: joinVaultName,
-        secretName: randomSuffix(name, this).apply((suffix) => poolJoinSecret(pool.name, suffix)),
-      },
-      { parent: this, retainOnDelete: true },
-    );
+    const secretName = randomSuffix(name, this).apply((suffix) => poolJoinSecret(pool.name, suffix));
+    return joinVault.makeWritten(name, secretName, { parent: this, retainOnDelete: true });
   }
 
   #makeIdentity(join: Secret): Identity {
@@ -321,13 +314,13 @@ export class Pool extends pulumi.ComponentResource {
   }
 
   #payload(identity: Identity, join: Secret): pulumi.Output<WorkerPayload> {
-    const { spec, pool, joinVaultName, credentialsId } = this.#args;
+    const { spec, pool, joinVault, credentialsId } = this.#args;
     return pulumi
       .all([
         this.#args.subscriptionId,
         this.#args.resourceGroup,
         identity.clientId,
-        joinVaultName,
+        joinVault.vault.name,
         credentialsId,
         identity.tenantId,
         join.name,

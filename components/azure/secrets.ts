@@ -34,7 +34,7 @@ const retentionDays = { development: 7, production: 90 } as const;
 export class Secrets extends pulumi.ComponentResource {
   /** Base URI of the vault with the control plane's keys. */
   readonly caVault: pulumi.Output<string>;
-  readonly joinVaultName: pulumi.Output<string>;
+  readonly joinVault: VaultSecrets;
   /** What must exist before a control-plane machine boots. */
   readonly controlPlane: readonly pulumi.Resource[];
   readonly join: Secret;
@@ -52,16 +52,17 @@ export class Secrets extends pulumi.ComponentResource {
     const ca = this.#makeVault("ca", suffix, args.controlPlaneSubnetIds);
     const join = this.#makeVault("join", suffix, [...args.controlPlaneSubnetIds, ...args.workerSubnetIds]);
     this.caVault = ca.name.apply(vaultUri);
-    this.joinVaultName = join.name;
+    const keys = new VaultSecrets(ca, args.resourceGroup);
+    this.joinVault = new VaultSecrets(join, args.resourceGroup);
     const fixed = [
-      ...controlPlaneKeys(args.pki).map(([role, value]) => this.#makeFixed(controlPlaneSecrets[role], value, ca)),
+      ...controlPlaneKeys(args.pki).map(([role, value]) => this.#makeFixed(controlPlaneSecrets[role], value, keys)),
       ...args.pki.encryptionKeys.map(([key, value]) =>
-        this.#makeRemovable(encryptionSecret(controlPlaneSecrets.encryptionKey, key), value, ca),
+        this.#makeRemovable(encryptionSecret(controlPlaneSecrets.encryptionKey, key), value, keys),
       ),
     ];
-    const marker = this.#makeWritten("initialised", controlPlaneSecrets.initialised, ca);
-    this.join = this.#makeWritten("join", joinSecret, join);
-    const credentials = args.credentials === undefined ? undefined : this.#makeCredentials(args.credentials, join);
+    const marker = this.#makeWritten("initialised", controlPlaneSecrets.initialised, keys);
+    this.join = this.#makeWritten("join", joinSecret, this.joinVault);
+    const credentials = args.credentials === undefined ? undefined : this.#makeCredentials(args.credentials);
     this.credentialsId = credentials?.id;
     this.controlPlane = [
       ...fixed,
@@ -74,7 +75,7 @@ export class Secrets extends pulumi.ComponentResource {
         ? []
         : [this.#grant("read-credentials", { role: "keyVaultSecretsUser", scope: credentials.id })]),
     ];
-    this.registerOutputs({ caVault: this.caVault, joinVault: this.joinVaultName });
+    this.registerOutputs({ caVault: this.caVault, joinVault: join.name });
   }
 
   #makeVault(purpose: "ca" | "join", suffix: pulumi.Output<string>, subnetIds: readonly pulumi.Input<string>[]): Vault {
@@ -114,9 +115,9 @@ export class Secrets extends pulumi.ComponentResource {
     );
   }
 
-  #makeCredentials(value: pulumi.Output<string>, vault: Vault): Secret {
+  #makeCredentials(value: pulumi.Output<string>): Secret {
     const suffix = randomSuffix(`${this.#name}-credentials`, this);
-    return this.#makeRemovable("credentials", value, vault, suffix.apply(credentialsSecret));
+    return this.#makeRemovable("credentials", value, this.joinVault, suffix.apply(credentialsSecret));
   }
 
   /**
@@ -124,27 +125,27 @@ export class Secrets extends pulumi.ComponentResource {
    * through the vault's endpoint (pulumi-azure-native, custom_keyvault.go), which the deployer can neither reach nor
    * use. Its name is never used again, since azure-native refuses to create what is there.
    */
-  #makeRemovable(role: string, value: pulumi.Output<string>, vault: Vault, name: pulumi.Input<string> = role): Secret {
-    return this.#makeFixed(role, value, vault, name, { retainOnDelete: true });
+  #makeRemovable(
+    role: string,
+    value: pulumi.Output<string>,
+    secrets: VaultSecrets,
+    name: pulumi.Input<string> = role,
+  ): Secret {
+    return this.#makeFixed(role, value, secrets, name, { retainOnDelete: true });
   }
 
   #makeFixed(
     role: string,
     value: pulumi.Output<string>,
-    vault: Vault,
+    secrets: VaultSecrets,
     name: pulumi.Input<string> = role,
     opts: pulumi.CustomResourceOptions = {},
   ): Secret {
-    return newSecret(
-      `${this.#name}-${role}`,
-      { ...this.#args, vaultName: vault.name, secretName: name, value },
-      { parent: this, deletedWith: vault, ...opts },
-    );
+    return secrets.make(`${this.#name}-${role}`, name, value, { parent: this, deletedWith: secrets.vault, ...opts });
   }
 
-  #makeWritten(role: string, secretName: string, vault: Vault): Secret {
-    const place = { ...this.#args, vaultName: vault.name, secretName };
-    return writtenSecret(`${this.#name}-${role}`, place, { parent: this, deletedWith: vault });
+  #makeWritten(role: string, secretName: string, secrets: VaultSecrets): Secret {
+    return secrets.makeWritten(`${this.#name}-${role}`, secretName, { parent: this, deletedWith: secrets.vault });
   }
 
   #grant(purpose: string, grant: Grant): pulumi.Resource {
@@ -163,35 +164,42 @@ export function randomSuffix(name: string, parent: pulumi.Resource): pulumi.Outp
   return new random.RandomString(`${name}-suffix`, form, { parent }).result;
 }
 
-interface SecretPlace {
-  readonly resourceGroup: ResourceGroupContext;
-  readonly vaultName: pulumi.Input<string>;
-  readonly secretName: pulumi.Input<string>;
-}
-
-function newSecret(
-  name: string,
-  { resourceGroup, vaultName, secretName, value }: SecretPlace & { readonly value: pulumi.Input<string> },
-  opts: pulumi.CustomResourceOptions,
-): Secret {
-  const properties = { value: pulumi.secret(value) };
-  return new Secret(
-    name,
-    { resourceGroupName: resourceGroup.name, vaultName, secretName, properties, tags: { ...resourceGroup.tags } },
-    opts,
-  );
-}
-
 /**
- * A secret that machines write, a resource with a placeholder, so that a role can refer to it before it is written. An
- * update would overwrite the machines' value with the placeholder.
+ * Makes the secrets of a vault one after the other: Azure refuses what is written at the same time ("ConflictError",
+ * Azure/bicep#3113), and azure-native does not try again (pulumi/pulumi-azure-native#1013).
  */
-export function writtenSecret(name: string, place: SecretPlace, opts: pulumi.CustomResourceOptions): Secret {
-  return newSecret(
-    name,
-    { ...place, value: secretPlaceholder },
-    { ...opts, ignoreChanges: theirs("azure-native:keyvault:Secret") },
-  );
+export class VaultSecrets {
+  readonly vault: Vault;
+  readonly #resourceGroup: ResourceGroupContext;
+  #before: Secret[] = [];
+
+  constructor(vault: Vault, resourceGroup: ResourceGroupContext) {
+    this.vault = vault;
+    this.#resourceGroup = resourceGroup;
+  }
+
+  make(
+    name: string,
+    secretName: pulumi.Input<string>,
+    value: pulumi.Input<string>,
+    opts: pulumi.CustomResourceOptions,
+  ): Secret {
+    const { name: resourceGroupName, tags } = this.#resourceGroup;
+    const place = { resourceGroupName, vaultName: this.vault.name, secretName, tags: { ...tags } };
+    const properties = { value: pulumi.secret(value) };
+    const secret = new Secret(name, { ...place, properties }, { ...opts, dependsOn: this.#before });
+    this.#before = [secret];
+    return secret;
+  }
+
+  /**
+   * A secret that machines write, a resource with a placeholder, so that a role can refer to it before it is written.
+   * An update would overwrite the machines' value with the placeholder.
+   */
+  makeWritten(name: string, secretName: pulumi.Input<string>, opts: pulumi.CustomResourceOptions): Secret {
+    const ignoreChanges = theirs("azure-native:keyvault:Secret");
+    return this.make(name, secretName, secretPlaceholder, { ...opts, ignoreChanges });
+  }
 }
 
 /** Name of the previous release's join secret. */

@@ -73,7 +73,9 @@ export function setUpAzure({ region: location, accountId, repository, stacks }: 
     account,
     vault,
   };
-  const made = stacks.map((stack) => new AzureStack(stack, shared, { providers: { "azure-native": provider } }));
+  const made: AzureStack[] = [];
+  for (const stack of stacks)
+    made.push(new AzureStack(stack, shared, made.at(-1)?.key, { providers: { "azure-native": provider } }));
   return { environments: Object.assign({}, ...made.map(({ environments }) => environments)) };
 }
 
@@ -147,9 +149,16 @@ function stateVault(
 /** A preview of one stack reads no other's secrets. */
 class AzureStack extends pulumi.ComponentResource {
   readonly environments: Readonly<Record<string, Variables>>;
+  readonly key: keyvault.Key;
   readonly #shared: Shared;
 
-  constructor(grants: CiStack, shared: Shared, opts: pulumi.ComponentResourceOptions) {
+  /** @param before the key of the stack before: Azure writes one of a vault at a time */
+  constructor(
+    grants: CiStack,
+    shared: Shared,
+    before: keyvault.Key | undefined,
+    opts: pulumi.ComponentResourceOptions,
+  ) {
     const { stack, network } = grants;
     const name = `fenestra-state-${stack}`;
     super("fenestra:ci:AzureStack", name, {}, opts);
@@ -160,11 +169,12 @@ class AzureStack extends pulumi.ComponentResource {
       { resourceGroupName: group, accountName: account.name, containerName: stack, publicAccess: "None" },
       { parent: this, protect: true },
     );
-    const key = new keyvault.Key(
+    this.key = new keyvault.Key(
       `${name}-key`,
       { resourceGroupName: group, vaultName: vault.name, keyName: stack, properties: { kty: "RSA", keySize: 3072 } },
-      { parent: this, protect: true },
+      { parent: this, protect: true, dependsOn: before ?? [] },
     );
+    const { key } = this;
     // The id without version, on which roles are given.
     const scopes: Readonly<Record<RoleScope, pulumi.Output<string>>> = {
       state: container.id,

@@ -161,8 +161,11 @@ export const azureResource: SimulatedProvider = (request, context): SimulatedRes
   const kind = request.type.replace(/^azure-native:/, "").replace(/\/v\d{8}(preview)?:/, ":");
   const { id, name } = azurePath(kind, request, context.place);
   if (kind === "authorization:RoleAssignment") requireNewRole(request, context);
-  // What only a provider asks for has no hooks of the program.
-  if (request.parent !== undefined) requirePatience(request, context);
+  // What only a provider asks for tells nothing of the program's order.
+  if (request.parent !== undefined) {
+    requireTurn(request, context);
+    requirePatience(request, context);
+  }
   const location = textOf(request.inputs.location) ?? groupLocation(request, context);
   return {
     id,
@@ -180,6 +183,30 @@ function requireNewRole({ type, inputs }: ResourceRequest, { made }: SimulatedCo
     ["principalId", "roleDefinitionId", "scope"].map((key) => textOf(of[key])?.toLowerCase()).join(" ");
   for (const { request } of made())
     if (request.type === type && grant(request.inputs) === grant(inputs)) throw new Error("RoleAssignmentExists");
+}
+
+/**
+ * Parts of which Azure refuses one beside another of the same parent, by the input that names this
+ * (pulumi/pulumi-azure-native#1013, #4343, #903): "ConflictError", of which its provider does not try again, and others.
+ */
+const inTurn: Readonly<Record<string, string>> = {
+  "azure-native:keyvault:Key": "vaultName",
+  "azure-native:keyvault:Secret": "vaultName",
+  "azure-native:managedidentity:FederatedIdentityCredential": "resourceName",
+  "azure-native:network:SecurityRule": "networkSecurityGroupName",
+  "azure-native:network:Subnet": "virtualNetworkName",
+};
+
+/** @throws Error for a part that does not wait for each earlier one */
+function requireTurn({ dependencies, inputs, name, type }: ResourceRequest, { made }: SimulatedContext): void {
+  const parent = inTurn[type];
+  if (parent === undefined) return;
+  const requests = new Map([...made()].map(({ request }) => [request.urn, request]));
+  const earlier = new Set(dependencies);
+  for (const urn of earlier) for (const before of requests.get(urn)?.dependencies ?? []) earlier.add(before);
+  for (const other of requests.values())
+    if (inTurn[other.type] === parent && other.inputs[parent] === inputs[parent] && !earlier.has(other.urn))
+      throw new Error(`ConflictError: ${name} is written beside ${other.name}`);
 }
 
 /**

@@ -137,8 +137,8 @@ describe("what others set on Azure", () => {
     withMocks(() => {
       pulumi.runtime.registerStackTransformation(keepsOthers("others", read));
       const given = { resourceGroupName: "g", virtualNetworkName: "n" };
-      new Subnet("sent", { ...given, routeTable: group("mine") });
-      new Subnet("left", given);
+      const sent = new Subnet("sent", { ...given, routeTable: group("mine") });
+      new Subnet("left", given, { dependsOn: sent });
       new VirtualNetwork("net", { resourceGroupName: "g" }, { ignoreChanges: ["tags"] });
     });
 
