@@ -46,7 +46,7 @@ import {
   rollingBatch,
   updateMinutes,
 } from "./poolGroup.ts";
-import { Identity, inResourceGroup, type ResourceGroupContext } from "./roles.ts";
+import { Identity, inResourceGroup, type ResourceGroupContext, rightOnEach } from "./roles.ts";
 import { poolJoinSecret, randomSuffix, type VaultSecrets, vaultUri, workerSecrets } from "./secrets.ts";
 import type { GroupIds } from "./security.ts";
 
@@ -179,11 +179,9 @@ export class Pool extends pulumi.ComponentResource {
 
   #makeIdentity(join: Secret): Identity {
     const { spec, credentialsId } = this.#args;
-    const pulls = (spec.registryAccess?.resources ?? []).map(
-      (scope, index) => [`pull-${index}`, { role: "acrPull", scope }] as const,
-    );
+    const name = `${this.#name}-identity`;
     return new Identity(
-      `${this.#name}-identity`,
+      name,
       {
         resourceGroup: this.#resourceGroup,
         grants: {
@@ -191,7 +189,7 @@ export class Pool extends pulumi.ComponentResource {
           ...(credentialsId === undefined
             ? {}
             : { "read-credentials": { role: "keyVaultSecretsUser", scope: credentialsId } }),
-          ...Object.fromEntries(pulls),
+          ...rightOnEach(name, "pull", "acrPull", spec.registryAccess?.resources ?? []),
         },
       },
       { parent: this },

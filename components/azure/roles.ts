@@ -1,3 +1,4 @@
+import { createHash } from "node:crypto";
 import { RoleAssignment } from "@pulumi/azure-native/authorization/roleAssignment.js";
 import { UserAssignedIdentity } from "@pulumi/azure-native/managedidentity/userAssignedIdentity.js";
 import * as pulumi from "@pulumi/pulumi";
@@ -27,6 +28,8 @@ export interface Grant {
   /** A built-in role by name, or any by id. */
   readonly role: RoleName | { readonly id: string };
   readonly scope: pulumi.Input<string>;
+  /** The name of its assignment in older states. */
+  readonly formerly?: string;
 }
 
 interface Grantee {
@@ -42,7 +45,7 @@ function roleDefinitionId(subscriptionId: string, role: Grant["role"]): string {
 export function assignRole(
   name: string,
   { principalId, subscriptionId }: Grantee,
-  { role, scope }: Grant,
+  { role, scope, formerly }: Grant,
   opts: pulumi.CustomResourceOptions,
 ): RoleAssignment {
   return new RoleAssignment(
@@ -56,8 +59,30 @@ export function assignRole(
     },
     // What Azure refuses to change ("RoleAssignmentUpdateNotPermitted"; hashicorp/terraform-provider-azurerm:
     // internal/services/authorization/role_assignment_resource.go). The name is random: the new one can come first.
-    { ...opts, replaceOnChanges: ["roleDefinitionId", "principalType"] },
+    {
+      ...opts,
+      replaceOnChanges: ["roleDefinitionId", "principalType"],
+      aliases: formerly === undefined ? [] : [{ name: formerly }],
+    },
   );
+}
+
+/**
+ * The same right on each thing of a list, named by the thing: by their places in the list the next would take the place
+ * of one that goes, while its own assignment is still there ("RoleAssignmentExists").
+ *
+ * @param name the identity's
+ */
+export function rightOnEach(name: string, purpose: string, role: RoleName, scopes: readonly string[]) {
+  const grants = scopes.map((scope, index) => {
+    const grant = { role, scope };
+    return [`${purpose}-${digest(grant)}`, { ...grant, formerly: `${name}-${purpose}-${index}` }] as const;
+  });
+  return Object.fromEntries(grants);
+}
+
+export function digest(grant: Grant): string {
+  return createHash("sha256").update(JSON.stringify(grant)).digest("hex").slice(0, 8);
 }
 
 /**

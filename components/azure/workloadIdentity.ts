@@ -1,4 +1,3 @@
-import { createHash } from "node:crypto";
 import { FederatedIdentityCredential } from "@pulumi/azure-native/managedidentity/federatedIdentityCredential.js";
 import { Blob } from "@pulumi/azure-native/storage/blob.js";
 import { BlobContainer } from "@pulumi/azure-native/storage/blobContainer.js";
@@ -20,7 +19,7 @@ import type { ClusterSpec } from "../model/clusterSpec.ts";
 import { discoveryPath, keySetPath } from "../model/keyLists.ts";
 import { type LogSettings, logsAccount } from "../model/nodeSettings.ts";
 import { issuerDocuments } from "../pki/pki.ts";
-import { type Grant, Identity, notYet, type ResourceGroupContext } from "./roles.ts";
+import { digest, type Grant, Identity, notYet, type ResourceGroupContext } from "./roles.ts";
 import { keepContent, storageAccount } from "./snapshots.ts";
 
 interface IssuerArgs extends Pick<WorkloadIdentityArgs, "spec" | "resourceGroup" | "publicKeys"> {
@@ -202,10 +201,6 @@ export class WorkloadIdentity extends pulumi.ComponentResource {
     );
     return [accountKey(account), identity.clientId];
   }
-}
-
-function digest(grant: Grant): string {
-  return createHash("sha256").update(JSON.stringify(grant)).digest("hex").slice(0, 8);
 }
 
 /**

@@ -198,6 +198,25 @@ describe("rights on Azure", () => {
       [1, 3, 1],
     );
   });
+
+  it("are named by what they are given on, so that one before another may go", async () => {
+    const [web] = specOf("azure-gmsa").addons.gmsa?.credentialSpecs ?? [];
+    const { secret = "" } = web ?? {};
+    const registries = secret.replace(/Microsoft\.KeyVault.*/, "Microsoft.ContainerRegistry/registries");
+    const both = ["first", "other"];
+    const given = async (names: readonly string[]) => {
+      const { program } = await runStack("azure-gmsa", {
+        registryAccess: { resources: names.map((name) => `${registries}/${name}`) },
+        addons: { gmsa: { credentialSpecs: names.map((name) => ({ ...web, name, secret: `${secret}-${name}` })) } },
+      });
+      const assignments = program.resources.filter(({ type }) => type === azureType("authorization:RoleAssignment"));
+      return new Map(assignments.map(({ name, inputs }) => [name, textOf(inputs.scope)]));
+    };
+    const before = await given(both);
+    const left = await given(both.slice(1));
+    assert.equal(before.size, left.size + 4, "three pools pull, and the accounts' identity reads");
+    for (const [name, scope] of left) assert.equal(before.get(name), scope, name);
+  });
 });
 
 const unknown = 'Status=400 Code="RoleDefinitionDoesNotExist" Message="The specified role definition does not exist."';
