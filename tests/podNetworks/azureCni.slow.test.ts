@@ -186,12 +186,12 @@ describe("Azure CNI", () => {
   it("frees the addresses before anything of a Linux machine is reached by one, and makes a Windows node Ready last", () => {
     const stages = withPodNetwork(linuxWorkerStages, azureCni).map(({ name }) => name);
     assert.deepEqual(stages.slice(0, 5), ["identity", "timers", "os", "pod-network", "artifacts"]);
-    const script = readWindowsScript("start-kube-proxy.ps1", azureCni);
+    const script = ["start-kube-proxy.ps1", "routes.ps1"].map((name) => readWindowsScript(name, azureCni)).join("");
     const steps = [
       "Clear-State $Machine",
       "New-FirstNetwork $Machine",
-      "Repair-Routes",
-      "Write-Text $network.conflist",
+      "Repair-Routes $Network",
+      "Write-Text $Network.conflist",
     ];
     const places = steps.map((step) => script.indexOf(step));
     assert.ok(places.every((place, index) => place > (places[index - 1] ?? 0)));

@@ -95,7 +95,7 @@ export const cures: readonly (readonly [string, RegExp, readonly string[], strin
   [
     "a process is waited for",
     /\.WaitForExit\(\)/,
-    ["start-flanneld.ps1", "start-kube-proxy.ps1", "start-collector.ps1", "fetch-files.ps1"],
+    ["start-flanneld.ps1", "pod.ps1", "fetch-files.ps1"],
     "$process.WaitForExit()",
   ],
   [

@@ -47,15 +47,7 @@ function Initialize-Network {
     }
     Clear-State $Machine.podNetwork.state
     New-FirstNetwork $Machine.podNetwork.first
-    try {
-        Wait-Until { Test-VirtualSwitch } $Machine.podNetwork.seconds 'the default route behind the virtual switch' | Out-Null
-    }
-    catch {
-        # The health task repairs routes too, and a node without them is better than none.
-        Write-Log "$_"
-    }
-    Repair-Routes $network.routes | Out-Null
-    Write-Text $network.conflist (Read-Text $network.conflistTemplate -Needed)
+    Complete-Network $network $Machine.podNetwork.seconds
 }
 
 if ($MyInvocation.InvocationName -eq '.') {
@@ -69,13 +61,4 @@ $program = $machine.kubeProxy.program
 Wait-Program $program $machine.kubeProxy.seconds
 Write-PodKubeconfig $machine $machine.kubeProxy.kubeconfig
 $arguments = @($machine.kubeProxy.arguments | ForEach-Object { Expand-Text $_ $node })
-$process = Start-PodProgram $program $arguments
-try {
-    $process.WaitForExit()
-}
-finally {
-    if (-not $process.HasExited) {
-        $process.Kill()
-    }
-}
-exit $process.ExitCode
+exit (Wait-PodProgram (Start-PodProgram $program $arguments))

@@ -55,20 +55,6 @@ function Test-Network {
     }
 }
 
-# Creating the network moved the adapter into a virtual switch, which lost the routes to the cloud's services.
-function Complete-Network {
-    param($Network)
-    try {
-        Wait-Until { Test-VirtualSwitch } 60 'the default route behind the virtual switch' | Out-Null
-    }
-    catch {
-        # The health task repairs routes too, and a node without them is better than none.
-        Write-Log "$_"
-    }
-    Repair-Routes $Network.routes | Out-Null
-    Write-Text $Network.conflist (Read-Text $Network.conflistTemplate -Needed)
-}
-
 if ($MyInvocation.InvocationName -eq '.') {
     return
 }

@@ -57,13 +57,4 @@ $vip = Get-SourceVip $machine $subnet
 Write-Log "source address $vip"
 Write-PodKubeconfig $machine $machine.kubeProxy.kubeconfig
 $arguments = @($machine.kubeProxy.arguments | ForEach-Object { (Expand-Text $_ $node).Replace('@SOURCE_VIP@', $vip) })
-$process = Start-PodProgram $program $arguments
-try {
-    $process.WaitForExit()
-}
-finally {
-    if (-not $process.HasExited) {
-        $process.Kill()
-    }
-}
-exit $process.ExitCode
+exit (Wait-PodProgram (Start-PodProgram $program $arguments))

@@ -51,15 +51,10 @@ cloud_identity() {
   PROVIDER_ID=aws:///$zone/$id
 }
 
-# secret_get <name>: prints the value. Exits with 44 when there is no such secret, with 1 on any other failure.
-secret_get() {
-  local work status result=0
-  work=$(mktemp -d "$scratch/get.XXXXXX") || return 1
-  printf '{"Name":"%s","WithDecryption":true}' "$1" >"$work/body"
-  status=$(parameter_store GetParameter "$work/body" "$work/answer") || status=000
-  secret_answer "$status" "$work/answer" Value ParameterNotFound "$1" || result=$?
-  rm -rf "$work"
-  return "$result"
+secret_value() { json_text Value; }
+ask_secret() {
+  printf '{"Name":"%s","WithDecryption":true}' "$1" >"$2/body"
+  parameter_store GetParameter "$2/body" "$2/answer"
 }
 
 # secret_put <name>: standard input becomes the value.

@@ -43,16 +43,8 @@ cloud_identity() {
   PROVIDER_ID=azure://${id/"/$group/"/"/${group,,}/"}
 }
 
-# secret_get <URL of the secret>: prints the value. Exits with 44 when there is no such secret, with 1 on any other
-# failure.
-secret_get() {
-  local work status result=0
-  work=$(mktemp -d "$scratch/get.XXXXXX") || return 1
-  status=$(vault "$work/answer" "$1?api-version=7.4") || status=000
-  secret_answer "$status" "$work/answer" value SecretNotFound "$1" || result=$?
-  rm -rf "$work"
-  return "$result"
-}
+secret_value() { json_text value; }
+ask_secret() { vault "$2/answer" "$1?api-version=7.4"; }
 
 # secret_put <URL of the secret>: standard input becomes the value, as a new version.
 secret_put() {

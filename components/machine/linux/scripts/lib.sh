@@ -182,16 +182,22 @@ metadata() { curl --silent --show-error --fail --noproxy '*' --connect-timeout 2
 # local_api <path>: response of this machine's API server.
 local_api() { curl --silent --fail --max-time 5 --cacert /etc/kubernetes/pki/ca.crt "https://127.0.0.1:${API_PORT}$1"; }
 
-# secret_answer <HTTP status> <response> <key of the value> <error code of a missing secret> <name>: the end of
-# secret_get on both clouds.
-secret_answer() {
-  if [[ $1 == 200 ]]; then
-    json_text "$3" <"$2"
-    return
+# secret_get <name, on Azure URL>: prints the value. Exits with 44 when there is no such secret, with 1 on any other
+# failure.
+secret_get() {
+  local work status result=0
+  work=$(mktemp -d "$scratch/get.XXXXXX") || return 1
+  status=$(ask_secret "$1" "$work") || status=000
+  if [[ $status == 200 ]]; then
+    secret_value <"$work/answer" || result=$?
+  elif [[ -e $work/answer ]] && grep -Eq 'ParameterNotFound|SecretNotFound' "$work/answer"; then
+    result=44
+  else
+    log "error: reading $1 was answered with $status"
+    result=1
   fi
-  if [[ -e $2 ]] && grep -q "$4" "$2"; then return 44; fi
-  log "error: reading $5 was answered with $1"
-  return 1
+  rm -rf "$work"
+  return "$result"
 }
 
 # shellcheck source=/dev/null

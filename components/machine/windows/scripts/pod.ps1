@@ -74,3 +74,17 @@ function Start-PodProgram {
     Set-Priority ([IO.Path]::GetFileNameWithoutExtension($Path))
     $process
 }
+
+# The exit code of a program. None stays behind: the kubelet restarts the pod, and two would share ports and files.
+function Wait-PodProgram {
+    param($Process)
+    try {
+        $Process.WaitForExit()
+    }
+    finally {
+        if (-not $Process.HasExited) {
+            $Process.Kill()
+        }
+    }
+    $Process.ExitCode
+}

@@ -63,3 +63,17 @@ function Repair-Routes {
         }
     }
 }
+
+# Creating the network moved the adapter into a virtual switch, which lost the routes to the cloud's services.
+function Complete-Network {
+    param($Network, [int] $Seconds = 60)
+    try {
+        Wait-Until { Test-VirtualSwitch } $Seconds 'the default route behind the virtual switch' | Out-Null
+    }
+    catch {
+        # The health task repairs routes too, and a node without them is better than none.
+        Write-Log "$_"
+    }
+    Repair-Routes $Network.routes | Out-Null
+    Write-Text $Network.conflist (Read-Text $Network.conflistTemplate -Needed)
+}

@@ -27,13 +27,4 @@ $env:KUBECONFIG = $machine.logs.kubeconfig
 # Unlike the programs of the network, with no more priority than a workload.
 $process = Start-Process -FilePath $machine.logs.program -ArgumentList '--config', (Format-Argument $env:COLLECTOR_CONFIG) -PassThru -NoNewWindow
 $process.Handle | Out-Null
-try {
-    $process.WaitForExit()
-}
-finally {
-    # The kubelet restarts the pod; two collectors cannot share the file of their positions.
-    if (-not $process.HasExited) {
-        $process.Kill()
-    }
-}
-exit $process.ExitCode
+exit (Wait-PodProgram $process)

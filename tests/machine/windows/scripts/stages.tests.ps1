@@ -178,16 +178,11 @@ Test 'the user''s steps on a Ready node go without the lock, and are tried again
     Assert-Equal $fakePc.reports @(31, 31, 0)
     Assert-Equal $fakePc.locks @($false, $false, $false)
 }
-Test 'a lock that is held too long is told, and the run goes on' {
-    Reset-Fake @{ locked = $true }
+Test 'a lock that is held too long is told, and the run goes on; what a stage lets slip asks for no reboot' {
+    Reset-Fake @{ locked = $true; slip = $true }
     Assert-Equal (Invoke-Run (New-Machine)) 0
     Assert-Equal @(Get-Ran) $inOrder
     Assert-True ($fakePc.told[-1] -like '*has held the lock for 2100 s*')
-}
-Test 'what a stage lets slip asks for no reboot' {
-    Reset-Fake @{ slip = $true }
-    Assert-Equal (Invoke-Run (New-Machine)) 0
-    Assert-Equal @(Get-Ran) $inOrder
 }
 Test 'pauses grow, stay level and differ by a fifth at most' {
     $machine = New-Machine
