@@ -47,6 +47,8 @@ foreach ($port in $os.excludedUdpPorts) {
 }
 Invoke-Optional 'clock' {
     Set-Service -Name w32time -StartupType Automatic
+    # Its triggers stop it at each boot outside a domain (Microsoft, KB 2385818). 87: it has none.
+    Invoke-Program 'sc.exe' @('triggerinfo', 'w32time', 'delete') -Accept @(0, 87) -Seconds 60
     Start-Within w32time
     foreach ($arguments in $os.clock) {
         Invoke-Program 'w32tm.exe' @($arguments) -Seconds 60

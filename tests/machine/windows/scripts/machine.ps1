@@ -45,6 +45,7 @@ $fakePrograms = @{
         if ($fakePc.alone) { throw 'nobody answers' }
         Get-TextDigest "MZ $([IO.Path]::GetFileName($args[0][-1]) -replace '\.sha\d+$')"
     }
+    'sc.exe'         = { if ($args[0][2] -eq 'delete') { $fakePc.services[$args[0][1]].triggers = $false } }
     'shutdown.exe'   = {
         $fakePc.refused -= 1
         if ($fakePc.refused -ge 0) { throw 'shutdown.exe ended with 5' }
@@ -121,7 +122,7 @@ foreach ($item in $fakeData.credentials.files) {
 }
 Reset-Pc @{
     starts = $fakeStarts; programs = $fakePrograms; answer = $fakeAnswer; hooks = @(); ran = @(); restart = $false; denied = $false; hung = $false; logins = $places | ConvertTo-Json -Compress
-    services = @{ hns = @{ status = 'Running' }; w32time = @{ status = 'Stopped' } }; features = @{ Containers = 'Available' }; tasks = @{ 'fenestra-run' = @{ State = 'Running' } }
+    services = @{ hns = @{ status = 'Running' }; w32time = @{ status = 'Stopped'; triggers = $true } }; features = @{ Containers = 'Available' }; tasks = @{ 'fenestra-run' = @{ State = 'Running' } }
     onStart = {
         if ($args[0] -eq 'hns') { $fakePc.hung = $false }
         if ('kubelet', 'containerd' -contains $args[0] -and -not (Test-Good "/fenestra/bin/$($args[0]).exe")) { throw "cannot start $($args[0]): 193" }
@@ -139,12 +140,12 @@ Reset-Pc @{
     guards  = { if ($args[0].StartsWith($drive) -and -not (Test-Good $args[0].Substring($drive.Length))) { throw "program $($args[0]) does not start: 193" } }
 }
 
-# A start of Windows: no service runs, and what is volatile is gone.
+# A start of Windows: what is volatile is gone, and automatic services run, but for one with triggers.
 function Restart-Fake {
     Set-Values $fakePc @{ restart = $false; networks = @(@{ ID = 'n0'; Name = 'nat'; Type = 'NAT' }); switch = $false; routes = @(New-Route '0.0.0.0/0' 7 '10.0.0.1'); processes = @() }
     $fakePc.registry.Remove('SOFTWARE\fenestra-boot')
     foreach ($name in @($fakePc.features.Keys)) { if ($fakePc.features[$name] -eq 'InstallPending') { $fakePc.features[$name] = 'Installed' } }
-    foreach ($service in $fakePc.services.Values) { $service.status = 'Stopped' }
+    foreach ($service in $fakePc.services.Values) { $service.status = if ($service.start -eq 'Automatic' -and -not $service.triggers) { 'Running' } else { 'Stopped' } }
 }
 function Invoke-Boot {
     Set-Values $fakePc @{ pauses = 0; ran = @(); log = @(); calls = @(); slept = @() }

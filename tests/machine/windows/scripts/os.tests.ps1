@@ -78,6 +78,7 @@ Test 'a stock image: feature and settings, and one reboot' {
         'netsh.exe int ipv4 show excludedportrange udp'
         'netsh.exe int ipv4 add excludedportrange udp 65330 1 persistent'
         'set w32time Automatic'
+        'sc.exe triggerinfo w32time delete'
         'start w32time'
         'w32tm.exe /config /update'
     )

@@ -10,6 +10,7 @@ Test 'a first boot asks for one restart, the second ends Ready with all' {
     Assert-True $fakePc.restart
     Restart-Fake
     Assert-Ready
+    Assert-Equal $fakePc.services.w32time.status 'Running'
     & "$scripts/start-kube-proxy.ps1"
     Assert-Equal @($fakePc.deeds -like '*--source-vip=10.244.3.2*').Count 1
     $environment = $fakePc.registry['SYSTEM\CurrentControlSet\Services\containerd']
