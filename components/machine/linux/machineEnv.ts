@@ -31,7 +31,7 @@ export function commonEnv(
   };
 }
 
-/** The time zone, which `stages/before.sh` sets. The image's own chrony keeps the clock by that of the cloud. */
+/** The time zone, which `stages/before.sh` sets. */
 export function timeEnv({ timeZone }: LinuxPool): MachineEnv {
   return timeZone === undefined ? {} : { TIME_ZONE: timeZone };
 }

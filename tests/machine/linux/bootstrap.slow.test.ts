@@ -34,6 +34,8 @@ describeOnMachine("bootstrap of a Linux machine", () => {
       /^10\.20\.224\.10 aws-prod-api-0123456789abcdef\.elb\.eu-central-1\.amazonaws\.com # fenestra$/m,
     );
     assert.match(here.read("/etc/fstab"), /^# \/swap none swap sw 0 0$/m);
+    assert.equal(here.read("/etc/chrony/sources.d/fenestra.sources"), "server 169.254.169.123 prefer iburst\n");
+    assert.equal(here.read("/etc/systemd/timesyncd.conf.d/fenestra.conf"), "[Time]\nNTP=169.254.169.123\n");
     assert.match(
       here.read("/var/lib/kubelet/config.yaml"),
       /^providerID: "aws:\/\/\/eu-central-1a\/i-0123456789abcdef0"$/m,

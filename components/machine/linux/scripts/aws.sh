@@ -3,6 +3,7 @@
 # A stage's requests to AWS, with the instance's role. Sourced by lib.sh; azure.sh has the same functions.
 
 imds=http://169.254.169.254/latest
+time_source=169.254.169.123
 
 imds_token() { metadata -X PUT -H 'X-aws-ec2-metadata-token-ttl-seconds: 300' "$imds/api/token"; }
 

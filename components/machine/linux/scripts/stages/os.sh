@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Kernel modules, kernel settings, delay of a shutdown, no swap, host names. Files of the payload keep these settings after a restart.
+# Kernel modules, kernel settings, delay of a shutdown, clock, no swap, host names. Files of the payload keep these settings after a restart.
 # shellcheck source=../lib.sh
 . /opt/fenestra/lib.sh
 
@@ -19,6 +19,14 @@ systemctl try-restart systemd-journald.service
 if systemctl cat rsyslog.service >/dev/null 2>&1; then systemctl disable --now syslog.socket rsyslog.service; fi
 # snapd would exchange the SSM agent and others four times a day.
 if command -v snap >/dev/null; then timeout 60 snap refresh --hold >/dev/null || log "warning: snaps are not held"; fi
+
+# Not every network reaches the sources that Ubuntu asks (kubernetes/kops: nodeup/pkg/model/ntp.go).
+if [[ -n ${time_source:-} ]]; then
+  printf '[Time]\nNTP=%s\n' "$time_source" | put 0644 /etc/systemd/timesyncd.conf.d/fenestra.conf
+  printf 'server %s prefer iburst\n' "$time_source" | put 0644 /etc/chrony/sources.d/fenestra.sources
+  # The image has one of them.
+  systemctl try-restart systemd-timesyncd.service chrony.service >/dev/null 2>&1 || true
+fi
 
 swapoff --all
 if grep -Eq '^[^#].*[[:space:]]swap[[:space:]]' /etc/fstab 2>/dev/null; then
