@@ -22,7 +22,12 @@ const knownImages: readonly KnownImage[] = [
     files: { [`/usr/local/bin/${name}`]: `${programFolder}/${name}` },
   })),
   // What verify asks, by the entry point of rehearsal/clouds/publishers.ts, and from, by the machine's curl and shell.
-  { image: "registry.k8s.io/e2e-test-images/agnhost", files: { "/program": `${programFolder}/agnhost` }, system: true },
+  {
+    image: "registry.k8s.io/e2e-test-images/agnhost",
+    files: { "/program": `${programFolder}/agnhost` },
+    system: true,
+    programs: ["/program"],
+  },
   // flannel's containers really copy its configuration and plug-in to the machine. flanneld does not run.
   {
     image: "ghcr.io/flannel-io/flannel-cni-plugin",
