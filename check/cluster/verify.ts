@@ -112,8 +112,9 @@ export async function removeNamespace(api: ClusterApi, name: string): Promise<Re
       if (present === undefined) return undefined;
       if (present.metadata?.deletionTimestamp === undefined) {
         await api.core.deleteNamespace({ name });
-        // A controller-manager begins with what is in it after 5 s (kubernetes: pkg/controller/namespace).
+        // Its controller begins after 5 s, and waits for finalizers (kubernetes: pkg/controller/namespace).
         await api.core.deleteCollectionNamespacedPod({ namespace: name });
+        await api.core.deleteCollectionNamespacedPersistentVolumeClaim({ namespace: name });
       }
       return emptied(present.status?.conditions ?? []);
     });
