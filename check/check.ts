@@ -21,7 +21,7 @@ export interface Check<Context = object> {
    * run do not count.
    */
   readonly needs?: readonly string[];
-  /** Waits on purpose, as for the end of a token's life. */
+  /** Takes long: a rehearsal runs it with --full. */
   readonly slow?: boolean;
   /** Time limit in milliseconds. Default: the limit of the run. */
   readonly limitMs?: number;

@@ -13,6 +13,7 @@ import { acceptedText, answers, fromCloud, type Given, newStackText } from "./in
 import { programFolder } from "./packages.ts";
 import { findProject, stacksOf } from "./project.ts";
 import { pinnedIn, repositoryFiles, writeFiles } from "./repository/files.ts";
+import { byFenestra } from "./up/steps.ts";
 
 export const command = commandOf(
   new Declaration()
@@ -53,7 +54,7 @@ export const command = commandOf(
 /** Makes a repository with the program as a submodule. */
 async function makeRepository(
   workflows: string | undefined,
-  { out, err }: Pick<Terminal, "out" | "err" | "ask">,
+  { out, err }: Pick<Terminal, "out" | "err">,
 ): Promise<ExitCode> {
   const top = git(programFolder, ["rev-parse", "--show-superproject-working-tree"]).trim();
   if (top === "")
@@ -106,8 +107,7 @@ export async function init(
   else {
     withUserFile(`--stack ${stack}`, "a name in a folder that can be written", () => writeFileSync(file, text));
     out(`${name} is written.\n`);
-    const own = path.join(path.relative(process.cwd(), programFolder) || ".", "cli/fenestra");
-    err(`Next: ${own} plan --stack ${stack}, then ${own} up --stack ${stack}\n`);
+    err(`Next: ${byFenestra("plan", "--stack", stack)}, then ${byFenestra("up", "--stack", stack)}\n`);
   }
   return exitCodes.fine;
 }

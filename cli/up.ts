@@ -11,8 +11,8 @@ import type { Look } from "./up/engine.ts";
 import type { Notes } from "./up/evidence.ts";
 import { approvedIn, driftStep, pluginsStep, writtenStep } from "./up/pipeline.ts";
 import type { Place } from "./up/places.ts";
-import { byFenestra, inSession, pulumiLine, type Session, watched } from "./up/session.ts";
-import { Declined, quoted, runLine, type Step } from "./up/steps.ts";
+import { inSession, pulumiLine, type Session, watched } from "./up/session.ts";
+import { byFenestra, Declined, quoted, runLine, type Step } from "./up/steps.ts";
 
 const declaration = new Declaration()
   .description(

@@ -6,7 +6,7 @@ import { controlPlaneCheck, controlPlaneTitle, snapshotsCheck, snapshotsTitle } 
 import { groupNodesCheck, podsReadyCheck, podsReadyId, servingCertificatesCheck } from "./groups.ts";
 import { clocksCheck, machinesCheck, machinesTitle, updatesCheck, type WantedMachines } from "./machines.ts";
 import { exporterCheck, metricsCheck, podMetricsCheck } from "./metrics.ts";
-import { controlPlaneGroup, controlPlaneId, type NodeFacts, type NodeGroup, nodeGroups } from "./nodes.ts";
+import { controlPlaneGroup, controlPlaneId, type NodeFacts, type NodeGroup, nodeGroups, runsPods } from "./nodes.ts";
 import { objectsCheck } from "./objects.ts";
 import { plainPodsCheck, runtimeClassCheck, runtimeClassPolicyCheck } from "./placement.ts";
 import { acrossHostsCheck, execCheck, logsCheck, nodeToPodCheck, sameHostCheck } from "./pods.ts";
@@ -58,10 +58,8 @@ function real(check: VerifyCheck, ...groups: readonly Pick<NodeGroup, "simulated
   return groups.some((group) => group.simulated) ? { ...check, skip: simulated } : check;
 }
 
-/** The same without packets: Linux machines of a rehearsal run pods. */
-function withoutPackets(check: VerifyCheck, group: NodeGroup): VerifyCheck {
-  return group.os === "linux" ? { ...check, needs: [podsReadyId(group)] } : onPods(check, group);
-}
+/** For a check without packets. */
+const ofContainers = (group: NodeGroup) => ({ ...group, simulated: !runsPods(group) });
 
 /** The same for a check that needs the Ready pods of groups, and would else wait out its limit. */
 function onPods(check: VerifyCheck, ...groups: readonly NodeGroup[]): VerifyCheck {
@@ -107,7 +105,10 @@ export function checkList(facts: ClusterFacts): readonly VerifyCheck[] {
     fileSystemsCheck,
     ...groups.filter(({ os }) => os === "windows").map(updatesCheck),
     ...placementChecks(facts, groups),
-    ...groups.flatMap((group) => [withoutPackets(logsCheck(group), group), withoutPackets(execCheck(group), group)]),
+    ...groups.flatMap((group) => [
+      onPods(logsCheck(group), ofContainers(group)),
+      onPods(execCheck(group), ofContainers(group)),
+    ]),
     ...fromNodes((start, target) => nodeToPodCheck(start, target, network)),
     ...groups.map((group) => onPods(sameHostCheck(group, network), group)),
     ...fromPods((start, target) => acrossHostsCheck(start, target, network)),
@@ -178,7 +179,7 @@ function diskChecks({ disks, snapshots }: ClusterFacts, groups: readonly NodeGro
     ];
   return groups.flatMap((group) => [
     real(diskDriverCheck(group, disks.driver), group),
-    withoutPackets(volumeCheck(group, disks[group.os]), group),
+    real(volumeCheck(group, disks[group.os]), ofContainers(group)),
     snapshots
       ? real(restoredCheck(group, disks[group.os]), group)
       : missing(

@@ -115,6 +115,10 @@ export function nodeFacts(node: V1Node): NodeFacts {
   };
 }
 
+/** A rehearsal's Linux machines run pods. */
+export const runsPods = ({ os, simulated }: Pick<NodeFacts, "os" | "simulated">): boolean =>
+  os === "linux" || !simulated;
+
 /** Whether they are simulated the control plane says: by its own word a worker would be spared most checks. */
 export function nodesOf(items: readonly V1Node[]): readonly NodeFacts[] {
   const nodes = items.map(nodeFacts);
@@ -218,9 +222,7 @@ function groupOf(id: string, os: NodeGroup["os"], members: readonly NodeFacts[])
     id,
     os,
     release: releases.get(members[0]?.build ?? ""),
-    nodes: members.toSorted(
-      (a, b) => Number(a.cordoned) - Number(b.cordoned) || (a.name < b.name ? -1 : a.name > b.name ? 1 : 0),
-    ),
+    nodes: members.toSorted((a, b) => Number(a.cordoned) - Number(b.cordoned) || (a.name < b.name ? -1 : 1)),
     simulated: members.some(({ simulated }) => simulated),
   };
 }

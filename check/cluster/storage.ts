@@ -52,7 +52,7 @@ export function registrationProblems(
 ): readonly string[] {
   return nodes.flatMap(({ name, labels }) => {
     const own = csiNodes.find(({ metadata }) => metadata?.name === name);
-    // Null at first.
+    // Null until one registers.
     if (own?.spec.drivers?.some((each) => each.name === driver) !== true)
       return [`node ${name}: ${driver} is not registered`];
     const zone = labels["topology.kubernetes.io/zone"] ?? "";
@@ -212,6 +212,7 @@ export function volumeCheck(
   const { write, read } = commands[group.os];
   return {
     id,
+    slow: true,
     title: `a pod of ${group.id} writes to a claim of ${storageClass ?? "a StorageClass for its system"}, and another pod reads it after the first is gone`,
     run: async (context) => {
       const { namespace, note } = context;

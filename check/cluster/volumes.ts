@@ -4,7 +4,7 @@ import { messageOf } from "../../components/gates/poll.ts";
 import { quantity } from "../../components/model/allocatable.ts";
 import { NotYet, until } from "../check.ts";
 import { type ClusterApi, ifFound } from "./clusterApi.ts";
-import { nodesOf } from "./nodes.ts";
+import { nodesOf, runsPods } from "./nodes.ts";
 import type { VerifyCheck } from "./probePods.ts";
 
 interface Attached {
@@ -146,9 +146,7 @@ export const fileSystemsCheck: VerifyCheck = {
     };
     await until("file systems", options, async () => {
       const claims = (await api.core.listPersistentVolumeClaimForAllNamespaces()).items;
-      const nodes = nodesOf((await api.core.listNode()).items).filter(
-        ({ ready, simulated, os }) => ready && (os === "linux" || !simulated),
-      );
+      const nodes = nodesOf((await api.core.listNode()).items).filter((node) => node.ready && runsPods(node));
       const of = async (name: string): Promise<readonly string[]> => {
         // The library says text, and gives what JSON says.
         const answer: unknown = await ifFound(api.core.connectGetNodeProxyWithPath({ name, path: "stats/summary" }));

@@ -153,8 +153,7 @@ export function newStackText(stack: NewStack, program = ".."): string {
     `    # Check that you have these: ${cloudFacts[cloud].zones.query(stack.region)}`,
     "    # In this order for ever. A zone can be added only while each control-plane machine has one for itself.",
     `    zones: [${stack.zones.map(scalar).join(", ")}]`,
-    ...(production ? ["    nat: perZone"] : []),
-    ...(production ? ["  fenestra:controlPlane:", "    replicas: 3"] : []),
+    ...(production ? ["    nat: perZone", "  fenestra:controlPlane:", "    replicas: 3"] : []),
     ...access(stack),
     "  fenestra:pools:",
     ...(production
@@ -219,7 +218,8 @@ const asked: Readonly<Record<Cloud, (region: string) => Readonly<Record<"zones" 
     quota: `aws service-quotas get-service-quota --region ${region} --service-code ec2 --quota-code L-1216C47A --query Quota.Value --output text`,
   }),
   azure: (region) => ({
-    zones: `az account list-locations --query [?name=='${region}'].[name,availabilityZoneMappings[].logicalZone][][] --output tsv`,
+    // `az account list-locations` of 2.60 has none (azure-cli-core: profiles/_shared.py).
+    zones: `az rest --url /subscriptions/{subscriptionId}/locations?api-version=2022-12-01 --query value[?name=='${region}'].[name,availabilityZoneMappings[].logicalZone][][] --output tsv`,
     quota: `az vm list-usage --location ${region} --query [?name.value=='cores'].limit --output tsv`,
   }),
 };
@@ -232,7 +232,6 @@ export async function fromCloud(cloud: Cloud, region: string): Promise<FromCloud
     return stdout.trim();
   };
   const lines = asked[cloud](region);
-  const isZone = cloudFacts[cloud].zones.pattern(region);
   const account = await run(accountLine[cloud]);
   if (account === "") return {};
   const [zones, quota, address] = await Promise.all([
@@ -244,13 +243,10 @@ export async function fromCloud(cloud: Cloud, region: string): Promise<FromCloud
   ]);
   return {
     account,
-    zones:
-      zones === ""
-        ? undefined
-        : zones
-            .split(/\s+/)
-            .filter((zone) => isZone.test(zone))
-            .sort(),
+    zones: zones
+      .match(/\S+/g)
+      ?.filter((zone) => cloudFacts[cloud].zones.pattern(region).test(zone))
+      .sort(),
     address: /^\d+(\.\d+){3}$/.test(address.trim()) ? address.trim() : undefined,
     quota:
       quota === ""

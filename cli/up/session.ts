@@ -12,6 +12,7 @@ import { type Engine, engineOf, findPulumi } from "./engine.ts";
 import { accountLine, ownPlace, type Place } from "./places.ts";
 import { watchEngine } from "./progress.ts";
 import {
+  byFenestra,
   Declined,
   type Interrupt,
   Interrupted,
@@ -112,10 +113,6 @@ async function openSession(
   const pulumi = command.version?.toString() ?? "";
   return { stack, config, spec, file, secrets, place, engine, pulumi, interrupt };
 }
-
-/** A line to type that runs a command of this program. */
-export const byFenestra = (...words: readonly string[]): string =>
-  [path.join(path.relative(process.cwd(), programFolder) || ".", "cli/fenestra"), ...words].map(quoted).join(" ");
 
 export const pulumiLine = (...words: readonly string[]): string => ["pulumi", ...words].map(quoted).join(" ");
 

@@ -1,6 +1,8 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
+import path from "node:path";
 import { messageOf } from "../../components/gates/poll.ts";
+import { programFolder } from "../packages.ts";
 
 /** A part of what a command does, which can be taken up again. */
 export interface Step {
@@ -79,6 +81,10 @@ export async function runSteps(steps: readonly Step[], { out, signal, now, recor
 export function quoted(word: string): string {
   return /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", `'\\''`)}'`;
 }
+
+/** A line to type that runs a command of this program. */
+export const byFenestra = (...words: readonly string[]): string =>
+  [path.join(path.relative(process.cwd(), programFolder) || ".", "cli/fenestra"), ...words].map(quoted).join(" ");
 
 /** What Ctrl-C ends. The first ends what is running in its own way, the second at once. */
 export interface Interrupt {

@@ -80,18 +80,18 @@ function api(nodes: readonly NodeChange[]): string {
   return all.length === 1 && all.some(renewed) ? "the API is down meanwhile" : "the API stays up";
 }
 
-/** Words of one and of several, mark of a line (a pull request's comment colours `-` and `!`) and colour. */
+/** Words, mark of a line (a pull request's comment colours `-` and `!`) and colour. */
 const changeLooks: Readonly<
-  Record<Change | "stays", readonly [word: string, counted: string, mark: string, colour?: "red" | "yellow"]>
+  Record<Change | "stays", readonly [word: string, mark: string, colour?: "red" | "yellow"]>
 > = {
-  refused: ["is refused", "refused", "-", "red"],
-  replaced: ["is replaced", "replaced", "!", "red"],
-  "may-be-replaced": ["may be replaced", "perhaps replaced", "?", "yellow"],
-  removed: ["is removed", "removed", "-", "red"],
-  rolled: ["rolls one by one", "changed", "~", "yellow"],
-  changed: ["changes in place", "changed", "~"],
-  added: ["is new", "new", "+"],
-  stays: ["stays", "", " "],
+  refused: ["is refused", "-", "red"],
+  replaced: ["is replaced", "!", "red"],
+  "may-be-replaced": ["may be replaced", "?", "yellow"],
+  removed: ["is removed", "-", "red"],
+  rolled: ["rolls one by one", "~", "yellow"],
+  changed: ["changes in place", "~"],
+  added: ["is new", "+"],
+  stays: ["stays", " "],
 };
 
 export type Paint = (colour: "red" | "yellow" | "green" | "dim", text: string) => string;
@@ -146,7 +146,7 @@ export function nodeName(name: string): string {
 }
 
 function painted(change: Change | "stays", line: string, paint: Paint): string {
-  const [, , , colour] = changeLooks[change];
+  const [, , colour] = changeLooks[change];
   return colour === undefined ? line : paint(colour, line);
 }
 
@@ -156,7 +156,7 @@ export function nodeLines(nodes: readonly NodeChange[], paint: Paint = plain): r
     ...nodes.map((node) => {
       const { change, name, because } = node;
       const why = because.length === 0 ? "" : ` (${because.join("; ")})`;
-      const mark = losesMachines(node) ? "-" : changeLooks[change][2];
+      const mark = losesMachines(node) ? "-" : changeLooks[change][1];
       return painted(
         mark === "-" ? "removed" : change,
         `${mark} ${nodeName(name)}: ${nodeWords(node, nodes)}${machinesOf(node)}${why}`,
@@ -191,9 +191,17 @@ export function nodeWords(node: NodeChange, all: readonly NodeChange[]): string 
 
 /** `3 new, 5 changed, 1 replaced`. */
 function countsInWords(resources: readonly Operation[]): string {
-  const words = Map.groupBy(resources, ({ change }) => changeLooks[change][1]);
-  return [...new Set(Object.values(changeLooks).map(([, word]) => word))]
-    .flatMap((word) => (words.has(word) ? [`${words.get(word)?.length} ${word}`] : []))
+  const words: readonly (readonly [string, ...Change[]])[] = [
+    ["refused", "refused"],
+    ["replaced", "replaced"],
+    ["perhaps replaced", "may-be-replaced"],
+    ["removed", "removed"],
+    ["changed", "changed", "rolled"],
+    ["new", "added"],
+  ];
+  return words
+    .map(([word, ...of]) => [resources.filter(({ change }) => of.includes(change)).length, word] as const)
+    .flatMap(([count, word]) => (count === 0 ? [] : [`${count} ${word}`]))
     .join(", ");
 }
 
@@ -218,7 +226,7 @@ export function resourceLines(resources: readonly Operation[], paint: Paint = pl
     ...resources.flatMap((resource) => {
       if (follows(resource)) return [];
       const { change, type, name, because, inputs } = resource;
-      const [word, , mark] = changeLooks[change];
+      const [word, mark] = changeLooks[change];
       const why = because.length === 0 ? "" : ` (${because.join("; ")})`;
       return [
         painted(change, `${mark} ${type} ${name}: ${word}${why}`, paint),

@@ -216,11 +216,10 @@ function requireTurn({ dependencies, inputs, name, type }: ResourceRequest, { ma
  * @throws Error for what needs such a thing and is not tried again
  */
 function requirePatience({ inputs, name, options, type }: ResourceRequest, { find, made }: SimulatedContext): void {
-  const isOf = (kind: string) => type.endsWith(`:${kind}`);
   const mayWait =
-    (isOf("FederatedIdentityCredential") &&
+    (type.endsWith(":FederatedIdentityCredential") &&
       [...made()].some(({ request }) => request.inputs.resourceName === inputs.resourceName)) ||
-    (isOf("RoleAssignment") && find(textOf(inputs.roleDefinitionId) ?? "") !== undefined) ||
+    (type.endsWith(":RoleAssignment") && find(textOf(inputs.roleDefinitionId) ?? "") !== undefined) ||
     (/:(Vault|StorageAccount)$/.test(type) && JSON.stringify(inputs).includes('"virtualNetworkRules":[{'));
   if (mayWait && options.hooks.onError === undefined) throw new Error(`NotFound: ${name} is not tried again`);
 }

@@ -31,11 +31,7 @@ export async function verifyRun(kubeconfig: string, pools: readonly ExpectedPool
   const namespace = await makeNamespace(api, "fenestra-verify");
   return {
     // Pods prove nothing where nodes lack their labels and taints.
-    checks: needing(
-      pools.map(poolRegistrationId),
-      // Two pods one after the other take ten seconds.
-      checkList({ ...facts, beforeProbes: true }).map((each) => ({ ...each, slow: each.id.startsWith("volume/") })),
-    ),
+    checks: needing(pools.map(poolRegistrationId), checkList({ ...facts, beforeProbes: true })),
     tools: verifyTools(api, namespace),
     end: {
       id: "namespace",

@@ -35,6 +35,8 @@ export type Versions = Readonly<Record<Project, string>>;
 interface CatalogEntry {
   readonly project: Project;
   readonly goPackage: string;
+  /** It is published as an image alone. */
+  readonly imageOnly?: true;
 }
 
 const entry = (project: Project, goPackage: string): CatalogEntry => ({ project, goPackage });
@@ -47,7 +49,7 @@ export const catalog: Readonly<Record<ProgramName, CatalogEntry>> = {
   kubeadm: kubernetes("kubeadm"),
   kubectl: kubernetes("kubectl"),
   kubelet: kubernetes("kubelet"),
-  agnhost: entry("kubernetes", "k8s.io/kubernetes/test/images/agnhost"),
+  agnhost: { ...entry("kubernetes", "k8s.io/kubernetes/test/images/agnhost"), imageOnly: true },
   etcd: entry("etcd", "go.etcd.io/etcd/server/v3"),
   etcdctl: entry("etcd", "go.etcd.io/etcd/etcdctl/v3"),
   etcdutl: entry("etcd", "go.etcd.io/etcd/etcdutl/v3"),

@@ -102,8 +102,7 @@ async function downloadAll(names: readonly ProgramName[], work: string, search: 
   const outcomes = await Promise.allSettled(
     byProject.map(async ([project, own]) => {
       for (const name of own) {
-        // Published as an image alone.
-        if (name === "agnhost") continue;
+        if (catalog[name].imageOnly) continue;
         const start = performance.now();
         try {
           await download(downloadOf(name, versions, goArch(process.arch)), join(work, name));

@@ -222,11 +222,7 @@ describe("rights on Azure", () => {
 const unknown = 'Status=400 Code="RoleDefinitionDoesNotExist" Message="The specified role definition does not exist."';
 
 /** Whether the hook tries again, and how often it waited. */
-async function answer(...errors: readonly string[]): Promise<readonly [again: boolean, pauses: number]> {
-  return await answerOf(20, errors);
-}
-
-async function answerOf(most: number, errors: readonly string[]): ReturnType<typeof answer> {
+async function answer(errors: readonly string[], most = 20): Promise<readonly [again: boolean, pauses: number]> {
   let pauses = 0;
   const hook = untilKnown("role", notYet.role, most, async () => void pauses++);
   const again = await hook.callback({
@@ -242,15 +238,15 @@ async function answerOf(most: number, errors: readonly string[]): ReturnType<typ
 
 describe("an assignment whose role was made a moment ago", () => {
   it("is tried again after a pause while the role is not known, for five minutes", async () => {
-    assert.deepEqual(await answer(unknown), [true, 1]);
-    assert.deepEqual(await answer(...Array.from({ length: 19 }, () => unknown)), [true, 1]);
-    assert.deepEqual(await answer(...Array.from({ length: 20 }, () => unknown)), [false, 0]);
-    assert.deepEqual(await answerOf(2, [unknown, unknown]), [false, 0], "fewer attempts");
+    assert.deepEqual(await answer([unknown]), [true, 1]);
+    assert.deepEqual(await answer(Array<string>(19).fill(unknown)), [true, 1]);
+    assert.deepEqual(await answer(Array<string>(20).fill(unknown)), [false, 0]);
+    assert.deepEqual(await answer([unknown, unknown], 2), [false, 0]);
   });
 
   it("fails at once for any other reason", async () => {
-    assert.deepEqual(await answer('Code="AuthorizationFailed"'), [false, 0]);
-    assert.deepEqual(await answer('Code="AuthorizationFailed"', unknown), [false, 0], "the newest error counts");
-    assert.deepEqual(await answer(), [false, 0]);
+    assert.deepEqual(await answer(['Code="AuthorizationFailed"']), [false, 0]);
+    assert.deepEqual(await answer(['Code="AuthorizationFailed"', unknown]), [false, 0], "the newest error counts");
+    assert.deepEqual(await answer([]), [false, 0]);
   });
 });

@@ -109,9 +109,15 @@ describe("fenestra init", () => {
       out.join(""),
       /accountId: "210987654321".*\[eu-central-1b, eu-central-1c\].*allow: \[100\.64\.7\.9\/32\]/s,
     );
-    const nowhere = { stack: "shop", cloud: "azure", region: "westus", allow: "" };
     await assert.rejects(
-      init(nowhere, true, screen, folder, undefined, async () => ({ zones: [] })),
+      init(
+        { stack: "shop", cloud: "azure", region: "westus", allow: "" },
+        true,
+        screen,
+        folder,
+        undefined,
+        async () => ({ zones: [] }),
+      ),
       /^UsageError: --region westus: has no zones/,
     );
   });

@@ -8,8 +8,7 @@ import type { MachinePayload } from "../../components/machine/payload.ts";
 import { windowsPaths } from "../../components/machine/windows/paths.ts";
 import { defaultRelease, minorOf, versions as pins } from "../../components/model/releases.ts";
 import { featureGates as gatesOf, kubeletFields, kubeletGates } from "../../components/model/reservedFlags.ts";
-import type { Checkers } from "../../rehearsal/programs/checkers.ts";
-import { type ConfigRequest, checkConfigs } from "../../rehearsal/programs/checkers.ts";
+import { type Checkers, type ConfigRequest, checkConfigs } from "../../rehearsal/programs/checkers.ts";
 import { checkersOrSkip } from "../support/skip.ts";
 import {
   exampleControlPlane,

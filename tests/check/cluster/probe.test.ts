@@ -69,6 +69,7 @@ describe("names that verify asks for", () => {
 it("exit codes of commands in pods are not made up", () => {
   for (const reason of ["InternalError", "NonZeroExitCode"])
     assert.throws(() => exitCode({ status: "Failed", reason }), new Error(reason));
+  assert.throws(() => exitCode({ status: "Failed", reason: "InternalError", message: "no" }), new Error("no"));
 });
 
 const needed =

@@ -10,6 +10,7 @@ function New-Case {
     $machine = New-Data @'
 paths.state FOLDER/state
 drain.spotSeconds 20
+network.routes[] 169.254.169.254/32
 network.conflist FOLDER/net.d/10-azure.conflist
 network.conflistTemplate FOLDER/template.conflist
 podNetwork.state[] FOLDER/azure-vnet.json, FOLDER/none.json
@@ -22,11 +23,12 @@ podNetwork.first {"name":"ext","range":"192.168.255.0/30","gateway":"192.168.255
     $machine
 }
 
-Test 'a boot: old state goes, the first network comes, then the configuration' {
+Test 'a boot: old state goes, the first network comes, then routes, then the configuration' {
     $machine = New-Case
     Initialize-Network $machine
     Assert-False (Test-Path $machine.podNetwork.state[0])
     Assert-Equal @($fakePc.networks | ForEach-Object { "$($_.Name) $($_.Type)" }) @('nat NAT', 'ext L2Bridge')
+    Assert-Equal @($fakePc.routes | ForEach-Object { "$($_.DestinationPrefix) $($_.InterfaceIndex)" }) @('0.0.0.0/0 12', '169.254.169.254/32 12')
     Assert-Equal (Read-Text $machine.network.conflist) '{"name":"azure"}'
     $fakePc.calls = @()
     Initialize-Network $machine
