@@ -117,7 +117,6 @@ export const planSchema = record({
   settings: z
     .record(z.string(), z.unknown())
     .readonly()
-    .exactOptional()
     .describe("The stack file by its keys, without what may be a secret."),
   controlPlane: record({
     size: z.string(),

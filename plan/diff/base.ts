@@ -4,17 +4,16 @@ import { billedSchema, list, planVersion } from "../plan.ts";
 import { nameOfUrn } from "../program/recorded.ts";
 
 const baseSchema = z.looseObject({
-  // What an older version lacks is optional here.
-  version: z.int().min(1).max(planVersion),
+  version: z.literal(planVersion),
   stack: z.string(),
   cluster: z.looseObject({
     name: z.string(),
     cloud: z.string(),
     kubernetes: z.string(),
-    accountId: z.string().nullable().default(null),
+    accountId: z.string().nullable(),
   }),
-  settings: z.record(z.string(), z.unknown()).optional(),
-  pools: list(z.looseObject({ name: z.string(), autoscale: z.looseObject({ max: z.number() }).nullish() })).optional(),
+  settings: z.record(z.string(), z.unknown()),
+  pools: list(z.looseObject({ name: z.string(), autoscale: z.looseObject({ max: z.number() }).nullable() })),
   controlPlane: z.looseObject({ members: list(z.unknown()) }),
   resources: list(
     z.looseObject({
@@ -36,7 +35,7 @@ const baseSchema = z.looseObject({
       files: list(z.looseObject({ path: z.string(), content: z.string() })),
     }),
   ),
-  billed: billedSchema.optional(),
+  billed: billedSchema,
   findings: list(findingSchema),
 });
 

@@ -35,7 +35,7 @@ export interface FileChange {
 }
 
 export interface PlanDiff {
-  /** Changed settings of the stack file; empty where the older plan does not say. */
+  /** Changed settings of the stack file. */
   readonly settings: readonly LeafChange[];
   /** Gone for good: data, addresses, and the protection of both. */
   readonly lost: readonly { readonly name: string; readonly what: string }[];
@@ -44,7 +44,7 @@ export interface PlanDiff {
   readonly resources: readonly Operation[];
   readonly nodes: readonly NodeChange[];
   readonly files: readonly FileChange[];
-  /** What is billed in another number than before; empty where the older plan does not say. */
+  /** What is billed in another number than before. */
   readonly billed: readonly BilledChange[];
   readonly findings: { readonly new: readonly Finding[]; readonly gone: readonly Finding[] };
 }
@@ -70,7 +70,7 @@ export function diffPlans(base: BasePlan, asked: Plan): PlanDiff {
     ({ id, level, path }: Finding): string =>
       // A pool less moves the others up.
       `${id} ${level} ${path.replace(/\bpools\[(\d+)\]/, (place, index) => `pools ${pools[index]?.name ?? place}`)}`;
-  const [keyBefore, keyNow] = [key(base.pools ?? []), key(plan.pools)];
+  const [keyBefore, keyNow] = [key(base.pools), key(plan.pools)];
   const [before, after] = [new Set(base.findings.map(keyBefore)), new Set(plan.findings.map(keyNow))];
   return {
     refused: [
@@ -78,13 +78,12 @@ export function diffPlans(base: BasePlan, asked: Plan): PlanDiff {
       ...refusedByCloud(operations),
       ...protectedProblems(base, plan, operations),
     ],
-    settings:
-      base.settings === undefined || plan.settings === undefined ? [] : changedLeaves(base.settings, plan.settings),
+    settings: changedLeaves(base.settings, plan.settings),
     lost: lostOf(base, plan, operations),
     resources: operations.filter(({ type }) => type !== "pulumi:index:Stash"),
     nodes: nodeChanges(base, plan, operations),
     files: fileChanges(base, plan),
-    billed: base.billed === undefined ? [] : billedChanges(base.billed, plan.billed),
+    billed: billedChanges(base.billed, plan.billed),
     findings: {
       new: plan.findings.filter((finding) => !before.has(keyNow(finding))),
       gone: base.findings.filter((finding) => !after.has(keyBefore(finding))),
@@ -214,7 +213,7 @@ function kept({ pools, cluster }: Plan, group: string, before: number, now: numb
 /** How many machines an autoscaled group may have above its new bound or its new fixed number. */
 function mayEnd(base: BasePlan, plan: Plan, group: string): number {
   const named = ({ name }: { readonly name: string }): boolean => group === `${plan.cluster.name}-pool-${name}-group`;
-  const most = base.pools?.find(named)?.autoscale?.max;
+  const most = base.pools.find(named)?.autoscale?.max;
   const now = plan.pools.find(named);
   return most === undefined ? 0 : Math.max(0, most - (now?.autoscale?.max ?? now?.count ?? 0));
 }

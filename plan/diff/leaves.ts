@@ -11,19 +11,13 @@ export interface LeafChange {
   readonly now?: unknown;
 }
 
-/** What stands in a plan for a secret. Plans of earlier releases have no digest there. */
-export const hiddenSecret = (digest: string): string => `[secret, sha256 ${digest}]`;
-
-const isSameSecret = (old: unknown, now: unknown): boolean =>
-  old === "[secret]" && typeof now === "string" && now.startsWith("[secret, sha256 ");
-
 /**
  * The leaves that differ, sorted by path. Lists of plain values are leaves; JSON in texts is opened.
  *
  * @param exact Pulumi's own paths: items by place, no JSON
  */
 export function changedLeaves(old: unknown, now: unknown, path = "", exact = false): readonly LeafChange[] {
-  if ((JSON.stringify(old) === JSON.stringify(now) && !isUnknown(now)) || isSameSecret(old, now)) return [];
+  if (JSON.stringify(old) === JSON.stringify(now) && !isUnknown(now)) return [];
   const [left, right] = [opened(old, exact), opened(now, exact)];
   if (left === undefined || right === undefined || Array.isArray(left.value) !== Array.isArray(right.value))
     return [{ path, ...(old === undefined ? {} : { old }), ...(now === undefined ? {} : { now }) }];

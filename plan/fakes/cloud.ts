@@ -73,31 +73,19 @@ const digits = "0123456789";
 /** Special characters of `random_password` by default (Terraform provider random). */
 const special = "!@#$%&*()-_=+[]{}<>:?";
 
-/** The provider `random`: values follow from URN and keepers. */
+/** The provider `random`: values follow from the URN. */
 const randomResource: SimulatedProvider = ({ type, urn, inputs }) => {
-  const seed = `${urn}${JSON.stringify(mapOf(inputs.keepers))}`;
   switch (type) {
     case "random:index/randomString:RandomString": {
-      const result = characters(lengthOf(inputs), alphabet(inputs), seed);
+      const result = characters(lengthOf(inputs), alphabet(inputs), urn);
       return { id: result, outputs: { result } };
     }
     case "random:index/randomPassword:RandomPassword":
-      return {
-        id: "none",
-        outputs: {
-          result: new Secret(characters(lengthOf(inputs), alphabet(inputs), seed)),
-          bcryptHash: new Secret(`$2a$10$${characters(53, lower + upper + digits, seed, "bcrypt")}`),
-        },
-      };
-    case "random:index/randomBytes:RandomBytes": {
-      const value = bytes(lengthOf(inputs), seed);
-      return {
-        id: "none",
-        outputs: { base64: new Secret(value.toString("base64")), hex: new Secret(value.toString("hex")) },
-      };
-    }
+      return { id: "none", outputs: { result: new Secret(characters(lengthOf(inputs), alphabet(inputs), urn)) } };
+    case "random:index/randomBytes:RandomBytes":
+      return { id: "none", outputs: { base64: new Secret(bytes(lengthOf(inputs), urn).toString("base64")) } };
     case "random:index/randomUuid:RandomUuid": {
-      const result = uuid(seed);
+      const result = uuid(urn);
       return { id: result, outputs: { result } };
     }
     default:
@@ -111,13 +99,7 @@ function lengthOf(inputs: PropertyMap): number {
 }
 
 function alphabet(inputs: PropertyMap): string {
-  const extra = typeof inputs.overrideSpecial === "string" ? inputs.overrideSpecial : special;
-  return [
-    inputs.lower === false ? "" : lower,
-    inputs.upper === false ? "" : upper,
-    inputs.numeric === false || inputs.number === false ? "" : digits,
-    inputs.special === false ? "" : extra,
-  ].join("");
+  return [lower, inputs.upper === false ? "" : upper, digits, inputs.special === false ? "" : special].join("");
 }
 
 const providers: Readonly<Record<string, SimulatedProvider>> = {

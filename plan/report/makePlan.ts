@@ -18,7 +18,6 @@ import type { PoolSpec } from "../../components/model/pools.ts";
 import { configPrefix, hidesValue } from "../../components/model/problem.ts";
 import { billedOf } from "../billed.ts";
 import { decodeUserData } from "../decode/userData.ts";
-import { hiddenSecret } from "../diff/leaves.ts";
 import { collectMachines, fetchedObjects, placeOf, simulatedCloud } from "../fakes/cloud.ts";
 import { type Plan, type PlanMachine, type PlanPool, type PlanResource, planVersion } from "../plan.ts";
 import { secretsInUserData } from "../program/leaks.ts";
@@ -30,6 +29,7 @@ import { findings } from "./findings.ts";
 
 export interface PlanRequest {
   readonly stack: string;
+  /** The stack file as Pulumi hands it to a program. */
   readonly config: Readonly<Record<string, string>>;
   readonly entry: string;
   /** Day to judge support by, ISO date. */
@@ -76,12 +76,10 @@ function refuseUnknownInputs({ resources }: RecordedProgram, transforms: string)
     ]);
 }
 
-interface PlanInput extends Pick<PlanRequest, "stack" | "passphrase"> {
+interface PlanInput extends Pick<PlanRequest, "stack" | "config" | "passphrase"> {
   readonly spec: ClusterSpec;
   readonly program: RecordedProgram;
   readonly asOf: string | undefined;
-  /** The stack file as Pulumi hands it to a program. */
-  readonly config?: PlanRequest["config"];
 }
 
 /** Inputs that hold user data, or objects that belong to it. */
@@ -120,7 +118,7 @@ export function planOfRun(input: PlanInput): Plan {
       ...(spec.privateAccess === undefined ? {} : { privateAccess: spec.privateAccess }),
       publicAccess: spec.publicAccess ?? null,
     },
-    ...(config === undefined ? {} : { settings: settingsOf(config) }),
+    settings: settingsOf(config),
     controlPlane: {
       size: controlPlane.size.name,
       vcpus: controlPlane.size.vcpus,
@@ -266,7 +264,7 @@ function planResource(resource: RecordedResource): PlanResource {
 function printable(value: PropertyValue): unknown {
   if (isPropertyList(value)) return value.map(printable);
   // A plan's secret is a fake: the digest tells only that it is another one.
-  if (value instanceof Secret) return hiddenSecret(sha256(JSON.stringify(reveal(value))).slice(0, 8));
+  if (value instanceof Secret) return `[secret, sha256 ${sha256(JSON.stringify(reveal(value))).slice(0, 8)}]`;
   if (!isPropertyMap(value)) return typeof value === "object" && value !== null ? String(value) : value;
   return Object.fromEntries(
     Object.entries(value)

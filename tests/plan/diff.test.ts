@@ -33,17 +33,11 @@ function base(of: Plan): BasePlan {
 }
 
 describe("a comparison of plans", () => {
-  it("sees another secret, but not in an earlier release's plan, without digests", async () => {
+  it("sees another secret", async () => {
     const now = await planOf("aws-dev", stackConfig("aws-dev"));
     const hidden = /\[secret, sha256 [0-9a-f]{8}\]/g;
-    const changed = (before: string) => {
-      const read = readBasePlan(before);
-      return typeof read === "string" ? read : diffPlans(read, now).resources.length;
-    };
-    const text = JSON.stringify(now);
-    assert.ok((text.match(hidden) ?? []).length > 10);
-    assert.equal(changed(text.replaceAll(hidden, "[secret]")), 0);
-    assert.ok(Number(changed(text.replaceAll(hidden, "[secret, sha256 00000000]"))) > 10);
+    const before = base(JSON.parse(JSON.stringify(now).replaceAll(hidden, "[secret, sha256 00000000]")));
+    assert.ok(diffPlans(before, now).resources.length > 10);
   });
 
   it("calls nothing safe where an autoscaler decided how many machines run", () => {

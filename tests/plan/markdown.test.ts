@@ -4,6 +4,7 @@ import { type PropertyMap, Secret } from "../../components/gates/values.ts";
 import { decodeUserData, startedScript } from "../../plan/decode/userData.ts";
 import { readBasePlan } from "../../plan/diff/base.ts";
 import { diffPlans } from "../../plan/diff/compare.ts";
+import { simulatedCloud } from "../../plan/fakes/cloud.ts";
 import type { Plan } from "../../plan/plan.ts";
 import { secretsInUserData } from "../../plan/program/leaks.ts";
 import { holdersInWords, reaches, stores } from "../../plan/report/access.ts";
@@ -235,4 +236,42 @@ describe("the search for secrets", () => {
   ] as const)
     it(`knows ${what} by its form: ${JSON.stringify(text.slice(0, 30))}`, () =>
       assert.deepEqual(found(text), told(what)));
+});
+
+describe("the clouds of a plan", () => {
+  const policy = (actions: string) => ({ policy: JSON.stringify({ Statement: [{ Action: actions }] }) });
+  const open = { policy: '{"Statement":[{"Effect":"Allow","Principal":"*"}]}' };
+  const subnet = { virtualNetworkResourceId: "/s" };
+  const grant = { principalId: "p", roleDefinitionId: "r" };
+  const place = { region: "eu-central-1", accountId: "00000000-0000-4000-8000-000000000000" };
+
+  for (const [said, type, ...all] of [
+    [
+      "0: expression",
+      "kubernetes:admissionregistration.k8s.io/v1:ValidatingAdmissionPolicy",
+      { metadata: { name: "0" }, spec: { variables: [{ expression: "x".repeat(100_001) }] } },
+    ],
+    ["InvalidParameterValue", "aws:s3/bucket:Bucket", { bucket: "xn--a" }],
+    ["ValidationError", "aws:iam/role:Role", { path: "p".repeat(513) }],
+    ["InvalidInput", "aws:iam/role:Role", { tags: { a: "1", A: "2" } }],
+    ["LimitExceeded", "aws:iam/rolePolicy:RolePolicy", policy("x".repeat(10_240))],
+    ["MalformedPolicyDocument", "aws:iam/policy:Policy", policy("s3 get")],
+    ["AccessDenied", "aws:s3/bucketPolicy:BucketPolicy", open],
+    [
+      "InvalidValues",
+      "azure-native:storage:StorageAccount",
+      { networkRuleSet: { virtualNetworkRules: [subnet, subnet] } },
+    ],
+    ["RoleAssignmentExists", "azure-native:authorization:RoleAssignment", grant, { ...grant, principalId: "P" }],
+    ["ConflictError", "azure-native:keyvault:Secret", { vaultName: "v" }, { vaultName: "v" }],
+    ["NotFound", "azure-native:keyvault:Vault", { properties: { networkAcls: { virtualNetworkRules: [subnet] } } }],
+  ] as const)
+    it(`refuse as theirs do: ${said}`, () => {
+      const cloud = simulatedCloud(place, "fake");
+      const made = () =>
+        all.map((inputs, index) =>
+          cloud({ ...requestFor(type, `${index}`, inputs), parent: said === "InvalidValues" ? undefined : "p" }),
+        );
+      assert.throws(made, new RegExp(`^Error: ${said}`));
+    });
 });

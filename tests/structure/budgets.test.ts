@@ -17,14 +17,14 @@ const others = /^(?!(components|plan|check|rehearsal|cli|docs|tests)\/)/;
 
 const words: Readonly<Record<string, Budget>> = {
   components: { paths: /^components\//, most: 207_600, aim: 178_000 },
-  plan: { paths: /^plan\//, most: 38_436, aim: 38_000 },
+  plan: { paths: /^plan\//, most: 38_272, aim: 38_000 },
   check: { paths: /^check\//, most: 23_604, aim: 24_000 },
   rehearsal: { paths: /^rehearsal\//, most: 64_045, aim: 62_000 },
   cli: { paths: /^cli\//, most: 32_160, aim: 18_000 },
   "examples, ci, root": { paths: others, most: 22_630, aim: 18_000 },
   docs: { paths: /^docs\//, most: 36_190, aim: 38_000 },
-  tests: { paths: /^tests\//, most: 210_250, aim: 192_000 },
-  whole: { paths: /^/, most: 634_910, aim: 570_000 },
+  tests: { paths: /^tests\//, most: 210_354, aim: 192_000 },
+  whole: { paths: /^/, most: 634_840, aim: 570_000 },
 };
 const files: Budget = { paths: /^/, most: 880, aim: 950 };
 

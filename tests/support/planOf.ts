@@ -52,6 +52,7 @@ export const barePlan = (more: Partial<Plan> = {}): Plan => ({
   ...{
     version: 2,
     stack: "s",
+    settings: {},
     pools: [],
     machines: [],
     resources: [],
