@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { cidrForm } from "../model/cidr.ts";
 
 /** A setting in words, for messages, editors and the manual; `more` is what they need of its form. */
 export function described<T extends z.ZodType>(schema: T, description: string, more: z.core.GlobalMeta = {}): T {
@@ -31,9 +32,7 @@ export const nameForm = {
 
 export const lowerCaseName = (): z.ZodString => matching(dnsName, "is not a lower-case name");
 
-const ipv4Cidr = /^(\d{1,3}\.){3}\d{1,3}\/\d{1,2}$/;
-
-export const cidr = matching(ipv4Cidr, "is not an IPv4 network in CIDR notation").meta({
+export const cidr = matching(cidrForm, "is not an IPv4 network in CIDR notation").meta({
   patternErrorMessage: "four numbers with dots, a slash and the prefix length",
   examples: ["10.0.0.0/16"],
 });

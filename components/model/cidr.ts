@@ -8,15 +8,15 @@ export function addressCount(prefix: number): number {
   return 2 ** (32 - prefix);
 }
 
+/** Zeros in front are octal to some (golang/go#30999), and AWS's provider takes no second way to write a network. */
+export const cidrForm = /^(0|[1-9]\d{0,2})\.(0|[1-9]\d{0,2})\.(0|[1-9]\d{0,2})\.(0|[1-9]\d{0,2})\/(0|[1-9]\d?)$/;
+
 /** Reads `10.0.0.0/16`; `undefined` for other texts and for host bits that are not zero. */
 export function parseCidr(text: string): Cidr | undefined {
-  const match = /^(\d{1,3})\.(\d{1,3})\.(\d{1,3})\.(\d{1,3})\/(\d{1,2})$/.exec(text);
-  if (match === null) return undefined;
-  const [a, b, c, d, prefix] = match.slice(1).map(Number);
-  if (a === undefined || b === undefined || c === undefined || d === undefined || prefix === undefined)
-    return undefined;
-  if ([a, b, c, d].some((octet) => octet > 255) || prefix > 32) return undefined;
-  const first = ((a * 256 + b) * 256 + c) * 256 + d;
+  const numbers = cidrForm.exec(text)?.slice(1).map(Number) ?? [];
+  const prefix = numbers.pop();
+  if (prefix === undefined || prefix > 32 || numbers.some((octet) => octet > 255)) return undefined;
+  const first = numbers.reduce((sum, octet) => sum * 256 + octet, 0);
   return first % addressCount(prefix) === 0 ? { first, prefix } : undefined;
 }
 
