@@ -2,7 +2,7 @@ import * as aws from "@pulumi/aws";
 import * as pulumi from "@pulumi/pulumi";
 import { attachmentOrder, detachingRole } from "../../components/aws/owners.ts";
 import { privateBucket } from "../../components/aws/snapshots.ts";
-import { audience, policies, type StackScope, trustPolicy } from "./awsPolicies.ts";
+import { audience, policies, requireRoom, type StackScope, trustPolicy } from "./awsPolicies.ts";
 import type { CiSpec, CiStack } from "./config.ts";
 import {
   type CiOutputs,
@@ -19,6 +19,7 @@ export const deploySeconds = 21_600;
 
 /** The identity provider; for each stack a bucket, a key, and a role for each purpose. */
 export function setUpAws(spec: CiSpec): CiOutputs {
+  requireRoom(spec);
   const { region, accountId } = spec;
   const provider = new aws.Provider("fenestra-ci", {
     region,

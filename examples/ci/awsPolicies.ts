@@ -1,7 +1,7 @@
 import { allow, type PolicyDocument, policy, type Statement } from "../../components/aws/policyDocument.ts";
-import { partition } from "../../components/model/cloudFacts/ids.ts";
+import { iamLimits, partition, policyLength } from "../../components/model/cloudFacts/ids.ts";
 import { logGroupName } from "../../components/model/nodeSettings.ts";
-import type { CiStack, DnsRecord } from "./config.ts";
+import { CiConfigError, type CiSpec, type CiStack, type DnsRecord } from "./config.ts";
 import { issuer, type Purpose } from "./environments.ts";
 
 /** Binds a stack's roles. */
@@ -131,7 +131,6 @@ function change(scope: StackScope): readonly Statement[] {
     allow("MachinesAndNetwork", { autoscaling: "*", ec2: "*", elasticloadbalancing: "*" }, ["*"], {
       StringEquals: { "aws:RequestedRegion": scope.region },
     }),
-    ...changeIdentities(scope),
     allow(
       "Logs",
       {
@@ -145,30 +144,12 @@ function change(scope: StackScope): readonly Statement[] {
     ]),
     allow("FindImages", { ssm: "GetParameters" }, [own.images]),
     allow("Buckets", { s3: "*" }, [own.buckets, `${own.buckets}/*`]),
-    ...(scope.pods === undefined
-      ? []
-      : [
-          allow(
-            "Issuer",
-            {
-              iam: `CreateOpenIDConnectProvider DeleteOpenIDConnectProvider TagOpenIDConnectProvider UntagOpenIDConnectProvider`,
-            },
-            [own.issuer],
-          ),
-        ]),
     ...(scope.record === undefined ? [] : recordStatements(scope.record, own.zone)),
   ];
 }
 
-function changeIdentities(scope: StackScope): readonly Statement[] {
+function identities(scope: StackScope): readonly Statement[] {
   const own = ownNames(scope);
-  const bound =
-    scope.permissionsBoundary === undefined
-      ? undefined
-      : { StringEquals: { "iam:PermissionsBoundary": scope.permissionsBoundary } };
-  const ownPolicies = {
-    ArnLike: { "iam:PolicyARN": scope.pods === undefined ? own.policies : [own.policies, ...scope.pods.rights] },
-  };
   return [
     allow(
       "Identities",
@@ -180,6 +161,38 @@ function changeIdentities(scope: StackScope): readonly Statement[] {
       },
       own.identities,
     ),
+    allow("HandRolesToMachines", { iam: "PassRole" }, [own.roles], {
+      StringEquals: { "iam:PassedToService": "ec2.amazonaws.com" },
+    }),
+    allow("ServiceRoles", { iam: "CreateServiceLinkedRole" }, [own.serviceRoles], {
+      StringEquals: {
+        "iam:AWSServiceName": ["autoscaling.amazonaws.com", "elasticloadbalancing.amazonaws.com", "spot.amazonaws.com"],
+      },
+    }),
+    ...(scope.pods === undefined
+      ? []
+      : [
+          allow(
+            "Issuer",
+            {
+              iam: `CreateOpenIDConnectProvider DeleteOpenIDConnectProvider TagOpenIDConnectProvider UntagOpenIDConnectProvider`,
+            },
+            [own.issuer],
+          ),
+        ]),
+  ];
+}
+
+function giveRights(scope: StackScope): readonly Statement[] {
+  const own = ownNames(scope);
+  const bound =
+    scope.permissionsBoundary === undefined
+      ? undefined
+      : { StringEquals: { "iam:PermissionsBoundary": scope.permissionsBoundary } };
+  const ownPolicies = {
+    ArnLike: { "iam:PolicyARN": scope.pods === undefined ? own.policies : [own.policies, ...scope.pods.rights] },
+  };
+  return [
     // A boundary in the stack file also bounds what a run makes.
     allow("MakeRoles", { iam: "CreateRole PutRolePolicy" }, [own.roles], bound),
     // Of AWS's policies, which reach beyond the cluster, only those that the stack file names for pods.
@@ -193,14 +206,6 @@ function changeIdentities(scope: StackScope): readonly Statement[] {
           // say.
           allow("BoundRoles", { iam: "PutRolePermissionsBoundary" }, [own.roles], bound),
         ]),
-    allow("HandRolesToMachines", { iam: "PassRole" }, [own.roles], {
-      StringEquals: { "iam:PassedToService": "ec2.amazonaws.com" },
-    }),
-    allow("ServiceRoles", { iam: "CreateServiceLinkedRole" }, [own.serviceRoles], {
-      StringEquals: {
-        "iam:AWSServiceName": ["autoscaling.amazonaws.com", "elasticloadbalancing.amazonaws.com", "spot.amazonaws.com"],
-      },
-    }),
   ];
 }
 
@@ -297,7 +302,25 @@ export const policies = {
     ),
     look: policy(...look(scope)),
     resources: policy(...change(scope)),
+    identities: policy(...identities(scope)),
+    roles: policy(...giveRights(scope)),
     // A gate asks whether another machine could start before one goes.
     preflight: policy(...ask(scope)),
   }),
 } satisfies Readonly<Record<Purpose, (scope: StackScope) => Readonly<Record<string, PolicyDocument>>>>;
+
+/** @throws CiConfigError for what AWS would refuse: a bucket has 63 characters, 30 of them not the stack's. */
+export function requireRoom({ stacks, region, accountId = "0".repeat(12) }: CiSpec): void {
+  const problems = stacks.flatMap((each) => {
+    const { roles } = policies.deploy({ ...each, region, accountId, bucketArn: "", keyArn: "" });
+    return [
+      ...(/^[A-Za-z0-9-]{1,33}$/.test(each.stack)
+        ? []
+        : [`stacks: ${each.stack} names a bucket and a key; allowed: at most 33 letters, digits and hyphens`]),
+      ...(policyLength(JSON.stringify(roles)) <= iamLimits.managed
+        ? []
+        : [`stacks: ${each.stack} gives pods more policies than one of IAM can name; allowed: fewer, or statements`]),
+    ];
+  });
+  if (problems.length > 0) throw new CiConfigError(problems);
+}

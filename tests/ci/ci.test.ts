@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { loadConfig } from "../../components/config/load.ts";
-import { policies as made, type StackScope } from "../../examples/ci/awsPolicies.ts";
+import { policies as made, requireRoom, type StackScope } from "../../examples/ci/awsPolicies.ts";
 import { ciRoles, preflightActions, requireControllerRoles, rolesOf } from "../../examples/ci/azureRoles.ts";
 import { CiConfigError, ciStackOf, loadCiConfig, overlapping } from "../../examples/ci/config.ts";
 import { environmentName, purposes, subject } from "../../examples/ci/environments.ts";
@@ -29,12 +29,13 @@ describe("the subject of a run", () => {
   });
 });
 
+const config = {
+  "fenestra-ci:repository": "o/r",
+  "fenestra-ci:stacks": `["aws-dev"]`,
+  "fenestra-ci:stackDir": "stacks",
+};
+
 describe("the config of the setup", () => {
-  const config = {
-    "fenestra-ci:repository": "o/r",
-    "fenestra-ci:stacks": `["aws-dev"]`,
-    "fenestra-ci:stackDir": "stacks",
-  };
   const refused = (over: Readonly<Record<string, string>>, ...messages: readonly RegExp[]) =>
     assert.throws(
       () => loadCiConfig({ ...config, ...over }),
@@ -95,16 +96,25 @@ const scope = {
 const { region } = scope;
 
 describe("the rights of the workflows on AWS", () => {
-  const { state, look, resources } = made.deploy(scope);
-  const policies = { ...made.preview(scope), state, look, resources };
+  const { preflight: _, ...updates } = made.deploy(scope);
+  const policies = made.preview(scope);
+  const longest = { ...scope, cluster: "a".repeat(20), rolePath: `/${"b".repeat(510)}/` };
 
-  for (const [name, document] of Object.entries(policies))
+  for (const [name, document] of Object.entries({ ...made.preview(longest), ...made.deploy(longest) }))
     it(`${name}: fit into a policy`, () => {
       assert.ok(JSON.stringify(document).length <= 6144, `${JSON.stringify(document).length} characters`);
       const ids = document.Statement.map(({ Sid }) => Sid);
       assert.equal(new Set(ids).size, ids.length);
       for (const { Sid } of document.Statement) assert.match(Sid, /^[A-Za-z0-9]+$/);
     });
+
+  it("are refused where AWS would refuse them", () => {
+    const rights = Array.from({ length: 150 }, (_, index) => `arn:aws:iam::123456789012:policy/shop/orders-${index}`);
+    const spec = loadCiConfig(config);
+    const stacks = spec.stacks.map((each) => ({ ...each, stack: "a_b", pods: { issuer: undefined, rights } }));
+    requireRoom(spec);
+    assert.throws(() => requireRoom({ ...spec, stacks }), /a_b names a bucket.*a_b gives pods more policies/s);
+  });
 
   it("change nothing in a preview", () => {
     const reading = /^[a-z0-9]+:(Describe|Get|List|Decrypt|Simulate)/;
@@ -126,7 +136,7 @@ describe("the rights of the workflows on AWS", () => {
       );
   });
 
-  const roles = { preview: [policies.preview], deploy: [state, look, resources] };
+  const roles = { preview: [policies.preview], deploy: Object.values(updates) };
   const account = "123456789012";
   const zone = `arn:aws:route53:::hostedzone/${scope.record.zone}`;
   const record = (name: string) => ({
