@@ -1,5 +1,7 @@
+import type { StackConfig } from "../config/schema.ts";
 import { scriptsFolders } from "../machine/bundle.ts";
-import { partition } from "../model/cloudFacts/ids.ts";
+import { ccgKeys, ccgSecrets } from "../model/cloudFacts/identities.ts";
+import { partition, regionOfArn } from "../model/cloudFacts/ids.ts";
 import {
   agentChannels,
   allow,
@@ -65,19 +67,12 @@ function writeParameters(scope: PolicyScope, names: readonly string[]): readonly
   ];
 }
 
-interface GmsaSecrets {
-  readonly secrets: readonly string[];
-  /** ARNs of their keys, where not the account's own. */
-  readonly keys: readonly string[];
-}
-
 /** Reading these secrets only; a customer key is used for nothing but them (AWS KMS: how Secrets Manager uses KMS). */
-function readGmsaSecrets(scope: PolicyScope, { secrets, keys }: GmsaSecrets): readonly Statement[] {
-  if (secrets.length === 0) return [];
-  const regions = new Set(secrets.map((secret) => secret.split(":")[3] ?? scope.region));
+function readGmsaSecrets(secrets: readonly string[], keys: readonly string[]): PolicyDocument {
+  const regions = new Set(secrets.flatMap((secret) => regionOfArn(secret) ?? []));
   const read: Statement = allow("ReadGmsaSecrets", { secretsmanager: "GetSecretValue" }, secrets);
-  if (keys.length === 0) return [read];
-  return [
+  if (keys.length === 0) return policy(read);
+  return policy(
     read,
     allow("DecryptGmsaSecrets", { kms: "Decrypt" }, keys, {
       StringEquals: {
@@ -85,7 +80,7 @@ function readGmsaSecrets(scope: PolicyScope, { secrets, keys }: GmsaSecrets): re
         "kms:EncryptionContext:SecretARN": secrets,
       },
     }),
-  ];
+  );
 }
 
 export function scriptsArn(bucketArn: string, system: keyof typeof scriptsFolders): string {
@@ -101,12 +96,20 @@ function fetchScripts(scripts: string): Statement {
  * Pulling images of these repositories (Amazon ECR User Guide, "Private repository policy examples"). The token is good
  * for whatever its holder may pull; the call takes no resource.
  */
-function pullImages(repositories: readonly string[]): readonly Statement[] {
-  if (repositories.length === 0) return [];
-  return [
+function pullImages(repositories: readonly string[]): PolicyDocument {
+  return policy(
     allow("RegistryToken", { ecr: "GetAuthorizationToken" }, ["*"]),
     allow("PullImages", { ecr: "BatchCheckLayerAvailability BatchGetImage GetDownloadUrlForLayer" }, repositories),
-  ];
+  );
+}
+
+/** Lists of a stack file have policies of their own, for their length. */
+export function listPolicies(gmsa: StackConfig["addons"]["gmsa"], repositories: readonly string[] = []) {
+  const secrets = ccgSecrets(gmsa);
+  return {
+    ...(secrets.length > 0 && { gmsa: readGmsaSecrets(secrets, ccgKeys(gmsa)) }),
+    ...(repositories.length > 0 && { images: pullImages(repositories) }),
+  };
 }
 
 /**
@@ -118,13 +121,9 @@ export function workerPolicy(
   secrets: readonly string[],
   group: string,
   scripts: string,
-  gmsa: GmsaSecrets = { secrets: [], keys: [] },
-  repositories: readonly string[] = [],
 ): PolicyDocument {
   return policy(
     ...readParameters(scope, secrets),
-    ...readGmsaSecrets(scope, gmsa),
-    ...pullImages(repositories),
     fetchScripts(scripts),
     allow("ReportLifecycle", { autoscaling: "CompleteLifecycleAction RecordLifecycleActionHeartbeat" }, [
       groupArn(scope, group),

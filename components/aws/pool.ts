@@ -11,12 +11,11 @@ import { linuxWorkerPayload } from "../machine/linux/worker.ts";
 import type { WorkerPayload } from "../machine/payload.ts";
 import { packWindowsAws } from "../machine/windows/userData.ts";
 import { windowsWorkerPayload } from "../machine/windows/worker.ts";
-import { ccgKeys, ccgSecrets } from "../model/cloudFacts/identities.ts";
 import type { NodeSettings } from "../model/nodeSettings.ts";
 import { groupName, groupSize, type PoolSpec } from "../model/pools.ts";
 import { machineTemplate, templateReplaceOnChanges } from "./machineTemplate.ts";
 import { theirs } from "./owners.ts";
-import { scriptsArn, workerPolicy } from "./policies.ts";
+import { listPolicies, scriptsArn, workerPolicy } from "./policies.ts";
 import {
   groupHooks,
   groupTags,
@@ -133,21 +132,18 @@ export class Pool extends pulumi.ComponentResource {
   #makeIdentity(): Identity {
     const { spec, pool, accountId, joinKeyArn, scripts } = this.#args;
     const { name: cluster, region } = spec;
-    const { gmsa: accounts } = spec.addons;
-    const gmsa =
-      pool.os === "windows" && pool.ccgPlugin ? { secrets: ccgSecrets(accounts), keys: ccgKeys(accounts) } : undefined;
-    const policy = pulumi.all([accountId, joinKeyArn, scripts.bucketArn]).apply(([account, keyArn, bucket]) =>
+    const accounts = pool.os === "windows" && pool.ccgPlugin ? spec.addons.gmsa : undefined;
+    const worker = pulumi.all([accountId, joinKeyArn, scripts.bucketArn]).apply(([account, keyArn, bucket]) =>
       workerPolicy(
         { cluster, region, accountId: account, keyArn },
         // The last for this release alone: a machine of the previous template may start during the update.
         [...Object.values(workerParameters(spec, pool.name)), joinParameter(cluster)],
         groupName(spec.name, pool.name),
         scriptsArn(bucket, pool.os),
-        gmsa,
-        spec.registryAccess?.resources,
       ),
     );
-    return new Identity(`${this.#name}-identity`, { policies: { worker: policy }, iam: spec.iam }, { parent: this });
+    const policies = { worker, ...listPolicies(accounts, spec.registryAccess?.resources) };
+    return new Identity(`${this.#name}-identity`, { policies, iam: spec.iam }, { parent: this });
   }
 
   #makeTemplate(identity: Identity | undefined): LaunchTemplate {

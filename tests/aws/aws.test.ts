@@ -8,6 +8,7 @@ import {
   cloudControllerPolicy,
   controlPlanePolicy,
   ebsDriverPolicy,
+  listPolicies,
   scriptsArn,
   workerPolicy,
 } from "../../components/aws/policies.ts";
@@ -18,6 +19,7 @@ import { controlPlaneParameters, joinParameter } from "../../components/aws/secr
 import { securityRules } from "../../components/aws/security.ts";
 import { listOf, mapOf, textOf } from "../../components/gates/values.ts";
 import { machineFingerprint } from "../../components/machine/linux/controlPlane.ts";
+import { registryFacts } from "../../components/model/cloudFacts/identities.ts";
 import type { PoolSpec } from "../../components/model/pools.ts";
 import { ConfigError } from "../../components/model/problem.ts";
 import fenestra from "../../index.ts";
@@ -25,6 +27,7 @@ import { allows } from "../../plan/fakes/awsAccess.ts";
 import { nameOfUrn, type RecordedResource } from "../../plan/program/recorded.ts";
 import { readBack } from "../../plan/providers/nextUpdate.ts";
 import { readDocument } from "../docs/documents.ts";
+import { gmsa } from "../kubernetes/switches.ts";
 import { exampleControlPlane } from "../machine/examples.ts";
 import { ofType, poolOf, type Recorded, resource, runStack, specOf, withMocks } from "../support/mocks.ts";
 import { stackConfig } from "../support/stacks.ts";
@@ -274,7 +277,10 @@ describe("every policy", () => {
     const { initialised, ...keys } = controlPlaneParameters(scope.cluster);
     const join = joinParameter(scope.cluster);
     const bucket = `arn:aws:s3:::${"b".repeat(63)}`;
+    const list = (share: number) => `arn:aws:s:${scope.region}:1:${"l".repeat(registryFacts.aws.room * share - 40)}`;
+    const [web = assert.fail()] = gmsa("aws").credentialSpecs;
     for (const document of [
+      ...Object.values(listPolicies({ credentialSpecs: [{ ...web, secret: list(0.5), kmsKey: "k" }] }, [list(1)])),
       workerPolicy(scope, [join], "g".repeat(43), scriptsArn(bucket, "windows")),
       controlPlanePolicy(
         scope,

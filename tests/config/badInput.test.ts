@@ -9,6 +9,7 @@ import { loadConfig, validate } from "../../components/config/load.ts";
 import { readArtifactLock } from "../../components/model/artifacts.ts";
 import { ConfigError, hidesValue, showValue } from "../../components/model/problem.ts";
 import { selectableVersions } from "../../components/model/releases.ts";
+import { gmsa } from "../kubernetes/switches.ts";
 import { matchAnswers } from "../support/snapshot.ts";
 import { changedAt, configTexts, leavesOf, type PlainConfig } from "../support/stacks.ts";
 
@@ -89,6 +90,19 @@ describe("bad input", () => {
     assert.deepEqual(
       problems.map(({ path: at, allowed }) => [at, allowed]),
       [["config.fenestra:access.workloadIdentity.serviceAccounts[0].statements", "at most 10240 characters of JSON"]],
+    );
+  });
+
+  it("is told where a pool's policy has no room for a list", () => {
+    const of = (kind: string) => Array.from({ length: 100 }, (_, index) => `arn:aws:${kind}-${100_000 + index}`);
+    const resources = of("ecr:eu-central-1:123456789012:repository/a");
+    const secrets = of("secretsmanager:eu-central-1:123456789012:secret:a");
+    const [web] = gmsa("aws").credentialSpecs;
+    const credentialSpecs = secrets.map((secret, index) => ({ ...web, name: `a${index}`, secret }));
+    const { problems } = errorOf(changed("aws", { registryAccess: { resources }, "addons.gmsa": { credentialSpecs } }));
+    assert.deepEqual(
+      problems.flatMap(({ path: at, message }) => (message === "is too long a list" ? [at] : [])),
+      ["config.fenestra:addons.gmsa.credentialSpecs", "config.fenestra:registryAccess.resources"],
     );
   });
 

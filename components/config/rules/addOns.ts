@@ -1,5 +1,5 @@
 import { cloudFacts } from "../../model/cloudFacts/cloudFacts.ts";
-import { ccgPlugins, ccgSecretForms, ccgSecrets, registryFacts } from "../../model/cloudFacts/identities.ts";
+import { ccgKeys, ccgPlugins, ccgSecretForms, ccgSecrets, registryFacts } from "../../model/cloudFacts/identities.ts";
 import { refuse } from "../../model/problem.ts";
 import { poolRule, type Rules, repeated, rule } from "./rule.ts";
 
@@ -95,6 +95,19 @@ export const addOnRules: Rules = {
         : refuse(`${registryPath}.resources[${index}]`, value, "is no registry of this cloud", allowed);
     }),
   ),
+  roomForLists: rule(["cloud", "registryAccess", "addons.gmsa"], ({ cloud, registryAccess, "addons.gmsa": gmsa }) => {
+    const { room } = registryFacts[cloud];
+    const [secrets, keys] = [ccgSecrets(gmsa), ccgKeys(gmsa)];
+    return Object.entries({
+      [`${registryPath}.resources`]: registryAccess?.resources ?? [],
+      // The right to use keys names the secrets again.
+      [`${gmsaPath}.credentialSpecs`]: keys.length === 0 ? secrets : [...secrets, ...secrets, ...keys],
+    }).flatMap(([at, list]) => {
+      const { length } = JSON.stringify(list);
+      const allowed = `names of ${room} characters, which a policy has room for: share secrets, write * in ARNs`;
+      return length <= room ? [] : refuse(at, `${length} characters`, "is too long a list", allowed);
+    });
+  }),
   oneDestination: rule(["cloud", "addons.logs"], ({ cloud, "addons.logs": logs }) => {
     if (logs === undefined) return [];
     const named = destinations.filter((name) => logs[name] !== undefined);

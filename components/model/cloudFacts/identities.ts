@@ -202,6 +202,8 @@ interface RegistryFacts {
   readonly cacheDuration: string;
   /** Images for which the kubelet calls the plug-in. */
   readonly hosts: (resources: readonly string[]) => readonly string[];
+  /** Characters of a list of what machines may read, with brackets and quotes. */
+  readonly room: number;
 }
 
 /**
@@ -217,6 +219,8 @@ export const registryFacts: Readonly<Record<Cloud, RegistryFacts>> = {
     example: "arn:aws:ecr:eu-central-1:123456789012:repository/team/*",
     cacheDuration: "0s",
     hosts: ecrHosts,
+    // A policy has 6,144, and some 350 of its own (IAM User Guide, "IAM and AWS STS quotas").
+    room: 5_700,
   },
   azure: {
     plugin: {
@@ -232,6 +236,7 @@ export const registryFacts: Readonly<Record<Cloud, RegistryFacts>> = {
       "/subscriptions/00000000-0000-4000-8000-000000000000/resourceGroups/shared/providers/Microsoft.ContainerRegistry/registries/example",
     cacheDuration: "10m0s",
     hosts: () => azureHosts,
+    room: Number.POSITIVE_INFINITY,
   },
 };
 
