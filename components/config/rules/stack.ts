@@ -92,6 +92,14 @@ export const stackRules: Rules = {
         );
   }),
   name: rule(["cloud", "name"], ({ cloud, name }) => {
+    // The key of states on AWS, their resource group on Azure, and buckets of the workflows (cli/up/places.ts, examples/ci).
+    if (/^state(-|$)/.test(name))
+      return refuse(
+        key("name"),
+        name,
+        "is the name of the place of states",
+        "a name that is not state, nor begins with state-",
+      );
     const refusal = cloudFacts[cloud].nameRefusal(name);
     return refusal === undefined ? [] : [{ path: key("name"), value: name, ...refusal }];
   }),
