@@ -13,7 +13,14 @@ import { regionName } from "../model/cloudFacts/ids.ts";
 import type { ClusterSpec } from "../model/clusterSpec.ts";
 import { groupSize } from "../model/pools.ts";
 import { childPath, configPrefix } from "../model/problem.ts";
-import { type ClusterNetwork, groupContext, makeGroup, type NetworkArgs, type ZoneSubnets } from "./network.ts";
+import {
+  type ClusterNetwork,
+  groupContext,
+  makeGroup,
+  type NetworkArgs,
+  serviceEndpoints,
+  type ZoneSubnets,
+} from "./network.ts";
 import { type ClusterResourceGroup, notYet } from "./roles.ts";
 import type { Security } from "./security.ts";
 
@@ -23,13 +30,7 @@ export interface ExistingNetworkArgs {
   readonly secure: NetworkArgs["secure"];
 }
 
-type Role = "private" | "controlPlane";
-
-/** Service endpoints by which firewalls of vaults and storage know a subnet. */
-const services: Readonly<Record<Role, readonly string[]>> = {
-  private: ["Microsoft.KeyVault"],
-  controlPlane: ["Microsoft.KeyVault", "Microsoft.Storage"],
-};
+type Role = keyof typeof serviceEndpoints;
 
 /** Addresses of a subnet that Azure keeps (Azure documentation, virtual networks FAQ). */
 const keptAddresses = 5;
@@ -197,14 +198,14 @@ export class ExistingNetwork extends pulumi.ComponentResource implements Cluster
           pulumi.output(one ?? subnet.addressPrefixes.apply((several) => (several ?? []).join(", "))),
         ),
       },
-      ...services[role].map((service) => ({
+      ...serviceEndpoints[role].map((service) => ({
         path: at("id"),
         what: `the service endpoint ${service} of ${name}`,
         wanted: "on",
         found: subnet.serviceEndpoints.apply((all) =>
           (all ?? []).some((each) => each.service === service) ? "on" : "off",
         ),
-        remedy: `az network vnet subnet update --ids ${given.id} --service-endpoints ${services[role].join(" ")}, and those that it has`,
+        remedy: `az network vnet subnet update --ids ${given.id} --service-endpoints ${serviceEndpoints[role].join(" ")}, and those that it has`,
       })),
       {
         path: at("id"),

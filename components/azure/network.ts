@@ -56,8 +56,14 @@ export function resourceGroupName({
   return existing?.resourceGroup ?? `fenestra-${name}`;
 }
 
-function subnetName(role: "private" | "control-plane", zone: string): string {
-  return `${role}-${zone}`;
+/** By role; firewalls of vaults and storage know a subnet by these. */
+export const serviceEndpoints = {
+  private: ["Microsoft.KeyVault"],
+  controlPlane: ["Microsoft.KeyVault", "Microsoft.Storage"],
+} as const;
+
+function subnetName(role: keyof typeof serviceEndpoints, zone: string): string {
+  return `${role === "private" ? role : "control-plane"}-${zone}`;
 }
 
 /**
@@ -96,7 +102,11 @@ export class Network extends pulumi.ComponentResource implements ClusterNetwork 
     this.#network = this.#makeNetwork();
     this.networkId = this.#network.id;
     const gateways = this.#makeGateways();
-    this.zones = args.spec.network.zones.map((plan, index) => this.#makeSubnets(plan, gateways[index] ?? gateways[0]));
+    this.zones = args.spec.network.zones.map((plan, index) => {
+      const make = (role: keyof typeof serviceEndpoints) =>
+        this.#makeSubnet(role, plan, gateways[index] ?? gateways[0]);
+      return { zone: plan.zone, private: make("private"), controlPlane: make("controlPlane") };
+    });
     this.egress = this.#subnets;
     this.registerOutputs({ networkId: this.networkId });
   }
@@ -152,41 +162,21 @@ export class Network extends pulumi.ComponentResource implements ClusterNetwork 
     );
   }
 
-  #makeSubnets(plan: ZonePlan, gateway: NatGateway | undefined): ZoneSubnets {
-    return {
-      zone: plan.zone,
-      private: this.#makeSubnet("private", plan.zone, plan.private, ["Microsoft.KeyVault"], gateway),
-      controlPlane: this.#makeSubnet(
-        "control-plane",
-        plan.zone,
-        plan.controlPlane,
-        ["Microsoft.KeyVault", "Microsoft.Storage"],
-        gateway,
-      ),
-    };
-  }
-
-  #makeSubnet(
-    role: "private" | "control-plane",
-    zone: string,
-    addressPrefix: string,
-    services: readonly string[],
-    gateway: NatGateway | undefined,
-  ): Subnet {
+  #makeSubnet(role: keyof typeof serviceEndpoints, plan: ZonePlan, gateway: NatGateway | undefined): Subnet {
+    const name = subnetName(role, plan.zone);
     const before = this.#subnets.at(-1);
     const subnet = new Subnet(
-      `${this.#name}-${role}-${zone}`,
+      `${this.#name}-${name}`,
       {
         resourceGroupName: this.resourceGroup.name,
         virtualNetworkName: this.#network.name,
-        subnetName: subnetName(role, zone),
-        addressPrefix,
+        subnetName: name,
+        addressPrefix: plan[role],
         defaultOutboundAccess: false,
         // Landing zones refuse a subnet without one (Azure/Enterprise-Scale: Deny-Subnet-Without-Nsg). The machines'
         // interfaces have the same, so that rules of Services, which the cloud controller adds, hold in both places.
         networkSecurityGroup: { id: this.security.ids[role === "private" ? "workers" : "controlPlane"] },
-        // Firewalls of vaults and storage know the subnet by these.
-        serviceEndpoints: services.map((service) => ({ service })),
+        serviceEndpoints: serviceEndpoints[role].map((service) => ({ service })),
         ...(gateway === undefined ? {} : { natGateway: { id: gateway.id } }),
       },
       // Azure changes one subnet of a network at a time ("AnotherOperationInProgress"), and none whose group is
