@@ -141,9 +141,8 @@ export class ControlPlaneMachine extends pulumi.ComponentResource {
         creationData: { createOption: "Empty" },
         diskSizeGB: spec.controlPlane.etcdDiskGb,
         sku: { name: "Premium_LRS" },
-        ...(encryptionKey === undefined
-          ? {}
-          : { encryption: { type: "EncryptionAtRestWithCustomerKey", diskEncryptionSetId: encryptionKey } }),
+        // Its type is the set's: Azure refuses another (hashicorp/terraform-provider-azurerm#10588).
+        ...(encryptionKey === undefined ? {} : { encryption: { diskEncryptionSetId: encryptionKey } }),
         // Nobody may export its content by a link.
         networkAccessPolicy: "DenyAll",
         publicNetworkAccess: "Disabled",
