@@ -4,6 +4,7 @@ import type { ApiClient } from "../gates/apiProbe.ts";
 import { adminClient, apiUrl, type ClusterArgs, ControlPlane } from "../gates/controlPlane.ts";
 import type { MayStart } from "../gates/startGate.ts";
 import { azureCloudConfig } from "../kubernetes/addOns/cloudController.ts";
+import { firstOf } from "../model/addressPlan.ts";
 import { ccgSecrets } from "../model/cloudFacts/identities.ts";
 import type { ClusterResources, ClusterSpec } from "../model/clusterSpec.ts";
 import type { ServiceAccountTokens } from "../model/keyLists.ts";
@@ -29,7 +30,6 @@ interface GmsaIdentity {
 
 interface ControlPlaneParts {
   readonly network: ClusterNetwork;
-  readonly security: Security;
   readonly identity: Identity;
   readonly secrets: Secrets;
   readonly balancer: LoadBalancer;
@@ -80,7 +80,7 @@ export class Cluster extends pulumi.ComponentResource {
     this.api = adminClient(apiUrl(this.publicHost ?? this.host), pki);
     this.workloadIdentity = this.#makeWorkloadIdentity(pki, network, identity);
     const tokens = pki.tokens(this.workloadIdentity?.issuer);
-    const controlPlane = this.#makeControlPlane({ network, security, identity, secrets, balancer, sshKey, tokens });
+    const controlPlane = this.#makeControlPlane({ network, identity, secrets, balancer, sshKey, tokens });
     this.apiGate = controlPlane.apiGate;
     const gmsa = this.#makeGmsa(network, identity);
     this.gmsaObjectId = gmsa?.principalId;
@@ -198,15 +198,13 @@ export class Cluster extends pulumi.ComponentResource {
   }
 
   #makeLoadBalancer(network: ClusterNetwork): LoadBalancer {
-    const [first] = network.zones;
-    if (first === undefined) throw new RangeError("a network has at least one zone");
     return new LoadBalancer(
       `${this.#name}-api`,
       {
         spec: this.#spec,
         resourceGroup: network.resourceGroup,
         networkId: network.networkId,
-        subnetId: first.controlPlane.id,
+        subnetId: firstOf(network.zones).controlPlane.id,
         after: network.egress,
       },
       { parent: this },
@@ -231,15 +229,7 @@ export class Cluster extends pulumi.ComponentResource {
       );
   }
 
-  #makeControlPlane({
-    network,
-    security,
-    identity,
-    secrets,
-    balancer,
-    sshKey,
-    tokens,
-  }: ControlPlaneParts): ControlPlane {
+  #makeControlPlane({ network, identity, secrets, balancer, sshKey, tokens }: ControlPlaneParts): ControlPlane {
     const subnetIds = network.zones.map((zone) => zone.controlPlane.id);
     const snapshots = new Snapshots(
       `${this.#name}-snapshots`,
@@ -251,7 +241,7 @@ export class Cluster extends pulumi.ComponentResource {
       resourceGroup: network.resourceGroup,
       endpoint: balancer.endpoint,
       tokens,
-      group: security.controlPlane,
+      group: network.security.controlPlane,
       poolIds: balancer.poolIds,
       identityId: identity.id,
       access: {
@@ -264,7 +254,7 @@ export class Cluster extends pulumi.ComponentResource {
       sshKey,
       after: [
         ...network.egress,
-        ...security.rules,
+        ...network.security.rules,
         ...secrets.controlPlane,
         secrets.join,
         ...identity.roles,

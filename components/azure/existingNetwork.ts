@@ -7,7 +7,7 @@ import * as pulumi from "@pulumi/pulumi";
 import * as random from "@pulumi/random";
 import { type NetworkFact, networkCheck } from "../gates/networkCheck.ts";
 import { untilKnown } from "../gates/waitFor.ts";
-import type { ExistingNetwork as Given } from "../model/addressPlan.ts";
+import { firstOf, type ExistingNetwork as Given } from "../model/addressPlan.ts";
 import { addressCount, cidr } from "../model/cidr.ts";
 import { regionName } from "../model/cloudFacts/ids.ts";
 import type { ClusterSpec } from "../model/clusterSpec.ts";
@@ -19,6 +19,7 @@ import {
   makeGroup,
   type NetworkArgs,
   serviceEndpoints,
+  subscriptionOf,
   type ZoneSubnets,
 } from "./network.ts";
 import { type ClusterResourceGroup, notYet } from "./roles.ts";
@@ -59,7 +60,9 @@ export class ExistingNetwork extends pulumi.ComponentResource implements Cluster
     this.#name = name;
     this.#args = args;
     const { existing, spec } = args;
-    this.names = namesOf(existing, spec.network.zones[0]?.zone);
+    const [, , , , vnetResourceGroup = ""] = existing.id.split("/");
+    const { id } = this.#given(firstOf(spec.network.zones).zone).private;
+    this.names = { vnetResourceGroup, vnetName: lastOf(existing.id), subnetName: lastOf(id) };
     this.resourceGroup = this.#group();
     this.security = args.secure(this.resourceGroup);
     const network = VirtualNetwork.get(`${name}-vnet`, existing.id, { parent: this });
@@ -107,7 +110,7 @@ export class ExistingNetwork extends pulumi.ComponentResource implements Cluster
 
   #controllerRole(): pulumi.Input<string> {
     const { existing, spec } = this.#args;
-    const [, , subscription = ""] = existing.id.split("/");
+    const subscription = subscriptionOf(existing.id);
     if (existing.controllerRole !== undefined)
       return `/subscriptions/${subscription}/providers/Microsoft.Authorization/roleDefinitions/${existing.controllerRole}`;
     const group = `/subscriptions/${subscription}/resourceGroups/${this.names.vnetResourceGroup}`;
@@ -138,8 +141,7 @@ export class ExistingNetwork extends pulumi.ComponentResource implements Cluster
   #group(): ClusterResourceGroup {
     const { existing, spec } = this.#args;
     if (existing.resourceGroup === undefined) return makeGroup(`${this.#name}-group`, spec, { parent: this });
-    const [, , subscription = ""] = existing.id.split("/");
-    const id = `/subscriptions/${subscription}/resourceGroups/${existing.resourceGroup}`;
+    const id = `/subscriptions/${subscriptionOf(existing.id)}/resourceGroups/${existing.resourceGroup}`;
     return groupContext(ResourceGroup.get(`${this.#name}-group`, id, { parent: this }), spec);
   }
 
@@ -249,13 +251,6 @@ export const controllerActions = [
   "Microsoft.Network/virtualNetworks/subnets/read",
   "Microsoft.Network/virtualNetworks/subnets/join/action",
 ] as const;
-
-function namesOf(existing: Given, firstZone: string | undefined): ClusterNetwork["names"] {
-  const [, , , , vnetResourceGroup = ""] = existing.id.split("/");
-  const first = firstZone === undefined ? undefined : existing.subnets[firstZone];
-  if (first === undefined) throw new RangeError("an existing network has subnets for its first zone");
-  return { vnetResourceGroup, vnetName: lastOf(existing.id), subnetName: lastOf(first.private.id) };
-}
 
 function lastOf(id: string): string {
   return id.split("/").at(-1) ?? "";

@@ -7,6 +7,7 @@ import { VirtualNetworkLink } from "@pulumi/azure-native/privatedns/virtualNetwo
 import type * as inputs from "@pulumi/azure-native/types/input.js";
 import * as pulumi from "@pulumi/pulumi";
 import type { ApiEndpoint } from "../machine/cloudAccess.ts";
+import { firstOf } from "../model/addressPlan.ts";
 import { addressAt, cidr } from "../model/cidr.ts";
 import { azure } from "../model/cloudFacts/azure.ts";
 import { dnsZone } from "../model/cloudFacts/ids.ts";
@@ -83,9 +84,7 @@ export class LoadBalancer extends pulumi.ComponentResource {
   }
 
   #internalAddress(): string {
-    const [zone] = this.#args.spec.network.zones;
-    if (zone === undefined) throw new RangeError("an address plan has at least one zone");
-    return addressAt(cidr(zone.controlPlane), balancerAddress);
+    return addressAt(cidr(firstOf(this.#args.spec.network.zones).controlPlane), balancerAddress);
   }
 
   /**

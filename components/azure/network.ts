@@ -4,7 +4,7 @@ import { Subnet } from "@pulumi/azure-native/network/subnet.js";
 import { VirtualNetwork } from "@pulumi/azure-native/network/virtualNetwork.js";
 import { ResourceGroup } from "@pulumi/azure-native/resources/resourceGroup.js";
 import * as pulumi from "@pulumi/pulumi";
-import type { ExistingNetwork, ZonePlan } from "../model/addressPlan.ts";
+import { type ExistingNetwork, firstOf, type ZonePlan } from "../model/addressPlan.ts";
 import type { ClusterSpec } from "../model/clusterSpec.ts";
 import { theirs } from "./owners.ts";
 import { type ClusterResourceGroup, inResourceGroup } from "./roles.ts";
@@ -90,12 +90,10 @@ export class Network extends pulumi.ComponentResource implements ClusterNetwork 
     super("fenestra:azure:Network", name, {}, opts);
     this.#name = name;
     this.#spec = args.spec;
-    const [first] = args.spec.network.zones;
-    if (first === undefined) throw new RangeError("a network has at least one zone");
     this.names = {
       vnetResourceGroup: resourceGroupName(args.spec),
       vnetName: args.spec.name,
-      subnetName: subnetName("private", first.zone),
+      subnetName: subnetName("private", firstOf(args.spec.network.zones).zone),
     };
     this.resourceGroup = makeGroup(`${name}-group`, args.spec, { parent: this });
     this.security = args.secure(this.resourceGroup);
@@ -213,7 +211,7 @@ export function groupContext(
 }
 
 /** The subscription in a resource id: `/subscriptions/<id>/resourceGroups/...`. */
-function subscriptionOf(resourceId: string): string {
+export function subscriptionOf(resourceId: string): string {
   const [, keyword, subscription] = resourceId.split("/");
   if (keyword !== "subscriptions" || subscription === undefined)
     throw new RangeError(`${resourceId} is not the id of a resource in a subscription`);

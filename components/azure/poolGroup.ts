@@ -180,25 +180,18 @@ function autoscalerHints(spec: GroupSettings, pool: PoolSpec): Readonly<Record<s
 }
 
 /** How a scale set's machines are bought: spot, whose end comes without notice. */
-export function purchase(
-  pool: PoolSpec,
-): Pick<
-  inputs.compute.VirtualMachineScaleSetVMProfileArgs,
-  "priority" | "evictionPolicy" | "billingProfile" | "scheduledEventsProfile"
-> {
-  return {
-    ...(pool.spot
-      ? { priority: "Spot", evictionPolicy: "Delete", billingProfile: { maxPrice: -1 } }
-      : {
-          priority: "Regular",
-          scheduledEventsProfile: {
-            terminateNotificationProfile: {
-              enable: true,
-              notBeforeTimeout: `PT${cloudFacts.azure.timings.termination[pool.os] / 60}M`,
-            },
+export function purchase({ spot, os }: PoolSpec) {
+  return spot
+    ? { priority: "Spot", evictionPolicy: "Delete", billingProfile: { maxPrice: -1 } }
+    : {
+        priority: "Regular",
+        scheduledEventsProfile: {
+          terminateNotificationProfile: {
+            enable: true,
+            notBeforeTimeout: `PT${cloudFacts.azure.timings.termination[os] / 60}M`,
           },
-        }),
-  };
+        },
+      };
 }
 
 /**

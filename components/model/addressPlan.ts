@@ -82,6 +82,11 @@ export function existingPlan(network: string, zones: readonly string[], existing
   };
 }
 
+export function firstOf<Zone>([zone]: readonly Zone[]): Zone {
+  if (zone === undefined) throw new RangeError("a network has at least one zone");
+  return zone;
+}
+
 /** The start of a slot: machines' addresses do not depend on the size. */
 function controlPlaneRange(shared: Cidr, slot: number, prefix: number): Cidr {
   const sixteenth = subnet(shared, 4, 8 + slot);
@@ -100,8 +105,7 @@ export function controlPlaneMembers(
   const taken = new Map<string, number>();
   return Array.from({ length: replicas }, (_, index) => {
     const zoneIndex = index % zones.length;
-    const zone = zones[zoneIndex];
-    if (zone === undefined) throw new RangeError("an address plan has at least one zone");
+    const zone = firstOf(zones.slice(zoneIndex));
     const before = taken.get(zone.controlPlane) ?? 0;
     taken.set(zone.controlPlane, before + 1);
     return {
