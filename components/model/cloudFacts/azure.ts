@@ -141,8 +141,12 @@ export const azure: CloudFacts = {
     windowsLeastGb: 127,
   },
   tags: {
-    fits: (_name, value) => !/\p{Cc}/u.test(value),
-    refusal: { message: "has a control character in its value", allowed: "values on one line" },
+    // Azure REST API, Tags - Create Or Update: prefixes "reserved for Azure use".
+    fits: (name, value) => !/^(azure|microsoft|windows)/i.test(name) && !/\p{Cc}/u.test(value),
+    refusal: {
+      message: "has a name that Azure reserves, or a control character",
+      allowed: "names that begin with neither azure, microsoft nor windows; values on one line",
+    },
     takesName: true,
     // 15 (Azure documentation, tag resources, "Limitations"), and the program adds two.
     most: [13, "Azure's DNS zones"],
