@@ -164,13 +164,12 @@ export const machineRules: Rules = {
   }),
   disk: poolRule(["os", "diskGb"], ["cloud"], ({ os, diskGb }, path, { cloud }) => {
     const { words, disks } = cloudFacts[cloud];
-    return os !== "linux" && diskGb !== undefined && diskGb < disks.windowsLeastGb
-      ? refuse(
-          `${path}.diskGb`,
-          diskGb,
-          `is smaller than the Windows image on ${words.title}`,
-          `${disks.windowsLeastGb} GiB at least`,
-        )
+    const refused = (message: string, allowed: string) =>
+      refuse(`${path}.diskGb`, diskGb, `${message} ${words.title}`, `${allowed} GiB`);
+    if (diskGb === undefined) return [];
+    if (diskGb > disks.mostGb) return refused("is more than a system disk has on", `at most ${disks.mostGb}`);
+    return os !== "linux" && diskGb < disks.windowsLeastGb
+      ? refused("is smaller than the Windows image on", `at least ${disks.windowsLeastGb}`)
       : [];
   }),
   image: poolRule(["image", "os"], ["cloud"], ({ image, os }, path, { cloud }) =>

@@ -108,7 +108,7 @@ export const aws: CloudFacts = {
     words: "latest or an AMI id, ami- with 8 or 17 hexadecimal digits",
     ofOther: () => undefined,
   },
-  disks: { types: ["gp3", "io2"], windowsGb: 120, windowsLeastGb: 30 },
+  disks: { types: ["gp3", "io2"], windowsGb: 120, windowsLeastGb: 30, mostGb: 4096 },
   tags: {
     // IAM restricts tags of roles to these characters (IAM API Reference, Tag).
     fits: (name, value) => /^[\p{L}\p{Z}\p{N}_.:/=+\-@]*$/u.test(name + value),

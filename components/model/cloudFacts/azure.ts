@@ -139,6 +139,8 @@ export const azure: CloudFacts = {
     windowsGb: 128,
     // Microsoft's images in the marketplace (Azure documentation, smalldisk images).
     windowsLeastGb: 127,
+    // Azure documentation, introduction to managed disks, "OS disk".
+    mostGb: 4095,
   },
   tags: {
     // Azure REST API, Tags - Create Or Update: prefixes "reserved for Azure use".
