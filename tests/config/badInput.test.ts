@@ -106,6 +106,13 @@ describe("bad input", () => {
     );
   });
 
+  it("is told where pods' addresses take a group's last tag", () => {
+    const labels = Object.fromEntries(Array.from({ length: 37 }, (_, index) => [`l${index}`, ""]));
+    const scaled = { "pools.0.autoscale": { min: 1, max: 2 }, "pools.0.labels": labels };
+    assert.equal(messagesOf(changed("azure", scaled)), "\n");
+    assert.match(messagesOf(changed("azure", { ...scaled, "network.pods": "azure-cni" })), /too many labels/);
+  });
+
   it("is told all at once, sorted, once each, as people read it", () => {
     const error = errorOf(
       changed("aws", {

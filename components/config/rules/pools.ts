@@ -157,15 +157,16 @@ export const poolRules: Rules = {
   /** The autoscaler learns an empty group's labels and taints from its tags, whose number is limited. */
   hints: poolRule(
     ["name", "os", "size", "capacity", "autoscale", "labels", "taints", "hyperV", "ccgPlugin"],
-    ["cloud", "tags"],
-    (pool, path, { cloud, tags }) => {
+    ["cloud", "tags", "network.pods"],
+    (pool, path, { cloud, tags, "network.pods": pods }) => {
       const size = machineSize(cloud, pool.size ?? cloudFacts[cloud].sizes.default, pool.capacity);
       if (pool.autoscale === undefined || size === undefined) return [];
       const { kubeletLabels, ownLabels, taints } = poolScheduling(pool, pool.name, size);
       const { ofGroup, longestHint, ignoreCase } = cloudFacts[cloud].tags;
       const { words } = cloudFacts[cloud];
       const keys = [...Object.keys({ ...ownLabels, ...kubeletLabels }), ...new Set(taints.map(({ key }) => key))];
-      const free = mostGroupTags - ofGroup - Object.keys(tags).length;
+      // The number of pods is another hint there.
+      const free = mostGroupTags - ofGroup - Object.keys(tags).length - Number(pods === "azure-cni");
       const long = keys.filter((key) => key.length > longestHint);
       const twins = ignoreCase
         ? keys.filter((key, at) => keys.findIndex((each) => each.toLowerCase() === key.toLowerCase()) !== at)
