@@ -30,6 +30,7 @@ export interface Grant {
   readonly scope: pulumi.Input<string>;
   /** The name of its assignment in older states. */
   readonly formerly?: string;
+  readonly condition?: string | undefined;
 }
 
 interface Grantee {
@@ -45,7 +46,7 @@ function roleDefinitionId(subscriptionId: string, role: Grant["role"]): string {
 export function assignRole(
   name: string,
   { principalId, subscriptionId }: Grantee,
-  { role, scope, formerly }: Grant,
+  { role, scope, formerly, condition }: Grant,
   opts: pulumi.CustomResourceOptions,
 ): RoleAssignment {
   return new RoleAssignment(
@@ -56,6 +57,7 @@ export function assignRole(
       principalType: "ServicePrincipal",
       roleDefinitionId: pulumi.output(subscriptionId).apply((id) => roleDefinitionId(id, role)),
       scope,
+      ...(condition === undefined ? {} : { condition, conditionVersion: "2.0" }),
     },
     // What Azure refuses to change ("RoleAssignmentUpdateNotPermitted"; hashicorp/terraform-provider-azurerm:
     // internal/services/authorization/role_assignment_resource.go). The name is random: the new one can come first.

@@ -7,7 +7,7 @@ import * as storage from "@pulumi/azure-native/storage/index.js";
 import * as pulumi from "@pulumi/pulumi";
 import * as random from "@pulumi/random";
 import { controllerActions } from "../../components/azure/existingNetwork.ts";
-import { notYet } from "../../components/azure/roles.ts";
+import { assignRole, notYet } from "../../components/azure/roles.ts";
 import { untilKnown } from "../../components/gates/waitFor.ts";
 import {
   type CiRole,
@@ -15,7 +15,7 @@ import {
   federatedCredential,
   preflightActions,
   type RoleScope,
-  requireControllerRoles,
+  requireStacks,
   rolesOf,
 } from "./azureRoles.ts";
 import type { CiSpec, CiStack } from "./config.ts";
@@ -45,7 +45,7 @@ interface Shared {
 
 /** An account and a vault for states; for each stack a container, a key and identities. */
 export function setUpAzure({ region: location, accountId, repository, stacks }: CiSpec): CiOutputs {
-  requireControllerRoles(stacks);
+  requireStacks(stacks);
   const provider = new azure.Provider("fenestra-ci", {
     location,
     ...(accountId === undefined ? {} : { subscriptionId: accountId }),
@@ -279,21 +279,11 @@ class AzureStack extends pulumi.ComponentResource {
     scopes: Readonly<Record<RoleScope, pulumi.Output<string>>>,
   ): void {
     for (const { role, on, condition } of roles)
-      new authorization.RoleAssignment(
+      assignRole(
         `${name}-${role}`,
-        {
-          principalId: identity.principalId,
-          // Without it a role for a new identity is refused (Azure RBAC, troubleshooting).
-          principalType: "ServicePrincipal",
-          roleDefinitionId: this.#shared.subscriptionId.apply((id) => roleDefinitionId(id, role)),
-          scope: scopes[on],
-          ...(condition === undefined ? {} : { condition, conditionVersion: "2.0" }),
-        },
+        { principalId: identity.principalId, subscriptionId: this.#shared.subscriptionId },
+        { role: { id: ciRoles[role] }, scope: scopes[on], condition },
         { parent: this },
       );
   }
-}
-
-function roleDefinitionId(subscriptionId: string, role: CiRole["role"]): string {
-  return `/subscriptions/${subscriptionId}/providers/Microsoft.Authorization/roleDefinitions/${ciRoles[role]}`;
 }

@@ -4,12 +4,9 @@ import { issuer, type Purpose } from "./environments.ts";
 
 /** Ids of built-in roles (Azure documentation, "Azure built-in roles"). */
 export const ciRoles = {
+  ...clusterRoles,
   contributor: "b24988ac-6180-42a0-ab88-20f7382dd24c",
-  keyVaultCryptoUser: clusterRoles.keyVaultCryptoUser,
-  reader: clusterRoles.reader,
   roleBasedAccessControlAdministrator: "f58310d9-a9f6-439a-9e8d-f62e7b41a168",
-  storageBlobDataContributor: clusterRoles.storageBlobDataContributor,
-  storageBlobDataReader: "2a2b9908-6ea1-4ae2-8e65-a410df84e7d1",
 } as const;
 
 /** What a contributor may and no reader. */
@@ -21,7 +18,6 @@ export type RoleScope = "state" | "key" | "subscription";
 export interface CiRole {
   readonly role: keyof typeof ciRoles;
   readonly on: RoleScope;
-  /** Without one the role holds as it is. */
   readonly condition?: string;
 }
 
@@ -53,16 +49,24 @@ export function rolesOf(purpose: Purpose, { pods, network }: Pick<CiStack, "pods
   ];
 }
 
-/** @throws CiConfigError for stacks that write the controllers' role, which no workflow may */
-export function requireControllerRoles(stacks: readonly CiStack[]): void {
-  const without = stacks.filter(({ network }) => network !== undefined && network.controllerRole === undefined);
-  if (without.length > 0)
-    throw new CiConfigError(
-      without.map(
-        ({ stack }) =>
+/** Of a container (Azure documentation, "Naming and referencing containers, blobs, and metadata"). */
+const containerName = /^(?=.{3,63}$)[a-z0-9]+(-[a-z0-9]+)*$/;
+
+/** @throws CiConfigError for stacks that Azure makes no container for, or that write a role */
+export function requireStacks(stacks: readonly CiStack[]): void {
+  const problems = stacks.flatMap(({ stack, network }) => [
+    ...(containerName.test(stack)
+      ? []
+      : [
+          `stacks: ${stack} cannot name its state's container; allowed: 3 to 63 lower-case letters, digits and single hyphens. Rename its file`,
+        ]),
+    ...(network === undefined || network.controllerRole !== undefined
+      ? []
+      : [
           `stacks: ${stack} makes a role in its network, which no workflow may; allowed: a stack that names one. Set network.existing.controllerRole in its file to an id from uuidgen; this program makes the role`,
-      ),
-    );
+        ]),
+  ]);
+  if (problems.length > 0) throw new CiConfigError(problems);
 }
 
 /** Trusts runs with exactly this subject. */

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { loadConfig } from "../../components/config/load.ts";
 import { policies as made, requireRoom, type StackScope } from "../../examples/ci/awsPolicies.ts";
-import { ciRoles, preflightActions, requireControllerRoles, rolesOf } from "../../examples/ci/azureRoles.ts";
+import { ciRoles, preflightActions, requireStacks, rolesOf } from "../../examples/ci/azureRoles.ts";
 import { CiConfigError, ciStackOf, loadCiConfig, overlapping } from "../../examples/ci/config.ts";
 import { environmentName, purposes, subject } from "../../examples/ci/environments.ts";
 import { allows, type Call } from "../../plan/fakes/awsAccess.ts";
@@ -70,12 +70,15 @@ describe("the config of the setup", () => {
     assert.deepEqual(overlapping([...own, "fenestral"]), own);
   });
 
-  it("refuses a stack that would write a role", () => {
+  it("refuses a stack that would write a role, or whose name no container can have", () => {
     const { stacks } = loadCiConfig({ ...config, "fenestra-ci:stacks": `["azure-existing"]` });
-    assert.throws(
-      () => requireControllerRoles(stacks),
-      /azure-existing makes a role .* network\.existing\.controllerRole .* uuidgen/,
-    );
+    for (const stack of ["Azure-prod", "azure_prod", "az", "a--z"])
+      assert.throws(
+        () => requireStacks(stacks.map((each) => ({ ...each, stack }))),
+        new RegExp(
+          `${stack} cannot name .*\n.*${stack} makes a role .* network\\.existing\\.controllerRole .* uuidgen`,
+        ),
+      );
   });
 });
 

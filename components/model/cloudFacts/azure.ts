@@ -139,11 +139,11 @@ export const azure: CloudFacts = {
     windowsGb: 128,
     // Microsoft's images in the marketplace (Azure documentation, smalldisk images).
     windowsLeastGb: 127,
-    // Azure documentation, introduction to managed disks, "OS disk".
+    // Azure documentation, managed disks.
     mostGb: 4095,
   },
   tags: {
-    // Azure REST API, Tags - Create Or Update: prefixes "reserved for Azure use".
+    // Azure REST API, "Tags - Create Or Update".
     fits: (name, value) => !/^(azure|microsoft|windows)/i.test(name) && !/\p{Cc}/u.test(value),
     refusal: {
       message: "has a name that Azure reserves, or a control character",
