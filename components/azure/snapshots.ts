@@ -82,15 +82,13 @@ export class Snapshots extends pulumi.ComponentResource {
       { parent: this, protect: spec.environment === "production" },
     );
     const days = spec.controlPlane.backup.keepDays;
-    const prefixMatch = [`${containerName}/`];
-    expire(name, resourceGroup, account, this, {
-      filters: { blobTypes: ["blockBlob"], prefixMatch },
+    keepVersions(name, resourceGroup, account, days, this, {
+      filters: { blobTypes: ["blockBlob"], prefixMatch: [`${containerName}/`] },
       actions: {
         baseBlob: { delete: { daysAfterModificationGreaterThan: days } },
         version: { delete: { daysAfterCreationGreaterThan: 2 * days } },
       },
     });
-    keepVersions(name, resourceGroup, account, days, this);
     const role = assignRole(
       `${name}-write`,
       { principalId: controlPlane.principalId, subscriptionId: resourceGroup.subscriptionId },
@@ -111,8 +109,7 @@ export function keepContent(
   parent: pulumi.Resource,
 ): void {
   const days = 90;
-  keepVersions(name, resourceGroup, account, days, parent);
-  expire(name, resourceGroup, account, parent, {
+  keepVersions(name, resourceGroup, account, days, parent, {
     filters: { blobTypes: ["blockBlob"] },
     actions: { version: { delete: { daysAfterCreationGreaterThan: days } } },
   });
@@ -124,15 +121,16 @@ function keepVersions(
   account: StorageAccount,
   days: number,
   parent: pulumi.Resource,
+  definition: inputs.storage.ManagementPolicyDefinitionArgs,
 ): void {
+  const place = { resourceGroupName: resourceGroup.name, accountName: account.name };
   // Azure takes a year at most.
   const kept = { enabled: true, days: Math.min(365, days) };
   new BlobServiceProperties(
     `${name}-versions`,
     {
-      resourceGroupName: resourceGroup.name,
-      accountName: account.name,
-      // The only name that Azure takes.
+      ...place,
+      // The only name, as below.
       blobServicesName: "default",
       isVersioningEnabled: true,
       deleteRetentionPolicy: kept,
@@ -140,21 +138,10 @@ function keepVersions(
     },
     { parent },
   );
-}
-
-function expire(
-  name: string,
-  resourceGroup: ResourceGroupContext,
-  account: StorageAccount,
-  parent: pulumi.Resource,
-  definition: inputs.storage.ManagementPolicyDefinitionArgs,
-): void {
   new ManagementPolicy(
     `${name}-expiry`,
     {
-      resourceGroupName: resourceGroup.name,
-      accountName: account.name,
-      // The only name that Azure accepts.
+      ...place,
       managementPolicyName: "default",
       policy: { rules: [{ enabled: true, name: "expire", type: "Lifecycle", definition }] },
     },
