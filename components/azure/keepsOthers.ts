@@ -9,6 +9,14 @@ export type ReadResource = (id: string, apiVersion: string) => Promise<unknown>;
 
 type Values = Readonly<Record<string, unknown>> | undefined;
 
+/** What the SDK sends where nobody says anything. */
+export const filledIn: Readonly<Record<string, unknown>> = {
+  enableDdosProtection: false,
+  enableVmProtection: false,
+  privateEndpointNetworkPolicies: "Disabled",
+  privateLinkServiceNetworkPolicies: "Enabled",
+};
+
 const resource = z.looseObject({ properties: z.looseObject({}).default({}) });
 
 /** What differs without anybody's doing. */
@@ -64,7 +72,7 @@ export function keepsOthers(name: string, read: ReadResource): pulumi.ResourceTr
     if (left === undefined || opts.id !== undefined) return undefined;
     // The SDK wraps some of an account's inputs, sent or not.
     const isWrapped = (value: unknown) => /:StorageAccount$/.test(type) && pulumi.Output.isInstance(value);
-    const ignoreChanges = left.inputs.filter((input) => props[input] === undefined || isWrapped(props[input]));
+    const ignoreChanges = left.inputs.filter((input) => props[input] === filledIn[input] || isWrapped(props[input]));
     const hooks = asks === true ? { hooks: { beforeUpdate: [hook] } } : {};
     return { props, opts: pulumi.mergeOptions(opts, { ignoreChanges, ...hooks }) };
   };

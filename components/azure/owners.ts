@@ -154,7 +154,8 @@ const rows = {
       others: teams,
       inputs: [
         ...["applicationGatewayIPConfigurations", "delegations", "ipAllocations", "ipamPoolPrefixAllocations"],
-        ...["routeTable", "serviceEndpointPolicies", "sharingScope"],
+        ...["privateEndpointNetworkPolicies", "privateLinkServiceNetworkPolicies", "routeTable"],
+        ...["serviceEndpointPolicies", "sharingScope"],
       ],
     },
     asks: true,
@@ -174,8 +175,8 @@ const rows = {
     left: {
       others: teams,
       inputs: [
-        ...["bgpCommunities", "ddosProtectionPlan", "encryption", "extendedLocation", "flowTimeoutInMinutes"],
-        ...["ipAllocations", "privateEndpointVNetPolicies"],
+        ...["bgpCommunities", "ddosProtectionPlan", "enableDdosProtection", "enableVmProtection", "encryption"],
+        ...["extendedLocation", "flowTimeoutInMinutes", "ipAllocations", "privateEndpointVNetPolicies"],
       ],
     },
     asks: true,

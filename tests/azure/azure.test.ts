@@ -120,11 +120,12 @@ describe("what others set on Azure", () => {
     {
       title: "name servers, protection and times of a network",
       type: network,
+      now: { enableDdosProtection: false },
       live: {
-        ...{ dhcpOptions: { dnsServers: ["10.0.0.4"] }, ddosProtectionPlan: group("plan") },
+        ...{ dhcpOptions: { dnsServers: ["10.0.0.4"] }, ddosProtectionPlan: group("plan"), enableDdosProtection: true },
         ...{ encryption: { enabled: true }, flowTimeoutInMinutes: 20 },
       },
-      taken: ["ddosProtectionPlan", "encryption", "flowTimeoutInMinutes", "dhcpOptions"],
+      taken: ["ddosProtectionPlan", "enableDdosProtection", "encryption", "flowTimeoutInMinutes", "dhcpOptions"],
     },
   ];
   for (const { title, type = subnet, old = {}, now = {}, live, taken } of cases)
@@ -137,7 +138,8 @@ describe("what others set on Azure", () => {
     withMocks(() => {
       pulumi.runtime.registerStackTransformation(keepsOthers("others", read));
       const given = { resourceGroupName: "g", virtualNetworkName: "n" };
-      const sent = new Subnet("sent", { ...given, routeTable: group("mine") });
+      const own = { routeTable: group("mine"), privateEndpointNetworkPolicies: "Enabled" };
+      const sent = new Subnet("sent", { ...given, ...own });
       new Subnet("left", given, { dependsOn: sent });
       new VirtualNetwork("net", { resourceGroupName: "g" }, { ignoreChanges: ["tags"] });
     });
@@ -155,9 +157,11 @@ describe("what others set on Azure", () => {
     assert.deepEqual(options("left").hooks, { beforeUpdate: ["others"] });
     const net = resource(recorded, network, "net").options;
     assert.deepEqual(
-      ["tags", "encryption"].filter((each) => !net.ignoreChanges.includes(each)),
+      ["tags", "encryption", "enableDdosProtection"].filter((each) => !net.ignoreChanges.includes(each)),
       [],
     );
+    assert.ok(options("left").ignoreChanges.includes("privateEndpointNetworkPolicies"));
+    assert.ok(!options("sent").ignoreChanges.includes("privateEndpointNetworkPolicies"));
     assert.partialDeepStrictEqual(recorded.hooks.get("others"), { opts: { onDryRun: true } });
 
     const update = { urn: "urn:x", id: "/s", type: subnet, oldOutputs: { azureApiVersion: "2024-05-01" } };

@@ -2,6 +2,7 @@
 import assert from "node:assert/strict";
 import { readdirSync, readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
+import { filledIn } from "../../components/azure/keepsOthers.ts";
 import { isPropertyList, isPropertyMap, type PropertyMap } from "../../components/gates/values.ts";
 import type { Owners } from "../../components/model/cloudFacts/facts.ts";
 import type { RecordedResource } from "../../plan/program/recorded.ts";
@@ -68,7 +69,7 @@ function neverSent(type: string, resources: readonly Pick<RecordedResource, "inp
     (key) =>
       outputs.has(key) &&
       !/^(id|name|type)$/.test(key) &&
-      !resources.some((each) => each.inputs[key] !== undefined) &&
+      !resources.some((each) => each.inputs[key] !== filledIn[key]) &&
       !mayBeSent(type, key),
   );
 }
