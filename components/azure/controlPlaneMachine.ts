@@ -10,7 +10,7 @@ import type { ApiEndpoint } from "../machine/cloudAccess.ts";
 import { packLinux } from "../machine/linux/cloudConfig.ts";
 import { controlPlanePayload, machineFingerprint } from "../machine/linux/controlPlane.ts";
 import type { MachinePayload } from "../machine/payload.ts";
-import type { ControlPlaneMember } from "../model/addressPlan.ts";
+import { type ControlPlaneMember, firstOf } from "../model/addressPlan.ts";
 import { controlPlanePodAddresses } from "../model/cidr.ts";
 import { at } from "../model/json.ts";
 import { operatingSystem } from "../model/operatingSystems.ts";
@@ -217,7 +217,7 @@ export class ControlPlaneMachine extends pulumi.ComponentResource {
         parent: this,
         dependsOn: [before],
         replaceOnChanges: [...cardReplaceOnChanges],
-        // The name is fixed, as the disk's is: two cannot exist at once.
+        // As for the disk.
         deleteBeforeReplace: true,
       },
     );
@@ -226,9 +226,8 @@ export class ControlPlaneMachine extends pulumi.ComponentResource {
   /** Fixed, as the machine's own address is: a dynamic one might be that of a machine to come. */
   #podAddresses(): readonly string[] {
     const { spec, member } = this.#args;
-    const rangeOf = ({ zoneIndex }: ControlPlaneMember) => spec.network.zones[zoneIndex]?.controlPlane;
+    const rangeOf = ({ zoneIndex }: ControlPlaneMember) => firstOf(spec.network.zones.slice(zoneIndex)).controlPlane;
     const range = rangeOf(member);
-    if (range === undefined) throw new RangeError(`there is no zone ${member.zone}`);
     // Zones of an existing network may share a range.
     const before = spec.controlPlane.members.slice(0, member.index).filter((other) => rangeOf(other) === range);
     return controlPlanePodAddresses(spec.kubernetes.podNetwork.addressing, range, before.length);

@@ -2,6 +2,7 @@ import * as pulumi from "@pulumi/pulumi";
 import { z } from "zod";
 import { messageOf } from "../gates/poll.ts";
 import { skipVariable } from "../gates/startGate.ts";
+import { at } from "../model/json.ts";
 import { azureOwners } from "./owners.ts";
 
 /** A resource as Azure has it now, by its id. */
@@ -9,8 +10,9 @@ export type ReadResource = (id: string, apiVersion: string) => Promise<unknown>;
 
 type Values = Readonly<Record<string, unknown>> | undefined;
 
-/** What the SDK sends where nobody says anything. */
+/** What the SDK, or the program of a machine, sends where nobody else says anything. */
 export const filledIn: Readonly<Record<string, unknown>> = {
+  "identity.type": "UserAssigned",
   enableDdosProtection: false,
   enableVmProtection: false,
   privateEndpointNetworkPolicies: "Disabled",
@@ -72,7 +74,9 @@ export function keepsOthers(name: string, read: ReadResource): pulumi.ResourceTr
     if (left === undefined || opts.id !== undefined) return undefined;
     // The SDK wraps some of an account's inputs, sent or not.
     const isWrapped = (value: unknown) => /:StorageAccount$/.test(type) && pulumi.Output.isInstance(value);
-    const ignoreChanges = left.inputs.filter((input) => props[input] === filledIn[input] || isWrapped(props[input]));
+    const ignoreChanges = left.inputs.filter(
+      (input) => at(props, input) === filledIn[input] || isWrapped(props[input]),
+    );
     const hooks = asks === true ? { hooks: { beforeUpdate: [hook] } } : {};
     return { props, opts: pulumi.mergeOptions(opts, { ignoreChanges, ...hooks }) };
   };

@@ -38,7 +38,7 @@ const rows = {
       inputs: [
         ...["additionalCapabilities", "applicationProfile", "availabilitySet", "billingProfile"],
         ...["capacityReservation", "evictionPolicy", "extendedLocation", "extensionsTimeBudget", "hostGroup"],
-        ...["licenseType", "placement", "plan", "platformFaultDomain", "proximityPlacementGroup"],
+        ...["identity.type", "licenseType", "placement", "plan", "platformFaultDomain", "proximityPlacementGroup"],
         ...["scheduledEventsPolicy", "scheduledEventsProfile", "userData", "virtualMachineScaleSet"],
       ],
     },

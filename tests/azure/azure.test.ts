@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { VirtualMachine } from "@pulumi/azure-native/compute/virtualMachine.js";
 import { Subnet } from "@pulumi/azure-native/network/subnet.js";
 import { VirtualNetwork } from "@pulumi/azure-native/network/virtualNetwork.js";
 import * as pulumi from "@pulumi/pulumi";
@@ -142,6 +143,8 @@ describe("what others set on Azure", () => {
       const sent = new Subnet("sent", { ...given, ...own });
       new Subnet("left", given, { dependsOn: sent });
       new VirtualNetwork("net", { resourceGroupName: "g" }, { ignoreChanges: ["tags"] });
+      new VirtualMachine("plain", { resourceGroupName: "g", identity: { type: "UserAssigned" } });
+      new VirtualMachine("monitored", { resourceGroupName: "g", identity: { type: "SystemAssigned, UserAssigned" } });
     });
 
   it("is ignored unless it is sent, and asked of Azure before an update and in its preview", async () => {
@@ -163,6 +166,13 @@ describe("what others set on Azure", () => {
     assert.ok(options("left").ignoreChanges.includes("privateEndpointNetworkPolicies"));
     assert.ok(!options("sent").ignoreChanges.includes("privateEndpointNetworkPolicies"));
     assert.partialDeepStrictEqual(recorded.hooks.get("others"), { opts: { onDryRun: true } });
+    const machines = azureType("compute:VirtualMachine");
+    assert.deepEqual(
+      ["plain", "monitored"].map((name) =>
+        resource(recorded, machines, name).options.ignoreChanges.includes("identity.type"),
+      ),
+      [true, false],
+    );
 
     const update = { urn: "urn:x", id: "/s", type: subnet, oldOutputs: { azureApiVersion: "2024-05-01" } };
     await assert.rejects(

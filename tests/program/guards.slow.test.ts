@@ -5,6 +5,7 @@ import { fileURLToPath } from "node:url";
 import { filledIn } from "../../components/azure/keepsOthers.ts";
 import { isPropertyList, isPropertyMap, type PropertyMap } from "../../components/gates/values.ts";
 import type { Owners } from "../../components/model/cloudFacts/facts.ts";
+import { at } from "../../components/model/json.ts";
 import type { RecordedResource } from "../../plan/program/recorded.ts";
 import { declaredResource, pathsOf } from "../../plan/providers/declared.ts";
 import { ownersOf } from "../../plan/replacement/table.ts";
@@ -69,7 +70,7 @@ function neverSent(type: string, resources: readonly Pick<RecordedResource, "inp
     (key) =>
       outputs.has(key) &&
       !/^(id|name|type)$/.test(key) &&
-      !resources.some((each) => each.inputs[key] !== filledIn[key]) &&
+      !resources.some((each) => each.inputs[key] !== undefined) &&
       !mayBeSent(type, key),
   );
 }
@@ -95,7 +96,14 @@ function differences(
       "nothing sends",
       own.filter((path) => path !== "tags" && !sent.has(path) && !unsent.includes(path) && !mayBeSent(type, path)),
     ],
-    ["a setting sends, and left to others:", (left?.inputs ?? []).filter((path) => !unsent.includes(path))],
+    [
+      "a setting sends, and left to others:",
+      (left?.inputs ?? []).filter(
+        (path) =>
+          !unsent.includes(path) &&
+          (!(path in filledIn) || resources.some(({ inputs }) => at(inputs, path) !== filledIn[path])),
+      ),
+    ],
     ["ours, and ignored:", own.filter((path) => !others.includes(path) && ignored.has(path))],
     ["theirs, and not ignored:", others.filter((path) => !ignored.has(path))],
     ["shared, and sent:", Object.keys(shared).filter((path) => sent.has(path))],
