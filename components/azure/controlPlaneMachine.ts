@@ -6,6 +6,7 @@ import type { MemberNode } from "../gates/apiProbe.ts";
 import type { MachineArgs } from "../gates/controlPlane.ts";
 import { sentInputs } from "../gates/sent.ts";
 import type { MachineToStart } from "../gates/startGate.ts";
+import { untilKnown } from "../gates/waitFor.ts";
 import type { ApiEndpoint } from "../machine/cloudAccess.ts";
 import { packLinux } from "../machine/linux/cloudConfig.ts";
 import { controlPlanePayload, machineFingerprint } from "../machine/linux/controlPlane.ts";
@@ -23,7 +24,7 @@ import {
   osDisk,
   podAddressNames,
 } from "./machineTemplate.ts";
-import { inResourceGroup, type ResourceGroupContext } from "./roles.ts";
+import { inResourceGroup, notYet, type ResourceGroupContext } from "./roles.ts";
 import { controlPlaneSecrets, joinSecret, vaultUri, workerSecrets } from "./secrets.ts";
 import type { GroupIds } from "./security.ts";
 
@@ -217,6 +218,7 @@ export class ControlPlaneMachine extends pulumi.ComponentResource {
         parent: this,
         dependsOn: [before],
         replaceOnChanges: [...cardReplaceOnChanges],
+        hooks: { onError: [untilKnown(`${this.#name}-address`, notYet.interface)] },
         // As for the disk.
         deleteBeforeReplace: true,
       },

@@ -210,7 +210,6 @@ export function groupContext(
   };
 }
 
-/** The subscription in a resource id: `/subscriptions/<id>/resourceGroups/...`. */
 export function subscriptionOf(resourceId: string): string {
   const [, keyword, subscription] = resourceId.split("/");
   if (keyword !== "subscriptions" || subscription === undefined)

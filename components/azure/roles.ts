@@ -72,15 +72,14 @@ export function assignRole(
 /**
  * The same right on each thing of a list, named by the thing: by their places in the list the next would take the place
  * of one that goes, while its own assignment is still there ("RoleAssignmentExists").
- *
- * @param name the identity's
  */
 export function rightOnEach(name: string, purpose: string, role: RoleName, scopes: readonly string[]) {
-  const grants = scopes.map((scope, index) => {
-    const grant = { role, scope };
-    return [`${purpose}-${digest(grant)}`, { ...grant, formerly: `${name}-${purpose}-${index}` }] as const;
-  });
-  return Object.fromEntries(grants);
+  return Object.fromEntries(
+    scopes.map((scope, index) => {
+      const grant = { role, scope };
+      return [`${purpose}-${digest(grant)}`, { ...grant, formerly: `${name}-${purpose}-${index}` }];
+    }),
+  );
 }
 
 export function digest(grant: Grant): string {
@@ -129,12 +128,13 @@ export function diskGrants({
  * Refusals that end by themselves, after which azure-native does not try again: of a role for about five minutes
  * (hashicorp/terraform-provider-azurerm#19916, #5038), of an identity for a credential (#32179;
  * Azure/Azure-Verified-Modules#2673; openshift/cloud-credential-operator#878), of subnets for a firewall while anything
- * of their network changes (Azure/azure-rest-api-specs#11143).
+ * of their network changes (Azure/azure-rest-api-specs#11143), of a failed machine's interface (rancher/machine#359).
  */
 export const notYet = {
   role: /RoleDefinitionDoesNotExist/,
   identity: /MS Graph resource not found|ParentResourceNotFound/,
   subnets: /SubnetsNotProvisioned/,
+  interface: /NicReservedForAnotherVm/,
 } as const;
 
 /** Without repetitions, which Azure refuses ("RoleAssignmentExists"): ids have no case. */
@@ -199,7 +199,6 @@ export class Identity extends pulumi.ComponentResource {
 export interface ResourceGroupContext {
   readonly name: pulumi.Input<string>;
   readonly subscriptionId: pulumi.Input<string>;
-  /** Region: `westeurope`. */
   readonly location: string;
   /** For every resource: azure-native has no default tags, unlike AWS's provider. */
   readonly tags: Readonly<Record<string, string>>;

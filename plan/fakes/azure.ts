@@ -83,7 +83,6 @@ function azurePath(
   return at(`${subscription}/resourceGroups/${input("resourceGroupName") ?? ""}/providers/${inside}`, own(last));
 }
 
-/** When machines were made, the same in every run. */
 const created = "2026-01-01T00:00:00+00:00";
 
 type Outputs = (
@@ -210,8 +209,9 @@ function requireTurn({ dependencies, inputs, name, type }: ResourceRequest, { ma
 }
 
 /**
- * A role and an identity are not known everywhere for minutes (hashicorp/terraform-provider-azurerm#19916, #32179), and
- * a firewall takes no subnet while its network changes (Azure/azure-rest-api-specs#11143).
+ * A role and an identity are not known everywhere for minutes (hashicorp/terraform-provider-azurerm#19916, #32179), a
+ * firewall takes no subnet while its network changes (Azure/azure-rest-api-specs#11143), and a failed machine holds its
+ * interface (rancher/machine#359).
  *
  * @throws Error for what needs such a thing and is not tried again
  */
@@ -220,6 +220,7 @@ function requirePatience({ inputs, name, options, type }: ResourceRequest, { fin
     (type.endsWith(":FederatedIdentityCredential") &&
       [...made()].some(({ request }) => request.inputs.resourceName === inputs.resourceName)) ||
     (type.endsWith(":RoleAssignment") && find(textOf(inputs.roleDefinitionId) ?? "") !== undefined) ||
+    type.endsWith(":NetworkInterface") ||
     (/:(Vault|StorageAccount)$/.test(type) && JSON.stringify(inputs).includes('"virtualNetworkRules":[{'));
   if (mayWait && options.hooks.onError === undefined) throw new Error(`NotFound: ${name} is not tried again`);
 }
