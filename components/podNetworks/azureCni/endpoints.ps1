@@ -32,9 +32,9 @@ function Repair-PodNetwork {
     }
     $Memory.calm = New-Deadline 600
     $today = ('{0:o}' -f [DateTime]::UtcNow).Substring(0, 10)
-    $restarts = @(@((Read-Text "$file-restarts") -split "`n") -eq $today)
-    # Before anything is done: restarts that nobody counts have no end.
-    Write-Text "$file-restarts" (($restarts + $today) -join "`n")
+    # Each by the boot that wanted it. Before anything is done: restarts that nobody counts have no end.
+    $restarts = @((Read-Text "$file-restarts") -split "`n" -like "$today *" -ne "$today $BootId")
+    Write-Text "$file-restarts" (($restarts + "$today $BootId") -join "`n")
     Write-Notice 'HNS has lost the endpoints of the pods; the machine is drained and restarts' 'Warning'
     try {
         & "$PSScriptRoot/drain.ps1" -Seconds $Machine.drain.spotSeconds
@@ -45,6 +45,5 @@ function Repair-PodNetwork {
     if ($restarts.Count -ge 3) {
         throw 'HNS has lost the endpoints of the pods again after three restarts of the machine today'
     }
-    # Not by WMI, as Restart-Computer.
-    Invoke-Program 'shutdown.exe' @('/r', '/f', '/t', '0') -Seconds 30 | Out-Null
+    Restart-Machine
 }

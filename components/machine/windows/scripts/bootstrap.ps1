@@ -18,7 +18,7 @@ if ($machine.foreground) {
     if ($code -eq 3010) {
         $code = 0
         try {
-            Restart-Machine 10 "$($machine.paths.state)/reboots"
+            Restart-Machine 10
             exit 0
         }
         catch {

@@ -11,7 +11,10 @@ $features = @(Get-WindowsFeature -Name $os.features)
 $pending = @($features | Where-Object { $_.InstallState -eq 'InstallPending' }).Count -gt 0
 $reboot = $pending
 $missing = @($features | Where-Object { 'Installed', 'InstallPending' -notcontains $_.InstallState })
-if ($missing.Count -gt 0 -and -not $pending) {
+if ($missing.Count -gt 0 -and $pending) {
+    return 'again'
+}
+if ($missing.Count -gt 0) {
     Write-Log "features to install: $($missing.Name -join ', ')"
     $result = Install-WindowsFeature -Name $missing.Name
     if (-not $result.Success) {
@@ -19,20 +22,18 @@ if ($missing.Count -gt 0 -and -not $pending) {
     }
     $reboot = $result.RestartNeeded -ne 'No'
 }
-Set-Keys @($keys)
 foreach ($name in $os.servicesOff) {
     Invoke-Optional "service $name off" {
         Set-Service -Name $name -StartupType Disabled
         Stop-Within $name
     }
 }
+# Last: the next attempt would find them right, and ask for no reboot.
+Set-Keys @($keys)
 Write-Failed
 
 # Drivers read some values when they start. Requested once, and never after another reboot: a policy may revert a value
 # each time.
 if ($reboot -or ($seen.changed -and -not (Test-Path -LiteralPath "$($Machine.paths.state)/reboots"))) {
-    if ($missing.Count -gt 0 -and $pending) {
-        return 'again'
-    }
     return 'reboot'
 }

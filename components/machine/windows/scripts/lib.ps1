@@ -225,20 +225,10 @@ function Expand-Text {
     $Text.Replace('@NODE_NAME@', $Node.name).Replace('@PROVIDER_ID@', $Node.providerId).Replace('@NODE_IP@', $Node.address)
 }
 
-# Restarts Windows, not through WMI, which may hang. One that is under way or planned already is as good: 1115, 1190. One
-# that is refused is asked for again, and taken back from the file that counts them.
+# Restarts Windows, not through WMI, which may hang. One that is under way or planned already is as good: 1115, 1190.
 function Restart-Machine {
-    param([int] $Seconds = 0, [string] $Counted = '')
-    try {
-        Invoke-Program 'shutdown.exe' @('/r', '/f', '/t', "$Seconds", '/c', 'fenestra') -Accept @(0, 1115, 1190) -Seconds 60 | Out-Null
-    }
-    catch {
-        $count = 0
-        if ($Counted -and [int]::TryParse((Read-Text $Counted), [ref] $count)) {
-            Write-Text $Counted "$($count - 1)"
-        }
-        throw
-    }
+    param([int] $Seconds = 0)
+    Invoke-Program 'shutdown.exe' @('/r', '/f', '/t', "$Seconds", '/c', 'fenestra') -Accept @(0, 1115, 1190) -Seconds 60 | Out-Null
 }
 
 # Kills a process and all its descendants.

@@ -91,16 +91,19 @@ function Invoke-Waves {
     0
 }
 
-# Counts a reboot. False when the limit is reached: then something requests one for ever.
+# Counts a reboot by the boot that wants it: one that was refused, or does not come, is asked for again. False when the
+# limit is reached: then something requests one for ever.
 function Add-Reboot {
     param($Machine)
     $file = "$($Machine.paths.state)/reboots"
-    $count = 0
-    [int]::TryParse((Read-Text $file), [ref] $count) | Out-Null
-    if ($count -ge $Machine.reboots.allowed) {
-        return $false
+    $boots = @((Read-Text $file) -split "`n" -ne '')
+    $boot = Get-BootId
+    if ($boots -notcontains $boot) {
+        if ($boots.Count -ge $Machine.reboots.allowed) {
+            return $false
+        }
+        Write-Text $file (($boots + $boot) -join "`n")
     }
-    Write-Text $file "$($count + 1)"
     $true
 }
 
@@ -179,7 +182,7 @@ if (-not $FirstWave) {
     }
     if ($code -eq 3010) {
         Write-Notice 'restarting to finish the installation of features'
-        Restart-Machine 0 "$($machine.paths.state)/reboots"
+        Restart-Machine
     }
 }
 exit $code

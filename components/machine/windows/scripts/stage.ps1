@@ -12,6 +12,11 @@ function Invoke-Stage {
         Write-Log "stage $($Stage.name): nothing to do"
         return 0
     }
+    $record = Read-Data "$($Machine.paths.state)/$($Stage.name).json"
+    if ($record.reboot -eq $BootId -and $record.hash -eq $Stage.hash) {
+        Write-Log "stage $($Stage.name): still needs its reboot"
+        return 3010
+    }
     $watch = [Diagnostics.Stopwatch]::StartNew()
     if (Test-Baked $Machine $Stage) {
         Set-StageDone $Machine $Stage $BootId

@@ -46,12 +46,17 @@ Test 'a machine restarts for HNS thrice a day, then stays drained; a boot begins
     $machine = New-Case
     New-Folder (Split-Path -Parent $machine.network.conflist)
     Write-Text $machine.network.conflist 'here'
-    Repair-PodNetwork $machine 'boot-1' @{}
+    foreach ($boot in 1, 2, 3) {
+        Repair-PodNetwork $machine "boot-$boot" @{}
+        $fakePc.services.hns.id += 100
+        # One that has not come is none.
+        foreach ($time in 1, 2) { Repair-PodNetwork $machine "boot-$boot" @{ calm = New-Deadline 0 } }
+    }
+    Repair-PodNetwork $machine 'boot-4' @{}
     $fakePc.services.hns.id = 200
-    foreach ($time in 1, 2, 3) { Repair-PodNetwork $machine 'boot-1' @{ calm = New-Deadline 0 } }
-    Assert-Throws { Repair-PodNetwork $machine 'boot-1' @{ calm = New-Deadline 0 } } 'after three restarts of the machine today$'
-    Repair-PodNetwork $machine 'boot-2' @{ calm = New-Deadline 0 }
-    Assert-Equal $fakePc.deeds (@('drain', 'shutdown.exe /r /f /t 0') * 3 + 'drain')
+    Assert-Throws { Repair-PodNetwork $machine 'boot-4' @{ calm = New-Deadline 0 } } 'after three restarts of the machine today$'
+    Repair-PodNetwork $machine 'boot-5' @{ calm = New-Deadline 0 }
+    Assert-Equal $fakePc.deeds (@('drain', 'shutdown.exe /r /f /t 0 /c fenestra') * 6 + 'drain')
     # Nothing is done uncounted; neither a drain that fails nor a restart that is refused ends it.
     $machine = New-Case
     Write-Text "$scripts/drain.ps1" 'Add-Deed drain; throw 503'
@@ -61,6 +66,6 @@ Test 'a machine restarts for HNS thrice a day, then stays drained; a boot begins
     Assert-Throws { function Write-Text { throw 'full' }; Repair-PodNetwork $machine 'boot-1' @{ calm = New-Deadline 0 } } '^full$'
     Set-Values $fakePc @{ call = 'shutdown.exe*'; way = 'throws'; times = 1 }
     foreach ($time in 1, 2) { try { Repair-PodNetwork $machine 'boot-1' @{ calm = New-Deadline 0 } } catch { Add-Deed failed } }
-    Assert-Equal $fakePc.deeds @('drain', 'failed', 'drain', 'shutdown.exe /r /f /t 0')
+    Assert-Equal $fakePc.deeds @('drain', 'failed', 'drain', 'shutdown.exe /r /f /t 0 /c fenestra')
 }
 Complete-Tests

@@ -158,6 +158,14 @@ Test 'a stage that wants a restart and itself again gets both, as often as allow
     # In the foreground what fails is tried three times.
     Assert-Equal @('features', 'artifacts' | ForEach-Object { $name = $_; @((Get-Ran) -eq $name).Count }) @(5, 1)
 }
+Test 'a restart that does not come is asked for again, without its stage' {
+    Reset-Fake @{ reboots = 1 }
+    $machine = New-Machine
+    foreach ($time in 1, 2, 3, 4) { Assert-Equal (Invoke-Run $machine -FirstWave) 3010 }
+    $fakePc.boot = 'boot-2'
+    Assert-Equal (Invoke-Run $machine -FirstWave) 0
+    Assert-Equal @((Get-Ran) -eq 'features').Count 1
+}
 Test 'torn facts of the node, and a token that is back, repeat their stage' {
     Reset-Fake
     $machine = New-Machine
