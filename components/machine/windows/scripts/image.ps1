@@ -48,6 +48,12 @@ function Read-Kept {
     Read-Data "$($Machine.paths.downloads)/kept/$($Artifact.file).json"
 }
 
+# What came out of an archive, by the record.
+function Get-KeptNames {
+    param($Kept)
+    $Kept.files.PSObject.Properties | Where-Object { $_ } | ForEach-Object { $_.Name }
+}
+
 # Whether a file is in its place as it was verified, by the digest of the lock file, or by that of the record where that
 # has none; of an archive all programs, by the digests of the record.
 function Test-Placed {
@@ -56,12 +62,12 @@ function Test-Placed {
     if (-not $Artifact.unpack) {
         return $digest -and (Get-Digest "$($Artifact.folder)/$($Artifact.name)" $Artifact.algorithm) -eq $digest
     }
-    $files = @($Kept.files.PSObject.Properties | Where-Object { $_ })
-    if ($Kept.digest -ne $digest -or $files.Count -eq 0 -or @(Get-Packed $Machine $Artifact | Where-Object { $files.Name -notcontains $_ }).Count -gt 0) {
+    $names = @(Get-KeptNames $Kept)
+    if ($Kept.digest -ne $digest -or $names.Count -eq 0 -or @(Get-Packed $Machine $Artifact | Where-Object { $names -notcontains $_ }).Count -gt 0) {
         return $false
     }
-    foreach ($file in $files) {
-        if (-not $file.Value -or (Get-Digest "$($Artifact.folder)/$($file.Name)" 'SHA256') -ne $file.Value) {
+    foreach ($name in $names) {
+        if (-not $Kept.files.$name -or (Get-Digest "$($Artifact.folder)/$name" 'SHA256') -ne $Kept.files.$name) {
             return $false
         }
     }

@@ -84,9 +84,12 @@ function Test-StageDone {
         return $false
     }
     # Not the digests: those are compared when a stage is to be made again.
-    foreach ($artifact in @($Machine.artifacts | Where-Object { $_.stage -eq $Stage.name -and -not $_.unpack })) {
-        if (-not (Test-Program "$($artifact.folder)/$($artifact.name)")) {
-            return $false
+    foreach ($artifact in @($Machine.artifacts | Where-Object { $_.stage -eq $Stage.name })) {
+        $names = if ($artifact.unpack) { Get-KeptNames (Read-Kept $Machine $artifact) } else { $artifact.name }
+        foreach ($name in $names) {
+            if (-not (Test-Program "$($artifact.folder)/$name")) {
+                return $false
+            }
         }
     }
     foreach ($path in $Stage.fills) {

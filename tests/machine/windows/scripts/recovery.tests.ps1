@@ -27,6 +27,16 @@ Test 'a later boot starts these processes' {
     Assert-Ready
     Assert-Equal $fakePc.ran @('credentials', 'network', 'proxy', 'join', 'services')
 }
+Test 'what is gone or torn of an archive comes back with the next boot' {
+    # Without containerd its service would not start, and all would be looked at.
+    $unpacked = @($fakeData.artifacts | Where-Object { $fakeArchives[$_.name] -and $_.name -ne 'containerd' } | ForEach-Object { "$($_.folder)/$($fakeArchives[$_.name])" })
+    foreach ($how in { Remove-Item $args[0] }, { [IO.File]::WriteAllBytes($args[0], (New-Object byte[] 9)) }) {
+        foreach ($path in $unpacked) { & $how $path }
+        Restart-Fake
+        Assert-Ready
+        Assert-Equal @($unpacked | Where-Object { -not (Test-Good $_.Substring($drive.Length)) }) @()
+    }
+}
 Test 'a machine keeps its logins while their store refuses, and asks again' {
     Restart-Fake
     $fakePc.denied = $true
