@@ -41,12 +41,16 @@ function Stop-Sandbox {
     }
 }
 
+function Get-PolicyLists {
+    , @(Get-HnsList 'policylists' | ForEach-Object { "policylists/$($_.ID)" })
+}
+
 # One part of the repair. kube-proxy still caches load balancers that no longer exist, and leftovers would conflict with
 # new ones: they go before it does.
 function Repair-Part {
-    param($Machine, [string] $Part, [string[]] $Left)
+    param($Machine, [string] $Part, [string[]] $Left, [string[]] $There)
     if ($Part -like 'policylists/*') {
-        if (@(Get-HnsList 'policylists' | ForEach-Object { "policylists/$($_.ID)" }) -contains $Part) {
+        if ($There -contains $Part) {
             Invoke-Hns DELETE "/$Part" | Out-Null
         }
     }
@@ -88,7 +92,7 @@ function Repair-PodNetwork {
         $lines = @($mark)
         # After a reboot there is nothing left to repair.
         if ($Memory.lines[0].StartsWith("$BootId ")) {
-            $lines += @(Get-HnsList 'policylists' | ForEach-Object { "policylists/$($_.ID)" }) + 'kube-proxy' + @(Get-Sandboxes $Machine)
+            $lines += (Get-PolicyLists) + 'kube-proxy' + @(Get-Sandboxes $Machine)
         }
         # Before anything is done: what cannot be written down would be done again in each round.
         Write-Text $file ($lines -join "`n")
@@ -98,13 +102,18 @@ function Repair-PodNetwork {
         }
     }
     $todo = @($Memory.lines | Select-Object -Skip 1)
+    # Asked for once: there are hundreds, which HNS takes seconds to list.
+    $there = $null
     foreach ($item in $todo) {
         # What this round has no time for is left to the next.
         if ((Get-Left $Memory.round) -lt $Machine.watch.roundSeconds / 3) {
             break
         }
         try {
-            Repair-Part $Machine $item $Memory.lines
+            if ($null -eq $there -and $item -like 'policylists/*') {
+                $there = Get-PolicyLists
+            }
+            Repair-Part $Machine $item $Memory.lines $there
             $Memory.lines = @($Memory.lines | Where-Object { $_ -ne $item })
         }
         catch {

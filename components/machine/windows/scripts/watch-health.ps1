@@ -164,8 +164,16 @@ function Invoke-Round {
             }
         }
         logs   = {
-            foreach ($log in @(Get-ChildItem -File -LiteralPath $Machine.paths.logs -Filter '*.log')) {
-                Limit-Log $log.FullName $Machine.watch.logBytes
+            $held = @(foreach ($log in @(Get-ChildItem -File -LiteralPath $Machine.paths.logs -Filter '*.log')) {
+                try {
+                    Limit-Log $log.FullName $Machine.watch.logBytes
+                }
+                catch {
+                    "$($log.Name): $_"
+                }
+            })
+            if ($held.Count -gt 0) {
+                throw "$held"
             }
         }
     })

@@ -42,6 +42,14 @@ Test 'only a sandbox that did not stop is tried again, also by the next process'
     foreach ($round in 1, 2) { Repair-PodNetwork $fakeMachine 'boot-1' (& $bound) }
     Assert-Equal $fakePc.deeds @('DELETE /policylists/p1', 'end kube-proxy', 'stopp a')
 }
+Test 'hundreds of load balancers are listed twice, however many go' {
+    Reset-Pods
+    $fakePc.policylists = @(foreach ($id in 1..300) { @{ ID = "p$id" } })
+    Set-Values $fakePc @{ calls = @(); call = 'HNS GET policylists'; way = 'slow' }
+    $fakePc.services.hns.id = 200
+    Repair-PodNetwork $fakeMachine 'boot-1' (& $bound)
+    Assert-Equal @($fakePc.policylists.Count, @($fakePc.calls -eq 'HNS GET policylists').Count) @(0, 2)
+}
 Test 'a round stops as many slow pods as it has time for' {
     Reset-Pods
     foreach ($id in 1, 2, 3, 4, 5, 6, 7, 8, 9) { $fakePc.sandboxes["c$id"] = '10.244.3.9' }
@@ -91,6 +99,19 @@ Test 'only a log over its limit is kept once and emptied under its writer' {
     Set-Content -Path $path -Value 'and long enough again'
     Assert-Throws { Limit-Log $path 10 } '.'
     Assert-Equal (Get-Item $path).Length 0
+}
+Test 'a log that another program holds keeps no other from being emptied' {
+    Reset-Node
+    New-Folder "$temp/logs"
+    function Get-ChildItem { Microsoft.PowerShell.Management\Get-ChildItem @args }
+    foreach ($name in 'a', 'b') { [IO.File]::WriteAllText("$temp/logs/$name.log", 'longer than the limit') }
+    $holder = [IO.File]::Open("$temp/logs/a.log", 'Open', 'Read', 'None')
+    try {
+        $memory = @{ port = New-Fake @{} @{ Pending = { $false } } }
+        Invoke-Round $fakeMachine 'boot-1' $memory
+        Assert-Equal @($memory.ContainsKey('failed logs'), (Get-Item "$temp/logs/b.log").Length) @($true, 0)
+    }
+    finally { $holder.Close() }
 }
 Test 'the health port opens with Ready, and closes a while after it ends' {
     $say = @{ ready = $false }
