@@ -11,7 +11,7 @@ $ErrorActionPreference = 'Continue'
 
 # Of a file that is larger only the end is taken, and no more files once the archive's contents have the second size. A
 # question has these seconds.
-$limits = @{ file = 20971520; all = 524288000; used = 0; seconds = 120 }
+$limits = @{ file = 20971520; all = 524288000; used = 0; seconds = 120; hung = $false }
 
 # Masks secrets by the list that Linux machines have too: what the first group of a pattern holds stays, the rest of the
 # match is hidden. In some cultures, as in Turkish, I is not the capital of i.
@@ -30,6 +30,8 @@ function Write-Masked {
     try {
         $key = $false
         while ($null -ne ($line = $Reader.ReadLine())) {
+            # A file that 5.1 appends to may be UTF-16 in its end alone: no pattern fits that.
+            $line = $line.Replace("`0", '')
             $key = $key -or $line -cmatch '-----BEGIN [A-Z ]*PRIVATE KEY-----'
             if (-not $key) {
                 $writer.WriteLine((Hide-Secret $line))
@@ -58,6 +60,7 @@ function Save-Answer {
         }
         $work = $thread.BeginInvoke()
         if (-not $work.AsyncWaitHandle.WaitOne(1000 * $limits.seconds)) {
+            $limits.hung = $true
             throw "no answer within $($limits.seconds) s"
         }
         # Before the output is wrapped into lines, which could split a secret.
@@ -182,3 +185,7 @@ finally {
     Remove-Item -Recurse -Force -LiteralPath $folder -ErrorAction SilentlyContinue
 }
 Write-Host $Destination
+# `exit` would wait for the question that hangs.
+if ($limits.hung) {
+    [Environment]::Exit(0)
+}

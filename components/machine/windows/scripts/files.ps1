@@ -127,18 +127,18 @@ function Write-Notice {
     }
 }
 
-# On a thread of its own: the service of events may hang, and neither a drain nor a round waits for it. A source that is
-# new is made, in the log Application (.NET: EventLog.WriteEntry, VerifyAndCreateSource).
+# On a thread of its own: the service of events may hang, and neither a drain nor a round waits for it. Not one of
+# PowerShell's, for which `exit` waits. A source that is new is made, in the log Application (.NET: EventLog.WriteEntry,
+# VerifyAndCreateSource).
 function Write-Event {
     param([string] $Message, [string] $Kind)
-    $writer = [PowerShell]::Create().AddScript({
-        [Diagnostics.EventLog]::WriteEntry('fenestra', $args[0], $args[1], 1)
-    }).AddArgument($Message).AddArgument($Kind)
-    $call = $writer.BeginInvoke()
-    if (-not $call.AsyncWaitHandle.WaitOne(10000)) {
+    $type = [Linq.Expressions.Expression]
+    $entry = $type::Constant('fenestra'), $type::Constant($Message), $type::Constant([Diagnostics.EventLogEntryType] $Kind), $type::Constant(1)
+    $method = [Diagnostics.EventLog].GetMethod('WriteEntry', [Type[]] @($entry.Type))
+    $call = $type::Lambda([Action], $type::Call($method, [Linq.Expressions.Expression[]] $entry))
+    if (-not [Threading.Tasks.Task]::Run($call.Compile()).Wait(10000)) {
         throw 'no answer'
     }
-    $writer.EndInvoke($call)
 }
 
 function Write-Console {

@@ -30,6 +30,10 @@ $pem = 'MHcCAQEEIODEFINITELYNOTAKEY'
 $memory = 'memory-of-the-kubelet'
 Set-Content -Path "$case/logs/join.log" -Value (@('stage join: start') + $lines + 'stage join: failed after 3 s: the join token expired')
 [IO.File]::WriteAllText("$case/logs/utf16.log", ($lines -join "`r`n"), (New-Object Text.UnicodeEncoding $false, $false))
+# As 5.1 appends to a file of another program; and of a machine whose words are not Latin.
+$wide = (New-Object Text.UnicodeEncoding $false, $false).GetBytes($lines -join "`r`n")
+[IO.File]::WriteAllBytes("$case/logs/mixed.log", [Text.Encoding]::UTF8.GetBytes('an agent has begun this log, which goes on in another encoding: ') + $wide)
+[IO.File]::WriteAllText("$case/logs/kanji.log", ("$([char] 0x6f22)" * 64) + "`r`n" + ($lines -join "`r`n"), (New-Object Text.UnicodeEncoding $false, $false))
 Set-Content -Path "$case/state/x-KUBECONFIG.json" -Value $lines
 $big = [IO.File]::Create("$case/logs/big.log")
 $big.SetLength(220000)
@@ -68,7 +72,7 @@ function Get-NetIPAddress { '10.0.0.7' }
 # As the commands of CIM: an error that is not thrown.
 function Get-NetAdapter { Write-Error 'no adapter' }
 # As a provider that hangs.
-function Get-WindowsFeature { if ($env:FAKE_HANGS) { Start-Sleep -Seconds 3600 } }
+function Get-WindowsFeature { if ($env:FAKE_HANGS) { [Threading.Thread]::Sleep(3600000) } }
 function Get-CimInstance {
     param($ClassName, $CimSession)
     if ($CimSession -ne 'session') { throw 'no limit' }
@@ -82,14 +86,18 @@ function Get-WinEvent {
 $packed = Join-Path $temp 'logs.tar.gz'
 $open = Join-Path $temp 'open'
 $env:FAKE_HANGS = 'yes'
-& "$case/scripts/collect-logs.ps1" -Destination $packed
+$hung = Start-Process -FilePath $shell -ArgumentList '-NoProfile', '-NonInteractive', '-File', "$case/scripts/collect-logs.ps1", '-Destination', $packed -PassThru
+$hung.Handle | Out-Null
+$ended = $hung.WaitForExit(120000)
+if (-not $ended) { $hung.Kill() }
 $env:FAKE_HANGS = ''
 New-Item -ItemType Directory -Path $open | Out-Null
 & tar -xzf $packed -C $open
 $files = @(Get-ChildItem -Recurse -File $open)
-$all = ($files | ForEach-Object { Get-Content -Raw $_.FullName }) -join "`n"
+$all = ($files | ForEach-Object { (Get-Content -Raw $_.FullName) -replace "`0" }) -join "`n"
 
-Test 'it has a file for each question, also for one that fails' {
+Test 'it has a file for each question, also for one that fails, and ends where one hangs' {
+    Assert-Equal @($ended, $hung.ExitCode) @($true, 0)
     $names = @(Get-ChildItem -File -Name $open | Sort-Object)
     $expected = 'adapters', 'addresses', 'containerd-config', 'crictl-info', 'crictl-pods', 'crictl-ps', 'dumps', 'events', 'features', 'hns-endpoints', 'hns-networks', 'hns-policylists', 'left-out', 'memory', 'routes', 'services', 'tasks'
     Assert-Equal $names @($expected | ForEach-Object { "$_.txt" })

@@ -92,17 +92,21 @@ Test 'while another process holds the lock nothing is done' {
     Assert-True (Invoke-Alone $lock 10000 { $ran.count += 1 })
     Assert-Equal $ran.count 1
 }
-foreach ($does in 'throw "full"', 'Start-Sleep -Seconds 60') {
-    Test "a notice is on the console, cut, also where its event ends by '$does'" {
-        $text = (Read-Text "$scripts/files.ps1").Replace('[Diagnostics.EventLog]::WriteEntry', "$does; Write-Verbose ").Replace('(10000)', '(2000)')
-        . ([scriptblock]::Create($text))
-        $said = @{}
-        function Write-Log { $said.log = $args[0] }
-        function Write-Console { $said.text = $args[0] }
-        $ConsolePort = 'COM1'
-        $clock = New-Deadline 20
-        Write-Notice ('x' * 40000)
-        Assert-Equal @($said.text.Length, ($said.log -match '^no event: .*(full|no answer)'), ((Get-Left $clock) -gt 0)) @(30000, $true, $true)
+foreach ($does in 'throw new System.Exception("full")', 'System.Threading.Thread.Sleep(60000)') {
+    Test "a notice is on the console, cut, and its process ends, also where its event ends by '$does'" {
+        $text = (Read-Text "$scripts/files.ps1").Replace('[Diagnostics.EventLog]', '[Log]').Replace('[Diagnostics.EventLogEntryType]', '[Kind]').Replace('(10000)', '(2000)')
+        Write-Text "$temp/notice.ps1" @"
+Add-Type 'public enum Kind { Warning } public static class Log { public static void WriteEntry(string a, string b, Kind c, int d) { $does; } }'
+$text
+function Write-Log { `$args[0].Substring(0, [Math]::Min(99, `$args[0].Length)) }
+function Write-Console { `$args[0].Length }
+`$ConsolePort = 'COM1'
+Write-Notice ('x' * 40000) 'Warning'
+exit 3
+"@
+        $clock = New-Deadline 30
+        $said = @(& $shell -NoProfile -NonInteractive -File "$temp/notice.ps1")
+        Assert-Equal @($LASTEXITCODE, $said[2], ($said[1] -match '^no event: .*(\(full\)|no answer)'), ((Get-Left $clock) -gt 0)) @(3, '30000', $true, $true)
     }
 }
 Test 'a restart that is planned already is one' {

@@ -74,6 +74,11 @@ Test 'a folder is for system and administrators, and a boot has one id' {
         Remove-Item -Recurse -Path 'HKLM:\SOFTWARE\fenestra-boot'
     }
 }
+Test 'an event is written' {
+    $text = "smoke $([Guid]::NewGuid())"
+    Write-Event $text 'Warning'
+    Assert-Equal @(Get-WinEvent -MaxEvents 50 -FilterHashtable @{ LogName = 'Application'; ProviderName = 'fenestra' } | Where-Object { $_.Message -like "*$text*" }).Count 1
+}
 Test 'HNS answers, and a call that takes too long is given up' {
     Set-Service -Name hns -StartupType Automatic
     Start-Service -Name hns
