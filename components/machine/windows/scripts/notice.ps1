@@ -29,8 +29,8 @@ function Get-Interruption {
 # rebalance is the group's affair: it starts another machine first.
 function Get-AwsTermination {
     param($Machine, [hashtable] $Silent)
-    $spot = Get-Quiet { Get-AwsMetadata 'spot/instance-action' 2 }
-    $leaves = (Get-Quiet { Get-AwsMetadata 'autoscaling/target-lifecycle-state' 2 }) -like 'Terminated*'
+    $spot = Get-Quiet { Get-AwsMetadata 'spot/instance-action' 2 } $Silent
+    $leaves = (Get-Quiet { Get-AwsMetadata 'autoscaling/target-lifecycle-state' 2 } $Silent) -like 'Terminated*'
     if ("$spot".TrimStart().StartsWith('{')) {
         return @{ seconds = $Machine.drain.spotSeconds; finish = $(if ($leaves) { 'lifecycle' } else { 'none' }); hook = '' }
     }
@@ -50,7 +50,13 @@ function Get-AwsTermination {
 # asks again.
 function Get-AzureTermination {
     param($Machine, [hashtable] $Silent)
-    $events = (Get-Quiet { Get-AzureMetadata 'scheduledevents?api-version=2020-07-01' 2 } $Silent).Events
+    $events = Get-Quiet {
+        $list = (Get-AzureMetadata 'scheduledevents?api-version=2020-07-01' 2).PSObject.Properties['Events']
+        if (-not $list) {
+            throw 'the metadata service says nothing of events'
+        }
+        $list.Value
+    } $Silent
     if (@($events | Where-Object { $_ }).Count -eq 0) {
         return
     }

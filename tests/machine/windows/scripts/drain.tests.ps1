@@ -224,7 +224,9 @@ fails|<html>busy</html>|||||||
         Set-Values $metadata @{ 'autoscaling/target-lifecycle-state' = $case.group; 'spot/instance-action' = $case.spot }
         $time = [DateTime]::UtcNow.AddMinutes($case.minutes).ToString('dd MMM yyyy HH:mm:ss', [Globalization.CultureInfo]::InvariantCulture)
         if ($case.code) { $metadata['events/maintenance/scheduled'] = "[{`"NotBefore`":`"$time GMT`",`"Code`":`"$($case.code)`",`"State`":`"$($case.state)`"}]" }
-        $found = Get-Termination $aws
+        $silent = @{}
+        $found = Get-Termination $aws $silent
+        Assert-Equal ([bool] $silent.silent) ($case.group -eq 'fails')
         Assert-Equal @("$($found.finish)", "$($found.hook)", $found.returns) @("$($case.finish)", "$($case.hook)", $case.returns)
         Assert-True ([Math]::Abs($found.seconds - $case.seconds) -le $(if ($case.code) { 20 } else { 0 }))
     }
@@ -251,6 +253,14 @@ Preempt|1440|me|event|
         $found = Get-Termination (ConvertTo-Data @{ cloud = @{ kind = 'azure' }; drain = $drain })
         Assert-Equal @($found.finish, $found.returns) @($case.finish, $case.returns)
         if ($case.kind -eq 'Preempt') { Assert-Equal $found.seconds 20 }
+    }
+}
+foreach ($answer in '', 'null', '{}', '[]', '"busy"', '{"error":"busy"}', '{"DocumentIncarnation":1,"Events":[]}') {
+    Test "Azure: '$answer' is $(if ($answer -like '*Events*') { 'no event' } else { 'no word of events' })" {
+        function Get-AzureMetadata { if ($answer) { ConvertFrom-Json $answer } }
+        $silent = @{}
+        Assert-Equal (Get-Termination (ConvertTo-Data @{ cloud = @{ kind = 'azure' }; drain = $drain }) $silent) $null
+        Assert-Equal ([bool] $silent.silent) ($answer -notlike '*Events*')
     }
 }
 Test 'kubectl that hangs holds a drain up to its deadline' {
