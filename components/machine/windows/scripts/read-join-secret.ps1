@@ -37,6 +37,24 @@ function Write-BootstrapKubeconfig {
     Remove-Item -Force -LiteralPath $paths.kubeconfig -ErrorAction SilentlyContinue
 }
 
+# This machine's name, address and id; where nobody says them, those it has joined with, as long as it has that address:
+# a copy of its disk has another.
+function Get-OwnIdentity {
+    try {
+        Get-Identity $Machine.cloud
+    }
+    catch {
+        $silent = $_
+        $kept = Read-Data $paths.node
+        $addresses = @(Invoke-Wmi { Get-NetIPAddress -AddressFamily IPv4 -CimSession $wmi -ErrorAction Stop }).IPAddress
+        if (-not $kept.server -or $addresses -notcontains $kept.address) {
+            throw $silent
+        }
+        Write-Notice "the facts of the last boot are kept: $silent" 'Warning'
+        $kept
+    }
+}
+
 # The API's address, from what this node has written before; empty when nothing of it can be read.
 function Get-Server {
     $server = (Read-Data $paths.node).server
@@ -47,7 +65,7 @@ function Get-Server {
 }
 
 Initialize-Web
-$node = Get-Identity $Machine.cloud
+$node = Get-OwnIdentity
 if (-not (Test-Certificate)) {
     $secret = Get-JoinSecret $Machine.cloud
     Write-BootstrapKubeconfig $secret

@@ -103,6 +103,24 @@ a folder, with no kubeconfig to read||https://api:6443|1|True
         Assert-False (Test-Path $machine.paths.bootstrapKubeconfig)
     }
 }
+foreach ($case in Read-Table @'
+address|name|error
+10.0.0.7|i-0123456789abcdef0|
+10.0.0.9|i-0123456789abcdef0|answered with 503
+10.0.0.7|i-0fff|answered with 503
+'@) {
+    Test "a node that joined needs no metadata service, but to tell its disk from a copy: $($case.address), $($case.name)" {
+        $machine = New-Case
+        Set-Certificate $machine
+        Invoke-Join $machine
+        $before = Read-Text $machine.paths.node
+        Set-Certificate $machine $case.name
+        $fakePc.address.IPAddress = $case.address
+        $fakePc.answer = { throw 'refusal 503' }
+        Assert-Ends { Invoke-Join $machine } $case.error
+        Assert-Equal (Read-Text $machine.paths.node) $before
+    }
+}
 foreach ($torn in 'kubeconfig', 'clusterCa', 'name') {
     Test "a node with another's certificate, or without what it joins with, joins anew: $torn" {
         $machine = New-Case
