@@ -66,22 +66,21 @@ export function unpacking(files: readonly PayloadFile[], entry: string): readonl
   return [
     "$ErrorActionPreference='Stop'",
     `$p='${gzip(archive(files, entry))}'`,
-    "$m=New-Object IO.MemoryStream(,[Convert]::FromBase64String($p))",
-    "$z=New-Object IO.Compression.GZipStream($m,[IO.Compression.CompressionMode]::Decompress)",
-    "$a=(New-Object IO.StreamReader($z,[Text.Encoding]::UTF8)).ReadToEnd()|ConvertFrom-Json",
+    "$m=[IO.MemoryStream][Convert]::FromBase64String($p)",
+    "$m=New-Object IO.Compression.GZipStream($m,[IO.Compression.CompressionMode]::Decompress)",
+    "$a=(New-Object IO.StreamReader $m).ReadToEnd()|ConvertFrom-Json",
     // Access denied, abandoned by an interrupted run, or held by one that keeps failing: none is a reason to stop.
-    "$h=$true",
     "try{$l=New-Object Threading.Mutex($false,'Global\\fenestra-run');$h=$l.WaitOne(600000)}catch{}",
     "foreach($f in $a.files.PSObject.Properties){",
-    "New-Item -ItemType Directory -Force -Path (Split-Path -Parent $f.Name)|Out-Null",
+    "$h=[IO.Directory]::CreateDirectory((Split-Path $f.Name))",
     // What the stage `join` has filled in stays: it fills from here.
-    "$n=$f.Name;if(Test-Path ($n+'.template')){$n+='.template'}",
+    '$n=$f.Name;if(Test-Path "$n.template"){$n+=".template"}',
     // Beside it first: a reader has the old file or the new one. What does not let its file be replaced may let it be written.
-    "try{[IO.File]::WriteAllText($n+'.new',$f.Value)",
-    "if(Test-Path $n){[IO.File]::Replace($n+'.new',$n,[NullString]::Value)}else{[IO.File]::Move($n+'.new',$n)}",
+    'try{[IO.File]::WriteAllText("$n.new",$f.Value)',
+    'if(Test-Path $n){[IO.File]::Replace("$n.new",$n,[NullString]::Value)}else{[IO.File]::Move("$n.new",$n)}',
     "}catch{[IO.File]::WriteAllText($n,$f.Value)}",
     "}",
-    "if($l -and $h){$l.ReleaseMutex()}",
+    "try{$l.ReleaseMutex()}catch{}",
     // Before anything is fetched. containerd and curl.exe read this store.
     ...files
       .filter(isTrustFile)

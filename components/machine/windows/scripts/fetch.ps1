@@ -47,12 +47,7 @@ function Expand-Scripts {
 # True once the bootstrap has registered its tasks: from then on they carry on without this script.
 function Test-HandedOver {
     param($Machine)
-    foreach ($task in $Machine.tasks) {
-        if (-not (Get-ScheduledTask -TaskName $task.name -ErrorAction SilentlyContinue)) {
-            return $false
-        }
-    }
-    $true
+    @($Machine.tasks | Where-Object { -not (Get-ScheduledTask -TaskName $_.name -ErrorAction SilentlyContinue) }).Count -eq 0
 }
 
 if ($MyInvocation.InvocationName -eq '.') {

@@ -13,19 +13,39 @@ function Get-Machine {
     $data
 }
 
+# Tries for a second what another program's hold of a file may prevent.
+function Invoke-Patient {
+    param([scriptblock] $Deed)
+    for ($attempt = 1; $true; $attempt += 1) {
+        try {
+            return & $Deed
+        }
+        catch {
+            if ($attempt -ge 10) {
+                throw
+            }
+            [Threading.Thread]::Sleep(100)
+        }
+    }
+}
+
 # Text of a file, also of one that another program has open; empty, or with -Needed an error, when it is missing or a
 # folder, and when a power failure left NULs in place of its text.
 function Read-Text {
     param([string] $Path, [switch] $Needed)
     try {
-        $file = [IO.File]::Open($Path, 'Open', 'Read', 'ReadWrite, Delete')
-        try {
-            $text = (New-Object IO.StreamReader $file).ReadToEnd()
+        $text = if ([IO.File]::Exists($Path)) {
+            Invoke-Patient {
+                $file = New-Object IO.StreamReader ([IO.File]::Open($Path, 'Open', 'Read', 'ReadWrite, Delete'))
+                try {
+                    $file.ReadToEnd()
+                }
+                finally {
+                    $file.Close()
+                }
+            }
         }
-        finally {
-            $file.Close()
-        }
-        if ($text -and -not $text.Contains([string] [char] 0)) {
+        if ($text -and -not $text.Contains("`0")) {
             return $text
         }
     }
@@ -77,10 +97,9 @@ function Write-Log {
         # A full disk costs a log line, not the stage; a reader costs none, since the file is shared, which
         # Add-Content's is not.
         try {
-            $bytes = [Text.Encoding]::UTF8.GetBytes("$line`r`n")
-            $file = [IO.File]::Open($LogFile, 'Append', 'Write', 'ReadWrite')
+            $file = New-Object IO.StreamWriter ([IO.File]::Open($LogFile, 'Append', 'Write', 'ReadWrite'))
             try {
-                $file.Write($bytes, 0, $bytes.Length)
+                $file.WriteLine($line)
             }
             finally {
                 $file.Close()
@@ -133,9 +152,10 @@ function Write-Notice {
 function Write-Event {
     param([string] $Message, [string] $Kind)
     $type = [Linq.Expressions.Expression]
-    $entry = $type::Constant('fenestra'), $type::Constant($Message), $type::Constant([Diagnostics.EventLogEntryType] $Kind), $type::Constant(1)
-    $method = [Diagnostics.EventLog].GetMethod('WriteEntry', [Type[]] @($entry.Type))
-    $call = $type::Lambda([Action], $type::Call($method, [Linq.Expressions.Expression[]] $entry))
+    $words = foreach ($value in 'fenestra', $Message, [Diagnostics.EventLogEntryType] $Kind, 1) {
+        $type::Constant($value)
+    }
+    $call = $type::Lambda([Action], $type::Call([Diagnostics.EventLog], 'WriteEntry', $null, [Linq.Expressions.Expression[]] $words))
     if (-not [Threading.Tasks.Task]::Run($call.Compile()).Wait(10000)) {
         throw 'no answer'
     }
@@ -178,28 +198,18 @@ function Write-Text {
     Move-File "$Path.new" $Path
 }
 
-# Puts a file in another's place in one step; `Move-Item -Force` deletes the old one first. Somebody may be reading
-# that: it is tried for a second.
+# Puts a file in another's place in one step; `Move-Item -Force` deletes the old one first.
 function Move-File {
     param([string] $From, [string] $To)
     if (Test-Path -LiteralPath $To -PathType Container) {
         Remove-Item -Recurse -Force -LiteralPath $To
     }
-    for ($attempt = 1; $true; $attempt += 1) {
-        try {
-            if ([IO.File]::Exists($To)) {
-                [IO.File]::Replace($From, $To, [NullString]::Value)
-            }
-            else {
-                [IO.File]::Move($From, $To)
-            }
-            return
+    Invoke-Patient {
+        if ([IO.File]::Exists($To)) {
+            [IO.File]::Replace($From, $To, [NullString]::Value)
         }
-        catch {
-            if ($attempt -ge 10) {
-                throw
-            }
-            [Threading.Thread]::Sleep(100)
+        else {
+            [IO.File]::Move($From, $To)
         }
     }
 }

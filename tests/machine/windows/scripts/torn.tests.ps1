@@ -18,6 +18,16 @@ foreach ($way in $ways.Keys) {
         Assert-Equal (Get-Machine $path).pool 'win'
     }
 }
+foreach ($seconds in 0.3, 60) {
+    Test "a file that a scanner holds for $seconds s is waited for, but not for long" {
+        Write-Text $path '{"pool":"win"}'
+        $holder = [IO.File]::Open($path, 'Open', 'Read', 'None')
+        $other = [PowerShell]::Create().AddScript({ [Threading.Thread]::Sleep(1000 * $args[1]); $args[0].Close() }).AddArgument($holder).AddArgument([Math]::Min(2, $seconds))
+        $call = $other.BeginInvoke()
+        Assert-Equal (Read-Data $path).pool $(if ($seconds -lt 1) { 'win' })
+        $other.EndInvoke($call)
+    }
+}
 Test 'a count of restarts, and a range of addresses' {
     $machine = ConvertTo-Data @{ paths = @{ state = "$temp/state" }; reboots = @{ allowed = 2 } }
     function Get-BootId { 'boot-3' }
