@@ -90,6 +90,9 @@ catch {
 }
 Clear-Reservations
 Clear-Shares
+# Of this boot, where the stage is repeated: they outlive containerd, and what they have made is gone. Their pods begin
+# anew with the kubelet.
+Get-Process -Name 'flanneld', 'kube-proxy' -ErrorAction SilentlyContinue | Stop-Process -Force
 Remove-Item -Force -LiteralPath @($network.conflist, $network.subnetFile) -ErrorAction SilentlyContinue
 Wait-Adapter
 Repair-Routes $network.routes | Out-Null

@@ -15,10 +15,10 @@ function Get-Machine {
 
 # Tries for a second what another program's hold of a file may prevent.
 function Invoke-Patient {
-    param([scriptblock] $Deed)
+    param([scriptblock] $Body)
     for ($attempt = 1; $true; $attempt += 1) {
         try {
-            return & $Deed
+            return & $Body
         }
         catch {
             if ($attempt -ge 10) {

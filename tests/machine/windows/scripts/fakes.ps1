@@ -113,7 +113,7 @@ function Get-Process {
     param($Name)
     Invoke-Call 'Get-Process' -Sure {
         foreach ($fakeEach in $fakePc.processes) {
-            if ($fakeEach -is [string]) { if ($fakeEach -like $Name) { [PSCustomObject] @{ Name = $fakeEach; PriorityClass = 'AboveNormal' } } }
+            if ($fakeEach -is [string]) { if (@($Name | Where-Object { $fakeEach -like $_ }).Count -gt 0) { [PSCustomObject] @{ Name = $fakeEach; PriorityClass = 'AboveNormal' } } }
             elseif (-not $Name -or $fakeEach.Name -like $Name) { $fakeEach }
         }
     }

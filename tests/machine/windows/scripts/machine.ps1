@@ -23,6 +23,7 @@ $fakeStarts = @{
     }
     'flanneld.exe'   = {
         if (-not (Test-Good '/fenestra/bin/flanneld.exe')) { throw 'flanneld.exe: 193' }
+        $fakePc.processes += 'flanneld'
         Invoke-Flanneld $fakeData.network.name
         Write-Text $fakeData.network.subnetFile 'FLANNEL_SUBNET=10.244.3.1/24'
         0
@@ -73,7 +74,8 @@ function Test-FakeReady {
         Write-Text $fakeData.paths.kubeconfig 'server: https://api:6443'
         Write-Text "$($fakeData.paths.certificates)/kubelet-client-current.pem" $fakePem
     }
-    if (-not (Test-Path $fakeData.network.conflist)) { try { & "$scripts/start-flanneld.ps1" | Out-Null } catch { return $false } }
+    # One that runs already, whose shim outlives containerd, makes nothing again (flannel-io/flannel, pkg/backend/vxlan).
+    if (-not (Test-Path $fakeData.network.conflist) -and $fakePc.processes -notcontains 'flanneld') { try { & "$scripts/start-flanneld.ps1" | Out-Null } catch { return $false } }
     (Read-Text $fakeData.network.conflist) -match '"flannel' -and -not $fakePc.hung
 }
 $fakeAnswer = {
