@@ -134,7 +134,7 @@ function Install-Artifacts {
         $kept = Read-Kept $Machine $artifact
         @{ artifact = $artifact; path = "$($Machine.paths.downloads)/$($artifact.file)"; expected = Get-ExpectedDigest $artifact $curl $kept; kept = $kept; process = $null; url = '' }
     })
-    $wanted = @($items | Where-Object { -not (Test-Fetched $_) })
+    $wanted = @($items | Where-Object { -not (Test-Fetched $_) -and -not (Test-Placed $Machine $_.artifact $_.kept -Own) })
     $sources = 1
     foreach ($item in $items) {
         $sources = [Math]::Max($sources, @($item.artifact.urls).Count)
@@ -151,7 +151,7 @@ function Install-Artifacts {
         throw "not downloaded: $(($wanted | ForEach-Object { $_.artifact.name }) -join ', ')"
     }
     foreach ($item in $items) {
-        if (-not $item.kept -or -not (Test-Placed $Machine $item.artifact $item.kept)) {
+        if (-not $item.kept -or -not (Test-Placed $Machine $item.artifact $item.kept -Own)) {
             Install-Artifact $Machine $item.artifact $item.path $item.expected
         }
     }

@@ -55,15 +55,16 @@ function Get-KeptNames {
 }
 
 # Whether a file is in its place as it was verified, by the digest of the lock file, or by that of the record where that
-# has none; of an archive all programs, by the digests of the record.
+# has none; of an archive all programs, by the digests of the record, which is -Own where this machine has unpacked the
+# archive itself, and needs it no more.
 function Test-Placed {
-    param($Machine, $Artifact, $Kept)
+    param($Machine, $Artifact, $Kept, [switch] $Own)
     $digest = @($Artifact.digest, $Kept.digest | Where-Object { $_ })[0]
     if (-not $Artifact.unpack) {
         return $digest -and (Get-Digest "$($Artifact.folder)/$($Artifact.name)" $Artifact.algorithm) -eq $digest
     }
     $names = @(Get-KeptNames $Kept)
-    if ($Kept.digest -ne $digest -or $names.Count -eq 0 -or @(Get-Packed $Machine $Artifact | Where-Object { $names -notcontains $_ }).Count -gt 0) {
+    if ($Kept.digest -ne $digest -or $names.Count -eq 0 -or (-not $Own -and @(Get-Packed $Machine $Artifact | Where-Object { $names -notcontains $_ }).Count -gt 0)) {
         return $false
     }
     foreach ($name in $names) {
@@ -80,7 +81,7 @@ function Test-Whole {
     $artifacts = @($Machine.artifacts | Where-Object { $_.stage -eq $Stage })
     foreach ($artifact in $artifacts) {
         try {
-            if (Test-Placed $Machine $artifact (Read-Kept $Machine $artifact)) {
+            if (Test-Placed $Machine $artifact (Read-Kept $Machine $artifact) -Own) {
                 continue
             }
         }

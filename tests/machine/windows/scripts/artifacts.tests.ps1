@@ -110,6 +110,19 @@ Test 'each stage fetches and places its own artifacts only' {
     Assert-Equal (Read-Text "$($machine.folder)/bin/a.exe") 'right'
     Assert-False (Test-Path "$($machine.folder)/bin/a.exe.new")
 }
+Test 'what is in place as it was verified needs neither archive nor publisher' {
+    $machine = New-Case $fromMirror
+    Invoke-Artifacts $machine
+    Remove-Item "$($machine.paths.downloads)/1-b"
+    $fakePc.web.Clear()
+    Set-Values $fakePc @{ deeds = @(); fetched = @() }
+    Assert-True (Test-Whole $machine 'artifacts')
+    Invoke-Artifacts $machine
+    Assert-Equal ($fakePc.deeds + $fakePc.fetched) @()
+    Write-Text "$($machine.folder)/bin/bin/shim.exe" 'torn'
+    Assert-False (Test-Whole $machine 'artifacts')
+    Assert-Throws { Invoke-Artifacts $machine } 'not downloaded: b$'
+}
 Test 'running programs, shims of pods too, are ended only when replaced' {
     $machine = New-Case $fromMirror
     $program, $shim = 'a.exe', 'bin/shim.exe' | ForEach-Object { [IO.Path]::GetFullPath("$($machine.folder)/bin/$_") }
