@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import { existsSync, readdirSync, readFileSync, realpathSync, statSync } from "node:fs";
 import path, { relative } from "node:path";
 import { fileURLToPath } from "node:url";
-import { isMap, isNode, isScalar, isSeq, parse, parseDocument, type Scalar } from "yaml";
+import { type Document, isAlias, isMap, isNode, isScalar, isSeq, parse, parseDocument, type Scalar } from "yaml";
 import { cloudFacts } from "../model/cloudFacts/cloudFacts.ts";
 import { cloudNames } from "../model/cloudFacts/facts.ts";
 import { at } from "../model/json.ts";
@@ -61,38 +61,53 @@ function shownFolder(folder: URL): string {
 
 function readText(file: URL, path: string): string {
   try {
-    return readFileSync(file, "utf8");
+    return new TextDecoder("utf-8", { fatal: true }).decode(readFileSync(file));
   } catch (error) {
+    // go-yaml refuses the whole file, comments included (yaml v3.0.1, readerc.go, `yaml_parser_update_buffer`).
+    if (error instanceof TypeError) throw notAStackFile(path, "is not UTF-8: save it anew as that");
     if (!(error instanceof Error && "code" in error)) throw error;
     throw notAStackFile(path, `cannot be read: ${error.code}`);
   }
 }
 
 /** Keys of the `config` mapping with their values as text. */
-function configTexts(text: string, path: string): readonly [string, string][] {
+function configTexts(text: string, path: string): readonly (readonly [string, string])[] {
   // Pulumi's reader merges "<<" (go-yaml/yaml v3.0.1, decode.go, isMerge).
   const document = parseDocument(text, { merge: true });
   const error = document.errors[0];
   if (error !== undefined) throw notYaml(path, error.message);
   const config = document.get("config");
   if (!isMap(config)) throw notAStackFile(path, "has no mapping named config");
-  const misread = otherwiseRead(config, "config");
-  if (misread.length > 0) throw new ConfigError(misread);
   const cloud = config.get("fenestra:cloud");
-  try {
-    return config.items.flatMap(({ key, value }): [string, string][] => {
+  const merged = config.items.filter(({ key }) => isScalar(key) && key.source === "<<");
+  const own = config.items.filter((pair) => !merged.includes(pair));
+  const texts = () =>
+    [...merged.flatMap(({ value }) => itemsOf(meant(value, document))), ...own].map(({ key, value: given }) => {
       const name = String(isScalar(key) ? key.value : key);
-      // Pulumi passes it on as text; another than the one written here is refused above.
-      if (isScalar(value) && value.source !== undefined && value.value !== null) return [[name, value.source]];
-      const plain: unknown = isScalar(value) ? value.value : isNode(value) ? value.toJS(document) : null;
-      return [[name, isEncrypted(plain) ? fakeOf(name, cloud, plain) : JSON.stringify(withoutEncrypted(plain))]];
+      const value = meant(given, document);
+      // Pulumi passes it on as text; another than the one written here is refused below.
+      if (isScalar(value) && value.source !== undefined && value.value !== null) return [name, value.source] as const;
+      const plain: unknown = isNode(given) ? given.toJS(document) : null;
+      return [name, isEncrypted(plain) ? fakeOf(name, cloud, plain) : JSON.stringify(plain, withoutEncrypted)] as const;
     });
+  let found: readonly (readonly [string, string])[];
+  try {
+    found = texts();
   } catch (failure) {
     // An alias without an anchor, or one that expands without end, shows only when the value is built.
+    if (failure instanceof TypeError) throw notYaml(path, "an alias within what it stands for");
     if (!(failure instanceof ReferenceError)) throw failure;
     throw notYaml(path, failure.message);
   }
+  const misread = otherwiseRead(config, "config", document);
+  if (misread.length > 0) throw new ConfigError(misread);
+  return found;
 }
+
+const itemsOf = (node: unknown) => (isMap(node) ? node.items : []);
+
+/** What stands in a place, where that is an alias what it stands for. */
+const meant = (node: unknown, document: Document.Parsed): unknown => (isAlias(node) ? node.resolve(document) : node);
 
 function notAStackFile(path: string, message: string): ConfigError {
   return new ConfigError(
@@ -126,16 +141,18 @@ const goTime =
   /^\d{4}-\d{1,2}-\d{1,2}(?:(?:[Tt]\d{1,2}:\d{1,2}:\d{1,2}(?:\.\d+)?(?:Z|[-+]\d\d:\d\d))|(?: \d{1,2}:\d{1,2}:\d{1,2}(?:\.\d+)?))?$/;
 
 /** Plain scalars below a part of a stack file that Pulumi would pass to the program as something else. */
-function otherwiseRead(node: unknown, path: string): readonly Problem[] {
-  if (isSeq(node)) return node.items.flatMap((item, index) => otherwiseRead(item, `${path}[${index}]`));
+function otherwiseRead(given: unknown, path: string, document: Document.Parsed): readonly Problem[] {
+  const node = meant(given, document);
+  if (isSeq(node)) return node.items.flatMap((item, index) => otherwiseRead(item, `${path}[${index}]`, document));
   if (isMap(node))
-    return node.items.flatMap(({ key, value }) => {
+    return node.items.flatMap(({ key, value: inside }) => {
+      const value = meant(inside, document);
       const name = String(isScalar(key) ? key.value : key);
       const at = path === "config" ? `config.${name}` : childPath(path, name);
       const rewritten = path === "config" && isScalar(value) && isRewritten(value);
       return [
         ...(isScalar(key) && differs(key) ? [problem(at, key)] : []),
-        ...(rewritten ? [problem(at, value)] : otherwiseRead(value, at)),
+        ...(rewritten ? [problem(at, value)] : otherwiseRead(value, at, document)),
       ];
     });
   return isScalar(node) && differs(node) ? [problem(path, node)] : [];
@@ -199,13 +216,8 @@ function isEncrypted(value: unknown): boolean {
   return typeof value === "object" && value !== null && !Array.isArray(value) && "secure" in value;
 }
 
-/** A structured value with its encrypted parts replaced. */
-function withoutEncrypted(value: unknown): unknown {
-  if (isEncrypted(value)) return encryptedText;
-  if (Array.isArray(value)) return value.map(withoutEncrypted);
-  if (typeof value !== "object" || value === null) return value;
-  return Object.fromEntries(Object.entries(value).map(([key, part]) => [key, withoutEncrypted(part)]));
-}
+/** For JSON: a structured value with its encrypted parts replaced. */
+const withoutEncrypted = (_key: string, value: unknown): unknown => (isEncrypted(value) ? encryptedText : value);
 
 /** Keys of our config values that are or have fakes. */
 export function encryptedKeys(config: Readonly<Record<string, string>>): readonly string[] {

@@ -145,6 +145,8 @@ describe("reading a stack file", () => {
       read("config:\n  fenestra:a: &a { x: 1, y: 2 }\n  fenestra:b:\n    - { y: 3, <<: *a }\n    - { <<: *a, x: 4 }\n"),
       { "fenestra:a": '{"x":1,"y":2}', "fenestra:b": '[{"y":3,"x":1},{"x":4,"y":2}]' },
     );
+    const shared = "x: &x { fenestra:name: a, fenestra:cloud: aws }\nconfig:\n  fenestra:name: b\n  <<: *x\n";
+    assert.deepEqual(read(shared), { "fenestra:name": "b", "fenestra:cloud": "aws" });
   });
 
   it("refuses what Pulumi reads otherwise, all at once, and nothing else", () => {
@@ -201,6 +203,11 @@ describe("reading a stack file", () => {
       "is not valid YAML: Map keys must be unique at line 3, column 3",
     ],
     [
+      "an alias within what it stands for",
+      "config:\n  fenestra:a: &a { b: *a }\n",
+      "is not valid YAML: an alias within what it stands for",
+    ],
+    [
       "an alias without anchor",
       "config:\n  fenestra:a: [*nowhere]\n",
       "is not valid YAML: Unresolved alias (the anchor must be set before the alias): nowhere",
@@ -211,6 +218,30 @@ describe("reading a stack file", () => {
       const [, said, where] = /^(.*?)(?: at (line .*))?$/.exec(message) ?? [];
       assert.deepEqual(problems, [[at, where, said]]);
     });
+
+  it("reads an alias as what it stands for, which is held to Pulumi's reading too", () => {
+    const text =
+      "x: { n: &n 010 }\nconfig:\n  fenestra:name: &t aws-dev\n  fenestra:region: *t\n  fenestra:repair: { a: *t }\n";
+    assert.deepEqual(read(text), {
+      "fenestra:name": "aws-dev",
+      "fenestra:region": "aws-dev",
+      "fenestra:repair": '{"a":"aws-dev"}',
+    });
+    const problems = problemsOf(() => read(`${text}  fenestra:pools: [{ count: *n }]\n`));
+    assert.deepEqual(
+      problems.map(([where, value]) => [where, value]),
+      [["config.fenestra:pools[0].count", "010"]],
+    );
+  });
+
+  it("refuses a file that is not UTF-8, as Pulumi does", () => {
+    const text = "config: {} # K\u00f6ln";
+    for (const encoding of ["latin1", "utf16le"] as const) {
+      writeFileSync(path.join(folder, "Pulumi.own.yaml"), Buffer.from(text, encoding));
+      const problems = problemsOf(() => readStackFile("own", url));
+      assert.deepEqual(problems, [[`${folder}/Pulumi.own.yaml`, undefined, "is not UTF-8: save it anew as that"]]);
+    }
+  });
 
   it("refuses a folder in place of a file", () => {
     const file = path.join(folder, "inner/Pulumi.test.yaml");
