@@ -147,6 +147,22 @@ describe("Ctrl-C at a terminal, or Ctrl-D", () => {
     }).timeout(300_000);
 });
 
+it("a proxy without a scheme is one of HTTP, as for Go and curl, and what Node cannot take is told without a trace", () => {
+  for (const name of ["HTTPS_PROXY", "http_proxy"])
+    for (const [value, read] of [
+      ["proxy.test:3128", "http://proxy.test:3128"],
+      ["user:secret@10.0.0.1:3128", "http://user:secret@10.0.0.1:3128"],
+      ["https://proxy.test/", "https://proxy.test/"],
+      ["ftp://user:secret@proxy.test:1", undefined],
+      ["http://proxy.test:secret", undefined],
+    ] as const) {
+      const env = { PATH: process.env.PATH, [name]: value };
+      const { stdout, stderr, status } = spawnSync(`${cli}with-node`, ["-p", `process.env.${name}`], { env, encoding: "utf8" });
+      const told = `fenestra: ${name} is no proxy for Node; allowed: http://HOST:PORT\n`;
+      assert.deepEqual([status, stdout, stderr], read === undefined ? [2, "", told] : [0, `${read}\n`, ""], value);
+    }
+}).timeout(30_000);
+
 it("a terminal without a width has that of COLUMNS", function () {
   skipIf(this, noScript);
   const line = `stty cols 0; COLUMNS=72 exec ${cli}fenestra stacks --help`;
