@@ -129,7 +129,8 @@ function commitOf(ref: string, option: string, repository: string): string {
     return git(repository, ["rev-parse", "--verify", "--quiet", "--end-of-options", `${ref}^{commit}`]).trim();
   } catch (error) {
     if (error instanceof UsageError) throw error;
-    const commit = "a commit, branch or tag of this repository";
+    const isShallow = git(repository, ["rev-parse", "--is-shallow-repository"]).trim() === "true";
+    const commit = `a commit, branch or tag of this repository${isShallow ? "; this clone is shallow: git fetch --unshallow" : ""}`;
     throw new UsageError(
       option === "--diff"
         ? `--diff ${ref}: there is no such file and no such commit; allowed: the plan.json of an earlier run, or ${commit}`
@@ -202,7 +203,7 @@ function startCleaner(folder: string, repositories: readonly string[]) {
   return cleaner;
 }
 
-/** @throws UsageError without git, Error when it fails */
+/** @throws UsageError without git, or with its reason where it refuses */
 export function git(repository: string, args: readonly string[]): string {
   try {
     return execFileSync("git", ["-C", repository, ...args], {
@@ -213,7 +214,11 @@ export function git(repository: string, args: readonly string[]): string {
   } catch (error) {
     if (error instanceof Error && "code" in error && error.code === "ENOENT")
       throw new UsageError("git is not there: install it, and put it on PATH");
-    throw error;
+    // Such as a folder that is no clone, or is somebody else's.
+    const [, said] = /^fatal: (.*)$/s.exec(String(Reflect.get(Object(error), "stderr")).trim()) ?? [];
+    if (said === undefined) throw error;
+    const need = said.startsWith("not a git repository") ? "; needed: a clone, or git init and a commit" : "";
+    throw new UsageError(`git in ${repository}: ${said}${need}`);
   }
 }
 

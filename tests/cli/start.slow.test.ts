@@ -157,7 +157,10 @@ it("a proxy without a scheme is one of HTTP, as for Go and curl, and what Node c
       ["http://proxy.test:secret", undefined],
     ] as const) {
       const env = { PATH: process.env.PATH, [name]: value };
-      const { stdout, stderr, status } = spawnSync(`${cli}with-node`, ["-p", `process.env.${name}`], { env, encoding: "utf8" });
+      const { stdout, stderr, status } = spawnSync(`${cli}with-node`, ["-p", `process.env.${name}`], {
+        env,
+        encoding: "utf8",
+      });
       const told = `fenestra: ${name} is no proxy for Node; allowed: http://HOST:PORT\n`;
       assert.deepEqual([status, stdout, stderr], read === undefined ? [2, "", told] : [0, `${read}\n`, ""], value);
     }
