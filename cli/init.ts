@@ -105,7 +105,9 @@ export async function init(
     err(`${message} ${remedy}\n`);
   if (print) out(text);
   else {
-    withUserFile(`--stack ${stack}`, "a name in a folder that can be written", () => writeFileSync(file, text));
+    withUserFile(`--stack ${stack}`, "a name in a folder that can be written", () =>
+      writeFileSync(file, text, { flag: "wx" }),
+    );
     out(`${name} is written.\n`);
     err(`Next: ${byFenestra("plan", "--stack", stack)}, then ${byFenestra("up", "--stack", stack)}\n`);
   }

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { pathToFileURL } from "node:url";
@@ -53,6 +53,13 @@ describe("fenestra init", () => {
     assert.deepEqual(loadConfig(readStackFile("tokyo", folder)).network.zones, zones("ap-northeast-1", "acd"));
     rmSync(new URL("Pulumi.tokyo.yaml", folder));
     await assert.rejects(init(options, false, silent, folder), /Pulumi\.shop\.yaml exists; allowed: another name/);
+    // Made by somebody else meanwhile, or a link that leads nowhere yet.
+    symlinkSync("nowhere", new URL("Pulumi.link.yaml", folder));
+    await assert.rejects(
+      init({ ...options, stack: "link" }, false, silent, folder),
+      /--stack link: EEXIST: .*; allowed: a name/,
+    );
+    rmSync(new URL("Pulumi.link.yaml", folder));
     assert.throws(() => readStackFile("shpo", folder), /one of shop\n +fix: +did you mean shop\?/);
     assert.deepEqual(stackLines(folder).slice(1), [
       `shop   aws    eu-central-1  ${defaultRelease}      linux, win2022`,
