@@ -1,4 +1,5 @@
 import { styleText } from "node:util";
+import { harmless } from "../components/gates/poll.ts";
 import type { CheckResult, Position } from "./check.ts";
 
 export type Paint = (style: "dim" | "green" | "red" | "yellow", text: string) => string;
@@ -20,11 +21,6 @@ export function paintFor(stream: NodeJS.WritableStream & { readonly isTTY?: bool
 }
 
 const words = { passed: ["green", "pass"], failed: ["red", "FAIL"], skipped: ["yellow", "skip"] } as const;
-
-/** A node's words must not steer the terminal. */
-function harmless(text: string): string {
-  return text.replaceAll(/[^\P{Cc}\n\t]/gu, "\u{FFFD}");
-}
 
 /** `[ 12.3 s] text`; further lines are indented. */
 export function timed(text: string, milliseconds: number, paint: Paint = plain): string {

@@ -111,7 +111,10 @@ export const printed = {
 
 export type Printed<K extends keyof typeof printed> = z.output<(typeof printed)[K]>;
 
-/** What a command prints, held to its schema by the type. */
+/** What a command prints, held to its schema by the type. What could steer, as `harmless` says, is escaped. */
 export function jsonOf<K extends keyof typeof printed>(_of: K, value: Printed<K>): string {
-  return `${JSON.stringify(value, null, 2)}\n`;
+  const text = JSON.stringify(value, null, 2);
+  const escaped = (found: string) =>
+    found.replaceAll(/./gs, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, "0")}`);
+  return `${text.replaceAll(/(?!\n)[\p{Cc}\p{Cf}]|#(?=#\w*\[)/gu, escaped)}\n`;
 }

@@ -9,7 +9,7 @@ import { inventoryPage } from "../check/cluster/objects.ts";
 import { readAttached, staleAttachments } from "../check/cluster/volumes.ts";
 import { controlPlaneKey } from "../check/facts.ts";
 import { machinesPage, pageLines, unfinishedPools } from "../components/gates/machinesPage.ts";
-import { messageOf } from "../components/gates/poll.ts";
+import { harmless, messageOf } from "../components/gates/poll.ts";
 import { fromJson } from "../components/model/json.ts";
 import { commandOf, exitCodes } from "./exit.ts";
 import { clusterOf, kubeconfigOption } from "./kubeconfig.ts";
@@ -26,7 +26,7 @@ export const command = commandOf(
     const api = clusterOf(kubeconfig);
     try {
       const facts = await look(api);
-      out(json ? jsonOf("status", statusOf(facts, api.now())) : `${statusText(facts, api.now())}\n`);
+      out(json ? jsonOf("status", statusOf(facts, api.now())) : `${harmless(statusText(facts, api.now()))}\n`);
       return exitCodes.fine;
     } catch (error) {
       err(`fenestra: the API server ${api.server} does not answer as it should: ${messageOf(error)}\n`);

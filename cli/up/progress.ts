@@ -1,4 +1,5 @@
 import type { EngineEvent } from "@pulumi/pulumi/automation/index.js";
+import { harmless } from "../../components/gates/poll.ts";
 
 /** Words for what an update waits for; all else only counts. */
 const words: readonly (readonly [RegExp, string])[] = [
@@ -67,7 +68,7 @@ export function watchEngine(line: (text: string) => void, now: () => number, tot
       if (resOutputsEvent !== undefined) end(resOutputsEvent.metadata.urn, "done");
       if (resOpFailedEvent !== undefined) end(resOpFailedEvent.metadata.urn, "failed");
       if (diagnosticEvent === undefined) return;
-      const text = diagnosticEvent.message.replaceAll(/<\{%.*?%\}>/g, "").trim();
+      const text = harmless(diagnosticEvent.message.replaceAll(/<\{%.*?%\}>/g, "").trim());
       const name = diagnosticEvent.urn?.split("::").at(-1);
       const said = name === undefined || name === "" ? text : `${name}: ${text}`;
       if (diagnosticEvent.severity === "error") errors.push(said);

@@ -4,6 +4,7 @@ import { fileURLToPath } from "node:url";
 import { parse } from "yaml";
 import { z } from "zod";
 import { loadConfig } from "../../components/config/load.ts";
+import { harmless } from "../../components/gates/poll.ts";
 import { type ClusterSpec, clusterSpec } from "../../components/model/clusterSpec.ts";
 import { type ExitCode, exitCodes, type Terminal, UsageError } from "../exit.ts";
 import { programFolder } from "../packages.ts";
@@ -82,7 +83,7 @@ export async function inSession(
     else if (error instanceof Interrupted || interrupt.signal.aborted) {
       code = exitCodes.interrupted;
       err(goOn);
-    } else if (error instanceof StepFailed) err(`fenestra: ${error.message}\n${goOn}`);
+    } else if (error instanceof StepFailed) err(`fenestra: ${harmless(error.message)}\n${goOn}`);
     else throw error;
   } finally {
     await after(code, session);

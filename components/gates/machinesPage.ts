@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { formProblem, fromJson } from "../model/json.ts";
 import { type ApiClient, answerProblem, askApi } from "./apiProbe.ts";
+import { harmless } from "./poll.ts";
 
 /** Where the node controller says how the machines are: a page below the key `status`. */
 export const machinesPage = { namespace: "kube-system", name: "fenestra-machines" } as const;
@@ -196,7 +197,7 @@ function standstills({ halt, cloud }: Page): readonly string[] {
 
 /** A text for a terminal: printable ASCII, shortened. */
 export function printable(line: string, most = 300): string {
-  return line.replaceAll(/[^\x20-\x7e]+/g, " ").slice(0, most);
+  return harmless(line.replaceAll(/[^\x20-\x7e]+/g, " ")).slice(0, most);
 }
 
 /**

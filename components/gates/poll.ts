@@ -1,6 +1,18 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { fromJson } from "../model/json.ts";
 
+/**
+ * A text of others, such as a node, that steers no terminal, and is no command to a pipeline, which reads one in each line
+ * of its log: Azure's `##vso[` and GitHub's older `##[` anywhere (azure-pipelines-agent: Command.TryParse; actions/runner:
+ * ActionCommand.TryParse), GitHub's `::` after spaces at the start (TryParseV2).
+ */
+export function harmless(text: string): string {
+  return text
+    .replaceAll(/(?![\n\t])[\p{Cc}\p{Cf}]/gu, "\u{FFFD}")
+    .replaceAll(/##(?=\w*\[)/g, "# #")
+    .replaceAll(/^(\s*):(?=:)/gm, "$1: ");
+}
+
 /** Time, as a poll sees it; a test gives its own. */
 export interface Clock {
   /** Milliseconds since any fixed point. */

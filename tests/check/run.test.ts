@@ -16,6 +16,7 @@ import {
 } from "../../check/check.ts";
 import * as facts from "../../check/facts.ts";
 import { junitXml, paintFor, recapLines, resultLines, summaryLine, timed, xmlText } from "../../check/report.ts";
+import { harmless } from "../../components/gates/poll.ts";
 import { registryConfigDir } from "../../components/machine/registryMirrors.ts";
 import { sampleAccount, tokenFacts } from "../../components/model/cloudFacts/identities.ts";
 import { discoveryPath, keySetPath } from "../../components/model/keyLists.ts";
@@ -227,6 +228,13 @@ describe("report of checks", () => {
     const shown = "\u{FFFD}[2J\u{FFFD}pass\u{FFFD}";
     assert.equal(resultLines(hostile, { number: 1, of: 1 }), `FAIL  1/1  [nodes] t\n      ${shown}`);
     assert.deepEqual(recapLines([hostile]), ["failed:", `  [nodes] ${shown}`]);
+    assert.equal(harmless("a\u202eb\tc\n"), "a\u{FFFD}b\tc\n");
+  });
+
+  it("gives a pipeline no command with it", () => {
+    const said = "x ##vso[task.setvariable variable=a]b ##[error]c\n  ::add-mask::d\n:: a::b ## [c] #d";
+    const shown = "x # #vso[task.setvariable variable=a]b # #[error]c\n  : :add-mask::d\n: : a::b ## [c] #d";
+    assert.equal(harmless(said), shown);
   });
 
   it("is coloured on a terminal, and plain elsewhere", () => {

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { X509Certificate } from "node:crypto";
+import { jsonOf } from "../../cli/printed.ts";
 import { type StatusFacts, statusText } from "../../cli/status.ts";
 import { newAuthority } from "../../plan/fakes/tls.ts";
 
@@ -132,5 +133,13 @@ describe("fenestra status", () => {
     assert.deepEqual(text({ at: seconds - 181, pools: {} }).slice(4, -1), [
       "nobody has written since 2026-11-20T11:56:59.000Z: no node controller leads, or it cannot write",
     ]);
+  });
+
+  it("is JSON that steers no terminal and no pipeline, and reads as it was", () => {
+    const waits = ["\u009b2J\u202e##vso[a]b\u{e0001}\u007f", "## [a]\n\t#"];
+    const value = { ...{ controlPlane: [], wanted: null, snapshots: {}, nodeController: null, remarks: [] }, waits };
+    const text = jsonOf("status", { ...value, unknown: [], certificates: {} });
+    assert.deepEqual(JSON.parse(text).waits, waits);
+    assert.match(text, /"\\u009b2J\\u202e\\u0023#vso\[a\]b\\udb40\\udc01\\u007f",\n +"## \[a\]\\n\\t#"/);
   });
 });

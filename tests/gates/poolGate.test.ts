@@ -113,10 +113,10 @@ describe("the gate behind a pool", () => {
   });
 
   it("says which node is wrong in what, what a machine waits for, and where its last stage is", async () => {
-    const nodes = [{ sick: "cni plugin not initialized\n\u001b[31m" }, { kubelet: "v1.36.3" }];
+    const nodes = [{ sick: "cni plugin not initialized\n\u001b[31m##vso[a]b" }, { kubelet: "v1.36.3" }];
     await assert.rejects(wait([nodes]), (error: Error) => {
       assert.match(error.message, /^pool win2019 is not ready after 0\.05 seconds; last answer: /);
-      assert.match(error.message, /node node-0 is not Ready: NotYet cni plugin not initialized \[31m\n/);
+      assert.match(error.message, /node node-0 is not Ready: NotYet cni plugin not initialized \[31m# #vso\[a\]b\n/);
       assert.match(error.message, /node node-1 runs kubelet 1\.36\.3, wanted is 1\.37\.1\n/);
       assert.match(error.message, /waitForNodes: false at config\.fenestra:pools\[1\]\.$/);
       return true;

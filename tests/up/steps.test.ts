@@ -194,12 +194,15 @@ describe("the steps of up and down", () => {
     send({ resOutputsEvent: { metadata: vpc } });
     send({ resOpFailedEvent: { metadata: gate } });
     said("error", "not ready");
+    // What a node says of a pod.
+    said("warning", "\u001b[2J##vso[task.prependpath]/x\n::stop-commands::y");
     assert.deepEqual(lines, [
       "create gate c-api",
       "waiting for the API: 503",
       "0 of 7 done; at work: create gate c-api, 40 s; create Vpc net, 40 s",
       "create Vpc net: done after 40 s",
       "create gate c-api: failed after 40 s",
+      "\u{FFFD}[2J# #vso[task.prependpath]/x\n: :stop-commands::y",
     ]);
     assert.deepEqual(watch.errors(), ["not ready"]);
   });
