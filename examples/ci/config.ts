@@ -65,7 +65,13 @@ const digits = z.string().regex(/^\d+$/, "allowed: a number, in quotes");
 const schema = z.strictObject({
   repository: z.string().regex(/^[A-Za-z0-9-]+\/[A-Za-z0-9_.-]+$/, "allowed: OWNER/NAME of a repository on GitHub"),
   repositoryIds: z.strictObject({ owner: digits, repository: digits }).optional(),
-  stacks: z.array(z.string(), "allowed: a list of stacks").min(1, "allowed: at least one stack"),
+  // The environment of its update would be that of another stack's preview, which nobody approves.
+  stacks: z
+    .array(
+      z.string().regex(/^(?!preview-)/, "allowed: names without preview- before them"),
+      "allowed: a list of stacks",
+    )
+    .min(1, "allowed: at least one stack"),
   /** Folder of the stack files, seen from the folder above the project's. */
   stackDir: z.string().default("stacks"),
   oidcProviderArn: z

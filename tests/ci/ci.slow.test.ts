@@ -87,6 +87,12 @@ describe("the setup for the workflows", function () {
         name === "contact.yml" ? [] : [...text.matchAll(/(?:vars|\[\$stack\])\.(\w+)/g)].map(([, name]) => name),
       ),
     );
+    // Without a branch of its own any branch's workflow may name an environment, and the cloud trusts that.
+    const [made = ""] = making.match(/^jq .*keys.*\n( .*\n)+done$/m) ?? [];
+    assert.match(
+      made,
+      /--method PUT .*\[custom_branch_policies\]=true'\n.*deployment-branch-policies" .*name=main\ndone$/,
+    );
     // What the repository itself turns on.
     for (const name of ["DEPLOY", "PREFLIGHT"]) assert.ok(read.delete(name), name);
     const told = (["aws", "azure"] as const).flatMap((cloud) =>

@@ -60,6 +60,9 @@ describe("the config of the setup", () => {
       /more/,
     );
     refused({ "fenestra-ci:stacks": `["aws-dev","azure-dev"]` }, /they lie in different places/);
+    // The subject of its update is that of aws-dev's preview, which nobody approves.
+    assert.equal(environmentName("deploy", "preview-aws-dev"), environmentName("preview", "aws-dev"));
+    refused({ "fenestra-ci:stacks": `["aws-dev","preview-aws-dev"]` }, /stacks\.1: allowed: names without preview-/);
   });
 
   it("knows clusters whose names the rights could not tell apart", () => {
