@@ -1,6 +1,7 @@
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { parse, stringify } from "yaml";
+import { UsageError } from "../exit.ts";
 import { git } from "../gitBase.ts";
 
 /** By path. */
@@ -124,8 +125,13 @@ export function writeFiles(root: string, files: Files): readonly string[] {
   });
 }
 
-/** @param named repository whose workflows are called. Default: the origin, where it is on GitHub */
+/**
+ * @param named repository whose workflows are called. Default: the origin, where it is on GitHub
+ * @throws UsageError where that is none
+ */
 export function pinnedIn(folder: string, named?: string): Pinned {
+  if (named !== undefined && !/^[\w.-]+\/[\w.-]+$/.test(named))
+    throw new UsageError(`--workflows ${named} is no repository of GitHub; allowed: OWNER/NAME`);
   const [, repository] =
     /^origin\t\S*github\.com[/:]([^/]+\/[^/]+?)(?:\.git)?\/? /m.exec(git(folder, ["remote", "--verbose"])) ?? [];
   const tags = git(folder, ["tag", "--points-at", "HEAD"]).split("\n").filter(isRelease);

@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import { existsSync, readdirSync, readFileSync, realpathSync, statSync } from "node:fs";
 import path, { relative } from "node:path";
-import { fileURLToPath } from "node:url";
+import { fileURLToPath, pathToFileURL } from "node:url";
 import { type Document, isAlias, isMap, isNode, isScalar, isSeq, parse, parseDocument, type Scalar } from "yaml";
 import { cloudFacts } from "../model/cloudFacts/cloudFacts.ts";
 import { cloudNames } from "../model/cloudFacts/facts.ts";
@@ -250,7 +250,13 @@ export const transformsVariable = "FENESTRA_TRANSFORMS";
 export function readProjectFile(folder: string): ProjectFile | undefined {
   const file = path.join(folder, "Pulumi.yaml");
   if (!existsSync(file)) return undefined;
-  const project: unknown = parse(readFileSync(file, "utf8"));
+  let project: unknown;
+  const text = readText(pathToFileURL(file), file);
+  try {
+    project = parse(text);
+  } catch (failure) {
+    throw notYaml(file, failure instanceof Error ? failure.message : String(failure));
+  }
   const placeOf = (key: string): string => {
     const value = at(project, key);
     return path.resolve(folder, typeof value === "string" ? value : ".");

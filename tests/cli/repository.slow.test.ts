@@ -140,6 +140,9 @@ describe("a repository of one's own", function () {
   });
 
   it("is made by one command, which leaves existing files alone", function () {
+    const { stderr, status } = fenestra(program, user, "init", "--repository", "--workflows", "https://github.com/o/r");
+    assert.match(stderr, /^fenestra: --workflows https:\S+ is no repository of GitHub; allowed: OWNER\/NAME\n$/);
+    assert.deepEqual([status, existsSync(path.join(user, "Pulumi.yaml"))], [2, false]);
     writeFileSync(path.join(user, "README.md"), "mine\n");
     const said = inUser("init", "--repository", "--workflows", "o/fenestra");
     assert.match(said, /README\.md was there and is left as it is\n/);

@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
-import { mkdirSync, writeFileSync } from "node:fs";
+import { mkdirSync, rmSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { pathToFileURL } from "node:url";
 import { loadConfig } from "../../components/config/load.ts";
-import { readStackFile, stackNames } from "../../components/config/stackFile.ts";
+import { readProjectFile, readStackFile, stackNames } from "../../components/config/stackFile.ts";
 import { ConfigError } from "../../components/model/problem.ts";
 import { stackConfig, testStacks } from "../support/stacks.ts";
 import { suiteFolder } from "../support/suite.ts";
@@ -241,6 +241,21 @@ describe("reading a stack file", () => {
       const problems = problemsOf(() => readStackFile("own", url));
       assert.deepEqual(problems, [[`${folder}/Pulumi.own.yaml`, undefined, "is not UTF-8: save it anew as that"]]);
     }
+  });
+
+  it("refuses a project file that is broken, by its name", () => {
+    const project = path.join(folder, "Pulumi.yaml");
+    writeFileSync(project, "main: [\n");
+    assert.match(
+      problemsOf(() => readProjectFile(folder)).join(),
+      new RegExp(`^${project},line 2.*,is not valid YAML: Flow`),
+    );
+    rmSync(project);
+    mkdirSync(project);
+    assert.deepEqual(
+      problemsOf(() => readProjectFile(folder)),
+      [[project, undefined, "cannot be read: EISDIR"]],
+    );
   });
 
   it("refuses a folder in place of a file", () => {
