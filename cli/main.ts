@@ -78,4 +78,11 @@ async function start(): Promise<ExitCode> {
   });
 }
 
-if (import.meta.main) process.exitCode = await start();
+/** Of a JSON file that is imported, such as versions.json, which people change. */
+function brokenFile(error: unknown): ExitCode {
+  if (!(error instanceof SyntaxError && /\.json: /.test(error.message))) throw error;
+  process.stderr.write(`fenestra: ${error.message}\n`);
+  return exitCodes.badConfig;
+}
+
+if (import.meta.main) process.exitCode = await start().catch(brokenFile);

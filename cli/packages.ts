@@ -26,8 +26,16 @@ export function packageProblem(folder: string): string | undefined {
   const installed = path.join(modules, ".package-lock.json");
   // What npm has not put there is not judged.
   if (!existsSync(installed)) return undefined;
-  const { "": _own, ...wanted } = packagesOf(readFileSync(path.join(folder, "package-lock.json"), "utf8"));
-  const { "": _, ...there } = packagesOf(readFileSync(installed, "utf8"));
+  const locks = [path.join(folder, "package-lock.json"), installed].map((file) => {
+    try {
+      return packagesOf(readFileSync(file, "utf8"));
+    } catch (error) {
+      return `${file}: ${error instanceof Error ? error.message : String(error)}`;
+    }
+  });
+  const broken = locks.find((lock) => typeof lock === "string");
+  if (broken !== undefined) return `${said(broken)}, after git checkout package-lock.json`;
+  const [{ "": _own, ...wanted } = {}, { "": _, ...there } = {}] = locks.filter((lock) => typeof lock !== "string");
   const wrong = [
     ...Object.keys(there).filter((name) => there[name]?.version !== wanted[name]?.version),
     // Only tests need the packages marked dev.

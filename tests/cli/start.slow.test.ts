@@ -61,6 +61,18 @@ describe("the packages of a user", () => {
     const { status, stdout, stderr } = spawnSync(process.execPath, args, { cwd: folder, encoding: "utf8" });
     assert.deepEqual([status, stdout], [0, `${Object.keys(commands).length}\n`], stderr);
   }).timeout(180_000);
+
+  it("are told of where a file of the program's own is broken, by its name", () => {
+    for (const name of ["versions.json", "node_modules/.package-lock.json", "package-lock.json"]) {
+      writeFileSync(path.join(folder, name), "<<<<<<< HEAD");
+      const { status, stderr } = spawnSync(process.execPath, ["cli/main.ts", "stacks"], {
+        cwd: folder,
+        encoding: "utf8",
+      });
+      assert.match(stderr, new RegExp(`^fenestra: \\S*${name}: .*JSON.*\n$`));
+      assert.equal(status, 2);
+    }
+  }).timeout(30_000);
 });
 
 /** Commands that act without arguments: they read, or write a file that git has. */
