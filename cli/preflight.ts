@@ -1,3 +1,4 @@
+import { isIPv4 } from "node:net";
 import { networkInterfaces } from "node:os";
 import { askers } from "../check/account/ask.ts";
 import { answerText, summary } from "../check/account/report.ts";
@@ -26,7 +27,7 @@ export const command = commandOf(
   async (values, terminal) => {
     const { out, progress, paint } = terminal;
     const { address, deployer, skip = [] } = values;
-    if (address !== undefined && !/^\d+(\.\d+){3}$/.test(address))
+    if (address !== undefined && !isIPv4(address))
       throw new UsageError(`--address ${address}; allowed: an IPv4 address such as 203.0.113.7`);
     const { stack, config } = readStack("preflight", values, terminal);
     const { cloud } = loadConfig(config);

@@ -185,6 +185,10 @@ describe("fenestra plan", () => {
         ["plan", "--stack-dir", path.join(folder, "none")],
         /^fenestra: stack files in .*: ENOENT: .*; allowed: a folder with/,
       ],
+      [
+        ["preflight", ...of("aws-dev").slice(1), "--address", "999.1.1.1"],
+        /^fenestra: --address 999\.1\.1\.1; allowed: an IPv4/,
+      ],
       [["paln"], /there is no command paln; allowed: .*plan, preflight, rehearse.*; did you mean plan/],
       [of("none"), /\nexamples\/stacks\/Pulumi\.none\.yaml: there is no such stack file/],
     ];
