@@ -105,6 +105,24 @@ function defaultLimitMs(method: string, path: string): number {
   return path === "/version/" || path.includes("/proxy/") ? 5_000 : 8_000;
 }
 
+/** Bytes of an answer: a kubelet says through the API server what it likes, for as long as it likes. */
+const mostBytes = 64 * 1024 * 1024;
+
+/** All of a stream, as text. @throws Error when it is too long */
+export async function whole(
+  stream: AsyncIterable<Uint8Array> | readonly Uint8Array[],
+  most = mostBytes,
+): Promise<string> {
+  const parts: Uint8Array[] = [];
+  let length = 0;
+  for await (const part of stream) {
+    length += part.length;
+    if (length > most) throw new Error(`more than ${most} bytes`);
+    parts.push(part);
+  }
+  return new TextDecoder().decode(Buffer.concat(parts));
+}
+
 const http = new IsomorphicFetchHttpLibrary();
 
 /** Throws an Error that names it, for anything but a whole answer. */
@@ -114,7 +132,7 @@ async function wholeAnswer(request: RequestContext, limitMs: typeof defaultLimit
   request.setSignal(AbortSignal.timeout(ms));
   try {
     const { httpStatusCode: status, headers, body } = await http.send(request).toPromise();
-    const said = await body.text();
+    const said = await whole(body.stream() ?? []);
     if (status === 401 || status >= 500)
       throw Object.assign(new (status === 401 ? Refused : Error)(`the answer is ${status}: ${said.slice(0, 200)}`), {
         body: said,
@@ -123,8 +141,8 @@ async function wholeAnswer(request: RequestContext, limitMs: typeof defaultLimit
       const problem = status === 200 ? bodyProblem(pathname, said) : `the answer is ${status}`;
       if (problem !== undefined) throw new Error(problem);
     }
-    const whole = Buffer.from(said);
-    const read = { text: async () => said, binary: async () => whole, stream: () => null };
+    const bytes = Buffer.from(said);
+    const read = { text: async () => said, binary: async () => bytes, stream: () => null };
     // Without a type the library reads no answer, and does not say of which call.
     return new ResponseContext(status, { "content-type": "text/plain", ...headers }, read);
   } catch (error) {

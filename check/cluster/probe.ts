@@ -1,9 +1,9 @@
 import { PassThrough } from "node:stream";
-import { text } from "node:stream/consumers";
 import { setTimeout as sleep } from "node:timers/promises";
 import { Exec, type KubeConfig, type V1Status } from "@kubernetes/client-node";
 import { messageOf } from "../../components/gates/poll.ts";
 import { CheckFailure } from "../check.ts";
+import { whole } from "./clusterApi.ts";
 
 export interface ExecResult {
   readonly code: number;
@@ -16,6 +16,8 @@ export type Execute = (pod: string, command: readonly string[]) => Promise<ExecR
 
 /** Longest that one command may take. */
 const limitMs = 60_000;
+/** Bytes that it may say: a failure shows them. */
+const mostSaid = 1024 * 1024;
 
 /** Runs commands in pods, as `kubectl exec` does. */
 export function executor(config: KubeConfig, namespace: string): Execute {
@@ -24,6 +26,8 @@ export function executor(config: KubeConfig, namespace: string): Execute {
     const end = Promise.withResolvers<V1Status>();
     // A failure before the socket is there is thrown by the call itself.
     end.promise.catch(() => undefined);
+    const said = Promise.all([stdout, stderr].map((stream) => whole(stream, mostSaid)));
+    said.catch(end.reject);
     const timer = setTimeout(
       () => end.reject(new Error(`${command.join(" ")} in pod ${pod} had no end after ${limitMs / 1000} s`)),
       limitMs,
@@ -43,7 +47,9 @@ export function executor(config: KubeConfig, namespace: string): Execute {
       socket.addEventListener("close", () => end.reject(new Error(`the connection to pod ${pod} broke off`)));
       try {
         const code = exitCode(await end.promise);
-        return { code, stdout: await text(stdout.end()), stderr: await text(stderr.end()) };
+        for (const stream of [stdout, stderr]) stream.end();
+        const [out = "", err = ""] = await said;
+        return { code, stdout: out, stderr: err };
       } finally {
         socket.close();
       }

@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import type { ServerResponse } from "node:http";
 import { KubeConfig, V1MicroTime } from "@kubernetes/client-node";
 import { type ClusterApi, clusterApi, ifFound } from "../../../check/cluster/clusterApi.ts";
 import { addOnProblems } from "../../../check/cluster/controlPlane.ts";
@@ -138,6 +139,16 @@ describe("calls of verify and status", () => {
       [said("", 401), /^Refused: GET \/api\/v1\/nodes: /],
     ] as const)
       await ask(answer, (api) => assert.rejects(nodes(api), why), why.source.includes("0.2") ? () => 200 : undefined);
+    // A kubelet answers logs and what is asked of a node through the API server, as long as it likes.
+    const endless = (response: ServerResponse) => {
+      const more = () => void (response.write("x".repeat(2 ** 22)) ? setImmediate(more) : response.once("drain", more));
+      more();
+    };
+    await ask(
+      { ...list, say: endless },
+      (api) => assert.rejects(nodes(api), /^Error: GET \/api\/v1\/nodes: more than 67108864 bytes$/),
+      () => 50_000,
+    );
     const read = ({ core }: ClusterApi) => ifFound(core.readNamespacedConfigMap({ name: "a", namespace: "b" }));
     await ask(said({ kind: "Status" }, 404), async (api) => assert.equal(await read(api), undefined));
     for (const other of [{ kind: "Status" }, { kind: "ConfigMap", metadata: { name: "x" } }])
