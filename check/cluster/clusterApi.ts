@@ -105,14 +105,11 @@ function defaultLimitMs(method: string, path: string): number {
   return path === "/version/" || path.includes("/proxy/") ? 5_000 : 8_000;
 }
 
-/** Bytes of an answer: a kubelet says through the API server what it likes, for as long as it likes. */
-const mostBytes = 64 * 1024 * 1024;
+/** Bytes of an answer: a kubelet says through the API server what it likes, for as long as it likes. V8's texts have 512 MiB. */
+const mostBytes = (path: string): number => (/\/(proxy|log)\b/.test(path) ? 64 : 500) * 1024 * 1024;
 
 /** All of a stream, as text. @throws Error when it is too long */
-export async function whole(
-  stream: AsyncIterable<Uint8Array> | readonly Uint8Array[],
-  most = mostBytes,
-): Promise<string> {
+export async function whole(stream: AsyncIterable<Uint8Array> | readonly Uint8Array[], most: number): Promise<string> {
   const parts: Uint8Array[] = [];
   let length = 0;
   for await (const part of stream) {
@@ -132,7 +129,7 @@ async function wholeAnswer(request: RequestContext, limitMs: typeof defaultLimit
   request.setSignal(AbortSignal.timeout(ms));
   try {
     const { httpStatusCode: status, headers, body } = await http.send(request).toPromise();
-    const said = await whole(body.stream() ?? []);
+    const said = await whole(body.stream() ?? [], mostBytes(pathname));
     if (status === 401 || status >= 500)
       throw Object.assign(new (status === 401 ? Refused : Error)(`the answer is ${status}: ${said.slice(0, 200)}`), {
         body: said,
