@@ -32,11 +32,9 @@ interface FindingGroup extends Omit<Finding, "path"> {
 /** Findings that say the same together, in the order of the first of each. */
 export function groupFindings(findings: readonly Finding[]): readonly FindingGroup[] {
   const groups = Map.groupBy(findings, ({ id, level, message, remedy }) => [id, level, message, remedy].join("\n"));
-  return [...groups.values()].flatMap(([first, ...others]) => {
-    if (first === undefined) return [];
-    const { path, ...rest } = first;
-    return [{ ...rest, paths: [path, ...others.map((other) => other.path)] }];
-  });
+  return [...groups.values()].flatMap((all) =>
+    all.slice(0, 1).map(({ path: _, ...rest }) => ({ ...rest, paths: all.map(({ path }) => path) })),
+  );
 }
 
 const mostPlaces = 4;

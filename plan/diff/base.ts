@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { fromJson } from "../../components/model/json.ts";
 import { findingSchema } from "../finding.ts";
 import { billedSchema, list, planVersion } from "../plan.ts";
 import { nameOfUrn } from "../program/recorded.ts";
@@ -43,14 +44,8 @@ export type BasePlan = z.output<typeof baseSchema>;
 
 /** Reads the text of an older `plan.json`. Returns what is wrong with it as text. */
 export function readBasePlan(text: string): BasePlan | string {
-  try {
-    const parsed = baseSchema.safeParse(JSON.parse(text));
-    return parsed.success
-      ? parsed.data
-      : `it is no plan.json of version ${planVersion}; allowed: the plan.json of an earlier run`;
-  } catch {
-    return "it is not JSON";
-  }
+  const { data } = baseSchema.safeParse(fromJson(text));
+  return data ?? `it is no plan.json of version ${planVersion}; allowed: the plan.json of an earlier run`;
 }
 
 interface Named {

@@ -50,16 +50,8 @@ export interface PlanDiff {
 }
 
 export function isEmpty({ refused, lost, resources, nodes, files, findings }: PlanDiff): boolean {
-  const parts = [
-    refused,
-    lost,
-    resources,
-    files,
-    findings.new,
-    findings.gone,
-    nodes.filter(({ change }) => change !== "stays"),
-  ];
-  return parts.every((part) => part.length === 0);
+  const moved = nodes.filter(({ change }) => change !== "stays");
+  return [refused, lost, resources, files, findings.new, findings.gone, moved].flat().length === 0;
 }
 
 export function diffPlans(base: BasePlan, asked: Plan): PlanDiff {
@@ -267,9 +259,8 @@ function fileChanges(base: BasePlan, plan: Plan): readonly FileChange[] {
         };
       });
   });
-  return [...Map.groupBy(all, (change) => JSON.stringify({ ...change, machines: [] })).values()].flatMap(
-    ([first, ...others]) =>
-      first === undefined ? [] : [{ ...first, machines: [first, ...others].flatMap(({ machines }) => machines) }],
+  return [...Map.groupBy(all, (change) => JSON.stringify({ ...change, machines: [] })).values()].flatMap((same) =>
+    same.slice(0, 1).map((first) => ({ ...first, machines: same.flatMap(({ machines }) => machines) })),
   );
 }
 

@@ -12,7 +12,7 @@ import { iamLimits, partition, policyLength } from "../../components/model/cloud
 import { fromJson } from "../../components/model/json.ts";
 import type { SimulatedResource } from "../program/engine.ts";
 import type { ResourceRequest } from "../program/recorded.ts";
-import { addressIn, autoName, characters, digest, hex, uuid } from "./identifiers.ts";
+import { autoName, characters, digest, hex, uuid } from "./identifiers.ts";
 import type { SimulatedContext, SimulatedProvider } from "./provider.ts";
 
 /** Kinds whose id is this prefix and 17 hexadecimal digits (Amazon EC2 User Guide, resource IDs). */
@@ -47,11 +47,9 @@ type Maker = (
 const makers: Readonly<Record<string, Maker>> = {
   "ec2/vpc:Vpc": (_, { place }) => ({ outputs: { ownerId: place.accountId } }),
   "ec2/eip:Eip": (_, __, id) => ({ outputs: { allocationId: id } }),
-  "ec2/networkInterface:NetworkInterface": (request, context) => {
-    const address = textOf(request.inputs.privateIp) ?? textOf(listOf(request.inputs.privateIps)[0]);
-    const range = subnetRange(request.inputs, context) ?? "10.0.0.0/16";
-    return { outputs: { privateIp: address ?? addressIn(range, request.urn) } };
-  },
+  "ec2/networkInterface:NetworkInterface": ({ inputs: { privateIp, privateIps } }) => ({
+    outputs: { privateIp: privateIp ?? listOf(privateIps)[0] ?? null },
+  }),
   "ec2/launchTemplate:LaunchTemplate": (_, __, ___, name) => ({ outputs: { name, latestVersion: 1 } }),
   "ec2/volumeAttachment:VolumeAttachment": ({ urn }) => ({ id: `vai-${digest(urn).readUInt32BE(0)}` }),
   "ec2/route:Route": ({ inputs, urn }) => ({
@@ -170,11 +168,6 @@ function arn(service: string, { region, accountId }: SimulatedContext["place"], 
 
 function iamArn({ region, accountId }: SimulatedContext["place"], resource: string): string {
   return `arn:${partition(region)}:iam::${accountId}:${resource}`;
-}
-
-function subnetRange(inputs: PropertyMap, context: SimulatedContext): string | undefined {
-  const subnet = context.find(textOf(inputs.subnetId) ?? "");
-  return textOf(subnet?.request.inputs.cidrBlock ?? subnet?.made.outputs.cidrBlock);
 }
 
 /** Input with a policy document, its most characters, and the error beyond them. */

@@ -1,7 +1,7 @@
 import { listOf, mapOf, type PropertyMap, type PropertyValue, textOf } from "../../components/gates/values.ts";
 import type { SimulatedResource } from "../program/engine.ts";
 import type { ResourceRequest } from "../program/recorded.ts";
-import { addressIn, digest, hex, uuid } from "./identifiers.ts";
+import { digest, hex, uuid } from "./identifiers.ts";
 import type { SimulatedContext, SimulatedPlace, SimulatedProvider } from "./provider.ts";
 
 /**
@@ -133,19 +133,11 @@ const outputs: Readonly<Record<string, Outputs>> = {
         : { dnsSettings: { ...mapOf(inputs.dnsSettings), fqdn: `${label}.${place.region}.cloudapp.azure.com` } }),
     };
   },
-  "network:NetworkInterface": ({ inputs, urn }, context, { id }) => ({
-    ipConfigurations: children(inputs.ipConfigurations, `${id}/ipConfigurations`).map((configuration) => ({
-      ...configuration,
-      privateIPAddress: privateAddress(configuration, context, urn),
-    })),
+  "network:NetworkInterface": ({ inputs }, _, { id }) => ({
+    ipConfigurations: children(inputs.ipConfigurations, `${id}/ipConfigurations`),
   }),
-  "network:LoadBalancer": ({ inputs, urn }, context, { id }) => ({
-    frontendIPConfigurations: children(inputs.frontendIPConfigurations, `${id}/frontendIPConfigurations`).map(
-      (frontend) =>
-        mapOf(frontend.subnet).id === undefined
-          ? frontend
-          : { ...frontend, privateIPAddress: privateAddress(frontend, context, urn) },
-    ),
+  "network:LoadBalancer": ({ inputs }, _, { id }) => ({
+    frontendIPConfigurations: children(inputs.frontendIPConfigurations, `${id}/frontendIPConfigurations`),
     backendAddressPools: children(inputs.backendAddressPools, `${id}/backendAddressPools`),
     probes: children(inputs.probes, `${id}/probes`),
   }),
@@ -242,10 +234,4 @@ function children(list: PropertyValue | undefined, path: string): readonly Prope
     const part = mapOf(item);
     return { ...part, id: `${path}/${textOf(part.name) ?? ""}` };
   });
-}
-
-function privateAddress(configuration: PropertyMap, { find }: SimulatedContext, urn: string): string {
-  const subnet = find(textOf(mapOf(configuration.subnet).id) ?? "");
-  const range = textOf(subnet?.request.inputs.addressPrefix ?? subnet?.made.outputs.addressPrefix);
-  return textOf(configuration.privateIPAddress) ?? addressIn(range ?? "10.0.0.0/16", urn);
 }

@@ -223,12 +223,12 @@ function extensionsOfSet({ inputs }: RecordedResource): readonly AzureExtension[
     }));
 }
 
-/** The command of the CustomScriptExtension; Azure takes it from one of its two settings. */
+/** The command of the CustomScriptExtension. */
 function startCommandOf(extensions: readonly AzureExtension[]): string | undefined {
   const script = extensions.find(
     ({ publisher, type }) => publisher === "Microsoft.Compute" && type === "CustomScriptExtension",
   );
-  return textOf(script?.protectedSettings.commandToExecute) ?? textOf(script?.settings.commandToExecute);
+  return textOf(script?.protectedSettings.commandToExecute);
 }
 
 /** Probed by TCP, without a path (Azure documentation, "Application Health extension"); HTTP is not imitated. */
@@ -240,5 +240,5 @@ export function healthPortOf(extensions: readonly AzureExtension[]): number | un
       textOf(settings.protocol) === "tcp" &&
       settings.requestPath === undefined,
   );
-  return typeof probe?.settings.port === "number" ? probe.settings.port : undefined;
+  return numberOf(probe?.settings.port);
 }

@@ -48,7 +48,7 @@ const longestExpression = 100_000;
  * object (pulumi-kubernetes, provider.go, `fqObjName`).
  */
 const kubernetesResource: SimulatedProvider = ({ type, name, urn, inputs }) => {
-  const metadata: PropertyMap = mapOf(inputs.metadata);
+  const metadata = mapOf(inputs.metadata);
   const objectName = textOf(metadata.name) ?? autoName(name, urn);
   const namespace = textOf(metadata.namespace);
   const { matchConditions, variables, validations } = mapOf(inputs.spec);

@@ -44,13 +44,6 @@ export function autoName(name: string, urn: string): string {
 /** Addresses that both clouds keep at the start of a subnet; they keep the last one too. */
 const kept = 4;
 
-/** An address by the seed, never one that the cloud keeps. */
-export function addressIn(range: string, seed: string): string {
-  const network = cidr(range);
-  const size = Math.max(addressCount(network.prefix) - kept - 1, 1);
-  return addressAt(network, kept + (digest(seed, "address").readUInt32BE(0) % size));
-}
-
 /** The lowest free addresses of subnets in turn, as both clouds give them to machines of a group. */
 export class AddressPool {
   readonly #taken: Set<string>;

@@ -13,7 +13,15 @@ import { ECDSASigValue, ecdsaWithSHA256 } from "@peculiar/asn1-ecc";
 import { ExtensionRequest, id_pkcs9_at_extensionRequest } from "@peculiar/asn1-pkcs9";
 import { AsnConvert, OctetString } from "@peculiar/asn1-schema";
 import * as x509 from "@peculiar/asn1-x509";
-import { listOf, mapOf, type PropertyMap, type PropertyValue, Secret, textOf } from "../../components/gates/values.ts";
+import {
+  listOf,
+  mapOf,
+  numberOf,
+  type PropertyMap,
+  type PropertyValue,
+  Secret,
+  textOf,
+} from "../../components/gates/values.ts";
 import type { SimulatedResource } from "../program/engine.ts";
 import type { ResourceRequest } from "../program/recorded.ts";
 import { bytes, digest, hex } from "./identifiers.ts";
@@ -116,7 +124,7 @@ function ellipticKey(urn: string, name: string | undefined, mode: CertificateMod
 
 function rsaKey(urn: string, algorithm: string, inputs: PropertyMap, mode: CertificateMode): KeyObject {
   if (algorithm !== "RSA") throw new Error(`no simulation of ${algorithm} keys`);
-  const modulusLength = typeof inputs.rsaBits === "number" ? inputs.rsaBits : 2048;
+  const modulusLength = numberOf(inputs.rsaBits) ?? 2048;
   if (mode === "real") return generateKeyPairSync("rsa", { modulusLength }).privateKey;
   // Numbers of the right length, but no key: nothing is signed with it.
   const number = (part: string, length: number): string => {
@@ -135,7 +143,7 @@ function rsaKey(urn: string, algorithm: string, inputs: PropertyMap, mode: Certi
 function signed(urn: string, inputs: PropertyMap, context: Mode, key: KeyObject, names: CertificateNames) {
   const isReal = context.certificates === "real";
   const notBefore = isReal ? new Date(Math.floor(Date.now() / 1000) * 1000) : fakeStart;
-  const hours = typeof inputs.validityPeriodHours === "number" ? inputs.validityPeriodHours : 0;
+  const hours = numberOf(inputs.validityPeriodHours) ?? 0;
   const notAfter = new Date(notBefore.getTime() + hours * hour);
   const serial = isReal ? randomBytes(16) : digest(urn, "serial").subarray(0, 16);
   // Positive, and of the same length in every run.

@@ -100,14 +100,16 @@ export function stores(plan: Plan): readonly Store[] {
     ({ type }) => type === "aws:s3/bucket:Bucket" || type === "azure-native:storage:BlobContainer",
   );
   return [
-    ...[...groups.values()].flatMap((members): readonly Store[] => {
-      const [first] = members;
-      if (first === undefined) return [];
-      const { name, readers, writers } = first;
-      if (members.length === 1) return [{ title: `${single}: ${words(name)}`, detail: "", readers, writers }];
-      const detail = members.map((member) => member.name).join(", ");
-      return [{ title: `${place}: ${members.length} secrets`, detail, readers, writers }];
-    }),
+    ...[...groups.values()].flatMap((members) =>
+      members
+        .slice(0, 1)
+        .map(({ name, ...may }) => ({
+          ...(members.length === 1
+            ? { title: `${single}: ${words(name)}`, detail: "" }
+            : { title: `${place}: ${members.length} secrets`, detail: members.map((each) => each.name).join(", ") }),
+          ...may,
+        })),
+    ),
     ...buckets.map((resource) => ({
       title: `${bucket}: ${words(resource.name.replace(`${plan.cluster.name}-`, "").replace(/^workload-identity-|-(bucket|container)$/g, ""))}`,
       detail: "",
@@ -165,7 +167,7 @@ function awsGrants(plan: Plan): readonly Grant[] {
             secret
               ? matches(pattern.replace(/^.*:parameter/, ""), text(store.inputs, "name"))
               : // The cloud adds random characters to the name that the program gives.
-                pattern.startsWith(`arn:aws:s3:::${store.name}-`),
+                pattern.includes(`:s3:::${store.name}-`),
           )
         );
       },

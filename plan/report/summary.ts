@@ -57,18 +57,14 @@ function machineTable({ machines }: Plan): readonly string[] {
     String(files.length),
     `${userData.bytes} B`,
     `${userData.limit} B`,
-    usedPercent(userData),
+    `${((100 * userData.bytes) / userData.limit).toFixed(1)} %`,
   ]);
   return table([["Machine", "Files", "User data", "Limit", "Used"], ...rows], true);
 }
 
-function madeResources({ resources }: Plan): Plan["resources"] {
-  return resources.filter(({ custom, existing }) => custom && existing !== true);
-}
-
 /** How many resources there are, in all and by provider. */
-function resourcesInWords(plan: Plan): string {
-  const made = madeResources(plan);
+function resourcesInWords({ resources }: Plan): string {
+  const made = resources.filter(({ custom, existing }) => custom && existing !== true);
   const providers = [...Map.groupBy(made, ({ type }) => type.split(":")[0] ?? "")].sort(
     ([, a], [, b]) => b.length - a.length,
   );
@@ -79,19 +75,10 @@ function countInWords({ count, autoscale }: Pick<Plan["pools"][number], "count" 
   return autoscale === null ? String(count) : `${count} (${autoscale.min} to ${autoscale.max})`;
 }
 
-function usedPercent({ bytes, limit }: Plan["machines"][number]["userData"]): string {
-  return `${((100 * bytes) / limit).toFixed(1)} %`;
-}
-
-function byAcceptance({ findings }: Plan): Readonly<Record<"open" | "accepted", Plan["findings"]>> {
+function findingLines({ findings }: Plan, paint: Paint): readonly string[] {
   const { open = [], accepted = [] } = Object.groupBy(findings, ({ acknowledged }) =>
     acknowledged === null ? "open" : "accepted",
   );
-  return { open, accepted };
-}
-
-function findingLines(plan: Plan, paint: Paint): readonly string[] {
-  const { open, accepted } = byAcceptance(plan);
   const groups = groupFindings(open);
   const count = (level: Level): number => groups.filter((group) => group.level === level).length;
   return [

@@ -115,6 +115,9 @@ describe("the Markdown of a plan", () => {
       ["Bucket: scripts", "control plane, all pools", "nobody"],
       ["Bucket: snapshots", "control plane", "control plane"],
     ]);
+    const zones = ["us-gov-west-1a", "us-gov-west-1b"];
+    const given = { ...stackConfig("aws-dev"), ...configTexts({ region: "us-gov-west-1", network: { zones } }) };
+    assert.deepEqual(storesInWords(await planOf("aws-dev", given)).slice(-2), storesInWords(real).slice(-2));
     const markdown = planMarkdown(real);
     const rules = rowsUnder(markdown, "Who may reach what: 19 rules");
     assert.equal(rules.length, 19);

@@ -125,12 +125,13 @@ export const pinRules = {
     level: ["warning", "error"],
     about: "a version has a published weakness; accepted by the name of that, such as `CVE-2026-2270`",
     find: (input) =>
-      [...Map.groupBy(used(input), ({ path }) => path).values()].flatMap((all): readonly Found[] => {
-        const [first] = all;
+      [...Map.groupBy(used(input), ({ path }) => path).values()].flatMap((all) => {
         const weak = Map.groupBy(new Map(all.flatMap(weaknessesOf)), ([id]) =>
           Object.hasOwn(input.spec.acknowledge, id),
         );
-        return first === undefined ? [] : [...weak.values()].map((some) => weaknessFinding(input.spec, first, some));
+        return all
+          .slice(0, 1)
+          .flatMap((first) => [...weak.values()].map((some) => weaknessFinding(input.spec, first, some)));
       }),
   },
   "release-behind": {
