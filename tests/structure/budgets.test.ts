@@ -23,8 +23,8 @@ const words: Readonly<Record<string, Budget>> = {
   cli: { paths: /^cli\//, most: 32_471, aim: 18_000 },
   "examples, ci, root": { paths: others, most: 22_848, aim: 18_000 },
   docs: { paths: /^docs\//, most: 36_204, aim: 38_000 },
-  tests: { paths: /^tests\//, most: 212_472, aim: 192_000 },
-  whole: { paths: /^/, most: 638_203, aim: 570_000 },
+  tests: { paths: /^tests\//, most: 212_484, aim: 192_000 },
+  whole: { paths: /^/, most: 638_215, aim: 570_000 },
 };
 const files: Budget = { paths: /^/, most: 880, aim: 950 };
 

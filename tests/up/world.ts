@@ -142,8 +142,9 @@ export async function makeWorld(folder: string, pulumiPath: string, stack: strin
         : { plaintext: ciphertext.slice(2) };
     response.end(JSON.stringify({ data }));
   });
-  const stranger = issueServerCertificate(newAuthority("a proxy"), { commonName: "proxy" });
-  const opening = await listening(createTlsServer({ cert: stranger.certificate, key: stranger.key }));
+  const { certificate: cert, key } = issueServerCertificate(newAuthority("a proxy"), { commonName: "proxy" });
+  const stranger = createTlsServer({ cert, key });
+  const opening = await listening(stranger);
   // The gates go by HTTPS_PROXY: the machines' namespaces alone know the names of load balancers.
   const proxy = createServer().on("connect", ({ url }, socket) => {
     const through = mood.opened ? connect(opening) : connect(machines.socket);
@@ -194,8 +195,7 @@ export async function makeWorld(folder: string, pulumiPath: string, stack: strin
     fenestra,
     close: async () => {
       served.close();
-      vault.close();
-      proxy.close();
+      for (const each of [vault, proxy, stranger]) each.close();
       proxy.closeAllConnections();
       await machines.close();
     },
