@@ -1,5 +1,5 @@
 import { execFile, execFileSync, spawn, spawnSync } from "node:child_process";
-import { existsSync, mkdtempSync, readFileSync, realpathSync, rmSync, symlinkSync } from "node:fs";
+import { existsSync, mkdtempSync, realpathSync, rmSync, symlinkSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { pathToFileURL } from "node:url";
@@ -142,7 +142,7 @@ function commitOf(ref: string, option: string, repository: string): string {
 function hasSamePackages(one: string, other: string): boolean {
   const [a, b] = [one, other].map((folder) => {
     const file = path.join(folder, "package-lock.json");
-    return existsSync(file) ? JSON.stringify(packagesOf(readFileSync(file, "utf8"))) : "";
+    return existsSync(file) ? JSON.stringify(packagesOf(file)) : "";
   });
   return a === b;
 }

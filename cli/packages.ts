@@ -11,10 +11,18 @@ type Package = { readonly version?: unknown } & {
   readonly [flag in "dev" | "optional" | "devOptional" | "peer"]?: boolean;
 };
 
-/** A lock file's packages by folder, without the program's own version, which each release changes. */
-export function packagesOf(lock: string): Readonly<Record<string, Package>> {
-  const { packages: { "": own, ...others } = {} }: { packages?: Record<string, Package> } = JSON.parse(lock);
-  return { ...others, "": { ...own, version: undefined } };
+/**
+ * A lock file's packages by folder, without the program's own version, which each release changes.
+ *
+ * @throws SyntaxError that names the file where it is not JSON
+ */
+export function packagesOf(file: string): Readonly<Record<string, Package>> {
+  try {
+    const { packages = {} }: { packages?: Record<string, Package> } = JSON.parse(readFileSync(file, "utf8"));
+    return { ...packages, "": { ...packages[""], version: undefined } };
+  } catch (error) {
+    throw error instanceof SyntaxError ? new SyntaxError(`${file}: ${error.message}`, { cause: error }) : error;
+  }
 }
 
 /** Why the packages there are not this version's, whose errors would not say so; `undefined` when they are. */
@@ -26,24 +34,23 @@ export function packageProblem(folder: string): string | undefined {
   const installed = path.join(modules, ".package-lock.json");
   // What npm has not put there is not judged.
   if (!existsSync(installed)) return undefined;
-  const locks = [path.join(folder, "package-lock.json"), installed].map((file) => {
-    try {
-      return packagesOf(readFileSync(file, "utf8"));
-    } catch (error) {
-      return `${file}: ${error instanceof Error ? error.message : String(error)}`;
-    }
-  });
-  const broken = locks.find((lock) => typeof lock === "string");
-  if (broken !== undefined) return `${said(broken)}, after git checkout package-lock.json`;
-  const [{ "": _own, ...wanted } = {}, { "": _, ...there } = {}] = locks.filter((lock) => typeof lock !== "string");
-  const wrong = [
+  try {
+    const wrong = differences(path.join(folder, "package-lock.json"), installed);
+    return wrong.length === 0
+      ? undefined
+      : said(`the packages in ${where} are those of another version (${wrong.slice(0, 3).join(", ")})`);
+  } catch (error) {
+    return `${said(error instanceof Error ? error.message : String(error))}, after git checkout package-lock.json`;
+  }
+}
+
+function differences(lock: string, installed: string): readonly string[] {
+  const [{ "": _own, ...wanted }, { "": _, ...there }] = [packagesOf(lock), packagesOf(installed)];
+  return [
     ...Object.keys(there).filter((name) => there[name]?.version !== wanted[name]?.version),
     // Only tests need the packages marked dev.
     ...Object.entries(wanted).flatMap(([name, { dev, optional, devOptional, peer }]) =>
       there[name] || dev || optional || devOptional || peer ? [] : [name],
     ),
   ].map((name) => name.replace(/^node_modules\//, ""));
-  return wrong.length === 0
-    ? undefined
-    : said(`the packages in ${where} are those of another version (${wrong.slice(0, 3).join(", ")})`);
 }

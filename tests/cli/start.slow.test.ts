@@ -33,7 +33,7 @@ describe("the packages of a user", () => {
       cpSync(path.join(root, name), path.join(folder, name), { recursive: true });
     for (const name of ["index.ts", "Pulumi.yaml", "package.json", "package-lock.json", "versions.json"])
       cpSync(path.join(root, name), path.join(folder, name));
-    const all = packagesOf(readFileSync(path.join(root, "package-lock.json"), "utf8"));
+    const all = packagesOf(path.join(root, "package-lock.json"));
     const kept = Object.entries(all).filter(
       ([name, { dev, optional }]) => /^node_modules\/(@[^/]+\/)?[^/]+$/.test(name) && !dev && !optional,
     );

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { X509Certificate } from "node:crypto";
 import { jsonOf } from "../../cli/printed.ts";
 import { type StatusFacts, statusText } from "../../cli/status.ts";
-import { newAuthority } from "../../plan/fakes/tls.ts";
+import { newAuthority } from "../../rehearsal/clouds/server.ts";
 
 const now = new Date("2026-11-20T12:00:00Z");
 const seconds = now.getTime() / 1000;
