@@ -2,7 +2,18 @@ import { createHash } from "node:crypto";
 import { existsSync, readdirSync, readFileSync, realpathSync, statSync } from "node:fs";
 import path, { relative } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
-import { type Document, isAlias, isMap, isNode, isScalar, isSeq, parse, parseDocument, type Scalar } from "yaml";
+import {
+  type Document,
+  isAlias,
+  isMap,
+  isNode,
+  isScalar,
+  isSeq,
+  type Pair,
+  parse,
+  parseDocument,
+  type Scalar,
+} from "yaml";
 import { cloudFacts } from "../model/cloudFacts/cloudFacts.ts";
 import { cloudNames } from "../model/cloudFacts/facts.ts";
 import { at } from "../model/json.ts";
@@ -72,39 +83,55 @@ function readText(file: URL, path: string): string {
 
 /** Keys of the `config` mapping with their values as text. */
 function configTexts(text: string, path: string): readonly (readonly [string, string])[] {
-  // Pulumi's reader merges "<<" (go-yaml/yaml v3.0.1, decode.go, isMerge).
   const document = parseDocument(text, { merge: true });
   const error = document.errors[0];
   if (error !== undefined) throw notYaml(path, error.message);
   const config = document.get("config");
   if (!isMap(config)) throw notAStackFile(path, "has no mapping named config");
   const cloud = config.get("fenestra:cloud");
-  const merged = config.items.filter(({ key }) => isScalar(key) && key.source === "<<");
-  const own = config.items.filter((pair) => !merged.includes(pair));
-  const texts = () =>
-    [...merged.flatMap(({ value }) => itemsOf(meant(value, document))), ...own].map(({ key, value: given }) => {
-      const name = String(isScalar(key) ? key.value : key);
-      const value = meant(given, document);
+  try {
+    // An own key comes after what is merged.
+    const pairs = [...new Map(pairsOf(config, document).map((pair) => [nameOf(pair), pair])).values()];
+    const texts = pairs.map((pair) => {
+      const [name, value] = [nameOf(pair), meant(pair.value, document)];
       // Pulumi passes it on as text; another than the one written here is refused below.
       if (isScalar(value) && value.source !== undefined && value.value !== null) return [name, value.source] as const;
-      const plain: unknown = isNode(given) ? given.toJS(document) : null;
+      const plain: unknown = isNode(pair.value) ? pair.value.toJS(document) : null;
       return [name, isEncrypted(plain) ? fakeOf(name, cloud, plain) : JSON.stringify(plain, withoutEncrypted)] as const;
     });
-  let found: readonly (readonly [string, string])[];
-  try {
-    found = texts();
+    const misread = pairs.flatMap((pair) => {
+      const [at, value] = [`config.${nameOf(pair)}`, meant(pair.value, document)];
+      return isScalar(value) && isRewritten(value) ? [problem(at, value)] : pairReadOtherwise(pair, at, document);
+    });
+    if (misread.length > 0) throw new ConfigError(misread);
+    return texts;
   } catch (failure) {
     // An alias without an anchor, or one that expands without end, shows only when the value is built.
     if (failure instanceof TypeError) throw notYaml(path, "an alias within what it stands for");
     if (!(failure instanceof ReferenceError)) throw failure;
     throw notYaml(path, failure.message);
   }
-  const misread = otherwiseRead(config, "config", document);
-  if (misread.length > 0) throw new ConfigError(misread);
-  return found;
 }
 
-const itemsOf = (node: unknown) => (isMap(node) ? node.items : []);
+const nameOf = ({ key }: Pair): string => String(isScalar(key) ? key.value : key);
+
+/**
+ * Pairs of a mapping, after those of what it merges with "<<": of a list the first counts, so it is last
+ * (go-yaml/yaml v3.0.1, decode.go, `merge`).
+ *
+ * @throws TypeError for one that merges itself
+ */
+function pairsOf(given: unknown, document: Document.Parsed, within: readonly unknown[] = []): readonly Pair[] {
+  const node = meant(given, document);
+  if (within.includes(node)) throw new TypeError("a mapping merges itself");
+  const inside = (each: unknown) => pairsOf(each, document, [...within, node]);
+  if (isSeq(node)) return node.items.toReversed().flatMap(inside);
+  if (!isMap(node)) return [];
+  const { merged = [], own = [] } = Object.groupBy(node.items, ({ key }) =>
+    isScalar(key) && key.source === "<<" ? "merged" : "own",
+  );
+  return [...merged.flatMap(({ value }) => inside(value)), ...own];
+}
 
 /** What stands in a place, where that is an alias what it stands for. */
 const meant = (node: unknown, document: Document.Parsed): unknown => (isAlias(node) ? node.resolve(document) : node);
@@ -141,21 +168,16 @@ const goTime =
   /^\d{4}-\d{1,2}-\d{1,2}(?:(?:[Tt]\d{1,2}:\d{1,2}:\d{1,2}(?:\.\d+)?(?:Z|[-+]\d\d:\d\d))|(?: \d{1,2}:\d{1,2}:\d{1,2}(?:\.\d+)?))?$/;
 
 /** Plain scalars below a part of a stack file that Pulumi would pass to the program as something else. */
-function otherwiseRead(given: unknown, path: string, document: Document.Parsed): readonly Problem[] {
+function readOtherwise(given: unknown, path: string, document: Document.Parsed): readonly Problem[] {
   const node = meant(given, document);
-  if (isSeq(node)) return node.items.flatMap((item, index) => otherwiseRead(item, `${path}[${index}]`, document));
+  if (isSeq(node)) return node.items.flatMap((item, index) => readOtherwise(item, `${path}[${index}]`, document));
   if (isMap(node))
-    return node.items.flatMap(({ key, value: inside }) => {
-      const value = meant(inside, document);
-      const name = String(isScalar(key) ? key.value : key);
-      const at = path === "config" ? `config.${name}` : childPath(path, name);
-      const rewritten = path === "config" && isScalar(value) && isRewritten(value);
-      return [
-        ...(isScalar(key) && differs(key) ? [problem(at, key)] : []),
-        ...(rewritten ? [problem(at, value)] : otherwiseRead(value, at, document)),
-      ];
-    });
+    return node.items.flatMap((pair) => pairReadOtherwise(pair, childPath(path, nameOf(pair)), document));
   return isScalar(node) && differs(node) ? [problem(path, node)] : [];
+}
+
+function pairReadOtherwise({ key, value }: Pair, at: string, document: Document.Parsed): readonly Problem[] {
+  return [...(isScalar(key) && differs(key) ? [problem(at, key)] : []), ...readOtherwise(value, at, document)];
 }
 
 function differs({ type, tag, source = "", value }: Scalar): boolean {

@@ -147,6 +147,11 @@ describe("reading a stack file", () => {
     );
     const shared = "x: &x { fenestra:name: a, fenestra:cloud: aws }\nconfig:\n  fenestra:name: b\n  <<: *x\n";
     assert.deepEqual(read(shared), { "fenestra:name": "b", "fenestra:cloud": "aws" });
+    // Of a list the first has it (go-yaml/yaml v3.0.1, decode.go, `merge`), and what is merged may merge.
+    const several = "x: &x { fenestra:name: a }\ny: &y { fenestra:name: b, fenestra:cloud: aws }\n";
+    const merged = { "fenestra:name": "a", "fenestra:cloud": "aws" };
+    assert.deepEqual(read(`${several}config: { <<: [*x, *y] }\n`), merged);
+    assert.deepEqual(read(`${several}z: &z { <<: *y, fenestra:name: a }\nconfig: { <<: *z }\n`), merged);
   });
 
   it("refuses what Pulumi reads otherwise, all at once, and nothing else", () => {
@@ -208,6 +213,11 @@ describe("reading a stack file", () => {
       "is not valid YAML: an alias within what it stands for",
     ],
     [
+      "a config that merges itself",
+      "config: &c { <<: *c, fenestra:a: 1 }\n",
+      "is not valid YAML: an alias within what it stands for",
+    ],
+    [
       "an alias without anchor",
       "config:\n  fenestra:a: [*nowhere]\n",
       "is not valid YAML: Unresolved alias (the anchor must be set before the alias): nowhere",
@@ -231,6 +241,11 @@ describe("reading a stack file", () => {
     assert.deepEqual(
       problems.map(([where, value]) => [where, value]),
       [["config.fenestra:pools[0].count", "010"]],
+    );
+    const own = problemsOf(() => read("x: &x { fenestra:name: 1.50 }\nconfig: { <<: *x }\n"));
+    assert.deepEqual(
+      own.map(([where, value]) => [where, value]),
+      [["config.fenestra:name", "1.50"]],
     );
   });
 
