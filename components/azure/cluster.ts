@@ -4,7 +4,7 @@ import type { ApiClient } from "../gates/apiProbe.ts";
 import { adminClient, apiUrl, type ClusterArgs, ControlPlane } from "../gates/controlPlane.ts";
 import type { MayStart } from "../gates/startGate.ts";
 import { azureCloudConfig } from "../kubernetes/addOns/cloudController.ts";
-import { firstOf } from "../model/addressPlan.ts";
+import { zoneAt } from "../model/addressPlan.ts";
 import { ccgSecrets } from "../model/cloudFacts/identities.ts";
 import type { ClusterResources, ClusterSpec } from "../model/clusterSpec.ts";
 import type { ServiceAccountTokens } from "../model/keyLists.ts";
@@ -204,7 +204,7 @@ export class Cluster extends pulumi.ComponentResource {
         spec: this.#spec,
         resourceGroup: network.resourceGroup,
         networkId: network.networkId,
-        subnetId: firstOf(network.zones).controlPlane.id,
+        subnetId: zoneAt(network.zones).controlPlane.id,
         after: network.egress,
       },
       { parent: this },

@@ -11,7 +11,7 @@ import type { ApiEndpoint } from "../machine/cloudAccess.ts";
 import { packLinux } from "../machine/linux/cloudConfig.ts";
 import { controlPlanePayload, machineFingerprint } from "../machine/linux/controlPlane.ts";
 import type { MachinePayload } from "../machine/payload.ts";
-import { type ControlPlaneMember, firstOf } from "../model/addressPlan.ts";
+import { type ControlPlaneMember, zoneAt } from "../model/addressPlan.ts";
 import { controlPlanePodAddresses } from "../model/cidr.ts";
 import { at } from "../model/json.ts";
 import { operatingSystem } from "../model/operatingSystems.ts";
@@ -219,7 +219,7 @@ export class ControlPlaneMachine extends pulumi.ComponentResource {
         dependsOn: [before],
         replaceOnChanges: [...cardReplaceOnChanges],
         hooks: { onError: [untilKnown(`${this.#name}-address`, notYet.interface)] },
-        // As for the disk.
+        // The name is fixed, as the disk's is: two cannot exist at once.
         deleteBeforeReplace: true,
       },
     );
@@ -228,7 +228,7 @@ export class ControlPlaneMachine extends pulumi.ComponentResource {
   /** Fixed, as the machine's own address is: a dynamic one might be that of a machine to come. */
   #podAddresses(): readonly string[] {
     const { spec, member } = this.#args;
-    const rangeOf = ({ zoneIndex }: ControlPlaneMember) => firstOf(spec.network.zones.slice(zoneIndex)).controlPlane;
+    const rangeOf = ({ zoneIndex }: ControlPlaneMember) => zoneAt(spec.network.zones, zoneIndex).controlPlane;
     const range = rangeOf(member);
     // Zones of an existing network may share a range.
     const before = spec.controlPlane.members.slice(0, member.index).filter((other) => rangeOf(other) === range);

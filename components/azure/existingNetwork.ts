@@ -7,7 +7,7 @@ import * as pulumi from "@pulumi/pulumi";
 import * as random from "@pulumi/random";
 import { type NetworkFact, networkCheck } from "../gates/networkCheck.ts";
 import { untilKnown } from "../gates/waitFor.ts";
-import { firstOf, type ExistingNetwork as Given } from "../model/addressPlan.ts";
+import { type ExistingNetwork as Given, zoneAt } from "../model/addressPlan.ts";
 import { addressCount, cidr } from "../model/cidr.ts";
 import { regionName } from "../model/cloudFacts/ids.ts";
 import type { ClusterSpec } from "../model/clusterSpec.ts";
@@ -61,7 +61,7 @@ export class ExistingNetwork extends pulumi.ComponentResource implements Cluster
     this.#args = args;
     const { existing, spec } = args;
     const [, , , , vnetResourceGroup = ""] = existing.id.split("/");
-    const { id } = this.#given(firstOf(spec.network.zones).zone).private;
+    const { id } = this.#given(zoneAt(spec.network.zones).zone).private;
     this.names = { vnetResourceGroup, vnetName: lastOf(existing.id), subnetName: lastOf(id) };
     this.resourceGroup = this.#group();
     this.security = args.secure(this.resourceGroup);

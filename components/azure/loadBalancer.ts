@@ -7,7 +7,7 @@ import { VirtualNetworkLink } from "@pulumi/azure-native/privatedns/virtualNetwo
 import type * as inputs from "@pulumi/azure-native/types/input.js";
 import * as pulumi from "@pulumi/pulumi";
 import type { ApiEndpoint } from "../machine/cloudAccess.ts";
-import { firstOf } from "../model/addressPlan.ts";
+import { zoneAt } from "../model/addressPlan.ts";
 import { addressAt, cidr } from "../model/cidr.ts";
 import { azure } from "../model/cloudFacts/azure.ts";
 import { dnsZone } from "../model/cloudFacts/ids.ts";
@@ -84,7 +84,7 @@ export class LoadBalancer extends pulumi.ComponentResource {
   }
 
   #internalAddress(): string {
-    return addressAt(cidr(firstOf(this.#args.spec.network.zones).controlPlane), balancerAddress);
+    return addressAt(cidr(zoneAt(this.#args.spec.network.zones).controlPlane), balancerAddress);
   }
 
   /**

@@ -4,7 +4,7 @@ import { Subnet } from "@pulumi/azure-native/network/subnet.js";
 import { VirtualNetwork } from "@pulumi/azure-native/network/virtualNetwork.js";
 import { ResourceGroup } from "@pulumi/azure-native/resources/resourceGroup.js";
 import * as pulumi from "@pulumi/pulumi";
-import { type ExistingNetwork, firstOf, type ZonePlan } from "../model/addressPlan.ts";
+import { type ExistingNetwork, type ZonePlan, zoneAt } from "../model/addressPlan.ts";
 import type { ClusterSpec } from "../model/clusterSpec.ts";
 import { theirs } from "./owners.ts";
 import { type ClusterResourceGroup, inResourceGroup } from "./roles.ts";
@@ -93,7 +93,7 @@ export class Network extends pulumi.ComponentResource implements ClusterNetwork 
     this.names = {
       vnetResourceGroup: resourceGroupName(args.spec),
       vnetName: args.spec.name,
-      subnetName: subnetName("private", firstOf(args.spec.network.zones).zone),
+      subnetName: subnetName("private", zoneAt(args.spec.network.zones).zone),
     };
     this.resourceGroup = makeGroup(`${name}-group`, args.spec, { parent: this });
     this.security = args.secure(this.resourceGroup);
@@ -210,6 +210,7 @@ export function groupContext(
   };
 }
 
+/** The subscription in a resource id: `/subscriptions/<id>/resourceGroups/...`. */
 export function subscriptionOf(resourceId: string): string {
   const [, keyword, subscription] = resourceId.split("/");
   if (keyword !== "subscriptions" || subscription === undefined)

@@ -21,7 +21,7 @@ import { linuxWorkerPayload } from "../machine/linux/worker.ts";
 import type { WorkerPayload } from "../machine/payload.ts";
 import { packWindowsAzure } from "../machine/windows/userData.ts";
 import { windowsWorkerPayload } from "../machine/windows/worker.ts";
-import { firstOf } from "../model/addressPlan.ts";
+import { zoneAt } from "../model/addressPlan.ts";
 import { at } from "../model/json.ts";
 import type { NodeSettings } from "../model/nodeSettings.ts";
 import { groupName, groupSize, type PoolSpec } from "../model/pools.ts";
@@ -357,7 +357,7 @@ export class Pool extends pulumi.ComponentResource {
   /** A scale set has one subnet, its first zone's, whose NAT gateway all its machines use. */
   #card(): inputs.compute.VirtualMachineScaleSetNetworkConfigurationArgs {
     const { spec, pool, subnetIds, securityGroupId, applicationGroupId } = this.#args;
-    const zone = firstOf(pool.zones);
+    const zone = zoneAt(pool.zones);
     const subnetId = subnetIds[zone];
     if (subnetId === undefined) throw new RangeError(`there is no private subnet for zone ${zone}`);
     return {

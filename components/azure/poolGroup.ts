@@ -180,7 +180,13 @@ function autoscalerHints(spec: GroupSettings, pool: PoolSpec): Readonly<Record<s
 }
 
 /** How a scale set's machines are bought: spot, whose end comes without notice. */
-export function purchase({ spot, os }: PoolSpec) {
+export function purchase({
+  spot,
+  os,
+}: PoolSpec): Pick<
+  inputs.compute.VirtualMachineScaleSetVMProfileArgs,
+  "priority" | "evictionPolicy" | "billingProfile" | "scheduledEventsProfile"
+> {
   return spot
     ? { priority: "Spot", evictionPolicy: "Delete", billingProfile: { maxPrice: -1 } }
     : {

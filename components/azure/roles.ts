@@ -30,6 +30,7 @@ export interface Grant {
   readonly scope: pulumi.Input<string>;
   /** The name of its assignment in older states. */
   readonly formerly?: string;
+  /** Of role assignments, version 2.0. Default: the role holds as it is. */
   readonly condition?: string | undefined;
 }
 
@@ -72,6 +73,8 @@ export function assignRole(
 /**
  * The same right on each thing of a list, named by the thing: by their places in the list the next would take the place
  * of one that goes, while its own assignment is still there ("RoleAssignmentExists").
+ *
+ * @param name the identity's
  */
 export function rightOnEach(name: string, purpose: string, role: RoleName, scopes: readonly string[]) {
   return Object.fromEntries(
@@ -199,6 +202,7 @@ export class Identity extends pulumi.ComponentResource {
 export interface ResourceGroupContext {
   readonly name: pulumi.Input<string>;
   readonly subscriptionId: pulumi.Input<string>;
+  /** Region: `westeurope`. */
   readonly location: string;
   /** For every resource: azure-native has no default tags, unlike AWS's provider. */
   readonly tags: Readonly<Record<string, string>>;

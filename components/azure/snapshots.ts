@@ -82,7 +82,7 @@ export class Snapshots extends pulumi.ComponentResource {
       { parent: this, protect: spec.environment === "production" },
     );
     const days = spec.controlPlane.backup.keepDays;
-    keepVersions(name, resourceGroup, account, days, this, {
+    keepAndExpire(name, resourceGroup, account, days, this, {
       filters: { blobTypes: ["blockBlob"], prefixMatch: [`${containerName}/`] },
       actions: {
         baseBlob: { delete: { daysAfterModificationGreaterThan: days } },
@@ -109,13 +109,13 @@ export function keepContent(
   parent: pulumi.Resource,
 ): void {
   const days = 90;
-  keepVersions(name, resourceGroup, account, days, parent, {
+  keepAndExpire(name, resourceGroup, account, days, parent, {
     filters: { blobTypes: ["blockBlob"] },
     actions: { version: { delete: { daysAfterCreationGreaterThan: days } } },
   });
 }
 
-function keepVersions(
+function keepAndExpire(
   name: string,
   resourceGroup: ResourceGroupContext,
   account: StorageAccount,

@@ -82,8 +82,10 @@ export function existingPlan(network: string, zones: readonly string[], existing
   };
 }
 
-export function firstOf<Zone>([zone]: readonly Zone[]): Zone {
-  if (zone === undefined) throw new RangeError("a network has at least one zone");
+/** A zone by its place, by default the first. @throws RangeError without one there */
+export function zoneAt<Zone>(zones: readonly Zone[], place = 0): Zone {
+  const zone = zones[place];
+  if (zone === undefined) throw new RangeError(`no zone at ${place}: a network has at least one zone`);
   return zone;
 }
 
@@ -105,7 +107,7 @@ export function controlPlaneMembers(
   const taken = new Map<string, number>();
   return Array.from({ length: replicas }, (_, index) => {
     const zoneIndex = index % zones.length;
-    const zone = firstOf(zones.slice(zoneIndex));
+    const zone = zoneAt(zones, zoneIndex);
     const before = taken.get(zone.controlPlane) ?? 0;
     taken.set(zone.controlPlane, before + 1);
     return {

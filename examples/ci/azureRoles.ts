@@ -18,6 +18,7 @@ export type RoleScope = "state" | "key" | "subscription";
 export interface CiRole {
   readonly role: keyof typeof ciRoles;
   readonly on: RoleScope;
+  /** Without one the role holds as it is. */
   readonly condition?: string;
 }
 

@@ -139,7 +139,7 @@ export const azure: CloudFacts = {
     windowsGb: 128,
     // Microsoft's images in the marketplace (Azure documentation, smalldisk images).
     windowsLeastGb: 127,
-    // Azure documentation, managed disks.
+    // Azure documentation, introduction to managed disks, "OS disk".
     mostGb: 4095,
   },
   tags: {

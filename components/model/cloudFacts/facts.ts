@@ -90,6 +90,7 @@ export interface CloudFacts {
     readonly windowsGb: number;
     /** Least of a Windows node in GiB: that of the image. */
     readonly windowsLeastGb: number;
+    /** Most of a system disk in GiB. */
     readonly mostGb: number;
   };
   readonly tags: {
