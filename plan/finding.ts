@@ -29,12 +29,18 @@ interface FindingGroup extends Omit<Finding, "path"> {
   readonly paths: readonly string[];
 }
 
-/** Findings that say the same together, in the order of the first of each. */
+/** Items of the same key together, after the first of them, in the order of the first of each. */
+export function grouped<T>(
+  items: Iterable<T>,
+  key: (item: T) => string,
+): readonly (readonly [first: T, all: readonly T[]])[] {
+  return [...Map.groupBy(items, key).values()].flatMap((all) => all.slice(0, 1).map((first) => [first, all] as const));
+}
+
+/** Findings that say the same together. */
 export function groupFindings(findings: readonly Finding[]): readonly FindingGroup[] {
-  const groups = Map.groupBy(findings, ({ id, level, message, remedy }) => [id, level, message, remedy].join("\n"));
-  return [...groups.values()].flatMap((all) =>
-    all.slice(0, 1).map(({ path: _, ...rest }) => ({ ...rest, paths: all.map(({ path }) => path) })),
-  );
+  const groups = grouped(findings, ({ id, level, message, remedy }) => [id, level, message, remedy].join("\n"));
+  return groups.map(([{ path: _, ...rest }, all]) => ({ ...rest, paths: all.map(({ path }) => path) }));
 }
 
 const mostPlaces = 4;

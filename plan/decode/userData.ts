@@ -212,6 +212,8 @@ function requireEntry({ entry, files }: Archive): void {
 
 /** Where Azure leaves the custom data of a Windows machine, not executed. */
 const customData = "C:\\AzureData\\CustomData.bin";
+/** Longest command line of cmd. */
+const commandLimit = 8191;
 
 /**
  * Reads the command of Azure's CustomScriptExtension as cmd would: it must copy the custom data to a name that
@@ -222,6 +224,8 @@ const customData = "C:\\AzureData\\CustomData.bin";
 export function startedScript(command: string | undefined): string {
   if (command === undefined)
     throw new UserDataError("no extension runs the custom data, which Windows never does itself");
+  if (command.length > commandLimit)
+    throw new UserDataError(`the extension's command has ${command.length} characters, cmd takes ${commandLimit}`);
   // Quotes, variables and characters beyond ASCII pass through cmd changed.
   if (!/^[ -~]+$/.test(command) || /["%^]/.test(command))
     throw new UserDataError("the extension's command holds characters that cmd changes");

@@ -5,7 +5,7 @@ import { at } from "../../components/model/json.ts";
 import type { Problem } from "../../components/model/problem.ts";
 import { type ClusterState, plannedProblems, readState, stackGuardName } from "../../components/model/upgrade.ts";
 import { type BilledChange, billedChanges, billedOf } from "../billed.ts";
-import type { Finding } from "../finding.ts";
+import { type Finding, grouped } from "../finding.ts";
 import type { Plan, PlanMachine, PlanResource } from "../plan.ts";
 import { type BasePlan, formerUrns } from "./base.ts";
 import { changedLeaves, type LeafChange } from "./leaves.ts";
@@ -259,9 +259,10 @@ function fileChanges(base: BasePlan, plan: Plan): readonly FileChange[] {
         };
       });
   });
-  return [...Map.groupBy(all, (change) => JSON.stringify({ ...change, machines: [] })).values()].flatMap((same) =>
-    same.slice(0, 1).map((first) => ({ ...first, machines: same.flatMap(({ machines }) => machines) })),
-  );
+  return grouped(all, (change) => JSON.stringify({ ...change, machines: [] })).map(([first, same]) => ({
+    ...first,
+    machines: same.flatMap(({ machines }) => machines),
+  }));
 }
 
 interface LineChange {

@@ -83,6 +83,7 @@ function azurePath(
   return at(`${subscription}/resourceGroups/${input("resourceGroupName") ?? ""}/providers/${inside}`, own(last));
 }
 
+/** When machines were made, the same in every run. */
 const created = "2026-01-01T00:00:00+00:00";
 
 type Outputs = (

@@ -223,12 +223,12 @@ function extensionsOfSet({ inputs }: RecordedResource): readonly AzureExtension[
     }));
 }
 
-/** The command of the CustomScriptExtension. */
+/** The command of the CustomScriptExtension; Azure takes it from one of its two settings. */
 function startCommandOf(extensions: readonly AzureExtension[]): string | undefined {
   const script = extensions.find(
     ({ publisher, type }) => publisher === "Microsoft.Compute" && type === "CustomScriptExtension",
   );
-  return textOf(script?.protectedSettings.commandToExecute);
+  return textOf(script?.protectedSettings.commandToExecute) ?? textOf(script?.settings.commandToExecute);
 }
 
 /** Probed by TCP, without a path (Azure documentation, "Application Health extension"); HTTP is not imitated. */

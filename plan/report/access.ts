@@ -2,6 +2,7 @@ import { cloudFacts } from "../../components/model/cloudFacts/cloudFacts.ts";
 import { at, fromJson } from "../../components/model/json.ts";
 import { matches } from "../fakes/awsAccess.ts";
 import { builtInRoles } from "../fakes/azureAccess.ts";
+import { grouped } from "../finding.ts";
 import type { Plan, PlanResource } from "../plan.ts";
 
 interface Reach {
@@ -94,22 +95,17 @@ export function stores(plan: Plan): readonly Store[] {
       readers: holders((grant) => grant.may("read", resource)),
       writers: holders((grant) => grant.may("write", resource)),
     }));
-  const groups = Map.groupBy(secrets, ({ readers, writers }) => `${readers.join()} ${writers.join()}`);
+  const groups = grouped(secrets, ({ readers, writers }) => `${readers.join()} ${writers.join()}`);
   const { secrets: place, secret: single, bucket } = cloudFacts[plan.cluster.cloud].words;
   const buckets = plan.resources.filter(
     ({ type }) => type === "aws:s3/bucket:Bucket" || type === "azure-native:storage:BlobContainer",
   );
   return [
-    ...[...groups.values()].flatMap((members) =>
-      members
-        .slice(0, 1)
-        .map(({ name, ...may }) => ({
-          ...(members.length === 1
-            ? { title: `${single}: ${words(name)}`, detail: "" }
-            : { title: `${place}: ${members.length} secrets`, detail: members.map((each) => each.name).join(", ") }),
-          ...may,
-        })),
-    ),
+    ...groups.map(([{ name, readers, writers }, members]) => {
+      if (members.length === 1) return { title: `${single}: ${words(name)}`, detail: "", readers, writers };
+      const detail = members.map((member) => member.name).join(", ");
+      return { title: `${place}: ${members.length} secrets`, detail, readers, writers };
+    }),
     ...buckets.map((resource) => ({
       title: `${bucket}: ${words(resource.name.replace(`${plan.cluster.name}-`, "").replace(/^workload-identity-|-(bucket|container)$/g, ""))}`,
       detail: "",

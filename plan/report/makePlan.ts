@@ -19,6 +19,7 @@ import { configPrefix, hidesValue } from "../../components/model/problem.ts";
 import { billedOf } from "../billed.ts";
 import { decodeUserData } from "../decode/userData.ts";
 import { collectMachines, fetchedObjects, placeOf, simulatedCloud } from "../fakes/cloud.ts";
+import { grouped } from "../finding.ts";
 import { type Plan, type PlanMachine, type PlanPool, type PlanResource, planVersion } from "../plan.ts";
 import { secretsInUserData } from "../program/leaks.ts";
 import type { RecordedProgram, RecordedResource } from "../program/recorded.ts";
@@ -202,35 +203,30 @@ function planPool(pool: PoolSpec, daemonSets: readonly Sized[]): PlanPool {
 /** A group's machines differ only in what they learn at boot. */
 function machineKinds(program: RecordedProgram, spec: ClusterSpec): readonly PlanMachine[] {
   const machines = collectMachines(program, ({ desired }) => Math.max(desired, 1));
-  const groups = Map.groupBy(machines, ({ urn }) => urn);
-  return [...groups.values()].flatMap((members) => {
-    const [first] = members;
-    if (first === undefined) return [];
+  return grouped(machines, ({ urn }) => urn).map(([first, members]) => {
     // It fetches with the rights of its role.
     const decoded = decodeUserData(first.userData, fetchedObjects(program, first.role));
-    return [
-      {
-        name: first.name.replace(/\[\d+\]$/, ""),
-        role: first.group === undefined ? "control-plane" : decoded.system,
-        count: first.group?.desired ?? 1,
-        size: first.size,
-        image: first.image,
-        zones: [...new Set(members.map(({ zone }) => zone))].sort(),
-        userData: {
-          bytes: first.userData.length,
-          limit: spec.facts.machines.userDataBytes,
-          sha256: sha256(first.userData),
-        },
-        entry: decoded.entry,
-        files: decoded.files.map(({ path, content, mode }) => ({
-          path,
-          mode: mode ?? null,
-          bytes: Buffer.byteLength(content),
-          sha256: sha256(content),
-          content,
-        })),
+    return {
+      name: first.name.replace(/\[\d+\]$/, ""),
+      role: first.group === undefined ? "control-plane" : decoded.system,
+      count: first.group?.desired ?? 1,
+      size: first.size,
+      image: first.image,
+      zones: [...new Set(members.map(({ zone }) => zone))].sort(),
+      userData: {
+        bytes: first.userData.length,
+        limit: spec.facts.machines.userDataBytes,
+        sha256: sha256(first.userData),
       },
-    ];
+      entry: decoded.entry,
+      files: decoded.files.map(({ path, content, mode }) => ({
+        path,
+        mode: mode ?? null,
+        bytes: Buffer.byteLength(content),
+        sha256: sha256(content),
+        content,
+      })),
+    };
   });
 }
 

@@ -2,11 +2,10 @@ import type { V1Node, V1PersistentVolumeClaim, V1PersistentVolumeSpec } from "@k
 import { z } from "zod";
 import { statusOf } from "../../check/cluster/clusterApi.ts";
 import { uninitializedTaintKey } from "../../check/facts.ts";
-import { newAuthority } from "../../plan/fakes/tls.ts";
 import type { Api } from "../api/client.ts";
 import type { Network } from "../host/network.ts";
 import type { CloudInstance, CloudSimulation } from "./cloud.ts";
-import { type EndpointHandler, listen } from "./server.ts";
+import { type EndpointHandler, listen, newAuthority } from "./server.ts";
 
 /**
  * Fake of the cloud controller manager: by a node's provider id it finds the instance, sets addresses and the labels of

@@ -4,10 +4,15 @@ import { createServer as createHttpServer, type IncomingMessage, request, type S
 import { createServer as createHttpsServer } from "node:https";
 import { connect, isIPv4 } from "node:net";
 import type { Duplex } from "node:stream";
-import { issueServerCertificate, type KeyAndCertificate } from "../../plan/fakes/tls.ts";
 import type { MirrorFile, MirrorList } from "../../plan/report/mirrorList.ts";
 import { registryHost, tagsOf } from "./publishers.ts";
-import { type EndpointHandler, listen, type TlsIdentity } from "./server.ts";
+import {
+  type EndpointHandler,
+  issueServerCertificate,
+  type KeyAndCertificate,
+  listen,
+  type TlsIdentity,
+} from "./server.ts";
 
 interface FilledMirror {
   readonly handle: EndpointHandler;

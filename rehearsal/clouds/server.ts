@@ -1,3 +1,4 @@
+import { generateKeyPairSync } from "node:crypto";
 import { createSocket } from "node:dgram";
 import { once } from "node:events";
 import { createServer as createHttpServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
@@ -5,6 +6,8 @@ import { createServer as createHttpsServer } from "node:https";
 import { isIPv4 } from "node:net";
 import { type Answer, type DecodedPacket, decode, encode, RECURSION_AVAILABLE, RECURSION_DESIRED } from "dns-packet";
 import { messageOf } from "../../components/gates/poll.ts";
+import { type PropertyMap, textOf } from "../../components/gates/values.ts";
+import { tlsResource } from "../../plan/fakes/tls.ts";
 
 /** A request to a simulated endpoint. */
 export interface EndpointRequest {
@@ -156,4 +159,54 @@ function decoded(message: Buffer): DecodedPacket | undefined {
   } catch {
     return undefined;
   }
+}
+
+export interface KeyAndCertificate {
+  readonly certificate: string;
+  readonly key: string;
+}
+
+interface ServerNames {
+  readonly commonName: string;
+  readonly organization?: string;
+  readonly dnsNames?: readonly string[];
+  readonly ipAddresses?: readonly string[];
+}
+
+const dayHours = { validityPeriodHours: 24, setSubjectKeyId: true };
+
+/** An output of the simulated tls provider, with real keys. */
+function made(type: string, output: string, inputs: PropertyMap): string {
+  return (
+    textOf(tlsResource({ type: `tls:index/${type}`, urn: "", inputs }, { certificates: "real" }).outputs[output]) ?? ""
+  );
+}
+
+const newKey = (): string =>
+  generateKeyPairSync("ec", { namedCurve: "prime256v1" })
+    .privateKey.export({ type: "pkcs8", format: "pem" })
+    .toString();
+
+/** An authority for simulated endpoints: ECDSA P-256, valid for a day. */
+export function newAuthority(commonName: string): KeyAndCertificate {
+  const key = newKey();
+  const allowedUses = ["cert_signing", "digital_signature"];
+  const inputs = { ...dayHours, privateKeyPem: key, subject: { commonName }, allowedUses, isCaCertificate: true };
+  return { certificate: made("selfSignedCert:SelfSignedCert", "certPem", inputs), key };
+}
+
+export function issueServerCertificate(authority: KeyAndCertificate, names: ServerNames): KeyAndCertificate {
+  const { request, key } = newCertificateRequest(names);
+  const issuer = { caCertPem: authority.certificate, caPrivateKeyPem: authority.key };
+  const inputs = { ...dayHours, ...issuer, certRequestPem: request, allowedUses: ["digital_signature", "server_auth"] };
+  return { certificate: made("locallySignedCert:LocallySignedCert", "certPem", inputs), key };
+}
+
+export function newCertificateRequest({ commonName, organization, dnsNames = [], ipAddresses = [] }: ServerNames) {
+  const key = newKey();
+  const subject = { commonName, ...(organization === undefined ? {} : { organization }) };
+  return {
+    request: made("certRequest:CertRequest", "certRequestPem", { privateKeyPem: key, subject, dnsNames, ipAddresses }),
+    key,
+  };
 }

@@ -3,7 +3,6 @@ import path from "node:path";
 import { addressAt, type Cidr, cidr, contains } from "../../components/model/cidr.ts";
 import type { DecodedUserData } from "../../plan/decode/userData.ts";
 import type { SimulatedMachine } from "../../plan/fakes/machines.ts";
-import { issueServerCertificate, newAuthority } from "../../plan/fakes/tls.ts";
 import type { CloudSimulation } from "../clouds/cloud.ts";
 import { type MirrorOnly, type MirrorSettings, startMirrorOnly } from "../clouds/mirror.ts";
 import {
@@ -18,7 +17,14 @@ import {
   startRegistry,
   substituteDigests,
 } from "../clouds/publishers.ts";
-import { type EndpointRequest, type LookUp, listen, startNameServer } from "../clouds/server.ts";
+import {
+  type EndpointRequest,
+  issueServerCertificate,
+  type LookUp,
+  listen,
+  newAuthority,
+  startNameServer,
+} from "../clouds/server.ts";
 import { runOrFail } from "../host/command.ts";
 import { startLoadBalancer } from "../host/loadBalancer.ts";
 import { createNetwork, type Network } from "../host/network.ts";

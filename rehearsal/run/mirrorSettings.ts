@@ -2,10 +2,10 @@ import { loadConfig } from "../../components/config/load.ts";
 import type { StackConfig } from "../../components/config/schema.ts";
 import { contains, parseCidr } from "../../components/model/cidr.ts";
 import { clusterSpec } from "../../components/model/clusterSpec.ts";
-import { type KeyAndCertificate, newAuthority } from "../../plan/fakes/tls.ts";
 import { makePlan, type PlanRequest } from "../../plan/report/makePlan.ts";
 import { mirrorList } from "../../plan/report/mirrorList.ts";
 import type { MirrorSettings } from "../clouds/mirror.ts";
+import { type KeyAndCertificate, newAuthority } from "../clouds/server.ts";
 import type { Breakage } from "./negativeControls.ts";
 
 /** What `fenestra mirror` tells of a stack with a mirror of files or a proxy; `undefined` for others. */

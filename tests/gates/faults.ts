@@ -7,7 +7,7 @@ import { peersGate } from "../../components/gates/peersGate.ts";
 import { policyGate } from "../../components/gates/policyGate.ts";
 import { poolGate, releaseGuard, sizeGuard } from "../../components/gates/poolGate.ts";
 import type { Patience } from "../../components/gates/waitFor.ts";
-import { issueServerCertificate, newAuthority } from "../../plan/fakes/tls.ts";
+import { issueServerCertificate, newAuthority } from "../../rehearsal/clouds/server.ts";
 import { withMocks } from "../support/mocks.ts";
 import { exampleSpec } from "../support/stacks.ts";
 import { type Answer, faults, runHook, serving } from "./serving.ts";

@@ -5,7 +5,7 @@ import { type ApiClient, apiProblem, podProblem, podSchema } from "../../compone
 import { apiGate, memberGate } from "../../components/gates/controlPlane.ts";
 import { downVariable, peersGate } from "../../components/gates/peersGate.ts";
 import type { Patience } from "../../components/gates/waitFor.ts";
-import { issueServerCertificate, newAuthority } from "../../plan/fakes/tls.ts";
+import { issueServerCertificate, newAuthority } from "../../rehearsal/clouds/server.ts";
 import { resource, withMocks } from "../support/mocks.ts";
 import { exampleSpec } from "../support/stacks.ts";
 import { callsOfGates, staysShut } from "./faults.ts";

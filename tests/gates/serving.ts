@@ -3,7 +3,7 @@ import type { ServerResponse } from "node:http";
 import { createServer } from "node:https";
 import { text } from "node:stream/consumers";
 import type { ApiClient } from "../../components/gates/apiProbe.ts";
-import { issueServerCertificate, newAuthority } from "../../plan/fakes/tls.ts";
+import { issueServerCertificate, newAuthority } from "../../rehearsal/clouds/server.ts";
 import type { Recorded } from "../support/mocks.ts";
 import { listening } from "../support/suite.ts";
 

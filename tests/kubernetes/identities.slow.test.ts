@@ -11,7 +11,7 @@ import {
 import { serviceAccount } from "../../components/kubernetes/manifest.ts";
 import { authenticationConfiguration } from "../../components/machine/linux/apiServer.ts";
 import { azureEnvironment } from "../../components/model/cloudFacts/identities.ts";
-import { issueServerCertificate, newAuthority } from "../../plan/fakes/tls.ts";
+import { issueServerCertificate, newAuthority } from "../../rehearsal/clouds/server.ts";
 import { type ApiServer, applied, namespaceOf, startApiServer, until } from "../support/apiServer.ts";
 import { specOf } from "../support/mocks.ts";
 import { listening } from "../support/suite.ts";

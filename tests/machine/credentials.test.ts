@@ -16,7 +16,7 @@ import { credentialsDocument, proxyLogin, registryLogin } from "../../components
 import { decodeUserData, decodeWindows } from "../../plan/decode/userData.ts";
 import { awsObjects } from "../../plan/fakes/awsAccess.ts";
 import { collectMachines } from "../../plan/fakes/cloud.ts";
-import { newAuthority } from "../../plan/fakes/tls.ts";
+import { newAuthority } from "../../rehearsal/clouds/server.ts";
 import { runConfig, specOf } from "../support/mocks.ts";
 import { stackConfig } from "../support/stacks.ts";
 import {

@@ -5,7 +5,7 @@ import { z } from "zod";
 import { loadConfig } from "../../components/config/load.ts";
 import { registryFacts } from "../../components/model/cloudFacts/identities.ts";
 import { ConfigError } from "../../components/model/problem.ts";
-import { newAuthority } from "../../plan/fakes/tls.ts";
+import { newAuthority } from "../../rehearsal/clouds/server.ts";
 import { changedAt, configTexts } from "../support/stacks.ts";
 
 const common = {

@@ -1,5 +1,5 @@
-import { newAuthority } from "../../plan/fakes/tls.ts";
 import type { FindingInput } from "../../plan/report/findings.ts";
+import { newAuthority } from "../../rehearsal/clouds/server.ts";
 import { bareMachine } from "../support/planOf.ts";
 
 export const image = "ami-0a1b2c3d4e5f60718";

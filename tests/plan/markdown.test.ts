@@ -267,6 +267,7 @@ describe("the clouds of a plan", () => {
     ],
     ["RoleAssignmentExists", "azure-native:authorization:RoleAssignment", grant, { ...grant, principalId: "P" }],
     ["ConflictError", "azure-native:keyvault:Secret", { vaultName: "v" }, { vaultName: "v" }],
+    ["NotFound", "azure-native:network:NetworkInterface", {}],
     ["NotFound", "azure-native:keyvault:Vault", { properties: { networkAcls: { virtualNetworkRules: [subnet] } } }],
   ] as const)
     it(`refuse as theirs do: ${said}`, () => {

@@ -12,6 +12,7 @@ import {
   selectableVersions,
   type Weakness,
 } from "../../../components/model/releases.ts";
+import { grouped } from "../../finding.ts";
 import { imagesIn } from "../../program/recorded.ts";
 import { type FindingInput, type Found, key, type Rules } from "./rule.ts";
 
@@ -125,13 +126,11 @@ export const pinRules = {
     level: ["warning", "error"],
     about: "a version has a published weakness; accepted by the name of that, such as `CVE-2026-2270`",
     find: (input) =>
-      [...Map.groupBy(used(input), ({ path }) => path).values()].flatMap((all) => {
+      grouped(used(input), ({ path }) => path).flatMap(([first, all]) => {
         const weak = Map.groupBy(new Map(all.flatMap(weaknessesOf)), ([id]) =>
           Object.hasOwn(input.spec.acknowledge, id),
         );
-        return all
-          .slice(0, 1)
-          .flatMap((first) => [...weak.values()].map((some) => weaknessFinding(input.spec, first, some)));
+        return [...weak.values()].map((some) => weaknessFinding(input.spec, first, some));
       }),
   },
   "release-behind": {

@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { X509Certificate } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { gunzipSync } from "node:zlib";
-import { newAuthority } from "../../../plan/fakes/tls.ts";
+import { newAuthority } from "../../../rehearsal/clouds/server.ts";
 import { commandFolder } from "../../../rehearsal/host/rootScripts.ts";
 import { exampleSpec } from "../../support/stacks.ts";
 import { exampleControlPlane, exampleLinuxWorker } from "../examples.ts";
