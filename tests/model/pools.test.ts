@@ -166,6 +166,8 @@ const aws: readonly Row[] = [
   ["c5.18xlarge", 72, 144],
   ["c7gn.large", 2, 4, false, "arm64"],
   ["c8id.2xlarge", 8, 16, true],
+  ["c8ib.large", 2, 4],
+  ["m8idn.large", 2, 8],
   ["r8i.large", 2, 16, true],
   ["r8gd.xlarge", 4, 32, false, "arm64"],
 ];

@@ -98,8 +98,18 @@ export const aws: CloudFacts = {
     },
     known: "c5, m5, r5 and later from large on, t3 and later from medium to 2xlarge",
     nesting: "a size of c8i, m8i or r8i with at most 192 processors",
-    diskRefusal: () => undefined,
-    spotRefusal: () => undefined,
+    // Of EC2's types of 2026 (DescribeInstanceTypes, EbsOptimizedSupport and SupportedUsageClasses).
+    diskRefusal: (size) =>
+      /^(t[12]\.|([cm]1|m3)\.medium|m1\.small|m2\.xlarge|m3\.large|[cr]3\.large|([cr]3|[gi]2)\.8xlarge)/.test(size)
+        ? {
+            message: "is never EBS-optimised, which every machine of Fenestra is",
+            allowed: "a size that can be, such as t3.large or m7i.large",
+          }
+        : undefined,
+    spotRefusal: (size) =>
+      /^(hpc|mac|u-|u\d|trn2u\.|t2\.nano)/.test(size)
+        ? { message: "is never given as a spot machine", allowed: "a size of another family, or spot: false" }
+        : undefined,
     startsFirst: () => true,
   },
   ownMachine: () => 'variables.machine.endsWith("/" + object.metadata.name)',

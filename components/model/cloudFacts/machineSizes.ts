@@ -38,7 +38,8 @@ const awsMostNestedVcpus = 192;
 /**
  * Reads an AWS instance type of the families c, m, r and t. `undefined` for others, for those before Nitro, and for
  * c5n, whose memory does not follow the rule. Nested virtualisation without metal exists since 2026 on C8i, M8i and R8i
- * (Amazon EC2 User Guide, nested virtualization).
+ * (Amazon EC2 User Guide, nested virtualization), also with disks (d), but not on those for networks and volumes (n, b;
+ * DescribeInstanceTypes, ProcessorInfo.SupportedFeatures).
  */
 export function awsMachineSize(name: string): MachineSize | undefined {
   const match = /^([cmrt])(\d)([a-z]*)(-flex)?\.(medium|large|\d*xlarge)$/.exec(name);
@@ -57,7 +58,7 @@ export function awsMachineSize(name: string): MachineSize | undefined {
     arch,
     vcpus,
     memoryGib: vcpus * ratio,
-    nestedVirtualization: generation === "8" && attributes.startsWith("i") && vcpus <= awsMostNestedVcpus,
+    nestedVirtualization: generation === "8" && /^id?$/.test(attributes) && vcpus <= awsMostNestedVcpus,
   };
 }
 
@@ -75,7 +76,7 @@ export const awsSizes: ReadonlySet<string> = new Set(
 
 /** Arm by name: Graviton (g behind the number), its first generation, and a Mac. */
 export function awsArch(name: string): MachineSize["arch"] {
-  const [, letters = "", attributes = ""] = /^([a-z]+)\d+([a-z]*)/.exec(name) ?? [];
+  const [, letters = "", attributes = ""] = /^([a-z]+)-?[a-z]?\d+([a-z]*)/.exec(name) ?? [];
   return attributes.includes("g") || /^(a|mac)$/.test(letters) ? "arm64" : "amd64";
 }
 

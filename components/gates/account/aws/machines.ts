@@ -11,7 +11,7 @@ import {
   type Reply,
   refused,
 } from "../question.ts";
-import { type AwsNeeds, providerTags } from "./needs.ts";
+import { type AwsMachine, type AwsNeeds, providerTags } from "./needs.ts";
 
 async function imageOf(ask: Ask, image: string): Promise<Reply | undefined> {
   const [, Name] = /^resolve:ssm:(.+)$/.exec(image) ?? [];
@@ -26,12 +26,31 @@ const latest = async (ask: Ask, Name: string): Promise<string> => {
   return found.isNone ? "" : found.text("Parameter.Value");
 };
 
+/** EC2's own description of the sizes of all machines, by their names. */
+export async function sizesOf(ask: Ask, machines: readonly AwsMachine[]): Promise<(size: string) => Reply | undefined> {
+  const Values = [...new Set(machines.flatMap(({ sizes }) => sizes))];
+  const found = await ask("ec2:DescribeInstanceTypes", { Filters: [{ Name: "instance-type", Values }] });
+  found.list("InstanceTypes");
+  return (size) => found.find("InstanceTypes", "InstanceType", size);
+}
+
+/** What a group asks of a size, at which each of its launches would fail. */
+function* abilities(size: Reply, { template, spot }: AwsMachine): Generator<string> {
+  const lacks = (list: string, item: string): boolean => !size.texts(list).includes(item);
+  if (template.ebsOptimized === "true" && size.text("EbsInfo.EbsOptimizedSupport", "") === "unsupported")
+    yield "is never EBS-optimised";
+  if (spot && size.texts("SupportedUsageClasses").length > 0 && lacks("SupportedUsageClasses", "spot"))
+    yield "is never a spot machine";
+  if (template.cpuOptions !== undefined && lacks("ProcessorInfo.SupportedFeatures", "nested-virtualization"))
+    yield "cannot nest virtualisation, which hyperV needs";
+}
+
 /** Days before an image's end from which it is told. */
 const soonDays = 30;
 
 export const machineQuestions: readonly Question<AwsNeeds>[] = [
   {
-    // Zones are open, and sizes are offered in each zone of their machines.
+    // Zones are open, and sizes are offered in each zone of their machines and can do what is asked of them.
     id: "size",
     ofMachine: true,
     async *run({ machines, region, program }, ask) {
@@ -65,12 +84,18 @@ export const machineQuestions: readonly Question<AwsNeeds>[] = [
             `${sizes.join(", ")} is not offered in ${missing.join(", ")}`,
             `${there.length === 0 ? "" : `zones of ${there.sort().join(", ")}, or `}another size, in ${setting}`,
           );
+        const sizeOf = await sizesOf(ask, machines);
+        for (const size of sizes) {
+          const found = sizeOf(size);
+          for (const why of found === undefined ? [] : abilities(found, machine))
+            yield refused(`${size} ${why}`, `another size in ${setting}`);
+        }
         yield* oneZone(machine);
       }
     },
   },
   {
-    // Images are there, allowed by the account, not withdrawn, and fit on the disks.
+    // Images are there, allowed by the account, not withdrawn, and fit on the disks and the sizes.
     id: "image",
     ofMachine: true,
     async *run({ machines }, ask) {
@@ -100,6 +125,12 @@ export const machineQuestions: readonly Question<AwsNeeds>[] = [
           yield doubtful(`the image ${id} is deprecated on ${end}`, mend);
         if (image.is("ImageAllowed", false))
           yield doubtful(`the image ${id} will be forbidden once Allowed AMIs is on`, mend);
+        const sizeOf = await sizesOf(ask, machines);
+        for (const size of image.text("BootMode", "") === "uefi" ? machine.sizes : []) {
+          const modes = sizeOf(size)?.texts("SupportedBootModes") ?? [];
+          if (modes.length > 0 && !modes.includes("uefi"))
+            yield refused(`${size} does not boot the image ${name}, which needs UEFI`, `another size, or ${mend}`);
+        }
         const root = image.find("BlockDeviceMappings", "DeviceName", image.text("RootDeviceName", "-"));
         yield* diskOf(name, root?.number("Ebs.VolumeSize", 0) ?? 0, machine);
       }

@@ -91,7 +91,8 @@ function group(program: Resources, resource: KnownResource): readonly AwsMachine
   );
   const policy = mapOf(mixed.instancesDistribution);
   const onDemand = (machines: number): number => {
-    if (inputs.mixedInstancesPolicy === undefined) return machines;
+    if (inputs.mixedInstancesPolicy === undefined)
+      return mapOf(template.instanceMarketOptions).marketType === "spot" ? 0 : machines;
     const base = Math.min(machines, number(policy.onDemandBaseCapacity));
     return base + Math.ceil(((machines - base) * number(policy.onDemandPercentageAboveBaseCapacity, 100)) / 100);
   };

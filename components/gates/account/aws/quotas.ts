@@ -1,6 +1,7 @@
 import { listOf, mapOf, resourceOfId, resourcesOfType, textOf } from "../../values.ts";
 import { countsOf, made } from "../needs.ts";
 import { type Ask, doubtful, notAsked, type Question, type Reply, shortOf } from "../question.ts";
+import { sizesOf } from "./machines.ts";
 import type { AwsMachine, AwsNeeds } from "./needs.ts";
 
 /** Whether a thing is this cluster's, by its tag. */
@@ -101,11 +102,8 @@ export const quotaQuestions: readonly Question<AwsNeeds>[] = [
     id: "vcpu-quota",
     ofMachine: true,
     async *run({ machines, cluster, goes }, ask) {
-      const Values = [...new Set(machines.flatMap((each) => each.sizes))];
-      const types = await ask("ec2:DescribeInstanceTypes", { Filters: [{ Name: "instance-type", Values }] });
-      types.list("InstanceTypes");
-      const vcpus = (size: string): number =>
-        types.find("InstanceTypes", "InstanceType", size)?.number("VCpuInfo.DefaultVCpus") ?? 0;
+      const sizeOf = await sizesOf(ask, machines);
+      const vcpus = (size: string): number => sizeOf(size)?.number("VCpuInfo.DefaultVCpus") ?? 0;
       // Of several sizes the largest that the account has.
       const largest = ({ sizes }: AwsMachine): number => Math.max(0, ...sizes.map(vcpus));
       const all = await running(ask);
