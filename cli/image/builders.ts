@@ -14,7 +14,7 @@ const azureCommands = [
   "",
   "    packer init . && packer build -var subscription_id=... -var resource_group=... -var gallery=... -var definition=... -var version=... .",
   "",
-  "The base is BASE. The definition is Generalized, Gen2, x64, of security type Standard. No extension may be on the machine.",
+  "The base is BASE. The definition is Generalized, Gen2, x64, of security type Standard, with DiskControllerTypes=SCSI,NVMe. No extension may be on the machine.",
   "",
   "Costs: about 0.15 USD for 40 minutes, 1 to 2 USD a month and region for a version.",
 ];
@@ -122,7 +122,9 @@ function packerAzure({ spec, pool, base }: Build) {
       subscription_id: variable("Subscription of the gallery"),
       resource_group: variable("Resource group of the gallery"),
       gallery: variable("Name of the gallery"),
-      definition: variable("Image definition: Generalized, Gen2, x64, security type Standard"),
+      definition: variable(
+        "Image definition: Generalized, Gen2, x64, security type Standard, DiskControllerTypes=SCSI,NVMe",
+      ),
       version: variable("Version to make, three numbers"),
     },
     source: {

@@ -143,6 +143,7 @@ const answers: Readonly<Record<string, readonly [folder: string, type: string, i
   "Microsoft.Compute/virtualMachines/read": ["compute", "VirtualMachine", true],
   "Microsoft.Features/providers/features/read": ["resource/features", "FeatureResult"],
   "Microsoft.Compute/locations/publishers/artifacttypes/offers/skus/versions/read": ["compute", "VirtualMachineImage"],
+  "Microsoft.Compute/galleries/images/read": ["compute", "GalleryImage"],
   "Microsoft.Compute/galleries/images/versions/read": ["compute", "GalleryImageVersion", true],
   "Microsoft.Compute/diskEncryptionSets/read": ["compute", "DiskEncryptionSet"],
   "Microsoft.Network/virtualNetworks/subnets/read": ["network", "Subnet"],

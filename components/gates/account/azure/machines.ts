@@ -31,11 +31,40 @@ const capabilities: readonly (readonly [name: string, isWanted: (profile: string
   ["PremiumIO", (profile) => profile.includes("Premium")],
 ];
 
+const definitionRight = "Microsoft.Compute/galleries/images/read";
 const galleryRight = "Microsoft.Compute/galleries/images/versions/read";
 const marketRight = "Microsoft.Compute/locations/publishers/artifacttypes/offers/skus/versions/read";
 
+/**
+ * Refuses an image that does not boot on a size (Azure/karpenter-provider-azure#616, "cannot boot with OS image or
+ * disk"; Azure documentation, supported OS images for remote NVMe): an image without that feature knows SCSI alone.
+ */
+function* bootOf(image: Reply, name: string, size: string, sku: Reply | undefined, mend: string): Generator<Objection> {
+  const feature = image.find("properties.features", "name", "DiskControllerTypes");
+  for (const [what, has, knows, how] of [
+    [
+      "disk controllers",
+      capability(sku, "DiskControllerTypes") || "SCSI",
+      feature?.text("value") ?? "SCSI",
+      ", of a definition with --features DiskControllerTypes=SCSI,NVMe",
+    ],
+    ["generations", capability(sku, "HyperVGenerations"), image.text("properties.hyperVGeneration"), ""],
+  ] as const) {
+    const known = knows.split(/\W+/);
+    if (has !== "" && !has.split(/\W+/).some((each) => known.includes(each)))
+      yield refused(`${size} has ${what} ${has}, the image ${name} ${knows}`, `another size, or ${mend}${how}`);
+  }
+}
+
 /** Without a version Azure takes the newest in the region that is not excluded from that. */
-async function* ofGallery(ask: Ask, id: string, region: string, mend: string): AsyncGenerator<Objection> {
+async function* ofGallery(
+  ask: Ask,
+  id: string,
+  needs: AzureNeeds,
+  size: string,
+  mend: string,
+): AsyncGenerator<Objection> {
+  const { region } = needs;
   const [definition = "", pinned] = id.split(/\/versions\//i);
   const found = await ask(galleryRight, path(`${definition}/versions`, "2023-07-03"), /NotFound$/);
   const versions = found.isNone ? [] : found.list("value").map(galleryVersion);
@@ -48,6 +77,9 @@ async function* ofGallery(ask: Ask, id: string, region: string, mend: string): A
     );
   else if (pinned === undefined && !versions.some(({ isMade, newestIn }) => isMade && newestIn.includes(region)))
     yield refused(`no version of ${id} can be the newest in ${region}`, `replicate one to ${region}, or ${mend}`);
+  if (found.isNone) return;
+  const sku = (await skusOf(ask, needs))(size);
+  yield* bootOf(await ask(definitionRight, path(definition, "2023-07-03")), id, size, sku, mend);
 }
 
 function galleryVersion(reply: Reply) {
@@ -86,6 +118,8 @@ async function* ofMarket(ask: Ask, needs: AzureNeeds, machine: AzureMachine, men
   if (state === "Deprecated") yield refused(`the image ${name} ${wanted} is withdrawn`, mend);
   else if (state !== "Active") yield doubtful(`the image ${name} ${wanted} will be withdrawn`, mend);
   yield* diskOf(name, image.number("properties.osDiskImage.sizeInGb", 0), machine);
+  const [size = ""] = machine.sizes;
+  yield* bootOf(image, name, size, (await skusOf(ask, needs))(size), mend);
 }
 
 export const machineQuestions: readonly Question<AzureNeeds>[] = [
@@ -164,7 +198,7 @@ export const machineQuestions: readonly Question<AzureNeeds>[] = [
     },
   },
   {
-    // Images are there, in the region, and not withdrawn.
+    // Images are there, in the region, not withdrawn, and boot on the sizes.
     id: "image",
     ofMachine: true,
     async *run(needs, ask) {
@@ -172,7 +206,7 @@ export const machineQuestions: readonly Question<AzureNeeds>[] = [
         const mend = `another image in ${machine.setting}`;
         const id = textOf(mapOf(mapOf(machine.profile.storageProfile).imageReference).id);
         if (id === undefined) yield* ofMarket(ask, needs, machine, mend);
-        else yield* ofGallery(ask, id, needs.region, mend);
+        else yield* ofGallery(ask, id, needs, machine.sizes[0] ?? "", mend);
       }
     },
   },
