@@ -2,7 +2,13 @@ import { Group } from "@pulumi/aws/autoscaling/group.js";
 import { LifecycleHook } from "@pulumi/aws/autoscaling/lifecycleHook.js";
 import { LaunchTemplate } from "@pulumi/aws/ec2/launchTemplate.js";
 import * as pulumi from "@pulumi/pulumi";
-import { type PoolRoll, releaseGuard, type SentGroup, type PoolArgs as SharedPoolArgs } from "../gates/poolGate.ts";
+import {
+  type PoolRoll,
+  refuseUpdate,
+  releaseGuard,
+  type SentGroup,
+  type PoolArgs as SharedPoolArgs,
+} from "../gates/poolGate.ts";
 import { sentDigest, sentNumber } from "../gates/sent.ts";
 import type { ScriptsReference } from "../machine/bundle.ts";
 import type { PoolAccess } from "../machine/cloudAccess.ts";
@@ -11,6 +17,7 @@ import { linuxWorkerPayload } from "../machine/linux/worker.ts";
 import type { WorkerPayload } from "../machine/payload.ts";
 import { packWindowsAws } from "../machine/windows/userData.ts";
 import { windowsWorkerPayload } from "../machine/windows/worker.ts";
+import { tagRefusal } from "../model/cloudFacts/aws.ts";
 import type { NodeSettings } from "../model/nodeSettings.ts";
 import { groupName, groupSize, type PoolSpec } from "../model/pools.ts";
 import { machineTemplate, templateReplaceOnChanges } from "./machineTemplate.ts";
@@ -237,6 +244,7 @@ export class Pool extends pulumi.ComponentResource {
         ignoreChanges: theirs("aws:autoscaling/group:Group").filter(
           (input) => pool.autoscale !== undefined || input !== "desiredCapacity",
         ),
+        hooks: { beforeUpdate: [refuseUpdate(`${this.#name}-group-refused`, "tags", tagRefusal)] },
         // Every machine may take its whole drain time.
         customTimeouts: { delete: "60m" },
       },

@@ -8,6 +8,7 @@ import * as pulumi from "@pulumi/pulumi";
 import * as random from "@pulumi/random";
 import {
   type PoolRoll,
+  refuseUpdate,
   releaseGuard,
   type SentGroup,
   type PoolArgs as SharedPoolArgs,
@@ -22,6 +23,7 @@ import type { WorkerPayload } from "../machine/payload.ts";
 import { packWindowsAzure } from "../machine/windows/userData.ts";
 import { windowsWorkerPayload } from "../machine/windows/worker.ts";
 import { zoneAt } from "../model/addressPlan.ts";
+import { sizeRefusal } from "../model/cloudFacts/azure.ts";
 import { at } from "../model/json.ts";
 import type { NodeSettings } from "../model/nodeSettings.ts";
 import { groupName, groupSize, type PoolSpec } from "../model/pools.ts";
@@ -262,11 +264,12 @@ export class Pool extends pulumi.ComponentResource {
     const { pool, api, spec } = this.#args;
     const { version: release } = spec.kubernetes;
     const releases = releaseGuard(`${this.#name}-release`, { pool: pool.name, release, api });
-    if (pool.autoscale === undefined && !isCountKept(pool)) return { hooks: { beforeUpdate: [releases] } };
+    const before = [refuseUpdate(`${this.#name}-group-refused`, "sku", sizeRefusal), releases];
+    if (pool.autoscale === undefined && !isCountKept(pool)) return { hooks: { beforeUpdate: before } };
     const guard = sizeGuard(`${this.#name}-size`, { pool: pool.name, group: groupName(spec.name, pool.name), api });
     return {
       ignoreChanges: theirs("azure-native:compute:VirtualMachineScaleSet"),
-      hooks: { beforeUpdate: [releases, guard] },
+      hooks: { beforeUpdate: [...before, guard] },
     };
   }
 

@@ -2,6 +2,7 @@ import { createHash } from "node:crypto";
 import { RoleAssignment } from "@pulumi/azure-native/authorization/roleAssignment.js";
 import { UserAssignedIdentity } from "@pulumi/azure-native/managedidentity/userAssignedIdentity.js";
 import * as pulumi from "@pulumi/pulumi";
+import { interfaceHeld } from "../model/cloudFacts/azure.ts";
 import type { ClusterSpec } from "../model/clusterSpec.ts";
 import { theirs } from "./owners.ts";
 
@@ -137,7 +138,7 @@ export const notYet = {
   role: /RoleDefinitionDoesNotExist/,
   identity: /MS Graph resource not found|ParentResourceNotFound/,
   subnets: /SubnetsNotProvisioned/,
-  interface: /NicReservedForAnotherVm/,
+  interface: interfaceHeld,
 } as const;
 
 /** Without repetitions, which Azure refuses ("RoleAssignmentExists"): ids have no case. */

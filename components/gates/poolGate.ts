@@ -255,6 +255,24 @@ export function releaseGuard(name: string, args: ReleaseGuardArgs): pulumi.Resou
   });
 }
 
+/**
+ * A `beforeUpdate` hook, in previews too, for what the cloud refuses of an update although its provider sends it: the
+ * control plane would be replaced by then.
+ *
+ * @param refusal why, by the values of that input before and now
+ */
+export function refuseUpdate(
+  name: string,
+  input: string,
+  refusal: (old: unknown, now: unknown) => string | undefined,
+): pulumi.ResourceHook {
+  const look: pulumi.ResourceHookFunction = ({ name: group, oldInputs, newInputs }) => {
+    const why = refusal(at(oldInputs, input), at(newInputs, input));
+    if (why !== undefined) throw new Error(`${group}: this change of ${input} ${why}`);
+  };
+  return new pulumi.ResourceHook(name, look, { onDryRun: true });
+}
+
 interface SizeGuardArgs {
   readonly pool: string;
   /** Its scale set, as the node controller calls it. */

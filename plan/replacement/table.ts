@@ -1,5 +1,7 @@
 import { awsOwners } from "../../components/aws/owners.ts";
 import { azureOwners } from "../../components/azure/owners.ts";
+import { tagRefusal } from "../../components/model/cloudFacts/aws.ts";
+import { sizeRefusal } from "../../components/model/cloudFacts/azure.ts";
 import type { Owners } from "../../components/model/cloudFacts/facts.ts";
 import { at } from "../../components/model/json.ts";
 import { azurePaths } from "../fakes/azure.ts";
@@ -104,7 +106,7 @@ const awsRule = awsRow(["securityGroupId", "cidrIpv4", "referencedSecurityGroupI
  * job compares it with the schema (tests/plan/replacements.ts). A name that Pulumi made up stays as in the state.
  */
 const awsRows: Readonly<Record<string, ReplacementRow>> = {
-  "aws:autoscaling/group:Group": awsRow(["name", "initialLifecycleHooks"]),
+  "aws:autoscaling/group:Group": awsRow(["name", "initialLifecycleHooks"], { mayRefuse: { tags: tagRefusal } }),
   "aws:autoscaling/lifecycleHook:LifecycleHook": awsRow(["name"]),
   "aws:cloudwatch/logGroup:LogGroup": awsRow(["name"], {
     data: "the logs in it",
@@ -191,7 +193,10 @@ const otherSeries = (old: unknown, now: unknown): string | undefined =>
 const azureMore: Readonly<Record<string, Partial<ReplacementRow>>> = {
   "compute:Disk": { data: "what lies on the disk" },
   "compute:VirtualMachine": { refuses: { location: any } },
-  "compute:VirtualMachineScaleSet": { refuses: { zones: loses }, mayRefuse: { "sku.name": otherSeries } },
+  "compute:VirtualMachineScaleSet": {
+    refuses: { zones: loses, sku: (old, now) => sizeRefusal(old, now) !== undefined },
+    mayRefuse: { "sku.name": otherSeries },
+  },
   "keyvault:Vault": { refuses: { location: any }, data: "the secrets in the vault" },
   "managedidentity:UserAssignedIdentity": { replaces: ["location"] },
   "monitor:AutoscaleSetting": { refuses: { location: any, targetResourceUri: any } },

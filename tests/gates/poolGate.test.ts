@@ -6,14 +6,18 @@ import {
   type PoolRoll,
   poolGate,
   poolState,
+  refuseUpdate,
   releaseGuard,
   sizeGuard,
   Unasked,
 } from "../../components/gates/poolGate.ts";
+import { resourcesOfType } from "../../components/gates/values.ts";
+import { tagRefusal } from "../../components/model/cloudFacts/aws.ts";
+import { sizeRefusal } from "../../components/model/cloudFacts/azure.ts";
 import type { ClusterSpec } from "../../components/model/clusterSpec.ts";
 import { groupSize } from "../../components/model/pools.ts";
-import { withMocks } from "../support/mocks.ts";
-import { exampleSpec } from "../support/stacks.ts";
+import { runConfig, withMocks } from "../support/mocks.ts";
+import { exampleSpec, stackConfig } from "../support/stacks.ts";
 import { type Answer, runHook, serving } from "./serving.ts";
 
 const wanted = "aaaaaaaaaaaaaaaa";
@@ -218,6 +222,53 @@ describe("the guard of a pool's release", () => {
     await ask(control("v1.37.0", "v1.37.1"));
     await assert.rejects(ask(control("v1.37.0", "v1.36.4")), /node-1 runs 1\.36\.4: update without --target/);
     await assert.rejects(ask(control()), /no control-plane node says its release/);
+  });
+});
+
+describe("an update of a group that its cloud refuses", () => {
+  const tags = (count: number, value = "a", from = 0) =>
+    Array.from({ length: count }, (_, index) => ({ key: `k${index + from}`, value, propagateAtLaunch: true }));
+  const sized = (name: string, capacity = 2) => ({ name, capacity });
+  const rows: readonly (readonly [typeof tagRefusal, object, object, RegExp?])[] = [
+    [tagRefusal, tags(50), tags(50)],
+    [tagRefusal, tags(1), tags(26)],
+    [tagRefusal, tags(0), tags(26), /26 tags .* 25; .* in two updates/],
+    [tagRefusal, tags(30), tags(30, "b"), /30 tags/],
+    [tagRefusal, tags(26), tags(0), /26 tags/],
+    [tagRefusal, tags(25), tags(25, "a", 25)],
+    [sizeRefusal, sized("Standard_D2s_v3"), sized("Standard_D2s_v5")],
+    [sizeRefusal, sized("Standard_D2s_v6"), sized("Standard_E4ds_v7")],
+    [
+      sizeRefusal,
+      sized("Standard_B2ms"),
+      sized("Standard_D2s_v6"),
+      /a-pool: .*Standard_D2s_v6.* NVMe.* pool of another name/,
+    ],
+    [sizeRefusal, sized("Standard_L8s_v4"), sized("Standard_L8s_v3"), /Standard_L8s_v3.* SCSI/],
+    // Without machines nothing must be deallocated.
+    [sizeRefusal, sized("Standard_D2s_v5", 0), sized("Standard_D2s_v6")],
+  ];
+  for (const [refusal, old, now, says] of rows)
+    it(`${JSON.stringify(now).slice(0, 80)}: ${says ?? "is sent"}`, async () => {
+      const recorded = await withMocks(() => void refuseUpdate("refusal", "it", refusal));
+      const update = runHook(recorded, "refusal", { name: "a-pool", oldInputs: { it: old }, newInputs: { it: now } });
+      await (says === undefined ? update : assert.rejects(update, says));
+    });
+
+  it("is refused by each group's hook, in a preview too", async () => {
+    for (const [stack, type] of [
+      ["aws-dev", "aws:autoscaling/group:Group"],
+      ["azure-dev", "azure-native:compute:VirtualMachineScaleSet"],
+    ] as const) {
+      const { program, hooks } = await runConfig(stack, stackConfig(stack), "known-outputs");
+      const groups = resourcesOfType(program, type);
+      assert.notEqual(groups.length, 0);
+      for (const { name, options } of groups) {
+        const hook = `${name}-refused`;
+        assert.ok(options.hooks.beforeUpdate?.includes(hook), name);
+        assert.partialDeepStrictEqual(hooks.get(hook), { opts: { onDryRun: true } });
+      }
+    }
   });
 });
 

@@ -215,15 +215,16 @@ describe("what a change does", () => {
   const set = (name: string, mode = "Rolling") => ({ sku: { name }, upgradePolicy: { mode } });
   const sizes = (size: string, expected: string) =>
     ["compute:VirtualMachineScaleSet", set("Standard_D2s_v5"), set(size), expected] as const;
+  const tags = (count: number) => Array.from({ length: count }, (_, index) => ({ key: `k${index}`, value: "" }));
   const balancer = (subnets: string, more: string, expected: string) =>
     ["aws:lb/loadBalancer:LoadBalancer", { subnets: [...subnets] }, { subnets: [...more] }, expected] as const;
 
   for (const [type, old, now, expected] of [
     sizes("Standard_D16s_v5", "rolled"),
-    ...["Standard_D2ds_v5", "Standard_D2s_v6", "Standard_E2s_v5"].map((size) =>
-      sizes(size, "rolled sku.name may be refused:"),
-    ),
+    sizes("Standard_D2s_v6", "refused sku"),
+    ...["Standard_D2ds_v5", "Standard_E2s_v5"].map((size) => sizes(size, "rolled sku.name may be refused:")),
     ["compute:VirtualMachineScaleSet", set("a"), set("a", "Manual"), "changed"] as const,
+    ["aws:autoscaling/group:Group", { tags: [] }, { tags: tags(26) }, "changed tags is refused: 26 tags"] as const,
     balancer("ab", "acd", "changed"),
     balancer("ab", "ac", "replaced subnets"),
     balancer("ab", "a", "replaced subnets"),

@@ -1,3 +1,4 @@
+import { at } from "../json.ts";
 import { type CloudFacts, names } from "./facts.ts";
 import { ec2Id, partition } from "./ids.ts";
 import { awsArch, awsMachineSize, awsSizes } from "./machineSizes.ts";
@@ -42,6 +43,32 @@ export const awsPrefixes: Readonly<Record<string, readonly string[]>> = {
 };
 
 const ownPrefixes = Object.values(awsPrefixes).flat();
+
+/**
+ * Most tags of a group that a call adds or takes away (Amazon EC2 Auto Scaling User Guide, "Tag naming and usage
+ * restrictions"); an update is one call of each kind (hashicorp/terraform-provider-aws,
+ * internal/service/autoscaling/tags_gen.go, `updateTags`). A new group takes all of its tags.
+ */
+const mostTagsAtOnce = 25;
+
+/** What AWS has against an update of a group's tags. */
+export function tagRefusal(old: unknown, now: unknown): string | undefined {
+  const [before, after] = [tagTexts(old), tagTexts(now)];
+  const removed = [...before].filter(([key]) => !after.has(key));
+  const written = [...after].filter(([key, text]) => before.get(key) !== text);
+  const most = Math.max(removed.length, written.length);
+  return most <= mostTagsAtOnce
+    ? undefined
+    : `is refused: ${most} tags at once, and AWS takes ${mostTagsAtOnce}; change tags, labels and taints in two updates`;
+}
+
+const tagTexts = (tags: unknown): ReadonlyMap<string, string> =>
+  new Map(
+    (Array.isArray(tags) ? tags : []).map((tag) => [
+      String(at(tag, "key")),
+      `${at(tag, "value")} ${at(tag, "propagateAtLaunch")}`,
+    ]),
+  );
 
 export const aws: CloudFacts = {
   name: "aws",

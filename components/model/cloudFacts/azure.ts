@@ -1,5 +1,6 @@
+import { at } from "../json.ts";
 import { type CloudFacts, names } from "./facts.ts";
-import { azureMachineSize } from "./machineSizes.ts";
+import { azureController, azureMachineSize } from "./machineSizes.ts";
 
 /** The platform, two ports of which hand out certificates and extension settings. */
 const platform = "168.63.129.16";
@@ -14,6 +15,22 @@ const sizeLetters = /^Standard_[DEF]\d+(?:-\d+)?([a-z]*)/;
  * cluster's name (Azure documentation, "Resolve reserved resource name errors"). The account's omits the hyphens.
  */
 const reservedWords = /microsoft|windows|^login/;
+
+/**
+ * What Azure has against another size of a set with machines: with another controller of disks they must all be
+ * deallocated (REST API, VirtualMachineScaleSetStorageProfile.diskControllerType), and AKS refuses it of its own sets
+ * (Azure/azure-cli-extensions#9732). Left out, the controller is the size's own.
+ */
+export function sizeRefusal(old: unknown, now: unknown): string | undefined {
+  const [before, after] = [old, now].map((sku) => String(at(sku, "name")));
+  const [from, to] = [azureController(before), azureController(after)];
+  return from === to || at(old, "capacity") === 0
+    ? undefined
+    : `is refused: ${after} has its disks by ${to}, ${before} by ${from}; undo it, add a pool of another name with the new size, move the pods and remove this one`;
+}
+
+/** A failed machine's network interface is its own for three minutes (rancher/machine#359). */
+export const interfaceHeld = /NicReservedForAnotherVm/;
 
 export const azure: CloudFacts = {
   name: "azure",
