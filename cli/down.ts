@@ -1,4 +1,5 @@
 import { readFileSync, writeFileSync } from "node:fs";
+import { setTimeout as sleep } from "node:timers/promises";
 import { Command as Declaration } from "@commander-js/extra-typings";
 import type {
   V1Namespace,
@@ -12,6 +13,7 @@ import type { ClusterApi } from "../check/cluster/clusterApi.ts";
 import { greet } from "../check/cluster/verify.ts";
 import { messageOf } from "../components/gates/poll.ts";
 import { fieldManager } from "../components/kubernetes/manifest.ts";
+import { interfaceHeld } from "../components/model/cloudFacts/azure.ts";
 import { heldTypes } from "../plan/replacement/table.ts";
 import { commandOf, type Terminal, UsageError } from "./exit.ts";
 import { clusterIn } from "./kubeconfig.ts";
@@ -101,7 +103,23 @@ async function lookInside({ spec, engine }: Session, terminal: Terminal, left: L
   }
 }
 
-function destroyStep({ stack, spec, engine }: Session, terminal: Terminal): Step {
+/** Destroys again while Azure holds the interface of a machine that failed: `pulumi destroy` runs no hooks. */
+export async function untilReleased(
+  destroy: () => Promise<void>,
+  tell: (text: string) => void,
+  pause: () => Promise<unknown>,
+): Promise<void> {
+  for (let left = 5; ; left -= 1)
+    try {
+      return await destroy();
+    } catch (error) {
+      if (left === 0 || !interfaceHeld.test(messageOf(error))) throw error;
+      tell("Azure keeps the network interface of a machine that failed for three minutes: again in one minute");
+      await pause();
+    }
+}
+
+function destroyStep({ stack, spec, engine, interrupt }: Session, terminal: Terminal): Step {
   const unprotect = pulumiLine("state", "unprotect", "--all", "--stack", stack);
   return {
     id: "destroy",
@@ -109,8 +127,9 @@ function destroyStep({ stack, spec, engine }: Session, terminal: Terminal): Step
     byHand: [pulumiLine("destroy", "--stack", stack)],
     isDone: async () => !(await engine.exists()) || (await engine.state()).length === 0,
     run: async () => {
-      const total = (await engine.state()).length;
-      await watched(engine.destroy, terminal, total).catch((error: unknown) => {
+      const destroy = async () => await watched(engine.destroy, terminal, (await engine.state()).length);
+      const pause = async () => await sleep(60_000, undefined, { signal: interrupt.signal });
+      await untilReleased(destroy, (text) => terminal.out(`  ${text}\n`), pause).catch((error: unknown) => {
         const more =
           spec.environment === "production" ? `\na production stack protects its data; to let it go: ${unprotect}` : "";
         throw new Error(`${messageOf(error)}${more}`);

@@ -3,7 +3,7 @@ import { readFileSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { DiffKind } from "@pulumi/pulumi/automation/index.js";
 import { stringify } from "yaml";
-import { forgetKey, lookLines } from "../../cli/down.ts";
+import { forgetKey, lookLines, untilReleased } from "../../cli/down.ts";
 import { operationsOf, withTriggersOf } from "../../cli/up/engine.ts";
 import { digests, withoutSecrets } from "../../cli/up/evidence.ts";
 import { ownPlace } from "../../cli/up/places.ts";
@@ -235,6 +235,31 @@ describe("the steps of up and down", () => {
     assert.deepEqual(withoutSecrets({ password: "x", at: new Date(0), n: 1 }, []), {
       ...{ password: "[not shown]", at: "1970-01-01T00:00:00.000Z", n: 1 },
     });
+  });
+
+  it("destroy again while Azure holds a failed machine's interface, six times at most, and nothing else that fails", async () => {
+    const held = new Error("aks-0-address: Code=NicReservedForAnotherVm Message=reserved for 180 seconds");
+    const ran = async (...failures: readonly (Error | undefined)[]) => {
+      const [left, said]: [(Error | undefined)[], string[]] = [[...failures], []];
+      let pauses = 0;
+      const destroy = async (): Promise<void> => {
+        const failure = left.length > 1 ? left.shift() : left[0];
+        if (failure !== undefined) throw failure;
+      };
+      const ended = await untilReleased(
+        destroy,
+        (text) => said.push(text),
+        async () => (pauses += 1),
+      ).then(
+        () => "done",
+        ({ message }: Error) => message,
+      );
+      assert.equal(said.length, pauses);
+      return [ended, pauses];
+    };
+    assert.deepEqual(await ran(held, held, undefined), ["done", 2]);
+    assert.deepEqual(await ran(held), [held.message, 5]);
+    assert.deepEqual(await ran(held, new Error("no"), undefined), ["no", 1]);
   });
 
   it("leave the key in a stack file that has values encrypted with it", () => {
