@@ -106,6 +106,17 @@ describe("bad input", () => {
     );
   });
 
+  it("is told where more networks may call the API than a security group takes", () => {
+    const callers = (count: number) => Array.from({ length: count }, (_, at) => `11.0.${at >> 8}.${at % 256}/32`);
+    for (const [cloud, most] of [
+      ["aws", 999],
+      ["azure", 3999],
+    ] as const) {
+      assert.equal(messagesOf(changed(cloud, { "access.public.allow": callers(most) })), "\n");
+      assert.match(messagesOf(changed(cloud, { "access.public.allow": callers(most + 1) })), RegExp(`at most ${most}`));
+    }
+  });
+
   it("is told where pods' addresses take a group's last tag", () => {
     const labels = Object.fromEntries(Array.from({ length: 37 }, (_, index) => [`l${index}`, ""]));
     const scaled = { "pools.0.autoscale": { min: 1, max: 2 }, "pools.0.labels": labels };

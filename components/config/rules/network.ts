@@ -144,8 +144,18 @@ export const networkRules: Rules = {
   ),
   takenByPods: whereNodesHaveRanges(taken("kubernetes.podCidr")),
   takenByServices: taken("kubernetes.serviceCidr"),
-  access: rule(["access.public", "access.private", "network.cidr", "network.existing"], (settings) => {
+  access: rule(["cloud", "access.public", "access.private", "network.cidr", "network.existing"], (settings) => {
     const own = [settings["network.cidr"], ...(settings["network.existing"]?.moreCidrs ?? [])];
+    const open = settings["access.public"]?.allow.length ?? 0;
+    const room =
+      cloudFacts[settings.cloud].network.mostCallers - own.length - (settings["access.private"]?.allow.length ?? 0);
+    if (open > room)
+      return refuse(
+        key("access.public.allow"),
+        open,
+        "are more networks than a security group takes",
+        `at most ${room}`,
+      );
     return (["public", "private"] as const).flatMap((way) => {
       const allow = settings[`access.${way}`]?.allow ?? [];
       return allow.flatMap((value, index) => {

@@ -186,6 +186,8 @@ export const aws: CloudFacts = {
     addressAnnotations: false,
     balancersInNetwork: false,
     publicSubnets: true,
+    // A rule each: 60 by default, which preflight asks, and never more (Amazon VPC User Guide, "Amazon VPC quotas").
+    mostCallers: 1000,
     accountOf: () => undefined,
     natRefusal: undefined,
     // As EC2Launch v2 writes them: metadata, activation, clock and resolver (ovn-org/ovn-kubernetes#4587).

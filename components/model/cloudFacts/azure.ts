@@ -206,6 +206,8 @@ export const azure: CloudFacts = {
     addressAnnotations: true,
     balancersInNetwork: true,
     publicSubnets: false,
+    // Sources of a network security group (Azure documentation, azure-virtual-network-limits).
+    mostCallers: 4000,
     // Network interfaces, and so everything, are in the network's subscription.
     accountOf: (network) => network.split("/")[2],
     // Azure supports private access to its resource manager only for whole management groups (Azure documentation,

@@ -140,6 +140,8 @@ export interface CloudFacts {
     readonly balancersInNetwork: boolean;
     /** Whether a public load balancer needs a subnet. */
     readonly publicSubnets: boolean;
+    /** Most networks that may call the API, the cluster's own included. */
+    readonly mostCallers: number;
     readonly accountOf: (network: string) => string | undefined;
     /** Why a mirror cannot replace a way to the internet. */
     readonly natRefusal: Refusal | undefined;
