@@ -172,7 +172,9 @@ function leftStep({ spec, interrupt }: Session, { out }: Terminal, left: readonl
       for (const { object, fix } of left)
         out(`  ${object} was there: its load balancer or disk may be left (${fix})\n`);
       if (found.length > 0)
-        throw new Error(`the cloud still has\n${[...new Set(found)].join("\n")}\ndelete these, and run it again`);
+        throw new Error(
+          `the cloud still has\n${[...new Set(found)].join("\n")}\ndelete these, and run it again; not where another stack's cluster has the name ${spec.name}`,
+        );
       return "nothing";
     },
   };

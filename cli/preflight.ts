@@ -21,6 +21,7 @@ export const command = commandOf(
       "who deploys, when that is not who asks: ARN of a role, object id on Azure; its rights are asked where the cloud tells them",
     )
     .option("--address <ADDRESS>", "your address on the internet, to hold it against fenestra:access")
+    .option("--first", "the stack has nothing yet: what has its cluster's name is another's")
     .option("--skip <ID>", "leave a question out; may be given several times", several)
     .option("--strict", "what could not be asked counts as refused")
     .option("--json", "print the answers as JSON"),
@@ -50,6 +51,7 @@ export const command = commandOf(
     const asker: Asker = {
       ...(deployer === undefined ? {} : { deployer }),
       ...(address === undefined ? {} : { address }),
+      first: values.first === true,
       local: Object.values(networkInterfaces()).flatMap((each = []) =>
         each.filter(({ family, internal }) => family === "IPv4" && !internal).map((one) => one.address),
       ),

@@ -120,10 +120,20 @@ function preflightStep(session: Session, { skip = [] }: Options, terminal: Termi
     isDone: async () => process.env[skipVariable] === "all",
     run: async () => {
       const { command } = await import("./preflight.ts");
-      if ((await runPart(command, words, terminal)) !== exitCodes.fine)
+      const first = (await hasNothing(session)) ? ["--first"] : [];
+      if ((await runPart(command, [...words, ...first], terminal)) !== exitCodes.fine)
         throw new Error("the cloud would refuse what is said above; --skip ID leaves out a question that is wrong");
     },
   };
+}
+
+/** Whether the stack has no resources, as far as its place tells: before the first `up` there may be none. */
+async function hasNothing({ engine }: Session): Promise<boolean> {
+  try {
+    return !(await engine.exists()) || (await engine.state()).length === 0;
+  } catch {
+    return false;
+  }
 }
 
 /** Time that a new role may take to reach a service. */

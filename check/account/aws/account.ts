@@ -66,12 +66,20 @@ export const accountQuestions: readonly Question<AwsNeeds>[] = [
     },
   },
   {
-    // What is left under the cluster's fixed names while nothing has its tag.
+    // What is left under the cluster's fixed names while nothing has its tag; or another stack's cluster of its name.
     id: "names",
-    async *run({ program, cluster }, ask) {
+    async *run({ program, cluster, asker }, ask) {
       const filter = (Name: string, value: string) => ({ Name, Values: [value] });
       const Filters = [filter("key", "fenestra:cluster"), filter("value", cluster)];
-      if ((await ask("ec2:DescribeTags", { Filters })).list("Tags").length > 0) return;
+      const tagged = (await ask("ec2:DescribeTags", { Filters })).list("Tags");
+      // Ended machines keep their tags for an hour.
+      const others = tagged.filter((each) => each.text("ResourceType", "") !== "instance").length;
+      if (asker.first === true && others > 0)
+        yield refused(
+          `${others} things of EC2 are of a cluster ${cluster}, and this stack has none`,
+          "another fenestra:name; another stack's cluster goes by that stack alone",
+        );
+      if (tagged.length > 0) return;
       for (const [right, list, field, type, command] of fixedNames) {
         const own = resourcesOfType(program, `aws:${type}`).map(({ inputs }) => textOf(inputs.name));
         const taken = (await ask(right)).list(list).map((each) => each.text(field, ""));

@@ -65,12 +65,18 @@ export const accountQuestions: readonly Question<AzureNeeds>[] = [
   {
     // The resource group, by which all in it is named, is free or the cluster's own.
     id: "names",
-    async *run({ group, cluster }, ask) {
+    async *run({ group, cluster, asker }, ask) {
       if (!group.isMade) return;
       const right = "Microsoft.Resources/subscriptions/resourceGroups/read";
       const found = await ask(right, path(group.id, "2021-04-01"), /NotFound$/);
       const name = group.id.split("/").at(-1);
-      if (!found.isNone && found.text("tags.fenestra:cluster", "") !== cluster)
+      const isOfName = !found.isNone && found.text("tags.fenestra:cluster", "") === cluster;
+      if (isOfName && asker.first === true)
+        yield refused(
+          `the resource group ${name} is of a cluster ${cluster}, and this stack has nothing`,
+          "another fenestra:name; another stack's cluster goes by that stack alone",
+        );
+      if (!found.isNone && !isOfName)
         yield refused(
           `the resource group ${found.text("name")} exists and is not this cluster's`,
           `choose another fenestra:name, or az group delete --name ${name} where nobody needs it`,

@@ -41,6 +41,8 @@ export type NeedsOf<All extends Needs> = Omit<All, "asker" | "clock" | "goes">;
 export interface Asker {
   /** ARN of a role, or object id, of whoever deploys instead. */
   readonly deployer?: string;
+  /** Whether the stack has nothing yet, so that all of its cluster's name is another's. */
+  readonly first?: boolean;
   /** This machine's address on the internet, where known. */
   readonly address?: string;
   /** Addresses of this machine. */

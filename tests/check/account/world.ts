@@ -19,11 +19,12 @@ const person = z.object({
   deployer: z.string().optional(),
   address: z.string().optional(),
   local: z.array(z.string()),
+  first: z.boolean().default(false),
 });
 const scene = z.object({
   stack: z.string().optional(),
   changes: z.record(z.string(), z.unknown()).default({}),
-  asker: person.default({ local: ["192.168.7.7"], address: "203.0.113.7" }),
+  asker: person.default({ local: ["192.168.7.7"], address: "203.0.113.7", first: false }),
   skewMs: z.number().default(0),
   limitMs: z.number().default(60_000),
 });
@@ -137,8 +138,8 @@ export async function askIn<Own extends object>(
   programs.set(key, running);
   const clock = new Clock();
   clock.skewMs = skewMs;
-  const { deployer, address, local } = who;
-  const asker = { local, ...(deployer && { deployer }), ...(address && { address }) };
+  const { deployer, address, local, first } = who;
+  const asker = { local, first, ...(deployer && { deployer }), ...(address && { address }) };
   const needs = { ...needsOf(await running, placeOf(config)), asker, clock };
   const { answers } = await preflight(questions, needs, send, { limitMs, callMs: limitMs });
   return Object.fromEntries(answers.map((each) => [each.id, each]));
