@@ -252,6 +252,19 @@ class Whole(unittest.TestCase):
         settle(world, [lead], 3600, 30)
         self.assertEqual(world.did("roll"), rolls, "none without need")
 
+    def test_no_roll_is_started_while_a_machine_that_it_would_end_is_kept(self):
+        for one in (None, 0):
+            world, lead = led(21)
+            name = "all" if one is None else world.present()[one].name
+            world.config(MARKS, **{name: "keep"})
+            world.update()
+            settle(world, [lead], 3 * 3600, 30)
+            self.assertEqual((world.did("roll"), world.harm), ([], []), name)
+            self.assertIn(f"{name} is marked keep", world.page()["pools"]["c-linux"]["roll"]["why"])
+            world.config(MARKS, **{name: "keep until 1"})
+            settle(world, [lead], 600, 30)
+            self.assertEqual(len(world.did("roll")), 1, name)
+
     def told(self, world):
         return world.page().get("duties", {})
 

@@ -250,7 +250,7 @@ class Rolls(unittest.TestCase):
         old = [machine(number, version="lt:1") for number in range(3)]
         record, starts = {}, []
         for at in range(0, 80_000, 30):
-            start, why, record = rolls.decide(pool, old, [], record, float(at))
+            start, why, record = rolls.decide(pool, old, [], record, float(at), {})
             self.assertEqual(why, "quota")
             if start:
                 starts.append(at)
@@ -261,7 +261,7 @@ class Rolls(unittest.TestCase):
         patient = {"version": "lt:2", "tries": 0, "at": 0}
 
         def starts(pool=pool, machines=old, late=(), record=patient):
-            return rolls.decide(pool, machines, late, record, 1e6)[0]
+            return rolls.decide(pool, machines, late, record, 1e6, {})[0]
 
         self.assertTrue(starts())
         self.assertFalse(starts(record={}), "the update itself comes first")

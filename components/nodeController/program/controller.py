@@ -201,7 +201,7 @@ class Controller(Certificates):
         there = {short(each.id) for each in listing.machines}
         records["joined"] = sorted(self.memory.joined & there if not listing.problems else self.memory.joined)
         with within(SMALL):
-            starts = self.decide_rolls(listing, conditions, records, wall)
+            starts = self.decide_rolls(listing, conditions, records, world)
         with within(SMALL):
             actions = [each for each in actions if self.tried("nodes", partial(self.confirm, each), part=True)]
         with within(SMALL):
@@ -240,8 +240,8 @@ class Controller(Certificates):
             records["marks"] = {}
         return records.get("marks") or {}
 
-    def decide_rolls(self, listing, conditions, records, wall):
-        late = [machine for machine, (what, _) in conditions.items() if what == "lost"]
+    def decide_rolls(self, listing, conditions, records, world):
+        late, wall = [machine for machine, (what, _) in conditions.items() if what == "lost"], world.wall
         starts, kept, self.rolls = [], records.get("rolls", {}), {}
         # Of pools that are not listed, too.
         records["rolls"] = {name: record for name, record in kept.items() if wall - record["at"] < ROLLED}
@@ -250,7 +250,7 @@ class Controller(Certificates):
             if pool is None:
                 continue
             listing.pools[name] = pool
-            start, why, record = rolls.decide(pool, listing.machines, late, kept.get(name, {}), wall)
+            start, why, record = rolls.decide(pool, listing.machines, late, kept.get(name, {}), wall, world.marks)
             if start and listing.problems:
                 start, record = False, kept.get(name, {})
             if why:
