@@ -1,6 +1,8 @@
 # The whole controller against a world whose `harm` is checked at each turn.
 import base64
+import copy
 import json
+import os
 import unittest
 
 from support import PAGE, item, machine, stamp, tokens
@@ -8,7 +10,7 @@ from support import PAGE, item, machine, stamp, tokens
 import api
 import requests
 from judge import HOUR, SHOWN
-from status import LISTS, MARKS, SETTINGS, STATUS, settings_of
+from status import AHEAD, LISTS, MARKS, SETTINGS, STATUS, settings_of
 from world import BEGIN, SETTING, World, controller, led, settle, turn as free_turn
 
 
@@ -155,6 +157,37 @@ class Whole(unittest.TestCase):
             world.certificates = unknown
             world.ask("renewal", old)
             self.assertEqual(self.after(world, lead, 5), [], "unknown is no where anything is written")
+
+    def test_certificates_that_a_restored_snapshot_does_not_know_still_count(self):
+        with open(os.path.join(os.path.dirname(__file__), "../../components/machine/linux/scripts/etcd-restore.sh")) as script:
+            self.assertIn(f" --bump-revision {AHEAD} ", script.read())
+        for successor in (None, "cp-1_1"):
+            world, lead = led(23)
+            one = world.present()[0]
+
+            def answers():
+                asked = [world.ask(kind, one, **more) for kind, more in (("renewal", {}), ("serving", own))]
+                settle(world, world.controllers, 60)
+                return [world.requests[each]["status"]["conditions"][0]["reason"] for each in asked]
+
+            own = {"dns": (one.name,), "addresses": tuple(one.addresses)}
+            self.assertEqual(answers(), ["FenestraApproved"] * 2)
+            snapshot, before = copy.deepcopy(world.objects), world.version
+            settle(world, [lead], 600)
+            self.assertEqual(answers(), ["FenestraApproved"] * 2)
+            settle(world, [lead], 600)
+            world.fault = ("127.0.0.1", "refused")
+            settle(world, [lead], 60)
+            world.fault, world.objects, world.requests = ("", None), snapshot, {}
+            world.version = before + AHEAD
+            if successor:
+                world.controllers.remove(lead)
+                controller(world, successor)
+            settle(world, world.controllers, 60)
+            self.assertEqual(answers(), ["FenestraApproved"] * 2, successor)
+            settle(world, world.controllers, 60)
+            world.certificates[one.id] = b"of somebody else"
+            self.assertEqual(answers(), ["FenestraDenied"] * 2, "what is given since counts alone")
 
     def test_a_denial_is_an_event_and_a_metric(self):
         world, texts = World(11, False), []

@@ -115,6 +115,11 @@ class Controller(Certificates):
             self.duties.begin()
         self.board.load()
         records = self.board.records
+        if self.board.is_restored(self.lease.version):
+            # Machines got certificates since, which they would be denied for ever: those that are there are believed again.
+            self.log("etcd was restored: what its page says of certificates is forgotten")
+            for name in ("began", "certificates"):
+                records.pop(name, None)
         # Who could not write the page could not write that down either.
         late = {"page": self.board.at} if self.clock.wall() - self.board.at > 2 * status.AGAIN else {}
         self.duties.begin({**records.get("failing", {}), **late})

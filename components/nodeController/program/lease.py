@@ -20,7 +20,7 @@ class Lease:
     def __init__(self, api, identity, clock):
         self.api, self.identity, self.clock = api, identity, clock
         self.seen, self.changed, self.renewed, self.term = None, 0.0, None, 0
-        self.away, self.said = 0.0, ""
+        self.away, self.said, self.version = 0.0, "", ""
 
     def fresh(self):
         return self.renewed is not None and self.clock.own() - self.renewed < SAFE
@@ -65,9 +65,10 @@ class Lease:
             "leaseTransitions": (spec.get("leaseTransitions") or 0) + (holder != self.identity),
         }
         if lease["metadata"].get("resourceVersion"):
-            self.api.call("PUT", f"{PATH}/{NAME}", lease)
+            lease = self.api.call("PUT", f"{PATH}/{NAME}", lease)
         else:
-            self.api.call("POST", PATH, lease)
+            lease = self.api.call("POST", PATH, lease)
+        self.version = lease["metadata"].get("resourceVersion", "")
         # The answer may have taken long. A new term begins without what the last one remembered.
         if not (holder == self.identity and self.fresh()):
             self.term += 1

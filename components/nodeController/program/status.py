@@ -19,6 +19,8 @@ FOLDER = "/api/v1/namespaces/kube-system/configmaps"
 LISTS = ("joining", "leaving", "unready", "sick", "zombie", "lost", "held")
 # Seconds until an unchanged status is written again: its age says whether somebody leads.
 AGAIN = 60
+# Revisions by which a restored cluster is ahead of its snapshot (etcd-restore.sh).
+AHEAD = 1000000000
 
 
 def settings_of(item):
@@ -133,6 +135,11 @@ class Board:
         self.records = {name: record for name, record in found if sound(name, record)}
         self.odd = [f"the record of {name} on the page makes no sense and is dropped" for name, _ in found if name not in self.records]
         self.shown = None
+
+    def is_restored(self, version):
+        # Whether the page is of a snapshot, by a version of now.
+        both = version, self.item["metadata"].get("resourceVersion", "")
+        return all(map(str.isdecimal, both)) and int(both[0]) - int(both[1]) >= AHEAD
 
     def save(self, status):
         # Fails when somebody else has written since.
