@@ -163,6 +163,33 @@ describeOnMachine("restoring a snapshot", () => {
     ]);
   });
 
+  it("begins behind nothing that clients have seen of a restore before", () => {
+    const here = running();
+    const all = here.list("/etc/kubernetes/manifests");
+    const name = "aws-prod/cp-1/2026-01-03T.db.gz";
+    for (const [seen, number] of [
+      [1_000_000_008, 2],
+      [4_000_000_007, 4],
+      [4_000_000_008, 5],
+    ] as const) {
+      here.write(`${volume}/etcd/member/snap/db`, `snapshot ${seen}\n`);
+      const says = new RegExp(` after ${name}: run --stop on every machine again, and then "${name} ${number}" on every`);
+      here.fails(1, says, restore, name);
+      assert.deepEqual([here.read(log), here.list("/etc/kubernetes/manifests")], ["old", all]);
+    }
+    for (const [seen, words] of [
+      [1_000_000_007, name],
+      [4_000_000_008, `${name} 5`],
+    ] as const) {
+      here.write(log, "old");
+      here.write(`${volume}/etcd/member/snap/db`, `snapshot ${seen}\n`);
+      const call = here.runOrFail(restore, ...words.split(" ")).matching(/^etcdutl snapshot restore/)[0] ?? "";
+      const bump = `${/ (\d)$/.exec(words)?.[1] ?? 1}000000000`;
+      assert.match(call, new RegExp(` --initial-cluster-token ${words} --bump-revision ${bump} --mark-compacted$`));
+      assert.equal(here.read(log), "restored\n");
+    }
+  });
+
   it("changes nothing without words, nor beside an API server", () => {
     const here = running();
     here.write("/store/live", "");

@@ -5,7 +5,7 @@
 # shellcheck source=etcd.sh
 . /opt/fenestra/etcd.sh
 
-usage="usage: etcd-restore.sh NAME | --newest  restores NAME, or the newest snapshot that a running member took, on this machine
+usage="usage: etcd-restore.sh NAME [2-9] | --newest  restores NAME, or the newest snapshot that a running member took, on this machine
        etcd-restore.sh --list  names of all snapshots and copies from before a start
        etcd-restore.sh --stop | --start  stops the control plane on this machine, or starts it with the data that is there
 Run --stop on every control-plane machine, then the restore with the same NAME on every one. What was written since is lost."
@@ -104,7 +104,7 @@ case $snapshot in
     snapshot=$(newest)
     [[ -n $snapshot ]] || die "there is no snapshot in $SNAPSHOT_TARGET; a copy from before a start is only restored by its name, see --list"
     ;;
-  "$CLUSTER"/*/*.db.gz) ;;
+  "$CLUSTER"/*/*.db.gz | "$CLUSTER"/*/*.db.gz\ [2-9]) ;;
   *)
     printf '%s\n' "$usage" >&2
     if [[ -z $snapshot ]]; then
@@ -139,16 +139,25 @@ leave() {
 trap leave EXIT
 next() { printf '%s\n%s\n' "$1" "${was:+stopped}" | put 0600 "$work/next"; }
 
+# status_of <database>: what etcd says of it. revision_in <that>: 0 where it says nothing.
+status_of() { etcdutl snapshot status "$1" --write-out json; }
+revision_in() { { grep -o '"revision":[0-9]*' <<<"$1" || echo :0; } | cut -d: -f2; }
+
 # exchange: puts the snapshot in the data's place. All is fetched, checked and unpacked before anything is stopped.
 exchange() {
-  local size free theirs own options=()
+  local size free status theirs own name ahead seen options=()
+  name=${snapshot% [2-9]}
+  # The number behind the name, in 10^9.
+  ahead=${snapshot#"$name"}
+  ahead=${ahead:-1}000000000
+  ahead=${ahead# }
   data=$(mktemp -d "$ETCD_MOUNT/restore.XXXXXX")
   rm -rf "$work"
   mkdir "$work"
-  FETCH_TIMEOUT=600 blob_get "$snapshot" "$work/snapshot.db.gz"
+  FETCH_TIMEOUT=600 blob_get "$name" "$work/snapshot.db.gz"
   free_on() { df --output=avail --block-size 1 "$1" | tail -n 1; }
   # A database unpacks to a multiple of this, and the system needs room too.
-  (($(free_on "$work") > 10 * $(stat --format %s "$work/snapshot.db.gz"))) || die "the system disk has no room to unpack $snapshot"
+  (($(free_on "$work") > 10 * $(stat --format %s "$work/snapshot.db.gz"))) || die "the system disk has no room to unpack $name"
   gunzip "$work/snapshot.db.gz"
   size=$(stat --format %s "$work/snapshot.db")
   free=$(free_on "$ETCD_MOUNT")
@@ -156,10 +165,11 @@ exchange() {
   ((free > size + 2 ** 28)) ||
     die "$ETCD_MOUNT has $free free bytes for $size; remove before-restore.* of earlier restores, or $ETCD_DATA/member if it is of no use"
   # This etcd opens no data of a newer minor, and moves that of the minor before on. Data before 3.6 has no version.
-  theirs=$(etcdutl snapshot status "$work/snapshot.db" --write-out json | sed -n 's/.*"version":"\([0-9]*\.[0-9]*\).*/\1/p') || theirs=
+  status=$(status_of "$work/snapshot.db") || status=
+  theirs=$(sed -n 's/.*"version":"\([0-9]*\.[0-9]*\).*/\1/p' <<<"$status")
   own=$(etcdutl version | sed -n 's/^etcdutl version: \([0-9]*\.[0-9]*\).*/\1/p')
   [[ $(printf '%s\n' "$theirs" "$own" | sort --version-sort | tail -n 1) == "$own" ]] ||
-    die "$snapshot is of etcd $theirs, and this machine has $own, which cannot read it: set the Kubernetes version back to the minor of the snapshot, or choose an older one (--list)"
+    die "$name is of etcd $theirs, and this machine has $own, which cannot read it: set the Kubernetes version back to the minor of the snapshot, or choose an older one (--list)"
   # A plain copy of the database file has no hash at its end (etcd-io/etcd: etcdutl/snapshot/v3_snapshot.go,
   # hasChecksum).
   if ((size % 512 == 0)); then options+=(--skip-hash-check); fi
@@ -167,10 +177,14 @@ exchange() {
   # cluster a new id, so that an old member that was not stopped is kept out.
   etcdutl snapshot restore "$work/snapshot.db" "${options[@]}" --data-dir "$data/etcd" --name "$ETCD_NAME" \
     --initial-cluster "$ETCD_ALL_MEMBERS" --initial-advertise-peer-urls "https://$MEMBER_ADDRESS:2380" \
-    --initial-cluster-token "$snapshot" --bump-revision 1000000000 --mark-compacted
+    --initial-cluster-token "$snapshot" --bump-revision "$ahead" --mark-compacted
   next "$snapshot"
   stop
   if [[ -e $ETCD_DATA/member ]]; then
+    # A watch from a revision that is still to come hears nothing until then, and no error (tried with Kubernetes 1.37).
+    seen=$(($(revision_in "$(status_of "$ETCD_DATA/member/snap/db")") - $(revision_in "$status")))
+    ((seen <= ahead)) || die "clients have seen what a restore before began with, $seen revisions after $name: run --stop on" \
+      "every machine again, and then \"$name $(((seen + 10 ** 9 - 1) / 10 ** 9))\" on every one"
     aside=$ETCD_MOUNT/before-restore.$(date -u +%s)
     mv "$ETCD_DATA/member" "$aside"
   fi
