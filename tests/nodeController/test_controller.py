@@ -298,6 +298,21 @@ class Whole(unittest.TestCase):
             settle(world, [lead], 600, 30)
             self.assertEqual(len(world.did("roll")), 1, name)
 
+    def test_nodes_that_come_back_one_after_the_other_are_not_taken_for_the_last_that_are_sick(self):
+        for reuse in (False, True):
+            world, lead = led(24, reuse)
+            names = sorted(name for name in world.nodes if name != world.member.name)
+            for name in names:
+                world.unready(name)
+            settle(world, [lead], 1800)
+            for name in names[:-1]:
+                world.nodes[name] = world.nodes[name]._replace(ready=True, since=world.clock.wall())
+            settle(world, [lead], 120)
+            self.assertEqual(world.did("replace"), [], "a minute ago the fault was elsewhere")
+            self.assertIn("a moment ago", world.page()["pools"]["c-linux"]["frozen"])
+            settle(world, [lead], 600)
+            self.assertEqual(world.did("replace"), names[-1:], "that one did not come back")
+
     def told(self, world):
         return world.page().get("duties", {})
 

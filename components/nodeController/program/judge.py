@@ -30,6 +30,8 @@ class Memory:
         self.had_machines = False
         # Machines whose Node a leader has seen: a deleted Node takes its Lease along.
         self.joined = set()
+        # Places, to when they were last frozen.
+        self.frozen = {}
 
     def begin(self):
         self.now = set()
@@ -147,6 +149,7 @@ def judge(world, memory):
     reasons = frozen(world.settings.max_unhealthy, conditions)
     if halt:
         reasons[ALL] = halt
+    memory.frozen.update(dict.fromkeys(reasons, world.at))
     recent = [each for each in world.repairs if world.wall - each["at"] < HOUR]
     asked = {each["machine"]: each["at"] for each in recent}
     lost = {each["pool"] for each in recent if each.get("what") == "lost"}
@@ -156,7 +159,13 @@ def judge(world, memory):
             actions.append(Action("hold", machine.name, machine, machine.pool))
         if what not in ("sick", "zombie", "lost") or kept(world.marks, machine.name, world.wall) or kept(world.marks, "all", world.wall):
             continue
-        if any(place in reasons for place in ((machine.pool, machine.zone), (machine.pool, None), ALL)):
+        places = (machine.pool, machine.zone), (machine.pool, None), ALL
+        if any(place in reasons for place in places):
+            continue
+        # Where the fault was elsewhere, nodes come back one after the other.
+        thawed = [place for place in places if world.at - memory.frozen.get(place, float("-inf")) < SEEN_SECONDS]
+        if thawed:
+            reasons[thawed[0]] = "too many machines were not well a moment ago"
             continue
         # Who is asked for a second time has been counted.
         again = machine.id in asked
