@@ -284,6 +284,25 @@ describeOnMachine("renewal of certificates", () => {
     const { code, matching } = here.run(renew);
     assert.deepEqual([code, matching(/^crictl stop/).length], [0, 4]);
   });
+
+  it("takes etcd away when it goes on only while the others are well, whatever its own is", () => {
+    const [own, other] = spec.controlPlane.members.map(({ address }) => address);
+    for (const [sick, stops] of [
+      [other, 0],
+      [own, 1],
+    ] as const) {
+      const here = running();
+      here.breaks("cut", "crictl stop");
+      assert.equal(here.run(renew).code, 137);
+      here.set({ READY_ATTEMPTS: 1 });
+      here.breaks("fail", `--endpoints https://${sick}:2379.* get health`);
+      const says = stops === 0 ? /the certificates are not renewed now/ : /etcd does not come back/;
+      assert.equal(here.fails(1, says, renew).matching(/^crictl stop/).length, stops, sick);
+      // One that ends meanwhile waits for nobody.
+      here.write("/etc/kubernetes/pki/etcd/server.crt", expired);
+      assert.equal(here.runOrFail(renew).matching(/^crictl stop/).length, 4, sick);
+    }
+  });
 });
 
 /**

@@ -29,11 +29,11 @@ ask_peers() {
 
 etcd_peers() { etcd_at "$answering" "$@"; }
 
-# members_well: every member answers with a quorum. `etcdctl endpoint health` would fail during an alarm, which
-# maintenance is to end (etcd-io/etcd: etcdctl/ctlv3/command/ep_command.go).
+# members_well [addresses]: every member, or those, answers with a quorum. `etcdctl endpoint health` would fail during an
+# alarm, which maintenance is to end (etcd-io/etcd: etcdctl/ctlv3/command/ep_command.go).
 members_well() {
   local address
-  for address in $MEMBER_ADDRESSES; do
+  for address in ${1:-$MEMBER_ADDRESSES}; do
     etcd_at "https://$address:2379" get health >/dev/null 2>"$scratch/health" || return 1
   done
 }
@@ -61,10 +61,10 @@ own_slot() {
   sleep "$(((${ETCD_NAME##*-} * TURN_SECONDS - $(date +%s) % period + period) % period))"
 }
 
-# own_turn: waits for the slot and then for all members to be well. Fails when one is not.
+# own_turn [addresses]: waits for the slot and then for all members, or those, to be well. Fails when one is not.
 own_turn() {
   own_slot
-  retry 6 5 members_well || { log "error: a member of etcd is not well: $(tail -n 1 "$scratch/health")"; return 1; }
+  retry 6 5 members_well "$@" || { log "error: a member of etcd is not well: $(tail -n 1 "$scratch/health")"; return 1; }
 }
 
 # member_with <peer URL>: id, name, client URLs, learner of that member, separated by tabs, `-` for what is empty.

@@ -58,15 +58,19 @@ containers() {
 begun=$state/renewing
 how=$(cat "$begun" 2>/dev/null) || true
 # A marker that says nothing is none: an empty one would be taken for this machine's turn.
-if [[ $how != careful && $how != urgent ]]; then
-  if valid "$((RENEW_DAYS * 86400))"; then exit "$status"; fi
-  how=careful
+if [[ $how != urgent ]]; then
+  # One machine at a time, and only while all members are well: etcd must not lose its majority. With an expired
+  # certificate none is. Where it goes on, its own may be away.
+  of=$PEER_ADDRESSES
+  if [[ $how != careful ]]; then
+    if valid "$((RENEW_DAYS * 86400))"; then exit "$status"; fi
+    how=careful
+    of=$MEMBER_ADDRESSES
+  fi
   # A minute without the API, should another member be away, beats an outage without end. A single member has no
   # majority to lose.
   if ! valid "$((URGENT_DAYS * 86400))" || [[ $MEMBER_ADDRESSES != *' '* ]]; then how=urgent; fi
-  # One machine at a time, and only while all members are well: etcd must not lose its majority. With an expired
-  # certificate none is.
-  { valid 0 && own_turn; } || [[ $how == urgent ]] || die "the certificates are not renewed now"
+  { valid 0 && own_turn "$of"; } || [[ $how == urgent ]] || die "the certificates are not renewed now"
   printf '%s\n' "$how" | put 0600 "$begun"
 fi
 ended=$(ends)
