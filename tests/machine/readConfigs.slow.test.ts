@@ -76,7 +76,7 @@ describe("texts as their programs read them", () => {
     const both = "pull,resolve";
     const all = "pull,push,resolve";
     assert.deepEqual(found, [
-      {},
+      { read: ["600"] },
       { read: ["cbr0", "1.0.0", "flannel", "portmap"] },
       { read: ["flannel.4096", "1.0.0", "flannel"] },
       { read: ["10.244.0.0/16", "vxlan", '{"Type":"vxlan","VNI":4096,"Port":4789}'] },

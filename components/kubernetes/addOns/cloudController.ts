@@ -66,6 +66,9 @@ export function azureCloudConfig(args: AzureCloudConfigArgs): string {
     // azure_loadbalancer_backendpool.go).
     loadBalancerBackendPoolConfigurationType: "nodeIP",
     excludeMasterFromStandardLB: true,
+    // By default 0: Azure's lists may be minutes behind a machine that has joined, and the Node that is deleted then is
+    // made by no kubelet again (kubernetes-sigs/cloud-provider-azure#10604). As long as the node controller waits.
+    nodeInstanceNotFoundGracePeriodInSeconds: 600,
     useInstanceMetadata: true,
     useManagedIdentityExtension: true,
     userAssignedIdentityID: identityClientId,

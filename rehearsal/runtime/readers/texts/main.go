@@ -82,7 +82,8 @@ func strictJSON(text string, into any) error {
 // azureConfig is ParseConfig of pkg/provider/config/env.go, made strict.
 func azureConfig(one request) ([]string, error) {
 	var config azure.Config
-	return nil, yaml.UnmarshalStrict([]byte(one.Text), &config)
+	err := yaml.UnmarshalStrict([]byte(one.Text), &config)
+	return []string{fmt.Sprint(config.NodeInstanceNotFoundGracePeriodInSeconds)}, err
 }
 
 // certificateRequest is ParseCSR of client-go (util/certificate/csr), and what the API server and its signer take of
