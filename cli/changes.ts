@@ -5,10 +5,11 @@ import { reaches } from "../plan/report/findings.ts";
 import { makePlan } from "../plan/report/makePlan.ts";
 import { planFiles } from "../plan/report/markdown.ts";
 import { type ComparedStack, compareStacks } from "./changes/compare.ts";
-import { changesFile, changesJson, statusWords } from "./changes/stackChange.ts";
+import { changesFile, statusWords } from "./changes/stackChange.ts";
 import { commandOf, type ExitCode, exitCodes, lostData, type Terminal, UsageError } from "./exit.ts";
 import { npmCi, openCheckout } from "./gitBase.ts";
 import { writePlan } from "./plan.ts";
+import { changesJson } from "./printed.ts";
 import { findProject, namesIn, programEntry, stacksOf, useTransforms } from "./project.ts";
 
 const declaration = new Declaration()

@@ -1,4 +1,5 @@
 import { createInterface } from "node:readline/promises";
+import { inspect } from "node:util";
 import { type Commands, type ExitCode, exitCodes, type Screen } from "./exit.ts";
 import { packageProblem, programFolder } from "./packages.ts";
 
@@ -78,11 +79,12 @@ async function start(): Promise<ExitCode> {
   });
 }
 
-/** Of a JSON file that is imported, such as versions.json, which people change. */
-function brokenFile(error: unknown): ExitCode {
-  if (!(error instanceof SyntaxError && /\.json: /.test(error.message))) throw error;
-  process.stderr.write(`fenestra: ${error.message}\n`);
-  return exitCodes.badConfig;
+/** Of a JSON file that is imported, such as versions.json, which people change; else a fault of ours with its trace. */
+async function broken(error: unknown): Promise<ExitCode> {
+  const isFile = error instanceof SyntaxError && /\.json: /.test(error.message);
+  const { harmless } = await import("../components/gates/poll.ts");
+  process.stderr.write(harmless(isFile ? `fenestra: ${error.message}\n` : `${inspect(error)}\n`));
+  return isFile ? exitCodes.badConfig : process.exit(exitCodes.findings);
 }
 
-if (import.meta.main) process.exitCode = await start().catch(brokenFile);
+if (import.meta.main) process.exitCode = await start().catch(broken);

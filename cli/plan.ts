@@ -7,7 +7,7 @@ import { diffPlans } from "../plan/diff/compare.ts";
 import { diffText } from "../plan/diff/text.ts";
 import { levels, reaches } from "../plan/report/findings.ts";
 import { makePlan } from "../plan/report/makePlan.ts";
-import { type OutputFile, planFiles, planJson } from "../plan/report/markdown.ts";
+import { type OutputFile, planFiles } from "../plan/report/markdown.ts";
 import { planSummary } from "../plan/report/summary.ts";
 import { commandOf, type ExitCode, exitCodes, lostData, type Terminal, UsageError, withUserFile } from "./exit.ts";
 import { fold } from "./fold.ts";
@@ -72,7 +72,7 @@ async function plan(values: ReturnType<typeof declaration.opts>, terminal: Termi
     if (others.length > 0) err(`not of this plan, left as they are in ${values.out}/machines: ${others.join(", ")}\n`);
   }
   const text = diff === undefined ? planSummary(plan, paint) : diffText(diff, paint);
-  if (values.json) out(diff === undefined ? planJson(plan) : jsonOf("plan-diff", diff));
+  if (values.json) out(diff === undefined ? jsonOf("plan", plan) : jsonOf("plan-diff", diff));
   else out(width === undefined ? text : fold(text, width));
   note(`planned in ${seconds(performance.now() - started)} s, ${seconds(performance.now())} s since the start\n`);
   if (reaches(plan.findings, failOn) || (diff?.refused.length ?? 0) > 0) return exitCodes.findings;

@@ -4,7 +4,7 @@ import { cloudNames } from "../components/model/cloudFacts/facts.ts";
 import { changes } from "../plan/diff/operations.ts";
 import { findingSchema } from "../plan/finding.ts";
 import { count, list, planSchema, record, texts } from "../plan/plan.ts";
-import { changesSchema } from "./changes/stackChange.ts";
+import { changesSchema, changesVersion, type StackChange } from "./changes/stackChange.ts";
 import { pinOutcomes } from "./pin/lock.ts";
 
 const word = z.string();
@@ -118,3 +118,6 @@ export function jsonOf<K extends keyof typeof printed>(_of: K, value: Printed<K>
     found.replaceAll(/./gs, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, "0")}`);
   return `${text.replaceAll(/(?!\n)[\p{Cc}\p{Cf}]|#(?=#\w*\[)/gu, escaped)}\n`;
 }
+
+export const changesJson = (stacks: readonly StackChange[]): string =>
+  jsonOf("changes", { version: changesVersion, stacks });

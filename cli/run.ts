@@ -1,6 +1,8 @@
 import path from "node:path";
 import { CommanderError, type CommandUnknownOpts, Command as Declaration } from "@commander-js/extra-typings";
+import { plain } from "../check/report.ts";
 import { moreArtifacts } from "../components/config/stackFile.ts";
+import { harmless } from "../components/gates/poll.ts";
 import { artifactsVariable } from "../components/model/artifacts.ts";
 import { ConfigError, didYouMean, ProgramFailure } from "../components/model/problem.ts";
 import project from "../package.json" with { type: "json" };
@@ -16,8 +18,22 @@ import {
 import { fold } from "./fold.ts";
 import { projectNotes, projectOrNone } from "./project.ts";
 
+/** Those of `paintFor`, which nothing of others gets where it paints nothing. */
+const colours = "\u001b\\[(?:2|22|3[1239])m";
+
+/** Whatever is written may have words of a node, a cloud or an author. */
+function harmlessScreen(screen: Screen): Screen {
+  const kept = (screen.paint ?? plain) === plain ? undefined : colours;
+  return {
+    ...screen,
+    out: (text) => screen.out(harmless(text, kept)),
+    err: (text) => screen.err(harmless(text, kept)),
+  };
+}
+
 /** A user's mistake becomes its message and exit code 2, never a stack trace. */
-export async function runCommand(args: readonly string[], screen: Screen, commands: Commands): Promise<ExitCode> {
+export async function runCommand(args: readonly string[], given: Screen, commands: Commands): Promise<ExitCode> {
+  const screen = harmlessScreen(given);
   // What may stand before the command's name takes no value.
   const name = args.find((arg) => !arg.startsWith("-"));
   if (name === "version") return await runCommand(["--version"], screen, commands);

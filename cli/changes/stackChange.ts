@@ -50,11 +50,7 @@ export function bareChange(stack: string, status: Status, reason = ""): StackCha
 /** File that `fenestra changes --out` writes for all stacks. */
 export const changesFile = "changes.json";
 
-const changesVersion = 3;
-
-export function changesJson(stacks: readonly StackChange[]): string {
-  return `${JSON.stringify({ version: changesVersion, stacks }, null, 2)}\n`;
-}
+export const changesVersion = 3;
 
 export const changesSchema = record({ version: z.literal(changesVersion), stacks: list(stackChange) });
 

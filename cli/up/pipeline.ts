@@ -1,6 +1,7 @@
 import { appendFileSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import type { Cloud } from "../../components/config/schema.ts";
+import { harmless } from "../../components/gates/poll.ts";
 import project from "../../package.json" with { type: "json" };
 import { type Terminal, withUserFile } from "../exit.ts";
 import { ownPackages } from "./places.ts";
@@ -49,7 +50,7 @@ export function writtenStep({ stack, engine }: Session, folder: string, { out }:
       });
       const look = await engine.look((part) => {
         out(part);
-        appendFileSync(text, part);
+        appendFileSync(text, harmless(part));
       });
       if (look.operations.length > 0) {
         writeFileSync(operations, `${look.operations.join("\n")}\n`);

@@ -1,6 +1,7 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import path from "node:path";
+import type { Readable } from "node:stream";
 import { messageOf } from "../../components/gates/poll.ts";
 import { programFolder } from "../packages.ts";
 
@@ -141,17 +142,24 @@ export async function run(program: string, args: readonly string[], options: Run
     env: { ...process.env, ...env },
   });
   started?.(child);
-  const texts = { stdout: "", stderr: "" };
-  child.stdout.setEncoding("utf8").on("data", (text: string) => {
-    texts.stdout += text;
-    onOutput?.(text);
-  });
-  child.stderr.setEncoding("utf8").on("data", (text: string) => {
-    texts.stderr += text;
-    onError?.(text);
-  });
+  const [stdout, stderr] = [linesOf(child.stdout, onOutput), linesOf(child.stderr, onError)];
   const [code] = await once(child, "close");
-  return { code: typeof code === "number" ? code : -1, ...texts };
+  return { code: typeof code === "number" ? code : -1, stdout: stdout(), stderr: stderr() };
+}
+
+/** Hands on whole lines: half a command to a pipeline looks like none. @returns what has come until now */
+function linesOf(stream: Readable, handOn: (text: string) => void = () => {}): () => string {
+  let [text, told] = ["", 0];
+  const tell = (end: number): void => {
+    if (end > told) handOn(text.slice(told, end));
+    told = Math.max(told, end);
+  };
+  stream.setEncoding("utf8").on("data", (part: string) => {
+    text += part;
+    tell(text.lastIndexOf("\n") + 1);
+  });
+  stream.on("end", () => tell(text.length));
+  return () => text;
 }
 
 /**

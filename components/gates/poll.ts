@@ -5,10 +5,12 @@ import { fromJson } from "../model/json.ts";
  * A text of others, such as a node, that steers no terminal, and is no command to a pipeline, which reads one in each line
  * of its log: Azure's `##vso[` and GitHub's older `##[` anywhere (azure-pipelines-agent: Command.TryParse; actions/runner:
  * ActionCommand.TryParse), GitHub's `::` after spaces at the start (TryParseV2).
+ *
+ * @param kept pattern of what may steer, such as a colour. Default: of nothing
  */
-export function harmless(text: string): string {
+export function harmless(text: string, kept = "(?!)"): string {
   return text
-    .replaceAll(/(?![\n\t])[\p{Cc}\p{Cf}]/gu, "\u{FFFD}")
+    .replaceAll(new RegExp(`(?!${kept}|[\\n\\t])[\\p{Cc}\\p{Cf}]`, "gu"), "\u{FFFD}")
     .replaceAll(/##(?=\w*\[)/g, "# #")
     .replaceAll(/^(\s*):(?=:)/gm, "$1: ");
 }

@@ -3,13 +3,18 @@ import { mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { pathToFileURL } from "node:url";
+import { Command } from "@commander-js/extra-typings";
+import { type Paint, plain } from "../../check/report.ts";
+import { commandOf, type Terminal, UsageError } from "../../cli/exit.ts";
 import { init } from "../../cli/init.ts";
 import { commands } from "../../cli/main.ts";
 import { printed } from "../../cli/printed.ts";
+import { runCommand } from "../../cli/run.ts";
 import { deployableStacks, stackLines } from "../../cli/stacks.ts";
 import { loadConfig } from "../../components/config/load.ts";
 import { parseStackFile, readStackFile, stackNames } from "../../components/config/stackFile.ts";
 import { clusterSpec } from "../../components/model/clusterSpec.ts";
+import { ConfigError } from "../../components/model/problem.ts";
 import { defaultRelease } from "../../components/model/releases.ts";
 import { fewerMachines } from "../../components/model/upgrade.ts";
 import { findingRules } from "../../plan/report/findings.ts";
@@ -208,5 +213,50 @@ describe("fenestra schema", () => {
       const { $schema, type }: Record<string, unknown> = JSON.parse((await fenestra("schema", name)).out);
       assert.match(`${$schema} ${type}`, /2020-12\/schema (object|array)$/, name);
     }
+  });
+});
+
+describe("what a command writes", () => {
+  const hostile = "\u001b[2J\u009b##vso[task.x]\n::add-mask::\u001b[31my\n";
+  const mild = "\u{FFFD}[2J\u{FFFD}# #vso[task.x]\n: :add-mask::\u{FFFD}[31my\n";
+
+  /** Of a command that says what others have said, in each way that there is. */
+  async function written(name: string, paint?: Paint) {
+    const said: string[] = [];
+    const ways: Readonly<Record<string, (terminal: Terminal) => void>> = {
+      out: ({ out, paint: colour = plain }) => out(`${colour("red", "x")}${hostile}`),
+      err: ({ err }) => err(hostile),
+      note: ({ note }) => note(hostile),
+      usage: () => {
+        throw new UsageError(hostile);
+      },
+      git: () => {
+        throw new Error(`Command failed: ${hostile}`);
+      },
+      config: () => {
+        throw new ConfigError([{ path: "x", value: undefined, message: hostile, allowed: hostile }]);
+      },
+    };
+    const command = commandOf(new Command(), async (_, terminal) => {
+      ways[name]?.(terminal);
+      return 0;
+    });
+    const write = (text: string) => void said.push(text);
+    const screen = { out: write, err: write, ...(paint === undefined ? {} : { paint }) };
+    await runCommand(["it"], screen, { it: ["", async () => ({ command })] });
+    return said.join("");
+  }
+
+  it("steers no terminal and no pipeline, whoever's words they are", async () => {
+    for (const name of ["out", "err", "note", "usage", "git", "config"]) {
+      const text = await written(name);
+      assert.ok(text.includes(mild.trimEnd()) && !text.includes("\u001b") && !/^::|##vso/m.test(text), text);
+    }
+  });
+
+  it("has its own colours where there are some, and nobody's elsewhere", async () => {
+    const red: Paint = (_style, text) => `\u001b[31m${text}\u001b[39m`;
+    const coloured = mild.replace("\u{FFFD}[31m", "\u001b[31m");
+    assert.equal(await written("out", red), `\u001b[31mx\u001b[39m${coloured}`);
   });
 });

@@ -72,6 +72,8 @@ describe("the parts of up for a pipeline", function () {
     };
   }
 
+  /** What the stand-in says, as a log takes it. */
+  const shown = "~ what changes, \u{FFFD}[2J# #vso[task.setvariable]\n: :add-mask::x";
   /** As one reads and previews. */
   const options = `--exclude ${unread.blobs}`;
   const look = [
@@ -89,7 +91,8 @@ describe("the parts of up for a pipeline", function () {
   it("preview on a copy of the state which has read the cloud, and name what would be done", () => {
     const { status, said, calls } = up("--preview approved", { steps: [...nothing, size(), gone] });
     assert.deepEqual([status, calls], [0, look], said);
-    assert.equal(readFileSync(at("approved/preview.txt"), "utf8"), "~ what changes\n");
+    assert.equal(readFileSync(at("approved/preview.txt"), "utf8"), shown);
+    assert.ok(said.includes(shown), said);
     const wanted = [`replace ${gone.urn} userData`, `update ${size().urn} sku.name update sku.capacity update`];
     assert.equal(readFileSync(at("approved/operations.txt"), "utf8"), `${wanted.join("\n")}\n`);
   });
@@ -147,7 +150,8 @@ describe("the parts of up for a pipeline", function () {
   });
 
   it("compare by night with the options of an update", () => {
-    const { status, calls } = up("--drift", { fails: "refresh" });
+    const { status, said, calls } = up("--drift", { fails: "refresh" });
+    assert.ok(said.includes(shown), said);
     const compare = `refresh --stack aws-dev --run-program ${options} --preview-only --expect-no-changes --diff`;
     assert.deepEqual([status, calls], [1, ["stack export --stack aws-dev", compare]]);
     assert.equal(up("--drift").status, 0);

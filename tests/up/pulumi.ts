@@ -1,6 +1,7 @@
 // In place of Pulumi's CLI: writes each call down, and answers for the stack's state and for a copy of it.
 import { appendFileSync, copyFileSync, readFileSync, writeFileSync } from "node:fs";
 import path from "node:path";
+import { setTimeout } from "node:timers/promises";
 import { credentials } from "@grpc/grpc-js";
 import services from "@pulumi/pulumi/proto/events_grpc_pb.js";
 import messages from "@pulumi/pulumi/proto/events_pb.js";
@@ -21,7 +22,7 @@ else {
   if (process.env.PULUMI_DISABLE_AUTOMATIC_PLUGIN_ACQUISITION !== "true") process.exit(90);
   appendFileSync(own("calls"), `${line}\n`);
   if (FAILS !== "" && line.includes(FAILS)) {
-    console.log("~ what changes");
+    await tell();
     console.error("it failed");
     process.exit(4);
   }
@@ -41,10 +42,18 @@ async function answer(call: string): Promise<void> {
     writeFileSync(checkpoint, JSON.stringify(state));
   } else if (call.startsWith("preview")) {
     if (FAILS === "meanwhile") writeFileSync(own("state.json"), JSON.stringify({ version: 3, deployment: {} }));
-    console.log("~ what changes");
+    await tell();
     await send(json(own("steps.json")));
   } else if (call.startsWith("stack history")) console.log("[]");
   else if (call.startsWith("stack output")) console.log("{}");
+}
+
+/** What an update would do, with a tag of somebody's, in as many pieces as a pipe may have. */
+async function tell(): Promise<void> {
+  for (const part of ["~ what changes, \u001b[2J#", "#vso[task.setvariable]", "\n:", ":add-mask::x"]) {
+    process.stdout.write(part);
+    await setTimeout(50);
+  }
 }
 
 /** Tells the Automation API what a preview would do. */

@@ -3,7 +3,8 @@ import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
 import { mkdirSync, readdirSync, writeFileSync } from "node:fs";
 import path from "node:path";
-import { bareChange, changesJson } from "../../cli/changes/stackChange.ts";
+import { bareChange } from "../../cli/changes/stackChange.ts";
+import { changesJson } from "../../cli/printed.ts";
 import { goRun } from "../support/skip.ts";
 import { suiteFolder } from "../support/suite.ts";
 import { needJq, scriptOf, folder as workflowsFolder } from "./read.ts";
@@ -88,6 +89,15 @@ describe("the scripts of the workflows", function () {
     assert.equal(summary(""), "");
     assert.equal(summary("echo '~ it' > preview/preview.txt"), shown);
     assert.equal(summary("echo '~ it' > preview/preview.txt; exit 4"), `${shown}failed\n`);
+    // A tag of somebody's.
+    const left = "~ it\n'''\n# @all";
+    assert.equal(
+      summary("printf '~ it\\n```\\n# @all\\n' > preview/preview.txt"),
+      `## s\n\`\`\`diff\n${left}\n\`\`\`\n`,
+    );
+    writeFileSync(path.join(folder, "cli/fenestra"), "#!/bin/sh\necho '```'; exit 1\n", { mode: 0o755 });
+    const asked = told(scriptOf("deploy.yml look", "Ask"), [], { STACK: "s", PROGRAM: "." }, "out told");
+    assert.equal(asked, "## s\n```\n'''\n```\nfailed\n");
     const artifacts = ["preview-b", "preview-a", "other"].map((name) => ({ name }));
     const env = { RUN: "7", STACKS: '["a","same","b"]' };
     const stacks = told(scriptOf("deploy.yml changed", "List"), { artifacts }, env, "out");
