@@ -51,7 +51,8 @@ export function executor(config: KubeConfig, namespace: string): Execute {
         const [out = "", err = ""] = await said;
         return { code, stdout: out, stderr: err };
       } finally {
-        socket.close();
+        // A close that is only asked for would wait half a minute for who goes on talking.
+        socket.terminate();
       }
     } catch (error) {
       throw new Error(`exec in pod ${pod}: ${socketMessage(error)}`, { cause: error });

@@ -1,10 +1,14 @@
 import assert from "node:assert/strict";
+import { createHash } from "node:crypto";
 import { writeFileSync } from "node:fs";
+import { createServer } from "node:http";
 import path from "node:path";
-import { exitCode, reaches, staysSilent } from "../../../check/cluster/probe.ts";
+import type { Duplex } from "node:stream";
+import { KubeConfig } from "@kubernetes/client-node";
+import { executor, exitCode, reaches, staysSilent } from "../../../check/cluster/probe.ts";
 import { serviceNames, unknownNameProblem } from "../../../check/cluster/services.ts";
 import { metadataQuestions } from "../../../check/facts.ts";
-import { fenestra, suiteFolder } from "../../support/suite.ts";
+import { fenestra, listening, suiteFolder } from "../../support/suite.ts";
 import { ended, fakeStart } from "./network.ts";
 
 const url = "http://10.244.1.5:8080/hostname";
@@ -70,6 +74,61 @@ it("exit codes of commands in pods are not made up", () => {
   for (const reason of ["InternalError", "NonZeroExitCode"])
     assert.throws(() => exitCode({ status: "Failed", reason }), new Error(reason));
   assert.throws(() => exitCode({ status: "Failed", reason: "InternalError", message: "no" }), new Error("no"));
+});
+
+/** Says in a WebSocket (RFC 6455, 1.3 and 5.2) what a channel of a pod has (k8s.io/kubelet, pkg/cri/streaming). */
+function say(socket: Duplex, channel: number, text: string): boolean {
+  const length = Buffer.alloc(2);
+  length.writeUInt16BE(text.length + 1);
+  return socket.write(Buffer.concat([Buffer.from([0x82, 126]), length, Buffer.from([channel]), Buffer.from(text)]));
+}
+
+/** Runs a command in a pod whose kubelet answers so. */
+async function executed(answer: (socket: Duplex) => void) {
+  const server = createServer().on("upgrade", ({ headers }, socket) => {
+    const key = `${headers["sec-websocket-key"]}258EAFA5-E914-47DA-95CA-C5AB0DC85B11`;
+    const accept = createHash("sha1").update(key).digest("base64");
+    const lines = ["HTTP/1.1 101 Switching Protocols", "Upgrade: websocket", "Connection: Upgrade"];
+    const protocol = "Sec-WebSocket-Protocol: v5.channel.k8s.io";
+    socket.write([...lines, `Sec-WebSocket-Accept: ${accept}`, protocol, "", ""].join("\r\n"));
+    answer(socket.on("error", () => undefined));
+  });
+  const config = new KubeConfig();
+  config.loadFromClusterAndUser(
+    { name: "c", server: `http://127.0.0.1:${await listening(server)}`, skipTLSVerify: true },
+    { name: "u" },
+  );
+  try {
+    return await executor(config, "ns")("linux-a0", ["hostname"]);
+  } finally {
+    server.close();
+  }
+}
+
+describe("commands in pods", () => {
+  it("say what the pod says, with its exit code", async () => {
+    const result = executed((socket) => {
+      say(socket, 1, "out");
+      say(socket, 2, "err");
+      say(socket, 3, JSON.stringify({ status: "Success" }));
+    });
+    assert.deepEqual(await result, { code: 0, stdout: "out", stderr: "err" });
+  });
+
+  it("end where a kubelet says something without an end, on either channel, and hang up", async () => {
+    for (const channel of [1, 2]) {
+      const closed = Promise.withResolvers<void>();
+      const result = executed((socket) => {
+        const timer = setInterval(() => say(socket, channel, "x".repeat(60_000)), 1);
+        socket.once("close", () => {
+          clearInterval(timer);
+          closed.resolve();
+        });
+      });
+      await assert.rejects(result, /^Error: exec in pod linux-a0: more than 1048576 bytes$/);
+      await closed.promise;
+    }
+  });
 });
 
 const needed =
