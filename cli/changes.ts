@@ -6,7 +6,7 @@ import { makePlan } from "../plan/report/makePlan.ts";
 import { planFiles } from "../plan/report/markdown.ts";
 import { type ComparedStack, compareStacks } from "./changes/compare.ts";
 import { changesFile, statusWords } from "./changes/stackChange.ts";
-import { commandOf, type ExitCode, exitCodes, lostData, type Terminal, UsageError } from "./exit.ts";
+import { commandOf, type ExitCode, exitCodes, lostData, requireFolder, type Terminal, UsageError } from "./exit.ts";
 import { npmCi, openCheckout } from "./gitBase.ts";
 import { writePlan } from "./plan.ts";
 import { changesJson } from "./printed.ts";
@@ -43,6 +43,7 @@ export const command = commandOf(declaration, changes, {
 
 async function changes(values: ReturnType<typeof declaration.opts>, { out, progress }: Terminal): Promise<ExitCode> {
   if (values.since === undefined) throw new UsageError("changes needs --since REF");
+  requireFolder("--out", values.out);
   const compared = await compareSince(values.since, values.install, values.stackDir, progress);
   const text = changesJson(compared.map(({ change }) => change));
   if (values.out !== undefined)

@@ -1,4 +1,4 @@
-import { accessSync, closeSync, constants, existsSync, openSync } from "node:fs";
+import { accessSync, closeSync, constants, existsSync, lstatSync, openSync } from "node:fs";
 import path from "node:path";
 import type { Command as Declaration, OptionValues } from "@commander-js/extra-typings";
 import type { Output } from "../check/report.ts";
@@ -101,6 +101,20 @@ export function withUserFile<T>(named: string, allowed: string, use: () => T): T
     if (!(error instanceof Error && "syscall" in error)) throw error;
     throw new UsageError(`${named}: ${error.message}; allowed: ${allowed}`);
   }
+}
+
+export const ownFolder = "a folder that is yours to write; it is made when it is not there";
+
+/** Tried before what takes long: a folder for files, or where it is to be made. @param option `--out` */
+export function requireFolder(option: string, folder: string | undefined): void {
+  if (folder === "") throw new UsageError(`${option} names no folder; allowed: ${ownFolder}`);
+  if (folder === undefined) return;
+  withUserFile(`${option} ${folder}`, ownFolder, () => {
+    let there = path.resolve(folder);
+    // A link that leads nowhere is there.
+    while (lstatSync(there, { throwIfNoEntry: false }) === undefined) there = path.dirname(there);
+    accessSync(`${there}/.`, constants.W_OK);
+  });
 }
 
 /** Tried before what takes long, whose results would otherwise be lost. @param option `--junit` */

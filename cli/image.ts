@@ -10,7 +10,7 @@ import project from "../package.json" with { type: "json" };
 import type { Plan, PlanMachine } from "../plan/plan.ts";
 import { imagesIn } from "../plan/program/recorded.ts";
 import { makePlan } from "../plan/report/makePlan.ts";
-import { commandOf, type ExitCode, exitCodes, several, type Terminal, UsageError } from "./exit.ts";
+import { commandOf, type ExitCode, exitCodes, requireFolder, several, type Terminal, UsageError } from "./exit.ts";
 import { builders, readme } from "./image/builders.ts";
 import { writePlan } from "./plan.ts";
 import { programEntry, readStack, stackChoices, stackCommand } from "./project.ts";
@@ -76,6 +76,7 @@ function asked(
   if (pool?.os !== "windows")
     throw new UsageError(`--pool ${values.pool ?? ""} is no Windows pool of ${stack}; allowed: ${windows.join(", ")}`);
   if (values.out === undefined) throw new UsageError("image needs --out DIR");
+  requireFolder("--out", values.out);
   if (hasCredentials(spec.credentials))
     throw new UsageError(
       "the stack has proxyCredentials or registryCredentials, and the machine of a builder gets no secret; allowed: a mirror or a proxy without a login",

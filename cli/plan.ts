@@ -9,7 +9,17 @@ import { levels, reaches } from "../plan/report/findings.ts";
 import { makePlan } from "../plan/report/makePlan.ts";
 import { type OutputFile, planFiles } from "../plan/report/markdown.ts";
 import { planSummary } from "../plan/report/summary.ts";
-import { commandOf, type ExitCode, exitCodes, lostData, type Terminal, UsageError, withUserFile } from "./exit.ts";
+import {
+  commandOf,
+  type ExitCode,
+  exitCodes,
+  lostData,
+  ownFolder,
+  requireFolder,
+  type Terminal,
+  UsageError,
+  withUserFile,
+} from "./exit.ts";
 import { fold } from "./fold.ts";
 import { planAtRef } from "./gitBase.ts";
 import { jsonOf } from "./printed.ts";
@@ -51,6 +61,7 @@ export const command = commandOf(declaration, plan, {
 async function plan(values: ReturnType<typeof declaration.opts>, terminal: Terminal): Promise<ExitCode> {
   const { out, err, note, progress, paint, width } = terminal;
   const started = performance.now();
+  requireFolder("--out", values.out);
   const { stack, config, passphrase } = readStack("plan", values, terminal);
   const failOn = values.failOn === lostData ? "error" : values.failOn;
   const asOf = dateOf(values.asOf);
@@ -94,9 +105,7 @@ async function readBase(fileOrRef: string, stack: string, folder: string | undef
 
 /** Writes files below a folder, which it makes. @throws UsageError when that cannot be */
 export function writePlan(folder: string, files: readonly OutputFile[]): void {
-  const allowed = "a folder that is yours to write; it is made when it is not there";
-  if (folder === "") throw new UsageError(`--out names no folder; allowed: ${allowed}`);
-  withUserFile(`--out ${folder}`, allowed, () => {
+  withUserFile(`--out ${folder}`, ownFolder, () => {
     for (const file of files) {
       const target = path.join(folder, ...file.path.split("/"));
       makeFolder(path.dirname(target));

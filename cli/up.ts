@@ -4,7 +4,16 @@ import path from "node:path";
 import { Command as Declaration, Option } from "@commander-js/extra-typings";
 import { poll } from "../components/gates/poll.ts";
 import { skipVariable } from "../components/gates/startGate.ts";
-import { commandOf, exitCodes, requireWritable, runPart, several, type Terminal, UsageError } from "./exit.ts";
+import {
+  commandOf,
+  exitCodes,
+  requireFolder,
+  requireWritable,
+  runPart,
+  several,
+  type Terminal,
+  UsageError,
+} from "./exit.ts";
 import { isOnlyOf } from "./kubeconfig.ts";
 import { stackChoices, stackOption } from "./project.ts";
 import type { Look } from "./up/engine.ts";
@@ -61,6 +70,7 @@ export const command = commandOf(
     if (approved !== undefined) approvedIn(approved);
     // A pipeline fetches them in a step of its own.
     if (once) process.env.PULUMI_DISABLE_AUTOMATIC_PLUGIN_ACQUISITION = "true";
+    requireFolder("--preview", preview);
     if (evidence !== undefined) requireWritable("--evidence", evidence);
     const folder = mkdtempSync(path.join(tmpdir(), "fenestra-up-"));
     const notes: Notes = {

@@ -1,10 +1,11 @@
-import { existsSync, readFileSync } from "node:fs";
+import { readFileSync } from "node:fs";
 import path from "node:path";
 import { pathToFileURL } from "node:url";
 import * as pulumi from "@pulumi/pulumi";
 import { transformsVariable } from "../components/config/stackFile.ts";
 import { messageOf } from "../components/gates/poll.ts";
 import { noteSent } from "../components/gates/sent.ts";
+import { fileProblem, isThere } from "../components/model/json.ts";
 import { ConfigError, problem } from "../components/model/problem.ts";
 
 type Properties = Readonly<Record<string, unknown>>;
@@ -172,7 +173,9 @@ async function load(file: string): Promise<Properties> {
  */
 export async function registerTransforms(): Promise<void> {
   const file = process.env[transformsVariable];
-  if (file === undefined || !existsSync(file)) return;
+  if (file === undefined || !isThere(file)) return;
+  const unread = fileProblem(file);
+  if (unread !== undefined) throw mistake(path.basename(file), undefined, unread);
   const { transforms } = await load(path.resolve(file));
   if (!Array.isArray(transforms) || !transforms.every((each) => typeof each === "function"))
     throw mistake(`${path.basename(file)}, transforms`, transforms, "is no list of functions");

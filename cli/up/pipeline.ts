@@ -3,7 +3,7 @@ import path from "node:path";
 import type { Cloud } from "../../components/config/schema.ts";
 import { harmless } from "../../components/gates/poll.ts";
 import project from "../../package.json" with { type: "json" };
-import { type Terminal, withUserFile } from "../exit.ts";
+import { ownFolder, type Terminal, withUserFile } from "../exit.ts";
 import { ownPackages } from "./places.ts";
 import { pulumiLine, type Session } from "./session.ts";
 import type { Step } from "./steps.ts";
@@ -44,7 +44,7 @@ export function writtenStep({ stack, engine }: Session, folder: string, { out }:
     byHand: [`PULUMI_SKIP_CHECKPOINTS=true ${pulumiLine("preview", "--stack", stack, "--diff")}`],
     run: async () => {
       const { text, operations } = inFolder(folder);
-      withUserFile(`--preview ${folder}`, "a folder that is yours to write", () => {
+      withUserFile(`--preview ${folder}`, ownFolder, () => {
         mkdirSync(folder, { recursive: true });
         for (const file of [text, operations]) rmSync(file, { force: true });
       });

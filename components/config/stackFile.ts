@@ -16,7 +16,7 @@ import {
 } from "yaml";
 import { cloudFacts } from "../model/cloudFacts/cloudFacts.ts";
 import { cloudNames } from "../model/cloudFacts/facts.ts";
-import { at } from "../model/json.ts";
+import { at, fileProblem, isThere } from "../model/json.ts";
 import { ConfigError, childPath, configPrefix, didYouMean, type Problem, refuse } from "../model/problem.ts";
 
 /** Folder of the program's own stack files, a user's in a clone. */
@@ -71,6 +71,8 @@ function shownFolder(folder: URL): string {
 }
 
 function readText(file: URL, path: string): string {
+  const problem = fileProblem(file);
+  if (problem !== undefined) throw notAStackFile(path, problem);
   try {
     return new TextDecoder("utf-8", { fatal: true }).decode(readFileSync(file));
   } catch (error) {
@@ -271,7 +273,7 @@ export const transformsVariable = "FENESTRA_TRANSFORMS";
 /** The project file of a folder; `undefined` if it has none. */
 export function readProjectFile(folder: string): ProjectFile | undefined {
   const file = path.join(folder, "Pulumi.yaml");
-  if (!existsSync(file)) return undefined;
+  if (!isThere(file)) return undefined;
   let project: unknown;
   const text = readText(pathToFileURL(file), file);
   try {

@@ -1,7 +1,7 @@
-import { existsSync, readFileSync } from "node:fs";
+import { readFileSync } from "node:fs";
 import { z } from "zod";
 import versions from "../../versions.json" with { type: "json" };
-import { formProblem } from "./json.ts";
+import { fileProblem, formProblem, isThere } from "./json.ts";
 import type { WindowsFacts } from "./operatingSystems.ts";
 import { ConfigError, refuse } from "./problem.ts";
 
@@ -58,7 +58,7 @@ export function readArtifactLock(file?: URL | string): readonly Artifact[] {
   if (file !== undefined) return read(file);
   const more = process.env[artifactsVariable];
   const own = read(artifactLockFile);
-  if (more === undefined || !existsSync(more)) return own;
+  if (more === undefined || !isThere(more)) return own;
   return withMore(own, read(more));
 }
 
@@ -67,6 +67,8 @@ function read(file: URL | string): readonly Artifact[] {
     new ConfigError(
       refuse(String(file), undefined, why, "rows as fenestra pin writes them", "repair it, or delete it and pin anew"),
     );
+  const problem = fileProblem(file);
+  if (problem !== undefined) throw refused(problem);
   try {
     const rows = z.array(artifactSchema).parse(JSON.parse(readFileSync(file, "utf8").replace(/^\uFEFF/, "")));
     const names = rows.map(({ name, version, os, arch }) => `${name} ${version} (${os}/${arch})`);

@@ -20,7 +20,7 @@ import { fewerMachines } from "../../components/model/upgrade.ts";
 import { findingRules } from "../../plan/report/findings.ts";
 import { pinRules } from "../../plan/report/rules/pins.ts";
 import { matchSnapshot } from "../support/snapshot.ts";
-import { testStacks } from "../support/stacks.ts";
+import { stackDir, testStacks } from "../support/stacks.ts";
 import { fenestra } from "../support/suite.ts";
 
 describe("fenestra init", () => {
@@ -258,5 +258,25 @@ describe("what a command writes", () => {
     const red: Paint = (_style, text) => `\u001b[31m${text}\u001b[39m`;
     const coloured = mild.replace("\u{FFFD}[31m", "\u001b[31m");
     assert.equal(await written("out", red), `\u001b[31mx\u001b[39m${coloured}`);
+  });
+
+  it("is refused before any work where it has no place", async () => {
+    const folder = mkdtempSync(path.join(tmpdir(), "fenestra-"));
+    const [file, link] = [path.join(folder, "file"), path.join(folder, "link")];
+    writeFileSync(file, "");
+    symlinkSync("nowhere", link);
+    const stack = ["--stack", "aws-smallest", ...stackDir];
+    for (const [option, words] of [
+      ["out", ["plan", ...stack]],
+      ["out", ["changes", "--since", "HEAD"]],
+      ["out", ["image", ...stack, "--pool", "win2022"]],
+      ["preview", ["up", ...stack.slice(0, 2)]],
+    ] as const)
+      for (const place of [file, path.join(file, "a", "b"), link, ""]) {
+        const { code, err, order } = await fenestra(...words, `--${option}=${place}`);
+        assert.deepEqual([code, order], [2, ["err"]], `${words[0]} ${err}`);
+        assert.match(err, new RegExp(`^fenestra: --${option}.*; allowed: a folder that is yours to write`));
+      }
+    rmSync(folder, { recursive: true });
   });
 });

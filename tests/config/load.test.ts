@@ -1,10 +1,13 @@
 import assert from "node:assert/strict";
-import { mkdirSync, rmSync, writeFileSync } from "node:fs";
+import { execFileSync } from "node:child_process";
+import { mkdirSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { pathToFileURL } from "node:url";
 import { loadConfig } from "../../components/config/load.ts";
-import { readProjectFile, readStackFile, stackNames } from "../../components/config/stackFile.ts";
+import { readProjectFile, readStackFile, stackNames, transformsVariable } from "../../components/config/stackFile.ts";
+import { artifactsVariable, readArtifactLock } from "../../components/model/artifacts.ts";
 import { ConfigError } from "../../components/model/problem.ts";
+import { registerTransforms } from "../../stacks/userTransforms.ts";
 import { stackConfig, testStacks } from "../support/stacks.ts";
 import { suiteFolder } from "../support/suite.ts";
 
@@ -266,18 +269,45 @@ describe("reading a stack file", () => {
       new RegExp(`^${project},line 2.*,is not valid YAML: Flow`),
     );
     rmSync(project);
-    mkdirSync(project);
-    assert.deepEqual(
-      problemsOf(() => readProjectFile(folder)),
-      [[project, undefined, "cannot be read: EISDIR"]],
-    );
   });
 
-  it("refuses a folder in place of a file", () => {
-    const file = path.join(folder, "inner/Pulumi.test.yaml");
-    mkdirSync(file, { recursive: true });
-    const problems = problemsOf(() => readStackFile("test", new URL("inner/", url)));
-    assert.deepEqual(problems, [[file, undefined, "cannot be read: EISDIR"]]);
+  it("refuses by its name what is no file, has no end, or leads nowhere, and waits for nothing", async () => {
+    const own = path.join(folder, "odd");
+    mkdirSync(own);
+    const at = (name: string) => path.join(own, name);
+    const env = { [artifactsVariable]: at("artifacts.lock.json"), [transformsVariable]: at("transforms.ts") };
+    const readers: Readonly<Record<string, () => unknown>> = {
+      "Pulumi.x.yaml": () => readStackFile("x", pathToFileURL(`${own}/`)),
+      "Pulumi.yaml": () => readProjectFile(own),
+      "artifacts.lock.json": () => readArtifactLock(),
+      "transforms.ts": () => registerTransforms(),
+    };
+    const no = "it is no plain file";
+    const kinds: Readonly<Record<string, readonly [make: (file: string) => unknown, why: string]>> = {
+      pipe: [(file) => execFileSync("mkfifo", [file]), no],
+      folder: [(file) => mkdirSync(file), no],
+      device: [(file) => symlinkSync("/dev/zero", file), no],
+      large: [(file) => execFileSync("truncate", ["--size=100M", file]), "it has 104857600 bytes, more than 4194304"],
+      loop: [(file) => symlinkSync(file, file), "ELOOP"],
+      dangling: [(file) => symlinkSync("nowhere", file), "ENOENT"],
+    };
+    const before = { ...process.env };
+    Object.assign(process.env, env);
+    try {
+      for (const [name, read] of Object.entries(readers))
+        for (const [kind, [make, why]] of Object.entries(kinds)) {
+          make(at(name));
+          await assert.rejects(
+            async () => await read(),
+            (error: Error) => error.message.includes(`${name}: cannot be read: ${why}`),
+            `${name} ${kind}`,
+          );
+          rmSync(at(name), { recursive: true });
+        }
+    } finally {
+      for (const key of Object.keys(env)) delete process.env[key];
+      Object.assign(process.env, before);
+    }
   });
 
   it("lists the stacks there are when one is missing", () => {
