@@ -1,8 +1,9 @@
 import { existsSync, readFileSync, realpathSync } from "node:fs";
 import path from "node:path";
 import { fileURLToPath } from "node:url";
+import { fileProblem } from "../components/model/json.ts";
 
-// Runs before packages are there: it imports Node's own modules alone.
+// Runs before packages are there: it imports what needs Node's own modules alone.
 
 /** A clone, or `fenestra` in a user's repository. */
 export const programFolder = realpathSync(fileURLToPath(new URL("../", import.meta.url)));
@@ -34,6 +35,11 @@ export function packageProblem(folder: string): string | undefined {
   const installed = path.join(modules, ".package-lock.json");
   // What npm has not put there is not judged.
   if (!existsSync(installed)) return undefined;
+  for (const name of ["package-lock.json", "versions.json"]) {
+    const file = path.join(folder, name);
+    const unread = fileProblem(file);
+    if (unread !== undefined) return `${file}: ${unread}: run git checkout ${name} there`;
+  }
   try {
     const wrong = differences(path.join(folder, "package-lock.json"), installed);
     return wrong.length === 0

@@ -6,6 +6,7 @@ import { z } from "zod";
 import { loadConfig } from "../../components/config/load.ts";
 import { harmless } from "../../components/gates/poll.ts";
 import { type ClusterSpec, clusterSpec } from "../../components/model/clusterSpec.ts";
+import { formProblem } from "../../components/model/json.ts";
 import { type ExitCode, exitCodes, type Terminal, UsageError } from "../exit.ts";
 import { programFolder } from "../packages.ts";
 import { findProject, readStack, stacksOf } from "../project.ts";
@@ -102,7 +103,7 @@ async function openSession(
   const spec = clusterSpec(loadConfig(config));
   const found = findProject();
   const file = path.join(fileURLToPath(stacksOf(found)), `Pulumi.${stack}.yaml`);
-  const [project, secrets] = [readProject(found.root), readSecrets(file)];
+  const [project, secrets] = [readProject(found.root), settingsIn(file, secretsShape)];
   const [command, place] = await Promise.all([
     findPulumi(readProject(programFolder).requiredPulumiVersion, interrupt),
     placeOfState({ ...spec, project, secrets, passphrase, env: process.env, signal: interrupt.signal }),
@@ -154,15 +155,19 @@ const projectShape = z.looseObject({
 /** Pulumi.yaml, as far as it is read here. */
 type ProjectSettings = z.output<typeof projectShape>;
 
-const readProject = (folder: string): ProjectSettings =>
-  projectShape.parse(parse(readFileSync(path.join(folder, "Pulumi.yaml"), "utf8")));
+/** @throws UsageError where a file has something else in the place of what is read here */
+function settingsIn<T>(file: string, shape: z.ZodType<T>): T {
+  const { data, error } = shape.safeParse(parse(readFileSync(file, "utf8")));
+  if (error !== undefined) throw new UsageError(`${file}: ${formProblem(error)}`);
+  return data;
+}
+
+const readProject = (folder: string): ProjectSettings => settingsIn(path.join(folder, "Pulumi.yaml"), projectShape);
 
 const secretsShape = z.looseObject({ secretsprovider: z.string().optional(), encryptedkey: z.string().optional() });
 
 /** What the stack's file says of its secrets. */
 type StackSecrets = z.output<typeof secretsShape>;
-
-const readSecrets = (file: string): StackSecrets => secretsShape.parse(parse(readFileSync(file, "utf8")));
 
 interface PlaceQuestion extends Pick<ClusterSpec, "cloud" | "region" | "accountId"> {
   readonly project: ProjectSettings;

@@ -63,14 +63,22 @@ describe("the packages of a user", () => {
   }).timeout(180_000);
 
   it("are told of where a file of the program's own is broken, by its name", () => {
+    const broken = (name: string, why: string) => {
+      const { status, stderr } = spawnSync(process.execPath, ["cli/main.ts", "stacks"], {
+        ...{ cwd: folder, encoding: "utf8", timeout: 20_000 },
+      });
+      assert.match(stderr, new RegExp(`^fenestra: \\S*${name}: .*${why}.*\\n$`));
+      assert.equal(status, 2);
+    };
     for (const name of ["versions.json", "node_modules/.package-lock.json", "package-lock.json"]) {
       writeFileSync(path.join(folder, name), "<<<<<<< HEAD");
-      const { status, stderr } = spawnSync(process.execPath, ["cli/main.ts", "stacks"], {
-        cwd: folder,
-        encoding: "utf8",
-      });
-      assert.match(stderr, new RegExp(`^fenestra: \\S*${name}: .*JSON.*\n$`));
-      assert.equal(status, 2);
+      broken(name, "JSON");
+    }
+    for (const name of ["versions.json", "package-lock.json"]) {
+      rmSync(path.join(folder, name));
+      broken(name, "ENOENT.*git checkout");
+      spawnSync("mkfifo", [path.join(folder, name)]);
+      broken(name, "no plain file.*git checkout");
     }
   }).timeout(30_000);
 });

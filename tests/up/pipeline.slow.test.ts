@@ -157,6 +157,20 @@ describe("the parts of up for a pipeline", function () {
     assert.equal(up("--drift").status, 0);
   });
 
+  it("name a file that has something else where Pulumi looks for a text", () => {
+    for (const [name, line] of [
+      ["Pulumi.yaml", "backend: 5"],
+      ["stacks/Pulumi.aws-dev.yaml", "encryptedkey: { a: b }"],
+    ] as const) {
+      const before = readFileSync(at(name), "utf8");
+      writeFileSync(at(name), `${before}${line}\n`);
+      const { status, said } = up("--plugins");
+      writeFileSync(at(name), before);
+      assert.match(said, new RegExp(`^fenestra: ${at(name)}: ${line.split(":")[0]}: .*expected .*\n$`));
+      assert.equal(status, 2);
+    }
+  });
+
   it("fetch the plug-ins of the stack's cloud alone", () => {
     for (const [stack, cloud] of [
       ["aws-dev", "aws"],
