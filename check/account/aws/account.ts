@@ -72,12 +72,12 @@ export const accountQuestions: readonly Question<AwsNeeds>[] = [
       const filter = (Name: string, value: string) => ({ Name, Values: [value] });
       const Filters = [filter("key", "fenestra:cluster"), filter("value", cluster)];
       const tagged = (await ask("ec2:DescribeTags", { Filters })).list("Tags");
-      // Ended machines keep their tags for an hour.
-      const others = tagged.filter((each) => each.text("ResourceType", "") !== "instance").length;
-      if (asker.first === true && others > 0)
+      // These go at once; what has ended keeps its tags for an hour, and disks and snapshots may stay on purpose.
+      const isThere = tagged.some((each) => each.text("ResourceType", "") === "security-group");
+      if (asker.first === true && isThere)
         yield refused(
-          `${others} things of EC2 are of a cluster ${cluster}, and this stack has none`,
-          "another fenestra:name; another stack's cluster goes by that stack alone",
+          `security groups of a cluster ${cluster} are there, and this stack has nothing`,
+          "another fenestra:name, or delete what is left; another stack's cluster goes by that stack alone",
         );
       if (tagged.length > 0) return;
       for (const [right, list, field, type, command] of fixedNames) {

@@ -173,7 +173,9 @@ describeOnMachine("restoring a snapshot", () => {
       [4_000_000_008, 5],
     ] as const) {
       here.write(`${volume}/etcd/member/snap/db`, `snapshot ${seen}\n`);
-      const says = new RegExp(` after ${name}: run --stop on every machine again, and then "${name} ${number}" on every`);
+      const says = new RegExp(
+        ` after ${name}: run --stop on every machine again, and then "${name} ${number}" on every`,
+      );
       here.fails(1, says, restore, name);
       assert.deepEqual([here.read(log), here.list("/etc/kubernetes/manifests")], ["old", all]);
     }
