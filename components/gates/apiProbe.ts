@@ -239,8 +239,10 @@ export interface MemberNode {
   readonly since?: string;
 }
 
-/** Static pods of a member; kubeadm names them `<component>-<node>`. */
-const memberComponents = ["etcd", "kube-apiserver"] as const;
+/** Static pods of a member, by which etcd has a quorum; kubeadm names them `<component>-<node>`. */
+const memberComponents = ["etcd", "kube-apiserver"];
+/** All of a machine: a flag that one of them does not take would end it on every machine, one after the other. */
+export const machineComponents = [...memberComponents, "kube-controller-manager", "kube-scheduler"];
 
 /** What gates read of a Pod. */
 export const podSchema = z.object({
@@ -257,9 +259,13 @@ export const podSchema = z.object({
     .prefault({}),
 });
 
-/** What is wrong with a control-plane machine, or `undefined` when its etcd member and API server are ready. */
-export async function memberProblem(api: ApiClient, member: MemberNode): Promise<string | undefined> {
-  for (const component of memberComponents) {
+/** What is wrong with a control-plane machine, or `undefined` when these of its programs are ready. */
+export async function memberProblem(
+  api: ApiClient,
+  member: MemberNode,
+  components = memberComponents,
+): Promise<string | undefined> {
+  for (const component of components) {
     const pod = `${component}-${member.node}`;
     const found = await readObject(api, `/api/v1/namespaces/kube-system/pods/${pod}`, podSchema);
     // A kubelet may make mirror pods under any name, but only for its own node (plugin/pkg/admission/noderestriction,

@@ -17,7 +17,14 @@ import {
   stateOf,
 } from "../model/upgrade.ts";
 import type { Pki } from "../pki/pki.ts";
-import { type ApiClient, apiProblem, type MemberNode, markProblem, memberProblem } from "./apiProbe.ts";
+import {
+  type ApiClient,
+  apiProblem,
+  type MemberNode,
+  machineComponents,
+  markProblem,
+  memberProblem,
+} from "./apiProbe.ts";
 import { controlPlaneIsDown, leaseRenewed, type MachineToCome, peersGate } from "./peersGate.ts";
 import type { MayStart } from "./startGate.ts";
 import { type Patience, resolvedValue, waitForApi } from "./waitFor.ts";
@@ -72,7 +79,9 @@ type Lives = ReturnType<typeof leaseRenewed>;
 async function livingProblem(api: ApiClient, member: MemberNode, lives: Lives): Promise<string | undefined> {
   const heard = lives(member.node);
   heard.catch(() => undefined);
-  return (await memberProblem(api, member)) ?? (await markProblem(api, member.node)) ?? (await heard);
+  return (
+    (await memberProblem(api, member, machineComponents)) ?? (await markProblem(api, member.node)) ?? (await heard)
+  );
 }
 
 interface MemberGateArgs {

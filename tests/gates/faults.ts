@@ -45,7 +45,7 @@ function well(path: string, sent: string): Answer {
   if (path.includes("/endpointslices/"))
     return say({ kind: "EndpointSlice", metadata: { name }, endpoints: [{ addresses: [present[0]?.address] }] });
   if (path.includes("/pods/")) {
-    const nodeName = name.replace(/^(etcd|kube-apiserver)-/, "");
+    const nodeName = name.replace(/^(etcd|kube-(apiserver|controller-manager|scheduler))-/, "");
     return say({ kind: "Pod", metadata: { name }, spec: { nodeName }, status: { conditions: [ready] } });
   }
   if (path.includes("/configmaps/")) {
@@ -137,7 +137,7 @@ async function pass(gate: string, answer: (path: string, sent: string) => Answer
 const kindOf = (path: string) =>
   path
     .replace(/\?.*/, "")
-    .replace(/(etcd|kube-apiserver)-[^/]*$/, "$1")
+    .replace(/(etcd|kube-(apiserver|controller-manager|scheduler))-[^/]*$/, "$1")
     .replace(/leases\/.*/, "leases") + (path.includes("control-plane") ? " of the control plane" : "");
 
 type CallOfGate = readonly [gate: string, call: string, path: string];

@@ -33,7 +33,7 @@ const marked = (name: string) => ({
 });
 
 /** The component whose mirror pod is asked for. */
-const component = (path: string) => /pods\/(etcd|kube-apiserver)-/.exec(path)?.[1] ?? "";
+const component = (path: string) => /pods\/(etcd|kube-[a-z-]+)-i-/.exec(path)?.[1] ?? "";
 
 describe("asking the API", () => {
   it("waits until the administrator has his rights, which kubeadm binds after /readyz answers", async () => {
@@ -119,7 +119,13 @@ describe("gates", () => {
       );
     await gate(marked("i-7"), patient);
     // Twice: a kubelet that was not heard since the first look may be dead.
-    assert.deepEqual(asked, Array(2).fill(["etcd-i-7", "kube-apiserver-i-7", "i-7"]).flat());
+    const programs = ["etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler"];
+    assert.deepEqual(
+      asked,
+      Array(2)
+        .fill([...programs.map((name) => `${name}-i-7`), "i-7"])
+        .flat(),
+    );
     // The next machine's gate gives it only a minute.
     await assert.rejects(gate({ kind: "Node", metadata: { name: "i-7" } }, patience), /i-7 is not marked as control/);
   });
@@ -169,6 +175,7 @@ describe("gates", () => {
       );
     await gate("nobody", patient);
     await assert.rejects(gate("etcd-i-2"), /last answer: .*pod etcd-i-2 is not ready$/);
+    await assert.rejects(gate("kube-scheduler-i-2"), /last answer: .*pod kube-scheduler-i-2 is not ready$/);
     await assert.rejects(gate("i-2"), /pod etcd-i-2 is not ready$/);
   });
 });
