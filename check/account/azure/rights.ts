@@ -1,6 +1,13 @@
 import { type AzureNeeds, path } from "../../../components/gates/account/azure/machines.ts";
 import { made } from "../../../components/gates/account/needs.ts";
-import { doubtful, notAsked, type Question, refused, some } from "../../../components/gates/account/question.ts";
+import {
+  doubtful,
+  notAsked,
+  type Question,
+  refused,
+  shortOf,
+  some,
+} from "../../../components/gates/account/question.ts";
 import { resourcesOfType } from "../../../components/gates/values.ts";
 import { rolesAllow, within } from "../../../plan/fakes/azureAccess.ts";
 import { azureActions } from "../../../plan/fakes/calls.ts";
@@ -54,6 +61,20 @@ export const rightsQuestions: readonly Question<Recorded>[] = [
           `this identity may not ${some(missing)} at ${scope}`,
           `az role assignment create --assignee OBJECT_ID --scope ${scope} --role Contributor${more}`,
         );
+    },
+  },
+  {
+    // A fixed number in a subscription, its groups and resources (Azure documentation, "Troubleshoot Azure RBAC limits").
+    id: "role-quota",
+    async *run({ program, subscription, group }, ask) {
+      const at = path(`${subscription}/providers/Microsoft.Authorization/roleAssignments`, "2022-04-01");
+      const all = (await ask("Microsoft.Authorization/roleAssignments/read", at)).list("value");
+      const isOthers = (scope: string): boolean => within(scope, subscription) && !within(scope, group.id);
+      const others = all.filter((each) => isOthers(each.text("properties.scope", ""))).length;
+      const counts = [resourcesOfType(program, "azure-native:authorization:RoleAssignment").length] as const;
+      const raise = () =>
+        "take away role assignments that nobody needs, or another subscription: Azure raises it for nobody";
+      yield* shortOf({ what: "role assignments", quota: "of a subscription", limit: 4000, others, counts, raise });
     },
   },
   {

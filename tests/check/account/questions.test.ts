@@ -19,6 +19,28 @@ const clouds = {
   },
 };
 
+it("the questions to azure: role-quota counts what a subscription's 4,000 role assignments leave", async () => {
+  const { roomy } = cloudOf("azure");
+  const given = (scope: string, count: number) => Array(count).fill({ properties: { scope } });
+  const group = "/subscriptions/00000000-0000-4000-8000-000000000000/resourceGroups";
+  const right = "Microsoft.Authorization/roleAssignments/read";
+  const asked = async (others: number) => {
+    const value = [
+      ...given(`${group}/theirs`, others),
+      ...given(`${group}/fenestra-azure-dev/x`, 500),
+      ...given("/", 500),
+    ];
+    return (await clouds.azure.ask({}, sendTo({ ...roomy, [right]: { value } })))["role-quota"];
+  };
+  assert.equal((await asked(3900))?.outcome, "fine");
+  const full = await asked(3995);
+  assert.equal(full?.outcome, "refused");
+  assert.match(
+    full?.objections[0]?.text ?? "",
+    /role assignments are needed; the quota of a subscription is 4000, others use 3995/,
+  );
+});
+
 for (const [cloud, { ids, ask }] of Object.entries(clouds))
   describe(`the questions to ${cloud}`, function () {
     this.timeout(300_000);

@@ -3,19 +3,18 @@ import { type KnownResource, mapOf, type PropertyMap, type Resources, resourcesO
 import { diskOf, type MachineNeed, type Needs, type NeedsOf, oneZone, type Place, settingOf, texts } from "../needs.ts";
 import { type Ask, doubtful, type Objection, type Question, type Reply, refused, some } from "../question.ts";
 
-/** Finds a size by its name, in which Azure ignores case. */
-export async function skusOf(
-  ask: Ask,
-  { subscription, region }: AzureNeeds,
-): Promise<(size: string) => Reply | undefined> {
+/** What a region has of sizes and kinds of disks. */
+async function regionHas(ask: Ask, { subscription, region }: AzureNeeds, kind: string): Promise<readonly Reply[]> {
   const filter = `&$filter=${encodeURIComponent(`location eq '${region}'`)}`;
   const at = path(`${subscription}/providers/Microsoft.Compute/skus`, `2021-07-01${filter}`);
   const all = (await ask("Microsoft.Compute/skus/read", at)).list("value");
-  const skus = new Map(
-    all.flatMap((each) =>
-      each.text("resourceType") === "virtualMachines" ? [[each.text("name").toLowerCase(), each]] : [],
-    ),
-  );
+  return all.filter((each) => each.text("resourceType") === kind);
+}
+
+/** Finds a size by its name, in which Azure ignores case. */
+export async function skusOf(ask: Ask, needs: AzureNeeds): Promise<(size: string) => Reply | undefined> {
+  const all = await regionHas(ask, needs, "virtualMachines");
+  const skus = new Map(all.map((each) => [each.text("name").toLowerCase(), each]));
   return (size) => skus.get(size.toLowerCase());
 }
 
@@ -124,13 +123,19 @@ async function* ofMarket(ask: Ask, needs: AzureNeeds, machine: AzureMachine, men
 
 export const machineQuestions: readonly Question<AzureNeeds>[] = [
   {
-    // Sizes are there, unrestricted, in each zone, and can do what is asked of them.
+    // Sizes and disks are there, unrestricted, in each zone, and can do what is asked of them.
     id: "size",
     ofMachine: true,
     async *run(needs, ask) {
       const skuOf = await skusOf(ask, needs);
+      const disks = (await regionHas(ask, needs, "disks")).map((each) => each.text("name"));
       for (const machine of needs.machines) {
         const { setting, sizes, zones, profile } = machine;
+        const { storageAccountType } = mapOf(mapOf(mapOf(profile.storageProfile).osDisk).managedDisk);
+        const type = textOf(storageAccountType) ?? "";
+        // Those of several zones are not everywhere.
+        if (disks.length > 0 && !disks.includes(type))
+          yield refused(`${needs.region} has no disks of ${type}`, `another disk.type in ${setting}`);
         const [size = ""] = sizes;
         const found = skuOf(size);
         const mend = `another size or other zones in ${setting}; az vm list-skus --location ${needs.region} --size ${size} --all`;
