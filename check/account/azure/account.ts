@@ -115,7 +115,7 @@ export const accountQuestions: readonly Question<AzureNeeds>[] = [
     id: "existing-network",
     async *run({ program, machines }, ask) {
       const needed = machines.reduce((all, { count, surge }) => all + count + surge, 0);
-      for (const { read: id } of resourcesOfType(program, "azure-native:network:Subnet")) {
+      for (const { name, read: id } of resourcesOfType(program, "azure-native:network:Subnet")) {
         if (id === undefined) continue;
         const right = "Microsoft.Network/virtualNetworks/subnets/read";
         const found = await ask(right, path(id, "2024-05-01"), /NotFound$/);
@@ -133,7 +133,7 @@ export const accountQuestions: readonly Question<AzureNeeds>[] = [
             (all, range) => all + 2 ** (32 - Number(range.split("/")[1])) - 5,
             -found.list("properties.ipConfigurations", []).length,
           );
-        if (free < needed)
+        if (/-private-/.test(name) && free < needed)
           yield doubtful(
             `the subnet ${id} has ${free} free addresses, and ${needed} machines are needed with surge`,
             mend,

@@ -195,7 +195,7 @@ export const machineQuestions: readonly Question<AwsNeeds>[] = [
   {
     // Subnets that exist already: there, in their zones, with room, and with a way out.
     id: "existing-network",
-    async *run({ program, machines, cluster }, ask) {
+    async *run({ program, machines, cluster, asker }, ask) {
       const wanted = program.resources.filter(
         ({ type, read }) => type === "aws:ec2/subnet:Subnet" && read !== undefined,
       );
@@ -214,6 +214,16 @@ export const machineQuestions: readonly Question<AwsNeeds>[] = [
             "fenestra:network existing.subnets",
           );
           continue;
+        }
+        if (asker.first === true && /-control-plane-/.test(name)) {
+          const prefix = Number(found.text("CidrBlock").split("/")[1]);
+          // Of each subnet AWS keeps five.
+          const taken = 2 ** (32 - prefix) - 5 - found.number("AvailableIpAddressCount");
+          if (taken > 0)
+            yield doubtful(
+              `the subnet ${id} holds ${taken} addresses, perhaps those that are fixed for the control plane`,
+              "a subnet in which nothing else is as controlPlane in fenestra:network existing.subnets",
+            );
         }
         if (!/-private-/.test(name)) continue;
         const needed = machines

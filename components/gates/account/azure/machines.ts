@@ -28,6 +28,7 @@ const capabilities: readonly (readonly [name: string, isWanted: (profile: string
   ["EncryptionAtHostSupported", (profile) => profile.includes('"encryptionAtHost":true')],
   ["AcceleratedNetworkingEnabled", (profile) => profile.includes('"enableAcceleratedNetworking":true')],
   ["PremiumIO", (profile) => profile.includes("Premium")],
+  ["LowPriorityCapable", (profile) => profile.includes('"priority":"Spot"')],
 ];
 
 const definitionRight = "Microsoft.Compute/galleries/images/read";
