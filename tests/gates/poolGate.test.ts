@@ -245,6 +245,7 @@ describe("an update of a group that its cloud refuses", () => {
       /a-pool: .*Standard_D2s_v6.* NVMe.* pool of another name/,
     ],
     [sizeRefusal, sized("Standard_L8s_v4"), sized("Standard_L8s_v3"), /Standard_L8s_v3.* SCSI/],
+    [sizeRefusal, sized("Standard_D2s_v6"), {}],
     // Without machines nothing must be deallocated.
     [sizeRefusal, sized("Standard_D2s_v5", 0), sized("Standard_D2s_v6")],
   ];

@@ -22,9 +22,10 @@ const reservedWords = /microsoft|windows|^login/;
  * (Azure/azure-cli-extensions#9732). Left out, the controller is the size's own.
  */
 export function sizeRefusal(old: unknown, now: unknown): string | undefined {
-  const [before, after] = [old, now].map((sku) => String(at(sku, "name")));
+  // A transform's may not be known yet.
+  const [before, after] = [old, now].map((sku) => /^Standard_[\w-]+/.exec(String(at(sku, "name")))?.[0]);
   const [from, to] = [azureController(before), azureController(after)];
-  return from === to || at(old, "capacity") === 0
+  return from === undefined || to === undefined || from === to || at(old, "capacity") === 0
     ? undefined
     : `is refused: ${after} has its disks by ${to}, ${before} by ${from}; undo it, add a pool of another name with the new size, move the pods and remove this one`;
 }

@@ -136,8 +136,9 @@ export function azureMachineSize(name: string): MachineSize | undefined {
  * Controller of a size's disks: from version 6 on NVMe alone, as those of a few families before; SCSI where there are
  * both (Azure documentation, NVMe overview, "VM sizes"; FAQ for remote NVMe disks).
  */
-export function azureController(name = ""): "NVMe" | "SCSI" {
-  return /^Standard_(.*_v[6-9]|L.*_v4|FX.*_v2)$/.test(name) ? "NVMe" : "SCSI";
+export function azureController(name: string | undefined): "NVMe" | "SCSI" | undefined {
+  if (name === undefined) return undefined;
+  return /^Standard_(.*_v[6-9]|L.*_v4|FX.*_v2)$/i.test(name) ? "NVMe" : "SCSI";
 }
 
 function azureMemory(
