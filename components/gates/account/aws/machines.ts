@@ -120,6 +120,9 @@ export const machineQuestions: readonly Question<AwsNeeds>[] = [
         ];
         if (state !== "available" || architecture !== "x86_64")
           yield refused(`the image ${name} is ${state}, ${architecture}`, mend);
+        const isWindows = image.text("Platform", "") === "windows";
+        if (!name.startsWith("resolve:") && isWindows !== machine.isWindows)
+          yield refused(`the image ${name} is ${isWindows ? "" : "not "}of Windows, unlike ${machine.setting}`, mend);
         const end = image.text("DeprecationTime", "9999-01-01");
         if ((Date.parse(end) - Date.now()) / 86_400_000 < soonDays)
           yield doubtful(`the image ${id} is deprecated on ${end}`, mend);

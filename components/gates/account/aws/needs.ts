@@ -15,6 +15,7 @@ import { type MachineNeed, type Needs, type NeedsOf, type Place, settingOf, text
 
 export interface AwsMachine extends MachineNeed {
   readonly template: PropertyMap;
+  readonly isWindows: boolean;
 }
 
 export type AwsNeeds = Needs<AwsMachine>;
@@ -63,7 +64,12 @@ const number = (value: PropertyValue | undefined, otherwise = 0): number =>
 
 function common(template: PropertyMap, resource: KnownResource) {
   const [disk] = listOf(template.blockDeviceMappings);
-  return { setting: settingOf(resource.name), template, diskGib: number(mapOf(mapOf(disk).ebs).volumeSize) };
+  const { volumeSize, volumeInitializationRate } = mapOf(mapOf(disk).ebs);
+  return {
+    ...{ setting: settingOf(resource.name), template, diskGib: number(volumeSize) },
+    // Linux machines ask for no rate.
+    isWindows: volumeInitializationRate !== undefined,
+  };
 }
 
 function instance(program: Resources, resource: KnownResource): AwsMachine {

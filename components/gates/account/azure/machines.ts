@@ -61,7 +61,7 @@ async function* ofGallery(
   ask: Ask,
   id: string,
   needs: AzureNeeds,
-  size: string,
+  { sizes: [size = ""], profile }: AzureMachine,
   mend: string,
 ): AsyncGenerator<Objection> {
   const { region } = needs;
@@ -79,7 +79,17 @@ async function* ofGallery(
     yield refused(`no version of ${id} can be the newest in ${region}`, `replicate one to ${region}, or ${mend}`);
   if (found.isNone) return;
   const sku = (await skusOf(ask, needs))(size);
-  yield* bootOf(await ask(definitionRight, path(definition, "2023-07-03")), id, size, sku, mend);
+  const image = await ask(definitionRight, path(definition, "2023-07-03"));
+  yield* bootOf(image, id, size, sku, mend);
+  const osType = mapOf(profile.osProfile).windowsConfiguration === undefined ? "Linux" : "Windows";
+  for (const [key, wanted] of Object.entries({ osType, osState: "Generalized", architecture: "x64" })) {
+    const is = image.text(`properties.${key}`, wanted);
+    if (is !== wanted) yield refused(`the image ${id} is ${is}, not ${wanted}`, mend);
+  }
+  const type = image.find("properties.features", "name", "SecurityType")?.text("value") ?? "";
+  // Those that are Supported alone go with both (Azure documentation, Trusted Launch, images).
+  if (/^(TrustedLaunch|ConfidentialVM)$/.test(type))
+    yield refused(`the image ${id} is of security type ${type} alone`, `${mend}, of security type Standard`);
 }
 
 function galleryVersion(reply: Reply) {
@@ -212,7 +222,7 @@ export const machineQuestions: readonly Question<AzureNeeds>[] = [
         const mend = `another image in ${machine.setting}`;
         const id = textOf(mapOf(mapOf(machine.profile.storageProfile).imageReference).id);
         if (id === undefined) yield* ofMarket(ask, needs, machine, mend);
-        else yield* ofGallery(ask, id, needs, machine.sizes[0] ?? "", mend);
+        else yield* ofGallery(ask, id, needs, machine, mend);
       }
     },
   },
