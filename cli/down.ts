@@ -50,7 +50,7 @@ export const command = commandOf(
   { codes: { 1: "something is left, a step failed or was declined" }, complete: { stack: stackChoices } },
 );
 
-function downSteps(session: Session, given: Options, terminal: Terminal): readonly Step[] {
+export function downSteps(session: Session, given: Options, terminal: Terminal): readonly Step[] {
   const left: Leftover[] = [];
   return [
     lossStep(session, given, terminal, left),
@@ -62,17 +62,19 @@ function downSteps(session: Session, given: Options, terminal: Terminal): readon
 }
 
 function lossStep(session: Session, { yes }: Options, terminal: Terminal, left: Leftover[]): Step {
-  const { stack, engine } = session;
+  const { stack, engine, secrets } = session;
   const { out, ask } = terminal;
   return {
     id: "loss",
     title: "What will be lost, and what would be left",
     byHand: ["kubectl get services,persistentvolumeclaims,persistentvolumes --all-namespaces"],
-    isDone: async () => !(await engine.exists()) || (await engine.state()).length === 0,
     run: async (signal) => {
-      out(
-        `  ${(await engine.state()).length} resources, etcd with all objects and Secrets of the cluster, and its snapshots\n`,
-      );
+      // Whoever was ended after that, or asks another place.
+      if (!(await engine.exists()))
+        return `there is no stack of that name${secrets.encryptedkey === undefined ? "" : ", and its file says that there was (encryptedkey): set PULUMI_BACKEND_URL to where it is, or take secretsprovider and encryptedkey out of the file where it is gone"}`;
+      const resources = await engine.state();
+      if (resources.length === 0) return "done already";
+      out(`  ${resources.length} resources, etcd with all objects and Secrets of the cluster, and its snapshots\n`);
       out((await lookInside(session, terminal, left)).map((line) => `  ${line}\n`).join(""));
       if (yes) return undefined;
       const answer = await ask?.(`Type ${stack} to destroy it: `);
@@ -144,7 +146,7 @@ export function lookLines({
   cloud,
   region,
 }: Pick<Session["spec"], "name" | "cloud" | "region">): readonly string[] {
-  if (cloud === "azure") return [`az group exists --name fenestra-${name} --output tsv | grep true || true`];
+  if (cloud === "azure") return [`az group list --query "[?name=='fenestra-${name}'].id" --output tsv`];
   const tagged = (filter: string): string =>
     `aws resourcegroupstaggingapi get-resources --region ${region} --tag-filters ${filter} --query 'ResourceTagMappingList[].ResourceARN' --output text`;
   return [
@@ -202,6 +204,9 @@ export function forgetKey(file: string): void {
   writeFileSync(file, document.toString({ lineWidth: 0 }));
 }
 
+/** AWS KMS, ScheduleKeyDeletion and DeleteAlias, "Errors"; azure-cli, keyvault/_validators.py. */
+const goneAlready = /NotFoundException|is pending deletion|No deleted Vault/;
+
 function stateStep({ place, engine, interrupt }: Session): Step {
   return {
     id: "state",
@@ -210,7 +215,11 @@ function stateStep({ place, engine, interrupt }: Session): Step {
     run: async () => {
       const others = await engine.others();
       if (others.length > 0) throw new Error(`other stacks have their state there: ${others.join(", ")}`);
-      for (const line of place.remove) await runLine(line, interrupt.signal);
+      // In such an order that whoever is ended in the middle finds the rest again.
+      for (const line of place.remove)
+        await runLine(line, interrupt.signal).catch((error: unknown) => {
+          if (!goneAlready.test(messageOf(error))) throw error;
+        });
     },
   };
 }

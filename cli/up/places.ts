@@ -18,7 +18,7 @@ export interface Place {
   /** A line that prints the secrets provider, or the provider itself; `undefined` where nothing says it. */
   readonly provider: { readonly value: string } | { readonly line: string } | undefined;
   readonly things: readonly Thing[];
-  /** Lines that remove it with every state in it. */
+  /** Lines that remove it with every state in it, the state's own place last: without it nothing finds the others. */
   readonly remove: readonly string[];
 }
 
@@ -88,10 +88,10 @@ function awsPlace({ region, account }: Where): Place {
       },
     ],
     remove: [
-      `for list in Versions DeleteMarkers; do while objects="$(${s3("list-object-versions", ` --max-items 500 --query "{Objects: $list[].{Key: Key, VersionId: VersionId}}" --output json`)})" && [[ $objects == *VersionId* ]]; do ${s3("delete-objects", ' --delete "$objects"')}; done; done`,
-      s3("delete-bucket"),
       kms("schedule-key-deletion", `--pending-window-in-days 7 --key-id "$(${keyId(region, alias)})"`),
       kms("delete-alias", `--alias-name ${alias}`),
+      `for list in Versions DeleteMarkers; do while objects="$(${s3("list-object-versions", ` --max-items 500 --query "{Objects: $list[].{Key: Key, VersionId: VersionId}}" --output json`)})" && [[ $objects == *VersionId* ]]; do ${s3("delete-objects", ' --delete "$objects"')}; done; done`,
+      s3("delete-bucket"),
     ],
   };
 }
@@ -166,6 +166,10 @@ function azurePlace({ region, account }: Where): Place {
       role("Key Vault Crypto Officer", "keyvault", vault),
       { title: "key of its secrets", look: key("show"), make: [key("create", " --kty RSA")], slow: true },
     ],
-    remove: [`az group delete --yes --name ${group} ${at}`, `az keyvault purge --name ${vault} ${at}`],
+    remove: [
+      `az keyvault delete --name ${vault} ${inGroup}`,
+      `az keyvault purge --name ${vault} ${at}`,
+      `az group delete --yes --name ${group} ${at}`,
+    ],
   };
 }

@@ -52,7 +52,7 @@ case "\${0##*/} $*" in
   'aws kms create-key '*) echo key-id ;;
   'aws kms create-alias '*) touch "$MADE/key" ;;
   'aws kms delete-alias '*) rm "$MADE/key" ;;
-  'az group exists --name fenestra-azure-smallest'*) echo false ;;
+  'az group list '*) ;;
   'az group exists '*) made group && echo true || echo false ;;
   'az group create '*) touch "$MADE/group" ;;
   'az group delete '*) rm -f "$MADE"/* ;;
