@@ -4,6 +4,7 @@ import path from "node:path";
 import { Command as Declaration, Option } from "@commander-js/extra-typings";
 import { poll } from "../components/gates/poll.ts";
 import { skipVariable } from "../components/gates/startGate.ts";
+import { fileProblem } from "../components/model/json.ts";
 import {
   commandOf,
   exitCodes,
@@ -256,6 +257,9 @@ export const difference = (one: readonly string[], other: readonly string[]): re
 /** @throws UsageError where a kubeconfig cannot be written, or would take the place of more than this cluster's */
 export function refuseLostKubeconfig(cluster: string, file: string): void {
   requireWritable("--kubeconfig", file);
+  // A new file takes its place: /dev/null would be gone for all.
+  const unread = existsSync(file) ? fileProblem(file) : undefined;
+  if (unread !== undefined) throw new UsageError(`--kubeconfig ${file} ${unread}; allowed: a file`);
   const text = existsSync(file) ? readFileSync(file, "utf8").trim() : "";
   if (text !== "" && !isOnlyOf(cluster, text))
     throw new UsageError(`--kubeconfig ${file} is not the kubeconfig of ${cluster} alone; allowed: another file`);

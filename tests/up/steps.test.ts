@@ -65,6 +65,7 @@ describe("the steps of up and down", () => {
     check("demo");
     for (const others of [["demo", "prod"], ["prod"]])
       assert.throws(() => check(...others), /not the kubeconfig of demo alone/);
+    assert.throws(() => refuseLostKubeconfig("demo", "/dev/null"), /\/dev\/null cannot be read: it is no plain file/);
     check("demo");
     const whole = readFileSync(file, "utf8");
     for (const odd of [
