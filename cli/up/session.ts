@@ -84,8 +84,14 @@ export async function inSession(
     else if (error instanceof Interrupted || interrupt.signal.aborted) {
       code = exitCodes.interrupted;
       err(goOn);
-    } else if (error instanceof StepFailed) err(`fenestra: ${harmless(error.message)}\n${goOn}`);
-    else throw error;
+    } else if (error instanceof StepFailed) {
+      // Who was killed has left it, and Pulumi names the command for another place.
+      const unlock = error.message.includes("is currently locked") && session !== undefined;
+      const line = `PULUMI_BACKEND_URL=${quoted(session?.place.backend ?? "")} ${pulumiLine("cancel", "--stack", stack)}`;
+      err(
+        `fenestra: ${harmless(error.message)}\n${unlock ? `once nothing works on the stack any more: ${line}\n` : ""}${goOn}`,
+      );
+    } else throw error;
   } finally {
     await after(code, session);
     interrupt.release();

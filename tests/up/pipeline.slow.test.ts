@@ -125,6 +125,10 @@ describe("the parts of up for a pipeline", function () {
       up("--approved nowhere", { steps: [gone] }),
     ];
     assert.deepEqual([failed.status, elsewhere.status, elsewhere.calls], [1, 2, []]);
+    assert.match(
+      failed.said,
+      /locked by 1 lock.*\n.*: PULUMI_BACKEND_URL=s3:\/\/state pulumi cancel --stack aws-dev\n$/,
+    );
     assert.match(elsewhere.said, /^fenestra: --approved nowhere: .*; allowed: a folder that up --preview has written/);
   });
 

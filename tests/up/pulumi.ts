@@ -23,7 +23,8 @@ else {
   appendFileSync(own("calls"), `${line}\n`);
   if (FAILS !== "" && line.includes(FAILS)) {
     await tell();
-    console.error("it failed");
+    // pulumi/pulumi, pkg/backend/diy/lock.go: of every call that writes.
+    console.error(line.startsWith("up ") ? "error: the stack is currently locked by 1 lock(s)." : "it failed");
     process.exit(4);
   }
   await answer(words.slice(0, 2).join(" "));
