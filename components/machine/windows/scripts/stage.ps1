@@ -75,6 +75,21 @@ function Invoke-OwnScript {
     }
 }
 
+# Ends this process, with all that it has started, after its limit, at which its run would have: one whose run has died
+# would hang for ever, and no other could do its stage.
+function Start-Guard {
+    param([int] $Seconds)
+    $guard = [PowerShell]::Create().AddScript({
+        param([string] $Files, [int] $Seconds)
+        Start-Sleep -Seconds $Seconds
+        . $Files
+        Stop-Tree (Get-Process -Id $PID)
+        Stop-Process -Force -Id $PID
+    })
+    $guard.AddArgument("$PSScriptRoot/lib.ps1").AddArgument($Seconds).BeginInvoke() | Out-Null
+    $guard
+}
+
 if ($MyInvocation.InvocationName -eq '.') {
     return
 }
@@ -83,6 +98,13 @@ Start-Log $machine "stage-$Name"
 Initialize-Web
 $stage = $machine.stages | Where-Object { $_.name -eq $Name }
 $outcome = @{ code = $stage.exitCode }
-# One of a run that was cut off may still be at work.
-Invoke-Alone "stage-$Name" (1000 * $stage.limitSeconds) { $outcome.code = Invoke-Stage $machine $stage (Get-BootId) } | Out-Null
+$guard = Start-Guard (1.1 * $stage.limitSeconds)
+try {
+    # One of a run that was cut off may still be at work.
+    Invoke-Alone "stage-$Name" (1000 * $stage.limitSeconds) { $outcome.code = Invoke-Stage $machine $stage (Get-BootId) } | Out-Null
+}
+finally {
+    # `exit` waits for it.
+    $guard.Stop()
+}
 exit $outcome.code

@@ -92,6 +92,23 @@ Test 'while another process holds the lock nothing is done' {
     Assert-True (Invoke-Alone $lock 10000 { $ran.count += 1 })
     Assert-Equal $ran.count 1
 }
+Test 'a stage that hangs, whose run has died, ends with what it has started, and leaves its lock to the next' {
+    if (-not $onWindows) { New-Program 'taskkill.exe' "Get-Content '$temp/child' | ForEach-Object { Stop-Process -Force -Id `$_ }; Stop-Process -Force -Id `$args[1]" }
+    Copy-Item -Recurse -LiteralPath $scripts -Destination "$temp/alone"
+    Add-Content -Path "$temp/alone/state.ps1" -Value 'function Get-BootId { 1 }'
+    $name = "$([Guid]::NewGuid())"
+    Write-Text "$temp/alone/machine.json" (ConvertTo-Json -Depth 5 @{ paths = @{ state = $temp; logs = $temp }; stages = @(@{ name = $name; script = 'hangs.ps1'; scope = 'once'; hash = 'h'; exitCode = 21; limitSeconds = 5 }) })
+    Write-Text "$temp/alone/hangs.ps1" "if (Test-Path '$temp/child') { return }; (Start-Process -FilePath '$shell' -ArgumentList '-Command', 'Start-Sleep 300' -PassThru).Id | Set-Content '$temp/child'; Start-Sleep 300"
+    $stage = '-NoProfile', '-NonInteractive', '-File', "$temp/alone/stage.ps1", '-Name', $name
+    $hangs = Start-Process -FilePath $shell -ArgumentList $stage -PassThru
+    try { Assert-True $hangs.WaitForExit(40000) } finally { Stop-Process -Force -Id $hangs.Id -ErrorAction SilentlyContinue }
+    # What has ended has no path, also where nobody has asked for its code yet.
+    Assert-Equal (Get-Process -Id (Get-Content "$temp/child") -ErrorAction SilentlyContinue).Path $null
+    $clock = New-Deadline 60
+    & $shell @stage
+    # Nothing of it waits for its limit.
+    Assert-Equal @($LASTEXITCODE, (Test-Path "$temp/$name.json"), ((Get-Left $clock) -gt 40)) @(0, $true, $true)
+}
 foreach ($does in 'throw new System.Exception("full")', 'System.Threading.Thread.Sleep(60000)') {
     Test "a notice is on the console, cut, and its process ends, also where its event ends by '$does'" {
         $text = (Read-Text "$scripts/files.ps1").Replace('[Diagnostics.EventLog]', '[Log]').Replace('[Diagnostics.EventLogEntryType]', '[Kind]').Replace('(10000)', '(2000)')
