@@ -21,9 +21,6 @@ function Clear-State {
 # switch stayed behind, HNS refuses the adapter's name.
 function New-FirstNetwork {
     param($First)
-    if (Get-HnsNetworkNamed $First.name) {
-        return
-    }
     $body = @{
         Type    = 'L2Bridge'
         Name    = $First.name
@@ -45,8 +42,11 @@ function Initialize-Network {
     if (Test-Path -LiteralPath $network.conflist) {
         return
     }
-    Clear-State $Machine.podNetwork.state
-    New-FirstNetwork $Machine.podNetwork.first
+    # With this boot's network there pods may run, whose addresses the state holds.
+    if (-not (Get-HnsNetworkNamed $Machine.podNetwork.first.name)) {
+        Clear-State $Machine.podNetwork.state
+        New-FirstNetwork $Machine.podNetwork.first
+    }
     Complete-Network $network $Machine.podNetwork.seconds
 }
 

@@ -58,6 +58,18 @@ function Repair-Proxy {
     }
 }
 
+# The plug-ins' configuration that is gone or torn: containerd refuses every pod, and the node is not Ready (containerd:
+# internal/cri/server/cni_conf_syncer.go). The pod that has made their network writes it once.
+function Repair-Conflist {
+    param($Machine, [hashtable] $Memory)
+    $network = $Machine.network
+    $gone = -not (Read-Data $network.conflist) -and @(Get-HnsList 'networks' | Where-Object { $_.Name -ne 'nat' }).Count -gt 0
+    if (Test-Sick $Memory 'conflist' $Machine.watch.lostRounds { if ($gone) { throw 'gone' } }) {
+        Write-Notice "$($network.conflist) is gone or torn; it is written again" 'Warning'
+        Write-Text $network.conflist (Read-Text $network.conflistTemplate -Needed)
+    }
+}
+
 # HNS that hangs. What its restart costs the pods, the repair of the pod network makes again.
 function Repair-Hns {
     param($Machine, [hashtable] $Memory)
@@ -134,6 +146,7 @@ function Invoke-Repairs {
         containerd           = { Repair-Containerd $Machine $Memory }
         'service kubelet'    = { Repair-Service $Machine $Memory 'kubelet' }
         kubelet              = { Repair-Kubelet $Machine $Memory }
+        CNI                  = { Repair-Conflist $Machine $Memory }
         'kube-proxy'         = { Repair-Proxy $Machine $Memory }
         HNS                  = { Repair-Hns $Machine $Memory }
         'pod network'        = { if (-not $Memory.building) { Repair-PodNetwork $Machine $BootId $Memory } }

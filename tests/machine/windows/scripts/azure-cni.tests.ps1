@@ -33,6 +33,11 @@ Test 'a boot: old state goes, the first network comes, then routes, then the con
     $fakePc.calls = @()
     Initialize-Network $machine
     Assert-Equal $fakePc.calls @()
+    # Without its configuration too what the plug-in remembers of this boot's pods stays.
+    Write-Text $machine.podNetwork.state[0] 'of this boot'
+    Remove-Item $machine.network.conflist
+    Initialize-Network $machine
+    Assert-Equal @((Test-Path $machine.podNetwork.state[0]), (Test-Path $machine.network.conflist), $fakePc.networks.Count) @($true, $true, 2)
 }
 foreach ($case in @{ title = 'without a default route the adapter is waited for, and named'; pc = @{ routes = @(); back = 3 } }, @{ title = 'on a switch that stayed behind the network is made without a name'; pc = @{ switch = $true; routes = @(New-Route '0.0.0.0/0' 12 '10.0.0.1' 'vEthernet (nic7)') } }) {
     Test $case.title {

@@ -29,6 +29,22 @@ function Reset-Pods {
     Reset-Node
     Repair-PodNetwork $fakeMachine 'boot-1' (& $bound)
 }
+foreach ($torn in $null, '', '{"name"', "{`0}") {
+    Test "plug-ins' configuration '$torn' is written again, once HNS has had their network for a round" {
+        Reset-Pods
+        $path = $fakeMachine.network.conflist
+        Remove-Item -Force $path
+        if ($null -ne $torn) { [IO.File]::WriteAllText($path, $torn) }
+        $memory = & $bound
+        foreach ($name in 'nat', 'nat', 'nat', 'flannel.4096') {
+            $fakePc.networks[0].Name = $name
+            Invoke-Round $fakeMachine 'boot-1' $memory
+            Assert-Equal (Read-Data $path) $null
+        }
+        Invoke-Round $fakeMachine 'boot-1' $memory
+        Assert-Equal (Read-Data $path).name 'cni'
+    }
+}
 Test 'only a sandbox that did not stop is tried again, also by the next process' {
     Reset-Pods
     $fakePc.services.hns.id = 200

@@ -11,6 +11,7 @@ function Write-Text {
 }
 function Get-ChildItem { Invoke-Call 'Get-ChildItem' { @() } }
 New-Folder "$temp/state"
+foreach ($name in 'conflist', 'template') { [IO.File]::WriteAllText("$temp/cni.$name", '{"name":"cni"}') }
 [IO.File]::WriteAllText("$temp/kubectl", '')
 $fakeMachine = New-Data @"
 kubeletEndpoint pipe
@@ -20,12 +21,14 @@ programs.crictl crictl
 programs.kubectl $temp/kubectl
 paths.state $temp/state
 paths.logs $temp/logs
+paths.containerdConfig $temp/cni.template
 paths.kubeconfig $temp/state
 paths.node $temp/node.json
 drain.spotSeconds 20
 network.name flannel.4096
 network.routes[] 169.254.169.254/32
-network.conflist $temp/state
+network.conflist $temp/cni.conflist
+network.conflistTemplate $temp/cni.template
 watch {"roundSeconds":600,"beatSeconds":300,"lostRounds":2,"sickRounds":3,"logBytes":10,"healthPatience":300,"healthPort":10261,"kubeletHealth":"kubelet","proxyHealth":"kube-proxy"}
 "@
 # crictl, with sandboxes by their addresses of which one that is held does not stop; kubectl.
