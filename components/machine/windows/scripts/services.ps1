@@ -141,6 +141,25 @@ function Set-Recovery {
     Invoke-Program 'sc.exe' @('failureflag', $Name, '1') -Seconds 60 | Out-Null
 }
 
+# What containerd does not start without, and only the payload had: kept beside it, and put back where it is gone or torn.
+function Restore-Config {
+    param($Machine)
+    $path = $Machine.paths.containerdConfig
+    try {
+        $text = Read-Text $path
+        if (-not $text) {
+            Write-Notice "$path is gone or torn; it is written again" 'Warning'
+            Write-Text $path (Read-Text "$path.template" -Needed)
+        }
+        elseif (-not (Read-Text "$path.template")) {
+            Write-Text "$path.template" $text
+        }
+    }
+    catch {
+        Write-Log "$_"
+    }
+}
+
 # A service that is stopped, or for some rounds neither stopped nor running; for some rounds too where stages are still to
 # be done that start it. Recovery actions do not cover an orderly stop.
 function Repair-Service {
@@ -156,6 +175,9 @@ function Repair-Service {
     if (Test-Sick $Memory "service $Name" $rounds { if ($status -ne 'Running') { throw $status } }) {
         Write-Notice "service $Name is $status; starting it" 'Warning'
         Stop-Within $Name
+        if ($Name -eq 'containerd') {
+            Restore-Config $Machine
+        }
         Start-NodeService $Name
     }
 }

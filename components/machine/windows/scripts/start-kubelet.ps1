@@ -21,6 +21,7 @@ function Set-Kubelet {
 }
 
 New-Folder $Machine.paths.kubeletState
+Restore-Config $Machine
 Start-NodeService containerd
 Wait-Until { Test-Path -LiteralPath $Machine.services.containerd.pipe } 60 'the pipe of containerd' | Out-Null
 $arguments = @($Machine.kubelet.arguments | ForEach-Object { Expand-Text $_ $node })

@@ -67,7 +67,7 @@ $fakePrograms = @{
 # A kubelet registers its node with what it finds, and the node is Ready when the agents have made its network.
 function Test-FakeReady {
     $joins = (Test-Good '/etc/kubernetes/kubelet.conf' 'server:') -and (Test-Good '/var/lib/kubelet/pki/kubelet-client-current.pem' 'PRIVATE KEY')
-    $whole = (Test-Good '/etc/kubernetes/kubelet-config.yaml' 'aws:///eu-central-1a/i-') -and (Test-Good '/etc/kubernetes/pki/ca.crt' 'END CERTIFICATE') -and (Test-Good '/fenestra/bin/kubelet.exe') -and (Test-Good '/fenestra/bin/kube-log-runner.exe')
+    $whole = (Test-Good '/etc/kubernetes/kubelet-config.yaml' 'aws:///eu-central-1a/i-') -and (Test-Good '/etc/kubernetes/pki/ca.crt' 'END CERTIFICATE') -and (Test-Good '/fenestra/containerd/config.toml' 'conf_dir') -and (Test-Good '/fenestra/bin/kubelet.exe') -and (Test-Good '/fenestra/bin/kube-log-runner.exe')
     if (-not $whole -or $fakePc.services.kubelet.status -ne 'Running' -or $fakePc.services.containerd.status -ne 'Running') { return $false }
     if (-not $joins) {
         if (-not (Test-Good '/etc/kubernetes/bootstrap-kubelet.conf' 'abcdef')) { return $false }

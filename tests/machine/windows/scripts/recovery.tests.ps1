@@ -108,7 +108,7 @@ Test 'HNS that hangs before the node was Ready once is started again' {
 # What a boot has made, but for logs and what only says where: each may be whole, gone, empty or of NULs. A file of the
 # payload and its template, which it is made of, are not both torn.
 $made = @(Get-ChildItem -Recurse -File "$drive/fenestra", "$drive/etc", "$drive/var/lib", "$drive/opt", "$drive/ProgramData" |
-    Where-Object { $_.FullName -notmatch '/templates/|/own/|containerd/config\.toml|repairs\.json|secret-patterns|machine\.json|bootstrap-kubelet\.conf$|net-conf|trust|hosts\.toml$' -or $fakeData.credentials.files.path -contains $_.FullName } |
+    Where-Object { $_.FullName -notmatch '/templates/|/own/|repairs\.json|secret-patterns|machine\.json|bootstrap-kubelet\.conf$|net-conf|trust|hosts\.toml$' -or $fakeData.credentials.files.path -contains $_.FullName } |
     ForEach-Object { $_.FullName } | Sort-Object)
 foreach ($turn in 0, 1, 2, 3) {
     Test "boot $turn, of files torn in other ways than their neighbours" {

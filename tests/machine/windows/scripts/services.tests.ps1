@@ -17,6 +17,7 @@ function New-Case {
     $machine = New-Data @'
 paths.node FOLDER/node.json
 paths.kubeletState FOLDER/kubelet
+paths.containerdConfig FOLDER/config.toml
 kubelet.arguments[] --hostname-override=@NODE_NAME@, --node-ip=@NODE_IP@
 services.containerd.pipe FOLDER/pipe
 services.containerd.program containerd.exe
@@ -27,6 +28,7 @@ services.kubelet.command[] log-runner, kubelet
 services.kubelet.recovery[] reset=, 600, actions=, restart/5000
 '@
     Write-Text $machine.services.containerd.pipe ''
+    Write-Text $machine.paths.containerdConfig 'version = 3'
     Write-Text $machine.paths.node '{"name":"i-1","providerId":"aws:///a/i-1","address":"10.0.0.7"}'
     $machine
 }
@@ -116,6 +118,20 @@ foreach ($script in 'add-containerd', 'start-kubelet') {
             & $run
             Assert-Equal (@($fakePc.services.Keys | Sort-Object | ForEach-Object { "$_ $($fakePc.services[$_].start) $($fakePc.services[$_].status) $($fakePc.services[$_].command)" }) -join ', ') $ends[$script]
             if ($args[3]) { Assert-Equal @($steps | Where-Object { $_ -notlike 'new *' -and $_ -notlike 'start *' -and $fakePc.deeds -notcontains $_ }) @() }
+        }
+    }
+}
+foreach ($torn in $null, '', "`0`0") {
+    Test "containerd's configuration, '$torn', is back before containerd starts, at a boot and by the health task" {
+        $machine = New-Case
+        & "$scripts/start-kubelet.ps1" -Machine $machine
+        foreach ($start in { & "$scripts/start-kubelet.ps1" -Machine $machine }, { Repair-Service $machine @{} 'containerd' }) {
+            Remove-Item $machine.paths.containerdConfig
+            if ($null -ne $torn) { [IO.File]::WriteAllText($machine.paths.containerdConfig, $torn) }
+            Stop-NodeService @('containerd')
+            $fakePc.onStart = { if ($args[0] -eq 'containerd') { Assert-Equal (Read-Text $machine.paths.containerdConfig) 'version = 3' } }
+            & $start
+            Assert-Equal $fakePc.services.containerd.status 'Running'
         }
     }
 }
