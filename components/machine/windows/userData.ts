@@ -75,10 +75,11 @@ export function unpacking(files: readonly PayloadFile[], entry: string): readonl
     "$h=[IO.Directory]::CreateDirectory((Split-Path $f.Name))",
     // What the stage `join` has filled in stays: it fills from here.
     '$n=$f.Name;if(Test-Path "$n.template"){$n+=".template"}',
-    // Beside it first: a reader has the old file or the new one. What does not let its file be replaced may let it be written.
-    'try{[IO.File]::WriteAllText("$n.new",$f.Value)',
-    'if(Test-Path $n){[IO.File]::Replace("$n.new",$n,[NullString]::Value)}else{[IO.File]::Move("$n.new",$n)}',
-    "}catch{[IO.File]::WriteAllText($n,$f.Value)}",
+    // Beside it first: a reader has the old file or the new one. What does not let its file be replaced may let it be
+    // written, but not where there is no room for the new one: that would empty the old.
+    '$h=$o=Test-Path $n;$w=[IO.File];try{$w::WriteAllText("$n.new",$f.Value);$o=0',
+    'if($h){$w::Replace("$n.new",$n,[NullString]::Value)}else{$w::Move("$n.new",$n)}',
+    "}catch{if($o){throw};$w::WriteAllText($n,$f.Value)}",
     "}",
     "try{$l.ReleaseMutex()}catch{}",
     // Before anything is fetched. containerd and curl.exe read this store.

@@ -99,10 +99,13 @@ function Install-Plugin {
     # A file in use cannot be replaced, but it can have another name; an identical one need not be.
     $before = Get-Digest $Plugin.target 'SHA256'
     if ($before -ne (Get-Digest $dll.FullName 'SHA256')) {
+        $new = "$($Plugin.target).new"
+        Copy-Item -Force -LiteralPath $dll.FullName -Destination $new
+        Sync-File $new
         if ($before) {
             Move-File $Plugin.target "$($Plugin.target).$($before.Substring(0, 8))"
         }
-        Copy-Item -Force -LiteralPath $dll.FullName -Destination $Plugin.target
+        Move-File $new $Plugin.target
     }
     foreach ($manifest in @(Get-ChildItem -Recurse -File -LiteralPath $Folder -Filter '*.man')) {
         try {

@@ -116,9 +116,26 @@ function Get-Pause {
     $base + (Get-Random -Minimum 0 -Maximum ([int] ($base * $Machine.retry.jitter) + 1))
 }
 
+# Without a byte free no record is written, and no kubelet starts that would take images away: where not one more log
+# has room, what nobody needs goes.
+function Clear-Room {
+    param($Machine)
+    try {
+        $free = (New-Object IO.DriveInfo $PSScriptRoot).AvailableFreeSpace
+        if ("$free" -and $free -lt $Machine.watch.logBytes) {
+            Write-Notice "the disk has $free bytes left; copies of logs, dumps and archives go" 'Warning'
+            Get-ChildItem -File -Path "$($Machine.paths.logs)/*.1", "$($Machine.paths.dumps)/*", "$($Machine.paths.downloads)/*" -ErrorAction SilentlyContinue | Remove-Item -Force -ErrorAction SilentlyContinue
+        }
+    }
+    catch {
+        Write-Log "room on the disk: $_"
+    }
+}
+
 # One attempt: access rights first, so that nothing is downloaded or written to a folder that others may change or read.
 function Invoke-Attempt {
     param($Machine, [switch] $First)
+    Clear-Room $Machine
     try {
         foreach ($path in $Machine.protected) {
             Protect-Folder $path

@@ -43,6 +43,12 @@ Test 'places and registers the library, leaves the same alone, renames another' 
     Write-Text "$($plugin.folder)/CCGPlugin/plugin.dll" 'newer'
     Install-Plugin $plugin.data $plugin.folder
     Assert-Equal @($plugin.data.target, "$($plugin.data.target).$was" | ForEach-Object { Read-Text $_ }) @('newer', 'library')
+    # A full disk takes no library away, and what a power failure may lose has no name yet.
+    Write-Text "$($plugin.folder)/CCGPlugin/plugin.dll" 'newest'
+    foreach ($full in { function Copy-Item { throw 'full' }; Install-Plugin $plugin.data $plugin.folder }, { function Sync-File { throw 'full' }; Install-Plugin $plugin.data $plugin.folder }) {
+        Assert-Throws $full '^full$'
+        Assert-Equal (Read-Text $plugin.data.target) 'newer'
+    }
 }
 
 Test 'goes on without event texts, and says so' {

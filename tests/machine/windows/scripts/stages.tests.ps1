@@ -192,6 +192,19 @@ Test 'a lock that is held too long is told, and the run goes on; what a stage le
     Assert-Equal @(Get-Ran) $inOrder
     Assert-True ($fakePc.told[-1] -like '*has held the lock for 2100 s*')
 }
+foreach ($least in 0, 1e18) {
+    Test "an attempt with less than $least bytes free takes what nobody needs, and no more" {
+        Reset-Fake
+        $machine = New-Machine
+        $machine.watch.logBytes = $least
+        foreach ($name in 'dumps', 'downloads') { $machine.paths.$name = "$($machine.folder)/$name" }
+        $gone = "$($machine.paths.logs)/kubelet.log.1", "$($machine.paths.dumps)/a.dmp", "$($machine.paths.downloads)/a.tar.gz"
+        $kept = "$($machine.paths.logs)/kubelet.log", "$($machine.paths.downloads)/kept/a.tar.gz.json"
+        foreach ($path in $gone + $kept) { Write-Text $path 'x' }
+        Assert-Equal (Invoke-Run $machine) 0
+        Assert-Equal @(($gone + $kept) | Where-Object { Test-Path $_ }) $(if ($least) { $kept } else { $gone + $kept })
+    }
+}
 Test 'pauses grow, stay level and differ by a fifth at most' {
     $machine = New-Machine
     for ($attempt = 0; $attempt -lt 20; $attempt += 1) {

@@ -50,4 +50,13 @@ Test 'the loader leaves readers the old file, runs the entry, ends with its code
     Assert-Equal (New-Object IO.StreamReader $reader).ReadToEnd() 'old'
     $reader.Close()
 }
+Test 'the loader without room for a new file keeps the old one, and fails; the first it writes all the same' {
+    New-Folder "$env:LOADED.new"
+    foreach ($there in $true, $false) {
+        if ($there) { [IO.File]::WriteAllText($env:LOADED, 'old') } else { Remove-Item $env:LOADED }
+        & $shell -NoProfile -NonInteractive -ExecutionPolicy Bypass -File $env:LOADER 2> $null
+        Assert-Equal @($LASTEXITCODE, (Read-Text $env:LOADED)) $(if ($there) { @(1, 'old') } else { @(7, 'exit 7') })
+    }
+    Remove-Item "$env:LOADED.new"
+}
 Complete-Tests
