@@ -126,7 +126,7 @@ describe("in-cluster objects on a real API server", function () {
       assert.deepEqual(
         await typesChecked(api),
         [
-          ...`control-plane-names external-addresses network-policies node-objects own-node pod-status pod-warnings
+          ...`control-plane-names csi-nodes external-addresses network-policies node-objects own-node pod-status pod-warnings
             pods service-status static-pods static-pods-of-workers system-pod-warnings windows-macs windows-os-name`.split(
             /\s+/,
           ),

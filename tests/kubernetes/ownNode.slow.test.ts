@@ -74,6 +74,10 @@ describe("identities of a worker on a real API server", function () {
         annotations: { [mac]: '{"VNI":4096,"VtepMAC":"0a:00:00:00:00:01"}' },
       }),
       node("windows-1", "windows", { annotations: { [mac]: '{"VNI":4096,"VtepMAC":"00:15:5d:00:00:01"}' } }),
+      {
+        ...{ apiVersion: "storage.k8s.io/v1", kind: "CSINode", metadata: { name: "windows-1" } },
+        spec: { drivers: [{ name: "a.test", nodeID: "i-3", topologyKeys: [] }] },
+      },
     ]);
     const inDefault = (kind: string, name: string, more: object) => ({
       ...{ apiVersion: "v1", kind, metadata: { name, namespace: "default" } },
@@ -199,6 +203,7 @@ describe("identities of a worker on a real API server", function () {
         "hostIP",
         "size of a Lease",
         "a Node's first providerID, another's",
+        "CSINode: another's id at somebody's driver",
       ].flatMap(one))
         await until(`${call.value} to be refused`, async () => (await answer(call, call.tries[0] ?? "")) === "refused");
     });
