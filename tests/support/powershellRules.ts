@@ -197,3 +197,63 @@ const commands = once(async (script): Promise<readonly Command[]> => {
   });
   return [...found.values()];
 });
+
+/**
+ * Parameters that PowerShell 7.6 has (`Get-Command`) and 5.1 has not (PSScriptAnalyzer: Engine/Settings,
+ * desktop-5.1.14393.206-windows.json), of the commands that scripts call.
+ */
+const laterParameters = `
+  Add-Type -CompilerOptions
+  ConvertFrom-Json -AsHashtable -DateKind -Depth -NoEnumerate
+  ConvertTo-Json -AsArray -EnumsAsStrings -EscapeHandling
+  ForEach-Object -AsJob -Parallel -ThrottleLimit -TimeoutSeconds -UseNewRunspace
+  Get-ChildItem -FollowSymlink
+  Get-Content -AsByteStream
+  Get-Random -Shuffle
+  Invoke-RestMethod -Authentication -NoProxy -SkipCertificateCheck -SkipHttpErrorCheck -StatusCodeVariable
+  Join-Path -AdditionalChildPath
+  New-TimeSpan -Milliseconds
+  Out-String -NoNewline
+  Select-Object -CaseInsensitive -SkipIndex
+  Set-Variable -Append
+  Sort-Object -Bottom -Stable -Top
+  Split-Path -Extension -LeafBase
+  Start-Process -Confirm -Environment -WhatIf
+  Start-Sleep -Duration
+  Where-Object -Not
+`;
+
+/** What scripts ask of .NET's types: each is in .NET Framework 4.7.2, that of 2019 (mono/reference-assemblies). */
+const frameworkMembers: ReadonlySet<string> = new Set(
+  `Microsoft.Win32.Registry.LocalMachine Microsoft.Win32.RegistryKeyPermissionCheck.ReadWriteSubTree
+  Microsoft.Win32.RegistryOptions.Volatile Microsoft.Win32.RegistryValueKind.MultiString
+  Security.Cryptography.SHA256.Create
+  Array.IndexOf Array.Sort BitConverter.ToString Console.InputEncoding Convert.FromBase64String
+  Convert.ToBase64String DateTime.MinValue DateTime.Now DateTime.TryParse DateTime.UtcNow DateTimeOffset.MinValue
+  DateTimeOffset.TryParse DateTimeOffset.UtcNow Diagnostics.Process.Start Diagnostics.Stopwatch.StartNew
+  Environment.Exit Environment.GetEnvironmentVariable Environment.SetEnvironmentVariable
+  Globalization.CultureInfo.InvariantCulture Guid.NewGuid IO.Directory.GetCreationTimeUtc IO.File.Create
+  IO.File.Exists IO.File.Move IO.File.Open IO.File.ReadAllBytes IO.File.ReadAllText IO.File.Replace
+  IO.File.WriteAllBytes IO.FileOptions.WriteThrough IO.Path.GetFileNameWithoutExtension IO.Path.GetFullPath
+  IO.Path.GetTempPath Math.Ceiling Math.Max Math.Min Math.Pow Net.Dns.GetHostAddressesAsync Net.IPAddress.Loopback
+  Net.IPAddress.Parse Net.SecurityProtocolType.Tls12 Net.ServicePointManager.SecurityProtocol
+  Net.WebRequest.CreateHttp Net.WebRequest.DefaultWebProxy NullString.Value PowerShell.Create
+  Reflection.Assembly.Load Regex.Escape Regex.IsMatch Regex.Matches Regex.Replace
+  Security.AccessControl.AccessControlSections.Access Security.AccessControl.RegistryRights.FullControl
+  StringComparer.Ordinal Text.Encoding.ASCII Text.Encoding.UTF8 Text.Encoding.Unicode Threading.Tasks.Task.Run
+  Threading.Thread.Sleep TimeSpan.FromSeconds TimeSpan.Zero Uri.EscapeDataString scriptblock.Create`.split(/\s+/),
+);
+
+/** What a script asks that only a later PowerShell, or .NET, has. */
+export async function tooNew(script: string): Promise<readonly string[]> {
+  const lines = laterParameters.toLowerCase().split("\n");
+  const calls = (await commands(script)).flatMap(({ name, parameters }) => {
+    const later = lines.find((line) => line.trim().startsWith(`${name.toLowerCase()} `))?.split(" ") ?? [];
+    return parameters.filter((each) => later.includes(each)).map((each) => `${name} ${each}`);
+  });
+  const members = [...script.matchAll(/\[(?:System\.)?([A-Z][\w.]*)\]::(\w+)/g)].map(
+    ([, type, name]) => `${type}.${name}`,
+  );
+  const chains = (await tokens(script)).filter((token) => token === "&&" || token === "||");
+  return [...calls, ...chains, ...members.filter((each) => !/^Fenestra\./.test(each) && !frameworkMembers.has(each))];
+}

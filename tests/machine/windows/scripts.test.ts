@@ -13,7 +13,16 @@ import { packWindowsAzure } from "../../../components/machine/windows/userData.t
 import { readWindowsScript, windowsScripts } from "../../../components/machine/windows/worker.ts";
 import type { PodNetwork } from "../../../components/model/podNetwork.ts";
 import { podNetworks } from "../../../components/podNetworks/podNetworks.ts";
-import { commandNames, cures, lacking, limits, needs, syntaxErrors, tokens } from "../../support/powershellRules.ts";
+import {
+  commandNames,
+  cures,
+  lacking,
+  limits,
+  needs,
+  syntaxErrors,
+  tokens,
+  tooNew,
+} from "../../support/powershellRules.ts";
 import { exampleSpec } from "../../support/stacks.ts";
 import { exampleAccess, windowsExamples, windowsPool } from "../examples.ts";
 
@@ -161,6 +170,17 @@ describe("commands of the PowerShell scripts", () => {
     assert.notEqual(loaders.length, 0);
     for (const text of [...everyScript, ...samples.map((sample) => sample.text), ...loaders.slice(0, 1)])
       assert.deepEqual(await lacking(text, needs), []);
+  });
+
+  it("ask of PowerShell and .NET what 5.1 has", async () => {
+    for (const text of [...everyScript, ...samples.map((sample) => sample.text)])
+      assert.deepEqual(await tooNew(text), []);
+    for (const [text, found] of [
+      ["Get-Service x && Get-Service y", "&&"],
+      ["1 | ForEach-Object -Parallel { 2 }", "ForEach-Object -parallel"],
+      ["[Math]::Clamp(1, 2, 3)", "Math.Clamp"],
+    ] as const)
+      assert.deepEqual(await tooNew(text), [found]);
   });
 
   it("watchers and collectors call WMI and programs with a limit", async () => {
