@@ -30,6 +30,8 @@ function Invoke-Stage {
             Write-Notice "stage $($Stage.name) is not done, and pods may run: it waits for the next boot" 'Warning'
             return 0
         }
+        # An empty one would end as if it had done its work.
+        Read-Text "$PSScriptRoot/$($Stage.script)" -Needed | Out-Null
         Stop-NodeService $leave.stops
         # As text: PowerShell considers 'reboot' equal to a $true that a stage returned by accident.
         $result = @(& "$PSScriptRoot/$($Stage.script)" -Machine $Machine | ForEach-Object { "$_" })

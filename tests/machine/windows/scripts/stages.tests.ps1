@@ -192,6 +192,16 @@ Test 'a lock that is held too long is told, and the run goes on; what a stage le
     Assert-Equal @(Get-Ran) $inOrder
     Assert-True ($fakePc.told[-1] -like '*has held the lock for 2100 s*')
 }
+Test 'a stage whose script a power failure has left empty is not done' {
+    Reset-Fake
+    $machine = New-Machine
+    $stage = $machine.stages | Where-Object { $_.name -eq 'settings' }
+    $script = Read-Text "$scripts/$($stage.script)"
+    [IO.File]::WriteAllText("$scripts/$($stage.script)", '')
+    Assert-Equal (Invoke-Stage $machine $stage 'boot-1') 34
+    Write-Text "$scripts/$($stage.script)" $script
+    Assert-Equal (Invoke-Stage $machine $stage 'boot-1') 0
+}
 foreach ($least in 0, 1e18) {
     Test "an attempt with less than $least bytes free takes what nobody needs, and no more" {
         Reset-Fake
