@@ -121,7 +121,7 @@ export const machineQuestions: readonly Question<AwsNeeds>[] = [
         if (state !== "available" || architecture !== "x86_64")
           yield refused(`the image ${name} is ${state}, ${architecture}`, mend);
         const isWindows = image.text("Platform", "") === "windows";
-        if (!name.startsWith("resolve:") && isWindows !== machine.isWindows)
+        if (!name.startsWith("resolve:") && isWindows === !(machine.isWindows ?? isWindows))
           yield refused(`the image ${name} is ${isWindows ? "" : "not "}of Windows, unlike ${machine.setting}`, mend);
         const end = image.text("DeprecationTime", "9999-01-01");
         if ((Date.parse(end) - Date.now()) / 86_400_000 < soonDays)

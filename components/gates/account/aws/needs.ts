@@ -15,7 +15,8 @@ import { type MachineNeed, type Needs, type NeedsOf, type Place, settingOf, text
 
 export interface AwsMachine extends MachineNeed {
   readonly template: PropertyMap;
-  readonly isWindows: boolean;
+  /** `undefined` where the user data is not known. */
+  readonly isWindows: boolean | undefined;
 }
 
 export type AwsNeeds = Needs<AwsMachine>;
@@ -62,14 +63,14 @@ const zoneOf = (program: Resources, subnet: PropertyValue | undefined): readonly
 const number = (value: PropertyValue | undefined, otherwise = 0): number =>
   typeof value === "number" ? value : otherwise;
 
+/** How the user data of a Windows machine begins. */
+const ofWindows = Buffer.from("<powershell>").toString("base64");
+
 function common(template: PropertyMap, resource: KnownResource) {
   const [disk] = listOf(template.blockDeviceMappings);
-  const { volumeSize, volumeInitializationRate } = mapOf(mapOf(disk).ebs);
-  return {
-    ...{ setting: settingOf(resource.name), template, diskGib: number(volumeSize) },
-    // Linux machines ask for no rate.
-    isWindows: volumeInitializationRate !== undefined,
-  };
+  const diskGib = number(mapOf(mapOf(disk).ebs).volumeSize);
+  const isWindows = textOf(template.userData)?.startsWith(ofWindows);
+  return { setting: settingOf(resource.name), template, diskGib, isWindows };
 }
 
 function instance(program: Resources, resource: KnownResource): AwsMachine {

@@ -145,7 +145,7 @@ export const machineQuestions: readonly Question<AzureNeeds>[] = [
         const { storageAccountType } = mapOf(mapOf(mapOf(profile.storageProfile).osDisk).managedDisk);
         const type = textOf(storageAccountType) ?? "";
         // Those of several zones are not everywhere.
-        if (disks.length > 0 && !disks.includes(type))
+        if (type !== "" && disks.length > 0 && !disks.includes(type))
           yield refused(`${needs.region} has no disks of ${type}`, `another disk.type in ${setting}`);
         const [size = ""] = sizes;
         const found = skuOf(size);
