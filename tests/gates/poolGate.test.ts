@@ -2,15 +2,7 @@ import assert from "node:assert/strict";
 import * as pulumi from "@pulumi/pulumi";
 import { poolRoll as awsRoll } from "../../components/aws/poolGroup.ts";
 import { poolRoll as azureRoll } from "../../components/azure/poolGroup.ts";
-import {
-  type PoolRoll,
-  poolGate,
-  poolState,
-  refuseUpdate,
-  releaseGuard,
-  sizeGuard,
-  Unasked,
-} from "../../components/gates/poolGate.ts";
+import { type PoolRoll, poolGate, poolState, refuseUpdate, Unasked } from "../../components/gates/poolGate.ts";
 import { resourcesOfType } from "../../components/gates/values.ts";
 import { tagRefusal } from "../../components/model/cloudFacts/aws.ts";
 import { sizeRefusal } from "../../components/model/cloudFacts/azure.ts";
@@ -18,39 +10,21 @@ import type { ClusterSpec } from "../../components/model/clusterSpec.ts";
 import { groupSize } from "../../components/model/pools.ts";
 import { runConfig, withMocks } from "../support/mocks.ts";
 import { exampleSpec, stackConfig } from "../support/stacks.ts";
-import { type Answer, runHook, serving } from "./serving.ts";
+import {
+  type Args,
+  group,
+  type ListedNode,
+  nodeList,
+  pageAnswer,
+  pass,
+  pool as poolOfGuards,
+  fingerprint as wanted,
+} from "./faults.ts";
+import { type Answer, runHook } from "./serving.ts";
 
-const wanted = "aaaaaaaaaaaaaaaa";
 const older = "bbbbbbbbbbbbbbbb";
-
-interface Node {
-  readonly payload?: string;
-  readonly kubelet?: string;
-  /** Message of a node that is not Ready. */
-  readonly sick?: string;
-  readonly name?: string;
-}
-
-const list = (nodes: readonly Node[]) =>
-  JSON.stringify({
-    kind: "NodeList",
-    items: nodes.map(({ payload = wanted, kubelet = "v1.37.1", sick, name }, index) => ({
-      metadata: { name: name ?? `node-${index}`, labels: { "fenestra.dev/payload": payload } },
-      status: {
-        nodeInfo: { kubeletVersion: kubelet },
-        conditions: [{ type: "Ready", status: sick === undefined ? "True" : "False", reason: "NotYet", message: sick }],
-      },
-    })),
-  });
-
-const pageAnswer = (page: object): Answer => ({
-  status: 200,
-  body: JSON.stringify({
-    kind: "ConfigMap",
-    metadata: { name: "fenestra-machines" },
-    data: { status: JSON.stringify(page) },
-  }),
-});
+const limitSeconds = 0.01;
+const { name } = poolOfGuards;
 
 describe("the gate behind a pool", () => {
   const aws = exampleSpec("aws-dev");
@@ -60,7 +34,7 @@ describe("the gate behind a pool", () => {
     readonly spec?: ClusterSpec;
     readonly pool?: string;
     readonly roll?: (spec: ClusterSpec, pool: ClusterSpec["pools"][number]) => PoolRoll;
-    readonly page?: object;
+    readonly page?: Parameters<typeof pageAnswer>;
     readonly limitSeconds?: number;
     /** What the cloud says of its machines, one answer after the other, where a transform changes them. */
     readonly cloud?: readonly (readonly string[] | Error)[];
@@ -69,43 +43,40 @@ describe("the gate behind a pool", () => {
   }
 
   /** Waits at a pool's gate while the API gives these lists one after the other, the last for ever. */
-  async function wait(lists: readonly (readonly Node[])[], how: Wait = {}): Promise<readonly string[]> {
+  async function wait(lists: readonly (readonly ListedNode[])[], how: Wait = {}): Promise<readonly string[]> {
     const { spec = aws, pool: name = "win2019", roll = awsRoll, page, limitSeconds = 0.05, cloud, kept = {} } = how;
     const pool = spec.pools.find((each) => each.name === name) ?? assert.fail(`no pool ${name}`);
     const asked: string[] = [];
     const left = [...lists];
     const answer = (path: string): Answer => {
       if (path === "/api/v1/namespaces/kube-system/configmaps/fenestra-machines")
-        return page === undefined ? { status: 404, body: '{"kind":"Status"}' } : pageAnswer(page);
+        return page === undefined ? { status: 404, body: '{"kind":"Status"}' } : pageAnswer(...page);
       asked.push(path);
       const nodes = left.length > 1 ? left.shift() : left[0];
-      return nodes === undefined ? { status: 500, body: "" } : { status: 200, body: list(nodes) };
+      return nodes === undefined ? { status: 500, body: "" } : nodeList(nodes);
     };
-    await serving(answer, async (api) => {
-      const patience = { everySeconds: 0.001, limitSeconds };
-      const release = spec.kubernetes.version;
-      const says = [...(cloud ?? [])];
-      const askRoll = async (id: string) => {
-        asked.push(id);
-        const said = says.length > 1 ? says.shift() : says[0];
-        if (said === undefined || said instanceof Error) throw said ?? assert.fail("nobody asks");
-        return said;
-      };
-      const machines = cloud === undefined || "machines" in kept ? undefined : pulumi.output("changed");
-      const sent = { count: groupSize(pool).minSize, machines, id: "the group" };
-      const made = { release, pool, fingerprint: pulumi.output(wanted), roll: roll(spec, pool), api, patience };
-      const recorded = await withMocks(() => void poolGate("gate", { ...made, sent, askRoll }, {}));
-      await runHook(recorded, "gate", { oldInputs: { input: kept } });
-      assert.deepEqual(recorded.program.resources.at(-1)?.inputs.input, {
-        ...{ fingerprint: wanted, count: sent.count },
-        ...(machines === undefined ? {} : { machines: "changed" }),
-      });
+    const says = [...(cloud ?? [])];
+    const askRoll = async (id: string) => {
+      asked.push(id);
+      const said = says.length > 1 ? says.shift() : says[0];
+      if (said === undefined || said instanceof Error) throw said ?? assert.fail("nobody asks");
+      return said;
+    };
+    const machines = cloud === undefined || "machines" in kept ? undefined : pulumi.output("changed");
+    const sent = { count: groupSize(pool).minSize, machines, id: "the group" };
+    const { version: release } = spec.kubernetes;
+    const made = { release, pool, fingerprint: pulumi.output(wanted), roll: roll(spec, pool), sent, askRoll };
+    const make = ({ api, patience }: Args) => poolGate("gate", { ...made, api, patience }, {});
+    const recorded = await pass(make, answer, { old: kept, limitSeconds });
+    assert.deepEqual(recorded.program.resources.at(-1)?.inputs.input, {
+      ...{ fingerprint: wanted, count: sent.count },
+      ...(machines === undefined ? {} : { machines: "changed" }),
     });
     return asked;
   }
 
   it("opens when as many nodes as wanted are Ready, made from the wanted payload, and none is older", async () => {
-    const asked = await wait([[], [{}], [{}, { payload: older }, {}], [{}, {}]], { limitSeconds: 5 });
+    const asked = await wait([[], [{}], [{}, { payload: older }, {}], [{}, { taint: "os" }]], { limitSeconds: 5 });
     // The last list twice: a node that has just died is Ready in one look.
     assert.deepEqual(asked, Array(5).fill("/api/v1/nodes?labelSelector=fenestra.dev%2Fpool%3Dwin2019&limit=500"));
   });
@@ -117,11 +88,16 @@ describe("the gate behind a pool", () => {
   });
 
   it("says which node is wrong in what, what a machine waits for, and where its last stage is", async () => {
-    const nodes = [{ sick: "cni plugin not initialized\n\u001b[31m##vso[a]b" }, { kubelet: "v1.36.3" }];
+    const nodes = [
+      { sick: "cni plugin not initialized\n\u001b[31m##vso[a]b" },
+      { kubelet: "v1.36.3" },
+      { taint: "node.kubernetes.io/unreachable" },
+    ];
     await assert.rejects(wait([nodes]), (error: Error) => {
       assert.match(error.message, /^pool win2019 is not ready after 0\.05 seconds; last answer: /);
       assert.match(error.message, /node node-0 is not Ready: NotYet cni plugin not initialized \[31m# #vso\[a\]b\n/);
       assert.match(error.message, /node node-1 runs kubelet 1\.36\.3, wanted is 1\.37\.1\n/);
+      assert.match(error.message, /node node-2 is not Ready: unreachable\n/);
       assert.match(error.message, /waitForNodes: false at config\.fenestra:pools\[1\]\.$/);
       return true;
     });
@@ -129,8 +105,8 @@ describe("the gate behind a pool", () => {
       "aws-dev-win2019": { wanted: 2, ready: 1, old: 0, lost: ["i-0"] },
       "aws-dev-linux": { wanted: 7, ready: 7, old: 0 },
     };
-    const page = { at: Date.now() / 1000, pools, requests: { waiting: 1, reasons: ["i-1: no machine of the cloud"] } };
-    await assert.rejects(wait([[{}]], { page }), (error: Error) => {
+    const requests = { waiting: 1, reasons: ["i-1: no machine of the cloud"] };
+    await assert.rejects(wait([[{}]], { page: [pools, { requests }] }), (error: Error) => {
       assert.match(
         error.message,
         /have no node\n {2}The node controller says:\n {4}aws-dev-win2019: 1 of 2 Ready\n {6}never joined, to be replaced: i-0\n {4}1 certificate requests wait: i-1: no machine/,
@@ -209,19 +185,11 @@ describe("the gate behind a pool", () => {
 
 describe("the guard of a pool's release", () => {
   it("refuses kubelets that are newer than an API server, which --target would bring", async () => {
-    const control = (...kubelets: readonly string[]) => list(kubelets.map((kubelet) => ({ kubelet })));
-    const ask = async (body: string) =>
-      await serving(
-        () => ({ status: 200, body }),
-        async (api) => {
-          const patience = { everySeconds: 0.001, limitSeconds: 0.01 };
-          const args = { pool: "win", release: "1.37.0", api, patience };
-          await runHook(await withMocks(() => void releaseGuard("gate", args)), "gate");
-        },
-      );
-    await ask(control("v1.37.0", "v1.37.1"));
-    await assert.rejects(ask(control("v1.37.0", "v1.36.4")), /node-1 runs 1\.36\.4: update without --target/);
-    await assert.rejects(ask(control()), /no control-plane node says its release/);
+    const ask = (...kubelets: readonly string[]) =>
+      pass("release", () => nodeList(kubelets.map((kubelet) => ({ kubelet }))), { limitSeconds, version: "1.37.0" });
+    await ask("v1.37.0", "v1.37.1");
+    await assert.rejects(ask("v1.37.0", "v1.36.4"), /node-1 runs 1\.36\.4: update without --target/);
+    await assert.rejects(ask(), /no control-plane node says its release/);
   });
 });
 
@@ -274,30 +242,28 @@ describe("an update of a group that its cloud refuses", () => {
 });
 
 describe("the guard of an autoscaled scale set's size", () => {
-  const path = "/api/v1/nodes?labelSelector=fenestra.dev%2Fpool%3Dwin2019&limit=500";
-  const urn = "urn:pulumi:azure-prod::fenestra::azure-native:compute:VirtualMachineScaleSet::set";
-
   /** An update that sends a size, while the pool has so many nodes. */
   const update = (capacity: unknown, nodes: number, status = 200, wanted = 0) =>
-    serving(
-      (asked) => {
-        if (asked === path) return { status, body: list(Array(nodes).fill({})) };
-        return pageAnswer({ at: Date.now() / 1000, pools: { "azure-prod-win2019": { wanted, ready: 0, old: 0 } } });
-      },
-      async (api) => {
-        const patience = { everySeconds: 0.001, limitSeconds: 0.01 };
-        const args = { pool: "win2019", group: "azure-prod-win2019", api: pulumi.secret(api), patience };
-        const newInputs = { sku: { name: "Standard_D4s_v5", capacity } };
-        await runHook(await withMocks(() => void sizeGuard("guard", args)), "guard", { urn, newInputs });
-      },
+    pass(
+      "size",
+      (asked) =>
+        asked === `/api/v1/nodes?labelSelector=fenestra.dev%2Fpool%3D${name}&limit=500`
+          ? { ...nodeList(Array(nodes).fill({})), status }
+          : pageAnswer({ [group]: { wanted, ready: 0, old: 0 } }),
+      { limitSeconds, newInputs: { sku: { name: "Standard_D4s_v5", capacity } } },
     );
 
   it("refuses an update that would take machines in use away, joined or not, and says how to go on", async () => {
     await assert.rejects(
       update(0, 6),
-      new RegExp(`pool win2019 has 6 machines, and this update would leave it 0, .* pulumi refresh --target '${urn}'$`),
+      new RegExp(
+        `pool ${name} has 6 machines, and this update would leave it 0, .* pulumi refresh --target 'urn:set'$`,
+      ),
     );
-    await assert.rejects(update(6, 6, 200, 9), /pool win2019 has 9 machines, and this update would leave it 6/);
+    await assert.rejects(
+      update(6, 6, 200, 9),
+      new RegExp(`pool ${name} has 9 machines, and this update would leave it 6`),
+    );
     await update(9, 6, 200, 9);
     await update(6, 6);
     await update(6, 2);
@@ -306,8 +272,8 @@ describe("the guard of an autoscaled scale set's size", () => {
   it("refuses what it cannot tell", async () => {
     await assert.rejects(
       update(6, 6, 503),
-      /number of nodes in pool win2019 is not ready .* the API answers 503 to a list of the nodes of pool win2019/,
+      /number of nodes in pool \w+ is not ready .* the API answers 503 to a list of the nodes of pool \w+/,
     );
-    await assert.rejects(update(undefined, 0), /the size of pool win2019 cannot be read from its update/);
+    await assert.rejects(update(undefined, 0), /the size of pool \w+ cannot be read from its update/);
   });
 });

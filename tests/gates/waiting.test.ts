@@ -1,11 +1,10 @@
 import assert from "node:assert/strict";
-import * as pulumi from "@pulumi/pulumi";
-import { type ApiClient, Refused } from "../../components/gates/apiProbe.ts";
-import { classesProblem, type PolicyProof, policyGate } from "../../components/gates/policyGate.ts";
+import { Refused } from "../../components/gates/apiProbe.ts";
+import { classesProblem } from "../../components/gates/policyGate.ts";
 import type { Clock } from "../../components/gates/poll.ts";
 import { waitFor } from "../../components/gates/waitFor.ts";
-import { withMocks } from "../support/mocks.ts";
-import { type Answer, runHook, serving } from "./serving.ts";
+import { pass, placed, proof } from "./faults.ts";
+import { type Answer, serving } from "./serving.ts";
 
 /** A clock on which every sleep passes at once. */
 function fakeClock(): Clock & { readonly slept: number[] } {
@@ -88,54 +87,15 @@ describe("a wait that people watch", () => {
   });
 });
 
-const proof: PolicyProof = {
-  policy: "classes",
-  objects: [{ kind: "MutatingAdmissionPolicy" }, { kind: "MutatingAdmissionPolicyBinding" }],
-  probes: [
-    { image: "x:ltsc2022", runtimeClass: "windows-2022" },
-    { image: "x:latest", runtimeClass: undefined },
-  ],
-};
-
-/** What an API server with the policy in force makes of a pod. */
-const placed = (sent: string): Answer => {
-  const { spec } = JSON.parse(sent);
-  return {
-    status: 201,
-    body: JSON.stringify({
-      kind: "Pod",
-      spec: spec.containers[0].image.endsWith(":ltsc2022") ? { ...spec, runtimeClassName: "windows-2022" } : spec,
-    }),
-  };
-};
-const untouched = (sent: string): Answer => ({ status: 201, body: sent });
-
-/** Runs the gate's hook as the engine would. */
-const pass = async (api: pulumi.Input<ApiClient>, apiServers = 1, limitSeconds = 2) => {
-  const patience = { everySeconds: 0.001, limitSeconds };
-  const recorded = await withMocks(() => {
-    policyGate("gate", { proof, api, cluster: "one", apiServers, patience }, {});
-  });
-  await runHook(recorded, "gate");
-};
-
-/** The same at an API server with these answers. */
-const passing = (answer: (sent: string) => Answer, apiServers?: number, limitSeconds?: number) =>
-  serving(
-    (_, sent) => answer(sent),
-    (api) => pass(api, apiServers, limitSeconds),
-  );
+const untouched = (_: string, sent: string): Answer => ({ status: 201, body: sent });
 
 describe("the gate behind an admission policy", () => {
   it("opens at once where the policy is in force, and asks for nothing but dry runs of Windows pods", async () => {
     const asked: { path: string; sent: string }[] = [];
-    await serving(
-      (path, sent) => {
-        asked.push({ path, sent });
-        return placed(sent);
-      },
-      (api) => pass(pulumi.secret(api)),
-    );
+    await pass("policy", (path, sent) => {
+      asked.push({ path, sent });
+      return placed(sent);
+    });
     const told = asked.map(({ path, sent }) => {
       const { os, containers, ...spec } = JSON.parse(sent).spec;
       return [path, os.name, containers[0].image, "runtimeClassName" in spec];
@@ -149,9 +109,9 @@ describe("the gate behind an admission policy", () => {
 
   it("waits for a policy that comes into force late", async () => {
     let asked = 0;
-    await passing((sent) => {
+    await pass("policy", (path, sent) => {
       asked += 1;
-      return asked > 5 ? placed(sent) : untouched(sent);
+      return asked > 5 ? placed(sent) : untouched(path, sent);
     });
     // Five wrong answers to the first pod, then both pods once.
     assert.equal(asked, 7);
@@ -159,26 +119,27 @@ describe("the gate behind an admission policy", () => {
 
   it("behind a load balancer wants many right answers in a row, so that one API server that lags behind is seen", async () => {
     const answers: boolean[] = [];
-    await passing((sent) => {
+    const late = (path: string, sent: string) => {
       // The third server learns of the policy after ten requests.
       const right = answers.length % 3 !== 2 || answers.length >= 10;
       answers.push(right);
-      return right ? placed(sent) : untouched(sent);
-    }, 3);
+      return right ? placed(sent) : untouched(path, sent);
+    };
+    await pass("policy", late, { apiServers: 3 });
     assert.ok(answers.includes(false));
     assert.ok(answers.length - answers.lastIndexOf(false) - 1 >= 16, JSON.stringify(answers));
   });
 
   it("fails with what it saw when the policy never comes into force", async () => {
     await assert.rejects(
-      passing(untouched, 1, 0.01),
+      pass("policy", untouched, { limitSeconds: 0.01 }),
       /^Error: admission policy classes at https:\/\/localhost:\d+ \(look at: kubectl get mutatingadmissionpolicy,mutatingadmissionpolicybinding classes -o yaml\) is not ready after 0\.01 seconds; last answer: a Windows pod with image x:ltsc2022 in namespace default gets no RuntimeClass, wanted windows-2022$/,
     );
   });
 
   it("fails with the API server's words when it refuses the pod, and with the start of an answer that is no JSON", async () => {
     const refusal = { status: 403, body: JSON.stringify({ kind: "Status", message: "pods is forbidden" }) };
-    const forbidden = passing(() => refusal, 1, 0.01);
+    const forbidden = pass("policy", () => refusal, { limitSeconds: 0.01 });
     await assert.rejects(forbidden, /x:ltsc2022 in namespace default: the API answers 403: pods is forbidden$/);
     await serving(
       () => ({ status: 502, body: "<html>Bad gateway" }),
