@@ -1,16 +1,72 @@
-# What a worker can write into lists that the controller reads, on a real API server: ORIGIN and TOKEN.
+# What a worker can write into lists that the controller reads, on a real API server: the controller's client, as an
+# administrator who may take any identity. ORIGIN and TOKEN.
+import base64
 import json
 import os
+import ssl
+import subprocess
 import threading
 import time
 import unittest
 
-import live
-
+import support  # noqa: F401
 import api
 import status
 import web
 from machines import Trouble
+
+FIRST = ["system:bootstrappers:fenestra:workers", "system:bootstrappers:fenestra:pool:linux"]
+# What only an administrator asks for.
+api.KINDS |= {"clusterroles": "ClusterRole", "clusterrolebindings": "ClusterRoleBinding", "serviceaccounts": "ServiceAccount"}
+
+
+class Clock:
+    wall, own = staticmethod(time.time), staticmethod(time.monotonic)
+
+
+class Tokened(web.Web):
+    def __init__(self, token, *rest):
+        super().__init__(*rest)
+        self.token = token
+
+    def open(self, method, path, headers=None, body=None):
+        return super().open(method, path, {**(headers or {}), "Authorization": f"Bearer {self.token}"}, body)
+
+
+class OwnApi(api.Api):
+    # The server's certificate is its own.
+    def web(self, timeout=None, silence=None):
+        return Tokened(os.environ["TOKEN"], self.origin, ssl._create_unverified_context(), timeout or self.timeout, silence)
+
+
+def signed():
+    # The API server checks the signature.
+    made = ["openssl", "req", "-new", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-keyout", "/dev/null"]
+    return base64.b64encode(subprocess.run([*made, "-subj", "/O=system:nodes/CN=system:node:worker"], capture_output=True, check=True).stdout).decode()
+
+
+def body(request, meta=None, **spec):
+    given = {"request": request, "signerName": "kubernetes.io/kube-apiserver-client-kubelet", "usages": ["digital signature", "client auth"], **spec}
+    head = {"apiVersion": "certificates.k8s.io/v1", "kind": "CertificateSigningRequest"}
+    return {**head, "metadata": {"generateName": "csr-"} if meta is None else meta, "spec": given}
+
+
+def sent(web, kind, what):
+    # As that node, or with its pool's token.
+    first = kind == "first"
+    user = "system:bootstrap:abcdef" if first else "system:node:worker"
+    headers = {"Content-Type": "application/json", "Accept": "application/json", "Impersonate-User": user}
+    text = json.dumps(what, ensure_ascii=False).encode()
+    parts = [("Impersonate-Group", each) for each in (FIRST if first else ["system:nodes"])]
+    web.until = time.monotonic() + web.timeout
+    web.connection = web.connection or web.connect()
+    web.connection.putrequest("POST", api.CSRS)
+    for name, value in [*headers.items(), *parts, ("Authorization", f"Bearer {web.token}"), ("Content-Length", str(len(text)))]:
+        web.connection.putheader(name, value)
+    web.connection.endheaders(text)
+    answer = web.connection.getresponse()
+    return answer.status, json.loads(answer.read())
+
 
 LONG = "<" * 1_300_000
 # Items that are not long.
@@ -35,10 +91,13 @@ FOLDER = "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases"
 
 class Lists(unittest.TestCase):
     def setUp(self):
-        self.api = live.OwnApi(os.environ["ORIGIN"], os.environ["TOKEN"])
+        self.api = OwnApi(os.environ["ORIGIN"], "", 30.0)
         self.web = self.api.web()
-        self.request = live.signed("worker")
-        live.let_nodes(self.api)
+        self.request = signed()
+        # In place of the Node authorizer, which this server has not.
+        group, roles = {"apiGroup": "rbac.authorization.k8s.io"}, "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings"
+        role, subject = ({**group, "kind": kind, "name": name} for kind, name in (("ClusterRole", "system:node"), ("Group", "system:nodes")))
+        self.made(roles, {"metadata": {"name": "nodes"}, "roleRef": role, "subjects": [subject]})
         self.made("/api/v1/namespaces/default/serviceaccounts", {"metadata": {"name": "default"}})
 
     def made(self, path, what):
@@ -48,7 +107,7 @@ class Lists(unittest.TestCase):
             self.assertIn(error.status, (409, web.TOO_LONG), error)
 
     def ask(self, meta=None, kind="renewal", **spec):
-        return live.sent(self.web, kind, "worker", live.body(kind, "worker", self.request, meta, **spec))
+        return sent(self.web, kind, body(self.request, meta, **spec))
 
     def test_a_policy_bounds_requests(self):
         end = time.monotonic() + 60
@@ -73,7 +132,7 @@ class Lists(unittest.TestCase):
 
     def test_what_the_controller_says_of_objects_is_taken(self):
         for kind, name in (("v1", "Node"), "worker"), (("certificates.k8s.io/v1", "CertificateSigningRequest"), "csr-a"):
-            status.event(self.api, live.Clock, name, "u", "CertificateGivenAgain", "why", kind)
+            status.event(self.api, Clock, name, "u", "CertificateGivenAgain", "why", kind)
             told = [each for each in self.api.pages("/api/v1/namespaces/default/events") if each["involvedObject"]["name"] == name]
             self.assertEqual([(each["reason"], each["message"]) for each in told], [("CertificateGivenAgain", "why")])
 
@@ -92,7 +151,7 @@ class Lists(unittest.TestCase):
             "leases": lambda n: (FOLDER, {"metadata": {"name": f"n{n}"}, "spec": {"holderIdentity": LONG}}),
             "certificatesigningrequests": lambda n: (
                 api.CSRS,
-                live.body("renewal", "worker", self.request, {"name": f"n{n}", "ownerReferences": [OWNER]}),
+                body(self.request, {"name": f"n{n}", "ownerReferences": [OWNER]}),
             ),
             "pods": lambda n: (
                 "/api/v1/namespaces/default/pods",
@@ -127,7 +186,7 @@ class Lists(unittest.TestCase):
                 while not feed.whole:
                     time.sleep(0.1)
                 before = feed.skipped
-                self.made(api.CSRS, live.body("renewal", "worker", self.request, {"name": f"l{limit}", "ownerReferences": [OWNER]}))
+                self.made(api.CSRS, body(self.request, {"name": f"l{limit}", "ownerReferences": [OWNER]}))
                 self.ask({"name": f"w{limit}"})
                 end = time.monotonic() + 20
                 while time.monotonic() < end and f"w{limit}" not in {each.name for each in feed.all()}:
