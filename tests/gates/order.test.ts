@@ -2,19 +2,10 @@ import assert from "node:assert/strict";
 import type * as pulumi from "@pulumi/pulumi";
 import { changeGuard, reachedGuard } from "../../components/gates/controlPlane.ts";
 import { type ReachedState, reachedOf } from "../../components/model/upgrade.ts";
-import type { RecordedProgram, RecordedResource } from "../../plan/program/recorded.ts";
 import { concerns, replacementRow } from "../../plan/replacement/table.ts";
-import { resource, runStack, withMocks } from "../support/mocks.ts";
+import { closure, resource, runStack, withMocks } from "../support/mocks.ts";
 import { exampleSpec } from "../support/stacks.ts";
 import { runHook } from "./serving.ts";
-
-/** URNs of all that a resource waits for. */
-function closure(resources: RecordedProgram["resources"], start: RecordedResource): ReadonlySet<string> {
-  const byUrn = new Map(resources.map((each) => [each.urn, each]));
-  const seen = new Set(start.dependencies);
-  for (const urn of seen) for (const next of byUrn.get(urn)?.dependencies ?? []) seen.add(next);
-  return seen;
-}
 
 const machineTypes = ["aws:ec2/instance:Instance", "azure-native:compute:VirtualMachine"];
 const own = { "aws-prod": [], "azure-prod": ["address", "etcd"] } as const;

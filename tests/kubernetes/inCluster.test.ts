@@ -12,7 +12,7 @@ import { podNetworkManifests } from "../../components/podNetworks/manifests.ts";
 import type { OutputMode } from "../../plan/program/engine.ts";
 import { nameOfUrn, type RecordedResource } from "../../plan/program/recorded.ts";
 import { serving } from "../gates/serving.ts";
-import { memo, type Recorded, resource, withMocks } from "../support/mocks.ts";
+import { closure, memo, type Recorded, resource, withMocks } from "../support/mocks.ts";
 import { exampleSpec } from "../support/stacks.ts";
 import { listening } from "../support/suite.ts";
 import { combinations, logEnvironment, specOfTitle, withPools } from "./switches.ts";
@@ -77,20 +77,8 @@ const objects = ({ program }: Recorded) => program.resources.filter(({ type }) =
 const samplesOf = (run: Recorded) => objects(run).filter((each) => parentOf(each) === "in-samples");
 
 /** Names of all that a resource waits for. */
-function allBefore({ program }: Recorded, start: RecordedResource): ReadonlySet<string> {
-  const byUrn = new Map(program.resources.map((each) => [each.urn, each]));
-  const seen = new Set<string>();
-  const visit = (each: RecordedResource) => {
-    for (const urn of each.dependencies) {
-      const next = byUrn.get(urn);
-      if (seen.has(urn) || next === undefined) continue;
-      seen.add(urn);
-      visit(next);
-    }
-  };
-  visit(start);
-  return new Set([...seen].map(nameOfUrn));
-}
+const allBefore = ({ program }: Recorded, start: RecordedResource): ReadonlySet<string> =>
+  new Set([...closure(program.resources, start)].map(nameOfUrn));
 
 const recorded = await record(exampleSpec("aws-dev"));
 

@@ -6,7 +6,12 @@ import type { PoolSpec } from "../../components/model/pools.ts";
 import { placeOf, simulatedCloud } from "../../plan/fakes/cloud.ts";
 import type { ExistingResources } from "../../plan/fakes/provider.ts";
 import { connected, type OutputMode, RecordingEngine, type SimulatedCloud } from "../../plan/program/engine.ts";
-import { nameOfUrn, type RecordedResource, type ResourceRequest } from "../../plan/program/recorded.ts";
+import {
+  nameOfUrn,
+  type RecordedProgram,
+  type RecordedResource,
+  type ResourceRequest,
+} from "../../plan/program/recorded.ts";
 import { type ProgramResult as Recorded, runProgramWithHooks } from "../../plan/program/runProgram.ts";
 import { type Fate, fateOf } from "../../plan/providers/nextUpdate.ts";
 import { previewCreate, previewUpdate } from "./servedCloud.ts";
@@ -213,4 +218,12 @@ function nextPreview(
     };
     return { id: old.id, outputs: previewUpdate(type, question) };
   };
+}
+
+/** URNs of all that a resource waits for. */
+export function closure(resources: RecordedProgram["resources"], start: RecordedResource): ReadonlySet<string> {
+  const byUrn = new Map(resources.map((each) => [each.urn, each]));
+  const seen = new Set(start.dependencies);
+  for (const urn of seen) for (const next of byUrn.get(urn)?.dependencies ?? []) seen.add(next);
+  return seen;
 }
