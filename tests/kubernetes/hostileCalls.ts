@@ -22,6 +22,7 @@ export const writers = "test:writers";
 
 /** The identity as impersonated. */
 export function headersOf(who: string): Readonly<Record<string, string | string[]>> {
+  if (who === "administrator") return {};
   if (who === "kubelet" || who === "control plane")
     return {
       "Impersonate-User": `system:node:${who === "kubelet" ? "worker-1" : "cp-0"}`,
