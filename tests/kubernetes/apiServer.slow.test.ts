@@ -11,7 +11,7 @@ import { type Manifest, podSpec } from "../../components/kubernetes/manifest.ts"
 import { type ApiServer, applied, policiesInForce, typesChecked, until } from "../support/apiServer.ts";
 import { exampleSpec } from "../support/stacks.ts";
 import { differences, ofPolicies, placed, startCluster, tried } from "./podCluster.ts";
-import { objectIn, type PodCase, podHomes, podTable } from "./pods.ts";
+import { objectIn, type PodCase, pathTo, podHomes, podTable } from "./pods.ts";
 import { publishedPods } from "./publishedPods.ts";
 import { combinations, manifestsOf, planOf } from "./switches.ts";
 
@@ -156,6 +156,30 @@ describe("in-cluster objects on a real API server", function () {
       await api.kubectl(["-n", "plain", "delete", "pod", "changed", "--force"]);
     });
 
+    it("refuse to let a pod tolerate the control plane later, which had no affinity to keep it off", async () => {
+      const pod = objectIn(podHomes.pod, "plain", rowOf("a Linux pod").spec, "late");
+      assert.equal((await api.kubectl(["create", "-f", "-"], pod)).code, 0);
+      const patch = JSON.stringify([{ op: "add", path: "/spec/tolerations/-", value: { operator: "Exists" } }]);
+      const { stderr } = await api.kubectl(["-n", "plain", "patch", "pod", "late", "--type=json", "-p", patch]);
+      assert.match(stderr, /could act as a control-plane machine/);
+      await api.kubectl(["-n", "plain", "delete", "pod", "late", "--force"]);
+    });
+
+    it("give a DaemonSet back what a change of its template takes", async () => {
+      for (const [title, change, kept] of [
+        ["a DaemonSet without a selector", { nodeSelector: null }, '"kubernetes.io/os":"windows"'],
+        ["a DaemonSet tolerating everything", { affinity: null }, '"fenestra.dev/pool"'],
+      ] as const) {
+        const { home, namespace, spec } = rowOf(title);
+        const path = pathTo(home, namespace);
+        assert.ok((await api.send("POST", path, objectIn(home, namespace, spec, "changed"))).taken);
+        const text = JSON.stringify({ spec: { template: { spec: change } } });
+        const { body } = await api.send("PATCH", `${path}/changed?dryRun=All`, text);
+        assert.ok(body.includes(kept), body);
+        await api.kubectl(["-n", namespace, "delete", "daemonset", "changed"]);
+      }
+    });
+
     it("refuse a gMSA account in an ephemeral container, which the webhook is not asked about", async () => {
       const path = "/api/v1/namespaces/plain/pods/debugged";
       await makePod("debugged");
@@ -204,7 +228,7 @@ describe("in-cluster objects on a real API server", function () {
           "a Windows image without a place",
         ],
         ...["HostProcess", "naming a machine of the control plane", "gmsaCredentialSpec of an init container"],
-        ...["tolerating everything", "tolerating any system"],
+        ...["tolerating everything", "tolerating any system", "a Windows image, opted in"],
       ];
       for (const home of Object.values(podHomes))
         for (const { title, namespace, spec, place, says } of titles.map((each) => rowOf(each))) {
