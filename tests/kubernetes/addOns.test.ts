@@ -11,7 +11,17 @@ import { windowsPrograms } from "../../components/machine/windows/paths.ts";
 import { systemNamespaces } from "../../components/model/nodeSettings.ts";
 import { windowsReleases } from "../../components/model/operatingSystems.ts";
 import { monitors } from "../support/alerts.ts";
-import { combinations, gmsa, gmsaSecrets, manifest, manifestsOf, planOf, specOfTitle, withPools } from "./switches.ts";
+import {
+  combinations,
+  gmsa,
+  gmsaSecrets,
+  manifest,
+  manifestsOf,
+  planOf,
+  specOfTitle,
+  subjectsOf,
+  withPools,
+} from "./switches.ts";
 
 const everything = specOfTitle("aws-dev, everything on");
 
@@ -120,30 +130,33 @@ describe("node problem detector on Windows", () => {
 });
 
 describe("RuntimeClasses", () => {
-  it("count the machine around a pod only where there is one", () => {
-    const overhead = (name: string) => manifest(manifestsOf(everything), "RuntimeClass", name).overhead?.podFixed;
-    assert.deepEqual(overhead("windows-2022-hyperv"), { memory: "320Mi" });
-    assert.equal(overhead("windows-2022"), undefined);
+  it("count the machine around a pod only where there is one, on nodes that can make one", () => {
+    const [{ scheduling: plain, overhead: none }, { scheduling, overhead }] = [
+      manifest(manifestsOf(everything), "RuntimeClass", "windows-2022"),
+      manifest(manifestsOf(everything), "RuntimeClass", "windows-2022-hyperv"),
+    ];
+    assert.deepEqual([none, overhead], [undefined, { podFixed: { memory: "320Mi" } }]);
+    const nodeSelector = { ...plain?.nodeSelector, "fenestra.dev/hyperv": "true" };
+    assert.deepEqual(scheduling, { ...plain, nodeSelector });
   });
 });
 
 describe("system workloads", () => {
   it("have a class, and a token only with a right; Leases are named", () => {
     let [pods, bare] = [0, 0];
+    const leases = new Set<string>();
     for (const { title, spec } of combinations) {
       const all = manifestsOf(spec);
-      const bound = all.flatMap((each) =>
-        each.kind === "ClusterRoleBinding" || each.kind === "RoleBinding"
-          ? (each.subjects ?? []).map(({ namespace, name }) => `${namespace}:${name}`)
-          : [],
-      );
+      const bound = subjectsOf(all).map(({ namespace, name }) => `${namespace}:${name}`);
       for (const each of all) {
         const [pod, { name, namespace }] = [podSpec(each), each.metadata];
         const what = `${title}: ${each.kind} ${name}`;
         if (each.kind === "Role" || each.kind === "ClusterRole")
           for (const { resources, verbs, resourceNames } of each.rules ?? [])
-            if (resources?.includes("leases"))
+            if (resources?.includes("leases")) {
               assert.ok(resourceNames !== undefined || String(verbs) === "create", what);
+              if (verbs.includes("update")) for (const lease of resourceNames ?? []) leases.add(String(lease));
+            }
         if (pod === undefined || !systemNamespaces(spec).includes(namespace ?? "")) continue;
         pods += 1;
         assert.match(String(pod.priorityClassName), /^system-/, what);
@@ -153,6 +166,12 @@ describe("system workloads", () => {
       }
     }
     assert.ok(pods > 100 && bare > 5);
+    const sidecars = ["ebs-csi-aws-com", "disk-csi-azure-com"].flatMap((driver) => [
+      ...[driver, `external-attacher-leader-${driver}`, `external-resizer-${driver}`],
+      `external-snapshotter-leader-${driver}`,
+    ]);
+    const others = ["cloud-controller-manager", "cluster-autoscaler", "smb-csi-k8s-io", "snapshot-controller-leader"];
+    assert.deepEqual([...leases].toSorted(), [...sidecars, ...others].toSorted());
   });
 
   it("of several pods are spread over machines, and keep one pod through a drain", () => {
@@ -182,6 +201,13 @@ describe("system workloads", () => {
     }
     assert.ok(several > 0);
   });
+});
+
+describe("the node controller", () => {
+  it("is told when machines are replaced", () =>
+    assert.deepEqual(manifest(manifestsOf(everything), "ConfigMap", "fenestra-node-controller").data, {
+      settings: '{"notReadyAfter":1200,"joinWithin":{"linux":900,"windows":2400},"maxUnhealthy":0.2,"perHour":2}',
+    }));
 });
 
 describe("the list of add-ons", () => {

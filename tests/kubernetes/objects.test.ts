@@ -17,7 +17,16 @@ import { exampleWindowsWorker, fileOf } from "../machine/examples.ts";
 import { lacking, needs, syntaxErrors } from "../support/powershellRules.ts";
 import { exampleSpec } from "../support/stacks.ts";
 import { suiteFolder } from "../support/suite.ts";
-import { combinations, manifest, manifestsOf, planOf, withoutWindows, withPools } from "./switches.ts";
+import {
+  combinations,
+  containersOf,
+  manifest,
+  manifestsOf,
+  planOf,
+  subjectsOf,
+  withoutWindows,
+  withPools,
+} from "./switches.ts";
 
 const aws = exampleSpec("aws-dev");
 const azure = exampleSpec("azure-dev");
@@ -177,9 +186,8 @@ describe("cloud objects", () => {
       const all = plan.flatMap(({ manifests }) => manifests);
       const drivers = all.filter(({ kind, metadata }) => kind === "Deployment" && /csi/.test(metadata.name));
       for (const each of all.filter(({ metadata }) => !/^fenestra-samples/.test(metadata.namespace ?? ""))) {
-        const { containers = [], initContainers = [] } = podSpec(each) ?? {};
         assert.ok(
-          [...containers, ...initContainers].every(({ lifecycle }) => lifecycle?.preStop === undefined),
+          containersOf(each).every(({ lifecycle }) => lifecycle?.preStop === undefined),
           `${title}: ${each.metadata.name}`,
         );
       }
@@ -196,8 +204,7 @@ describe("PowerShell in objects", () => {
   it("has the limits and encodings of the machines' scripts, in commands of pods and in files for them", async () => {
     const embedded = combinations.flatMap(({ spec }) =>
       manifestsOf(spec).flatMap((each) => {
-        const { containers = [], initContainers = [] } = podSpec(each) ?? {};
-        const commands = [...containers, ...initContainers].map(({ command = [], args = [] }) => [...command, ...args]);
+        const commands = containersOf(each).map(({ command = [], args = [] }) => [...command, ...args]);
         const files = each.kind === "ConfigMap" ? Object.entries(each.data ?? {}) : [];
         return [
           ...commands.filter((words) => /^(?:powershell|pwsh)/.test(String(words[0])) && words.includes("-Command")),
@@ -257,8 +264,6 @@ const hostProcessPods = (all: readonly Manifest[]) =>
     return pod?.securityContext?.windowsOptions?.hostProcess === true ? [{ name: each.metadata.name, pod, each }] : [];
   });
 
-const containersOf = ({ initContainers = [], containers }: PodSpec) => [...initContainers, ...containers];
-
 /** Whether a pod never comes to a node of Windows Server 2019. */
 function avoids2019(pod: PodSpec): boolean {
   const terms = pod.affinity?.nodeAffinity?.requiredDuringSchedulingIgnoredDuringExecution?.nodeSelectorTerms ?? [];
@@ -268,15 +273,6 @@ function avoids2019(pod: PodSpec): boolean {
     ),
   );
 }
-
-const subjects = (all: readonly Manifest[]): ReadonlySet<string> =>
-  new Set(
-    all.flatMap((each) =>
-      each.kind === "RoleBinding" || each.kind === "ClusterRoleBinding"
-        ? (each.subjects ?? []).map(({ name }) => String(name))
-        : [],
-    ),
-  );
 
 /** Whether a container runs a script of ours that calls this, with each pod network that has the script. */
 function scriptHas({ command = [] }: Container, call: string): boolean {
@@ -301,11 +297,11 @@ function unfound(pod: PodSpec, container: Container, hasRight: boolean): readonl
 }
 
 function unfoundIn(all: readonly Manifest[]): readonly string[] {
-  const accounts = subjects(all);
-  return hostProcessPods(all).flatMap(({ name, pod }) => {
+  const accounts = new Set(subjectsOf(all).map(({ name }) => String(name)));
+  return hostProcessPods(all).flatMap(({ name, pod, each }) => {
     if (avoids2019(pod)) return [];
     const hasRight = accounts.has(String(pod.serviceAccountName));
-    return containersOf(pod).flatMap((container) =>
+    return containersOf(each).flatMap((container) =>
       unfound(pod, container, hasRight).map((path) => `${name}/${container.name}: ${path}`),
     );
   });
@@ -327,17 +323,19 @@ describe("HostProcess containers on Windows Server 2019, where no mount is at it
     );
   });
 
-  it("have the memory that a powershell.exe of their job needs, where they start any", () => {
+  it("name their user, and have the memory that a powershell.exe of their job needs, where they start any", () => {
     const megabytes = (limit: unknown) => {
       const [, number = "NaN", unit] = /^(\d+)([GM])i$/.exec(String(limit)) ?? [];
       return Number(number) * (unit === "G" ? 1024 : 1);
     };
     const small = combinations.flatMap(({ spec }) =>
-      hostProcessPods(manifestsOf(spec)).flatMap(({ name, pod }) =>
-        containersOf(pod)
+      hostProcessPods(manifestsOf(spec)).flatMap(({ name, pod, each }) => {
+        const user = String(pod.securityContext?.windowsOptions?.runAsUserName);
+        assert.match(user, /^NT AUTHORITY\\(SYSTEM|Local service)$/, name);
+        return containersOf(each)
           .filter(({ resources }) => !(megabytes(resources?.limits?.memory) >= 512))
-          .map((container) => `${name}/${container.name}`),
-      ),
+          .map((container) => `${name}/${container.name}`);
+      }),
     );
     const how = "512Mi, or a reason in withoutPowerShell";
     assert.deepEqual([...new Set(small)].toSorted(), Object.keys(withoutPowerShell).toSorted(), how);

@@ -8,7 +8,7 @@ import { readArtifactLock } from "../../components/model/artifacts.ts";
 import type { ClusterSpec } from "../../components/model/clusterSpec.ts";
 import { specOf } from "../support/mocks.ts";
 import { exampleSpec } from "../support/stacks.ts";
-import { argsOf, combinations, manifest, manifestsOf, specOfTitle } from "./switches.ts";
+import { argsOf, combinations, containersOf, manifest, manifestsOf, specOfTitle, subjectsOf } from "./switches.ts";
 
 /** The node labels that its pods demand, with their RuntimeClass's merged in as the API server does. */
 function selectorOf(manifest: Manifest, spec: ClusterSpec): Readonly<Record<string, string>> {
@@ -38,8 +38,7 @@ describe("placement of pods", () => {
     it(`${title}: every image is of its nodes' system, by the lock file`, () => {
       for (const manifest of workloads) {
         const os = selectorOf(manifest, spec)["kubernetes.io/os"] ?? "";
-        const pod = podSpec(manifest);
-        for (const { image } of [...(pod?.containers ?? []), ...(pod?.initContainers ?? [])])
+        for (const { image } of containersOf(manifest))
           assert.ok(
             ["any", os].some((one) => systems.get(String(image))?.has(one)),
             `${manifest.kind} ${manifest.metadata.name} on ${os}: ${image}`,
@@ -177,10 +176,13 @@ describe("CSI drivers", () => {
     assert.deepEqual(secrets, [
       { apiGroups: [""], resources: ["secrets"], verbs: ["get"], resourceNames: ["smb-pods", "smb-archive"] },
     ]);
-    const withRights = all.flatMap((each) =>
-      each.kind === "ClusterRoleBinding" || each.kind === "RoleBinding" ? (each.subjects ?? []) : [],
+    const secret = { name: "smb-pods", namespace: "kube-system" };
+    const parameters = ["provisioner", "node-stage"].flatMap((of) =>
+      Object.entries(secret).map(([key, value]) => [`csi.storage.k8s.io/${of}-secret-${key}`, value]),
     );
-    const names = withRights.map(({ name }) => String(name)).filter((name) => name.startsWith("csi-smb"));
+    const source = "//files.corp.example.com/pods";
+    assert.deepEqual(manifest(all, "StorageClass", "files").parameters, { source, ...Object.fromEntries(parameters) });
+    const names = subjectsOf(all).flatMap(({ name }) => (String(name).startsWith("csi-smb") ? [name] : []));
     assert.deepEqual(names, ["csi-smb-controller", "csi-smb-controller"]);
     const hasSecret = all.some(({ kind, metadata }) => kind === "Secret" && metadata.name.startsWith("smb-"));
     assert.equal(hasSecret, false);

@@ -1,7 +1,7 @@
 import { addonsSchema } from "../../components/config/addOnSchema.ts";
 import { loadConfig } from "../../components/config/load.ts";
 import { addOnOrder, type RenderedAddOn } from "../../components/kubernetes/addOnList.ts";
-import { type Manifest, podSpec } from "../../components/kubernetes/manifest.ts";
+import { type Container, type Manifest, podSpec } from "../../components/kubernetes/manifest.ts";
 import { type Room, roomOf } from "../../components/model/allocatable.ts";
 import { awsEnvironment, azureEnvironment } from "../../components/model/cloudFacts/identities.ts";
 import type { ClusterSpec } from "../../components/model/clusterSpec.ts";
@@ -193,9 +193,21 @@ export function manifest<Kind extends Manifest["kind"]>(
   return only;
 }
 
+/** Whom roles are bound to. */
+export const subjectsOf = (manifests: readonly Manifest[]) =>
+  manifests.flatMap((each) =>
+    each.kind === "ClusterRoleBinding" || each.kind === "RoleBinding" ? (each.subjects ?? []) : [],
+  );
+
+/** A workload's containers, none of what is none. */
+export function containersOf(workload: Manifest): readonly Container[] {
+  const { initContainers = [], containers = [] } = podSpec(workload) ?? {};
+  return [...initContainers, ...containers];
+}
+
 /** A container's command and arguments. */
 export function argsOf(workload: Manifest, container: string): readonly string[] {
-  const found = podSpec(workload)?.containers.find(({ name }) => name === container);
+  const found = containersOf(workload).find(({ name }) => name === container);
   if (found === undefined) throw new Error(`no container ${container}`);
   return [...(found.command ?? []), ...(found.args ?? [])].map(String);
 }

@@ -37,6 +37,21 @@ function workload(facts: Facts | undefined, name: string, ownName: string): Fact
 }
 
 const tight = { allowPrivilegeEscalation: "false", readOnlyRootFilesystem: "true", runAsNonRoot: "true" };
+/** What containers on Linux do without of that: with the machine's mounts, devices or network; beside; as root alone. */
+const untight: Readonly<Record<string, string>> = {
+  "allowPrivilegeEscalation readOnlyRootFilesystem runAsNonRoot": `azure-cni-installer/install
+    azure-cni-installer/pause cloud-controller-manager/cloud-controller-manager cloud-node-manager/cloud-node-manager
+    csi-azuredisk-node/azuredisk csi-smb-controller/smb csi-smb-node/smb kube-flannel/install-cni-plugin
+    kube-flannel/kube-flannel kube-network-policies/kube-network-policies node-problem-detector/node-problem-detector`,
+  "allowPrivilegeEscalation runAsNonRoot": "ebs-csi-node/ebs-plugin",
+  "readOnlyRootFilesystem runAsNonRoot": "csi-azuredisk-controller/azuredisk",
+  runAsNonRoot: `csi-azuredisk-controller/csi-attacher csi-azuredisk-controller/csi-provisioner
+    csi-azuredisk-controller/csi-resizer csi-azuredisk-controller/csi-snapshotter csi-azuredisk-controller/liveness-probe
+    csi-azuredisk-node/liveness-probe csi-azuredisk-node/node-driver-registrar csi-smb-controller/csi-provisioner
+    csi-smb-controller/liveness-probe csi-smb-node/liveness-probe csi-smb-node/node-driver-registrar
+    ebs-csi-node/liveness-probe ebs-csi-node/node-driver-registrar
+    log-collector-control-plane/log-collector-control-plane log-collector/log-collector`,
+};
 const mebibytes = (facts: Facts) => {
   const text = String(at(facts, "limits").memory);
   return Number.parseFloat(text) * (text.endsWith("Gi") ? 1024 : 1);
@@ -60,8 +75,9 @@ function weaker(ours: Facts, theirs: Facts): readonly string[] {
 function compared(manifests: readonly Manifest[]): {
   readonly found: readonly string[];
   readonly weak: readonly string[];
+  readonly loose: readonly string[];
 } {
-  const [found, weak]: [string[], string[]] = [[], []];
+  const [found, weak, loose]: [string[], string[], string[]] = [[], [], []];
   const system = manifests.filter(({ metadata, kind }) => kind !== "Job" && metadata.namespace !== "fenestra-samples");
   const ours = factsOf(JSON.parse(JSON.stringify(system)));
   const upstreams = (name: string) => table.counterparts[name] ?? name;
@@ -82,13 +98,15 @@ function compared(manifests: readonly Manifest[]): {
       const [facts, other] = [at(own, container), at(their, container)];
       if (Object.keys(at(facts, "context")).length === 0) found.push(`${name}/${container}: no security context`);
       // Windows has no such rights to give up.
-      if ("flags" in other && pod.os?.name !== "windows")
-        weak.push(...weaker(facts, other).map((what) => `${name}/${container}: ${what}`));
+      if (pod.os?.name === "windows") continue;
+      const lacks = Object.entries(tight).flatMap(([key, value]) => (at(facts, "context")[key] === value ? [] : [key]));
+      if (lacks.length > 0) loose.push(`${lacks.join(" ")}: ${name}/${container}`);
+      if ("flags" in other) weak.push(...weaker(facts, other).map((what) => `${name}/${container}: ${what}`));
     }
   }
   for (const [name, facts] of Object.entries(at(ours, "objects")))
     found.push(...differences(facts, everyObject[upstreams(name)], name));
-  return { found, weak };
+  return { found, weak, loose };
 }
 
 describe("add-ons", () => {
@@ -142,6 +160,13 @@ describe("add-ons", () => {
       patterns.filter((pattern) => !found.some((line) => matches(pattern, line))),
       [],
     );
+  });
+
+  it("give up on Linux what they do not need of their machine, but for these", () => {
+    const wanted = Object.entries(untight).flatMap(([lacks, names]) =>
+      names.split(/\s+/).map((name) => `${lacks}: ${name}`),
+    );
+    assert.deepEqual([...new Set(all.flatMap((each) => each.loose))].toSorted(), wanted.toSorted());
   });
 
   it("have no container on Linux with more rights or less memory than upstream's", () => {
