@@ -61,8 +61,6 @@ describe("the network on AWS", () => {
         .filter(([name]) => name.startsWith("n-private-"))
         .map(([name, { inputs }]) => [name.slice(-1), idToName.get(textOf(inputs.natGatewayId))]);
       assert.deepEqual(Object.fromEntries(found), routes);
-      for (const { inputs } of ofType(recorded, "aws:ec2/route:Route").values())
-        assert.equal(inputs.destinationCidrBlock, "0.0.0.0/0");
     });
 
   it("has the gateway endpoint of S3 always, and interface endpoints only without NAT", async () => {
@@ -81,8 +79,6 @@ describe("the network on AWS", () => {
     const { inputs } = resource(recorded, "aws:ec2/vpcEndpoint:VpcEndpoint", "n-ssm");
     const endpoint = [inputs.serviceName, inputs.vpcEndpointType, inputs.privateDnsEnabled];
     assert.deepEqual(endpoint, ["com.amazonaws.eu-central-1.ssm", "Interface", true]);
-    const rule = resource(recorded, "aws:vpc/securityGroupIngressRule:SecurityGroupIngressRule", "n-endpoints-https");
-    assert.deepEqual([rule.inputs.cidrIpv4, rule.inputs.fromPort, rule.inputs.toPort], ["10.0.0.0/16", 443, 443]);
   });
 
   it("hands on every route and association, so that a machine never boots into a subnet without a way out", async () => {
