@@ -3,7 +3,6 @@ import { z } from "zod";
 import { expect, expectEqual } from "../../check/check.ts";
 import { statusOf } from "../../check/cluster/clusterApi.ts";
 import { controlPlaneKey, ports } from "../../check/facts.ts";
-import { machinesPage, pageSchema } from "../../components/gates/machinesPage.ts";
 import type { SimulatedMachine } from "../../plan/fakes/machines.ts";
 import { type Api, apiFor, kubeconfig } from "../api/client.ts";
 import { type CloudSimulation, joinSecretName } from "../clouds/cloud.ts";
@@ -39,13 +38,6 @@ async function askFor({ certificates }: Api, commonName: string, organization: s
     body: { metadata: { generateName: "csr-" }, spec },
   });
   return made.metadata?.name ?? "";
-}
-
-/** What the node controller shows of each pool; nothing before its first round. */
-async function poolsOf({ core }: Api) {
-  const { namespace, name } = machinesPage;
-  const { items } = await core.listNamespacedConfigMap({ namespace, fieldSelector: `metadata.name=${name}` });
-  return pageSchema.safeParse(JSON.parse(items[0]?.data?.status ?? "null")).data?.pools ?? {};
 }
 
 type HostileCall = readonly [method: string, path: string, body: object];
@@ -123,20 +115,6 @@ export function trustChecks(cluster: Cluster, lab: ControlPlaneLab): readonly Re
       title:
         "the join secret is worth one's own name: no other node's, no control-plane node's, no invented one, no other group",
       run: askForNames,
-    },
-    {
-      id: "node controller",
-      title: "the node controller knows every machine of the pools, and finds it well",
-      limitMs: limitsMs.steps,
-      run: async ({ api, cloud, note }) => {
-        const names = cloud.machines.flatMap(({ group }) => group?.name ?? []);
-        const wanted = [...Map.groupBy(names, (name) => name)];
-        await waitFor("the node controller to find every machine of the pools well", limitsMs.steps, async () => {
-          const pools = await poolsOf(api);
-          return wanted.every(([name, { length }]) => pools[name]?.ready === length);
-        });
-        note(`${wanted.length} pools`);
-      },
     },
   ];
 }
