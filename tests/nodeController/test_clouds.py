@@ -110,7 +110,7 @@ class Amazon(unittest.TestCase):
 
         listing = amazon(answer)[0].list(0.0)
         self.assertEqual([each.id for each in listing.machines], [WORKER])
-        self.assertTrue(listing.problems)
+        self.assertRegex(listing.problems[1], "^eu-central-1b: ")
 
     def test_a_machine_that_is_not_described_yet_makes_the_list_partial(self):
         self.assertTrue(account(groups(member(WORKER))).list(0.0).problems)

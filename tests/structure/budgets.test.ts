@@ -23,10 +23,10 @@ const words: Readonly<Record<string, Budget>> = {
   cli: { paths: /^cli\//, most: 32_504, aim: 18_000 },
   "examples, ci, root": { paths: others, most: 22_858, aim: 18_000 },
   docs: { paths: /^docs\//, most: 36_204, aim: 38_000 },
-  tests: { paths: /^tests\//, most: 212_599, aim: 192_000 },
-  whole: { paths: /^/, most: 638_631, aim: 570_000 },
+  tests: { paths: /^tests\//, most: 212_477, aim: 192_000 },
+  whole: { paths: /^/, most: 638_509, aim: 570_000 },
 };
-const files: Budget = { paths: /^/, most: 880, aim: 950 };
+const files: Budget = { paths: /^/, most: 879, aim: 950 };
 
 // What programs write does not count.
 const written = /(package-lock\.json|go\.mod|\.sum|lock\.json|schema\.json)$/;
