@@ -259,6 +259,12 @@ class Microsoft(unittest.TestCase):
         self.assertEqual([each.name for each in listing.machines], ["c-cp-4"])
         self.assertEqual(len(listing.problems), 1)
 
+    def test_a_token_that_is_refused_is_asked_for_anew(self):
+        cloud, _ = microsoft(lambda *_: (401, ""))
+        cloud.until = 9e9
+        self.assertRaises(Trouble, cloud.call, "GET", "/x")
+        self.assertEqual(cloud.until, 0.0)
+
     def test_too_many_questions_silence_all_for_as_long_as_is_said(self):
         cloud, answers = microsoft(lambda *_: (429, "", {"Retry-After": "60"}))
         for _ in range(3):

@@ -55,6 +55,13 @@ class Silence(unittest.TestCase):
         self.assertEqual(shown[fleet[0].pool]["silent"], [f"{fleet[0].name} since 2026-11-27T01:00Z"])
 
 
+    def test_each_pool_has_its_own_machines_and_those_that_leave_no_time(self):
+        fleet = [*FLEET[:2], FLEET[2]._replace(pool="c-other"), FLEET[3]._replace(pool="c-other", state="leaving")]
+        conditions = {each: ("leaving" if each.state == "leaving" else "", "") for each in fleet}
+        shown = pools(world(fleet, ()).listing, {each.name: node(each) for each in fleet}, conditions, {}, {}, lambda *_: ())
+        self.assertEqual({name: (each["ready"], each.get("leaving")) for name, each in shown.items()}, {"c-linux": (2, None), "c-other": (1, [fleet[3].name])})
+
+
 class Absence(unittest.TestCase):
     def test_a_ghost_goes_after_three_whole_lists_and_two_minutes(self):
         got = rounds(FLEET[1:], WELL)
@@ -234,6 +241,8 @@ class Repairs(unittest.TestCase):
         self.assertEqual(self.once([*FLEET, *late], WELL, settings=Settings(per_hour=9)), [("replace", late[0].name)])
         before = ({"machine": "x", "pool": "c-linux", "what": "lost", "at": NOW},)
         self.assertEqual(self.once([*FLEET, *late], WELL, settings=Settings(per_hour=9), repairs=before), [])
+        sick = [node(FLEET[0], False, NOW - 1300), *WELL[1:]]
+        self.assertEqual(self.once(FLEET, sick, settings=Settings(per_hour=9), repairs=before), [("replace", FLEET[0].name)])
         same = ({**before[0], "machine": late[0].id, "at": NOW - 300},)
         again = self.once([*FLEET, *late], WELL, settings=Settings(per_hour=9), repairs=same)
         self.assertEqual(again, [("replace", late[0].name)])
