@@ -146,7 +146,7 @@ function Invoke-Repairs {
         containerd           = { Repair-Containerd $Machine $Memory }
         'service kubelet'    = { Repair-Service $Machine $Memory 'kubelet' }
         kubelet              = { Repair-Kubelet $Machine $Memory }
-        CNI                  = { Repair-Conflist $Machine $Memory }
+        CNI                  = { if (-not $Memory.building) { Repair-Conflist $Machine $Memory } }
         'kube-proxy'         = { Repair-Proxy $Machine $Memory }
         HNS                  = { Repair-Hns $Machine $Memory }
         'pod network'        = { if (-not $Memory.building) { Repair-PodNetwork $Machine $BootId $Memory } }

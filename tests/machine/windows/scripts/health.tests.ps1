@@ -36,8 +36,9 @@ foreach ($torn in $null, '', '{"name"', "{`0}") {
         Remove-Item -Force $path
         if ($null -ne $torn) { [IO.File]::WriteAllText($path, $torn) }
         $memory = & $bound
-        foreach ($name in 'nat', 'nat', 'nat', 'flannel.4096') {
-            $fakePc.networks[0].Name = $name
+        # Not before, nor while a stage may be making it anew.
+        foreach ($round in 'nat', 'nat', 'flannel.4096 network', 'flannel.4096 network', 'flannel.4096') {
+            $fakePc.networks[0].Name, $fakePc.due = -split $round
             Invoke-Round $fakeMachine 'boot-1' $memory
             Assert-Equal (Read-Data $path) $null
         }
