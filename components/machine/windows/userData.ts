@@ -67,7 +67,8 @@ export function unpacking(files: readonly PayloadFile[], entry: string): readonl
     "$ErrorActionPreference='Stop'",
     `$p='${gzip(archive(files, entry))}'`,
     "$m=[IO.MemoryStream][Convert]::FromBase64String($p)",
-    "$m=New-Object IO.Compression.GZipStream($m,[IO.Compression.CompressionMode]::Decompress)",
+    // 0 is Decompress.
+    "$m=New-Object IO.Compression.GZipStream($m,[IO.Compression.CompressionMode]0)",
     "$a=(New-Object IO.StreamReader $m).ReadToEnd()|ConvertFrom-Json",
     // Access denied, abandoned by an interrupted run, or held by one that keeps failing: none is a reason to stop.
     "try{$l=New-Object Threading.Mutex($false,'Global\\fenestra-run');$h=$l.WaitOne(600000)}catch{}",
