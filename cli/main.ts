@@ -56,12 +56,15 @@ function progress(doing: string | undefined): void {
 
 async function start(): Promise<ExitCode> {
   const err = (text: string) => void process.stderr.write(text);
-  // A reader such as head has seen enough.
-  process.stdout.on("error", (error: NodeJS.ErrnoException) => {
-    if (error.code === "EPIPE") process.exit();
-    err(`fenestra: the output cannot be written: ${error.message}\n`);
-    process.exit(exitCodes.findings);
-  });
+  for (const stream of [process.stdout, process.stderr])
+    stream.on("error", (error: NodeJS.ErrnoException) => {
+      // Whoever has begun something ends it in its own way, as where the terminal is gone.
+      if (process.emit("SIGHUP")) return;
+      // A reader such as head has seen enough.
+      if (error.code === "EPIPE") process.exit();
+      err(`fenestra: the output cannot be written: ${error.message}\n`);
+      process.exit(exitCodes.findings);
+    });
   const problem = packageProblem(programFolder);
   if (problem !== undefined) {
     err(`fenestra: ${problem}\n`);

@@ -239,9 +239,13 @@ function untilInterrupted(
   };
   const signals: readonly NodeJS.Signals[] = ["SIGINT", "SIGTERM"];
   for (const signal of signals) process.on(signal, interrupt);
+  // Said again by each line that cannot be written.
+  const hangUp = (): void => void (controller.signal.aborted || interrupt());
+  process.on("SIGHUP", hangUp);
   return {
     interrupted: controller.signal,
     release: () => {
+      process.off("SIGHUP", hangUp);
       for (const signal of signals) process.off(signal, interrupt);
     },
   };

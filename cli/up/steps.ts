@@ -106,6 +106,9 @@ export function untilInterrupted(tell: () => void): Interrupt {
   };
   const signals: readonly NodeJS.Signals[] = ["SIGINT", "SIGTERM"];
   for (const signal of signals) process.on(signal, interrupt);
+  // Nobody asks for haste by it, and each line that cannot be written says it again.
+  const hangUp = (): void => void (controller.signal.aborted || interrupt());
+  process.on("SIGHUP", hangUp);
   return {
     signal: controller.signal,
     follow: (child) => {
@@ -113,6 +116,7 @@ export function untilInterrupted(tell: () => void): Interrupt {
       child.once("close", () => children.delete(child));
     },
     release: () => {
+      process.off("SIGHUP", hangUp);
       for (const signal of signals) process.off(signal, interrupt);
     },
   };

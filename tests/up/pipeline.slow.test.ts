@@ -1,8 +1,10 @@
 // Sees what nothing faster does: the parts of `up` for a pipeline, with the calls that they make of Pulumi's CLI.
 import assert from "node:assert/strict";
-import { spawnSync } from "node:child_process";
+import { spawn, spawnSync } from "node:child_process";
+import { once } from "node:events";
 import { copyFileSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import path from "node:path";
+import { setTimeout } from "node:timers/promises";
 import { unread } from "../../cli/up/engine.ts";
 import { runStack } from "../support/mocks.ts";
 import { suiteFolder } from "../support/suite.ts";
@@ -37,6 +39,10 @@ describe("the parts of up for a pipeline", function () {
   this.timeout(300_000);
   const folder = suiteFolder();
   const at = (...names: readonly string[]) => path.join(folder, ...names);
+  const env = {
+    ...{ PATH: `${folder}:${path.dirname(process.execPath)}:/usr/bin:/bin`, PULUMI_BACKEND_URL: "s3://state" },
+    ...{ FOLDER: folder, TMPDIR: folder, HOME: folder },
+  };
   before(() => {
     writeFileSync(at("pulumi"), `#!/bin/sh\nexec '${process.execPath}' '${root}/tests/up/pulumi.ts' "$@"\n`, {
       mode: 0o755,
@@ -59,10 +65,7 @@ describe("the parts of up for a pipeline", function () {
     const { status, stdout, stderr } = spawnSync(process.execPath, all, {
       cwd: folder,
       encoding: "utf8",
-      env: {
-        ...{ PATH: `${folder}:${path.dirname(process.execPath)}:/usr/bin:/bin`, PULUMI_BACKEND_URL: "s3://state" },
-        ...{ FOLDER: folder, TMPDIR: folder, HOME: folder, FAILS: fails },
-      },
+      env: { ...env, FAILS: fails },
     });
     const calls = existsSync(at("calls")) ? readFileSync(at("calls"), "utf8").trim().split("\n") : [];
     return {
@@ -160,6 +163,24 @@ describe("the parts of up for a pipeline", function () {
     assert.deepEqual([status, calls], [1, ["stack export --stack aws-dev", compare]]);
     assert.equal(up("--drift").status, 0);
   });
+
+  for (const [what, signals] of [
+    ["reader of its output ends by the same Ctrl-C, as tee does", ["SIGINT"]],
+    ["terminal is closed", ["SIGHUP", "SIGHUP"]],
+    ["reader of its output ends", []],
+  ] as const)
+    it(`end what is running in its own way where the ${what}`, async () => {
+      for (const name of ["begun", "ended"]) rmSync(at(name), { force: true });
+      writeFileSync(at("state.json"), JSON.stringify(made));
+      const all = [path.join(root, "cli/main.ts"), "up", "--stack", "aws-dev", "--preview", "approved"];
+      const child = spawn(process.execPath, all, { cwd: folder, env: { ...env, LASTS: "copy: preview" } });
+      while (!existsSync(at("begun")) && child.exitCode === null) await setTimeout(100);
+      child.stdout.destroy();
+      child.stderr.destroy();
+      for (const signal of signals) child.kill(signal);
+      const [code] = await once(child, "exit");
+      assert.deepEqual([code, existsSync(at("ended"))], [130, true]);
+    });
 
   it("name a file that has something else where Pulumi looks for a text", () => {
     for (const [name, line] of [

@@ -6,7 +6,13 @@ import { credentials } from "@grpc/grpc-js";
 import services from "@pulumi/pulumi/proto/events_grpc_pb.js";
 import messages from "@pulumi/pulumi/proto/events_pb.js";
 
-const { FOLDER = "", FAILS = "", PULUMI_BACKEND_URL: backend = "", PULUMI_SKIP_CHECKPOINTS: quick } = process.env;
+const {
+  FOLDER = "",
+  FAILS = "",
+  LASTS = "",
+  PULUMI_BACKEND_URL: backend = "",
+  PULUMI_SKIP_CHECKPOINTS: quick,
+} = process.env;
 const words = process.argv.slice(2);
 const after = (flag: string): string => words[words.indexOf(flag) + 1] ?? "";
 const own = (name: string): string => path.join(FOLDER, name);
@@ -27,7 +33,24 @@ else {
     console.error(line.startsWith("up ") ? "error: the stack is currently locked by 1 lock(s)." : "it failed");
     process.exit(4);
   }
+  if (LASTS !== "" && line.includes(LASTS)) await last();
   await answer(words.slice(0, 2).join(" "));
+}
+
+/** Works and tells of it until it is interrupted, and then for a second longer, as an update ends what it has begun. */
+async function last(): Promise<void> {
+  let end = Number.POSITIVE_INFINITY;
+  process.on("SIGINT", () => {
+    if (end < Number.POSITIVE_INFINITY) process.exit(1);
+    end = Date.now() + 1_000;
+  });
+  writeFileSync(own("begun"), "");
+  while (Date.now() < end) {
+    console.log("~ at work");
+    await setTimeout(100);
+  }
+  writeFileSync(own("ended"), "");
+  process.exit(1);
 }
 
 async function answer(call: string): Promise<void> {
