@@ -19,7 +19,7 @@ import { commandOf, type Terminal, UsageError } from "./exit.ts";
 import { clusterIn } from "./kubeconfig.ts";
 import { stackChoices, stackOption } from "./project.ts";
 import { inSession, pulumiLine, type Session, watched } from "./up/session.ts";
-import { Declined, runLine, type Step } from "./up/steps.ts";
+import { Declined, quoted, runLine, type Step } from "./up/steps.ts";
 
 const declaration = new Declaration()
   .description(
@@ -62,12 +62,15 @@ export function downSteps(session: Session, given: Options, terminal: Terminal):
 }
 
 function lossStep(session: Session, { yes }: Options, terminal: Terminal, left: Leftover[]): Step {
-  const { stack, engine, secrets } = session;
+  const { stack, engine, place, secrets } = session;
   const { out, ask } = terminal;
   return {
     id: "loss",
     title: "What will be lost, and what would be left",
-    byHand: ["kubectl get services,persistentvolumeclaims,persistentvolumes --all-namespaces"],
+    byHand: [
+      `export PULUMI_BACKEND_URL=${quoted(place.backend)}`,
+      "kubectl get services,persistentvolumeclaims,persistentvolumes --all-namespaces",
+    ],
     run: async (signal) => {
       // Whoever was ended after that, or asks another place.
       if (!(await engine.exists()))
