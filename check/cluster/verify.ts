@@ -1,7 +1,7 @@
 import { randomBytes } from "node:crypto";
 import type { V1NamespaceCondition } from "@kubernetes/client-node";
 import { Refused } from "../../components/gates/apiProbe.ts";
-import { messageOf } from "../../components/gates/poll.ts";
+import { atInterrupt, messageOf } from "../../components/gates/poll.ts";
 import { type CheckResult, NotYet, runChecks, until } from "../check.ts";
 import { exporterNamespace, windowsBuildLabel } from "../facts.ts";
 import { type Output, plain, recapLines, resultLines, summaryLine, timed } from "../report.ts";
@@ -237,16 +237,5 @@ function untilInterrupted(
     err("interrupted; what was made is removed, a second Ctrl-C leaves it\n");
     controller.abort();
   };
-  const signals: readonly NodeJS.Signals[] = ["SIGINT", "SIGTERM"];
-  for (const signal of signals) process.on(signal, interrupt);
-  // Said again by each line that cannot be written.
-  const hangUp = (): void => void (controller.signal.aborted || interrupt());
-  process.on("SIGHUP", hangUp);
-  return {
-    interrupted: controller.signal,
-    release: () => {
-      process.off("SIGHUP", hangUp);
-      for (const signal of signals) process.off(signal, interrupt);
-    },
-  };
+  return { interrupted: controller.signal, release: atInterrupt(controller.signal, interrupt) };
 }

@@ -2,7 +2,7 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import path from "node:path";
 import type { Readable } from "node:stream";
-import { messageOf } from "../../components/gates/poll.ts";
+import { atInterrupt, messageOf } from "../../components/gates/poll.ts";
 import { programFolder } from "../packages.ts";
 
 /** A part of what a command does, which can be taken up again. */
@@ -104,21 +104,14 @@ export function untilInterrupted(tell: () => void): Interrupt {
     controller.abort();
     for (const child of children) child.kill("SIGINT");
   };
-  const signals: readonly NodeJS.Signals[] = ["SIGINT", "SIGTERM"];
-  for (const signal of signals) process.on(signal, interrupt);
-  // Nobody asks for haste by it, and each line that cannot be written says it again.
-  const hangUp = (): void => void (controller.signal.aborted || interrupt());
-  process.on("SIGHUP", hangUp);
+  const release = atInterrupt(controller.signal, interrupt);
   return {
     signal: controller.signal,
     follow: (child) => {
       children.add(child);
       child.once("close", () => children.delete(child));
     },
-    release: () => {
-      process.off("SIGHUP", hangUp);
-      for (const signal of signals) process.off(signal, interrupt);
-    },
+    release,
   };
 }
 
