@@ -16,17 +16,17 @@ interface Budget {
 const others = /^(?!(components|plan|check|rehearsal|cli|docs|tests)\/)/;
 
 const words: Readonly<Record<string, Budget>> = {
-  components: { paths: /^components\//, most: 208_608, aim: 178_000 },
-  plan: { paths: /^plan\//, most: 37_847, aim: 38_000 },
-  check: { paths: /^check\//, most: 23_737, aim: 24_000 },
-  rehearsal: { paths: /^rehearsal\//, most: 64_138, aim: 62_000 },
-  cli: { paths: /^cli\//, most: 32_504, aim: 18_000 },
-  "examples, ci, root": { paths: others, most: 22_858, aim: 18_000 },
-  docs: { paths: /^docs\//, most: 36_204, aim: 38_000 },
-  tests: { paths: /^tests\//, most: 212_536, aim: 192_000 },
-  whole: { paths: /^/, most: 638_432, aim: 570_000 },
+  components: { paths: /^components\//, most: 211_330, aim: 178_000 },
+  plan: { paths: /^plan\//, most: 37_874, aim: 38_000 },
+  check: { paths: /^check\//, most: 23_959, aim: 24_000 },
+  rehearsal: { paths: /^rehearsal\//, most: 64_141, aim: 62_000 },
+  cli: { paths: /^cli\//, most: 33_285, aim: 18_000 },
+  "examples, ci, root": { paths: others, most: 22_966, aim: 18_000 },
+  docs: { paths: /^docs\//, most: 36_271, aim: 38_000 },
+  tests: { paths: /^tests\//, most: 217_871, aim: 192_000 },
+  whole: { paths: /^/, most: 647_697, aim: 570_000 },
 };
-const files: Budget = { paths: /^/, most: 879, aim: 950 };
+const files: Budget = { paths: /^/, most: 880, aim: 950 };
 
 // What programs write does not count.
 const written = /(package-lock\.json|go\.mod|\.sum|lock\.json|schema\.json)$/;
