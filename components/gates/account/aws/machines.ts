@@ -120,7 +120,8 @@ export const machineQuestions: readonly Question<AwsNeeds>[] = [
         ];
         if (state !== "available" || architecture !== "x86_64")
           yield refused(`the image ${name} is ${state}, ${architecture}`, mend);
-        const isWindows = image.text("Platform", "") === "windows";
+        // "windows" by EC2's documents, "Windows" by its model.
+        const isWindows = image.text("Platform", "").toLowerCase() === "windows";
         if (!name.startsWith("resolve:") && isWindows === !(machine.isWindows ?? isWindows))
           yield refused(`the image ${name} is ${isWindows ? "" : "not "}of Windows, unlike ${machine.setting}`, mend);
         const end = image.text("DeprecationTime", "9999-01-01");

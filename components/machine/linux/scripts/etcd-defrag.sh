@@ -26,7 +26,7 @@ if [[ $alarms == *NOSPACE* ]]; then
 fi
 # The member does not respond meanwhile, so it runs only when enough space would be freed, or there is none.
 if ((full || (size > DEFRAG_BYTES && used * 2 < size))); then
-  own_turn || die "etcd is not defragmented now"
+  own_turn "$MEMBER_ADDRESSES" || die "etcd is not defragmented now"
   local_etcd --command-timeout "${DEFRAG_SECONDS}s" defrag >/dev/null
   log "etcd's database had $size bytes, of which $used were in use"
 fi

@@ -61,10 +61,10 @@ own_slot() {
   sleep "$(((${ETCD_NAME##*-} * TURN_SECONDS - $(date +%s) % period + period) % period))"
 }
 
-# own_turn [addresses]: waits for the slot and then for all members, or those, to be well. Fails when one is not.
+# own_turn <addresses>: waits for the slot and then for those members to be well. Fails when one is not.
 own_turn() {
   own_slot
-  retry 6 5 members_well "$@" || { log "error: a member of etcd is not well: $(tail -n 1 "$scratch/health")"; return 1; }
+  retry 6 5 members_well "$1" || { log "error: a member of etcd is not well: $(tail -n 1 "$scratch/health")"; return 1; }
 }
 
 # member_with <peer URL>: id, name, client URLs, learner of that member, separated by tabs, `-` for what is empty.
