@@ -18,6 +18,7 @@ import { heldTypes } from "../plan/replacement/table.ts";
 import { commandOf, type Terminal, UsageError } from "./exit.ts";
 import { clusterIn } from "./kubeconfig.ts";
 import { stackChoices, stackOption } from "./project.ts";
+import { hasNothing } from "./up/engine.ts";
 import { inSession, pulumiLine, type Session, watched } from "./up/session.ts";
 import { Declined, quoted, runLine, type Step } from "./up/steps.ts";
 
@@ -130,7 +131,7 @@ function destroyStep({ stack, spec, engine, interrupt }: Session, terminal: Term
     id: "destroy",
     title: "Destroy it",
     byHand: [pulumiLine("destroy", "--stack", stack)],
-    isDone: async () => !(await engine.exists()) || (await engine.state()).length === 0,
+    isDone: () => hasNothing(engine),
     run: async () => {
       const destroy = async () => await watched(engine.destroy, terminal, (await engine.state()).length);
       const pause = async () => await sleep(60_000, undefined, { signal: interrupt.signal });

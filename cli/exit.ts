@@ -1,7 +1,8 @@
-import { accessSync, closeSync, constants, existsSync, lstatSync, openSync } from "node:fs";
+import { accessSync, closeSync, constants, existsSync, openSync } from "node:fs";
 import path from "node:path";
 import type { Command as Declaration, OptionValues } from "@commander-js/extra-typings";
 import type { Output } from "../check/report.ts";
+import { isThere } from "../components/model/json.ts";
 
 export const exitCodes = {
   fine: 0,
@@ -112,7 +113,7 @@ export function requireFolder(option: string, folder: string | undefined): void 
   withUserFile(`${option} ${folder}`, ownFolder, () => {
     let there = path.resolve(folder);
     // A link that leads nowhere is there.
-    while (lstatSync(there, { throwIfNoEntry: false }) === undefined) there = path.dirname(there);
+    while (!isThere(there)) there = path.dirname(there);
     accessSync(`${there}/.`, constants.W_OK);
   });
 }

@@ -17,7 +17,7 @@ import {
 } from "./exit.ts";
 import { isOnlyOf } from "./kubeconfig.ts";
 import { stackChoices, stackOption } from "./project.ts";
-import type { Look } from "./up/engine.ts";
+import { hasNothing, type Look } from "./up/engine.ts";
 import type { Notes } from "./up/evidence.ts";
 import { approvedIn, driftStep, pluginsStep, writtenStep } from "./up/pipeline.ts";
 import type { Place } from "./up/places.ts";
@@ -131,20 +131,12 @@ function preflightStep(session: Session, { skip = [] }: Options, terminal: Termi
     isDone: async () => process.env[skipVariable] === "all",
     run: async () => {
       const { command } = await import("./preflight.ts");
-      const first = (await hasNothing(session)) ? ["--first"] : [];
+      // Before the first `up` the place may not be there.
+      const first = (await hasNothing(session.engine).catch(() => false)) ? ["--first"] : [];
       if ((await runPart(command, [...words, ...first], terminal)) !== exitCodes.fine)
         throw new Error("the cloud would refuse what is said above; --skip ID leaves out a question that is wrong");
     },
   };
-}
-
-/** Whether the stack has no resources, as far as its place tells: before the first `up` there may be none. */
-async function hasNothing({ engine }: Session): Promise<boolean> {
-  try {
-    return !(await engine.exists()) || (await engine.state()).length === 0;
-  } catch {
-    return false;
-  }
 }
 
 /** Time that a new role may take to reach a service. */
@@ -257,10 +249,11 @@ export const difference = (one: readonly string[], other: readonly string[]): re
 /** @throws UsageError where a kubeconfig cannot be written, or would take the place of more than this cluster's */
 export function refuseLostKubeconfig(cluster: string, file: string): void {
   requireWritable("--kubeconfig", file);
+  if (!existsSync(file)) return;
   // A new file takes its place: /dev/null would be gone for all.
-  const unread = existsSync(file) ? fileProblem(file) : undefined;
+  const unread = fileProblem(file);
   if (unread !== undefined) throw new UsageError(`--kubeconfig ${file} ${unread}; allowed: a file`);
-  const text = existsSync(file) ? readFileSync(file, "utf8").trim() : "";
+  const text = readFileSync(file, "utf8").trim();
   if (text !== "" && !isOnlyOf(cluster, text))
     throw new UsageError(`--kubeconfig ${file} is not the kubeconfig of ${cluster} alone; allowed: another file`);
 }

@@ -81,6 +81,10 @@ export interface Engine {
   readonly remove: () => Promise<void>;
 }
 
+/** Whether the stack has no resources, or is none. */
+export const hasNothing = async ({ exists, state }: Engine): Promise<boolean> =>
+  !(await exists()) || (await state()).length === 0;
+
 /**
  * Pulumi's CLI for the Automation API, which hands Ctrl-C on once.
  *

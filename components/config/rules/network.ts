@@ -149,13 +149,8 @@ export const networkRules: Rules = {
     const open = settings["access.public"]?.allow.length ?? 0;
     const room =
       cloudFacts[settings.cloud].network.mostCallers - own.length - (settings["access.private"]?.allow.length ?? 0);
-    if (open > room)
-      return refuse(
-        key("access.public.allow"),
-        open,
-        "are more networks than a security group takes",
-        `at most ${room}`,
-      );
+    const path = key("access.public.allow");
+    if (open > room) return refuse(path, open, "are more networks than a security group takes", `at most ${room}`);
     return (["public", "private"] as const).flatMap((way) => {
       const allow = settings[`access.${way}`]?.allow ?? [];
       return allow.flatMap((value, index) => {

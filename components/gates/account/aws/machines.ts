@@ -26,10 +26,13 @@ const latest = async (ask: Ask, Name: string): Promise<string> => {
   return found.isNone ? "" : found.text("Parameter.Value");
 };
 
+const sizeFilters = (machines: readonly AwsMachine[]) => [
+  { Name: "instance-type", Values: [...new Set(machines.flatMap(({ sizes }) => sizes))] },
+];
+
 /** EC2's own description of the sizes of all machines, by their names. */
 export async function sizesOf(ask: Ask, machines: readonly AwsMachine[]): Promise<(size: string) => Reply | undefined> {
-  const Values = [...new Set(machines.flatMap(({ sizes }) => sizes))];
-  const found = await ask("ec2:DescribeInstanceTypes", { Filters: [{ Name: "instance-type", Values }] });
+  const found = await ask("ec2:DescribeInstanceTypes", { Filters: sizeFilters(machines) });
   found.list("InstanceTypes");
   return (size) => found.find("InstanceTypes", "InstanceType", size);
 }
@@ -69,12 +72,12 @@ export const machineQuestions: readonly Question<AwsNeeds>[] = [
           `this account has no zone ${closed.join(", ")} in ${region}`,
           `fenestra:network zones: of ${open.join(", ")}`,
         );
-      const Values = [...new Set(machines.flatMap((each) => each.sizes))];
-      const Filters = [{ Name: "instance-type", Values }];
-      const offers = await ask("ec2:DescribeInstanceTypeOfferings", { LocationType: "availability-zone", Filters });
+      const where = { LocationType: "availability-zone", Filters: sizeFilters(machines) };
+      const offers = await ask("ec2:DescribeInstanceTypeOfferings", where);
       const offered = offers
         .list("InstanceTypeOfferings")
         .map((each) => [each.text("InstanceType"), each.text("Location")]);
+      const sizeOf = await sizesOf(ask, machines);
       for (const machine of machines) {
         const { setting, sizes, zones } = machine;
         const there = [...new Set(offered.flatMap(([size = "", zone = ""]) => (sizes.includes(size) ? [zone] : [])))];
@@ -84,7 +87,6 @@ export const machineQuestions: readonly Question<AwsNeeds>[] = [
             `${sizes.join(", ")} is not offered in ${missing.join(", ")}`,
             `${there.length === 0 ? "" : `zones of ${there.sort().join(", ")}, or `}another size, in ${setting}`,
           );
-        const sizeOf = await sizesOf(ask, machines);
         for (const size of sizes) {
           const found = sizeOf(size);
           for (const why of found === undefined ? [] : abilities(found, machine))
@@ -100,6 +102,7 @@ export const machineQuestions: readonly Question<AwsNeeds>[] = [
     ofMachine: true,
     async *run({ machines }, ask) {
       const onlyAllowed = (await ask("ec2:GetAllowedImagesSettings")).text("State") === "enabled";
+      const sizeOf = await sizesOf(ask, machines);
       for (const machine of machines) {
         const name = textOf(machine.template.imageId) ?? "";
         const mend = `another image in ${machine.setting}`;
@@ -129,7 +132,6 @@ export const machineQuestions: readonly Question<AwsNeeds>[] = [
           yield doubtful(`the image ${id} is deprecated on ${end}`, mend);
         if (image.is("ImageAllowed", false))
           yield doubtful(`the image ${id} will be forbidden once Allowed AMIs is on`, mend);
-        const sizeOf = await sizesOf(ask, machines);
         for (const size of image.text("BootMode", "") === "uefi" ? machine.sizes : []) {
           const modes = sizeOf(size)?.texts("SupportedBootModes") ?? [];
           if (modes.length > 0 && !modes.includes("uefi"))

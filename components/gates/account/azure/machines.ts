@@ -60,11 +60,11 @@ function* bootOf(image: Reply, name: string, size: string, sku: Reply | undefine
 async function* ofGallery(
   ask: Ask,
   id: string,
-  needs: AzureNeeds,
+  region: string,
   { sizes: [size = ""], profile }: AzureMachine,
+  has: Reply | undefined,
   mend: string,
 ): AsyncGenerator<Objection> {
-  const { region } = needs;
   const [definition = "", pinned] = id.split(/\/versions\//i);
   const found = await ask(galleryRight, path(`${definition}/versions`, "2023-07-03"), /NotFound$/);
   const versions = found.isNone ? [] : found.list("value").map(galleryVersion);
@@ -78,9 +78,8 @@ async function* ofGallery(
   else if (pinned === undefined && !versions.some(({ isMade, newestIn }) => isMade && newestIn.includes(region)))
     yield refused(`no version of ${id} can be the newest in ${region}`, `replicate one to ${region}, or ${mend}`);
   if (found.isNone) return;
-  const sku = (await skusOf(ask, needs))(size);
   const image = await ask(definitionRight, path(definition, "2023-07-03"));
-  yield* bootOf(image, id, size, sku, mend);
+  yield* bootOf(image, id, size, has, mend);
   const osType = mapOf(profile.osProfile).windowsConfiguration === undefined ? "Linux" : "Windows";
   for (const [key, wanted] of Object.entries({ osType, osState: "Generalized", architecture: "x64" })) {
     const is = image.text(`properties.${key}`, wanted);
@@ -105,7 +104,13 @@ function galleryVersion(reply: Reply) {
   };
 }
 
-async function* ofMarket(ask: Ask, needs: AzureNeeds, machine: AzureMachine, mend: string): AsyncGenerator<Objection> {
+async function* ofMarket(
+  ask: Ask,
+  needs: AzureNeeds,
+  machine: AzureMachine,
+  has: Reply | undefined,
+  mend: string,
+): AsyncGenerator<Objection> {
   const reference = mapOf(mapOf(machine.profile.storageProfile).imageReference);
   const [publisher, offer, sku, version] = ["publisher", "offer", "sku", "version"].map((key) =>
     textOf(reference[key]),
@@ -129,7 +134,7 @@ async function* ofMarket(ask: Ask, needs: AzureNeeds, machine: AzureMachine, men
   else if (state !== "Active") yield doubtful(`the image ${name} ${wanted} will be withdrawn`, mend);
   yield* diskOf(name, image.number("properties.osDiskImage.sizeInGb", 0), machine);
   const [size = ""] = machine.sizes;
-  yield* bootOf(image, name, size, (await skusOf(ask, needs))(size), mend);
+  yield* bootOf(image, name, size, has, mend);
 }
 
 export const machineQuestions: readonly Question<AzureNeeds>[] = [
@@ -218,11 +223,13 @@ export const machineQuestions: readonly Question<AzureNeeds>[] = [
     id: "image",
     ofMachine: true,
     async *run(needs, ask) {
+      const skuOf = await skusOf(ask, needs);
       for (const machine of needs.machines) {
         const mend = `another image in ${machine.setting}`;
+        const has = skuOf(machine.sizes[0] ?? "");
         const id = textOf(mapOf(mapOf(machine.profile.storageProfile).imageReference).id);
-        if (id === undefined) yield* ofMarket(ask, needs, machine, mend);
-        else yield* ofGallery(ask, id, needs, machine, mend);
+        if (id === undefined) yield* ofMarket(ask, needs, machine, has, mend);
+        else yield* ofGallery(ask, id, needs.region, machine, has, mend);
       }
     },
   },
