@@ -2,19 +2,16 @@ import assert from "node:assert/strict";
 import { parse } from "yaml";
 import { Secret, textOf } from "../../components/gates/values.ts";
 import { expiryWarning, kubeconfig, Pki, signInKubeconfig } from "../../components/pki/pki.ts";
-import { inventory, ofType, type Recorded, resource, withMocks } from "../support/mocks.ts";
-
-const caType = "tls:index/selfSignedCert:SelfSignedCert";
+import { ofType, type Recorded, withMocks } from "../support/mocks.ts";
 
 function make(
-  protect: boolean,
   serviceAccountKeys: readonly string[] = ["ecdsa"],
   encryptionKeys: readonly string[] = ["key1"],
 ): Promise<Recorded> {
   return withMocks(() => {
     const pki = new Pki("demo-pki", {
       cluster: "demo",
-      protect,
+      protect: true,
       serviceAccountKeys,
       encryptionKeys,
       kubeconfigGeneration: 2,
@@ -30,91 +27,15 @@ function make(
 }
 
 describe("keys and certificates", () => {
-  it("are these resources, all protected in production but the administrator's", async () => {
-    assert.equal(
-      inventory(await make(true)),
-      [
-        "fenestra-test (pulumi:pulumi:Stack)",
-        "  demo-pki (fenestra:pki:Pki)",
-        "    demo-pki-admin (tls:index/certRequest:CertRequest)",
-        "    demo-pki-admin (tls:index/locallySignedCert:LocallySignedCert)",
-        "    demo-pki-admin (tls:index/privateKey:PrivateKey)",
-        "    demo-pki-encryption-key (random:index/randomBytes:RandomBytes) protected",
-        "    demo-pki-etcd-ca (tls:index/privateKey:PrivateKey) protected",
-        "    demo-pki-etcd-ca (tls:index/selfSignedCert:SelfSignedCert) protected",
-        "    demo-pki-front-proxy-ca (tls:index/privateKey:PrivateKey) protected",
-        "    demo-pki-front-proxy-ca (tls:index/selfSignedCert:SelfSignedCert) protected",
-        "    demo-pki-kubernetes-ca (tls:index/privateKey:PrivateKey) protected",
-        "    demo-pki-kubernetes-ca (tls:index/selfSignedCert:SelfSignedCert) protected",
-        "    demo-pki-people-2 (tls:index/certRequest:CertRequest)",
-        "    demo-pki-people-2 (tls:index/locallySignedCert:LocallySignedCert)",
-        "    demo-pki-people-2 (tls:index/privateKey:PrivateKey)",
-        "    demo-pki-service-account (tls:index/privateKey:PrivateKey) protected",
-        "",
-      ].join("\n"),
-    );
-    assert.doesNotMatch(inventory(await make(false)), /protected/);
-  });
-
   it("of service accounts are RSA-2048 but the first, and only the one that signs is protected", async () => {
-    const keys = ofType(await make(true, ["rsa-1", "ecdsa"]), "tls:index/privateKey:PrivateKey");
+    const keys = ofType(await make(["rsa-1", "ecdsa"]), "tls:index/privateKey:PrivateKey");
     const of = (name: string) => [keys.get(name)?.inputs, keys.get(name)?.options.protect];
     assert.deepEqual(of("demo-pki-service-account-rsa-1"), [{ algorithm: "RSA", rsaBits: 2048 }, true]);
     assert.deepEqual(of("demo-pki-service-account"), [{ algorithm: "ECDSA", ecdsaCurve: "P256" }, false]);
   });
 
-  it("are ECDSA P-256, every one", async () => {
-    const keys = [...ofType(await make(true), "tls:index/privateKey:PrivateKey").values()];
-    const algorithms = keys.map(({ inputs }) => inputs);
-    const wanted = keys.map(() => ({ algorithm: "ECDSA", ecdsaCurve: "P256" }));
-    assert.deepEqual(algorithms, wanted);
-  });
-
-  it("have authorities of ten years that no change of the program renews", async () => {
-    const recorded = await make(true);
-    for (const [name, commonName] of [
-      ["demo-pki-kubernetes-ca", "kubernetes"],
-      ["demo-pki-etcd-ca", "etcd-ca"],
-      ["demo-pki-front-proxy-ca", "front-proxy-ca"],
-    ] as const) {
-      const { inputs, options } = resource(recorded, caType, name);
-      const { privateKeyPem, ...plain } = inputs;
-      assert.ok(privateKeyPem instanceof Secret);
-      assert.deepEqual(plain, {
-        isCaCertificate: true,
-        setSubjectKeyId: true,
-        subject: { commonName },
-        allowedUses: ["cert_signing", "crl_signing", "digital_signature", "key_encipherment"],
-        validityPeriodHours: 87_600,
-      });
-      assert.deepEqual(options.ignoreChanges, [
-        "allowedUses",
-        "earlyRenewalHours",
-        "setSubjectKeyId",
-        "subject",
-        "validityPeriodHours",
-      ]);
-    }
-  });
-
-  it("have an administrator of kubeadm's group and one of this generation, each for one year, renewed 90 days before", async () => {
-    const recorded = await make(true);
-    for (const [name, commonName, organization] of [
-      ["demo-pki-admin", "kubernetes-admin", "kubeadm:cluster-admins"],
-      ["demo-pki-people-2", "fenestra-administrator", "fenestra:administrators-2"],
-    ] as const) {
-      assert.deepEqual(resource(recorded, "tls:index/certRequest:CertRequest", name).inputs.subject, {
-        commonName,
-        organization,
-      });
-      const { inputs } = resource(recorded, "tls:index/locallySignedCert:LocallySignedCert", name);
-      const validity = [inputs.allowedUses, inputs.validityPeriodHours, inputs.earlyRenewalHours];
-      assert.deepEqual(validity, [["digital_signature", "client_auth"], 8760, 2160]);
-    }
-  });
-
   it("encrypt with 32 random bytes, and only those that encrypt are protected", async () => {
-    const keys = ofType(await make(true, ["ecdsa"], ["key2", "key1"]), "random:index/randomBytes:RandomBytes");
+    const keys = ofType(await make(["ecdsa"], ["key2", "key1"]), "random:index/randomBytes:RandomBytes");
     const made = [...keys.values()].map(({ name, inputs, options }) => [name, inputs, options.protect]);
     assert.deepEqual(made, [
       ["demo-pki-encryption-key-key2", { length: 32 }, true],
@@ -123,7 +44,7 @@ describe("keys and certificates", () => {
   });
 
   it("leave as secrets, except the certificates", async () => {
-    const { outputs } = (await make(true)).program;
+    const { outputs } = (await make()).program;
     const secrets = Object.entries(outputs)
       .sort()
       .map(([name, value]) => [name, value instanceof Secret]);
@@ -173,8 +94,6 @@ describe("kubeconfig", () => {
       "current-context": "demo",
     });
   });
-
-  it("checks the certificate against another name when one is given", () => {});
 
   it("lets people sign in by kubectl's plug-in, and holds no secret", () => {
     const issuer = { name: "corp", issuer: "https://id.example", clientId: "kubernetes", usernameClaim: "email" };

@@ -140,19 +140,6 @@ export function shortUrn(urn: string): string {
   return `${type} ${nameOfUrn(urn)}`;
 }
 
-/** The inventory of a run as text, children below parents. */
-export function inventory({ program }: Recorded): string {
-  const children = Map.groupBy(program.resources, ({ parent }) => parent);
-  const lines = (parent: string | undefined, depth: number): readonly string[] =>
-    [...(children.get(parent) ?? [])]
-      .sort((a, b) => (`${a.name} ${a.type}` < `${b.name} ${b.type}` ? -1 : 1))
-      .flatMap((each) => [
-        `${"  ".repeat(depth)}${each.name} (${each.type})${each.options.protect === true ? " protected" : ""}`,
-        ...lines(each.urn, depth + 1),
-      ]);
-  return `${lines(undefined, 0).join("\n")}\n`;
-}
-
 /** `azure-native:network:Subnet` of `network:Subnet`. */
 export function azureType(short: string): string {
   return `azure-native:${short}`;
