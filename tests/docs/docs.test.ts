@@ -99,21 +99,6 @@ describe("documents and their links", () => {
     const gone = named.filter((entry) => !isThere(entry.split(": ")[1] ?? ""));
     assert.deepEqual(gone, []);
   });
-
-  it("draw the tree of the architecture as it is", () => {
-    const tree = readDocument("docs/architecture.md").blocks.find(({ text }) => text.startsWith("index.ts "));
-    const entries = [...(tree?.text ?? "").matchAll(/^( *)((?:[\w.]+\/? )+)/gm)].flatMap(
-      ([, indent = "", names = ""]) =>
-        names
-          .trim()
-          .split(" ")
-          .filter((name) => (indent.length > 0 ? name.endsWith("/") : /\/$|\.ts$/.test(name)))
-          .map((name) => (indent.length === 0 ? name : `components/${name}`)),
-    );
-    assert.ok(entries.length >= 15, entries.join(" "));
-    const missing = entries.filter((entry) => !existsSync(path.join(root, entry)));
-    assert.deepEqual(missing, []);
-  });
 });
 
 const leaves = leavesOf(configJsonSchema()).map(([name]) => name);

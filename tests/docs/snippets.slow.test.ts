@@ -52,13 +52,6 @@ describe("snippets of the documentation", () => {
       assert.ok(loadConfig(readStackFile(`snippet${index}`, pathToFileURL(`${folder}/`))).pools.length > 0);
     });
 
-  it("have a stack file in the README, of at most ten lines, and for Windows workloads", () => {
-    const files = stackSnippets.map(({ at }) => at.split(":")[0]);
-    assert.deepEqual([...new Set(files)].sort(), ["README.md", "docs/domain.md"]);
-    const readme = stackSnippets.find(({ at }) => at.startsWith("README.md"));
-    assert.ok((readme?.text.trimEnd().split("\n").length ?? 99) <= 10);
-  });
-
   it("hold YAML that can be read", () => {
     for (const { at, text } of ofLanguage("yaml"))
       assert.deepEqual(
@@ -68,13 +61,6 @@ describe("snippets of the documentation", () => {
       );
     const others = ofLanguage("yaml").filter(({ text }) => !/^config:/m.test(text));
     for (const { at, text } of others) assert.match(text, /^apiVersion: .+\nkind: /, at);
-  });
-
-  it("say a language that a test knows", () => {
-    // tests/program/transforms.slow.test.ts runs what is in TypeScript.
-    const known = ["sh", "ts", "yaml", "mermaid", ""];
-    const unknown = snippets.filter(({ language }) => !known.includes(language)).map(({ at }) => at);
-    assert.deepEqual(unknown, []);
   });
 
   it("draw with Mermaid: a known kind of diagram, and no semicolon, which would end a statement in the middle of a text", () => {
