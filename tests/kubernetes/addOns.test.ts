@@ -6,8 +6,6 @@ import { credentialSpecContent, pluginHost } from "../../components/kubernetes/a
 import { classForImages, imageReleases, tagPattern, tokensOf } from "../../components/kubernetes/guardRails/places.ts";
 import { runtimeClassProbes } from "../../components/kubernetes/guardRails.ts";
 import { podSpec } from "../../components/kubernetes/manifest.ts";
-import { onNodesThat } from "../../components/kubernetes/workload.ts";
-import { windowsPrograms } from "../../components/machine/windows/paths.ts";
 import { systemNamespaces } from "../../components/model/nodeSettings.ts";
 import { windowsReleases } from "../../components/model/operatingSystems.ts";
 import { monitors } from "../support/alerts.ts";
@@ -15,7 +13,6 @@ import {
   combinations,
   gmsa,
   gmsaSecrets,
-  manifest,
   manifestsOf,
   planOf,
   specOfTitle,
@@ -100,51 +97,17 @@ describe("guard rails", () => {
 });
 
 describe("node problem detector on Windows", () => {
-  it("checks what its health checker knows, with programs that are there", () => {
-    const data = manifest(manifestsOf(everything), "ConfigMap", "node-problem-detector-windows").data ?? {};
-    const checks = Object.values(data).map((text) => JSON.parse(String(text)));
-    const rules = checks.flatMap(({ rules: own }) => own);
-    // As hcsshim shows the files of Dockerfile.windows to a HostProcess pod.
-    const path = "C:\\hpc\\etc\\kubernetes\\node\\bin\\health-checker.exe";
-    const common = ["--enable-repair=false", "--health-check-timeout=15s"];
-    assert.deepEqual(
-      rules.map((rule) => [rule.path, ...rule.args]),
-      [
-        [path, "--component=kubelet", ...common],
-        [path, "--component=cri", ...common, `--crictl-path=${windowsPrograms.crictl}`, "--cri-timeout=10s"],
-      ],
-    );
-    for (const { conditions, rules: own } of checks) assert.equal(conditions[0].type, own[0].condition);
-  });
-
   it("is not sent to Windows Server 2019, for which its image has no part", () => {
     const name = "node-problem-detector-windows";
-    assert.deepEqual(
-      podSpec(manifest(manifestsOf(everything), "DaemonSet", name))?.affinity,
-      onNodesThat({ key: "node.kubernetes.io/windows-build", operator: "NotIn", values: ["10.0.17763"] }),
-    );
     const only2019 = everything.pools.filter(({ release }) => release.name !== "windows-2022");
     const objects = manifestsOf(withPools(everything, only2019)).filter(({ metadata }) => metadata.name === name);
     assert.deepEqual(objects, []);
   });
 });
 
-describe("RuntimeClasses", () => {
-  it("count the machine around a pod only where there is one, on nodes that can make one", () => {
-    const [{ scheduling: plain, overhead: none }, { scheduling, overhead }] = [
-      manifest(manifestsOf(everything), "RuntimeClass", "windows-2022"),
-      manifest(manifestsOf(everything), "RuntimeClass", "windows-2022-hyperv"),
-    ];
-    assert.deepEqual([none, overhead], [undefined, { podFixed: { memory: "320Mi" } }]);
-    const nodeSelector = { ...plain?.nodeSelector, "fenestra.dev/hyperv": "true" };
-    assert.deepEqual(scheduling, { ...plain, nodeSelector });
-  });
-});
-
 describe("system workloads", () => {
   it("have a class, and a token only with a right; Leases are named", () => {
     let [pods, bare] = [0, 0];
-    const leases = new Set<string>();
     for (const { title, spec } of combinations) {
       const all = manifestsOf(spec);
       const bound = subjectsOf(all).map(({ namespace, name }) => `${namespace}:${name}`);
@@ -153,10 +116,8 @@ describe("system workloads", () => {
         const what = `${title}: ${each.kind} ${name}`;
         if (each.kind === "Role" || each.kind === "ClusterRole")
           for (const { resources, verbs, resourceNames } of each.rules ?? [])
-            if (resources?.includes("leases")) {
+            if (resources?.includes("leases"))
               assert.ok(resourceNames !== undefined || String(verbs) === "create", what);
-              if (verbs.includes("update")) for (const lease of resourceNames ?? []) leases.add(String(lease));
-            }
         if (pod === undefined || !systemNamespaces(spec).includes(namespace ?? "")) continue;
         pods += 1;
         assert.match(String(pod.priorityClassName), /^system-/, what);
@@ -166,12 +127,6 @@ describe("system workloads", () => {
       }
     }
     assert.ok(pods > 100 && bare > 5);
-    const sidecars = ["ebs-csi-aws-com", "disk-csi-azure-com"].flatMap((driver) => [
-      ...[driver, `external-attacher-leader-${driver}`, `external-resizer-${driver}`],
-      `external-snapshotter-leader-${driver}`,
-    ]);
-    const others = ["cloud-controller-manager", "cluster-autoscaler", "smb-csi-k8s-io", "snapshot-controller-leader"];
-    assert.deepEqual([...leases].toSorted(), [...sidecars, ...others].toSorted());
   });
 
   it("of several pods are spread over machines, and keep one pod through a drain", () => {
@@ -201,13 +156,6 @@ describe("system workloads", () => {
     }
     assert.ok(several > 0);
   });
-});
-
-describe("the node controller", () => {
-  it("is told when machines are replaced", () =>
-    assert.deepEqual(manifest(manifestsOf(everything), "ConfigMap", "fenestra-node-controller").data, {
-      settings: '{"notReadyAfter":1200,"joinWithin":{"linux":900,"windows":2400},"maxUnhealthy":0.2,"perHour":2}',
-    }));
 });
 
 describe("the list of add-ons", () => {
@@ -254,32 +202,6 @@ describe("switches", () => {
         (each.kind === "Service" && each.spec?.type === "LoadBalancer"),
     );
     assert.deepEqual(lacking, []);
-  });
-
-  it("write a credential specification as Windows reads it, with the plug-in's class in braces", () => {
-    const first = gmsa("azure").credentialSpecs[0] ?? assert.fail();
-    assert.deepEqual(credentialSpecContent(first, pluginHost("azure", first, "object-1")), {
-      CmsPlugins: ["ActiveDirectory"],
-      DomainJoinConfig: {
-        Sid: "S-1-5-21-2126449477-2524075714-3094792973",
-        MachineAccountName: "web1",
-        Guid: "244818ae-87ac-4fcd-92ec-e79e5252348a",
-        DnsTreeName: "corp.example.com",
-        DnsName: "corp.example.com",
-        NetBiosName: "CORP",
-      },
-      ActiveDirectoryConfig: {
-        GroupManagedServiceAccounts: [
-          { Name: "web1", Scope: "corp.example.com" },
-          { Name: "web1", Scope: "CORP" },
-        ],
-        HostAccountConfig: {
-          PortableCcgVersion: "1",
-          PluginGUID: "{CCC2A336-D7F3-4818-A213-272B7924213E}",
-          PluginInput: "ObjectId=object-1;SecretUri=https://domain-vault.vault.azure.net/secrets/gmsa-web",
-        },
-      },
-    });
   });
 
   it("tell the plug-in where the secret lies in the cloud's own words, and nothing for nodes of the domain", () => {

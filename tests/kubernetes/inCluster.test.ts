@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { createServer } from "node:net";
 import * as pulumi from "@pulumi/pulumi";
 import type { ApiClient } from "../../components/gates/apiProbe.ts";
-import { mapOf, type PropertyValue, Secret, secretsIn } from "../../components/gates/values.ts";
+import { mapOf, type PropertyValue, Secret } from "../../components/gates/values.ts";
 import { InCluster, noCluster } from "../../components/kubernetes/inCluster.ts";
 import { accountKey } from "../../components/model/cloudFacts/identities.ts";
 import type { ClusterSpec } from "../../components/model/clusterSpec.ts";
@@ -226,14 +226,5 @@ describe("in-cluster layer", () => {
     }
     const others = kept.filter((each) => parentOf(each) !== "in-samples").map(parentOf);
     assert.deepEqual([...new Set(others)].toSorted(), ["in-cloud-controller", "in-storage", "in-volumes"]);
-  });
-
-  it("makes the gMSA webhook a certificate for its Service's name, and keeps the key secret", async () => {
-    const withGmsa = await record(specOfTitle("aws-dev, everything on"));
-    const request = resource(withGmsa, "tls:index/certRequest:CertRequest", "in-gmsa-webhook-request");
-    assert.deepEqual(plain(request.inputs.dnsNames), ["gmsa-webhook.kube-system.svc"]);
-    const secret = resource(withGmsa, "kubernetes:core/v1:Secret", "in-gmsa-gmsa-webhook-certificate");
-    assert.equal(parentOf(secret), "in-gmsa");
-    assert.notDeepEqual(secretsIn(secret.inputs), []);
   });
 });

@@ -144,29 +144,6 @@ describe("CSI drivers", () => {
     }
   });
 
-  it("make snapshots where that is asked for, with a class that is the default and rights of their own", () => {
-    for (const { title, spec } of combinations) {
-      const all = manifestsOf(spec);
-      const controllers = all.filter(
-        ({ kind, metadata }) => kind === "Deployment" && /^(ebs-csi|csi-azuredisk)-controller$/.test(metadata.name),
-      );
-      const [images, rules] = [
-        controllers.flatMap((each) => podSpec(each)?.containers.map(({ image }) => String(image)) ?? []),
-        all.flatMap((each) =>
-          each.kind === "ClusterRole" && /(ebs-csi|azuredisk)-controller$/.test(each.metadata.name)
-            ? (each.rules ?? [])
-            : [],
-        ),
-      ];
-      const found = [
-        images.filter((image) => image.includes("/csi-snapshotter:")).length,
-        all.filter(({ kind }) => kind === "VolumeSnapshotClass").length,
-        rules.filter(({ resources }) => resources?.includes("volumesnapshotcontents/status")).length,
-      ];
-      assert.deepEqual(found, spec.addons.volumeSnapshots ? [1, 1, 1] : [0, 0, 0], title);
-    }
-  });
-
   const everything = specOfTitle("aws-dev, everything on");
   const all = manifestsOf(everything);
 
