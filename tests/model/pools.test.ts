@@ -20,47 +20,6 @@ function stackOf(
 const one = (pool: object) => poolSpecs(stackOf([pool]))[0] ?? assert.fail();
 
 describe("pools", () => {
-  it("promise what a Windows node needs, from one object", () => {
-    const { scheduling } = one({
-      name: "win",
-      os: "windows-2022",
-      size: "m8i.large",
-      hyperV: true,
-      labels: { "example.com/team": "a" },
-      taints: [{ key: "dedicated", value: "x", effect: "NoExecute" }],
-    });
-    const dedicated = { key: "dedicated", value: "x", effect: "NoExecute" };
-    const windows = { key: "os", value: "windows", effect: "NoSchedule" };
-    assert.deepEqual(scheduling, {
-      kubeletLabels: { "fenestra.dev/pool": "win", "fenestra.dev/hyperv": "true", "example.com/team": "a" },
-      ownLabels: {
-        "kubernetes.io/os": "windows",
-        "kubernetes.io/arch": "amd64",
-        "node.kubernetes.io/windows-build": "10.0.20348",
-      },
-      taints: [windows, dedicated],
-      runtimeClass: {
-        name: "windows-2022",
-        handler: "runhcs-wcow-process",
-        nodeSelector: {
-          "kubernetes.io/os": "windows",
-          "kubernetes.io/arch": "amd64",
-          "node.kubernetes.io/windows-build": "10.0.20348",
-        },
-        tolerations: [{ ...windows, operator: "Equal" }],
-      },
-    });
-  });
-
-  it("promise little of a Linux node", () => {
-    assert.deepEqual(one({ name: "linux", os: "linux" }).scheduling, {
-      kubeletLabels: { "fenestra.dev/pool": "linux" },
-      ownLabels: { "kubernetes.io/os": "linux", "kubernetes.io/arch": "amd64" },
-      taints: [],
-      runtimeClass: undefined,
-    });
-  });
-
   it("have a RuntimeClass that selects exactly the nodes of its build", () => {
     const names = operatingSystemNames;
     for (const classOf of names)
