@@ -114,12 +114,6 @@ describe("the guard of a stack", () => {
 });
 
 describe("the program on AWS", () => {
-  it("gives objects in S3 no tags of the stack, which may have forty where an object takes ten", async () => {
-    const objects = [...ofType(await runStack("aws-dev"), "aws:s3/bucketObjectv2:BucketObjectv2").values()];
-    assert.ok(objects.length > 0);
-    for (const { inputs } of objects) assert.deepEqual(inputs.overrideProvider, { defaultTags: { tags: {} } });
-  });
-
   it("has names that fit AWS's limits, Pulumi's suffix included, with the longest names there can be", async () => {
     const pools = [{ name: "p".repeat(20), os: "linux", perZone: true }];
     const recorded = await runStack("aws-prod", { name: "c".repeat(20), pools: JSON.stringify(pools) });
