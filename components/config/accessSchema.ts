@@ -122,7 +122,9 @@ export const issuerSchema = z.strictObject({
   ),
   issuer: described(
     // kubernetes/kubernetes, apiserver/pkg/apis/apiserver/validation: validateURL.
-    z.url({ protocol: /^https$/ }).regex(/^https:\/\/[^/?#@]+(\/[^?#]*)?$/, "has a query, a fragment or a login"),
+    z
+      .url({ protocol: /^https$/, abort: true })
+      .regex(/^https:\/\/[^/?#@]+(\/[^?#]*)?$/, "has a query, a fragment or a login"),
     "URL of the issuer, exactly as its tokens have it in iss. The control plane fetches /.well-known/openid-configuration below it.",
     {
       patternErrorMessage: "an https URL",

@@ -6,6 +6,7 @@ import { ConfigError, childPath, configPrefix, didYouMean, type Problem, problem
 import { selectableVersions } from "../model/releases.ts";
 import { schemaOf } from "./cloudSchema.ts";
 import { configJsonSchema, describeAllowed, type JsonSchema, propertyOf, schemaAt } from "./jsonSchema.ts";
+import { cureOf, elsewhere, type Fits, insteadOf, remedyOf, versionOf } from "./remedies.ts";
 import { addOnRules } from "./rules/addOns.ts";
 import { existingNetworkRules } from "./rules/existingNetwork.ts";
 import { flagRules } from "./rules/flags.ts";
@@ -68,9 +69,9 @@ export function loadConfig(
       refuse(encryptedMessage, remedy);
       continue;
     }
-    const read = readValue(own, text);
-    if (read.problem === undefined) values.push([name, read.value]);
-    else refuse(read.problem);
+    const value = readValue(own, text);
+    if (value === undefined) refuse("is not well-formed JSON");
+    else values.push([name, value]);
   }
   // fromEntries creates own properties only, even for a key called __proto__.
   const plain = Object.fromEntries(values);
@@ -95,7 +96,9 @@ export function validate(
   const parsed = stackSchema.safeParse(readable);
   const unread = new Set(earlier.map(({ path }) => path));
   const issues = own.error?.issues ?? [];
-  const refused = merged(issues.flatMap((issue) => fromIssue(issue, values))).filter(({ path }) => !unread.has(path));
+  const refused = merged(issues.flatMap((issue) => fromIssue(issue, values, lock))).filter(
+    ({ path }) => !unread.has(path),
+  );
   const unknown = issues.flatMap(({ path, ...issue }) =>
     issue.code === "unrecognized_keys" ? issue.keys.map((key) => [...path, key]) : [],
   );
@@ -104,9 +107,44 @@ export function validate(
     foreign.reduce(without, readable),
     earlier.map(({ path }) => path),
   );
-  const problems = [...earlier, ...refused, ...rules.flatMap((check) => check(given, lock))].map(markedEncrypted);
+  const cured = [...refused, ...rules.flatMap((check) => check(given, lock))].map((found) => {
+    const remedy = found.remedy ?? cureOf(found.value, fitsAt(found, values, lock));
+    return remedy === undefined ? found : { ...found, remedy };
+  });
+  const problems = [...earlier, ...cured].map(markedEncrypted);
   if (!own.success || !parsed.success || problems.length > 0) throw new ConfigError(problems);
   return parsed.data;
+}
+
+/** Whether a value could stand at a problem's path, by schema and rules; no, where that has another one than it says. */
+function fitsAt({ path, value }: Problem, values: object, lock: readonly Artifact[]): Fits {
+  const steps = [
+    ...path.replace(`config.${configPrefix}`, "").matchAll(/\[(\d+)\]|\[("(?:[^"\\]|\\.)*")\]|\.?([^.[]+)/g),
+  ];
+  const keys = steps.map(([, index, quoted = "", name]) => index ?? name ?? String(fromJson(quoted)));
+  if (valueAt(values, keys) !== value) return () => false;
+  const part = partAt(schemaOf(valueAt(values, ["cloud"])), keys);
+  return (candidate) => {
+    if (part !== undefined && !z.safeParse(part, candidate).success) return false;
+    const changed = structuredClone(values);
+    Reflect.set(Object(valueAt(changed, keys.slice(0, -1))), keys.at(-1) ?? "", candidate);
+    const readable = withPlainLengths(changed);
+    const given = acceptedSettings(readable);
+    return !rules.some((check) =>
+      check(given, lock).some((each) => each.path.startsWith(path) && /^($|[.[])/.test(each.path.slice(path.length))),
+    );
+  };
+}
+
+/** The schema of a setting by its keys; `undefined` where it is that of another program's object. */
+function partAt(schema: z.core.$ZodType | undefined, keys: readonly string[]): z.core.$ZodType | undefined {
+  const [key, ...below] = keys;
+  if (schema instanceof z.ZodOptional || schema instanceof z.ZodDefault || schema instanceof z.ZodPrefault)
+    return partAt(schema.unwrap(), keys);
+  if (key === undefined) return schema;
+  if (schema instanceof z.ZodObject) return partAt(schema.shape[key], below);
+  if (schema instanceof z.ZodArray) return partAt(schema.element, below);
+  return schema instanceof z.ZodRecord ? partAt(schema.valueType, below) : undefined;
 }
 
 /**
@@ -125,19 +163,29 @@ const rules = [
   ...[credentialRules, machineRules, placementRules, poolRules, flagRules, addOnRules],
 ].flatMap((each) => Object.values(each));
 
-/** Keys of other projects are ignored, so a near miss of our prefix, or one without, would be dropped silently. */
+/**
+ * Keys of other projects are ignored, so a near miss of our prefix would be dropped silently. One without a prefix is
+ * ours to Pulumi (pulumi/pulumi: sdk/go/common/workspace/loaders.go, `stackConfigNamespacedWithProject`), which takes
+ * either of two.
+ */
 function mistypedPrefix(key: string, text: string, all: Readonly<Record<string, string>>): readonly Problem[] {
   const own = configPrefix.slice(0, -1);
   const [namespace = "", ...rest] = key.split(":");
-  const allowed = `${configPrefix} before a setting of Fenestra`;
+  const refused = (message: string, remedy: string) => [
+    problem(`config.${key}`, text, message, `${configPrefix} before a setting of Fenestra`, remedy),
+  ];
   if (key === own && text.startsWith("{"))
-    return [problem(`config.${key}`, text, "holds settings that nothing reads", allowed, `write ${own}: before each`)];
+    return refused("holds settings that nothing reads", `write ${own}: before each`);
   const name = rest.length === 0 ? namespace : rest.join(":");
-  const isOurs = rest.length === 0 ? settings.has(name) : (schema().required ?? []).includes(name);
-  const without = isOurs && all[configPrefix + name] === undefined ? `write ${configPrefix}${name}` : undefined;
-  const remedy = without ?? (rest.length === 0 ? undefined : didYouMean(namespace.toLowerCase(), [own]));
-  if (remedy === undefined) return [];
-  return [problem(`config.${key}`, text, "looks like a fenestra: key", allowed, remedy)];
+  const isThere = all[configPrefix + name] !== undefined;
+  if (rest.length === 0)
+    return refused(
+      `is ${configPrefix}${name} to Pulumi${isThere ? ", which is there too, and either counts" : ""}`,
+      isThere || !settings.has(name) ? "remove it" : `write ${configPrefix}${name}`,
+    );
+  const without = (schema().required ?? []).includes(name) && !isThere ? `write ${configPrefix}${name}` : undefined;
+  const remedy = without ?? didYouMean(namespace.toLowerCase(), [own]);
+  return remedy === undefined ? [] : refused("looks like a fenestra: key", remedy);
 }
 
 const settings: ReadonlyMap<string, z.core.$ZodType> = new Map(Object.entries(stackSchema.shape));
@@ -147,17 +195,12 @@ function isText(setting: z.core.$ZodType): boolean {
   return setting instanceof z.ZodString || setting instanceof z.ZodStringFormat || setting instanceof z.ZodEnum;
 }
 
-function readValue(
-  own: z.core.$ZodType | undefined,
-  text: string,
-): { value: unknown; problem?: undefined } | { problem: string } {
-  if (own !== undefined && isText(own)) return { value: text };
+/** A value from Pulumi's text; `undefined` where that begins like JSON and is none. */
+function readValue(own: z.core.$ZodType | undefined, text: string): unknown {
+  if (own !== undefined && isText(own)) return text;
+  // The schema refuses bare text for a list, a mapping or a number.
   const value = fromJson(text);
-  if (value !== undefined) return { value };
-  // Bare text for a list, a mapping or a number: the schema would say the same of the parsed value.
-  return own === undefined
-    ? { value: text }
-    : { problem: /^\s*[[{]/.test(text) ? "is not well-formed JSON" : wrongType };
+  return value !== undefined || (own !== undefined && /^\s*[[{]/.test(text)) ? value : text;
 }
 
 function valueAt(root: unknown, path: readonly PropertyKey[]): unknown {
@@ -195,16 +238,24 @@ function without<T>(values: T, path: readonly PropertyKey[]): T {
   return copy;
 }
 
-function fromIssue(issue: z.core.$ZodIssue, values: Readonly<Record<string, unknown>>): readonly Problem[] {
+function fromIssue(
+  issue: z.core.$ZodIssue,
+  values: Readonly<Record<string, unknown>>,
+  lock: readonly Artifact[],
+): readonly Problem[] {
   const mine = schema(values.cloud);
   if (issue.code === "unrecognized_keys")
     return issue.keys.map((key) => unknownKey([...issue.path, key], values, mine));
   const value = valueAt(values, issue.path);
   const here = schemaAt(mine, issue.path);
   const message = value === undefined ? "is missing" : messageOf(issue, value);
-  return [
-    problem(stackFilePath(issue.path), value, message, allowedAt(issue, mine), remedyOf(issue, here, value, message)),
-  ];
+  const found = problem(stackFilePath(issue.path), value, message, allowedAt(issue, mine));
+  const choices = (here?.enum ?? (issue.code === "invalid_value" ? issue.values : [])).map(String);
+  const remedy =
+    issue.path.join(".") === "kubernetes.version"
+      ? versionOf(value, selectableVersions(lock))
+      : remedyOf(here, value, choices, fitsAt(found, values, lock));
+  return [remedy === undefined ? found : { ...found, remedy }];
 }
 
 /** A key that the stack's cloud does not have: another cloud's, one that went, or a slip. */
@@ -216,7 +267,7 @@ function unknownKey(
   const refused = (message: string, allowed: string, remedy: string): Problem =>
     problem(stackFilePath(path), valueAt(values, path), message, allowed, remedy);
   const setting = path.filter((step) => typeof step === "string").join(".");
-  const instead = Object.hasOwn(removedSettings, setting) ? removedSettings[setting] : undefined;
+  const instead = Object.hasOwn(insteadOf, setting) ? insteadOf[setting] : undefined;
   const owner = ownerAt(path, values.cloud);
   if (owner !== undefined)
     return refused(`is a setting of ${owner}`, `nothing: only ${owner} has it`, instead ?? "remove it");
@@ -224,7 +275,8 @@ function unknownKey(
   const prefix = above.length === 0 ? configPrefix : "";
   const known = Object.keys(schemaAt(mine, above)?.properties ?? {}).map((name) => prefix + name);
   const split = above.length === 0 ? withPath(key) : undefined;
-  const remedy = split ?? instead ?? didYouMean(prefix + key, known) ?? "remove it or correct its spelling";
+  const near = didYouMean(prefix + key, known) ?? elsewhere(key, mine);
+  const remedy = split ?? instead ?? near ?? "remove it or correct its spelling";
   const allowed = known.length > 0 ? `one of ${known.join(", ")}` : describeAllowed(schemaAt(mine, above));
   return refused("is not a key that Fenestra knows", allowed, remedy);
 }
@@ -239,78 +291,14 @@ function allowedAt(issue: z.core.$ZodIssue, mine: JsonSchema): string {
   const here = above.at(-1);
   if (here !== undefined && Object.keys(here).length > 0) return describeAllowed(here);
   if (issue.code === "invalid_value") return issue.values.map(String).join(", ");
+  const bound = issue.code === "too_big" ? issue.maximum : issue.code === "too_small" ? issue.minimum : undefined;
   const wanted =
-    issue.code !== "invalid_type" ? [] : [describeAllowed({ type: kinds[issue.expected] ?? issue.expected })];
+    issue.code === "invalid_type"
+      ? [describeAllowed({ type: kinds[issue.expected] ?? issue.expected })]
+      : bound === undefined
+        ? []
+        : [`at ${issue.code === "too_big" ? "most" : "least"} ${bound}`];
   return [...wanted, above.findLast((each) => each?.description !== undefined)?.description ?? ""].join(". ");
-}
-
-function remedyOf(
-  issue: z.core.$ZodIssue,
-  here: JsonSchema | undefined,
-  value: unknown,
-  message: string,
-): string | undefined {
-  const wanted = here?.type;
-  const choices = (here?.enum ?? (issue.code === "invalid_value" ? issue.values : [])).map(String);
-  if (choices.length > 0) return slipOf(value, choices);
-  if (issue.path.join(".") === "kubernetes.version") return versionOf(value);
-  if (wanted === "string" && (typeof value === "number" || typeof value === "boolean"))
-    return new RegExp(here?.pattern ?? "").test(String(value)) ? `put it in quotes: "${value}"` : undefined;
-  if (wanted === "object" && Array.isArray(value)) return "write a mapping, without the hyphens: NAME: VALUE";
-  if (wanted === "object" && value === false)
-    return here?.properties?.perHour === undefined ? "remove it" : "write { perHour: 0 }";
-  if (wanted === "object" && value === true) return "write {} for its defaults, or its keys";
-  if (wanted === "array" && typeof value === "object" && value !== null)
-    return Array.isArray(value) ? undefined : "put a hyphen before each item";
-  if (typeof value !== "string") return undefined;
-  if (wanted === "array") return `put it in brackets: [${value}]`;
-  if (wanted === "boolean" && /^(true|yes|on|false|no|off)$/i.test(value))
-    return `without quotes: ${/^(true|yes|on)$/i.test(value)}`;
-  const [, digits, unit = ""] = /^(\d+) ?([a-z%]*)$/i.exec(value) ?? [];
-  if ((wanted === "integer" || wanted === "number") && digits !== undefined)
-    return unit === "" ? `without quotes: ${Number(digits)}` : withoutUnit(Number(digits), unit, here?.description);
-  return message.includes("CIDR") && /^\d+(\.\d+){3}$/.test(value) ? `a single address is ${value}/32` : undefined;
-}
-
-/** By the word for what a setting counts in, units that people write behind the number. */
-const units: Readonly<Record<string, RegExp>> = {
-  Percent: /^%$/,
-  Minutes: /^m(in|inutes?)?$/i,
-  Seconds: /^s(ec|econds?)?$/i,
-  Hours: /^h(ours?)?$/i,
-  Days: /^d(ays?)?$/i,
-  GiB: /^g(i|b|ib)?$/i,
-};
-
-function withoutUnit(number: number, unit: string, description = ""): string {
-  const counted = Object.entries(units).find(([word]) => new RegExp(`\\b${word}\\b`, "i").test(description));
-  return counted?.[1].test(unit) ? `without its unit: ${number}` : "write a number without a unit";
-}
-
-/** Other products' words for a value. */
-const aliases: Readonly<Record<string, string>> = { ubuntu: "linux", false: "none", off: "none", no: "none" };
-
-/** The choice that a value means: by letters and digits alone, its beginning, another word for it, or a slip. */
-function slipOf(value: unknown, choices: readonly string[]): string | undefined {
-  if (typeof value !== "string" && typeof value !== "number" && typeof value !== "boolean") return undefined;
-  const bare = (text: string): string => text.toLowerCase().replaceAll(/[^a-z0-9]/g, "");
-  const written = String(value);
-  if (choices.includes(written)) return `put it in quotes: "${written}"`;
-  if (value === true) return `write ${choices.filter((choice) => choice !== "none").join(" or ")}`;
-  const same = choices.find((choice) => bare(choice) === bare(written)) ?? aliases[written.toLowerCase()];
-  if (same !== undefined && choices.includes(same)) return `write ${same}`;
-  const begun = bare(written).length < 3 ? [] : choices.filter((choice) => bare(choice).startsWith(bare(written)));
-  if (begun.length > 0) return `write ${begun.join(" or ")}`;
-  return didYouMean(written.toLowerCase(), choices);
-}
-
-/** The releases that a slip of the version means; YAML reads 1.37 as a number. */
-function versionOf(value: unknown): string | undefined {
-  if (typeof value !== "string" && typeof value !== "number") return undefined;
-  const written = String(value).replace(/^v/i, "");
-  const known = selectableVersions(readArtifactLock());
-  const meant = known.filter((version) => version === written || version.startsWith(`${written}.`));
-  return meant.length === 0 ? undefined : `write ${meant.join(" or ")}`;
 }
 
 /** `pulumi config set` takes dots for a part of the name, unless told that they are a path. */
@@ -353,48 +341,3 @@ function messageOf(issue: z.core.$ZodIssue, value: unknown): string {
 
 const tooFew: Readonly<Record<string, string>> = { string: "is too short", array: "has too few items" };
 const tooMany: Readonly<Record<string, string>> = { string: "is too long", array: "has too many items" };
-
-/** What goes unchanged into an argument of a resource, by the heading of its page. */
-const recipe =
-  (heading: string) =>
-  (argument: string): string =>
-    `set ${argument} by a transform: docs/transforms.md, "${heading}", has the lines`;
-const speed = recipe("Speed of disks");
-const bought = recipe("How machines are bought");
-const networks = recipe("Networks");
-const speedOfTemplate = (what: string): string => speed(`blockDeviceMappings[0].ebs.${what} of the launch template`);
-
-/** What to do instead of a setting that went, or of a known tool, by its path without positions in lists. */
-export const removedSettings: Readonly<Record<string, string>> = {
-  "secretsEncryption.kmsKey":
-    "remove it: keys of secretsEncryption are kept in the secret store of the cloud; docs/limits.md says why no key service encrypts Secrets",
-  "addons.serviceMonitors":
-    "remove it: examples/prometheus.yaml has the ServiceMonitors and the alerts, for kubectl apply",
-  "addons.serviceMonitorLabels": "remove it: labels stand in your copy of examples/prometheus.yaml",
-  "addons.autoscalerLimits": recipe("Limits of the autoscaler")(
-    "--max-nodes-total=9 and others as arguments of the Deployment",
-  ),
-  "controlPlane.osDisk.iops": speedOfTemplate("iops"),
-  "controlPlane.osDisk.throughput": speedOfTemplate("throughput"),
-  "controlPlane.etcdDisk.type": speed("type of the volume, with its iops"),
-  "controlPlane.etcdDisk.iops": speed("iops of the volume"),
-  "controlPlane.etcdDisk.throughput": speed("throughput of the volume"),
-  "pools.disk.iops": speedOfTemplate("iops"),
-  "pools.disk.throughput": speedOfTemplate("throughput"),
-  "pools.spotMaxPrice": bought("instanceMarketOptions, instancesDistribution or billingProfile"),
-  "pools.hybridBenefit": bought('virtualMachineProfile.licenseType: "Windows_Server"'),
-  "pools.capacityReservation": bought("capacityReservationSpecification or capacityReservation"),
-  "pools.dedicatedHosts": bought("placement of the launch template, or hostGroup"),
-  "pools.securityGroups": networks("networkInterfaces[0].securityGroups, or applicationSecurityGroups"),
-  "network.vpc": "a network that is there goes to network.existing, with its id and subnets",
-  "network.dns.searchDomain": networks("domainName of the DHCP options (AWS)"),
-  nodePools: "name them in pools",
-  nodeGroups: "name them in pools",
-  "pools.min": "autoscale has min and max",
-  "pools.max": "autoscale has min and max",
-  "pools.diskSize": "it is diskGb, without a unit",
-  "pools.instanceType": "it is size",
-  "pools.vmSize": "it is size",
-  "pools.replicas": "it is count",
-  "pools.maxPods": "it is kubelet.maxPods",
-};

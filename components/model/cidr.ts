@@ -20,6 +20,14 @@ export function parseCidr(text: string): Cidr | undefined {
   return first % addressCount(prefix) === 0 ? { first, prefix } : undefined;
 }
 
+/** `203.0.113.0/24` of `203.0.113.7/24`; `undefined` for other texts. */
+export function networkAround(text: string): string | undefined {
+  const [address = "", prefix] = text.split("/");
+  const one = parseCidr(`${address}/32`);
+  if (one === undefined || prefix === undefined || !/^[1-9]\d?$/.test(prefix) || Number(prefix) > 32) return undefined;
+  return formatCidr({ first: one.first - (one.first % addressCount(Number(prefix))), prefix: Number(prefix) });
+}
+
 /** A well-formed network, such as a constant. Throws for anything else. */
 export function cidr(text: string): Cidr {
   const parsed = parseCidr(text);

@@ -31,20 +31,24 @@ const valid = {
 } as const;
 const rows = z.array(z.partialRecord(z.enum(["aws", "azure"]), z.record(z.string(), z.unknown())));
 
-const changed = (cloud: keyof typeof valid, changes: Readonly<Record<string, unknown>>): PlainConfig =>
+type Cloud = keyof typeof valid;
+
+const changed = (cloud: Cloud, changes: Readonly<Record<string, unknown>>): PlainConfig =>
   changedAt(valid[cloud], changes);
+
+function refusalOf(load: () => unknown): ConfigError | undefined {
+  try {
+    load();
+    return undefined;
+  } catch (error) {
+    assert.ok(error instanceof ConfigError, String(error));
+    return error;
+  }
+}
 
 /** A config's errors, if any, by both ways in: plain values and Pulumi's texts. */
 const refusals = (config: PlainConfig): readonly (ConfigError | undefined)[] =>
-  [() => validate(config, lock), () => loadConfig(configTexts(config), lock)].map((load) => {
-    try {
-      load();
-      return undefined;
-    } catch (error) {
-      assert.ok(error instanceof ConfigError, String(error));
-      return error;
-    }
-  });
+  [() => validate(config, lock), () => loadConfig(configTexts(config), lock)].map(refusalOf);
 
 const messagesOf = (config: PlainConfig) =>
   refusals(config)
@@ -219,14 +223,26 @@ describe("bad input", () => {
       ["tags", { on: true }, 'put it in quotes: "true"'],
       // What every object of JavaScript has.
       ["constructor", 1, "remove it or correct its spelling"],
-      ["network.zones", "1", "put it in brackets: [1]"],
+      ["network.zones", "1", 'put it in brackets: ["1"]'],
       ["pools.0.count", "010", "without quotes: 10"],
       ["pools.0.size", "standard_d4s_v5", "mind its capital letters"],
-      ["access.public.allow", ["192.0.2.7"], "a single address is 192.0.2.7/32"],
+      ["access.public.allow", ["192.0.2.7"], "write 192.0.2.7/32"],
+      ["access.public.allow", ["192.0.2.7/24"], "write 192.0.2.0/24, or write 192.0.2.7/32"],
+      ["network.cidr", "10.0.0.0", undefined],
+      ["access.public", true, undefined],
+      ["controlPlane.backup", true, "write its keys, or for its defaults {}"],
+      ["acknowledge.a", true, undefined],
+      ["controlPlane.replicas", "3", "without quotes: 3"],
+      ["httpProxy", "proxy.corp:3128", "write http://proxy.corp:3128"],
+      ["name", "My Cluster", "write my-cluster"],
+      ["pools.0.size", "D4s_v5", "write Standard_D4s_v5"],
+      ["pools", { web: { os: "linux" } }, "write a list: - name: web"],
+      ["gmsa", {}, "it is a key of addons"],
+      ["pools.1.samples", true, "it is a key of addons"],
       ["pools.0.size", "Standard_L8s_v3", "state its processors and memory in capacity"],
       ["nodePools", [], "name them in pools"],
       ["pools.1.max", 3, "autoscale has min and max"],
-      ["zone", 1, "remove it or correct its spelling"],
+      ["zonal", 1, "remove it or correct its spelling"],
       ["pool", [], "did you mean fenestra:pools?"],
       ["pools.1.cuont", 1, "did you mean count?"],
       ["kubernetes.serviceCidr", "10.244.0.0/20", "move one of the two"],
@@ -304,18 +320,48 @@ describe("a problem's text", () => {
     }
   });
 
+  it("proposes what is accepted, at any setting", () => {
+    const texts = [
+      "3",
+      "Yes",
+      "My_Name",
+      "10.0.0.1",
+      "172.20.1.1/16",
+      "proxy.corp:80",
+      "http://a.example",
+      "D4s_v5",
+      "7d",
+    ];
+    const told = (cloud: Cloud, at: string, given: unknown) =>
+      refusalOf(() => validate(changed(cloud, { [at]: given }), lock))?.problems ?? [];
+    const proposal = /(\w+ quotes:|in brackets:|its unit:|defaults|write) (\S+?)(?=, or |$)/g;
+    const forms = new Map<string, readonly [Cloud, string]>();
+    for (const cloud of ["azure", "aws"] as const)
+      for (const [leaf, { description, ...form }] of leavesOf(configJsonSchema(schemaOf(cloud)))) {
+        const at = leaf.replaceAll("[]", ".0").replaceAll("*", "host");
+        forms.set(JSON.stringify(form), [cloud, at]);
+        forms.set(at.replace(/\.[^.]+$/, ""), [cloud, at.replace(/\.[^.]+$/, "")]);
+      }
+    const ways = new Set<string | undefined>();
+    for (const [cloud, at] of forms.values())
+      for (const value of [...texts, 3, true, false])
+        for (const { path: where, remedy = "" } of told(cloud, at, value).filter((each) => each.value === value))
+          for (const [, way, cure = ""] of remedy.matchAll(proposal)) {
+            ways.add(way);
+            // Rules that want more have a way of their own.
+            const again = told(cloud, at, parse(cure)).filter(
+              (each) => each.path === where && each.remedy === undefined,
+            );
+            assert.deepEqual(again, [], `${cloud} ${at} ${JSON.stringify(value)}: ${remedy}`);
+          }
+    assert.equal(ways.size, 6);
+  });
+
   it("has nothing in it that looks like a key or a token, at any setting, depth or whole object, and has names", () => {
     const keys = ["c2VjcmV0c2VjcmV0MTIzc2VjcmV0QUJD", "fedcba9876543210fedcba9876543210"];
     const texts = [...keys, ...["Bearer x7", "sk-x7", "ghp_x7"].map((text) => `${text}${keys[1]}`)];
     const shown = new RegExp(keys.join("|"));
-    const said = (config: PlainConfig) => {
-      try {
-        validate(config, lock);
-        return "";
-      } catch (error) {
-        return String(error);
-      }
-    };
+    const said = (config: PlainConfig) => String(refusalOf(() => validate(config, lock)));
     for (const cloud of ["aws", "azure"] as const) {
       const paths = leavesOf(configJsonSchema(schemaOf(cloud))).map(([at]) =>
         at.replaceAll("[]", ".0").replaceAll("*", "host"),

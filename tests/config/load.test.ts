@@ -57,17 +57,27 @@ describe("loading a stack's config", () => {
   });
 
   it("leaves keys of other namespaces to others", () => {
-    const config = loadConfig({ ...texts, "aws:region": "x", "pulumi:tags": "{", fenestra: "x", "shop:tags": "y" });
+    const config = loadConfig({ ...texts, "aws:region": "x", "pulumi:tags": "{", "shop:tags": "y" });
     assert.equal(config.name, "test");
   });
 
   it("takes a namespace that is a slip away for a mistyped one", () => {
-    const given = { "fenstra:tags": "{}", "FENESTRA:tags": "{}", fenestra: '{"tags":{}}' };
+    const given = {
+      "fenstra:tags": "{}",
+      "FENESTRA:tags": "{}",
+      fenestra: '{"tags":{}}',
+      tags: "{}",
+      name: "b",
+      a: "",
+    };
     const problems = problemsOf(() => loadConfig({ ...texts, ...given }));
     assert.deepEqual(problems, [
+      ["config.a", "", "is fenestra:a to Pulumi"],
       ["config.fenestra", '{"tags":{}}', "holds settings that nothing reads"],
       ["config.FENESTRA:tags", "{}", "looks like a fenestra: key"],
       ["config.fenstra:tags", "{}", "looks like a fenestra: key"],
+      ["config.name", "b", "is fenestra:name to Pulumi, which is there too, and either counts"],
+      ["config.tags", "{}", "is fenestra:tags to Pulumi"],
     ]);
   });
 

@@ -7,7 +7,7 @@ import { configurationMarkdown } from "../../cli/schema.ts";
 import { awsOwners } from "../../components/aws/owners.ts";
 import { azureOwners } from "../../components/azure/owners.ts";
 import { configJsonSchema } from "../../components/config/jsonSchema.ts";
-import { removedSettings } from "../../components/config/load.ts";
+import { insteadOf } from "../../components/config/remedies.ts";
 import { transformsFile } from "../../components/config/stackFile.ts";
 import { pageSchema } from "../../components/gates/machinesPage.ts";
 import { alerts } from "../support/alerts.ts";
@@ -111,7 +111,7 @@ const foreign = ["dataSource", "isNLB", "requestedAccessTokenVersion", "sessionA
 
 describe("sentences of the documentation", () => {
   it("name no setting that has gone", () => {
-    const gone = Object.keys(removedSettings)
+    const gone = Object.keys(insteadOf)
       .map((setting) => setting.split(".").at(-1) ?? "")
       .filter((name) => !names.has(name));
     assert.ok(gone.includes("spotMaxPrice"), gone.join(" "));
