@@ -123,16 +123,18 @@ function fitsAt({ path, value }: Problem, values: object, lock: readonly Artifac
   ];
   const keys = steps.map(([, index, quoted = "", name]) => index ?? name ?? String(fromJson(quoted)));
   if (valueAt(values, keys) !== value) return () => false;
-  const part = partAt(schemaOf(valueAt(values, ["cloud"])), keys);
+  const whole = schemaOf(valueAt(values, ["cloud"]));
+  const part = partAt(whole, keys);
+  const isHere = (found: string): boolean => found.startsWith(path) && /^($|[.[])/.test(found.slice(path.length));
   return (candidate) => {
     if (part !== undefined && !z.safeParse(part, candidate).success) return false;
     const changed = structuredClone(values);
     Reflect.set(Object(valueAt(changed, keys.slice(0, -1))), keys.at(-1) ?? "", candidate);
     const readable = withPlainLengths(changed);
+    const issues = part === undefined ? (whole.safeParse(readable).error?.issues ?? []) : [];
+    if (issues.some((issue) => isHere(stackFilePath(issue.path)))) return false;
     const given = acceptedSettings(readable);
-    return !rules.some((check) =>
-      check(given, lock).some((each) => each.path.startsWith(path) && /^($|[.[])/.test(each.path.slice(path.length))),
-    );
+    return !rules.some((check) => check(given, lock).some((found) => isHere(found.path)));
   };
 }
 

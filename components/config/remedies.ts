@@ -12,9 +12,9 @@ export type Fits = (candidate: unknown) => boolean;
  */
 export function cureOf(value: unknown, fits: Fits): string | undefined {
   const cures = meanings(value).flatMap(([candidate, words]) =>
-    fits(candidate) ? `${words} ${stringify(candidate, inFlow).trim()}` : [],
+    candidate !== value && fits(candidate) ? `${words} ${stringify(candidate, inFlow).trim()}` : [],
   );
-  return cures.length === 0 ? undefined : cures.join(", or ");
+  return cures.length === 0 ? undefined : [...new Set(cures)].join(", or ");
 }
 
 const inFlow = { collectionStyle: "flow", flowCollectionPadding: false, lineWidth: 0 } as const;
@@ -26,13 +26,14 @@ function meanings(value: unknown): readonly (readonly [candidate: unknown, words
       [String(value), "put it in quotes:"],
     ];
   if (typeof value !== "string") return [];
-  const [address, isOn] = [`${value.split("/")[0]}/32`, /^(true|yes|on)$/i.test(value)];
+  const isOn = /^(true|yes|on)$/i.test(value);
+  const [host, address] = [/^[\w.-]+\.\w+[:/]/, /^(\d+(?:\.\d+){3})(?:\/\d+)?$/.exec(value)?.[1]];
   const written = [
     networkAround(value) ?? value,
-    address,
-    [address],
-    value.replace(/^(?=[\w.-]+:\d+$)/, "http://"),
+    ...(address === undefined ? [] : [`${address}/32`, [`${address}/32`]]),
+    ...(host.test(value) ? [`https://${value}`, `http://${value}`] : []),
     value.replace(/^http:/, "https:"),
+    value.replace(/^https?:\/\//, ""),
     value.replace(/^(?=[A-Z]+\d)/, "Standard_"),
     value.toLowerCase().replaceAll(/[ _]/g, "-"),
   ];
@@ -40,7 +41,6 @@ function meanings(value: unknown): readonly (readonly [candidate: unknown, words
     [[value], "put it in brackets:"],
     ...(isOn || /^(false|no|off)$/i.test(value) ? [[isOn, "without quotes:"] as const] : []),
     ...(/^\d+$/.test(value) ? [[Number(value), "without quotes:"] as const] : []),
-    // Unchanged ones do not fit.
     ...written.map((each) => [each, "write"] as const),
   ];
 }
@@ -58,7 +58,7 @@ export function remedyOf(
   if (wanted === "object" && value === false)
     return here?.properties?.perHour === undefined ? "remove it" : "write { perHour: 0 }";
   if (wanted === "array" && typeof value === "object" && value !== null && !Array.isArray(value))
-    return listOf(Object.keys(value), Object.keys(here?.items?.properties ?? {}));
+    return listOf(value, Object.keys(here?.items?.properties ?? {}));
   const [, digits, unit = ""] = /^(\d+) ?([a-z%]+)$/i.exec(typeof value === "string" ? value : "") ?? [];
   if ((wanted === "integer" || wanted === "number") && digits !== undefined)
     return withoutUnit(Number(digits), unit, here?.description, fits);
@@ -66,9 +66,10 @@ export function remedyOf(
 }
 
 /** Of a mapping in place of a list of them, or one by their names. */
-function listOf(keys: readonly string[], known: readonly string[]): string | undefined {
-  if (keys.every((key) => known.includes(key))) return "put a hyphen before each item";
-  return known.includes("name") ? `write a list: - name: ${keys[0]}` : undefined;
+function listOf(value: object, known: readonly string[]): string | undefined {
+  if (Object.keys(value).every((key) => known.includes(key))) return "put a hyphen before each item";
+  const [[name, inner] = []] = Object.entries(value);
+  return known.includes("name") && !Array.isArray(inner) ? `write a list: - name: ${name}` : undefined;
 }
 
 /** By the word for what a setting counts in, units that people write behind the number. */
@@ -100,7 +101,7 @@ function slipOf(value: unknown, choices: readonly string[]): string | undefined 
   if (same !== undefined && choices.includes(same)) return `write ${same}`;
   const begun = bare(written).length < 3 ? [] : choices.filter((choice) => bare(choice).startsWith(bare(written)));
   if (begun.length > 0) return `write ${begun.join(" or ")}`;
-  return didYouMean(written.toLowerCase(), choices);
+  return typeof value === "number" ? undefined : didYouMean(written.toLowerCase(), choices);
 }
 
 /** The releases that a slip of the version means; YAML reads 1.37 as a number. */

@@ -233,7 +233,7 @@ describe("bad input", () => {
       ["controlPlane.backup", true, "write its keys, or for its defaults {}"],
       ["acknowledge.a", true, undefined],
       ["controlPlane.replicas", "3", "without quotes: 3"],
-      ["httpProxy", "proxy.corp:3128", "write http://proxy.corp:3128"],
+      ["httpProxy", "proxy.corp:3128", "write https://proxy.corp:3128, or write http://proxy.corp:3128"],
       ["name", "My Cluster", "write my-cluster"],
       ["pools.0.size", "D4s_v5", "write Standard_D4s_v5"],
       ["pools", { web: { os: "linux" } }, "write a list: - name: web"],
