@@ -91,11 +91,17 @@ export async function init(
   program?: string,
   look?: Parameters<typeof answers>[2],
 ): Promise<ExitCode> {
+  const newFile = (stack: string) => {
+    const file = new URL(`Pulumi.${stack}.yaml`, folder);
+    const name = path.posix.join(path.basename(fileURLToPath(folder)), `Pulumi.${stack}.yaml`);
+    if (!print && existsSync(file)) throw new UsageError(`${name} exists; allowed: another name, or --print`);
+    return { file, name };
+  };
+  // Before the other questions.
+  if (given.stack !== undefined) newFile(given.stack);
   const { stack, file: wanted, quota } = await answers(given, ask, look);
   if (quota !== undefined) err(`${quota}\n`);
-  const file = new URL(`Pulumi.${stack}.yaml`, folder);
-  const name = path.posix.join(path.basename(fileURLToPath(folder)), `Pulumi.${stack}.yaml`);
-  if (!print && existsSync(file)) throw new UsageError(`${name} exists; allowed: another name, or --print`);
+  const { file, name } = newFile(stack);
   const bare = newStackText(wanted, program);
   const spec = clusterSpec(loadConfig(parseStackFile(bare, name)));
   const text = bare + acceptedText(withoutDigest(spec));

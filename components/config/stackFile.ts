@@ -139,9 +139,10 @@ function pairsOf(given: unknown, document: Document.Parsed, within: readonly unk
 const meant = (node: unknown, document: Document.Parsed): unknown => (isAlias(node) ? node.resolve(document) : node);
 
 function notAStackFile(path: string, message: string): ConfigError {
-  return new ConfigError(
-    refuse(path, undefined, message, "a Pulumi stack file: a mapping config: with keys such as fenestra:cloud"),
-  );
+  const allowed = path.endsWith("Pulumi.yaml")
+    ? "a Pulumi project file: name, runtime and main"
+    : "a Pulumi stack file: a mapping config: with keys such as fenestra:cloud";
+  return new ConfigError(refuse(path, undefined, message, allowed));
 }
 
 /** First line only: the rest is an excerpt of the file, secrets perhaps included. */

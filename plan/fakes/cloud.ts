@@ -1,5 +1,5 @@
 import { awsNeeds } from "../../components/gates/account/aws/needs.ts";
-import { azureNeeds } from "../../components/gates/account/azure/machines.ts";
+import { azureNeeds } from "../../components/gates/account/azure/needs.ts";
 import { listOf, mapOf, type PropertyMap, Secret, textOf } from "../../components/gates/values.ts";
 import type { SimulatedCloud } from "../program/engine.ts";
 import type { RecordedProgram } from "../program/recorded.ts";

@@ -57,7 +57,8 @@ describe("fenestra init", () => {
     assert.equal(await init(tokyo, false, silent, folder), 0);
     assert.deepEqual(loadConfig(readStackFile("tokyo", folder)).network.zones, zones("ap-northeast-1", "acd"));
     rmSync(new URL("Pulumi.tokyo.yaml", folder));
-    await assert.rejects(init(options, false, silent, folder), /Pulumi\.shop\.yaml exists; allowed: another name/);
+    // Before anything is asked.
+    await assert.rejects(init({ stack: "shop" }, false, silent, folder), /Pulumi\.shop\.yaml exists; allowed: another/);
     // Made by somebody else meanwhile, or a link that leads nowhere yet.
     symlinkSync("nowhere", new URL("Pulumi.link.yaml", folder));
     await assert.rejects(

@@ -279,6 +279,9 @@ describe("reading a stack file", () => {
       new RegExp(`^${project},line 2.*,is not valid YAML: Flow`),
     );
     rmSync(project);
+    mkdirSync(project);
+    assert.throws(() => readProjectFile(folder), /allowed: a Pulumi project file/);
+    rmSync(project, { recursive: true });
   });
 
   it("refuses by its name what is no file, has no end, or leads nowhere, and waits for nothing", async () => {

@@ -6,7 +6,7 @@ import path from "node:path";
 import { loadConfig } from "../../components/config/load.ts";
 import { stackNames, transformsFile, transformsVariable } from "../../components/config/stackFile.ts";
 import { awsNeeds } from "../../components/gates/account/aws/needs.ts";
-import { azureNeeds } from "../../components/gates/account/azure/machines.ts";
+import { azureNeeds } from "../../components/gates/account/azure/needs.ts";
 import { mapOf } from "../../components/gates/values.ts";
 import { clusterSpec } from "../../components/model/clusterSpec.ts";
 import { ConfigError } from "../../components/model/problem.ts";

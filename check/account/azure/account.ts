@@ -1,5 +1,5 @@
 import { ask, ofMachines } from "../../../components/gates/account/azure/ask.ts";
-import { type AzureNeeds, path } from "../../../components/gates/account/azure/machines.ts";
+import { type AzureNeeds, path } from "../../../components/gates/account/azure/needs.ts";
 import { doubtful, type Question, refused, some } from "../../../components/gates/account/question.ts";
 import type { Asking, Preflight } from "../../../components/gates/account/run.ts";
 import { resourcesOfType } from "../../../components/gates/values.ts";

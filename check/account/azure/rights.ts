@@ -1,4 +1,4 @@
-import { type AzureNeeds, path } from "../../../components/gates/account/azure/machines.ts";
+import { type AzureNeeds, path } from "../../../components/gates/account/azure/needs.ts";
 import { made } from "../../../components/gates/account/needs.ts";
 import {
   doubtful,

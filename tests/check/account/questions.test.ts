@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import * as aws from "../../../check/account/aws/account.ts";
 import * as azure from "../../../check/account/azure/account.ts";
 import { awsNeeds } from "../../../components/gates/account/aws/needs.ts";
-import { azureNeeds } from "../../../components/gates/account/azure/machines.ts";
+import { azureNeeds } from "../../../components/gates/account/azure/needs.ts";
 import { CallError, type Objection, type Send } from "../../../components/gates/account/question.ts";
 import { eachFault } from "../../gates/serving.ts";
 import { memo } from "../../support/mocks.ts";

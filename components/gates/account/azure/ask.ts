@@ -2,7 +2,8 @@ import type { Resources } from "../../values.ts";
 import type { Ask, Question, Send } from "../question.ts";
 import { type Asking, askCloud } from "../run.ts";
 import { azureSender } from "./client.ts";
-import { type AzureNeeds, azureNeeds, machineQuestions } from "./machines.ts";
+import { machineQuestions } from "./machines.ts";
+import { type AzureNeeds, azureNeeds } from "./needs.ts";
 import { quotaQuestions } from "./quotas.ts";
 
 export const sender = (seen: (server: Date) => void): Send => azureSender(seen);

@@ -1,7 +1,8 @@
 import { mapOf } from "../../values.ts";
 import { countsOf, made } from "../needs.ts";
 import { type Ask, notAsked, type Question, type Reply, shortOf } from "../question.ts";
-import { type AzureMachine, type AzureNeeds, path, skusOf, vcpusOf } from "./machines.ts";
+import { skusOf, vcpusOf } from "./machines.ts";
+import { type AzureMachine, type AzureNeeds, path } from "./needs.ts";
 
 type Provider = "Compute" | "Network";
 
