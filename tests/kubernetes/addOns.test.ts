@@ -213,6 +213,8 @@ describe("switches", () => {
     });
     assert.equal(pluginHost("aws", reports, undefined), undefined);
     assert.ok(!("HostAccountConfig" in credentialSpecContent(reports, undefined).ActiveDirectoryConfig));
+    const below = { ...web, domain: { ...web.domain, forest: "example.com" } };
+    assert.equal(credentialSpecContent(below, undefined).DomainJoinConfig.DnsTreeName, "example.com");
     const onAzure = gmsa("azure").credentialSpecs[0] ?? assert.fail();
     assert.throws(() => pluginHost("azure", onAzure, undefined), /the secret of the account web needs an identity/);
   });
