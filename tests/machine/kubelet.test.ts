@@ -1,13 +1,12 @@
 import assert from "node:assert/strict";
-import { parse } from "yaml";
 import { checked, refusedSettings } from "../../components/machine/kubeletFlags.ts";
 import type { PoolSpec } from "../../components/model/pools.ts";
-import { minorOf, minors } from "../../components/model/releases.ts";
+import { minors } from "../../components/model/releases.ts";
 import { decodeUserData } from "../../plan/decode/userData.ts";
 import { awsObjects } from "../../plan/fakes/awsAccess.ts";
 import { collectMachines } from "../../plan/fakes/cloud.ts";
 import { ofType, runStack, specOf } from "../support/mocks.ts";
-import { exampleControlPlane, exampleLinuxWorker, exampleReleases, onePerSystem, specAt } from "./examples.ts";
+import { exampleLinuxWorker } from "./examples.ts";
 import { describeOnMachine, entry, spec as example, joinSecret, machine } from "./linux/machine.ts";
 
 describe("the kubelet's flags", () => {
@@ -31,32 +30,6 @@ describe("the kubelet's flags", () => {
     assert.deepEqual(refusedSettings("kubelet", "1.35", flags), []);
     assert.deepEqual(refusedSettings("kube-proxy", "1.36", flags), []);
   });
-});
-
-describe("the taints that a kubelet sends at its registration", () => {
-  // With an external cloud provider `initialNode` adds one of its own (kubernetes/kubernetes, pkg/kubelet/
-  // kubelet_node_status.go, the same in 1.36 and 1.37).
-
-  for (const cloud of ["aws", "azure"] as const)
-    for (const version of exampleReleases)
-      it(`are each there once on ${cloud} in ${minorOf(version)}`, () => {
-        const spec = specAt(cloud, version);
-        const windows = onePerSystem(cloud, version).map(({ payload }) => [payload, "os"] as const);
-        for (const [payload, own] of [
-          [exampleControlPlane(spec), "node-role.kubernetes.io/control-plane"],
-          [exampleLinuxWorker(spec), undefined],
-          ...windows,
-        ] as const) {
-          const texts = payload.files.map(({ content }) => content);
-          const config = texts.find((text) => /^kind: "?KubeletConfiguration/m.test(text)) ?? assert.fail();
-          const listed: readonly { key: string; effect: string }[] = parse(config).registerWithTaints ?? [];
-          assert.deepEqual(
-            listed.map(({ key, effect }) => `${key}:${effect}`),
-            own === undefined ? [] : [`${own}:NoSchedule`],
-          );
-          assert.ok(texts.some((text) => text.includes("--cloud-provider=external")));
-        }
-      });
 });
 
 describe("the fingerprint of a payload", () => {

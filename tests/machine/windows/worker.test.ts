@@ -2,29 +2,17 @@ import assert from "node:assert/strict";
 import { gunzipSync } from "node:zlib";
 import { scriptsObject } from "../../../components/machine/bundle.ts";
 import type { MachinePayload } from "../../../components/machine/payload.ts";
-import { windowsArtifacts } from "../../../components/machine/windows/artifacts.ts";
 import { protectedFolders, windowsPaths, windowsPrograms } from "../../../components/machine/windows/paths.ts";
 import { networkRepairs } from "../../../components/machine/windows/repairs.ts";
 import { dynamicPorts } from "../../../components/machine/windows/system.ts";
-import {
-  packWindowsAws,
-  packWindowsAzure,
-  windowsExtensionCommand,
-} from "../../../components/machine/windows/userData.ts";
+import { packWindowsAws, packWindowsAzure } from "../../../components/machine/windows/userData.ts";
 import { cloudFacts } from "../../../components/model/cloudFacts/cloudFacts.ts";
 import { nodePorts } from "../../../components/model/ports.ts";
 import { flannelConflist, flannelPaths } from "../../../components/podNetworks/flannel/network.ts";
 import { podNetworks } from "../../../components/podNetworks/podNetworks.ts";
 import { syntaxErrors } from "../../support/powershellRules.ts";
 import { exampleSpec } from "../../support/stacks.ts";
-import {
-  exampleReleases,
-  exampleWindowsWorker,
-  fileOf,
-  onePerSystem,
-  scriptsBucket,
-  windowsExamples,
-} from "../examples.ts";
+import { exampleWindowsWorker, fileOf, scriptsBucket, windowsExamples } from "../examples.ts";
 
 const machinePath = "C:\\fenestra\\machine.json";
 
@@ -67,15 +55,6 @@ describe("the payload of a Windows worker", () => {
     // The volumes of pods are there, and the pods' own users read them.
     assert.equal(inside(`${windowsPaths.kubeletState}\\pods`), false);
     assert.equal(folders.includes(windowsPaths.kubeletState), false);
-  });
-
-  it("names a status on Azure only, where the first wave is in the foreground", () => {
-    for (const cloud of ["aws", "azure"] as const)
-      for (const { payload } of windowsExamples(cloud)) {
-        const machine = JSON.parse(fileOf(payload, machinePath));
-        const status = "C:\\Packages\\Plugins\\Microsoft.Compute.CustomScriptExtension\\*\\Status\\*.status";
-        assert.deepEqual([machine.statusFiles, machine.foreground], cloud === "azure" ? [status, true] : ["", false]);
-      }
   });
 
   it("names every value that the scripts read", () => {
@@ -122,16 +101,6 @@ const settingsOf: Readonly<Record<string, readonly string[]>> = {
 };
 
 describe("a Windows node", () => {
-  it("has a digest of each artifact, or a checksum file where the lock has none", () => {
-    for (const release of exampleReleases)
-      for (const { spec } of onePerSystem("aws", release))
-        for (const artifact of windowsArtifacts(spec)) {
-          if (artifact.digest === "")
-            assert.match(artifact.checksumUrls[0] ?? "", /^https:\/\/.+\.sha(256|512)$/, artifact.name);
-          else assert.match(artifact.digest, artifact.algorithm === "sha256" ? /^[0-9a-f]{64}$/ : /^[0-9a-f]{128}$/);
-        }
-  });
-
   it("keeps the ports of outgoing connections clear of NodePorts", () => {
     assert.ok(dynamicPorts.start > nodePorts.last);
     assert.equal(dynamicPorts.start + dynamicPorts.count, 65_536);
@@ -233,13 +202,5 @@ describe("a packed Windows payload", () => {
         ),
       );
     }
-  });
-
-  it("the command of Azure's extension is short and passes through cmd unchanged", () => {
-    const command = windowsExtensionCommand();
-    assert.ok(command.length < 2048);
-    assert.doesNotMatch(command, /["%^<>|]/);
-    assert.match(command, /^copy \/y C:\\AzureData\\CustomData\.bin C:\\AzureData\\fenestra\.ps1 && powershell\.exe /);
-    assert.match(command, /-File C:\\AzureData\\fenestra\.ps1$/);
   });
 });
