@@ -3,7 +3,7 @@
 . "$PSScriptRoot/machine.ps1"
 . "$scripts/stage.ps1"
 
-Write-Text "$drive/fenestra/bake.json" (Get-DriveText 'C:\fenestra\bake.json')
+Write-Text "$drive/fenestra/bake.json" (Get-DriveText $drive 'C:\fenestra\bake.json')
 $fakeData | Add-Member bake (Read-Data "$drive/fenestra/bake.json")
 Remove-Item "$drive/fenestra/bake.json"
 $fakeData.ccg = $null
@@ -18,20 +18,10 @@ function Remove-ItemProperty {
 }
 function Get-LocalUser { [PSCustomObject] @{ SID = 'S-1-5-21-1-500' }; [PSCustomObject] @{ SID = 'S-1-5-21-1-1000' } }
 filter Disable-LocalUser { Add-Deed "disabled $($_.SID)" }
-# A process of a stage may be cut off: its work is done, and its record is not written.
 $fakePc.starts = @{} + $fakeStarts + @{ 'containerd.exe' = { Write-Text $fakeData.services.containerd.pipe 'pipe'; 0 } }
 $fakePc.starts['curl.exe'] = {
     $fakePc.fetched += [IO.Path]::GetFileName("$(@($args[0])[-1])".Trim('"'))
     & $fakeStarts['curl.exe'] @args
-}
-$fakePc.starts['powershell.exe'] = {
-    $code = & $fakeStarts['powershell.exe'] @args
-    if ($fakePc.cut -and "$($args[0])" -like "*-Name $($fakePc.cut)") {
-        Remove-Item -Force "$($fakeData.paths.state)/$($fakePc.cut).json"
-        $fakePc.cut = ''
-        $code = -1073741510
-    }
-    $code
 }
 # A disk without anything but what user data writes.
 function Reset-Disk {

@@ -12,17 +12,11 @@ New-Folder (Split-Path -Parent $fakeFile)
 function New-Case {
     param([switch] $Stale)
     $machine = New-Data @'
-paths.state FOLDER
-network.name flannel.4096
 network.routes[] 169.254.169.254/32, 169.254.169.123/32
 network.firewall [{"name":"fenestra-kubelet","protocol":"TCP","port":10250},{"name":"fenestra-vxlan","protocol":"UDP","port":4789}]
-network.conflist FOLDER/cni.conflist
-network.subnetFile FOLDER/subnet.env
-network.reservations FOLDER/store
-network.sourceVip.container fenestra-source-vip
 '@
-    $folder = $machine.folder
-    New-Folder "$folder/store"
+    $store = $machine.network.reservations
+    New-Folder $store
     Write-Text $fakeFile 'state'
     Reset-Pc @{
         services = @{ hns = @{ status = 'Stopped' } }; awake = 0; refuse = ''
@@ -45,11 +39,10 @@ network.sourceVip.container fenestra-source-vip
             switch = $true; routes = @(New-Route '0.0.0.0/0' 12 '10.0.0.1' 'vEthernet (nic7)')
             rules = @(@{ Name = 'fenestra-kubelet'; text = 'Inbound Allow Any TCP 1' })
         }
-        Write-Text "$folder/cni.conflist" 'old'
-        Write-Text "$folder/subnet.env" 'old'
-        Set-Content -Path "$folder/store/10.244.3.2" -Value @('fenestra-source-vip', 'source-vip')
-        Set-Content -Path "$folder/store/10.244.3.9" -Value @('a-pod', 'eth0')
-        Write-Text "$folder/store/last_reserved_ip.0" '10.244.3.9'
+        foreach ($path in $machine.network.conflist, $machine.network.subnetFile) { Write-Text $path 'old' }
+        Set-Content -Path "$store/10.244.3.2" -Value @('fenestra-source-vip', 'source-vip')
+        Set-Content -Path "$store/10.244.3.9" -Value @('a-pod', 'eth0')
+        Write-Text "$store/last_reserved_ip.0" '10.244.3.9'
     }
     $machine
 }
@@ -66,7 +59,7 @@ function Get-State {
         routes       = @($fakePc.routes | ForEach-Object { "$($_.DestinationPrefix) $($_.InterfaceIndex)" } | Sort-Object)
         kept         = @($fakePc.kept | ForEach-Object { "$($_.DestinationPrefix) $($_.InterfaceIndex)" } | Sort-Object)
         rules        = @($fakePc.rules | ForEach-Object { "$($_.Name) $($_.text)" } | Sort-Object)
-        files        = @(Get-ChildItem -File -Recurse (Split-Path -Parent $Machine.network.reservations) | ForEach-Object { $_.Name } | Sort-Object)
+        files        = @(Get-ChildItem -File -Recurse $Machine.folder | ForEach-Object { $_.Name } | Sort-Object)
     }
 }
 $expected = [ordered] @{

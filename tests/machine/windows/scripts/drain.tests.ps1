@@ -50,9 +50,6 @@ function Reset-Cluster {
     }
 }
 $machine = New-Data @'
-paths.state FOLDER
-paths.kubeconfig k
-programs.kubectl kubectl.exe
 drain {"pauseSeconds":5,"away":1,"heartbeatSeconds":300,"columns":"A:.a,B:.b"}
 '@
 
@@ -118,7 +115,7 @@ ClusterIP LoadBalancer|||4|True
         $fakePc.offers = $case.services
         $fakePc.mark = $case.mark
         $most = if ($case.seconds) { $case.seconds } else { 600 }
-        $far = ConvertTo-Data @{ drain = @{ pauseSeconds = 0; away = if ($case.seconds) { 600 } else { 2 }; heartbeatSeconds = 1; columns = 'A:.a' }; programs = @{ kubectl = 'kubectl.exe' }; paths = @{ kubeconfig = 'k' } }
+        $far = New-Data "drain.pauseSeconds 0`ndrain.heartbeatSeconds 1`ndrain.away $(if ($case.seconds) { 600 } else { 2 })"
         Assert-Equal (Invoke-Drain $far 'n' $most 'hook' -Leaves:(-not $case.stays)) (-not $case.mark)
         Assert-Equal ($fakePc.time -ge 0.9) $case.waits
         $steps = @($fakePc.asked -match '^(patch|create)' -replace '^.* -p ' -replace '^create .*', 'evicts')
@@ -179,18 +176,21 @@ Test 'the hook hears that the drain goes on, answered or not, until the deadline
     $machine.drain.heartbeatSeconds = 300
 }
 
-$drain = ConvertTo-Data @{ seconds = 600; spotSeconds = 20; reserveSeconds = 20; ends = 'Terminate Preempt' }
+$azure = New-Data @'
+cloud.kind azure
+drain {"seconds":600,"spotSeconds":20,"reserveSeconds":20,"ends":"Terminate Preempt"}
+'@
 Test 'time until an event of Azure, less the reserve, within bounds, by the host''s clock' {
     foreach ($minutes in 0, -25, 25) {
         $clock.host = [TimeSpan]::Zero
         if ($minutes) { Set-Clock 'http://169.254.169.254/metadata/x' ([DateTime]::UtcNow.AddMinutes($minutes).ToString('R')) }
         foreach ($case in @{ at = 7200; least = 600; most = 600 }, @{ at = -9; least = 5; most = 5 }, @{ at = 320; least = 295; most = 302 }) {
-            $left = Get-EventSeconds ([DateTime]::UtcNow.AddMinutes($minutes).AddSeconds($case.at).ToString('R')) $drain
+            $left = Get-EventSeconds ([DateTime]::UtcNow.AddMinutes($minutes).AddSeconds($case.at).ToString('R')) $azure.drain
             Assert-True ($left -ge $case.least -and $left -le $case.most)
         }
     }
     $clock.host = [TimeSpan]::Zero
-    foreach ($none in '', 'soon') { Assert-Equal (Get-EventSeconds $none $drain) 20 }
+    foreach ($none in '', 'soon') { Assert-Equal (Get-EventSeconds $none $azure.drain) 20 }
 }
 $metadata = @{}
 function Get-AwsMetadata {
@@ -201,7 +201,6 @@ function Get-AwsMetadata {
     "$($metadata[$Path])"
 }
 $aws = New-Data @'
-cloud.kind aws
 lifecycle.terminateHook drain
 drain {"seconds":600,"spotSeconds":100,"reserveSeconds":20,"ends":"instance-retirement instance-stop"}
 '@
@@ -250,7 +249,7 @@ Preempt|1440|me|event|
             $time = [DateTime]::UtcNow.AddMinutes($case.minutes).ToString('R', [Globalization.CultureInfo]::InvariantCulture)
             ConvertTo-Data @{ Events = @(@{ EventId = 'A'; EventType = $case.kind; Resources = $case.resources; NotBefore = $time }) }
         }
-        $found = Get-Termination (ConvertTo-Data @{ cloud = @{ kind = 'azure' }; drain = $drain })
+        $found = Get-Termination $azure
         Assert-Equal @($found.finish, $found.returns) @($case.finish, $case.returns)
         if ($case.kind -eq 'Preempt') { Assert-Equal $found.seconds 20 }
     }
@@ -259,7 +258,7 @@ foreach ($answer in '', 'null', '{}', '[]', '"busy"', '{"error":"busy"}', '{"Doc
     Test "Azure: '$answer' is $(if ($answer -like '*Events*') { 'no event' } else { 'no word of events' })" {
         function Get-AzureMetadata { if ($answer) { ConvertFrom-Json $answer } }
         $silent = @{}
-        Assert-Equal (Get-Termination (ConvertTo-Data @{ cloud = @{ kind = 'azure' }; drain = $drain }) $silent) $null
+        Assert-Equal (Get-Termination $azure $silent) $null
         Assert-Equal ([bool] $silent.silent) ($answer -notlike '*Events*')
     }
 }

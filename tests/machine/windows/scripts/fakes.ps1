@@ -7,7 +7,7 @@ function Reset-Pc {
     $fakePc.Clear()
     Set-Values $fakePc @{
         time = 0; slept = @(); calls = @(); ways = @{}; deeds = @(); told = @(); console = @(); log = @(); over = $false; locked = $false; words = @{}
-        number = 0; reach = ''; call = ''; way = ''; times = 1000000
+        number = 0; next = 1; reach = ''; call = ''; way = ''; times = 1000000
         services = @{}; processes = @(); programs = @{}; starts = @{}; registry = @{}; features = @{}; tasks = @{}; rules = @(); shares = @()
         routes = @(New-Route '0.0.0.0/0' 7 '10.0.0.1'); kept = @(); removed = @(); address = @{ AddressState = 'Preferred'; IPAddress = '10.0.0.9' }
         policylists = @(); endpoints = @(); networks = @(@{ ID = 'n0'; Name = 'nat'; Type = 'NAT' }); switch = $false; stuck = $false; back = 0; made = 0
@@ -251,6 +251,8 @@ function Get-Acl { Invoke-Call 'Get-Acl' { @{ Sddl = $fakePc.acl } } }
 function New-FakePort {
     New-Fake @{ WriteTimeout = 0 } @{ Open = { return }; Dispose = { return }; WriteLine = { $fakePc.console += $args[0] } }
 }
+# The health port of a process that runs already: a round opens none.
+$fakePort = New-Fake @{} @{ Pending = { $false } }
 function Get-WindowsFeature {
     param($Name)
     Invoke-Call 'Get-WindowsFeature' -Sure { foreach ($fakeEach in $Name) { [PSCustomObject] @{ Name = $fakeEach; InstallState = $fakePc.features[$fakeEach] } } }

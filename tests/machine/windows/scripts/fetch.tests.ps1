@@ -20,12 +20,7 @@ Write-Archive 'right.json' 'Add-Deed bootstrap; exit 0'
 Write-Archive 'forged.json' 'Add-Deed forged; exit 0'
 $digest = (Get-FileHash "$temp/right.json" -Algorithm SHA256).Hash.ToLowerInvariant()
 ConvertTo-Json @{ bucket = 'b'; key = 'k'; sha256 = $digest } | Set-Content -Path "$temp/scripts.json"
-ConvertTo-Json -Depth 5 @{
-    cloud = @{ kind = 'aws' }
-    paths = @{ logs = "$temp/logs" }
-    tasks = @(@{ name = 'fenestra-run' }, @{ name = 'fenestra-health' })
-    retry = @{ pauseSeconds = @(10, 20) }
-} | Set-Content -Path "$temp/machine.json"
+New-Data 'retry.pauseSeconds [10,20]' | ConvertTo-Json -Depth 20 | Set-Content -Path "$temp/machine.json"
 function Reset-Fake {
     Reset-Pc @{ object = 'right.json' }
     Remove-Item -Force -Path "$temp/archive.json", "$temp/bootstrap.ps1" -ErrorAction SilentlyContinue
@@ -46,7 +41,7 @@ title|tasks[]|does[]|there
 fetches, and runs what it fetched||fetch b k, bootstrap|
 goes on after a restart without another fetch||bootstrap|True
 begins a bootstrap again that was cut off|fenestra-run|fetch b k, bootstrap|
-fetches nothing once the bootstrap has its tasks|fenestra-run, fenestra-health||
+fetches nothing once the bootstrap has its tasks|fenestra-run, fenestra-notices, fenestra-health||
 '@) {
     Test "the task $($case.title), and goes" {
         Reset-Fake

@@ -5,15 +5,9 @@
 
 function New-Case {
     $machine = New-Data @'
-programs.kubectl FOLDER/kubectl.exe
 flanneld.kubeconfig flanneld.conf
 flanneld.seconds 300
-network.name flannel.4096
-network.vni 4096
 network.routes[] 169.254.169.254/32, 169.254.169.123/32
-network.subnetFile FOLDER/subnet.env
-network.conflist FOLDER/net.d/10-flannel.conflist
-network.conflistTemplate FOLDER/template.conflist
 '@
     Write-Text $machine.programs.kubectl 'program'
     Write-Text $machine.network.conflistTemplate '{"name":"flannel.4096"}'

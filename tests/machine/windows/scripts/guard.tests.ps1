@@ -5,8 +5,6 @@
 . "$scripts/run.ps1"
 . "$scripts/watch-health.ps1"
 
-# The port is open already: a round opens none.
-$fakePort = New-Fake @{} @{ Pending = { $false } }
 $fakeRecords = $fakeData.paths.state
 $fakeNames = @($fakeData.stages.name)
 $fakeKeep = "$temp/records"

@@ -135,25 +135,31 @@ function Get-Value {
     if ($Text -ne '') { return $Text }
     $null
 }
-# Data as the scripts get it, from lines that each have a path, such as `paths.state`, and a value, or JSON. FOLDER is a
-# folder of its own.
+# The files of a machine of a pool that has all that one may have, and the text of one whose paths are on this drive.
+$payload = Get-Content -Raw -Encoding UTF8 $env:PAYLOAD | ConvertFrom-Json
+function Get-DriveText {
+    param($Drive, $Path)
+    [Regex]::Replace($payload.$Path, 'C:((?:\\\\[^"\\,]*)+)', { param($match) $Drive + $match.Groups[1].Value.Replace('\\', '/') })
+}
+# That machine's data, whose drive is a folder of its own, FOLDER, with what lines say: each has a path, such as
+# `paths.state`, and a value, or JSON.
 function New-Data {
     param($Text)
     $folder = "$temp/$([Guid]::NewGuid())".Replace('\', '/')
     New-Item -ItemType Directory -Path $folder | Out-Null
-    $data = @{ folder = $folder }
-    foreach ($line in $Text.Replace('FOLDER', $folder) -split '\r?\n') {
+    $data = Get-DriveText $folder 'C:\fenestra\machine.json' | ConvertFrom-Json
+    foreach ($line in "folder FOLDER`n$Text".Replace('FOLDER', $folder).Trim() -split '\r?\n') {
         $path, $value = $line -split ' ', 2
         $names = $path.TrimEnd('[', ']') -split '\.'
         $at = $data
         foreach ($name in $names | Select-Object -SkipLast 1) {
-            if (-not $at[$name]) { $at[$name] = @{} }
-            $at = $at[$name]
+            if (-not $at.$name) { $at | Add-Member -Force $name ([PSCustomObject] @{}) }
+            $at = $at.$name
         }
         if ($value -match '^[[{]') { $value = (ConvertFrom-Json "{`"json`":$value}").json } else { $value = Get-Value $path $value }
-        $at[$names[-1]] = $value
+        $at | Add-Member -Force $names[-1] $value
     }
-    ConvertTo-Data $data
+    $data
 }
 # Rows of a table in a text, whose first line has the names of columns, between bars.
 function Read-Table {

@@ -124,7 +124,7 @@ Test 'a log that another program holds keeps no other from being emptied' {
     foreach ($name in 'a', 'b') { [IO.File]::WriteAllText("$temp/logs/$name.log", 'longer than the limit') }
     $holder = [IO.File]::Open("$temp/logs/a.log", 'Open', 'Read', 'None')
     try {
-        $memory = @{ port = New-Fake @{} @{ Pending = { $false } } }
+        $memory = @{ port = $fakePort }
         Invoke-Round $fakeMachine 'boot-1' $memory
         Assert-Equal @($memory.ContainsKey('failed logs'), (Get-Item "$temp/logs/b.log").Length) @($true, 0)
     }

@@ -9,7 +9,7 @@ function Set-Web {
     param($Answer = { Get-AwsAnswer $args[0] $args[1] })
     Reset-Pc @{ answer = $Answer }
 }
-$aws = ConvertTo-Data @{ kind = 'aws'; region = 'eu-central-1'; domain = 'amazonaws.com'; joinSecret = '/fenestra/demo/join' }
+$aws = (New-Data).cloud
 
 $azure = ConvertTo-Data @{ kind = 'azure'; clientId = '11111111-2222-3333-4444-555555555555'; joinVault = 'https://demo-join.vault.azure.net/'; joinSecret = 'join' }
 $tokenCall = 'GET http://169.254.169.254/metadata/identity/oauth2/token?api-version=2018-02-01&resource=https%3A%2F%2Fvault.azure.net&client_id=11111111-2222-3333-4444-555555555555'
@@ -65,7 +65,7 @@ $fakeAsk = @{
     'a value of AWS'        = { Get-AwsMetadata 'instance-id' }
     'the secret of AWS'     = { (Get-JoinSecret $aws).server }
     'the secret of Azure'   = { (Get-JoinSecret $azure).server }
-    'a hook of AWS'         = { Send-Lifecycle (ConvertTo-Data @{ cloud = $aws; lifecycle = @{ group = 'g' } }) 'drain' 'CompleteLifecycleAction' 'CONTINUE' }
+    'a hook of AWS'         = { Send-Lifecycle (New-Data) 'drain' 'CompleteLifecycleAction' 'CONTINUE' }
 }
 $fakeGood = @{ 'a value of AWS' = 'i-0123456789abcdef0'; 'the secret of AWS' = 'https://api:6443'; 'the secret of Azure' = 'https://api:6443' }
 foreach ($case in Read-Table @'
@@ -96,7 +96,7 @@ any other refusal is asked again, and said with its code|a hook of AWS|POST http
         if ($case.call -eq '*/secrets/join*') { Assert-Equal $fakePc.calls[0, 1] @($tokenCall, $secretCall) }
         if ($case.asked -eq 'the secret of AWS') {
             Assert-True $fakePc.last.headers['authorization'].StartsWith('AWS4-HMAC-SHA256 Credential=AKID2/')
-            Assert-True $fakePc.last.body.Contains('"Name":"/fenestra/demo/join"')
+            Assert-True $fakePc.last.body.Contains('"Name":"/fenestra/aws-dev/join"')
             Assert-Equal @($fakePc.last.headers.Keys | Sort-Object) @('authorization', 'x-amz-date', 'x-amz-security-token', 'x-amz-target')
             Assert-Equal $fakePc.last.type 'application/x-amz-json-1.1'
         }

@@ -5,19 +5,10 @@
 function Invoke-Join { & "$scripts/read-join-secret.ps1" -Machine $args[0] }
 function New-Case {
     $machine = New-Data @'
-cloud {"kind":"aws","region":"eu-central-1","domain":"amazonaws.com","joinSecret":"/fenestra/x/join"}
 stages [{"name":"join","fills":["FOLDER/kubelet.yaml"]},{"name":"services","fills":[]}]
-paths.node FOLDER/node.json
-paths.certificates FOLDER/pki
-paths.kubeconfig FOLDER/kubelet.conf
-paths.kubeconfigTemplate FOLDER/template
-paths.bootstrapKubeconfig FOLDER/bootstrap.conf
-paths.clusterCa FOLDER/ca.crt
 '@
-    $folder = $machine.folder
-    New-Folder "$folder/pki"
-    Write-Text "$folder/template" 'server: @API_SERVER@ ca: @CA_DATA@ token: @TOKEN@'
-    Write-Text "$folder/kubelet.yaml" 'providerID: "@PROVIDER_ID@"'
+    Write-Text $machine.paths.kubeconfigTemplate 'server: @API_SERVER@ ca: @CA_DATA@ token: @TOKEN@'
+    Write-Text "$($machine.folder)/kubelet.yaml" 'providerID: "@PROVIDER_ID@"'
     # Notes at each folder whether the token was there already.
     $closes = {
         $fakePc.rights += @{ path = $args[0][0]; token = [bool] (Select-String -Quiet -SimpleMatch 'the-token' -Path (Join-Path (Split-Path -Parent $fakePc.file) '*.conf*') -ErrorAction SilentlyContinue) }
@@ -30,7 +21,7 @@ paths.clusterCa FOLDER/ca.crt
         ConvertTo-Data @{ Parameter = @{ Value = ($fakePc.secret | ConvertTo-Json -Compress) } }
     }
     $secret = @{ server = 'https://api:6443'; caCertificate = '-----END CERTIFICATE-----'; token = 'the-token'; expires = [DateTime]::UtcNow.AddHours(1).ToString('o') }
-    Reset-Pc @{ secret = $secret; asked = 0; rights = @(); acl = ''; file = "$folder/bootstrap.conf"; programs = @{ 'icacls.exe' = $closes }; answer = $answers }
+    Reset-Pc @{ secret = $secret; asked = 0; rights = @(); acl = ''; file = $machine.paths.bootstrapKubeconfig; programs = @{ 'icacls.exe' = $closes }; answer = $answers }
     $machine
 }
 

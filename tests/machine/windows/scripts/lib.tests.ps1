@@ -55,13 +55,13 @@ Test 'a user''s script that leaves a program behind holds nobody up; its output 
     . "$scripts/stage.ps1"
     function Write-Log { }
     if (-not $onWindows) { & ln -sf $shell "$temp/bin/powershell.exe" }
-    New-Folder "$temp/logs"
-    $machine = ConvertTo-Data @{ paths = @{ logs = "$temp/logs" } }
+    $machine = New-Data
+    New-Folder $machine.paths.logs
     $clock = New-Deadline 60
     Write-Text "$temp/after.ps1" "Write-Output 'agent started'; Start-Process -FilePath '$shell' -ArgumentList '-NoProfile', '-Command', 'Start-Sleep 120' -NoNewWindow"
     Invoke-OwnScript $machine "$temp/after.ps1"
     Assert-True ((Get-Left $clock) -gt 10)
-    Assert-True (Read-Text "$temp/logs/own-after.log").Contains('agent started')
+    Assert-True (Read-Text "$($machine.paths.logs)/own-after.log").Contains('agent started')
     Write-Text "$temp/after.ps1" 'exit 4'
     Assert-Throws { Invoke-OwnScript $machine "$temp/after.ps1" } 'ended with 4'
 }
@@ -135,7 +135,7 @@ Test 'a restart that is planned already is one' {
 }
 Test 'a log is written while read, and one that cannot be stops nobody' {
     . "$scripts/files.ps1"
-    $LogFile = "$temp/logs/read.log"
+    $LogFile = "$temp/read.log"
     $reader = [IO.File]::Open($LogFile, 'OpenOrCreate', 'Read', 'ReadWrite')
     try {
         Write-Log 'first'
@@ -145,7 +145,7 @@ Test 'a log is written while read, and one that cannot be stops nobody' {
         $reader.Close()
     }
     Assert-Equal @(Get-Content $LogFile | ForEach-Object { ($_ -split ' ', 2)[1] }) @('first', 'second')
-    $LogFile = "$temp/logs/no-folder/x.log"
+    $LogFile = "$temp/no-folder/x.log"
     Write-Log 'lost'
 }
 
@@ -167,14 +167,14 @@ function Invoke-Program {
     Assert-Equal @($Path, $Arguments[0], $Arguments[2], $Arguments[3]) @('taskkill.exe', '/PID', '/T', '/F')
     Stop-Process -Force -Id ([int] $Arguments[1])
 }
-$machine = ConvertTo-Data @{ stages = @(@{ name = 'features'; exitCode = 21; limitSeconds = 120 }, @{ name = 'artifacts'; exitCode = 22; limitSeconds = 120 }) }
+$stages = @((New-Data).stages | Where-Object { 'features', 'artifacts' -contains $_.name })
 
 Test 'a stage that exceeds its time is ended; another of its wave keeps its code' {
     $commands.features = 'Start-Sleep -Seconds 300'
     $commands.artifacts = 'exit 7'
-    $machine.stages[0].limitSeconds = 2
+    $stages[0].limitSeconds = 2
     $clock = New-Deadline 100
-    $codes = Invoke-Wave $machine.stages
+    $codes = Invoke-Wave $stages
     Assert-Equal @($codes.features, $codes.artifacts, $processes.features.HasExited) @(21, 7, $true)
     Assert-True ((Get-Left $clock) -gt 0)
 }

@@ -2,7 +2,8 @@
 . "$PSScriptRoot/fakes.ps1"
 . "$scripts/files.ps1"
 
-$drive = "$temp/drive"
+$fakeData = New-Data 'services.containerd.pipe FOLDER/pipe'
+$drive = $fakeData.folder
 function Test-Good {
     param($File, $Pattern = '^MZ')
     (Read-Text "$drive$File") -match $Pattern
@@ -19,7 +20,11 @@ $fakeStarts = @{
         $fakeStage = "$($args[0])".Split(' ')[-1]
         $fakePc.ran += $fakeStage
         & "$scripts/stage.ps1" -Name $fakeStage | Out-Null
-        $LASTEXITCODE
+        if ($fakePc.cut -ne $fakeStage) { return $LASTEXITCODE }
+        # Its process was cut off: its work is done, and its record is not written.
+        $fakePc.cut = ''
+        Remove-Item -Force "$($fakeData.paths.state)/$fakeStage.json"
+        -1073741510
     }
     'flanneld.exe'   = {
         if (-not (Test-Good '/fenestra/bin/flanneld.exe')) { throw 'flanneld.exe: 193' }
@@ -52,11 +57,7 @@ $fakePrograms = @{
         if ($fakePc.refused -ge 0) { throw 'shutdown.exe ended with 5' }
         $fakePc.restart = $true
     }
-    'host-local.exe' = {
-        if ($env:CNI_COMMAND -eq 'DEL') { return }
-        Write-Text "$($fakeData.network.reservations)/10.244.3.2" "$($fakeData.network.sourceVip.container)`nsource-vip"
-        '{"ips":[{"address":"10.244.3.2/24"}]}'
-    }
+    'host-local.exe' = $fakeHostLocal
     'kubectl.exe'    = {
         if ($args[0] -contains 'jsonpath={.spec.podCIDR}') { return '10.244.3.0/24' }
         if ("$($args[0])" -notlike '* get node *') { return }
@@ -95,7 +96,6 @@ $fakeAnswer = {
 }
 
 # A machine as the cloud makes it, with the payload of a pool that has all that a pool may have.
-$payload = Get-Content -Raw -Encoding UTF8 $env:PAYLOAD | ConvertFrom-Json
 function Get-OnDrive {
     param($Path)
     $drive + $Path.Substring(2).Replace('\', '/')
@@ -103,13 +103,6 @@ function Get-OnDrive {
 foreach ($item in $payload.PSObject.Properties) {
     if ($item.Name -notlike '*.ps1') { Write-Text (Get-OnDrive $item.Name) $item.Value }
 }
-# Text of a file of the payload whose paths are on this drive.
-function Get-DriveText {
-    param($Path)
-    [Regex]::Replace($payload.$Path, 'C:((?:\\\\[^"\\,]*)+)', { param($match) $drive + $match.Groups[1].Value.Replace('\\', '/') })
-}
-$fakeData = Get-DriveText 'C:\fenestra\machine.json' | ConvertFrom-Json
-$fakeData.services.containerd.pipe = "$drive/pipe"
 foreach ($artifact in $fakeData.artifacts) {
     # None where the lock has none: then the publisher is asked.
     $artifact.algorithm = 'sha256'

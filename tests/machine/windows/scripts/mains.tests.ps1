@@ -22,7 +22,6 @@ function Add-Did { Add-Deed "$($args | ForEach-Object { $_ })" }
 Write-Text "$temp/token" 'token'
 Write-Text "$temp/sandbox/config.yaml" 'a: b'
 Write-Text "$scripts/machine.json" (New-Data @"
-cloud {}
 watch {"healthSeconds":30,"noticeSeconds":5,"roundSeconds":600}
 kubeletEndpoint pipe
 programs.crictl crictl

@@ -108,6 +108,21 @@ function Get-NetworkAnswer {
     if (-not $fakePc.switch) { Set-Switch $true }
     '{"Success":true}'
 }
+# host-local (containernetworking/plugins, plugins/ipam/host-local): a file for each address, with its holder in the first
+# line; a second ADD of a holder is refused.
+$fakeHostLocal = {
+    Add-Deed $env:CNI_COMMAND
+    $fakeAsked = $args[1] | ConvertFrom-Json
+    $fakeStore = "$($fakeAsked.ipam.dataDir)/$($fakeAsked.name)"
+    New-Folder $fakeStore
+    $fakeOwn = @(Get-ChildItem -File $fakeStore | Where-Object { (Get-Content -TotalCount 1 $_.FullName) -eq $env:CNI_CONTAINERID })
+    if ($env:CNI_COMMAND -eq 'DEL') { return $fakeOwn | Remove-Item }
+    if ($fakeOwn.Count -gt 0) { throw 'duplicate allocation is not allowed' }
+    $fakePc.next += 1
+    $fakeAddress = $fakeAsked.ipam.ranges[0][0].subnet -replace '0/24$', "$($fakePc.next)"
+    Set-Content -Path "$fakeStore/$fakeAddress" -Value $env:CNI_CONTAINERID, $env:CNI_IFNAME
+    "{`"cniVersion`":`"1.0.0`",`"ips`":[{`"address`":`"$fakeAddress/24`"}]}"
+}
 # What flanneld v0.28.9 does (flannel-io/flannel, pkg/backend/vxlan/vxlan_windows.go and device_windows.go): it keeps a
 # network of its name, type and range, deletes another one of its name, and makes one with the name of the adapter that
 # has the node's address.

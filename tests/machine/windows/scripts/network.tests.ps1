@@ -63,35 +63,15 @@ Test 'the subnet is that of flanneld''s file, empty without it' {
     Assert-Equal (Get-Subnet $file) '10.244.3.0/24'
 }
 
-# host-local in a few lines: one reservation per file, a second ADD of the same holder is refused.
-$store = @{ next = 2; calls = @() }
-function Request-Address {
-    param($Machine, $Command, $Subnet)
-    $network = $Machine.network
-    $store.calls += $Command
-    $own = @(Get-ChildItem -File $network.reservations | Where-Object { (Get-Content -TotalCount 1 $_.FullName) -eq $network.sourceVip.container })
-    if ($Command -eq 'DEL') {
-        $own | Remove-Item
-        return ''
-    }
-    if ($own.Count -gt 0) { throw 'duplicate allocation is not allowed' }
-    $address = $Subnet -replace '0/24$', "$($store.next)"
-    $store.next += 1
-    Set-Content -Path "$($network.reservations)/$address" -Value @($network.sourceVip.container, 'source-vip')
-    "{`"cniVersion`":`"1.0.0`",`"ips`":[{`"address`":`"$address/24`"}]}"
-}
 function New-Case {
-    $folder = "$temp/$([Guid]::NewGuid())"
-    New-Folder "$folder/store"
-    $store.next = 2
-    $store.calls = @()
-    ConvertTo-Data @{ network = @{ reservations = "$folder/store"; sourceVip = @{ file = "$folder/vip.json"; container = 'fenestra-source-vip' } } }
+    Reset-Pc @{ programs = @{ 'host-local.exe' = $fakeHostLocal } }
+    New-Data
 }
 Test 'the source address is kept across restarts' {
     $machine = New-Case
     Assert-Equal (Get-SourceVip $machine '10.244.3.0/24') '10.244.3.2'
     Assert-Equal (Get-SourceVip $machine '10.244.3.0/24') '10.244.3.2'
-    Assert-Equal $store.calls @('DEL', 'ADD')
+    Assert-Equal $fakePc.deeds @('DEL', 'ADD')
 }
 Test 'an attempt cut off before the address was written is no obstacle' {
     $machine = New-Case
@@ -116,18 +96,15 @@ Test 'a pod waits for its program, and says for what when it does not come' {
 # A pod whose token lies below the sandbox's folder; with -Bound also at the mount path itself.
 function New-Pod {
     param([switch] $Bound)
-    $folder = "$temp/$([Guid]::NewGuid())"
-    $path = "$folder/mount/token"
-    $env:CONTAINER_SANDBOX_MOUNT_POINT = "$folder/sandbox"
-    $below = Join-Path $env:CONTAINER_SANDBOX_MOUNT_POINT ($path -replace '^[A-Za-z]:', '')
-    New-Folder (Split-Path -Parent $below)
-    Write-Text $below 'below'
+    $machine = New-Data
+    $path = $machine.paths.serviceAccountToken
+    $env:CONTAINER_SANDBOX_MOUNT_POINT = "$($machine.folder)/sandbox"
+    Write-Text (Join-Path $env:CONTAINER_SANDBOX_MOUNT_POINT ($path -replace '^[A-Za-z]:', '')) 'below'
     if ($Bound) {
-        New-Folder (Split-Path -Parent $path)
         Write-Text $path 'bound'
     }
-    Write-Text "$folder/node.json" '{"name":"i-1","server":"https://api.demo:6443"}'
-    ConvertTo-Data @{ folder = $folder; paths = @{ node = "$folder/node.json"; clusterCa = "$folder/ca.crt"; serviceAccountToken = $path } }
+    Write-Text $machine.paths.node '{"name":"i-1","server":"https://api.demo:6443"}'
+    $machine
 }
 
 Test 'the token is at the mount path where it is bound, else below the sandbox''s folder' {

@@ -14,9 +14,7 @@ New-Folder "$temp/state"
 foreach ($name in 'conflist', 'template') { [IO.File]::WriteAllText("$temp/cni.$name", '{"name":"cni"}') }
 [IO.File]::WriteAllText("$temp/kubectl", '')
 $fakeMachine = New-Data @"
-kubeletEndpoint pipe
 stages [{"name":"network","takes":true}]
-cloud.kind aws
 programs.crictl crictl
 programs.kubectl $temp/kubectl
 paths.state $temp/state
@@ -25,7 +23,6 @@ paths.containerdConfig $temp/cni.template
 paths.kubeconfig $temp/state
 paths.node $temp/node.json
 drain.spotSeconds 20
-network.name flannel.4096
 network.routes[] 169.254.169.254/32
 network.conflist $temp/cni.conflist
 network.conflistTemplate $temp/cni.template

@@ -18,7 +18,7 @@ function Complete-Termination {
     param($Machine, $Termination)
     Add-Deed "complete $($Termination.finish)"
 }
-$machine = ConvertTo-Data @{ watch = @{ noticeSeconds = 100 }; paths = @{ kubeconfig = "$temp/kubelet.conf" }; programs = @{ kubectl = "$temp/kubectl.exe" } }
+$machine = New-Data 'watch.noticeSeconds 100'
 
 Test 'nothing is done while the machine may stay' {
     Assert-False (Invoke-Round $machine @{ settled = $true })

@@ -40,7 +40,6 @@ function Set-CimInstance {
     else { $fakePc.sizes = @($Property.InitialSize, $Property.MaximumSize) }
 }
 $machine = New-Data @'
-paths.dumps FOLDER/dumps
 paths.state FOLDER
 paths.repairs FOLDER/repairs.json
 os.features[] Containers

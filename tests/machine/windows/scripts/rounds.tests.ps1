@@ -2,8 +2,6 @@
 . "$PSScriptRoot/fakes.ps1"
 . "$scripts/watch-health.ps1"
 . "$PSScriptRoot/node.ps1"
-# The port of a process that runs already.
-$fakePort = New-Fake @{} @{ Pending = { $false } }
 $fakeMachine.watch.healthPatience = 10000
 # What happens in the second round.
 $fakeScenes = [ordered] @{
@@ -40,7 +38,8 @@ $fakeScenes = [ordered] @{
 # Scene, deeds, failed duties, and the cells that end so: calls with the first letters of ways. Each other cell of a
 # scene is as the first of its lines. Trouble is cured once and whole, whatever is spoilt for five rounds; what has not
 # answered is restarted for that alone, and the second time later. What hangs without a limit ends its process instead.
-$fakeCells = @'
+$fakeCells = Read-Table @'
+scene|deeds|failed|cells[]
 well|||
 well||logs|Get-ChildItem te
 well||routes|Get-NetIPAddress t, Get-NetRoute t
@@ -101,13 +100,10 @@ function Get-Cell {
 # The end of a cell by the table.
 function Get-Wanted {
     param($Scene, $Call, $Way)
-    $rows = @($fakeCells -split "`r?`n" | ForEach-Object { , @($_ -split '\|') } | Where-Object { $_[0] -eq $Scene })
-    foreach ($row in $rows) {
-        foreach ($cells in @($row[3] -split ', ' | Where-Object { $_ })) {
-            if ($cells -replace ' \w+$' -eq $Call -and ($cells -split ' ')[-1] -match "^\w*$("$Way"[0])") { return "$($row[1])|$($row[2])" }
-        }
-    }
-    "$($rows[0][1])|$($rows[0][2])"
+    $rows = @($fakeCells | Where-Object { $_.scene -eq $Scene })
+    $own = $rows | Where-Object { $_.cells -match "^$([Regex]::Escape($Call)) \w*$("$Way"[0])" }
+    $row = (@($own) + $rows -ne $null)[0]
+    "$($row.deeds)|$($row.failed)"
 }
 $fakeSeen = @()
 foreach ($scene in $fakeScenes.Keys) {

@@ -15,12 +15,9 @@ $fakeContainerd = {
 function New-Case {
     Reset-Pc @{ services = @{ containerd = @{ start = 'Disabled'; status = 'Stopped' } }; programs = @{ 'containerd.exe' = $fakeContainerd } }
     $machine = New-Data @'
-paths.node FOLDER/node.json
-paths.kubeletState FOLDER/kubelet
-paths.containerdConfig FOLDER/config.toml
+firstImages[]
 kubelet.arguments[] --hostname-override=@NODE_NAME@, --node-ip=@NODE_IP@
 services.containerd.pipe FOLDER/pipe
-services.containerd.program containerd.exe
 services.containerd.arguments[] --config, c.toml
 services.containerd.recovery[] reset=, 600, actions=, restart/5000
 services.containerd.environment[] HTTPS_PROXY=http://proxy:3128, NO_PROXY=localhost

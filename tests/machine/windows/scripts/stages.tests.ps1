@@ -3,22 +3,16 @@
 . "$scripts/stage.ps1"
 . "$scripts/run.ps1"
 
-# A machine of a pool that has all stages, which only write down that they ran, in a folder of its own.
-$fakeText = (Get-Content -Raw -Encoding UTF8 $env:PAYLOAD | ConvertFrom-Json).'C:\fenestra\machine.json'
+# A machine of a pool that has all stages, which only write down that they ran.
 $fakeMade = @{}
 function New-Machine {
-    $data = $fakeText | ConvertFrom-Json
-    $folder = "$temp/$([Guid]::NewGuid())"
-    Write-Text "$folder/node.json" '{"server":"https://api:6443"}'
-    foreach ($stage in $data.stages) { $stage | Add-Member -Force fills @() }
-    $data | Add-Member folder $folder
-    $data.artifacts = @()
-    $data.protected = @("$folder/state", "$folder/logs")
-    foreach ($name in 'state', 'logs') { $data.paths.$name = "$folder/$name" }
-    $data.paths.node = "$folder/node.json"
-    $data.paths.bootstrapKubeconfig = "$folder/bootstrap.conf"
-    $fakeMade.data = $data
-    $data
+    $fakeMade.data = New-Data @'
+artifacts[]
+protected[] FOLDER/a, FOLDER/b
+'@
+    foreach ($stage in $fakeMade.data.stages) { $stage | Add-Member -Force fills @() }
+    Write-Text $fakeMade.data.paths.node '{"server":"https://api:6443"}'
+    $fakeMade.data
 }
 $fakeStages = @((New-Machine).stages)
 $inOrder = @((New-Machine).waves | ForEach-Object { $_ })
@@ -207,7 +201,6 @@ foreach ($least in 0, 1e18) {
         Reset-Fake
         $machine = New-Machine
         $machine.watch.logBytes = $least
-        foreach ($name in 'dumps', 'downloads') { $machine.paths.$name = "$($machine.folder)/$name" }
         $gone = "$($machine.paths.logs)/kubelet.log.1", "$($machine.paths.dumps)/a.dmp", "$($machine.paths.downloads)/a.tar.gz"
         $kept = "$($machine.paths.logs)/kubelet.log", "$($machine.paths.downloads)/kept/a.tar.gz.json"
         foreach ($path in $gone + $kept) { Write-Text $path 'x' }

@@ -29,10 +29,10 @@ foreach ($seconds in 0.3, 60) {
     }
 }
 Test 'a count of restarts, and a range of addresses' {
-    $machine = ConvertTo-Data @{ paths = @{ state = "$temp/state" }; reboots = @{ allowed = 2 } }
+    $machine = New-Data
     function Get-BootId { 'boot-3' }
     foreach ($torn in 'garbage', '', "boot-1`0", "boot-1`nboot-2") {
-        Write-Text "$temp/state/reboots" $torn
+        Write-Text "$($machine.paths.state)/reboots" $torn
         Assert-Equal (Add-Reboot $machine) ($torn -notlike '*-2')
     }
     Write-Text $path 'FLANNEL_SUBNET=10.244'
