@@ -126,13 +126,6 @@ exit 3
         Assert-Equal @($LASTEXITCODE, $said[2], ($said[1] -match '^no event: .*(\(full\)|no answer)'), ((Get-Left $clock) -gt 0)) @(3, '30000', $true, $true)
     }
 }
-Test 'a restart that is planned already is one' {
-    function Invoke-Program {
-        param($Path, $Arguments, $Accept)
-        Assert-Equal $Accept @(0, 1115, 1190)
-    }
-    Restart-Machine
-}
 Test 'a log is written while read, and one that cannot be stops nobody' {
     . "$scripts/files.ps1"
     $LogFile = "$temp/read.log"

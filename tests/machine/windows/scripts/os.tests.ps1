@@ -85,18 +85,16 @@ Test 'a stock image: feature and settings, and one reboot' {
     Assert-Equal @($fakePc.cim.Win32_ComputerSystem.AutomaticManagedPagefile, $fakePc.cim.Win32_PageFileSetting.Name, $fakePc.sizes[0], $fakePc.sizes[1]) @($false, 'C:\pagefile.sys', 4096, 6144)
     Assert-Equal $fakePc.resized 107374182400
 }
-foreach ($torn in '', "`0`0", '{}', '{"windows-2022":') {
-    Test "a list of fixes that is '$torn' leaves none out: the stage fails" {
-        Reset-System
-        $kept = Get-Content -Raw $machine.paths.repairs
-        Set-Content -NoNewline $machine.paths.repairs -Value $torn
-        try {
-            Assert-Throws { & "$scripts/install-features.ps1" -Machine $machine } 'repairs\.json'
-            Assert-Equal $fakePc.deeds @()
-        }
-        finally {
-            Set-Content -NoNewline $machine.paths.repairs -Value $kept
-        }
+Test 'a list of fixes without those of this system leaves none out: the stage fails' {
+    Reset-System
+    $kept = Get-Content -Raw $machine.paths.repairs
+    Set-Content -NoNewline $machine.paths.repairs -Value '{}'
+    try {
+        Assert-Throws { & "$scripts/install-features.ps1" -Machine $machine } 'repairs\.json'
+        Assert-Equal $fakePc.deeds @()
+    }
+    finally {
+        Set-Content -NoNewline $machine.paths.repairs -Value $kept
     }
 }
 Test 'after the reboot nothing is installed or asked for again' {

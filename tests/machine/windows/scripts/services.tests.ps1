@@ -118,18 +118,15 @@ foreach ($script in 'add-containerd', 'start-kubelet') {
         }
     }
 }
-foreach ($torn in $null, '', "`0`0") {
-    Test "containerd's configuration, '$torn', is back before containerd starts, at a boot and by the health task" {
-        $machine = New-Case
-        & "$scripts/start-kubelet.ps1" -Machine $machine
-        foreach ($start in { & "$scripts/start-kubelet.ps1" -Machine $machine }, { Repair-Service $machine @{} 'containerd' }) {
-            Remove-Item $machine.paths.containerdConfig
-            if ($null -ne $torn) { [IO.File]::WriteAllText($machine.paths.containerdConfig, $torn) }
-            Stop-NodeService @('containerd')
-            $fakePc.onStart = { if ($args[0] -eq 'containerd') { Assert-Equal (Read-Text $machine.paths.containerdConfig) 'version = 3' } }
-            & $start
-            Assert-Equal $fakePc.services.containerd.status 'Running'
-        }
+Test 'containerd''s configuration that is torn is back before containerd starts, at a boot and by the health task' {
+    $machine = New-Case
+    & "$scripts/start-kubelet.ps1" -Machine $machine
+    foreach ($start in { & "$scripts/start-kubelet.ps1" -Machine $machine }, { Repair-Service $machine @{} 'containerd' }) {
+        [IO.File]::WriteAllText($machine.paths.containerdConfig, "`0`0")
+        Stop-NodeService @('containerd')
+        $fakePc.onStart = { if ($args[0] -eq 'containerd') { Assert-Equal (Read-Text $machine.paths.containerdConfig) 'version = 3' } }
+        & $start
+        Assert-Equal $fakePc.services.containerd.status 'Running'
     }
 }
 Test 'a repeat brings new arguments; without a proxy there is no environment' {
