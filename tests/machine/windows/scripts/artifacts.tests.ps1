@@ -41,8 +41,8 @@ function Invoke-Artifacts { & "$scripts/fetch-artifacts.ps1" -Machine $args[0] }
 function New-Case {
     param($Answers = @{})
     Reset-Pc @{ web = @{} + $Answers; fetched = @(); cut = $false; noRange = $false; wasKept = $false; programs = $fakePrograms; starts = @{ 'curl.exe' = $fakeDownload } }
-    $folder = "$temp/$([Guid]::NewGuid())"
-    $artifacts = foreach ($name in 'a.exe', 'b') {
+    $machine = New-Data 'curl[] --fail'
+    $machine.artifacts = @(foreach ($name in 'a.exe', 'b') {
         @{
             name         = $name
             file         = "1-$name"
@@ -50,12 +50,12 @@ function New-Case {
             algorithm    = 'sha256'
             digest       = Get-TextDigest 'right'
             checksumUrls = @()
-            folder       = "$folder/bin"
+            folder       = "$($machine.folder)/bin"
             unpack       = $name -eq 'b'
             stage        = 'artifacts'
         }
-    }
-    ConvertTo-Data @{ paths = @{ downloads = "$folder/downloads" }; curl = @('--fail'); artifacts = @($artifacts); folder = $folder }
+    })
+    $machine
 }
 
 $fromMirror = @{ 'https://mirror/a.exe' = 'right'; 'https://mirror/b' = 'right' }

@@ -1,7 +1,14 @@
 # The archive for whoever helps: it has its parts, and no secret.
 . "$PSScriptRoot/harness.ps1"
 . "$scripts/files.ps1"
-$case = Join-Path $temp 'node'
+$machine = New-Data @'
+paths.logs FOLDER/logs
+paths.state FOLDER/state
+paths.machine FOLDER/scripts/machine.json
+paths.dumps FOLDER/logs/dumps
+cloudLogs[] FOLDER/cloud
+'@
+$case = $machine.folder
 New-Item -ItemType Directory -Force -Path "$case/scripts", "$case/logs/dumps", "$case/state", "$case/cloud" | Out-Null
 foreach ($name in 'files.ps1', 'lib.ps1', 'collect-logs.ps1', 'secret-patterns.txt') {
     Copy-Item "$scripts/$name" -Destination "$case/scripts"
@@ -44,17 +51,11 @@ Write-Text "$case/logs/dumps/kubelet.exe.123.dmp" $memory
 Write-Text "$case/logs/dumps/note.txt" $memory
 Write-Text "$case/state/os.json" '{"hash":"0123456789abcdef"}'
 Write-Text "$case/cloud/agent.log" "extension ran with $($lines[0])"
-Write-Text "$case/10-flannel.conflist" '{"name":"flannel.4096"}'
-Write-Text "$case/subnet.env" 'FLANNEL_SUBNET=10.244.3.1/24'
-$machine = @{
-    paths           = @{ logs = "$case/logs"; state = "$case/state"; machine = "$case/scripts/machine.json"; dumps = "$case/logs/dumps"; containerdConfig = 'c.toml' }
-    network         = @{ conflist = "$case/10-flannel.conflist"; subnetFile = "$case/subnet.env" }
-    programs        = @{ crictl = (New-Program 'crictl' '"crictl $args"') }
-    services        = @{ containerd = @{ program = (New-Program 'containerd' "Write-Output 'auth = $($lines[0])'") } }
-    kubeletEndpoint = 'npipe:////./pipe/containerd-containerd'
-    cloudLogs       = @("$case/cloud")
-}
-Write-Text "$case/scripts/machine.json" ($machine | ConvertTo-Json -Depth 10)
+Write-Text $machine.network.conflist '{"name":"flannel.4096"}'
+Write-Text $machine.network.subnetFile 'FLANNEL_SUBNET=10.244.3.1/24'
+$machine.programs.crictl = New-Program 'crictl' '"crictl $args"'
+$machine.services.containerd.program = New-Program 'containerd' "Write-Output 'auth = $($lines[0])'"
+Write-Text "$case/scripts/machine.json" ($machine | ConvertTo-Json -Depth 20)
 
 if (-not $onWindows) {
     New-Program 'icacls.exe' "`$args[0] | Add-Content -Path '$temp/rights'" | Out-Null
