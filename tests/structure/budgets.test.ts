@@ -23,8 +23,8 @@ const words: Readonly<Record<string, Budget>> = {
   cli: { paths: /^cli\//, most: 33_305, aim: 18_000 },
   "examples, ci, root": { paths: others, most: 22_966, aim: 18_000 },
   docs: { paths: /^docs\//, most: 36_271, aim: 38_000 },
-  tests: { paths: /^tests\//, most: 214_376, aim: 192_000 },
-  whole: { paths: /^/, most: 645_083, aim: 570_000 },
+  tests: { paths: /^tests\//, most: 214_335, aim: 192_000 },
+  whole: { paths: /^/, most: 645_042, aim: 570_000 },
 };
 const files: Budget = { paths: /^/, most: 882, aim: 950 };
 

@@ -50,24 +50,22 @@ function Add-Deed {
     param($Deed)
     if (-not $fakePc.over) { $fakePc.deeds += $Deed }
 }
-# Each call that a run makes, spoilt in turn: a machine made anew, the run with the fault, and what must hold behind it, which
-# gets the number of the call, its name, the way, and what the run threw.
+# Each call that a run makes fails in turn: a machine made anew, the run with the fault, and what must hold behind it, which
+# gets what the run threw.
 function Test-Calls {
-    param($New, $Run, $Holds, $Ways = 'throws', $Reach = '', $Which = { $true })
+    param($New, $Run, $Holds, $Reach = '', $Which = { $true })
     & $New
     & $Run | Out-Null
     $fakeAll = $fakePc.calls
     for ($fakeAt = 1; $fakeAt -le $fakeAll.Count; $fakeAt += 1) {
         if (-not (& $Which $fakeAll $fakeAt)) { continue }
-        foreach ($fakeWay in $Ways) {
-            & $New
-            Set-Values $fakePc @{ number = $fakeAt; way = $fakeWay; reach = $Reach }
-            $fakeFailure = ''
-            try { & $Run | Out-Null } catch { $fakeFailure = "$_" }
-            Set-Values $fakePc @{ number = 0; call = ''; way = ''; reach = '' }
-            try { & $Holds $fakeAt $fakeAll[$fakeAt - 1] $fakeWay $fakeFailure }
-            catch { throw "${fakeWay} at call $fakeAt of $($fakeAll.Count), $($fakeAll[$fakeAt - 1]): $_" }
-        }
+        & $New
+        Set-Values $fakePc @{ number = $fakeAt; way = 'throws'; reach = $Reach }
+        $fakeFailure = ''
+        try { & $Run | Out-Null } catch { $fakeFailure = "$_" }
+        Set-Values $fakePc @{ number = 0; call = ''; way = ''; reach = '' }
+        try { & $Holds $fakeFailure }
+        catch { throw "failure of call $fakeAt of $($fakeAll.Count), $($fakeAll[$fakeAt - 1]): $_" }
     }
 }
 

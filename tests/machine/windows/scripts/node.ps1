@@ -3,7 +3,6 @@
 function Get-NodeState { $fakePc.state }
 function Get-Due { $fakePc.due | ForEach-Object { @{ name = $_ } } }
 function Initialize-Hns { Invoke-Call 'Initialize-Hns' -Sure { @() } }
-[IO.File]::WriteAllText("$scripts/drain.ps1", 'Invoke-Call drain -Sure { Add-Deed drain }')
 $fakeWrite = ${function:Write-Text}
 function Write-Text {
     param($Path, $Text)
@@ -22,7 +21,6 @@ paths.logs $temp/logs
 paths.containerdConfig $temp/cni.template
 paths.kubeconfig $temp/state
 paths.node $temp/node.json
-drain.spotSeconds 20
 network.routes[] 169.254.169.254/32
 network.conflist $temp/cni.conflist
 network.conflistTemplate $temp/cni.template
@@ -52,12 +50,11 @@ $fakePrograms = @{
         $fakePc.notes.count += 1
         foreach ($pair in $args[0] -like 'fenestra.dev/*') { $fakePc.notes[($pair -split '=|-$')[0]] = ($pair -split '=')[1] }
     }
-    'shutdown.exe' = { Add-Deed 'restart' }
 }
 function Reset-Node {
     param($Values = @{})
     Reset-Pc @{
-        programs = $fakePrograms; words = @{ crictl = 4; kubectl = 4 }; sure = 'stopp', 'annotate', '/r'
+        programs = $fakePrograms; words = @{ crictl = 4; kubectl = 4 }; sure = 'stopp', 'annotate'
         boot = 'boot-1'; state = 'up'; due = @(); notes = @{}; ready = $true; status = 200; held = @(); processes = @('flanneld', 'kube-proxy', 'kubelet')
         tasks = @{ 'fenestra-run' = @{ State = 'Running' } }; networks = @(@{ ID = 'n1'; Name = 'flannel.4096' }); policylists = @(@{ ID = 'p1' })
         sandboxes = [ordered] @{ a = '10.244.3.4'; host = ''; b = '10.244.3.5' }

@@ -114,7 +114,7 @@ foreach ($script in 'add-containerd', 'start-kubelet') {
             $fakePc.deeds = @()
             & $run
             Assert-Equal (@($fakePc.services.Keys | Sort-Object | ForEach-Object { "$_ $($fakePc.services[$_].start) $($fakePc.services[$_].status) $($fakePc.services[$_].command)" }) -join ', ') $ends[$script]
-            if ($args[3]) { Assert-Equal @($steps | Where-Object { $_ -notlike 'new *' -and $_ -notlike 'start *' -and $fakePc.deeds -notcontains $_ }) @() }
+            if ($args[0]) { Assert-Equal @($steps | Where-Object { $_ -notlike 'new *' -and $_ -notlike 'start *' -and $fakePc.deeds -notcontains $_ }) @() }
         }
     }
 }
