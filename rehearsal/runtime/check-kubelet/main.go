@@ -33,21 +33,7 @@ type answer struct {
 	Problems []string `json:"problems"`
 }
 
-// serve answers a JSON list of requests on standard input.
-func serve(check func(request) []string) {
-	var requests []request
-	if err := json.NewDecoder(os.Stdin).Decode(&requests); err != nil {
-		log.Fatal(err)
-	}
-	answers := []answer{}
-	for _, one := range requests {
-		answers = append(answers, answer{one.ID, append([]string{}, check(one)...)})
-	}
-	if err := json.NewEncoder(os.Stdout).Encode(answers); err != nil {
-		log.Fatal(err)
-	}
-}
-
+// main answers a JSON list of requests on standard input.
 func main() {
 	// As cmd/kubelet/app/server.go does; k8s.io/kubernetes/pkg/features registers the other feature gates.
 	if err := logsapi.AddFeatureGates(utilfeature.DefaultMutableFeatureGate); err != nil {
@@ -57,7 +43,17 @@ func main() {
 	if err != nil {
 		panic(err)
 	}
-	serve(func(one request) []string { return check(codecs, one) })
+	var requests []request
+	if err := json.NewDecoder(os.Stdin).Decode(&requests); err != nil {
+		log.Fatal(err)
+	}
+	answers := []answer{}
+	for _, one := range requests {
+		answers = append(answers, answer{one.ID, append([]string{}, check(codecs, one)...)})
+	}
+	if err := json.NewEncoder(os.Stdout).Encode(answers); err != nil {
+		log.Fatal(err)
+	}
 }
 
 func check(codecs *serializer.CodecFactory, request request) []string {

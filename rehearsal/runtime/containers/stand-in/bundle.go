@@ -10,20 +10,26 @@ import (
 
 type object = map[string]any
 
-// change reads a file of JSON and writes it back, changed.
-func change(file string, by func(object) error) error {
+// load reads a file of JSON.
+func load(file string, into any) error {
 	text, err := os.ReadFile(file)
 	if err != nil {
 		return err
 	}
+	return json.Unmarshal(text, into)
+}
+
+// change reads a file of JSON and writes it back, changed.
+func change(file string, by func(object) error) error {
 	var content object
-	if err := json.Unmarshal(text, &content); err != nil {
+	if err := load(file, &content); err != nil {
 		return err
 	}
 	if err := by(content); err != nil {
 		return err
 	}
-	if text, err = json.Marshal(content); err != nil {
+	text, err := json.Marshal(content)
+	if err != nil {
 		return err
 	}
 	return os.WriteFile(file, text, 0o600)
@@ -81,11 +87,7 @@ func fit(spec object, bundle string) error {
 func fitCommand(process object, id string) error {
 	delete(process, "apparmorProfile")
 	var spec object
-	text, err := os.ReadFile(filepath.Join("..", id, "config.json"))
-	if err != nil {
-		return err
-	}
-	if err := json.Unmarshal(text, &spec); err != nil {
+	if err := load(filepath.Join("..", id, "config.json"), &spec); err != nil {
 		return err
 	}
 	known, err := lookUp(noteOf(spec, "image-name"))
@@ -147,12 +149,8 @@ func (image *knownImage) runs(program string) bool {
 
 // lookUp finds what is known of an image by its repository, on whatever registry; nil for others.
 func lookUp(image string) (*knownImage, error) {
-	text, err := os.ReadFile("/.rehearsal/images.json")
-	if err != nil {
-		return nil, err
-	}
 	var all []knownImage
-	if err := json.Unmarshal(text, &all); err != nil {
+	if err := load("/.rehearsal/images.json", &all); err != nil {
 		return nil, err
 	}
 	name, _, _ := strings.Cut(image, "@")

@@ -20,7 +20,12 @@ import (
 // What a stand-in does follows from its pod. The bundle does not tell it, so it is read from the API with the kubelet's
 // credentials.
 
-type probe struct{ HTTPGet, TCPSocket, GRPC *struct{ Port any } }
+type way struct {
+	Port   any
+	Scheme string
+}
+
+type probe struct{ HTTPGet, TCPSocket, GRPC *way }
 
 type container struct {
 	Name          string
@@ -103,20 +108,27 @@ func (p *pod) portsOf(own container) []string {
 	})
 }
 
+// tlsMark is before a port that is asked by HTTPS.
+const tlsMark = "tls:"
+
 func (own *container) portOf(asked *probe) string {
 	if asked == nil {
 		return ""
 	}
-	for _, way := range []*struct{ Port any }{asked.HTTPGet, asked.TCPSocket, asked.GRPC} {
-		if way == nil {
+	for _, by := range []*way{asked.HTTPGet, asked.TCPSocket, asked.GRPC} {
+		if by == nil {
 			continue
 		}
-		for _, port := range own.Ports {
-			if port.Name == way.Port {
-				return strconv.Itoa(port.ContainerPort)
+		port := fmt.Sprint(by.Port)
+		for _, named := range own.Ports {
+			if named.Name == by.Port {
+				port = strconv.Itoa(named.ContainerPort)
 			}
 		}
-		return fmt.Sprint(way.Port)
+		if by.Scheme == "HTTPS" {
+			return tlsMark + port
+		}
+		return port
 	}
 	return ""
 }

@@ -1,6 +1,6 @@
 // Command windows-runtime answers the kubelet of a Windows machine at a socket in containerd's place: no runtime of
-// Windows runs here. It has no pods, takes none, and is not ready, for which the Node, its certificates and its status
-// do not wait.
+// Windows runs here. It is not ready, and knows of no pods, for which the Node, its certificates and its status do not
+// wait.
 package main
 
 import (
@@ -42,22 +42,7 @@ func (windows) Status(context.Context, *cri.StatusRequest) (*cri.StatusResponse,
 	return &cri.StatusResponse{Status: &cri.RuntimeStatus{Conditions: conditions}}, nil
 }
 
-func (windows) UpdateRuntimeConfig(context.Context, *cri.UpdateRuntimeConfigRequest) (*cri.UpdateRuntimeConfigResponse, error) {
-	return &cri.UpdateRuntimeConfigResponse{}, nil
-}
-
-func (windows) ListPodSandbox(context.Context, *cri.ListPodSandboxRequest) (*cri.ListPodSandboxResponse, error) {
-	return &cri.ListPodSandboxResponse{}, nil
-}
-
-func (windows) ListContainers(context.Context, *cri.ListContainersRequest) (*cri.ListContainersResponse, error) {
-	return &cri.ListContainersResponse{}, nil
-}
-
-func (windows) ListImages(context.Context, *cri.ListImagesRequest) (*cri.ListImagesResponse, error) {
-	return &cri.ListImagesResponse{}, nil
-}
-
+// ImageFsInfo tells the kubelet that images are served (k8s.io/cri-client: pkg/remote_image.go).
 func (windows) ImageFsInfo(context.Context, *cri.ImageFsInfoRequest) (*cri.ImageFsInfoResponse, error) {
 	return &cri.ImageFsInfoResponse{}, nil
 }
