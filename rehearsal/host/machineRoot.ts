@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto";
-import { access, chmod, mkdir, mkdtemp, readFile, readlink, rename, rm, writeFile } from "node:fs/promises";
+import { chmod, mkdir, mkdtemp, readFile, readlink, rename, rm, writeFile } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import { machineSize } from "../../components/model/pools.ts";
 import type { SimulatedMachine } from "../../plan/fakes/machines.ts";
@@ -101,19 +101,14 @@ const caBundles = [
 /** Adds a CA to every bundle of the machine, and in any case to Debian's, which Go and the payload read first. */
 async function trust(pid: number, ca: string): Promise<void> {
   const pem = ca.endsWith("\n") ? ca : `${ca}\n`;
-  const existing = await Promise.all(caBundles.map((path) => machineFileExists(pid, path)));
-  const found = caBundles.filter((_, index) => existing[index]);
-  const texts = await Promise.all(found.map((path) => readMachineFile(pid, path)));
-  const [debian = ""] = caBundles;
+  const texts = await Promise.all(caBundles.map((path) => readMachineFile(pid, path).catch(() => undefined)));
+  const [debian = texts.find((text) => text !== undefined) ?? "", ...others] = texts;
   // The bundle's source: a machine that trusts authorities of its stack file makes it anew.
   await writeMachineFile(pid, "/usr/local/share/ca-certificates/rehearsal.crt", pem);
-  const wanted = new Map([
-    [debian, texts[0] ?? ""],
-    ...found.map((path, index) => [path, texts[index] ?? ""] as const),
-  ]);
-  for (const [path, text] of wanted) {
+  for (const [index, text] of [debian, ...others].entries()) {
+    if (text === undefined) continue;
     const separator = text === "" || text.endsWith("\n") ? "" : "\n";
-    await writeMachineFile(pid, path, `${text}${separator}${pem}`);
+    await writeMachineFile(pid, caBundles[index] ?? "", `${text}${separator}${pem}`);
   }
 }
 
@@ -124,7 +119,7 @@ async function trust(pid: number, ca: string): Promise<void> {
  * @param pid a process of the machine
  * @param path absolute path in the machine; its last parts need not exist
  */
-export async function pathInMachine(pid: number, path: string): Promise<string> {
+async function pathInMachine(pid: number, path: string): Promise<string> {
   const root = `/proc/${pid}/root`;
   let resolved = "";
   let rest = split(path);
@@ -157,15 +152,6 @@ async function linkTarget(path: string): Promise<string | undefined> {
     return await readlink(path);
   } catch {
     return undefined; // Not a link, or does not exist.
-  }
-}
-
-async function machineFileExists(pid: number, path: string): Promise<boolean> {
-  try {
-    await access(await pathInMachine(pid, path));
-    return true;
-  } catch {
-    return false;
   }
 }
 

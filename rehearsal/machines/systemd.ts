@@ -1,6 +1,5 @@
-import { readdir } from "node:fs/promises";
 import path from "node:path";
-import { pathInMachine, readMachineFile } from "../host/machineRoot.ts";
+import { readMachineFile } from "../host/machineRoot.ts";
 import type { Machine } from "../host/network.ts";
 import { type MachineProcess, runInMachine, startInMachine } from "../host/processes.ts";
 
@@ -16,16 +15,11 @@ interface SystemdOptions {
 }
 
 interface ServiceState {
-  readonly starts: number;
   readonly lastCode: number | undefined;
   readonly active: boolean;
 }
 
-const unitFolders = ["/etc/systemd/system", "/usr/local/lib/systemd/system"];
-/**
- * Verbs that do nothing here but read the units again, as do those that change how units are enabled (systemctl(1)).
- */
-const reloads = new Set(["daemon-reload", "mask", "unmask", "preset"]);
+const unitFolder = "/etc/systemd/system";
 
 /**
  * Whether a program itself sends datagrams of sd_notify(3): without a socket for them here, it counts as ready once it
@@ -52,7 +46,7 @@ export class Systemd {
   }
 
   state(unit: string): ServiceState {
-    return this.#states.get(unit) ?? { starts: 0, lastCode: undefined, active: false };
+    return this.#states.get(unit) ?? { lastCode: undefined, active: false };
   }
 
   logFile(unit: string): string {
@@ -62,12 +56,14 @@ export class Systemd {
   async systemctl(args: readonly string[]): Promise<ControlAnswer> {
     const [verb = "", ...units] = args.filter((arg) => !arg.startsWith("-"));
     const names = units.map((unit) => (/\.[a-z]+$/.test(unit) ? unit : `${unit}.service`));
-    const now = args.includes("--now");
-    if (reloads.has(verb)) await this.#reload();
-    if (reloads.has(verb) || verb === "reset-failed") return { code: 0 };
+    // Both verbs are kubeadm's (kubernetes: cmd/kubeadm/app/util/initsystem).
+    if (verb === "daemon-reload") {
+      await this.#reload();
+      return { code: 0 };
+    }
     if (verb === "is-active") {
       const active = names.every((unit) => this.state(unit).active || this.#timers.has(unit));
-      return { code: active ? 0 : 3, text: args.includes("--quiet") ? "" : active ? "active" : "inactive" };
+      return active ? { code: 0, text: "active" } : { code: 3, text: "inactive" };
     }
     if (verb === "status" || verb === "list-timers")
       return { code: 0, text: [...this.#states.keys(), ...this.#timers.keys()].join("\n") };
@@ -77,19 +73,18 @@ export class Systemd {
       );
       return { code: 0, text: failed.map(([name]) => `Result=exit-code\nId=${name}\n`).join("\n") };
     }
-    const enables = verb === "enable" || verb === "reenable";
-    if (enables || verb === "disable") {
+    if (verb === "enable") {
       const found = await Promise.all(names.map((unit) => this.#unit(unit)));
       const missing = names.filter((_, index) => found[index] === undefined);
       if (missing.length > 0) return { code: 1, text: `Unit file ${missing.join(", ")} does not exist.` };
+      // As do all verbs that change how units are enabled (systemctl(1)).
       await this.#reload();
+      if (!args.includes("--now")) return { code: 0 };
     }
-    if (verb === "start" || (enables && now)) {
+    if (verb === "start" || verb === "enable") {
       const started = this.#all(names, (unit) => this.start(unit));
       return args.includes("--no-block") ? { code: 0 } : await started;
     }
-    if (enables) return { code: 0 };
-    if (verb === "disable") return now ? await this.#all(names, (unit) => this.stop(unit)) : { code: 0 };
     if (verb === "stop") return await this.#all(names, (unit) => this.stop(unit));
     if (/^(try-)?(reload-or-)?restart$/.test(verb)) {
       const these = verb.startsWith("try-") ? names.filter((unit) => this.state(unit).active) : names;
@@ -149,9 +144,8 @@ export class Systemd {
   }
 
   async #run(name: string, unit: Unit): Promise<number> {
-    this.#mark(name, { active: true, starts: this.state(name).starts + 1 });
-    const folders = settings(unit, "Service", "RuntimeDirectory").flatMap(splitWords);
-    const inRun = folders.map((folder) => `/run/${folder}`);
+    this.#mark(name, { active: true });
+    const inRun = settings(unit, "Service", "RuntimeDirectory").map((folder) => `/run/${folder}`);
     if (inRun.length > 0) {
       const mode = setting(unit, "Service", "RuntimeDirectoryMode") ?? "0755";
       await runInMachine(this.#options.machine, ["install", "--directory", `--mode=${mode}`, ...inRun]);
@@ -172,15 +166,14 @@ export class Systemd {
       code = await process.exited;
       if (code !== 0) break;
     }
-    if (inRun.length > 0 && setting(unit, "Service", "RuntimeDirectoryPreserve") !== "yes")
-      await runInMachine(this.#options.machine, ["rm", "--recursive", "--force", ...inRun]);
+    if (inRun.length > 0) await runInMachine(this.#options.machine, ["rm", "--recursive", "--force", ...inRun]);
     const replaced = !this.#running.has(name);
     this.#running.delete(name);
     const remains = !replaced && setting(unit, "Service", "RemainAfterExit") === "yes" && code === 0;
     this.#mark(name, { active: remains, lastCode: code });
     const restart = setting(unit, "Service", "Restart") ?? "no";
     if (!replaced && !this.#stopped && (restart === "always" || (restart === "on-failure" && code !== 0))) {
-      const pause = timeSpanSeconds(setting(unit, "Service", "RestartSec") ?? "100ms") * 1000;
+      const pause = seconds(setting(unit, "Service", "RestartSec")) * 1000;
       this.#timers.set(
         name,
         setTimeout(() => void this.#run(name, unit), pause),
@@ -191,20 +184,17 @@ export class Systemd {
 
   #startTimer(name: string, unit: Unit | undefined): number {
     if (unit === undefined) return 5;
-    const service = setting(unit, "Timer", "Unit") ?? name.replace(/\.timer$/, ".service");
-    const first = setting(unit, "Timer", "OnActiveSec") ?? setting(unit, "Timer", "OnBootSec");
-    const next = setting(unit, "Timer", "OnUnitActiveSec") ?? setting(unit, "Timer", "OnUnitInactiveSec");
-    const fire = (seconds: number): void => {
+    const [first, next] = ["OnActiveSec", "OnUnitActiveSec"].map((key) => seconds(setting(unit, "Timer", key)));
+    const fire = (after = 0): void => {
       this.#timers.set(
         name,
         setTimeout(async () => {
-          await this.start(service).catch(() => undefined);
-          if (next !== undefined && this.#timers.has(name) && !this.#stopped) fire(timeSpanSeconds(next));
-        }, seconds * 1000),
+          await this.start(name.replace(/\.timer$/, ".service")).catch(() => undefined);
+          if (this.#timers.has(name) && !this.#stopped) fire(next);
+        }, after * 1000),
       );
     };
-    if (first !== undefined || next !== undefined)
-      fire(first === undefined ? timeSpanSeconds(next ?? "0") : timeSpanSeconds(first));
+    fire(first);
     return 0;
   }
 
@@ -221,19 +211,11 @@ export class Systemd {
   async #unit(name: string): Promise<Unit | undefined> {
     const loaded = this.#units.get(name);
     if (loaded !== undefined) return loaded;
-    const { pid } = this.#options.machine;
-    for (const folder of unitFolders) {
-      const main = await readMachineFile(pid, `${folder}/${name}`).catch(() => undefined);
-      if (main === undefined) continue;
-      const dropIns = (await readdir(await pathInMachine(pid, `${folder}/${name}.d`)).catch((): string[] => []))
-        .filter((file) => file.endsWith(".conf"))
-        .sort();
-      const texts = await Promise.all(dropIns.map((file) => readMachineFile(pid, `${folder}/${name}.d/${file}`)));
-      const unit = parseUnit([main, ...texts]);
-      this.#units.set(name, unit);
-      return unit;
-    }
-    return undefined;
+    const text = await readMachineFile(this.#options.machine.pid, `${unitFolder}/${name}`).catch(() => undefined);
+    if (text === undefined) return undefined;
+    const unit = parseUnit(text);
+    this.#units.set(name, unit);
+    return unit;
   }
 
   async #commands(unit: Unit, key: string): Promise<readonly (readonly string[])[]> {
@@ -261,29 +243,21 @@ interface Unit {
   readonly sections: Readonly<Record<string, Readonly<Record<string, readonly string[]>>>>;
 }
 
-/**
- * Reads a unit file and its drop-ins in order. An empty assignment clears a list, by systemd.syntax(7) and
- * systemd.service(5); a line that ends in a backslash continues.
- */
-function parseUnit(texts: readonly string[]): Unit {
+/** Reads a unit file. An empty assignment clears a list, by systemd.syntax(7) and systemd.service(5). */
+function parseUnit(text: string): Unit {
   const sections: Record<string, Record<string, string[]>> = {};
-  for (const text of texts) {
-    let section = "";
-    for (const line of text
-      .replaceAll("\\\n", " ")
-      .split("\n")
-      .map((raw) => raw.trim())) {
-      if (line === "" || line.startsWith("#") || line.startsWith(";")) continue;
-      const header = /^\[(.+)\]$/.exec(line)?.[1];
-      if (header !== undefined) {
-        section = header;
-        continue;
-      }
-      const [key = "", ...rest] = line.split("=");
-      const present = sections[section] ?? {};
-      const value = rest.join("=").trim();
-      sections[section] = { ...present, [key.trim()]: value === "" ? [] : [...(present[key.trim()] ?? []), value] };
+  let section = "";
+  for (const line of text.split("\n").map((raw) => raw.trim())) {
+    if (line === "" || line.startsWith("#")) continue;
+    const header = /^\[(.+)\]$/.exec(line)?.[1];
+    if (header !== undefined) {
+      section = header;
+      continue;
     }
+    const [key = "", ...rest] = line.split("=");
+    const present = sections[section] ?? {};
+    const value = rest.join("=").trim();
+    sections[section] = { ...present, [key.trim()]: value === "" ? [] : [...(present[key.trim()] ?? []), value] };
   }
   return { sections };
 }
@@ -298,17 +272,14 @@ function setting(unit: Unit, section: string, key: string): string | undefined {
 }
 
 /**
- * The words of a command line with its variables: `$NAME` as a word is split at blanks, `${NAME}` stays one word
- * (systemd.service(5), "Command lines"). The program's prefixes `-`, `@`, `+`, `!` are dropped.
+ * The words of a command line with its variables: `$NAME` as a word is split at blanks (systemd.service(5), "Command
+ * lines"). A program's prefix `+` is dropped: all run as root here.
  */
 function commandLine(text: string, environment: Readonly<Record<string, string>>): readonly string[] {
-  const words = splitWords(text).flatMap((word) => {
+  return splitWords(text.replace(/^\+/, "")).flatMap((word) => {
     const bare = /^\$([A-Za-z_][A-Za-z0-9_]*)$/.exec(word)?.[1];
-    if (bare !== undefined) return splitWords(environment[bare] ?? "");
-    return [word.replaceAll(/\$\{([A-Za-z_][A-Za-z0-9_]*)\}/g, (_, name: string) => environment[name] ?? "")];
+    return bare === undefined ? [word] : splitWords(environment[bare] ?? "");
   });
-  const [program = "", ...args] = words;
-  return [program.replace(/^[-@+!:|]+/, ""), ...args];
 }
 
 function splitWords(text: string): readonly string[] {
@@ -333,22 +304,8 @@ function parseEnvironmentFile(text: string): Readonly<Record<string, string>> {
   return variables;
 }
 
-/** Seconds by the names of units of a systemd time span. */
-const spans: readonly (readonly [unit: RegExp, seconds: number])[] = [
-  [/^ms$/, 0.001],
-  [/^(s|sec|seconds?)?$/, 1],
-  [/^(m|min|minutes?)$/, 60],
-  [/^(h|hr|hours?)$/, 3600],
-  [/^(d|days?)$/, 86_400],
-  [/^(w|weeks?)$/, 604_800],
-];
-
-/** Seconds of a systemd time span such as `1h 30min`, `5s`, `90`. @throws RangeError for one that it does not know */
-function timeSpanSeconds(text: string): number {
-  const parts = [...text.matchAll(/([\d.]+)\s*([a-z]*)/g)].map(([, amount = "", unit = ""]) => {
-    const [, seconds] = spans.find(([pattern]) => pattern.test(unit)) ?? [];
-    if (seconds === undefined) throw new RangeError(`${text} is not a time span`);
-    return Number(amount) * seconds;
-  });
-  return parts.reduce((sum, part) => sum + part, 0);
+/** A time span of a unit, of systemd's forms only the one that payloads have. @throws RangeError for others */
+function seconds(text = ""): number {
+  if (!/^\d+$/.test(text)) throw new RangeError(`"${text}" is no number of seconds`);
+  return Number(text);
 }
